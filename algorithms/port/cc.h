@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The endpoint's contract: all that a congestion control or a startup may know
+ * of its connection, and all that it may do.
+ *
+ * An algorithm is one C file that includes only headers of this folder. It is
+ * integer code without globals: its state and its tunables are handed to every
+ * call, so any number of connections and simulations run side by side. Time is
+ * an argument.
+ *
+ * A *control* says how a flow goes on: congestion avoidance and the answer to
+ * congestion. A *startup* says how a flow grows while cwnd is below ssthresh.
+ * The two are written apart and joined by hw_grow(): by the build for the
+ * kernel, at run time in the simulator.
+ */
+#ifndef HEADWAY_PORT_CC_H
+#define HEADWAY_PORT_CC_H
+
+#include "types.h"
+
+/* What the kernel gives a congestion control per socket, control and startup together. */
+#define HW_CC_STATE_BYTES 104
+
+/* ssthresh before the first congestion event. */
+#define HW_SSTHRESH_INFINITE 0x7fffffffu
+
+/* The sender's states, as Linux names them (tcp_ca_state). */
+enum hw_ca_state {
+	HW_CA_OPEN = 0,
+	HW_CA_DISORDER = 1,
+	HW_CA_CWR = 2,
+	HW_CA_RECOVERY = 3,
+	HW_CA_LOSS = 4,
+};
+
+enum hw_cc_event {
+	HW_EVENT_TX_START = 0,	   /* first transmission after nothing was in flight */
+	HW_EVENT_CWND_RESTART = 1, /* the stack reduced cwnd after idle */
+	HW_EVENT_COMPLETE_CWR = 2, /* end of CWR or Recovery */
+	HW_EVENT_LOSS = 3,	   /* retransmission timeout */
+};
+
+struct hw_conn {
+	/* What an algorithm may set. */
+	u32 cwnd_pkts;
+	u32 cwnd_cnt; /* progress towards the next packet of cwnd, in ACKed packets (or ACKs) */
+	u32 ssthresh_pkts;
+	u32 cwnd_clamp_pkts;  /* read only: upper bound of cwnd */
+	u64 pacing_rate_Bps; /* bytes per second on the wire; 0 leaves pacing to the stack */
+
+	/* What it may know. */
+	u64 now_us;	    /* monotonic; only differences mean anything */
+	u64 delivered_pkts; /* packets known to have arrived, in or out of order */
+	u32 snd_una;	    /* sequence numbers, modulo 2^32 */
+	u32 snd_nxt;
+	u32 srtt_us;	/* 0 before the first sample */
+	u32 min_rtt_us; /* HW_U32_MAX before the first sample */
+	u32 mss_bytes;
+	u32 inflight_pkts; /* the stack's estimate after the latest ACK was taken in */
+	u32 idle_us;	   /* HW_EVENT_TX_START only: time since the last transmission */
+	u32 app_queued_bytes;
+	u8 ca_state;	   /* enum hw_ca_state */
+	u8 cwnd_limited;   /* the sender used up cwnd since the last ACK; without it nothing may grow */
+	u8 counts_acks;	   /* 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets */
+	u8 paced;	   /* the stack spaces this connection's packets */
+};
+
+/* What one ACK told. */
+struct hw_ack {
+	u32 acked_pkts; /* newly acknowledged cumulatively, or by SACK on stacks that count so */
+	s32 rtt_us;	/* sample of this ACK, -1 if it gave none */
+	u32 inflight_pkts; /* before this ACK */
+};
+
+/*
+ * A control. `state` has state_bytes bytes, zeroed before init; `tun` is the
+ * control's tunables in declared order. A null callback means "nothing to do";
+ * a null min_cwnd means ssthresh is the floor of rate halving.
+ */
+struct hw_cc_ops {
+	const char *name;    /* at most 15 characters */
+	const char *title;   /* one line for people */
+	const char *source;  /* paper or RFC, and the implementation it follows */
+	const char *startup; /* the startup it has when none is named */
+	u32 state_bytes;
+	u32 n_tunables;
+	const struct hw_tunable *tunables;
+
+	void (*init)(void *state, const u32 *tun, struct hw_conn *c);
+	/* After every ACK that acknowledged data, before growth. */
+	void (*pkts_acked)(void *state, const u32 *tun, struct hw_conn *c, const struct hw_ack *ack);
+	/* Growth above ssthresh; acked_pkts is 1 where c->counts_acks. */
+	void (*cong_avoid)(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts);
+	/* The new ssthresh on congestion; does not change cwnd. */
+	u32 (*ssthresh)(void *state, const u32 *tun, struct hw_conn *c);
+	/* Called before c->ca_state changes to new_state. */
+	void (*set_state)(void *state, const u32 *tun, struct hw_conn *c, u8 new_state);
+	void (*event)(void *state, const u32 *tun, struct hw_conn *c, u8 event);
+	/* cwnd to return to when a reduction proved unnecessary. */
+	u32 (*undo_cwnd)(void *state, const u32 *tun, struct hw_conn *c, u32 prior_cwnd_pkts);
+	u32 (*min_cwnd)(void *state, const u32 *tun, struct hw_conn *c);
+};
+
+/* A startup, under the same rules. slow_start returns the part of acked_pkts
+ * that is left for congestion avoidance after ssthresh was reached. */
+struct hw_startup_ops {
+	const char *name;
+	const char *title;
+	const char *source;
+	u32 state_bytes;
+	u32 n_tunables;
+	const struct hw_tunable *tunables;
+
+	void (*init)(void *state, const u32 *tun, struct hw_conn *c);
+	void (*pkts_acked)(void *state, const u32 *tun, struct hw_conn *c, const struct hw_ack *ack);
+	u32 (*slow_start)(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts);
+	void (*set_state)(void *state, const u32 *tun, struct hw_conn *c, u8 new_state);
+	void (*event)(void *state, const u32 *tun, struct hw_conn *c, u8 event);
+};
+
+static inline u32 hw_min_u32(u32 a, u32 b)
+{
+	return a < b ? a : b;
+}
+
+static inline u32 hw_max_u32(u32 a, u32 b)
+{
+	return a > b ? a : b;
+}
+
+/* Below ssthresh. Linux up to 2.6.x still counts cwnd == ssthresh as slow start. */
+static inline int hw_in_slow_start(const struct hw_conn *c)
+{
+	return c->cwnd_pkts < c->ssthresh_pkts || (c->counts_acks && c->cwnd_pkts == c->ssthresh_pkts);
+}
+
+/*
+ * One packet for every w packets (or ACKs) acknowledged. Linux 2.6 spends one
+ * event on the increment itself and carries nothing over; later kernels carry
+ * the rest and never lose an ACKed packet (tcp_cong_avoid_ai).
+ */
+static inline void hw_additive_increase(struct hw_conn *c, u32 w, u32 acked_pkts)
+{
+	w = hw_max_u32(w, 1);
+	if (c->counts_acks) {
+		if (c->cwnd_cnt >= w) {
+			c->cwnd_pkts = hw_min_u32(c->cwnd_pkts + 1, c->cwnd_clamp_pkts);
+			c->cwnd_cnt = 0;
+		} else {
+			c->cwnd_cnt++;
+		}
+		return;
+	}
+	if (c->cwnd_cnt >= w) {
+		c->cwnd_cnt = 0;
+		c->cwnd_pkts++;
+	}
+	c->cwnd_cnt += acked_pkts;
+	if (c->cwnd_cnt >= w) {
+		u32 whole = c->cwnd_cnt / w;
+
+		c->cwnd_cnt -= whole * w;
+		c->cwnd_pkts += whole;
+	}
+	c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, c->cwnd_clamp_pkts);
+}
+
+/* Standard slow start (RFC 5681), shared by every startup that only watches it:
+ * up to ssthresh, and the rest of acked_pkts comes back. */
+static inline u32 hw_slow_start(struct hw_conn *c, u32 acked_pkts)
+{
+	u32 cwnd;
+
+	if (c->counts_acks) {
+		/* 2.6: an ACK in slow start is spent there, also the one that ends it. */
+		c->cwnd_pkts = hw_min_u32(c->cwnd_pkts + acked_pkts, c->cwnd_clamp_pkts);
+		return 0;
+	}
+	cwnd = hw_min_u32(c->cwnd_pkts + acked_pkts, c->ssthresh_pkts);
+	acked_pkts -= cwnd - c->cwnd_pkts;
+	c->cwnd_pkts = hw_min_u32(cwnd, c->cwnd_clamp_pkts);
+	return acked_pkts;
+}
+
+/* A startup and a control joined: one flow's growth on one ACK. */
+static inline __attribute__((always_inline)) void
+hw_grow(const struct hw_cc_ops *cc, void *cc_state, const u32 *cc_tun,
+	const struct hw_startup_ops *startup, void *startup_state, const u32 *startup_tun,
+	struct hw_conn *c, u32 acked_pkts)
+{
+	if (!c->cwnd_limited)
+		return;
+	if (hw_in_slow_start(c)) {
+		acked_pkts = startup->slow_start(startup_state, startup_tun, c, acked_pkts);
+		if (!acked_pkts)
+			return;
+	}
+	cc->cong_avoid(cc_state, cc_tun, c, acked_pkts);
+}
+
+#endif

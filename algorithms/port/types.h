@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The integer types of the contract. The native binding takes them from the
+ * compiler; the eBPF one from the kernel's type information, where they already
+ * carry these names.
+ */
+#ifndef HEADWAY_PORT_TYPES_H
+#define HEADWAY_PORT_TYPES_H
+
+#ifndef HW_BPF
+typedef __UINT8_TYPE__ u8;
+typedef __UINT16_TYPE__ u16;
+typedef __UINT32_TYPE__ u32;
+typedef __UINT64_TYPE__ u64;
+typedef __INT32_TYPE__ s32;
+typedef __INT64_TYPE__ s64;
+#endif
+
+#define HW_U32_MAX 0xffffffffu
+
+/*
+ * A tunable, declared once in the algorithm's file and shown everywhere by the
+ * registry. Every tunable is a u32; a switch has the unit "bool" and the range
+ * 0 to 1.
+ */
+struct hw_tunable {
+	const char *name;
+	const char *unit;
+	const char *meaning;
+	u32 default_value;
+	u32 min_value;
+	u32 max_value;
+};
+
+#endif
