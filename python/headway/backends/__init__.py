@@ -1,0 +1,64 @@
+"""Where experiments run. A backend takes an Experiment and returns a Trace; nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from headway.errors import HeadwayError
+from headway.experiment import Experiment
+from headway.trace import Trace
+
+Finished = Callable[[int, Trace], None]
+"""Called with (index of the experiment, its trace) as each one finishes, in any order."""
+
+
+class Backend(Protocol):
+    """What every backend can do."""
+
+    name: str
+
+    def run(self, experiment: Experiment) -> Trace:
+        """Run one experiment. Raises HeadwayError for what the backend cannot do."""
+        ...
+
+    def run_many(
+        self, experiments: Sequence[Experiment], finished: Finished, threads: int = 0
+    ) -> None:
+        """Run several; 0 threads means one per core.
+
+        ``finished`` is called in the calling thread. KeyboardInterrupt passes through after
+        the running callback; experiments already handed to ``finished`` are the caller's.
+        """
+        ...
+
+
+def _sim() -> Backend:
+    from headway.backends.sim import SimBackend
+
+    return SimBackend()
+
+
+BACKENDS: dict[str, Callable[[], Backend]] = {"sim": _sim}
+"""Backends by name, made when asked for, so that a missing one costs nothing."""
+
+
+def backend_named(name: str) -> Backend:
+    """The backend called ``name``; raises HeadwayError with the allowed names."""
+    if name not in BACKENDS:
+        raise HeadwayError(f"backend: unknown {name!r}; allowed: {', '.join(BACKENDS)}")
+    return BACKENDS[name]()
+
+
+def run(experiment: Experiment, backend: str = "sim") -> Trace:
+    """Run one experiment and return its trace."""
+    return backend_named(backend).run(experiment)
+
+
+def run_many(
+    experiments: Sequence[Experiment], threads: int = 0, backend: str = "sim"
+) -> list[Trace]:
+    """Run several experiments in parallel; traces come back in the order given."""
+    traces: dict[int, Trace] = {}
+    backend_named(backend).run_many(experiments, traces.__setitem__, threads)
+    return [traces[index] for index in range(len(experiments))]

@@ -1,0 +1,20 @@
+"""Errors a person can act on: each is one line, and the command line prints it as such."""
+
+from __future__ import annotations
+
+
+class HeadwayError(Exception):
+    """Something the user can put right; its text is one line without a traceback."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
+
+
+class Interrupted(HeadwayError):
+    """A run was stopped on request; says how many trials were finished and where they are."""
+
+    def __init__(self, finished: int, total: int, kept_in: str | None) -> None:
+        self.finished = finished
+        self.total = total
+        where = f"kept in {kept_in}" if kept_in is not None and finished else "none saved"
+        super().__init__(f"interrupted: {finished} of {total} trials finished, {where}")

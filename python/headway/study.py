@@ -1,0 +1,199 @@
+"""What a study is: a published set of figures and claims, as code.
+
+A module of ``headway.studies`` defines one ``STUDY: Study``. A study names its trials
+(:meth:`Study.experiments`) and turns their traces into tables, claims and a report
+(:meth:`Study.analyse`). Running, saving, resuming and rebuilding the report are the same for
+every study and live here.
+
+Layout of a study's directory::
+
+    study.json          which study, seed, quick or not, backend, versions
+    trials/KEY/         one saved Trace per trial, written as soon as it is finished
+    report.html  claims.json  *.parquet      written by ``analyse``
+"""
+
+from __future__ import annotations
+
+import abc
+import importlib
+import json
+import pkgutil
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from headway.backends import Backend
+from headway.errors import HeadwayError, Interrupted
+from headway.experiment import Experiment
+from headway.files import save_text
+from headway.trace import Trace, load_trace, save_trace, versions
+
+Cell = str | int | float | None
+Verdict = Literal["holds", "fails", "not checked"]
+Progress = Callable[[int, int, str], None]
+"""Called with (finished, total, label) as trials finish."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published statement beside what was measured.
+
+    ``published`` and ``measured`` are numbers where the claim is a value, else words;
+    ``measured`` is None when this run could not measure it. ``verdict`` is one of
+    "holds", "fails", "not checked".
+    """
+
+    id: str
+    published: float | str
+    measured: float | str | None
+    unit: str | None
+    tolerance: str
+    verdict: Verdict
+    statement: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table to print and to put in the report: plain data, at most 100 columns wide as text.
+
+    Each row has one cell per column; None prints as an empty cell.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What a study found. ``artefacts`` are the files written beside the report."""
+
+    tables: Sequence[Table]
+    claims: Sequence[Claim]
+    report: Path | None
+    artefacts: Sequence[Path] = ()
+
+
+def _no_progress(finished: int, total: int, label: str) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass
+class StudyContext:
+    """Where and how a study runs.
+
+    ``out_dir`` exists. ``quick`` asks for the shortest run that still shows every table.
+    ``seed`` is the base seed, from which a study derives its trials' seeds.
+    """
+
+    out_dir: Path
+    backend: Backend
+    quick: bool = False
+    seed: int = 1
+    threads: int = 0
+    progress: Progress = field(default=_no_progress)
+
+    @property
+    def trials_dir(self) -> Path:
+        """The folder with one saved trace per trial."""
+        return self.out_dir / "trials"
+
+    def run_trials(self, experiments: Mapping[str, Experiment]) -> dict[str, Trace]:
+        """Run every experiment and save each trace as ``trials/KEY`` when it finishes.
+
+        Returns the traces by key, in the order of ``experiments``. Keys are file names.
+        Raises Interrupted, after keeping the finished trials, on Ctrl-C; raises HeadwayError
+        when a trace cannot be saved (trials saved before that stay).
+        """
+        keys = list(experiments)
+        done: dict[str, Trace] = {}
+        lock = threading.Lock()
+
+        def finished(index: int, trace: Trace) -> None:
+            save_trace(trace, self.trials_dir / keys[index])
+            with lock:
+                done[keys[index]] = trace
+                count = len(done)
+            self.progress(count, len(keys), keys[index])
+
+        self.progress(0, len(keys), "")
+        try:
+            self.backend.run_many(list(experiments.values()), finished, threads=self.threads)
+        except KeyboardInterrupt:
+            raise Interrupted(len(done), len(keys), str(self.trials_dir)) from None
+        return {key: done[key] for key in keys}
+
+
+class Study(abc.ABC):
+    """One published study. Subclasses set the three names and write the two methods."""
+
+    name: str
+    """What ``headway run`` calls it, for example "collateral-damage"."""
+    title: str
+    source: str
+    """The paper, as one cites it."""
+    description: str = ""
+    """A few lines for ``headway describe``: path, flows, what is measured."""
+
+    @abc.abstractmethod
+    def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
+        """The trials by key (a file name such as ``rtt50-cubic-n2-t3``), for this seed and length."""
+
+    @abc.abstractmethod
+    def analyse(self, ctx: StudyContext, traces: Mapping[str, Trace]) -> StudyResult:
+        """Metrics, tables, claims and figures of the trials.
+
+        Writes report.html, claims.json (see :func:`write_claims`) and the result tables
+        (``*.parquet``) into ``ctx.out_dir``. A pure function of the traces: called again by
+        ``headway report`` it gives the same files.
+        """
+
+    def run(self, ctx: StudyContext) -> StudyResult:
+        """Run all trials, then analyse them."""
+        save_text(
+            ctx.out_dir / "study.json",
+            json.dumps(
+                {
+                    "study": self.name,
+                    "seed": ctx.seed,
+                    "quick": ctx.quick,
+                    "backend": ctx.backend.name,
+                    "versions": versions(),
+                },
+                indent=2,
+            ),
+        )
+        return self.analyse(ctx, ctx.run_trials(self.experiments(ctx)))
+
+    def rebuild(self, ctx: StudyContext) -> StudyResult:
+        """Analyse the trials saved in ``ctx.out_dir`` again, without running any."""
+        keys = list(self.experiments(ctx))
+        missing = [key for key in keys if not (ctx.trials_dir / key).is_dir()]
+        if missing:
+            raise HeadwayError(
+                f"{ctx.out_dir}: {len(missing)} of {len(keys)} trials are missing "
+                f"(first: {missing[0]}); run `headway run {self.name} --out {ctx.out_dir}` again"
+            )
+        return self.analyse(ctx, {key: load_trace(ctx.trials_dir / key) for key in keys})
+
+
+def write_claims(path: Path, claims: Sequence[Claim]) -> Path:
+    """Write claims as a JSON list of {id, published, measured, unit, tolerance, verdict, ...}."""
+    save_text(path, json.dumps([asdict(claim) for claim in claims], indent=2, ensure_ascii=False))
+    return path
+
+
+def discover() -> dict[str, Study]:
+    """Every study by name: each module of ``headway.studies`` that defines ``STUDY``."""
+    package = importlib.import_module("headway.studies")
+    found: dict[str, Study] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        if info.name.startswith("_"):
+            continue
+        study = getattr(importlib.import_module(f"headway.studies.{info.name}"), "STUDY", None)
+        if isinstance(study, Study):
+            found[study.name] = study
+    return dict(sorted(found.items()))
