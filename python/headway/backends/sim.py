@@ -1,0 +1,116 @@
+"""The simulator: lowers an Experiment to the engine's scenario, and its columns to a Trace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from headway import _engine
+from headway.backends import Finished
+from headway.errors import HeadwayError
+from headway.experiment import Bulk, Cbr, Experiment, Flow, Link, limit_bytes
+from headway.trace import Trace, from_engine
+
+
+class SimBackend:
+    """Virtual time, no privileges, the same trace on every machine."""
+
+    name = "sim"
+
+    def run(self, experiment: Experiment) -> Trace:
+        """Run one experiment in this thread's time; other Python threads go on."""
+        try:
+            return from_engine(experiment, _engine.run(json.dumps(scenario(experiment))))
+        except ValueError as error:
+            raise HeadwayError(f"simulator: {error}") from None
+
+    def run_many(
+        self, experiments: Sequence[Experiment], finished: Finished, threads: int = 0
+    ) -> None:
+        """Run several on ``threads`` threads (0: one per core); see Backend.run_many."""
+        scenarios = [json.dumps(scenario(experiment)) for experiment in experiments]
+
+        def on_done(index: int, result: dict[str, Any]) -> None:
+            finished(index, from_engine(experiments[index], result))
+
+        try:
+            _engine.run_many(scenarios, threads, on_done)
+        except ValueError as error:
+            raise HeadwayError(f"simulator: {error}") from None
+
+
+def scenario(experiment: Experiment) -> dict[str, Any]:
+    """The experiment in the engine's terms: SI integers, every default filled in."""
+    rtt_ns = experiment.base_rtt_ns
+    hops = [
+        {"forward": _link(forward, rtt_ns), "reverse": _link(reverse, rtt_ns)}
+        for forward, reverse in experiment.topology.links()
+    ]
+    kind = experiment.topology.kind
+    capture = experiment.capture
+    return {
+        "seed": experiment.seed,
+        "duration_ns": experiment.duration,
+        "stack": experiment.stack,
+        "topology": {
+            "kind": kind,
+            **(hops[0] if kind == "dumbbell" else {"hops": hops}),
+            "access_rate_bps": experiment.topology.access_rate,
+            "access_delay_ns": experiment.topology.access_delay,
+        },
+        "flows": [
+            _flow(flow, name, start_ns)
+            for flow, name, start_ns in zip(
+                experiment.flows, experiment.flow_names(), experiment.start_times_ns(), strict=True
+            )
+        ],
+        "checkpoints_ns": experiment.checkpoints_ns(),
+        "record": {
+            name: name in experiment.record for name in ("flows", "queue", "udp", "drops")
+        },
+        "capture": capture and {"link": capture.link, "snaplen_bytes": capture.snaplen},
+    }
+
+
+def _link(link: Link, base_rtt_ns: int) -> dict[str, Any]:
+    in_bytes = limit_bytes(link, base_rtt_ns)
+    return {
+        "rate_bps": link.rate,
+        "delay_ns": link.delay,
+        "aqm": {"name": link.aqm.name, "tunables": link.aqm.tunables},
+        "limit_bytes": in_bytes,
+        "limit_pkts": int(link.buffer.amount) if in_bytes is None else None,
+        "loss": link.loss,
+        "duplicate": link.duplicate,
+        "reorder": link.reorder,
+        "reorder_delay_ns": link.reorder_delay,
+    }
+
+
+def _app(flow: Flow) -> dict[str, Any]:
+    app = flow.app
+    if isinstance(app, Bulk):
+        return {"kind": "bulk", "bytes": app.size}
+    if isinstance(app, Cbr):
+        return {"kind": "cbr", "ip_bytes": app.packet, "interval_ns": app.interval}
+    return {"kind": "vectors", "epochs": [list(epoch) for epoch in app.epochs]}
+
+
+def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
+    control = flow.control
+    return {
+        "name": name,
+        "app": _app(flow),
+        "control": control
+        and {"name": control.name, "startup": control.startup, "tunables": control.tunables},
+        "sack": flow.sack,
+        "timestamps": flow.timestamps,
+        "delayed_ack": flow.delayed_ack,
+        "nodelay": flow.nodelay,
+        "start_ns": start_ns,
+        "stop_ns": flow.stop,
+        "extra_delay_ns": flow.delay,
+        "from_hop": flow.from_hop,
+        "to_hop": flow.to_hop,
+    }

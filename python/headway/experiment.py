@@ -1,0 +1,425 @@
+"""The typed experiment: path, flows, stack, length, seed.
+
+Everything is written with its unit and checked when it is made; an Experiment that exists can
+be run. Models are frozen and compare by value.
+
+A bandwidth-delay product ("1 BDP") is rate × base RTT in whole bytes, and the limit is then one
+in bytes. The base RTT of a dumbbell is its ``rtt`` plus twice its two access delays; that of a
+chain is the sum over all its hops. A flow's own extra delay does not count.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from headway import units
+from headway.registry import check_tunables, registry
+
+Rate = Annotated[int, BeforeValidator(units.parse_rate), PlainSerializer(units.format_rate)]
+"""Bits per second, written "1Mbit/s"."""
+Time = Annotated[int, BeforeValidator(units.parse_time), PlainSerializer(units.format_time)]
+"""Nanoseconds, written "50 ms"."""
+Length = Annotated[
+    int, BeforeValidator(units.parse_positive_time), PlainSerializer(units.format_time)
+]
+"""Nanoseconds, more than 0."""
+Size = Annotated[int, BeforeValidator(units.parse_size), PlainSerializer(units.format_size)]
+"""Bytes, written "60000 B"."""
+PositiveSize = Annotated[
+    int, BeforeValidator(units.parse_positive_size), PlainSerializer(units.format_size)
+]
+QueueLimit = Annotated[units.Buffer, BeforeValidator(units.parse_buffer), PlainSerializer(str)]
+"""Bytes, packets or bandwidth-delay products, written "60000 B", "40 pkts", "1 BDP"."""
+Probability = Annotated[float, BeforeValidator(units.parse_probability)]
+
+RECORDS = ("flows", "queue", "udp", "drops")
+BATCHES = 10
+"""Equal parts of [warmup, duration] between which counters are read, for batch means."""
+
+
+class Spec(BaseModel):
+    """What all parts of an experiment share: frozen, and a misspelt field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class Aqm(Spec):
+    """A queue's algorithm and its tunables; text is enough where defaults will do: "drop-tail"."""
+
+    name: str = "drop-tail"
+    tunables: dict[str, int] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, value: Any) -> Any:
+        fields = _named_with_options(value)
+        owner = registry().router(str(fields.get("name", "drop-tail")))
+        fields["tunables"] = check_tunables([owner], fields.get("tunables") or {})
+        return fields
+
+
+class Control(Spec):
+    """How a flow goes on, how it starts, and both their tunables.
+
+    Text says the same: "cubic", "cubic+slow-start", "htcp:adaptive_backoff=off".
+    ``startup`` None means the control's own.
+    """
+
+    name: str
+    startup: str | None = None
+    tunables: dict[str, int] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, value: Any) -> Any:
+        fields = _named_with_options(value)
+        name, plus, startup = str(fields.get("name", "")).partition("+")
+        if plus:
+            fields.update(name=name, startup=startup)
+        control = registry().control(name)
+        started = registry().startup(fields.get("startup") or control.startup or "slow-start")
+        fields["tunables"] = check_tunables([control, started], fields.get("tunables") or {})
+        return fields
+
+    def __str__(self) -> str:
+        return self.name + (f"+{self.startup}" if self.startup else "")
+
+
+class Bulk(Spec):
+    """Sends ``size`` as fast as TCP lets it, then closes; None sends until the end."""
+
+    kind: Literal["bulk"] = "bulk"
+    size: PositiveSize | None = None
+
+
+class Cbr(Spec):
+    """Constant bit rate over UDP: one IP packet of ``packet`` bytes, header and all, per interval."""
+
+    kind: Literal["cbr"] = "cbr"
+    packet: PositiveSize
+    interval: Length
+
+
+class Vectors(Spec):
+    """Requests and responses: epochs of (request, response, think time until the next)."""
+
+    kind: Literal["vectors"] = "vectors"
+    epochs: tuple[tuple[Size, Size, Time], ...] = Field(min_length=1)
+
+
+Voip = Cbr(packet="186 B", interval="20 ms")
+"""A G.711 call, one direction: 160 bytes of voice every 20 ms, 186-byte IP packets (paper 001)."""
+
+
+class Flow(Spec):
+    """One connection (or UDP stream) from a host of its own to another host of its own.
+
+    ``start`` None lets the experiment draw it from its ``start_spread``. ``delay`` is extra
+    one-way delay at each of the flow's two hosts' access links. ``from_hop`` and ``to_hop``
+    place it on a chain; ``to_hop`` None is the last.
+    """
+
+    app: Annotated[Bulk | Cbr | Vectors, Field(discriminator="kind")] = Bulk()
+    control: Control | None = None
+    name: str | None = None
+    sack: bool = True
+    timestamps: bool = True
+    delayed_ack: bool = True
+    nodelay: bool = False
+    start: Time | None = None
+    stop: Time | None = None
+    delay: Time = 0
+    from_hop: int = Field(default=0, ge=0)
+    to_hop: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text(cls, value: Any) -> Any:
+        return _flow_fields(value) if isinstance(value, str) else value
+
+    @field_validator("control", mode="before")
+    @classmethod
+    def _control_text(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _tcp_has_control(self) -> Self:
+        if isinstance(self.app, Cbr) and self.control is not None:
+            raise ValueError("a cbr flow is UDP and has no control")
+        if not isinstance(self.app, Cbr) and self.control is None:
+            raise ValueError("a TCP flow needs a control, for example control='cubic'")
+        return self
+
+    @property
+    def is_tcp(self) -> bool:
+        """Whether this flow is a TCP connection."""
+        return self.control is not None
+
+
+class Link(Spec):
+    """One direction of a hop: a queue, a rate, a delay, and what goes wrong on the way.
+
+    ``loss``, ``duplicate`` and ``reorder`` are probabilities per packet; a reordered packet
+    comes ``reorder_delay`` later.
+    """
+
+    rate: Rate
+    delay: Time
+    buffer: QueueLimit
+    aqm: Aqm = Field(default_factory=Aqm)
+    loss: Probability = 0.0
+    duplicate: Probability = 0.0
+    reorder: Probability = 0.0
+    reorder_delay: Time = 0
+
+    @field_validator("aqm", mode="before")
+    @classmethod
+    def _aqm_text(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+
+class Dumbbell(Spec):
+    """One bottleneck in each direction between any number of host pairs.
+
+    ``rtt`` is propagation only, half of it each way. ``buffer``, ``aqm``, ``loss``,
+    ``duplicate`` and ``reorder`` are those of the forward direction, where data goes.
+    ``reverse`` None mirrors rate, delay and buffer, drop-tail, without loss.
+    """
+
+    kind: Literal["dumbbell"] = "dumbbell"
+    rate: Rate
+    rtt: Time
+    buffer: QueueLimit
+    aqm: Aqm = Field(default_factory=Aqm)
+    loss: Probability = 0.0
+    duplicate: Probability = 0.0
+    reorder: Probability = 0.0
+    reorder_delay: Time = 0
+    reverse: Link | None = None
+    access_rate: Rate = 10**9
+    access_delay: Time = 0
+
+    @field_validator("aqm", mode="before")
+    @classmethod
+    def _aqm_text(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    def links(self) -> list[tuple[Link, Link]]:
+        """The hop's forward and reverse link."""
+        half_ns = self.rtt // 2
+        forward = Link.model_construct(
+            rate=self.rate,
+            delay=half_ns,
+            buffer=self.buffer,
+            aqm=self.aqm,
+            loss=self.loss,
+            duplicate=self.duplicate,
+            reorder=self.reorder,
+            reorder_delay=self.reorder_delay,
+        )
+        return [(forward, self.reverse or _mirror(forward, self.rtt - half_ns))]
+
+
+class Hop(Spec):
+    """One hop of a chain; ``reverse`` None mirrors rate, delay and buffer, without loss."""
+
+    forward: Link
+    reverse: Link | None = None
+
+
+class Chain(Spec):
+    """Routers in a row (a parking lot); flows enter and leave where they say."""
+
+    kind: Literal["chain"] = "chain"
+    hops: tuple[Hop, ...] = Field(min_length=1)
+    access_rate: Rate = 10**9
+    access_delay: Time = 0
+
+    def links(self) -> list[tuple[Link, Link]]:
+        """Each hop's forward and reverse link."""
+        return [(hop.forward, hop.reverse or _mirror(hop.forward, hop.forward.delay)) for hop in self.hops]
+
+
+class Capture(Spec):
+    """A packet capture in pcapng: one link ("forward0") or both directions ("bottleneck")."""
+
+    link: str = "bottleneck"
+    snaplen: Size = 0
+
+
+class Experiment(Spec):
+    """All that decides a run. The same experiment gives the same trace, bit for bit.
+
+    ``flows`` is a list of Flow, or text such as "2xcubic,1xhtcp:adaptive_backoff=off,1xvoip".
+    Metrics use [warmup, duration]. Flows without a start begin somewhere in
+    [0, start_spread), drawn from the seed. ``sample`` adds readings of the counters at that
+    interval to those at the warm-up and at the ten batches of the rest.
+    """
+
+    topology: Annotated[Dumbbell | Chain, Field(discriminator="kind")]
+    flows: tuple[Flow, ...] = Field(min_length=1)
+    duration: Length
+    warmup: Time = 0
+    stack: str = "linux-6"
+    seed: int = Field(default=1, ge=0, lt=2**63)
+    start_spread: Time = 0
+    sample: Length | None = None
+    record: tuple[Literal["flows", "queue", "udp", "drops"], ...] = RECORDS
+    capture: Capture | None = None
+
+    @field_validator("flows", mode="before")
+    @classmethod
+    def _flows_text(cls, value: Any) -> Any:
+        return parse_flows(value) if isinstance(value, str) else value
+
+    @field_validator("stack")
+    @classmethod
+    def _known_stack(cls, value: str) -> str:
+        return registry().stack(value).name
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.warmup >= self.duration:
+            raise ValueError(
+                f"warmup {units.format_time(self.warmup)} must be less than "
+                f"duration {units.format_time(self.duration)}"
+            )
+        for index, (forward, reverse) in enumerate(self.topology.links()):
+            for link in (forward, reverse):
+                if link.buffer.unit == "BDP" and limit_bytes(link, self.base_rtt_ns) == 0:
+                    raise ValueError(f"buffer: {link.buffer} of hop {index} is less than one byte")
+        return self
+
+    @property
+    def base_rtt_ns(self) -> int:
+        """Propagation delay there and back over the whole path, without extra host delays."""
+        hops_ns = sum(forward.delay + back.delay for forward, back in self.topology.links())
+        return hops_ns + 4 * self.topology.access_delay
+
+    def flow_names(self) -> list[str]:
+        """One name per flow: its own, else its control's (or "voip", "cbr") and its index."""
+        return [
+            flow.name
+            or f"{flow.control.name if flow.control else 'voip' if flow.app == Voip else 'cbr'}-{i}"
+            for i, flow in enumerate(self.flows)
+        ]
+
+    def start_times_ns(self) -> list[int]:
+        """When each flow starts; those without a time of their own are drawn from the seed."""
+        # random() of a text seed is the one generator Python promises never to change.
+        return [
+            flow.start
+            if flow.start is not None
+            else int(random.Random(f"{self.seed}/start/{i}").random() * self.start_spread)
+            for i, flow in enumerate(self.flows)
+        ]
+
+    def checkpoints_ns(self) -> list[int]:
+        """When counters are read, sorted: the warm-up, the batches' ends, every ``sample``."""
+        span_ns = self.duration - self.warmup
+        times = {self.warmup + span_ns * k // BATCHES for k in range(BATCHES)}
+        if self.sample is not None:
+            times.update(range(self.sample, self.duration, self.sample))
+        return sorted(times)
+
+
+def limit_bytes(link: Link, base_rtt_ns: int) -> int | None:
+    """The link's queue limit in bytes, or None if it is in packets."""
+    amount, unit = link.buffer
+    if unit == "pkts":
+        return None
+    return int(amount * units.bdp_bytes(link.rate, base_rtt_ns)) if unit == "BDP" else int(amount)
+
+
+def parse_flows(text: str) -> list[Flow]:
+    """Flows from compact text: COUNTxNAME[+STARTUP][:OPTION=VALUE]..., separated by commas.
+
+    NAME is a control, or "voip". An option is a field of Flow (sack, timestamps, delayed_ack,
+    nodelay, start, stop, delay, from_hop, to_hop, size) or a tunable of the control or startup.
+    Raises ValueError naming the part that is wrong.
+    """
+    flows: list[Flow] = []
+    for part in text.split(","):
+        count, cross, rest = part.strip().partition("x")
+        if not (cross and count.isdigit()):
+            count, rest = "1", part.strip()
+        if not rest or int(count) == 0:
+            raise ValueError(f"{part!r}: write for example 2xcubic or 1xhtcp:adaptive_backoff=off")
+        try:
+            flows += [Flow.model_validate(_flow_fields(rest))] * int(count)
+        except ValidationError as error:
+            raise ValueError(f"{part.strip()}: {explain(error)}") from None
+    return flows
+
+
+def explain(error: ValidationError) -> str:
+    """The first thing that is wrong, as one line: the field, then what and what is allowed."""
+    first = error.errors(include_url=False)[0]
+    # Names of union members ("dumbbell", "bulk") are in the location but not in what was written.
+    where = ".".join(str(part) for part in first["loc"] if part not in ("dumbbell", "chain", "bulk"))
+    if first["type"] == "value_error":
+        what = str(first["ctx"]["error"])
+    elif first["type"] == "extra_forbidden":
+        what = "no such field"
+    else:
+        what = f"{first['msg'].lower()} (got {first['input']!r})"
+    return " ".join((f"{where}: {what}" if where else what).split())
+
+
+def _mirror(link: Link, delay_ns: int) -> Link:
+    return Link.model_construct(
+        rate=link.rate, delay=delay_ns, buffer=link.buffer, aqm=Aqm(name="drop-tail")
+    )
+
+
+def _named_with_options(value: Any) -> dict[str, Any]:
+    """Fields of a Control or Aqm from text ("htcp:adaptive_backoff=off") or from fields."""
+    if isinstance(value, str):
+        value = {"name": value}
+    if not isinstance(value, dict):
+        raise ValueError(f"{value!r} is no name")
+    fields = dict(value)
+    name, *options = str(fields.get("name", "")).split(":")
+    if options:
+        fields.update(name=name, tunables={**dict(fields.get("tunables") or {}), **_options(options)})
+    return fields
+
+
+def _options(parts: list[str]) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if not (name and equals and value):
+            raise ValueError(f"{part!r}: write OPTION=VALUE, for example sack=off")
+        options[name] = value
+    return options
+
+
+_FLOW_OPTIONS = (
+    "sack timestamps delayed_ack nodelay start stop delay from_hop to_hop name size".split()
+)
+
+
+def _flow_fields(text: str) -> dict[str, Any]:
+    name, *parts = text.split(":")
+    options = _options(parts)
+    fields: dict[str, Any] = {key: options.pop(key) for key in _FLOW_OPTIONS if key in options}
+    if name == "voip":
+        if options:
+            raise ValueError(f"voip has no option {next(iter(options))!r}")
+        return {"app": Voip, **fields}
+    if "size" in fields:
+        fields["app"] = {"kind": "bulk", "size": fields.pop("size")}
+    return {"control": {"name": name, "tunables": options}, **fields}

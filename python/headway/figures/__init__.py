@@ -1,0 +1,38 @@
+"""Publication-quality figures. See :mod:`headway.figures.style` for the colours.
+
+    from headway.figures import Sample, cdf, save_figure
+    save_figure(cdf([("one flow", samples)], x_label="one-way delay (ms)"), Path("fig3"))
+"""
+
+from headway.figures.canvas import figure_bytes, save_figure, svg_text
+from headway.figures.decimate import min_max_indices
+from headway.figures.plots import (
+    Bars,
+    Panel,
+    Sample,
+    Series,
+    cdf,
+    grouped_bars,
+    published_vs_measured,
+    timeseries,
+)
+from headway.figures.style import QUEUE, VOIP, Style, style_of
+
+__all__ = [
+    "QUEUE",
+    "VOIP",
+    "Bars",
+    "Panel",
+    "Sample",
+    "Series",
+    "Style",
+    "cdf",
+    "figure_bytes",
+    "grouped_bars",
+    "min_max_indices",
+    "published_vs_measured",
+    "save_figure",
+    "style_of",
+    "svg_text",
+    "timeseries",
+]

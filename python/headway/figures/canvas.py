@@ -1,0 +1,131 @@
+"""Making and saving Matplotlib figures without pyplot: no global state, no display.
+
+Matplotlib is imported when the first figure is made, so that commands that draw nothing start
+quickly. Files are reproducible: no date, fixed identifiers.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headway.files import save_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MM_PER_INCH = 25.4
+
+#: Text as text keeps SVG small and searchable; TrueType keeps PDF editable.
+_RC: dict[str, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial"],
+    "font.size": 8.5,
+    "axes.titlesize": 9.0,
+    "axes.labelsize": 8.5,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.0,
+    "legend.frameon": False,
+    "legend.fontsize": 8.0,
+    "hatch.linewidth": 0.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "headway",
+    "pdf.fonttype": 42,
+    "savefig.dpi": 200,
+    "path.simplify": True,
+}
+
+#: What each format would otherwise stamp into the file.
+_METADATA: dict[str, dict[str, str | None]] = {
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "ModDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+}
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Headway's Matplotlib settings for the block; the caller's come back afterwards."""
+    from matplotlib import rc_context
+
+    with rc_context(_RC):
+        yield
+
+
+def new_figure(
+    *, width_mm: float = 170, height_mm: float = 70, rows: int = 1, columns: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """A figure with rows x columns axes.
+
+    Args:
+        width_mm, height_mm: size on paper, millimetres, > 0.
+        rows, columns: grid of axes, each >= 1.
+
+    Returns:
+        the figure and its axes, row by row. Call inside :func:`drawing`.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(
+        figsize=(width_mm / _MM_PER_INCH, height_mm / _MM_PER_INCH), layout="constrained"
+    )
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(axes.flat)
+
+
+def figure_bytes(figure: Figure, file_format: str) -> bytes:
+    """The figure as a file's contents.
+
+    Args:
+        figure: the figure.
+        file_format: "svg", "pdf" or "png".
+
+    Raises:
+        ValueError: for another format.
+    """
+    if file_format not in _METADATA:
+        raise ValueError(f"format must be one of {', '.join(_METADATA)}, got {file_format!r}")
+    buffer = io.BytesIO()
+    with drawing():
+        figure.savefig(buffer, format=file_format, metadata=_METADATA[file_format])
+    return buffer.getvalue()
+
+
+def svg_text(figure: Figure) -> str:
+    """The figure as an ``<svg>`` element to put into HTML: no XML prologue, no fixed size."""
+    text = figure_bytes(figure, "svg").decode()
+    return text[text.index("<svg") :]
+
+
+def save_figure(figure: Figure, path: Path, formats: Sequence[str] = ("svg", "pdf")) -> list[Path]:
+    """Save the figure once per format.
+
+    Args:
+        figure: the figure.
+        path: file name without its ending.
+        formats: some of "svg", "pdf", "png".
+
+    Returns:
+        the files written.
+
+    Raises:
+        ValueError: for an unknown format.
+        HeadwayError: if a file cannot be written.
+    """
+    files = []
+    for file_format in formats:
+        file = path.with_name(f"{path.name}.{file_format}")
+        save_bytes(file, figure_bytes(figure, file_format))
+        files.append(file)
+    return files

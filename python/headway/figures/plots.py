@@ -1,0 +1,284 @@
+"""The kinds of figures: time series, CDF, grouped bars, published beside measured.
+
+Each function takes plain arrays and returns a Matplotlib Figure; nothing here knows a Trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headway.figures.canvas import drawing, new_figure
+from headway.figures.decimate import min_max_indices
+from headway.figures.style import PUBLISHED, Style, style_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = npt.NDArray[Any]
+
+#: Points per line: above the width in dots of a printed column.
+MAX_POINTS = 3000
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line: ``x`` and ``y`` of shape (n,), x not decreasing."""
+
+    label: str
+    x: Array
+    y: Array
+    style: Style
+    step: bool = False
+    """True if the value holds until the next x."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes over a common x: lines, and others on a second scale at the right."""
+
+    y_label: str
+    series: Sequence[Series]
+    right_label: str = ""
+    right_series: Sequence[Series] = ()
+    title: str = ""
+
+
+def timeseries(
+    panels: Sequence[Panel], *, x_label: str = "time (s)", height_mm: float = 60
+) -> Figure:
+    """Panels one above the other over one time axis.
+
+    Args:
+        panels: at least one.
+        x_label: with its unit.
+        height_mm: height of each panel, millimetres.
+
+    Returns:
+        the figure.
+
+    Raises:
+        ValueError: without panels.
+    """
+    if not panels:
+        raise ValueError("a time series figure needs at least one panel")
+    with drawing():
+        figure, axes = new_figure(height_mm=height_mm * len(panels), rows=len(panels))
+        for ax, panel in zip(axes, panels, strict=True):
+            lines = [_draw_series(ax, series) for series in panel.series]
+            ax.set_ylabel(panel.y_label)
+            ax.set_ylim(bottom=0)
+            ax.margins(x=0.01)
+            if panel.title:
+                ax.set_title(panel.title, loc="left")
+            if panel.right_series:
+                right = ax.twinx()
+                right.spines["right"].set_visible(True)
+                right.grid(False)
+                lines += [_draw_series(right, series) for series in panel.right_series]
+                right.set_ylabel(panel.right_label)
+                right.set_ylim(bottom=0)
+            if len(lines) > 1:
+                names = [str(line.get_label()) for line in lines]
+                ax.legend(lines, names, loc="lower right", ncols=len(lines))
+        axes[-1].set_xlabel(x_label)
+    return figure
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Values of one algorithm, shape (n,), whose distribution is drawn."""
+
+    label: str
+    algorithm: str
+    values: Array
+
+
+def cdf(
+    panels: Sequence[tuple[str, Sequence[Sample]]], *, x_label: str, height_mm: float = 70
+) -> Figure:
+    """Empirical distribution functions, one panel beside the other.
+
+    Args:
+        panels: (title, samples) per panel, at least one. Samples without values are left out.
+        x_label: with its unit.
+        height_mm: height, millimetres.
+
+    Returns:
+        the figure.
+
+    Raises:
+        ValueError: without panels.
+    """
+    if not panels:
+        raise ValueError("a CDF figure needs at least one panel")
+    with drawing():
+        figure, axes = new_figure(height_mm=height_mm, columns=len(panels))
+        for ax, (title, samples) in zip(axes, panels, strict=True):
+            for sample in samples:
+                values = np.sort(sample.values[np.isfinite(sample.values)])
+                if not values.size:
+                    continue
+                share = np.arange(1, values.size + 1) / values.size
+                # Evenly spaced probabilities keep the curve's shape with few points.
+                keep = np.unique(np.linspace(0, values.size - 1, 600).astype(np.intp))
+                style = style_of(sample.algorithm)
+                ax.plot(
+                    values[keep],
+                    share[keep],
+                    label=sample.label,
+                    color=style.colour,
+                    linestyle=style.dash,
+                    marker=style.marker,
+                    markevery=0.12,
+                )
+            ax.set_title(title, loc="left")
+            ax.set_xlabel(x_label)
+            ax.set_ylim(0, 1.01)
+        axes[0].set_ylabel("part of packets")
+        axes[0].legend(loc="upper left")
+    return figure
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars of one algorithm, one per group: heights and errors, shape (groups,)."""
+
+    label: str
+    algorithm: str
+    heights: Array
+    errors: Array | None = None
+
+
+def grouped_bars(
+    panels: Sequence[tuple[str, Sequence[Bars]]],
+    *,
+    groups: Sequence[str],
+    y_label: str,
+    x_label: str = "",
+    height_mm: float = 70,
+) -> Figure:
+    """Bars side by side within groups, with error bars where errors are given.
+
+    Args:
+        panels: (title, bars) per panel, at least one; panels share the y scale.
+        groups: names of the groups.
+        y_label, x_label: with units.
+        height_mm: height, millimetres.
+
+    Returns:
+        the figure.
+
+    Raises:
+        ValueError: without panels, or if heights and groups differ in number.
+    """
+    if not panels:
+        raise ValueError("a bar figure needs at least one panel")
+    with drawing():
+        figure, axes = new_figure(height_mm=height_mm, columns=len(panels))
+        top = 0.0
+        for ax, (title, bars) in zip(axes, panels, strict=True):
+            width = 0.8 / max(len(bars), 1)
+            for index, bar in enumerate(bars):
+                if len(bar.heights) != len(groups):
+                    raise ValueError(f"{bar.label}: {len(bar.heights)} bars, {len(groups)} groups")
+                x = np.arange(len(groups)) + (index - (len(bars) - 1) / 2) * width
+                style = style_of(bar.algorithm)
+                ax.bar(
+                    x,
+                    bar.heights,
+                    width * 0.92,
+                    yerr=bar.errors,
+                    label=bar.label,
+                    color=style.colour,
+                    edgecolor="white",
+                    hatch=style.hatch,
+                    error_kw={"elinewidth": 0.9, "capsize": 2.5, "ecolor": "#1A1A1A"},
+                )
+                errors = 0.0 if bar.errors is None else bar.errors
+                top = max(top, float(np.nanmax(bar.heights + errors)))
+            ax.set_title(title, loc="left")
+            ax.set_xticks(range(len(groups)), groups)
+            ax.set_xlabel(x_label)
+            ax.grid(False, axis="x")
+        for ax in axes:
+            ax.set_ylim(0, top * 1.08 if top > 0 else 1)
+        axes[0].set_ylabel(y_label)
+        axes[0].legend(loc="upper left")
+    return figure
+
+
+def published_vs_measured(
+    published: Mapping[str, Array],
+    measured: Mapping[str, Array],
+    *,
+    labels: Mapping[str, str],
+    unit: str,
+    band: float | None = None,
+    title: str = "",
+    height_mm: float = 85,
+) -> Figure:
+    """Measured against published values; a perfect reproduction lies on the diagonal.
+
+    Args:
+        published, measured: values by algorithm, equal shapes (n,).
+        labels: the algorithms' names to print; its order is the legend's.
+        unit: of all values.
+        band: half-width of the shaded tolerance, in ``unit``.
+        title: above the figure.
+        height_mm: height (and width), millimetres.
+
+    Returns:
+        the figure.
+    """
+    with drawing():
+        figure, (ax,) = new_figure(width_mm=height_mm * 1.1, height_mm=height_mm)
+        everything = np.concatenate(
+            [np.ravel(v) for values in (published, measured) for v in values.values()]
+        )
+        low, high = float(np.nanmin(everything)), float(np.nanmax(everything))
+        margin = 0.06 * (high - low) or 1.0
+        ends = np.array([low - margin, high + margin])
+        if band is not None:
+            ax.fill_between(
+                ends, ends - band, ends + band, color="#E8E8E8", label=f"±{band:g} {unit}"
+            )
+        ax.plot(ends, ends, color=PUBLISHED.colour, linestyle=PUBLISHED.dash, linewidth=0.9)
+        for algorithm, label in labels.items():
+            style = style_of(algorithm)
+            ax.plot(
+                published[algorithm],
+                measured[algorithm],
+                linestyle="none",
+                marker=style.marker,
+                color=style.colour,
+                label=label,
+            )
+        ax.set_xlim(*ends)
+        ax.set_ylim(*ends)
+        ax.set_xlabel(f"published ({unit})")
+        ax.set_ylabel(f"measured ({unit})")
+        if title:
+            ax.set_title(title, loc="left")
+        ax.legend(loc="upper left")
+    return figure
+
+
+def _draw_series(ax: Axes, series: Series) -> Any:
+    """Draw one line, thinned to what a page can show; returns the line."""
+    keep = min_max_indices(series.y, MAX_POINTS)
+    (line,) = ax.plot(
+        series.x[keep],
+        series.y[keep],
+        label=series.label,
+        color=series.style.colour,
+        linestyle=series.style.dash,
+        linewidth=1.1,
+        drawstyle="steps-post" if series.step else "default",
+    )
+    return line

@@ -1,0 +1,42 @@
+"""Closed forms that a simulation or a measurement can be held against.
+
+Pure functions of plain numbers and NumPy arrays; nothing here knows about traces. Every formula
+names the equation it comes from. Rates are in bit/s, times in seconds, windows in packets.
+"""
+
+from headway.models.growth import (
+    cubic_k_s,
+    cubic_window_pkts,
+    htcp_alpha,
+    htcp_window_pkts,
+    reno_friendly_window_pkts,
+)
+from headway.models.head_of_line import (
+    detection_time_s,
+    head_of_line_delay_s,
+    response_time_s,
+)
+from headway.models.response import (
+    compound_response_bps,
+    cubic_response_bps,
+    reno_pftk_bps,
+    reno_sqrt_bps,
+)
+from headway.models.sawtooth import Sawtooth, sawtooth
+
+__all__ = [
+    "Sawtooth",
+    "compound_response_bps",
+    "cubic_k_s",
+    "cubic_response_bps",
+    "cubic_window_pkts",
+    "detection_time_s",
+    "head_of_line_delay_s",
+    "htcp_alpha",
+    "htcp_window_pkts",
+    "reno_friendly_window_pkts",
+    "reno_pftk_bps",
+    "reno_sqrt_bps",
+    "response_time_s",
+    "sawtooth",
+]

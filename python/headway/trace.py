@@ -1,0 +1,289 @@
+"""What a run left behind: columns that end in their unit, and what made them.
+
+A value a backend cannot know is null, never 0. Flows and links are numbered; their names and
+their totals are in :attr:`Trace.flows` and :attr:`Trace.links`. Saved, a trace is a folder with
+one Parquet file per table, ``trace.json`` and, if packets were captured, ``capture.pcapng``. It
+holds no wall-clock time, so the same experiment saves the same bytes.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from headway.errors import HeadwayError
+from headway.experiment import Experiment, explain
+from headway.files import saving_dir
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = 1
+"""Version of the layout on disk; a reader refuses others."""
+
+SCHEMA: dict[str, dict[str, Any]] = {
+    # state: 0 open, 1 disorder, 2 cwr, 3 recovery, 4 loss. One row per change.
+    "flow_state": {
+        "flow": pl.UInt32,
+        "time_ns": pl.Int64,
+        "cwnd_pkts": pl.UInt32,
+        "ssthresh_pkts": pl.UInt32,
+        "srtt_us": pl.UInt32,
+        "inflight_pkts": pl.UInt32,
+        "state": pl.UInt8,
+    },
+    # After every change.
+    "queue": {
+        "link": pl.UInt32,
+        "time_ns": pl.Int64,
+        "queue_bytes": pl.UInt32,
+        "queue_pkts": pl.UInt32,
+    },
+    # reason: 0 no room, 1 random loss, 2 early (the algorithm's choice).
+    "drops": {
+        "link": pl.UInt32,
+        "time_ns": pl.Int64,
+        "flow": pl.UInt32,
+        "ip_bytes": pl.UInt32,
+        "reason": pl.UInt8,
+    },
+    # From the first drop for lack of room until a packet is accepted again.
+    "queue_full": {
+        "link": pl.UInt32,
+        "start_ns": pl.Int64,
+        "end_ns": pl.Int64,
+        "dropped_pkts": pl.UInt32,
+    },
+    # One row per datagram; owd_ns null: lost (or still on its way at the end).
+    "udp": {"flow": pl.UInt32, "sent_ns": pl.Int64, "owd_ns": pl.Int64},
+    # kind: 0 recovery, 1 timeout, 2 cwr, 3 undo; cwnd before, ssthresh after.
+    "backoffs": {
+        "flow": pl.UInt32,
+        "time_ns": pl.Int64,
+        "kind": pl.UInt8,
+        "cwnd_pkts": pl.UInt32,
+        "ssthresh_pkts": pl.UInt32,
+    },
+    # Totals since the start, at every checkpoint and at the end.
+    "flow_counters": {
+        "time_ns": pl.Int64,
+        "flow": pl.UInt32,
+        "delivered_bytes": pl.UInt64,
+        "sent_pkts": pl.UInt64,
+        "retransmits_pkts": pl.UInt64,
+        "rtos": pl.UInt64,
+        "acked_bytes": pl.UInt64,
+    },
+    "link_counters": {
+        "time_ns": pl.Int64,
+        "link": pl.UInt32,
+        "arrived_pkts": pl.UInt64,
+        "arrived_bytes": pl.UInt64,
+        "sent_pkts": pl.UInt64,
+        "sent_bytes": pl.UInt64,
+        "dropped_pkts": pl.UInt64,
+        "dropped_bytes": pl.UInt64,
+        "busy_ns": pl.UInt64,
+        "queue_byte_us": pl.UInt64,
+    },
+    # One row per request and its response.
+    "responses": {
+        "flow": pl.UInt32,
+        "epoch": pl.UInt32,
+        "start_ns": pl.Int64,
+        "end_ns": pl.Int64,
+    },
+}
+"""Every table's columns and types. Times are since the start of the run."""
+
+_U32_MAX = 2**32 - 1
+_NULLS: dict[tuple[str, str], int] = {
+    ("flow_state", "ssthresh_pkts"): _U32_MAX,
+    ("flow_state", "srtt_us"): _U32_MAX,
+    ("udp", "owd_ns"): -1,
+}
+_STATE_FILE = "trace.json"
+_CAPTURE_FILE = "capture.pcapng"
+
+
+class FlowSummary(BaseModel):
+    """One flow's identity and totals; packet times are at the sender's host, either direction."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    name: str
+    kind: str
+    control: str | None = None
+    startup: str | None = None
+    first_packet_ns: int | None = None
+    last_packet_ns: int | None = None
+    unique_bytes: int | None = None
+    handshake_rtt_us: int | None = None
+    mss_bytes: int | None = None
+    rate_limited: bool | int | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One run's record. ``tables`` has every table of SCHEMA; ``meta`` is JSON data."""
+
+    tables: Mapping[str, pl.DataFrame]
+    flows: tuple[FlowSummary, ...]
+    links: tuple[str, ...]
+    meta: Mapping[str, Any]
+    capture: bytes | None = field(default=None, repr=False)
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment that made this trace."""
+        return Experiment.model_validate(self.meta["experiment"])
+
+    @property
+    def duration_ns(self) -> int:
+        """Length of the run."""
+        return self.experiment.duration
+
+    @property
+    def warmup_ns(self) -> int:
+        """Where the measured part begins."""
+        return self.experiment.warmup
+
+    def __getitem__(self, table: str) -> pl.DataFrame:
+        """A table by name."""
+        return self.tables[table]
+
+    def numpy(self, table: str) -> dict[str, np.ndarray[Any, Any]]:
+        """A table's columns as arrays of one length; columns with nulls become floats with NaN."""
+        return {column.name: column.to_numpy() for column in self.tables[table]}
+
+    def pandas(self, table: str) -> pd.DataFrame:
+        """A table as a pandas DataFrame. Raises HeadwayError if pandas is not installed."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise HeadwayError("pandas is not installed; run `pip install pandas`") from None
+        return pd.DataFrame(self.numpy(table))
+
+    def flow_index(self, name: str) -> int:
+        """The number of the flow called ``name``. Raises KeyError."""
+        for index, flow in enumerate(self.flows):
+            if flow.name == name:
+                return index
+        raise KeyError(name)
+
+    def tcp_flows(self) -> list[int]:
+        """The numbers of the TCP flows."""
+        return [index for index, flow in enumerate(self.flows) if flow.control is not None]
+
+    def udp_flows(self) -> list[int]:
+        """The numbers of the UDP flows."""
+        return [index for index, flow in enumerate(self.flows) if flow.control is None]
+
+
+def versions() -> dict[str, str]:
+    """What a result depends on: Headway, its engine, Python and the libraries of numbers."""
+    from headway import _engine
+
+    return {
+        "headway": importlib.metadata.version("headway"),
+        "engine": _engine.version(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "polars": pl.__version__,
+    }
+
+
+def from_engine(experiment: Experiment, result: Mapping[str, Any]) -> Trace:
+    """A Trace of an engine's result: {"summary": JSON, "tables": {...}, "capture": bytes}."""
+    summary = json.loads(result["summary"])
+    tables = {}
+    for name, columns in SCHEMA.items():
+        data = result["tables"].get(name, {})
+        frame = pl.DataFrame(
+            {column: data.get(column, []) for column in columns}, schema=columns, strict=True
+        )
+        tables[name] = frame.with_columns(
+            pl.when(pl.col(column) != missing).then(pl.col(column))
+            for (table, column), missing in _NULLS.items()
+            if table == name
+        )
+    return Trace(
+        tables=tables,
+        flows=tuple(FlowSummary.model_validate(flow) for flow in summary["flows"]),
+        links=tuple(summary["links"]),
+        meta={
+            "backend": "sim",
+            "experiment": experiment.model_dump(mode="json"),
+            "seed": experiment.seed,
+            "events": summary.get("events"),
+            "versions": versions(),
+            "platform": platform.platform(),
+        },
+        capture=result.get("capture"),
+    )
+
+
+def save_trace(trace: Trace, path: Path | str) -> Path:
+    """Save as the folder ``path``, whole or not at all; an existing one is replaced.
+
+    Raises HeadwayError, in one line, for a full disk or a place that cannot be written.
+    """
+    path = Path(path)
+    state = {
+        "format": FORMAT,
+        "flows": [flow.model_dump(mode="json") for flow in trace.flows],
+        "links": list(trace.links),
+        "rows": {name: frame.height for name, frame in trace.tables.items()},
+        "captured": trace.capture is not None,
+        "meta": dict(trace.meta),
+    }
+    with saving_dir(path) as folder:
+        for name, frame in trace.tables.items():
+            # Through Python's own file, so that a full disk is an OSError with its number.
+            with (folder / f"{name}.parquet").open("wb") as file:
+                frame.write_parquet(file, compression="zstd", compression_level=1)
+        if trace.capture is not None:
+            (folder / _CAPTURE_FILE).write_bytes(trace.capture)
+        (folder / _STATE_FILE).write_text(json.dumps(state, indent=1), encoding="utf-8")
+    return path
+
+
+def load_trace(path: Path | str) -> Trace:
+    """The trace saved at ``path``. Raises HeadwayError, in one line, if it is not whole."""
+    path = Path(path)
+    try:
+        state = json.loads((path / _STATE_FILE).read_text(encoding="utf-8"))
+        if state["format"] != FORMAT:
+            raise HeadwayError(f"{path}: trace format {state['format']}, this reads {FORMAT}")
+        tables = {}
+        for name, columns in SCHEMA.items():
+            with (path / f"{name}.parquet").open("rb") as file:
+                frame = pl.read_parquet(file)
+            if dict(frame.schema) != columns or frame.height != state["rows"][name]:
+                raise ValueError(f"{name}.parquet does not have the columns or rows it should")
+            tables[name] = frame
+        return Trace(
+            tables=tables,
+            flows=tuple(FlowSummary.model_validate(flow) for flow in state["flows"]),
+            links=tuple(state["links"]),
+            meta=state["meta"],
+            capture=(path / _CAPTURE_FILE).read_bytes() if state["captured"] else None,
+        )
+    except FileNotFoundError as error:
+        missing = Path(error.filename).name if path.is_dir() else "the folder"
+        raise HeadwayError(f"{path}: not a trace ({missing} is missing)") from None
+    except ValidationError as error:
+        raise HeadwayError(f"{path}: unreadable or truncated trace ({explain(error)})") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise HeadwayError(f"{path}: unreadable or truncated trace ({error})") from None
+    except pl.exceptions.PolarsError as error:
+        raise HeadwayError(f"{path}: unreadable or truncated trace ({error})") from None
