@@ -1,0 +1,8 @@
+//! The options of IPv4: one file each, none so far.
+//!
+//! A new option is a new file here with a type that implements
+//! [`WireOption`](crate::options::WireOption) for
+//! [`InIpv4`](crate::options::InIpv4) and a `pub const INFO`; the build finds it.
+//! `INFO.kind` is the whole first byte, with the copied flag and the class.
+
+include!(concat!(env!("OUT_DIR"), "/ipv4_options.rs"));

@@ -1,0 +1,13 @@
+//! The options of TCP: one file each.
+//!
+//! A new option is a new file here with a type that implements
+//! [`WireOption`](crate::options::WireOption) for
+//! [`InTcp`](crate::options::InTcp) and a `pub const INFO`; the build finds it.
+
+include!(concat!(env!("OUT_DIR"), "/tcp_options.rs"));
+
+pub use mss::Mss;
+pub use sack::{Sack, SackBlock};
+pub use sack_permitted::SackPermitted;
+pub use timestamps::Timestamps;
+pub use window_scale::WindowScale;
