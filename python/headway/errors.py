@@ -10,7 +10,7 @@ class HeadwayError(Exception):
         super().__init__(" ".join(message.split()))
 
 
-class Interrupted(HeadwayError):
+class InterruptedRunError(HeadwayError):
     """A run was stopped on request; says how many trials were finished and where they are."""
 
     def __init__(self, finished: int, total: int, kept_in: str | None) -> None:

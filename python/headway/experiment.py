@@ -44,7 +44,8 @@ QueueLimit = Annotated[units.Buffer, BeforeValidator(units.parse_buffer), PlainS
 """Bytes, packets or bandwidth-delay products, written "60000 B", "40 pkts", "1 BDP"."""
 Probability = Annotated[float, BeforeValidator(units.parse_probability)]
 
-RECORDS = ("flows", "queue", "udp", "drops")
+Record = Literal["flows", "queue", "udp", "drops"]
+RECORDS: tuple[Record, ...] = ("flows", "queue", "udp", "drops")
 BATCHES = 10
 """Equal parts of [warmup, duration] between which counters are read, for batch means."""
 
@@ -105,7 +106,7 @@ class Bulk(Spec):
 
 
 class Cbr(Spec):
-    """Constant bit rate over UDP: one IP packet of ``packet`` bytes, header and all, per interval."""
+    """Constant bit rate over UDP: one IP packet of ``packet`` bytes, headers and all, at a time."""
 
     kind: Literal["cbr"] = "cbr"
     packet: PositiveSize
@@ -249,7 +250,10 @@ class Chain(Spec):
 
     def links(self) -> list[tuple[Link, Link]]:
         """Each hop's forward and reverse link."""
-        return [(hop.forward, hop.reverse or _mirror(hop.forward, hop.forward.delay)) for hop in self.hops]
+        return [
+            (hop.forward, hop.reverse or _mirror(hop.forward, hop.forward.delay))
+            for hop in self.hops
+        ]
 
 
 class Capture(Spec):
@@ -276,7 +280,7 @@ class Experiment(Spec):
     seed: int = Field(default=1, ge=0, lt=2**63)
     start_spread: Time = 0
     sample: Length | None = None
-    record: tuple[Literal["flows", "queue", "udp", "drops"], ...] = RECORDS
+    record: tuple[Record, ...] = RECORDS
     capture: Capture | None = None
 
     @field_validator("flows", mode="before")
@@ -364,11 +368,16 @@ def parse_flows(text: str) -> list[Flow]:
     return flows
 
 
+_UNION_MEMBERS = ("dumbbell", "chain", "bulk", "cbr", "vectors")
+
+
 def explain(error: ValidationError) -> str:
     """The first thing that is wrong, as one line: the field, then what and what is allowed."""
     first = error.errors(include_url=False)[0]
-    # Names of union members ("dumbbell", "bulk") are in the location but not in what was written.
-    where = ".".join(str(part) for part in first["loc"] if part not in ("dumbbell", "chain", "bulk"))
+    # Pydantic puts the chosen union member into the location; nobody wrote that.
+    where = ".".join(
+        str(part) for part in first["loc"] if part not in ("dumbbell", "chain", "bulk")
+    )
     if first["type"] == "value_error":
         what = str(first["ctx"]["error"])
     elif first["type"] == "extra_forbidden":
@@ -393,7 +402,9 @@ def _named_with_options(value: Any) -> dict[str, Any]:
     fields = dict(value)
     name, *options = str(fields.get("name", "")).split(":")
     if options:
-        fields.update(name=name, tunables={**dict(fields.get("tunables") or {}), **_options(options)})
+        fields.update(
+            name=name, tunables={**dict(fields.get("tunables") or {}), **_options(options)}
+        )
     return fields
 
 
@@ -407,9 +418,7 @@ def _options(parts: list[str]) -> dict[str, str]:
     return options
 
 
-_FLOW_OPTIONS = (
-    "sack timestamps delayed_ack nodelay start stop delay from_hop to_hop name size".split()
-)
+_FLOW_OPTIONS = frozenset(Flow.model_fields) - {"app", "control"} | {"size"}
 
 
 def _flow_fields(text: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def saving(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o644)
-        os.replace(temporary, path)
+        temporary.replace(path)
     except OSError as error:
         raise save_error(path, error) from None
     finally:
@@ -61,7 +61,7 @@ def saving_dir(path: Path) -> Iterator[Path]:
         temporary.chmod(0o755)
         if path.exists():
             shutil.rmtree(path)
-        os.replace(temporary, path)
+        temporary.replace(path)
     except OSError as error:
         raise save_error(path, error) from None
     finally:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import json
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 

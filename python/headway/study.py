@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Literal
 
 from headway.backends import Backend
-from headway.errors import HeadwayError, Interrupted
+from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
 from headway.files import save_text
 from headway.trace import Trace, load_trace, save_trace, versions
@@ -105,7 +105,7 @@ class StudyContext:
         """Run every experiment and save each trace as ``trials/KEY`` when it finishes.
 
         Returns the traces by key, in the order of ``experiments``. Keys are file names.
-        Raises Interrupted, after keeping the finished trials, on Ctrl-C; raises HeadwayError
+        On Ctrl-C raises InterruptedRunError, with the finished trials kept; raises HeadwayError
         when a trace cannot be saved (trials saved before that stay).
         """
         keys = list(experiments)
@@ -123,7 +123,7 @@ class StudyContext:
         try:
             self.backend.run_many(list(experiments.values()), finished, threads=self.threads)
         except KeyboardInterrupt:
-            raise Interrupted(len(done), len(keys), str(self.trials_dir)) from None
+            raise InterruptedRunError(len(done), len(keys), str(self.trials_dir)) from None
         return {key: done[key] for key in keys}
 
 
@@ -140,7 +140,7 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
-        """The trials by key (a file name such as ``rtt50-cubic-n2-t3``), for this seed and length."""
+        """The trials by key (a file name: ``rtt50-cubic-n2-t3``), for this seed and length."""
 
     @abc.abstractmethod
     def analyse(self, ctx: StudyContext, traces: Mapping[str, Trace]) -> StudyResult:

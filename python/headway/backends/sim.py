@@ -66,9 +66,7 @@ def scenario(experiment: Experiment) -> dict[str, Any]:
             )
         ],
         "checkpoints_ns": experiment.checkpoints_ns(),
-        "record": {
-            name: name in experiment.record for name in ("flows", "queue", "udp", "drops")
-        },
+        "record": {name: name in experiment.record for name in ("flows", "queue", "udp", "drops")},
         "capture": capture and {"link": capture.link, "snaplen_bytes": capture.snaplen},
     }
 
