@@ -1,0 +1,81 @@
+"""Metrics: pure functions from a Trace to numbers and tables.
+
+Unless a window is given, each is over [warmup, end] of the run. Flows and links are given by
+their number. Names end in the unit of what is returned.
+"""
+
+from headway.metrics.delay import lost_pkts, owd_distribution_us, owd_us
+from headway.metrics.flows import (
+    backoff_times_ns,
+    batch_goodputs_bps,
+    congestion_epochs_s,
+    cwnd_pkts,
+    flow_jain_index,
+    flow_table,
+    goodput_bps,
+    goodput_tcptrace_bps,
+    retransmits_pkts,
+    rtos,
+    srtt_us,
+)
+from headway.metrics.links import (
+    drop_rate,
+    drops_pkts,
+    link_table,
+    queue_bytes,
+    queue_full_events,
+    queue_full_per_minute,
+    throughput_bps,
+    utilization,
+)
+from headway.metrics.stats import (
+    Distribution,
+    Estimate,
+    batch_means,
+    cdf,
+    confidence_interval,
+    distribution,
+    jain_index,
+    trimmed_mean,
+    weighted_distribution,
+    without_extremes,
+)
+from headway.metrics.windows import Window, whole_run, window_of
+
+__all__ = [
+    "Distribution",
+    "Estimate",
+    "Window",
+    "backoff_times_ns",
+    "batch_goodputs_bps",
+    "batch_means",
+    "cdf",
+    "confidence_interval",
+    "congestion_epochs_s",
+    "cwnd_pkts",
+    "distribution",
+    "drop_rate",
+    "drops_pkts",
+    "flow_jain_index",
+    "flow_table",
+    "goodput_bps",
+    "goodput_tcptrace_bps",
+    "jain_index",
+    "link_table",
+    "lost_pkts",
+    "owd_distribution_us",
+    "owd_us",
+    "queue_bytes",
+    "queue_full_events",
+    "queue_full_per_minute",
+    "retransmits_pkts",
+    "rtos",
+    "srtt_us",
+    "throughput_bps",
+    "trimmed_mean",
+    "utilization",
+    "weighted_distribution",
+    "whole_run",
+    "window_of",
+    "without_extremes",
+]

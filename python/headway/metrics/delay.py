@@ -1,0 +1,47 @@
+"""One-way delay of datagrams."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from headway.metrics.stats import Array, Distribution, distribution
+from headway.metrics.windows import Window, window_of
+from headway.trace import Trace
+
+_NS_PER_US = 1000.0
+
+
+def _datagrams(trace: Trace, flow: int | None, window: Window | None) -> pl.DataFrame:
+    start_ns, end_ns = window or window_of(trace)
+    sent = pl.col("sent_ns")
+    chosen = (sent >= start_ns) & (sent < end_ns)
+    return trace["udp"].filter(chosen if flow is None else chosen & (pl.col("flow") == flow))
+
+
+def owd_us(trace: Trace, flow: int | None = None, window: Window | None = None) -> Array:
+    """One-way delays, shape (n,), in µs, of the datagrams sent in the window that arrived.
+
+    ``flow`` None takes all UDP flows; the window's default is [warmup, end].
+    """
+    column = _datagrams(trace, flow, window)["owd_ns"].drop_nulls()
+    return column.cast(pl.Float64).to_numpy() / _NS_PER_US
+
+
+def owd_distribution_us(
+    trace: Trace, flow: int | None = None, window: Window | None = None
+) -> Distribution:
+    """Median, mean, sd, percentiles and extremes of :func:`owd_us`; lost ones are left out."""
+    return distribution(owd_us(trace, flow, window))
+
+
+def lost_pkts(trace: Trace, flow: int | None = None, window: Window | None = None) -> int:
+    """Datagrams sent in the window that never arrived.
+
+    One that was still under way when the run ended is not counted, if its delay would have
+    been no longer than the longest seen.
+    """
+    rows = _datagrams(trace, flow, window)
+    longest = trace["udp"]["owd_ns"].drop_nulls().max()
+    # Nobody knows what became of a datagram that had no time to arrive.
+    decided_ns = trace.experiment.duration - (longest if isinstance(longest, int) else 0)
+    return rows.filter(pl.col("owd_ns").is_null() & (pl.col("sent_ns") < decided_ns)).height

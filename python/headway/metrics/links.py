@@ -1,0 +1,88 @@
+"""What a link carried, dropped and held back."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from headway.metrics.stats import Distribution, weighted_distribution
+from headway.metrics.windows import Window, counter_change, held_values, window_of
+from headway.trace import Trace
+from headway.units import BITS_PER_BYTE, NS_PER_S
+
+_NS_PER_MINUTE = 60 * NS_PER_S
+
+
+def _change(trace: Trace, link: int, column: str, window: Window | None) -> int:
+    return counter_change(trace["link_counters"], "link", link, column, window or window_of(trace))
+
+
+def utilization(trace: Trace, link: int = 0, window: Window | None = None) -> float:
+    """Share of the window in which the link was sending, 0 to 1 (default [warmup, end])."""
+    start_ns, end_ns = window or window_of(trace)
+    return _change(trace, link, "busy_ns", window) / (end_ns - start_ns)
+
+
+def throughput_bps(trace: Trace, link: int = 0, window: Window | None = None) -> float:
+    """All bytes the link sent in the window, IP headers and retransmissions too, in bits/s."""
+    start_ns, end_ns = window or window_of(trace)
+    return (
+        _change(trace, link, "sent_bytes", window) * BITS_PER_BYTE * NS_PER_S / (end_ns - start_ns)
+    )
+
+
+def drops_pkts(trace: Trace, link: int = 0, window: Window | None = None) -> int:
+    """Packets that arrived at the link in the window and never left it."""
+    return _change(trace, link, "dropped_pkts", window)
+
+
+def drop_rate(trace: Trace, link: int = 0, window: Window | None = None) -> float | None:
+    """Dropped over arrived packets in the window; None if none arrived."""
+    arrived = _change(trace, link, "arrived_pkts", window)
+    return drops_pkts(trace, link, window) / arrived if arrived else None
+
+
+def queue_full_events(trace: Trace, link: int = 0, window: Window | None = None) -> int:
+    """Times the queue was full that began in the window: from a drop to the next acceptance."""
+    start_ns, end_ns = window or window_of(trace)
+    return (
+        trace["queue_full"]
+        .filter(
+            (pl.col("link") == link)
+            & (pl.col("start_ns") >= start_ns)
+            & (pl.col("start_ns") < end_ns)
+        )
+        .height
+    )
+
+
+def queue_full_per_minute(trace: Trace, link: int = 0, window: Window | None = None) -> float:
+    """Queue-full events per minute of the window."""
+    start_ns, end_ns = window or window_of(trace)
+    return queue_full_events(trace, link, window) * _NS_PER_MINUTE / (end_ns - start_ns)
+
+
+def queue_bytes(trace: Trace, link: int = 0, window: Window | None = None) -> Distribution:
+    """The queue's length in bytes over the window, weighted by time."""
+    rows = trace["queue"].filter(pl.col("link") == link)
+    return weighted_distribution(*held_values(rows, "queue_bytes", window or window_of(trace)))
+
+
+def link_table(trace: Trace) -> pl.DataFrame:
+    """One row per link over [warmup, end]; null where nothing was recorded."""
+    return pl.DataFrame(
+        [
+            {
+                "link": link,
+                "name": name,
+                "utilization": utilization(trace, link),
+                "throughput_bps": throughput_bps(trace, link),
+                "drops_pkts": drops_pkts(trace, link),
+                "drop_rate": drop_rate(trace, link),
+                "queue_full_events": queue_full_events(trace, link),
+                "queue_full_per_minute": queue_full_per_minute(trace, link),
+                "queue_mean_bytes": queue_bytes(trace, link).mean,
+                "queue_max_bytes": queue_bytes(trace, link).max,
+            }
+            for link, name in enumerate(trace.links)
+        ]
+    )

@@ -1,0 +1,57 @@
+"""The part of a run that is measured, and how counters and signals are read in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from headway.metrics.stats import Array
+from headway.trace import Trace
+
+Window = tuple[int, int]
+"""[start_ns, end_ns) since the start of the run."""
+
+
+def window_of(trace: Trace) -> Window:
+    """The measured part of a run: from its warm-up to its end."""
+    experiment = trace.experiment
+    return experiment.warmup, experiment.duration
+
+
+def whole_run(trace: Trace) -> Window:
+    """All of a run."""
+    return 0, trace.experiment.duration
+
+
+def counter_change(
+    counters: pl.DataFrame, owner: str, index: int, column: str, window: Window
+) -> int:
+    """How much a counter of flow or link ``index`` grew over the window.
+
+    Raises ValueError if one end is not a checkpoint (time 0 is one: all counters are 0).
+    """
+    rows = counters.filter(pl.col(owner) == index)
+    totals: list[int] = []
+    for time_ns in window:
+        at = rows.filter(pl.col("time_ns") == time_ns)[column]
+        if at.len() == 0 and time_ns != 0:
+            raise ValueError(f"{owner} {index}: no counters at {time_ns} ns; it is no checkpoint")
+        totals.append(int(at[0]) if at.len() else 0)
+    return totals[1] - totals[0]
+
+
+def held_values(rows: pl.DataFrame, column: str, window: Window) -> tuple[Array, Array]:
+    """A signal recorded on change, as values (n,) and how long each held in the window, in ns.
+
+    ``rows`` has ``time_ns``, in order, and ``column``. Time before the first row and time in
+    which the value was null is left out.
+    """
+    start_ns, end_ns = window
+    times = rows["time_ns"].to_numpy().astype(np.int64)
+    values = rows[column].cast(pl.Float64).to_numpy()
+    if times.size == 0:
+        return np.empty(0), np.empty(0)
+    until = np.append(times[1:], end_ns)
+    held = np.clip(until, start_ns, end_ns) - np.clip(times, start_ns, end_ns)
+    known = ~np.isnan(values) & (held > 0)
+    return values[known], held[known].astype(np.float64)
