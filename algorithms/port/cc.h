@@ -17,6 +17,7 @@
 #define HEADWAY_PORT_CC_H
 
 #include "types.h"
+#include "fixed.h"
 
 /* What the kernel gives a congestion control per socket, control and startup together. */
 #define HW_CC_STATE_BYTES 104
@@ -45,7 +46,7 @@ struct hw_conn {
 	u32 cwnd_pkts;
 	u32 cwnd_cnt; /* progress towards the next packet of cwnd, in ACKed packets (or ACKs) */
 	u32 ssthresh_pkts;
-	u32 cwnd_clamp_pkts;  /* read only: upper bound of cwnd */
+	u32 cwnd_clamp_pkts; /* read only: upper bound of cwnd */
 	u64 pacing_rate_Bps; /* bytes per second on the wire; 0 leaves pacing to the stack */
 
 	/* What it may know. */
@@ -59,16 +60,16 @@ struct hw_conn {
 	u32 inflight_pkts; /* the stack's estimate after the latest ACK was taken in */
 	u32 idle_us;	   /* HW_EVENT_TX_START only: time since the last transmission */
 	u32 app_queued_bytes;
-	u8 ca_state;	   /* enum hw_ca_state */
-	u8 cwnd_limited;   /* the sender used up cwnd since the last ACK; without it nothing may grow */
-	u8 counts_acks;	   /* 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets */
-	u8 paced;	   /* the stack spaces this connection's packets */
+	u8 ca_state;	 /* enum hw_ca_state */
+	u8 cwnd_limited; /* the sender used up cwnd since the last ACK; without it nothing may grow */
+	u8 counts_acks; /* 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets */
+	u8 paced;	/* the stack spaces this connection's packets */
 };
 
 /* What one ACK told. */
 struct hw_ack {
-	u32 acked_pkts; /* newly acknowledged cumulatively, or by SACK on stacks that count so */
-	s32 rtt_us;	/* sample of this ACK, -1 if it gave none */
+	u32 acked_pkts;	   /* newly acknowledged cumulatively, or by SACK on stacks that count so */
+	s32 rtt_us;	   /* sample of this ACK, -1 if it gave none */
 	u32 inflight_pkts; /* before this ACK */
 };
 
@@ -78,7 +79,7 @@ struct hw_ack {
  * a null min_cwnd means ssthresh is the floor of rate halving.
  */
 struct hw_cc_ops {
-	const char *name;    /* at most 15 characters */
+	const char *name;    /* at most 12 characters, so that a pair's name fits 15 */
 	const char *title;   /* one line for people */
 	const char *source;  /* paper or RFC, and the implementation it follows */
 	const char *startup; /* the startup it has when none is named */
@@ -88,7 +89,8 @@ struct hw_cc_ops {
 
 	void (*init)(void *state, const u32 *tun, struct hw_conn *c);
 	/* After every ACK that acknowledged data, before growth. */
-	void (*pkts_acked)(void *state, const u32 *tun, struct hw_conn *c, const struct hw_ack *ack);
+	void (*pkts_acked)(void *state, const u32 *tun, struct hw_conn *c,
+			   const struct hw_ack *ack);
 	/* Growth above ssthresh; acked_pkts is 1 where c->counts_acks. */
 	void (*cong_avoid)(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts);
 	/* The new ssthresh on congestion; does not change cwnd. */
@@ -105,6 +107,7 @@ struct hw_cc_ops {
  * that is left for congestion avoidance after ssthresh was reached. */
 struct hw_startup_ops {
 	const char *name;
+	const char *suffix; /* two letters; the kernel's name of a pair is control_suffix */
 	const char *title;
 	const char *source;
 	u32 state_bytes;
@@ -112,26 +115,18 @@ struct hw_startup_ops {
 	const struct hw_tunable *tunables;
 
 	void (*init)(void *state, const u32 *tun, struct hw_conn *c);
-	void (*pkts_acked)(void *state, const u32 *tun, struct hw_conn *c, const struct hw_ack *ack);
+	void (*pkts_acked)(void *state, const u32 *tun, struct hw_conn *c,
+			   const struct hw_ack *ack);
 	u32 (*slow_start)(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts);
 	void (*set_state)(void *state, const u32 *tun, struct hw_conn *c, u8 new_state);
 	void (*event)(void *state, const u32 *tun, struct hw_conn *c, u8 event);
 };
 
-static inline u32 hw_min_u32(u32 a, u32 b)
-{
-	return a < b ? a : b;
-}
-
-static inline u32 hw_max_u32(u32 a, u32 b)
-{
-	return a > b ? a : b;
-}
-
 /* Below ssthresh. Linux up to 2.6.x still counts cwnd == ssthresh as slow start. */
 static inline int hw_in_slow_start(const struct hw_conn *c)
 {
-	return c->cwnd_pkts < c->ssthresh_pkts || (c->counts_acks && c->cwnd_pkts == c->ssthresh_pkts);
+	return c->cwnd_pkts < c->ssthresh_pkts ||
+	       (c->counts_acks && c->cwnd_pkts == c->ssthresh_pkts);
 }
 
 /*

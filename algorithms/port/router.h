@@ -8,6 +8,7 @@
 #define HEADWAY_PORT_ROUTER_H
 
 #include "types.h"
+#include "fixed.h"
 
 /* Bytes of state a router algorithm may keep per link. */
 #define HW_ROUTER_STATE_BYTES 1024
@@ -21,13 +22,13 @@ enum hw_verdict {
 
 struct hw_link {
 	u64 now_ns;
-	u64 rate_Bps;	  /* the link's capacity, bytes per second */
-	u64 limit_bytes;  /* 0: no limit in bytes */
-	u32 limit_pkts;	  /* 0: no limit in packets */
-	u32 queue_bytes;  /* waiting or in transmission, before this packet */
+	u64 rate_Bps;	 /* the link's capacity, bytes per second */
+	u64 limit_bytes; /* 0: no limit in bytes */
+	u32 limit_pkts;	 /* 0: no limit in packets */
+	u32 queue_bytes; /* waiting or in transmission, before this packet */
 	u32 queue_pkts;
-	u32 idle_us;	  /* how long the link has been idle, 0 when it is not */
-	u32 random;	  /* uniform over 32 bits, fresh for every call */
+	u32 idle_us; /* how long the link has been idle, 0 when it is not */
+	u32 random;  /* uniform over 32 bits, fresh for every call */
 };
 
 struct hw_packet {
@@ -45,7 +46,16 @@ struct hw_router_ops {
 
 	void (*init)(void *state, const u32 *tun, const struct hw_link *link);
 	/* Returns an enum hw_verdict for a packet that wants to join the queue. */
-	u32 (*enqueue)(void *state, const u32 *tun, const struct hw_link *link, const struct hw_packet *pkt);
+	u32 (*enqueue)(void *state, const u32 *tun, const struct hw_link *link,
+		       const struct hw_packet *pkt);
 };
+
+/* No room for the packet within the limits of the link. */
+static inline int hw_link_is_full(const struct hw_link *link, const struct hw_packet *pkt)
+{
+	if (link->limit_bytes && (u64)link->queue_bytes + pkt->ip_bytes > link->limit_bytes)
+		return 1;
+	return link->limit_pkts && link->queue_pkts >= link->limit_pkts;
+}
 
 #endif

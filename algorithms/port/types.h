@@ -19,6 +19,19 @@ typedef __INT64_TYPE__ s64;
 #define HW_U32_MAX 0xffffffffu
 
 /*
+ * An algorithm's table of callbacks, the one thing its file exports. In eBPF it
+ * must stay private: the compiler then resolves every call through it and drops
+ * it, for function pointers in data cannot be loaded.
+ */
+#ifdef HW_BPF
+#define HW_TABLE static const __attribute__((unused))
+#else
+#define HW_TABLE const
+#endif
+
+#define HW_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/*
  * A tunable, declared once in the algorithm's file and shown everywhere by the
  * registry. Every tunable is a u32; a switch has the unit "bool" and the range
  * 0 to 1.

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * CUBIC as RFC 9438 describes it and Linux 6.x runs it (tcp_cubic.c v2.3).
+ *
+ * What differs from Linux: a tick is 1 ms whatever the kernel's HZ; K is the
+ * exact cube root (Linux: 0.2 % off on average); products saturate. What
+ * differs from RFC 9438: all state is forgotten on a timeout, and the
+ * Reno-friendly slope stays below 1, both as in Linux.
+ *
+ * Valid for windows below a million packets and epochs below 256 s.
+ */
+#include "../port/cc.h"
+#include "../port/cubic_law.h"
+
+#define TICK_HZ	    1000
+#define REFRESH_MS  (TICK_HZ / 32) /* the curve is read at least this often */
+#define FIRST_COUNT 20		   /* before any loss: at least 5 % per round trip */
+#define COUNT_FLOOR 2		   /* at most one packet for two ACKed ones */
+
+enum { FAST_CONVERGENCE, TCP_FRIENDLINESS, BETA };
+
+static const struct hw_tunable cubic_tunables[] = {
+	[FAST_CONVERGENCE] = { "fast_convergence", "bool",
+			       "a flow that shrinks lowers its W_max further", 1, 0, 1 },
+	[TCP_FRIENDLINESS] = { "tcp_friendliness", "bool", "never grow slower than Reno would", 1,
+			       0, 1 },
+	[BETA] = { "beta", "1/1024", "fraction of cwnd kept on congestion", 717, 512, 1000 },
+};
+
+struct cubic {
+	u32 cnt;	   /* ACKed packets per packet of growth */
+	u32 last_max_pkts; /* W_max; 0 before the first loss and after a timeout */
+	u32 last_cwnd_pkts;
+	u32 last_ms; /* when the curve was last read */
+	u32 origin_pkts;
+	u32 k; /* 1/1024 s */
+	u32 delay_min_us;
+	u32 epoch_ms;
+	u32 ack_cnt;	   /* ACKed packets not yet turned into friendly_pkts */
+	u32 friendly_pkts; /* the window Reno would have */
+	u32 in_epoch;	   /* epoch_ms holds */
+};
+
+static void cubic_start_epoch(struct cubic *s, u32 cwnd_pkts, u32 acked_pkts, u32 now_ms)
+{
+	s->epoch_ms = now_ms;
+	s->in_epoch = 1;
+	s->ack_cnt = acked_pkts;
+	s->friendly_pkts = cwnd_pkts;
+	s->k = hw_cubic_k(s->last_max_pkts, cwnd_pkts);
+	s->origin_pkts = hw_max_u32(s->last_max_pkts, cwnd_pkts);
+}
+
+static void cubic_read_curve(struct cubic *s, u32 cwnd_pkts, u32 acked_pkts, u32 now_ms)
+{
+	u64 t;
+
+	s->last_cwnd_pkts = cwnd_pkts;
+	s->last_ms = now_ms;
+	if (!s->in_epoch)
+		cubic_start_epoch(s, cwnd_pkts, acked_pkts, now_ms);
+	t = hw_cubic_time(now_ms - s->epoch_ms + hw_duration_ms(s->delay_min_us));
+	s->cnt = hw_cubic_count(cwnd_pkts, hw_cubic_target(s->origin_pkts, s->k, t));
+	if (!s->last_max_pkts)
+		s->cnt = hw_min_u32(s->cnt, FIRST_COUNT);
+}
+
+static void cubic_update(struct cubic *s, const u32 *tun, u32 cwnd_pkts, u32 acked_pkts, u32 now_ms)
+{
+	s->ack_cnt = hw_saturate_u32((u64)s->ack_cnt + acked_pkts);
+	if (s->last_cwnd_pkts == cwnd_pkts && (s32)(now_ms - s->last_ms) <= REFRESH_MS)
+		return;
+	/* within one tick only the friendly window is brought up to date */
+	if (!s->in_epoch || now_ms != s->last_ms)
+		cubic_read_curve(s, cwnd_pkts, acked_pkts, now_ms);
+	if (tun[TCP_FRIENDLINESS])
+		s->cnt = hw_cubic_friendly_count(cwnd_pkts, s->cnt, tun[BETA], &s->ack_cnt,
+						 &s->friendly_pkts);
+	s->cnt = hw_max_u32(s->cnt, COUNT_FLOOR);
+}
+
+static void cubic_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
+			     const struct hw_ack *ack)
+{
+	struct cubic *s = state;
+	u32 delay_us;
+
+	(void)tun;
+	if (ack->rtt_us < 0)
+		return;
+	/* the queue that caused the loss still shows in the first second */
+	if (s->in_epoch && (s32)(hw_clock_ms(c->now_us) - s->epoch_ms) < TICK_HZ)
+		return;
+	delay_us = hw_max_u32((u32)ack->rtt_us, 1);
+	if (!s->delay_min_us || s->delay_min_us > delay_us)
+		s->delay_min_us = delay_us;
+}
+
+static void cubic_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
+{
+	struct cubic *s = state;
+
+	cubic_update(s, tun, c->cwnd_pkts, acked_pkts, hw_clock_ms(c->now_us));
+	hw_additive_increase(c, s->cnt, acked_pkts);
+}
+
+static u32 cubic_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
+{
+	struct cubic *s = state;
+
+	s->in_epoch = 0;
+	s->last_max_pkts =
+		hw_cubic_w_max(c->cwnd_pkts, s->last_max_pkts, tun[BETA], tun[FAST_CONVERGENCE]);
+	return hw_cubic_ssthresh(c->cwnd_pkts, tun[BETA]);
+}
+
+static void cubic_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
+{
+	struct cubic *s = state;
+
+	(void)tun;
+	(void)c;
+	if (new_state == HW_CA_LOSS)
+		*s = (struct cubic){ 0 };
+}
+
+static void cubic_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
+{
+	struct cubic *s = state;
+	u32 now_ms = hw_clock_ms(c->now_us);
+	u32 idle_ms = c->idle_us / 1000;
+
+	(void)tun;
+	/* idle time is not time on the curve */
+	if (event == HW_EVENT_TX_START && s->in_epoch && idle_ms) {
+		s->epoch_ms += idle_ms;
+		if (hw_after(s->epoch_ms, now_ms))
+			s->epoch_ms = now_ms;
+	}
+}
+
+static u32 cubic_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 prior_cwnd_pkts)
+{
+	(void)state;
+	(void)tun;
+	return hw_max_u32(c->cwnd_pkts, prior_cwnd_pkts);
+}
+
+HW_TABLE struct hw_cc_ops hw_cc_cubic = {
+	.name = "cubic",
+	.title = "CUBIC of today: keeps 0.7, Reno-friendly",
+	.source = "RFC 9438; Linux 6.x tcp_cubic.c v2.3",
+	.startup = "hystart",
+	.state_bytes = sizeof(struct cubic),
+	.n_tunables = HW_COUNT(cubic_tunables),
+	.tunables = cubic_tunables,
+	.pkts_acked = cubic_pkts_acked,
+	.cong_avoid = cubic_cong_avoid,
+	.ssthresh = cubic_ssthresh,
+	.set_state = cubic_set_state,
+	.event = cubic_event,
+	.undo_cwnd = cubic_undo_cwnd,
+};

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * H-TCP (draft-leith-tcp-htcp-06; Shorten and Leith, PFLDnet 2004) as Linux
+ * 2.6.25 computes it, with the correction later kernels carry and the published
+ * measurements used: the clock of the last backoff restarts on the return to
+ * Open only if there was a backoff, not after a lone duplicate ACK.
+ *
+ * alpha, the growth per window of ACKed packets, rises with the time since the
+ * last backoff; it is read again only when cwnd grows, so its steps are coarse
+ * at small windows. Linux's quadratic term is 0.25 s^-2 per second squared, the
+ * draft's 0.5.
+ *
+ * What differs from Linux: adaptive backoff can be switched off, products
+ * saturate instead of wrapping (after 130 s without loss), undo returns to the
+ * window before the reduction. The clock is HZ = 1000. Valid for any window.
+ */
+#include "../port/cc.h"
+
+#define TICK_HZ		1000
+#define LOW_SPEED_MS	TICK_HZ /* Delta_L: growth is Reno's in the first second */
+#define SHIFT		7	/* scale of alpha and beta */
+#define ONE		(1u << SHIFT)
+#define BETA_MIN	(1u << (SHIFT - 1)) /* 0.5 */
+#define BETA_MAX	102u		    /* 0.8 */
+#define SCALE_SHIFT	3		    /* scale of RTT scaling's ratio */
+#define SCALE_MIN	(1u << (SCALE_SHIFT - 1))
+#define SCALE_MAX	(10u << SCALE_SHIFT)
+#define FACTOR_MAX	(1u << 20) /* keeps alpha in 32 bits */
+#define BETA_MIN_RTT_MS 10	   /* below it the RTT says too little to adapt beta */
+#define MAX_RTT_STEP_MS 20	   /* a larger rise of the RTT is not the queue */
+
+enum { ADAPTIVE_BACKOFF, BANDWIDTH_SWITCH, RTT_SCALING, DRAFT_QUADRATIC };
+
+static const struct hw_tunable htcp_tunables[] = {
+	[ADAPTIVE_BACKOFF] = { "adaptive_backoff", "bool",
+			       "keep min RTT/max RTT (0.5 to 0.8) of cwnd instead of half", 1, 0,
+			       1 },
+	[BANDWIDTH_SWITCH] = { "bandwidth_switch", "bool",
+			       "halve cwnd when the throughput changed by more than 20 %", 1, 0,
+			       1 },
+	[RTT_SCALING] = { "rtt_scaling", "bool", "growth per second independent of the RTT", 1, 0,
+			  1 },
+	[DRAFT_QUADRATIC] = { "draft_quadratic", "bool",
+			      "quadratic coefficient 0.5 of the draft instead of Linux's 0.25", 0,
+			      0, 1 },
+};
+
+struct htcp {
+	u32 alpha;	    /* << 7 */
+	u32 beta;	    /* << 7 */
+	u32 modeswitch;	    /* a backoff has shown a stable throughput */
+	u32 pkts_acked;	    /* by the latest ACK in Open; spent by growth */
+	u32 packetcount;    /* ACKed since lasttime_ms */
+	u32 min_rtt_ms;	    /* 0 before the first sample */
+	u32 max_rtt_ms;	    /* fades towards min_rtt_ms with every backoff */
+	u32 last_cong_ms;   /* the last backoff, or the end of its recovery */
+	u32 undo_available; /* the three undo fields hold */
+	u32 undo_last_cong_ms;
+	u32 undo_max_rtt_ms;
+	u32 undo_old_max_b;
+	u32 min_b; /* throughputs, packets per second */
+	u32 max_b;
+	u32 old_max_b;
+	u32 b;
+	u32 lasttime_ms;
+};
+
+static void htcp_init(void *state, const u32 *tun, struct hw_conn *c)
+{
+	struct htcp *s = state;
+
+	(void)tun;
+	s->alpha = ONE;
+	s->beta = BETA_MIN;
+	s->pkts_acked = 1;
+	s->last_cong_ms = hw_clock_ms(c->now_us);
+}
+
+static void htcp_measure_rtt(struct htcp *s, u32 rtt_ms, int open)
+{
+	if (!s->min_rtt_ms || s->min_rtt_ms > rtt_ms)
+		s->min_rtt_ms = rtt_ms;
+	if (!open)
+		return;
+	s->max_rtt_ms = hw_max_u32(s->max_rtt_ms, s->min_rtt_ms);
+	if (s->max_rtt_ms < rtt_ms && rtt_ms <= s->max_rtt_ms + MAX_RTT_STEP_MS)
+		s->max_rtt_ms = rtt_ms;
+}
+
+static void htcp_measure_throughput(struct htcp *s, u32 cwnd_pkts, u32 acked_pkts, u32 now_ms)
+{
+	u32 alpha_pkts = hw_max_u32(s->alpha >> SHIFT, 1);
+	u32 elapsed_ms = now_ms - s->lasttime_ms;
+	u32 b;
+
+	s->packetcount = hw_saturate_u32((u64)s->packetcount + acked_pkts);
+	/* modulo 2^32 as in Linux: no sample while alpha exceeds cwnd */
+	if (s->packetcount < cwnd_pkts - alpha_pkts || !s->min_rtt_ms || elapsed_ms < s->min_rtt_ms)
+		return;
+	b = hw_scale_u32(s->packetcount, TICK_HZ, elapsed_ms);
+	if ((now_ms - s->last_cong_ms) / s->min_rtt_ms <= 3) {
+		/* just after a backoff */
+		s->b = b;
+		s->min_b = b;
+		s->max_b = b;
+	} else {
+		s->b = (u32)((3ull * s->b + b) / 4);
+		s->max_b = hw_max_u32(s->max_b, s->b);
+		s->min_b = hw_min_u32(s->min_b, s->max_b);
+	}
+	s->packetcount = 0;
+	s->lasttime_ms = now_ms;
+}
+
+static void htcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
+			    const struct hw_ack *ack)
+{
+	struct htcp *s = state;
+	u32 now_ms = hw_clock_ms(c->now_us);
+
+	if (c->ca_state == HW_CA_OPEN)
+		s->pkts_acked = ack->acked_pkts;
+	if (ack->rtt_us > 0)
+		htcp_measure_rtt(s, hw_duration_ms((u32)ack->rtt_us), c->ca_state == HW_CA_OPEN);
+	if (!tun[BANDWIDTH_SWITCH])
+		return;
+	if (c->ca_state == HW_CA_OPEN || c->ca_state == HW_CA_DISORDER) {
+		htcp_measure_throughput(s, c->cwnd_pkts, ack->acked_pkts, now_ms);
+	} else {
+		s->packetcount = 0;
+		s->lasttime_ms = now_ms;
+	}
+}
+
+/* max_b within 20 % of old_max_b; modulo 2^32 both ends as Linux compares. */
+static int htcp_throughput_is_stable(const struct htcp *s)
+{
+	return 5ull * s->max_b >= 4ull * s->old_max_b && 5ull * s->max_b <= 6ull * s->old_max_b;
+}
+
+static void htcp_update_beta(struct htcp *s, const u32 *tun)
+{
+	if (tun[BANDWIDTH_SWITCH]) {
+		int stable = htcp_throughput_is_stable(s);
+
+		s->old_max_b = s->max_b;
+		if (!stable) {
+			s->beta = BETA_MIN;
+			s->modeswitch = 0;
+			return;
+		}
+	}
+	if (tun[ADAPTIVE_BACKOFF] && s->modeswitch && s->min_rtt_ms > BETA_MIN_RTT_MS &&
+	    s->max_rtt_ms) {
+		s->beta = hw_clamp_u32(hw_scale_u32(s->min_rtt_ms, ONE, s->max_rtt_ms), BETA_MIN,
+				       BETA_MAX);
+	} else {
+		s->beta = BETA_MIN;
+		s->modeswitch = 1;
+	}
+}
+
+static void htcp_update_alpha(struct htcp *s, const u32 *tun, u32 now_ms)
+{
+	u32 since_ms = now_ms - s->last_cong_ms;
+	u32 factor = 1;
+
+	if (since_ms > LOW_SPEED_MS) {
+		u64 x = since_ms - LOW_SPEED_MS;
+		u64 square = (x / 2) * (x / 2) / TICK_HZ;
+
+		if (tun[DRAFT_QUADRATIC])
+			square *= 2;
+		factor = hw_min_u32(hw_saturate_u32(1 + (10 * x + square) / TICK_HZ), FACTOR_MAX);
+	}
+	if (tun[RTT_SCALING] && s->min_rtt_ms) {
+		/* 100 ms over the RTT, in [0.5, 10] */
+		u32 scale = (u32)((TICK_HZ << SCALE_SHIFT) / (10ull * s->min_rtt_ms));
+
+		scale = hw_clamp_u32(scale, SCALE_MIN, SCALE_MAX);
+		factor = hw_max_u32((factor << SCALE_SHIFT) / scale, 1);
+	}
+	/* 2 (1 - beta) alpha: the same share whatever is kept */
+	s->alpha = 2 * factor * (ONE - s->beta);
+}
+
+static void htcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
+{
+	struct htcp *s = state;
+
+	(void)acked_pkts; /* counted in pkts_acked, in Open only */
+	if (((u64)c->cwnd_cnt * s->alpha) >> SHIFT >= c->cwnd_pkts) {
+		if (c->cwnd_pkts < c->cwnd_clamp_pkts)
+			c->cwnd_pkts++;
+		c->cwnd_cnt = 0;
+		htcp_update_alpha(s, tun, hw_clock_ms(c->now_us));
+	} else {
+		c->cwnd_cnt = hw_saturate_u32((u64)c->cwnd_cnt + s->pkts_acked);
+	}
+	s->pkts_acked = 1;
+}
+
+static u32 htcp_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
+{
+	struct htcp *s = state;
+	u32 min_ms = s->min_rtt_ms;
+	u32 max_ms = s->max_rtt_ms;
+
+	htcp_update_beta(s, tun);
+	htcp_update_alpha(s, tun, hw_clock_ms(c->now_us));
+	/* fade, so that a change of route is forgotten */
+	if (min_ms && max_ms > min_ms)
+		s->max_rtt_ms = min_ms + hw_scale_u32(max_ms - min_ms, 95, 100);
+	return hw_max_u32(hw_scale_u32(c->cwnd_pkts, s->beta, ONE), 2);
+}
+
+static void htcp_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
+{
+	struct htcp *s = state;
+	u32 now_ms = hw_clock_ms(c->now_us);
+
+	(void)tun;
+	switch (new_state) {
+	case HW_CA_OPEN:
+		if (s->undo_available) {
+			s->last_cong_ms = now_ms;
+			s->undo_available = 0;
+		}
+		break;
+	case HW_CA_CWR:
+	case HW_CA_RECOVERY:
+	case HW_CA_LOSS:
+		s->undo_available = 1;
+		s->undo_last_cong_ms = s->last_cong_ms;
+		s->undo_max_rtt_ms = s->max_rtt_ms;
+		s->undo_old_max_b = s->old_max_b;
+		s->last_cong_ms = now_ms;
+		break;
+	}
+}
+
+static u32 htcp_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 prior_cwnd_pkts)
+{
+	struct htcp *s = state;
+
+	(void)tun;
+	if (s->undo_available) {
+		s->last_cong_ms = s->undo_last_cong_ms;
+		s->max_rtt_ms = s->undo_max_rtt_ms;
+		s->old_max_b = s->undo_old_max_b;
+		s->undo_available = 0;
+	}
+	return hw_max_u32(c->cwnd_pkts, prior_cwnd_pkts);
+}
+
+HW_TABLE struct hw_cc_ops hw_cc_htcp = {
+	.name = "htcp",
+	.title = "H-TCP: growth rises with the time since the last backoff",
+	.source = "draft-leith-tcp-htcp-06; Linux 2.6.25 tcp_htcp.c with the last_cong correction",
+	.startup = "slow-start",
+	.state_bytes = sizeof(struct htcp),
+	.n_tunables = HW_COUNT(htcp_tunables),
+	.tunables = htcp_tunables,
+	.init = htcp_init,
+	.pkts_acked = htcp_pkts_acked,
+	.cong_avoid = htcp_cong_avoid,
+	.ssthresh = htcp_ssthresh,
+	.set_state = htcp_set_state,
+	.undo_cwnd = htcp_undo_cwnd,
+};

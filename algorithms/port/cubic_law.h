@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * CUBIC's window curve W(t) = W_max + C (t - K)^3 (RFC 9438 section 4.2) and its
+ * Reno-friendly estimate, shared by the versions of CUBIC.
+ *
+ * Time is in 1/1024 s. C = 410/1024 = 0.4004 packets/s^3, as Linux rounds 0.4.
+ * Valid for windows below a million packets and epochs below 256 s; beyond that
+ * the curve stays flat at its last value instead of overflowing.
+ */
+#ifndef HEADWAY_PORT_CUBIC_LAW_H
+#define HEADWAY_PORT_CUBIC_LAW_H
+
+#include "fixed.h"
+
+#define HW_CUBIC_C_1024	    410u
+#define HW_CUBIC_MAX_OFFSET (1u << 18) /* 256 s */
+#define HW_CUBIC_FULL	    1024u      /* a kept fraction of 1 */
+
+static inline u64 hw_cubic_time(u32 ms)
+{
+	return ((u64)ms << 10) / 1000;
+}
+
+/* K, the time from cwnd to w_max: cube root of (w_max - cwnd)/C. */
+static inline u32 hw_cubic_k(u32 w_max_pkts, u32 cwnd_pkts)
+{
+	u64 gap = w_max_pkts > cwnd_pkts ? w_max_pkts - cwnd_pkts : 0;
+
+	/* (gap / C) * 1024^3, with 1/C split so that no product overflows */
+	return hw_cbrt_u64(hw_min_u32(gap, 1u << 24) * ((1ull << 40) / HW_CUBIC_C_1024));
+}
+
+/* W(t) */
+static inline u32 hw_cubic_target(u32 origin_pkts, u32 k, u64 t)
+{
+	u64 offset = t < k ? k - t : t - k;
+	u32 delta;
+
+	if (offset > HW_CUBIC_MAX_OFFSET)
+		offset = HW_CUBIC_MAX_OFFSET;
+	delta = (u32)((HW_CUBIC_C_1024 * offset * offset * offset) >> 40);
+	if (t < k)
+		return origin_pkts > delta ? origin_pkts - delta : 0;
+	return hw_saturate_u32((u64)origin_pkts + delta);
+}
+
+/* ACKs per packet of growth to be at target one round trip from now. */
+static inline u32 hw_cubic_count(u32 cwnd_pkts, u32 target_pkts)
+{
+	if (target_pkts > cwnd_pkts)
+		return cwnd_pkts / (target_pkts - cwnd_pkts);
+	return hw_saturate_u32(100ull * cwnd_pkts); /* hardly at all */
+}
+
+/*
+ * ACKs per packet that Reno's share of the same path would grow by, in eighths
+ * of a window: 8/alpha with alpha = 3 (1 - beta)/(1 + beta) (RFC 9438 section 4.3).
+ */
+static inline u32 hw_cubic_friendly_scale(u32 beta_1024)
+{
+	return 8 * (HW_CUBIC_FULL + beta_1024) / 3 / hw_max_u32(HW_CUBIC_FULL - beta_1024, 1);
+}
+
+/*
+ * The window a Reno flow would have: takes whole packets out of ack_cnt, adds
+ * them to friendly_pkts, and lowers count where Reno would be ahead.
+ */
+static inline u32 hw_cubic_friendly_count(u32 cwnd_pkts, u32 count, u32 beta_1024, u32 *ack_cnt,
+					  u32 *friendly_pkts)
+{
+	u32 per_pkt = hw_saturate_u32(((u64)cwnd_pkts * hw_cubic_friendly_scale(beta_1024)) >> 3);
+	u32 whole;
+
+	per_pkt = hw_max_u32(per_pkt, 1);
+	if (*ack_cnt > per_pkt) {
+		whole = (*ack_cnt - 1) / per_pkt;
+		*ack_cnt -= whole * per_pkt;
+		*friendly_pkts = hw_saturate_u32((u64)*friendly_pkts + whole);
+	}
+	if (*friendly_pkts > cwnd_pkts)
+		count = hw_min_u32(count, cwnd_pkts / (*friendly_pkts - cwnd_pkts));
+	return count;
+}
+
+/* W_max after a loss; with fast convergence a flow that shrinks gives way. */
+static inline u32 hw_cubic_w_max(u32 cwnd_pkts, u32 last_max_pkts, u32 beta_1024,
+				 u32 fast_convergence)
+{
+	if (fast_convergence && cwnd_pkts < last_max_pkts)
+		return hw_scale_u32(cwnd_pkts, HW_CUBIC_FULL + beta_1024, 2 * HW_CUBIC_FULL);
+	return cwnd_pkts;
+}
+
+static inline u32 hw_cubic_ssthresh(u32 cwnd_pkts, u32 beta_1024)
+{
+	return hw_max_u32(hw_scale_u32(cwnd_pkts, beta_1024, HW_CUBIC_FULL), 2);
+}
+
+#endif

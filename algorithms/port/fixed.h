@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Integer arithmetic of the algorithms: no floating point, no signed division,
+ * no division by zero, no undefined overflow. Error bounds are stated here and
+ * held against f64 by the tests of crates/algorithms.
+ */
+#ifndef HEADWAY_PORT_FIXED_H
+#define HEADWAY_PORT_FIXED_H
+
+#include "types.h"
+
+static inline u32 hw_min_u32(u32 a, u32 b)
+{
+	return a < b ? a : b;
+}
+
+static inline u32 hw_max_u32(u32 a, u32 b)
+{
+	return a > b ? a : b;
+}
+
+static inline u32 hw_clamp_u32(u32 x, u32 low, u32 high)
+{
+	return hw_min_u32(hw_max_u32(x, low), high);
+}
+
+/* The nearest u32. */
+static inline u32 hw_saturate_u32(u64 x)
+{
+	return x > HW_U32_MAX ? HW_U32_MAX : (u32)x;
+}
+
+/* Quotient rounded down; dividing by 0 gives the largest value. */
+static inline u64 hw_div_u64(u64 a, u64 b)
+{
+	return b ? a / b : ~0ull;
+}
+
+/* a * b / c rounded down, at most HW_U32_MAX. */
+static inline u32 hw_scale_u32(u32 a, u32 b, u32 c)
+{
+	return hw_saturate_u32(hw_div_u64((u64)a * b, c));
+}
+
+/*
+ * Milliseconds, the tick of a kernel with HZ = 1000, in which the loss-based
+ * controls count time. A duration is rounded up as Linux does, a point in time
+ * down; points wrap after 49 days and only their differences mean anything.
+ */
+static inline u32 hw_duration_ms(u32 us)
+{
+	return (u32)(((u64)us + 999) / 1000);
+}
+
+static inline u32 hw_clock_ms(u64 now_us)
+{
+	return (u32)(now_us / 1000);
+}
+
+/* a was later than b, modulo 2^32 (sequence numbers, clocks). */
+static inline int hw_after(u32 a, u32 b)
+{
+	return (s32)(b - a) < 0;
+}
+
+/*
+ * Cube root rounded down, exact over all 64 bits. Newton's method from the next
+ * power of two above the root: six steps bring the at most twofold excess below
+ * one unit, the last line takes off what the rounding left.
+ */
+static inline u32 hw_cbrt_u64(u64 x)
+{
+	u64 y;
+	int i;
+
+	if (!x)
+		return 0;
+	y = 1ull << ((66 - __builtin_clzll(x)) / 3);
+	for (i = 0; i < 7; i++)
+		y = (2 * y + x / (y * y)) / 3;
+	if (x / (y * y) < y)
+		y--;
+	return (u32)y;
+}
+
+#endif

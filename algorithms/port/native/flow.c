@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/* The native binding's entry points, as few per ACK as can be: a call through
+ * the language border costs more than Reno does. */
+#include "flow.h"
+
+void hw_native_init(struct hw_flow *f, struct hw_conn *c)
+{
+	if (f->startup->init)
+		f->startup->init(f->startup_state, f->startup_tun, c);
+	if (f->cc->init)
+		f->cc->init(f->cc_state, f->cc_tun, c);
+}
+
+void hw_native_pkts_acked(struct hw_flow *f, struct hw_conn *c, const struct hw_ack *ack)
+{
+	if (f->startup->pkts_acked)
+		f->startup->pkts_acked(f->startup_state, f->startup_tun, c, ack);
+	if (f->cc->pkts_acked)
+		f->cc->pkts_acked(f->cc_state, f->cc_tun, c, ack);
+}
+
+void hw_native_grow(struct hw_flow *f, struct hw_conn *c, u32 acked_pkts)
+{
+	hw_grow(f->cc, f->cc_state, f->cc_tun, f->startup, f->startup_state, f->startup_tun, c,
+		acked_pkts);
+}
+
+/* Both in one call; grow_pkts 0 leaves growth out. */
+void hw_native_ack(struct hw_flow *f, struct hw_conn *c, const struct hw_ack *ack, u32 grow_pkts)
+{
+	hw_native_pkts_acked(f, c, ack);
+	if (grow_pkts)
+		hw_native_grow(f, c, grow_pkts);
+}
+
+u32 hw_native_ssthresh(struct hw_flow *f, struct hw_conn *c)
+{
+	return f->cc->ssthresh(f->cc_state, f->cc_tun, c);
+}
+
+void hw_native_set_state(struct hw_flow *f, struct hw_conn *c, u8 new_state)
+{
+	if (f->startup->set_state)
+		f->startup->set_state(f->startup_state, f->startup_tun, c, new_state);
+	if (f->cc->set_state)
+		f->cc->set_state(f->cc_state, f->cc_tun, c, new_state);
+	c->ca_state = new_state;
+}
+
+void hw_native_event(struct hw_flow *f, struct hw_conn *c, u8 event)
+{
+	if (f->startup->event)
+		f->startup->event(f->startup_state, f->startup_tun, c, event);
+	if (f->cc->event)
+		f->cc->event(f->cc_state, f->cc_tun, c, event);
+}
+
+u32 hw_native_undo_cwnd(struct hw_flow *f, struct hw_conn *c, u32 prior_cwnd_pkts)
+{
+	if (!f->cc->undo_cwnd)
+		return hw_max_u32(c->cwnd_pkts, prior_cwnd_pkts);
+	return f->cc->undo_cwnd(f->cc_state, f->cc_tun, c, prior_cwnd_pkts);
+}
+
+u32 hw_native_min_cwnd(struct hw_flow *f, struct hw_conn *c)
+{
+	return f->cc->min_cwnd ? f->cc->min_cwnd(f->cc_state, f->cc_tun, c) : c->ssthresh_pkts;
+}
+
+void hw_native_queue_init(struct hw_queue *q, const struct hw_link *link)
+{
+	if (q->router->init)
+		q->router->init(q->state, q->tun, link);
+}
+
+u32 hw_native_enqueue(struct hw_queue *q, const struct hw_link *link, const struct hw_packet *pkt)
+{
+	return q->router->enqueue(q->state, q->tun, link, pkt);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The native binding: one flow's control and startup with their tunables and
+ * state, joined at run time. crates/algorithms mirrors struct hw_flow.
+ */
+#ifndef HEADWAY_PORT_NATIVE_FLOW_H
+#define HEADWAY_PORT_NATIVE_FLOW_H
+
+#include "../cc.h"
+#include "../router.h"
+
+#define HW_MAX_TUNABLES 16
+
+struct hw_flow {
+	const struct hw_cc_ops *cc;
+	const struct hw_startup_ops *startup;
+	u64 cc_state[HW_CC_STATE_BYTES / 8];
+	u64 startup_state[HW_CC_STATE_BYTES / 8];
+	u32 cc_tun[HW_MAX_TUNABLES];
+	u32 startup_tun[HW_MAX_TUNABLES];
+};
+
+struct hw_queue {
+	const struct hw_router_ops *router;
+	u32 tun[HW_MAX_TUNABLES];
+	u64 state[HW_ROUTER_STATE_BYTES / 8];
+};
+
+#endif

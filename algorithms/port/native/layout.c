@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/* Sizes and offsets of the contract as the C compiler lays it out, and the
+ * arithmetic of the headers, for the tests of the language border. */
+#include <stddef.h>
+
+#include "flow.h"
+#include "../cubic_law.h"
+
+#define FIELD(type, field) { #type "." #field, offsetof(struct type, field) }
+#define SIZE(type)	   { #type, sizeof(struct type) }
+
+const struct hw_layout {
+	const char *name;
+	u64 bytes;
+} hw_native_layout[] = {
+	SIZE(hw_conn),
+	FIELD(hw_conn, cwnd_pkts),
+	FIELD(hw_conn, cwnd_cnt),
+	FIELD(hw_conn, ssthresh_pkts),
+	FIELD(hw_conn, cwnd_clamp_pkts),
+	FIELD(hw_conn, pacing_rate_Bps),
+	FIELD(hw_conn, now_us),
+	FIELD(hw_conn, delivered_pkts),
+	FIELD(hw_conn, snd_una),
+	FIELD(hw_conn, snd_nxt),
+	FIELD(hw_conn, srtt_us),
+	FIELD(hw_conn, min_rtt_us),
+	FIELD(hw_conn, mss_bytes),
+	FIELD(hw_conn, inflight_pkts),
+	FIELD(hw_conn, idle_us),
+	FIELD(hw_conn, app_queued_bytes),
+	FIELD(hw_conn, ca_state),
+	FIELD(hw_conn, cwnd_limited),
+	FIELD(hw_conn, counts_acks),
+	FIELD(hw_conn, paced),
+	SIZE(hw_ack),
+	FIELD(hw_ack, acked_pkts),
+	FIELD(hw_ack, rtt_us),
+	FIELD(hw_ack, inflight_pkts),
+	SIZE(hw_link),
+	FIELD(hw_link, now_ns),
+	FIELD(hw_link, rate_Bps),
+	FIELD(hw_link, limit_bytes),
+	FIELD(hw_link, limit_pkts),
+	FIELD(hw_link, queue_bytes),
+	FIELD(hw_link, queue_pkts),
+	FIELD(hw_link, idle_us),
+	FIELD(hw_link, random),
+	SIZE(hw_packet),
+	FIELD(hw_packet, ip_bytes),
+	FIELD(hw_packet, ecn),
+	SIZE(hw_flow),
+	FIELD(hw_flow, cc_state),
+	FIELD(hw_flow, startup_state),
+	FIELD(hw_flow, cc_tun),
+	FIELD(hw_flow, startup_tun),
+	SIZE(hw_queue),
+	FIELD(hw_queue, tun),
+	FIELD(hw_queue, state),
+};
+
+const u32 hw_native_n_layout = HW_COUNT(hw_native_layout);
+
+u32 hw_native_cbrt(u64 x)
+{
+	return hw_cbrt_u64(x);
+}
+
+u32 hw_native_cubic_k(u32 w_max_pkts, u32 cwnd_pkts)
+{
+	return hw_cubic_k(w_max_pkts, cwnd_pkts);
+}
+
+u32 hw_native_cubic_target(u32 origin_pkts, u32 k, u64 t)
+{
+	return hw_cubic_target(origin_pkts, k, t);
+}
+
+u32 hw_native_cubic_friendly_scale(u32 beta_1024)
+{
+	return hw_cubic_friendly_scale(beta_1024);
+}
+
+u32 hw_native_scale(u32 a, u32 b, u32 c)
+{
+	return hw_scale_u32(a, b, c);
+}

@@ -1,0 +1,62 @@
+//! What can be wrong with a choice of algorithm, each said in one line.
+
+/// A choice that cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AlgorithmError {
+    /// No such algorithm.
+    #[error("unknown {kind} \"{name}\"; {}", suggestion(nearest))]
+    Unknown {
+        /// "control", "startup" or "router".
+        kind: &'static str,
+        /// As asked for.
+        name: String,
+        /// The nearest names, best first.
+        nearest: Vec<&'static str>,
+    },
+    /// The algorithm has no such tunable.
+    #[error("{owner} has no tunable \"{name}\"; {}", suggestion(nearest))]
+    UnknownTunable {
+        /// The algorithm.
+        owner: String,
+        /// As asked for.
+        name: String,
+        /// The nearest names, best first.
+        nearest: Vec<&'static str>,
+    },
+    /// Not a value of this tunable.
+    #[error("tunable {tunable} = {value}: must be {allowed}")]
+    BadValue {
+        /// The tunable's name.
+        tunable: String,
+        /// As given.
+        value: String,
+        /// The allowed range, with its unit.
+        allowed: String,
+    },
+    /// The same tunable twice.
+    #[error("tunable {0} is given twice")]
+    Twice(String),
+}
+
+fn suggestion(nearest: &[&str]) -> String {
+    if nearest.is_empty() {
+        "it has none".to_owned()
+    } else {
+        format!("did you mean {}?", nearest.join(" or "))
+    }
+}
+
+/// Up to three names that look most like `name`.
+pub(crate) fn nearest(name: &str, names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let mut scored: Vec<(f64, &'static str)> = names
+        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    let best = scored.first().map_or(0.0, |s| s.0);
+    scored
+        .into_iter()
+        .take(3)
+        .filter(|(score, _)| *score >= best - 0.15)
+        .map(|(_, candidate)| candidate)
+        .collect()
+}

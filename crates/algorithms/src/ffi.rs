@@ -1,0 +1,263 @@
+//! The C side: mirrors of the contract's structures and the binding's entry points.
+//! `tests/layout.rs` compares every offset with the C compiler's.
+
+use std::ffi::c_char;
+
+/// Tunables an algorithm may declare (`HW_MAX_TUNABLES`).
+pub const MAX_TUNABLES: usize = 16;
+/// `HW_CC_STATE_BYTES` in words.
+pub const CC_STATE_WORDS: usize = 13;
+/// `HW_ROUTER_STATE_BYTES` in words.
+pub const ROUTER_STATE_WORDS: usize = 128;
+
+/// One connection as its algorithms see it (`struct hw_conn`). The stack fills in
+/// what they may know and takes over what they set.
+#[repr(C)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conn {
+    /// Congestion window. Set by algorithms and the stack.
+    pub cwnd_pkts: u32,
+    /// Progress towards the next packet of cwnd; the stack clears it when it cuts cwnd.
+    pub cwnd_cnt: u32,
+    /// Slow-start threshold; [`SSTHRESH_INFINITE`] before the first congestion.
+    pub ssthresh_pkts: u32,
+    /// Upper bound of cwnd.
+    pub cwnd_clamp_pkts: u32,
+    /// Pacing rate in bytes per second; 0 leaves pacing to the stack.
+    pub pacing_rate_bytes_per_s: u64,
+    /// Monotonic time; only differences mean anything.
+    pub now_us: u64,
+    /// Packets known to have arrived, in or out of order.
+    pub delivered_pkts: u64,
+    /// First unacknowledged sequence number.
+    pub snd_una: u32,
+    /// Next sequence number to be sent.
+    pub snd_nxt: u32,
+    /// Smoothed round-trip time, 0 before the first sample.
+    pub srtt_us: u32,
+    /// Minimum round-trip time, `u32::MAX` before the first sample.
+    pub min_rtt_us: u32,
+    /// Payload of a full packet.
+    pub mss_bytes: u32,
+    /// The stack's estimate after the latest ACK was taken in.
+    pub inflight_pkts: u32,
+    /// Time since the last transmission, for [`Event::TxStart`].
+    pub idle_us: u32,
+    /// Bytes the application has written that were not sent yet.
+    pub app_queued_bytes: u32,
+    /// The sender's state, a [`CaState`].
+    pub ca_state: u8,
+    /// The sender used up cwnd since the last ACK (0 or 1); without it nothing grows.
+    pub cwnd_limited: u8,
+    /// 1 if growth counts ACK events (Linux 2.6), 0 if ACKed packets.
+    pub counts_acks: u8,
+    /// 1 if the stack spaces packets.
+    pub paced: u8,
+}
+
+/// ssthresh before the first congestion event (`HW_SSTHRESH_INFINITE`).
+pub const SSTHRESH_INFINITE: u32 = 0x7fff_ffff;
+
+impl Default for Conn {
+    /// A connection before its first ACK: cwnd 10, no limit, no samples.
+    fn default() -> Self {
+        Self {
+            cwnd_pkts: 10,
+            cwnd_cnt: 0,
+            ssthresh_pkts: SSTHRESH_INFINITE,
+            cwnd_clamp_pkts: u32::MAX,
+            pacing_rate_bytes_per_s: 0,
+            now_us: 0,
+            delivered_pkts: 0,
+            snd_una: 0,
+            snd_nxt: 0,
+            srtt_us: 0,
+            min_rtt_us: u32::MAX,
+            mss_bytes: 1448,
+            inflight_pkts: 0,
+            idle_us: 0,
+            app_queued_bytes: 0,
+            ca_state: CaState::Open as u8,
+            cwnd_limited: 1,
+            counts_acks: 0,
+            paced: 0,
+        }
+    }
+}
+
+/// What one ACK told (`struct hw_ack`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// Newly acknowledged packets, the true number whatever growth counts.
+    pub acked_pkts: u32,
+    /// Round-trip sample of this ACK, -1 if it gave none.
+    pub rtt_us: i32,
+    /// In flight before this ACK.
+    pub inflight_pkts: u32,
+}
+
+/// The sender's states (`enum hw_ca_state`, Linux's `tcp_ca_state`).
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaState {
+    /// Nothing unusual.
+    Open = 0,
+    /// Duplicate ACKs or SACKs were seen.
+    Disorder = 1,
+    /// cwnd is being reduced without a loss.
+    Cwr = 2,
+    /// Fast recovery.
+    Recovery = 3,
+    /// After a retransmission timeout.
+    Loss = 4,
+}
+
+/// What else the stack tells a control (`enum hw_cc_event`).
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// First transmission after nothing was in flight; `Conn::idle_us` holds.
+    TxStart = 0,
+    /// The stack reduced cwnd after idle.
+    CwndRestart = 1,
+    /// End of CWR or Recovery.
+    CompleteCwr = 2,
+    /// Retransmission timeout.
+    Loss = 3,
+}
+
+/// A queue's link at the moment a packet arrives (`struct hw_link`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkView {
+    /// Monotonic time.
+    pub now_ns: u64,
+    /// Capacity in bytes per second.
+    pub rate_bytes_per_s: u64,
+    /// 0: no limit in bytes.
+    pub limit_bytes: u64,
+    /// 0: no limit in packets.
+    pub limit_pkts: u32,
+    /// Waiting or in transmission, before this packet.
+    pub queue_bytes: u32,
+    /// Waiting or in transmission, before this packet.
+    pub queue_pkts: u32,
+    /// How long the link has been idle, 0 when it is not.
+    pub idle_us: u32,
+    /// Uniform over 32 bits, fresh for every call.
+    pub random: u32,
+}
+
+/// A packet that wants to join a queue (`struct hw_packet`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketView {
+    /// Size from the IP header on.
+    pub ip_bytes: u32,
+    /// The two ECN bits.
+    pub ecn: u8,
+}
+
+#[repr(C)]
+pub(crate) struct Tunable {
+    pub name: *const c_char,
+    pub unit: *const c_char,
+    pub meaning: *const c_char,
+    pub default_value: u32,
+    pub min_value: u32,
+    pub max_value: u32,
+}
+
+/// The head of `struct hw_cc_ops`; the callbacks behind it are C's alone.
+#[repr(C)]
+pub(crate) struct CcOps {
+    pub name: *const c_char,
+    pub title: *const c_char,
+    pub source: *const c_char,
+    pub startup: *const c_char,
+    pub state_bytes: u32,
+    pub n_tunables: u32,
+    pub tunables: *const Tunable,
+}
+
+#[repr(C)]
+pub(crate) struct StartupOps {
+    pub name: *const c_char,
+    pub suffix: *const c_char,
+    pub title: *const c_char,
+    pub source: *const c_char,
+    pub state_bytes: u32,
+    pub n_tunables: u32,
+    pub tunables: *const Tunable,
+}
+
+#[repr(C)]
+pub(crate) struct RouterOps {
+    pub name: *const c_char,
+    pub title: *const c_char,
+    pub source: *const c_char,
+    pub state_bytes: u32,
+    pub n_tunables: u32,
+    pub tunables: *const Tunable,
+}
+
+/// `struct hw_flow`.
+#[repr(C)]
+#[derive(Clone)]
+pub(crate) struct Flow {
+    pub cc: *const CcOps,
+    pub startup: *const StartupOps,
+    pub cc_state: [u64; CC_STATE_WORDS],
+    pub startup_state: [u64; CC_STATE_WORDS],
+    pub cc_tun: [u32; MAX_TUNABLES],
+    pub startup_tun: [u32; MAX_TUNABLES],
+}
+
+/// `struct hw_queue`.
+#[repr(C)]
+#[derive(Clone)]
+pub(crate) struct Queue {
+    pub router: *const RouterOps,
+    pub tun: [u32; MAX_TUNABLES],
+    pub state: [u64; ROUTER_STATE_WORDS],
+}
+
+#[repr(C)]
+pub(crate) struct Layout {
+    pub name: *const c_char,
+    pub bytes: u64,
+}
+
+extern "C" {
+    pub(crate) static hw_native_controls: *const CcOps;
+    pub(crate) static hw_native_n_controls: u32;
+    pub(crate) static hw_native_startups: *const StartupOps;
+    pub(crate) static hw_native_n_startups: u32;
+    pub(crate) static hw_native_routers: *const RouterOps;
+    pub(crate) static hw_native_n_routers: u32;
+    pub(crate) static hw_native_layout: Layout;
+    pub(crate) static hw_native_n_layout: u32;
+
+    pub(crate) fn hw_native_init(f: *mut Flow, c: *mut Conn);
+    pub(crate) fn hw_native_pkts_acked(f: *mut Flow, c: *mut Conn, ack: *const Ack);
+    pub(crate) fn hw_native_grow(f: *mut Flow, c: *mut Conn, acked_pkts: u32);
+    pub(crate) fn hw_native_ack(f: *mut Flow, c: *mut Conn, ack: *const Ack, grow_pkts: u32);
+    pub(crate) fn hw_native_ssthresh(f: *mut Flow, c: *mut Conn) -> u32;
+    pub(crate) fn hw_native_set_state(f: *mut Flow, c: *mut Conn, new_state: u8);
+    pub(crate) fn hw_native_event(f: *mut Flow, c: *mut Conn, event: u8);
+    pub(crate) fn hw_native_undo_cwnd(f: *mut Flow, c: *mut Conn, prior_cwnd_pkts: u32) -> u32;
+    pub(crate) fn hw_native_min_cwnd(f: *mut Flow, c: *mut Conn) -> u32;
+    pub(crate) fn hw_native_queue_init(q: *mut Queue, link: *const LinkView);
+    pub(crate) fn hw_native_enqueue(
+        q: *mut Queue,
+        link: *const LinkView,
+        pkt: *const PacketView,
+    ) -> u32;
+
+    pub(crate) fn hw_native_cbrt(x: u64) -> u32;
+    pub(crate) fn hw_native_cubic_k(w_max_pkts: u32, cwnd_pkts: u32) -> u32;
+    pub(crate) fn hw_native_cubic_target(origin_pkts: u32, k: u32, t: u64) -> u32;
+    pub(crate) fn hw_native_cubic_friendly_scale(beta_1024: u32) -> u32;
+    pub(crate) fn hw_native_scale(a: u32, b: u32, c: u32) -> u32;
+}

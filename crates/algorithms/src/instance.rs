@@ -1,0 +1,233 @@
+//! One flow's control and startup, and one link's queue algorithm.
+
+use crate::error::AlgorithmError;
+use crate::ffi::{self, Ack, CaState, Conn, Event, LinkView, PacketView, MAX_TUNABLES};
+use crate::registry::{self, unknown_tunable, ControlInfo, RouterInfo, StartupInfo, TunableInfo};
+
+/// A control joined with a startup for one connection: state, tunables, callbacks.
+#[derive(Clone)]
+pub struct ControlInstance {
+    flow: ffi::Flow,
+    control: &'static ControlInfo,
+    startup: &'static StartupInfo,
+}
+
+// SAFETY: the pointers lead to constant tables; all else is owned.
+unsafe impl Send for ControlInstance {}
+
+impl std::fmt::Debug for ControlInstance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}+{}", self.control.name, self.startup.name)
+    }
+}
+
+impl ControlInstance {
+    /// Joins a control with a startup, its own if none is named. `tunables` belong
+    /// to either; those not named have their defaults.
+    ///
+    /// # Errors
+    /// Unknown names (with the nearest ones), values out of range, a tunable given twice.
+    pub fn new(
+        control: &str,
+        startup: Option<&str>,
+        tunables: &[(String, u32)],
+    ) -> Result<Self, AlgorithmError> {
+        let control = registry::control(control)?;
+        let startup = registry::startup(startup.unwrap_or(control.startup))?;
+        let mut flow = ffi::Flow {
+            cc: control.ops.0,
+            startup: startup.ops.0,
+            cc_state: [0; ffi::CC_STATE_WORDS],
+            startup_state: [0; ffi::CC_STATE_WORDS],
+            cc_tun: [0; MAX_TUNABLES],
+            startup_tun: [0; MAX_TUNABLES],
+        };
+        set_tunables(
+            control.name,
+            &mut [
+                (&control.tunables, &mut flow.cc_tun),
+                (&startup.tunables, &mut flow.startup_tun),
+            ],
+            tunables,
+        )?;
+        Ok(Self {
+            flow,
+            control,
+            startup,
+        })
+    }
+
+    /// The control.
+    pub fn control(&self) -> &'static ControlInfo {
+        self.control
+    }
+
+    /// The startup.
+    pub fn startup(&self) -> &'static StartupInfo {
+        self.startup
+    }
+
+    /// The connection is established. Clears the state first.
+    pub fn init(&mut self, conn: &mut Conn) {
+        self.flow.cc_state.fill(0);
+        self.flow.startup_state.fill(0);
+        // SAFETY: the tables are joined with buffers of the contract's size; C keeps no pointer.
+        unsafe { ffi::hw_native_init(&mut self.flow, conn) }
+    }
+
+    /// Tells of an ACK that acknowledged data, before growth.
+    pub fn pkts_acked(&mut self, conn: &mut Conn, ack: &Ack) {
+        // SAFETY: as in init.
+        unsafe { ffi::hw_native_pkts_acked(&mut self.flow, conn, ack) }
+    }
+
+    /// Growth on an ACK: startup below ssthresh, control above; nothing if cwnd was
+    /// not used up. `acked_pkts` is 1 on a stack that counts ACKs.
+    pub fn grow(&mut self, conn: &mut Conn, acked_pkts: u32) {
+        // SAFETY: as in init.
+        unsafe { ffi::hw_native_grow(&mut self.flow, conn, acked_pkts) }
+    }
+
+    /// [`Self::pkts_acked`], then [`Self::grow`] unless `grow_pkts` is 0, in one call.
+    pub fn ack(&mut self, conn: &mut Conn, ack: &Ack, grow_pkts: u32) {
+        // SAFETY: as in init.
+        unsafe { ffi::hw_native_ack(&mut self.flow, conn, ack, grow_pkts) }
+    }
+
+    /// The new ssthresh on congestion; leaves cwnd and ssthresh as they are.
+    #[must_use]
+    pub fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
+        // SAFETY: as in init.
+        unsafe { ffi::hw_native_ssthresh(&mut self.flow, conn) }
+    }
+
+    /// The sender's state changes: tells the algorithms, then sets `conn.ca_state`.
+    pub fn set_state(&mut self, conn: &mut Conn, new_state: CaState) {
+        // SAFETY: as in init.
+        unsafe { ffi::hw_native_set_state(&mut self.flow, conn, new_state as u8) }
+    }
+
+    /// Something else happened.
+    pub fn event(&mut self, conn: &mut Conn, event: Event) {
+        // SAFETY: as in init.
+        unsafe { ffi::hw_native_event(&mut self.flow, conn, event as u8) }
+    }
+
+    /// cwnd to return to when a reduction proved unnecessary.
+    #[must_use]
+    pub fn undo_cwnd(&mut self, conn: &mut Conn, prior_cwnd_pkts: u32) -> u32 {
+        // SAFETY: as in init.
+        unsafe { ffi::hw_native_undo_cwnd(&mut self.flow, conn, prior_cwnd_pkts) }
+    }
+
+    /// The floor of rate halving (ssthresh for most).
+    #[must_use]
+    pub fn min_cwnd(&mut self, conn: &mut Conn) -> u32 {
+        // SAFETY: as in init.
+        unsafe { ffi::hw_native_min_cwnd(&mut self.flow, conn) }
+    }
+}
+
+/// What becomes of a packet that wants to join a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It joins.
+    Pass,
+    /// No room.
+    DropFull,
+    /// The algorithm's choice, with room left.
+    DropEarly,
+    /// It joins with congestion experienced.
+    Mark,
+}
+
+/// A queue algorithm of one link: state, tunables, callbacks.
+#[derive(Clone)]
+pub struct RouterInstance {
+    queue: Box<ffi::Queue>,
+    router: &'static RouterInfo,
+}
+
+// SAFETY: the pointer leads to a constant table; all else is owned.
+unsafe impl Send for RouterInstance {}
+
+impl std::fmt::Debug for RouterInstance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.router.name)
+    }
+}
+
+impl RouterInstance {
+    /// A queue algorithm on the given link. Tunables not named have their defaults.
+    ///
+    /// # Errors
+    /// Unknown names (with the nearest ones), values out of range, a tunable given twice.
+    pub fn new(
+        router: &str,
+        tunables: &[(String, u32)],
+        link: &LinkView,
+    ) -> Result<Self, AlgorithmError> {
+        let router = registry::router(router)?;
+        let mut queue = Box::new(ffi::Queue {
+            router: router.ops.0,
+            tun: [0; MAX_TUNABLES],
+            state: [0; ffi::ROUTER_STATE_WORDS],
+        });
+        set_tunables(
+            router.name,
+            &mut [(&router.tunables, &mut queue.tun)],
+            tunables,
+        )?;
+        // SAFETY: the table is joined with a buffer of the contract's size; C keeps no pointer.
+        unsafe { ffi::hw_native_queue_init(&mut *queue, link) };
+        Ok(Self { queue, router })
+    }
+
+    /// The algorithm.
+    pub fn router(&self) -> &'static RouterInfo {
+        self.router
+    }
+
+    /// A packet wants to join the queue.
+    pub fn enqueue(&mut self, link: &LinkView, pkt: &PacketView) -> Verdict {
+        // SAFETY: as in new.
+        match unsafe { ffi::hw_native_enqueue(&mut *self.queue, link, pkt) } {
+            0 => Verdict::Pass,
+            1 => Verdict::DropFull,
+            2 => Verdict::DropEarly,
+            3 => Verdict::Mark,
+            other => unreachable!("{} returned verdict {other}", self.router.name),
+        }
+    }
+}
+
+/// Fills in defaults, then what was asked for.
+fn set_tunables(
+    owner: &str,
+    targets: &mut [(&'static Vec<TunableInfo>, &mut [u32; MAX_TUNABLES])],
+    tunables: &[(String, u32)],
+) -> Result<(), AlgorithmError> {
+    for (infos, values) in &mut *targets {
+        for (info, value) in infos.iter().zip(values.iter_mut()) {
+            *value = info.default;
+        }
+    }
+    for (i, (name, value)) in tunables.iter().enumerate() {
+        if tunables[..i].iter().any(|(earlier, _)| earlier == name) {
+            return Err(AlgorithmError::Twice(name.clone()));
+        }
+        let slot = targets.iter_mut().find_map(|(infos, values)| {
+            let at = infos.iter().position(|info| info.name == name)?;
+            Some((&infos[at], &mut values[at]))
+        });
+        let Some((info, slot)) = slot else {
+            let lists: Vec<&[TunableInfo]> = targets.iter().map(|t| t.0.as_slice()).collect();
+            return Err(unknown_tunable(owner, name, &lists));
+        };
+        if !(info.min..=info.max).contains(value) {
+            return Err(info.bad_value(&value.to_string()));
+        }
+        *slot = *value;
+    }
+    Ok(())
+}

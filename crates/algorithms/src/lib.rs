@@ -1,0 +1,30 @@
+//! The algorithms of Headway, compiled from `algorithms/` for this machine: the
+//! registry of what there is, and instances that a simulated connection or link
+//! calls. The same C files are compiled to eBPF by `crates/kernel`.
+//!
+//! ```
+//! use headway_algorithms::{Ack, Conn, ControlInstance};
+//!
+//! let mut conn = Conn::default();
+//! let mut reno = ControlInstance::new("reno", None, &[])?;
+//! reno.init(&mut conn);
+//! let ack = Ack { acked_pkts: 2, rtt_us: 50_000, inflight_pkts: 10 };
+//! reno.ack(&mut conn, &ack, ack.acked_pkts);
+//! assert_eq!(conn.cwnd_pkts, 12); // slow start
+//! # Ok::<(), headway_algorithms::AlgorithmError>(())
+//! ```
+#![warn(missing_docs)]
+
+mod error;
+mod ffi;
+mod instance;
+pub mod native;
+mod registry;
+
+pub use error::AlgorithmError;
+pub use ffi::{Ack, CaState, Conn, Event, LinkView, PacketView, MAX_TUNABLES, SSTHRESH_INFINITE};
+pub use instance::{ControlInstance, RouterInstance, Verdict};
+pub use registry::{
+    control, controls, find_tunable, router, routers, startup, startups, ControlInfo, RouterInfo,
+    StartupInfo, TunableInfo,
+};

@@ -1,0 +1,307 @@
+//! What there is: the lists of algorithms, their tunables, and look-up by name.
+
+use std::ffi::{c_char, CStr};
+use std::sync::OnceLock;
+
+use serde::Serialize;
+
+use crate::error::{nearest, AlgorithmError};
+use crate::ffi;
+
+/// A tunable as its algorithm declares it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TunableInfo {
+    /// Name, unique within a control and every startup it may be joined with.
+    pub name: &'static str,
+    /// Unit; `bool` is a switch.
+    pub unit: &'static str,
+    /// One line of meaning.
+    pub meaning: &'static str,
+    /// Value when none is given.
+    pub default: u32,
+    /// Least value.
+    pub min: u32,
+    /// Greatest value.
+    pub max: u32,
+}
+
+impl TunableInfo {
+    /// Whether it is a switch.
+    pub fn is_switch(&self) -> bool {
+        self.unit == "bool"
+    }
+
+    /// Reads a value as people write it: an integer, for a switch also on/off,
+    /// yes/no or true/false.
+    ///
+    /// # Errors
+    /// [`AlgorithmError::BadValue`] if it is not a number or out of range.
+    pub fn parse(&self, text: &str) -> Result<u32, AlgorithmError> {
+        let value = match text.trim() {
+            "on" | "true" | "yes" if self.is_switch() => Some(1),
+            "off" | "false" | "no" if self.is_switch() => Some(0),
+            number => number.parse::<u32>().ok(),
+        };
+        match value {
+            Some(value) if (self.min..=self.max).contains(&value) => Ok(value),
+            _ => Err(self.bad_value(text.trim())),
+        }
+    }
+
+    pub(crate) fn bad_value(&self, value: &str) -> AlgorithmError {
+        AlgorithmError::BadValue {
+            tunable: self.name.to_owned(),
+            value: value.to_owned(),
+            allowed: if self.is_switch() {
+                "on or off".to_owned()
+            } else {
+                format!("{} to {} {}", self.min, self.max, self.unit)
+            },
+        }
+    }
+}
+
+/// A control: how a flow goes on.
+#[derive(Clone, Debug, Serialize)]
+pub struct ControlInfo {
+    /// Name by which it is chosen.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Paper or RFC and the implementation it follows.
+    pub source: &'static str,
+    /// The startup it has when none is named.
+    pub startup: &'static str,
+    /// State per connection; at most 104 together with any startup.
+    pub state_bytes: u32,
+    /// Its tunables, in declared order.
+    pub tunables: Vec<TunableInfo>,
+    #[serde(skip)]
+    pub(crate) ops: Ops<ffi::CcOps>,
+}
+
+/// A startup: how a flow grows below ssthresh.
+#[derive(Clone, Debug, Serialize)]
+pub struct StartupInfo {
+    /// Name by which it is chosen.
+    pub name: &'static str,
+    /// Two letters; a pair is `control_suffix` in the kernel.
+    pub suffix: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Paper or RFC and the implementation it follows.
+    pub source: &'static str,
+    /// State per connection.
+    pub state_bytes: u32,
+    /// Its tunables, in declared order.
+    pub tunables: Vec<TunableInfo>,
+    #[serde(skip)]
+    pub(crate) ops: Ops<ffi::StartupOps>,
+}
+
+/// A router's queue algorithm.
+#[derive(Clone, Debug, Serialize)]
+pub struct RouterInfo {
+    /// Name by which it is chosen.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Paper or RFC and the implementation it follows.
+    pub source: &'static str,
+    /// State per link.
+    pub state_bytes: u32,
+    /// Its tunables, in declared order.
+    pub tunables: Vec<TunableInfo>,
+    #[serde(skip)]
+    pub(crate) ops: Ops<ffi::RouterOps>,
+}
+
+/// A C table of constants.
+pub(crate) struct Ops<T>(pub(crate) *const T);
+
+impl<T> Clone for Ops<T> {
+    fn clone(&self) -> Self {
+        Self(self.0)
+    }
+}
+
+impl<T> std::fmt::Debug for Ops<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:p}", self.0)
+    }
+}
+
+// SAFETY: the tables are immutable and live as long as the program.
+unsafe impl<T> Send for Ops<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Ops<T> {}
+
+/// # Safety
+/// `text` is a C string literal.
+unsafe fn text(text: *const c_char) -> &'static str {
+    // SAFETY: a literal of the algorithms, which are ASCII; the caller's promise.
+    unsafe { CStr::from_ptr(text) }
+        .to_str()
+        .expect("the algorithms' texts are ASCII")
+}
+
+/// # Safety
+/// `first` points to `n` tunables declared by an algorithm.
+unsafe fn tunables(first: *const ffi::Tunable, n: u32) -> Vec<TunableInfo> {
+    (0..n as usize)
+        .map(|i| {
+            // SAFETY: within the table by the caller's promise; its texts are literals.
+            unsafe {
+                let t = &*first.add(i);
+                TunableInfo {
+                    name: text(t.name),
+                    unit: text(t.unit),
+                    meaning: text(t.meaning),
+                    default: t.default_value,
+                    min: t.min_value,
+                    max: t.max_value,
+                }
+            }
+        })
+        .collect()
+}
+
+/// The list of one kind of table, sorted by name: `$info` from the C array `$list`
+/// of `$n` tables, whose head has the texts `$text`.
+macro_rules! list {
+    ($info:ident, $list:ident, $n:ident, $($text:ident),*) => {{
+        static LIST: OnceLock<Vec<$info>> = OnceLock::new();
+        LIST.get_or_init(|| {
+            // SAFETY: the registry the build wrote: an array of pointers to constant
+            // tables, whose texts are literals and whose tunables are theirs.
+            let mut list: Vec<$info> = unsafe {
+                let tables =
+                    std::slice::from_raw_parts(&raw const ffi::$list, ffi::$n as usize);
+                tables
+                    .iter()
+                    .map(|&ops| $info {
+                        $($text: text((*ops).$text),)*
+                        state_bytes: (*ops).state_bytes,
+                        tunables: tunables((*ops).tunables, (*ops).n_tunables),
+                        ops: Ops(ops),
+                    })
+                    .collect()
+            };
+            list.sort_by_key(|info| info.name);
+            list
+        })
+    }};
+}
+
+/// All controls, by name.
+pub fn controls() -> &'static [ControlInfo] {
+    list!(
+        ControlInfo,
+        hw_native_controls,
+        hw_native_n_controls,
+        name,
+        title,
+        source,
+        startup
+    )
+}
+
+/// All startups, by name.
+pub fn startups() -> &'static [StartupInfo] {
+    list!(
+        StartupInfo,
+        hw_native_startups,
+        hw_native_n_startups,
+        name,
+        suffix,
+        title,
+        source
+    )
+}
+
+/// All router algorithms, by name.
+pub fn routers() -> &'static [RouterInfo] {
+    list!(
+        RouterInfo,
+        hw_native_routers,
+        hw_native_n_routers,
+        name,
+        title,
+        source
+    )
+}
+
+fn by_name<T>(
+    kind: &'static str,
+    list: &'static [T],
+    name_of: fn(&T) -> &'static str,
+    name: &str,
+) -> Result<&'static T, AlgorithmError> {
+    list.iter()
+        .find(|info| name_of(info) == name)
+        .ok_or_else(|| AlgorithmError::Unknown {
+            kind,
+            name: name.to_owned(),
+            nearest: nearest(name, list.iter().map(name_of)),
+        })
+}
+
+/// The control of that name.
+///
+/// # Errors
+/// [`AlgorithmError::Unknown`] with the nearest names.
+pub fn control(name: &str) -> Result<&'static ControlInfo, AlgorithmError> {
+    by_name("control", controls(), |info| info.name, name)
+}
+
+/// The startup of that name.
+///
+/// # Errors
+/// [`AlgorithmError::Unknown`] with the nearest names.
+pub fn startup(name: &str) -> Result<&'static StartupInfo, AlgorithmError> {
+    by_name("startup", startups(), |info| info.name, name)
+}
+
+/// The router algorithm of that name.
+///
+/// # Errors
+/// [`AlgorithmError::Unknown`] with the nearest names.
+pub fn router(name: &str) -> Result<&'static RouterInfo, AlgorithmError> {
+    by_name("router", routers(), |info| info.name, name)
+}
+
+/// Finds a tunable of a control or of the startup it is joined with.
+///
+/// # Errors
+/// Unknown control, startup or tunable, with the nearest names.
+pub fn find_tunable(
+    control_name: &str,
+    startup_name: Option<&str>,
+    tunable: &str,
+) -> Result<&'static TunableInfo, AlgorithmError> {
+    let control = control(control_name)?;
+    let startup = startup(startup_name.unwrap_or(control.startup))?;
+    let mut all = control.tunables.iter().chain(&startup.tunables);
+    all.find(|t| t.name == tunable).ok_or_else(|| {
+        unknown_tunable(
+            control_name,
+            tunable,
+            &[&control.tunables, &startup.tunables],
+        )
+    })
+}
+
+pub(crate) fn unknown_tunable(
+    owner: &str,
+    tunable: &str,
+    lists: &[&[TunableInfo]],
+) -> AlgorithmError {
+    AlgorithmError::UnknownTunable {
+        owner: owner.to_owned(),
+        name: tunable.to_owned(),
+        nearest: nearest(
+            tunable,
+            lists.iter().flat_map(|list| list.iter().map(|t| t.name)),
+        ),
+    }
+}
