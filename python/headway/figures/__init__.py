@@ -1,7 +1,7 @@
 """Publication-quality figures. See :mod:`headway.figures.style` for the colours.
 
-    from headway.figures import Sample, cdf, save_figure
-    save_figure(cdf([("one flow", samples)], x_label="one-way delay (ms)"), Path("fig3"))
+from headway.figures import Sample, cdf, save_figure
+save_figure(cdf([("one flow", samples)], x_label="one-way delay (ms)"), Path("fig3"))
 """
 
 from headway.figures.canvas import figure_bytes, save_figure, svg_text

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MM_PER_INCH = 25.4
 
 #: Text as text keeps SVG small and searchable; TrueType keeps PDF editable.
-_RC: dict[str, Any] = {
+_RC: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial"],
     "font.size": 8.5,

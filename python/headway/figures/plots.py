@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-#: Points per line: above the width in dots of a printed column.
-MAX_POINTS = 3000
+#: Points per line: about the dots across a printed page.
+MAX_POINTS = 1600
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def timeseries(
                 right.set_ylim(bottom=0)
             if len(lines) > 1:
                 names = [str(line.get_label()) for line in lines]
-                ax.legend(lines, names, loc="lower right", ncols=len(lines))
+                _legend_above(ax, lines, names)
         axes[-1].set_xlabel(x_label)
     return figure
 
@@ -141,7 +141,7 @@ def cdf(
             ax.set_xlabel(x_label)
             ax.set_ylim(0, 1.01)
         axes[0].set_ylabel("part of packets")
-        axes[0].legend(loc="upper left")
+        _legend_of(figure, axes[0])
     return figure
 
 
@@ -209,7 +209,7 @@ def grouped_bars(
         for ax in axes:
             ax.set_ylim(0, top * 1.08 if top > 0 else 1)
         axes[0].set_ylabel(y_label)
-        axes[0].legend(loc="upper left")
+        _legend_of(figure, axes[0])
     return figure
 
 
@@ -269,6 +269,24 @@ def published_vs_measured(
     return figure
 
 
+def _legend_of(figure: Figure, ax: Axes) -> None:
+    """One legend above all panels, which all show the same algorithms."""
+    handles, labels = ax.get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(handles))
+
+
+def _legend_above(ax: Axes, lines: Sequence[Any], names: Sequence[str]) -> None:
+    ax.legend(
+        lines,
+        names,
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        borderaxespad=0.2,
+        ncols=len(lines),
+    )
+
+
 def _draw_series(ax: Axes, series: Series) -> Any:
     """Draw one line, thinned to what a page can show; returns the line."""
     keep = min_max_indices(series.y, MAX_POINTS)
@@ -277,7 +295,6 @@ def _draw_series(ax: Axes, series: Series) -> Any:
         series.y[keep],
         label=series.label,
         color=series.style.colour,
-        linestyle=series.style.dash,
         linewidth=1.1,
         drawstyle="steps-post" if series.step else "default",
     )

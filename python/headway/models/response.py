@@ -136,9 +136,7 @@ def compound_response_bps(loss: npt.ArrayLike, *, mss_bytes: float, rtt_s: float
         ValueError: if an argument is outside its range.
     """
     p = loss_ratios(loss)
-    return np.asarray(
-        COMPOUND_CONSTANT * _segment_bps(mss_bytes, rtt_s) / p**0.8, dtype=np.float64
-    )
+    return np.asarray(COMPOUND_CONSTANT * _segment_bps(mss_bytes, rtt_s) / p**0.8, dtype=np.float64)
 
 
 def _segment_bps(mss_bytes: float, rtt_s: float) -> float:

@@ -1,0 +1,185 @@
+"""The closed forms: published numbers, limits they must obey, and what they refuse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from headway import models
+
+PATH = {"mss_bytes": 1448, "rtt_s": 0.2}
+HOME_LINK = {
+    "rate_bps": 1e6,
+    "base_rtt_s": 0.05,
+    "buffer_bytes": 60_000,
+    "packet_bytes": 1500,
+    "cross_traffic_bps": 74_400,
+    "segments_per_ack": 2,
+}
+
+
+def test_sqrt_model_window_at_one_percent_is_12_packets() -> None:
+    bps = models.reno_sqrt_bps(0.01, **PATH)
+    assert float(bps) * 0.2 / (8 * 1448) == pytest.approx(math.sqrt(150), rel=1e-12)
+
+
+def test_pftk_tends_to_the_sqrt_model_when_loss_vanishes() -> None:
+    p = np.array([1e-8, 1e-7])
+    ratio = models.reno_pftk_bps(p, rto_s=0.4, **PATH) / models.reno_sqrt_bps(p, **PATH)
+    assert ratio == pytest.approx(1, abs=1e-3)
+    assert np.all(ratio < 1)
+
+
+def test_pftk_adds_the_timeout_term_outside_the_root() -> None:
+    # By hand for p = 0.1, b = 1: root sqrt(0.2/3) = 0.258199, min(1, 3 sqrt(0.0375)) = 0.580948,
+    # f = 0.4 * 0.580948 * 0.1 * 1.32 = 0.030674 s.
+    bps = models.reno_pftk_bps(0.1, rto_s=0.4, **PATH)
+    assert float(bps) == pytest.approx(1448 * 8 / (0.2 * 0.2581989 + 0.0306741), rel=1e-5)
+
+
+def test_pftk_is_capped_by_the_window() -> None:
+    bps = models.reno_pftk_bps(1e-6, rto_s=0.4, max_window_pkts=10, **PATH)
+    assert float(bps) == pytest.approx(10 * 1448 * 8 / 0.2)
+
+
+def test_cubic_constant_is_the_1_17_of_the_equation() -> None:
+    # Windows of draft-rhee-tcpm-cubic at 100 ms: 209 packets at 1e-4, 6602 at 1e-6.
+    bps = models.cubic_response_bps(np.array([1e-4, 1e-6]), mss_bytes=1448, rtt_s=0.1)
+    assert bps * 0.1 / (1448 * 8) == pytest.approx([209, 6602], rel=2e-3)
+
+
+def test_compound_window_is_64_packets_at_one_in_a_thousand() -> None:
+    bps = models.compound_response_bps(1e-3, **PATH)
+    assert float(bps) * 0.2 / (1448 * 8) == pytest.approx(64, rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("function", "exponent"),
+    [
+        (lambda p: models.reno_sqrt_bps(p, **PATH), -0.5),
+        (lambda p: models.cubic_response_bps(p, **PATH), -0.75),
+        (lambda p: models.compound_response_bps(p, **PATH), -0.8),
+    ],
+)
+def test_response_falls_with_the_published_power_of_loss(
+    function: Callable[[np.ndarray], np.ndarray], exponent: float
+) -> None:
+    low, high = function(np.array([1e-5, 1e-3]))
+    assert math.log(high / low, 100) == pytest.approx(exponent)
+
+
+def test_detection_takes_three_more_messages_or_a_timeout() -> None:
+    assert models.detection_time_s(rtt_s=0.1, interval_s=0.01) == pytest.approx(0.13)
+    assert models.detection_time_s(rtt_s=0.1, interval_s=1.0) == pytest.approx(0.3)
+
+
+def test_head_of_line_delay_is_the_sum_of_all_waits() -> None:
+    t_det = 0.13
+    waits = [t_det - i * 0.01 for i in range(14)]
+    wait = models.head_of_line_delay_s(0.01, rtt_s=0.1, interval_s=0.01)
+    assert float(wait) == pytest.approx(0.01 * sum(waits), abs=1e-9)
+    response = models.response_time_s(0.01, rtt_s=0.1, interval_s=0.01, processing_s=5e-4)
+    assert float(response) == pytest.approx(0.1 + 2 * float(wait) + 5e-4)
+
+
+def test_no_loss_means_no_wait() -> None:
+    assert float(models.head_of_line_delay_s(0.0, rtt_s=0.1, interval_s=0.01)) == 0
+
+
+def test_cubic_comes_back_to_the_old_window_after_k_seconds() -> None:
+    k_s = models.cubic_k_s(100, 80)
+    assert k_s == pytest.approx(3.684, abs=1e-3)
+    t = np.array([0.0, k_s, 2 * k_s])
+    window = models.cubic_window_pkts(t, window_before_pkts=100, window_after_pkts=80)
+    assert window == pytest.approx([80, 100, 120])
+
+
+def test_cubic_that_starts_above_the_old_window_grows_at_once() -> None:
+    window = models.cubic_window_pkts(1.0, window_before_pkts=80, window_after_pkts=100)
+    assert float(window) == pytest.approx(100.4)
+
+
+def test_htcp_alpha_has_the_published_values() -> None:
+    assert models.htcp_alpha(np.array([0.5, 1.0, 3.0])) == pytest.approx([1, 1, 22])
+    assert float(models.htcp_alpha(3.0, quadratic=0.5)) == pytest.approx(23)
+    assert float(models.htcp_alpha(3.0, rtt_s=0.05)) == pytest.approx(11)
+    assert float(models.htcp_alpha(3.0, rtt_s=0.2)) == pytest.approx(44)
+
+
+def test_htcp_window_is_the_integral_of_alpha() -> None:
+    t = np.linspace(0, 5, 50_001)
+    alpha = models.htcp_alpha(t)
+    grown = float(np.sum((alpha[1:] + alpha[:-1]) / 2 * np.diff(t))) / 0.1
+    window = models.htcp_window_pkts(5.0, window_after_pkts=20, rtt_s=0.1)
+    assert float(window) == pytest.approx(20 + grown, rel=1e-6)
+
+
+def test_reno_friendly_line_is_renos_own_at_one_half() -> None:
+    window = models.reno_friendly_window_pkts(1.0, window_after_pkts=10, rtt_s=0.1, kept=0.5)
+    assert float(window) == pytest.approx(20)
+    slower = models.reno_friendly_window_pkts(1.0, window_after_pkts=10, rtt_s=0.1, kept=0.8)
+    assert float(slower) == pytest.approx(10 + 10 / 3)
+
+
+@pytest.mark.parametrize("kept", [0.5, 0.8, 0.05])
+def test_sawtooth_agrees_with_stepping_through_round_trips(kept: float) -> None:
+    """The same cycle by brute force: one round trip at a time, many packets small."""
+    cycle = models.sawtooth(**{**HOME_LINK, "packet_bytes": 1.5}, kept=kept)
+    share = 1e6 - 74_400
+    packet_s = 1.5 * 8 / share
+    window = kept * cycle.high_rtt_s / packet_s
+    times, delays = [], []
+    while window * packet_s < cycle.high_rtt_s:
+        rtt = max(window * packet_s, 0.05)
+        times.append(rtt)
+        delays.append(rtt - 0.05)
+        window += 1 / 2
+    weight, delay = np.array(times), np.array(delays)
+    mean = float(np.average(delay, weights=weight))
+    sd = math.sqrt(float(np.average((delay - mean) ** 2, weights=weight)))
+    order = np.cumsum(weight) / weight.sum()
+    assert cycle.cycle_s == pytest.approx(weight.sum(), rel=1e-3)
+    assert cycle.mean_queueing_delay_s == pytest.approx(mean, rel=1e-3)
+    assert cycle.sd_queueing_delay_s == pytest.approx(sd, rel=1e-3)
+    median = float(delay[np.searchsorted(order, 0.5)])
+    assert cycle.median_queueing_delay_s == pytest.approx(median, rel=1e-3, abs=1e-6)
+    assert float(cycle.queueing_delay_cdf(median)) == pytest.approx(0.5, abs=1e-3)
+
+
+def test_sawtooth_of_the_home_link_is_what_the_paper_saw() -> None:
+    """Paper 001, table 2, one NewReno flow at 50 ms: median 393, mean 388, sd 74 ms."""
+    cycle = models.sawtooth(**HOME_LINK)
+    base_owd_ms = 25
+    assert cycle.median_queueing_delay_s * 1e3 + base_owd_ms == pytest.approx(393.2, abs=12)
+    assert cycle.mean_queueing_delay_s * 1e3 + base_owd_ms == pytest.approx(387.7, abs=12)
+    assert cycle.sd_queueing_delay_s * 1e3 == pytest.approx(74.2, abs=5)
+
+
+def test_sawtooth_cycle_carries_what_the_link_carries() -> None:
+    cycle = models.sawtooth(**HOME_LINK)
+    assert cycle.cycle_pkts * 1500 * 8 / cycle.cycle_s == pytest.approx(1e6 - 74_400)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: models.reno_sqrt_bps(0.0, **PATH), "loss must lie in"),
+        (lambda: models.reno_sqrt_bps(1.5, **PATH), "loss must lie in"),
+        (lambda: models.reno_sqrt_bps(float("nan"), **PATH), "loss must lie in"),
+        (lambda: models.reno_sqrt_bps(0.1, mss_bytes=0, rtt_s=0.1), "mss_bytes"),
+        (lambda: models.reno_pftk_bps(0.1, rto_s=-1, **PATH), "rto_s"),
+        (lambda: models.reno_pftk_bps(0.1, rto_s=1, segments_per_ack=0.5, **PATH), ">= 1"),
+        (lambda: models.cubic_response_bps(0.1, reduction=1.0, **PATH), "reduction"),
+        (lambda: models.detection_time_s(rtt_s=0, interval_s=1), "rtt_s"),
+        (lambda: models.htcp_alpha(-1.0), "times must be"),
+        (lambda: models.sawtooth(**{**HOME_LINK, "cross_traffic_bps": 2e6}), "below rate_bps"),
+        (lambda: models.sawtooth(**{**HOME_LINK, "buffer_bytes": 0}), "buffer_bytes"),
+        (lambda: models.sawtooth(**HOME_LINK).queueing_delay_quantile_s(1.2), "q must"),
+    ],
+)
+def test_models_refuse_what_is_out_of_range(call: Callable[[], object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        call()
