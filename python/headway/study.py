@@ -18,22 +18,20 @@ import abc
 import importlib
 import json
 import pkgutil
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from headway.backends import Backend
-from headway.errors import HeadwayError, InterruptedRunError
+from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.files import save_text
-from headway.trace import Trace, load_trace, save_trace, versions
+from headway.sweep import Progress, no_progress, run_trials
+from headway.trace import Trace, load_trace, versions
 
 Cell = str | int | float | None
 Verdict = Literal["holds", "fails", "not checked"]
-Progress = Callable[[int, int, str], None]
-"""Called with (finished, total, label) as trials finish."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +75,6 @@ class StudyResult:
     artefacts: Sequence[Path] = ()
 
 
-def _no_progress(finished: int, total: int, label: str) -> None:
-    """Progress that nobody watches."""
-
-
 @dataclass
 class StudyContext:
     """Where and how a study runs.
@@ -94,7 +88,7 @@ class StudyContext:
     quick: bool = False
     seed: int = 1
     threads: int = 0
-    progress: Progress = field(default=_no_progress)
+    progress: Progress = no_progress
 
     @property
     def trials_dir(self) -> Path:
@@ -108,23 +102,7 @@ class StudyContext:
         On Ctrl-C raises InterruptedRunError, with the finished trials kept; raises HeadwayError
         when a trace cannot be saved (trials saved before that stay).
         """
-        keys = list(experiments)
-        done: dict[str, Trace] = {}
-        lock = threading.Lock()
-
-        def finished(index: int, trace: Trace) -> None:
-            save_trace(trace, self.trials_dir / keys[index])
-            with lock:
-                done[keys[index]] = trace
-                count = len(done)
-            self.progress(count, len(keys), keys[index])
-
-        self.progress(0, len(keys), "")
-        try:
-            self.backend.run_many(list(experiments.values()), finished, threads=self.threads)
-        except KeyboardInterrupt:
-            raise InterruptedRunError(len(done), len(keys), str(self.trials_dir)) from None
-        return {key: done[key] for key in keys}
+        return run_trials(experiments, self.trials_dir, self.backend, self.threads, self.progress)
 
 
 class Study(abc.ABC):

@@ -8,6 +8,7 @@ holds no wall-clock time, so the same experiment saves the same bytes.
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import json
 import platform
@@ -142,7 +143,7 @@ class Trace:
     meta: Mapping[str, Any]
     capture: bytes | None = field(default=None, repr=False)
 
-    @property
+    @functools.cached_property
     def experiment(self) -> Experiment:
         """The experiment that made this trace."""
         return Experiment.model_validate(self.meta["experiment"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import polars as pl
 
@@ -46,9 +48,7 @@ def batch_goodputs_bps(trace: Trace, flow: int) -> Array:
     start_ns, end_ns = window_of(trace)
     span_ns = end_ns - start_ns
     edges = [start_ns + span_ns * k // BATCHES for k in range(BATCHES)] + [end_ns]
-    return np.array(
-        [goodput_bps(trace, flow, pair) for pair in zip(edges, edges[1:], strict=False)]
-    )
+    return np.array([goodput_bps(trace, flow, pair) for pair in itertools.pairwise(edges)])
 
 
 def retransmits_pkts(trace: Trace, flow: int, window: Window | None = None) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import stdtrit
 
 Array = npt.NDArray[np.float64]
 
@@ -114,7 +114,7 @@ def confidence_interval(values: Sequence[float], level: float = 0.95) -> Estimat
     if sample.size == 1:
         return Estimate(mean, None, None, 1)
     sd = float(sample.std(ddof=1))
-    t = float(stats.t.ppf((1 + level) / 2, sample.size - 1))
+    t = float(stdtrit(sample.size - 1, (1 + level) / 2))
     return Estimate(mean, sd, t * sd / float(np.sqrt(sample.size)), int(sample.size))
 
 

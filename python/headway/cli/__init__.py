@@ -1,0 +1,5 @@
+"""The command line. Its options and its JSON are a contract: docs/cli.md."""
+
+from headway.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,110 @@
+"""``headway list`` and ``headway describe``: what there is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from headway.backends import BACKENDS
+from headway.cli.show import console, print_json, print_table
+from headway.errors import HeadwayError
+from headway.registry import Algorithm, Stack, registry, unknown
+from headway.study import Study, Table, discover
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+
+
+def list_all(as_json: AsJson = False) -> None:
+    """List studies, controls, startups, router algorithms, stacks and backends."""
+    known = registry()
+    groups: dict[str, list[dict[str, Any]]] = {
+        "studies": [
+            {"name": study.name, "title": study.title, "source": study.source}
+            for study in discover().values()
+        ],
+        "controls": [_short(item) for item in known.controls],
+        "startups": [_short(item) for item in known.startups],
+        "routers": [_short(item) for item in known.routers],
+        "stacks": [stack.model_dump() for stack in known.stacks],
+    }
+    if as_json:
+        print_json({**groups, "backends": list(BACKENDS)})
+        return
+    for group, items in groups.items():
+        print_table(Table(group, ["name", "title"], [[i["name"], i["title"]] for i in items]))
+    console().print(f"backends: {', '.join(BACKENDS)}")
+
+
+def _short(item: Algorithm) -> dict[str, Any]:
+    return {"name": item.name, "title": item.title, "source": item.source}
+
+
+def describe(
+    name: Annotated[str, typer.Argument(help="A study, control, startup, router or stack.")],
+    as_json: AsJson = False,
+) -> None:
+    """Describe one study or algorithm: its source, its state and its tunables."""
+    known = registry()
+    groups: list[tuple[str, dict[str, Study | Algorithm | Stack]]] = [
+        ("study", dict(discover())),
+        ("control", {item.name: item for item in known.controls}),
+        ("startup", {item.name: item for item in known.startups}),
+        ("router", {item.name: item for item in known.routers}),
+        ("stack", {item.name: item for item in known.stacks}),
+    ]
+    found = [(kind, items[name]) for kind, items in groups if name in items]
+    if not found:
+        names = sorted({key for _, items in groups for key in items})
+        raise HeadwayError(unknown("name", name, names))
+    if as_json:
+        # One name may be both a startup and a router algorithm (quick-start is).
+        described = [_as_json(kind, item) for kind, item in found]
+        print_json(described[0] if len(described) == 1 else described)
+        return
+    for kind, item in found:
+        _print(kind, item)
+
+
+def _as_json(kind: str, item: Study | Algorithm | Stack) -> dict[str, Any]:
+    if isinstance(item, Study):
+        return {
+            "kind": kind,
+            "name": item.name,
+            "title": item.title,
+            "source": item.source,
+            "description": item.description,
+        }
+    return {"kind": kind, **item.model_dump()}
+
+
+def _print(kind: str, item: Study | Algorithm | Stack) -> None:
+    out = console()
+    out.print(f"{kind} {item.name}: {item.title}", markup=False)
+    if isinstance(item, Stack):
+        return
+    out.print(f"source: {item.source}", markup=False)
+    if isinstance(item, Study):
+        if item.description:
+            out.print(item.description, markup=False)
+        out.print(f"run it: headway run {item.name}", markup=False)
+        return
+    if item.startup:
+        out.print(f"startup: {item.startup}", markup=False)
+    if item.state_bytes is not None:
+        out.print(f"state: {item.state_bytes} bytes per flow", markup=False)
+    if item.tunables:
+        print_table(
+            Table(
+                "tunables",
+                ["name", "default", "allowed", "meaning"],
+                [
+                    [t.name, _default(t.default, t.unit), t.allowed, t.meaning]
+                    for t in item.tunables
+                ],
+            )
+        )
+
+
+def _default(value: int, unit: str) -> str:
+    return ("on" if value else "off") if unit == "bool" else str(value)

@@ -1,0 +1,154 @@
+"""``headway run``, ``headway report`` and ``headway export``: studies and what they saved."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headway.backends import backend_named
+from headway.cli.listing import AsJson
+from headway.cli.show import console, print_json, print_table, progress_bar
+from headway.errors import HeadwayError
+from headway.registry import unknown
+from headway.study import Study, StudyContext, StudyResult, Table, discover
+from headway.trace import load_trace
+
+BackendName = Annotated[str, typer.Option("--backend", help="Where it runs: sim.")]
+Threads = Annotated[int, typer.Option("--threads", min=0, help="Threads; 0 is one per core.")]
+
+
+def run(
+    study: Annotated[str, typer.Argument(help="A study's name; see `headway list`.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The shortest run of every table.")
+    ] = False,
+    backend: BackendName = "sim",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Base of the trials' seeds.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Results folder [results/STUDY].")
+    ] = None,
+    threads: Threads = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Run a study: all trials, then its tables, claims and report."""
+    chosen = _study(study)
+    directory = out or Path("results") / study
+    runner = backend_named(backend)
+    _make(directory)
+    with progress_bar(not as_json) as progress:
+        result = chosen.run(
+            StudyContext(
+                out_dir=directory,
+                backend=runner,
+                quick=quick,
+                seed=seed,
+                threads=threads,
+                progress=progress,
+            )
+        )
+    _show(chosen, result, as_json)
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A study's results folder.")],
+    as_json: AsJson = False,
+) -> None:
+    """Rebuild a study's report, claims and tables from the trials saved in DIR."""
+    path = directory / "study.json"
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        chosen = _study(str(saved["study"]))
+        context = StudyContext(
+            out_dir=directory,
+            backend=backend_named(saved["backend"]),
+            quick=saved["quick"],
+            seed=saved["seed"],
+        )
+    except FileNotFoundError:
+        raise HeadwayError(
+            f"{directory}: no study's results here (study.json is missing)"
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise HeadwayError(f"{path}: unreadable ({error})") from None
+    _show(chosen, chosen.rebuild(context), as_json)
+
+
+def export(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A saved trace, or a study's results folder.")
+    ],
+    flent: Annotated[Path, typer.Option("--flent", metavar="FILE", help="The .flent.gz to write.")],
+    trial: Annotated[str | None, typer.Option("--trial", help="Which trial of a study.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Export a trial's trace as a Flent data file."""
+    from headway.flent import export_flent
+
+    trials = directory / "trials"
+    if not trials.is_dir():
+        source = directory
+    else:
+        keys = sorted(path.name for path in trials.iterdir() if not path.name.startswith("."))
+        if trial is None and len(keys) != 1:
+            some = ", ".join(keys[:3]) + (" ..." if len(keys) > 3 else "")
+            raise HeadwayError(f"{directory}: {len(keys)} trials; choose one with --trial: {some}")
+        chosen = trial or keys[0]
+        if chosen not in keys:
+            raise HeadwayError(unknown("trial", chosen, keys))
+        source = trials / chosen
+    export_flent(load_trace(source), flent)
+    if as_json:
+        print_json({"trace": str(source), "flent": str(flent)})
+    else:
+        console().print(f"{source} -> {flent}", markup=False, soft_wrap=True)
+
+
+def _study(name: str) -> Study:
+    known = discover()
+    if name not in known:
+        raise HeadwayError(unknown("study", name, known))
+    return known[name]
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HeadwayError(f"{directory}: cannot make the folder: {error.strerror}") from None
+
+
+def _show(study: Study, result: StudyResult, as_json: bool) -> None:
+    verdicts = Counter(claim.verdict for claim in result.claims)
+    if as_json:
+        print_json(
+            {
+                "study": study.name,
+                "tables": [asdict(table) for table in result.tables],
+                "claims": [asdict(claim) for claim in result.claims],
+                "verdicts": dict(verdicts),
+                "report": result.report and str(result.report),
+                "artefacts": [str(path) for path in result.artefacts],
+            }
+        )
+        return
+    for table in result.tables:
+        print_table(table)
+    failed = [claim for claim in result.claims if claim.verdict == "fails"]
+    if failed:
+        print_table(
+            Table(
+                "claims that did not hold",
+                ["id", "published", "measured", "unit", "tolerance"],
+                [[c.id, c.published, c.measured, c.unit, c.tolerance] for c in failed],
+            )
+        )
+    out = console()
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    out.print(f"claims: {counts or 'none'}", markup=False)
+    if result.report is not None:
+        out.print(f"report: {result.report}", markup=False, soft_wrap=True)
