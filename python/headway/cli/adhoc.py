@@ -14,7 +14,7 @@ from headway.backends import backend_named
 from headway.cli.listing import AsJson
 from headway.cli.show import console, print_json, print_table, progress_bar
 from headway.cli.studies import BackendName, Threads
-from headway.errors import InterruptedRunError
+from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Capture, Dumbbell, Experiment, Flow, Voip, parse_flows
 from headway.files import save_bytes
 from headway.metrics import Distribution
@@ -113,7 +113,7 @@ def _flows(text: str, voip: bool) -> tuple[Flow, ...]:
     try:
         flows = parse_flows(text)
     except ValueError as error:
-        raise typer.BadParameter(f"flows: {error}") from None
+        raise HeadwayError(f"flows: {error}") from None
     return (*flows, Flow(app=Voip)) if voip else tuple(flows)
 
 

@@ -28,7 +28,7 @@ app = typer.Typer(
 app.command("list")(listing.list_all)
 app.command("describe")(listing.describe)
 app.command("run")(studies.run)
-app.command("try", no_args_is_help=False)(adhoc.try_out)
+app.command("try")(adhoc.try_out)
 app.command("report")(studies.report)
 app.command("export")(studies.export)
 
@@ -41,13 +41,18 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Version.")
+    context: typer.Context,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def _fail(message: str, status: int = EXIT_ERROR) -> int:
@@ -78,7 +83,7 @@ def execute(arguments: Sequence[str] | None = None) -> int:
 
 def _one_line(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        return explain(error)
+        return explain(error).removeprefix("topology.")  # options do not say so
     if isinstance(error, TyperException):
         return f"{error.format_message()} (see headway --help)"
     if isinstance(error, OSError):
