@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The integer types of the contract. The native binding takes them from the
- * compiler; the eBPF one from the kernel's type information, where they already
- * carry these names.
+ * The integer types of the contract, by the kernel's names in both bindings.
  */
 #ifndef HEADWAY_PORT_TYPES_H
 #define HEADWAY_PORT_TYPES_H
 
-#ifndef HW_BPF
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
 typedef __UINT32_TYPE__ u32;
 typedef __UINT64_TYPE__ u64;
 typedef __INT32_TYPE__ s32;
 typedef __INT64_TYPE__ s64;
-#endif
 
 #define HW_U32_MAX 0xffffffffu
 

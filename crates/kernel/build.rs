@@ -1,0 +1,161 @@
+//! Compiles every control joined with every startup to an eBPF object. Without a
+//! clang that can, the crate still builds and says what is missing.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use headway_algorithms::{controls, startups, ControlInfo, StartupInfo, TunableInfo};
+
+/// The first clang whose CO-RE relocations of stores and bit fields are complete.
+const OLDEST_CLANG: u32 = 16;
+
+fn main() {
+    let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
+    let algorithms = manifest.join("../../algorithms");
+    println!("cargo::rerun-if-changed={}", algorithms.display());
+    println!("cargo::rerun-if-env-changed=HEADWAY_CLANG");
+
+    let list = match find_clang() {
+        Ok(clang) => {
+            let mut objects = String::new();
+            for control in controls() {
+                for startup in startups() {
+                    objects += &compile_pair(&clang, &algorithms, &out, control, startup);
+                }
+            }
+            let refused = out.join("refused.bpf.o");
+            let source = manifest.join("tests/refused.bpf.c");
+            println!("cargo::rerun-if-changed={}", source.display());
+            compile(&clang, &algorithms, &source, &refused);
+            println!("cargo::rustc-env=HEADWAY_REFUSED={}", refused.display());
+            format!("Ok(&[\n{objects}])")
+        }
+        Err(reason) => {
+            println!("cargo::warning=no eBPF objects: {reason}");
+            format!("Err({reason:?})")
+        }
+    };
+    fs::write(out.join("objects.rs"), list).expect("OUT_DIR is writable");
+}
+
+/// A clang of `OLDEST_CLANG` or newer with the BPF target, or what is missing.
+fn find_clang() -> Result<String, String> {
+    let candidates: Vec<String> = match env::var("HEADWAY_CLANG") {
+        Ok(clang) => vec![clang],
+        Err(_) => (OLDEST_CLANG..=22)
+            .rev()
+            .map(|version| format!("clang-{version}"))
+            .chain(["clang".to_owned()])
+            .collect(),
+    };
+    let usable = |clang: &String| {
+        output_of(clang, "-dumpversion")
+            .and_then(|text| text.split('.').next()?.trim().parse::<u32>().ok())
+            .is_some_and(|major| major >= OLDEST_CLANG)
+            && output_of(clang, "--print-targets").is_some_and(|text| text.contains("bpf"))
+    };
+    candidates
+        .iter()
+        .find(|c| usable(c))
+        .cloned()
+        .ok_or_else(|| {
+            format!(
+                "no clang of version {OLDEST_CLANG} or newer with the BPF target among {}; \
+             install clang-19 or set HEADWAY_CLANG",
+                candidates.join(", ")
+            )
+        })
+}
+
+fn output_of(program: &str, argument: &str) -> Option<String> {
+    let output = Command::new(program).arg(argument).output().ok()?;
+    String::from_utf8(output.stdout).ok()
+}
+
+/// Compiles one pair and returns its entry in the list of objects.
+fn compile_pair(
+    clang: &str,
+    algorithms: &Path,
+    out: &Path,
+    control: &ControlInfo,
+    startup: &StartupInfo,
+) -> String {
+    let name = format!("{}_{}", control.name, startup.suffix);
+    let [control_id, startup_id] = [control.name, startup.name].map(|n| n.replace('-', "_"));
+    let unit = format!(
+        "#define HW_PAIR_NAME \"{name}\"\n\
+         #define HW_PAIR_CC hw_cc_{control_id}\n\
+         #define HW_PAIR_STARTUP hw_startup_{startup_id}\n\
+         #define HW_CC_DEFAULTS {}\n\
+         #define HW_STARTUP_DEFAULTS {}\n\
+         #include \"port/bpf/kernel.h\"\n\
+         #include \"cc/{control_id}.c\"\n\
+         #include \"startup/{startup_id}.c\"\n\
+         #include \"port/bpf/control.h\"\n",
+        defaults(&control.tunables),
+        defaults(&startup.tunables),
+    );
+    let source = out.join(format!("{name}.bpf.c"));
+    let object = out.join(format!("{name}.bpf.o"));
+    fs::write(&source, unit).expect("OUT_DIR is writable");
+
+    compile(clang, algorithms, &source, &object);
+
+    let mut entry = String::new();
+    writeln!(
+        entry,
+        "ControlObject {{ name: {name:?}, control: {:?}, startup: {:?}, \
+         bytes: include_bytes!({object:?}) }},",
+        control.name, startup.name
+    )
+    .expect("a String");
+    entry
+}
+
+fn compile(clang: &str, algorithms: &Path, source: &Path, object: &Path) {
+    // libbpf's own headers, as the crate that links it installed them
+    let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys tells where its headers are");
+    let output = Command::new(clang)
+        .args(["-g", "-O2", "-std=gnu11", "-target", "bpf", "-mcpu=v3"])
+        .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
+        .arg(format!("-D__TARGET_ARCH_{}", kernel_arch()))
+        .arg("-I")
+        .arg(algorithms)
+        .args(["-isystem", &headers])
+        .arg("-c")
+        .arg(source)
+        .arg("-o")
+        .arg(object)
+        .output()
+        .expect("clang was found");
+    assert!(
+        output.status.success(),
+        "{clang} cannot compile {}:\n{}",
+        source.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// The initializer of a pair's tunables.
+fn defaults(tunables: &[TunableInfo]) -> String {
+    let values: Vec<String> = tunables.iter().map(|t| t.default.to_string()).collect();
+    if values.is_empty() {
+        "{ 0 }".to_owned()
+    } else {
+        format!("{{ {} }}", values.join(", "))
+    }
+}
+
+/// The architecture as libbpf's headers name it.
+fn kernel_arch() -> String {
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("set by cargo");
+    match arch.as_str() {
+        "x86_64" => "x86".to_owned(),
+        "aarch64" => "arm64".to_owned(),
+        "riscv64" => "riscv".to_owned(),
+        other => other.to_owned(),
+    }
+}

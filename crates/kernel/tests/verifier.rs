@@ -1,0 +1,53 @@
+//! Every object passes the verifier of the running kernel. Where that cannot be
+//! tried the reason is shown, which is why this test brings its own `main`.
+
+use headway_kernel::{missing, objects, verify};
+
+fn main() {
+    let objects = match objects() {
+        Ok(objects) => objects,
+        Err(reason) => return skip(reason),
+    };
+    if let Some(reason) = missing() {
+        return skip(&reason);
+    }
+
+    let mut failed = 0;
+    let mut report = |name: &str, result: Result<(), String>| match result {
+        Ok(()) => println!("test {name} ... ok"),
+        Err(why) => {
+            failed += 1;
+            println!("test {name} ... FAILED\n{why}");
+        }
+    };
+    println!("\nrunning {} tests", objects.len() + 1);
+    for object in objects {
+        report(
+            &format!("the verifier accepts {}", object.name),
+            verify(object.name, object.bytes),
+        );
+    }
+    // the same way must be able to say no
+    let refused = option_env!("HEADWAY_REFUSED").expect("built with the objects");
+    report(
+        "the verifier refuses a write that no control may do",
+        match std::fs::read(refused).map(|bytes| verify("refused", &bytes)) {
+            Ok(Err(log)) if log.contains("no write support") => Ok(()),
+            Ok(Err(log)) => Err(format!("refused for another reason: {log}")),
+            Ok(Ok(())) => Err("it was loaded".to_owned()),
+            Err(e) => Err(format!("cannot read {refused}: {e}")),
+        },
+    );
+    let passed = objects.len() + 1 - failed;
+    let verdict = if failed == 0 { "ok" } else { "FAILED" };
+    println!("\ntest result: {verdict}. {passed} passed; {failed} failed");
+    if failed > 0 {
+        std::process::exit(1);
+    }
+}
+
+fn skip(reason: &str) {
+    println!(
+        "\ntest result: ok. 0 passed; 0 failed\nskipped: eBPF objects were not verified: {reason}"
+    );
+}
