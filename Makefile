@@ -1,0 +1,87 @@
+# Headway's commands. `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
+STUDY ?= collateral-damage
+OUT ?= results/$(STUDY)
+
+# What the engine is made of; a change to any of it makes `make build` build again.
+ENGINE := $(shell find algorithms crates -name target -prune -o \
+	\( -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml \) -print) \
+	Cargo.toml $(wildcard Cargo.lock) pyproject.toml
+C_FILES := $(shell find algorithms benchmarks crates -name target -prune -o \
+	\( -name '*.c' -o -name '*.h' -o -name '*.cc' \) -print)
+# The simulator's path; crates/kernel needs clang and libbpf, see tests/system_packages.sh.
+CRATES := --workspace --exclude headway-kernel
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-rust test-kernel test-python check format bench bench-peers \
+	profile lock clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: $(VENV)/.engine ## build everything; leaves the command at .venv/bin/headway
+
+$(VENV)/.venv:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Headway needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.deps: requirements.lock $(VENV)/.venv
+	$(PIP) --requirement requirements.lock
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
+	$(PIP) --requirement requirements-dev.lock
+	@touch $@
+
+$(VENV)/.engine: $(VENV)/.deps $(ENGINE)
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+demo: build ## build, run paper 001's study, say where its report is
+	$(BIN)/headway run $(STUDY) --out $(OUT)
+	@echo "Open $(abspath $(OUT))/report.html in a browser; it needs no network."
+
+test: test-rust test-kernel test-python ## every test: Rust, eBPF objects, Python
+
+test-rust:
+	cargo test --quiet $(CRATES) --exclude headway-python
+
+test-kernel:
+	@tests/system_packages.sh
+	@if tests/system_packages.sh --ready; then cargo test --quiet -p headway-kernel; fi
+
+test-python: build $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+check: build $(VENV)/.dev ## formatters, linters, types and fast tests; under a minute, no root
+	cargo fmt --all --check
+	cargo clippy --quiet $(CRATES) --all-targets -- -D warnings
+	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not slow"
+
+format: $(VENV)/.dev ## format all sources as `make check` wants them
+	cargo fmt --all
+	$(BIN)/clang-format -i $(C_FILES)
+	$(BIN)/ruff format --quiet .
+
+bench: build ## the dumbbell benchmark: packets per second, ns per packet, peak memory
+	$(BIN)/python benchmarks/run_bench.py
+
+bench-peers: build ## the same beside ns-3 (Debian: apt-get install ns3 libns3-dev g++)
+	$(BIN)/python benchmarks/run_bench.py --peers
+
+profile: build ## where the simulator's time goes
+	benchmarks/profile.sh
+
+lock: ## resolve the newest dependencies into the two lock files
+	tests/lock.sh $(PYTHON)
+
+clean: ## remove everything that was built, not results
+	rm -rf target build $(VENV) python/headway/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# What some tests need from the system: a compiler for eBPF, and readers of captures.
+# As root on Debian it installs them, else it says in one line how to. Never fails.
+# With --ready: exit status 0 if the eBPF objects can be built here.
+set -euo pipefail
+
+if [ "${1:-}" = --ready ]; then
+	command -v clang-19 >/dev/null && pkg-config --exists libbpf libelf zlib 2>/dev/null
+	exit
+fi
+
+missing=()
+need() { # COMMAND... -- PACKAGE
+	local package=${!#}
+	"${@:1:$#-2}" >/dev/null 2>&1 || missing+=("$package")
+}
+need command -v clang-19 -- clang-19
+need command -v llvm-strip-19 -- llvm-19
+need command -v pkg-config -- pkg-config
+need pkg-config --exists libbpf -- libbpf-dev
+need pkg-config --exists libelf -- libelf-dev
+need pkg-config --exists zlib -- zlib1g-dev
+need command -v tcptrace -- tcptrace
+need command -v tshark -- tshark
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+	echo "installing ${missing[*]}"
+	export DEBIAN_FRONTEND=noninteractive
+	if apt-get -qq update >/dev/null && apt-get -qq install -y "${missing[@]}" >/dev/null; then
+		exit 0
+	fi
+fi
+echo "tests that need them are skipped; to run them: apt-get install ${missing[*]}"
