@@ -67,7 +67,7 @@ static void cubic_read_curve(struct cubic *s, u32 cwnd_pkts, u32 acked_pkts, u32
 
 static void cubic_update(struct cubic *s, const u32 *tun, u32 cwnd_pkts, u32 acked_pkts, u32 now_ms)
 {
-	s->ack_cnt = hw_saturate_u32((u64)s->ack_cnt + acked_pkts);
+	s->ack_cnt = hw_add_u32(s->ack_cnt, acked_pkts);
 	if (s->last_cwnd_pkts == cwnd_pkts && (s32)(now_ms - s->last_ms) <= REFRESH_MS)
 		return;
 	/* within one tick only the friendly window is brought up to date */

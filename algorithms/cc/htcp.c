@@ -12,7 +12,8 @@
  *
  * What differs from Linux: adaptive backoff can be switched off, products
  * saturate instead of wrapping (after 130 s without loss), undo returns to the
- * window before the reduction. The clock is HZ = 1000. Valid for any window.
+ * window before the reduction, the first throughput counts from the start of
+ * the connection. The clock is HZ = 1000. Valid for any window.
  */
 #include "../port/cc.h"
 
@@ -74,6 +75,7 @@ static void htcp_init(void *state, const u32 *tun, struct hw_conn *c)
 	s->beta = BETA_MIN;
 	s->pkts_acked = 1;
 	s->last_cong_ms = hw_clock_ms(c->now_us);
+	s->lasttime_ms = s->last_cong_ms;
 }
 
 static void htcp_measure_rtt(struct htcp *s, u32 rtt_ms, int open)
@@ -93,7 +95,7 @@ static void htcp_measure_throughput(struct htcp *s, u32 cwnd_pkts, u32 acked_pkt
 	u32 elapsed_ms = now_ms - s->lasttime_ms;
 	u32 b;
 
-	s->packetcount = hw_saturate_u32((u64)s->packetcount + acked_pkts);
+	s->packetcount = hw_add_u32(s->packetcount, acked_pkts);
 	/* modulo 2^32 as in Linux: no sample while alpha exceeds cwnd */
 	if (s->packetcount < cwnd_pkts - alpha_pkts || !s->min_rtt_ms || elapsed_ms < s->min_rtt_ms)
 		return;
@@ -132,7 +134,7 @@ static void htcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	}
 }
 
-/* max_b within 20 % of old_max_b; modulo 2^32 both ends as Linux compares. */
+/* max_b within 20 % of old_max_b. */
 static int htcp_throughput_is_stable(const struct htcp *s)
 {
 	return 5ull * s->max_b >= 4ull * s->old_max_b && 5ull * s->max_b <= 6ull * s->old_max_b;
@@ -195,7 +197,7 @@ static void htcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 
 		c->cwnd_cnt = 0;
 		htcp_update_alpha(s, tun, hw_clock_ms(c->now_us));
 	} else {
-		c->cwnd_cnt = hw_saturate_u32((u64)c->cwnd_cnt + s->pkts_acked);
+		c->cwnd_cnt = hw_add_u32(c->cwnd_cnt, s->pkts_acked);
 	}
 	s->pkts_acked = 1;
 }

@@ -139,7 +139,7 @@ static inline void hw_additive_increase(struct hw_conn *c, u32 w, u32 acked_pkts
 	w = hw_max_u32(w, 1);
 	if (c->counts_acks) {
 		if (c->cwnd_cnt >= w) {
-			c->cwnd_pkts = hw_min_u32(c->cwnd_pkts + 1, c->cwnd_clamp_pkts);
+			c->cwnd_pkts = hw_min_u32(hw_add_u32(c->cwnd_pkts, 1), c->cwnd_clamp_pkts);
 			c->cwnd_cnt = 0;
 		} else {
 			c->cwnd_cnt++;
@@ -148,14 +148,14 @@ static inline void hw_additive_increase(struct hw_conn *c, u32 w, u32 acked_pkts
 	}
 	if (c->cwnd_cnt >= w) {
 		c->cwnd_cnt = 0;
-		c->cwnd_pkts++;
+		c->cwnd_pkts = hw_add_u32(c->cwnd_pkts, 1);
 	}
-	c->cwnd_cnt += acked_pkts;
+	c->cwnd_cnt = hw_add_u32(c->cwnd_cnt, acked_pkts);
 	if (c->cwnd_cnt >= w) {
 		u32 whole = c->cwnd_cnt / w;
 
 		c->cwnd_cnt -= whole * w;
-		c->cwnd_pkts += whole;
+		c->cwnd_pkts = hw_add_u32(c->cwnd_pkts, whole);
 	}
 	c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, c->cwnd_clamp_pkts);
 }
@@ -168,10 +168,10 @@ static inline u32 hw_slow_start(struct hw_conn *c, u32 acked_pkts)
 
 	if (c->counts_acks) {
 		/* 2.6: an ACK in slow start is spent there, also the one that ends it. */
-		c->cwnd_pkts = hw_min_u32(c->cwnd_pkts + acked_pkts, c->cwnd_clamp_pkts);
+		c->cwnd_pkts = hw_min_u32(hw_add_u32(c->cwnd_pkts, acked_pkts), c->cwnd_clamp_pkts);
 		return 0;
 	}
-	cwnd = hw_min_u32(c->cwnd_pkts + acked_pkts, c->ssthresh_pkts);
+	cwnd = hw_min_u32(hw_add_u32(c->cwnd_pkts, acked_pkts), c->ssthresh_pkts);
 	acked_pkts -= cwnd - c->cwnd_pkts;
 	c->cwnd_pkts = hw_min_u32(cwnd, c->cwnd_clamp_pkts);
 	return acked_pkts;

@@ -41,7 +41,7 @@ static inline u32 hw_cubic_target(u32 origin_pkts, u32 k, u64 t)
 	delta = (u32)((HW_CUBIC_C_1024 * offset * offset * offset) >> 40);
 	if (t < k)
 		return origin_pkts > delta ? origin_pkts - delta : 0;
-	return hw_saturate_u32((u64)origin_pkts + delta);
+	return hw_add_u32(origin_pkts, delta);
 }
 
 /* ACKs per packet of growth to be at target one round trip from now. */
@@ -75,7 +75,7 @@ static inline u32 hw_cubic_friendly_count(u32 cwnd_pkts, u32 count, u32 beta_102
 	if (*ack_cnt > per_pkt) {
 		whole = (*ack_cnt - 1) / per_pkt;
 		*ack_cnt -= whole * per_pkt;
-		*friendly_pkts = hw_saturate_u32((u64)*friendly_pkts + whole);
+		*friendly_pkts = hw_add_u32(*friendly_pkts, whole);
 	}
 	if (*friendly_pkts > cwnd_pkts)
 		count = hw_min_u32(count, cwnd_pkts / (*friendly_pkts - cwnd_pkts));

@@ -30,6 +30,11 @@ static inline u32 hw_saturate_u32(u64 x)
 	return x > HW_U32_MAX ? HW_U32_MAX : (u32)x;
 }
 
+static inline u32 hw_add_u32(u32 a, u32 b)
+{
+	return hw_saturate_u32((u64)a + b);
+}
+
 /* Quotient rounded down; dividing by 0 gives the largest value. */
 static inline u64 hw_div_u64(u64 a, u64 b)
 {

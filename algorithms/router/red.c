@@ -102,7 +102,7 @@ static int red_strikes(struct red *s, const u32 *tun, u32 random)
 		return 0;
 	}
 	if (p < FRACTION_ONE) {
-		s->count = hw_saturate_u32((u64)s->count + 1);
+		s->count = hw_add_u32(s->count, 1);
 		spent = (s->count - 1) * p;
 		if (spent < FRACTION_ONE && random >= hw_div_u64(p << 32, FRACTION_ONE - spent))
 			return 0;

@@ -25,6 +25,12 @@ fn main() {
         .warnings(true)
         .extra_warnings(true)
         .include(root.join("port"));
+    // what the tests run stops at the first undefined operation
+    if env::var("PROFILE").is_ok_and(|profile| profile == "debug") {
+        build
+            .flag_if_supported("-fsanitize=undefined")
+            .flag_if_supported("-fsanitize-undefined-trap-on-error");
+    }
     let mut registry = String::from("#include \"native/flow.h\"\n");
     for (folder, prefix, kind, list) in FOLDERS {
         let files = sources(&root.join(folder));

@@ -27,8 +27,8 @@ fn main() {
             verify(object.name, object.bytes),
         );
     }
-    // the same way must be able to say no
-    let refused = option_env!("HEADWAY_REFUSED").expect("built with the objects");
+    // the same way must be able to say no; the build sets the path with the objects
+    let refused = option_env!("HEADWAY_REFUSED").unwrap_or_default();
     report(
         "the verifier refuses a write that no control may do",
         match std::fs::read(refused).map(|bytes| verify("refused", &bytes)) {

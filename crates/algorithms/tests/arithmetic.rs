@@ -1,0 +1,84 @@
+//! The integer arithmetic of port/ against f64 and wider integers, with its bounds.
+
+use headway_algorithms::native::{cbrt, cubic_friendly_scale, cubic_k, cubic_target, scale};
+use proptest::prelude::*;
+
+/// CUBIC's C as the integers have it.
+const C: f64 = 410.0 / 1024.0;
+
+fn is_floor_of_root(x: u64, y: u32) -> bool {
+    let cube = |y: u64| u128::from(y).pow(3);
+    cube(u64::from(y)) <= u128::from(x) && u128::from(x) < cube(u64::from(y) + 1)
+}
+
+#[test]
+fn the_cube_root_is_exact_at_every_edge() {
+    for y in (0..4096u64).chain((1..22).flat_map(|b| (1u64 << b) - 1..=(1 << b) + 1)) {
+        for x in [(y * y * y).saturating_sub(1), y * y * y, y * y * y + 1] {
+            assert!(is_floor_of_root(x, cbrt(x)), "{x} -> {}", cbrt(x));
+        }
+    }
+    assert_eq!(cbrt(u64::MAX), 2_642_245);
+}
+
+proptest! {
+    #[test]
+    fn the_cube_root_is_within_one_below_f64(x in any::<u64>(), shift in 0..64u32) {
+        let x = x >> shift;
+        let y = cbrt(x);
+        prop_assert!(is_floor_of_root(x, y));
+        let error = (x as f64).cbrt() - f64::from(y);
+        prop_assert!((-1e-6..1.0).contains(&error));
+    }
+
+    #[test]
+    fn scaling_is_exact_and_saturates(a in any::<u32>(), b in any::<u32>(), c in 1..u32::MAX) {
+        let exact = u64::from(a) * u64::from(b) / u64::from(c);
+        prop_assert_eq!(scale(a, b, c), u32::try_from(exact).unwrap_or(u32::MAX));
+        prop_assert_eq!(scale(a, b, 0), u32::MAX);
+    }
+
+    /// K is at most 2/1024 s below the true value.
+    #[test]
+    fn k_is_within_two_ticks_of_f64(cwnd in 1..1_000_000u32, gap in 0..1_000_000u32) {
+        let k = f64::from(cubic_k(cwnd + gap, cwnd));
+        let exact = (f64::from(gap) / C).cbrt() * 1024.0;
+        prop_assert!((k - exact).abs() <= 2.0, "{k} {exact}");
+        prop_assert_eq!(cubic_k(cwnd, cwnd + gap), 0);
+    }
+
+    /// W(t) is within one packet, up to 256 s from the origin.
+    #[test]
+    fn the_curve_is_within_one_packet_of_f64(
+        origin in 1..1_000_000u32, k in 0..200_000u32, t in 0..400_000u64
+    ) {
+        let offset = (t as f64 - f64::from(k)) / 1024.0;
+        prop_assume!(offset < 256.0);
+        let exact = (f64::from(origin) + C * offset.powi(3)).max(0.0);
+        let got = f64::from(cubic_target(origin, k, t));
+        prop_assert!((got - exact).abs() <= 1.0, "{got} {exact}");
+    }
+
+    #[test]
+    fn the_curve_is_symmetrical_about_k(k in 1..200_000u32, part in 0.0..1.0f64) {
+        let origin = 10_000_000;
+        let d = (f64::from(k) * part) as u64;
+        let above = cubic_target(origin, k, u64::from(k) + d) - origin;
+        let below = origin - cubic_target(origin, k, u64::from(k) - d);
+        prop_assert_eq!(above, below);
+        prop_assert_eq!(cubic_target(origin, k, u64::from(k)), origin);
+    }
+}
+
+#[test]
+fn k_is_what_the_papers_examples_say() {
+    let seconds = |k: u32| f64::from(k) / 1024.0;
+    assert!((seconds(cubic_k(100, 80)) - 3.684).abs() < 0.004); // cbrt(20/0.4)
+    assert!((seconds(cubic_k(100, 70)) - 4.217).abs() < 0.005); // cbrt(75)
+}
+
+#[test]
+fn the_friendly_slope_is_linuxs() {
+    assert_eq!(cubic_friendly_scale(819), 23); // 2.875 windows of ACKs per packet
+    assert_eq!(cubic_friendly_scale(717), 15); // 1.875; RFC 9438: 1/0.529 = 1.889
+}

@@ -1,0 +1,282 @@
+//! What every algorithm must keep to, whatever the stack does to it.
+
+use headway_algorithms::{
+    controls, routers, startups, Ack, CaState, Conn, ControlInstance, Event, LinkView, PacketView,
+    RouterInstance, TunableInfo, MAX_TUNABLES, SSTHRESH_INFINITE,
+};
+use proptest::prelude::*;
+
+/// `HW_CC_STATE_BYTES`: what the kernel gives a control and its startup.
+const CC_STATE_BYTES: u32 = 104;
+
+fn check_tunables(owner: &str, tunables: &[TunableInfo]) {
+    assert!(tunables.len() <= MAX_TUNABLES, "{owner}");
+    for t in tunables {
+        let what = format!("{owner}.{}", t.name);
+        assert!((t.min..=t.max).contains(&t.default), "{what}");
+        assert!(!t.meaning.is_empty() && !t.unit.is_empty(), "{what}");
+        assert!(!t.is_switch() || (t.min, t.max) == (0, 1), "{what}");
+    }
+    let mut names: Vec<_> = tunables.iter().map(|t| t.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), tunables.len(), "{owner}: a name twice");
+}
+
+#[test]
+fn every_pair_fits_the_kernel_and_names_its_tunables_once() {
+    for control in controls() {
+        for startup in startups() {
+            let pair = format!("{}_{}", control.name, startup.suffix);
+            assert!(pair.len() <= 15, "{pair}");
+            assert_eq!(startup.suffix.len(), 2, "{pair}");
+            let state = control.state_bytes.next_multiple_of(8) + startup.state_bytes;
+            assert!(state <= CC_STATE_BYTES, "{pair} needs {state} bytes");
+            let mut all = control.tunables.clone();
+            all.extend(startup.tunables.iter().cloned());
+            check_tunables(&pair, &all);
+            ControlInstance::new(control.name, Some(startup.name), &[]).unwrap();
+        }
+        assert!(startups().iter().any(|s| s.name == control.startup));
+        assert!(!control.title.is_empty() && !control.source.is_empty());
+    }
+    for router in routers() {
+        assert!(router.state_bytes <= 1024, "{}", router.name);
+        check_tunables(router.name, &router.tunables);
+    }
+}
+
+#[test]
+fn the_registry_lists_what_the_folders_hold() {
+    let names = |list: Vec<&str>| list.join(" ");
+    assert_eq!(
+        names(controls().iter().map(|c| c.name).collect()),
+        "cubic cubic26 htcp reno"
+    );
+    assert_eq!(
+        names(startups().iter().map(|s| s.name).collect()),
+        "hystart slow-start"
+    );
+    assert_eq!(
+        names(routers().iter().map(|r| r.name).collect()),
+        "drop-tail red"
+    );
+    let json = serde_json::to_value(controls()).unwrap();
+    assert_eq!(json[0]["tunables"][2]["default"], 717);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Ack { acked: u32, rtt_us: i32, grow: bool },
+    Wait { us: u64 },
+    Idle { us: u32 },
+    Congestion { recovery: bool },
+    Timeout,
+    Open,
+    Disorder,
+    Undo,
+    Restart,
+    Limited(bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let rtt = prop_oneof![Just(-1), Just(0), 1..2_000_000, Just(i32::MAX)];
+    prop_oneof![
+        8 => (1..1000u32, rtt, any::<bool>())
+            .prop_map(|(acked, rtt_us, grow)| Step::Ack { acked, rtt_us, grow }),
+        1 => Just(Step::Ack { acked: u32::MAX, rtt_us: 100_000, grow: true }),
+        4 => (0..300_000u64).prop_map(|us| Step::Wait { us }),
+        1 => (0..1u64 << 40).prop_map(|us| Step::Wait { us }),
+        1 => any::<u32>().prop_map(|us| Step::Idle { us }),
+        1 => any::<bool>().prop_map(|recovery| Step::Congestion { recovery }),
+        1 => Just(Step::Timeout),
+        1 => Just(Step::Open),
+        1 => Just(Step::Disorder),
+        1 => Just(Step::Undo),
+        1 => Just(Step::Restart),
+        1 => any::<bool>().prop_map(Step::Limited),
+    ]
+}
+
+/// The stack's part of the contract, as plain as can be.
+fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step) {
+    match *step {
+        Step::Ack {
+            acked,
+            rtt_us,
+            grow,
+        } => {
+            let ack = Ack {
+                acked_pkts: acked,
+                rtt_us,
+                inflight_pkts: conn.cwnd_pkts,
+            };
+            conn.snd_una = conn.snd_una.wrapping_add(acked);
+            conn.snd_nxt = conn.snd_una.wrapping_add(conn.cwnd_pkts);
+            if rtt_us > 0 {
+                conn.srtt_us = rtt_us.unsigned_abs();
+            }
+            let events = if conn.counts_acks == 1 { 1 } else { acked };
+            let before = conn.cwnd_pkts;
+            cc.ack(conn, &ack, if grow { events } else { 0 });
+            assert!(conn.cwnd_pkts >= before.min(conn.cwnd_clamp_pkts));
+            if conn.cwnd_limited == 0 || !grow {
+                assert_eq!(conn.cwnd_pkts, before);
+            }
+        }
+        Step::Wait { us } => conn.now_us = conn.now_us.wrapping_add(us),
+        Step::Idle { us } => {
+            conn.now_us = conn.now_us.wrapping_add(u64::from(us));
+            conn.idle_us = us;
+            cc.event(conn, Event::TxStart);
+        }
+        Step::Congestion { recovery } => {
+            *prior = conn.cwnd_pkts;
+            let before = conn.clone();
+            conn.ssthresh_pkts = cc.ssthresh(conn);
+            assert_eq!(conn.cwnd_pkts, before.cwnd_pkts);
+            assert!(conn.ssthresh_pkts >= 2 && conn.ssthresh_pkts <= before.cwnd_pkts.max(2));
+            let state = if recovery {
+                CaState::Recovery
+            } else {
+                CaState::Cwr
+            };
+            cc.set_state(conn, state);
+            assert!(cc.min_cwnd(conn) >= 1 && cc.min_cwnd(conn) <= conn.ssthresh_pkts);
+            conn.cwnd_pkts = conn.ssthresh_pkts.min(conn.cwnd_pkts);
+            conn.cwnd_cnt = 0;
+            cc.event(conn, Event::CompleteCwr);
+        }
+        Step::Timeout => {
+            *prior = conn.cwnd_pkts;
+            conn.ssthresh_pkts = cc.ssthresh(conn);
+            cc.event(conn, Event::Loss);
+            cc.set_state(conn, CaState::Loss);
+            conn.cwnd_pkts = 1;
+            conn.cwnd_cnt = 0;
+        }
+        Step::Open => cc.set_state(conn, CaState::Open),
+        Step::Disorder => cc.set_state(conn, CaState::Disorder),
+        Step::Undo => {
+            let cwnd = cc.undo_cwnd(conn, *prior);
+            assert!(cwnd >= conn.cwnd_pkts);
+            conn.cwnd_pkts = cwnd.min(conn.cwnd_clamp_pkts);
+        }
+        Step::Restart => {
+            conn.cwnd_pkts = conn.cwnd_pkts.min(3);
+            cc.event(conn, Event::CwndRestart);
+        }
+        Step::Limited(limited) => conn.cwnd_limited = u8::from(limited),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// The C code is built so that undefined operations trap in this profile.
+    #[test]
+    fn a_window_stays_between_1_and_its_clamp_whatever_happens(
+        steps in proptest::collection::vec(step(), 1..120),
+        start_us in prop_oneof![Just(0u64), 0..u64::MAX, Just(4_294_967_290_000), Just(u64::MAX - 5)],
+        cwnd in prop_oneof![1..20u32, 1..2_000_000u32, Just(u32::MAX - 1)],
+        clamp in prop_oneof![Just(u32::MAX), 1..100_000u32],
+        ssthresh in prop_oneof![Just(SSTHRESH_INFINITE), 2..1000u32],
+        counts_acks in 0..2u8,
+        extremes in any::<u64>(),
+    ) {
+        for control in controls() {
+            for startup in startups() {
+                // each tunable at an end of its range or at its default, as the bits say
+                let tunables: Vec<(String, u32)> = control
+                    .tunables
+                    .iter()
+                    .chain(&startup.tunables)
+                    .enumerate()
+                    .map(|(i, t)| {
+                        let value = match (extremes >> (2 * i)) & 3 {
+                            0 => t.min,
+                            1 => t.max,
+                            _ => t.default,
+                        };
+                        (t.name.to_owned(), value)
+                    })
+                    .collect();
+                let mut cc =
+                    ControlInstance::new(control.name, Some(startup.name), &tunables).unwrap();
+                let mut conn = Conn {
+                    cwnd_pkts: cwnd.min(clamp),
+                    cwnd_clamp_pkts: clamp,
+                    ssthresh_pkts: ssthresh,
+                    now_us: start_us,
+                    snd_una: u32::MAX - 50,
+                    counts_acks,
+                    paced: counts_acks,
+                    ..Conn::default()
+                };
+                let mut prior = conn.cwnd_pkts;
+                cc.init(&mut conn);
+                for step in &steps {
+                    drive(&mut cc, &mut conn, &mut prior, step);
+                    prop_assert!(conn.cwnd_pkts >= 1, "{cc:?} {step:?}");
+                    prop_assert!(conn.cwnd_pkts <= clamp, "{cc:?} {step:?}");
+                    prop_assert!(conn.ssthresh_pkts >= 1, "{cc:?} {step:?}");
+                }
+            }
+        }
+    }
+
+    /// Only differences of time count: a run shifted past the wrap of the 32-bit
+    /// millisecond clock is the same run.
+    #[test]
+    fn the_clock_may_wrap(steps in proptest::collection::vec(step(), 1..80)) {
+        for control in controls() {
+            let run = |start_us: u64| {
+                let mut cc = ControlInstance::new(control.name, None, &[]).unwrap();
+                let mut conn = Conn { now_us: start_us, ..Conn::default() };
+                let mut prior = 10;
+                cc.init(&mut conn);
+                for step in &steps {
+                    drive(&mut cc, &mut conn, &mut prior, step);
+                }
+                (conn.cwnd_pkts, conn.cwnd_cnt, conn.ssthresh_pkts)
+            };
+            // 10 s before 2^32 ms
+            prop_assert_eq!(run(1_000_000_000), run((1u64 << 32) * 1000 - 10_000_000));
+        }
+    }
+
+    #[test]
+    fn a_router_answers_for_any_link(
+        links in proptest::collection::vec(
+            (any::<[u32; 5]>(), 0..1u64 << 40, 0..1u64 << 40, any::<[u16; 2]>()), 1..80),
+        extremes in any::<u64>(),
+    ) {
+        for router in routers() {
+            let tunables: Vec<(String, u32)> = router.tunables.iter().enumerate()
+                .map(|(i, t)| {
+                    let value = match (extremes >> (2 * i)) & 3 {
+                        0 => t.min,
+                        1 => t.max,
+                        _ => t.default,
+                    };
+                    (t.name.to_owned(), value)
+                })
+                .collect();
+            let mut queue = RouterInstance::new(router.name, &tunables, &LinkView::default()).unwrap();
+            for (words, rate_bytes_per_s, limit_bytes, [bytes, ecn]) in &links {
+                let link = LinkView {
+                    now_ns: 0,
+                    rate_bytes_per_s: *rate_bytes_per_s,
+                    limit_bytes: *limit_bytes,
+                    limit_pkts: words[0],
+                    queue_bytes: words[1],
+                    queue_pkts: words[2] >> 8,
+                    idle_us: words[3],
+                    random: words[4],
+                };
+                let pkt = PacketView { ip_bytes: u32::from(*bytes), ecn: (*ecn & 3) as u8 };
+                let _ = queue.enqueue(&link, &pkt);
+            }
+        }
+    }
+}
