@@ -17,10 +17,7 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 def save_error(path: Path, error: OSError) -> HeadwayError:
     """What a failed save says to a person."""
-    # Parquet writers wrap the system's error and may lose its number, never its words.
-    if error.errno in _NO_ROOM or any(
-        os.strerror(code).lower() in str(error).lower() for code in _NO_ROOM
-    ):
+    if error.errno in _NO_ROOM:
         return HeadwayError(f"{path}: disk full while saving; nothing of it was kept")
     return HeadwayError(f"{path}: cannot save: {error.strerror or error}")
 

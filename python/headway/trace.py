@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import io
 import json
 import platform
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, explain
-from headway.files import saving_dir
+from headway.files import save_bytes, saving_dir
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -249,13 +250,24 @@ def save_trace(trace: Trace, path: Path | str) -> Path:
     }
     with saving_dir(path) as folder:
         for name, frame in trace.tables.items():
-            # Through Python's own file, so that a full disk is an OSError with its number.
-            with (folder / f"{name}.parquet").open("wb") as file:
-                frame.write_parquet(file, compression="zstd", compression_level=1)
+            (folder / f"{name}.parquet").write_bytes(_parquet(frame))
         if trace.capture is not None:
             (folder / _CAPTURE_FILE).write_bytes(trace.capture)
         (folder / _STATE_FILE).write_text(json.dumps(state, indent=1), encoding="utf-8")
     return path
+
+
+def save_table(frame: pl.DataFrame, path: Path) -> Path:
+    """Save one table as a Parquet file, whole or not at all. Raises HeadwayError."""
+    save_bytes(path, _parquet(frame))
+    return path
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    # By way of memory: Polars would turn a full disk into an error of its own, without a number.
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd", compression_level=1)
+    return buffer.getvalue()
 
 
 def load_trace(path: Path | str) -> Trace:

@@ -1,0 +1,92 @@
+"""Traces made by hand, so that metrics can be checked with pencil and paper."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from headway.experiment import Experiment
+from headway.trace import SCHEMA, FlowSummary, Trace
+
+S = 1_000_000_000
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def experiment(**changes: Any) -> Experiment:
+    """A small experiment: one Reno flow and a call, 10 s, of which 2 s are warm-up."""
+    return Experiment.model_validate(
+        {
+            "topology": {
+                "kind": "dumbbell",
+                "rate": "1Mbit/s",
+                "rtt": "50 ms",
+                "buffer": "60000 B",
+            },
+            "flows": "1xreno,1xvoip",
+            "duration": "10 s",
+            "warmup": "2 s",
+            **changes,
+        }
+    )
+
+
+def frame(name: str, rows: Sequence[Sequence[Any]] = ()) -> pl.DataFrame:
+    """A table of the schema from rows."""
+    return pl.DataFrame(list(rows), schema=SCHEMA[name], orient="row")
+
+
+def trace(
+    tables: Mapping[str, Sequence[Sequence[Any]]] | None = None,
+    *,
+    of: Experiment | None = None,
+    flows: Sequence[FlowSummary] | None = None,
+    capture: bytes | None = None,
+) -> Trace:
+    """A trace with the rows given and all other tables empty."""
+    of = of or experiment()
+    if flows is None:
+        flows = [
+            FlowSummary(
+                name=name,
+                kind=flow.app.kind,
+                control=flow.control.name if flow.control else None,
+                first_packet_ns=0,
+                last_packet_ns=of.duration,
+                unique_bytes=1_000_000 if flow.is_tcp else None,
+            )
+            for flow, name in zip(of.flows, of.flow_names(), strict=True)
+        ]
+    return Trace(
+        tables={name: frame(name, (tables or {}).get(name, ())) for name in SCHEMA},
+        flows=tuple(flows),
+        links=("forward0", "reverse0"),
+        meta={"experiment": of.model_dump(mode="json"), "seed": of.seed, "versions": {}},
+        capture=capture,
+    )
+
+
+HEADWAY = [
+    sys.executable,
+    "-c",
+    "import sys; from headway.cli import main; sys.argv[0] = 'headway'; main()",
+]
+
+
+def headway(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command as a person does, in a process of its own."""
+    options.setdefault("env", {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"})
+    return subprocess.run(
+        [*HEADWAY, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        **options,
+    )
