@@ -18,6 +18,7 @@ from headway.metrics.flows import (
     rtos,
     srtt_us,
 )
+from headway.metrics.growth import GrowthEpoch, growth_epochs
 from headway.metrics.links import (
     drop_rate,
     drops_pkts,
@@ -45,6 +46,7 @@ from headway.metrics.windows import Window, whole_run, window_of
 __all__ = [
     "Distribution",
     "Estimate",
+    "GrowthEpoch",
     "Window",
     "backoff_times_ns",
     "batch_goodputs_bps",
@@ -60,6 +62,7 @@ __all__ = [
     "flow_table",
     "goodput_bps",
     "goodput_tcptrace_bps",
+    "growth_epochs",
     "jain_index",
     "link_table",
     "lost_pkts",

@@ -1,0 +1,107 @@
+"""Paper 001 in numbers: its tables 1 and 2, and how near a reproduction has to come.
+
+Stewart, Armitage, Huebner: "Collateral Damage: The Impact of Optimised TCP Variants on Real-Time
+Traffic Latency in Consumer Broadband Environments", 2009.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RTTS_MS = (50, 100)
+CONTROLS = ("reno", "htcp", "cubic26")
+LABELS = {"reno": "NewReno", "htcp": "H-TCP", "cubic26": "CUBIC"}
+FLOW_COUNTS = (1, 2, 5)
+
+CellKey = tuple[int, str, int]
+"""(RTT in ms, control, number of TCP flows)."""
+
+CELLS: tuple[CellKey, ...] = tuple(
+    (rtt_ms, control, flows) for rtt_ms in RTTS_MS for control in CONTROLS for flows in FLOW_COUNTS
+)
+"""All 18 cells in the order of both tables, which is also that of the claims."""
+
+
+@dataclass(frozen=True)
+class Goodput:
+    """A cell of table 1, in kB/s (1 kB = 1000 bytes): mean and standard deviation over runs."""
+
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True)
+class Delay:
+    """A cell of table 2, in ms: one-way delay of the datagrams, base delay included."""
+
+    median: float
+    mean: float
+    sd: float
+
+
+# fmt: off
+_GOODPUTS = (
+    ((111.8, 0.01), (112.2, 0.19), (112.2, 0.10)),
+    ((111.9, 0.06), (112.5, 0.11), (114.2, 0.50)),
+    ((111.9, 0.04), (112.6, 0.24), (114.5, 0.39)),
+    ((111.9, 0.01), (112.2, 0.01), (112.5, 0.23)),
+    ((111.8, 0.04), (112.7, 0.19), (114.0, 0.43)),
+    ((111.9, 0.04), (112.7, 0.25), (114.3, 0.39)),
+)
+_DELAYS = (
+    ((393.2, 387.7, 74.2), (422.8, 410.1, 67.1), (445.5, 427.3, 68.2)),
+    ((347.0, 371.1, 73.5), (390.8, 397.8, 66.3), (459.6, 439.2, 59.7)),
+    ((456.2, 452.2, 35.5), (474.1, 465.7, 31.9), (485.0, 476.4, 26.1)),
+    ((409.8, 402.4, 81.0), (442.4, 427.6, 73.7), (466.0, 447.1, 74.1)),
+    ((353.3, 383.6, 85.1), (405.5, 414.8, 71.5), (479.0, 459.1, 62.9)),
+    ((487.8, 476.7, 42.0), (494.5, 485.2, 37.8), (504.3, 494.7, 32.1)),
+)
+# fmt: on
+
+GOODPUT: dict[CellKey, Goodput] = {
+    key: Goodput(*values)
+    for key, values in zip(CELLS, (cell for row in _GOODPUTS for cell in row), strict=True)
+}
+"""Table 1."""
+
+DELAY: dict[CellKey, Delay] = {
+    key: Delay(*values)
+    for key, values in zip(CELLS, (cell for row in _DELAYS for cell in row), strict=True)
+}
+"""Table 2."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a measured value may be from the published one: the larger of the two margins.
+
+    ``below`` asks instead that the measured value is less than it, whatever was published.
+    """
+
+    relative: float = 0.0
+    absolute: float = 0.0
+    below: float | None = None
+    unit: str = ""
+
+    def accepts(self, published: float, measured: float) -> bool:
+        """Whether ``measured`` is near enough."""
+        if self.below is not None:
+            return measured < self.below
+        return abs(measured - published) <= max(self.relative * abs(published), self.absolute)
+
+    def __str__(self) -> str:
+        if self.below is not None:
+            return f"< {self.below:g} {self.unit}"
+        margins = []
+        if self.relative:
+            margins.append(f"±{100 * self.relative:g} %")
+        if self.absolute:
+            margins.append(f"±{self.absolute:g} {self.unit}")
+        return " or ".join(margins) or "exact"
+
+
+GOODPUT_MEAN = Tolerance(relative=0.015)
+#: Only the order of magnitude can agree: it is the spread of three runs.
+GOODPUT_SD = Tolerance(below=1.0, unit="kB/s")
+DELAY_LEVEL = Tolerance(relative=0.06, absolute=25.0, unit="ms")
+DELAY_SD = Tolerance(relative=0.25)

@@ -1,0 +1,389 @@
+"""Paper 001: what NewReno, H-TCP and CUBIC do to a VoIP stream on a home link.
+
+Claim: goodput hardly tells the three apart, the delay they cause does; CUBIC causes most.
+Setup: 1 Mbit/s and 60 000 bytes of drop-tail queue each way, 50 or 100 ms RTT; one, two or five
+bulk flows of one control beside a one-way VoIP stream; Linux 2.6.25 hosts, a dummynet router.
+Run: 18 cells of five trials, each at least three minutes and twenty congestion epochs.
+Check: tables 1 and 2 and 109 statements.  Plot: figures 2 to 5.
+
+Stewart, Armitage, Huebner: "Collateral Damage: The Impact of Optimised TCP Variants on Real-Time
+Traffic Latency in Consumer Broadband Environments", IFIP Networking 2009.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Mapping
+
+from headway import models
+from headway.experiment import (
+    Aqm,
+    Control,
+    Dumbbell,
+    Experiment,
+    Flow,
+    Link,
+    Record,
+    Voip,
+    limit_bytes,
+)
+from headway.report import Report, Section, write_report
+from headway.studies import _collateral_damage_page as page
+from headway.studies._collateral_damage_claims import Evidence, all_claims
+from headway.studies._collateral_damage_data import CELLS, LABELS, CellKey
+from headway.studies._collateral_damage_results import (
+    BOTTLENECK,
+    Cell,
+    epochs_per_flow,
+    fit_cubic_growth,
+    fit_htcp_growth,
+    trial_of,
+)
+from headway.study import Claim, Study, StudyContext, StudyResult, write_claims
+from headway.trace import Trace
+from headway.units import BITS_PER_BYTE, NS_PER_S
+
+TRIALS, QUICK_TRIALS = 5, 2
+LENGTH_S, QUICK_LENGTH_S = 180.0, 60.0
+EPOCHS = 20
+"""Section 3: five trials, each three minutes or twenty congestion epochs, whichever is longer."""
+
+MARGIN = 1.1
+"""A trial planned from the closed form, or run again because it was short, gets this much more."""
+
+START_SPREAD_S = 4.0
+"""Flows start at random within this time after the datagrams.
+
+The paper's trials differ in their starts, but it does not say by how much. Its table 1 does: the
+sum of n per-flow averages over lifetimes T exceeds what the link carries by spread x (n-1)/(n+1)/T.
+114.2 instead of 111.7 kB/s for five flows in three minutes means about 6 s, 112.5 for two about
+4 s; NewReno's rows mean less than 3 s.
+"""
+
+VOIP_LEAD_S = 2.0
+"""The datagrams start this much before the flows: figure 3 shows the empty path's delay too."""
+
+DRAIN_S = 10.0
+"""Time after the last flow stops sending for its queue and retransmissions to empty."""
+
+SETTINGS: dict[str, dict[str, int]] = {
+    "reno": {},
+    # Adaptive reset is the paper's name for the bandwidth switch of Linux.
+    "htcp": {"adaptive_backoff": 0, "bandwidth_switch": 0, "rtt_scaling": 1},
+    "cubic26": {"max_increment": 100},
+}
+"""Section 3: the tunables that were changed."""
+
+RATE, BUFFER = "1 Mbit/s", "60000 B"
+
+FIGURE_2: CellKey = (100, "htcp", 1)
+CUBIC_GROWTH: CellKey = (100, "cubic26", 1)
+ZOOMED: tuple[CellKey, ...] = (
+    (50, "reno", 1),
+    (50, "htcp", 1),
+    (50, "cubic26", 1),
+    FIGURE_2,
+    CUBIC_GROWTH,
+    (50, "reno", 5),
+    (50, "htcp", 5),
+    (50, "cubic26", 5),
+)
+"""Cells whose first trial is recorded in full."""
+
+
+def trial_key(cell: CellKey, trial: int) -> str:
+    """A trial's name, for example "rtt50-htcp-n2-t3"; trials count from 1."""
+    rtt_ms, control, flows = cell
+    return f"rtt{rtt_ms}-{control}-n{flows}-t{trial}"
+
+
+def path(rtt_ms: int) -> Dumbbell:
+    """The testbed: a dummynet router between hosts on gigabit Ethernet.
+
+    FreeBSD 7's dummynet drops a packet only if the bytes already queued exceed the limit, so the
+    queue can hold up to one packet more than it says.
+    """
+    dummynet = Aqm.model_validate({"name": "drop-tail", "tunables": {"overshoot": 1}})
+    reverse = Link.model_validate(
+        {"rate": RATE, "delay": f"{rtt_ms / 2:g} ms", "buffer": BUFFER, "aqm": dummynet}
+    )
+    return Dumbbell.model_validate(
+        {
+            "rate": RATE,
+            "rtt": f"{rtt_ms} ms",
+            "buffer": BUFFER,
+            "aqm": dummynet,
+            "reverse": reverse,
+            "access_rate": "1 Gbit/s",
+        }
+    )
+
+
+def planned_length_s(cell: CellKey) -> float:
+    """Seconds that three minutes or twenty epochs take, by the sawtooth's closed form.
+
+    A NewReno flow alone needs 17 s per epoch at 50 ms RTT; n flows fill the queue n times faster.
+    The other two controls have epochs of a few seconds. If a trial turns out short all the same,
+    it is run again (:class:`_UntilEnough`).
+    """
+    rtt_ms, control, flows = cell
+    if control != "reno":
+        return LENGTH_S
+    cycle = models.sawtooth(
+        rate_bps=1e6,
+        base_rtt_s=rtt_ms / 1e3,
+        buffer_bytes=60_000,
+        packet_bytes=1500,
+        cross_traffic_bps=Voip.packet * BITS_PER_BYTE * NS_PER_S / Voip.interval,
+        segments_per_ack=2,
+    )
+    return max(LENGTH_S, (EPOCHS + 1) * MARGIN * cycle.cycle_s / flows)
+
+
+def trial(cell: CellKey, number: int, *, seed: int, length_s: float) -> Experiment:
+    """One trial: flows start at random, each lives ``length_s``; the datagrams are always there."""
+    rtt_ms, control, flows = cell
+    key = trial_key(cell, number)
+    settings = Control.model_validate({"name": control, "tunables": SETTINGS[control]})
+    # random() of a text seed is the one generator Python promises never to change.
+    starts_s = [
+        VOIP_LEAD_S + START_SPREAD_S * random.Random(f"{seed}/{key}/{flow}").random()
+        for flow in range(flows)
+    ]
+    tcp = tuple(
+        Flow(
+            name=f"tcp{number}",
+            control=settings,
+            start=f"{start_s:.9f} s",
+            stop=f"{start_s + length_s:.9f} s",
+        )
+        for number, start_s in enumerate(starts_s, start=1)
+    )
+    record: tuple[Record, ...] = ("udp",)
+    if number == 1 and cell in ZOOMED:
+        record = ("flows", "queue", "udp")
+    return Experiment(
+        topology=path(rtt_ms),
+        flows=(*tcp, Flow(name="voip", app=Voip, start="0 s")),
+        duration=f"{max(starts_s) + length_s + DRAIN_S:.9f} s",
+        stack="linux-2.6",
+        seed=seed,
+        record=record,
+    )
+
+
+def lengthened(experiment: Experiment, factor: float) -> Experiment:
+    """The same trial with every flow living ``factor`` times as long."""
+    tcp = [flow for flow in experiment.flows if flow.is_tcp]
+    lives_ns = [(flow.stop or 0) - (flow.start or 0) for flow in tcp]
+    extra_ns = int(max(lives_ns) * (factor - 1))
+    flows = tuple(
+        flow.model_copy(update={"stop": (flow.stop or 0) + extra_ns}) if flow.is_tcp else flow
+        for flow in experiment.flows
+    )
+    return experiment.model_copy(
+        update={"flows": flows, "duration": experiment.duration + extra_ns}
+    )
+
+
+class _UntilEnough(StudyContext):
+    """A context that runs a trial again, longer, until its flows saw twenty epochs each."""
+
+    _ROUNDS = 4
+    _MOST = 4.0
+
+    def run_trials(self, experiments: Mapping[str, Experiment]) -> dict[str, Trace]:
+        """Run all trials, then those that were short."""
+        wanted = dict(experiments)
+        traces = super().run_trials(wanted)
+        for _ in range(self._ROUNDS):
+            short = {}
+            for key, trace in traces.items():
+                seen = epochs_per_flow(trace)
+                if seen < EPOCHS:
+                    factor = min(MARGIN * EPOCHS / max(seen, 1.0), self._MOST)
+                    short[key] = wanted[key] = lengthened(wanted[key], factor)
+            if not short:
+                break
+            traces |= super().run_trials(short)
+        return traces
+
+
+class CollateralDamage(Study):
+    """The study; see the module."""
+
+    name = "collateral-damage"
+    title = "Collateral damage: what bulk TCP flows do to a VoIP stream on a home link"
+    source = (
+        "Stewart, Armitage, Huebner: Collateral Damage: The Impact of Optimised TCP Variants on "
+        "Real-Time Traffic Latency in Consumer Broadband Environments, Networking 2009"
+    )
+    description = (
+        "1 Mbit/s with 60 000 bytes of drop-tail queue, 50 or 100 ms RTT; one, two or five bulk "
+        "flows of NewReno, H-TCP or CUBIC (Linux 2.6.25) beside a one-way VoIP stream. Goodput, "
+        "one-way delay, queue-full events and retransmissions; 18 cells of five trials."
+    )
+
+    def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
+        """90 trials (36 of a minute with ``quick``) by key."""
+        trials = QUICK_TRIALS if ctx.quick else TRIALS
+        return {
+            trial_key(cell, number): trial(
+                cell,
+                number,
+                seed=ctx.seed,
+                length_s=QUICK_LENGTH_S if ctx.quick else planned_length_s(cell),
+            )
+            for cell in CELLS
+            for number in range(1, trials + 1)
+        }
+
+    def run(self, ctx: StudyContext) -> StudyResult:
+        """Run all trials, short ones again, and analyse them."""
+        if ctx.quick:
+            return super().run(ctx)
+        own = {field.name: getattr(ctx, field.name) for field in dataclasses.fields(ctx)}
+        return super().run(_UntilEnough(**own))
+
+    def analyse(self, ctx: StudyContext, traces: Mapping[str, Trace]) -> StudyResult:
+        """Tables, claims, figures and the report."""
+        trials = QUICK_TRIALS if ctx.quick else TRIALS
+        results = {
+            cell: Cell(
+                cell,
+                [trial_of(traces[trial_key(cell, number)]) for number in range(1, trials + 1)],
+            )
+            for cell in CELLS
+        }
+        full = {cell: traces[trial_key(cell, 1)] for cell in ZOOMED}
+        claims = all_claims(_evidence(results, full))
+        tables = page.printed_tables(results)
+        figures, figure_files = page.save_figures(
+            ctx.out_dir / "figures", page.figures(results, full[FIGURE_2])
+        )
+        data_files = page.save_numbers(ctx.out_dir, results)
+        claims_file = write_claims(ctx.out_dir / "claims.json", claims)
+        report = Report(
+            title=self.title,
+            subtitle=self.source,
+            summary=_summary(results, claims),
+            sections=[
+                Section(
+                    "Tables",
+                    [
+                        "Published values beside those of this run; the mark says whether the "
+                        "measured value is within its tolerance."
+                    ],
+                    tables=page.report_tables(results),
+                    figures=[figure for figure in figures if "Table" in figure.title],
+                ),
+                Section(
+                    "Figures", figures=[figure for figure in figures if "Table" not in figure.title]
+                ),
+                Section(
+                    "Five flows",
+                    [_FIVE_FLOWS],
+                    tables=page.lifetime_tables(results, _link_goodput_kbytes_s()),
+                ),
+                Section(
+                    "Time series",
+                    [
+                        "First trial of some cells. Drag to zoom into a time range, double arrows "
+                        "undo, a click on a legend entry hides its line."
+                    ],
+                    charts=page.zoom_charts(list(full.items())),
+                ),
+            ],
+            claims=claims,
+            facts=_facts(ctx, traces, results),
+            commands=[_command(ctx, self.name)],
+        )
+        report_file = write_report(ctx.out_dir / "report.html", report)
+        return StudyResult(tables, claims, report_file, [claims_file, *data_files, *figure_files])
+
+
+_FIVE_FLOWS = (
+    "The paper's goodput of several flows can exceed what the link carries. It is a sum of "
+    "averages, each over the lifetime of its own flow: a flow that starts late still counts as "
+    "if it had run beside all others. Flows that start apart by some seconds in a trial of some "
+    "minutes add one or two per cent. Datagrams that the full queue drops add a little more."
+)
+
+
+def _link_goodput_kbytes_s() -> float:
+    """What segments of 1448 bytes in packets of 1500 carry beside all datagrams, kB/s."""
+    voip_bps = Voip.packet * BITS_PER_BYTE * NS_PER_S / Voip.interval
+    return (1e6 - voip_bps) / BITS_PER_BYTE * 1448 / 1500 / 1e3
+
+
+def _evidence(results: Mapping[CellKey, Cell], full: Mapping[CellKey, Trace]) -> Evidence:
+    topology = path(50)
+    forward, _ = topology.links()[BOTTLENECK]
+    buffer_bytes = limit_bytes(forward, topology.rtt) or 0
+    return Evidence(
+        results=results,
+        full_queue_ms=buffer_bytes * BITS_PER_BYTE * 1e3 / forward.rate,
+        datagram_ms=Voip.packet * BITS_PER_BYTE * 1e3 / forward.rate,
+        htcp_growth=fit_htcp_growth(full[FIGURE_2], 0),
+        cubic_growth=fit_cubic_growth(full[CUBIC_GROWTH], 0),
+    )
+
+
+def _summary(results: Mapping[CellKey, Cell], claims: list[Claim]) -> list[tuple[str, str]]:
+    median, mean, sd = page.delay_errors(results)
+    held = sum(claim.verdict == "holds" for claim in claims)
+    checked = sum(claim.verdict != "not checked" for claim in claims)
+    return [
+        ("mean error of the 18 median delays", f"{median.mean_abs_ms:.1f} ms"),
+        ("largest error of a median", f"{median.largest_ms:.1f} ms"),
+        ("mean / largest error of the means", f"{mean.mean_abs_ms:.1f} / {mean.largest_ms:.1f} ms"),
+        (
+            "mean / largest error of the deviations",
+            f"{sd.mean_abs_ms:.1f} ms / {100 * sd.largest_relative:.0f} %",
+        ),
+        ("claims that hold", f"{held} of {checked} checked"),
+    ]
+
+
+def _facts(
+    ctx: StudyContext, traces: Mapping[str, Trace], results: Mapping[CellKey, Cell]
+) -> list[tuple[str, str]]:
+    trials = [trial for cell in results.values() for trial in cell.trials]
+    lengths = [trial.numbers.length_s for trial in trials]
+    epochs = [trial.numbers.epochs for trial in trials]
+    meta = next(iter(traces.values())).meta
+    settings = "; ".join(
+        f"{LABELS[name]}: {', '.join(f'{k} = {v}' for k, v in tunables.items()) or 'defaults'}"
+        for name, tunables in SETTINGS.items()
+    )
+    return [
+        ("Path", f"{RATE}, {BUFFER} drop-tail as in dummynet, both ways; half the RTT each way"),
+        ("Hosts", "stack linux-2.6 on 1 Gbit/s access links"),
+        ("Controls", settings),
+        ("Datagrams", "186-byte IP packets every 20 ms, one way, from the start of the trial"),
+        (
+            "Trials",
+            f"{len(trials)}; {min(lengths):.0f} to {max(lengths):.0f} s; "
+            f"{min(epochs):.0f} to {max(epochs):.0f} congestion epochs per flow",
+        ),
+        ("Statistics", "per quantity, highest and lowest trial dropped, mean of the others"),
+        (
+            "Delay statistics",
+            "all datagrams from the start until the first flow stops, slow start included",
+        ),
+        ("Starts", f"at random within {START_SPREAD_S:g} s, {VOIP_LEAD_S:g} s after the datagrams"),
+        ("Seed", str(ctx.seed)),
+        ("Quick", "yes: shorter and fewer trials than the paper's" if ctx.quick else "no"),
+        ("Backend", str(meta.get("backend"))),
+        ("Versions", ", ".join(f"{k} {v}" for k, v in meta.get("versions", {}).items())),
+        ("Platform", str(meta.get("platform"))),
+    ]
+
+
+def _command(ctx: StudyContext, name: str) -> str:
+    quick = " --quick" if ctx.quick else ""
+    return f"headway run {name}{quick} --backend {ctx.backend.name} --seed {ctx.seed}"
+
+
+STUDY = CollateralDamage()
