@@ -1,0 +1,155 @@
+//! Applications: what the two ends of a flow do with their sockets.
+
+use crate::net::Net;
+use crate::packet::Packet;
+use crate::rng;
+use crate::tcp::Socket;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::VecDeque;
+
+/// IPv4 and UDP headers.
+const UDP_HEADER_BYTES: u32 = 28;
+
+/// A running application.
+pub(crate) enum Running {
+    Bulk {
+        bytes: Option<u64>,
+    },
+    Cbr {
+        ip_bytes: u32,
+        interval_ns: u64,
+        sent: u64,
+    },
+    Vectors(Vectors),
+    Pingpong(Pingpong),
+}
+
+pub(crate) struct Vectors {
+    pub epochs: Vec<(u64, u64, u64)>,
+    pub current: usize,
+    /// Bytes the server must have received to answer the current epoch.
+    pub request_end: u64,
+    /// Bytes the client must have received for it to be complete.
+    pub response_end: u64,
+    pub started_ns: u64,
+    /// The request of the current epoch is on its way.
+    pub asked: bool,
+    pub answered: bool,
+}
+
+pub(crate) struct Pingpong {
+    pub request_bytes: u64,
+    pub mean_interval_ns: u64,
+    pub rng: Xoshiro256PlusPlus,
+    pub open: bool,
+    /// Send times of messages without their echo, oldest first.
+    pub waiting: VecDeque<u64>,
+    pub echoed: u64,
+    pub done: u64,
+}
+
+/// What an application wants after it acted.
+pub(crate) enum Next {
+    /// To be called again at this time.
+    At(u64),
+    /// Nothing.
+    Idle,
+}
+
+impl Vectors {
+    /// Client: sends the current request, or closes after the last.
+    pub fn ask(&mut self, net: &mut Net, client: &mut Socket) {
+        let Some(&(a, b, _)) = self.epochs.get(self.current) else {
+            client.close(net);
+            return;
+        };
+        self.started_ns = net.now_ns;
+        self.request_end += a;
+        self.response_end += b;
+        self.asked = true;
+        self.answered = false;
+        client.write(a);
+        client.pump(net);
+    }
+
+    /// Server: answers when the whole request has arrived.
+    pub fn answer(&mut self, net: &mut Net, server: &mut Socket) {
+        if self.asked && !self.answered && server.delivered_bytes >= self.request_end {
+            self.answered = true;
+            server.write(self.epochs[self.current].1);
+            server.pump(net);
+        }
+    }
+
+    /// Client: records a complete response and waits for the next request.
+    pub fn collect(&mut self, net: &mut Net, flow: u32, client: &Socket) -> Next {
+        let complete = self.asked && self.answered && client.delivered_bytes >= self.response_end;
+        if !complete {
+            return Next::Idle;
+        }
+        self.asked = false;
+        let epoch = self.current as u32;
+        net.tables
+            .responses
+            .push(flow, epoch, self.started_ns as i64, net.now_ns as i64);
+        let think_ns = self.epochs[self.current].2;
+        self.current += 1;
+        Next::At(net.now_ns + think_ns)
+    }
+}
+
+impl Pingpong {
+    /// Client: sends a message and says when the next is due.
+    pub fn ask(&mut self, net: &mut Net, client: &mut Socket) -> Next {
+        self.waiting.push_back(net.now_ns);
+        client.write(self.request_bytes);
+        client.pump(net);
+        self.next_gap(net)
+    }
+
+    pub fn next_gap(&mut self, net: &Net) -> Next {
+        let gap_ns = -libm::log(rng::uniform(&mut self.rng)) * self.mean_interval_ns as f64;
+        Next::At(net.now_ns + gap_ns as u64)
+    }
+
+    /// Server: echoes complete messages.
+    pub fn answer(&mut self, net: &mut Net, server: &mut Socket) {
+        let complete = server.delivered_bytes / self.request_bytes;
+        if complete > self.echoed {
+            server.write((complete - self.echoed) * self.request_bytes);
+            self.echoed = complete;
+            server.pump(net);
+        }
+    }
+
+    /// Client: records complete echoes.
+    pub fn collect(&mut self, net: &mut Net, flow: u32, client: &Socket) {
+        let complete = client.delivered_bytes / self.request_bytes;
+        while self.done < complete {
+            let Some(sent_ns) = self.waiting.pop_front() else {
+                break;
+            };
+            let now_ns = net.now_ns as i64;
+            net.tables
+                .responses
+                .push(flow, self.done as u32, sent_ns as i64, now_ns);
+            self.done += 1;
+        }
+    }
+}
+
+/// Sends one datagram of a constant-bit-rate stream.
+pub(crate) fn send_datagram(net: &mut Net, flow: u32, route: u32, number: u64, ip_bytes: u32) {
+    let sent_ns = net.now_ns;
+    net.send(Packet {
+        seq: number,
+        sent_ns,
+        ip_bytes,
+        payload_bytes: ip_bytes - UDP_HEADER_BYTES,
+        to: flow,
+        flow,
+        route,
+        udp: true,
+        ..Packet::default()
+    });
+}

@@ -1,0 +1,86 @@
+//! Benchmark of the engine: N bulk flows over a dumbbell, nothing recorded but
+//! counters. Prints one JSON line.
+
+use headway_sim::{Scenario, World};
+use std::time::Instant;
+
+/// Data packets of full size are what the bottleneck's forward link carries,
+/// besides one SYN and one ACK per flow.
+const USAGE: &str = "usage: dumbbell_bench [--flows N] [--duration-s S] [--control NAME] \
+                     [--stack NAME] [--json]";
+
+fn value<T: std::str::FromStr>(args: &[String], name: &str, default: T) -> T {
+    let Some(at) = args.iter().position(|a| a == name) else {
+        return default;
+    };
+    args.get(at + 1)
+        .and_then(|v| v.parse().ok())
+        .unwrap_or_else(|| {
+            eprintln!("{name}: a value is missing or not allowed; {USAGE}");
+            std::process::exit(2)
+        })
+}
+
+/// 100 Mbit/s, 50 ms RTT, one bandwidth-delay product (417 packets) of drop-tail
+/// buffer, a pair of 1 Gbit/s hosts per flow, starts spread over a second.
+fn scenario(flows: usize, duration_s: f64, control: &str, stack: &str) -> String {
+    let link = serde_json::json!({
+        "rate_bps": 100_000_000, "delay_ns": 25_000_000, "limit_pkts": 417
+    });
+    let flow = |i: usize| {
+        serde_json::json!({
+            "name": format!("flow{i}"), "app": {"kind": "bulk"}, "control": {"name": control},
+            "start_ns": 1_000_000_000 * i / flows
+        })
+    };
+    serde_json::json!({
+        "duration_ns": (duration_s * 1e9) as u64,
+        "stack": stack,
+        "topology": {"kind": "dumbbell", "forward": link, "reverse": link},
+        "flows": (0..flows).map(flow).collect::<Vec<_>>(),
+        "record": {"flows": false, "queue": false, "udp": false, "drops": false}
+    })
+    .to_string()
+}
+
+fn peak_rss_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|l| l.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.iter().any(|a| a == "--help") {
+        println!("{USAGE}");
+        return;
+    }
+    let flows: usize = value(&args, "--flows", 10);
+    let duration_s: f64 = value(&args, "--duration-s", 60.0);
+    let control: String = value(&args, "--control", "cubic".into());
+    let stack: String = value(&args, "--stack", "linux-6".into());
+    let parsed = Scenario::from_json(&scenario(flows, duration_s, &control, &stack));
+    let world = parsed.and_then(|scenario| World::new(&scenario));
+    let mut world = world.unwrap_or_else(|error| {
+        eprintln!("{error}");
+        std::process::exit(2)
+    });
+    let start = Instant::now();
+    while world.step() {}
+    let wall_s = start.elapsed().as_secs_f64();
+    let events = world.events();
+    let data_pkts = world.link_sent_pkts(0).saturating_sub(2 * flows as u64);
+    println!(
+        "{}",
+        serde_json::json!({
+            "flows": flows,
+            "data_pkts": data_pkts,
+            "events": events,
+            "wall_s": wall_s,
+            "pkts_per_s": data_pkts as f64 / wall_s,
+            "ns_per_pkt": wall_s * 1e9 / data_pkts.max(1) as f64,
+            "peak_rss_bytes": peak_rss_bytes(),
+        })
+    );
+}

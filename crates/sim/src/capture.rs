@@ -1,0 +1,236 @@
+//! Export of a link as pcapng with real headers and checksums.
+//!
+//! Hosts of flow `i` are 10.a.b.1 (opener) and 10.a.b.2, with a.b from the
+//! flow's number; payload is the deterministic pattern of the stream it belongs
+//! to, so reassembled bytes can be checked.
+
+use crate::packet::{flags, Packet};
+use crate::rng::{stream, Purpose};
+use crate::scenario::{bad, Capture, ScenarioError};
+use crate::tcp::WINDOW_SHIFT;
+use crate::topology::Built;
+use headway_wire::packet::{build_tcp, build_udp};
+use headway_wire::pcapng::{Section, Writer};
+use headway_wire::tcp_options::{Mss, Sack, SackBlock, SackPermitted, Timestamps, WindowScale};
+use headway_wire::{Ecn, Ipv4Repr, OptionSpace, Payload, TcpFlags, TcpRepr, UdpRepr};
+use rand_core::RngCore;
+use std::net::Ipv4Addr;
+
+/// Port of the responder: iperf's.
+const SERVER_PORT: u16 = 5001;
+const CLIENT_PORT: u16 = 40_000;
+
+/// Where packets are taken off, and the file they go to.
+pub(crate) struct Tap {
+    /// Links whose packets are taken as they enter, before the queue decides.
+    entering: Vec<u32>,
+    /// Links whose packets are taken as they leave.
+    leaving: Vec<u32>,
+    seed: u64,
+    writer: Writer<Vec<u8>>,
+    buffer: Vec<u8>,
+    written: u32,
+}
+
+impl Tap {
+    pub fn new(capture: &Capture, built: &Built, seed: u64) -> Result<Tap, ScenarioError> {
+        let (entering, leaving, name) = if capture.link == "bottleneck" {
+            (
+                vec![built.recorded[0]],
+                vec![built.recorded[1]],
+                "bottleneck",
+            )
+        } else {
+            let at = built
+                .names
+                .iter()
+                .position(|n| *n == capture.link)
+                .ok_or_else(|| {
+                    let allowed = format!("bottleneck, {}", built.names.join(", "));
+                    bad("capture.link", &capture.link, &allowed)
+                })?;
+            (vec![built.recorded[at]], vec![], capture.link.as_str())
+        };
+        let section = Section {
+            comment: "simulated by Headway",
+            hardware: "",
+            os: "",
+            application: concat!("headway ", env!("CARGO_PKG_VERSION")),
+        };
+        let writer = Writer::new(Vec::new(), &section).and_then(|mut writer| {
+            writer.add_interface(name, capture.snaplen_bytes)?;
+            Ok(writer)
+        });
+        let writer = writer.map_err(|e| ScenarioError(format!("capture: {e}")))?;
+        Ok(Tap {
+            entering,
+            leaving,
+            seed,
+            writer,
+            buffer: vec![],
+            written: 0,
+        })
+    }
+
+    pub fn entering(&mut self, link: u32, now_ns: u64, packet: &Packet) {
+        if self.entering.contains(&link) {
+            self.take(now_ns, packet);
+        }
+    }
+
+    pub fn leaving(&mut self, link: u32, now_ns: u64, packet: &Packet) {
+        if self.leaving.contains(&link) {
+            self.take(now_ns, packet);
+        }
+    }
+
+    fn take(&mut self, now_ns: u64, packet: &Packet) {
+        write_packet(&mut self.buffer, packet, self.seed, self.written as u16);
+        self.written += 1;
+        self.writer
+            .write_packet(0, now_ns, &self.buffer, None)
+            .expect("writing to memory does not fail");
+    }
+
+    /// The file.
+    pub fn finish(self) -> Vec<u8> {
+        self.writer
+            .finish()
+            .expect("writing to memory does not fail")
+    }
+}
+
+/// Initial sequence number of one direction of a flow.
+fn initial_sequence(seed: u64, direction: u32) -> u32 {
+    stream(seed, Purpose::Wire, direction).next_u32()
+}
+
+/// Builds the packet as it would be on the wire.
+fn write_packet(out: &mut Vec<u8>, packet: &Packet, seed: u64, identification: u16) {
+    let flow = packet.flow;
+    let outbound = packet.route % 2 == 0;
+    let host = |n: u8| Ipv4Addr::new(10, (flow >> 8) as u8, flow as u8, n);
+    let (source, destination) = if outbound {
+        (host(1), host(2))
+    } else {
+        (host(2), host(1))
+    };
+    let (from_port, to_port) = if outbound {
+        (CLIENT_PORT, SERVER_PORT)
+    } else {
+        (SERVER_PORT, CLIENT_PORT)
+    };
+    let ip = Ipv4Repr {
+        ecn: Ecn::from_bits(packet.ecn),
+        identification,
+        dont_fragment: true,
+        ..Ipv4Repr::new(source, destination, 0)
+    };
+    let stream = u64::from(packet.route);
+    let len_bytes = packet.payload_bytes as usize;
+    let built = if packet.udp {
+        let udp = UdpRepr {
+            source_port: from_port,
+            destination_port: to_port,
+        };
+        let offset_bytes = packet.seq * u64::from(packet.payload_bytes);
+        build_udp(
+            out,
+            &ip,
+            &udp,
+            Payload::Stream {
+                stream,
+                offset_bytes,
+                len_bytes,
+            },
+        )
+    } else {
+        let tcp = tcp_header(packet, seed, from_port, to_port);
+        let offset_bytes = packet.seq.saturating_sub(1);
+        build_tcp(
+            out,
+            &ip,
+            &tcp,
+            Payload::Stream {
+                stream,
+                offset_bytes,
+                len_bytes,
+            },
+        )
+    };
+    built.expect("a simulated packet fits IPv4");
+    debug_assert_eq!(
+        out.len(),
+        packet.ip_bytes as usize,
+        "the simulated size is the real one"
+    );
+}
+
+fn tcp_header(packet: &Packet, seed: u64, source_port: u16, destination_port: u16) -> TcpRepr {
+    let own = initial_sequence(seed, packet.route);
+    let peer = initial_sequence(seed, packet.route ^ 1);
+    let syn = packet.flags & flags::SYN != 0;
+    let acked = packet.flags & flags::ACK != 0;
+    let acknowledgement = if acked {
+        peer.wrapping_add(packet.ack as u32)
+    } else {
+        0
+    };
+    let mut options = OptionSpace::new();
+    let mut add = || -> Result<(), headway_wire::options::NoRoom> {
+        if syn {
+            options.push(&Mss { mss_bytes: 1460 })?;
+            if packet.sack_permitted {
+                options.push(&SackPermitted)?;
+            }
+            if packet.ts_val_ms != 0 {
+                options.push(&Timestamps {
+                    value: packet.ts_val_ms,
+                    echo_reply: packet.ts_ecr_ms,
+                })?;
+            }
+            options.push_no_operation()?;
+            options.push(&WindowScale {
+                shift: WINDOW_SHIFT,
+            })?;
+            return Ok(());
+        }
+        if packet.ts_val_ms != 0 {
+            options.push_no_operation()?;
+            options.push_no_operation()?;
+            options.push(&Timestamps {
+                value: packet.ts_val_ms,
+                echo_reply: packet.ts_ecr_ms,
+            })?;
+        }
+        if packet.n_sack > 0 {
+            options.push_no_operation()?;
+            options.push_no_operation()?;
+            let absolute = |i: i64| peer.wrapping_add((packet.ack as i64 + i) as u32);
+            let mut blocks = [SackBlock::default(); 4];
+            for (block, sack) in blocks.iter_mut().zip(packet.sack) {
+                let left = i64::from(sack.start);
+                block.left = absolute(left);
+                block.right = absolute(left + i64::from(sack.len));
+            }
+            options.push(&Sack::new(&blocks[..usize::from(packet.n_sack)]))?;
+        }
+        Ok(())
+    };
+    add().expect("the simulated options fit");
+    let window = if syn {
+        packet.window_bytes
+    } else {
+        packet.window_bytes >> WINDOW_SHIFT
+    };
+    TcpRepr {
+        source_port,
+        destination_port,
+        sequence: own.wrapping_add(packet.seq as u32),
+        acknowledgement,
+        flags: TcpFlags::from_bits(u16::from(packet.flags)),
+        window: window.min(65_535) as u16,
+        urgent_pointer: 0,
+        options,
+    }
+}

@@ -1,0 +1,43 @@
+//! A deterministic packet-level simulator of networks with a TCP endpoint
+//! modelled on Linux.
+//!
+//! Time is virtual and counted in integer nanoseconds; the same scenario and
+//! seed give the same trace, bit for bit, on every machine. One run is one
+//! thread; many runs are independent. The congestion controls and queue
+//! algorithms are the C files of `algorithms/`, the same that the kernel runs.
+//!
+//! ```
+//! let outcome = headway_sim::run(r#"{
+//!     "duration_ns": 2000000000,
+//!     "topology": {"kind": "dumbbell",
+//!         "forward": {"rate_bps": 1000000, "delay_ns": 25000000, "limit_bytes": 60000},
+//!         "reverse": {"rate_bps": 1000000, "delay_ns": 25000000, "limit_bytes": 60000}},
+//!     "flows": [{"name": "tcp", "app": {"kind": "bulk"}, "control": {"name": "reno"}}]
+//! }"#).unwrap();
+//! assert!(outcome.summary.flows[0].unique_bytes > 100_000);
+//! ```
+
+mod app;
+mod capture;
+pub mod event;
+mod link;
+pub mod net;
+pub mod packet;
+pub mod record;
+pub mod rng;
+pub mod scenario;
+pub mod tcp;
+mod topology;
+mod world;
+
+pub use scenario::{Scenario, ScenarioError};
+pub use world::{Outcome, World};
+
+/// Parses, builds and runs a scenario.
+///
+/// # Errors
+/// One line for a scenario that cannot run.
+pub fn run(scenario_json: &str) -> Result<Outcome, ScenarioError> {
+    let scenario = Scenario::from_json(scenario_json)?;
+    Ok(World::new(&scenario)?.run())
+}

@@ -1,0 +1,118 @@
+//! Packets in flight, in a slab: no allocation per packet.
+
+/// The TCP flags a packet can carry, as in the header's flag octet.
+pub mod flags {
+    /// No more data from the sender.
+    pub const FIN: u8 = 0x01;
+    /// Synchronise.
+    pub const SYN: u8 = 0x02;
+    /// Push.
+    pub const PSH: u8 = 0x08;
+    /// The acknowledgement number is valid.
+    pub const ACK: u8 = 0x10;
+}
+
+/// A SACK block relative to the acknowledgement number; a D-SACK block may lie below it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlock {
+    /// First byte, relative to `ack`.
+    pub start: i32,
+    /// Bytes.
+    pub len: u32,
+}
+
+/// One IP packet. Sequence numbers are stream offsets (the SYN is byte 0) and
+/// never wrap; the 32-bit numbers of the wire are made where packets are exported.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Packet {
+    /// First byte, or the datagram's number for UDP.
+    pub seq: u64,
+    /// Next byte expected.
+    pub ack: u64,
+    /// When the application or TCP handed it to IP.
+    pub sent_ns: u64,
+    /// Whole IP packet.
+    pub ip_bytes: u32,
+    /// Payload, without SYN and FIN.
+    pub payload_bytes: u32,
+    /// Socket or, for UDP, flow that receives it.
+    pub to: u32,
+    /// Flow it belongs to.
+    pub flow: u32,
+    /// Links to take.
+    pub route: u32,
+    /// Receive window in bytes, as the peer understands it.
+    pub window_bytes: u32,
+    /// Timestamp value, milliseconds; 0 without the option.
+    pub ts_val_ms: u32,
+    /// Timestamp echo.
+    pub ts_ecr_ms: u32,
+    /// Position on its route.
+    pub hop: u8,
+    /// TCP flags.
+    pub flags: u8,
+    /// IPv4 ECN bits.
+    pub ecn: u8,
+    /// Number of valid blocks in `sack`.
+    pub n_sack: u8,
+    /// SYN only: SACK is offered.
+    pub sack_permitted: bool,
+    /// UDP, not TCP.
+    pub udp: bool,
+    /// The first block is a D-SACK.
+    pub dsack: bool,
+    /// SACK blocks, newest first.
+    pub sack: [SackBlock; 4],
+}
+
+/// All packets of a run.
+#[derive(Default)]
+pub struct Slab {
+    packets: Vec<Packet>,
+    free: Vec<u32>,
+}
+
+impl Slab {
+    /// Stores a packet and returns its number.
+    #[inline]
+    pub fn insert(&mut self, packet: Packet) -> u32 {
+        if let Some(id) = self.free.pop() {
+            self.packets[id as usize] = packet;
+            id
+        } else {
+            self.packets.push(packet);
+            (self.packets.len() - 1) as u32
+        }
+    }
+
+    /// Frees a number.
+    #[inline]
+    pub fn remove(&mut self, id: u32) {
+        self.free.push(id);
+    }
+
+    /// Packets alive now.
+    pub fn len(&self) -> usize {
+        self.packets.len() - self.free.len()
+    }
+
+    /// True when no packet is in the network.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl std::ops::Index<u32> for Slab {
+    type Output = Packet;
+    #[inline(always)]
+    fn index(&self, id: u32) -> &Packet {
+        &self.packets[id as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Slab {
+    #[inline(always)]
+    fn index_mut(&mut self, id: u32) -> &mut Packet {
+        &mut self.packets[id as usize]
+    }
+}

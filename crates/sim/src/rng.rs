@@ -1,0 +1,31 @@
+//! Random streams: one per purpose and number, all from the run's seed, so that
+//! adding a flow does not change what another flow or link draws.
+
+use rand_core::SeedableRng;
+use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
+
+/// What a stream is for.
+#[derive(Clone, Copy)]
+pub enum Purpose {
+    /// Loss, duplication, reordering and queue management of a link.
+    Link = 1,
+    /// An application's choices.
+    App = 2,
+    /// Initial sequence numbers of exported packets.
+    Wire = 3,
+}
+
+/// The stream for `purpose` and `number` of a run with `seed`.
+pub fn stream(seed: u64, purpose: Purpose, number: u32) -> Xoshiro256PlusPlus {
+    use rand_core::RngCore;
+    let mut mix = SplitMix64::seed_from_u64(seed);
+    let base = mix.next_u64();
+    let tag = ((purpose as u64) << 32) | u64::from(number);
+    Xoshiro256PlusPlus::seed_from_u64(base ^ tag.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// A uniform number in (0, 1], from the 53 high bits of a draw.
+pub fn uniform(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    use rand_core::RngCore;
+    ((rng.next_u64() >> 11) + 1) as f64 / 9_007_199_254_740_992.0
+}

@@ -1,0 +1,472 @@
+//! What to simulate, as plain data in SI units.
+//!
+//! The scenario is the engine's input: people write the Python `Experiment`,
+//! which is lowered to this. Unknown fields are errors, so a misspelt option
+//! never passes silently.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// A complete, deterministic run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Seed of every random stream of the run.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Simulated time, in nanoseconds; at least 1.
+    pub duration_ns: u64,
+    /// Stack profile of all hosts.
+    #[serde(default = "default_stack")]
+    pub stack: String,
+    /// The network.
+    pub topology: Topology,
+    /// Who sends what to whom.
+    pub flows: Vec<Flow>,
+    /// Times at which all counters are recorded, besides the end.
+    #[serde(default)]
+    pub checkpoints_ns: Vec<u64>,
+    /// What to keep.
+    #[serde(default)]
+    pub record: Record,
+    /// One link to export as pcapng.
+    #[serde(default)]
+    pub capture: Option<Capture>,
+}
+
+/// The network between the hosts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Topology {
+    /// Every host pair has its own access links to one shared bottleneck.
+    Dumbbell {
+        /// Senders to receivers.
+        forward: LinkSpec,
+        /// Receivers to senders.
+        reverse: LinkSpec,
+        /// Rate of each access link, bits per second.
+        #[serde(default = "gigabit")]
+        access_rate_bps: u64,
+        /// One-way delay of each access link.
+        #[serde(default)]
+        access_delay_ns: u64,
+    },
+    /// Routers in a row (parking lot); flows enter and leave where they like.
+    Chain {
+        /// The links between neighbouring routers.
+        hops: Vec<Hop>,
+        /// Rate of each access link, bits per second.
+        #[serde(default = "gigabit")]
+        access_rate_bps: u64,
+        /// One-way delay of each access link.
+        #[serde(default)]
+        access_delay_ns: u64,
+    },
+}
+
+/// Both directions between two neighbouring routers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hop {
+    /// Away from the first router.
+    pub forward: LinkSpec,
+    /// Towards the first router.
+    pub reverse: LinkSpec,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// IP bits per second, at least 1.
+    pub rate_bps: u64,
+    /// Propagation delay.
+    #[serde(default)]
+    pub delay_ns: u64,
+    /// Queue management; drop-tail when absent.
+    #[serde(default)]
+    pub aqm: Aqm,
+    /// Room of the queue in IP bytes, waiting and in transmission.
+    #[serde(default)]
+    pub limit_bytes: Option<u64>,
+    /// Room of the queue in packets, waiting and in transmission.
+    #[serde(default)]
+    pub limit_pkts: Option<u32>,
+    /// Probability that a packet is lost before it reaches the queue.
+    #[serde(default)]
+    pub loss: f64,
+    /// Probability that a packet arrives twice.
+    #[serde(default)]
+    pub duplicate: f64,
+    /// Probability that a packet is held back by `reorder_delay_ns`.
+    #[serde(default)]
+    pub reorder: f64,
+    /// How long a reordered packet is held back.
+    #[serde(default)]
+    pub reorder_delay_ns: u64,
+}
+
+/// A queue's algorithm and its tunables.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Aqm {
+    /// Name in the registry.
+    pub name: String,
+    /// Tunables that differ from their defaults.
+    #[serde(default)]
+    pub tunables: BTreeMap<String, u32>,
+}
+
+impl Default for Aqm {
+    fn default() -> Self {
+        Aqm {
+            name: "drop-tail".into(),
+            tunables: BTreeMap::new(),
+        }
+    }
+}
+
+/// One pair of hosts and what it does.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// For people; need not be unique.
+    pub name: String,
+    /// The application.
+    pub app: App,
+    /// Congestion control of both ends; must be absent for UDP.
+    #[serde(default)]
+    pub control: Option<Control>,
+    /// Selective acknowledgements offered by both ends.
+    #[serde(default = "yes")]
+    pub sack: bool,
+    /// Timestamps offered by both ends.
+    #[serde(default = "yes")]
+    pub timestamps: bool,
+    /// Delayed ACKs; without them every segment is acknowledged at once.
+    #[serde(default = "yes")]
+    pub delayed_ack: bool,
+    /// TCP_NODELAY at both ends.
+    #[serde(default)]
+    pub nodelay: bool,
+    /// When the application opens the flow.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// When it stops sending; absent: never.
+    #[serde(default)]
+    pub stop_ns: Option<u64>,
+    /// Extra one-way delay of this pair's access link.
+    #[serde(default)]
+    pub extra_delay_ns: u64,
+    /// Router where the sender is attached (chain only).
+    #[serde(default)]
+    pub from_hop: u32,
+    /// Router where the receiver is attached; absent: the last.
+    #[serde(default)]
+    pub to_hop: Option<u32>,
+}
+
+/// A congestion control, how it starts, and tunables of either.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Control {
+    /// Name in the registry.
+    pub name: String,
+    /// Startup; absent: the control's own.
+    #[serde(default)]
+    pub startup: Option<String>,
+    /// Tunables that differ from their defaults.
+    #[serde(default)]
+    pub tunables: BTreeMap<String, u32>,
+}
+
+/// What a flow's application does.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum App {
+    /// Sends as fast as TCP lets it, like iperf.
+    Bulk {
+        /// Bytes to send; absent: until `stop_ns` or the end.
+        #[serde(default)]
+        bytes: Option<u64>,
+    },
+    /// Constant bit rate over UDP.
+    Cbr {
+        /// Size of every IP packet, 29 to 65535 bytes.
+        ip_bytes: u32,
+        /// Time between packets.
+        interval_ns: u64,
+    },
+    /// Request and response vectors (a bytes, b bytes, t ns) in sequence on one
+    /// connection; t passes between a response and the next request.
+    Vectors {
+        /// The epochs.
+        epochs: Vec<(u64, u64, u64)>,
+    },
+    /// Small messages, sent in an open loop with exponential gaps and echoed.
+    Pingpong {
+        /// Size of a message and of its echo.
+        request_bytes: u64,
+        /// Mean time between messages.
+        mean_interval_ns: u64,
+    },
+}
+
+/// What the trace keeps. All of it by default.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Record {
+    /// Sender state of every flow, on change.
+    pub flows: bool,
+    /// Queue length of every recorded link, on change.
+    pub queue: bool,
+    /// One-way delay of every datagram.
+    pub udp: bool,
+    /// Every dropped packet.
+    pub drops: bool,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Record {
+            flows: true,
+            queue: true,
+            udp: true,
+            drops: true,
+        }
+    }
+}
+
+/// Export of one link.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    /// A link's name, or "bottleneck": the senders' side of the first hop,
+    /// both directions, as tcpdump would see it there.
+    pub link: String,
+    /// Bytes kept of each packet; 0 keeps all.
+    #[serde(default)]
+    pub snaplen_bytes: u32,
+}
+
+fn one() -> u64 {
+    1
+}
+fn yes() -> bool {
+    true
+}
+fn gigabit() -> u64 {
+    1_000_000_000
+}
+fn default_stack() -> String {
+    "linux-6".into()
+}
+
+/// Why a scenario cannot run: one line that names the field, the value and
+/// what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError(pub String);
+
+impl std::fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+pub(crate) fn bad(field: &str, value: impl std::fmt::Display, allowed: &str) -> ScenarioError {
+    ScenarioError(format!("{field}: {value} is not allowed; {allowed}"))
+}
+
+impl Scenario {
+    /// Parses and checks a scenario.
+    ///
+    /// # Errors
+    /// One line for malformed JSON, an unknown field or a value out of range.
+    pub fn from_json(text: &str) -> Result<Scenario, ScenarioError> {
+        let scenario: Scenario =
+            serde_json::from_str(text).map_err(|e| ScenarioError(format!("scenario: {e}")))?;
+        scenario.check()?;
+        Ok(scenario)
+    }
+
+    fn check(&self) -> Result<(), ScenarioError> {
+        if self.duration_ns == 0 || self.duration_ns > MAX_TIME_NS {
+            return Err(bad("duration_ns", self.duration_ns, "1 ns to 10 years"));
+        }
+        if self.flows.is_empty() || self.flows.len() > 1_000_000 {
+            return Err(bad("flows", self.flows.len(), "1 to 1000000 flows"));
+        }
+        match &self.topology {
+            Topology::Dumbbell {
+                forward,
+                reverse,
+                access_rate_bps,
+                ..
+            } => {
+                check_rate("topology.access_rate_bps", *access_rate_bps)?;
+                forward.check("topology.forward")?;
+                reverse.check("topology.reverse")?;
+            }
+            Topology::Chain {
+                hops,
+                access_rate_bps,
+                ..
+            } => {
+                check_rate("topology.access_rate_bps", *access_rate_bps)?;
+                if hops.is_empty() || hops.len() > 64 {
+                    return Err(bad("topology.hops", hops.len(), "1 to 64 hops"));
+                }
+                for (i, hop) in hops.iter().enumerate() {
+                    hop.forward.check(&format!("topology.hops[{i}].forward"))?;
+                    hop.reverse.check(&format!("topology.hops[{i}].reverse"))?;
+                }
+            }
+        }
+        for (i, flow) in self.flows.iter().enumerate() {
+            flow.check(&format!("flows[{i}]"), self.topology.hops())?;
+        }
+        Ok(())
+    }
+}
+
+/// Ten years: far from overflow in any sum of times.
+const MAX_TIME_NS: u64 = 10 * 366 * 86_400 * 1_000_000_000;
+const MAX_RATE_BPS: u64 = 10_000_000_000_000;
+
+fn check_rate(field: &str, rate_bps: u64) -> Result<(), ScenarioError> {
+    if rate_bps == 0 || rate_bps > MAX_RATE_BPS {
+        return Err(bad(field, rate_bps, "1 bit/s to 10 Tbit/s"));
+    }
+    Ok(())
+}
+
+fn check_time(field: &str, time_ns: u64) -> Result<(), ScenarioError> {
+    if time_ns > MAX_TIME_NS {
+        return Err(bad(field, time_ns, "at most 10 years"));
+    }
+    Ok(())
+}
+
+fn check_probability(field: &str, p: f64) -> Result<(), ScenarioError> {
+    if !(0.0..=1.0).contains(&p) {
+        return Err(bad(field, p, "a probability from 0 to 1"));
+    }
+    Ok(())
+}
+
+impl Topology {
+    /// Number of links in a row.
+    pub fn hops(&self) -> u32 {
+        match self {
+            Topology::Dumbbell { .. } => 1,
+            Topology::Chain { hops, .. } => hops.len() as u32,
+        }
+    }
+}
+
+impl LinkSpec {
+    fn check(&self, field: &str) -> Result<(), ScenarioError> {
+        check_rate(&format!("{field}.rate_bps"), self.rate_bps)?;
+        check_time(&format!("{field}.delay_ns"), self.delay_ns)?;
+        check_time(&format!("{field}.reorder_delay_ns"), self.reorder_delay_ns)?;
+        check_probability(&format!("{field}.loss"), self.loss)?;
+        check_probability(&format!("{field}.duplicate"), self.duplicate)?;
+        check_probability(&format!("{field}.reorder"), self.reorder)?;
+        if self.limit_bytes == Some(0) || self.limit_bytes > Some(u64::from(u32::MAX)) {
+            return Err(bad(
+                &format!("{field}.limit_bytes"),
+                self.limit_bytes.unwrap_or(0),
+                "1 to 4294967295 bytes",
+            ));
+        }
+        if self.limit_pkts == Some(0) {
+            return Err(bad(&format!("{field}.limit_pkts"), 0, "at least 1 packet"));
+        }
+        Ok(())
+    }
+}
+
+impl Flow {
+    fn check(&self, field: &str, hops: u32) -> Result<(), ScenarioError> {
+        check_time(&format!("{field}.start_ns"), self.start_ns)?;
+        check_time(&format!("{field}.extra_delay_ns"), self.extra_delay_ns)?;
+        if let Some(stop_ns) = self.stop_ns {
+            if stop_ns <= self.start_ns {
+                return Err(bad(
+                    &format!("{field}.stop_ns"),
+                    stop_ns,
+                    "later than start_ns",
+                ));
+            }
+        }
+        let to = self.to_hop.unwrap_or(hops);
+        if to > hops || self.from_hop >= to {
+            return Err(bad(
+                &format!("{field}.from_hop"),
+                format!("{} to {to}", self.from_hop),
+                &format!("from_hop < to_hop <= {hops}"),
+            ));
+        }
+        match (&self.app, &self.control) {
+            (App::Cbr { .. }, Some(_)) => {
+                return Err(bad(
+                    &format!("{field}.control"),
+                    "a control",
+                    "null for UDP",
+                ))
+            }
+            (
+                App::Cbr {
+                    ip_bytes,
+                    interval_ns,
+                },
+                None,
+            ) => {
+                if !(29..=65_535).contains(ip_bytes) {
+                    return Err(bad(
+                        &format!("{field}.app.ip_bytes"),
+                        ip_bytes,
+                        "29 to 65535",
+                    ));
+                }
+                if *interval_ns == 0 {
+                    return Err(bad(&format!("{field}.app.interval_ns"), 0, "at least 1 ns"));
+                }
+            }
+            (_, None) => {
+                return Err(bad(
+                    &format!("{field}.control"),
+                    "null",
+                    "a control's name for TCP",
+                ))
+            }
+            (App::Bulk { bytes: Some(0) }, _) => {
+                return Err(bad(&format!("{field}.app.bytes"), 0, "at least 1 byte"))
+            }
+            (App::Vectors { epochs }, _) if epochs.is_empty() => {
+                return Err(bad(
+                    &format!("{field}.app.epochs"),
+                    "[]",
+                    "at least one epoch",
+                ))
+            }
+            (
+                App::Pingpong {
+                    request_bytes,
+                    mean_interval_ns,
+                },
+                _,
+            ) if *request_bytes == 0 || *mean_interval_ns == 0 => {
+                return Err(bad(
+                    &format!("{field}.app"),
+                    0,
+                    "sizes and intervals of at least 1",
+                ))
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

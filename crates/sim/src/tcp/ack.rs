@@ -1,0 +1,397 @@
+//! What an acknowledgement does to the sender (Linux tcp_ack).
+
+use super::profile::Detection;
+use super::scoreboard::{EVER_RETRANS, RETRANS, SACKED};
+use super::{ca, Pending, Socket, Timer};
+use crate::net::Net;
+use crate::packet::{flags, Packet};
+use headway_algorithms::Ack;
+
+/// What one ACK brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AckInfo {
+    /// snd_una moved.
+    pub advanced: bool,
+    /// It came with data or changed the window: not a duplicate.
+    pub not_duplicate: bool,
+    /// Packets cumulatively acknowledged.
+    pub acked_pkts: u32,
+    /// Of them, how many were not SACKed before.
+    pub newly_acked_pkts: u32,
+    /// Packets newly SACKed.
+    pub sacked_pkts: u32,
+    /// The cumulative part covered a retransmitted packet.
+    pub retransmitted_acked: bool,
+    /// Packets never sent again were acknowledged, by SACK or beyond `high_seq`.
+    pub original_sacked: bool,
+    /// A D-SACK block came along.
+    pub dsack: bool,
+    /// Timestamp echo, 0 without one.
+    pub ts_ecr_ms: u32,
+    /// Packets marked lost by this ACK.
+    pub lost_before: u32,
+}
+
+impl AckInfo {
+    /// Neither progress nor news: the classic duplicate.
+    pub fn is_duplicate(&self) -> bool {
+        !self.advanced && !self.not_duplicate
+    }
+
+    /// Newly delivered packets.
+    pub fn delivered(&self) -> u32 {
+        self.newly_acked_pkts + self.sacked_pkts
+    }
+}
+
+/// RTT material collected while the queue is cleaned.
+#[derive(Clone, Copy, Debug, Default)]
+struct Samples {
+    first_sent_ns: Option<u64>,
+    last_sent_ns: Option<u64>,
+    sack_sent_ns: Option<u64>,
+}
+
+impl Socket {
+    /// Takes in the acknowledgement that a packet carries.
+    pub(super) fn on_ack(&mut self, net: &mut Net, p: &Packet) {
+        if p.ack > self.snd_nxt || p.flags & flags::ACK == 0 {
+            return;
+        }
+        if p.ack < self.snd_una {
+            // Old, but its SACK blocks may be news.
+            let mut info = AckInfo {
+                not_duplicate: true,
+                ..AckInfo::default()
+            };
+            self.take_sacks(net, p, p.ack, &mut info, &mut Samples::default());
+            return;
+        }
+        let prior_in_flight = self.board.in_flight();
+        let prior_una = self.snd_una;
+        let mut info = AckInfo {
+            advanced: p.ack > self.snd_una,
+            not_duplicate: p.payload_bytes > 0 || p.flags & flags::FIN != 0,
+            ts_ecr_ms: p.ts_ecr_ms,
+            lost_before: self.board.lost_out,
+            ..AckInfo::default()
+        };
+        let window = u64::from(p.window_bytes);
+        if info.advanced || window > self.snd_wnd {
+            info.not_duplicate |= window != self.snd_wnd || info.advanced;
+            self.snd_wnd = window;
+        }
+        self.snd_una = p.ack;
+        self.last_echo_ms = p.ts_ecr_ms;
+        if self.board.packets_out() == 0 {
+            return;
+        }
+        let mut samples = Samples::default();
+        if p.n_sack > 0 {
+            self.take_sacks(net, p, prior_una, &mut info, &mut samples);
+        }
+        self.clean_queue(net, &mut info, &mut samples);
+        self.sample_rtt(net, &info, &samples);
+        self.conn.delivered_pkts += u64::from(info.delivered());
+        let rtt_us = self.control_sample(net, &info, &samples);
+        let ack = Ack {
+            acked_pkts: info.acked_pkts,
+            rtt_us,
+            inflight_pkts: prior_in_flight,
+        };
+        if self.profile.counts_acks {
+            self.finish_ack_26(net, &info, &ack, prior_in_flight);
+        } else {
+            self.finish_ack_6(net, &info, &ack, p);
+        }
+    }
+
+    /// linux-2.6: growth comes before the state machine, which reduces at once.
+    fn finish_ack_26(&mut self, net: &mut Net, info: &AckInfo, ack: &Ack, in_flight: u32) {
+        if info.acked_pkts > 0 {
+            self.arm_rto(net);
+        }
+        let dubious = info.is_duplicate()
+            || info.sacked_pkts > 0
+            || info.dsack
+            || self.conn.ca_state != ca::OPEN;
+        let may_raise = !dubious || !matches!(self.conn.ca_state, ca::RECOVERY | ca::CWR);
+        let grow = u32::from(info.acked_pkts > 0 && may_raise);
+        self.grow(net, ack, grow, self.filled_before(in_flight));
+        if dubious {
+            self.alert_26(net, info);
+        }
+    }
+
+    /// linux-6: the state machine first, then either PRR or growth by what was delivered.
+    fn finish_ack_6(&mut self, net: &mut Net, info: &AckInfo, ack: &Ack, p: &Packet) {
+        if self.tlp_high_seq != 0 {
+            self.probe_acked(net, info, p);
+        }
+        let mut set_timer =
+            info.acked_pkts > 0 || self.pending == Some(Pending::Probe) && info.advanced;
+        self.rack_dsack(info);
+        let dubious = info.is_duplicate()
+            || info.sacked_pkts > 0
+            || info.dsack
+            || self.conn.ca_state != ca::OPEN;
+        // pkts_acked comes before the state machine; growth after it.
+        self.grow(net, ack, 0, false);
+        let mut resend = false;
+        if dubious {
+            resend = self.alert_6(net, info, &mut set_timer);
+        }
+        if set_timer && !self.schedule_probe(net) {
+            self.arm_rto(net);
+        }
+        if matches!(self.conn.ca_state, ca::CWR | ca::RECOVERY) {
+            let lost = self.board.lost_out.saturating_sub(info.lost_before);
+            self.reduce_by_prr(info.delivered(), lost, info.advanced);
+        } else {
+            let progress = if self.reordering > super::profile::DUPTHRESH {
+                info.delivered() > 0
+            } else {
+                info.acked_pkts > 0
+            };
+            if progress {
+                let limited = self.grows_when_acked();
+                self.grow_only(net, info.delivered(), limited);
+            }
+        }
+        if resend {
+            self.retransmit_queue(net);
+        }
+    }
+
+    /// One call into the algorithms: what the ACK told, then growth.
+    fn grow(&mut self, net: &Net, ack: &Ack, grow_pkts: u32, limited: bool) {
+        if ack.acked_pkts == 0 && grow_pkts == 0 {
+            return;
+        }
+        self.refresh(net);
+        self.conn.cwnd_limited = u8::from(limited);
+        self.control.ack(&mut self.conn, ack, grow_pkts);
+    }
+
+    fn grow_only(&mut self, net: &Net, grow_pkts: u32, limited: bool) {
+        if grow_pkts == 0 || !limited {
+            return;
+        }
+        self.refresh(net);
+        self.conn.cwnd_limited = 1;
+        self.control.grow(&mut self.conn, grow_pkts);
+    }
+
+    fn take_sacks(
+        &mut self,
+        net: &Net,
+        p: &Packet,
+        prior_una: u64,
+        info: &mut AckInfo,
+        samples: &mut Samples,
+    ) {
+        let mut blocks = [(0, 0); 4];
+        let mut n = 0;
+        for block in &p.sack[..usize::from(p.n_sack)] {
+            let start = (p.ack as i64 + i64::from(block.start)) as u64;
+            let end = start + u64::from(block.len);
+            if end <= p.ack || start < self.snd_una && end <= self.snd_una {
+                continue;
+            }
+            if end <= self.snd_nxt && start >= self.snd_una {
+                blocks[n] = (start, end);
+                n += 1;
+            }
+        }
+        if p.dsack {
+            info.dsack = true;
+            self.dsack_seen(p, prior_una);
+        }
+        let prior_forward = self.board.sacked_end;
+        let high_seq = self.high_seq;
+        let mut reordered = None;
+        let mut newest: Option<(u64, u64, bool)> = None;
+        info.sacked_pkts += self.board.mark_sacked(&blocks[..n], |number, segment| {
+            if segment.marks & EVER_RETRANS == 0 {
+                if number < prior_forward {
+                    // Sent once, arrived after later ones: the path reorders.
+                    let distance = (prior_forward - number) as u32;
+                    reordered = Some(reordered.unwrap_or(0).max(distance));
+                }
+                samples.sack_sent_ns.get_or_insert(segment.sent_ns);
+            }
+            info.original_sacked |= segment.marks & EVER_RETRANS == 0 && segment.end() <= high_seq;
+            if newest.is_none_or(|n| (segment.sent_ns, segment.end()) > (n.0, n.1)) {
+                newest = Some((segment.sent_ns, segment.end(), segment.marks & RETRANS != 0));
+            }
+        });
+        if let Some(distance) = reordered {
+            self.reordering_found(distance);
+        }
+        if let Some((sent_ns, end, retrans)) = newest {
+            self.rack_advance(net, sent_ns, end, retrans);
+        }
+    }
+
+    /// Removes what is cumulatively acknowledged (tcp_clean_rtx_queue).
+    fn clean_queue(&mut self, net: &Net, info: &mut AckInfo, samples: &mut Samples) {
+        let una = self.snd_una;
+        let mut newest: Option<(u64, u64, bool)> = None;
+        while let Some(front) = self.board.front() {
+            if front.end() > una {
+                break;
+            }
+            let segment = self.board.pop().expect("there is a front");
+            info.acked_pkts += 1;
+            info.newly_acked_pkts += u32::from(segment.marks & SACKED == 0 || !self.options.sack);
+            if segment.marks & EVER_RETRANS != 0 {
+                info.retransmitted_acked = true;
+            } else if segment.marks & SACKED == 0 {
+                samples.first_sent_ns.get_or_insert(segment.sent_ns);
+                samples.last_sent_ns = Some(segment.sent_ns);
+                if segment.end() <= self.high_seq {
+                    info.original_sacked = true;
+                }
+                let number = self.board.first - 1;
+                if self.options.sack && number < self.board.sacked_end {
+                    // A hole filled by the original: the path reorders.
+                    let distance = (self.board.sacked_end - number) as u32;
+                    self.reordering_found(distance);
+                }
+            }
+            if segment.marks & SACKED == 0
+                && newest.is_none_or(|n| (segment.sent_ns, segment.end()) > (n.0, n.1))
+            {
+                newest = Some((segment.sent_ns, segment.end(), segment.marks & RETRANS != 0));
+            }
+        }
+        self.board.trim_front(una);
+        if info.acked_pkts > 0 && !self.options.sack {
+            // Each ACKed packet beyond the first filled hole explains one duplicate ACK.
+            let explained = info.acked_pkts - 1;
+            self.board.sacked_out = self.board.sacked_out.saturating_sub(explained);
+        }
+        if self.board.packets_out() == 0 {
+            self.board.sacked_out = 0;
+        }
+        if let Some((sent_ns, end, retrans)) = newest {
+            self.rack_advance(net, sent_ns, end, retrans);
+        }
+    }
+
+    /// Feeds the timeout's estimator: timestamps on a clock of milliseconds,
+    /// times of transmission on one of microseconds.
+    fn sample_rtt(&mut self, net: &Net, info: &AckInfo, samples: &Samples) {
+        if info.acked_pkts == 0 && samples.sack_sent_ns.is_none() {
+            return;
+        }
+        let sample_us = if self.profile.clock_us > 1 {
+            if info.acked_pkts == 0 {
+                return;
+            }
+            if info.ts_ecr_ms != 0 {
+                u64::from(self.timestamp(net).saturating_sub(info.ts_ecr_ms)) * 1000
+            } else if info.retransmitted_acked {
+                return;
+            } else if let Some(sent_ns) = samples.first_sent_ns {
+                self.ticks(net.now_ns) - self.ticks(sent_ns)
+            } else {
+                return;
+            }
+        } else {
+            let first = if info.retransmitted_acked {
+                None
+            } else {
+                samples.first_sent_ns
+            };
+            match first.or(samples.sack_sent_ns) {
+                Some(sent_ns) => (net.now_ns - sent_ns) / 1000,
+                None => return,
+            }
+        };
+        self.rtt.sample(sample_us, self.snd_una, self.snd_nxt);
+        self.conn.srtt_us = self.rtt.srtt_us() as u32;
+    }
+
+    /// The sample for the congestion control and the minimum RTT; -1 if none.
+    fn control_sample(&mut self, net: &Net, info: &AckInfo, samples: &Samples) -> i32 {
+        if info.retransmitted_acked {
+            return -1;
+        }
+        let sample_us = if self.profile.clock_us > 1 {
+            samples
+                .first_sent_ns
+                .map(|t| self.ticks(net.now_ns) - self.ticks(t))
+        } else {
+            samples
+                .last_sent_ns
+                .or(samples.sack_sent_ns)
+                .map(|t| (net.now_ns - t) / 1000)
+        };
+        match sample_us {
+            Some(us) if us > 0 || self.profile.clock_us == 1 => {
+                self.note_min_rtt(us);
+                i32::try_from(us).unwrap_or(i32::MAX)
+            }
+            _ => -1,
+        }
+    }
+
+    /// A time on the stack's clock, in microseconds.
+    fn ticks(&self, time_ns: u64) -> u64 {
+        let us = time_ns / 1000;
+        us - us % self.profile.clock_us
+    }
+
+    /// The path is known to reorder by `distance` packets (tcp_update_reordering).
+    fn reordering_found(&mut self, distance: u32) {
+        if distance > self.reordering {
+            self.reordering = distance.min(127);
+            // FACK assumes an order that does not exist.
+            self.fack = false;
+        }
+        self.rack.reordering_seen = true;
+    }
+
+    fn dsack_seen(&mut self, p: &Packet, prior_una: u64) {
+        let start = (p.ack as i64 + i64::from(p.sack[0].start)) as u64;
+        let end = start + u64::from(p.sack[0].len);
+        self.rack.dsack_seen = true;
+        if self.undo_marker.is_some_and(|m| end > m || start >= m) || prior_una > start {
+            self.undo_retrans = (self.undo_retrans - 1).max(0);
+        }
+        if self.tlp_high_seq != 0 && self.tlp_retrans && end == self.tlp_high_seq {
+            // The original and the probe both arrived: nothing was lost.
+            self.tlp_high_seq = 0;
+        }
+    }
+
+    pub(super) fn uses_rack(&self) -> bool {
+        self.profile.detection == Detection::RackTlp && self.options.sack
+    }
+
+    /// The timer that stands for timeouts, probes and reordering has fired.
+    pub(super) fn resend_timer_fired(&mut self, net: &mut Net) {
+        use super::State;
+        match self.state {
+            State::SynSent | State::SynReceived => {
+                self.retries += 1;
+                self.rtt.back_off();
+                self.send_syn(net);
+                return;
+            }
+            State::Established => {}
+            _ => return,
+        }
+        match self.pending.take() {
+            Some(Pending::Probe) => self.send_probe(net),
+            Some(Pending::Reorder) => self.reorder_timer_fired(net),
+            _ => self.timeout(net),
+        }
+        self.push_pending(net);
+        debug_assert!(
+            self.board.packets_out() == 0
+                || self.timers[Timer::Resend as usize].deadline_ns != u64::MAX
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! Stack profiles: which Linux the endpoints are.
+//!
+//! A profile is the list of what differs between two eras of the same stack.
+//! Sources: Linux 2.6.24/2.6.25 net/ipv4 for `linux-2.6`, Linux 6.1 for `linux-6`.
+
+/// How lost packets are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detection {
+    /// Forward acknowledgement: everything further than `reordering` packets
+    /// below the highest SACK is lost.
+    Fack,
+    /// RACK-TLP (RFC 8985): by time of transmission, with tail loss probes.
+    RackTlp,
+}
+
+/// How cwnd comes down to ssthresh in recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// One packet less for every second ACK.
+    RateHalving,
+    /// Proportional rate reduction (RFC 6937) as in Linux.
+    Prr,
+}
+
+/// What fixes an era.
+#[derive(Debug)]
+pub struct Profile {
+    /// Name in scenarios.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Growth counts ACK events, not ACKed packets.
+    pub counts_acks: bool,
+    /// First window, packets.
+    pub initial_cwnd_pkts: u32,
+    /// Resolution of RTT samples.
+    pub clock_us: u64,
+    /// Retransmission timeout before the first sample.
+    pub initial_rto_us: u64,
+    /// Loss detection.
+    pub detection: Detection,
+    /// Window reduction.
+    pub reduction: Reduction,
+    /// Receive window of a new connection, bytes.
+    pub initial_window_bytes: u64,
+    /// What the receive window starts from when it is tuned, bytes.
+    pub window_clamp_bytes: u64,
+    /// Largest receive window, bytes.
+    pub max_window_bytes: u64,
+    /// Duplicate ACKs are merged for up to a millisecond.
+    pub compresses_sacks: bool,
+}
+
+/// The floor of the variance term of the retransmission timeout (TCP_RTO_MIN).
+pub const MIN_RTO_US: u64 = 200_000;
+/// Longest retransmission timeout (TCP_RTO_MAX).
+pub const MAX_RTO_US: u64 = 120_000_000;
+/// Duplicate ACKs, or packets of distance, that mean loss.
+pub const DUPTHRESH: u32 = 3;
+
+/// All profiles.
+pub static PROFILES: [Profile; 2] = [
+    Profile {
+        name: "linux-2.6",
+        title: "Linux 2.6.25: rate halving, FACK, initial window 2, ACK counting, HZ 1000",
+        counts_acks: true,
+        // The metrics code leaves the socket's initial 2 unless the route has a cached RTT.
+        initial_cwnd_pkts: 2,
+        clock_us: 1000,
+        initial_rto_us: 3_000_000,
+        detection: Detection::Fack,
+        reduction: Reduction::RateHalving,
+        // Four segments at first; tcp_rmem 87380 default and 4 MiB at most, of which
+        // three quarters are window (tcp_adv_win_scale 2).
+        initial_window_bytes: 5840,
+        window_clamp_bytes: 65_535,
+        max_window_bytes: 3 << 20,
+        compresses_sacks: false,
+    },
+    Profile {
+        name: "linux-6",
+        title: "Linux 6.x: PRR, RACK-TLP, initial window 10, packet counting",
+        counts_acks: false,
+        initial_cwnd_pkts: 10,
+        clock_us: 1,
+        initial_rto_us: 1_000_000,
+        detection: Detection::RackTlp,
+        reduction: Reduction::Prr,
+        // tcp_rmem 131072 default and 6 MiB at most, half of it window (tcp_adv_win_scale 1).
+        initial_window_bytes: 64_240,
+        window_clamp_bytes: 65_536,
+        max_window_bytes: 3 << 20,
+        compresses_sacks: true,
+    },
+];
+
+/// Finds a profile.
+pub fn profile(name: &str) -> Option<&'static Profile> {
+    PROFILES.iter().find(|p| p.name == name)
+}

@@ -1,0 +1,409 @@
+//! The receiving half: reassembly, SACK blocks, delayed and quick ACKs, window
+//! tuning. Follows Linux's tcp_input.c and tcp_output.c of both eras.
+
+use super::profile::{Profile, DUPTHRESH};
+use super::WINDOW_SHIFT;
+use crate::packet::SackBlock;
+
+const MS: u64 = 1_000_000;
+/// TCP_ATO_MIN and TCP_DELACK_MIN.
+const ATO_MIN_NS: u64 = 40 * MS;
+/// TCP_DELACK_MAX.
+const DELACK_MAX_NS: u64 = 200 * MS;
+/// TCP_MAX_QUICKACKS.
+const MAX_QUICK_ACKS: u32 = 16;
+/// Smallest estimate of the peer's segment size (TCP_MIN_RCVMSS).
+const MIN_RCV_MSS: u32 = 536;
+/// Most ACKs merged into one (tcp_comp_sack_nr).
+const MAX_COMPRESSED: u32 = 44;
+
+/// What to do about acknowledging.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckPlan {
+    /// At once.
+    Now,
+    /// No later than this.
+    DelayUntil(u64),
+    /// Merged with others, no later than this.
+    CompressUntil(u64),
+}
+
+/// State of the receiving half.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    profile: &'static Profile,
+    delayed_ack: bool,
+    mss: u32,
+    /// Next byte expected.
+    pub rcv_nxt: u64,
+    /// Received beyond `rcv_nxt`, sorted, not touching each other.
+    out_of_order: Vec<(u64, u64)>,
+    /// SACK blocks to announce, newest first.
+    sacks: Vec<(u64, u64)>,
+    /// Duplicate range to report in the next ACK (RFC 2883).
+    dsack: Option<(u64, u64)>,
+    /// `rcv_nxt` when the last ACK was sent.
+    acked: u64,
+    /// Right edge of the window announced last; it never moves left.
+    right_edge: u64,
+    window_clamp: u64,
+    window_threshold: u64,
+    /// Immediate ACKs left.
+    quick: u32,
+    ato_ns: u64,
+    /// The connection is interactive: an ACK will ride on a reply.
+    pub pingpong: bool,
+    pushed: bool,
+    last_data_ns: u64,
+    rcv_mss: u32,
+    last_segment: u32,
+    delack_at: Option<u64>,
+    /// Timestamp to echo.
+    pub ts_recent_ms: u32,
+    tuning: Tuning,
+    compressed: u32,
+    dup_acks: u32,
+    compressed_at: u64,
+}
+
+/// Dynamic right-sizing: what the application took in the last round trip.
+#[derive(Clone, Debug, Default)]
+struct Tuning {
+    rtt_x8_us: u64,
+    space: u64,
+    since_ns: u64,
+    since_seq: u64,
+}
+
+impl Receiver {
+    /// A receiver that expects byte `rcv_nxt` from a peer with segments of `mss`.
+    pub fn new(profile: &'static Profile, mss: u32, rcv_nxt: u64, delayed_ack: bool) -> Receiver {
+        Receiver {
+            profile,
+            delayed_ack,
+            mss,
+            rcv_nxt,
+            out_of_order: Vec::new(),
+            sacks: Vec::new(),
+            dsack: None,
+            acked: rcv_nxt,
+            right_edge: rcv_nxt + profile.initial_window_bytes,
+            window_clamp: profile.window_clamp_bytes,
+            window_threshold: profile.initial_window_bytes.min(profile.window_clamp_bytes),
+            quick: 0,
+            ato_ns: 0,
+            pingpong: false,
+            pushed: false,
+            last_data_ns: 0,
+            rcv_mss: MIN_RCV_MSS.min(mss),
+            last_segment: 0,
+            delack_at: None,
+            ts_recent_ms: 0,
+            tuning: Tuning {
+                space: profile.initial_window_bytes,
+                ..Tuning::default()
+            },
+            compressed: 0,
+            dup_acks: 0,
+            compressed_at: rcv_nxt,
+        }
+    }
+
+    /// Takes in a segment of `len` bytes of sequence space at `seq`. Returns how
+    /// far the in-order edge moved and what to do about the ACK.
+    #[allow(clippy::too_many_arguments)]
+    pub fn on_segment(
+        &mut self,
+        now_ns: u64,
+        seq: u64,
+        len: u32,
+        push: bool,
+        rtt_us: Option<u64>,
+        srtt_us: u64,
+        rto_us: u64,
+    ) -> (u64, AckPlan) {
+        let end = seq + u64::from(len);
+        let before = self.rcv_nxt;
+        if end <= self.rcv_nxt {
+            // Seen before: report it and acknowledge at once, the peer may be in trouble.
+            self.dsack = Some((seq, end));
+            self.enter_quick_ack();
+            return (0, AckPlan::Now);
+        }
+        if seq > self.rcv_nxt {
+            return (0, self.hold_back(now_ns, seq, end, srtt_us));
+        }
+        if seq < self.rcv_nxt {
+            self.dsack = Some((seq, self.rcv_nxt));
+            self.enter_quick_ack();
+        }
+        self.rcv_nxt = end;
+        self.event_data(now_ns, len, push, rtt_us, rto_us);
+        let had_holes = !self.out_of_order.is_empty();
+        self.take_in_order();
+        if had_holes && self.out_of_order.is_empty() {
+            // The last hole is filled: tell at once.
+            self.pingpong = false;
+        }
+        self.right_size(now_ns);
+        (self.rcv_nxt - before, self.plan(now_ns, srtt_us))
+    }
+
+    fn hold_back(&mut self, now_ns: u64, seq: u64, end: u64, srtt_us: u64) -> AckPlan {
+        let (mut start, mut stop) = (seq, end);
+        let at = self.out_of_order.partition_point(|r| r.1 < seq);
+        let mut upto = at;
+        let mut known = false;
+        while upto < self.out_of_order.len() && self.out_of_order[upto].0 <= end {
+            let range = self.out_of_order[upto];
+            known |= range.0 <= seq && range.1 >= end;
+            start = start.min(range.0);
+            stop = stop.max(range.1);
+            upto += 1;
+        }
+        if known {
+            self.dsack = Some((seq, end));
+        }
+        self.out_of_order.splice(at..upto, [(start, stop)]);
+        self.sacks.retain(|s| s.1 < start || s.0 > stop);
+        self.sacks.insert(0, (start, stop));
+        self.sacks.truncate(4);
+        self.compress(now_ns, srtt_us)
+    }
+
+    /// SACK compression of linux-6: after three duplicate ACKs of the same number
+    /// further ones wait for 5 % of the RTT, at most a millisecond.
+    fn compress(&mut self, now_ns: u64, srtt_us: u64) -> AckPlan {
+        if !self.profile.compresses_sacks || self.dsack.is_some() {
+            return AckPlan::Now;
+        }
+        if self.compressed_at != self.rcv_nxt {
+            self.compressed_at = self.rcv_nxt;
+            self.dup_acks = 0;
+        }
+        if self.dup_acks < DUPTHRESH || self.compressed >= MAX_COMPRESSED {
+            self.dup_acks += 1;
+            return AckPlan::Now;
+        }
+        self.compressed += 1;
+        let mut rtt_us = self.tuning.rtt_x8_us / 8;
+        if srtt_us != 0 && srtt_us < rtt_us {
+            rtt_us = srtt_us;
+        }
+        AckPlan::CompressUntil(now_ns + MS.min(rtt_us * 1000 / 20))
+    }
+
+    fn take_in_order(&mut self) {
+        let mut taken = 0;
+        for range in &self.out_of_order {
+            if range.0 > self.rcv_nxt {
+                break;
+            }
+            self.rcv_nxt = self.rcv_nxt.max(range.1);
+            taken += 1;
+        }
+        if taken > 0 {
+            self.out_of_order.drain(..taken);
+            let rcv_nxt = self.rcv_nxt;
+            self.sacks.retain(|s| s.0 > rcv_nxt);
+        }
+    }
+
+    fn enter_quick_ack(&mut self) {
+        self.add_quick_acks();
+        self.pingpong = false;
+        self.ato_ns = ATO_MIN_NS;
+    }
+
+    fn add_quick_acks(&mut self) {
+        let window = self.right_edge.saturating_sub(self.rcv_nxt);
+        let quick = ((window / (2 * u64::from(self.rcv_mss))) as u32).clamp(2, MAX_QUICK_ACKS);
+        self.quick = self.quick.max(quick);
+    }
+
+    /// Delayed-ACK timing, segment size and window growth on in-order data
+    /// (tcp_event_data_recv).
+    fn event_data(&mut self, now_ns: u64, len: u32, push: bool, rtt_us: Option<u64>, rto_us: u64) {
+        if len >= self.rcv_mss {
+            self.rcv_mss = len.min(self.mss);
+        } else if len == self.last_segment && len >= MIN_RCV_MSS.min(self.mss) {
+            self.rcv_mss = len;
+        }
+        self.last_segment = len;
+        self.pushed |= push && len < self.rcv_mss;
+        if let Some(rtt_us) = rtt_us {
+            let sample = rtt_us.max(1);
+            let rtt = &mut self.tuning.rtt_x8_us;
+            *rtt = if *rtt == 0 {
+                sample * 8
+            } else {
+                *rtt - *rtt / 8 + sample
+            };
+        }
+        if self.ato_ns == 0 {
+            self.add_quick_acks();
+            self.ato_ns = ATO_MIN_NS;
+        } else {
+            let gap = now_ns - self.last_data_ns;
+            if gap <= ATO_MIN_NS / 2 {
+                self.ato_ns = self.ato_ns / 2 + ATO_MIN_NS / 2;
+            } else if gap < self.ato_ns {
+                self.ato_ns = (self.ato_ns / 2 + gap).min(rto_us * 1000);
+            } else if gap > rto_us * 1000 {
+                self.add_quick_acks();
+            }
+        }
+        self.last_data_ns = now_ns;
+        if len >= 128 && self.window_threshold < self.window_clamp {
+            self.window_threshold =
+                (self.window_threshold + 2 * u64::from(self.mss)).min(self.window_clamp);
+            self.quick |= 1;
+        }
+    }
+
+    /// Once per round trip the window may become twice what arrived in it
+    /// (tcp_rcv_space_adjust). The application reads at once.
+    fn right_size(&mut self, now_ns: u64) {
+        let t = &mut self.tuning;
+        if t.since_ns == 0 {
+            (t.since_ns, t.since_seq) = (now_ns, self.rcv_nxt);
+            return;
+        }
+        if t.rtt_x8_us == 0 || now_ns - t.since_ns < t.rtt_x8_us / 8 * 1000 {
+            return;
+        }
+        let space = (2 * (self.rcv_nxt - t.since_seq)).max(t.space);
+        if space != t.space {
+            t.space = space;
+            self.window_clamp = self
+                .window_clamp
+                .max(space.min(self.profile.max_window_bytes));
+        }
+        (t.since_ns, t.since_seq) = (now_ns, self.rcv_nxt);
+    }
+
+    fn plan(&mut self, now_ns: u64, srtt_us: u64) -> AckPlan {
+        if !self.delayed_ack
+            || self.rcv_nxt - self.acked > u64::from(self.rcv_mss)
+            || (self.quick > 0 && !self.pingpong)
+        {
+            return AckPlan::Now;
+        }
+        if !self.out_of_order.is_empty() {
+            return self.compress(now_ns, srtt_us);
+        }
+        let mut ato = self.ato_ns;
+        if ato > ATO_MIN_NS {
+            let mut most = if self.pingpong || self.pushed {
+                DELACK_MAX_NS
+            } else {
+                500 * MS
+            };
+            if srtt_us > 0 {
+                most = most.min((srtt_us * 1000).max(ATO_MIN_NS));
+            }
+            ato = ato.min(most);
+        }
+        let mut at = now_ns + ato;
+        if let Some(armed) = self.delack_at {
+            if armed <= now_ns + ato / 4 {
+                return AckPlan::Now;
+            }
+            at = at.min(armed);
+        }
+        self.delack_at = Some(at);
+        AckPlan::DelayUntil(at)
+    }
+
+    /// The delayed ACK's time has come. Returns whether one is still owed.
+    pub fn delack_fired(&mut self, rto_us: u64) -> bool {
+        if self.delack_at.take().is_none() || self.rcv_nxt == self.acked {
+            return false;
+        }
+        if self.pingpong {
+            self.pingpong = false;
+            self.ato_ns = ATO_MIN_NS;
+        } else {
+            self.ato_ns = (self.ato_ns * 2).min(rto_us * 1000);
+        }
+        true
+    }
+
+    /// True if some ACK is waiting for its time.
+    pub fn owes_ack(&self) -> bool {
+        self.delack_at.is_some() || self.compressed > 0
+    }
+
+    /// A packet that carries an ACK is sent now. Returns what it announces: the
+    /// window in bytes, and the SACK blocks if `max_blocks` allows any.
+    pub fn ack_sent(&mut self, max_blocks: usize) -> (u32, AckOptions) {
+        let bytes = self.rcv_nxt - self.acked;
+        if self.quick > 0 && bytes > 0 {
+            let pkts = bytes.div_ceil(u64::from(self.rcv_mss)) as u32;
+            if pkts >= self.quick {
+                self.quick = 0;
+                self.ato_ns = ATO_MIN_NS;
+            } else {
+                self.quick -= pkts;
+            }
+        }
+        self.acked = self.rcv_nxt;
+        self.delack_at = None;
+        self.pushed = false;
+        self.compressed = 0;
+        self.right_edge = self.right_edge.max(self.rcv_nxt + self.window_threshold);
+        // What the peer understands is a multiple of the scale.
+        let window = ((self.right_edge - self.rcv_nxt) as u32 >> WINDOW_SHIFT) << WINDOW_SHIFT;
+        let mut options = AckOptions::default();
+        if max_blocks == 0 {
+            self.dsack = None;
+            return (window, options);
+        }
+        let relative = |(start, end): (u64, u64)| SackBlock {
+            start: (start as i64 - self.rcv_nxt as i64) as i32,
+            len: (end - start) as u32,
+        };
+        if let Some(dsack) = self.dsack.take() {
+            options.blocks[0] = relative(dsack);
+            options.n = 1;
+            options.dsack = true;
+        }
+        for &sack in &self.sacks {
+            if usize::from(options.n) == max_blocks {
+                break;
+            }
+            options.blocks[usize::from(options.n)] = relative(sack);
+            options.n += 1;
+        }
+        (window, options)
+    }
+
+    /// Bytes of SACK option that the next packet will carry.
+    pub fn sack_option_bytes(&self, max_blocks: usize) -> u32 {
+        let n = (self.sacks.len() + usize::from(self.dsack.is_some())).min(max_blocks) as u32;
+        if n == 0 {
+            0
+        } else {
+            4 + 8 * n
+        }
+    }
+
+    /// Data is sent now: within the ACK timeout of the last arrival the
+    /// connection counts as interactive.
+    pub fn data_sent(&mut self, now_ns: u64) {
+        if self.ato_ns != 0 && now_ns - self.last_data_ns < self.ato_ns {
+            self.pingpong = true;
+        }
+    }
+}
+
+/// SACK part of an ACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AckOptions {
+    /// Blocks, newest first.
+    pub blocks: [SackBlock; 4],
+    /// How many.
+    pub n: u8,
+    /// The first is a D-SACK.
+    pub dsack: bool,
+}

@@ -1,0 +1,131 @@
+//! Round-trip time and retransmission timeout as Linux keeps them
+//! (tcp_rtt_estimator): RFC 6298 with a finer gain when the RTT falls, a
+//! variance that is the maximum over a window, and a floor on the variance
+//! rather than on the timeout.
+
+use super::profile::{MAX_RTO_US, MIN_RTO_US};
+
+/// The estimator. It works in the stack's clock units, so that the truncations
+/// of a millisecond clock are those of the kernel.
+#[derive(Clone, Debug)]
+pub struct Rtt {
+    clock_us: u64,
+    /// Smoothed, in eighths of a unit; 0 before the first sample.
+    srtt_x8: i64,
+    /// Mean deviation, in quarters of a unit.
+    mdev_x4: i64,
+    mdev_max: i64,
+    var: i64,
+    /// The window of the variance ends when this is acknowledged.
+    window_end: u64,
+    rto_us: u64,
+    /// Exponential backoff.
+    backoff: u32,
+    /// Smallest sample, microseconds.
+    pub min_us: u32,
+}
+
+impl Rtt {
+    /// An estimator without samples.
+    pub fn new(clock_us: u64, initial_rto_us: u64) -> Rtt {
+        Rtt {
+            clock_us,
+            srtt_x8: 0,
+            mdev_x4: 0,
+            mdev_max: 0,
+            var: 0,
+            window_end: 0,
+            rto_us: initial_rto_us,
+            backoff: 0,
+            min_us: u32::MAX,
+        }
+    }
+
+    fn floor(&self) -> i64 {
+        (MIN_RTO_US / self.clock_us) as i64
+    }
+
+    /// Takes in a sample.
+    pub fn sample(&mut self, sample_us: u64, snd_una: u64, snd_nxt: u64) {
+        let sample = ((sample_us / self.clock_us) as i64).max(1);
+        if self.srtt_x8 != 0 {
+            let mut error = sample - (self.srtt_x8 >> 3);
+            self.srtt_x8 = (self.srtt_x8 + error).max(1);
+            if error < 0 {
+                error = -error - (self.mdev_x4 >> 2);
+                if error > 0 {
+                    error >>= 3;
+                }
+            } else {
+                error -= self.mdev_x4 >> 2;
+            }
+            self.mdev_x4 += error;
+            if self.mdev_x4 > self.mdev_max {
+                self.mdev_max = self.mdev_x4;
+                self.var = self.var.max(self.mdev_max);
+            }
+            if snd_una > self.window_end {
+                if self.mdev_max < self.var {
+                    self.var -= (self.var - self.mdev_max) >> 2;
+                }
+                self.window_end = snd_nxt;
+                self.mdev_max = self.floor();
+            }
+        } else {
+            self.srtt_x8 = sample << 3;
+            self.mdev_x4 = sample << 1;
+            self.mdev_max = self.mdev_x4.max(self.floor());
+            self.var = self.mdev_max;
+            self.window_end = snd_nxt;
+        }
+        self.backoff = 0;
+        self.rto_us = (((self.srtt_x8 >> 3) + self.var) as u64 * self.clock_us).min(MAX_RTO_US);
+    }
+
+    /// Smoothed RTT; 0 before the first sample.
+    pub fn srtt_us(&self) -> u64 {
+        (self.srtt_x8 as u64 * self.clock_us) >> 3
+    }
+
+    /// The timeout with backoff.
+    pub fn rto_us(&self) -> u64 {
+        self.rto_us
+            .saturating_mul(1 << self.backoff.min(20))
+            .min(MAX_RTO_US)
+    }
+
+    /// Doubles the timeout after it fired.
+    pub fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+
+    /// Progress was made: backoff ends.
+    pub fn end_backoff(&mut self) {
+        self.backoff = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_steady_path_times_out_200_ms_after_its_rtt() {
+        let mut rtt = Rtt::new(1000, 3_000_000);
+        for i in 0..200 {
+            rtt.sample(100_000, i, i + 1);
+        }
+        assert_eq!(rtt.srtt_us(), 100_000);
+        assert_eq!(rtt.rto_us(), 300_000);
+    }
+
+    #[test]
+    fn the_first_sample_allows_three_round_trips() {
+        let mut rtt = Rtt::new(1, 1_000_000);
+        assert_eq!(rtt.rto_us(), 1_000_000);
+        rtt.sample(400_000, 1, 2);
+        assert_eq!(rtt.rto_us(), 1_200_000);
+        rtt.back_off();
+        assert_eq!(rtt.rto_us(), 2_400_000);
+    }
+}

@@ -1,0 +1,272 @@
+//! What was sent and is not cumulatively acknowledged: one entry per segment,
+//! with the marks that Linux keeps on its retransmission queue.
+
+use std::collections::VecDeque;
+
+/// Selectively acknowledged.
+pub const SACKED: u8 = 1;
+/// Believed lost.
+pub const LOST: u8 = 2;
+/// Sent again, and that copy is believed in flight.
+pub const RETRANS: u8 = 4;
+/// Sent again at least once.
+pub const EVER_RETRANS: u8 = 8;
+
+/// A sent segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    /// First byte.
+    pub seq: u64,
+    /// Sequence space, the FIN included.
+    pub len: u32,
+    /// Marks.
+    pub marks: u8,
+    /// The segment is a FIN without data.
+    pub fin: bool,
+    /// Latest transmission.
+    pub sent_ns: u64,
+    /// `snd_nxt` when it was last sent again: a SACK beyond it proves that copy lost.
+    pub retrans_nxt: u64,
+}
+
+impl Segment {
+    /// The byte after its last one.
+    pub fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+}
+
+/// The segments between `snd_una` and `snd_nxt`. Segments have running numbers,
+/// so a position stays meaningful when older segments leave.
+#[derive(Clone, Debug, Default)]
+pub struct Scoreboard {
+    segments: VecDeque<Segment>,
+    /// Number of the first segment.
+    pub first: u64,
+    /// Packets with the mark SACKED, or duplicate ACKs without SACK.
+    pub sacked_out: u32,
+    /// Packets with the mark LOST.
+    pub lost_out: u32,
+    /// Packets with the mark RETRANS.
+    pub retrans_out: u32,
+    /// One more than the number of the highest SACKed segment; `first` or less if none.
+    pub sacked_end: u64,
+    /// No segment below this number is waiting to be sent again.
+    pub resend_from: u64,
+    /// SACK ranges already marked, as they came in the previous ACK.
+    seen: [(u64, u64); 4],
+    /// Transmissions in order of time, for RACK: (segment, time).
+    pub by_time: VecDeque<(u64, u64)>,
+}
+
+impl Scoreboard {
+    /// Packets sent and not cumulatively acknowledged.
+    #[inline]
+    pub fn packets_out(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    /// Packets believed to be in the network (tcp_packets_in_flight).
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        (self.packets_out() + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+
+    /// Distance of the highest SACKed segment from the first (fackets_out).
+    pub fn forward(&self) -> u32 {
+        self.sacked_end.saturating_sub(self.first) as u32
+    }
+
+    /// One more than the highest number.
+    pub fn end(&self) -> u64 {
+        self.first + self.segments.len() as u64
+    }
+
+    /// The segment with a number, if it is outstanding.
+    #[inline]
+    pub fn get(&self, number: u64) -> Option<&Segment> {
+        self.segments.get(number.checked_sub(self.first)? as usize)
+    }
+
+    /// The same, to change.
+    #[inline]
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut Segment> {
+        self.segments
+            .get_mut(number.checked_sub(self.first)? as usize)
+    }
+
+    /// The oldest segment.
+    #[inline]
+    pub fn front(&self) -> Option<&Segment> {
+        self.segments.front()
+    }
+
+    /// Adds a new segment at the end.
+    #[inline]
+    pub fn push(&mut self, segment: Segment) {
+        self.segments.push_back(segment);
+    }
+
+    /// Removes the oldest segment and takes its marks out of the counts.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Segment> {
+        let segment = self.segments.pop_front()?;
+        self.first += 1;
+        if segment.marks != 0 {
+            self.sacked_out -= u32::from(segment.marks & SACKED != 0);
+            self.lost_out -= u32::from(segment.marks & LOST != 0);
+            self.retrans_out -= u32::from(segment.marks & RETRANS != 0);
+        }
+        Some(segment)
+    }
+
+    /// Cuts the acknowledged part off the oldest segment.
+    pub fn trim_front(&mut self, ack: u64) {
+        if let Some(front) = self.segments.front_mut() {
+            if front.seq < ack {
+                front.len -= (ack - front.seq) as u32;
+                front.seq = ack;
+            }
+        }
+    }
+
+    /// Number of the segment that contains or follows `seq`.
+    fn number_at(&self, seq: u64) -> u64 {
+        // Segments are almost always equally long: guess, then walk.
+        let Some(front) = self.segments.front() else {
+            return self.first;
+        };
+        if seq <= front.seq {
+            return self.first;
+        }
+        let mut at = (((seq - front.seq) / u64::from(front.len.max(1))) as usize)
+            .min(self.segments.len() - 1);
+        while at > 0 && self.segments[at].seq > seq {
+            at -= 1;
+        }
+        while at < self.segments.len() && self.segments[at].end() <= seq {
+            at += 1;
+        }
+        self.first + at as u64
+    }
+
+    /// Visits every segment that the blocks newly cover; `visit` gets its number
+    /// and its state before the mark. Blocks must be above `snd_una`.
+    pub fn mark_sacked(
+        &mut self,
+        blocks: &[(u64, u64)],
+        mut visit: impl FnMut(u64, &Segment),
+    ) -> u32 {
+        let mut newly = 0;
+        let mut seen = [(0, 0); 4];
+        for (i, &(start, end)) in blocks.iter().enumerate().take(4) {
+            seen[i] = (start, end);
+            // What the previous ACK's block covered from the same start is done.
+            let from = self
+                .seen
+                .iter()
+                .filter(|s| s.0 == start && s.1 <= end)
+                .map(|s| s.1)
+                .max()
+                .unwrap_or(start);
+            let mut number = self.number_at(from);
+            while let Some(segment) = self.get_mut(number) {
+                if segment.end() > end {
+                    break;
+                }
+                if segment.marks & SACKED == 0 && segment.seq >= start {
+                    visit(number, segment);
+                    let marks = segment.marks;
+                    segment.marks = (marks | SACKED) & !(LOST | RETRANS);
+                    self.sacked_out += 1;
+                    self.lost_out -= u32::from(marks & LOST != 0);
+                    self.retrans_out -= u32::from(marks & RETRANS != 0);
+                    self.sacked_end = self.sacked_end.max(number + 1);
+                    newly += 1;
+                }
+                number += 1;
+            }
+        }
+        self.seen = seen;
+        newly
+    }
+
+    /// Marks a segment lost; a copy in flight is given up.
+    pub fn mark_lost(&mut self, number: u64) {
+        let Some(segment) = self.get_mut(number) else {
+            return;
+        };
+        if segment.marks & SACKED != 0 {
+            return;
+        }
+        let was = segment.marks;
+        segment.marks = (was | LOST) & !RETRANS;
+        self.lost_out += u32::from(was & LOST == 0);
+        self.retrans_out -= u32::from(was & RETRANS != 0);
+        self.resend_from = self.resend_from.min(number);
+    }
+
+    /// After a retransmission timeout: everything that is not SACKed is lost.
+    /// Returns true if anything had been sent again before.
+    pub fn mark_all_lost(&mut self) -> bool {
+        let mut any_retrans = false;
+        self.lost_out = 0;
+        self.retrans_out = 0;
+        for segment in &mut self.segments {
+            any_retrans |= segment.marks & EVER_RETRANS != 0;
+            segment.marks &= SACKED | EVER_RETRANS;
+            if segment.marks & SACKED == 0 {
+                segment.marks |= LOST;
+                self.lost_out += 1;
+            }
+        }
+        self.resend_from = self.first;
+        any_retrans
+    }
+
+    /// Takes back every LOST mark.
+    pub fn clear_lost(&mut self) {
+        for segment in &mut self.segments {
+            segment.marks &= !LOST;
+        }
+        self.lost_out = 0;
+    }
+
+    /// The next segment that is lost and has no copy in flight.
+    pub fn next_to_resend(&mut self) -> Option<u64> {
+        let mut number = self.resend_from.max(self.first);
+        while let Some(segment) = self.get(number) {
+            if segment.marks & (LOST | RETRANS | SACKED) == LOST {
+                self.resend_from = number;
+                return Some(number);
+            }
+            number += 1;
+        }
+        self.resend_from = number;
+        None
+    }
+
+    /// Notes that a segment was sent again.
+    pub fn resent(&mut self, number: u64, now_ns: u64, snd_nxt: u64) {
+        if let Some(segment) = self.get_mut(number) {
+            let was = segment.marks;
+            segment.marks |= RETRANS | EVER_RETRANS;
+            segment.sent_ns = now_ns;
+            segment.retrans_nxt = snd_nxt;
+            self.retrans_out += u32::from(was & RETRANS == 0);
+        }
+    }
+
+    /// Whether all counts agree with the marks; for tests.
+    pub fn is_consistent(&self, sack: bool) -> bool {
+        let count = |mark: u8| self.segments.iter().filter(|s| s.marks & mark != 0).count() as u32;
+        (!sack || self.sacked_out == count(SACKED))
+            && self.lost_out == count(LOST)
+            && self.retrans_out == count(RETRANS)
+            && self
+                .segments
+                .iter()
+                .zip(self.segments.iter().skip(1))
+                .all(|(a, b)| a.end() == b.seq)
+    }
+}

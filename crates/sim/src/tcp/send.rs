@@ -1,0 +1,415 @@
+//! Transmission: new data, acknowledgements, retransmissions, validation of the
+//! window, pacing (Linux tcp_output.c).
+
+use super::profile::Reduction;
+use super::scoreboard::Segment;
+use super::{ca, Pending, Socket, State, Timer, HEADER_BYTES, TIMESTAMP_BYTES};
+use crate::net::Net;
+use crate::packet::{flags, Packet, SackBlock};
+use headway_algorithms::{Event, SSTHRESH_INFINITE};
+
+impl Socket {
+    fn max_sack_blocks(&self) -> usize {
+        match (self.options.sack, self.options.timestamps) {
+            (false, _) => 0,
+            (true, true) => 3,
+            (true, false) => 4,
+        }
+    }
+
+    fn timestamp_bytes(&self) -> u32 {
+        if self.options.timestamps {
+            TIMESTAMP_BYTES
+        } else {
+            0
+        }
+    }
+
+    /// A packet with the acknowledgement that is current now.
+    fn with_ack(&mut self, net: &Net, seq: u64) -> (Packet, u32) {
+        let (window_bytes, options) = self.receiver.ack_sent(self.max_sack_blocks());
+        self.disarm(Timer::Ack);
+        let mut sack = [SackBlock::default(); 4];
+        sack[..usize::from(options.n)].copy_from_slice(&options.blocks[..usize::from(options.n)]);
+        let option_bytes = self.timestamp_bytes()
+            + if options.n > 0 {
+                4 + 8 * u32::from(options.n)
+            } else {
+                0
+            };
+        let packet = Packet {
+            seq,
+            ack: self.receiver.rcv_nxt,
+            flags: flags::ACK,
+            window_bytes,
+            ts_val_ms: self.timestamp(net),
+            ts_ecr_ms: self.receiver.ts_recent_ms,
+            n_sack: options.n,
+            dsack: options.dsack,
+            sack,
+            ..self.blank(net)
+        };
+        (packet, HEADER_BYTES + option_bytes)
+    }
+
+    /// A pure acknowledgement.
+    pub(super) fn send_ack(&mut self, net: &mut Net) {
+        let (packet, header_bytes) = self.with_ack(net, self.snd_nxt);
+        net.send(Packet {
+            ip_bytes: header_bytes,
+            ..packet
+        });
+    }
+
+    /// Marks an ACK as due; it goes out on data sent for the same event, or alone.
+    pub(super) fn ack_owed_now(&mut self, net: &Net) {
+        self.timers[Timer::Ack as usize].deadline_ns = net.now_ns;
+    }
+
+    /// Sends the ACK that no data took along.
+    pub(super) fn acknowledge_if_owed(&mut self, net: &mut Net) {
+        if self.timers[Timer::Ack as usize].deadline_ns <= net.now_ns {
+            self.send_ack(net);
+        }
+    }
+
+    /// New data, as far as the windows allow (tcp_write_xmit), and the timers for it.
+    pub(super) fn push_pending(&mut self, net: &mut Net) {
+        if self.state != State::Established {
+            return;
+        }
+        let before = self.snd_nxt;
+        let out_before = self.board.packets_out();
+        let mut limited = false;
+        loop {
+            let end = self.write_end;
+            let has_data = self.snd_nxt < end;
+            let has_fin = self.fin_queued && !self.fin_sent && !has_data;
+            if !has_data && !has_fin {
+                break;
+            }
+            if self.board.in_flight() >= self.conn.cwnd_pkts {
+                limited = true;
+                break;
+            }
+            let room = (self.snd_una + self.snd_wnd).saturating_sub(self.snd_nxt);
+            let mss = u64::from(self.mss - self.receiver.sack_option_bytes(self.max_sack_blocks()));
+            let want = if has_fin {
+                1
+            } else {
+                (end - self.snd_nxt).min(mss)
+            };
+            if want > room && room < mss {
+                break;
+            }
+            let len = want.min(room) as u32;
+            if !has_fin && u64::from(len) < mss && self.nagle_waits(end) {
+                break;
+            }
+            if self.pacing_waits(net) {
+                break;
+            }
+            self.send_new(net, len, has_fin);
+        }
+        if self.snd_nxt != before || limited {
+            // The window is also used up when the last packet just fitted.
+            limited |= self.board.in_flight() >= self.conn.cwnd_pkts;
+            self.validate_cwnd(net, limited);
+        }
+        if self.snd_nxt != before {
+            if out_before == 0 || self.pending != Some(Pending::Rto) {
+                self.arm_rto(net);
+            }
+            self.schedule_probe(net);
+        }
+    }
+
+    /// Nagle's rule in Minshall's form: a small segment waits while another is out.
+    fn nagle_waits(&self, end: u64) -> bool {
+        let last = self.snd_nxt + u64::from(self.mss) >= end;
+        last && !self.options.nodelay && !self.fin_queued && self.small_end > self.snd_una
+    }
+
+    /// Space packets when the control asks for it.
+    fn pacing_waits(&mut self, net: &mut Net) -> bool {
+        let rate_bytes = self.conn.pacing_rate_bytes_per_s;
+        if rate_bytes == 0 {
+            return false;
+        }
+        if self.next_paced_ns > net.now_ns {
+            let at_ns = self.next_paced_ns;
+            self.arm(net, Timer::Pace, at_ns);
+            return true;
+        }
+        let wire = u64::from(self.mss + HEADER_BYTES + self.timestamp_bytes());
+        self.next_paced_ns = net.now_ns + wire * 1_000_000_000 / rate_bytes.max(1);
+        false
+    }
+
+    fn send_new(&mut self, net: &mut Net, len: u32, fin: bool) {
+        let number = self.board.end();
+        let segment = Segment {
+            seq: self.snd_nxt,
+            len,
+            marks: 0,
+            fin,
+            sent_ns: net.now_ns,
+            retrans_nxt: 0,
+        };
+        if len < self.mss && !fin {
+            self.small_end = segment.end();
+        }
+        self.transmit(net, &segment);
+        self.board.push(segment);
+        if self.uses_rack() {
+            self.board.by_time.push_back((number, net.now_ns));
+        }
+        self.snd_nxt += u64::from(len);
+        self.fin_sent |= fin;
+        self.prr_out += 1;
+    }
+
+    /// Puts a segment on the wire.
+    fn transmit(&mut self, net: &mut Net, segment: &Segment) {
+        self.receiver.data_sent(net.now_ns);
+        let (packet, header_bytes) = self.with_ack(net, segment.seq);
+        let payload_bytes = if segment.fin { 0 } else { segment.len };
+        let last = segment.end() >= self.write_end;
+        let flags = flags::ACK
+            | if segment.fin { flags::FIN } else { 0 }
+            | if last && !segment.fin { flags::PSH } else { 0 };
+        net.send(Packet {
+            flags,
+            payload_bytes,
+            ip_bytes: header_bytes + payload_bytes,
+            ..packet
+        });
+        self.last_sent_ns = net.now_ns;
+        self.counters.sent_pkts += u64::from(payload_bytes > 0);
+    }
+
+    /// Sends one segment again.
+    pub(super) fn retransmit(&mut self, net: &mut Net, number: u64) {
+        let Some(&segment) = self.board.get(number) else {
+            return;
+        };
+        self.transmit(net, &segment);
+        self.counters.retransmits_pkts += u64::from(!segment.fin);
+        let snd_nxt = self.snd_nxt;
+        self.board.resent(number, net.now_ns, snd_nxt);
+        if self.uses_rack() {
+            self.board.by_time.push_back((number, net.now_ns));
+        }
+        if self.retrans_stamp_ns == 0 {
+            self.retrans_stamp_ns = net.now_ns;
+        }
+        self.undo_retrans += 1;
+        self.prr_out += 1;
+    }
+
+    /// Lost segments first, within cwnd; with FACK also segments below the
+    /// highest SACK when nothing new can be sent (tcp_xmit_retransmit_queue).
+    pub(super) fn retransmit_queue(&mut self, net: &mut Net) {
+        while self.board.lost_out > 0 && self.board.in_flight() < self.conn.cwnd_pkts {
+            let Some(number) = self.board.next_to_resend() else {
+                break;
+            };
+            self.retransmit(net, number);
+            if number == self.board.first {
+                self.arm_rto(net);
+            }
+        }
+        if self.profile.reduction == Reduction::RateHalving && self.conn.ca_state == ca::RECOVERY {
+            self.forward_retransmit(net);
+        }
+    }
+
+    /// Segments not marked lost are sent again only when no new data may be sent.
+    fn forward_retransmit(&mut self, net: &mut Net) {
+        if !self.options.sack || self.board.sacked_out == 0 || self.may_send_new() {
+            return;
+        }
+        use super::scoreboard::{LOST, RETRANS, SACKED};
+        let mut number = self.board.first;
+        while number < self.board.sacked_end && self.board.in_flight() < self.conn.cwnd_pkts {
+            if self
+                .board
+                .get(number)
+                .is_some_and(|s| s.marks & (SACKED | LOST | RETRANS) == 0)
+            {
+                self.retransmit(net, number);
+                if number == self.board.first {
+                    self.arm_rto(net);
+                }
+            }
+            number += 1;
+        }
+    }
+
+    /// Whether a new segment could go out now (tcp_may_send_now).
+    pub(super) fn may_send_new(&self) -> bool {
+        self.snd_nxt < self.write_end
+            && self.board.in_flight() < self.conn.cwnd_pkts
+            && self.snd_una + self.snd_wnd >= self.snd_nxt + u64::from(self.mss)
+    }
+
+    /// Restarts the retransmission timeout from now (RFC 6298, 5.3).
+    pub(super) fn arm_rto(&mut self, net: &mut Net) {
+        if self.board.packets_out() == 0 {
+            self.disarm(Timer::Resend);
+            self.pending = None;
+            return;
+        }
+        self.pending = Some(Pending::Rto);
+        let at_ns = net.now_ns + self.rtt.rto_us() * 1000;
+        self.arm(net, Timer::Resend, at_ns);
+    }
+
+    /// After an idle period longer than the timeout cwnd decays by half per
+    /// timeout (tcp_cwnd_restart), and the control hears of the restart.
+    pub(super) fn after_idle(&mut self, net: &mut Net) {
+        if self.board.packets_out() > 0 || self.snd_nxt >= self.write_end {
+            return;
+        }
+        let idle_ns = net.now_ns - self.last_sent_ns;
+        let rto_ns = self.rtt.rto_us() * 1000;
+        if self.snd_nxt > 1 && idle_ns > rto_ns {
+            let restart = self.profile.initial_cwnd_pkts.min(self.conn.cwnd_pkts);
+            self.conn.ssthresh_pkts = self.current_ssthresh();
+            let mut cwnd = self.conn.cwnd_pkts;
+            let mut left_ns = idle_ns;
+            while left_ns > rto_ns && cwnd > restart {
+                left_ns -= rto_ns;
+                cwnd /= 2;
+            }
+            self.conn.cwnd_pkts = cwnd.max(restart);
+            self.cwnd_stamp_ns = net.now_ns;
+            self.cwnd_used = 0;
+            self.refresh(net);
+            self.control.event(&mut self.conn, Event::CwndRestart);
+        }
+        self.refresh(net);
+        self.conn.idle_us = u32::try_from(idle_ns / 1000).unwrap_or(u32::MAX);
+        self.control.event(&mut self.conn, Event::TxStart);
+    }
+
+    /// ssthresh as it counts now: three quarters of cwnd where it was not reduced
+    /// for congestion (tcp_current_ssthresh).
+    pub(super) fn current_ssthresh(&self) -> u32 {
+        let cwnd = self.conn.cwnd_pkts;
+        if matches!(self.conn.ca_state, ca::CWR | ca::RECOVERY) {
+            self.conn.ssthresh_pkts
+        } else {
+            self.conn.ssthresh_pkts.max((cwnd >> 1) + (cwnd >> 2))
+        }
+    }
+
+    /// Congestion window validation (RFC 2861 as in Linux), after sending.
+    fn validate_cwnd(&mut self, net: &mut Net, limited: bool) {
+        let out = self.board.packets_out();
+        if self.snd_una >= self.usage_seq
+            || limited
+            || (!self.cwnd_limited && out > self.max_packets_out)
+        {
+            self.cwnd_limited = limited;
+            self.max_packets_out = out;
+            self.usage_seq = self.snd_nxt;
+        }
+        let filled = if self.profile.counts_acks {
+            out >= self.conn.cwnd_pkts
+        } else {
+            self.grows_when_acked()
+        };
+        if filled {
+            self.cwnd_used = 0;
+            self.cwnd_stamp_ns = net.now_ns;
+            return;
+        }
+        self.cwnd_used = self.cwnd_used.max(out);
+        if net.now_ns - self.cwnd_stamp_ns >= self.rtt.rto_us() * 1000
+            && self.conn.ca_state == ca::OPEN
+            && self.snd_nxt >= self.write_end
+        {
+            // The application did not fill the window for a whole timeout.
+            let used = self.cwnd_used.max(self.profile.initial_cwnd_pkts);
+            if used < self.conn.cwnd_pkts {
+                self.conn.ssthresh_pkts = self.current_ssthresh();
+                self.conn.cwnd_pkts = (self.conn.cwnd_pkts + used) / 2;
+            }
+            self.cwnd_used = 0;
+            self.cwnd_stamp_ns = net.now_ns;
+        }
+    }
+
+    /// linux-6: the window was used when it was last tried (tcp_is_cwnd_limited).
+    pub(super) fn grows_when_acked(&self) -> bool {
+        if self.conn.cwnd_pkts < self.conn.ssthresh_pkts {
+            self.conn.cwnd_pkts < 2 * self.max_packets_out
+        } else {
+            self.cwnd_limited
+        }
+    }
+
+    /// linux-2.6: decided from what was in flight before the ACK; a third of the
+    /// window may be unused (tcp_is_cwnd_limited with tso_win_divisor 3).
+    pub(super) fn filled_before(&self, in_flight: u32) -> bool {
+        in_flight >= self.conn.cwnd_pkts
+            || (self.conn.cwnd_pkts - in_flight).saturating_mul(3) < self.conn.cwnd_pkts
+    }
+
+    /// Arms a tail loss probe instead of the timeout where the profile has one
+    /// (tcp_schedule_loss_probe). Returns whether it did.
+    pub(super) fn schedule_probe(&mut self, net: &mut Net) -> bool {
+        if !self.uses_rack()
+            || self.board.packets_out() == 0
+            || !matches!(self.conn.ca_state, ca::OPEN | ca::CWR)
+            || self.board.sacked_out > 0
+        {
+            return false;
+        }
+        let srtt_us = self.rtt.srtt_us();
+        let mut timeout_us = if srtt_us > 0 {
+            // Allow for a delayed ACK of a lone packet.
+            2 * srtt_us
+                + if self.board.packets_out() == 1 {
+                    200_000
+                } else {
+                    2_000
+                }
+        } else {
+            1_000_000
+        };
+        timeout_us = timeout_us.min(self.rtt.rto_us());
+        self.pending = Some(Pending::Probe);
+        let at_ns = net.now_ns + timeout_us * 1000;
+        self.arm(net, Timer::Resend, at_ns);
+        true
+    }
+
+    /// Sends a new segment, or the last one again, to find a lost tail.
+    pub(super) fn send_probe(&mut self, net: &mut Net) {
+        if self.tlp_high_seq == 0 {
+            let mss = u64::from(self.mss);
+            let new = self.snd_nxt < self.write_end
+                && self.snd_una + self.snd_wnd
+                    >= self.snd_nxt + mss.min(self.write_end - self.snd_nxt);
+            if new {
+                let len = (self.write_end - self.snd_nxt).min(mss) as u32;
+                self.send_new(net, len, false);
+                self.tlp_retrans = false;
+                self.tlp_high_seq = self.snd_nxt;
+            } else if self.board.packets_out() > 0 {
+                let last = self.board.end() - 1;
+                self.retransmit(net, last);
+                self.tlp_retrans = true;
+                self.tlp_high_seq = self.snd_nxt;
+            }
+        }
+        self.arm_rto(net);
+    }
+
+    /// True where ssthresh was never set.
+    pub(super) fn never_reduced(&self) -> bool {
+        self.conn.ssthresh_pkts >= SSTHRESH_INFINITE
+    }
+}

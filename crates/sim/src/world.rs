@@ -1,0 +1,514 @@
+//! A run: builds the network of a scenario and lets it happen.
+
+use crate::app::{self, Next, Pingpong, Running, Vectors};
+use crate::capture::Tap;
+use crate::event::{Events, What};
+use crate::net::Net;
+use crate::packet::Slab;
+use crate::record::{FlowSummary, Summary, Tables};
+use crate::rng::{stream, Purpose};
+use crate::scenario::{bad, App, Flow, Scenario, ScenarioError};
+use crate::tcp::profile::{profile, Profile, PROFILES};
+use crate::tcp::{Socket, SocketOptions};
+use crate::topology::Built;
+use headway_algorithms::ControlInstance;
+use std::collections::VecDeque;
+
+/// A flow at run time.
+struct FlowState {
+    name: String,
+    control: Option<(String, String)>,
+    app: Running,
+    /// Sockets of the opener and of the other end.
+    sockets: Option<(u32, u32)>,
+    route: u32,
+    start_ns: u64,
+    stop_ns: Option<u64>,
+    started: bool,
+    stopped: bool,
+}
+
+/// What a run returns.
+pub struct Outcome {
+    /// Flows and links as a whole.
+    pub summary: Summary,
+    /// The trace.
+    pub tables: Tables,
+    /// The captured link as a pcapng file.
+    pub capture: Option<Vec<u8>>,
+}
+
+/// A simulation in progress.
+pub struct World {
+    /// The network.
+    pub net: Net,
+    sockets: Vec<Socket>,
+    flows: Vec<FlowState>,
+    link_names: Vec<String>,
+    recorded_links: Vec<u32>,
+    seed: u64,
+    duration_ns: u64,
+    events: u64,
+}
+
+impl World {
+    /// Builds the network and the hosts.
+    ///
+    /// # Errors
+    /// One line that names the field, for anything the scenario's own check
+    /// cannot know: stacks, algorithms, tunables, link names.
+    pub fn new(scenario: &Scenario) -> Result<World, ScenarioError> {
+        let profile = profile(&scenario.stack).ok_or_else(|| {
+            let names: Vec<_> = PROFILES.iter().map(|p| p.name).collect();
+            bad("stack", &scenario.stack, &names.join(" or "))
+        })?;
+        let built = Built::new(scenario)?;
+        let tap = match &scenario.capture {
+            Some(capture) => Some(Tap::new(capture, &built, scenario.seed)?),
+            None => None,
+        };
+        let net = Net {
+            now_ns: 0,
+            events: Events::default(),
+            packets: Slab::default(),
+            links: built.links,
+            from_sender: (0..built.routes.len()).map(|r| r % 2 == 0).collect(),
+            routes: built.routes,
+            tables: Tables::default(),
+            record: scenario.record.clone(),
+            tap,
+            seen_ns: vec![None; scenario.flows.len()],
+        };
+        let mut world = World {
+            net,
+            sockets: Vec::new(),
+            flows: Vec::new(),
+            link_names: built.names,
+            recorded_links: built.recorded,
+            seed: scenario.seed,
+            duration_ns: scenario.duration_ns,
+            events: 0,
+        };
+        for (number, flow) in scenario.flows.iter().enumerate() {
+            world.add_flow(number as u32, flow, profile, scenario.seed)?;
+        }
+        let mut checkpoints = scenario.checkpoints_ns.clone();
+        checkpoints.retain(|&t| t < scenario.duration_ns);
+        checkpoints.sort_unstable();
+        checkpoints.dedup();
+        for at_ns in checkpoints {
+            world.net.events.push(at_ns, What::Checkpoint, 0);
+        }
+        Ok(world)
+    }
+
+    fn add_flow(
+        &mut self,
+        number: u32,
+        flow: &Flow,
+        profile: &'static Profile,
+        seed: u64,
+    ) -> Result<(), ScenarioError> {
+        let app = match &flow.app {
+            App::Bulk { bytes } => Running::Bulk { bytes: *bytes },
+            App::Cbr {
+                ip_bytes,
+                interval_ns,
+            } => Running::Cbr {
+                ip_bytes: *ip_bytes,
+                interval_ns: *interval_ns,
+                sent: 0,
+            },
+            App::Vectors { epochs } => Running::Vectors(Vectors {
+                epochs: epochs.clone(),
+                current: 0,
+                request_end: 0,
+                response_end: 0,
+                started_ns: 0,
+                asked: false,
+                answered: false,
+            }),
+            App::Pingpong {
+                request_bytes,
+                mean_interval_ns,
+            } => Running::Pingpong(Pingpong {
+                request_bytes: *request_bytes,
+                mean_interval_ns: *mean_interval_ns,
+                rng: stream(seed, Purpose::App, number),
+                open: false,
+                waiting: VecDeque::new(),
+                echoed: 0,
+                done: 0,
+            }),
+        };
+        let route = number * 2;
+        let mut sockets = None;
+        let mut names = None;
+        if let Some(control) = &flow.control {
+            let options = SocketOptions {
+                sack: flow.sack,
+                timestamps: flow.timestamps,
+                delayed_ack: flow.delayed_ack,
+                nodelay: flow.nodelay,
+            };
+            let tunables: Vec<_> = control
+                .tunables
+                .iter()
+                .map(|(name, value)| (name.clone(), *value))
+                .collect();
+            let instance =
+                || ControlInstance::new(&control.name, control.startup.as_deref(), &tunables);
+            let first =
+                instance().map_err(|e| ScenarioError(format!("flows[{number}].control: {e}")))?;
+            names = Some((control.name.clone(), first.startup().name.to_string()));
+            let id = self.sockets.len() as u32;
+            self.sockets.push(Socket::new(
+                id,
+                id + 1,
+                number,
+                route,
+                profile,
+                options.clone(),
+                first,
+            ));
+            let second = instance().expect("the same arguments were accepted before");
+            self.sockets.push(Socket::new(
+                id + 1,
+                id,
+                number,
+                route + 1,
+                profile,
+                options,
+                second,
+            ));
+            let responder_sends_more = match &flow.app {
+                App::Vectors { epochs } => {
+                    epochs.iter().map(|e| e.1).sum::<u64>() > epochs.iter().map(|e| e.0).sum()
+                }
+                _ => false,
+            };
+            self.sockets[(id + u32::from(responder_sends_more)) as usize].recorded = true;
+            sockets = Some((id, id + 1));
+        }
+        self.flows.push(FlowState {
+            name: flow.name.clone(),
+            control: names,
+            app,
+            sockets,
+            route,
+            start_ns: flow.start_ns,
+            stop_ns: flow.stop_ns,
+            started: false,
+            stopped: false,
+        });
+        self.net.events.push(flow.start_ns, What::App, number);
+        if let Some(stop_ns) = flow.stop_ns {
+            self.net.events.push(stop_ns, What::App, number);
+        }
+        Ok(())
+    }
+
+    /// Processes one event. Returns false when the run is over.
+    #[inline]
+    pub fn step(&mut self) -> bool {
+        let Some(event) = self.net.events.peek() else {
+            return false;
+        };
+        if event.time_ns > self.duration_ns {
+            return false;
+        }
+        self.net.now_ns = event.time_ns;
+        self.events += 1;
+        match event.what {
+            What::LinkHead => {
+                if let Some(id) = self.net.link_head(event.id) {
+                    self.arrived(id);
+                }
+            }
+            What::Straggler => {
+                self.net.events.pop();
+                if let Some(id) = self.net.leave_link(event.id) {
+                    self.arrived(id);
+                }
+            }
+            What::Timer => {
+                self.net.events.pop();
+                self.sockets[(event.id >> 3) as usize].on_timer(&mut self.net, event.id & 7);
+            }
+            What::App => {
+                self.net.events.pop();
+                self.app_event(event.id);
+            }
+            What::Checkpoint => {
+                self.net.events.pop();
+                self.count();
+            }
+        }
+        true
+    }
+
+    /// Runs to the end.
+    pub fn run(mut self) -> Outcome {
+        while self.step() {}
+        self.finish()
+    }
+
+    /// Events processed so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Packets that a recorded link has transmitted completely.
+    pub fn link_sent_pkts(&mut self, link: usize) -> u64 {
+        let link = &mut self.net.links[self.recorded_links[link] as usize];
+        link.drain(self.net.now_ns, &mut self.net.tables);
+        link.counters.sent_pkts
+    }
+
+    /// Every internal relation that must hold between events; for tests.
+    ///
+    /// # Errors
+    /// Which one does not.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        self.sockets.iter().try_for_each(Socket::check_invariants)?;
+        for (name, &number) in self.link_names.iter().zip(&self.recorded_links) {
+            let link = &self.net.links[number as usize];
+            let c = &link.counters;
+            let inside: u64 = u64::from(link.queue_bytes());
+            if c.arrived_bytes != c.sent_bytes + c.dropped_bytes + inside {
+                return Err(format!("link {name}: packets were not conserved"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes delivered in order to the receiver of a flow, and bytes its sender wrote and sent.
+    pub fn delivered(&self, flow: usize) -> (u64, u64) {
+        let (from, to) = self.flows[flow].sockets.expect("a TCP flow");
+        (
+            self.sockets[to as usize].delivered_bytes,
+            self.sockets[from as usize].unique_bytes(),
+        )
+    }
+
+    fn arrived(&mut self, id: u32) {
+        let packet = self.net.packets[id];
+        self.net.packets.remove(id);
+        if packet.udp {
+            if self.net.record.udp {
+                let sent_ns = packet.sent_ns as i64;
+                let owd_ns = self.net.now_ns as i64 - sent_ns;
+                self.net.tables.udp.push(packet.flow, sent_ns, owd_ns);
+            }
+            return;
+        }
+        if !self.net.from_sender[packet.route as usize] {
+            self.net.see(packet.flow);
+        }
+        let socket = &mut self.sockets[packet.to as usize];
+        socket.on_packet(&mut self.net, &packet);
+        let signals = socket.take_signals();
+        if signals.established || signals.delivered {
+            self.signalled(packet.flow, signals.established);
+        }
+    }
+
+    /// A socket of a flow has news for the application.
+    fn signalled(&mut self, number: u32, established: bool) {
+        let flow = &mut self.flows[number as usize];
+        let Some((client, server)) = flow.sockets else {
+            return;
+        };
+        let (left, right) = self.sockets.split_at_mut(server as usize);
+        let (client, server) = (&mut left[client as usize], &mut right[0]);
+        let net = &mut self.net;
+        match &mut flow.app {
+            Running::Vectors(v) => {
+                v.answer(net, server);
+                if let Next::At(at_ns) = v.collect(net, number, client) {
+                    net.events.push(at_ns, What::App, number);
+                }
+            }
+            Running::Pingpong(p) => {
+                if established && !p.open {
+                    p.open = true;
+                    if let Next::At(at_ns) = p.next_gap(net) {
+                        net.events.push(at_ns, What::App, number);
+                    }
+                }
+                p.answer(net, server);
+                p.collect(net, number, client);
+            }
+            Running::Bulk { .. } | Running::Cbr { .. } => {}
+        }
+    }
+
+    /// The time an application asked for, its start or its stop.
+    fn app_event(&mut self, number: u32) {
+        let now_ns = self.net.now_ns;
+        let flow = &mut self.flows[number as usize];
+        if now_ns < flow.start_ns || flow.stopped {
+            return;
+        }
+        let starting = !flow.started;
+        flow.started = true;
+        let stopping = flow.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns);
+        flow.stopped = stopping;
+        if let Running::Cbr {
+            ip_bytes,
+            interval_ns,
+            sent,
+        } = &mut flow.app
+        {
+            if !stopping {
+                let (bytes, next_ns, seq) = (*ip_bytes, now_ns + *interval_ns, *sent);
+                *sent += 1;
+                let route = flow.route;
+                self.net.events.push(next_ns, What::App, number);
+                app::send_datagram(&mut self.net, number, route, seq, bytes);
+            }
+            return;
+        }
+        let Some((client, server)) = flow.sockets else {
+            return;
+        };
+        if stopping {
+            self.sockets[client as usize].stop(&mut self.net);
+            return;
+        }
+        if starting {
+            self.sockets[server as usize].listen();
+            let client = &mut self.sockets[client as usize];
+            match &mut flow.app {
+                Running::Bulk { bytes: Some(bytes) } => client.write(*bytes),
+                Running::Bulk { bytes: None } => client.write_forever(),
+                Running::Vectors(v) => v.ask(&mut self.net, client),
+                _ => {}
+            }
+            client.connect(&mut self.net);
+            if let Running::Bulk { bytes: Some(_) } = flow.app {
+                client.close(&mut self.net);
+            }
+            return;
+        }
+        let client = &mut self.sockets[client as usize];
+        match &mut flow.app {
+            Running::Vectors(v) => v.ask(&mut self.net, client),
+            Running::Pingpong(p) => {
+                if let Next::At(at_ns) = p.ask(&mut self.net, client) {
+                    self.net.events.push(at_ns, What::App, number);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Records every counter.
+    fn count(&mut self) {
+        let now_ns = self.net.now_ns;
+        for (number, flow) in self.flows.iter().enumerate() {
+            let Some((client, server)) = flow.sockets else {
+                continue;
+            };
+            let client_records = self.sockets[client as usize].recorded;
+            let (from, to) = if client_records {
+                (client, server)
+            } else {
+                (server, client)
+            };
+            let (from, to) = (&self.sockets[from as usize], &self.sockets[to as usize]);
+            self.net.tables.flow_counters.push(
+                now_ns as i64,
+                number as u32,
+                to.delivered_bytes,
+                from.acked_bytes(),
+                from.counters.sent_pkts,
+                from.counters.retransmits_pkts,
+                from.counters.rtos,
+            );
+        }
+        for (number, &link) in self.recorded_links.iter().enumerate() {
+            let link = &mut self.net.links[link as usize];
+            link.settle(now_ns, &mut self.net.tables);
+            let c = &link.counters;
+            self.net.tables.link_counters.push(
+                now_ns as i64,
+                number as u32,
+                c.arrived_pkts,
+                c.arrived_bytes,
+                c.sent_pkts,
+                c.sent_bytes,
+                c.dropped_pkts,
+                c.dropped_bytes,
+                (c.queue_byte_ns / 1000) as u64,
+            );
+        }
+    }
+
+    /// Closes the books of a run that is over.
+    pub fn finish(mut self) -> Outcome {
+        self.net.now_ns = self.duration_ns;
+        self.count();
+        for &link in &self.recorded_links {
+            self.net.links[link as usize].finish(self.duration_ns, &mut self.net.tables);
+        }
+        let flows = self
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(i, f)| self.summary(i, f))
+            .collect();
+        let summary = Summary {
+            engine: env!("CARGO_PKG_VERSION"),
+            seed: self.seed,
+            events: self.events,
+            flows,
+            links: self.link_names,
+        };
+        let capture = self.net.tap.map(Tap::finish);
+        Outcome {
+            summary,
+            tables: self.net.tables,
+            capture,
+        }
+    }
+
+    fn summary(&self, number: usize, flow: &FlowState) -> FlowSummary {
+        let kind = match flow.app {
+            Running::Bulk { .. } => "bulk",
+            Running::Cbr { .. } => "cbr",
+            Running::Vectors(_) => "vectors",
+            Running::Pingpong(_) => "pingpong",
+        };
+        let seen = self.net.seen_ns[number];
+        let socket = flow.sockets.map(|(a, b)| {
+            let a = &self.sockets[a as usize];
+            if a.recorded {
+                a
+            } else {
+                &self.sockets[b as usize]
+            }
+        });
+        let opener = flow.sockets.map(|(a, _)| &self.sockets[a as usize]);
+        let datagrams = match flow.app {
+            Running::Cbr { sent, .. } => sent,
+            _ => 0,
+        };
+        FlowSummary {
+            name: flow.name.clone(),
+            kind,
+            control: flow.control.as_ref().map(|c| c.0.clone()),
+            startup: flow.control.as_ref().map(|c| c.1.clone()),
+            first_packet_ns: seen.map(|s| s.0),
+            last_packet_ns: seen.map(|s| s.1),
+            unique_bytes: socket.map_or(0, Socket::unique_bytes),
+            handshake_rtt_us: opener.and_then(|s| s.handshake_us),
+            mss_bytes: socket.map(|s| s.mss),
+            recoveries: socket.map_or(0, |s| s.counters.recoveries),
+            undos: socket.map_or(0, |s| s.counters.undos),
+            srtt_us: socket.and_then(Socket::srtt_us),
+            min_rtt_us: socket.and_then(Socket::min_rtt_us),
+            datagrams,
+        }
+    }
+}
