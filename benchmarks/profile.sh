@@ -48,7 +48,7 @@ elif command -v valgrind >/dev/null 2>&1; then
 	run_engine valgrind -q --tool=callgrind --callgrind-out-file="$work/callgrind.out"
 	echo
 	echo "Instructions by function ($flows flows, $duration_s s simulated, callgrind):"
-	callgrind_annotate --threshold=95 "$work/callgrind.out" |
+	callgrind_annotate --auto=no --threshold=95 "$work/callgrind.out" |
 		sed -n '/file:function/,$p' | grep -v '^ *$' | sed "s|$root/||" |
 		cut -c 1-160 | head -n "$rows"
 else

@@ -217,8 +217,18 @@ fn write(snaplens_bytes: &[u32], packets: &[Kept]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
+/// 2000 cases, or as many as PROPTEST_CASES says.
+fn config() -> ProptestConfig {
+    let mut config = ProptestConfig::default();
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = 2000;
+    }
+    config.failure_persistence = None;
+    config
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #![proptest_config(config())]
 
     #[test]
     fn an_ipv4_header_survives_its_bytes(repr in any_ipv4(), len in 0usize..100) {
