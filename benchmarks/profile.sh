@@ -14,13 +14,8 @@ flows=${1:-10}
 duration_s=${2:-600}
 rows=25
 
-release=${CARGO_TARGET_DIR:-$root/target}/release
-engine=$release/dumbbell_bench
-[ -x "$engine" ] || engine=$release/examples/dumbbell_bench
-if [ ! -x "$engine" ]; then
-	echo "profile: there is no $release/dumbbell_bench; \`make profile\` builds it" >&2
-	exit 2
-fi
+(cd "$root" && cargo build --quiet --release -p headway-sim --bin dumbbell_bench)
+engine=${CARGO_TARGET_DIR:-$root/target}/release/dumbbell_bench
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM

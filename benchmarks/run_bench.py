@@ -130,32 +130,55 @@ def summarize(samples: Sequence[Sample]) -> Result:
     return Result(median, (max(rates) - min(rates)) / median.pkts_per_s, len(samples))
 
 
-def find_engine(given: Path | None) -> Path:
-    """Find the engine's benchmark program.
+def run_tool(command: Sequence[str], purpose: str) -> None:
+    """Run a build command from the project's folder, its progress on standard error.
 
     Raises:
-        BenchError: it was not built.
+        BenchError: it is not there or fails.
     """
+    try:
+        done = subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False)
+    except OSError as error:
+        raise BenchError(f"cannot {purpose}: {error}") from error
+    if done.returncode != 0:
+        raise BenchError(f"cannot {purpose}: status {done.returncode} of {' '.join(command)}")
+
+
+def find_engine(given: Path | None) -> Path:
+    """Find the engine's benchmark program; without a path, build the present source's.
+
+    Raises:
+        BenchError: it is not there or cannot be built.
+    """
+    if given is None:
+        run_tool(
+            ["cargo", "build", "--quiet", "--release", "-p", "headway-sim", "--bin", ENGINE_NAME],
+            "build the engine",
+        )
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    release = target / "release"
-    places = [given] if given else [release / ENGINE_NAME, release / "examples" / ENGINE_NAME]
-    for place in places:
-        if os.access(place, os.X_OK):
-            return place.resolve()
-    raise BenchError(f"there is no {places[0]}; `make bench` builds it")
+    place = given or target / "release" / ENGINE_NAME
+    if not os.access(place, os.X_OK):
+        raise BenchError(f"there is no program {place}")
+    return place.resolve()
 
 
-def find_ns3(given: Path | None) -> Path | None:
+def find_ns3(given: Path | None, *, build: bool) -> Path | None:
     """Find the ns-3 program, or None if it was not built.
 
+    Args:
+        given: where it is, if not where the build puts it.
+        build: build it first, and as root install what that takes.
+
     Raises:
-        BenchError: the one that was asked for is not there.
+        BenchError: the one that was asked for is not there or cannot be built.
     """
+    if build and given is None:
+        run_tool([str(ROOT / "benchmarks/peers/build.sh"), "--install"], "build the ns-3 program")
     place = given or ROOT / "build" / "peers" / "ns3_dumbbell"
     if os.access(place, os.X_OK):
         return place.resolve()
     if given:
-        raise BenchError(f"there is no {given}; `make bench-peers` builds it")
+        raise BenchError(f"there is no program {given}")
     return None
 
 
@@ -320,6 +343,9 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="one repetition, ns-3 for 2 s")
+    parser.add_argument(
+        "--peers", action="store_true", help="build the ns-3 program first; installs it as root"
+    )
     parser.add_argument("--full", action="store_true", help="ns-3 also above 100 flows")
     parser.add_argument(
         "--flows",
@@ -361,7 +387,7 @@ def bench(args: argparse.Namespace) -> int:
         BenchError: a program is missing or failed.
     """
     engine_path = find_engine(args.engine)
-    ns3_path = find_ns3(args.ns3)
+    ns3_path = find_ns3(args.ns3, build=args.peers)
     cpu = pin(args.cpu)
 
     def engine(flows: int) -> Sample:
