@@ -65,7 +65,7 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "end_ns": pl.Int64,
         "dropped_pkts": pl.UInt32,
     },
-    # One row per datagram; owd_ns null: lost (or still on its way at the end).
+    # One row per datagram whose fate is known; owd_ns null: lost.
     "udp": {"flow": pl.UInt32, "sent_ns": pl.Int64, "owd_ns": pl.Int64},
     # kind: 0 recovery, 1 timeout, 2 cwr, 3 undo; cwnd before, ssthresh after.
     "backoffs": {
@@ -94,7 +94,6 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "sent_bytes": pl.UInt64,
         "dropped_pkts": pl.UInt64,
         "dropped_bytes": pl.UInt64,
-        "busy_ns": pl.UInt64,
         "queue_byte_us": pl.UInt64,
     },
     # One row per request and its response.
@@ -209,10 +208,8 @@ def from_engine(experiment: Experiment, result: Mapping[str, Any]) -> Trace:
     summary = json.loads(result["summary"])
     tables = {}
     for name, columns in SCHEMA.items():
-        data = result["tables"].get(name, {})
-        frame = pl.DataFrame(
-            {column: data.get(column, []) for column in columns}, schema=columns, strict=True
-        )
+        data = result["tables"][name]
+        frame = pl.DataFrame({column: data[column] for column in columns}, schema=columns)
         tables[name] = frame.with_columns(
             pl.when(pl.col(column) != missing).then(pl.col(column))
             for (table, column), missing in _NULLS.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,9 +36,16 @@ class SimBackend:
             finished(index, from_engine(experiments[index], result))
 
         try:
-            _engine.run_many(scenarios, threads, on_done)
+            _engine.run_many(scenarios, threads or _cores(), on_done)
         except ValueError as error:
             raise HeadwayError(f"simulator: {error}") from None
+
+
+def _cores() -> int:
+    """The cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def scenario(experiment: Experiment) -> dict[str, Any]:

@@ -95,8 +95,6 @@ def try_out(
             runner.run_many(experiments, finished, threads)
         except KeyboardInterrupt:
             interrupted = True
-    if done:
-        _give(base, [done[index] for index in sorted(done)], as_json)
     if 0 in done:
         if pcap is not None:
             save_bytes(pcap, done[0].capture or b"")
@@ -104,6 +102,8 @@ def try_out(
             from headway.cli.plot import plot_trace
 
             plot_trace(done[0], plot)
+    if done:
+        _give(base, [done[index] for index in sorted(done)], as_json)
     if interrupted:
         kept = str(out / "trials") if out else "the results above" if done else None
         raise InterruptedRunError(len(done), trials, kept)

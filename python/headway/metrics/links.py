@@ -16,18 +16,22 @@ def _change(trace: Trace, link: int, column: str, window: Window | None) -> int:
     return counter_change(trace["link_counters"], "link", link, column, window or window_of(trace))
 
 
-def utilization(trace: Trace, link: int = 0, window: Window | None = None) -> float:
-    """Share of the window in which the link was sending, 0 to 1 (default [warmup, end])."""
-    start_ns, end_ns = window or window_of(trace)
-    return _change(trace, link, "busy_ns", window) / (end_ns - start_ns)
-
-
 def throughput_bps(trace: Trace, link: int = 0, window: Window | None = None) -> float:
     """All bytes the link sent in the window, IP headers and retransmissions too, in bits/s."""
     start_ns, end_ns = window or window_of(trace)
     return (
         _change(trace, link, "sent_bytes", window) * BITS_PER_BYTE * NS_PER_S / (end_ns - start_ns)
     )
+
+
+def utilization(trace: Trace, link: int = 0, window: Window | None = None) -> float:
+    """Throughput over the link's rate, 0 to 1 (default [warmup, end]).
+
+    A packet counts where its last bit was sent, so one packet may fall to either side of an end.
+    """
+    forward, reverse = trace.experiment.topology.links()[link // 2]
+    rate_bps = (forward if link % 2 == 0 else reverse).rate
+    return min(1.0, throughput_bps(trace, link, window) / rate_bps)
 
 
 def drops_pkts(trace: Trace, link: int = 0, window: Window | None = None) -> int:
