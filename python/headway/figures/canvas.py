@@ -7,6 +7,7 @@ quickly. Files are reproducible: no date, fixed identifiers.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MM_PER_INCH = 25.4
+_CSS_PX_PER_INCH = 96
+
+#: Figures are sized for paper; a screen is read from further away.
+_SCREEN_SCALE = 1.35
 
 #: Text as text keeps SVG small and searchable; TrueType keeps PDF editable.
 _RC: Any = {
@@ -103,9 +108,14 @@ def figure_bytes(figure: Figure, file_format: str) -> bytes:
 
 
 def svg_text(figure: Figure) -> str:
-    """The figure as an ``<svg>`` element to put into HTML: no XML prologue, no fixed size."""
+    """The figure as an ``<svg>`` element to put into HTML: as wide as its place allows."""
     text = figure_bytes(figure, "svg").decode()
-    return text[text.index("<svg") :]
+    text = text[text.index("<svg") :]
+    width_px = _SCREEN_SCALE * figure.get_figwidth() * _CSS_PX_PER_INCH
+    # The viewBox stays and gives the shape.
+    return re.sub(
+        r'width="[^"]*" height="[^"]*"', f'style="width: {width_px:.0f}px"', text, count=1
+    )
 
 
 def save_figure(figure: Figure, path: Path, formats: Sequence[str] = ("svg", "pdf")) -> list[Path]:

@@ -6,6 +6,7 @@ of 4.8 MB. Long series are thinned to their envelope before they go into the pag
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 #: Points per line in the page; more cannot be told apart before zooming in several times.
 MAX_POINTS = 4000
+
+
+#: A model ("p1042" in quotes) or an element or document (a UUID).
+_IDENTIFIER = re.compile(r'"(p\d+)"|([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})')
 
 
 @dataclass(frozen=True)
@@ -51,17 +56,34 @@ def script_and_divs(charts: Sequence[ZoomChart]) -> tuple[str, str, list[str]]:
 
     library = Resources(mode="inline", components=["bokeh"]).render_js()
     script, divs = components([_layout(chart) for chart in charts], wrap_script=True)
+    script, *divs = _numbered([script, *divs])
     return library, script, list(divs)
 
 
+def _numbered(parts: Sequence[str]) -> list[str]:
+    """Bokeh's random and running identifiers by order of appearance: same data, same page."""
+    names: dict[str, str] = {}
+
+    def number(match: re.Match[str]) -> str:
+        return names.setdefault(match[0], match[0].replace(match[1] or match[2], f"c{len(names)}"))
+
+    return [_IDENTIFIER.sub(number, part) for part in parts]
+
+
 def _layout(chart: ZoomChart) -> LayoutDOM:
-    from bokeh.layouts import column
+    from bokeh.layouts import gridplot
 
     plots: list[plotting.figure] = []
     for index, panel in enumerate(chart.panels):
         plots.append(_plot(panel, plots[0] if plots else None, index == len(chart.panels) - 1))
     plots[-1].xaxis.axis_label = chart.x_label
-    return column(*plots, sizing_mode="stretch_width", spacing=2)
+    return gridplot(
+        [[plot] for plot in plots],
+        merge_tools=True,
+        toolbar_location="above",
+        toolbar_options={"logo": None},
+        sizing_mode="stretch_width",
+    )
 
 
 def _plot(panel: Panel, first: plotting.figure | None, last: bool) -> plotting.figure:
@@ -91,7 +113,9 @@ def _plot(panel: Panel, first: plotting.figure | None, last: bool) -> plotting.f
         right.renderers = [
             _line(plot, series, {"y_range_name": "right"}) for series in panel.right_series
         ]
-    if len(panel.series) + len(panel.right_series) > 1:
+    if len(panel.series) + len(panel.right_series) == 1:
+        plot.legend[0].visible = False
+    else:
         plot.add_layout(plot.legend[0], "above")
         plot.legend[0].orientation = "horizontal"
         plot.legend[0].click_policy = "hide"
