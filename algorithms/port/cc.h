@@ -167,8 +167,14 @@ static inline u32 hw_slow_start(struct hw_conn *c, u32 acked_pkts)
 	u32 cwnd;
 
 	if (c->counts_acks) {
-		/* 2.6: an ACK in slow start is spent there, also the one that ends it. */
-		c->cwnd_pkts = hw_min_u32(hw_add_u32(c->cwnd_pkts, acked_pkts), c->cwnd_clamp_pkts);
+		/* 2.6: an ACK in slow start is spent there, also the one that ends it; it
+		 * counts for a whole window, on top of what is left from before */
+		c->cwnd_cnt = hw_add_u32(c->cwnd_cnt, c->cwnd_pkts);
+		while (c->cwnd_cnt >= c->cwnd_pkts) {
+			c->cwnd_cnt -= c->cwnd_pkts;
+			if (c->cwnd_pkts < c->cwnd_clamp_pkts)
+				c->cwnd_pkts++;
+		}
 		return 0;
 	}
 	cwnd = hw_min_u32(hw_add_u32(c->cwnd_pkts, acked_pkts), c->ssthresh_pkts);

@@ -1,0 +1,66 @@
+//! Names and tunables as people write them.
+
+use headway_algorithms::{find_tunable, ControlInstance, LinkView, RouterInstance};
+
+fn error(control: &str, startup: Option<&str>, tunables: &[(&str, u32)]) -> String {
+    let tunables: Vec<_> = tunables.iter().map(|&(n, v)| (n.to_owned(), v)).collect();
+    ControlInstance::new(control, startup, &tunables)
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn a_wrong_choice_is_answered_in_one_line_with_what_to_do() {
+    assert_eq!(
+        error("cubik", None, &[]),
+        "unknown control \"cubik\"; did you mean cubic or cubic26?"
+    );
+    assert!(error("cubic", Some("histart"), &[])
+        .starts_with("unknown startup \"histart\"; did you mean hystart"));
+    assert!(error("htcp", None, &[("adaptive", 1)])
+        .starts_with("htcp has no tunable \"adaptive\"; did you mean adaptive_backoff"));
+    assert_eq!(
+        error("cubic26", None, &[("max_increment", 0)]),
+        "tunable max_increment = 0: must be 1 to 65535 packets per 100 ms"
+    );
+    assert_eq!(
+        error("htcp", None, &[("rtt_scaling", 2)]),
+        "tunable rtt_scaling = 2: must be on or off"
+    );
+    assert_eq!(
+        error("reno", None, &[("x", 1)]),
+        "reno has no tunable \"x\"; it has none"
+    );
+    assert_eq!(
+        error("cubic26", None, &[("beta", 800), ("beta", 810)]),
+        "tunable beta is given twice"
+    );
+    let router = RouterInstance::new("droptail", &[], &LinkView::default()).unwrap_err();
+    assert_eq!(
+        router.to_string(),
+        "unknown router \"droptail\"; did you mean drop-tail?"
+    );
+}
+
+#[test]
+fn a_tunable_of_the_startup_is_found_through_its_control() {
+    let low_window = ("hystart_low_window".to_owned(), 30);
+    ControlInstance::new("cubic", None, std::slice::from_ref(&low_window)).unwrap();
+    assert!(ControlInstance::new("cubic", Some("slow-start"), &[low_window]).is_err());
+}
+
+#[test]
+fn values_are_numbers_and_switches_also_words() {
+    let switch = find_tunable("htcp", None, "rtt_scaling").unwrap();
+    assert_eq!(switch.parse("off"), Ok(0));
+    assert_eq!(switch.parse("true"), Ok(1));
+    assert_eq!(switch.parse("1"), Ok(1));
+    assert!(switch.parse("2").is_err());
+    let number = find_tunable("cubic26", None, "max_increment").unwrap();
+    assert_eq!(number.parse("100"), Ok(100));
+    assert_eq!(
+        number.parse("on").unwrap_err().to_string(),
+        "tunable max_increment = on: must be 1 to 65535 packets per 100 ms"
+    );
+    assert!(number.parse("-1").is_err());
+}
