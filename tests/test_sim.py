@@ -1,0 +1,165 @@
+"""The engine through Python: what it promises to everything built on it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import S, experiment
+
+from headway import metrics, run
+from headway.backends import backend_named
+from headway.errors import HeadwayError
+from headway.experiment import Capture
+from headway.registry import registry
+from headway.trace import SCHEMA, save_trace
+
+MIXED = experiment(
+    flows="1xcubic,1xreno:sack=off,1xhtcp,1xvoip", start_spread="1 s", capture=Capture()
+)
+
+
+def same(one, two) -> bool:
+    return one.capture == two.capture and all(one[name].equals(two[name]) for name in SCHEMA)
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
+    first, second = (save_trace(run(MIXED), tmp_path / name) for name in "ab")
+    for file in first.iterdir():
+        assert file.read_bytes() == (second / file.name).read_bytes()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_do_not_change_a_trace(threads: int) -> None:
+    several = [MIXED.model_copy(update={"seed": seed}) for seed in range(4)]
+    traces = {}
+    backend_named("sim").run_many(several, traces.__setitem__, threads=threads)
+    assert sorted(traces) == [0, 1, 2, 3]
+    for index, one in enumerate(several):
+        assert same(traces[index], run(one))
+    assert not same(traces[0], traces[1])
+
+
+@pytest.mark.parametrize("stack", [stack.name for stack in registry().stacks])
+@pytest.mark.parametrize("control", [control.name for control in registry().controls])
+def test_every_control_fills_the_link_on_every_stack(control: str, stack: str) -> None:
+    trace = run(experiment(flows=f"2x{control}", stack=stack, duration="20 s", warmup="5 s"))
+    assert metrics.utilization(trace) > 0.95
+    delivered = sum(metrics.goodput_bps(trace, flow) for flow in trace.tcp_flows())
+    # 1448 of 1500 bytes are payload with timestamps.
+    assert 0.9e6 < delivered <= 1e6 * 1448 / 1500 * 1.01
+    assert metrics.queue_bytes(trace).max <= 60_000 + 1500
+
+
+def test_every_startup_works_with_every_control() -> None:
+    for control in registry().controls:
+        for startup in registry().startups:
+            trace = run(experiment(flows=f"1x{control.name}+{startup.name}"))
+            assert trace.flows[0].startup == startup.name
+            assert metrics.goodput_bps(trace, 0) > 0
+
+
+def test_the_call_sees_propagation_and_the_full_queue_as_bounds() -> None:
+    trace = run(experiment(flows="1xreno,1xvoip", duration="60 s", warmup="0 s"))
+    owd = metrics.owd_distribution_us(trace)
+    assert owd.min >= 25_000
+    # 25 ms, 480 ms of full queue, and one packet more; see paper 001, section 4.2.
+    assert owd.max <= 25_000 + 480_000 + 13_000 + 2_000
+
+
+def test_a_finite_flow_delivers_exactly_its_bytes() -> None:
+    trace = run(
+        experiment(
+            flows="1xcubic:size=123457B",
+            duration="30 s",
+            topology={
+                "kind": "dumbbell",
+                "rate": "1Mbit/s",
+                "rtt": "50 ms",
+                "buffer": "5 pkts",
+                "loss": "3%",
+            },
+        )
+    )
+    counters = trace["flow_counters"].filter(pl.col("time_ns") == 30 * S)
+    assert counters["delivered_bytes"].to_list() == [123_457]
+    assert trace.flows[0].unique_bytes == 123_457
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    rate=st.sampled_from(["100kbit/s", "1Mbit/s", "30Mbit/s"]),
+    rtt=st.sampled_from(["1 ms", "50 ms", "600 ms"]),
+    buffer=st.sampled_from(["3 pkts", "0.5 BDP", "100 kB"]),
+    loss=st.sampled_from([0, 0.02, 0.3]),
+    flows=st.sampled_from(["1xreno:sack=off", "2xcubic,1xvoip", "1xhtcp:delayed_ack=off"]),
+    stack=st.sampled_from(["linux-2.6", "linux-6"]),
+    seed=st.integers(0, 2**32),
+)
+def test_counters_agree_whatever_the_path(rate, rtt, buffer, loss, flows, stack, seed) -> None:
+    one = experiment(
+        topology={"kind": "dumbbell", "rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss},
+        flows=flows,
+        stack=stack,
+        seed=seed,
+        duration="5 s",
+        warmup="1 s",
+    )
+    trace = run(one)
+    totals = trace["link_counters"].filter(pl.col("time_ns") == one.duration)
+    for row in totals.iter_rows(named=True):
+        inside = row["arrived_pkts"] - row["sent_pkts"] - row["dropped_pkts"]
+        assert inside >= 0
+        recorded = trace["drops"].filter(pl.col("link") == row["link"]).height
+        assert recorded == row["dropped_pkts"]
+    assert (trace["flow_state"]["cwnd_pkts"] >= 1).all()
+    assert 0 <= metrics.utilization(trace) <= 1
+    metrics.flow_table(trace)
+    metrics.link_table(trace)
+
+
+def test_what_the_engine_refuses_is_one_line() -> None:
+    far = experiment(flows="1xreno:from_hop=7")
+    with pytest.raises(HeadwayError, match="simulator: ") as error:
+        run(far)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stack", ["linux-2.6", "linux-6"])
+def test_tcptrace_agrees_with_our_goodput_and_retransmissions(stack: str, tmp_path: Path) -> None:
+    tcptrace = shutil.which("tcptrace")
+    editcap = shutil.which("editcap")
+    if tcptrace is None or editcap is None:
+        pytest.skip("needs tcptrace and editcap: apt-get install tcptrace wireshark-common")
+    trace = run(
+        experiment(
+            flows="2xcubic,1xreno", stack=stack, duration="60 s", warmup="0 s", capture=Capture()
+        )
+    )
+    (tmp_path / "a.pcapng").write_bytes(trace.capture)
+    subprocess.run([editcap, "-F", "pcap", tmp_path / "a.pcapng", tmp_path / "a.pcap"], check=True)
+    printed = subprocess.run(
+        [tcptrace, "-l", "-r", "-n", tmp_path / "a.pcap"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    seen = {
+        name: [
+            float(line.split(f"{name}:")[1].split()[0])
+            for line in printed.splitlines()
+            if f"{name}:" in line
+        ]
+        for name in ("unique bytes sent", "rexmt data pkts", "throughput")
+    }
+    for index, flow in enumerate(trace.tcp_flows()):
+        again = metrics.retransmits_pkts(trace, flow, metrics.whole_run(trace))
+        assert seen["rexmt data pkts"][index] == again
+        assert again > 0
+        assert seen["throughput"][index] * 8 == pytest.approx(
+            metrics.goodput_tcptrace_bps(trace, flow), rel=0.005
+        )
