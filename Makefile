@@ -9,7 +9,7 @@ OUT ?= results/$(STUDY)
 # What the engine is made of; a change to any of it makes `make build` build again.
 ENGINE := $(shell find algorithms crates -name target -prune -o \
 	\( -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml \) -print) \
-	Cargo.toml $(wildcard Cargo.lock) pyproject.toml
+	Cargo.toml Cargo.lock pyproject.toml
 C_FILES := $(shell find algorithms benchmarks crates -name target -prune -o \
 	\( -name '*.c' -o -name '*.h' -o -name '*.cc' \) -print)
 # The simulator's path; crates/kernel needs clang and libbpf, see tests/system_packages.sh.
