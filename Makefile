@@ -38,7 +38,7 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
 	@touch $@
 
 $(VENV)/.engine: $(VENV)/.deps $(ENGINE)
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
 demo: build ## build, run paper 001's study, say where its report is
