@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{mpsc, Mutex};
 use std::time::Duration;
 
 /// How often a long run looks for Ctrl-C.
@@ -99,7 +99,7 @@ fn run_unless(mut world: World, abandoned: &AtomicBool) -> Option<Outcome> {
 #[pyfunction]
 fn run<'py>(py: Python<'py>, scenario_json: &str) -> PyResult<Bound<'py, PyDict>> {
     let mut result = None;
-    run_all(py, vec![build(scenario_json)?], 1, |py, _, outcome| {
+    run_all(py, vec![build(scenario_json)?], 1, |_, outcome| {
         result = Some(to_python(py, outcome)?);
         Ok(())
     })?;
@@ -127,7 +127,7 @@ fn run_many(
         worlds
             .push(build(scenario).map_err(|e| invalid(format!("scenario {i}: {}", e.value(py))))?);
     }
-    run_all(py, worlds, threads, |py, index, outcome| {
+    run_all(py, worlds, threads, |index, outcome| {
         on_done.call1((index, to_python(py, outcome)?)).map(|_| ())
     })
 }
@@ -137,17 +137,16 @@ fn run_all(
     py: Python<'_>,
     worlds: Vec<World>,
     threads: usize,
-    mut hand_over: impl FnMut(Python<'_>, usize, Outcome) -> PyResult<()>,
+    mut hand_over: impl FnMut(usize, Outcome) -> PyResult<()>,
 ) -> PyResult<()> {
     let total = worlds.len();
-    let worlds: Vec<_> = worlds
-        .into_iter()
-        .map(|w| std::sync::Mutex::new(Some(w)))
-        .collect();
+    let worlds: Vec<_> = worlds.into_iter().map(|w| Mutex::new(Some(w))).collect();
     let next = AtomicUsize::new(0);
     let abandoned = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
+        // Waiting without the interpreter's lock needs something that threads may share.
+        let receiver = Mutex::new(receiver);
         for _ in 0..threads.min(total) {
             let sender = sender.clone();
             let (worlds, next, abandoned) = (&worlds, &next, &abandoned);
@@ -172,14 +171,19 @@ fn run_all(
             if done == total {
                 break Ok(());
             }
-            let received = py.detach(|| receiver.recv_timeout(SIGNAL_INTERVAL));
+            let received = py.detach(|| {
+                receiver
+                    .lock()
+                    .expect("only this thread locks it")
+                    .recv_timeout(SIGNAL_INTERVAL)
+            });
             if let Err(error) = py.check_signals() {
                 break Err(error);
             }
             match received {
                 Ok((index, outcome)) => {
                     done += 1;
-                    if let Err(error) = hand_over(py, index, outcome) {
+                    if let Err(error) = hand_over(index, outcome) {
                         break Err(error);
                     }
                 }
@@ -193,7 +197,6 @@ fn run_all(
         next.fetch_add(if result.is_err() { total } else { 0 }, Ordering::Relaxed);
         // A thread may be sending: let go of the receiver before the scope waits.
         drop(receiver);
-        py.detach(|| ());
         result
     })
 }

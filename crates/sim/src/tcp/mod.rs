@@ -465,6 +465,7 @@ impl Socket {
                 }
             }
         }
+        self.receiver.note_timestamp(p.seq, p.ts_val_ms);
         self.on_ack(net, p);
         if p.payload_bytes > 0 || p.flags & flags::FIN != 0 {
             self.on_data(net, p);
@@ -516,9 +517,6 @@ impl Socket {
         let len = p.payload_bytes + u32::from(fin);
         if fin {
             self.fin_received = Some(p.seq + u64::from(len));
-        }
-        if p.seq <= self.receiver.rcv_nxt && p.ts_val_ms != 0 {
-            self.receiver.ts_recent_ms = self.receiver.ts_recent_ms.max(p.ts_val_ms);
         }
         let full = p.payload_bytes >= self.mss;
         let rtt_us = (full && p.ts_ecr_ms != 0)

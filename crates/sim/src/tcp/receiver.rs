@@ -109,6 +109,14 @@ impl Receiver {
         }
     }
 
+    /// Remembers the timestamp to echo: that of the first segment not yet
+    /// acknowledged, so that the peer's RTT includes the ACK's delay (RFC 7323, 4.3).
+    pub fn note_timestamp(&mut self, seq: u64, value_ms: u32) {
+        if seq <= self.acked && value_ms > self.ts_recent_ms {
+            self.ts_recent_ms = value_ms;
+        }
+    }
+
     /// Takes in a segment of `len` bytes of sequence space at `seq`. Returns how
     /// far the in-order edge moved and what to do about the ACK.
     #[allow(clippy::too_many_arguments)]

@@ -3,7 +3,7 @@
 
 use super::ack::AckInfo;
 use super::profile::{Detection, Reduction, DUPTHRESH};
-use super::scoreboard::{LOST, RETRANS, SACKED};
+use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use super::{ca, Pending, Socket, Timer};
 use crate::net::Net;
 use crate::packet::Packet;
@@ -193,8 +193,17 @@ impl Socket {
             self.halve_step(net, info);
             return;
         }
-        let unsettled = self.board.sacked_out + self.board.lost_out + self.board.retrans_out > 0
-            || self.undo_marker.is_some();
+        // 2.6 holds Disorder while a reduction may still be undone, 6.x while the
+        // oldest packet was sent again.
+        let held = match self.profile.reduction {
+            Reduction::RateHalving => self.undo_marker.is_some(),
+            Reduction::Prr => self
+                .board
+                .front()
+                .is_some_and(|s| s.marks & EVER_RETRANS != 0),
+        };
+        let unsettled =
+            held || self.board.sacked_out + self.board.lost_out + self.board.retrans_out > 0;
         let state = if unsettled {
             CaState::Disorder
         } else {
