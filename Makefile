@@ -10,8 +10,10 @@ OUT ?= results/$(STUDY)
 ENGINE := $(shell find algorithms crates -name target -prune -o \
 	\( -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml \) -print) \
 	Cargo.toml Cargo.lock pyproject.toml
-C_FILES := $(shell find algorithms benchmarks crates -name target -prune -o \
-	\( -name '*.c' -o -name '*.h' -o -name '*.cc' \) -print)
+# C takes the style of algorithms/ wherever it is, C++ its own.
+FIND_C = $(shell find $(1) -name target -prune -o \( -name '*.c' -o -name '*.h' -o -name '*.cc' \) -print)
+CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(call FIND_C,algorithms crates) && \
+	$(BIN)/clang-format $(1) $(call FIND_C,benchmarks)
 # The simulator's path; crates/kernel needs clang and libbpf, see tests/system_packages.sh.
 CRATES := --workspace --exclude headway-kernel
 
@@ -60,15 +62,16 @@ test-python: build $(VENV)/.dev
 check: build $(VENV)/.dev ## formatters, linters, types and fast tests; under a minute, no root
 	cargo fmt --all --check
 	cargo clippy --quiet $(CRATES) --all-targets -- -D warnings
-	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
+	$(call CLANG_FORMAT,--dry-run --Werror)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
+	cargo test --quiet $(CRATES) --exclude headway-python
 	$(BIN)/python -m pytest -m "not slow"
 
 format: $(VENV)/.dev ## format all sources as `make check` wants them
 	cargo fmt --all
-	$(BIN)/clang-format -i $(C_FILES)
+	$(call CLANG_FORMAT,-i)
 	$(BIN)/ruff format --quiet .
 
 bench: build ## the dumbbell benchmark: packets per second, ns per packet, peak memory
@@ -77,7 +80,7 @@ bench: build ## the dumbbell benchmark: packets per second, ns per packet, peak 
 bench-peers: build ## the same beside ns-3 (Debian: apt-get install ns3 libns3-dev g++)
 	$(BIN)/python benchmarks/run_bench.py --peers
 
-profile: build ## where the simulator's time goes
+profile: ## where the simulator's time goes
 	benchmarks/profile.sh
 
 lock: ## resolve the newest dependencies into the two lock files

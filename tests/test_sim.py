@@ -49,8 +49,9 @@ def test_every_control_fills_the_link_on_every_stack(control: str, stack: str) -
     trace = run(experiment(flows=f"2x{control}", stack=stack, duration="20 s", warmup="5 s"))
     assert metrics.utilization(trace) > 0.95
     delivered = sum(metrics.goodput_bps(trace, flow) for flow in trace.tcp_flows())
-    # 1448 of 1500 bytes are payload with timestamps.
-    assert 0.9e6 < delivered <= 1e6 * 1448 / 1500 * 1.01
+    # 1448 of 1500 bytes are payload with timestamps. A hole that closes in the window may also
+    # deliver what came before it: at most a queue of each flow.
+    assert 0.9e6 < delivered <= 1e6 * 1448 / 1500 + 2 * 60_000 * 8 / 15
     assert metrics.queue_bytes(trace).max <= 60_000 + 1500
 
 
