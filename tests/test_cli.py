@@ -267,6 +267,45 @@ def test_ctrl_c_during_a_study_keeps_the_finished_trials(tmp_path: Path) -> None
         load_trace(path)
 
 
+@pytest.mark.slow
+def test_a_quick_study_from_run_to_report_to_export(capfd, tmp_path: Path) -> None:
+    status, out, err = run(
+        capfd,
+        "run",
+        "collateral-damage",
+        "--quick",
+        "--seed",
+        "2",
+        "--out",
+        str(tmp_path),
+        "--json",
+    )
+    assert (status, err) == (0, "")
+    result = json.loads(out)
+    claims = json.loads((tmp_path / "claims.json").read_text())
+    assert claims == result["claims"]
+    for claim in claims:
+        assert {"id", "published", "measured", "unit", "tolerance", "verdict"} <= set(claim)
+        assert claim["verdict"] in ("holds", "fails", "not checked")
+    assert sum(result["verdicts"].values()) == len(claims) >= 100
+    assert list(tmp_path.glob("*.parquet"))
+    for path in [result["report"], *result["artefacts"]]:
+        assert Path(path).stat().st_size > 0
+
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    (tmp_path / "report.html").unlink()
+    status, out, err = run(capfd, "report", str(tmp_path))
+    assert (status, err) == (0, "")
+    assert max(map(len, out.splitlines()[:-1])) <= 100
+    assert {path: path.read_bytes() for path in before} == before
+
+    status, _, err = run(
+        capfd, "export", str(tmp_path), "--trial", "nobody", "--flent", str(tmp_path / "x")
+    )
+    assert status == 2
+    assert "unknown trial 'nobody'" in err
+
+
 def test_a_reader_that_stops_reading_is_no_error() -> None:
     read, write = os.pipe()
     os.close(read)

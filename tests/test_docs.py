@@ -20,29 +20,28 @@ def blocks(kind: str) -> list[tuple[str, str]]:
     return found
 
 
-def commands() -> list[tuple[str, str]]:
-    """Every `$ headway ...` of the console blocks; a backslash continues the line."""
-    return [
-        (where, command)
-        for where, block in blocks("console")
-        for command in re.findall(r"^\$ (.*)$", block.replace("\\\n", " "), re.MULTILINE)
-        if command.split()[0].endswith("headway")
-    ]
+def commands(block: str) -> list[str]:
+    """Every `$ headway ...` of a console block; a backslash continues the line."""
+    lines = re.findall(r"^\$ (.*)$", block.replace("\\\n", " "), re.MULTILINE)
+    return [line for line in lines if line.split()[0].endswith("headway")]
+
+
+SHOWN = [(where, commands(block)) for where, block in blocks("console") if commands(block)]
 
 
 def test_there_are_commands_to_run() -> None:
-    assert commands()
+    assert SHOWN
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("where", "command"), [pytest.param(*c, id=f"{c[0]} {c[1]}") for c in commands()]
-)
-def test_a_shown_command_works(where: str, command: str, tmp_path: Path) -> None:
-    before_pipe = command.split(" | ", maxsplit=1)[0]
-    done = headway(*shlex.split(before_pipe, comments=True)[1:], cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
+@pytest.mark.parametrize(("where", "lines"), [pytest.param(*c, id=c[0]) for c in SHOWN])
+def test_shown_commands_work(where: str, lines: list[str], tmp_path: Path) -> None:
+    """The commands of a block run one after the other in one folder."""
+    for line in lines:
+        before_pipe = line.split(" | ", maxsplit=1)[0]
+        done = headway(*shlex.split(before_pipe, comments=True)[1:], cwd=tmp_path)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+        assert done.stdout.strip()
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,23 @@ def test_claims_are_a_list_with_the_agreed_keys(ctx: StudyContext) -> None:
 def test_rebuilding_without_a_trial_says_which(ctx: StudyContext) -> None:
     with pytest.raises(HeadwayError, match=r"2 of 2 trials are missing \(first: t0\)"):
         Small().rebuild(ctx)
+
+
+def test_rebuilding_refuses_the_trials_of_another_run(ctx: StudyContext) -> None:
+    Small().run(ctx)
+    ctx.seed = 9
+    with pytest.raises(HeadwayError, match="t0: trial of another run"):
+        Small().rebuild(ctx)
+
+
+def test_resuming_keeps_what_was_finished(ctx: StudyContext) -> None:
+    Small().run(ctx)
+    kept = (ctx.trials_dir / "t0" / "trace.json").stat().st_mtime_ns
+    shutil.rmtree(ctx.trials_dir / "t1")
+    ctx.resume = True
+    Small().run(ctx)
+    assert (ctx.trials_dir / "t0" / "trace.json").stat().st_mtime_ns == kept
+    assert (ctx.trials_dir / "t1").is_dir()
 
 
 def test_studies_are_found_by_listing_the_folder(ctx: StudyContext) -> None:

@@ -80,7 +80,8 @@ class StudyContext:
     """Where and how a study runs.
 
     ``out_dir`` exists. ``quick`` asks for the shortest run that still shows every table.
-    ``seed`` is the base seed, from which a study derives its trials' seeds.
+    ``seed`` is the base seed, from which a study derives its trials' seeds. ``resume`` keeps
+    trials that are already there, if the same experiment and versions made them.
     """
 
     out_dir: Path
@@ -89,6 +90,7 @@ class StudyContext:
     seed: int = 1
     threads: int = 0
     progress: Progress = no_progress
+    resume: bool = False
 
     @property
     def trials_dir(self) -> Path:
@@ -102,7 +104,14 @@ class StudyContext:
         On Ctrl-C raises InterruptedRunError, with the finished trials kept; raises HeadwayError
         when a trace cannot be saved (trials saved before that stay).
         """
-        return run_trials(experiments, self.trials_dir, self.backend, self.threads, self.progress)
+        return run_trials(
+            experiments,
+            self.trials_dir,
+            self.backend,
+            self.threads,
+            self.progress,
+            resume=self.resume,
+        )
 
 
 class Study(abc.ABC):
@@ -148,14 +157,19 @@ class Study(abc.ABC):
 
     def rebuild(self, ctx: StudyContext) -> StudyResult:
         """Analyse the trials saved in ``ctx.out_dir`` again, without running any."""
-        keys = list(self.experiments(ctx))
-        missing = [key for key in keys if not (ctx.trials_dir / key).is_dir()]
+        experiments = self.experiments(ctx)
+        missing = [key for key in experiments if not (ctx.trials_dir / key).is_dir()]
+        again = f"run `headway run {self.name} --resume --out {ctx.out_dir}`"
         if missing:
             raise HeadwayError(
-                f"{ctx.out_dir}: {len(missing)} of {len(keys)} trials are missing "
-                f"(first: {missing[0]}); run `headway run {self.name} --out {ctx.out_dir}` again"
+                f"{ctx.out_dir}: {len(missing)} of {len(experiments)} trials are missing "
+                f"(first: {missing[0]}); {again}"
             )
-        return self.analyse(ctx, {key: load_trace(ctx.trials_dir / key) for key in keys})
+        traces = {key: load_trace(ctx.trials_dir / key) for key in experiments}
+        for key, trace in traces.items():
+            if trace.experiment != experiments[key]:
+                raise HeadwayError(f"{ctx.trials_dir / key}: trial of another run; {again}")
+        return self.analyse(ctx, traces)
 
 
 def write_claims(path: Path, claims: Sequence[Claim]) -> Path:

@@ -32,6 +32,9 @@ def run(
     out: Annotated[
         Path | None, typer.Option("--out", help="Results folder [results/STUDY].")
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep the trials an interrupted run finished.")
+    ] = False,
     threads: Threads = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -49,6 +52,7 @@ def run(
                 seed=seed,
                 threads=threads,
                 progress=progress,
+                resume=resume,
             )
         )
     _show(chosen, result, as_json)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 Array = npt.NDArray[np.float64]
 
@@ -105,6 +104,8 @@ def confidence_interval(values: Sequence[float], level: float = 0.95) -> Estimat
 
     Raises ValueError without any value or for a level outside (0, 1).
     """
+    from scipy.special import stdtrit  # late: half of the import time of everything else
+
     if not 0 < level < 1:
         raise ValueError(f"confidence level {level} must be between 0 and 1")
     sample = np.asarray(values, dtype=np.float64)
