@@ -345,14 +345,11 @@ impl Receiver {
     /// A packet that carries an ACK is sent now. Returns what it announces: the
     /// window in bytes, and the SACK blocks if `max_blocks` allows any.
     pub fn ack_sent(&mut self, max_blocks: usize) -> (u32, AckOptions) {
-        let bytes = self.rcv_nxt - self.acked;
-        if self.quick > 0 && bytes > 0 {
-            let pkts = bytes.div_ceil(u64::from(self.rcv_mss)) as u32;
-            if pkts >= self.quick {
-                self.quick = 0;
+        // One credit per packet sent, however much it acknowledges.
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
                 self.ato_ns = ATO_MIN_NS;
-            } else {
-                self.quick -= pkts;
             }
         }
         self.acked = self.rcv_nxt;
