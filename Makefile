@@ -18,7 +18,7 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-kernel test-python check format bench bench-peers \
+.PHONY: help build demo test test-packages test-rust test-kernel test-python check format bench bench-peers \
 	profile lock clean
 
 help: ## list these targets
@@ -47,13 +47,15 @@ demo: build ## build, run paper 001's study, say where its report is
 	$(BIN)/headway run $(STUDY) --out $(OUT)
 	@echo "Open $(abspath $(OUT))/report.html in a browser; it needs no network."
 
-test: test-rust test-kernel test-python ## every test: Rust, eBPF objects, Python
+test: test-packages test-rust test-kernel test-python ## every test: Rust, eBPF objects, Python
+
+test-packages: # what only some tests need; says how to get it where it may not
+	@tests/system_packages.sh
 
 test-rust:
 	cargo test --quiet $(CRATES) --exclude headway-python
 
 test-kernel:
-	@tests/system_packages.sh
 	@if tests/system_packages.sh --ready; then cargo test --quiet -p headway-kernel; fi
 
 test-python: build $(VENV)/.dev
