@@ -306,7 +306,11 @@ def test_trials_that_are_short_of_epochs_are_run_again(
 ) -> None:
     cell = (50, "reno", 1)
     key = study.trial_key(cell, 1)
+    monkeypatch.setattr(study, "planned_length_s", lambda _: 100.0)
     context = study._UntilEnough(tmp_path, backend_named("sim"))
-    traces = context.run_trials({key: study.trial(cell, 1, seed=1, length_s=100)})
+    planned = study.STUDY.experiments(context)[key]
+    traces = context.run_trials({key: planned})
     assert study.epochs_per_flow(traces[key]) >= study.EPOCHS
     assert traces[key].duration_ns > 300 * S
+    # Whoever rebuilds the report later asks for what was run.
+    assert study.STUDY.experiments(context)[key] == traces[key].experiment

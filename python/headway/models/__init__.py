@@ -12,6 +12,7 @@ from headway.models.growth import (
     reno_friendly_window_pkts,
 )
 from headway.models.head_of_line import (
+    LINUX_RTO_FLOOR_S,
     detection_time_s,
     head_of_line_delay_s,
     response_time_s,
@@ -25,6 +26,7 @@ from headway.models.response import (
 from headway.models.sawtooth import Sawtooth, sawtooth
 
 __all__ = [
+    "LINUX_RTO_FLOOR_S",
     "Sawtooth",
     "compound_response_bps",
     "cubic_k_s",

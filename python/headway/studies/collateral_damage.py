@@ -13,10 +13,13 @@ Traffic Latency in Consumer Broadband Environments", IFIP Networking 2009.
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
 from collections.abc import Mapping
+from pathlib import Path
 
 from headway import models
+from headway.errors import HeadwayError
 from headway.experiment import (
     Aqm,
     Control,
@@ -28,6 +31,7 @@ from headway.experiment import (
     Voip,
     limit_bytes,
 )
+from headway.files import save_text
 from headway.report import Report, Section, write_report
 from headway.studies import _collateral_damage_page as page
 from headway.studies._collateral_damage_claims import Evidence, all_claims
@@ -133,7 +137,8 @@ def path(rtt_ms: int) -> Dumbbell:
 def planned_length_s(cell: CellKey) -> float:
     """Seconds that three minutes or twenty epochs take, by the sawtooth's closed form.
 
-    A NewReno flow alone needs 17 s per epoch at 50 ms RTT; n flows fill the queue n times faster.
+    A NewReno flow alone needs 17 s per epoch at 50 ms RTT. n flows fill the queue n times faster,
+    but a full queue hits only some of them: (n + 1) / 2, between one and all, is near enough.
     The other two controls have epochs of a few seconds. If a trial turns out short all the same,
     it is run again (:class:`_UntilEnough`).
     """
@@ -148,7 +153,9 @@ def planned_length_s(cell: CellKey) -> float:
         cross_traffic_bps=Voip.packet * BITS_PER_BYTE * NS_PER_S / Voip.interval,
         segments_per_ack=2,
     )
-    return max(LENGTH_S, (EPOCHS + 1) * MARGIN * cycle.cycle_s / flows)
+    epoch_s = cycle.cycle_s / ((flows + 1) / 2)
+    # Slow start's overshoot comes before the first epoch.
+    return max(LENGTH_S, (EPOCHS + 2) * MARGIN * epoch_s)
 
 
 def trial(cell: CellKey, number: int, *, seed: int, length_s: float) -> Experiment:
@@ -202,20 +209,37 @@ class _UntilEnough(StudyContext):
     _MOST = 4.0
 
     def run_trials(self, experiments: Mapping[str, Experiment]) -> dict[str, Trace]:
-        """Run all trials, then those that were short."""
-        wanted = dict(experiments)
-        traces = super().run_trials(wanted)
+        """Run all trials, then those that were short; note how much longer they became."""
+        factors = _factors(self.out_dir)
+        traces = super().run_trials(experiments)
         for _ in range(self._ROUNDS):
             short = {}
             for key, trace in traces.items():
                 seen = epochs_per_flow(trace)
                 if seen < EPOCHS:
                     factor = min(MARGIN * EPOCHS / max(seen, 1.0), self._MOST)
-                    short[key] = wanted[key] = lengthened(wanted[key], factor)
+                    short[key] = lengthened(trace.experiment, factor)
+                    factors[key] = [*factors.get(key, []), factor]
             if not short:
                 break
             traces |= super().run_trials(short)
+            save_text(self.out_dir / _FACTORS_FILE, json.dumps(factors, indent=1))
         return traces
+
+
+_FACTORS_FILE = "lengthened.json"
+
+
+def _factors(out_dir: Path) -> dict[str, list[float]]:
+    """By how much trials of this folder were lengthened, by key and in order."""
+    file = out_dir / _FACTORS_FILE
+    if not file.exists():
+        return {}
+    try:
+        saved = json.loads(file.read_text(encoding="utf-8"))
+        return {str(key): [float(factor) for factor in value] for key, value in saved.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise HeadwayError(f"{file}: unreadable ({error})") from None
 
 
 class CollateralDamage(Study):
@@ -234,9 +258,9 @@ class CollateralDamage(Study):
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
-        """90 trials (36 of a minute with ``quick``) by key."""
+        """90 trials (36 of a minute with ``quick``) by key, as long as they turned out to need."""
         trials = QUICK_TRIALS if ctx.quick else TRIALS
-        return {
+        planned = {
             trial_key(cell, number): trial(
                 cell,
                 number,
@@ -246,9 +270,16 @@ class CollateralDamage(Study):
             for cell in CELLS
             for number in range(1, trials + 1)
         }
+        for key, factors in _factors(ctx.out_dir).items():
+            for factor in factors:
+                if key in planned:
+                    planned[key] = lengthened(planned[key], factor)
+        return planned
 
     def run(self, ctx: StudyContext) -> StudyResult:
         """Run all trials, short ones again, and analyse them."""
+        if not ctx.resume:
+            (ctx.out_dir / _FACTORS_FILE).unlink(missing_ok=True)
         if ctx.quick:
             return super().run(ctx)
         own = {field.name: getattr(ctx, field.name) for field in dataclasses.fields(ctx)}
