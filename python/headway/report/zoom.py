@@ -18,8 +18,8 @@ from headway.figures.plots import Panel, Series
 from headway.figures.style import GREY
 
 if TYPE_CHECKING:
-    from bokeh.models import LayoutDOM
     from bokeh import plotting
+    from bokeh.models import LayoutDOM
 
 #: Points per line in the page; more cannot be told apart before zooming in several times.
 MAX_POINTS = 4000
