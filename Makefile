@@ -40,6 +40,7 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
 	@touch $@
 
 $(VENV)/.engine: $(VENV)/.deps $(ENGINE)
+	@command -v cargo >/dev/null || { echo "Headway needs Rust 1.85 or later: cargo is missing"; exit 1; }
 	PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
