@@ -109,8 +109,13 @@ def test_the_queue_is_weighted_by_time() -> None:
     assert (d.min, d.median, d.max) == (0, 1500, 3000)
 
 
+def test_a_queue_that_never_changed_was_empty() -> None:
+    d = metrics.queue_bytes(trace())
+    assert (d.min, d.mean, d.max) == (0, 0, 0)
+
+
 def test_what_was_not_recorded_is_unknown() -> None:
-    assert metrics.queue_bytes(trace()).mean is None
+    assert metrics.queue_bytes(trace(of=experiment(record=["udp"]))).mean is None
     assert metrics.srtt_us(trace(), 0).mean is None
 
 

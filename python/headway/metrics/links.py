@@ -66,8 +66,11 @@ def queue_full_per_minute(trace: Trace, link: int = 0, window: Window | None = N
 
 
 def queue_bytes(trace: Trace, link: int = 0, window: Window | None = None) -> Distribution:
-    """The queue's length in bytes over the window, weighted by time."""
-    rows = trace["queue"].filter(pl.col("link") == link)
+    """The queue's length in bytes over the window, weighted by time; empty until it changes."""
+    if "queue" not in trace.experiment.record:
+        return Distribution(count=0)
+    rows = trace["queue"].filter(pl.col("link") == link).select("time_ns", "queue_bytes")
+    rows = pl.concat([pl.DataFrame([(0, 0)], schema=rows.schema, orient="row"), rows])
     return weighted_distribution(*held_values(rows, "queue_bytes", window or window_of(trace)))
 
 
