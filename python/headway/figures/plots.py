@@ -83,6 +83,9 @@ def timeseries(
                 lines += [_draw_series(right, series) for series in panel.right_series]
                 right.set_ylabel(panel.right_label)
                 right.set_ylim(bottom=0)
+                # What the left scale shows is the subject; keep it on top.
+                ax.set_zorder(right.get_zorder() + 1)
+                ax.patch.set_visible(False)
             if len(lines) > 1:
                 names = [str(line.get_label()) for line in lines]
                 _legend_above(ax, lines, names)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
 ORANGE, SKY, PURPLE = "#E69F00", "#56B4E9", "#CC79A7"
-BLACK, GREY = "#1A1A1A", "#6B6B6B"
+BLACK, GREY, LIGHT = "#1A1A1A", "#6B6B6B", "#ABABAB"
 
 Dash = str | tuple[int, tuple[int, ...]]
 
@@ -52,7 +52,7 @@ STYLES: dict[str, Style] = {
 
 #: Things that are not algorithms.
 VOIP = Style(BLACK, ".", "-")
-QUEUE = Style(GREY, ".", "-")
+QUEUE = Style(LIGHT, ".", "-")
 PUBLISHED = Style(BLACK, "_", _DOTTED)
 
 _COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)

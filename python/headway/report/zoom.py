@@ -104,8 +104,6 @@ def _plot(panel: Panel, first: plotting.figure | None, last: bool) -> plotting.f
     plot.toolbar.logo = None
     plot.add_tools(CrosshairTool(dimensions="height", line_color=GREY, line_alpha=0.5))
     plot.y_range = DataRange1d(start=0)
-    for series in panel.series:
-        _line(plot, series, {})
     if panel.right_series:
         right = DataRange1d(start=0)
         plot.extra_y_ranges = {"right": right}
@@ -113,6 +111,9 @@ def _plot(panel: Panel, first: plotting.figure | None, last: bool) -> plotting.f
         right.renderers = [
             _line(plot, series, {"y_range_name": "right"}) for series in panel.right_series
         ]
+    # Last, to lie on top.
+    left = [_line(plot, series, {}) for series in panel.series]
+    plot.y_range.renderers = left
     if len(panel.series) + len(panel.right_series) == 1:
         plot.legend[0].visible = False
     else:

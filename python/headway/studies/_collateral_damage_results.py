@@ -219,12 +219,15 @@ class CubicGrowth:
 
 
 def fit_cubic_growth(trace: Trace, flow: int) -> CubicGrowth | None:
-    """Fit a cubic to each epoch of a CUBIC flow; None without enough recorded epochs."""
-    smallest_pkts, smallest_points = 8, 10
+    """Fit a cubic to each long epoch of a CUBIC flow; None without any.
+
+    Epochs that end before the window has passed its old maximum show no cubic, only the part
+    where it slows down: they, and slow start's, are shorter than three seconds of growth.
+    """
+    long_s, smallest_points = 3.0, 8
     leading = [
         float(np.polyfit(epoch.time_s, epoch.cwnd_pkts, 3)[0])
         for epoch in metrics.growth_epochs(trace, flow)
-        if epoch.time_s.size >= smallest_points
-        and epoch.cwnd_pkts[-1] - epoch.cwnd_pkts[0] >= smallest_pkts
+        if epoch.time_s.size >= smallest_points and epoch.time_s[-1] - epoch.time_s[0] >= long_s
     ]
     return CubicGrowth(float(np.median(leading)), len(leading)) if leading else None
