@@ -269,7 +269,12 @@ pub struct ScenarioError(pub String);
 
 impl std::fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        use std::fmt::Write;
+        // What is quoted from the input may hold line breaks; the error stays one line.
+        self.0.chars().try_for_each(|c| match c {
+            c if c.is_control() => write!(f, "{}", c.escape_default()),
+            c => f.write_char(c),
+        })
     }
 }
 
@@ -292,8 +297,8 @@ impl Scenario {
     }
 
     fn check(&self) -> Result<(), ScenarioError> {
-        if self.duration_ns == 0 || self.duration_ns > MAX_TIME_NS {
-            return Err(bad("duration_ns", self.duration_ns, "1 ns to 10 years"));
+        if self.duration_ns == 0 || self.duration_ns > MAX_DURATION_NS {
+            return Err(bad("duration_ns", self.duration_ns, "1 ns to 49 days"));
         }
         if self.flows.is_empty() || self.flows.len() > 1_000_000 {
             return Err(bad("flows", self.flows.len(), "1 to 1000000 flows"));
@@ -303,18 +308,20 @@ impl Scenario {
                 forward,
                 reverse,
                 access_rate_bps,
-                ..
+                access_delay_ns,
             } => {
                 check_rate("topology.access_rate_bps", *access_rate_bps)?;
+                check_time("topology.access_delay_ns", *access_delay_ns)?;
                 forward.check("topology.forward")?;
                 reverse.check("topology.reverse")?;
             }
             Topology::Chain {
                 hops,
                 access_rate_bps,
-                ..
+                access_delay_ns,
             } => {
                 check_rate("topology.access_rate_bps", *access_rate_bps)?;
+                check_time("topology.access_delay_ns", *access_delay_ns)?;
                 if hops.is_empty() || hops.len() > 64 {
                     return Err(bad("topology.hops", hops.len(), "1 to 64 hops"));
                 }
@@ -331,6 +338,12 @@ impl Scenario {
     }
 }
 
+/// The 32-bit millisecond clock of the timestamp option wraps after 49.7 days.
+const MAX_DURATION_NS: u64 = 49 * 86_400 * 1_000_000_000;
+/// A pebibyte: far from overflow in any sum of sequence numbers.
+const MAX_BYTES: u64 = 1 << 50;
+/// Messages have no end, so each is small.
+const MAX_MESSAGE_BYTES: u64 = 1 << 30;
 /// Ten years: far from overflow in any sum of times.
 const MAX_TIME_NS: u64 = 10 * 366 * 86_400 * 1_000_000_000;
 const MAX_RATE_BPS: u64 = 10_000_000_000_000;
@@ -410,63 +423,62 @@ impl Flow {
             ));
         }
         match (&self.app, &self.control) {
-            (App::Cbr { .. }, Some(_)) => {
-                return Err(bad(
-                    &format!("{field}.control"),
-                    "a control",
-                    "null for UDP",
-                ))
-            }
-            (
-                App::Cbr {
-                    ip_bytes,
-                    interval_ns,
-                },
-                None,
-            ) => {
-                if !(29..=65_535).contains(ip_bytes) {
-                    return Err(bad(
-                        &format!("{field}.app.ip_bytes"),
-                        ip_bytes,
-                        "29 to 65535",
-                    ));
-                }
-                if *interval_ns == 0 {
-                    return Err(bad(&format!("{field}.app.interval_ns"), 0, "at least 1 ns"));
-                }
-            }
-            (_, None) => {
-                return Err(bad(
-                    &format!("{field}.control"),
-                    "null",
-                    "a control's name for TCP",
-                ))
-            }
-            (App::Bulk { bytes: Some(0) }, _) => {
-                return Err(bad(&format!("{field}.app.bytes"), 0, "at least 1 byte"))
-            }
-            (App::Vectors { epochs }, _) if epochs.is_empty() => {
-                return Err(bad(
-                    &format!("{field}.app.epochs"),
-                    "[]",
-                    "at least one epoch",
-                ))
-            }
-            (
-                App::Pingpong {
-                    request_bytes,
-                    mean_interval_ns,
-                },
-                _,
-            ) if *request_bytes == 0 || *mean_interval_ns == 0 => {
-                return Err(bad(
-                    &format!("{field}.app"),
-                    0,
-                    "sizes and intervals of at least 1",
-                ))
-            }
-            _ => {}
+            (App::Cbr { .. }, Some(_)) => Err(bad(
+                &format!("{field}.control"),
+                "a control",
+                "null for UDP",
+            )),
+            (App::Cbr { .. }, None) | (_, Some(_)) => self.app.check(&format!("{field}.app")),
+            (_, None) => Err(bad(
+                &format!("{field}.control"),
+                "null",
+                "a control's name for TCP",
+            )),
         }
-        Ok(())
+    }
+}
+
+impl App {
+    fn check(&self, field: &str) -> Result<(), ScenarioError> {
+        let within = |name: &str, value: u64, least: u64, most: u64, unit: &str| {
+            if (least..=most).contains(&value) {
+                return Ok(());
+            }
+            let allowed = format!("{least} to {most} {unit}");
+            Err(bad(&format!("{field}.{name}"), value, &allowed))
+        };
+        match self {
+            App::Bulk { bytes: None } => Ok(()),
+            App::Bulk { bytes: Some(bytes) } => within("bytes", *bytes, 1, MAX_BYTES, "bytes"),
+            App::Cbr {
+                ip_bytes,
+                interval_ns,
+            } => {
+                within("ip_bytes", u64::from(*ip_bytes), 29, 65_535, "bytes")?;
+                within("interval_ns", *interval_ns, 1, MAX_TIME_NS, "ns")
+            }
+            App::Vectors { epochs } => {
+                if epochs.is_empty() {
+                    let field = format!("{field}.epochs");
+                    return Err(bad(&field, "[]", "at least one epoch"));
+                }
+                let (mut requests, mut responses) = (0u64, 0u64);
+                for (i, &(a, b, think_ns)) in epochs.iter().enumerate() {
+                    within(&format!("epochs[{i}][2]"), think_ns, 0, MAX_TIME_NS, "ns")?;
+                    requests = requests.saturating_add(a);
+                    responses = responses.saturating_add(b);
+                }
+                let most = requests.max(responses);
+                within("epochs", most, 0, MAX_BYTES, "bytes in all")
+            }
+            App::Pingpong {
+                request_bytes,
+                mean_interval_ns,
+            } => {
+                let most = MAX_MESSAGE_BYTES;
+                within("request_bytes", *request_bytes, 1, most, "bytes")?;
+                within("mean_interval_ns", *mean_interval_ns, 1, MAX_TIME_NS, "ns")
+            }
+        }
     }
 }
