@@ -1,0 +1,182 @@
+//! What several tests of the simulator share: scenarios, and captures read back
+//! with the readers of `headway-wire`, which know nothing of the simulator.
+#![allow(dead_code)] // Every test file compiles its own copy and uses a part.
+
+use headway_sim::{Outcome, Scenario, World};
+use headway_wire::pcapng::{Block, Reader};
+use headway_wire::tcp_options::{Sack, SackBlock};
+use headway_wire::{Ipv4View, TcpFlags, TcpView};
+use serde_json::{json, Value};
+use std::collections::{BTreeMap, HashMap};
+
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+/// Port of the responder in captures.
+const SERVER_PORT: u16 = 5001;
+
+/// One TCP segment of a capture, with sequence numbers as offsets in the stream
+/// (the SYN is byte 0) where the initial number is known.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub time_ns: u64,
+    pub flow: u32,
+    /// From the opener of the flow to the other end.
+    pub outbound: bool,
+    pub seq: u64,
+    pub ack: u64,
+    pub len: u32,
+    pub ip_bytes: u32,
+    pub window: u16,
+    pub flags: TcpFlags,
+    pub sack: Vec<(u64, u64)>,
+}
+
+impl Seen {
+    pub fn has(&self, flag: TcpFlags) -> bool {
+        self.flags.contains(flag)
+    }
+
+    /// The payload is this part of its stream, counted from 0.
+    pub fn payload_range(&self) -> (u64, u64) {
+        (self.seq - 1, self.seq - 1 + u64::from(self.len))
+    }
+}
+
+/// Builds and runs a scenario.
+pub fn run(scenario: &Value) -> Outcome {
+    headway_sim::run(&scenario.to_string()).unwrap_or_else(|e| panic!("{e}\n{scenario:#}"))
+}
+
+/// Builds a world to step through.
+pub fn world(scenario: &Value) -> World {
+    let parsed = Scenario::from_json(&scenario.to_string());
+    let world = parsed.and_then(|s| World::new(&s));
+    world.unwrap_or_else(|e| panic!("{e}\n{scenario:#}"))
+}
+
+/// A link with room for everything.
+pub fn wide_link(rate_bps: u64, delay_ns: u64) -> Value {
+    json!({"rate_bps": rate_bps, "delay_ns": delay_ns, "limit_pkts": 1_000_000})
+}
+
+/// A dumbbell with `flows`, captured at the bottleneck as its senders' side sees it.
+pub fn dumbbell(stack: &str, duration_ns: u64, link: &Value, flows: Value) -> Value {
+    json!({
+        "duration_ns": duration_ns,
+        "stack": stack,
+        "topology": {"kind": "dumbbell", "forward": link, "reverse": link},
+        "flows": flows,
+        "capture": {"link": "bottleneck"}
+    })
+}
+
+/// A bulk flow that starts at once.
+pub fn bulk(control: &str, bytes: Option<u64>) -> Value {
+    json!({"name": control, "app": {"kind": "bulk", "bytes": bytes}, "control": {"name": control}})
+}
+
+/// Every TCP segment of a capture in its order. Checks what must hold for each:
+/// both checksums, and payload that is the stream's at that offset.
+pub fn segments(capture: &[u8]) -> Vec<Seen> {
+    let mut initial = HashMap::new();
+    let mut walk = |mut take: Box<dyn FnMut(u64, &Ipv4View, &TcpView, &mut Initials) + '_>| {
+        for block in Reader::new(capture) {
+            let Block::Packet(packet) = block.expect("the file is well formed") else {
+                continue;
+            };
+            let ip = Ipv4View::parse(packet.bytes).expect("an IPv4 packet");
+            if ip.protocol() != 6 {
+                continue;
+            }
+            let tcp = TcpView::parse(ip.payload()).expect("a TCP segment");
+            take(packet.time_ns, &ip, &tcp, &mut initial);
+        }
+    };
+    walk(Box::new(|_, ip, tcp, initial| {
+        if tcp.flags().contains(TcpFlags::SYN) {
+            initial.insert(direction(ip, tcp), tcp.sequence());
+        }
+    }));
+    let mut seen = Vec::new();
+    walk(Box::new(|time_ns, ip, tcp, initial| {
+        ip.verify_checksum().expect("the IPv4 checksum");
+        tcp.verify_checksum(ip.source(), ip.destination())
+            .expect("the TCP checksum");
+        let (flow, outbound) = direction(ip, tcp);
+        let Some(own) = initial.get(&(flow, outbound)) else {
+            return;
+        };
+        let peer = initial.get(&(flow, !outbound)).copied().unwrap_or(0);
+        // No test sends 4 GiB, so the offsets do not wrap.
+        let seq = u64::from(tcp.sequence().wrapping_sub(*own));
+        let ack = u64::from(tcp.acknowledgement().wrapping_sub(peer));
+        if !tcp.payload().is_empty() {
+            let stream = u64::from(flow) * 2 + u64::from(!outbound);
+            headway_wire::payload::check(stream, seq - 1, tcp.payload()).expect("the bytes sent");
+        }
+        let sack = tcp.option::<Sack>().expect("a well formed SACK option");
+        let blocks = sack.as_ref().map_or(&[][..], |s| s.blocks());
+        let offset = |b: &SackBlock| {
+            let relative = |n: u32| u64::from(n.wrapping_sub(peer));
+            (relative(b.left), relative(b.right))
+        };
+        seen.push(Seen {
+            time_ns,
+            flow,
+            outbound,
+            seq,
+            ack,
+            len: tcp.payload().len() as u32,
+            ip_bytes: u32::from(ip.total_len_bytes()),
+            window: tcp.window(),
+            flags: tcp.flags(),
+            sack: blocks.iter().map(offset).collect(),
+        });
+    }));
+    seen
+}
+
+type Initials = HashMap<(u32, bool), u32>;
+
+fn direction(ip: &Ipv4View, tcp: &TcpView) -> (u32, bool) {
+    let [_, a, b, _] = ip.source().octets();
+    (
+        u32::from(a) << 8 | u32::from(b),
+        tcp.destination_port() == SERVER_PORT,
+    )
+}
+
+/// Bytes that have arrived, as a receiver would keep them.
+#[derive(Clone, Debug, Default)]
+pub struct Reassembly {
+    /// Arrived without a gap from offset 0.
+    pub in_order: u64,
+    /// Runs of bytes beyond, by their start; they do not touch.
+    beyond: BTreeMap<u64, u64>,
+}
+
+impl Reassembly {
+    pub fn add(&mut self, (mut from, mut to): (u64, u64)) {
+        let touching: Vec<_> = self
+            .beyond
+            .range(..=to)
+            .filter(|r| *r.1 >= from)
+            .map(|(&a, &b)| (a, b))
+            .collect();
+        for (a, b) in touching {
+            self.beyond.remove(&a);
+            (from, to) = (from.min(a), to.max(b));
+        }
+        if from <= self.in_order {
+            self.in_order = self.in_order.max(to);
+        } else {
+            self.beyond.insert(from, to);
+        }
+    }
+
+    /// All these bytes have arrived.
+    pub fn has(&self, (from, to): (u64, u64)) -> bool {
+        let run = self.beyond.range(..=from).next_back();
+        to <= self.in_order || run.is_some_and(|r| *r.1 >= to)
+    }
+}

@@ -1,0 +1,403 @@
+//! What must hold for every scenario: the bytes delivered are the bytes sent, in
+//! order; packets are conserved; cwnd is at least 1; nothing stalls.
+//!
+//! `PROPTEST_CASES` sets the number of cases; the default keeps a debug build
+//! under 20 seconds.
+
+mod common;
+
+use common::{segments, Reassembly, MS, SECOND};
+use headway_algorithms::{controls, startups};
+use headway_sim::{Scenario, World};
+use headway_wire::TcpFlags;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{json, Value};
+use std::collections::HashMap;
+
+/// Long enough for any transfer here: at 30 % loss each way a segment needs two
+/// dozen timeouts of at most two minutes once in a billion.
+const DURATION_NS: u64 = 2_000_000 * SECOND;
+/// Steps after which a run counts as endless.
+const MAX_STEPS: u64 = 3_000_000;
+
+fn cases(default: u32) -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(default);
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 400,
+        ..ProptestConfig::default()
+    }
+}
+
+fn chance(most: f64) -> impl Strategy<Value = f64> {
+    prop_oneof![2 => Just(0.0), 1 => 0.0..=most]
+}
+
+/// A queue that can take at least one full packet: everything else only delays.
+fn queue() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        3 => (1500u32..100_000, any::<bool>()).prop_map(|(bytes, overshoot)| json!({
+            "limit_bytes": bytes,
+            "aqm": {"name": "drop-tail", "tunables": {"overshoot": u32::from(overshoot)}}
+        })),
+        3 => (1u32..200).prop_map(|pkts| json!({"limit_pkts": pkts})),
+        2 => (2u32..20, 2u32..40, 1u32..=1000, any::<bool>()).prop_map(|(low, more, max_p, ecn)| json!({
+            "limit_pkts": 2 * (low + more),
+            "aqm": {"name": "red", "tunables": {"min_th_pkts": low, "max_th_pkts": low + more,
+                "max_p_permille": max_p, "weight_shift": 4, "ecn": u32::from(ecn)}}
+        })),
+    ]
+}
+
+fn link() -> impl Strategy<Value = Value> {
+    (
+        select(vec![64_000u64, 1_000_000, 3_333_333, 100_000_000]),
+        0..100 * MS,
+        queue(),
+        chance(0.3),
+        chance(0.3),
+        (chance(0.5), 0..150 * MS),
+    )
+        .prop_map(
+            |(rate, delay, mut queue, loss, duplicate, (reorder, late))| {
+                let link = queue.as_object_mut().expect("an object");
+                link.insert("rate_bps".into(), json!(rate));
+                link.insert("delay_ns".into(), json!(delay));
+                link.insert("loss".into(), json!(loss));
+                link.insert("duplicate".into(), json!(duplicate));
+                link.insert("reorder".into(), json!(reorder));
+                link.insert("reorder_delay_ns".into(), json!(late));
+                queue
+            },
+        )
+}
+
+fn hop() -> impl Strategy<Value = Value> {
+    (link(), link()).prop_map(|(forward, reverse)| json!({"forward": forward, "reverse": reverse}))
+}
+
+fn topology() -> impl Strategy<Value = (Value, u32)> {
+    let access = (select(vec![10_000_000u64, 1_000_000_000]), 0..20 * MS);
+    prop_oneof![
+        2 => (hop(), access.clone()).prop_map(|(mut hop, (rate, delay))| {
+            let dumbbell = hop.as_object_mut().expect("an object");
+            dumbbell.insert("kind".into(), json!("dumbbell"));
+            dumbbell.insert("access_rate_bps".into(), json!(rate));
+            dumbbell.insert("access_delay_ns".into(), json!(delay));
+            (hop, 1)
+        }),
+        1 => (vec(hop(), 1..=3), access).prop_map(|(hops, (rate, delay))| {
+            let n = hops.len() as u32;
+            (json!({"kind": "chain", "hops": hops, "access_rate_bps": rate,
+                "access_delay_ns": delay}), n)
+        }),
+    ]
+}
+
+fn app() -> impl Strategy<Value = Value> {
+    let size = || prop_oneof![1u64..3000, 1u64..60_000];
+    prop_oneof![
+        3 => prop_oneof![1u64..3000, 1u64..200_000]
+            .prop_map(|bytes| json!({"kind": "bulk", "bytes": bytes})),
+        2 => vec((size(), size(), 0..2 * SECOND), 1..6)
+            .prop_map(|epochs| json!({"kind": "vectors", "epochs": epochs})),
+        1 => (1u64..5000, 10 * MS..SECOND).prop_map(|(bytes, gap)| json!({
+            "kind": "pingpong", "request_bytes": bytes, "mean_interval_ns": gap})),
+    ]
+}
+
+fn control() -> impl Strategy<Value = Value> {
+    let names: Vec<_> = controls().iter().map(|c| c.name).collect();
+    let mut starts: Vec<_> = startups().iter().map(|s| Some(s.name)).collect();
+    starts.push(None);
+    (select(names), select(starts))
+        .prop_map(|(name, startup)| json!({"name": name, "startup": startup}))
+}
+
+fn flow(hops: u32) -> impl Strategy<Value = Value> {
+    (
+        app(),
+        control(),
+        any::<[bool; 4]>(),
+        0..3 * SECOND,
+        0..50 * MS,
+        (0..hops).prop_flat_map(move |from| (Just(from), from + 1..=hops)),
+    )
+        .prop_map(
+            |(
+                app,
+                control,
+                [sack, timestamps, delayed_ack, nodelay],
+                start_ns,
+                extra,
+                (from, to),
+            )| {
+                // Messages without end have to be stopped.
+                let stop_ns = (app["kind"] == "pingpong").then_some(start_ns + 5 * SECOND);
+                json!({"name": "tcp", "app": app, "control": control, "sack": sack,
+                "timestamps": timestamps, "delayed_ack": delayed_ack, "nodelay": nodelay,
+                "start_ns": start_ns, "stop_ns": stop_ns, "extra_delay_ns": extra,
+                "from_hop": from, "to_hop": to})
+            },
+        )
+}
+
+fn voice() -> impl Strategy<Value = Option<Value>> {
+    let cbr = (29u32..1500, 5 * MS..50 * MS).prop_map(|(bytes, gap)| {
+        json!({"name": "voice", "app": {"kind": "cbr", "ip_bytes": bytes, "interval_ns": gap},
+            "stop_ns": 4 * SECOND})
+    });
+    proptest::option::weighted(0.3, cbr)
+}
+
+/// A scenario that a failure prints as JSON, ready to be run again.
+#[derive(Clone)]
+struct Case(Value);
+
+impl std::fmt::Debug for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+fn scenario(most_flows: usize) -> impl Strategy<Value = Case> {
+    topology().prop_flat_map(move |(topology, hops)| {
+        (
+            Just(topology),
+            vec(flow(hops), 1..=most_flows),
+            voice(),
+            select(vec!["linux-2.6", "linux-6"]),
+            any::<u16>(),
+        )
+            .prop_map(move |(topology, mut flows, voice, stack, seed)| {
+                flows.extend(voice);
+                Case(
+                    json!({"seed": seed, "duration_ns": DURATION_NS, "stack": stack,
+                    "topology": topology, "flows": flows}),
+                )
+            })
+    })
+}
+
+fn build(scenario: &Value) -> World {
+    let parsed = Scenario::from_json(&scenario.to_string());
+    parsed
+        .and_then(|s| World::new(&s))
+        .expect("a valid scenario")
+}
+
+/// Steps until nothing is left to happen and checks what must hold on the way.
+fn run_dry(world: &mut World, every: u64) -> Result<(), TestCaseError> {
+    while world.step() {
+        if world.events() % every == 0 {
+            world.check_invariants().map_err(TestCaseError::fail)?;
+        }
+        prop_assert!(world.events() < MAX_STEPS, "the run does not end");
+    }
+    world.check_invariants().map_err(TestCaseError::fail)?;
+    // Every timer has been served and every packet has arrived or was dropped,
+    // long before the scenario's end.
+    prop_assert_eq!(world.net.packets_inside(), 0);
+    prop_assert!(
+        world.net.now_ns < DURATION_NS / 2,
+        "it took {} ns",
+        world.net.now_ns
+    );
+    Ok(())
+}
+
+/// Bytes that flow `flow` writes in the direction that is recorded, and the
+/// number of its requests, where that is fixed in advance.
+fn written(flow: &Value) -> Option<(u64, u64)> {
+    let app = &flow["app"];
+    match app["kind"].as_str() {
+        Some("bulk") => Some((app["bytes"].as_u64()?, 0)),
+        Some("vectors") => {
+            let epochs = app["epochs"].as_array()?;
+            let sum = |i: usize| epochs.iter().filter_map(|e| e[i].as_u64()).sum::<u64>();
+            Some((sum(0).max(sum(1)), epochs.len() as u64))
+        }
+        _ => None,
+    }
+}
+
+fn check_outcome(scenario: &Value, world: World) -> Result<(), TestCaseError> {
+    let flows = scenario["flows"].as_array().expect("flows");
+    for (i, flow) in flows.iter().enumerate() {
+        if flow["app"]["kind"] != "cbr" {
+            let (delivered, sent) = world.delivered(i);
+            prop_assert_eq!(delivered, sent, "flow {}", i);
+        }
+    }
+    let outcome = world.finish();
+    let tables = &outcome.tables;
+    let counters = &tables.flow_counters;
+    for row in 0..counters.flow.len() {
+        let number = counters.flow[row] as usize;
+        let delivered = counters.delivered_bytes[row];
+        prop_assert_eq!(delivered, counters.acked_bytes[row], "flow {}", number);
+        if let Some((bytes, requests)) = written(&flows[number]) {
+            prop_assert_eq!(delivered, bytes, "flow {}", number);
+            let answered = tables
+                .responses
+                .flow
+                .iter()
+                .filter(|f| **f as usize == number);
+            prop_assert_eq!(answered.count() as u64, requests, "flow {}", number);
+        }
+    }
+    for row in 0..tables.flow_state.flow.len() {
+        let flow = tables.flow_state.flow[row];
+        let at = counters
+            .flow
+            .iter()
+            .position(|f| *f == flow)
+            .expect("counted");
+        // No window law here grows faster than slow start; the FIN counts too.
+        let most = 11 + counters.sent_pkts[at];
+        let cwnd = u64::from(tables.flow_state.cwnd_pkts[row]);
+        prop_assert!((1..=most).contains(&cwnd), "cwnd {cwnd} of flow {flow}");
+    }
+    let links = &tables.link_counters;
+    for row in 0..links.link.len() {
+        let (sent, dropped) = (links.sent_pkts[row], links.dropped_pkts[row]);
+        prop_assert_eq!(links.arrived_pkts[row], sent + dropped);
+        let of_link = |l: &&u32| **l == links.link[row];
+        let dropped_rows = tables.drops.link.iter().filter(of_link).count() as u64;
+        prop_assert_eq!(dropped_rows, dropped);
+    }
+    for (link, _) in outcome.summary.links.iter().enumerate() {
+        let queue = &tables.queue;
+        let last = queue.link.iter().rposition(|l| *l as usize == link);
+        if let Some(row) = last {
+            prop_assert_eq!((queue.queue_bytes[row], queue.queue_pkts[row]), (0, 0));
+        }
+    }
+    for flow in 0..flows.len() {
+        let rows = tables
+            .udp
+            .flow
+            .iter()
+            .filter(|f| **f as usize == flow)
+            .count() as u64;
+        let sent = outcome.summary.flows[flow].datagrams;
+        // A datagram that the network doubles arrives twice.
+        prop_assert!(rows >= sent, "{rows} fates of {sent} datagrams");
+    }
+    Ok(())
+}
+
+/// Where to listen, and which data passes there.
+#[derive(Clone, Copy, Debug)]
+enum Ear {
+    /// The senders' side: data towards the openers as it leaves the last link,
+    /// after all loss; acknowledgements of it as they set out.
+    Bottleneck,
+    /// Everything that enters the last link of the way out.
+    LastForward,
+}
+
+fn check_content(scenario: &Value, ear: Ear) -> Result<(), TestCaseError> {
+    let hops = scenario["topology"]["hops"].as_array().map_or(1, Vec::len);
+    let mut scenario = scenario.clone();
+    let link = match ear {
+        Ear::Bottleneck => "bottleneck".to_string(),
+        Ear::LastForward => format!("forward{}", hops - 1),
+    };
+    scenario["capture"] = json!({"link": link});
+    let mut world = build(&scenario);
+    run_dry(&mut world, 1000)?;
+    let flows = scenario["flows"].as_array().expect("flows").clone();
+    let delivered: Vec<_> = (0..flows.len())
+        .map(|i| (flows[i]["app"]["kind"] != "cbr").then(|| world.delivered(i).0))
+        .collect();
+    let outcome = world.finish();
+    let mut streams: HashMap<(u32, bool), Reassembly> = HashMap::new();
+    let mut ends = HashMap::new();
+    // The checksums and every byte of payload are checked while reading.
+    for segment in segments(&outcome.capture.expect("a capture")) {
+        let own = streams.entry((segment.flow, segment.outbound)).or_default();
+        if segment.len > 0 || segment.has(TcpFlags::FIN) {
+            let (from, to) = segment.payload_range();
+            // A FIN takes a number of its own after the data.
+            let fin = u64::from(segment.has(TcpFlags::FIN));
+            own.add((from, to + fin));
+            if fin > 0 {
+                ends.insert((segment.flow, segment.outbound), to);
+            }
+        }
+        let inbound_data = matches!(ear, Ear::Bottleneck) && segment.outbound;
+        if inbound_data && segment.has(TcpFlags::ACK) {
+            let peer = streams.entry((segment.flow, false)).or_default();
+            prop_assert!(
+                segment.ack <= peer.in_order + 1,
+                "flow {} acknowledges {} of {}",
+                segment.flow,
+                segment.ack,
+                peer.in_order
+            );
+            for (left, right) in segment.sack {
+                let block = (left - 1, right - 1);
+                prop_assert!(peer.has(block), "{block:?} never arrived");
+            }
+        }
+    }
+    for (number, flow) in flows.iter().enumerate() {
+        let at = |outbound: bool| {
+            let key = (number as u32, outbound);
+            let end = ends.get(&key).copied().unwrap_or(u64::MAX);
+            streams.get(&key).map_or(0, |s| s.in_order.min(end))
+        };
+        let from_first = flow["from_hop"] == 0;
+        let to_last = flow["to_hop"] == hops;
+        match ear {
+            Ear::LastForward if to_last => {
+                let delivered = delivered[number].unwrap_or(0);
+                prop_assert_eq!(at(true), delivered, "flow {}", number);
+            }
+            Ear::Bottleneck if from_first && flow["app"]["kind"] == "vectors" => {
+                let epochs = flow["app"]["epochs"].as_array().expect("epochs");
+                let answers: u64 = epochs.iter().filter_map(|e| e[1].as_u64()).sum();
+                prop_assert_eq!(at(false), answers, "flow {}", number);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(1500))]
+
+    #[test]
+    fn what_is_written_is_delivered_and_packets_are_conserved(Case(scenario) in scenario(3)) {
+        let mut world = build(&scenario);
+        run_dry(&mut world, 97)?;
+        check_outcome(&scenario, world)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(500))]
+
+    #[test]
+    fn every_step_keeps_the_invariants(Case(scenario) in scenario(2)) {
+        let mut world = build(&scenario);
+        run_dry(&mut world, 1)?;
+        check_outcome(&scenario, world)?;
+    }
+
+    #[test]
+    fn the_bytes_that_arrive_are_those_of_the_stream_in_order(
+        Case(scenario) in scenario(2),
+        ear in select(vec![Ear::Bottleneck, Ear::LastForward]),
+    ) {
+        check_content(&scenario, ear)?;
+    }
+}
