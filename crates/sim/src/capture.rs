@@ -28,18 +28,13 @@ pub(crate) struct Tap {
     leaving: Vec<u32>,
     seed: u64,
     writer: Writer<Vec<u8>>,
-    buffer: Vec<u8>,
-    written: u32,
+    packets: Vec<(u64, Packet)>,
 }
 
 impl Tap {
     pub fn new(capture: &Capture, built: &Built, seed: u64) -> Result<Tap, ScenarioError> {
         let (entering, leaving, name) = if capture.link == "bottleneck" {
-            (
-                vec![built.recorded[0]],
-                vec![built.recorded[1]],
-                "bottleneck",
-            )
+            (vec![0], vec![1], "bottleneck")
         } else {
             let at = built
                 .names
@@ -49,7 +44,7 @@ impl Tap {
                     let allowed = format!("bottleneck, {}", built.names.join(", "));
                     bad("capture.link", &capture.link, &allowed)
                 })?;
-            (vec![built.recorded[at]], vec![], capture.link.as_str())
+            (vec![at as u32], vec![], capture.link.as_str())
         };
         let section = Section {
             comment: "simulated by Headway",
@@ -67,8 +62,7 @@ impl Tap {
             leaving,
             seed,
             writer,
-            buffer: vec![],
-            written: 0,
+            packets: vec![],
         })
     }
 
@@ -84,16 +78,22 @@ impl Tap {
         }
     }
 
-    fn take(&mut self, now_ns: u64, packet: &Packet) {
-        write_packet(&mut self.buffer, packet, self.seed, self.written as u16);
-        self.written += 1;
-        self.writer
-            .write_packet(0, now_ns, &self.buffer, None)
-            .expect("writing to memory does not fail");
+    fn take(&mut self, time_ns: u64, packet: &Packet) {
+        self.packets.push((time_ns, *packet));
     }
 
-    /// The file.
-    pub fn finish(self) -> Vec<u8> {
+    /// The file, up to a time. Packets were noted when their times were known,
+    /// which may be ahead of others; the file has them in order of time.
+    pub fn finish(mut self, until_ns: u64) -> Vec<u8> {
+        self.packets.retain(|p| p.0 <= until_ns);
+        self.packets.sort_by_key(|p| p.0);
+        let mut buffer = Vec::new();
+        for (number, (time_ns, packet)) in self.packets.iter().enumerate() {
+            write_packet(&mut buffer, packet, self.seed, number as u16);
+            self.writer
+                .write_packet(0, *time_ns, &buffer, None)
+                .expect("writing to memory does not fail");
+        }
         self.writer
             .finish()
             .expect("writing to memory does not fail")

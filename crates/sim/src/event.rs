@@ -1,14 +1,16 @@
-//! The event queue: a four-ary heap ordered by time, then by the order in which
-//! events were made, so that simultaneous events always happen in the same order.
+//! The event queue: a timing wheel for the near future and a heap for the rest,
+//! ordered by time and then by the order in which events were made, so that
+//! simultaneous events always happen in the same order.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// What an event is about; `id` in [`Event`] says which one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum What {
-    /// The first packet of link `id`'s pipe arrives at its end.
-    LinkHead,
-    /// Packet `id` arrives at the end of its link out of order.
-    Straggler,
+    /// Packet `id` arrives at the next node of its route.
+    Arrival,
     /// A timer of socket `id >> 3` with [`crate::tcp::Timer`] number `id & 7`.
     Timer,
     /// Flow `id`'s application wants to act.
@@ -17,119 +19,172 @@ pub enum What {
     Checkpoint,
 }
 
-/// An entry of the queue.
-#[derive(Clone, Copy, Debug)]
+/// An entry of the queue. The order of the fields is the order of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
     /// When, in simulated nanoseconds.
     pub time_ns: u64,
     /// Tie-breaker: smaller was made earlier.
-    pub order: u64,
+    order: u64,
     /// Kind.
     pub what: What,
     /// Which one.
     pub id: u32,
 }
 
-impl Event {
-    #[inline(always)]
-    fn before(&self, other: &Event) -> bool {
-        (self.time_ns, self.order) < (other.time_ns, other.order)
-    }
+/// A slot of the wheel lasts 2^15 ns: a few packets at 100 Mbit/s.
+const SLOT_BITS: u32 = 15;
+/// Slots of the wheel; together they reach 268 ms ahead.
+const SLOTS: usize = 8192;
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Node {
+    event: Event,
+    next: u32,
 }
 
 /// The pending events.
-#[derive(Default)]
 pub struct Events {
-    heap: Vec<Event>,
+    /// Events of the present slot, the earliest last.
+    present: Vec<Event>,
+    /// Number of the present slot since the start of time.
+    slot: u64,
+    /// First node of each slot's list; a slot lies at its number modulo SLOTS.
+    heads: Box<[u32; SLOTS]>,
+    /// A bit for every slot that has a list.
+    occupied: Box<[u64; SLOTS / 64]>,
+    nodes: Vec<Node>,
+    free: u32,
+    /// Events beyond the wheel when they were made.
+    far: BinaryHeap<Reverse<Event>>,
     next_order: u64,
 }
 
-impl Events {
-    /// Takes the next tie-breaker, for something that becomes an event later but
-    /// is decided now (a packet that joins a pipe).
-    #[inline(always)]
-    pub fn take_order(&mut self) -> u64 {
-        self.next_order += 1;
-        self.next_order
+impl Default for Events {
+    fn default() -> Self {
+        Events {
+            present: Vec::new(),
+            slot: 0,
+            heads: Box::new([NONE; SLOTS]),
+            occupied: Box::new([0; SLOTS / 64]),
+            nodes: Vec::new(),
+            free: NONE,
+            far: BinaryHeap::new(),
+            next_order: 0,
+        }
     }
+}
 
-    /// Adds an event that is decided now.
+impl Events {
+    /// Adds an event; its time must not lie before the event taken last.
     #[inline]
     pub fn push(&mut self, time_ns: u64, what: What, id: u32) {
-        let order = self.take_order();
-        self.push_ordered(Event {
+        self.next_order += 1;
+        let event = Event {
             time_ns,
-            order,
+            order: self.next_order,
             what,
             id,
-        });
-    }
-
-    /// Adds an event that was decided when its order was taken.
-    #[inline]
-    pub fn push_ordered(&mut self, event: Event) {
-        self.heap.push(event);
-        self.sift_up(self.heap.len() - 1);
-    }
-
-    /// The earliest event.
-    #[inline(always)]
-    pub fn peek(&self) -> Option<Event> {
-        self.heap.first().copied()
-    }
-
-    /// Removes the earliest event.
-    #[inline]
-    pub fn pop(&mut self) {
-        let last = self.heap.pop();
-        if let (Some(last), false) = (last, self.heap.is_empty()) {
-            self.heap[0] = last;
-            self.sift_down();
+        };
+        let slot = time_ns >> SLOT_BITS;
+        if slot <= self.slot {
+            let at = self.present.partition_point(|e| *e > event);
+            self.present.insert(at, event);
+        } else if slot - self.slot < SLOTS as u64 {
+            self.push_near(slot, event);
+        } else {
+            self.far.push(Reverse(event));
         }
     }
 
-    /// Replaces the earliest event, cheaper than a pop and a push.
     #[inline]
-    pub fn replace_first(&mut self, event: Event) {
-        self.heap[0] = event;
-        self.sift_down();
+    fn push_near(&mut self, slot: u64, event: Event) {
+        let at = slot as usize % SLOTS;
+        let node = Node {
+            event,
+            next: self.heads[at],
+        };
+        let number = if self.free == NONE {
+            self.nodes.push(node);
+            (self.nodes.len() - 1) as u32
+        } else {
+            let number = self.free;
+            self.free = self.nodes[number as usize].next;
+            self.nodes[number as usize] = node;
+            number
+        };
+        self.heads[at] = number;
+        self.occupied[at / 64] |= 1 << (at % 64);
     }
 
-    fn sift_up(&mut self, mut at: usize) {
-        let event = self.heap[at];
-        while at > 0 {
-            let parent = (at - 1) / 4;
-            if !event.before(&self.heap[parent]) {
-                break;
-            }
-            self.heap[at] = self.heap[parent];
-            at = parent;
+    /// Takes the earliest event, unless it lies after `until_ns`.
+    #[inline]
+    pub fn pop(&mut self, until_ns: u64) -> Option<Event> {
+        if self.present.is_empty() && !self.turn() {
+            return None;
         }
-        self.heap[at] = event;
+        if self.present.last().is_some_and(|e| e.time_ns <= until_ns) {
+            self.present.pop()
+        } else {
+            None
+        }
     }
 
-    fn sift_down(&mut self) {
-        let event = self.heap[0];
-        let n = self.heap.len();
-        let mut at = 0;
-        loop {
-            let first = at * 4 + 1;
-            if first >= n {
-                break;
-            }
-            let mut least = first;
-            for child in first + 1..(first + 4).min(n) {
-                if self.heap[child].before(&self.heap[least]) {
-                    least = child;
-                }
-            }
-            if !self.heap[least].before(&event) {
-                break;
-            }
-            self.heap[at] = self.heap[least];
-            at = least;
+    /// Turns the wheel to the next slot with events.
+    fn turn(&mut self) -> bool {
+        let near = self.next_occupied();
+        let far = self.far.peek().map(|e| e.0.time_ns >> SLOT_BITS);
+        let slot = match (near, far) {
+            (None, None) => return false,
+            (Some(near), Some(far)) => near.min(far),
+            (near, far) => near.or(far).expect("one of them is there"),
+        };
+        self.slot = slot;
+        if near == Some(slot) {
+            self.take_list(slot as usize % SLOTS);
         }
-        self.heap[at] = event;
+        while let Some(&Reverse(event)) = self.far.peek() {
+            if event.time_ns >> SLOT_BITS != slot {
+                break;
+            }
+            self.far.pop();
+            self.present.push(event);
+        }
+        if self.present.len() > 1 {
+            self.present.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        true
+    }
+
+    fn take_list(&mut self, at: usize) {
+        let mut number = std::mem::replace(&mut self.heads[at], NONE);
+        self.occupied[at / 64] &= !(1 << (at % 64));
+        while number != NONE {
+            let node = &mut self.nodes[number as usize];
+            self.present.push(node.event);
+            let next = std::mem::replace(&mut node.next, self.free);
+            self.free = number;
+            number = next;
+        }
+    }
+
+    /// The first slot after the present one that has a list.
+    fn next_occupied(&self) -> Option<u64> {
+        let start = (self.slot as usize + 1) % SLOTS;
+        let mut word = start / 64;
+        let mut bits = self.occupied[word] & (!0 << (start % 64));
+        // The first word is looked at twice: its low bits are the far end.
+        for _ in 0..=SLOTS / 64 {
+            if bits != 0 {
+                let at = word * 64 + bits.trailing_zeros() as usize;
+                let ahead = (at + SLOTS - start) % SLOTS;
+                return Some(self.slot + 1 + ahead as u64);
+            }
+            word = (word + 1) % (SLOTS / 64);
+            bits = self.occupied[word];
+        }
+        None
     }
 }
 
@@ -137,46 +192,61 @@ impl Events {
 mod tests {
     use super::*;
 
-    #[test]
-    fn events_come_out_by_time_and_then_in_the_order_they_were_made() {
-        let mut events = Events::default();
-        let mut state = 1u64;
-        let mut expected = Vec::new();
-        for id in 0..2000 {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            let time_ns = (state >> 33) % 50;
-            events.push(time_ns, What::App, id);
-            expected.push((time_ns, id));
-        }
-        expected.sort();
-        for (time_ns, id) in expected {
-            let event = events.peek().unwrap();
-            assert_eq!((event.time_ns, event.id), (time_ns, id));
-            events.pop();
-        }
-        assert!(events.peek().is_none());
+    /// A small generator for the tests.
+    fn next(state: &mut u64) -> u64 {
+        *state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        *state >> 33
     }
 
     #[test]
-    fn replacing_the_first_event_is_a_pop_and_a_push() {
+    fn events_come_out_by_time_and_then_in_the_order_they_were_made() {
+        for span_ns in [50, 1 << 20, 1 << 31, 1 << 40] {
+            let mut events = Events::default();
+            let mut state = 1;
+            let mut expected = Vec::new();
+            for id in 0..3000 {
+                let time_ns = next(&mut state) * next(&mut state) % span_ns;
+                events.push(time_ns, What::App, id);
+                expected.push((time_ns, id));
+            }
+            expected.sort();
+            for (time_ns, id) in expected {
+                let event = events.pop(u64::MAX).unwrap();
+                assert_eq!((event.time_ns, event.id), (time_ns, id));
+            }
+            assert!(events.pop(u64::MAX).is_none());
+        }
+    }
+
+    #[test]
+    fn events_made_while_time_passes_come_in_order_too() {
         let mut events = Events::default();
-        for time_ns in [5, 1, 9, 3] {
-            events.push(time_ns, What::App, time_ns as u32);
+        let mut state = 7;
+        let mut reference = std::collections::BTreeSet::new();
+        let mut now_ns = 0;
+        let mut id = 0;
+        for _ in 0..20_000 {
+            for _ in 0..next(&mut state) % 3 {
+                let shift = next(&mut state) % 36;
+                let time_ns = now_ns + (next(&mut state) % (1 << shift));
+                events.push(time_ns, What::App, id);
+                reference.insert((time_ns, id));
+                id += 1;
+            }
+            let expected = reference.pop_first();
+            let event = events.pop(u64::MAX).map(|e| (e.time_ns, e.id));
+            assert_eq!(event, expected);
+            now_ns = event.map_or(now_ns, |e| e.0);
         }
-        let order = events.take_order();
-        events.replace_first(Event {
-            time_ns: 4,
-            order,
-            what: What::App,
-            id: 4,
-        });
-        let mut seen = Vec::new();
-        while let Some(event) = events.peek() {
-            seen.push(event.id);
-            events.pop();
-        }
-        assert_eq!(seen, [3, 4, 5, 9]);
+    }
+
+    #[test]
+    fn an_event_after_the_limit_stays() {
+        let mut events = Events::default();
+        events.push(100, What::App, 1);
+        assert!(events.pop(99).is_none());
+        assert_eq!(events.pop(100).unwrap().id, 1);
     }
 }

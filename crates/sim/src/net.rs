@@ -1,11 +1,12 @@
 //! The network between the hosts: packets, links, routes, and what is recorded of them.
 
 use crate::capture::Tap;
-use crate::event::{Event, Events, What};
+use crate::event::{Events, What};
 use crate::link::{Drop, Link, Offer};
 use crate::packet::{Packet, Slab};
 use crate::record::Tables;
 use crate::scenario::Record;
+use crate::topology::Route;
 
 /// Everything that a host may touch when it sends.
 pub struct Net {
@@ -14,26 +15,26 @@ pub struct Net {
     pub(crate) events: Events,
     pub(crate) packets: Slab,
     pub(crate) links: Vec<Link>,
-    pub(crate) routes: Vec<Vec<u32>>,
+    pub(crate) routes: Vec<Route>,
     /// What the run leaves behind.
     pub tables: Tables,
     pub(crate) record: Record,
     pub(crate) tap: Option<Tap>,
     /// Per flow: first and last packet at the sender's host.
     pub(crate) seen_ns: Vec<Option<(u64, u64)>>,
-    /// Per route: it starts at its flow's sender.
-    pub(crate) from_sender: Vec<bool>,
 }
 
 impl Net {
-    /// A host hands a packet to its first link.
+    /// A host hands a packet to its access link.
     #[inline]
     pub(crate) fn send(&mut self, packet: Packet) {
-        if self.from_sender[packet.route as usize] {
+        if Route::is_outbound(packet.route) {
             self.see(packet.flow);
         }
+        let route = &mut self.routes[packet.route as usize];
+        let arrive_ns = route.near.pass(self.now_ns, packet.ip_bytes);
         let id = self.packets.insert(packet);
-        self.forward(id);
+        self.events.push(arrive_ns, What::Arrival, id);
     }
 
     /// The sender's host sends or receives a packet of its flow.
@@ -48,98 +49,94 @@ impl Net {
         self.events.push(at_ns, What::Timer, socket << 3 | number);
     }
 
+    /// A packet is at the next node of its route. Returns it if that is its host.
+    #[inline]
+    pub(crate) fn arrival(&mut self, id: u32) -> Option<Packet> {
+        let packet = &mut self.packets[id];
+        let route = &mut self.routes[packet.route as usize];
+        if packet.hop < route.hops {
+            self.forward(id);
+            return None;
+        }
+        if packet.hop == route.hops {
+            packet.hop += 1;
+            let arrive_ns = route.far.pass(self.now_ns, packet.ip_bytes);
+            self.events.push(arrive_ns, What::Arrival, id);
+            return None;
+        }
+        let packet = *packet;
+        self.packets.remove(id);
+        Some(packet)
+    }
+
     /// Puts a packet on the next link of its route.
     #[inline]
     fn forward(&mut self, id: u32) {
-        let packet = &self.packets[id];
-        let (ip_bytes, ecn, flow) = (packet.ip_bytes, packet.ecn, packet.flow);
-        let number = self.routes[packet.route as usize][usize::from(packet.hop)];
+        let packet = &mut self.packets[id];
+        let route = &mut self.routes[packet.route as usize];
+        let number = route.link(packet.hop);
         if let Some(tap) = &mut self.tap {
-            tap.entering(number, self.now_ns, &self.packets[id]);
+            tap.entering(number, self.now_ns, packet);
         }
-        let order = self.events.take_order();
         let link = &mut self.links[number as usize];
-        match link.offer(self.now_ns, id, ip_bytes, ecn, order, &mut self.tables) {
+        match link.offer(self.now_ns, packet.ip_bytes, packet.ecn, &mut self.tables) {
             Offer::Accepted {
-                arrive_ns,
+                mut arrive_ns,
                 mark,
-                first,
             } => {
                 if mark {
-                    self.packets[id].ecn = 3;
+                    packet.ecn = 3;
                 }
-                if first {
-                    let event = Event {
-                        time_ns: arrive_ns,
-                        order,
-                        what: What::LinkHead,
-                        id: number,
-                    };
-                    self.events.push_ordered(event);
+                packet.hop += 1;
+                if link.disturbs() {
+                    self.disturb(id, number, arrive_ns);
+                    return;
                 }
+                if let Some(tap) = &mut self.tap {
+                    tap.leaving(number, arrive_ns, packet);
+                }
+                if packet.hop == route.hops {
+                    // The far access link carries only this route, in this
+                    // order: when the packet has crossed it is known already.
+                    packet.hop += 1;
+                    arrive_ns = route.far.pass(arrive_ns, packet.ip_bytes);
+                }
+                self.events.push(arrive_ns, What::Arrival, id);
             }
-            Offer::Dropped(reason) => self.lose(number, id, flow, ip_bytes, reason),
+            Offer::Dropped(reason) => self.lose(number, id, reason),
         }
     }
 
-    fn lose(&mut self, number: u32, id: u32, flow: u32, ip_bytes: u32, reason: Drop) {
-        let now_ns = self.now_ns as i64;
-        if let (true, Some(managed)) = (self.record.drops, &self.links[number as usize].managed) {
+    /// On a link that duplicates and reorders, each packet makes its own way.
+    fn disturb(&mut self, id: u32, number: u32, arrive_ns: u64) {
+        let packet = self.packets[id];
+        let copies = 1 + usize::from(self.links[number as usize].draw_duplicate());
+        for copy in 0..copies {
+            let late_ns = arrive_ns + self.links[number as usize].draw_hold_ns();
+            let id = if copy == 0 {
+                id
+            } else {
+                self.packets.insert(packet)
+            };
+            if let Some(tap) = &mut self.tap {
+                tap.leaving(number, late_ns, &packet);
+            }
+            self.events.push(late_ns, What::Arrival, id);
+        }
+    }
+
+    fn lose(&mut self, number: u32, id: u32, reason: Drop) {
+        let packet = self.packets[id];
+        if self.record.drops {
+            let now_ns = self.now_ns as i64;
             self.tables
                 .drops
-                .push(managed.number, now_ns, flow, ip_bytes, reason as u8);
+                .push(number, now_ns, packet.flow, packet.ip_bytes, reason as u8);
         }
-        let packet = self.packets[id];
         if packet.udp && self.record.udp {
-            self.tables.udp.push(flow, packet.sent_ns as i64, -1);
+            self.tables.udp.push(packet.flow, packet.sent_ns as i64, -1);
         }
         self.packets.remove(id);
-    }
-
-    /// The packet at the head of a link's pipe has arrived at its far end.
-    /// Returns it if that is its destination.
-    #[inline]
-    pub(crate) fn link_head(&mut self, number: u32) -> Option<u32> {
-        let link = &mut self.links[number as usize];
-        let (id, next) = link.arrive(self.now_ns, &mut self.tables);
-        match next {
-            Some(next) => self.events.replace_first(Event {
-                time_ns: next.depart_ns + link.delay_ns,
-                order: next.order,
-                what: What::LinkHead,
-                id: number,
-            }),
-            None => self.events.pop(),
-        }
-        if link.managed.is_some() {
-            if link.draw_duplicate() {
-                let copy = self.packets[id];
-                let copy = self.packets.insert(copy);
-                self.events.push(self.now_ns, What::Straggler, copy);
-            }
-            let link = &mut self.links[number as usize];
-            if link.draw_reorder() {
-                let late_ns = self.now_ns + link.reorder_delay_ns;
-                self.events.push(late_ns, What::Straggler, id);
-                return None;
-            }
-        }
-        self.leave_link(id)
-    }
-
-    /// A packet has crossed a link: on to the next, or it is where it should be.
-    pub(crate) fn leave_link(&mut self, id: u32) -> Option<u32> {
-        let packet = &mut self.packets[id];
-        let route = &self.routes[packet.route as usize];
-        if let Some(tap) = &mut self.tap {
-            tap.leaving(route[usize::from(packet.hop)], self.now_ns, packet);
-        }
-        packet.hop += 1;
-        if usize::from(packet.hop) == route.len() {
-            return Some(id);
-        }
-        self.forward(id);
-        None
     }
 
     /// Packets that entered the network and have not left it, for tests.

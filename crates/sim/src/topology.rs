@@ -1,18 +1,41 @@
 //! Links and routes of a topology. Hosts know nothing of each other: a packet
-//! carries the number of its route, a route is a list of links.
+//! carries the number of its route.
 
-use crate::link::Link;
+use crate::link::{Link, Wire};
 use crate::scenario::{LinkSpec, Scenario, ScenarioError, Topology};
 use headway_algorithms::RouterInstance;
 
-/// The network of a scenario. Flow `i` has routes `2i` (from its opener) and
+/// The way of one direction of a flow: its own access link at either end and a
+/// row of links between routers. Flow `i` has routes `2i` (from its opener) and
 /// `2i + 1` (back).
+pub(crate) struct Route {
+    pub near: Wire,
+    pub far: Wire,
+    first: u32,
+    step: i32,
+    pub hops: u8,
+}
+
+impl Route {
+    /// The link that is taken after `hop` others.
+    #[inline]
+    pub fn link(&self, hop: u8) -> u32 {
+        (self.first as i32 + self.step * i32::from(hop)) as u32
+    }
+
+    /// Whether a route starts at the opener of its flow.
+    #[inline]
+    pub fn is_outbound(number: u32) -> bool {
+        number % 2 == 0
+    }
+}
+
+/// The network of a scenario. Link `2k` leads away from the first router on hop
+/// `k`, link `2k + 1` back; they are the numbers in the tables.
 pub(crate) struct Built {
     pub links: Vec<Link>,
-    pub routes: Vec<Vec<u32>>,
-    /// Names of the recorded links and their positions in `links`.
+    pub routes: Vec<Route>,
     pub names: Vec<String>,
-    pub recorded: Vec<u32>,
 }
 
 impl Built {
@@ -39,42 +62,41 @@ impl Built {
             links: vec![],
             routes: vec![],
             names: vec![],
-            recorded: vec![],
         };
         for (i, (forward, reverse)) in hops.iter().enumerate() {
-            built.add_recorded(scenario, &format!("forward{i}"), forward)?;
-            built.add_recorded(scenario, &format!("reverse{i}"), reverse)?;
+            built.add_link(scenario, format!("forward{i}"), forward)?;
+            built.add_link(scenario, format!("reverse{i}"), reverse)?;
         }
         for flow in &scenario.flows {
             let from = flow.from_hop;
             let to = flow.to_hop.unwrap_or(hops.len() as u32);
-            // Both hosts' access links, each in both directions; the extra delay
-            // is the sender's.
-            let near_ns = access_delay_ns + flow.extra_delay_ns;
-            let [out, home] = [(), ()].map(|()| built.add_access(access_rate_bps, near_ns));
-            let [there, back] =
-                [(), ()].map(|()| built.add_access(access_rate_bps, access_delay_ns));
-            let forward = (from..to).map(|hop| hop * 2);
-            let reverse = (from..to).rev().map(|hop| hop * 2 + 1);
-            built
-                .routes
-                .push(std::iter::once(out).chain(forward).chain([there]).collect());
-            built
-                .routes
-                .push(std::iter::once(back).chain(reverse).chain([home]).collect());
+            // The extra delay is that of the opener's access link.
+            let near = Wire::new(access_rate_bps, access_delay_ns + flow.extra_delay_ns);
+            let far = Wire::new(access_rate_bps, access_delay_ns);
+            let hops = (to - from) as u8;
+            let (first, last) = (from * 2, (to - 1) * 2 + 1);
+            built.routes.push(Route {
+                near,
+                far,
+                first,
+                step: 2,
+                hops,
+            });
+            built.routes.push(Route {
+                near: far,
+                far: near,
+                first: last,
+                step: -2,
+                hops,
+            });
         }
         Ok(built)
     }
 
-    fn add_access(&mut self, rate_bps: u64, delay_ns: u64) -> u32 {
-        self.links.push(Link::access(rate_bps, delay_ns));
-        (self.links.len() - 1) as u32
-    }
-
-    fn add_recorded(
+    fn add_link(
         &mut self,
         scenario: &Scenario,
-        name: &str,
+        name: String,
         spec: &LinkSpec,
     ) -> Result<(), ScenarioError> {
         let tunables: Vec<_> = spec
@@ -83,13 +105,12 @@ impl Built {
             .iter()
             .map(|(name, value)| (name.clone(), *value))
             .collect();
-        let number = self.names.len() as u32;
+        let number = self.links.len() as u32;
         let router = |view: &_| RouterInstance::new(&spec.aqm.name, &tunables, view);
-        let link = Link::managed(spec, router, number, scenario.seed, scenario.record.queue)
+        let link = Link::new(spec, router, number, scenario.seed, scenario.record.queue)
             .map_err(|e| ScenarioError(format!("{name}.aqm: {e}")))?;
-        self.recorded.push(self.links.len() as u32);
         self.links.push(link);
-        self.names.push(name.to_string());
+        self.names.push(name);
         Ok(())
     }
 }

@@ -4,13 +4,13 @@ use crate::app::{self, Next, Pingpong, Running, Vectors};
 use crate::capture::Tap;
 use crate::event::{Events, What};
 use crate::net::Net;
-use crate::packet::Slab;
+use crate::packet::{Packet, Slab};
 use crate::record::{FlowSummary, Summary, Tables};
 use crate::rng::{stream, Purpose};
 use crate::scenario::{bad, App, Flow, Scenario, ScenarioError};
 use crate::tcp::profile::{profile, Profile, PROFILES};
 use crate::tcp::{Socket, SocketOptions};
-use crate::topology::Built;
+use crate::topology::{Built, Route};
 use headway_algorithms::ControlInstance;
 use std::collections::VecDeque;
 
@@ -45,7 +45,6 @@ pub struct World {
     sockets: Vec<Socket>,
     flows: Vec<FlowState>,
     link_names: Vec<String>,
-    recorded_links: Vec<u32>,
     seed: u64,
     duration_ns: u64,
     events: u64,
@@ -72,7 +71,6 @@ impl World {
             events: Events::default(),
             packets: Slab::default(),
             links: built.links,
-            from_sender: (0..built.routes.len()).map(|r| r % 2 == 0).collect(),
             routes: built.routes,
             tables: Tables::default(),
             record: scenario.record.clone(),
@@ -84,7 +82,6 @@ impl World {
             sockets: Vec::new(),
             flows: Vec::new(),
             link_names: built.names,
-            recorded_links: built.recorded,
             seed: scenario.seed,
             duration_ns: scenario.duration_ns,
             events: 0,
@@ -211,38 +208,22 @@ impl World {
     /// Processes one event. Returns false when the run is over.
     #[inline]
     pub fn step(&mut self) -> bool {
-        let Some(event) = self.net.events.peek() else {
+        let Some(event) = self.net.events.pop(self.duration_ns) else {
             return false;
         };
-        if event.time_ns > self.duration_ns {
-            return false;
-        }
         self.net.now_ns = event.time_ns;
         self.events += 1;
         match event.what {
-            What::LinkHead => {
-                if let Some(id) = self.net.link_head(event.id) {
-                    self.arrived(id);
-                }
-            }
-            What::Straggler => {
-                self.net.events.pop();
-                if let Some(id) = self.net.leave_link(event.id) {
-                    self.arrived(id);
+            What::Arrival => {
+                if let Some(packet) = self.net.arrival(event.id) {
+                    self.arrived(&packet);
                 }
             }
             What::Timer => {
-                self.net.events.pop();
                 self.sockets[(event.id >> 3) as usize].on_timer(&mut self.net, event.id & 7);
             }
-            What::App => {
-                self.net.events.pop();
-                self.app_event(event.id);
-            }
-            What::Checkpoint => {
-                self.net.events.pop();
-                self.count();
-            }
+            What::App => self.app_event(event.id),
+            What::Checkpoint => self.count(),
         }
         true
     }
@@ -260,7 +241,7 @@ impl World {
 
     /// Packets that a recorded link has transmitted completely.
     pub fn link_sent_pkts(&mut self, link: usize) -> u64 {
-        let link = &mut self.net.links[self.recorded_links[link] as usize];
+        let link = &mut self.net.links[link];
         link.drain(self.net.now_ns, &mut self.net.tables);
         link.counters.sent_pkts
     }
@@ -271,8 +252,7 @@ impl World {
     /// Which one does not.
     pub fn check_invariants(&self) -> Result<(), String> {
         self.sockets.iter().try_for_each(Socket::check_invariants)?;
-        for (name, &number) in self.link_names.iter().zip(&self.recorded_links) {
-            let link = &self.net.links[number as usize];
+        for (name, link) in self.link_names.iter().zip(&self.net.links) {
             let c = &link.counters;
             let inside: u64 = u64::from(link.queue_bytes());
             if c.arrived_bytes != c.sent_bytes + c.dropped_bytes + inside {
@@ -291,9 +271,7 @@ impl World {
         )
     }
 
-    fn arrived(&mut self, id: u32) {
-        let packet = self.net.packets[id];
-        self.net.packets.remove(id);
+    fn arrived(&mut self, packet: &Packet) {
         if packet.udp {
             if self.net.record.udp {
                 let sent_ns = packet.sent_ns as i64;
@@ -302,11 +280,11 @@ impl World {
             }
             return;
         }
-        if !self.net.from_sender[packet.route as usize] {
+        if !Route::is_outbound(packet.route) {
             self.net.see(packet.flow);
         }
         let socket = &mut self.sockets[packet.to as usize];
-        socket.on_packet(&mut self.net, &packet);
+        socket.on_packet(&mut self.net, packet);
         let signals = socket.take_signals();
         if signals.established || signals.delivered {
             self.signalled(packet.flow, signals.established);
@@ -427,8 +405,7 @@ impl World {
                 from.counters.rtos,
             );
         }
-        for (number, &link) in self.recorded_links.iter().enumerate() {
-            let link = &mut self.net.links[link as usize];
+        for (number, link) in self.net.links.iter_mut().enumerate() {
             link.settle(now_ns, &mut self.net.tables);
             let c = &link.counters;
             self.net.tables.link_counters.push(
@@ -449,8 +426,8 @@ impl World {
     pub fn finish(mut self) -> Outcome {
         self.net.now_ns = self.duration_ns;
         self.count();
-        for &link in &self.recorded_links {
-            self.net.links[link as usize].finish(self.duration_ns, &mut self.net.tables);
+        for link in &mut self.net.links {
+            link.finish(self.duration_ns, &mut self.net.tables);
         }
         let flows = self
             .flows
@@ -465,7 +442,7 @@ impl World {
             flows,
             links: self.link_names,
         };
-        let capture = self.net.tap.map(Tap::finish);
+        let capture = self.net.tap.map(|tap| tap.finish(self.duration_ns));
         Outcome {
             summary,
             tables: self.net.tables,
