@@ -60,7 +60,8 @@ MARGIN = 1.1
 START_SPREAD_S = 0.1
 """Flows start at random within this time: what one command that starts several iperfs takes.
 
-The paper does not say how its trials differ. It matters: a flow whose handshake meets a queue
+The paper does not say how its trials differ; the value was chosen with table 2 in view. It
+matters: a flow whose handshake meets a queue
 takes that delay for the path's, and H-TCP's RTT scaling then makes it up to four times as fast as
 the flow that came first. With half a second the five-flow medians of H-TCP are 10 ms lower and
 below NewReno's (against C-CD-098), with four seconds 15 to 20 ms lower.
