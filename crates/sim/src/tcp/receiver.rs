@@ -17,6 +17,9 @@ const MIN_RCV_MSS: u32 = 536;
 /// Most ACKs merged into one (tcp_comp_sack_nr).
 const MAX_COMPRESSED: u32 = 44;
 
+/// Blocks that an ACK can announce.
+const MAX_SACKS: usize = 4;
+
 /// What to do about acknowledging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPlan {
@@ -162,8 +165,7 @@ impl Receiver {
         let at = self.out_of_order.partition_point(|r| r.1 < seq);
         let mut upto = at;
         let mut known = false;
-        while upto < self.out_of_order.len() && self.out_of_order[upto].0 <= end {
-            let range = self.out_of_order[upto];
+        while let Some(range) = self.out_of_order.get(upto).filter(|r| r.0 <= end) {
             known |= range.0 <= seq && range.1 >= end;
             start = start.min(range.0);
             stop = stop.max(range.1);
@@ -172,10 +174,15 @@ impl Receiver {
         if known {
             self.dsack = Some((seq, end));
         }
-        self.out_of_order.splice(at..upto, [(start, stop)]);
+        if upto > at {
+            self.out_of_order[at] = (start, stop);
+            self.out_of_order.drain(at + 1..upto);
+        } else {
+            self.out_of_order.insert(at, (start, stop));
+        }
         self.sacks.retain(|s| s.1 < start || s.0 > stop);
+        self.sacks.truncate(MAX_SACKS - 1);
         self.sacks.insert(0, (start, stop));
-        self.sacks.truncate(4);
         self.compress(now_ns, srtt_us)
     }
 
