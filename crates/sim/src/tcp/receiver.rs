@@ -1,7 +1,7 @@
 //! The receiving half: reassembly, SACK blocks, delayed and quick ACKs, window
 //! tuning. Follows Linux's tcp_input.c and tcp_output.c of both eras.
 
-use super::profile::{Profile, DUPTHRESH};
+use super::profile::{Profile, Reduction, DUPTHRESH};
 use super::WINDOW_SHIFT;
 use crate::packet::SackBlock;
 
@@ -103,7 +103,11 @@ impl Receiver {
             delack_at: None,
             ts_recent_ms: 0,
             tuning: Tuning {
-                space: profile.initial_window_bytes,
+                // tcp_init_buffer_space: all of the window in 2.6, ten segments in 6.x.
+                space: match profile.reduction {
+                    Reduction::RateHalving => profile.initial_window_bytes,
+                    Reduction::Prr => profile.initial_window_bytes.min(10 * u64::from(mss)),
+                },
                 ..Tuning::default()
             },
             compressed: 0,
@@ -276,9 +280,14 @@ impl Receiver {
         }
     }
 
+    fn is_linux_6(&self) -> bool {
+        self.profile.reduction == Reduction::Prr
+    }
+
     /// Once per round trip the window may become twice what arrived in it
     /// (tcp_rcv_space_adjust). The application reads at once.
     fn right_size(&mut self, now_ns: u64) {
+        let linux_6 = self.is_linux_6();
         let t = &mut self.tuning;
         if t.since_ns == 0 {
             (t.since_ns, t.since_seq) = (now_ns, self.rcv_nxt);
@@ -287,13 +296,21 @@ impl Receiver {
         if t.rtt_x8_us == 0 || now_ns - t.since_ns < t.rtt_x8_us / 8 * 1000 {
             return;
         }
-        let space = (2 * (self.rcv_nxt - t.since_seq)).max(t.space);
-        if space != t.space {
-            t.space = space;
-            self.window_clamp = self
-                .window_clamp
-                .max(space.min(self.profile.max_window_bytes));
+        let copied = self.rcv_nxt - t.since_seq;
+        let mut window = 0;
+        if linux_6 {
+            if copied > t.space {
+                // Twice that and a cushion, and twice the growth for the next round.
+                window = 2 * copied + 16 * u64::from(self.mss);
+                window += 2 * (window * (copied - t.space) / t.space.max(1));
+                t.space = copied;
+            }
+        } else if 2 * copied > t.space {
+            t.space = 2 * copied;
+            window = t.space;
         }
+        let most = self.profile.max_window_bytes;
+        self.window_clamp = self.window_clamp.max(window.min(most));
         (t.since_ns, t.since_seq) = (now_ns, self.rcv_nxt);
     }
 
@@ -352,8 +369,10 @@ impl Receiver {
     /// A packet that carries an ACK is sent now. Returns what it announces: the
     /// window in bytes, and the SACK blocks if `max_blocks` allows any.
     pub fn ack_sent(&mut self, max_blocks: usize) -> (u32, AckOptions) {
-        // One credit per packet sent, however much it acknowledges.
-        if self.quick > 0 {
+        // One credit per packet sent, however much it acknowledges; since 6.x only
+        // if it acknowledges something new (tcp_dec_quickack_mode).
+        let counts = !self.is_linux_6() || self.rcv_nxt != self.acked || self.dsack.is_some();
+        if self.quick > 0 && counts {
             self.quick -= 1;
             if self.quick == 0 {
                 self.ato_ns = ATO_MIN_NS;
