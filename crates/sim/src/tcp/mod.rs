@@ -25,6 +25,8 @@ pub const MTU_BYTES: u32 = 1500;
 pub const HEADER_BYTES: u32 = 40;
 /// The timestamp option with its padding.
 pub const TIMESTAMP_BYTES: u32 = 12;
+/// Largest send buffer (tcp_wmem).
+const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
 /// Window scale of every socket: what Linux chooses for receive buffers of 4 to 8 MiB.
 pub const WINDOW_SHIFT: u8 = 7;
 
@@ -194,6 +196,8 @@ pub struct Socket {
     max_packets_out: u32,
     usage_seq: u64,
     cwnd_used: u32,
+    /// The send buffer has grown with it.
+    largest_cwnd_pkts: u32,
     cwnd_stamp_ns: u64,
     next_paced_ns: u64,
     timers: [TimerSlot; 3],
@@ -282,6 +286,7 @@ impl Socket {
             max_packets_out: 0,
             usage_seq: 0,
             cwnd_used: 0,
+            largest_cwnd_pkts: profile.initial_cwnd_pkts,
             cwnd_stamp_ns: 0,
             next_paced_ns: 0,
             timers: [TimerSlot {
@@ -404,9 +409,16 @@ impl Socket {
         self.write_end = u64::MAX >> 2;
     }
 
-    /// The application stops: what was not sent yet is dropped, and a FIN follows.
+    /// The application stops writing. What is in the send buffer is still
+    /// delivered, and a FIN follows. An application that writes without end has
+    /// the buffer full, and Linux has let it grow to twice the largest window
+    /// (tcp_new_space).
     pub fn stop(&mut self, net: &mut Net) {
-        self.write_end = self.snd_nxt.max(1);
+        let buffered = 2 * u64::from(self.largest_cwnd_pkts) * u64::from(self.mss);
+        let end = self
+            .snd_nxt
+            .max(self.snd_una + buffered.min(MAX_SEND_BUFFER_BYTES));
+        self.write_end = self.write_end.min(end.max(1));
         self.close(net);
     }
 

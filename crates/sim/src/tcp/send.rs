@@ -307,6 +307,7 @@ impl Socket {
     /// Congestion window validation (RFC 2861 as in Linux), after sending.
     fn validate_cwnd(&mut self, net: &mut Net, limited: bool) {
         let out = self.board.packets_out();
+        self.largest_cwnd_pkts = self.largest_cwnd_pkts.max(self.conn.cwnd_pkts);
         if self.snd_una >= self.usage_seq
             || limited
             || (!self.cwnd_limited && out > self.max_packets_out)
