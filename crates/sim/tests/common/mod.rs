@@ -180,3 +180,92 @@ impl Reassembly {
         to <= self.in_order || run.is_some_and(|r| *r.1 >= to)
     }
 }
+
+/// The first outcome, over seeds, that is `wanted`: how a test loses exactly the
+/// packet it is about.
+pub fn find(scenario: &Value, mut wanted: impl FnMut(&Trace) -> bool) -> Trace {
+    let mut scenario = scenario.clone();
+    for seed in 0..20_000 {
+        scenario["seed"] = json!(seed);
+        let trace = Trace::of(&scenario);
+        if wanted(&trace) {
+            return trace;
+        }
+    }
+    panic!("no seed does what the test needs\n{scenario:#}");
+}
+
+/// An outcome with its capture read.
+pub struct Trace {
+    pub outcome: Outcome,
+    pub segments: Vec<Seen>,
+    /// What the forward link (number 0) did not carry.
+    pub lost: Vec<Seen>,
+}
+
+impl Trace {
+    pub fn of(scenario: &Value) -> Trace {
+        let outcome = run(scenario);
+        let segments = segments(outcome.capture.as_deref().expect("a capture"));
+        let drops = &outcome.tables.drops;
+        let times: Vec<_> = (0..drops.link.len())
+            .filter(|&row| drops.link[row] == 0)
+            .map(|row| drops.time_ns[row] as u64)
+            .collect();
+        // Hosts' packets reach the link one after the other: a time is one packet.
+        let is_lost = |s: &&Seen| s.outbound && times.contains(&s.time_ns);
+        let lost = segments.iter().filter(is_lost).cloned().collect();
+        Trace {
+            outcome,
+            segments,
+            lost,
+        }
+    }
+
+    /// Data from the opener, in order of transmission.
+    pub fn data(&self) -> Vec<&Seen> {
+        let data = self.segments.iter().filter(|s| s.outbound && s.len > 0);
+        data.collect()
+    }
+
+    /// Every transmission of the data at `seq`.
+    pub fn copies(&self, seq: u64) -> Vec<&Seen> {
+        let data = self.data().into_iter();
+        data.filter(|s| s.seq <= seq && seq < s.seq + u64::from(s.len))
+            .collect()
+    }
+
+    /// Acknowledgements that come back to the opener.
+    pub fn acks(&self) -> Vec<&Seen> {
+        let back = self.segments.iter().filter(|s| !s.outbound);
+        back.filter(|s| !s.has(TcpFlags::SYN)).collect()
+    }
+
+    /// Timeouts and retransmissions of flow 0.
+    pub fn repairs(&self) -> (u64, u64) {
+        let counters = &self.outcome.tables.flow_counters;
+        (counters.rtos[0], counters.retransmits_pkts[0])
+    }
+
+    /// cwnd of flow 0 at a time.
+    pub fn cwnd_at(&self, time_ns: u64) -> u32 {
+        let states = &self.outcome.tables.flow_state;
+        let after = states.time_ns.partition_point(|&t| t as u64 <= time_ns);
+        states.cwnd_pkts[after - 1]
+    }
+
+    /// Rows of the table of backoffs: time, kind, cwnd before, ssthresh after.
+    pub fn backoffs(&self) -> Vec<(u64, u8, u32, u32)> {
+        let b = &self.outcome.tables.backoffs;
+        (0..b.flow.len())
+            .map(|i| {
+                (
+                    b.time_ns[i] as u64,
+                    b.kind[i],
+                    b.cwnd_pkts[i],
+                    b.ssthresh_pkts[i],
+                )
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,288 @@
+//! How connections start, grow and acknowledge, era by era. Each test is a fact of
+//! Linux 2.6.24/2.6.25 or 6.1 (net/ipv4) or of an RFC, named where it is checked.
+
+mod common;
+
+use common::{bulk, dumbbell, find, wide_link, Seen, Trace, MS, SECOND};
+use headway_wire::TcpFlags;
+use serde_json::{json, Value};
+
+const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
+
+/// A flow that answers one request of `bytes` with one byte: it does not close
+/// before the answer has come, so no FIN disturbs the tail.
+fn requests(epochs: &[(u64, u64, u64)]) -> Value {
+    json!({"name": "requests", "app": {"kind": "vectors", "epochs": epochs},
+        "control": {"name": "reno"}})
+}
+
+/// Data packets per round trip: a round begins with a packet sent after the
+/// acknowledgement of the first packet of the round before.
+fn rounds(trace: &Trace) -> Vec<usize> {
+    let data = trace.data();
+    let acks = trace.acks();
+    let mut rounds = vec![];
+    let mut from = 0;
+    while from < data.len() {
+        let first = data[from];
+        let acked = acks.iter().find(|a| a.ack > first.seq);
+        let Some(acked) = acked else { break };
+        let next = data.partition_point(|d| d.time_ns <= acked.time_ns);
+        rounds.push(next - from);
+        from = next;
+    }
+    rounds
+}
+
+#[test]
+fn the_initial_window_is_2_in_linux_26_and_10_in_linux_6() {
+    // 2.6.24 tcp_init_cwnd with the socket's default of 2; 6.1 TCP_INIT_CWND (RFC 6928).
+    for (stack, window) in [("linux-2.6", 2), ("linux-6", 10)] {
+        let link = wide_link(100_000_000, 25 * MS);
+        let trace = Trace::of(&dumbbell(
+            stack,
+            2 * SECOND,
+            &link,
+            json!([bulk("reno", None)]),
+        ));
+        assert_eq!(rounds(&trace)[0], window, "{stack}");
+    }
+}
+
+#[test]
+fn slow_start_doubles_the_window_every_round_when_every_packet_is_acknowledged() {
+    // RFC 5681, 3.1: one segment more per ACK.
+    for (stack, expected) in [("linux-2.6", [2, 4, 8, 16]), ("linux-6", [10, 20, 40, 80])] {
+        let link = wide_link(1_000_000_000, 50 * MS);
+        let mut flow = bulk("reno", None);
+        flow["delayed_ack"] = json!(false);
+        let trace = Trace::of(&dumbbell(stack, SECOND, &link, json!([flow])));
+        assert_eq!(rounds(&trace)[..4], expected, "{stack}");
+    }
+}
+
+/// Packets delivered between two sizes of the window, over what one window per
+/// packet of growth would need.
+fn windows_per_packet_of_growth(stack: &str, delayed_ack: bool) -> f64 {
+    let link = json!({"rate_bps": 10_000_000, "delay_ns": 25 * MS, "limit_pkts": 45});
+    let mut flow = bulk("reno", None);
+    flow["delayed_ack"] = json!(delayed_ack);
+    let trace = Trace::of(&dumbbell(stack, 30 * SECOND, &link, json!([flow])));
+    // The second sawtooth: between two recoveries.
+    let recoveries: Vec<_> = trace.backoffs().into_iter().filter(|b| b.1 == 0).collect();
+    let (low, high) = (recoveries[1].3 + 15, recoveries[2].2 - 2);
+    let states = &trace.outcome.tables.flow_state;
+    let first_time = |cwnd: u32| {
+        let rows = 0..states.flow.len();
+        rows.map(|row| (states.time_ns[row] as u64, row))
+            .find(|&(t, row)| t > recoveries[1].0 + SECOND / 2 && states.cwnd_pkts[row] == cwnd)
+            .expect("the window passes here")
+            .0
+    };
+    let acked = |time_ns: u64| {
+        let acks = trace.acks();
+        acks[acks.partition_point(|a| a.time_ns < time_ns)].ack
+    };
+    let delivered = (acked(first_time(high)) - acked(first_time(low))) / 1448;
+    let windows: u64 = (low..high).map(u64::from).sum();
+    delivered as f64 / windows as f64
+}
+
+#[test]
+fn reno_grows_a_packet_per_window_but_half_of_it_where_acks_are_counted_and_delayed() {
+    // 2.6.24 tcp_reno_cong_avoid counts ACKs (no ABC by default); 6.1 counts packets.
+    for (stack, delayed_ack, windows) in [
+        ("linux-2.6", true, 2.0),
+        ("linux-2.6", false, 1.0),
+        ("linux-6", true, 1.0),
+        ("linux-6", false, 1.0),
+    ] {
+        let measured = windows_per_packet_of_growth(stack, delayed_ack);
+        let error = (measured / windows - 1.0).abs();
+        assert!(
+            error < 0.05,
+            "{stack}, delayed {delayed_ack}: {measured} windows"
+        );
+    }
+}
+
+/// Data segments towards the opener and how long it takes to acknowledge each.
+fn ack_delays_ns(trace: &Trace) -> Vec<u64> {
+    let back = trace
+        .segments
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| !s.outbound && s.len > 0);
+    back.filter_map(|(at, data)| {
+        let end = data.seq + u64::from(data.len);
+        let later = trace.segments[at..].iter();
+        let ack = later.clone().find(|s| s.outbound && s.ack >= end)?;
+        Some(ack.time_ns - data.time_ns)
+    })
+    .collect()
+}
+
+#[test]
+fn a_lone_segment_is_acknowledged_at_once_while_credit_lasts_and_then_after_40_ms() {
+    // tcp_incr_quickack: a credit per two segments of 536 bytes in the window, at most 16.
+    // 2.6.24 spends one on every packet sent, requests too; 6.1 only on ACKs of new data
+    // (tcp_dec_quickack_mode). Then TCP_ATO_MIN.
+    let link = wide_link(100_000_000, 10 * MS);
+    let epochs = [(100, 100, 100 * MS); 40];
+    for stack in STACKS {
+        let trace = Trace::of(&dumbbell(
+            stack,
+            20 * SECOND,
+            &link,
+            json!([requests(&epochs)]),
+        ));
+        let delays = ack_delays_ns(&trace);
+        assert_eq!(delays.len(), 40, "{stack}");
+        let quick = delays.iter().take_while(|&&d| d < MS).count();
+        let expected = if stack == "linux-2.6" { 3 } else { 16 };
+        assert_eq!(quick, expected, "{stack}: {delays:?}");
+        for delay in &delays[quick..39] {
+            assert!((40 * MS..41 * MS).contains(delay), "{stack}: {delay}");
+        }
+    }
+}
+
+#[test]
+fn the_first_segments_are_acknowledged_one_by_one_and_later_every_second() {
+    let link = json!({"rate_bps": 10_000_000, "delay_ns": 25 * MS, "limit_pkts": 50});
+    for stack in STACKS {
+        let trace = Trace::of(&dumbbell(
+            stack,
+            10 * SECOND,
+            &link,
+            json!([bulk("reno", None)]),
+        ));
+        // While something is missing every segment is acknowledged (RFC 5681, 4.2).
+        let acks = trace.acks().into_iter();
+        let acked: Vec<_> = acks.filter(|a| a.sack.is_empty()).map(|a| a.ack).collect();
+        let steps: Vec<_> = acked.windows(2).map(|w| (w[1] - w[0]) / 1448).collect();
+        assert!(
+            steps[..5].iter().all(|&s| s == 1),
+            "{stack}: {:?}",
+            &steps[..20]
+        );
+        let late = &steps[steps.len() / 2..];
+        let doubles = late.iter().filter(|&&s| s == 2).count();
+        assert!(
+            doubles * 10 > late.len() * 9,
+            "{stack}: {doubles} of {}",
+            late.len()
+        );
+    }
+}
+
+#[test]
+fn the_receive_window_grows_to_fill_100_mbit_over_50_ms() {
+    // tcp_rcv_space_adjust: the bandwidth-delay product is 625000 bytes.
+    let link = json!({"rate_bps": 100_000_000, "delay_ns": 25 * MS, "limit_pkts": 417});
+    for stack in STACKS {
+        let mut scenario = dumbbell(stack, 8 * SECOND, &link, json!([bulk("cubic", None)]));
+        scenario["checkpoints_ns"] = json!([6 * SECOND]);
+        scenario["record"] = json!({"queue": false});
+        scenario["capture"] = Value::Null;
+        let outcome = common::run(&scenario);
+        let delivered = &outcome.tables.flow_counters.delivered_bytes;
+        let rate_bps = (delivered[1] - delivered[0]) as f64 * 8.0 / 2.0;
+        assert!(rate_bps > 85e6, "{stack}: {rate_bps} bit/s of goodput");
+    }
+}
+
+#[test]
+fn an_idle_connection_halves_its_window_per_timeout() {
+    // tcp_cwnd_restart (RFC 2861): from the last transmission on, down to the initial window.
+    let link = wide_link(100_000_000, 30 * MS);
+    for stack in STACKS {
+        for think_ms in [100, 450, 700, 1000, 30_000] {
+            let epochs = [(400_000, 1, think_ms * MS), (100_000, 1, 0)];
+            let scenario = dumbbell(stack, 60 * SECOND, &link, json!([requests(&epochs)]));
+            let trace = Trace::of(&scenario);
+            let data = trace.data();
+            let second = data
+                .iter()
+                .position(|d| d.seq > 400_000)
+                .expect("a second request");
+            let (last, first) = (data[second - 1].time_ns, data[second].time_ns);
+            let before = trace.cwnd_at(first - 10 * MS);
+            let srtt_ns = u64::from(
+                trace.outcome.tables.flow_state.srtt_us[trace
+                    .outcome
+                    .tables
+                    .flow_state
+                    .time_ns
+                    .partition_point(|&t| t as u64 <= first)
+                    - 1],
+            ) * 1000;
+            let idle_ns = first - last;
+            let timeouts = (idle_ns - 1) / (srtt_ns + 200 * MS);
+            let floor = if stack == "linux-2.6" { 2 } else { 10 };
+            let expected = before.checked_shr(timeouts as u32).unwrap_or(0).max(floor);
+            assert_eq!(
+                trace.cwnd_at(first),
+                expected,
+                "{stack}, {think_ms} ms, from {before}"
+            );
+        }
+    }
+}
+
+/// Small data packets that were sent while an earlier one was not acknowledged.
+fn small_while_small_is_out(trace: &Trace) -> usize {
+    let mut acked = 0;
+    let mut small_end = 0;
+    let mut count = 0;
+    for s in &trace.segments {
+        if !s.outbound && s.has(TcpFlags::ACK) {
+            acked = acked.max(s.ack);
+        }
+        if s.outbound && s.len > 0 && s.len < 1448 {
+            count += usize::from(small_end > acked);
+            small_end = s.seq + u64::from(s.len);
+        }
+    }
+    count
+}
+
+#[test]
+fn nagle_holds_a_small_segment_while_another_is_out_and_nodelay_does_not() {
+    // RFC 896 in Minshall's form (tcp_minshall_check).
+    let link = wide_link(10_000_000, 50 * MS);
+    for stack in STACKS {
+        let mut flow = json!({"name": "messages", "control": {"name": "reno"},
+            "app": {"kind": "pingpong", "request_bytes": 100, "mean_interval_ns": 20 * MS}});
+        let held = Trace::of(&dumbbell(stack, 10 * SECOND, &link, json!([flow])));
+        assert_eq!(small_while_small_is_out(&held), 0, "{stack}");
+        flow["nodelay"] = json!(true);
+        let sent = Trace::of(&dumbbell(stack, 10 * SECOND, &link, json!([flow])));
+        assert!(small_while_small_is_out(&sent) > 300, "{stack}");
+        // A few wait for room in the first windows.
+        let alone = sent.data().iter().filter(|d| d.len == 100).count();
+        assert!(alone * 100 > sent.data().len() * 95, "{stack}: {alone}");
+    }
+}
+
+#[test]
+fn a_lost_syn_is_sent_again_after_3_s_in_linux_26_and_1_s_in_linux_6_then_twice_that() {
+    // RFC 1122 and 2988 (TCP_TIMEOUT_INIT 3 s), RFC 6298 (1 s), doubling.
+    for (stack, timeout_ns) in [("linux-2.6", 3 * SECOND), ("linux-6", SECOND)] {
+        let mut link = wide_link(10_000_000, 25 * MS);
+        link["loss"] = json!(0.5);
+        let scenario = dumbbell(stack, 30 * SECOND, &link, json!([bulk("reno", Some(1))]));
+        let is_syn = |s: &Seen| s.has(TcpFlags::SYN);
+        let trace = find(&scenario, |t| {
+            t.lost.len() == 2 && t.lost.iter().all(is_syn)
+        });
+        let syns: Vec<_> = trace
+            .segments
+            .iter()
+            .filter(|s| s.outbound && is_syn(s))
+            .collect();
+        let times: Vec<_> = syns.iter().map(|s| s.time_ns).collect();
+        assert_eq!(times[1] - times[0], timeout_ns, "{stack}");
+        assert_eq!(times[2] - times[1], 2 * timeout_ns, "{stack}");
+    }
+}
