@@ -411,10 +411,10 @@ impl Socket {
 
     /// The application stops writing. What is in the send buffer is still
     /// delivered, and a FIN follows. An application that writes without end has
-    /// the buffer full, and Linux has let it grow to twice the largest window
-    /// (tcp_new_space).
+    /// the buffer full, and Linux has let it grow to twice the largest window.
     pub fn stop(&mut self, net: &mut Net) {
-        let buffered = 2 * u64::from(self.largest_cwnd_pkts) * u64::from(self.mss);
+        let per_pkt = self.profile.send_buffer_per_pkt_bytes;
+        let buffered = 2 * u64::from(self.largest_cwnd_pkts) * per_pkt;
         let end = self
             .snd_nxt
             .max(self.snd_una + buffered.min(MAX_SEND_BUFFER_BYTES));

@@ -47,6 +47,10 @@ pub struct Profile {
     pub window_clamp_bytes: u64,
     /// Largest receive window, bytes.
     pub max_window_bytes: u64,
+    /// What a packet counts when the send buffer is sized to two windows, bytes.
+    /// Large segments in page fragments need little more than their payload, so
+    /// the buffer holds more packets than that.
+    pub send_buffer_per_pkt_bytes: u64,
     /// Duplicate ACKs are merged for up to a millisecond.
     pub compresses_sacks: bool,
 }
@@ -75,6 +79,8 @@ pub static PROFILES: [Profile; 2] = [
         initial_window_bytes: 5840,
         window_clamp_bytes: 65_535,
         max_window_bytes: 3 << 20,
+        // tcp_new_space: MSS 1460, MAX_TCP_HEADER 176, 16, an sk_buff of about 208.
+        send_buffer_per_pkt_bytes: 1860,
         compresses_sacks: false,
     },
     Profile {
@@ -90,6 +96,9 @@ pub static PROFILES: [Profile; 2] = [
         initial_window_bytes: 64_240,
         window_clamp_bytes: 65_536,
         max_window_bytes: 3 << 20,
+        // tcp_sndbuf_expand: MSS, header and shared info rounded up to 4096, an
+        // sk_buff of 256.
+        send_buffer_per_pkt_bytes: 4352,
         compresses_sacks: true,
     },
 ];
