@@ -20,15 +20,6 @@ from headway.units import BITS_PER_BYTE, NS_PER_S
 MIDDLE_NS = 60 * NS_PER_S
 """Queue-full events are counted in the minute in the middle of a trial."""
 
-OWD_SKIP_S = 0.0
-"""Delay statistics begin this many seconds after the first TCP flow does.
-
-The paper does not say what it left out. Table 2's small standard deviations exclude more than
-0.3 s of an empty link in three minutes, hence not the time before the flows; figure 3 shows
-delays down to the empty path's, hence the initial slow start is in. Skipping 5 s moves medians by
-less than 1 ms and CUBIC's standard deviations by up to 13 ms.
-"""
-
 BOTTLENECK = 0
 """The number of the forward link."""
 
@@ -44,6 +35,7 @@ class TrialNumbers:
     owd_mean_ms: float
     owd_sd_ms: float
     owd_min_ms: float
+    """Smallest and largest of the whole trial, also before the first congestion event."""
     owd_max_ms: float
     voip_loss: float
     goodput_kbytes_s: float
@@ -118,6 +110,17 @@ def epochs_per_flow(trace: Trace) -> float:
     return float(np.mean(counts))
 
 
+def _epochs_begin_ns(trace: Trace) -> int:
+    """When every TCP flow has had its first congestion event.
+
+    The paper's delays are those "over at least twenty congestion epochs", and an epoch lies
+    between two congestion events: the slow start before the first belongs to none.
+    """
+    window = metrics.whole_run(trace)
+    first = [metrics.backoff_times_ns(trace, flow, window)[:1] for flow in trace.tcp_flows()]
+    return max((int(times[0]) for times in first if len(times)), default=0)
+
+
 def trial_of(trace: Trace) -> Trial:
     """The numbers of one trial's trace."""
     experiment = trace.experiment
@@ -126,9 +129,10 @@ def trial_of(trace: Trace) -> Trial:
     starts_ns = experiment.start_times_ns()
     stops_ns = [experiment.flows[flow].stop or end_ns for flow in tcp]
     first_ns, last_ns = min(starts_ns[flow] for flow in tcp), max(stops_ns)
-    owd_window = (first_ns + int(OWD_SKIP_S * NS_PER_S), min(stops_ns))
+    owd_window = (_epochs_begin_ns(trace), min(stops_ns))
     owd_ms = metrics.owd_us(trace, window=owd_window) * _MS_PER_US
     owd = metrics.distribution(owd_ms)
+    extremes = metrics.owd_distribution_us(trace)
     lost = metrics.lost_pkts(trace, window=owd_window)
     lifetimes = [_lifetime(trace, flow) for flow in tcp]
     span_s = max(life.last_s for life in lifetimes) - min(life.first_s for life in lifetimes)
@@ -140,8 +144,8 @@ def trial_of(trace: Trace) -> Trial:
         owd_median_ms=owd.median or np.nan,
         owd_mean_ms=owd.mean or np.nan,
         owd_sd_ms=owd.sd or np.nan,
-        owd_min_ms=owd.min or np.nan,
-        owd_max_ms=owd.max or np.nan,
+        owd_min_ms=(extremes.min or np.nan) * _MS_PER_US,
+        owd_max_ms=(extremes.max or np.nan) * _MS_PER_US,
         voip_loss=lost / max(lost + owd.count, 1),
         goodput_kbytes_s=sum(life.goodput_kbytes_s for life in lifetimes),
         span_goodput_kbytes_s=sum(life.unique_bytes for life in lifetimes) / span_s / _KB,

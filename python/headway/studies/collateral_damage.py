@@ -38,7 +38,6 @@ from headway.studies._collateral_damage_claims import Evidence, all_claims
 from headway.studies._collateral_damage_data import CELLS, LABELS, CellKey
 from headway.studies._collateral_damage_results import (
     BOTTLENECK,
-    OWD_SKIP_S,
     Cell,
     epochs_per_flow,
     fit_cubic_growth,
@@ -57,24 +56,13 @@ EPOCHS = 20
 MARGIN = 1.1
 """A trial planned from the closed form, or run again because it was short, gets this much more."""
 
-START_SPREAD_S = 0.1
-"""Flows start at random within this time: what one command that starts several iperfs takes.
+START_SPREAD_RTTS = 1.0
+"""Flows start at random within this many round trips.
 
-The paper does not say how its trials differ; the value was chosen with table 2 in view. It
-matters: a flow whose handshake meets a queue
-takes that delay for the path's, and H-TCP's RTT scaling then makes it up to four times as fast as
-the flow that came first. With half a second the five-flow medians of H-TCP are 10 ms lower and
-below NewReno's (against C-CD-098), with four seconds 15 to 20 ms lower.
-"""
-
-END_SPREAD_S = 8.0
-"""Each flow lives up to this much longer than the trial's length, at random.
-
-An iperf that has reached its time still delivers its send buffer (Linux grows it to twice the
-largest window), and several flows share the link for that. The paper's tables say how long it
-must have been: n averages over lifetimes that differ by up to s in T seconds sum to more than the
-link carries by the factor 1 + s/T (n-1)/(2(n+1)), here 1.015 for five flows; table 1 has 1.005 to
-1.025. Delay statistics end when the first flow does and do not depend on it.
+Iperf opens the connections of one command in parallel, so within a round trip of each other. It
+matters: a flow whose handshake meets a queue takes that delay for the path's, and H-TCP's RTT
+scaling then makes it up to four times as fast as the flow that came first. docs/collateral-damage.md
+says what other starts would give.
 """
 
 VOIP_LEAD_S = 1.0
@@ -161,13 +149,15 @@ def planned_length_s(cell: CellKey) -> float:
 
 
 def trial(cell: CellKey, number: int, *, seed: int, length_s: float) -> Experiment:
-    """One trial: flows start and stop at random times; the datagrams are always there."""
+    """One trial: flows start at random times; the datagrams are there until the first stops."""
     rtt_ms, control, flows = cell
     settings = Control.model_validate({"name": control, "tunables": SETTINGS[control]})
     # random() of a text seed is the one generator Python promises never to change.
     chance = random.Random(f"{seed}/{trial_key(cell, number)}").random
-    starts_s = [VOIP_LEAD_S + START_SPREAD_S * chance() for _ in range(flows)]
-    stops_s = [start_s + length_s + END_SPREAD_S * chance() for start_s in starts_s]
+    spread_s = START_SPREAD_RTTS * rtt_ms / 1e3
+    starts_s = [VOIP_LEAD_S + spread_s * chance() for _ in range(flows)]
+    # Each writes for the trial's length, then its send buffer drains.
+    stops_s = [start_s + length_s for start_s in starts_s]
     tcp = tuple(
         Flow(
             name=f"tcp{index}",
@@ -182,7 +172,7 @@ def trial(cell: CellKey, number: int, *, seed: int, length_s: float) -> Experime
         record = ("flows", "queue", "udp")
     return Experiment(
         topology=path(rtt_ms),
-        flows=(*tcp, Flow(name="voip", app=Voip, start="0 s")),
+        flows=(*tcp, Flow(name="voip", app=Voip, start="0 s", stop=f"{min(stops_s):.9f} s")),
         duration=f"{max(stops_s) + DRAIN_S:.9f} s",
         stack="linux-2.6",
         seed=seed,
@@ -196,8 +186,7 @@ def lengthened(experiment: Experiment, factor: float) -> Experiment:
     lives_ns = [(flow.stop or 0) - (flow.start or 0) for flow in tcp]
     extra_ns = int(max(lives_ns) * (factor - 1))
     flows = tuple(
-        flow.model_copy(update={"stop": (flow.stop or 0) + extra_ns}) if flow.is_tcp else flow
-        for flow in experiment.flows
+        flow.model_copy(update={"stop": (flow.stop or 0) + extra_ns}) for flow in experiment.flows
     )
     return experiment.model_copy(
         update={"flows": flows, "duration": experiment.duration + extra_ns}
@@ -411,13 +400,13 @@ def _facts(
         ("Statistics", "per quantity, highest and lowest trial dropped, mean of the others"),
         (
             "Delay statistics",
-            f"all datagrams sent from {OWD_SKIP_S:g} s after the first flow's start (0: slow start "
-            "included) until the first flow stops",
+            "all datagrams sent after every flow's first congestion event and before the first "
+            "flow stops",
         ),
         (
             "Starts and stops",
-            f"starts at random within {START_SPREAD_S:g} s, {VOIP_LEAD_S:g} s after the "
-            f"datagrams; lifetimes up to {END_SPREAD_S:g} s longer than planned",
+            f"starts at random within {START_SPREAD_RTTS:g} RTT, {VOIP_LEAD_S:g} s after the "
+            "datagrams; each flow writes for the trial's length and then drains its send buffer",
         ),
         ("Seed", str(ctx.seed)),
         ("Quick", "yes: shorter and fewer trials than the paper's" if ctx.quick else "no"),
