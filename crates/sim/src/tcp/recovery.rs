@@ -124,11 +124,10 @@ impl Socket {
                 self.retries = 0;
                 return self.undo_recovery(net);
             }
-            ca::CWR => {
-                if self.snd_una != self.high_seq {
-                    self.complete_reduction(net);
-                    self.set_ca_state(net, CaState::Open);
-                }
+            // CWR lasts until something above high_seq is acknowledged.
+            ca::CWR if self.snd_una != self.high_seq => {
+                self.complete_reduction(net);
+                self.set_ca_state(net, CaState::Open);
             }
             ca::DISORDER => {
                 self.undo_by_dsack(net);
@@ -302,11 +301,9 @@ impl Socket {
             self.retrans_stamp_ns = 0;
         } else if self.snd_una >= self.high_seq {
             match self.conn.ca_state {
-                ca::CWR => {
-                    if self.snd_una != self.high_seq {
-                        self.complete_reduction(net);
-                        self.set_ca_state(net, CaState::Open);
-                    }
+                ca::CWR if self.snd_una != self.high_seq => {
+                    self.complete_reduction(net);
+                    self.set_ca_state(net, CaState::Open);
                 }
                 ca::RECOVERY => {
                     self.reset_duplicate_acks();
