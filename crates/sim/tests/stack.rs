@@ -273,9 +273,7 @@ fn a_lost_syn_is_sent_again_after_3_s_in_linux_26_and_1_s_in_linux_6_then_twice_
         link["loss"] = json!(0.5);
         let scenario = dumbbell(stack, 30 * SECOND, &link, json!([bulk("reno", Some(1))]));
         let is_syn = |s: &Seen| s.has(TcpFlags::SYN);
-        let trace = find(&scenario, |t| {
-            t.lost.len() == 2 && t.lost.iter().all(is_syn)
-        });
+        let trace = find(&scenario, 2, |t| t.lost.iter().all(is_syn));
         let syns: Vec<_> = trace
             .segments
             .iter()

@@ -1,0 +1,204 @@
+//! The same scenario and seed give the same trace, bit for bit: in two runs, in
+//! debug and release builds, and however many threads run beside each other.
+//!
+//! When the simulator's results change on purpose, the failing assertion shows the
+//! new value of a hash; put it in, and say so in CHANGELOG.md under "Results that
+//! change". The bounds beside each hash are about what is plausible and stay.
+
+mod common;
+
+use common::{bulk, run, MS, SECOND};
+use headway_sim::record::Column;
+use headway_sim::Outcome;
+use serde_json::{json, Value};
+
+/// FNV-1a over every column of every table, with their names, the capture and the
+/// summary.
+fn hash(outcome: Outcome) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |bytes: &[u8]| {
+        for byte in bytes {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    // The count of events is how the engine works, not what it finds.
+    for flow in &outcome.summary.flows {
+        add(serde_json::to_string(flow).expect("a flow").as_bytes());
+    }
+    for (table, columns) in outcome.tables.into_columns() {
+        add(table.as_bytes());
+        for (name, column) in columns {
+            add(name.as_bytes());
+            match column {
+                Column::U8(v) => add(&v),
+                Column::U32(v) => v.iter().for_each(|x| add(&x.to_le_bytes())),
+                Column::U64(v) => v.iter().for_each(|x| add(&x.to_le_bytes())),
+                Column::I64(v) => v.iter().for_each(|x| add(&x.to_le_bytes())),
+            }
+        }
+    }
+    add(&outcome.capture.unwrap_or_default());
+    hash
+}
+
+/// The home link of paper 001: three senders and a call share 1 Mbit/s.
+fn home_link() -> Value {
+    let link = json!({"rate_bps": 1_000_000, "delay_ns": 25 * MS, "limit_bytes": 60_000});
+    let mut late = bulk("htcp", None);
+    late["start_ns"] = json!(SECOND);
+    let call = json!({"name": "call",
+        "app": {"kind": "cbr", "ip_bytes": 186, "interval_ns": 20 * MS}});
+    json!({"seed": 1, "duration_ns": 20 * SECOND, "stack": "linux-2.6",
+        "topology": {"kind": "dumbbell", "forward": link, "reverse": link},
+        "flows": [bulk("reno", None), bulk("cubic26", None), late, call],
+        "checkpoints_ns": [5 * SECOND, 10 * SECOND],
+        "capture": {"link": "bottleneck", "snaplen_bytes": 80}})
+}
+
+/// Today's stack on a path that loses, doubles and reorders.
+fn rough_path() -> Value {
+    let link = json!({"rate_bps": 10_000_000, "delay_ns": 20 * MS, "limit_pkts": 50,
+        "loss": 0.005, "duplicate": 0.01, "reorder": 0.02, "reorder_delay_ns": 5 * MS});
+    let flow = |control: &str, bytes: u64| bulk(control, Some(bytes));
+    json!({"seed": 2, "duration_ns": 60 * SECOND, "stack": "linux-6",
+        "topology": {"kind": "dumbbell", "forward": link, "reverse": link},
+        "flows": [flow("cubic", 3_000_000), flow("reno", 2_000_000)]})
+}
+
+/// A parking lot with RED, messages and requests.
+fn parking_lot() -> Value {
+    let aqm = json!({"name": "red", "tunables": {"weight_shift": 6}});
+    let link = json!({"rate_bps": 4_000_000, "delay_ns": 5 * MS, "limit_pkts": 60, "aqm": aqm});
+    let hop = json!({"forward": link, "reverse": link});
+    let epochs = vec![json!([400, 30_000, 200 * MS]); 30];
+    let requests = json!({"name": "web", "app": {"kind": "vectors", "epochs": epochs},
+        "control": {"name": "cubic"}, "from_hop": 0, "to_hop": 1});
+    let messages = json!({"name": "chat", "control": {"name": "reno"}, "nodelay": true,
+        "app": {"kind": "pingpong", "request_bytes": 200, "mean_interval_ns": 50 * MS}});
+    json!({"seed": 3, "duration_ns": 20 * SECOND, "stack": "linux-6",
+        "topology": {"kind": "chain", "hops": [hop, hop]},
+        "flows": [bulk("cubic", None), requests, messages]})
+}
+
+fn assert_hash(scenario: &Value, expected: u64) {
+    let found = hash(run(scenario));
+    assert_eq!(
+        found, expected,
+        "the trace has changed; the new hash is {found:#018x}"
+    );
+}
+
+#[test]
+fn the_home_link_gives_its_golden_trace() {
+    let scenario = home_link();
+    let outcome = run(&scenario);
+    let links = &outcome.tables.link_counters;
+    // The last checkpoint's row of the forward link.
+    let row = links.link.len() - 2;
+    let utilization = links.sent_bytes[row] as f64 / (20.0 * 125_000.0);
+    assert!((0.95..=1.0).contains(&utilization), "{utilization}");
+    let dropped = links.dropped_pkts[row];
+    assert!((10..400).contains(&dropped), "{dropped} packets dropped");
+    let lost = outcome.tables.udp.owd_ns.iter().filter(|&&d| d < 0).count();
+    assert!(lost < 200, "{lost} of 1000 datagrams lost");
+    // Propagation, a full queue and one packet in front.
+    let longest = outcome.tables.udp.owd_ns.iter().max().expect("datagrams");
+    assert!(
+        (400 * MS..540 * MS).contains(&(*longest as u64)),
+        "{longest}"
+    );
+    assert_hash(&scenario, 0xbc20_06c2_b772_e447);
+}
+
+#[test]
+fn the_rough_path_gives_its_golden_trace() {
+    let scenario = rough_path();
+    let outcome = run(&scenario);
+    let flows = &outcome.summary.flows;
+    for (flow, bytes) in flows.iter().zip([3_000_000, 2_000_000]) {
+        assert_eq!(flow.unique_bytes, bytes);
+        let end_ns = flow.last_packet_ns.expect("packets");
+        assert!((3 * SECOND..40 * SECOND).contains(&end_ns), "{end_ns}");
+    }
+    let counters = &outcome.tables.flow_counters;
+    assert_eq!(counters.delivered_bytes, [3_000_000, 2_000_000]);
+    let data_pkts = (3_000_000_u64.div_ceil(1448), 2_000_000_u64.div_ceil(1448));
+    let again = counters.retransmits_pkts[0] + counters.retransmits_pkts[1];
+    let sent = counters.sent_pkts[0] + counters.sent_pkts[1];
+    // Segments may be cut where the window ends.
+    assert!((data_pkts.0 + data_pkts.1..data_pkts.0 + data_pkts.1 + 20).contains(&(sent - again)));
+    assert!((17..400).contains(&again), "{again} packets sent again");
+    assert_hash(&scenario, 0x6f58_a013_9ad3_800b);
+}
+
+#[test]
+fn the_parking_lot_gives_its_golden_trace() {
+    let scenario = parking_lot();
+    let outcome = run(&scenario);
+    let links = &outcome.tables.link_counters;
+    let utilization = |link: usize| links.sent_bytes[link] as f64 / (20.0 * 500_000.0);
+    assert!((0.85..=1.0).contains(&utilization(0)), "{}", utilization(0));
+    assert!((0.85..=1.0).contains(&utilization(2)), "{}", utilization(2));
+    assert!(links.dropped_pkts[0] < links.arrived_pkts[0] / 20);
+    let responses = &outcome.tables.responses;
+    let web = responses.flow.iter().filter(|&&f| f == 1).count();
+    let chat = responses.flow.iter().filter(|&&f| f == 2).count();
+    assert_eq!(web, 30);
+    assert!((330..480).contains(&chat), "{chat} messages of about 400");
+    assert_hash(&scenario, 0x019a_7275_fb51_5394);
+}
+
+#[test]
+fn two_runs_are_identical_and_another_seed_is_not() {
+    for scenario in [home_link(), rough_path(), parking_lot()] {
+        let mut scenario = scenario;
+        scenario["duration_ns"] = json!(5 * SECOND);
+        let first = run(&scenario);
+        let second = run(&scenario);
+        assert_eq!(first.tables, second.tables);
+        assert_eq!(first.summary, second.summary);
+        assert_eq!(first.capture, second.capture);
+        let before = hash(first);
+        assert_eq!(before, hash(second));
+        scenario["seed"] = json!(12_345);
+        assert_ne!(before, hash(run(&scenario)));
+    }
+}
+
+#[test]
+fn runs_do_not_touch_each_other_whatever_the_number_of_threads() {
+    let scenarios: Vec<Value> = (0..8)
+        .map(|seed| {
+            let mut scenario = [home_link(), rough_path(), parking_lot()][seed % 3].clone();
+            scenario["seed"] = json!(seed);
+            scenario["duration_ns"] = json!(3 * SECOND);
+            scenario
+        })
+        .collect();
+    let with_threads = |n: usize| {
+        let share = scenarios.len().div_ceil(n);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = scenarios
+                .chunks(share)
+                .map(|part| scope.spawn(|| part.iter().map(|s| hash(run(s))).collect::<Vec<_>>()))
+                .collect();
+            let results = workers.into_iter().map(|w| w.join().expect("no panic"));
+            results.flatten().collect::<Vec<_>>()
+        })
+    };
+    let alone = with_threads(1);
+    assert_eq!(alone, with_threads(2));
+    assert_eq!(alone, with_threads(8));
+}
+
+#[test]
+fn what_is_recorded_does_not_change_what_happens() {
+    let full = run(&home_link());
+    let mut bare = home_link();
+    bare["record"] = json!({"flows": false, "queue": false, "udp": false, "drops": false});
+    bare["capture"] = Value::Null;
+    let bare = run(&bare);
+    assert_eq!(full.tables.flow_counters, bare.tables.flow_counters);
+    assert_eq!(full.tables.link_counters, bare.tables.link_counters);
+    assert!(bare.tables.flow_state.flow.is_empty() && bare.tables.queue.link.is_empty());
+}

@@ -1,0 +1,322 @@
+//! How losses are found and repaired, era by era. Random loss with a searched seed
+//! loses exactly the packets that a test is about. Facts are of Linux 2.6.24 and
+//! 6.1 (net/ipv4/tcp_input.c, tcp_output.c, tcp_recovery.c) or of an RFC.
+
+mod common;
+
+use common::{bulk, dumbbell, find, wide_link, Seen, Trace, MS, SECOND};
+use serde_json::{json, Value};
+
+const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
+const RTT: u64 = 60 * MS;
+const SEGMENT: u64 = 1448;
+
+/// One request of `segments` full segments over a path of 60 ms that loses packets
+/// towards the responder. Nothing is closed before the answer has come.
+fn request(stack: &str, segments: u64, loss: f64, options: Value) -> Value {
+    let mut flow = json!({"name": "request", "control": {"name": "reno"},
+        "app": {"kind": "vectors", "epochs": [[segments * SEGMENT, 1, 0]]}});
+    let more = options.as_object().expect("an object").clone();
+    flow.as_object_mut().expect("an object").extend(more);
+    let link = wide_link(100_000_000, RTT / 2);
+    let mut scenario = dumbbell(stack, 60 * SECOND, &link, json!([flow]));
+    scenario["topology"]["forward"]["loss"] = json!(loss);
+    scenario
+}
+
+/// Numbers of the lost data segments, in the order of their loss, counted from 0.
+fn lost(trace: &Trace) -> Vec<u64> {
+    trace
+        .lost
+        .iter()
+        .map(|s| {
+            if s.len == 0 {
+                u64::MAX
+            } else {
+                (s.seq - 1) / SEGMENT
+            }
+        })
+        .collect()
+}
+
+fn complete(trace: &Trace) -> bool {
+    trace.outcome.tables.responses.flow.len() == 1
+}
+
+/// Times at which segment `number` was sent.
+fn times(trace: &Trace, number: u64) -> Vec<u64> {
+    trace
+        .copies(1 + number * SEGMENT)
+        .iter()
+        .map(|s| s.time_ns)
+        .collect()
+}
+
+fn near(a: u64, b: u64, tolerance: u64) -> bool {
+    a.abs_diff(b) <= tolerance
+}
+
+#[test]
+fn three_duplicate_acks_bring_the_lost_segment_back() {
+    // RFC 5681, 3.2; with SACK three segments above the hole (TCP_FASTRETRANS_THRESH).
+    for stack in STACKS {
+        for sack in [true, false] {
+            let options = json!({"sack": sack, "delayed_ack": false});
+            let scenario = request(stack, 40, 0.02, options);
+            let trace = find(
+                &scenario,
+                1,
+                |t| matches!(lost(t)[..], [n] if (10..20).contains(&n)),
+            );
+            let hole = lost(&trace)[0] * SEGMENT + 1;
+            let resent_ns = times(&trace, lost(&trace)[0])[1];
+            let duplicates = |before_ns: u64| {
+                let acks = trace.acks().into_iter();
+                acks.filter(|a| a.ack == hole && a.time_ns < before_ns)
+                    .count()
+                    - 1
+            };
+            assert_eq!(duplicates(resent_ns), 3, "{stack}, sack {sack}");
+            assert_eq!(trace.repairs(), (0, 1), "{stack}, sack {sack}");
+            assert!(complete(&trace));
+        }
+    }
+}
+
+#[test]
+fn a_timeout_comes_200_ms_after_the_round_trip_time_and_doubles() {
+    // TCP_RTO_MIN bounds the variance; RFC 6298, 5.5 doubles. With one packet out
+    // linux-6 probes when the timeout would come, then times out.
+    for stack in STACKS {
+        let scenario = request(stack, 1, 0.4, json!({}));
+        let trace = find(&scenario, 3, |t| lost(t) == [0, 0, 0]);
+        let sent = times(&trace, 0);
+        let gaps: Vec<_> = sent.windows(2).map(|w| w[1] - w[0]).collect();
+        let rto = RTT + 200 * MS;
+        let expected = if stack == "linux-2.6" {
+            [rto, 2 * rto, 4 * rto]
+        } else {
+            [rto, rto, 2 * rto]
+        };
+        for (gap, expected) in gaps.iter().zip(expected) {
+            assert!(near(*gap, expected, 3 * MS), "{stack}: {gaps:?}");
+        }
+        let rtos = if stack == "linux-2.6" { 3 } else { 2 };
+        assert_eq!(trace.repairs(), (rtos, 3), "{stack}");
+        assert!(complete(&trace));
+    }
+}
+
+#[test]
+fn a_lost_tail_is_probed_in_linux_6() {
+    // RFC 8985, 7.2: two round trips after the last ACK, but for a lone segment not
+    // before an ACK can have been delayed, and no later than the timeout.
+    for (tail, wait) in [(vec![19], RTT + 200 * MS), (vec![18, 19], 2 * RTT)] {
+        let scenario = request("linux-6", 20, 0.05, json!({"delayed_ack": false}));
+        let trace = find(&scenario, tail.len(), |t| lost(t) == tail);
+        let sent = times(&trace, 19);
+        assert!(
+            near(sent[1] - sent[0], RTT + wait, 8 * MS),
+            "{tail:?}: {sent:?}"
+        );
+        assert_eq!(trace.repairs(), (0, tail.len() as u64));
+        // The repaired loss still halves the window.
+        let [(_, _, before, after)] = trace.backoffs()[..] else {
+            panic!("one reduction: {:?}", trace.backoffs());
+        };
+        assert_eq!(after, before / 2);
+    }
+}
+
+#[test]
+fn a_lost_tail_times_out_in_linux_26_and_the_window_collapses() {
+    // The timer restarts with the last ACK; tcp_enter_loss.
+    let scenario = request("linux-2.6", 20, 0.05, json!({}));
+    let trace = find(&scenario, 1, |t| lost(t) == [19]);
+    let sent = times(&trace, 19);
+    assert_eq!(trace.repairs(), (1, 1));
+    assert!(
+        near(sent[1] - sent[0], 2 * RTT + 200 * MS, 45 * MS),
+        "{sent:?}"
+    );
+    let [(at_ns, 1, before, ssthresh)] = trace.backoffs()[..] else {
+        panic!("one timeout: {:?}", trace.backoffs());
+    };
+    assert_eq!(ssthresh, (before / 2).max(2));
+    assert_eq!(trace.cwnd_at(at_ns), 1);
+    assert!(complete(&trace));
+}
+
+/// Two segments of one window are lost, far enough apart to be two holes.
+fn two_holes(stack: &str, sack: bool) -> (Trace, u64, u64) {
+    let scenario = request(stack, 80, 0.02, json!({"sack": sack, "delayed_ack": false}));
+    let trace = find(&scenario, 2, |t| {
+        matches!(lost(t)[..], [a, b] if a >= 32 && a + 2 <= b && b <= a + 6 && b < 58)
+            && times(t, lost(t)[1])[0] < times(t, lost(t)[0])[0] + RTT / 2
+    });
+    let holes = lost(&trace);
+    let resent = [times(&trace, holes[0])[1], times(&trace, holes[1])[1]];
+    (trace, resent[0], resent[1])
+}
+
+#[test]
+fn with_sack_both_holes_of_a_window_are_repaired_in_one_round_trip() {
+    // FACK marks by distance from the highest SACK (tcp_update_scoreboard), RACK by time.
+    for stack in STACKS {
+        let (trace, first, second) = two_holes(stack, true);
+        assert!(second - first < RTT / 2, "{stack}: {} ns", second - first);
+        assert_eq!(trace.repairs(), (0, 2), "{stack}");
+        assert!(complete(&trace));
+    }
+}
+
+#[test]
+fn without_sack_newreno_repairs_one_hole_per_round_trip() {
+    // RFC 6582, 3.2 step 3: the partial ACK tells of the next hole.
+    for stack in STACKS {
+        let (trace, first, second) = two_holes(stack, false);
+        assert!(
+            near(second - first, RTT, 2 * MS),
+            "{stack}: {} ns",
+            second - first
+        );
+        assert_eq!(trace.repairs(), (0, 2), "{stack}");
+        assert!(complete(&trace));
+    }
+}
+
+#[test]
+fn a_lost_retransmission_is_sent_again_without_a_timeout() {
+    // 2.6.24 tcp_mark_lost_retrans: something sent after it was SACKed; 6.1: RACK.
+    for stack in STACKS {
+        let scenario = request(stack, 120, 0.02, json!({}));
+        let trace = find(
+            &scenario,
+            2,
+            |t| matches!(lost(t)[..], [a, b] if a == b && (40..90).contains(&a)),
+        );
+        let sent = times(&trace, lost(&trace)[0]);
+        assert_eq!(trace.repairs(), (0, 2), "{stack}");
+        assert!(sent[2] - sent[1] < 2 * RTT, "{stack}: {sent:?}");
+        assert!(complete(&trace));
+    }
+}
+
+/// A recovery from one drop of a full queue in congestion avoidance.
+struct OneRecovery {
+    trace: Trace,
+    start_ns: u64,
+    end_ns: u64,
+    /// cwnd before, and ssthresh.
+    before: u32,
+    ssthresh: u32,
+    /// cwnd at every change inside.
+    windows: Vec<u32>,
+}
+
+fn one_recovery(stack: &str) -> OneRecovery {
+    let link = json!({"rate_bps": 10_000_000, "delay_ns": RTT / 2, "limit_pkts": 50});
+    let trace = Trace::of(&dumbbell(
+        stack,
+        20 * SECOND,
+        &link,
+        json!([bulk("reno", None)]),
+    ));
+    let backoffs = trace.backoffs();
+    let [.., (start_ns, 0, before, ssthresh)] = backoffs[..] else {
+        panic!("a recovery: {backoffs:?}");
+    };
+    let recent = |s: &&Seen| (start_ns - SECOND..start_ns + SECOND).contains(&s.time_ns);
+    assert_eq!(trace.lost.iter().filter(recent).count(), 1);
+    let states = &trace.outcome.tables.flow_state;
+    let first = states.time_ns.partition_point(|&t| (t as u64) < start_ns);
+    let inside = states.state[first..]
+        .iter()
+        .take_while(|&&s| s == 3)
+        .count();
+    let windows = states.cwnd_pkts[first..first + inside].to_vec();
+    let end_ns = states.time_ns[first + inside] as u64;
+    OneRecovery {
+        trace,
+        start_ns,
+        end_ns,
+        before,
+        ssthresh,
+        windows,
+    }
+}
+
+#[test]
+fn rate_halving_takes_a_packet_off_for_every_second_ack_down_to_ssthresh() {
+    // tcp_cwnd_down of 2.6.24: from W to W/2 in one window of ACKs.
+    let r = one_recovery("linux-2.6");
+    assert_eq!(r.ssthresh, r.before / 2);
+    let falls = r.windows[1..]
+        .windows(2)
+        .all(|w| w[0] == w[1] || w[0] == w[1] + 1);
+    assert!(falls, "{:?}", r.windows);
+    let after = r.trace.cwnd_at(r.end_ns);
+    // The packet that was lost and those before it bring no ACK of their own.
+    assert!(
+        (r.ssthresh - 4..=r.ssthresh).contains(&after),
+        "{} to {after}",
+        r.before
+    );
+    assert_eq!(r.trace.repairs().0, 0);
+}
+
+#[test]
+fn prr_sends_in_proportion_and_ends_at_ssthresh() {
+    // RFC 6937: packets sent / packets delivered = ssthresh / cwnd before.
+    let r = one_recovery("linux-6");
+    assert_eq!(r.ssthresh, r.before / 2);
+    let after = r.trace.cwnd_at(r.end_ns);
+    assert!(
+        (r.ssthresh..=r.ssthresh + 1).contains(&after),
+        "{} to {after}",
+        r.before
+    );
+    let data = r.trace.data();
+    let middle_ns = r.start_ns + (r.end_ns - r.start_ns) / 2;
+    for (until_ns, share) in [(middle_ns, 0.5), (r.end_ns, 1.0)] {
+        let sent = data
+            .iter()
+            .filter(|d| (r.start_ns..until_ns).contains(&d.time_ns))
+            .count();
+        let expected = share * f64::from(r.ssthresh);
+        assert!(
+            (sent as f64 - expected).abs() < 4.0,
+            "{sent} packets, not {expected}"
+        );
+    }
+    assert_eq!(r.trace.repairs().0, 0);
+}
+
+#[test]
+fn reordering_alone_does_not_keep_the_window_down() {
+    // 2.6 undoes what timestamps or D-SACK prove wrong (tcp_may_undo) and learns the
+    // distance; RACK waits for a quarter of the RTT once it has seen reordering, so
+    // that there is nothing to undo.
+    for stack in STACKS {
+        let mut link = json!({"rate_bps": 10_000_000, "delay_ns": RTT / 2, "limit_pkts": 60});
+        let bulk_over = |link: &Value| {
+            let mut scenario = dumbbell(stack, 20 * SECOND, link, json!([bulk("reno", None)]));
+            scenario["topology"]["reverse"]["reorder"] = json!(0);
+            scenario["capture"] = Value::Null;
+            let outcome = common::run(&scenario);
+            let delivered = outcome.tables.flow_counters.delivered_bytes[0];
+            (delivered, outcome.summary.flows[0].clone())
+        };
+        let (clean, calm) = bulk_over(&link);
+        link["reorder"] = json!(0.01);
+        link["reorder_delay_ns"] = json!(10 * MS);
+        let (reordered, flow) = bulk_over(&link);
+        let kept = flow.recoveries.saturating_sub(flow.undos);
+        assert!(kept <= calm.recoveries + 1, "{stack}: {kept} reductions");
+        assert_eq!(flow.undos > 0, stack == "linux-2.6", "{stack}");
+        assert!(
+            reordered * 100 > clean * 90,
+            "{stack}: {reordered} of {clean}"
+        );
+    }
+}
