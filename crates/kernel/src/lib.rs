@@ -2,6 +2,8 @@
 //! object, compiled with the crate from the same C files that the simulator runs.
 #![warn(missing_docs)]
 
+pub mod cli;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
