@@ -26,12 +26,17 @@ fn main() {
                     objects += &compile_pair(&clang, &algorithms, &out, control, startup);
                 }
             }
+            let probe = out.join("probe.bpf.o");
+            let source = algorithms.join("kernel/probe.bpf.c");
+            compile(&clang, &algorithms, &source, &probe);
             let refused = out.join("refused.bpf.o");
             let source = manifest.join("tests/refused.bpf.c");
             println!("cargo::rerun-if-changed={}", source.display());
             compile(&clang, &algorithms, &source, &refused);
             println!("cargo::rustc-env=HEADWAY_REFUSED={}", refused.display());
-            format!("Ok(&[\n{objects}])")
+            format!(
+                "Ok(Objects {{ pairs: &[\n{objects}], probe: include_bytes!({probe:?}) }})"
+            )
         }
         Err(reason) => {
             println!("cargo::warning=no eBPF objects: {reason}");
@@ -85,30 +90,36 @@ fn compile_pair(
 ) -> String {
     let name = format!("{}_{}", control.name, startup.suffix);
     let [control_id, startup_id] = [control.name, startup.name].map(|n| n.replace('-', "_"));
-    let unit = format!(
-        "#define HW_PAIR_NAME \"{name}\"\n\
-         #define HW_PAIR_CC hw_cc_{control_id}\n\
-         #define HW_PAIR_STARTUP hw_startup_{startup_id}\n\
-         #define HW_CC_DEFAULTS {}\n\
-         #define HW_STARTUP_DEFAULTS {}\n\
-         #include \"port/bpf/kernel.h\"\n\
-         #include \"cc/{control_id}.c\"\n\
-         #include \"startup/{startup_id}.c\"\n\
-         #include \"port/bpf/control.h\"\n",
-        defaults(&control.tunables),
-        defaults(&startup.tunables),
-    );
-    let source = out.join(format!("{name}.bpf.c"));
-    let object = out.join(format!("{name}.bpf.o"));
-    fs::write(&source, unit).expect("OUT_DIR is writable");
-
-    compile(clang, algorithms, &source, &object);
+    let [bytes, contract] = ["control", "contract"].map(|binding| {
+        let unit = format!(
+            "#define HW_PAIR_NAME \"{name}\"\n\
+             #define HW_CONTROL_NAME \"{}\"\n\
+             #define HW_STARTUP_NAME \"{}\"\n\
+             #define HW_PAIR_CC hw_cc_{control_id}\n\
+             #define HW_PAIR_STARTUP hw_startup_{startup_id}\n\
+             #define HW_CC_DEFAULTS {}\n\
+             #define HW_STARTUP_DEFAULTS {}\n\
+             #include \"port/bpf/kernel.h\"\n\
+             #include \"cc/{control_id}.c\"\n\
+             #include \"startup/{startup_id}.c\"\n\
+             #include \"port/bpf/{binding}.h\"\n",
+            control.name,
+            startup.name,
+            defaults(&control.tunables),
+            defaults(&startup.tunables),
+        );
+        let source = out.join(format!("{name}.{binding}.bpf.c"));
+        let object = source.with_extension("o");
+        fs::write(&source, unit).expect("OUT_DIR is writable");
+        compile(clang, algorithms, &source, &object);
+        object
+    });
 
     let mut entry = String::new();
     writeln!(
         entry,
         "ControlObject {{ name: {name:?}, control: {:?}, startup: {:?}, \
-         bytes: include_bytes!({object:?}) }},",
+         bytes: include_bytes!({bytes:?}), contract: include_bytes!({contract:?}) }},",
         control.name, startup.name
     )
     .expect("a String");

@@ -1,37 +1,41 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The eBPF binding of a control joined with a startup: a struct_ops congestion
- * control. The build writes one translation unit per pair, which defines
- *   HW_PAIR_NAME                         the kernel's name, at most 15 characters
- *   HW_PAIR_CC, HW_PAIR_STARTUP          the two tables
- *   HW_CC_DEFAULTS, HW_STARTUP_DEFAULTS  tunables' values in declared order
- * and includes kernel.h, the two algorithms' files and this one.
+ * The eBPF binding: a pair (pair.h) as a struct_ops congestion control. What the
+ * contract knows of a connection is read from its socket before every call, and
+ * what the algorithms may set goes back to it.
  */
-#include "../cc.h"
+#include "pair.h"
 
-#define HW_MAX_TUNABLES 16
+/* Jiffies per second, set before load; 0: idle times are not known. */
+const volatile u32 hw_kernel_hz = 0;
 
-/* Set before load; the verifier then knows them as constants. */
-const volatile u32 hw_cc_tun[HW_MAX_TUNABLES] = HW_CC_DEFAULTS;
-const volatile u32 hw_startup_tun[HW_MAX_TUNABLES] = HW_STARTUP_DEFAULTS;
-const volatile u32 hw_kernel_hz = 0; /* jiffies per second; 0: idle times are not known */
-
-_Static_assert(sizeof(HW_PAIR_NAME) <= 16, "a congestion control's name has 15 characters");
-
-void hw_state_too_large(void) __attribute__((error("state of the pair exceeds icsk_ca_priv")));
-
-#define HW_INLINE static inline __attribute__((always_inline))
-
-/* Everything one callback works on. */
-struct hw_call {
-	struct tcp_sock *tp;
-	struct sock *sk;
-	void *cc_state;
-	void *startup_state;
-	u32 cc_tun[HW_MAX_TUNABLES];
-	u32 startup_tun[HW_MAX_TUNABLES];
-	struct hw_conn conn;
+/* What all connections of this object did, for `headwayctl status`, which knows
+ * the fields by this order. */
+struct hw_counters {
+	u64 connections;
+	u64 acks; /* that acknowledged data */
+	u64 acked_pkts;
+	u64 congestions; /* a new ssthresh was asked for */
+	u64 timeouts;
+	u64 undos;
+	u64 idle_restarts;
 };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hw_counters);
+} hw_counters SEC(".maps");
+
+#define HW_COUNT_UP(field, by)                                                                     \
+	do {                                                                                       \
+		u32 hw_zero = 0;                                                                   \
+		struct hw_counters *hw_cpu = bpf_map_lookup_elem(&hw_counters, &hw_zero);          \
+                                                                                                   \
+		if (hw_cpu)                                                                        \
+			hw_cpu->field += (by);                                                     \
+	} while (0)
 
 HW_INLINE u32 hw_inflight(const struct tcp_sock *tp)
 {
@@ -50,22 +54,10 @@ HW_INLINE void hw_begin(struct hw_call *call, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct hw_conn *c = &call->conn;
-	u32 startup_offset = (HW_PAIR_CC.state_bytes + 7) & ~7u;
-	u32 i;
 
-	if (startup_offset + HW_PAIR_STARTUP.state_bytes > HW_CC_STATE_BYTES)
-		hw_state_too_large();
 	call->sk = sk;
 	call->tp = tp;
-	call->cc_state = tp->inet_conn.icsk_ca_priv;
-	call->startup_state = (char *)call->cc_state + startup_offset;
-#pragma unroll
-	for (i = 0; i < HW_MAX_TUNABLES; i++) {
-		if (i < HW_PAIR_CC.n_tunables)
-			call->cc_tun[i] = hw_cc_tun[i];
-		if (i < HW_PAIR_STARTUP.n_tunables)
-			call->startup_tun[i] = hw_startup_tun[i];
-	}
+	hw_join(call, tp->inet_conn.icsk_ca_priv);
 	c->cwnd_pkts = tp->snd_cwnd;
 	c->cwnd_cnt = tp->snd_cwnd_cnt;
 	c->ssthresh_pkts = tp->snd_ssthresh;
@@ -105,11 +97,9 @@ void BPF_PROG(hw_init, struct sock *sk)
 {
 	struct hw_call call;
 
+	HW_COUNT_UP(connections, 1);
 	hw_begin(&call, sk);
-	if (HW_PAIR_STARTUP.init)
-		HW_PAIR_STARTUP.init(call.startup_state, call.startup_tun, &call.conn);
-	if (HW_PAIR_CC.init)
-		HW_PAIR_CC.init(call.cc_state, call.cc_tun, &call.conn);
+	hw_pair_init(&call);
 	hw_end(&call);
 }
 
@@ -123,11 +113,10 @@ void BPF_PROG(hw_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 		.inflight_pkts = sample->in_flight,
 	};
 
+	HW_COUNT_UP(acks, 1);
+	HW_COUNT_UP(acked_pkts, ack.acked_pkts);
 	hw_begin(&call, sk);
-	if (HW_PAIR_STARTUP.pkts_acked)
-		HW_PAIR_STARTUP.pkts_acked(call.startup_state, call.startup_tun, &call.conn, &ack);
-	if (HW_PAIR_CC.pkts_acked)
-		HW_PAIR_CC.pkts_acked(call.cc_state, call.cc_tun, &call.conn, &ack);
+	hw_pair_pkts_acked(&call, &ack);
 	hw_end(&call);
 }
 
@@ -137,8 +126,7 @@ void BPF_PROG(hw_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct hw_call call;
 
 	hw_begin(&call, sk);
-	hw_grow(&HW_PAIR_CC, call.cc_state, call.cc_tun, &HW_PAIR_STARTUP, call.startup_state,
-		call.startup_tun, &call.conn, acked_pkts);
+	hw_pair_grow(&call, acked_pkts);
 	hw_end(&call);
 }
 
@@ -147,8 +135,9 @@ u32 BPF_PROG(hw_ssthresh, struct sock *sk)
 {
 	struct hw_call call;
 
+	HW_COUNT_UP(congestions, 1);
 	hw_begin(&call, sk);
-	return HW_PAIR_CC.ssthresh(call.cc_state, call.cc_tun, &call.conn);
+	return hw_pair_ssthresh(&call);
 }
 
 SEC("struct_ops/hw_set_state")
@@ -157,11 +146,7 @@ void BPF_PROG(hw_set_state, struct sock *sk, u8 new_state)
 	struct hw_call call;
 
 	hw_begin(&call, sk);
-	if (HW_PAIR_STARTUP.set_state)
-		HW_PAIR_STARTUP.set_state(call.startup_state, call.startup_tun, &call.conn,
-					  new_state);
-	if (HW_PAIR_CC.set_state)
-		HW_PAIR_CC.set_state(call.cc_state, call.cc_tun, &call.conn, new_state);
+	hw_pair_set_state(&call, new_state);
 	hw_end(&call);
 }
 
@@ -173,16 +158,17 @@ void BPF_PROG(hw_cwnd_event, struct sock *sk, int event)
 
 	if (event < HW_EVENT_TX_START || event > HW_EVENT_LOSS)
 		return;
+	if (event == HW_EVENT_LOSS)
+		HW_COUNT_UP(timeouts, 1);
+	if (event == HW_EVENT_CWND_RESTART)
+		HW_COUNT_UP(idle_restarts, 1);
 	hw_begin(&call, sk);
 	if (event == HW_EVENT_TX_START && hw_kernel_hz) {
 		u64 idle_jiffies = (u32)bpf_jiffies64() - call.tp->lsndtime;
 
 		call.conn.idle_us = hw_saturate_u32(idle_jiffies * 1000000 / hw_kernel_hz);
 	}
-	if (HW_PAIR_STARTUP.event)
-		HW_PAIR_STARTUP.event(call.startup_state, call.startup_tun, &call.conn, event);
-	if (HW_PAIR_CC.event)
-		HW_PAIR_CC.event(call.cc_state, call.cc_tun, &call.conn, event);
+	hw_pair_event(&call, event);
 	hw_end(&call);
 }
 
@@ -190,13 +176,10 @@ SEC("struct_ops/hw_undo_cwnd")
 u32 BPF_PROG(hw_undo_cwnd, struct sock *sk)
 {
 	struct hw_call call;
-	u32 prior_cwnd_pkts;
 
+	HW_COUNT_UP(undos, 1);
 	hw_begin(&call, sk);
-	prior_cwnd_pkts = call.tp->prior_cwnd;
-	if (!HW_PAIR_CC.undo_cwnd)
-		return hw_max_u32(call.conn.cwnd_pkts, prior_cwnd_pkts);
-	return HW_PAIR_CC.undo_cwnd(call.cc_state, call.cc_tun, &call.conn, prior_cwnd_pkts);
+	return hw_pair_undo_cwnd(&call, call.tp->prior_cwnd);
 }
 
 SEC(".struct_ops.link")
@@ -211,5 +194,3 @@ struct tcp_congestion_ops hw_control = {
 	.flags = 1, /* any user may choose it (TCP_CONG_NON_RESTRICTED) */
 	.name = HW_PAIR_NAME,
 };
-
-char hw_license[] SEC("license") = "Dual BSD/GPL";

@@ -21,6 +21,13 @@ typedef u16 __be16;
 typedef u32 __be32;
 typedef u32 __wsum;
 
+/* Kinds of maps, by the numbers of the kernel's interface. */
+enum {
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
+};
+
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>

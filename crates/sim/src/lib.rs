@@ -20,7 +20,7 @@
 mod app;
 mod capture;
 pub mod event;
-mod link;
+pub mod link;
 pub mod net;
 pub mod packet;
 pub mod record;

@@ -25,13 +25,14 @@ pub enum Drop {
 
 /// Rate and delay, and when the packets taken so far will have left.
 #[derive(Clone, Copy)]
-pub(crate) struct Wire {
+pub struct Wire {
     rate_bps: u64,
     delay_ns: u64,
     busy_until_ns: u64,
 }
 
 impl Wire {
+    /// A wire that has sent nothing yet.
     pub fn new(rate_bps: u64, delay_ns: u64) -> Wire {
         Wire {
             rate_bps,
@@ -54,30 +55,56 @@ impl Wire {
     pub fn pass(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
         self.depart(now_ns, ip_bytes) + self.delay_ns
     }
+
+    /// The same; returns when its last bit has left and when it arrives.
+    #[inline]
+    fn serve(&mut self, now_ns: u64, ip_bytes: u32) -> (u64, u64) {
+        let depart_ns = self.depart(now_ns, ip_bytes);
+        (depart_ns, depart_ns + self.delay_ns)
+    }
+
+    /// Another rate for the packets to come, and when the last one taken so far
+    /// will have left.
+    pub fn reset(&mut self, rate_bps: u64, busy_until_ns: u64) {
+        self.rate_bps = rate_bps;
+        self.busy_until_ns = busy_until_ns;
+    }
 }
 
 /// What happened to an offered packet.
-pub(crate) enum Offer {
+pub enum Offer {
     /// It will be at the far end at this time.
-    Accepted { arrive_ns: u64, mark: bool },
+    Accepted {
+        /// At the far end.
+        arrive_ns: u64,
+        /// With congestion experienced.
+        mark: bool,
+    },
     /// It is gone.
     Dropped(Drop),
 }
 
+/// What a link has done.
 #[derive(Default)]
-pub(crate) struct Counters {
+pub struct Counters {
+    /// Offered.
     pub arrived_pkts: u64,
+    /// Offered.
     pub arrived_bytes: u64,
+    /// Completely transmitted.
     pub sent_pkts: u64,
+    /// Completely transmitted.
     pub sent_bytes: u64,
+    /// Lost or dropped.
     pub dropped_pkts: u64,
+    /// Lost or dropped.
     pub dropped_bytes: u64,
     /// Bytes times nanoseconds.
     pub queue_byte_ns: u128,
 }
 
 /// A link between routers: a wire behind a queue, with disturbances.
-pub(crate) struct Link {
+pub struct Link {
     wire: Wire,
     router: RouterInstance,
     view: LinkView,
@@ -93,6 +120,7 @@ pub(crate) struct Link {
     reorder: u64,
     reorder_delay_ns: u64,
     rng: Xoshiro256PlusPlus,
+    /// Up to the last offer or [`Link::settle`].
     pub counters: Counters,
 }
 
@@ -198,6 +226,21 @@ impl Link {
     /// Offers a packet to the link at `now_ns`.
     #[inline]
     pub fn offer(&mut self, now_ns: u64, ip_bytes: u32, ecn: u8, tables: &mut Tables) -> Offer {
+        self.offer_served(now_ns, ip_bytes, ecn, tables, Wire::serve)
+    }
+
+    /// The same where rate and delay vary. If the packet is accepted, `serve` sends
+    /// it on the wire after all before it, and returns when its last bit has left
+    /// and when it arrives; neither may be earlier than for the packet before.
+    #[inline]
+    pub fn offer_served(
+        &mut self,
+        now_ns: u64,
+        ip_bytes: u32,
+        ecn: u8,
+        tables: &mut Tables,
+        serve: impl FnOnce(&mut Wire, u64, u32) -> (u64, u64),
+    ) -> Offer {
         self.counters.arrived_pkts += 1;
         self.counters.arrived_bytes += u64::from(ip_bytes);
         if self.chance(self.loss) {
@@ -226,10 +269,9 @@ impl Link {
             }
         }
         self.end_full(now_ns, tables);
-        let depart_ns = self.wire.depart(now_ns, ip_bytes);
+        let (depart_ns, arrive_ns) = serve(&mut self.wire, now_ns, ip_bytes);
         self.queue.push_back((depart_ns, ip_bytes));
         self.change_queue(now_ns, self.queue_bytes + ip_bytes, tables);
-        let arrive_ns = depart_ns + self.wire.delay_ns;
         Offer::Accepted {
             arrive_ns,
             mark: verdict == Verdict::Mark,
@@ -262,8 +304,18 @@ impl Link {
         self.end_full(now_ns, tables);
     }
 
+    /// The capacity that the queue's algorithm is told.
+    pub fn set_rate(&mut self, rate_bps: u64) {
+        self.view.rate_bytes_per_s = rate_bps.div_ceil(8);
+    }
+
     /// Bytes waiting or in transmission after the last `drain`.
     pub fn queue_bytes(&self) -> u32 {
         self.queue_bytes
+    }
+
+    /// Packets waiting or in transmission after the last `drain`.
+    pub fn queue_pkts(&self) -> u32 {
+        self.queue.len() as u32
     }
 }

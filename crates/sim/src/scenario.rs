@@ -4,7 +4,7 @@
 //! which is lowered to this. Unknown fields are errors, so a misspelt option
 //! never passes silently.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A complete, deterministic run.
@@ -77,7 +77,7 @@ pub struct Hop {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
     /// IP bits per second, at least 1.
@@ -109,7 +109,7 @@ pub struct LinkSpec {
 }
 
 /// A queue's algorithm and its tunables.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Aqm {
     /// Name in the registry.
@@ -382,7 +382,11 @@ impl Topology {
 }
 
 impl LinkSpec {
-    fn check(&self, field: &str) -> Result<(), ScenarioError> {
+    /// Checks every field; `field` is the name of the whole in messages.
+    ///
+    /// # Errors
+    /// One line for a value out of range.
+    pub fn check(&self, field: &str) -> Result<(), ScenarioError> {
         check_rate(&format!("{field}.rate_bps"), self.rate_bps)?;
         check_time(&format!("{field}.delay_ns"), self.delay_ns)?;
         check_time(&format!("{field}.reorder_delay_ns"), self.reorder_delay_ns)?;

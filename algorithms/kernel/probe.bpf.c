@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * What Headway's programs need of a kernel, in the smallest programs that need
+ * it: `headwayctl doctor` loads them one by one, each alone, and reports which
+ * ones the kernel takes. Nothing here is ever attached but the control, for a moment.
+ */
+#include "port/bpf/kernel.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, 1); /* BPF_F_NO_PREALLOC, which this kind of map asks for */
+	__type(key, int);
+	__type(value, u64);
+} probe_storage SEC(".maps");
+
+SEC("struct_ops/probe_ssthresh")
+u32 BPF_PROG(probe_ssthresh, struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_cwnd;
+}
+
+SEC("struct_ops/probe_cong_avoid")
+void BPF_PROG(probe_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
+{
+	((struct tcp_sock *)sk)->snd_cwnd_cnt = acked_pkts;
+}
+
+SEC("struct_ops/probe_undo_cwnd")
+u32 BPF_PROG(probe_undo_cwnd, struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_cwnd;
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops probe_control = {
+	.ssthresh = (void *)probe_ssthresh,
+	.cong_avoid = (void *)probe_cong_avoid,
+	.undo_cwnd = (void *)probe_undo_cwnd,
+	.name = "hw_probe",
+};
+
+/* State beyond icsk_ca_priv. */
+SEC("struct_ops/probe_sk_storage")
+u32 BPF_PROG(probe_sk_storage, struct sock *sk)
+{
+	return bpf_sk_storage_get(&probe_storage, sk, 0, 1) != 0;
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops probe_storage_control = {
+	.ssthresh = (void *)probe_sk_storage,
+	.cong_avoid = (void *)probe_cong_avoid,
+	.undo_cwnd = (void *)probe_undo_cwnd,
+	.name = "hw_probe_st",
+};
+
+/* Records of every ACK. */
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(probe_tcp_probe, struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_cwnd == 0;
+}
+
+/* Contract tests. */
+SEC("syscall")
+int probe_syscall(void *ctx)
+{
+	return 0;
+}
+
+char probe_license[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * A pair (pair.h) as a program that the test suite runs by BPF_PROG_TEST_RUN: one
+ * call of the contract, whose connection the test hands over and takes back. The
+ * tests of crates/kernel compare every outcome with the native binding's.
+ */
+#include "pair.h"
+
+enum hw_contract_call {
+	HW_CALL_INIT = 0,
+	HW_CALL_PKTS_ACKED = 1,
+	HW_CALL_GROW = 2,
+	HW_CALL_SSTHRESH = 3,
+	HW_CALL_SET_STATE = 4,
+	HW_CALL_EVENT = 5,
+	HW_CALL_UNDO_CWND = 6,
+	HW_CALL_MIN_CWND = 7,
+};
+
+/* In and out; crates/kernel/tests/contract.rs mirrors it. */
+struct hw_situation {
+	struct hw_conn conn;
+	struct hw_ack ack;
+	u32 call; /* enum hw_contract_call */
+	u32 argument;
+	u32 result;
+};
+
+struct hw_contract_state {
+	u64 words[HW_CC_STATE_BYTES / 8];
+};
+
+/* One connection's state, as icsk_ca_priv is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hw_contract_state);
+} hw_state SEC(".maps");
+
+HW_INLINE u32 hw_contract_run(struct hw_call *call, const struct hw_situation *situation)
+{
+	struct hw_ack ack = situation->ack;
+	u32 argument = situation->argument;
+
+	switch (situation->call) {
+	case HW_CALL_INIT:
+		__builtin_memset(call->cc_state, 0, HW_CC_STATE_BYTES);
+		hw_pair_init(call);
+		return 0;
+	case HW_CALL_PKTS_ACKED:
+		hw_pair_pkts_acked(call, &ack);
+		return 0;
+	case HW_CALL_GROW:
+		hw_pair_grow(call, argument);
+		return 0;
+	case HW_CALL_SSTHRESH:
+		return hw_pair_ssthresh(call);
+	case HW_CALL_SET_STATE:
+		hw_pair_set_state(call, argument);
+		return 0;
+	case HW_CALL_EVENT:
+		hw_pair_event(call, argument);
+		return 0;
+	case HW_CALL_UNDO_CWND:
+		return hw_pair_undo_cwnd(call, argument);
+	case HW_CALL_MIN_CWND:
+		return hw_pair_min_cwnd(call);
+	}
+	return 0;
+}
+
+SEC("syscall")
+int hw_contract(struct hw_situation *situation)
+{
+	u32 zero = 0;
+	struct hw_contract_state *state = bpf_map_lookup_elem(&hw_state, &zero);
+	struct hw_call call;
+
+	if (!state)
+		return 1;
+	hw_join(&call, state->words);
+	call.conn = situation->conn;
+	situation->result = hw_contract_run(&call, situation);
+	situation->conn = call.conn;
+	return 0;
+}

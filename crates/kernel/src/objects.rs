@@ -1,0 +1,103 @@
+//! The eBPF objects of this build.
+
+use headway_algorithms::AlgorithmError;
+
+use crate::cli::error::CliError;
+
+/// A control joined with a startup, compiled to eBPF.
+#[derive(Debug)]
+pub struct ControlObject {
+    /// The kernel's name of the congestion control, at most 15 characters.
+    pub name: &'static str,
+    /// The control.
+    pub control: &'static str,
+    /// The startup.
+    pub startup: &'static str,
+    /// The ELF file of the congestion control (`struct_ops`).
+    pub bytes: &'static [u8],
+    /// The ELF file with the same algorithms behind a program for contract tests.
+    pub contract: &'static [u8],
+}
+
+struct Objects {
+    pairs: &'static [ControlObject],
+    probe: &'static [u8],
+}
+
+static OBJECTS: Result<Objects, &str> = include!(concat!(env!("OUT_DIR"), "/objects.rs"));
+
+/// Every control with every startup.
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn objects() -> Result<&'static [ControlObject], &'static str> {
+    OBJECTS.as_ref().map(|o| o.pairs).map_err(|reason| *reason)
+}
+
+/// The object of `doctor`'s attempts (`algorithms/kernel/probe.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn probe_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS.as_ref().map(|o| o.probe).map_err(|reason| *reason)
+}
+
+/// The object of a choice such as `cubic` or `cubic+hystart`.
+///
+/// # Errors
+/// Unknown names with the nearest ones; a build without objects.
+pub fn choose(choice: &str) -> Result<&'static ControlObject, CliError> {
+    let (control, startup) = match choice.split_once('+') {
+        Some((control, startup)) => (control, Some(startup)),
+        None => (choice, None),
+    };
+    let bad_input = |e: AlgorithmError| CliError::bad_input(e.to_string());
+    let control = headway_algorithms::control(control).map_err(bad_input)?;
+    let startup =
+        headway_algorithms::startup(startup.unwrap_or(control.startup)).map_err(bad_input)?;
+    let objects = objects()
+        .map_err(|reason| CliError::failed(format!("this build has no eBPF objects: {reason}")))?;
+    objects
+        .iter()
+        .find(|o| o.control == control.name && o.startup == startup.name)
+        .ok_or_else(|| {
+            CliError::failed(format!(
+                "this build has no object for {}+{}; build again",
+                control.name, startup.name
+            ))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_the_kernel_and_are_unique() {
+        let Ok(objects) = objects() else { return };
+        let mut names: Vec<_> = objects.iter().map(|o| o.name).collect();
+        assert!(names.iter().all(|name| name.len() <= 15), "{names:?}");
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), objects.len());
+        assert!(names.contains(&"cubic_hs"));
+    }
+
+    #[test]
+    fn a_choice_without_a_startup_has_the_controls_own() {
+        if objects().is_err() {
+            return;
+        }
+        let cubic = choose("cubic").unwrap();
+        assert_eq!(cubic.startup, headway_algorithms::control("cubic").unwrap().startup);
+        assert_eq!(choose("reno+hystart").unwrap().name, "reno_hs");
+    }
+
+    #[test]
+    fn an_unknown_choice_is_bad_input_with_the_nearest_name() {
+        let error = choose("cubik").unwrap_err();
+        assert_eq!(error.exit_status, crate::cli::error::BAD_INPUT);
+        assert!(error.message.contains("did you mean cubic"), "{error}");
+        assert!(choose("reno+slowstart").unwrap_err().message.contains("slow-start"));
+    }
+}
