@@ -67,7 +67,7 @@ fn windows_per_packet_of_growth(stack: &str, delayed_ack: bool) -> f64 {
     let link = json!({"rate_bps": 10_000_000, "delay_ns": 25 * MS, "limit_pkts": 45});
     let mut flow = bulk("reno", None);
     flow["delayed_ack"] = json!(delayed_ack);
-    let trace = Trace::of(&dumbbell(stack, 30 * SECOND, &link, json!([flow])));
+    let trace = Trace::of(&dumbbell(stack, 22 * SECOND, &link, json!([flow])));
     // The second sawtooth: between two recoveries.
     let recoveries: Vec<_> = trace.backoffs().into_iter().filter(|b| b.1 == 0).collect();
     let (low, high) = (recoveries[1].3 + 15, recoveries[2].2 - 2);
