@@ -14,6 +14,7 @@ from headway.experiment import (
     Experiment,
     Flow,
     Link,
+    Pingpong,
     Vectors,
     Voip,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "Flow",
     "HeadwayError",
     "Link",
+    "Pingpong",
     "Trace",
     "Vectors",
     "Voip",

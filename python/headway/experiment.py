@@ -120,6 +120,17 @@ class Vectors(Spec):
     epochs: tuple[tuple[Size, Size, Time], ...] = Field(min_length=1)
 
 
+class Pingpong(Spec):
+    """Messages of ``request`` bytes with exponential gaps of mean ``mean_interval``, each echoed.
+
+    An open loop: a message is due whether or not the one before was answered (thesis 6.2.3).
+    """
+
+    kind: Literal["pingpong"] = "pingpong"
+    request: PositiveSize
+    mean_interval: Length
+
+
 Voip = Cbr(packet="186 B", interval="20 ms")
 """A G.711 call, one direction: 160 bytes of voice every 20 ms, 186-byte IP packets (paper 001)."""
 
@@ -128,11 +139,11 @@ class Flow(Spec):
     """One connection (or UDP stream) from a host of its own to another host of its own.
 
     ``start`` None lets the experiment draw it from its ``start_spread``. ``delay`` is extra
-    one-way delay at each of the flow's two hosts' access links. ``from_hop`` and ``to_hop``
+    one-way delay of the flow's own path, in each direction. ``from_hop`` and ``to_hop``
     place it on a chain; ``to_hop`` None is the last.
     """
 
-    app: Annotated[Bulk | Cbr | Vectors, Field(discriminator="kind")] = Bulk()
+    app: Annotated[Bulk | Cbr | Vectors | Pingpong, Field(discriminator="kind")] = Bulk()
     control: Control | None = None
     name: str | None = None
     sack: bool = True
@@ -368,7 +379,7 @@ def parse_flows(text: str) -> list[Flow]:
     return flows
 
 
-_UNION_MEMBERS = ("dumbbell", "chain", "bulk", "cbr", "vectors")
+_UNION_MEMBERS = ("dumbbell", "chain", "bulk", "cbr", "vectors", "pingpong")
 
 
 def explain(error: ValidationError) -> str:

@@ -5,14 +5,11 @@ These compare two independent things: formulas from the literature and packets i
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
-from headway import _engine, metrics, models, run, run_many
-from headway.backends.sim import scenario
-from headway.experiment import Dumbbell, Experiment, Flow, Link, Voip
+from headway import metrics, models, run, run_many
+from headway.experiment import Dumbbell, Experiment, Flow, Link, Pingpong, Voip
 from headway.units import NS_PER_S
 
 pytestmark = pytest.mark.slow
@@ -120,20 +117,16 @@ def response_times_s(loss: float, *, rtt_ms: int, length_s: int = 2000) -> np.nd
         topology=Dumbbell(
             rate="10Mbit/s", rtt=f"{rtt_ms} ms", buffer="1000 pkts", loss=loss, reverse=link
         ),
-        flows=(Flow(control="reno", nodelay=True),),
+        flows=(
+            Flow(app=Pingpong(request="64 B", mean_interval="10 ms"), control="reno", nodelay=True),
+        ),
         duration=f"{length_s} s",
         stack="linux-6",
         seed=3,
         record=(),
     )
-    lowered = scenario(experiment)
-    lowered["flows"][0]["app"] = {
-        "kind": "pingpong",
-        "request_bytes": 64,
-        "mean_interval_ns": 10_000_000,
-    }
-    rows = _engine.run(json.dumps(lowered))["tables"]["responses"]
-    return np.asarray(rows["end_ns"] - rows["start_ns"]) / NS_PER_S
+    rows = run(experiment)["responses"]
+    return (rows["end_ns"] - rows["start_ns"]).to_numpy() / NS_PER_S
 
 
 @pytest.mark.parametrize("loss", [0.0, 1e-3, 3e-3, 1e-2])

@@ -371,7 +371,11 @@ impl World {
         }
         let client = &mut self.sockets[client as usize];
         match &mut flow.app {
-            Running::Vectors(v) => v.ask(&mut self.net, client),
+            Running::Vectors(v) => {
+                v.ask(&mut self.net, client);
+                // With nothing to wait for, the other end answers at once.
+                self.signalled(number, false);
+            }
             Running::Pingpong(p) => {
                 if let Next::At(at_ns) = p.ask(&mut self.net, client) {
                     self.net.events.push(at_ns, What::App, number);

@@ -67,7 +67,7 @@ fn windows_per_packet_of_growth(stack: &str, delayed_ack: bool) -> f64 {
     let link = json!({"rate_bps": 10_000_000, "delay_ns": 25 * MS, "limit_pkts": 45});
     let mut flow = bulk("reno", None);
     flow["delayed_ack"] = json!(delayed_ack);
-    let trace = Trace::of(&dumbbell(stack, 30 * SECOND, &link, json!([flow])));
+    let trace = Trace::of(&dumbbell(stack, 22 * SECOND, &link, json!([flow])));
     // The second sawtooth: between two recoveries.
     let recoveries: Vec<_> = trace.backoffs().into_iter().filter(|b| b.1 == 0).collect();
     let (low, high) = (recoveries[1].3 + 15, recoveries[2].2 - 2);
@@ -282,5 +282,21 @@ fn a_lost_syn_is_sent_again_after_3_s_in_linux_26_and_1_s_in_linux_6_then_twice_
         let times: Vec<_> = syns.iter().map(|s| s.time_ns).collect();
         assert_eq!(times[1] - times[0], timeout_ns, "{stack}");
         assert_eq!(times[2] - times[1], 2 * timeout_ns, "{stack}");
+    }
+}
+
+#[test]
+fn one_lost_syn_leaves_the_initial_window_and_two_make_it_one_packet_in_linux_6() {
+    // 6.1 tcp_init_transfer (RFC 5681, 3.1); 2.6.24 does not look at the SYN.
+    for (stack, windows) in [("linux-6", [10, 10, 1]), ("linux-2.6", [2, 2, 2])] {
+        for (n_lost, window) in windows.into_iter().enumerate() {
+            let link = wide_link(100_000_000, 25 * MS);
+            let flow = requests(&[(20_000, 1, 0)]);
+            let mut scenario = dumbbell(stack, 30 * SECOND, &link, json!([flow]));
+            scenario["topology"]["forward"]["loss"] = json!(0.2);
+            let is_syn = |s: &Seen| s.has(TcpFlags::SYN);
+            let trace = find(&scenario, n_lost, |t| t.lost.iter().all(is_syn));
+            assert_eq!(rounds(&trace)[0], window, "{stack}, {n_lost} lost");
+        }
     }
 }

@@ -10,7 +10,7 @@ from typing import Any
 from headway import _engine
 from headway.backends import Finished
 from headway.errors import HeadwayError
-from headway.experiment import Bulk, Cbr, Experiment, Flow, Link, limit_bytes
+from headway.experiment import Bulk, Cbr, Experiment, Flow, Link, Pingpong, limit_bytes
 from headway.trace import Trace, from_engine
 
 
@@ -100,6 +100,12 @@ def _app(flow: Flow) -> dict[str, Any]:
         return {"kind": "bulk", "bytes": app.size}
     if isinstance(app, Cbr):
         return {"kind": "cbr", "ip_bytes": app.packet, "interval_ns": app.interval}
+    if isinstance(app, Pingpong):
+        return {
+            "kind": "pingpong",
+            "request_bytes": app.request,
+            "mean_interval_ns": app.mean_interval,
+        }
     return {"kind": "vectors", "epochs": [list(epoch) for epoch in app.epochs]}
 
 

@@ -61,7 +61,7 @@ START_SPREAD_RTTS = 1.0
 
 Iperf opens the connections of one command in parallel, so within a round trip of each other. It
 matters: a flow whose handshake meets a queue takes that delay for the path's, and H-TCP's RTT
-scaling then makes it up to four times as fast as the flow that came first. docs/collateral-damage.md
+scaling then makes it up to four times as fast as the flow that came first. The page of the study
 says what other starts would give.
 """
 

@@ -500,7 +500,8 @@ impl Socket {
         self.pending = None;
         if self.retries == 0 {
             self.take_rtt_sample(sample_us);
-        } else if !self.profile.counts_acks {
+        } else if !self.profile.counts_acks && self.retries > 1 {
+            // 6.1 tcp_init_transfer forgives one lost SYN, now that it waits 1 s only.
             self.conn.cwnd_pkts = 1;
         }
         self.retries = 0;

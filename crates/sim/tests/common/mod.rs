@@ -75,30 +75,31 @@ pub fn bulk(control: &str, bytes: Option<u64>) -> Value {
     json!({"name": control, "app": {"kind": "bulk", "bytes": bytes}, "control": {"name": control}})
 }
 
+/// Calls `take` for every TCP segment of a capture.
+fn each_segment(capture: &[u8], mut take: impl FnMut(u64, &Ipv4View, &TcpView)) {
+    for block in Reader::new(capture) {
+        let Block::Packet(packet) = block.expect("the file is well formed") else {
+            continue;
+        };
+        let ip = Ipv4View::parse(packet.bytes).expect("an IPv4 packet");
+        if ip.protocol() == 6 {
+            let tcp = TcpView::parse(ip.payload()).expect("a TCP segment");
+            take(packet.time_ns, &ip, &tcp);
+        }
+    }
+}
+
 /// Every TCP segment of a capture in its order. Checks what must hold for each:
 /// both checksums, and payload that is the stream's at that offset.
 pub fn segments(capture: &[u8]) -> Vec<Seen> {
     let mut initial = HashMap::new();
-    let mut walk = |mut take: Box<dyn FnMut(u64, &Ipv4View, &TcpView, &mut Initials) + '_>| {
-        for block in Reader::new(capture) {
-            let Block::Packet(packet) = block.expect("the file is well formed") else {
-                continue;
-            };
-            let ip = Ipv4View::parse(packet.bytes).expect("an IPv4 packet");
-            if ip.protocol() != 6 {
-                continue;
-            }
-            let tcp = TcpView::parse(ip.payload()).expect("a TCP segment");
-            take(packet.time_ns, &ip, &tcp, &mut initial);
-        }
-    };
-    walk(Box::new(|_, ip, tcp, initial| {
+    each_segment(capture, |_, ip, tcp| {
         if tcp.flags().contains(TcpFlags::SYN) {
             initial.insert(direction(ip, tcp), tcp.sequence());
         }
-    }));
+    });
     let mut seen = Vec::new();
-    walk(Box::new(|time_ns, ip, tcp, initial| {
+    each_segment(capture, |time_ns, ip, tcp| {
         ip.verify_checksum().expect("the IPv4 checksum");
         tcp.verify_checksum(ip.source(), ip.destination())
             .expect("the TCP checksum");
@@ -132,11 +133,9 @@ pub fn segments(capture: &[u8]) -> Vec<Seen> {
             flags: tcp.flags(),
             sack: blocks.iter().map(offset).collect(),
         });
-    }));
+    });
     seen
 }
-
-type Initials = HashMap<(u32, bool), u32>;
 
 fn direction(ip: &Ipv4View, tcp: &TcpView) -> (u32, bool) {
     let [_, a, b, _] = ip.source().octets();
