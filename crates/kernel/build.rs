@@ -29,13 +29,17 @@ fn main() {
             let probe = out.join("probe.bpf.o");
             let source = algorithms.join("kernel/probe.bpf.c");
             compile(&clang, &algorithms, &source, &probe);
+            let sampler = out.join("sampler.bpf.o");
+            let source = algorithms.join("kernel/sampler.bpf.c");
+            compile(&clang, &algorithms, &source, &sampler);
             let refused = out.join("refused.bpf.o");
             let source = manifest.join("tests/refused.bpf.c");
             println!("cargo::rerun-if-changed={}", source.display());
             compile(&clang, &algorithms, &source, &refused);
             println!("cargo::rustc-env=HEADWAY_REFUSED={}", refused.display());
             format!(
-                "Ok(Objects {{ pairs: &[\n{objects}], probe: include_bytes!({probe:?}) }})"
+                "Ok(Objects {{ pairs: &[\n{objects}], probe: include_bytes!({probe:?}), \
+                 sampler: include_bytes!({sampler:?}) }})"
             )
         }
         Err(reason) => {

@@ -22,6 +22,7 @@ pub struct ControlObject {
 struct Objects {
     pairs: &'static [ControlObject],
     probe: &'static [u8],
+    sampler: &'static [u8],
 }
 
 static OBJECTS: Result<Objects, &str> = include!(concat!(env!("OUT_DIR"), "/objects.rs"));
@@ -40,6 +41,17 @@ pub fn objects() -> Result<&'static [ControlObject], &'static str> {
 /// What the build was missing, in one line.
 pub fn probe_object() -> Result<&'static [u8], &'static str> {
     OBJECTS.as_ref().map(|o| o.probe).map_err(|reason| *reason)
+}
+
+/// The object that records connections (`algorithms/kernel/sampler.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn sampler_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS
+        .as_ref()
+        .map(|o| o.sampler)
+        .map_err(|reason| *reason)
 }
 
 /// The object of a choice such as `cubic` or `cubic+hystart`.
@@ -89,7 +101,10 @@ mod tests {
             return;
         }
         let cubic = choose("cubic").unwrap();
-        assert_eq!(cubic.startup, headway_algorithms::control("cubic").unwrap().startup);
+        assert_eq!(
+            cubic.startup,
+            headway_algorithms::control("cubic").unwrap().startup
+        );
         assert_eq!(choose("reno+hystart").unwrap().name, "reno_hs");
     }
 
@@ -98,6 +113,9 @@ mod tests {
         let error = choose("cubik").unwrap_err();
         assert_eq!(error.exit_status, crate::cli::error::BAD_INPUT);
         assert!(error.message.contains("did you mean cubic"), "{error}");
-        assert!(choose("reno+slowstart").unwrap_err().message.contains("slow-start"));
+        assert!(choose("reno+slowstart")
+            .unwrap_err()
+            .message
+            .contains("slow-start"));
     }
 }

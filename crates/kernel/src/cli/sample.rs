@@ -1,0 +1,108 @@
+//! `headwayctl sample`: what TCP senders know, at every ACK.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+
+use super::error::{Attempt, CliError};
+use super::traffic::{die_with_parent, print, ready};
+use crate::netns::Netns;
+use crate::sampler::{self, Choice, NETNS_MAX};
+
+/// Record cwnd, ssthresh, srtt, packets in flight and state of connections to a
+/// range of ports, until SIGINT or SIGTERM; a JSON summary ends it.
+#[derive(Debug, Args)]
+pub struct Sample {
+    /// File of records (see algorithms/kernel/sampler.bpf.c).
+    #[arg(long)]
+    out: PathBuf,
+    /// Ports that the senders connect to: one, or FIRST-LAST.
+    #[arg(long, value_parser = port_range)]
+    port: (u16, u16),
+    /// Only in these network namespaces [default: all].
+    #[arg(long)]
+    netns: Vec<String>,
+    /// ACKs that change nothing are recorded at most this often, ns.
+    #[arg(long, default_value_t = 1_000_000)]
+    gap_ns: u32,
+    /// End when the program that started this one does.
+    #[arg(long)]
+    die_with_parent: bool,
+}
+
+fn port_range(text: &str) -> Result<(u16, u16), String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| {
+        text.parse::<u16>()
+            .map_err(|_| format!("{text:?} is no port; write 5001 or 5001-5010"))
+    };
+    let range = (port(first)?, port(last)?);
+    if range.0 > range.1 {
+        return Err("the first port is above the last".to_owned());
+    }
+    Ok(range)
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn stop(_signal: libc::c_int) {
+    STOP.store(true, Ordering::Relaxed);
+}
+
+/// Records until it is told to end.
+///
+/// # Errors
+/// A kernel that cannot; an unknown namespace; a file that cannot be written.
+pub fn run(arguments: Sample) -> Result<(), CliError> {
+    if arguments.netns.len() > NETNS_MAX {
+        return Err(CliError::bad_input(format!(
+            "{} namespaces: at most {NETNS_MAX} can be chosen",
+            arguments.netns.len()
+        )));
+    }
+    let netns = arguments
+        .netns
+        .iter()
+        .map(|name| {
+            let inode = Netns::find(name)?.identity.1;
+            u32::try_from(inode).map_err(|_| CliError::failed(format!("inode {inode} of {name}")))
+        })
+        .collect::<Result<Vec<u32>, CliError>>()?;
+    let object = crate::objects::sampler_object().map_err(|reason| {
+        CliError::failed(format!("this build has no eBPF objects: {reason}"))
+    })?;
+    if let Some(reason) = crate::missing() {
+        return Err(CliError::kernel_cannot(reason));
+    }
+    if arguments.die_with_parent {
+        die_with_parent()?;
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let handler: extern "C" fn(libc::c_int) = stop;
+        // SAFETY: the handler only stores into an atomic.
+        if unsafe { libc::signal(signal, handler as libc::sighandler_t) } == libc::SIG_ERR {
+            return Err(std::io::Error::last_os_error()).attempt("handle signals");
+        }
+    }
+    let choice = Choice {
+        first_port: arguments.port.0,
+        last_port: arguments.port.1,
+        gap_ns: arguments.gap_ns,
+        netns,
+    };
+    print(&sampler::sample(object, &choice, &arguments.out, &STOP, ready)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_one_or_a_range() {
+        assert_eq!(port_range("5001"), Ok((5001, 5001)));
+        assert_eq!(port_range("5001-5010"), Ok((5001, 5010)));
+        assert!(port_range("9-1").is_err());
+        assert!(port_range("70000").unwrap_err().contains("70000"));
+    }
+}

@@ -1,0 +1,209 @@
+//! `headwayctl traffic`: small programs that send and receive.
+
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use super::error::{Attempt, CliError};
+use crate::traffic::{self, clock::now_ns, Epoch};
+
+/// One end of one flow. Times are ns of CLOCK_MONOTONIC; a JSON summary ends it.
+#[derive(Debug, Args)]
+pub struct Traffic {
+    #[command(subcommand)]
+    end: End,
+    /// End when the program that started this one does.
+    #[arg(long, global = true)]
+    die_with_parent: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum End {
+    /// Send over TCP, as fast as it lets or a number of bytes.
+    BulkSend(BulkSend),
+    /// Receive one TCP connection.
+    BulkReceive(Receive),
+    /// Send UDP datagrams at a constant rate.
+    CbrSend(CbrSend),
+    /// Receive them.
+    CbrReceive(Receive),
+    /// Ask, wait for the response, think, ask again.
+    VectorsClient(VectorsEnd),
+    /// Answer.
+    VectorsServer(VectorsEnd),
+}
+
+#[derive(Debug, Args)]
+struct BulkSend {
+    /// Address and port of the receiver.
+    #[arg(long)]
+    to: SocketAddrV4,
+    /// The kernel's name of the congestion control [default: the namespace's].
+    #[arg(long)]
+    control: Option<String>,
+    /// Send small segments at once.
+    #[arg(long)]
+    nodelay: bool,
+    /// How much to send [default: until --stop].
+    #[arg(long)]
+    bytes: Option<u64>,
+    /// When to connect [default: now].
+    #[arg(long)]
+    start: Option<i64>,
+    /// When to write no more; the send buffer is still delivered [default: --end].
+    #[arg(long)]
+    stop: Option<i64>,
+    /// When to give up [default: never].
+    #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
+    end: i64,
+}
+
+#[derive(Debug, Args)]
+struct Receive {
+    /// Address and port.
+    #[arg(long)]
+    listen: SocketAddrV4,
+    /// File of records: rows of little-endian 64-bit integers.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// When to give up [default: never].
+    #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
+    end: i64,
+}
+
+#[derive(Debug, Args)]
+struct CbrSend {
+    /// Address and port of the receiver.
+    #[arg(long)]
+    to: SocketAddrV4,
+    /// Size of an IP packet, headers and all.
+    #[arg(long, default_value_t = 186)]
+    ip_bytes: usize,
+    /// Time between two, ns.
+    #[arg(long, default_value_t = 20_000_000)]
+    interval_ns: i64,
+    /// When the first is due [default: now].
+    #[arg(long)]
+    start: Option<i64>,
+    /// None is due from then on.
+    #[arg(long)]
+    stop: i64,
+    /// File of records: rows (number, time sent in ns).
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct VectorsEnd {
+    /// Address and port: where to connect, or to listen.
+    #[arg(long)]
+    address: SocketAddrV4,
+    /// The epochs as JSON: [[request bytes, response bytes, think ns], ...].
+    #[arg(long)]
+    epochs: String,
+    /// The kernel's name of the congestion control [default: the namespace's].
+    #[arg(long)]
+    control: Option<String>,
+    /// Send small segments at once.
+    #[arg(long)]
+    nodelay: bool,
+    /// When to connect [default: now].
+    #[arg(long)]
+    start: Option<i64>,
+    /// When to give up [default: never].
+    #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
+    end: i64,
+    /// File of the client's records: rows (epoch, start ns, end ns).
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+/// Runs one end until it is done and prints what it did.
+///
+/// # Errors
+/// Bad input; what the kernel refuses.
+pub fn run(arguments: Traffic) -> Result<(), CliError> {
+    if arguments.die_with_parent {
+        die_with_parent()?;
+    }
+    match arguments.end {
+        End::BulkSend(a) => print(&traffic::bulk_send(&traffic::BulkSend {
+            to: a.to,
+            control: a.control,
+            nodelay: a.nodelay,
+            bytes: a.bytes,
+            start_ns: a.start.unwrap_or_else(now_ns),
+            stop_ns: a.stop.unwrap_or(a.end),
+            end_ns: a.end,
+        })?),
+        End::BulkReceive(a) => {
+            let task = traffic::BulkReceive {
+                listen: a.listen,
+                out: a.out,
+                end_ns: a.end,
+            };
+            print(&traffic::bulk_receive(&task, ready)?)
+        }
+        End::CbrSend(a) => print(&traffic::cbr_send(&traffic::CbrSend {
+            to: a.to,
+            ip_bytes: a.ip_bytes,
+            interval_ns: a.interval_ns,
+            start_ns: a.start.unwrap_or_else(now_ns),
+            stop_ns: a.stop,
+            out: a.out,
+        })?),
+        End::CbrReceive(a) => {
+            let task = traffic::CbrReceive {
+                listen: a.listen,
+                out: a.out,
+                end_ns: a.end,
+            };
+            print(&traffic::cbr_receive(&task, ready)?)
+        }
+        End::VectorsClient(a) => print(&traffic::vectors_client(&conversation(a)?)?),
+        End::VectorsServer(a) => print(&traffic::vectors_server(&conversation(a)?, ready)?),
+    }
+}
+
+fn conversation(a: VectorsEnd) -> Result<traffic::Vectors, CliError> {
+    let epochs: Vec<Epoch> = serde_json::from_str(&a.epochs)
+        .map_err(|error| CliError::bad_input(format!("--epochs: {error}")))?;
+    if epochs.iter().any(|&(_, _, think_ns)| think_ns < 0) {
+        return Err(CliError::bad_input("--epochs: a think time is negative"));
+    }
+    Ok(traffic::Vectors {
+        address: a.address,
+        control: a.control,
+        nodelay: a.nodelay,
+        epochs,
+        start_ns: a.start.unwrap_or_else(now_ns),
+        end_ns: a.end,
+        out: a.out,
+    })
+}
+
+/// Says that peers may come: one line, before the summary.
+pub(super) fn ready() {
+    use std::io::Write;
+    println!("ready");
+    // nobody reading is nobody waiting
+    let _ = std::io::stdout().flush();
+}
+
+pub(super) fn print(summary: &impl Serialize) -> Result<(), CliError> {
+    let text = serde_json::to_string(summary).expect("numbers and names");
+    println!("{text}");
+    Ok(())
+}
+
+/// A session that is killed leaves no program behind.
+pub(super) fn die_with_parent() -> Result<(), CliError> {
+    // SAFETY: an option with one integer.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) } == 0 {
+        Ok(())
+    } else {
+        Err(std::io::Error::last_os_error()).attempt("end with the parent")
+    }
+}

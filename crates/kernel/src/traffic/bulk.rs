@@ -1,0 +1,251 @@
+//! One TCP connection that sends as fast as it may, or a given number of bytes.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddrV4, TcpStream};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::clock::{now_ns, sleep_until};
+use super::records::Records;
+use super::socket::{
+    abort, accept_until, connect, drained_until, listen, readable_until, tcp_info, writable_until,
+    TcpInfo, TcpOptions,
+};
+use super::CHUNK_BYTES;
+use crate::cli::error::{Attempt, CliError};
+
+/// Rows of the receiver's file are at least this far apart.
+const RECORD_GAP_NS: i64 = 500_000;
+
+/// A bulk sender.
+#[derive(Clone, Debug)]
+pub struct BulkSend {
+    /// Where to connect.
+    pub to: SocketAddrV4,
+    /// The kernel's name of the congestion control; None leaves the namespace's.
+    pub control: Option<String>,
+    /// TCP_NODELAY.
+    pub nodelay: bool,
+    /// How much to send; None sends until `stop_ns`.
+    pub bytes: Option<u64>,
+    /// When to connect.
+    pub start_ns: i64,
+    /// When to stop writing; what is in the send buffer is still delivered.
+    pub stop_ns: i64,
+    /// When to give up.
+    pub end_ns: i64,
+}
+
+/// What a bulk sender did.
+#[derive(Clone, Debug, Serialize)]
+pub struct BulkSent {
+    /// When connect was called.
+    pub started_ns: i64,
+    /// When the connection was established; None if it never was.
+    pub connected_ns: Option<i64>,
+    /// When the last byte was acknowledged, or the sender gave up.
+    pub finished_ns: i64,
+    /// Bytes handed to TCP.
+    pub written_bytes: u64,
+    /// Whether all of them were acknowledged.
+    pub complete: bool,
+    /// Whether the receiver was told with a FIN (a reset at `end_ns` otherwise).
+    pub closed: bool,
+    /// TCP_INFO before the connection was closed.
+    pub tcp_info: Option<TcpInfo>,
+}
+
+/// Sends.
+///
+/// # Errors
+/// An unknown control; a peer that refuses or resets.
+pub fn send(task: &BulkSend) -> Result<BulkSent, CliError> {
+    let options = TcpOptions {
+        control: task.control.as_deref(),
+        nodelay: task.nodelay,
+    };
+    sleep_until(task.start_ns);
+    let started_ns = now_ns();
+    let socket = connect(task.to, options)?;
+    let connected_ns = now_ns();
+    socket.set_nonblocking(true).attempt("not to block")?;
+    let written_bytes = write_until(&socket, task)?;
+    let complete = drained_until(&socket, task.end_ns);
+    let finished_ns = now_ns();
+    let info = tcp_info(&socket)?;
+    if !complete {
+        abort(socket);
+    }
+    Ok(BulkSent {
+        started_ns,
+        connected_ns: Some(connected_ns),
+        finished_ns,
+        written_bytes,
+        complete,
+        closed: complete,
+        tcp_info: Some(info),
+    })
+}
+
+fn write_until(mut socket: &TcpStream, task: &BulkSend) -> Result<u64, CliError> {
+    let chunk = [0x5au8; CHUNK_BYTES];
+    let mut written = 0u64;
+    let mut left = task.bytes.unwrap_or(u64::MAX);
+    while left > 0 && now_ns() < task.stop_ns {
+        let part = usize::try_from(left).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
+        match socket.write(&chunk[..part]) {
+            Ok(bytes) => {
+                written += bytes as u64;
+                left -= bytes as u64;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                writable_until(socket.as_raw_fd(), task.stop_ns)?;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).attempt(format_args!("send to {}", task.to)),
+        }
+    }
+    Ok(written)
+}
+
+/// A receiver of one connection.
+#[derive(Clone, Debug)]
+pub struct BulkReceive {
+    /// Where to listen.
+    pub listen: SocketAddrV4,
+    /// File of rows (time ns, bytes received since the start).
+    pub out: Option<PathBuf>,
+    /// When to give up.
+    pub end_ns: i64,
+}
+
+/// What a bulk receiver got.
+#[derive(Clone, Debug, Serialize)]
+pub struct BulkReceived {
+    /// When the connection was accepted; None if there was none.
+    pub accepted_ns: Option<i64>,
+    /// When the last data were read.
+    pub last_ns: Option<i64>,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Whether the sender closed the connection; a reset or `end_ns` ends it otherwise.
+    pub closed: bool,
+}
+
+/// Receives one connection. Prints nothing; `ready` is called when it listens.
+///
+/// # Errors
+/// An address in use; a file that cannot be written.
+pub fn receive(task: &BulkReceive, ready: impl FnOnce()) -> Result<BulkReceived, CliError> {
+    let options = TcpOptions {
+        control: None,
+        nodelay: false,
+    };
+    let listener = listen(task.listen, options)?;
+    let mut records = task.out.as_deref().map(Records::<2>::create).transpose()?;
+    ready();
+    let mut got = BulkReceived {
+        accepted_ns: None,
+        last_ns: None,
+        received_bytes: 0,
+        closed: false,
+    };
+    if let Some(socket) = accept_until(&listener, task.end_ns)? {
+        got.accepted_ns = Some(now_ns());
+        read_until(&socket, task, &mut got, &mut records)?;
+    }
+    if let Some(records) = records {
+        records.finish()?;
+    }
+    Ok(got)
+}
+
+fn read_until(
+    mut socket: &TcpStream,
+    task: &BulkReceive,
+    got: &mut BulkReceived,
+    records: &mut Option<Records<2>>,
+) -> Result<(), CliError> {
+    let mut chunk = vec![0u8; CHUNK_BYTES];
+    let (mut recorded_ns, mut recorded_bytes) = (i64::MIN, 0);
+    while readable_until(socket.as_raw_fd(), task.end_ns)? {
+        match socket.read(&mut chunk) {
+            Ok(0) => {
+                got.closed = true;
+                break;
+            }
+            Ok(bytes) => {
+                let time_ns = now_ns();
+                // the total before this read held until now
+                if time_ns.saturating_sub(recorded_ns) >= RECORD_GAP_NS {
+                    record(records, time_ns, got.received_bytes + bytes as u64)?;
+                    (recorded_ns, recorded_bytes) = (time_ns, got.received_bytes + bytes as u64);
+                }
+                got.received_bytes += bytes as u64;
+                got.last_ns = Some(time_ns);
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).attempt("receive"),
+        }
+    }
+    if let (Some(last_ns), true) = (got.last_ns, got.received_bytes > recorded_bytes) {
+        record(records, last_ns, got.received_bytes)?;
+    }
+    Ok(())
+}
+
+fn record(records: &mut Option<Records<2>>, time_ns: i64, bytes: u64) -> Result<(), CliError> {
+    match records {
+        Some(records) => records.push([time_ns, i64::try_from(bytes).unwrap_or(i64::MAX)]),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn every_byte_sent_is_received_and_recorded() {
+        let out = std::env::temp_dir().join(format!("headway-bulk-{}", std::process::id()));
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 47_311);
+        let end_ns = now_ns() + 10_000_000_000;
+        let (tell, told) = std::sync::mpsc::channel();
+        let receiver = {
+            let out = out.clone();
+            std::thread::spawn(move || {
+                let task = BulkReceive {
+                    listen: address,
+                    out: Some(out),
+                    end_ns,
+                };
+                receive(&task, || tell.send(()).unwrap())
+            })
+        };
+        told.recv().unwrap();
+        let sent = send(&BulkSend {
+            to: address,
+            control: None,
+            nodelay: false,
+            bytes: Some(1_000_001),
+            start_ns: 0,
+            stop_ns: end_ns,
+            end_ns,
+        })
+        .unwrap();
+        let got = receiver.join().unwrap().unwrap();
+        assert_eq!(
+            (sent.written_bytes, got.received_bytes),
+            (1_000_001, 1_000_001)
+        );
+        assert!(sent.complete && got.closed);
+        let rows = std::fs::read(&out).unwrap();
+        let last = &rows[rows.len() - 8..];
+        assert_eq!(i64::from_le_bytes(last.try_into().unwrap()), 1_000_001);
+        std::fs::remove_file(out).unwrap();
+    }
+}

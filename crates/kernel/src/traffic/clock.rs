@@ -1,0 +1,61 @@
+//! CLOCK_MONOTONIC, in ns.
+
+use std::time::Duration;
+
+/// The time now, in ns.
+#[must_use]
+pub fn now_ns() -> i64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a timespec of our own; this clock always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Sleeps until a time; returns at once if it has passed.
+pub fn sleep_until(time_ns: i64) {
+    let time = libc::timespec {
+        tv_sec: time_ns.max(0) / 1_000_000_000,
+        tv_nsec: time_ns.max(0) % 1_000_000_000,
+    };
+    // SAFETY: `time` outlives the call. A signal may end it early, hence the loop.
+    while unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &time,
+            std::ptr::null_mut(),
+        )
+    } == libc::EINTR
+    {}
+}
+
+/// Wake-ups as exact as the kernel can: by default it may delay each by 50 µs.
+pub fn exact_timers() {
+    // SAFETY: an option with one integer.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+}
+
+/// How long until a time; zero if it has passed.
+#[must_use]
+pub fn until(time_ns: i64) -> Duration {
+    Duration::from_nanos(u64::try_from(time_ns - now_ns()).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleep_ends_after_its_time_and_a_past_one_at_once() {
+        let due_ns = now_ns() + 3_000_000;
+        sleep_until(due_ns);
+        let woke_ns = now_ns();
+        assert!(woke_ns >= due_ns);
+        sleep_until(0);
+        assert!(now_ns() - woke_ns < 1_000_000_000);
+        assert_eq!(until(0), Duration::ZERO);
+    }
+}

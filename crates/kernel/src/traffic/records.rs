@@ -1,0 +1,38 @@
+//! Rows of little-endian 64-bit integers in a file.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::cli::error::{Attempt, CliError};
+
+/// A file of rows of `N` integers.
+pub(crate) struct Records<const N: usize> {
+    file: BufWriter<File>,
+    path: PathBuf,
+}
+
+impl<const N: usize> Records<N> {
+    /// A new, empty file.
+    pub(crate) fn create(path: &Path) -> Result<Self, CliError> {
+        let file = File::create(path).attempt(format_args!("create {}", path.display()))?;
+        Ok(Self {
+            file: BufWriter::with_capacity(1 << 16, file),
+            path: path.to_owned(),
+        })
+    }
+
+    /// Adds a row.
+    pub(crate) fn push(&mut self, row: [i64; N]) -> Result<(), CliError> {
+        row.iter()
+            .try_for_each(|value| self.file.write_all(&value.to_le_bytes()))
+            .attempt(format_args!("write {}", self.path.display()))
+    }
+
+    /// Writes what is still buffered.
+    pub(crate) fn finish(mut self) -> Result<(), CliError> {
+        self.file
+            .flush()
+            .attempt(format_args!("write {}", self.path.display()))
+    }
+}

@@ -1,0 +1,343 @@
+//! TCP sockets set up before they connect, which the standard library does not do.
+
+use std::io;
+use std::mem::{size_of, size_of_val, zeroed};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::clock::until;
+use crate::cli::error::{Attempt, CliError};
+
+/// What a connection is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpOptions<'a> {
+    /// The kernel's name of the congestion control; None leaves the namespace's.
+    pub control: Option<&'a str>,
+    /// Small segments are sent at once (TCP_NODELAY).
+    pub nodelay: bool,
+}
+
+fn set<T>(socket: RawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
+    let length = libc::socklen_t::try_from(size_of_val(value)).expect("small");
+    // SAFETY: the pointer and length are those of `value`.
+    let result = unsafe {
+        libc::setsockopt(
+            socket,
+            level,
+            option,
+            std::ptr::from_ref(value).cast(),
+            length,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+fn set_control(socket: RawFd, name: &str) -> Result<(), CliError> {
+    let mut bytes = [0u8; 16];
+    if name.len() >= bytes.len() {
+        return Err(CliError::bad_input(format!(
+            "control {name:?}: a name in the kernel has at most 15 characters"
+        )));
+    }
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    set(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &bytes).map_err(|error| {
+        if error.kind() == io::ErrorKind::NotFound {
+            CliError::bad_input(format!(
+                "control {name}: the kernel has none of this name; attach it first"
+            ))
+        } else {
+            CliError::failed(format!("cannot use control {name}: {error}"))
+        }
+    })
+}
+
+/// A TCP socket with its options, which the window of the first flight depends on.
+fn new_socket(options: TcpOptions) -> Result<RawFd, CliError> {
+    // SAFETY: no pointers.
+    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    if socket < 0 {
+        return Err(io::Error::last_os_error()).attempt("open a TCP socket");
+    }
+    let set_up = || {
+        set(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &1i32).attempt("reuse an address")?;
+        if let Some(name) = options.control {
+            set_control(socket, name)?;
+        }
+        set(
+            socket,
+            libc::IPPROTO_TCP,
+            libc::TCP_NODELAY,
+            &i32::from(options.nodelay),
+        )
+        .attempt("set TCP_NODELAY")
+    };
+    match set_up() {
+        Ok(()) => Ok(socket),
+        Err(error) => {
+            // SAFETY: ours, and used by nobody.
+            unsafe { libc::close(socket) };
+            Err(error)
+        }
+    }
+}
+
+fn address_of(address: SocketAddrV4) -> libc::sockaddr_in {
+    // SAFETY: all zeros is a valid sockaddr_in.
+    let mut raw: libc::sockaddr_in = unsafe { zeroed() };
+    raw.sin_family = libc::AF_INET as libc::sa_family_t;
+    raw.sin_port = address.port().to_be();
+    raw.sin_addr.s_addr = u32::from(*address.ip()).to_be();
+    raw
+}
+
+const ADDRESS_BYTES: libc::socklen_t = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+
+/// Connects.
+///
+/// # Errors
+/// An unknown control, or the peer does not answer.
+pub fn connect(peer: SocketAddrV4, options: TcpOptions) -> Result<TcpStream, CliError> {
+    let socket = new_socket(options)?;
+    // SAFETY: a new descriptor that nothing else owns.
+    let stream = unsafe { TcpStream::from_raw_fd(socket) };
+    let raw = address_of(peer);
+    // SAFETY: the pointer and length are those of `raw`.
+    if unsafe { libc::connect(socket, std::ptr::from_ref(&raw).cast(), ADDRESS_BYTES) } == 0 {
+        Ok(stream)
+    } else {
+        Err(io::Error::last_os_error()).attempt(format_args!("connect to {peer}"))
+    }
+}
+
+/// Listens; connections inherit the options.
+///
+/// # Errors
+/// An unknown control, or an address that is in use or not this host's.
+pub fn listen(address: SocketAddrV4, options: TcpOptions) -> Result<TcpListener, CliError> {
+    let socket = new_socket(options)?;
+    // SAFETY: a new descriptor that nothing else owns.
+    let listener = unsafe { TcpListener::from_raw_fd(socket) };
+    let raw = address_of(address);
+    // SAFETY: the pointer and length are those of `raw`.
+    let bound = unsafe { libc::bind(socket, std::ptr::from_ref(&raw).cast(), ADDRESS_BYTES) };
+    // SAFETY: no pointers.
+    if bound == 0 && unsafe { libc::listen(socket, 16) } == 0 {
+        Ok(listener)
+    } else {
+        Err(io::Error::last_os_error()).attempt(format_args!("listen on {address}"))
+    }
+}
+
+/// The first connection before `end_ns`, or None.
+///
+/// # Errors
+/// The system's.
+pub fn accept_until(listener: &TcpListener, end_ns: i64) -> Result<Option<TcpStream>, CliError> {
+    if !readable_until(listener.as_raw_fd(), end_ns)? {
+        return Ok(None);
+    }
+    let (stream, _) = listener.accept().attempt("accept a connection")?;
+    Ok(Some(stream))
+}
+
+/// Waits until there is something to read; false at `end_ns`.
+///
+/// # Errors
+/// The system's.
+pub fn readable_until(socket: RawFd, end_ns: i64) -> Result<bool, CliError> {
+    ready_until(socket, libc::POLLIN, end_ns)
+}
+
+/// Waits until there is room to write; false at `end_ns`.
+///
+/// # Errors
+/// The system's.
+pub fn writable_until(socket: RawFd, end_ns: i64) -> Result<bool, CliError> {
+    ready_until(socket, libc::POLLOUT, end_ns)
+}
+
+fn ready_until(socket: RawFd, events: i16, end_ns: i64) -> Result<bool, CliError> {
+    loop {
+        let left = until(end_ns);
+        if left.is_zero() {
+            return Ok(false);
+        }
+        let timeout = libc::timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        };
+        let mut wait = libc::pollfd {
+            fd: socket,
+            events,
+            revents: 0,
+        };
+        // SAFETY: one pollfd and a timespec of our own; no signal mask.
+        match unsafe { libc::ppoll(&mut wait, 1, &timeout, std::ptr::null()) } {
+            0 => return Ok(false),
+            n if n > 0 => return Ok(true),
+            _ => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error).attempt("wait for a socket");
+                }
+            }
+        }
+    }
+}
+
+/// Waits until the peer has acknowledged everything; false at `end_ns`.
+pub fn drained_until(socket: &TcpStream, end_ns: i64) -> bool {
+    loop {
+        let mut queued: libc::c_int = 0;
+        // SAFETY: TIOCOUTQ stores one int, in `queued`.
+        let known = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &mut queued) } == 0;
+        if !known || queued == 0 {
+            return known;
+        }
+        if until(end_ns).is_zero() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1).min(until(end_ns)));
+    }
+}
+
+/// Closes at once, without waiting for the peer (a reset).
+pub fn abort(socket: TcpStream) {
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    // The socket is closed in any case; without the option only more slowly.
+    let _ = set(
+        socket.as_raw_fd(),
+        libc::SOL_SOCKET,
+        libc::SO_LINGER,
+        &linger,
+    );
+    drop(socket);
+}
+
+/// What the kernel says of a connection (TCP_INFO), where its structure has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpInfo {
+    /// Largest segment sent, bytes of data.
+    pub mss_bytes: u32,
+    /// Segments sent again.
+    pub retransmits_pkts: u32,
+    /// Segments with data sent, first or again.
+    pub sent_pkts: Option<u32>,
+    /// Bytes acknowledged.
+    pub acked_bytes: Option<u64>,
+    /// Bytes received in order.
+    pub received_bytes: Option<u64>,
+    /// Retransmission timeouts (Linux 6.7).
+    pub rtos: Option<u16>,
+    /// Time the receiver's window held the sender back.
+    pub rwnd_limited_us: Option<u64>,
+    /// Time the send buffer held the sender back.
+    pub sndbuf_limited_us: Option<u64>,
+    /// Smoothed round-trip time.
+    pub srtt_us: u32,
+}
+
+/// Reads TCP_INFO. The structure only ever grows; offsets are of linux/tcp.h.
+///
+/// # Errors
+/// The system's.
+pub fn tcp_info(socket: &TcpStream) -> Result<TcpInfo, CliError> {
+    let mut raw = [0u8; 512];
+    let mut length = libc::socklen_t::try_from(raw.len()).expect("small");
+    // SAFETY: the pointer and length are those of `raw`.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            raw.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error()).attempt("read TCP_INFO");
+    }
+    Ok(TcpInfo::parse(&raw[..length as usize]))
+}
+
+impl TcpInfo {
+    fn parse(raw: &[u8]) -> Self {
+        fn field<const N: usize>(raw: &[u8], offset: usize) -> Option<[u8; N]> {
+            raw.get(offset..offset + N)?.try_into().ok()
+        }
+        let u32_at = |offset| field(raw, offset).map(u32::from_ne_bytes);
+        let u64_at = |offset| field(raw, offset).map(u64::from_ne_bytes);
+        Self {
+            mss_bytes: u32_at(16).unwrap_or(0),
+            srtt_us: u32_at(68).unwrap_or(0),
+            retransmits_pkts: u32_at(100).unwrap_or(0),
+            acked_bytes: u64_at(120),
+            received_bytes: u64_at(128),
+            sent_pkts: u32_at(156),
+            rwnd_limited_us: u64_at(176),
+            sndbuf_limited_us: u64_at(184),
+            rtos: field(raw, 240).map(u16::from_ne_bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn tcp_info_of_a_short_transfer_counts_its_bytes() {
+        let options = TcpOptions {
+            control: None,
+            nodelay: true,
+        };
+        let listener = listen(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), options).unwrap();
+        let std::net::SocketAddr::V4(address) = listener.local_addr().unwrap() else {
+            panic!("IPv4")
+        };
+        let mut client = connect(address, options).unwrap();
+        let end_ns = super::super::clock::now_ns() + 5_000_000_000;
+        let mut server = accept_until(&listener, end_ns).unwrap().expect("connects");
+        client.write_all(&[7; 5000]).unwrap();
+        let mut got = [0; 5000];
+        server.read_exact(&mut got).unwrap();
+        assert!(drained_until(&client, end_ns));
+        let info = tcp_info(&client).unwrap();
+        // the SYN counts as one byte acknowledged
+        assert_eq!(info.acked_bytes, Some(5001));
+        assert_eq!(info.retransmits_pkts, 0);
+        assert!(info.mss_bytes > 500);
+        assert_eq!(tcp_info(&server).unwrap().received_bytes, Some(5000));
+        assert!(info.sent_pkts.unwrap() >= 1);
+    }
+
+    #[test]
+    fn fields_an_older_kernel_does_not_have_are_unknown() {
+        let info = TcpInfo::parse(&[1; 104]);
+        assert_eq!((info.retransmits_pkts, info.rtos), (0x0101_0101, None));
+        assert_eq!(info.acked_bytes, None);
+    }
+
+    #[test]
+    fn an_unknown_control_is_bad_input() {
+        let options = TcpOptions {
+            control: Some("hw_no_such"),
+            nodelay: false,
+        };
+        let error = connect(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9), options).unwrap_err();
+        assert_eq!(error.exit_status, crate::cli::error::BAD_INPUT);
+        assert!(error.message.contains("hw_no_such"), "{error}");
+    }
+}

@@ -1,0 +1,216 @@
+//! Requests and responses on one connection, in epochs of a bytes asked, b bytes
+//! answered and t ns of thinking. Both ends know the epochs; the bytes carry nothing.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddrV4, TcpStream};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::clock::{now_ns, sleep_until};
+use super::records::Records;
+use super::socket::{
+    abort, accept_until, connect, drained_until, listen, readable_until, tcp_info, writable_until,
+    TcpInfo, TcpOptions,
+};
+use super::CHUNK_BYTES;
+use crate::cli::error::{Attempt, CliError};
+
+/// Request in bytes, response in bytes, think time until the next in ns.
+pub type Epoch = (u64, u64, i64);
+
+/// One end of the conversation.
+#[derive(Clone, Debug)]
+pub struct Vectors {
+    /// The client: where to connect; the server: where to listen.
+    pub address: SocketAddrV4,
+    /// The kernel's name of the congestion control; None leaves the namespace's.
+    pub control: Option<String>,
+    /// TCP_NODELAY.
+    pub nodelay: bool,
+    /// What is asked and answered.
+    pub epochs: Vec<Epoch>,
+    /// When the client connects.
+    pub start_ns: i64,
+    /// When to give up.
+    pub end_ns: i64,
+    /// The client's file of rows (epoch, start ns, end ns).
+    pub out: Option<PathBuf>,
+}
+
+/// What one end did.
+#[derive(Clone, Debug, Serialize)]
+pub struct Conversed {
+    /// When the connection was established; None if it never was.
+    pub connected_ns: Option<i64>,
+    /// Epochs whose last byte came in time.
+    pub complete_epochs: u64,
+    /// When the last of them ended.
+    pub finished_ns: Option<i64>,
+    /// TCP_INFO before the connection was closed.
+    pub tcp_info: Option<TcpInfo>,
+}
+
+impl Vectors {
+    fn options(&self) -> TcpOptions<'_> {
+        TcpOptions {
+            control: self.control.as_deref(),
+            nodelay: self.nodelay,
+        }
+    }
+
+    /// Sends a number of bytes; false if the connection or the time ended before.
+    fn give(&self, mut socket: &TcpStream, bytes: u64) -> Result<bool, CliError> {
+        let chunk = [0x5au8; CHUNK_BYTES];
+        let mut left = bytes;
+        while left > 0 {
+            let part = usize::try_from(left).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
+            match socket.write(&chunk[..part]) {
+                Ok(bytes) => left -= bytes as u64,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if !writable_until(socket.as_raw_fd(), self.end_ns)? {
+                        return Ok(false);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if ended(&error) => return Ok(false),
+                Err(error) => return Err(error).attempt("send"),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Receives a number of bytes; false if the connection or the time ended before.
+    fn take(&self, mut socket: &TcpStream, bytes: u64) -> Result<bool, CliError> {
+        let mut chunk = vec![0u8; CHUNK_BYTES];
+        let mut left = bytes;
+        while left > 0 {
+            if !readable_until(socket.as_raw_fd(), self.end_ns)? {
+                return Ok(false);
+            }
+            let part = usize::try_from(left).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
+            match socket.read(&mut chunk[..part]) {
+                Ok(0) => return Ok(false),
+                Ok(bytes) => left -= bytes as u64,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if ended(&error) => return Ok(false),
+                Err(error) => return Err(error).attempt("receive"),
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn ended(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+    )
+}
+
+/// Asks; the row of an epoch is from its request's first byte to its response's last.
+///
+/// # Errors
+/// An unknown control; a server that refuses; a file that cannot be written.
+pub fn client(task: &Vectors) -> Result<Conversed, CliError> {
+    let mut records = task.out.as_deref().map(Records::<3>::create).transpose()?;
+    sleep_until(task.start_ns);
+    let socket = connect(task.address, task.options())?;
+    let mut done = Conversed {
+        connected_ns: Some(now_ns()),
+        complete_epochs: 0,
+        finished_ns: None,
+        tcp_info: None,
+    };
+    socket.set_nonblocking(true).attempt("not to block")?;
+    for (&(request, response, think_ns), number) in task.epochs.iter().zip(0i64..) {
+        let asked_ns = now_ns();
+        if !(task.give(&socket, request)? && task.take(&socket, response)?) {
+            break;
+        }
+        let answered_ns = now_ns();
+        done.complete_epochs += 1;
+        done.finished_ns = Some(answered_ns);
+        if let Some(records) = &mut records {
+            records.push([number, asked_ns, answered_ns])?;
+        }
+        let next_ns = answered_ns.saturating_add(think_ns);
+        sleep_until(next_ns.min(task.end_ns));
+        if next_ns >= task.end_ns {
+            break;
+        }
+    }
+    if let Some(records) = records {
+        records.finish()?;
+    }
+    done.tcp_info = Some(tcp_info(&socket)?);
+    if !drained_until(&socket, task.end_ns) {
+        abort(socket);
+    }
+    Ok(done)
+}
+
+/// Answers one connection; `ready` is called when it listens.
+///
+/// # Errors
+/// An unknown control; an address in use.
+pub fn server(task: &Vectors, ready: impl FnOnce()) -> Result<Conversed, CliError> {
+    let listener = listen(task.address, task.options())?;
+    ready();
+    let mut done = Conversed {
+        connected_ns: None,
+        complete_epochs: 0,
+        finished_ns: None,
+        tcp_info: None,
+    };
+    let Some(socket) = accept_until(&listener, task.end_ns)? else {
+        return Ok(done);
+    };
+    done.connected_ns = Some(now_ns());
+    socket.set_nonblocking(true).attempt("not to block")?;
+    for &(request, response, _) in &task.epochs {
+        if !(task.take(&socket, request)? && task.give(&socket, response)?) {
+            break;
+        }
+        done.complete_epochs += 1;
+        done.finished_ns = Some(now_ns());
+    }
+    let _ = drained_until(&socket, task.end_ns);
+    done.tcp_info = Some(tcp_info(&socket)?);
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn every_request_has_its_response_and_thinking_takes_its_time() {
+        let end_ns = now_ns() + 10_000_000_000;
+        let task = Vectors {
+            address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 47_313),
+            control: None,
+            nodelay: true,
+            epochs: vec![(100, 300_000, 20_000_000), (200_000, 1, 0), (1, 5, 0)],
+            start_ns: 0,
+            end_ns,
+            out: None,
+        };
+        let (tell, told) = std::sync::mpsc::channel();
+        let server = {
+            let task = task.clone();
+            std::thread::spawn(move || server(&task, || tell.send(()).unwrap()))
+        };
+        told.recv().unwrap();
+        let asked = client(&task).unwrap();
+        let answered = server.join().unwrap().unwrap();
+        assert_eq!((asked.complete_epochs, answered.complete_epochs), (3, 3));
+        let length_ns = asked.finished_ns.unwrap() - asked.connected_ns.unwrap();
+        assert!(length_ns >= 20_000_000, "{length_ns}");
+        // the SYN's byte counts as well
+        let acked = asked.tcp_info.unwrap().acked_bytes.unwrap();
+        assert!((200_001..=200_102).contains(&acked), "{acked}");
+    }
+}
