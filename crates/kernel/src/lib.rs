@@ -3,9 +3,21 @@
 //! the simulator runs. The binary `headwayctl` attaches them and takes them away.
 #![warn(missing_docs)]
 
+pub mod attach;
+mod bpf;
+mod btf;
 pub mod cli;
+pub mod detach;
+pub mod doctor;
+pub mod inventory;
 mod load;
+pub mod netns;
 mod objects;
+mod rundir;
+pub mod sampler;
+mod sockets;
+pub mod status;
+pub mod traffic;
 
 pub use load::{missing, verify};
 pub use objects::{objects, probe_object, ControlObject};

@@ -1,12 +1,20 @@
 //! The command line of `headwayctl`: one file per subcommand.
 
+mod attach;
+mod detach;
+mod doctor;
 pub mod error;
+mod sample;
+mod status;
+mod traffic;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use serde::Serialize;
 
 use error::CliError;
 
-/// Attaches Headway's congestion controls to the running kernel and takes them away.
+/// Attaches Headway's congestion controls to the running kernel and takes them away
 #[derive(Debug, Parser)]
 #[command(name = "headwayctl", version, propagate_version = true)]
 struct Cli {
@@ -15,19 +23,30 @@ struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    Doctor(doctor::DoctorCommand),
+    Attach(attach::AttachCommand),
+    Detach(detach::DetachCommand),
+    Status(status::StatusCommand),
+    Traffic(traffic::Traffic),
+    Sample(sample::Sample),
+}
 
 /// Reads the command line and runs it. Returns the exit status.
 #[must_use]
 pub fn main() -> u8 {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => {
-            let _ = error.print();
-            return u8::try_from(error.exit_code()).unwrap_or(error::BAD_INPUT);
-        }
+    let result = match Cli::try_parse() {
+        Ok(cli) => run(cli.command),
+        Err(error) => match error.kind() {
+            // what was asked for, on stdout
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                let _ = error.print();
+                return 0;
+            }
+            _ => Err(CliError::bad_input(one_line(&error))),
+        },
     };
-    match run(cli.command) {
+    match result {
         Ok(()) => 0,
         Err(error) => {
             eprintln!("headwayctl: {error}");
@@ -37,5 +56,61 @@ pub fn main() -> u8 {
 }
 
 fn run(command: Command) -> Result<(), CliError> {
-    match command {}
+    match command {
+        Command::Doctor(command) => doctor::run(&command),
+        Command::Attach(command) => attach::run(&command),
+        Command::Detach(command) => detach::run(&command),
+        Command::Status(command) => status::run(&command),
+        Command::Traffic(command) => traffic::run(command),
+        Command::Sample(command) => sample::run(command),
+    }
+}
+
+/// clap's message without its usage lines.
+fn one_line(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "a subcommand is missing; see headwayctl --help".to_owned();
+    }
+    let text = error.to_string();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(|line| line.trim().trim_start_matches("error: "))
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines.join(" ")
+}
+
+fn print_json(value: &impl Serialize) -> Result<(), CliError> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|e| CliError::failed(format!("cannot write JSON: {e}")))?;
+    println!("{text}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_wrong_command_line_is_one_line() {
+        for line in [
+            vec!["headwayctl"],
+            vec!["headwayctl", "atach", "cubic"],
+            vec!["headwayctl", "detach"],
+            vec!["headwayctl", "attach", "cubic", "--colour"],
+        ] {
+            let text = one_line(&Cli::try_parse_from(line).unwrap_err());
+            assert!(
+                !text.is_empty() && !text.contains('\n') && !text.contains("Usage"),
+                "{text}"
+            );
+        }
+    }
 }

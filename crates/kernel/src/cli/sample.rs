@@ -69,9 +69,8 @@ pub fn run(arguments: Sample) -> Result<(), CliError> {
             u32::try_from(inode).map_err(|_| CliError::failed(format!("inode {inode} of {name}")))
         })
         .collect::<Result<Vec<u32>, CliError>>()?;
-    let object = crate::objects::sampler_object().map_err(|reason| {
-        CliError::failed(format!("this build has no eBPF objects: {reason}"))
-    })?;
+    let object = crate::objects::sampler_object()
+        .map_err(|reason| CliError::failed(format!("this build has no eBPF objects: {reason}")))?;
     if let Some(reason) = crate::missing() {
         return Err(CliError::kernel_cannot(reason));
     }
@@ -91,7 +90,13 @@ pub fn run(arguments: Sample) -> Result<(), CliError> {
         gap_ns: arguments.gap_ns,
         netns,
     };
-    print(&sampler::sample(object, &choice, &arguments.out, &STOP, ready)?)
+    print(&sampler::sample(
+        object,
+        &choice,
+        &arguments.out,
+        &STOP,
+        ready,
+    )?)
 }
 
 #[cfg(test)]

@@ -1,0 +1,386 @@
+//! Attaching a control, or putting another in its place.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use libbpf_rs::{MapCore as _, MapType, ObjectBuilder, OpenObject};
+use serde::Serialize;
+
+use crate::bpf;
+use crate::btf;
+use crate::cli::error::{Attempt as _, CliError};
+use crate::inventory::{self, Attachment};
+use crate::load;
+use crate::netns::{self, Netns};
+use crate::objects::{choose, ControlObject};
+use crate::rundir;
+
+/// What to attach.
+#[derive(Debug)]
+pub struct Request {
+    object: &'static ControlObject,
+    /// Values of all tunables in declared order: the control's, the startup's.
+    tunables: [Vec<(&'static str, u32)>; 2],
+    name: String,
+    default_in: Option<Netns>,
+}
+
+/// What was done, or would be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// The kernel's name.
+    pub name: String,
+    /// The control.
+    pub control: &'static str,
+    /// The startup.
+    pub startup: &'static str,
+    /// True: it took the place of one of the same name.
+    pub replaced: bool,
+    /// The tunables that differ from their defaults, and those that do not.
+    pub tunables: std::collections::BTreeMap<String, u32>,
+    /// The namespace whose default it is now, and what was the default before.
+    pub default_in: Option<DefaultChange>,
+}
+
+/// A change of a namespace's default.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DefaultChange {
+    /// The namespace.
+    pub namespace: String,
+    /// What `detach` puts back.
+    pub previous: String,
+}
+
+impl Request {
+    /// Checks a choice such as `cubic+hystart` with settings such as `beta=800`.
+    ///
+    /// # Errors
+    /// What is wrong with it, with the nearest names.
+    pub fn new(
+        choice: &str,
+        settings: &[String],
+        name: Option<&str>,
+        default_in: Option<&str>,
+    ) -> Result<Self, CliError> {
+        let object = choose(choice)?;
+        let name = name.unwrap_or(object.name);
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || name.len() > 15 || !name.chars().all(is_letter) {
+            return Err(CliError::bad_input(format!(
+                "name \"{name}\": must be 1 to 15 letters, digits, _ or -"
+            )));
+        }
+        Ok(Self {
+            object,
+            tunables: tunables(object, settings)?,
+            name: name.to_owned(),
+            default_in: default_in.map(Netns::find).transpose()?,
+        })
+    }
+
+    fn outcome(&self, replaced: bool, default_in: Option<DefaultChange>) -> Outcome {
+        Outcome {
+            name: self.name.clone(),
+            control: self.object.control,
+            startup: self.object.startup,
+            replaced,
+            tunables: self
+                .tunables
+                .iter()
+                .flatten()
+                .map(|(name, value)| ((*name).to_owned(), *value))
+                .collect(),
+            default_in,
+        }
+    }
+
+    /// What [`Self::run`] would do now.
+    ///
+    /// # Errors
+    /// As of `run`, as far as can be known without doing it.
+    pub fn plan(&self) -> Result<Outcome, CliError> {
+        self.check()?;
+        let replaced = attached_as(&self.name)?.is_some();
+        let change = match &self.default_in {
+            Some(netns) => Some(DefaultChange {
+                namespace: netns.label.clone(),
+                previous: previous_default(netns)?,
+            }),
+            None => None,
+        };
+        Ok(self.outcome(replaced, change))
+    }
+
+    fn check(&self) -> Result<(), CliError> {
+        if let Some(reason) = load::missing() {
+            return Err(CliError::kernel_cannot(format!(
+                "cannot attach {}: {reason}",
+                self.name
+            )));
+        }
+        rundir::enter()
+    }
+
+    /// Attaches. Killed at any moment, it leaves nothing that detach does not find.
+    ///
+    /// # Errors
+    /// The kernel refuses, or somebody else has a control of that name.
+    pub fn run(&self) -> Result<Outcome, CliError> {
+        self.check()?;
+        let lock = rundir::lock()?;
+        rundir::mount_bpffs(&lock)?;
+        let replaced = self.attach()?;
+        let change = match &self.default_in {
+            Some(netns) => {
+                let previous = previous_default(netns)?;
+                rundir::record_default(&lock, netns, &previous, &self.name)?;
+                netns
+                    .set_default_control(&self.name)
+                    .attempt(set_default(&self.name, netns))?;
+                Some(DefaultChange {
+                    namespace: netns.label.clone(),
+                    previous,
+                })
+            }
+            None => None,
+        };
+        if replaced {
+            self.renew_defaults()?;
+        }
+        Ok(self.outcome(replaced, change))
+    }
+
+    /// Loads and attaches; true if it took another's place.
+    fn attach(&self) -> Result<bool, CliError> {
+        let mut object = load::load(self.open()?, &self.name)?;
+        let mut map = object
+            .maps_mut()
+            .find(|map| map.map_type() == MapType::StructOps)
+            .ok_or_else(|| CliError::failed("the object has no struct_ops map"))?;
+        let before = attached_as(&self.name)?;
+        match (map.attach_struct_ops(), before) {
+            (Ok(link), None) => {
+                self.pin(link.as_fd())?;
+                Ok(false)
+            }
+            (Ok(_), Some(before)) => Err(CliError::failed(format!(
+                "{} (map {}) went away while it was being replaced; try again",
+                self.name, before.map_id
+            ))),
+            // the name is taken by one of ours: the attempt has made the map ready
+            (Err(_), Some(before)) => {
+                let link = before.link_id.map(bpf::link_by_id).ok_or_else(|| {
+                    CliError::kernel_cannot(format!(
+                        "{0} was attached without a link and cannot be replaced; run `headwayctl detach {0}` first",
+                        self.name
+                    ))
+                })?;
+                let what = format!("replace {}", self.name);
+                let link: OwnedFd = link.attempt(&what)?;
+                bpf::link_update(link.as_fd(), map.as_fd()).attempt(&what)?;
+                self.pin(link.as_fd())?;
+                Ok(true)
+            }
+            (Err(error), None) => Err(load::attach_error(&self.name, &error)),
+        }
+    }
+
+    /// The link outlives this process by its pin.
+    fn pin(&self, link: std::os::fd::BorrowedFd<'_>) -> Result<(), CliError> {
+        let what = format!("pin the link of {}", self.name);
+        let path = rundir::pin_path(&self.name);
+        let wanted = bpf::link_info(link).attempt(&what)?.id;
+        match bpf::pinned(&path).and_then(|fd| bpf::link_info(fd.as_fd())) {
+            Ok(info) if info.id == wanted => return Ok(()),
+            // of a link that is attached no more
+            Ok(_) => fs::remove_file(&path).attempt(&what)?,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e).attempt(&what),
+        }
+        bpf::pin(link, &path).attempt(&what)
+    }
+
+    /// The object with its name and its constants filled in.
+    fn open(&self) -> Result<OpenObject, CliError> {
+        let what = |e: libbpf_rs::Error| {
+            CliError::failed(format!("cannot open the object {}: {e}", self.object.name))
+        };
+        let mut open = ObjectBuilder::default()
+            .name(self.object.name)
+            .map_err(what)?
+            .open_memory(self.object.bytes)
+            .map_err(what)?;
+        let variables = btf::variables_of(&open, ".rodata");
+        let hz = load::kernel_hz();
+        for mut map in open.maps_mut() {
+            let is_control = map.map_type() == MapType::StructOps;
+            let is_constants = map.name().to_string_lossy().ends_with(".rodata");
+            let Some(value) = map.initial_value_mut() else {
+                continue;
+            };
+            if is_control {
+                rename(value, self.object.name, &self.name)?;
+            } else if is_constants {
+                let lists = ["hw_cc_tun", "hw_startup_tun"]
+                    .into_iter()
+                    .zip(&self.tunables)
+                    .map(|(name, list)| (name, list.iter().map(|t| t.1).collect()))
+                    .chain([("hw_kernel_hz", vec![hz])]);
+                for (name, words) in lists {
+                    write_words(value, variables.get(name), &words).ok_or_else(|| {
+                        CliError::failed(format!("the object has no room for {name}"))
+                    })?;
+                }
+            }
+        }
+        Ok(open)
+    }
+
+    /// A namespace whose default was of this name still gives new sockets the
+    /// control that was replaced, until its default is set anew.
+    fn renew_defaults(&self) -> Result<(), CliError> {
+        for netns in netns::all() {
+            // a namespace may go away while we look
+            if netns.default_control().is_ok_and(|now| now == self.name) {
+                netns
+                    .set_default_control(&self.name)
+                    .attempt(set_default(&self.name, &netns))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn set_default(name: &str, netns: &Netns) -> String {
+    format!("make {name} the default of namespace {}", netns.label)
+}
+
+/// What `detach` has to put back: what was there before the first change.
+fn previous_default(netns: &Netns) -> Result<String, CliError> {
+    let now = netns.default_control().attempt(format!(
+        "read the default congestion control of {}",
+        netns.label
+    ))?;
+    let record = rundir::default_records()
+        .into_iter()
+        .find(|record| record.identity == netns.identity && record.set_to == now);
+    Ok(record.map_or(now, |record| record.previous))
+}
+
+/// The attached control of that name, if it is Headway's.
+fn attached_as(name: &str) -> Result<Option<Attachment>, CliError> {
+    Ok(inventory::find()?
+        .into_iter()
+        .find(|a| a.attached && a.name == name))
+}
+
+/// Values of all tunables in declared order, from settings `name=value`.
+fn tunables(
+    object: &ControlObject,
+    settings: &[String],
+) -> Result<[Vec<(&'static str, u32)>; 2], CliError> {
+    let bad_input = |e: headway_algorithms::AlgorithmError| CliError::bad_input(e.to_string());
+    let mut given = Vec::new();
+    for setting in settings {
+        let (name, value) = setting.split_once('=').ok_or_else(|| {
+            CliError::bad_input(format!("setting \"{setting}\": must be name=value"))
+        })?;
+        let name = name.trim();
+        let info = headway_algorithms::find_tunable(object.control, Some(object.startup), name)
+            .map_err(bad_input)?;
+        if given.iter().any(|(earlier, _)| *earlier == info.name) {
+            return Err(CliError::bad_input(format!(
+                "tunable {name} is given twice"
+            )));
+        }
+        given.push((info.name, info.parse(value).map_err(bad_input)?));
+    }
+    let control = headway_algorithms::control(object.control).map_err(bad_input)?;
+    let startup = headway_algorithms::startup(object.startup).map_err(bad_input)?;
+    Ok([&control.tunables, &startup.tunables].map(|list| {
+        list.iter()
+            .map(|info| {
+                let value = given.iter().find(|(name, _)| *name == info.name);
+                (info.name, value.map_or(info.default, |(_, v)| *v))
+            })
+            .collect()
+    }))
+}
+
+/// Puts the kernel's name in place of the object's own, which stands in the
+/// `struct_ops` value with zeros up to 16 bytes.
+fn rename(value: &mut [u8], from: &str, to: &str) -> Result<(), CliError> {
+    let field = |name: &str| {
+        let mut bytes = [0u8; 16];
+        bytes[..name.len()].copy_from_slice(name.as_bytes());
+        bytes
+    };
+    let old = field(from);
+    let at = value
+        .windows(16)
+        .position(|window| window == old)
+        .ok_or_else(|| CliError::failed(format!("the object does not hold its name {from}")))?;
+    value[at..at + 16].copy_from_slice(&field(to));
+    Ok(())
+}
+
+fn write_words(value: &mut [u8], variable: Option<&btf::Variable>, words: &[u32]) -> Option<()> {
+    let variable = variable?;
+    if words.len() * 4 > variable.bytes {
+        return None;
+    }
+    for (i, word) in words.iter().enumerate() {
+        let at = variable.offset + 4 * i;
+        value
+            .get_mut(at..at + 4)?
+            .copy_from_slice(&word.to_ne_bytes());
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::error::BAD_INPUT;
+
+    fn refused(choice: &str, settings: &[&str], name: Option<&str>) -> String {
+        let settings: Vec<String> = settings.iter().map(|s| (*s).to_owned()).collect();
+        let error = Request::new(choice, &settings, name, None).unwrap_err();
+        assert_eq!(error.exit_status, BAD_INPUT, "{error}");
+        assert!(!error.message.contains('\n'));
+        error.message
+    }
+
+    #[test]
+    fn bad_input_names_what_is_wrong() {
+        if crate::objects().is_err() {
+            return;
+        }
+        assert!(refused("cubic", &["beta"], None).contains("name=value"));
+        assert!(refused("cubic", &["betta=700"], None).contains("beta"));
+        assert!(refused("cubic", &["beta=7"], None).contains("512 to 1000"));
+        assert!(refused("cubic", &["beta=600", "beta=700"], None).contains("twice"));
+        assert!(refused("cubic", &[], Some("a.b")).contains("a.b"));
+        assert!(refused("cubic", &[], Some("sixteen_letters_")).contains("15"));
+    }
+
+    #[test]
+    fn tunables_not_set_have_their_defaults() {
+        if crate::objects().is_err() {
+            return;
+        }
+        let request = Request::new("cubic", &["beta=800".to_owned()], None, None).unwrap();
+        let all = request.outcome(false, None).tunables;
+        assert_eq!(all["beta"], 800);
+        assert_eq!(all["fast_convergence"], 1);
+    }
+
+    #[test]
+    fn a_name_is_replaced_whole() {
+        let mut value = *b"\0\0\0\0reno_ss\0\0\0\0\0\0\0\0\0\x01";
+        rename(&mut value, "reno_ss", "a").unwrap();
+        assert_eq!(&value, b"\0\0\0\0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01");
+        assert!(rename(&mut value, "cubic_hs", "b").is_err());
+    }
+}

@@ -1,0 +1,303 @@
+//! The bpf() calls that take ids or descriptors of objects which other processes
+//! may have made; libbpf-rs covers those made here.
+
+use std::ffi::c_char;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::Path;
+
+use libbpf_sys as sys;
+
+/// `BPF_MAP_TYPE_STRUCT_OPS`.
+pub const MAP_TYPE_STRUCT_OPS: u32 = sys::BPF_MAP_TYPE_STRUCT_OPS;
+/// `BPF_LINK_TYPE_STRUCT_OPS`.
+pub const LINK_TYPE_STRUCT_OPS: u32 = sys::BPF_LINK_TYPE_STRUCT_OPS;
+
+/// What the kernel tells of a map.
+#[derive(Clone, Debug)]
+pub struct MapInfo {
+    /// Kind, a `BPF_MAP_TYPE_*`.
+    pub kind: u32,
+    /// Name, at most 15 characters.
+    pub name: String,
+    /// Size of a value.
+    pub value_bytes: u32,
+    /// Type of a value in the kernel's own type information; 0 if it is not there.
+    pub kernel_value_type: u32,
+    /// The object's own type information; 0 if it has none.
+    pub btf_id: u32,
+}
+
+/// What the kernel tells of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkInfo {
+    /// Kind, a `BPF_LINK_TYPE_*`.
+    pub kind: u32,
+    /// The id of the link.
+    pub id: u32,
+    /// The attached map of a `struct_ops` link; 0 once it is detached.
+    pub map_id: u32,
+}
+
+/// What the kernel tells of a program.
+#[derive(Clone, Debug)]
+pub struct ProgramInfo {
+    /// Name, at most 15 characters.
+    pub name: String,
+    /// Time spent in it while statistics were on.
+    pub run_time_ns: u64,
+    /// Runs while statistics were on.
+    pub runs: u64,
+    /// The maps it uses.
+    pub map_ids: Vec<u32>,
+}
+
+fn check(result: i32) -> io::Result<i32> {
+    if result < 0 {
+        Err(io::Error::from_raw_os_error(-result))
+    } else {
+        Ok(result)
+    }
+}
+
+/// # Safety
+/// `result` is a new descriptor that nobody else owns, or an error.
+unsafe fn owned(result: i32) -> io::Result<OwnedFd> {
+    // SAFETY: the caller's promise.
+    check(result).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn text(raw: &[c_char]) -> String {
+    raw.iter()
+        .take_while(|&&c| c != 0)
+        .map(|&c| char::from(c as u8))
+        .collect()
+}
+
+fn ids(next: unsafe extern "C" fn(u32, *mut u32) -> i32) -> io::Result<Vec<u32>> {
+    let mut ids = Vec::new();
+    let mut id = 0;
+    loop {
+        let start = id;
+        // SAFETY: one of libbpf's iterators with a valid place for the result.
+        match check(unsafe { next(start, &mut id) }) {
+            Ok(_) => ids.push(id),
+            Err(e) if e.raw_os_error() == Some(libc::ENOENT) => return Ok(ids),
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// The ids of all maps of the system.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn map_ids() -> io::Result<Vec<u32>> {
+    ids(sys::bpf_map_get_next_id)
+}
+
+/// The ids of all links of the system.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn link_ids() -> io::Result<Vec<u32>> {
+    ids(sys::bpf_link_get_next_id)
+}
+
+/// A map by its id.
+///
+/// # Errors
+/// It is gone, or lack of privilege.
+pub fn map_by_id(id: u32) -> io::Result<OwnedFd> {
+    // SAFETY: returns a new descriptor.
+    unsafe { owned(sys::bpf_map_get_fd_by_id(id)) }
+}
+
+/// A link by its id.
+///
+/// # Errors
+/// It is gone, or lack of privilege.
+pub fn link_by_id(id: u32) -> io::Result<OwnedFd> {
+    // SAFETY: returns a new descriptor.
+    unsafe { owned(sys::bpf_link_get_fd_by_id(id)) }
+}
+
+/// A program by its id.
+///
+/// # Errors
+/// It is gone, or lack of privilege.
+pub fn program_by_id(id: u32) -> io::Result<OwnedFd> {
+    // SAFETY: returns a new descriptor.
+    unsafe { owned(sys::bpf_prog_get_fd_by_id(id)) }
+}
+
+/// What is pinned at a path.
+///
+/// # Errors
+/// Nothing is, or it may not be opened.
+pub fn pinned(path: &Path) -> io::Result<OwnedFd> {
+    let path = c_path(path)?;
+    // SAFETY: a terminated string; returns a new descriptor.
+    unsafe { owned(sys::bpf_obj_get(path.as_ptr())) }
+}
+
+/// Pins a descriptor at a path of a bpffs.
+///
+/// # Errors
+/// The path exists or is not in a bpffs.
+pub fn pin(fd: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    let path = c_path(path)?;
+    // SAFETY: a valid descriptor and a terminated string.
+    check(unsafe { sys::bpf_obj_pin(fd.as_raw_fd(), path.as_ptr()) }).map(drop)
+}
+
+fn c_path(path: &Path) -> io::Result<std::ffi::CString> {
+    use std::os::unix::ffi::OsStrExt as _;
+    std::ffi::CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from)
+}
+
+/// What the kernel tells of a map.
+///
+/// # Errors
+/// The descriptor is of something else.
+pub fn map_info(fd: BorrowedFd<'_>) -> io::Result<MapInfo> {
+    // SAFETY: plain data, for which zero is a value; its size is handed over.
+    let info = unsafe {
+        let mut info: sys::bpf_map_info = std::mem::zeroed();
+        let mut bytes = size_of_val(&info) as u32;
+        check(sys::bpf_map_get_info_by_fd(
+            fd.as_raw_fd(),
+            &mut info,
+            &mut bytes,
+        ))?;
+        info
+    };
+    Ok(MapInfo {
+        kind: info.type_,
+        name: text(&info.name),
+        value_bytes: info.value_size,
+        kernel_value_type: info.btf_vmlinux_value_type_id,
+        btf_id: info.btf_id,
+    })
+}
+
+/// What the kernel tells of a link.
+///
+/// # Errors
+/// The descriptor is of something else.
+pub fn link_info(fd: BorrowedFd<'_>) -> io::Result<LinkInfo> {
+    // SAFETY: plain data, for which zero is a value; its size is handed over. The
+    // union holds zeros or what the kind says.
+    unsafe {
+        let mut info: sys::bpf_link_info = std::mem::zeroed();
+        let mut bytes = size_of_val(&info) as u32;
+        check(sys::bpf_link_get_info_by_fd(
+            fd.as_raw_fd(),
+            &mut info,
+            &mut bytes,
+        ))?;
+        let is_struct_ops = info.type_ == LINK_TYPE_STRUCT_OPS;
+        Ok(LinkInfo {
+            kind: info.type_,
+            id: info.id,
+            map_id: if is_struct_ops {
+                info.__bindgen_anon_1.struct_ops.map_id
+            } else {
+                0
+            },
+        })
+    }
+}
+
+/// What the kernel tells of a program.
+///
+/// # Errors
+/// The descriptor is of something else.
+pub fn program_info(fd: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
+    let mut map_ids = vec![0u32; 64];
+    // SAFETY: plain data, for which zero is a value; its size and the array's length
+    // are handed over.
+    let info = unsafe {
+        let mut info: sys::bpf_prog_info = std::mem::zeroed();
+        let mut bytes = size_of_val(&info) as u32;
+        info.nr_map_ids = map_ids.len() as u32;
+        info.map_ids = map_ids.as_mut_ptr() as u64;
+        check(sys::bpf_prog_get_info_by_fd(
+            fd.as_raw_fd(),
+            &mut info,
+            &mut bytes,
+        ))?;
+        info
+    };
+    map_ids.truncate(info.nr_map_ids as usize);
+    Ok(ProgramInfo {
+        name: text(&info.name),
+        run_time_ns: info.run_time_ns,
+        runs: info.run_cnt,
+        map_ids,
+    })
+}
+
+/// Element 0 of a map, `bytes` long (for a per-CPU map, of all CPUs).
+///
+/// # Errors
+/// There is none.
+pub fn first_element(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut value = vec![0u8; bytes];
+    let key = 0u32;
+    // SAFETY: the key is of the only size such maps have; the caller took the
+    // value's size from the kernel.
+    check(unsafe {
+        sys::bpf_map_lookup_elem(
+            map.as_raw_fd(),
+            (&raw const key).cast(),
+            value.as_mut_ptr().cast(),
+        )
+    })?;
+    Ok(value)
+}
+
+/// Removes element 0, which unregisters a `struct_ops` map that has no link.
+///
+/// # Errors
+/// It has a link or is not registered.
+pub fn delete_first_element(map: BorrowedFd<'_>) -> io::Result<()> {
+    let key = 0u32;
+    // SAFETY: the key is of the size such maps have.
+    check(unsafe { sys::bpf_map_delete_elem(map.as_raw_fd(), (&raw const key).cast()) }).map(drop)
+}
+
+/// Number of CPUs in a per-CPU map's value.
+#[must_use]
+pub fn possible_cpus() -> usize {
+    // SAFETY: no arguments.
+    usize::try_from(unsafe { sys::libbpf_num_possible_cpus() }).unwrap_or(1)
+}
+
+/// Lets a `struct_ops` link hold another map of the same name.
+///
+/// # Errors
+/// The kernel refuses (older than 6.4), or the names differ.
+pub fn link_update(link: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: two descriptors; no options.
+    check(unsafe { sys::bpf_link_update(link.as_raw_fd(), map.as_raw_fd(), std::ptr::null()) })
+        .map(drop)
+}
+
+/// Takes effect at once, whoever still holds the link.
+///
+/// # Errors
+/// The kernel cannot detach links of this kind.
+pub fn link_detach(link: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: one descriptor.
+    check(unsafe { sys::bpf_link_detach(link.as_raw_fd()) }).map(drop)
+}
+
+/// Run times of programs are counted while the descriptor is open.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn enable_statistics() -> io::Result<OwnedFd> {
+    // SAFETY: returns a new descriptor.
+    unsafe { owned(sys::bpf_enable_stats(sys::BPF_STATS_RUN_TIME)) }
+}

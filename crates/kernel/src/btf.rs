@@ -1,0 +1,168 @@
+//! Type information, as far as it is needed to find variables and members by name.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
+use std::ptr::NonNull;
+
+use libbpf_sys as sys;
+
+/// Type information that this process has loaded.
+pub struct Btf(NonNull<sys::btf>);
+
+impl Drop for Btf {
+    fn drop(&mut self) {
+        // SAFETY: ours, and not used after.
+        unsafe { sys::btf__free(self.0.as_ptr()) }
+    }
+}
+
+/// A member of a structure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Offset in bytes.
+    pub offset: usize,
+    /// Its type.
+    pub type_id: u32,
+    /// Whether it is a pointer.
+    pub is_pointer: bool,
+}
+
+/// A variable of a data section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Offset in the section.
+    pub offset: usize,
+    /// Size.
+    pub bytes: usize,
+}
+
+impl Btf {
+    /// The running kernel's.
+    #[must_use]
+    pub fn of_kernel() -> Option<Self> {
+        // SAFETY: returns a new object or null.
+        NonNull::new(unsafe { sys::btf__load_vmlinux_btf() }).map(Self)
+    }
+
+    /// That of an object in the kernel.
+    #[must_use]
+    pub fn by_id(id: u32) -> Option<Self> {
+        // SAFETY: returns a new object or null.
+        NonNull::new(unsafe { sys::btf__load_from_kernel_by_id(id) }).map(Self)
+    }
+
+    /// The members of a structure, by name.
+    #[must_use]
+    pub fn members(&self, type_id: u32) -> BTreeMap<String, Member> {
+        // SAFETY: the object is ours and alive.
+        unsafe { members(self.0.as_ptr(), type_id) }
+    }
+
+    /// The variables of a data section such as `.rodata`, by name.
+    #[must_use]
+    pub fn variables(&self, section: &str) -> BTreeMap<String, Variable> {
+        // SAFETY: the object is ours and alive.
+        unsafe { variables(self.0.as_ptr(), section) }
+    }
+}
+
+/// The variables of an opened object's data section.
+#[must_use]
+pub fn variables_of(object: &libbpf_rs::OpenObject, section: &str) -> BTreeMap<String, Variable> {
+    use libbpf_rs::AsRawLibbpf as _;
+    // SAFETY: the object is alive and owns its type information.
+    unsafe {
+        let btf = sys::bpf_object__btf(object.as_libbpf_object().as_ptr());
+        if btf.is_null() {
+            return BTreeMap::new();
+        }
+        variables(btf, section)
+    }
+}
+
+/// # Safety
+/// `btf` is valid.
+unsafe fn name(btf: *const sys::btf, offset: u32) -> Option<String> {
+    // SAFETY: libbpf returns null or a string of the object.
+    unsafe {
+        let text = sys::btf__name_by_offset(btf, offset);
+        (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+    }
+}
+
+/// Kind and length of the list behind a type.
+fn kind_and_length(info: u32) -> (u32, usize) {
+    (info >> 24 & 0x1f, (info & 0xffff) as usize)
+}
+
+/// # Safety
+/// `btf` is valid.
+unsafe fn members(btf: *const sys::btf, type_id: u32) -> BTreeMap<String, Member> {
+    let mut found = BTreeMap::new();
+    // SAFETY: the members follow the structure's type, as many as it says.
+    unsafe {
+        let structure = sys::btf__type_by_id(btf, type_id);
+        if structure.is_null() {
+            return found;
+        }
+        let (kind, length) = kind_and_length((*structure).info);
+        if kind != sys::BTF_KIND_STRUCT {
+            return found;
+        }
+        let first: *const sys::btf_member = structure.add(1).cast();
+        for i in 0..length {
+            let member = &*first.add(i);
+            let member_type = sys::btf__type_by_id(btf, member.type_);
+            let is_pointer = !member_type.is_null()
+                && kind_and_length((*member_type).info).0 == sys::BTF_KIND_PTR;
+            if let Some(name) = name(btf, member.name_off) {
+                // the upper byte is a bit field's width where the structure has any
+                let offset = (member.offset & 0x00ff_ffff) as usize / 8;
+                found.insert(
+                    name,
+                    Member {
+                        offset,
+                        type_id: member.type_,
+                        is_pointer,
+                    },
+                );
+            }
+        }
+    }
+    found
+}
+
+/// # Safety
+/// `btf` is valid.
+unsafe fn variables(btf: *const sys::btf, section: &str) -> BTreeMap<String, Variable> {
+    let mut found = BTreeMap::new();
+    let Ok(section) = CString::new(section) else {
+        return found;
+    };
+    // SAFETY: the list of variables follows the section's type, as long as it says.
+    unsafe {
+        let id = sys::btf__find_by_name_kind(btf, section.as_ptr(), sys::BTF_KIND_DATASEC);
+        let Ok(id) = u32::try_from(id) else {
+            return found;
+        };
+        let section = sys::btf__type_by_id(btf, id);
+        let first: *const sys::btf_var_secinfo = section.add(1).cast();
+        for i in 0..kind_and_length((*section).info).1 {
+            let variable = &*first.add(i);
+            let named = sys::btf__type_by_id(btf, variable.type_);
+            if let Some(name) = (!named.is_null())
+                .then(|| name(btf, (*named).name_off))
+                .flatten()
+            {
+                found.insert(
+                    name,
+                    Variable {
+                        offset: variable.offset as usize,
+                        bytes: variable.size as usize,
+                    },
+                );
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,73 @@
+//! `headwayctl attach`
+
+use clap::Args;
+
+use super::error::CliError;
+use super::print_json;
+use crate::attach::{Outcome, Request};
+
+/// Attach a control, or put it in the place of the one of its name
+#[derive(Debug, Args)]
+pub struct AttachCommand {
+    /// The control, with the startup it is to have: cubic, reno+hystart
+    #[arg(value_name = "CONTROL[+STARTUP]")]
+    choice: String,
+    /// A tunable's value; may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+    /// Also make it the default of a network namespace (a name of `ip netns`, or a path)
+    #[arg(long, value_name = "NETNS")]
+    default_in: Option<String>,
+    /// The kernel's name of it, by which sockets choose it
+    #[arg(long)]
+    name: Option<String>,
+    /// Only say what would change
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(command: &AttachCommand) -> Result<(), CliError> {
+    let request = Request::new(
+        &command.choice,
+        &command.settings,
+        command.name.as_deref(),
+        command.default_in.as_deref(),
+    )?;
+    let outcome = if command.dry_run {
+        request.plan()?
+    } else {
+        request.run()?
+    };
+    if command.json {
+        return print_json(&outcome);
+    }
+    print(&outcome, command.dry_run);
+    Ok(())
+}
+
+fn print(outcome: &Outcome, dry_run: bool) {
+    let verb = match (dry_run, outcome.replaced) {
+        (true, false) => "would attach",
+        (true, true) => "would replace",
+        (false, false) => "attached",
+        (false, true) => "replaced",
+    };
+    println!(
+        "{verb} {} ({}+{})",
+        outcome.name, outcome.control, outcome.startup
+    );
+    for (name, value) in &outcome.tunables {
+        println!("  {name} = {value}");
+    }
+    if let Some(change) = &outcome.default_in {
+        println!(
+            "{} the default of namespace {} (was {})",
+            if dry_run { "would make it" } else { "made it" },
+            change.namespace,
+            change.previous
+        );
+    }
+}

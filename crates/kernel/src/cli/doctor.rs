@@ -1,0 +1,40 @@
+//! `headwayctl doctor`
+
+use clap::Args;
+
+use super::error::CliError;
+use super::print_json;
+use crate::doctor;
+
+/// Say what this kernel can do, what is missing and how to get it
+#[derive(Debug, Args)]
+pub struct DoctorCommand {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(command: &DoctorCommand) -> Result<(), CliError> {
+    let report = doctor::examine();
+    if command.json {
+        print_json(&report)?;
+    } else {
+        println!("kernel {}", report.kernel);
+        for item in &report.items {
+            let mark = if item.ok { "ok     " } else { "MISSING" };
+            println!("{mark} {:<28} {}", item.name, item.found);
+            if let Some(remedy) = &item.remedy {
+                println!("        to get it: {remedy}");
+            }
+        }
+    }
+    let missing: Vec<&str> = report.missing().map(|item| item.name).collect();
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(CliError::kernel_cannot(format!(
+            "missing: {}",
+            missing.join(", ")
+        )))
+    }
+}

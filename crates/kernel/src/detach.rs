@@ -1,0 +1,210 @@
+//! Taking controls away: their links, pins, and the defaults they were made.
+
+use std::fs;
+use std::os::fd::AsFd as _;
+
+use serde::Serialize;
+
+use crate::bpf;
+use crate::cli::error::{Attempt as _, CliError};
+use crate::inventory::{self, Attachment};
+use crate::load;
+use crate::netns::{self, Netns};
+use crate::rundir;
+
+/// The last resort for a namespace's default: every kernel has it.
+const BUILT_IN: &str = "reno";
+
+/// A default that was or would be put back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Restored {
+    /// The namespace.
+    pub namespace: String,
+    /// Its default again.
+    pub control: String,
+}
+
+/// What was or would be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// The kernel's names of the controls taken away.
+    pub detached: Vec<String>,
+    /// The namespaces whose default changes back.
+    pub restored: Vec<Restored>,
+}
+
+/// What a plan consists of, before any of it is done.
+struct Plan {
+    attachments: Vec<Attachment>,
+    defaults: Vec<(Netns, String)>,
+}
+
+/// What [`detach`] would do now. `name` None: everything.
+///
+/// # Errors
+/// As of `detach`.
+pub fn plan(name: Option<&str>) -> Result<Outcome, CliError> {
+    check()?;
+    Ok(outcome(&make_plan(name)?))
+}
+
+fn check() -> Result<(), CliError> {
+    if let Some(reason) = load::missing() {
+        return Err(CliError::kernel_cannot(format!("cannot detach: {reason}")));
+    }
+    rundir::enter()
+}
+
+fn outcome(plan: &Plan) -> Outcome {
+    let mut detached: Vec<String> = plan.attachments.iter().map(|a| a.name.clone()).collect();
+    detached.dedup();
+    Outcome {
+        detached,
+        restored: plan
+            .defaults
+            .iter()
+            .map(|(netns, control)| Restored {
+                namespace: netns.label.clone(),
+                control: control.clone(),
+            })
+            .collect(),
+    }
+}
+
+fn make_plan(name: Option<&str>) -> Result<Plan, CliError> {
+    let found = inventory::find()?;
+    // what is detached but still in use is looked for too: it may be a default
+    let wanted: Vec<Attachment> = found
+        .iter()
+        .filter(|a| name.is_none_or(|name| a.name == name))
+        .cloned()
+        .collect();
+    let records = rundir::default_records();
+    let stays = |control: &str| {
+        name.is_some_and(|name| {
+            control != name && found.iter().any(|a| a.attached && a.name == control)
+        })
+    };
+    // what new namespaces inherit stands in for a record that is missing
+    let first = Netns::find("/proc/1/ns/net").and_then(|n| {
+        n.default_control()
+            .attempt("read the default congestion control")
+    });
+    let first = first.ok();
+    let mut defaults = Vec::new();
+    for netns in netns::all() {
+        // a namespace may go away while we look
+        let Ok(now) = netns.default_control() else {
+            continue;
+        };
+        if !wanted.iter().any(|a| a.name == now) {
+            continue;
+        }
+        let recorded = records.iter().find(|r| r.identity == netns.identity);
+        let goes = |control: &&str| !found.iter().any(|a| a.name == **control) || stays(control);
+        let candidates = [recorded.map(|r| r.previous.as_str()), first.as_deref()];
+        let previous = candidates.into_iter().flatten().find(goes);
+        let previous = previous.unwrap_or(BUILT_IN).to_owned();
+        defaults.push((netns, previous));
+    }
+    if let Some(name) = name {
+        let is_pinned = rundir::pins().contains(&rundir::pin_path(name));
+        if !wanted.iter().any(|a| a.attached) && defaults.is_empty() && !is_pinned {
+            let attached: Vec<&str> = found
+                .iter()
+                .filter(|a| a.attached)
+                .map(|a| a.name.as_str())
+                .collect();
+            return Err(CliError::bad_input(format!(
+                "nothing of Headway is attached as \"{name}\"; {}",
+                if attached.is_empty() {
+                    "nothing is attached at all".to_owned()
+                } else {
+                    format!("attached: {}", attached.join(", "))
+                }
+            )));
+        }
+    }
+    Ok(Plan {
+        attachments: wanted.into_iter().filter(|a| a.attached).collect(),
+        defaults,
+    })
+}
+
+/// Takes a control away, or all of Headway's. Sockets that use it go on with it
+/// until they close; no new ones can choose it.
+///
+/// # Errors
+/// Nothing is attached under that name; the kernel refuses.
+pub fn detach(name: Option<&str>) -> Result<Outcome, CliError> {
+    check()?;
+    let lock = rundir::lock()?;
+    let plan = make_plan(name)?;
+    for (netns, control) in &plan.defaults {
+        restore(netns, control)?;
+    }
+    for attachment in &plan.attachments {
+        unregister(attachment)?;
+    }
+    match name {
+        Some(name) => {
+            let pin = rundir::pin_path(name);
+            if rundir::pins().contains(&pin) {
+                fs::remove_file(&pin).attempt(format!("remove the pin of {name}"))?;
+            }
+            for record in rundir::default_records() {
+                if record.set_to == name {
+                    rundir::forget_default(&lock, record.identity);
+                }
+            }
+        }
+        None => rundir::remove(lock)?,
+    }
+    Ok(outcome(&plan))
+}
+
+fn restore(netns: &Netns, control: &str) -> Result<(), CliError> {
+    let result = netns.set_default_control(control).or_else(|error| {
+        if control == BUILT_IN {
+            return Err(error);
+        }
+        netns.set_default_control(BUILT_IN)
+    });
+    match result {
+        // the namespace went away meanwhile
+        Err(_) if netns.default_control().is_err() => Ok(()),
+        other => other.attempt(format!(
+            "make {control} the default of namespace {} again",
+            netns.label
+        )),
+    }
+}
+
+fn unregister(attachment: &Attachment) -> Result<(), CliError> {
+    let what = format!("detach {}", attachment.name);
+    let Some(link_id) = attachment.link_id else {
+        let map = bpf::map_by_id(attachment.map_id).attempt(&what)?;
+        return bpf::delete_first_element(map.as_fd()).attempt(&what);
+    };
+    let Ok(link) = bpf::link_by_id(link_id) else {
+        return Ok(()); // its last holder let go meanwhile
+    };
+    match bpf::link_detach(link.as_fd()) {
+        Ok(()) => Ok(()),
+        // a kernel that only detaches with the last holder: the pin, in most cases
+        Err(e) if e.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+            drop(link);
+            let pin = rundir::pin_path(&attachment.name);
+            if rundir::pins().contains(&pin) {
+                fs::remove_file(&pin).attempt(&what)?;
+            }
+            if bpf::link_by_id(link_id).is_ok() {
+                return Err(CliError::kernel_cannot(format!(
+                    "cannot {what}: a process holds its link, and this kernel detaches it only when that process ends"
+                )));
+            }
+            Ok(())
+        }
+        Err(e) => Err(e).attempt(&what),
+    }
+}

@@ -1,0 +1,194 @@
+//! Network namespaces: which there are, work inside them, and their default
+//! congestion control.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::cli::error::{Attempt as _, CliError};
+
+/// Where `ip netns` keeps namespaces by name.
+const NAMED: &str = "/run/netns";
+/// Read and written by whoever is inside.
+const DEFAULT_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
+/// Device and inode, by which the kernel tells namespaces apart.
+pub type Identity = (u64, u64);
+
+/// A network namespace that can be entered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Netns {
+    /// Its identity.
+    pub identity: Identity,
+    /// A name for people: that of `ip netns`, "init", or a process in it.
+    pub label: String,
+    /// A file to enter it by.
+    pub path: PathBuf,
+}
+
+fn identity(path: &Path) -> io::Result<Identity> {
+    let meta = fs::metadata(path)?;
+    Ok((meta.dev(), meta.ino()))
+}
+
+impl Netns {
+    fn at(path: PathBuf, label: String) -> io::Result<Self> {
+        Ok(Self {
+            identity: identity(&path)?,
+            label,
+            path,
+        })
+    }
+
+    /// The namespace of a name of `ip netns`, or of a path such as /proc/PID/ns/net.
+    ///
+    /// # Errors
+    /// There is none, with the names there are.
+    pub fn find(name: &str) -> Result<Self, CliError> {
+        let path = if name.contains('/') {
+            PathBuf::from(name)
+        } else {
+            Path::new(NAMED).join(name)
+        };
+        let netns = Self::at(path, name.to_owned()).ok();
+        // only a namespace's file is on the same device as our own
+        let own = identity(Path::new("/proc/self/ns/net")).map(|id| id.0).ok();
+        netns.filter(|n| Some(n.identity.0) == own).ok_or_else(|| {
+            let known = named();
+            CliError::bad_input(format!(
+                "no network namespace \"{name}\"; {}",
+                if known.is_empty() {
+                    "`ip netns add` makes one".to_owned()
+                } else {
+                    format!("there are {}", known.join(", "))
+                }
+            ))
+        })
+    }
+
+    /// Runs `work` inside, on a thread of its own, and waits for it.
+    ///
+    /// # Errors
+    /// The namespace is gone or may not be entered, or what `work` returned.
+    pub fn inside<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        let file = File::open(&self.path)?;
+        if identity(&self.path)? != self.identity {
+            return Err(io::Error::from_raw_os_error(libc::ESTALE));
+        }
+        std::thread::scope(|scope| {
+            scope
+                .spawn(|| {
+                    // SAFETY: a valid descriptor; moves this thread only.
+                    if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+                        return Err(io::Error::last_os_error());
+                    }
+                    work()
+                })
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+        })
+    }
+
+    /// The congestion control of sockets that do not choose one.
+    ///
+    /// # Errors
+    /// The namespace is gone.
+    pub fn default_control(&self) -> io::Result<String> {
+        self.inside(|| Ok(fs::read_to_string(DEFAULT_CONTROL)?.trim().to_owned()))
+    }
+
+    /// Sets it.
+    ///
+    /// # Errors
+    /// There is no such control, or it is restricted, or the namespace is gone.
+    pub fn set_default_control(&self, name: &str) -> io::Result<()> {
+        self.inside(|| fs::write(DEFAULT_CONTROL, name))
+    }
+}
+
+/// The names of `ip netns`.
+fn named() -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(NAMED)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Every namespace that has a name or a process.
+#[must_use]
+pub fn all() -> Vec<Netns> {
+    let mut found: BTreeMap<Identity, Netns> = BTreeMap::new();
+    let own = Path::new("/proc/self/ns/net");
+    let Ok((device, _)) = identity(own) else {
+        return Vec::new();
+    };
+    let mut add = |path: PathBuf, label: String| {
+        if let Ok(netns) = Netns::at(path, label) {
+            if netns.identity.0 == device {
+                found.entry(netns.identity).or_insert(netns);
+            }
+        }
+    };
+    add(PathBuf::from("/proc/1/ns/net"), "init".to_owned());
+    for name in named() {
+        add(Path::new(NAMED).join(&name), name);
+    }
+    add(own.to_owned(), "self".to_owned());
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().and_then(|n| n.parse::<u32>().ok()) else {
+            continue;
+        };
+        add(entry.path().join("ns/net"), format!("process {pid}"));
+    }
+    found.into_values().collect()
+}
+
+/// Enters the first process's mount namespace, where pins have to be to outlive
+/// `ip netns exec`, which gives its command a mount namespace of its own.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn enter_first_mount_namespace() -> Result<(), CliError> {
+    let first = Path::new("/proc/1/ns/mnt");
+    if identity(first).ok() == identity(Path::new("/proc/self/ns/mnt")).ok() {
+        return Ok(());
+    }
+    let what = "enter the mount namespace of process 1";
+    let file = File::open(first).attempt(what)?;
+    // SAFETY: a valid descriptor. The process has one thread yet.
+    if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNS) } != 0 {
+        return Err(io::Error::last_os_error()).attempt(what);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_no_namespace_is_refused() {
+        let error = Netns::find("/proc/self/status").unwrap_err();
+        assert_eq!(error.exit_status, crate::cli::error::BAD_INPUT);
+        assert!(Netns::find("surely-not-there").is_err());
+        assert!(Netns::find("/proc/self/ns/net").is_ok());
+    }
+
+    #[test]
+    fn a_namespace_is_listed_once() {
+        let mut identities: Vec<Identity> = all().iter().map(|n| n.identity).collect();
+        let own = identity(Path::new("/proc/self/ns/net")).unwrap();
+        assert!(identities.contains(&own));
+        let n = identities.len();
+        identities.dedup();
+        assert_eq!(identities.len(), n);
+    }
+}
