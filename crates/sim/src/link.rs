@@ -63,11 +63,9 @@ impl Wire {
         (depart_ns, depart_ns + self.delay_ns)
     }
 
-    /// Another rate for the packets to come, and when the last one taken so far
-    /// will have left.
-    pub fn reset(&mut self, rate_bps: u64, busy_until_ns: u64) {
-        self.rate_bps = rate_bps;
-        self.busy_until_ns = busy_until_ns;
+    /// Whatever was sent so far has left at this time.
+    pub fn occupy(&mut self, until_ns: u64) {
+        self.busy_until_ns = until_ns;
     }
 }
 

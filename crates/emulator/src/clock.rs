@@ -1,0 +1,59 @@
+//! The clocks of the machine and of this thread.
+
+use rustix::time::{clock_gettime, ClockId, Timespec};
+
+fn ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Now, on `CLOCK_MONOTONIC`.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    ns(ClockId::Monotonic)
+}
+
+/// Now, in nanoseconds since 1970.
+pub(crate) fn unix_ns() -> u64 {
+    ns(ClockId::Realtime)
+}
+
+/// How long this thread has run.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    ns(ClockId::ThreadCPUTime)
+}
+
+/// How long this thread has waited for a core although it could have run; `None`
+/// on a kernel without scheduler statistics.
+pub(crate) fn thread_wait_ns() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// A duration as the kernel takes it.
+pub(crate) fn timespec(duration_ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: (duration_ns / 1_000_000_000) as i64,
+        tv_nsec: (duration_ns % 1_000_000_000) as _,
+    }
+}
+
+/// Asks for punctual wake-ups of this thread. All of it is improvement that an
+/// ordinary user may be refused; lateness is measured in any case.
+pub(crate) fn be_punctual() {
+    // Short slices let the thread run soon after it wakes (since Linux 6.12; older
+    // kernels ignore them).
+    const SLICE_NS: u64 = 100_000;
+    const MOST_URGENT: i32 = -20;
+    // SAFETY: plain data, for which zero is a value.
+    let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
+    attributes.size = size_of::<libc::sched_attr>() as u32;
+    attributes.sched_policy = libc::SCHED_OTHER as u32;
+    attributes.sched_nice = MOST_URGENT;
+    attributes.sched_runtime = SLICE_NS;
+    // SAFETY: the structure outlives the call; the calls concern this thread only.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1usize);
+        libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
+    }
+}

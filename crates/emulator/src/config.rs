@@ -1,0 +1,165 @@
+//! What to emulate, as plain data in SI units.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use headway_sim::scenario::LinkSpec;
+use serde::{Deserialize, Serialize};
+
+/// An emulator: two directions, the hosts on either side, and how to keep time.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Seed of the links' random streams.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// From left to right.
+    pub forward: Path,
+    /// From right to left.
+    pub reverse: Path,
+    /// Hosts on the left, one per device.
+    pub left: Vec<Host>,
+    /// Hosts on the right, one per device.
+    pub right: Vec<Host>,
+    /// Largest IP packet.
+    #[serde(default = "ethernet_mtu")]
+    pub mtu_bytes: u32,
+    /// Where the row of each packet goes; none are kept when absent.
+    #[serde(default)]
+    pub log: Option<PathBuf>,
+    /// A packet delivered later than this after it was due counts as late.
+    #[serde(default = "millisecond")]
+    pub late_threshold_ns: u64,
+    /// Sleep ends this long before a packet is due; the rest is spent polling.
+    #[serde(default = "default_spin")]
+    pub spin_ns: u64,
+    /// Largest share of a core spent polling, from 0 to 1; when it is used up, sleep
+    /// lasts until the packet is due.
+    #[serde(default = "default_spin_share")]
+    pub spin_share: f64,
+}
+
+/// One direction.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Path {
+    /// Rate, delay, queue and disturbances, as in a scenario.
+    pub link: LinkSpec,
+    /// Rate and delay that change as a file says, instead of the link's.
+    #[serde(default)]
+    pub vary: Option<Vary>,
+}
+
+/// How rate and delay change. Time starts when the emulator does.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Vary {
+    /// Lines `time_ns,rate_bps,delay_ns` under that header; the last line holds.
+    Schedule {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A trace of Mahimahi: each line is the millisecond of an opportunity to
+    /// deliver 1500 IP bytes; the trace repeats. The link's delay holds.
+    Mahimahi {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// A host behind a device.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Packets to this address go to its device.
+    pub address: Ipv4Addr,
+    /// Added to the delay of each packet from and to this host.
+    #[serde(default)]
+    pub extra_delay_ns: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+fn ethernet_mtu() -> u32 {
+    1500
+}
+fn millisecond() -> u64 {
+    1_000_000
+}
+fn default_spin() -> u64 {
+    100_000
+}
+fn default_spin_share() -> f64 {
+    0.25
+}
+
+/// Why an emulator cannot start or go on, in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmulatorError(pub String);
+
+impl fmt::Display for EmulatorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.replace('\n', "; "))
+    }
+}
+
+impl std::error::Error for EmulatorError {}
+
+pub(crate) fn error<T>(message: impl Into<String>) -> Result<T, EmulatorError> {
+    Err(EmulatorError(message.into()))
+}
+
+impl Config {
+    /// An emulator with the given links and hosts and defaults for the rest.
+    #[must_use]
+    pub fn new(forward: LinkSpec, reverse: LinkSpec, left: Vec<Host>, right: Vec<Host>) -> Config {
+        let path = |link| Path { link, vary: None };
+        Config {
+            seed: one(),
+            forward: path(forward),
+            reverse: path(reverse),
+            left,
+            right,
+            mtu_bytes: ethernet_mtu(),
+            log: None,
+            late_threshold_ns: millisecond(),
+            spin_ns: default_spin(),
+            spin_share: default_spin_share(),
+        }
+    }
+
+    /// Checks every field, without opening a file.
+    ///
+    /// # Errors
+    /// One line that names the field, the value and what is allowed.
+    pub fn check(&self) -> Result<(), EmulatorError> {
+        for (path, name) in [(&self.forward, "forward"), (&self.reverse, "reverse")] {
+            path.link
+                .check(&format!("{name}.link"))
+                .map_err(|e| EmulatorError(e.to_string()))?;
+        }
+        if !(68..=65_535).contains(&self.mtu_bytes) {
+            let mtu = self.mtu_bytes;
+            return error(format!(
+                "mtu_bytes: {mtu} is not allowed; 68 to 65535 bytes"
+            ));
+        }
+        if !(0.0..=1.0).contains(&self.spin_share) {
+            let share = self.spin_share;
+            return error(format!("spin_share: {share} is not allowed; 0 to 1"));
+        }
+        if self.left.is_empty() || self.right.is_empty() {
+            return error("left and right need at least one host each");
+        }
+        let mut seen = HashSet::new();
+        for host in self.left.iter().chain(&self.right) {
+            if !seen.insert(host.address) {
+                return error(format!("two hosts have the address {}", host.address));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,177 @@
+//! One direction in virtual time: the simulator's link, and what it does to packets.
+
+use headway_algorithms::RouterInstance;
+use headway_sim::link::{Drop, Link, Offer};
+use headway_sim::record::Tables;
+
+use crate::config::{EmulatorError, Path};
+use crate::lateness::Histogram;
+use crate::service::Service;
+use crate::summary::{DepartureError, DirectionSummary};
+
+/// What became of an offered packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It crosses the link.
+    Carried(Carried),
+    /// It is gone.
+    Dropped(Drop),
+}
+
+/// A packet that crosses the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// When its last bit leaves the queue.
+    pub depart_ns: u64,
+    /// When it is due at the far end.
+    pub due_ns: u64,
+    /// When its copy is due there, if it was duplicated.
+    pub copy_due_ns: Option<u64>,
+    /// It gets congestion experienced.
+    pub mark: bool,
+}
+
+/// A link with its service, in virtual time.
+pub struct Direction {
+    name: &'static str,
+    number: u8,
+    link: Link,
+    service: Service,
+    /// What the simulator's link records besides its counters; not kept.
+    tables: Tables,
+    error: Histogram,
+    late_pkts: u64,
+    late_threshold_ns: u64,
+    undelivered_pkts: u64,
+    max_queue_bytes: u32,
+    max_queue_pkts: u32,
+}
+
+impl Direction {
+    /// An idle direction; `number` selects its random stream and is its number in the log.
+    ///
+    /// # Errors
+    /// One line for an unknown queue algorithm, a tunable out of range or a bad file.
+    pub fn new(
+        path: &Path,
+        number: u8,
+        seed: u64,
+        late_threshold_ns: u64,
+        origin_ns: u64,
+    ) -> Result<Direction, EmulatorError> {
+        let name = if number == 0 { "forward" } else { "reverse" };
+        let aqm = &path.link.aqm;
+        let tunables: Vec<_> = aqm.tunables.iter().map(|(n, v)| (n.clone(), *v)).collect();
+        let router = |view: &_| RouterInstance::new(&aqm.name, &tunables, view);
+        let link = Link::new(&path.link, router, u32::from(number), seed, false)
+            .map_err(|e| EmulatorError(format!("{name}.link.aqm: {e}")))?;
+        Ok(Direction {
+            name,
+            number,
+            link,
+            service: Service::new(&path.link, path.vary.as_ref(), origin_ns)?,
+            tables: Tables::default(),
+            error: Histogram::default(),
+            late_pkts: 0,
+            late_threshold_ns,
+            undelivered_pkts: 0,
+            max_queue_bytes: 0,
+            max_queue_pkts: 0,
+        })
+    }
+
+    /// Its number in the log.
+    #[must_use]
+    pub fn number(&self) -> u8 {
+        self.number
+    }
+
+    /// Offers a packet; `now_ns` may not decrease from call to call.
+    pub fn offer(&mut self, now_ns: u64, ip_bytes: u32, ecn: u8) -> Outcome {
+        if let Some(rate_bps) = self.service.rate_bps(now_ns) {
+            self.link.set_rate(rate_bps);
+        }
+        let mut depart_ns = 0;
+        let service = &mut self.service;
+        let offer = self.link.offer_served(
+            now_ns,
+            ip_bytes,
+            ecn,
+            &mut self.tables,
+            |wire, now, bytes| {
+                let times = service.serve(wire, now, bytes);
+                depart_ns = times.0;
+                times
+            },
+        );
+        match offer {
+            Offer::Dropped(reason) => Outcome::Dropped(reason),
+            Offer::Accepted { arrive_ns, mark } => {
+                // the log tells when queues were full; this table would only grow
+                self.tables.queue_full = Default::default();
+                self.max_queue_bytes = self.max_queue_bytes.max(self.link.queue_bytes());
+                self.max_queue_pkts = self.max_queue_pkts.max(self.link.queue_pkts());
+                let mut carried = Carried {
+                    depart_ns,
+                    due_ns: arrive_ns,
+                    copy_due_ns: None,
+                    mark,
+                };
+                if self.link.disturbs() {
+                    // draws in the simulator's order
+                    let twice = self.link.draw_duplicate();
+                    carried.due_ns += self.link.draw_hold_ns();
+                    carried.copy_due_ns = twice.then(|| arrive_ns + self.link.draw_hold_ns());
+                }
+                Outcome::Carried(carried)
+            }
+        }
+    }
+
+    /// Bytes and packets waiting or in transmission after the last offer.
+    #[must_use]
+    pub fn queue(&self) -> (u32, u32) {
+        (self.link.queue_bytes(), self.link.queue_pkts())
+    }
+
+    /// Bytes and packets waiting or in transmission at `now_ns`.
+    pub fn queue_at(&mut self, now_ns: u64) -> (u32, u32) {
+        self.link.settle(now_ns, &mut self.tables);
+        self.queue()
+    }
+
+    /// A packet that was due at `due_ns` is delivered at `now_ns`.
+    #[inline]
+    pub fn delivered(&mut self, due_ns: u64, now_ns: u64) {
+        let error_ns = now_ns.saturating_sub(due_ns);
+        self.error.add(error_ns);
+        self.late_pkts += u64::from(error_ns > self.late_threshold_ns);
+    }
+
+    /// The device did not take a packet.
+    pub fn undelivered(&mut self) {
+        self.undelivered_pkts += 1;
+    }
+
+    /// What this direction has done until `now_ns`.
+    pub fn summary(&mut self, now_ns: u64) -> DirectionSummary {
+        self.link.settle(now_ns, &mut self.tables);
+        let counters = &self.link.counters;
+        DirectionSummary {
+            name: self.name.to_owned(),
+            arrived_pkts: counters.arrived_pkts,
+            arrived_bytes: counters.arrived_bytes,
+            sent_pkts: counters.sent_pkts,
+            sent_bytes: counters.sent_bytes,
+            dropped_pkts: counters.dropped_pkts,
+            dropped_bytes: counters.dropped_bytes,
+            delivered_pkts: self.error.count(),
+            undelivered_pkts: self.undelivered_pkts,
+            late_pkts: self.late_pkts,
+            departure_error: DepartureError::of(&self.error),
+            max_queue_bytes: self.max_queue_bytes,
+            max_queue_pkts: self.max_queue_pkts,
+            queue_byte_us: u64::try_from(counters.queue_byte_ns / 1000).unwrap_or(u64::MAX),
+        }
+    }
+}

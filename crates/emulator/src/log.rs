@@ -1,0 +1,271 @@
+//! The log: a row per packet, written by a thread of its own so that a slow disk
+//! does not disturb the timing.
+//!
+//! The file is rows of 64 bytes and nothing else, little-endian, in the order in
+//! which packets left the emulator; a program can map it into memory as it is.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+use std::thread::JoinHandle;
+
+use serde::Serialize;
+
+/// Bytes of a row.
+pub const ROW_BYTES: usize = 64;
+/// Rows handed over at once.
+const BATCH_ROWS: usize = 4096;
+/// Batches that may wait for the disk: 256 MiB.
+const BATCHES_WAITING: usize = 1024;
+
+macro_rules! row {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ident),* $(,)?) => {
+        /// What happened to one packet. All times are of `CLOCK_MONOTONIC`.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Row { $($(#[doc = $doc])+ pub $name: $type),* }
+
+        impl Row {
+            /// Appends the bytes of the row.
+            pub fn write(&self, out: &mut Vec<u8>) {
+                $(out.extend_from_slice(&self.$name.to_le_bytes());)*
+            }
+
+            /// Reads the bytes of a row.
+            #[must_use]
+            pub fn read(bytes: &[u8; ROW_BYTES]) -> Row {
+                let mut at = 0;
+                $(
+                    let size = size_of::<$type>();
+                    let $name = $type::from_le_bytes(
+                        bytes[at..at + size].try_into().expect("the size of the field"),
+                    );
+                    at += size;
+                )*
+                debug_assert_eq!(at, ROW_BYTES);
+                Row { $($name),* }
+            }
+        }
+
+        /// The columns of the log in their order, to be written beside it.
+        #[must_use]
+        pub fn columns() -> Vec<ColumnInfo> {
+            vec![$(ColumnInfo {
+                name: stringify!($name),
+                dtype: dtype(stringify!($type)),
+                meaning: concat!($($doc),+).trim(),
+            }),*]
+        }
+    };
+}
+
+/// A column as NumPy wants it.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct ColumnInfo {
+    /// Ends in its unit.
+    pub name: &'static str,
+    /// "<u8", "<u4", "<u2" or "u1".
+    pub dtype: &'static str,
+    /// A line.
+    pub meaning: &'static str,
+}
+
+fn dtype(rust: &str) -> &'static str {
+    match rust {
+        "u64" => "<u8",
+        "u32" => "<u4",
+        "u16" => "<u2",
+        _ => "u1",
+    }
+}
+
+row! {
+    /// When it was offered to the link.
+    arrived_ns: u64,
+    /// When its last bit left the queue, 0 if dropped.
+    departed_ns: u64,
+    /// When it was due at the far end, 0 if dropped.
+    due_ns: u64,
+    /// When it was really delivered there, 0 if it was not.
+    delivered_ns: u64,
+    /// Queue after it joined, or when it was dropped, waiting and in transmission.
+    queue_bytes: u32,
+    /// Queue after it joined, or when it was dropped, waiting and in transmission.
+    queue_pkts: u32,
+    /// IPv4 address of the sender as a number (10.77.0.1 is 0x0a4d0001).
+    source: u32,
+    /// IPv4 address of the receiver as a number.
+    destination: u32,
+    /// 0 unless TCP or UDP.
+    source_port: u16,
+    /// 0 unless TCP or UDP.
+    destination_port: u16,
+    /// Size from the IP header on.
+    ip_bytes: u32,
+    /// 0 forward (left to right), 1 reverse.
+    link: u8,
+    /// 0 carried, 1 queue full, 2 random loss, 3 early drop.
+    outcome: u8,
+    /// 6 TCP, 17 UDP.
+    protocol: u8,
+    /// Bit 0 marked with congestion experienced, bit 1 the copy of a duplicated packet.
+    flags: u8,
+    /// Number of the packet, counted over both directions; a copy has that of its original.
+    packet: u32,
+}
+
+/// Reads a whole log.
+///
+/// # Errors
+/// The file cannot be read, or ends within a row.
+pub fn read_log(file: &Path) -> io::Result<Vec<Row>> {
+    let mut bytes = vec![];
+    File::open(file)?.read_to_end(&mut bytes)?;
+    let rows = bytes.chunks_exact(ROW_BYTES);
+    if rows.remainder().is_empty() {
+        Ok(rows
+            .map(|row| Row::read(row.try_into().expect("chunks of that size")))
+            .collect())
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the log ends within a row",
+        ))
+    }
+}
+
+/// The side of the log that the emulator sees.
+pub(crate) struct Log {
+    batch: Vec<u8>,
+    full: Option<SyncSender<Vec<u8>>>,
+    empty: Receiver<Vec<u8>>,
+    writer: Option<JoinHandle<io::Result<()>>>,
+    pub rows: u64,
+    pub lost_rows: u64,
+}
+
+impl Log {
+    pub fn create(path: &Path) -> io::Result<Log> {
+        let mut file = File::create(path)?;
+        let (full, to_write) = std::sync::mpsc::sync_channel::<Vec<u8>>(BATCHES_WAITING);
+        let (written, empty) = std::sync::mpsc::channel();
+        let writer = std::thread::Builder::new()
+            .name("log".into())
+            .spawn(move || {
+                // SAFETY: plain numbers; concerns this thread only
+                unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 10) };
+                for mut batch in to_write {
+                    file.write_all(&batch)?;
+                    batch.clear();
+                    let _ = written.send(batch);
+                }
+                Ok(())
+            })?;
+        Ok(Log {
+            batch: Vec::with_capacity(BATCH_ROWS * ROW_BYTES),
+            full: Some(full),
+            empty,
+            writer: Some(writer),
+            rows: 0,
+            lost_rows: 0,
+        })
+    }
+
+    #[inline]
+    pub fn push(&mut self, row: &Row) {
+        row.write(&mut self.batch);
+        if self.batch.len() == BATCH_ROWS * ROW_BYTES {
+            self.hand_over();
+        }
+    }
+
+    /// Gives the writer what there is.
+    pub fn hand_over(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let next = match self.empty.try_recv() {
+            Ok(buffer) => buffer,
+            Err(_) => Vec::with_capacity(BATCH_ROWS * ROW_BYTES),
+        };
+        let batch = std::mem::replace(&mut self.batch, next);
+        let rows = (batch.len() / ROW_BYTES) as u64;
+        match self
+            .full
+            .as_ref()
+            .expect("open until dropped")
+            .try_send(batch)
+        {
+            Ok(()) => self.rows += rows,
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.lost_rows += rows,
+        }
+    }
+
+    /// Writes the rest and waits for the disk.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.hand_over();
+        self.full = None;
+        match self.writer.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(io::Error::other("the log's writer panicked")),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(n: u64) -> Row {
+        Row {
+            arrived_ns: n,
+            departed_ns: n << 8,
+            due_ns: u64::MAX - n,
+            delivered_ns: n << 30,
+            queue_bytes: 7,
+            queue_pkts: 8,
+            source: 0x0a4d_0001,
+            destination: 0x0a4e_0001,
+            source_port: 9,
+            destination_port: 10,
+            ip_bytes: 1500,
+            link: 1,
+            outcome: 2,
+            protocol: 6,
+            flags: 3,
+            packet: 11,
+        }
+    }
+
+    #[test]
+    fn a_row_reads_back_as_it_was_written() {
+        let mut bytes = vec![];
+        row(5).write(&mut bytes);
+        assert_eq!(bytes.len(), ROW_BYTES);
+        assert_eq!(Row::read(bytes.as_slice().try_into().unwrap()), row(5));
+    }
+
+    #[test]
+    fn the_columns_fill_a_row() {
+        let sizes = columns().into_iter().map(|c| {
+            let digit = c.dtype.chars().last().unwrap();
+            digit.to_digit(10).unwrap() as usize
+        });
+        assert_eq!(sizes.sum::<usize>(), ROW_BYTES);
+    }
+
+    #[test]
+    fn every_row_reaches_the_file() {
+        let path = std::env::temp_dir().join(format!("headway-log-{}", std::process::id()));
+        let mut log = Log::create(&path).unwrap();
+        let n = 3 * BATCH_ROWS as u64 + 17;
+        (0..n).for_each(|i| log.push(&row(i)));
+        log.finish().unwrap();
+        let rows = read_log(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((log.rows, log.lost_rows), (n, 0));
+        assert!(rows.iter().zip(0..).all(|(r, i)| *r == row(i)));
+        assert_eq!(rows.len() as u64, n);
+    }
+}

@@ -1,0 +1,120 @@
+//! What the emulator looks at in a packet.
+
+use std::net::Ipv4Addr;
+
+use headway_wire::ipv4::{Ecn, Ipv4View};
+
+/// The fields that route and identify a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub source: Ipv4Addr,
+    pub destination: Ipv4Addr,
+    pub protocol: u8,
+    /// The two ECN bits.
+    pub ecn: u8,
+    /// 0 unless TCP or UDP.
+    pub source_port: u16,
+    /// 0 unless TCP or UDP.
+    pub destination_port: u16,
+}
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+impl Header {
+    /// `None` if it is not an IPv4 packet.
+    pub fn parse(bytes: &[u8]) -> Option<Header> {
+        let ip = Ipv4View::parse(bytes).ok()?;
+        let payload = ip.payload();
+        let protocol = ip.protocol();
+        let has_ports =
+            matches!(protocol, TCP | UDP) && ip.fragment_offset_words() == 0 && payload.len() >= 4;
+        let port = |at: usize| {
+            if has_ports {
+                u16::from_be_bytes([payload[at], payload[at + 1]])
+            } else {
+                0
+            }
+        };
+        Some(Header {
+            source: ip.source(),
+            destination: ip.destination(),
+            protocol,
+            ecn: bytes[1] & 3,
+            source_port: port(0),
+            destination_port: port(2),
+        })
+    }
+}
+
+/// Sets congestion experienced, and the checksum that follows from it (RFC 1624,
+/// equation 3).
+pub(crate) fn mark(bytes: &mut [u8]) {
+    let old = u16::from_be_bytes([bytes[0], bytes[1]]);
+    bytes[1] |= Ecn::Ce as u8;
+    let new = u16::from_be_bytes([bytes[0], bytes[1]]);
+    let checksum = u16::from_be_bytes([bytes[10], bytes[11]]);
+    let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    bytes[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headway_wire::checksum;
+
+    fn udp_packet() -> Vec<u8> {
+        let mut bytes = vec![0; 28];
+        bytes[0] = 0x45;
+        bytes[1] = 1;
+        bytes[3] = 28;
+        bytes[8] = 64;
+        bytes[9] = UDP;
+        bytes[12..16].copy_from_slice(&[10, 77, 0, 1]);
+        bytes[16..20].copy_from_slice(&[10, 78, 0, 2]);
+        bytes[20..24].copy_from_slice(&[0x12, 0x34, 0x56, 0x78]);
+        bytes[25] = 8;
+        let sum = checksum::of(&bytes[..20]);
+        bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_packet_is_known_by_addresses_and_ports() {
+        let header = Header::parse(&udp_packet()).unwrap();
+        assert_eq!(header.source, Ipv4Addr::new(10, 77, 0, 1));
+        assert_eq!(header.destination, Ipv4Addr::new(10, 78, 0, 2));
+        assert_eq!(
+            (header.source_port, header.destination_port),
+            (0x1234, 0x5678)
+        );
+        assert_eq!((header.protocol, header.ecn), (UDP, 1));
+    }
+
+    #[test]
+    fn what_is_not_ipv4_is_refused() {
+        assert_eq!(Header::parse(&[]), None);
+        assert_eq!(Header::parse(&[0x60; 60]), None);
+        assert_eq!(Header::parse(&udp_packet()[..27]), None);
+    }
+
+    #[test]
+    fn a_marked_packet_keeps_a_right_checksum() {
+        for ecn in [1, 2, 3] {
+            for identification in 0..=u16::MAX {
+                let mut bytes = udp_packet();
+                bytes[1] = ecn;
+                bytes[4..6].copy_from_slice(&identification.to_be_bytes());
+                bytes[10..12].fill(0);
+                let sum = checksum::of(&bytes[..20]);
+                bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+                mark(&mut bytes);
+                assert_eq!(bytes[1] & 3, 3);
+                assert_eq!(checksum::of(&bytes[..20]), 0, "{identification}");
+            }
+        }
+    }
+}

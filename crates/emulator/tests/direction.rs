@@ -1,0 +1,173 @@
+//! A direction in virtual time does what the simulator's link does, and what a
+//! file tells it.
+
+use headway_emulator::{Carried, Direction, Outcome, Path, Vary};
+use headway_sim::link::Drop;
+use headway_sim::scenario::LinkSpec;
+
+const MS: u64 = 1_000_000;
+
+fn link(json: &str) -> LinkSpec {
+    serde_json::from_str(json).unwrap()
+}
+
+fn direction(json: &str, vary: Option<Vary>) -> Direction {
+    let path = Path {
+        link: link(json),
+        vary,
+    };
+    Direction::new(&path, 0, 1, MS, 0).unwrap()
+}
+
+fn carried(outcome: Outcome) -> Carried {
+    match outcome {
+        Outcome::Carried(carried) => carried,
+        Outcome::Dropped(reason) => panic!("dropped: {reason:?}"),
+    }
+}
+
+/// A file that is removed at the end of the test.
+struct TempFile(std::path::PathBuf);
+
+impl TempFile {
+    fn new(name: &str, text: &str) -> TempFile {
+        let path = std::env::temp_dir().join(format!("headway-{}-{name}", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        TempFile(path)
+    }
+}
+
+impl std::ops::Drop for TempFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn packets_leave_one_after_the_other_and_arrive_after_the_delay() {
+    let mut d = direction(r#"{"rate_bps": 12000000, "delay_ns": 50000000}"#, None);
+    for i in 1..=3 {
+        let c = carried(d.offer(0, 1500, 0));
+        assert_eq!((c.depart_ns, c.due_ns), (i * MS, (50 + i) * MS));
+    }
+    assert_eq!(d.queue(), (4500, 3));
+    assert_eq!(d.queue_at(2 * MS), (1500, 1));
+}
+
+#[test]
+fn a_full_queue_drops() {
+    let mut d = direction(r#"{"rate_bps": 12000000, "limit_bytes": 3000}"#, None);
+    carried(d.offer(0, 1500, 0));
+    carried(d.offer(0, 1500, 0));
+    assert_eq!(d.offer(0, 40, 0), Outcome::Dropped(Drop::Full));
+    carried(d.offer(MS, 1500, 0));
+    let summary = d.summary(5 * MS);
+    assert_eq!((summary.sent_pkts, summary.dropped_pkts), (3, 1));
+    assert_eq!(summary.max_queue_bytes, 3000);
+}
+
+#[test]
+fn red_drops_early_and_marks_what_can_be_marked() {
+    let aqm = r#""aqm": {"name": "red", "tunables": {"ecn": 1, "weight_shift": 1}}"#;
+    let json = format!(r#"{{"rate_bps": 1000000, "limit_pkts": 1000, {aqm}}}"#);
+    let mut d = direction(&json, None);
+    let (mut marks, mut drops) = (0, 0);
+    for i in 0..200 {
+        match d.offer(i, 1500, if i % 2 == 0 { 2 } else { 0 }) {
+            Outcome::Carried(c) => marks += u32::from(c.mark),
+            Outcome::Dropped(reason) => {
+                assert_eq!(reason, Drop::Early);
+                drops += 1;
+            }
+        }
+    }
+    assert!(marks > 10, "{marks}");
+    assert!(drops > 10, "{drops}");
+}
+
+#[test]
+fn random_loss_has_its_probability() {
+    let mut d = direction(r#"{"rate_bps": 1000000000, "loss": 0.01}"#, None);
+    let lost = (0..100_000u64)
+        .filter(|i| d.offer(i * MS, 1500, 0) == Outcome::Dropped(Drop::Loss))
+        .count();
+    // five standard deviations
+    assert!((843..=1157).contains(&lost), "{lost}");
+}
+
+#[test]
+fn duplicates_and_late_packets_are_drawn_by_the_simulators_link() {
+    let json = r#"{"rate_bps": 1000000000, "duplicate": 1.0, "reorder": 1.0,
+        "reorder_delay_ns": 7000000}"#;
+    let c = carried(direction(json, None).offer(0, 1500, 0));
+    assert_eq!(c.due_ns - c.depart_ns, 7 * MS);
+    assert_eq!(c.copy_due_ns, Some(c.due_ns));
+}
+
+#[test]
+fn rate_and_delay_follow_a_schedule() {
+    let file = TempFile::new(
+        "schedule.csv",
+        "time_ns,rate_bps,delay_ns\n0,12000000,30000000\n10000000,1200000,1000000\n",
+    );
+    let vary = Vary::Schedule {
+        file: file.0.clone(),
+    };
+    let mut d = direction(r#"{"rate_bps": 1}"#, Some(vary));
+    let c = carried(d.offer(0, 1500, 0));
+    assert_eq!((c.depart_ns, c.due_ns), (MS, 31 * MS));
+    // ten times slower, and due no earlier than the packet before it
+    let c = carried(d.offer(10 * MS, 1500, 0));
+    assert_eq!((c.depart_ns, c.due_ns), (20 * MS, 31 * MS));
+    let c = carried(d.offer(30 * MS, 1500, 0));
+    assert_eq!((c.depart_ns, c.due_ns), (40 * MS, 41 * MS));
+}
+
+#[test]
+fn a_mahimahi_trace_delivers_at_its_opportunities() {
+    let file = TempFile::new("trace", "3\n3\n10\n");
+    let vary = Vary::Mahimahi {
+        file: file.0.clone(),
+    };
+    let mut d = direction(r#"{"rate_bps": 1, "delay_ns": 20000000}"#, Some(vary));
+    let due: Vec<u64> = (0..4)
+        .map(|_| carried(d.offer(0, 1500, 0)).due_ns / MS)
+        .collect();
+    assert_eq!(due, [23, 23, 30, 33]);
+    assert_eq!(d.queue_at(4 * MS), (3000, 2));
+}
+
+#[test]
+fn late_deliveries_are_counted() {
+    let mut d = direction(r#"{"rate_bps": 1000000}"#, None);
+    for late_ns in [0, 10_000, MS, MS + 1, 9 * MS] {
+        d.delivered(100 * MS, 100 * MS + late_ns);
+    }
+    let summary = d.summary(200 * MS);
+    assert_eq!((summary.delivered_pkts, summary.late_pkts), (5, 2));
+    assert_eq!(summary.departure_error.max_ns, Some(9 * MS));
+    let mean_ns = summary.departure_error.mean_ns.unwrap();
+    assert!((mean_ns - 2_202_000.2).abs() < 0.5, "{mean_ns}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_one_line() {
+    let refused = |json: &str, vary| {
+        let path = Path {
+            link: link(json),
+            vary,
+        };
+        let message = Direction::new(&path, 0, 1, MS, 0)
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(!message.contains('\n'), "{message}");
+        message
+    };
+    let aqm = r#"{"rate_bps": 1, "aqm": {"name": "codell"}}"#;
+    assert!(refused(aqm, None).contains("codell"));
+    let vary = Vary::Mahimahi {
+        file: "/nonexistent".into(),
+    };
+    assert!(refused(r#"{"rate_bps": 1}"#, Some(vary)).contains("/nonexistent"));
+}

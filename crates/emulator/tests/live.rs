@@ -1,0 +1,261 @@
+//! The emulator in real time: how well it keeps time, how much it carries, and
+//! that it says so when it could not keep time. The bounds that are asserted are
+//! wide, for the machine may be busy; what was measured is printed.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{missing, missing_program, Namespace};
+use headway_emulator::{read_log, Config, Emulator, Host, Row, Summary};
+use headway_sim::scenario::LinkSpec;
+
+const LEFT: &str = "10.77.0.1";
+const RIGHT: &str = "10.78.0.1";
+
+/// Tests one after the other: two emulators at once would disturb each other.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+macro_rules! need {
+    ($($missing:expr),+) => {
+        let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(reason) = None$(.or_else(|| $missing))+ {
+            eprintln!("skipped: {reason}");
+            return;
+        }
+    };
+}
+
+struct Pair {
+    left: Namespace,
+    right: Namespace,
+    stop: Arc<AtomicBool>,
+    emulator: thread::JoinHandle<Summary>,
+}
+
+impl Pair {
+    fn new(link: &str, change: impl FnOnce(&mut Config)) -> Pair {
+        let link: LinkSpec = serde_json::from_str(link).unwrap();
+        let host = |address: &str| Host {
+            address: address.parse().unwrap(),
+            extra_delay_ns: 0,
+        };
+        let hosts = (vec![host(LEFT)], vec![host(RIGHT)]);
+        let mut config = Config::new(link.clone(), link, hosts.0, hosts.1);
+        change(&mut config);
+        let (left, left_fd) = Namespace::new(LEFT);
+        let (right, right_fd) = Namespace::new(RIGHT);
+        let mut emulator = Emulator::new(config, vec![left_fd], vec![right_fd]).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        Pair {
+            left,
+            right,
+            stop,
+            emulator: thread::spawn(move || emulator.run(&stopped).unwrap()),
+        }
+    }
+
+    /// Sends TCP from left to right for a while; returns the bytes received.
+    fn bulk(&self, seconds: u64) -> u64 {
+        let (ready, bound) = std::sync::mpsc::channel();
+        let receiver = self.right.spawn(move || {
+            let listener = TcpListener::bind((RIGHT, 5001)).unwrap();
+            ready.send(()).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut buffer = vec![0; 1 << 16];
+            let mut received = 0;
+            while let Ok(n @ 1..) = stream.read(&mut buffer) {
+                received += n as u64;
+            }
+            received
+        });
+        bound.recv().unwrap();
+        let sender = self.left.spawn(move || {
+            let mut stream = TcpStream::connect((RIGHT, 5001)).unwrap();
+            let end = Instant::now() + Duration::from_secs(seconds);
+            let buffer = vec![7; 1 << 14];
+            while Instant::now() < end {
+                stream.write_all(&buffer).unwrap();
+            }
+        });
+        sender.join().unwrap();
+        receiver.join().unwrap()
+    }
+
+    fn stop(self) -> Summary {
+        self.stop.store(true, Ordering::Relaxed);
+        self.emulator.join().unwrap()
+    }
+}
+
+fn print(what: &str, summary: &Summary) {
+    let seconds = (summary.end_ns - summary.start_ns) as f64 / 1e9;
+    eprintln!(
+        "{what}: {seconds:.1} s, {:.1} % of a core ({:.1} % polling), waited {:.1} ms for a core",
+        100.0 * summary.cpu_share(),
+        summary.spin_ns as f64 / seconds / 1e7,
+        summary.cpu_wait_ns.unwrap_or(0) as f64 / 1e6,
+    );
+    for d in &summary.directions {
+        let us = |ns: Option<u64>| ns.unwrap_or(0) as f64 / 1e3;
+        let e = &d.departure_error;
+        eprintln!(
+            "  {}: {} pkts, error mean {:.1} us, median {:.1} us, 99 % {:.1} us, max {:.1} us; \
+             {} late, {} dropped",
+            d.name,
+            d.delivered_pkts,
+            e.mean_ns.unwrap_or(0.0) / 1e3,
+            us(e.p50_ns),
+            us(e.p99_ns),
+            us(e.max_ns),
+            d.late_pkts,
+            d.dropped_pkts
+        );
+    }
+    eprintln!("  on time: {} {:?}", summary.on_time, summary.warnings);
+}
+
+#[test]
+fn departures_at_ten_megabits_are_punctual() {
+    need!(missing());
+    let link = r#"{"rate_bps": 10000000, "delay_ns": 25000000, "limit_bytes": 60000}"#;
+    let pair = Pair::new(link, |_| {});
+    let bytes = pair.bulk(8);
+    let summary = pair.stop();
+    print("10 Mbit/s", &summary);
+    assert!(bytes > 7_000_000, "{bytes}");
+    for direction in &summary.directions {
+        let error = &direction.departure_error;
+        assert!(error.mean_ns.unwrap() < 2e6, "{error:?}");
+        assert!(direction.delivered_pkts > 2000);
+    }
+    assert!(summary.cpu_share() < 0.6, "{}", summary.cpu_share());
+    assert!(summary.cpu_ns > 0);
+}
+
+#[test]
+fn the_log_tells_of_every_packet_and_agrees_with_the_counters() {
+    need!(missing());
+    let file = std::env::temp_dir().join(format!("headway-live-{}.log", std::process::id()));
+    let link = r#"{"rate_bps": 5000000, "delay_ns": 10000000, "limit_bytes": 15000}"#;
+    let log = file.clone();
+    let pair = Pair::new(link, |config| config.log = Some(log));
+    pair.bulk(3);
+    let summary = pair.stop();
+    let rows = read_log(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+
+    assert_eq!(rows.len() as u64, summary.log_rows);
+    for (number, direction) in summary.directions.iter().enumerate() {
+        let mut rows: Vec<&Row> = rows
+            .iter()
+            .filter(|r| usize::from(r.link) == number)
+            .collect();
+        rows.sort_by_key(|r| r.packet);
+        let count = |f: &dyn Fn(&&&Row) -> bool| rows.iter().filter(f).count() as u64;
+        assert_eq!(rows.len() as u64, direction.arrived_pkts);
+        assert_eq!(count(&|r| r.outcome == 1), direction.dropped_pkts);
+        assert_eq!(count(&|r| r.delivered_ns > 0), direction.delivered_pkts);
+        for row in rows.iter().filter(|r| r.outcome == 0) {
+            assert_eq!(row.due_ns, row.departed_ns + 10_000_000);
+            assert!(row.delivered_ns == 0 || row.delivered_ns >= row.due_ns);
+        }
+        let carried: Vec<_> = rows.iter().filter(|r| r.outcome == 0).collect();
+        for pair in carried.windows(2) {
+            // the wire: each starts when it is there and the one before has left
+            let start_ns = pair[1].arrived_ns.max(pair[0].departed_ns);
+            let transmit_ns = (u64::from(pair[1].ip_bytes) * 8_000_000_000).div_ceil(5_000_000);
+            assert_eq!(pair[1].departed_ns, start_ns + transmit_ns);
+        }
+    }
+    assert!(summary.directions[0].dropped_pkts > 0);
+    assert_eq!(summary.log_lost_rows, 0);
+}
+
+#[test]
+fn packets_to_nobody_are_counted() {
+    need!(missing());
+    let pair = Pair::new(r#"{"rate_bps": 5000000}"#, |_| {});
+    let sender = pair.left.spawn(|| {
+        let socket = UdpSocket::bind((LEFT, 0)).unwrap();
+        for _ in 0..5 {
+            socket.send_to(&[0; 100], "10.99.0.1:9").unwrap();
+        }
+    });
+    sender.join().unwrap();
+    thread::sleep(Duration::from_millis(200));
+    let summary = pair.stop();
+    assert_eq!(summary.unroutable_pkts, 5);
+    assert_eq!(summary.directions[0].arrived_pkts, 0);
+}
+
+#[test]
+fn a_gigabit_over_200_ms_is_carried() {
+    need!(missing(), missing_program("iperf3"));
+    let link = r#"{"rate_bps": 1000000000, "delay_ns": 100000000, "limit_bytes": 25000000}"#;
+    let pair = Pair::new(link, |_| {});
+    let server = pair.right.spawn(|| {
+        let server = Command::new("iperf3").args(["-s", "-1"]).output();
+        server.unwrap()
+    });
+    thread::sleep(Duration::from_millis(500));
+    let client = pair.left.spawn(|| {
+        let client = Command::new("iperf3")
+            .args(["-c", RIGHT, "-t", "8", "-O", "6", "-C", "cubic", "-J"])
+            .output();
+        client.unwrap()
+    });
+    let output = client.join().unwrap();
+    server.join().unwrap();
+    let summary = pair.stop();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let bps = report["end"]["sum_received"]["bits_per_second"].as_f64();
+    eprintln!(
+        "iperf3 received {:.0} Mbit/s, {} retransmissions",
+        bps.unwrap() / 1e6,
+        report["end"]["sum_sent"]["retransmits"]
+    );
+    print("1 Gbit/s", &summary);
+    assert!(bps.unwrap() > 300e6, "{bps:?}");
+}
+
+#[test]
+fn lateness_is_reported_when_the_machine_is_overloaded() {
+    need!(missing());
+    // more busy threads than cores, of the emulator's own priority
+    let cores = thread::available_parallelism().unwrap().get();
+    let busy = Arc::new(AtomicBool::new(true));
+    let hogs: Vec<_> = (0..6 * cores)
+        .map(|_| {
+            let busy = busy.clone();
+            thread::spawn(move || {
+                // SAFETY: plain numbers; concerns this thread only
+                unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+                while busy.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })
+        })
+        .collect();
+    let link = r#"{"rate_bps": 10000000, "delay_ns": 25000000, "limit_bytes": 60000}"#;
+    let pair = Pair::new(link, |_| {});
+    pair.bulk(4);
+    let summary = pair.stop();
+    busy.store(false, Ordering::Relaxed);
+    hogs.into_iter().for_each(|hog| hog.join().unwrap());
+    print("overloaded", &summary);
+    assert!(!summary.on_time);
+    assert!(
+        summary.warnings[0].contains("late"),
+        "{:?}",
+        summary.warnings
+    );
+    assert!(summary.directions[0].late_pkts > 0);
+}
