@@ -18,3 +18,7 @@ class InterruptedRunError(HeadwayError):
         self.total = total
         where = f"kept in {kept_in}" if kept_in is not None and finished else "none saved"
         super().__init__(f"interrupted: {finished} of {total} trials finished, {where}")
+
+
+class KernelCannotError(HeadwayError):
+    """This machine's kernel, or a privilege that is missing, forbids it (exit status 3)."""

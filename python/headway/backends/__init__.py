@@ -39,7 +39,13 @@ def _sim() -> Backend:
     return SimBackend()
 
 
-BACKENDS: dict[str, Callable[[], Backend]] = {"sim": _sim}
+def _kernel() -> Backend:
+    from headway.backends.kernel import KernelBackend
+
+    return KernelBackend()
+
+
+BACKENDS: dict[str, Callable[[], Backend]] = {"sim": _sim, "kernel": _kernel}
 """Backends by name, made when asked for, so that a missing one costs nothing."""
 
 

@@ -52,7 +52,7 @@ def scenario(experiment: Experiment) -> dict[str, Any]:
     """The experiment in the engine's terms: SI integers, every default filled in."""
     rtt_ns = experiment.base_rtt_ns
     hops = [
-        {"forward": _link(forward, rtt_ns), "reverse": _link(reverse, rtt_ns)}
+        {"forward": link_fields(forward, rtt_ns), "reverse": link_fields(reverse, rtt_ns)}
         for forward, reverse in experiment.topology.links()
     ]
     kind = experiment.topology.kind
@@ -79,7 +79,8 @@ def scenario(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _link(link: Link, base_rtt_ns: int) -> dict[str, Any]:
+def link_fields(link: Link, base_rtt_ns: int) -> dict[str, Any]:
+    """One direction of a hop in SI integers, as the engine and the emulator take it."""
     in_bytes = limit_bytes(link, base_rtt_ns)
     return {
         "rate_bps": link.rate,

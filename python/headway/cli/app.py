@@ -12,10 +12,11 @@ from pydantic import ValidationError
 from typer.exceptions import TyperException
 
 from headway.cli import adhoc, listing, studies
-from headway.errors import HeadwayError, InterruptedRunError
+from headway.errors import HeadwayError, InterruptedRunError, KernelCannotError
 from headway.experiment import explain
 
 EXIT_ERROR = 2
+EXIT_KERNEL_CANNOT = 3
 EXIT_INTERRUPTED = 130
 
 app = typer.Typer(
@@ -62,7 +63,10 @@ def _fail(message: str, status: int = EXIT_ERROR) -> int:
 
 
 def execute(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit status: 0, 2 for any error, 130 after Ctrl-C."""
+    """Run one command; returns its exit status.
+
+    0; 2 for any error; 3 where the kernel cannot; 130 after Ctrl-C.
+    """
     try:
         status = app(args=arguments, prog_name="headway", standalone_mode=False)
         sys.stdout.flush()
@@ -72,6 +76,8 @@ def execute(arguments: Sequence[str] | None = None) -> int:
         return 0
     except InterruptedRunError as error:
         return _fail(str(error), EXIT_INTERRUPTED)
+    except KernelCannotError as error:
+        return _fail(str(error), EXIT_KERNEL_CANNOT)
     except (HeadwayError, ValidationError, TyperException, OSError) as error:
         return _fail(_one_line(error))
     except KeyboardInterrupt:

@@ -18,7 +18,7 @@ from headway.registry import unknown
 from headway.study import Study, StudyContext, StudyResult, Table, discover
 from headway.trace import load_trace
 
-BackendName = Annotated[str, typer.Option("--backend", help="Where it runs: sim.")]
+BackendName = Annotated[str, typer.Option("--backend", help="Where it runs: sim, kernel.")]
 Threads = Annotated[int, typer.Option("--threads", min=0, help="Threads; 0 is one per core.")]
 
 

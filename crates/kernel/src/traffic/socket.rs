@@ -233,7 +233,11 @@ pub struct TcpInfo {
     pub retransmits_pkts: u32,
     /// Segments with data sent, first or again.
     pub sent_pkts: Option<u32>,
-    /// Bytes acknowledged.
+    /// Bytes of data sent, first or again.
+    pub sent_bytes: Option<u64>,
+    /// Bytes of data sent again.
+    pub retransmitted_bytes: Option<u64>,
+    /// Bytes acknowledged; the SYN counts as one.
     pub acked_bytes: Option<u64>,
     /// Bytes received in order.
     pub received_bytes: Option<u64>,
@@ -286,6 +290,8 @@ impl TcpInfo {
             sent_pkts: u32_at(156),
             rwnd_limited_us: u64_at(176),
             sndbuf_limited_us: u64_at(184),
+            sent_bytes: u64_at(200),
+            retransmitted_bytes: u64_at(208),
             rtos: field(raw, 240).map(u16::from_ne_bytes),
         }
     }
@@ -317,6 +323,8 @@ mod tests {
         let info = tcp_info(&client).unwrap();
         // the SYN counts as one byte acknowledged
         assert_eq!(info.acked_bytes, Some(5001));
+        assert_eq!(info.sent_bytes, Some(5000));
+        assert_eq!(info.retransmitted_bytes, Some(0));
         assert_eq!(info.retransmits_pkts, 0);
         assert!(info.mss_bytes > 500);
         assert_eq!(tcp_info(&server).unwrap().received_bytes, Some(5000));

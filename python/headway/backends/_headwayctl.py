@@ -1,0 +1,170 @@
+"""headwayctl as a subprocess: where it is, what it says, and how it fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headway.errors import HeadwayError, KernelCannotError
+
+PROGRAM = "headwayctl"
+VARIABLE = "HEADWAYCTL"
+"""Environment variable with the program's path, before the PATH is searched."""
+
+_KERNEL_CANNOT = 3
+_TIMEOUT_S = 60.0
+
+
+def find() -> Path | None:
+    """The program: of the environment variable, beside this Python, or on the PATH."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named) if os.access(named, os.X_OK) else None
+    beside = Path(sys.executable).parent / PROGRAM
+    if os.access(beside, os.X_OK):
+        return beside
+    found = shutil.which(PROGRAM)
+    return Path(found) if found else None
+
+
+def unusable() -> str | None:
+    """Why experiments cannot run on this machine's kernel, in one line; None if they can."""
+    if not sys.platform.startswith("linux"):
+        return f"the kernel backend needs Linux, this is {sys.platform}"
+    if find() is None:
+        where = os.environ.get(VARIABLE)
+        return (
+            f"{VARIABLE} names {where}, which cannot be run"
+            if where
+            else f"{PROGRAM} is missing; build it with `cargo build --release -p headway-kernel` "
+            f"and put it on the PATH, or name it in {VARIABLE}"
+        )
+    if os.geteuid() != 0:
+        return "network namespaces and eBPF need root; run as root"
+    for path, what in (
+        ("/sys/kernel/btf/vmlinux", "type information for eBPF"),
+        ("/dev/net/tun", "TUN devices"),
+    ):
+        if not Path(path).exists():
+            return f"the kernel has no {what} ({path} is missing)"
+    return None
+
+
+class Headwayctl:
+    """The program, ready to run. Raises KernelCannotError if it could not do anything."""
+
+    def __init__(self) -> None:
+        reason = unusable()
+        path = find()
+        if reason is not None or path is None:
+            raise KernelCannotError(f"kernel backend: {reason}")
+        self.path = str(path.resolve())
+
+    def run(self, *arguments: str, timeout_s: float = _TIMEOUT_S) -> str:
+        """Run a command to its end and return what it printed. Raises HeadwayError."""
+        try:
+            done = subprocess.run(
+                [self.path, *arguments],
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is ours to handle, in order
+            )
+        except subprocess.TimeoutExpired:
+            raise HeadwayError(
+                f"{PROGRAM} {_shown(arguments)}: no answer in {timeout_s:g} s"
+            ) from None
+        except OSError as error:
+            raise HeadwayError(f"{self.path}: {error.strerror}") from None
+        if done.returncode != 0:
+            raise failure(arguments, done.returncode, done.stderr)
+        return done.stdout
+
+    def json(self, *arguments: str, timeout_s: float = _TIMEOUT_S) -> Any:
+        """Run a command and return the JSON it printed. Raises HeadwayError."""
+        text = self.run(*arguments, timeout_s=timeout_s)
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise HeadwayError(
+                f"{PROGRAM} {_shown(arguments)}: printed no JSON: {text[:80]!r}"
+            ) from None
+
+
+def failure(arguments: Sequence[str], status: int, stderr: str) -> HeadwayError:
+    """What a failed command means: one line, and whether it is the kernel that cannot."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    said = lines[-1] if lines else f"exit status {status}"
+    text = said if said.startswith(PROGRAM) else f"{PROGRAM} {_shown(arguments)}: {said}"
+    return KernelCannotError(text) if status == _KERNEL_CANNOT else HeadwayError(text)
+
+
+def _shown(arguments: Sequence[str]) -> str:
+    return " ".join(argument for argument in arguments[:2] if not argument.startswith("/"))
+
+
+class Child:
+    """A program that runs beside ours: it says "ready", and a JSON summary at its end."""
+
+    def __init__(self, command: Sequence[str], name: str) -> None:
+        self.name = name
+        self._command = list(command)
+        self._process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def wait_ready(self) -> None:
+        """Wait until it says that peers may come. Raises HeadwayError if it ends instead."""
+        assert self._process.stdout is not None
+        if self._process.stdout.readline().strip() != "ready":
+            self.result(5.0)
+            raise HeadwayError(f"{self.name}: ended before it was ready")
+
+    def check(self) -> None:
+        """Raises HeadwayError if it has failed already."""
+        status = self._process.poll()
+        if status:
+            self.result(1.0)
+
+    def interrupt(self) -> None:
+        """Ask it to end in its own way."""
+        if self._process.poll() is None:
+            self._process.terminate()
+
+    def result(self, timeout_s: float) -> Mapping[str, Any]:
+        """Its summary, once it ends. Raises HeadwayError if it failed or did not end."""
+        try:
+            out, errors = self._process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise HeadwayError(f"{self.name}: did not end in time") from None
+        if self._process.returncode != 0:
+            error = failure([], self._process.returncode, errors)
+            raise type(error)(f"{self.name}: {error}")
+        lines = [line for line in out.splitlines() if line.startswith("{")]
+        if not lines:
+            raise HeadwayError(f"{self.name}: ended without a summary")
+        summary: Mapping[str, Any] = json.loads(lines[-1])
+        return summary
+
+    def kill(self) -> None:
+        """End it now; harmless if it has ended."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()

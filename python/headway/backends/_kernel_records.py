@@ -1,0 +1,430 @@
+"""What the kernel's helpers wrote down, as the tables of a Trace.
+
+Three sources: the emulator's log of packets, the sampler's records of senders
+(algorithms/kernel/sampler.bpf.c) and the traffic programs' own rows. All their times are of one
+clock, CLOCK_MONOTONIC; tables count from ``start_ns``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from headway.errors import HeadwayError
+from headway.trace import SCHEMA
+
+Records = npt.NDArray[np.void]
+Ints = npt.NDArray[np.int64]
+
+PACKET = np.dtype(
+    [
+        ("arrived_ns", "<i8"),
+        ("departed_ns", "<i8"),
+        ("due_ns", "<i8"),
+        ("delivered_ns", "<i8"),
+        ("queue_bytes", "<u4"),
+        ("queue_pkts", "<u4"),
+        ("source", "<u4"),
+        ("destination", "<u4"),
+        ("source_port", "<u2"),
+        ("destination_port", "<u2"),
+        ("ip_bytes", "<u4"),
+        ("link", "u1"),
+        ("outcome", "u1"),
+        ("protocol", "u1"),
+        ("flags", "u1"),
+        ("packet", "<u4"),
+    ]
+)
+"""A row of the emulator's log: one packet (crates/emulator/src/log.rs)."""
+
+SAMPLE = np.dtype(
+    [
+        ("time_ns", "<i8"),
+        ("since_ns", "<i8"),
+        ("acked_bytes", "<u8"),
+        ("cwnd_pkts", "<u4"),
+        ("ssthresh_pkts", "<u4"),
+        ("srtt_8us", "<u4"),
+        ("inflight_pkts", "<u4"),
+        ("delivered_pkts", "<u4"),
+        ("retransmits_pkts", "<u4"),
+        ("sent_pkts", "<u4"),
+        ("prior_cwnd_pkts", "<u4"),
+        ("local_port", "<u2"),
+        ("peer_port", "<u2"),
+        ("rtos", "<u2"),
+        ("ca_state", "u1"),
+        ("kind", "u1"),
+        ("netns", "<u4"),
+        ("mss_bytes", "<u4"),
+    ]
+)
+"""A record of the sampler: what a sender knew."""
+
+ACK, CA_STATE, SYN, ESTABLISHED, CLOSED = range(5)
+_DISORDER, _CWR, _RECOVERY, _LOSS = 1, 2, 3, 4
+_INFINITE_SSTHRESH = 0x7FFFFFFF
+_CARRIED, _COPY = 0, 2
+_REASON = {1: 0, 2: 1, 3: 2}
+
+
+def read(path: Path, dtype: npt.DTypeLike) -> Records:
+    """The records of a file, shape (n,). Raises HeadwayError if it is not whole."""
+    dtype = np.dtype(dtype)
+    if path.stat().st_size % dtype.itemsize:
+        raise HeadwayError(f"{path.name}: ends within a record; was its writer killed?")
+    return np.fromfile(path, dtype=dtype)
+
+
+def read_rows(path: Path, columns: int) -> Ints:
+    """A traffic program's rows, shape (n, columns)."""
+    return np.fromfile(path, dtype="<i8").reshape(-1, columns)
+
+
+def empty(table: str) -> pl.DataFrame:
+    """A table without rows."""
+    return pl.DataFrame(schema=SCHEMA[table])
+
+
+def frame(table: str, columns: Mapping[str, Any]) -> pl.DataFrame:
+    """A table of columns (arrays, or Series where there are nulls) in the schema's types."""
+    return pl.DataFrame(
+        [
+            pl.Series(name, columns[name]).cast(dtype)
+            for name, dtype in SCHEMA[table].items()
+        ]
+    )
+
+
+def concat(table: str, frames: Sequence[pl.DataFrame], by: Sequence[str] = ()) -> pl.DataFrame:
+    """Frames of one table, sorted ``by`` columns if given."""
+    if not frames:
+        return empty(table)
+    joined = pl.concat(frames)
+    return joined.sort(by, maintain_order=True) if by else joined
+
+
+def _masked(values: npt.NDArray[Any], unknown: npt.NDArray[np.bool_]) -> pl.Series:
+    return pl.Series(values).to_frame("v").select(
+        pl.when(pl.Series(~unknown)).then(pl.col("v"))
+    )["v"]
+
+
+@dataclass(frozen=True)
+class PacketLog:
+    """The emulator's log and which flow each packet is of, relative to the run's start."""
+
+    rows: Records
+    flow: Ints
+    start_ns: int
+    duration_ns: int
+
+    @classmethod
+    def load(cls, path: Path, ports: Sequence[int], start_ns: int, duration_ns: int) -> PacketLog:
+        """Read a log; flow i is the packets to or from port ``ports[i]``; others are -1."""
+        rows = read(path, PACKET)
+        rows = rows[np.argsort(rows["arrived_ns"], kind="stable")]
+        to_flow = np.full(2**16, -1, dtype=np.int64)
+        for index, port in enumerate(ports):
+            to_flow[port] = index
+        port_column = np.where(rows["link"] == 0, rows["destination_port"], rows["source_port"])
+        return cls(rows, to_flow[port_column], start_ns, duration_ns)
+
+    def _of(self, link: int) -> npt.NDArray[np.bool_]:
+        original = (self.rows["flags"] & _COPY) == 0
+        chosen: npt.NDArray[np.bool_] = (self.rows["link"] == link) & original
+        return chosen
+
+    def _steps(self, link: int) -> tuple[Ints, Ints, Ints]:
+        """Changes of the queue: times, bytes and packets after each, from the log's start."""
+        kept = self.rows[self._of(link) & (self.rows["outcome"] == _CARRIED)]
+        gone = kept[kept["departed_ns"] > 0]
+        times = np.concatenate([gone["departed_ns"], kept["arrived_ns"]])
+        sizes = np.concatenate(
+            [-gone["ip_bytes"].astype(np.int64), kept["ip_bytes"].astype(np.int64)]
+        )
+        order = np.argsort(times, kind="stable")
+        bytes_ = np.cumsum(sizes[order])
+        return times[order] - self.start_ns, bytes_, np.cumsum(np.sign(sizes[order]))
+
+    def queue(self, link: int) -> pl.DataFrame:
+        """Rows of ``queue`` within the run."""
+        times, bytes_, pkts = self._steps(link)
+        inside = (times >= 0) & (times < self.duration_ns)
+        return frame(
+            "queue",
+            {
+                "link": np.full(int(inside.sum()), link),
+                "time_ns": times[inside],
+                # a departure that is logged and an arrival at the same time may cross
+                "queue_bytes": np.maximum(bytes_[inside], 0),
+                "queue_pkts": np.maximum(pkts[inside], 0),
+            },
+        )
+
+    def drops(self) -> pl.DataFrame:
+        """Rows of ``drops``, in order of time; a packet of no flow has flow null."""
+        times = self.rows["arrived_ns"] - self.start_ns
+        chosen = (
+            (self.rows["outcome"] != _CARRIED) & (times >= 0) & (times < self.duration_ns)
+        )
+        rows, flow = self.rows[chosen], self.flow[chosen]
+        reasons = np.array([0, *(_REASON[k] for k in sorted(_REASON))])
+        return frame(
+            "drops",
+            {
+                "link": rows["link"],
+                "time_ns": times[chosen],
+                "flow": _masked(flow, flow < 0),
+                "ip_bytes": rows["ip_bytes"],
+                "reason": reasons[rows["outcome"]],
+            },
+        )
+
+    def queue_full(self, link: int) -> pl.DataFrame:
+        """Rows of ``queue_full``: from a drop for lack of room to the next packet accepted."""
+        chosen = self._of(link) & (self.rows["outcome"] <= 1)
+        times = self.rows["arrived_ns"][chosen] - self.start_ns
+        full = self.rows["outcome"][chosen] == 1
+        inside = (times >= 0) & (times < self.duration_ns)
+        times, full = times[inside], full[inside]
+        edges = np.diff(np.concatenate([[0], full.astype(np.int8), [0]]))
+        first, after = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+        ends = np.append(times, self.duration_ns)
+        return frame(
+            "queue_full",
+            {
+                "link": np.full(first.size, link),
+                "start_ns": times[first],
+                "end_ns": ends[after],
+                "dropped_pkts": after - first,
+            },
+        )
+
+    def link_counters(self, link: int, checkpoints_ns: Sequence[int]) -> pl.DataFrame:
+        """Rows of ``link_counters`` at each checkpoint."""
+        rows = self.rows[self._of(link)]
+        dropped = rows[rows["outcome"] != _CARRIED]
+        carried = rows[rows["outcome"] == _CARRIED]
+        sent = carried[np.argsort(carried["departed_ns"], kind="stable")]
+        at = np.asarray(checkpoints_ns, dtype=np.int64)
+
+        def counted(of: Records, column: str) -> tuple[Ints, Ints]:
+            until = np.searchsorted(of[column] - self.start_ns, at, side="right")
+            totals = np.concatenate([[0], np.cumsum(of["ip_bytes"].astype(np.int64))])
+            return until, totals[until]
+
+        arrived_pkts, arrived_bytes = counted(rows, "arrived_ns")
+        sent_pkts, sent_bytes = counted(sent, "departed_ns")
+        dropped_pkts, dropped_bytes = counted(dropped, "arrived_ns")
+        return frame(
+            "link_counters",
+            {
+                "time_ns": at,
+                "link": np.full(at.size, link),
+                "arrived_pkts": arrived_pkts,
+                "arrived_bytes": arrived_bytes,
+                "sent_pkts": sent_pkts,
+                "sent_bytes": sent_bytes,
+                "dropped_pkts": dropped_pkts,
+                "dropped_bytes": dropped_bytes,
+                "queue_byte_us": self._queue_integral(link, at),
+            },
+        )
+
+    def _queue_integral(self, link: int, at: Ints) -> Ints:
+        times, bytes_, _ = self._steps(link)
+        inside = times >= 0
+        times, bytes_ = times[inside], np.maximum(bytes_[inside], 0)
+        if times.size == 0:
+            return np.zeros(at.size, dtype=np.int64)
+        area = np.concatenate([[0.0], np.cumsum(np.diff(times) * bytes_[:-1].astype(np.float64))])
+        last = np.searchsorted(times, at, side="right") - 1
+        known = last >= 0
+        held = np.where(known, (at - times[last]) * bytes_[last] + area[last], 0.0)
+        return np.asarray(np.rint(held / 1000), dtype=np.int64)
+
+    def span_ns(self, flow: int) -> tuple[int | None, int | None]:
+        """First and last packet of a flow at its sender's host, in either direction."""
+        rows = self.rows[self.flow == flow]
+        times = np.concatenate(
+            [
+                rows["arrived_ns"][rows["link"] == 0],
+                rows["delivered_ns"][(rows["link"] == 1) & (rows["delivered_ns"] > 0)],
+            ]
+        )
+        times = times - self.start_ns
+        times = times[times < self.duration_ns]
+        return (int(times.min()), int(times.max())) if times.size else (None, None)
+
+
+def flow_state(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
+    """Rows of ``flow_state`` of one flow's samples, in order of time.
+
+    A record at an ACK's arrival shows what held since the packet, or timeout, before it.
+    """
+    samples = samples[np.argsort(samples["time_ns"], kind="stable")]
+    changes = samples[samples["kind"] == CA_STATE]["time_ns"]
+    timeout = (samples["kind"] == CA_STATE) & (samples["ca_state"] == _LOSS)
+    rows = samples[
+        (samples["kind"] == ACK) | (samples["kind"] == ESTABLISHED) | timeout
+    ]
+    since = np.where((rows["kind"] == ACK) & (rows["since_ns"] > 0), rows["since_ns"],
+                     rows["time_ns"])  # fmt: skip
+    if changes.size:
+        before = np.searchsorted(changes, rows["time_ns"], side="left") - 1
+        last_change = np.where(before >= 0, changes[np.maximum(before, 0)], 0)
+        since = np.where(rows["kind"] == ACK, np.maximum(since, last_change), since)
+    srtt = rows["srtt_8us"] >> 3
+    return frame(
+        "flow_state",
+        {
+            "flow": np.full(rows.size, flow),
+            "time_ns": since - start_ns,
+            "cwnd_pkts": rows["cwnd_pkts"],
+            "ssthresh_pkts": _masked(
+                rows["ssthresh_pkts"], rows["ssthresh_pkts"] >= _INFINITE_SSTHRESH
+            ),
+            "srtt_us": _masked(srtt, rows["srtt_8us"] == 0),
+            "inflight_pkts": rows["inflight_pkts"],
+            "state": rows["ca_state"],
+        },
+    ).sort("time_ns", maintain_order=True)
+
+
+def backoffs(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
+    """Rows of ``backoffs``: the sender entered recovery, a timeout or CWR, or took one back."""
+    kinds = {_RECOVERY: 0, _LOSS: 1, _CWR: 2}
+    rows: list[tuple[int, int, int, int]] = []
+    entered_ssthresh: int | None = None
+    changes = samples[samples["kind"] == CA_STATE]
+    for record in changes[np.argsort(changes["time_ns"], kind="stable")]:
+        state, ssthresh = int(record["ca_state"]), int(record["ssthresh_pkts"])
+        time_ns = int(record["time_ns"]) - start_ns
+        if state in kinds:
+            rows.append((time_ns, kinds[state], int(record["prior_cwnd_pkts"]), ssthresh))
+            entered_ssthresh = ssthresh
+        else:
+            # only an undo raises ssthresh again
+            if entered_ssthresh is not None and ssthresh > entered_ssthresh:
+                rows.append((time_ns, 3, int(record["cwnd_pkts"]), ssthresh))
+            if state != _DISORDER:
+                entered_ssthresh = None
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    return frame(
+        "backoffs",
+        {
+            "flow": np.full(len(rows), flow),
+            "time_ns": columns[:, 0],
+            "kind": columns[:, 1],
+            "cwnd_pkts": columns[:, 2],
+            "ssthresh_pkts": _masked(columns[:, 3], columns[:, 3] >= _INFINITE_SSTHRESH),
+        },
+    )
+
+
+def tcp_counters(
+    samples: Records,
+    received: Ints | None,
+    final: Mapping[str, Any] | None,
+    flow: int,
+    start_ns: int,
+    checkpoints_ns: Sequence[int],
+) -> pl.DataFrame:
+    """Rows of ``flow_counters`` of a TCP flow.
+
+    ``received`` is the receiver's rows (time, bytes), None if nobody counted; ``final`` is
+    TCP_INFO when the flow was over, which holds for the last checkpoint.
+    """
+    at = np.asarray(checkpoints_ns, dtype=np.int64)
+    samples = samples[np.argsort(samples["time_ns"], kind="stable")]
+    last = np.searchsorted(samples["time_ns"] - start_ns, at, side="right")
+
+    def held(column: str) -> Ints:
+        values = np.concatenate([[0], samples[column].astype(np.int64)])
+        return np.asarray(values[last], dtype=np.int64)
+
+    def closing(column: str, values: Ints) -> Ints:
+        total = final.get(column) if final else None
+        if total is not None and values.size:
+            values[-1] = max(int(values[-1]), int(total))
+        return values
+
+    if received is None:
+        delivered: Any = pl.Series([None] * at.size, dtype=pl.UInt64)
+    else:
+        index = np.searchsorted(received[:, 0] - start_ns, at, side="right")
+        delivered = np.concatenate([[0], received[:, 1]])[index]
+    acked = closing("acked_bytes", held("acked_bytes"))
+    return frame(
+        "flow_counters",
+        {
+            "time_ns": at,
+            "flow": np.full(at.size, flow),
+            "delivered_bytes": delivered,
+            "sent_pkts": closing("sent_pkts", held("sent_pkts")),
+            "retransmits_pkts": closing("retransmits_pkts", held("retransmits_pkts")),
+            "rtos": closing("rtos", held("rtos")),
+            "acked_bytes": np.maximum(acked - 1, 0),  # the SYN counts as a byte
+        },
+    )
+
+
+def udp_fates(
+    sent: Ints, received: Ints, flow: int, start_ns: int, duration_ns: int
+) -> pl.DataFrame:
+    """Rows of ``udp``: (number, time) sent against (number, sent, received).
+
+    A datagram is lost if one sent later arrived; one whose fate is not known by the end of
+    the run has no row.
+    """
+    known = received[received[:, 2] - start_ns < duration_ns]
+    delays = dict(zip(known[:, 0].tolist(), (known[:, 2] - known[:, 1]).tolist(), strict=True))
+    late = set(received[:, 0].tolist()) - delays.keys()
+    newest = max(delays, default=-1)
+    rows = [
+        (time_ns - start_ns, delays.get(number))
+        for number, time_ns in sent.tolist()
+        if number in delays or (number < newest and number not in late)
+    ]
+    return frame(
+        "udp",
+        {
+            "flow": np.full(len(rows), flow),
+            "sent_ns": pl.Series([row[0] for row in rows], dtype=pl.Int64),
+            "owd_ns": pl.Series([row[1] for row in rows], dtype=pl.Int64),
+        },
+    )
+
+
+def udp_counters(
+    sent: Ints,
+    received: Ints,
+    payload_bytes: int,
+    flow: int,
+    start_ns: int,
+    checkpoints_ns: Sequence[int],
+) -> pl.DataFrame:
+    """Rows of ``flow_counters`` of a UDP flow; it never sends again and nothing is acked."""
+    at = np.asarray(checkpoints_ns, dtype=np.int64)
+    arrived = np.sort(received[:, 2]) - start_ns
+    zero = np.zeros(at.size, dtype=np.int64)
+    return frame(
+        "flow_counters",
+        {
+            "time_ns": at,
+            "flow": np.full(at.size, flow),
+            "delivered_bytes": np.searchsorted(arrived, at, side="right") * payload_bytes,
+            "sent_pkts": np.searchsorted(sent[:, 1] - start_ns, at, side="right"),
+            "retransmits_pkts": zero,
+            "rtos": zero,
+            "acked_bytes": zero,
+        },
+    )
