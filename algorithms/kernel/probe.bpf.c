@@ -58,7 +58,9 @@ struct tcp_congestion_ops probe_storage_control = {
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(probe_tcp_probe, struct sock *sk)
 {
-	return ((struct tcp_sock *)sk)->snd_cwnd == 0;
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+
+	return tp && tp->snd_cwnd == 0;
 }
 
 /* Contract tests. */

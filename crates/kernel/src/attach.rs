@@ -4,12 +4,12 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use libbpf_rs::{MapCore as _, MapType, ObjectBuilder, OpenObject};
+use libbpf_rs::{MapCore as _, MapType};
 use serde::Serialize;
 
 use crate::bpf;
-use crate::btf;
 use crate::cli::error::{Attempt as _, CliError};
+use crate::constants::{self, Tunables};
 use crate::inventory::{self, Attachment};
 use crate::load;
 use crate::netns::{self, Netns};
@@ -20,8 +20,7 @@ use crate::rundir;
 #[derive(Debug)]
 pub struct Request {
     object: &'static ControlObject,
-    /// Values of all tunables in declared order: the control's, the startup's.
-    tunables: [Vec<(&'static str, u32)>; 2],
+    tunables: Tunables,
     name: String,
     default_in: Option<Netns>,
 }
@@ -73,7 +72,7 @@ impl Request {
         }
         Ok(Self {
             object,
-            tunables: tunables(object, settings)?,
+            tunables: constants::tunables(object, settings)?,
             name: name.to_owned(),
             default_in: default_in.map(Netns::find).transpose()?,
         })
@@ -153,7 +152,15 @@ impl Request {
 
     /// Loads and attaches; true if it took another's place.
     fn attach(&self) -> Result<bool, CliError> {
-        let mut object = load::load(self.open()?, &self.name)?;
+        let mut object = load::load(
+            constants::open(
+                self.object.name,
+                self.object.bytes,
+                Some(&self.name),
+                &self.tunables,
+            )?,
+            &self.name,
+        )?;
         let mut map = object
             .maps_mut()
             .find(|map| map.map_type() == MapType::StructOps)
@@ -201,42 +208,6 @@ impl Request {
         bpf::pin(link, &path).attempt(&what)
     }
 
-    /// The object with its name and its constants filled in.
-    fn open(&self) -> Result<OpenObject, CliError> {
-        let what = |e: libbpf_rs::Error| {
-            CliError::failed(format!("cannot open the object {}: {e}", self.object.name))
-        };
-        let mut open = ObjectBuilder::default()
-            .name(self.object.name)
-            .map_err(what)?
-            .open_memory(self.object.bytes)
-            .map_err(what)?;
-        let variables = btf::variables_of(&open, ".rodata");
-        let hz = load::kernel_hz();
-        for mut map in open.maps_mut() {
-            let is_control = map.map_type() == MapType::StructOps;
-            let is_constants = map.name().to_string_lossy().ends_with(".rodata");
-            let Some(value) = map.initial_value_mut() else {
-                continue;
-            };
-            if is_control {
-                rename(value, self.object.name, &self.name)?;
-            } else if is_constants {
-                let lists = ["hw_cc_tun", "hw_startup_tun"]
-                    .into_iter()
-                    .zip(&self.tunables)
-                    .map(|(name, list)| (name, list.iter().map(|t| t.1).collect()))
-                    .chain([("hw_kernel_hz", vec![hz])]);
-                for (name, words) in lists {
-                    write_words(value, variables.get(name), &words).ok_or_else(|| {
-                        CliError::failed(format!("the object has no room for {name}"))
-                    })?;
-                }
-            }
-        }
-        Ok(open)
-    }
-
     /// A namespace whose default was of this name still gives new sockets the
     /// control that was replaced, until its default is set anew.
     fn renew_defaults(&self) -> Result<(), CliError> {
@@ -275,70 +246,6 @@ fn attached_as(name: &str) -> Result<Option<Attachment>, CliError> {
         .find(|a| a.attached && a.name == name))
 }
 
-/// Values of all tunables in declared order, from settings `name=value`.
-fn tunables(
-    object: &ControlObject,
-    settings: &[String],
-) -> Result<[Vec<(&'static str, u32)>; 2], CliError> {
-    let bad_input = |e: headway_algorithms::AlgorithmError| CliError::bad_input(e.to_string());
-    let mut given = Vec::new();
-    for setting in settings {
-        let (name, value) = setting.split_once('=').ok_or_else(|| {
-            CliError::bad_input(format!("setting \"{setting}\": must be name=value"))
-        })?;
-        let name = name.trim();
-        let info = headway_algorithms::find_tunable(object.control, Some(object.startup), name)
-            .map_err(bad_input)?;
-        if given.iter().any(|(earlier, _)| *earlier == info.name) {
-            return Err(CliError::bad_input(format!(
-                "tunable {name} is given twice"
-            )));
-        }
-        given.push((info.name, info.parse(value).map_err(bad_input)?));
-    }
-    let control = headway_algorithms::control(object.control).map_err(bad_input)?;
-    let startup = headway_algorithms::startup(object.startup).map_err(bad_input)?;
-    Ok([&control.tunables, &startup.tunables].map(|list| {
-        list.iter()
-            .map(|info| {
-                let value = given.iter().find(|(name, _)| *name == info.name);
-                (info.name, value.map_or(info.default, |(_, v)| *v))
-            })
-            .collect()
-    }))
-}
-
-/// Puts the kernel's name in place of the object's own, which stands in the
-/// `struct_ops` value with zeros up to 16 bytes.
-fn rename(value: &mut [u8], from: &str, to: &str) -> Result<(), CliError> {
-    let field = |name: &str| {
-        let mut bytes = [0u8; 16];
-        bytes[..name.len()].copy_from_slice(name.as_bytes());
-        bytes
-    };
-    let old = field(from);
-    let at = value
-        .windows(16)
-        .position(|window| window == old)
-        .ok_or_else(|| CliError::failed(format!("the object does not hold its name {from}")))?;
-    value[at..at + 16].copy_from_slice(&field(to));
-    Ok(())
-}
-
-fn write_words(value: &mut [u8], variable: Option<&btf::Variable>, words: &[u32]) -> Option<()> {
-    let variable = variable?;
-    if words.len() * 4 > variable.bytes {
-        return None;
-    }
-    for (i, word) in words.iter().enumerate() {
-        let at = variable.offset + 4 * i;
-        value
-            .get_mut(at..at + 4)?
-            .copy_from_slice(&word.to_ne_bytes());
-    }
-    Some(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,13 +281,5 @@ mod tests {
         let all = request.outcome(false, None).tunables;
         assert_eq!(all["beta"], 800);
         assert_eq!(all["fast_convergence"], 1);
-    }
-
-    #[test]
-    fn a_name_is_replaced_whole() {
-        let mut value = *b"\0\0\0\0reno_ss\0\0\0\0\0\0\0\0\0\x01";
-        rename(&mut value, "reno_ss", "a").unwrap();
-        assert_eq!(&value, b"\0\0\0\0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01");
-        assert!(rename(&mut value, "cubic_hs", "b").is_err());
     }
 }

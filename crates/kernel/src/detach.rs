@@ -86,10 +86,12 @@ fn make_plan(name: Option<&str>) -> Result<Plan, CliError> {
         })
     };
     // what new namespaces inherit stands in for a record that is missing
-    let first = Netns::find("/proc/1/ns/net").and_then(|n| {
-        n.default_control()
-            .attempt("read the default congestion control")
-    });
+    let first = Netns::find("/proc/1/ns/net")
+        .or_else(|_| Netns::find("/proc/self/ns/net"))
+        .and_then(|n| {
+            n.default_control()
+                .attempt("read the default congestion control")
+        });
     let first = first.ok();
     let mut defaults = Vec::new();
     for netns in netns::all() {

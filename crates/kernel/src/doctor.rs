@@ -160,11 +160,17 @@ pub fn examine() -> Report {
     ];
     let items: Vec<Item> = checks
         .into_iter()
-        .map(|(name, found, remedy)| Item {
-            name,
-            ok: found.is_ok(),
-            remedy: found.is_err().then_some(remedy),
-            found: found.unwrap_or_else(|why| why),
+        .map(|(name, found, remedy)| {
+            let denied = |why: &String| why.contains("Operation not permitted");
+            Item {
+                name,
+                ok: found.is_ok(),
+                remedy: found
+                    .as_ref()
+                    .err()
+                    .map(|why| if denied(why) { AS_ROOT } else { remedy }),
+                found: found.unwrap_or_else(|why| why),
+            }
         })
         .collect();
     Report {

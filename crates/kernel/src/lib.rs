@@ -7,6 +7,8 @@ pub mod attach;
 mod bpf;
 mod btf;
 pub mod cli;
+mod constants;
+pub mod contract;
 pub mod detach;
 pub mod doctor;
 pub mod inventory;

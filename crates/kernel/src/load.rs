@@ -69,7 +69,9 @@ fn gist(log: &str) -> String {
         "processed ",
         "-- ",
         "max_states",
-        "libbpf: failed to load object",
+        "libbpf:",
+        "cur state",
+        "old state",
     ];
     log.lines()
         .map(str::trim)

@@ -151,23 +151,44 @@ pub fn all() -> Vec<Netns> {
     found.into_values().collect()
 }
 
-/// Enters the first process's mount namespace, where pins have to be to outlive
-/// `ip netns exec`, which gives its command a mount namespace of its own.
+/// Enters the mount namespace of the first ancestor that may be looked at, where
+/// pins have to be to outlive `ip netns exec`, which gives its command a mount
+/// namespace of its own.
 ///
 /// # Errors
 /// Lack of privilege.
 pub fn enter_first_mount_namespace() -> Result<(), CliError> {
-    let first = Path::new("/proc/1/ns/mnt");
-    if identity(first).ok() == identity(Path::new("/proc/self/ns/mnt")).ok() {
+    let own = identity(Path::new("/proc/self/ns/mnt")).ok();
+    let mut first = PathBuf::from("/proc/self/ns/mnt");
+    let mut process = "self".to_owned();
+    while let Some(parent) = parent_of(&process) {
+        process = parent;
+        let path = Path::new("/proc").join(&process).join("ns/mnt");
+        if File::open(&path).is_ok() {
+            first = path;
+        }
+    }
+    if identity(&first).ok() == own {
         return Ok(());
     }
-    let what = "enter the mount namespace of process 1";
-    let file = File::open(first).attempt(what)?;
+    let what = format!("enter the mount namespace of process {process}");
+    let file = File::open(&first).attempt(&what)?;
     // SAFETY: a valid descriptor. The process has one thread yet.
     if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNS) } != 0 {
-        return Err(io::Error::last_os_error()).attempt(what);
+        return Err(io::Error::last_os_error()).attempt(&what);
     }
     Ok(())
+}
+
+/// The parent of a process; none of the first, nor of those that cannot be seen.
+fn parent_of(process: &str) -> Option<String> {
+    let status = fs::read_to_string(Path::new("/proc").join(process).join("status")).ok()?;
+    let parent = status
+        .lines()
+        .find_map(|line| line.strip_prefix("PPid:"))?
+        .trim()
+        .to_owned();
+    (parent != "0").then_some(parent)
 }
 
 #[cfg(test)]

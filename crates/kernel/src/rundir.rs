@@ -138,7 +138,7 @@ pub fn pin_path(name: &str) -> PathBuf {
     Path::new(BPFFS).join(name)
 }
 
-/// All pins.
+/// All pins. What has a dot in its name is the kernel's own (maps.debug).
 #[must_use]
 pub fn pins() -> Vec<PathBuf> {
     if !has_bpffs() {
@@ -148,6 +148,7 @@ pub fn pins() -> Vec<PathBuf> {
         .into_iter()
         .flatten()
         .flatten()
+        .filter(|entry| !entry.file_name().as_encoded_bytes().contains(&b'.'))
         .map(|entry| entry.path())
         .collect();
     pins.sort();
