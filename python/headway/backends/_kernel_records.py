@@ -96,10 +96,7 @@ def empty(table: str) -> pl.DataFrame:
 def frame(table: str, columns: Mapping[str, Any]) -> pl.DataFrame:
     """A table of columns (arrays, or Series where there are nulls) in the schema's types."""
     return pl.DataFrame(
-        [
-            pl.Series(name, columns[name]).cast(dtype)
-            for name, dtype in SCHEMA[table].items()
-        ]
+        [pl.Series(name, columns[name]).cast(dtype) for name, dtype in SCHEMA[table].items()]
     )
 
 
@@ -112,9 +109,9 @@ def concat(table: str, frames: Sequence[pl.DataFrame], by: Sequence[str] = ()) -
 
 
 def _masked(values: npt.NDArray[Any], unknown: npt.NDArray[np.bool_]) -> pl.Series:
-    return pl.Series(values).to_frame("v").select(
-        pl.when(pl.Series(~unknown)).then(pl.col("v"))
-    )["v"]
+    return (
+        pl.Series(values).to_frame("v").select(pl.when(pl.Series(~unknown)).then(pl.col("v")))["v"]
+    )
 
 
 @dataclass(frozen=True)
@@ -172,9 +169,7 @@ class PacketLog:
     def drops(self) -> pl.DataFrame:
         """Rows of ``drops``, in order of time; a packet of no flow has flow null."""
         times = self.rows["arrived_ns"] - self.start_ns
-        chosen = (
-            (self.rows["outcome"] != _CARRIED) & (times >= 0) & (times < self.duration_ns)
-        )
+        chosen = (self.rows["outcome"] != _CARRIED) & (times >= 0) & (times < self.duration_ns)
         rows, flow = self.rows[chosen], self.flow[chosen]
         reasons = np.array([0, *(_REASON[k] for k in sorted(_REASON))])
         return frame(
@@ -273,9 +268,7 @@ def flow_state(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
     samples = samples[np.argsort(samples["time_ns"], kind="stable")]
     changes = samples[samples["kind"] == CA_STATE]["time_ns"]
     timeout = (samples["kind"] == CA_STATE) & (samples["ca_state"] == _LOSS)
-    rows = samples[
-        (samples["kind"] == ACK) | (samples["kind"] == ESTABLISHED) | timeout
-    ]
+    rows = samples[(samples["kind"] == ACK) | (samples["kind"] == ESTABLISHED) | timeout]
     since = np.where((rows["kind"] == ACK) & (rows["since_ns"] > 0), rows["since_ns"],
                      rows["time_ns"])  # fmt: skip
     if changes.size:

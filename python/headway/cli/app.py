@@ -11,7 +11,7 @@ import typer
 from pydantic import ValidationError
 from typer.exceptions import TyperException
 
-from headway.cli import adhoc, listing, studies
+from headway.cli import adhoc, listing, studies, validate
 from headway.errors import HeadwayError, InterruptedRunError, KernelCannotError
 from headway.experiment import explain
 
@@ -32,6 +32,7 @@ app.command("run")(studies.run)
 app.command("try")(adhoc.try_out)
 app.command("report")(studies.report)
 app.command("export")(studies.export)
+app.command("validate")(validate.validate)
 
 
 def _print_version(wanted: bool) -> None:

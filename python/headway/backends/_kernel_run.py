@@ -1,0 +1,461 @@
+"""One run on the kernel: hosts, traffic programs, sampler, and the trace they leave."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+
+from headway.backends import _kernel_records as records
+from headway.backends._headwayctl import Child, Headwayctl
+from headway.backends.sim import link_fields
+from headway.errors import HeadwayError
+from headway.experiment import Bulk, Cbr, Experiment, Flow, Vectors
+from headway.registry import registry
+from headway.trace import FlowSummary, Trace, versions
+
+_FIRST_PORT = 20_001
+_SETUP_NS = 500_000_000
+_SETUP_PER_FLOW_NS = 60_000_000
+_GRACE_NS = 300_000_000
+"""Receivers of datagrams outlast the run by this, to tell late ones from lost ones."""
+_UDP_HEADERS_BYTES = 28
+_SYSCTLS = (
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_recovery",
+    "net.ipv4.tcp_early_retrans",
+    "net.ipv4.tcp_frto",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_autocorking",
+    "net.ipv4.tcp_tso_win_divisor",
+    "net.ipv4.tcp_limit_output_bytes",
+    "net.core.default_qdisc",
+)
+
+_Side = tuple[int, bool, bool]
+"""What a host of its own is needed for: extra delay in ns, SACK, timestamps."""
+
+
+def _side(flow: Flow) -> _Side:
+    return flow.delay, flow.sack, flow.timestamps
+
+
+class Testbed:
+    """Hosts in namespaces joined by the emulator, for as long as the context lasts."""
+
+    def __init__(self, ctl: Headwayctl, experiment: Experiment, name: str, folder: Path) -> None:
+        self._ctl = ctl
+        self._name = name
+        self._folder = folder
+        self.log = folder / "emulator.log"
+        self.summary: Mapping[str, Any] = {}
+        self._is_up = False
+        self._sides = list(dict.fromkeys(_side(flow) for flow in experiment.flows))
+        self._config = self._fields(experiment)
+
+    def _fields(self, experiment: Experiment) -> dict[str, Any]:
+        rtt_ns = experiment.base_rtt_ns
+        [(forward, reverse)] = experiment.topology.links()
+        access_ns = experiment.topology.access_delay
+        return {
+            "seed": experiment.seed,
+            "forward": {"link": link_fields(forward, rtt_ns)},
+            "reverse": {"link": link_fields(reverse, rtt_ns)},
+            "left": [
+                {"address": f"10.77.0.{number}", "extra_delay_ns": access_ns + delay_ns}
+                for number, (delay_ns, _, _) in enumerate(self._sides, 1)
+            ],
+            "right": [
+                {"address": f"10.77.1.{number}", "extra_delay_ns": access_ns}
+                for number in range(1, len(self._sides) + 1)
+            ],
+            "log": str(self.log),
+        }
+
+    def __enter__(self) -> Self:
+        config = self._folder / "emulator.json"
+        config.write_text(json.dumps(self._config), encoding="utf-8")
+        self._is_up = True  # a half-made one is taken down as well
+        try:
+            self._state = self._ctl.json(
+                "testbed", "up", self._name, "--config", str(config), "--json"
+            )
+            self._set_up_hosts()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_up:
+            try:
+                self.down()
+            except HeadwayError:
+                self._is_up = False
+
+    def down(self) -> None:
+        """Take it down and keep the emulator's summary. Harmless the second time."""
+        if self._is_up:
+            self.summary = self._ctl.json("testbed", "down", self._name, "--json")
+            self._is_up = False
+
+    def host(self, flow: Flow, side: str) -> str:
+        """The flow's host on the "left" (where it is sent from) or "right"."""
+        return f"{side}{self._sides.index(_side(flow)) + 1}"
+
+    def address(self, flow: Flow) -> str:
+        """Where the flow is sent to."""
+        return f"10.77.1.{self._sides.index(_side(flow)) + 1}"
+
+    def command(self, host: str, *arguments: str) -> list[str]:
+        """The command line that runs a program on a host."""
+        return [self._ctl.path, "testbed", "exec", self._name, host, "--", *arguments]
+
+    def run_on(self, host: str, *arguments: str) -> str:
+        """Run a program on a host to its end; what it printed."""
+        return self._ctl.run("testbed", "exec", self._name, host, "--", *arguments)
+
+    def netns(self, host: str) -> str:
+        """The host's network namespace, as ``ip netns`` names it."""
+        return f"{self._name}-{host}"
+
+    def _set_up_hosts(self) -> None:
+        for number, (_, sack, timestamps) in enumerate(self._sides, 1):
+            for side in ("left", "right"):
+                # the next run must not know what this one learnt of the path
+                self.run_on(
+                    f"{side}{number}", "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1",
+                    f"net.ipv4.tcp_sack={int(sack)}",
+                    f"net.ipv4.tcp_timestamps={int(timestamps)}",
+                )  # fmt: skip
+
+    def sysctls(self) -> dict[str, str]:
+        """What the first sender's host is set to; a name this kernel lacks is left out."""
+        text = self.run_on("left1", "sysctl", "-e", *_SYSCTLS)
+        pairs = (line.partition(" = ") for line in text.splitlines())
+        return {name: " ".join(value.split()) for name, _, value in pairs if value}
+
+
+class Run:
+    """The programs of one run on a testbed."""
+
+    def __init__(
+        self,
+        ctl: Headwayctl,
+        testbed: Testbed,
+        experiment: Experiment,
+        controls: Mapping[int, str],
+        folder: Path,
+    ) -> None:
+        self._ctl = ctl
+        self._testbed = testbed
+        self._experiment = experiment
+        self._controls = controls
+        self._folder = folder
+        self._senders: dict[int, Child] = {}
+        self._receivers: dict[int, Child] = {}
+        self._sampler: Child | None = None
+        self._ports = [_FIRST_PORT + index for index in range(len(experiment.flows))]
+        self._sent: dict[int, Mapping[str, Any]] = {}
+        self._sampled: Mapping[str, Any] = {}
+        self._sysctls: dict[str, str] = {}
+        self.start_ns = 0
+        self.end_ns = 0
+
+    def start(self) -> None:
+        """Start everything; traffic begins at ``start_ns``, a moment from now."""
+        flows = self._experiment.flows
+        self._sysctls = self._testbed.sysctls()
+        hosts = sorted({self._testbed.host(flow, "left") for flow in flows})
+        sampler = [self._ctl.path, "sample", "--die-with-parent",
+                   "--out", str(self._folder / "samples"),
+                   "--port", f"{self._ports[0]}-{self._ports[-1]}"]  # fmt: skip
+        if len(hosts) <= 8:
+            for host in hosts:
+                sampler += ["--netns", self._testbed.netns(host)]
+        self._sampler = Child(sampler, "sampler")
+        self._sampler.wait_ready()
+        setup_ns = _SETUP_NS + _SETUP_PER_FLOW_NS * len(flows)
+        self.start_ns = time.monotonic_ns() + setup_ns
+        self.end_ns = self.start_ns + self._experiment.duration
+        names = self._experiment.flow_names()
+        for index, flow in enumerate(flows):
+            command = self._testbed.command(
+                self._testbed.host(flow, "right"), *self._receiver(index, flow)
+            )
+            self._receivers[index] = Child(command, f"receiver of {names[index]}")
+        for child in self._receivers.values():
+            child.wait_ready()
+        for index, flow in enumerate(flows):
+            command = self._testbed.command(
+                self._testbed.host(flow, "left"), *self._sender(index, flow)
+            )
+            self._senders[index] = Child(command, f"sender of {names[index]}")
+        if time.monotonic_ns() > self.start_ns:
+            raise HeadwayError(
+                "kernel backend: the machine is too busy to start the programs in time"
+            )
+
+    def _program(self, name: str) -> list[str]:
+        return [self._ctl.path, "traffic", name, "--die-with-parent"]
+
+    def _receiver(self, index: int, flow: Flow) -> list[str]:
+        at = f"{self._testbed.address(flow)}:{self._ports[index]}"
+        out = str(self._folder / f"received{index}")
+        if isinstance(flow.app, Vectors):
+            return [
+                *self._program("vectors-server"), "--address", at,
+                *self._vectors(index, flow, flow.app), "--end", str(self.end_ns),
+            ]  # fmt: skip
+        kind, end_ns = "bulk-receive", self.end_ns
+        if isinstance(flow.app, Cbr):
+            kind, end_ns = "cbr-receive", self.end_ns + _GRACE_NS
+        return [*self._program(kind), "--listen", at, "--out", out, "--end", str(end_ns)]
+
+    def _vectors(self, index: int, flow: Flow, app: Vectors) -> list[str]:
+        command = ["--epochs", json.dumps(app.epochs), "--control", self._controls[index]]
+        return [*command, "--nodelay"] if flow.nodelay else command
+
+    def _sender(self, index: int, flow: Flow) -> list[str]:
+        to = f"{self._testbed.address(flow)}:{self._ports[index]}"
+        start_ns = self.start_ns + self._experiment.start_times_ns()[index]
+        stop_ns = min(
+            self.end_ns, self.start_ns + flow.stop if flow.stop is not None else self.end_ns
+        )
+        out = str(self._folder / f"sent{index}")
+        if isinstance(flow.app, Vectors):
+            return [
+                *self._program("vectors-client"), "--address", to,
+                *self._vectors(index, flow, flow.app),
+                "--start", str(start_ns), "--end", str(stop_ns), "--out", out,
+            ]  # fmt: skip
+        if isinstance(flow.app, Cbr):
+            return [
+                *self._program("cbr-send"), "--to", to, "--ip-bytes", str(flow.app.packet),
+                "--interval-ns", str(flow.app.interval), "--start", str(start_ns),
+                "--stop", str(stop_ns), "--out", out,
+            ]  # fmt: skip
+        assert isinstance(flow.app, Bulk)
+        command = [
+            *self._program("bulk-send"), "--to", to, "--control", self._controls[index],
+            "--start", str(start_ns), "--stop", str(stop_ns), "--end", str(self.end_ns),
+        ]  # fmt: skip
+        if flow.nodelay:
+            command.append("--nodelay")
+        return command if flow.app.size is None else [*command, "--bytes", str(flow.app.size)]
+
+    def check(self) -> None:
+        """Raises HeadwayError if a program has failed."""
+        for child in self._children():
+            child.check()
+
+    def finish(self) -> None:
+        """Wait for what the programs say at their end. Raises HeadwayError."""
+        self._sent = {index: child.result(5.0) for index, child in self._senders.items()}
+        for child in self._receivers.values():
+            child.result(5.0)
+        if self._sampler is not None:
+            self._sampler.interrupt()
+            self._sampled = self._sampler.result(10.0)
+
+    def kill(self) -> None:
+        """End every program that still runs."""
+        for child in self._children():
+            child.kill()
+
+    def _children(self) -> list[Child]:
+        sampler = [self._sampler] if self._sampler is not None else []
+        return [*self._senders.values(), *self._receivers.values(), *sampler]
+
+    def trace(self, *, builtin: bool) -> Trace:
+        """The trace of a finished run whose testbed is down."""
+        experiment = self._experiment
+        log = records.PacketLog.load(
+            self._testbed.log, self._ports, self.start_ns, experiment.duration
+        )
+        samples = records.read(self._folder / "samples", records.SAMPLE)
+        samples = samples[samples["time_ns"] < self.end_ns]
+        checkpoints = [*experiment.checkpoints_ns(), experiment.duration]
+        tables = _link_tables(log, checkpoints, experiment.record)
+        parts: dict[str, list[pl.DataFrame]] = {
+            name: [] for name in ("flow_state", "backoffs", "flow_counters", "udp", "responses")
+        }
+        flows = []
+        for index, flow in enumerate(experiment.flows):
+            own = samples[samples["peer_port"] == self._ports[index]]
+            if isinstance(flow.app, Cbr):
+                self._udp(index, flow.app, checkpoints, parts)
+            else:
+                self._tcp(index, flow, own, checkpoints, parts)
+            flows.append(self._summary(index, flow, own, log))
+        order = {"flow_state": ["time_ns"], "backoffs": ["time_ns"], "udp": ["sent_ns"],
+                 "flow_counters": ["time_ns", "flow"], "responses": ["end_ns"]}  # fmt: skip
+        tables |= {name: records.concat(name, parts[name], order[name]) for name in parts}
+        return Trace(
+            tables=tables,
+            flows=tuple(flows),
+            links=("forward0", "reverse0"),
+            meta=self._meta(builtin),
+        )
+
+    def _udp(
+        self,
+        index: int,
+        app: Cbr,
+        checkpoints: Sequence[int],
+        parts: Mapping[str, list[pl.DataFrame]],
+    ) -> None:
+        sent = records.read_rows(self._folder / f"sent{index}", 2)
+        received = records.read_rows(self._folder / f"received{index}", 3)
+        if "udp" in self._experiment.record:
+            parts["udp"].append(
+                records.udp_fates(sent, received, index, self.start_ns, self._experiment.duration)
+            )
+        payload_bytes = app.packet - _UDP_HEADERS_BYTES
+        parts["flow_counters"].append(
+            records.udp_counters(sent, received, payload_bytes, index, self.start_ns, checkpoints)
+        )
+
+    def _tcp(
+        self,
+        index: int,
+        flow: Flow,
+        samples: records.Records,
+        checkpoints: Sequence[int],
+        parts: Mapping[str, list[pl.DataFrame]],
+    ) -> None:
+        received = None
+        if isinstance(flow.app, Bulk):
+            received = records.read_rows(self._folder / f"received{index}", 2)
+        else:
+            rows = records.read_rows(self._folder / f"sent{index}", 3)
+            parts["responses"].append(
+                records.frame(
+                    "responses",
+                    {
+                        "flow": np.full(len(rows), index),
+                        "epoch": rows[:, 0],
+                        "start_ns": rows[:, 1] - self.start_ns,
+                        "end_ns": rows[:, 2] - self.start_ns,
+                    },
+                )
+            )
+        if "flows" in self._experiment.record:
+            parts["flow_state"].append(records.flow_state(samples, index, self.start_ns))
+        parts["backoffs"].append(records.backoffs(samples, index, self.start_ns))
+        parts["flow_counters"].append(
+            records.tcp_counters(
+                samples,
+                received,
+                self._sent[index].get("tcp_info"),
+                index,
+                self.start_ns,
+                checkpoints,
+            )
+        )
+
+    def _summary(
+        self, index: int, flow: Flow, samples: records.Records, log: records.PacketLog
+    ) -> FlowSummary:
+        first_ns, last_ns = log.span_ns(index)
+        name = self._experiment.flow_names()[index]
+        if flow.control is None:
+            return FlowSummary(
+                name=name, kind=flow.app.kind, first_packet_ns=first_ns, last_packet_ns=last_ns
+            )
+        info = self._sent[index].get("tcp_info") or {}
+        unique = None
+        if info.get("sent_bytes") is not None and info.get("retransmitted_bytes") is not None:
+            unique = info["sent_bytes"] - info["retransmitted_bytes"]
+        control = registry().control(flow.control.name)
+        return FlowSummary(
+            name=name,
+            kind=flow.app.kind,
+            control=control.name,
+            startup=flow.control.startup or control.startup,
+            first_packet_ns=first_ns,
+            last_packet_ns=last_ns,
+            unique_bytes=unique,
+            handshake_rtt_us=_handshake_us(samples),
+            mss_bytes=info.get("mss_bytes"),
+        )
+
+    def _meta(self, builtin: bool) -> dict[str, Any]:
+        experiment = self._experiment
+        notes = []
+        if experiment.stack != "linux-6":
+            notes.append(
+                f"the experiment asks for stack {experiment.stack}; on the kernel backend the "
+                f"stack is that of Linux {platform.release()}, and only the controls are the same"
+            )
+        if builtin:
+            notes.append("the kernel's own controls, not Headway's")
+        if self._sampled.get("lost"):
+            notes.append(f"{self._sampled['lost']} records of the sampler were lost")
+        notes += [f"emulator: {warning}" for warning in self._testbed.summary.get("warnings", [])]
+        return {
+            "backend": "kernel",
+            "experiment": experiment.model_dump(mode="json"),
+            "seed": experiment.seed,
+            "versions": versions(),
+            "platform": platform.platform(),
+            "kernel": {
+                "release": platform.release(),
+                "version": platform.version(),
+                "sysctls": self._sysctls,
+                "offloads": "none on the path: TUN devices take segments of one MTU",
+                "controls": {str(k): v for k, v in self._controls.items()},
+            },
+            "emulator": dict(self._testbed.summary),
+            "sampler": dict(self._sampled),
+            "udp_senders": {
+                str(index): dict(sent)
+                for index, sent in self._sent.items()
+                if "late_max_ns" in sent
+            },
+            "notes": notes,
+        }
+
+
+def _link_tables(
+    log: records.PacketLog, checkpoints: Sequence[int], wanted: Sequence[str]
+) -> dict[str, pl.DataFrame]:
+    tables = {
+        name: records.concat(name, [make(link) for link in (0, 1)], by)
+        for name, make, by in (
+            ("queue", log.queue, ["time_ns"]),
+            ("queue_full", log.queue_full, ["start_ns"]),
+            (
+                "link_counters",
+                lambda link: log.link_counters(link, checkpoints),
+                ["time_ns", "link"],
+            ),
+        )
+    }
+    tables["drops"] = log.drops() if "drops" in wanted else records.empty("drops")
+    if "queue" not in wanted:
+        tables["queue"] = records.empty("queue")
+    return tables
+
+
+def _handshake_us(samples: records.Records) -> int | None:
+    times = {
+        kind: samples["time_ns"][samples["kind"] == kind]
+        for kind in (records.SYN, records.ESTABLISHED)
+    }
+    if any(found.size == 0 for found in times.values()):
+        return None
+    length_ns = int(times[records.ESTABLISHED][0]) - int(times[records.SYN][0])
+    return length_ns // 1000

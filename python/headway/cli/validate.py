@@ -1,0 +1,164 @@
+"""``headway validate``: the simulator against this machine's kernel, in numbers."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headway.backends import Backend, backend_named
+from headway.cli.listing import AsJson
+from headway.cli.show import console, print_json, print_table, progress_bar
+from headway.errors import HeadwayError, InterruptedRunError
+from headway.files import save_text
+from headway.study import Table
+from headway.sweep import Progress
+from headway.trace import Trace, save_trace, versions
+from headway.validation import Comparison, Scenario, compare, matrix, quick_matrix
+from headway.validation.compare import retransmits_share, spreads
+from headway.validation.report import overlay, page
+
+_DURATION_S, _QUICK_DURATION_S = 30, 12
+_PAGE = Path("docs/validation.md")
+
+
+def validate(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Six short scenarios; writes no page by itself.")
+    ] = False,
+    out: Annotated[Path, typer.Option("--out", help="Results folder.")] = Path("results/validate"),
+    only: Annotated[
+        str, typer.Option("--only", help="Scenarios whose name has this part, as htcp or loss.")
+    ] = "",
+    duration: Annotated[
+        int | None, typer.Option("--duration", min=5, help="Seconds of each scenario.")
+    ] = None,
+    page_path: Annotated[
+        Path | None, typer.Option("--page", help="The page to write [docs/validation.md].")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of every scenario.")] = 1,
+    save: Annotated[bool, typer.Option("--traces", help="Save both traces of each.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a matrix of scenarios on both backends and say how far they differ."""
+    kernel = backend_named("kernel")
+    chosen = [s for s in (quick_matrix() if quick else matrix()) if only in s.key]
+    if not chosen:
+        raise HeadwayError(f"only: no scenario has {only!r} in its name")
+    length_s = duration or (_QUICK_DURATION_S if quick else _DURATION_S)
+    with progress_bar(not as_json) as progress:
+        comparisons = _run(chosen, length_s, seed, kernel, out, save, progress)
+    about = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "kernel": platform.release(),
+        "headway": versions()["headway"],
+        "duration_s": length_s,
+        "seed": seed,
+    }
+    # a part of the matrix is no page
+    target = page_path or (None if quick or only else _PAGE)
+    if target is not None:
+        previous = target.read_text(encoding="utf-8") if target.exists() else None
+        save_text(target, page(comparisons, about, previous))
+    result = {
+        "about": about,
+        "scenarios": [asdict(c) for c in comparisons],
+        "differences": {name: asdict(s) for name, s in spreads(comparisons).items()},
+        "retransmits_agree": retransmits_share(comparisons),
+    }
+    save_text(out / "validation.json", json.dumps(result, indent=1))
+    if as_json:
+        print_json(result)
+    else:
+        _print(comparisons, out, target)
+
+
+def _run(
+    chosen: list[Scenario],
+    length_s: int,
+    seed: int,
+    kernel: Backend,
+    out: Path,
+    save: bool,
+    progress: Progress,
+) -> list[Comparison]:
+    comparisons: list[Comparison] = []
+    progress(0, len(chosen), "")
+    try:
+        # links of one rate run side by side as far as the machine has room for them
+        for _, group in groupby(chosen, key=lambda s: s.rate_mbps):
+            scenarios = list(group)
+            experiments = [s.experiment(length_s, seed) for s in scenarios]
+            sim: dict[int, Trace] = {}
+            backend_named("sim").run_many(experiments, sim.__setitem__)
+            done: dict[int, Comparison] = {}
+
+            def finished(index: int, trace: Trace) -> None:
+                scenario = scenarios[index]  # noqa: B023 — used before the next round
+                done[index] = compare(scenario, sim[index], trace)  # noqa: B023
+                overlay(sim[index], trace, out / "figures" / scenario.key)  # noqa: B023
+                if save:
+                    save_trace(sim[index], out / "traces" / scenario.key / "sim")  # noqa: B023
+                    save_trace(trace, out / "traces" / scenario.key / "kernel")
+                progress(len(comparisons) + len(done), len(chosen), scenario.key)  # noqa: B023
+
+            kernel.run_many(experiments, finished)
+            comparisons += [done[index] for index in range(len(scenarios))]
+    except KeyboardInterrupt:
+        raise InterruptedRunError(len(comparisons), len(chosen), str(out)) from None
+    return comparisons
+
+
+def _percent(value: float | None) -> str | None:
+    return None if value is None else f"{value:+.1%}"
+
+
+def _print(comparisons: list[Comparison], out: Path, target: Path | None) -> None:
+    print_table(
+        Table(
+            "simulator against kernel, relative to the kernel",
+            ["scenario", "goodput", "OWD", "p95 OWD", "again: kernel", "sim", "shares"],
+            [
+                [
+                    c.scenario.key,
+                    _percent(c.goodput),
+                    _percent(c.owd_median),
+                    _percent(c.owd_p95),
+                    c.kernel.retransmits_pkts,
+                    c.sim.retransmits_pkts,
+                    f"{c.shares:.1%}",
+                ]
+                for c in comparisons
+            ],
+        )
+    )
+    print_table(
+        Table(
+            "absolute differences over the scenarios",
+            ["", "median", "p90", "largest", "holds"],
+            [
+                [
+                    name,
+                    _percent(s.median),
+                    _percent(s.p90),
+                    _percent(s.largest),
+                    {None: None, True: "yes", False: "no"}[s.holds],
+                ]
+                for name, s in spreads(comparisons).items()
+            ],
+        )
+    )
+    show = console()
+    for c in comparisons:
+        for warning in c.warnings:
+            show.print(f"{c.scenario.key}: {warning}", markup=False)
+    show.print(f"packets sent again agree in {retransmits_share(comparisons):.0%}", markup=False)
+    show.print(f"figures: {out / 'figures'}", markup=False, soft_wrap=True)
+    if target is not None:
+        show.print(f"page: {target}", markup=False, soft_wrap=True)

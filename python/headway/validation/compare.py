@@ -1,0 +1,167 @@
+"""What is compared of two traces of one experiment, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from headway import metrics
+from headway.metrics.windows import held_values, window_of
+from headway.trace import Trace
+from headway.units import BITS_PER_BYTE
+from headway.validation.matrix import Scenario
+
+GOODPUT_MEDIAN, GOODPUT_P90 = 0.02, 0.08
+OWD_MEDIAN, OWD_P90 = 0.03, 0.10
+RETRANSMITS_RELATIVE, RETRANSMITS_PKTS, RETRANSMITS_SHARE = 0.25, 10, 0.8
+"""What the simulator promises: relative differences, and packets, over the scenarios."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One backend's numbers over [warmup, end]."""
+
+    goodput_bps: float
+    owd_median_us: float | None
+    owd_p95_us: float | None
+    retransmits_pkts: int
+    rtos: int
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One scenario on both backends; ``warnings`` are the kernel run's own doubts."""
+
+    scenario: Scenario
+    sim: Observed
+    kernel: Observed
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def goodput(self) -> float | None:
+        """Relative difference of all flows' goodput, simulator against kernel."""
+        return relative(self.sim.goodput_bps, self.kernel.goodput_bps)
+
+    @property
+    def owd_median(self) -> float | None:
+        """Relative difference of the median one-way delay."""
+        return relative(self.sim.owd_median_us, self.kernel.owd_median_us)
+
+    @property
+    def owd_p95(self) -> float | None:
+        """Relative difference of the 95th percentile of one-way delay."""
+        return relative(self.sim.owd_p95_us, self.kernel.owd_p95_us)
+
+    @property
+    def retransmits(self) -> float | None:
+        """Relative difference of packets sent again; None if the kernel sent none again."""
+        return relative(self.sim.retransmits_pkts, self.kernel.retransmits_pkts)
+
+    @property
+    def retransmits_agree(self) -> bool:
+        """Within a quarter, or within ten packets."""
+        apart = abs(self.sim.retransmits_pkts - self.kernel.retransmits_pkts)
+        most = max(RETRANSMITS_PKTS, RETRANSMITS_RELATIVE * self.kernel.retransmits_pkts)
+        return apart <= most
+
+    @property
+    def shares(self) -> float:
+        """Largest difference between a flow's shares of the goodput, from 0 to 1.
+
+        Flows of one control are alike, so the largest share is compared with the largest.
+        """
+        pairs = zip(sorted(self.sim.shares), sorted(self.kernel.shares), strict=True)
+        return max(abs(one - other) for one, other in pairs)
+
+
+def relative(value: float | None, reference: float | None) -> float | None:
+    """(value - reference) / reference; None where that says nothing."""
+    if value is None or reference is None or reference == 0:
+        return None
+    return (value - reference) / reference
+
+
+def observe(trace: Trace) -> Observed:
+    """What is compared of a trace.
+
+    One-way delay is the time a packet that joins the bottleneck's queue takes to its far end,
+    at every moment: the same for both backends, with and without datagrams to measure it.
+    """
+    goodputs = [metrics.goodput_bps(trace, flow) for flow in trace.tcp_flows()]
+    total = sum(goodputs)
+    delay = _owd_us(trace)
+    return Observed(
+        goodput_bps=total,
+        owd_median_us=delay.median,
+        owd_p95_us=delay.p95,
+        retransmits_pkts=sum(metrics.retransmits_pkts(trace, f) for f in trace.tcp_flows()),
+        rtos=sum(metrics.rtos(trace, flow) for flow in trace.tcp_flows()),
+        shares=tuple(goodput / total if total else 0.0 for goodput in goodputs),
+    )
+
+
+def _owd_us(trace: Trace) -> metrics.Distribution:
+    link = trace.experiment.topology.links()[0][0]
+    rows = trace["queue"].filter(pl.col("link") == 0)
+    queue_bytes, held_ns = held_values(rows, "queue_bytes", window_of(trace))
+    return metrics.weighted_distribution(
+        queue_bytes * BITS_PER_BYTE * 1e6 / link.rate + link.delay / 1e3, held_ns
+    )
+
+
+def compare(scenario: Scenario, sim: Trace, kernel: Trace) -> Comparison:
+    """Compare two traces of the scenario's experiment."""
+    warnings = tuple(str(note) for note in kernel.meta.get("notes", ()))
+    return Comparison(scenario, observe(sim), observe(kernel), warnings)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Absolute relative differences over the scenarios: None without any."""
+
+    median: float | None
+    p90: float | None
+    largest: float | None
+    median_target: float | None = None
+    p90_target: float | None = None
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the targets hold; None without targets or values."""
+        if self.median is None or self.p90 is None or self.median_target is None:
+            return None
+        return self.median <= self.median_target and self.p90 <= (self.p90_target or np.inf)
+
+
+def spread(
+    comparisons: Sequence[Comparison],
+    of: Callable[[Comparison], float | None],
+    median_target: float | None = None,
+    p90_target: float | None = None,
+) -> Spread:
+    """The distribution of one difference over the scenarios where it says something."""
+    values = [abs(value) for value in map(of, comparisons) if value is not None]
+    if not values:
+        return Spread(None, None, None, median_target, p90_target)
+    median, p90 = np.percentile(values, [50, 90])
+    return Spread(float(median), float(p90), max(values), median_target, p90_target)
+
+
+def spreads(comparisons: Sequence[Comparison]) -> dict[str, Spread]:
+    """The distribution of each difference, by its name."""
+    return {
+        "goodput": spread(comparisons, lambda c: c.goodput, GOODPUT_MEDIAN, GOODPUT_P90),
+        "median one-way delay": spread(comparisons, lambda c: c.owd_median, OWD_MEDIAN, OWD_P90),
+        "95th percentile one-way delay": spread(comparisons, lambda c: c.owd_p95),
+        "packets sent again": spread(comparisons, lambda c: c.retransmits),
+        "largest flow share": spread(comparisons, lambda c: c.shares),
+    }
+
+
+def retransmits_share(comparisons: Sequence[Comparison]) -> float:
+    """Share of the scenarios in which packets sent again agree."""
+    return sum(c.retransmits_agree for c in comparisons) / max(len(comparisons), 1)
