@@ -1,0 +1,98 @@
+"""The matrix, and what is said about two traces."""
+
+import itertools
+from dataclasses import astuple, fields, replace
+
+import pytest
+
+from headway import run
+from headway.backends import _headwayctl
+from headway.cli.app import EXIT_KERNEL_CANNOT, execute
+from headway.validation import Comparison, Observed, Scenario, compare, matrix, quick_matrix
+from headway.validation.compare import retransmits_share, spreads
+from headway.validation.report import KNOWN, page
+
+ABOUT = {"date": "2000-01-01", "kernel": "6.1", "headway": "0", "duration_s": 30}
+
+
+def test_every_pair_of_values_of_two_factors_is_in_the_matrix() -> None:
+    rows = [astuple(scenario) for scenario in matrix()]
+    assert len(rows) >= 32
+    assert len(set(rows)) == len(rows)
+    for a, b in itertools.combinations(range(len(fields(Scenario))), 2):
+        wanted = set(itertools.product({row[a] for row in rows}, {row[b] for row in rows}))
+        assert {(row[a], row[b]) for row in rows} == wanted
+
+
+def test_quick_scenarios_have_every_rate_and_control() -> None:
+    chosen = quick_matrix()
+    assert {s.rate_mbps for s in chosen} == {1, 10, 100}
+    assert {s.control for s in chosen} == {"reno", "cubic", "htcp"}
+    assert {s.loss for s in chosen} == {0.0, 0.01}
+    assert len({s.key for s in matrix()}) == len(matrix())
+
+
+@pytest.mark.parametrize("scenario", matrix(), ids=lambda s: s.key)
+def test_every_scenario_is_an_experiment(scenario: Scenario) -> None:
+    experiment = scenario.experiment(30)
+    assert experiment.stack == "linux-6"
+    assert len(experiment.flows) == scenario.flows + scenario.voip
+
+
+def observed(goodput: float = 1e6, owd: float = 50e3, again: int = 100) -> Observed:
+    return Observed(goodput, owd, owd, again, 0, (0.5, 0.5))
+
+
+def test_differences_are_relative_to_the_kernel() -> None:
+    comparison = Comparison(matrix()[0], sim=observed(0.9e6, 55e3, 120), kernel=observed())
+    assert comparison.goodput == pytest.approx(-0.1)
+    assert comparison.owd_median == pytest.approx(0.1)
+    assert comparison.retransmits == pytest.approx(0.2)
+    assert comparison.retransmits_agree
+    few = replace(comparison, sim=observed(again=11), kernel=observed(again=1))
+    assert few.retransmits_agree
+    assert not replace(few, sim=observed(again=12)).retransmits_agree
+
+
+def test_the_targets_hold_or_not() -> None:
+    same = Comparison(matrix()[0], observed(), observed())
+    off = replace(same, sim=observed(0.5e6, 100e3, 500))
+    good = spreads([same] * 10)
+    assert good["goodput"].holds
+    assert good["median one-way delay"].holds
+    bad = spreads([same, off, off])
+    assert bad["goodput"].holds is False
+    assert bad["goodput"].largest == pytest.approx(0.5)
+    assert retransmits_share([same, off]) == 0.5
+
+
+def test_a_trace_compared_with_itself_differs_in_nothing() -> None:
+    scenario = matrix()[13]
+    trace = run(scenario.experiment(10))
+    comparison = compare(scenario, trace, trace)
+    assert comparison.goodput == comparison.owd_median == comparison.owd_p95 == 0
+    assert comparison.shares == 0
+    assert comparison.kernel.goodput_bps > 0.8 * scenario.rate_mbps * 1e6
+    # the queue's delay comes on top of the propagation
+    assert comparison.kernel.owd_p95_us > scenario.rtt_ms * 500
+
+
+def test_the_page_keeps_what_people_wrote() -> None:
+    comparison = Comparison(matrix()[0], observed(0.9e6), observed(), ("it was late",))
+    first = page([comparison], ABOUT)
+    assert "-10.0%" in first
+    assert "it was late" in first
+    kept = f"{KNOWN}\n\nOurs is better.\n"
+    again = page([comparison], ABOUT, first[: first.index(KNOWN)] + kept)
+    assert again.endswith(kept)
+    assert again.count(KNOWN) == 1
+
+
+def test_without_headwayctl_validation_says_so(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(_headwayctl.VARIABLE, "/no/such/headwayctl")
+    assert execute(["validate", "--quick"]) == EXIT_KERNEL_CANNOT
+    error = capfd.readouterr().err
+    assert error.count("\n") == 1
+    assert "/no/such/headwayctl" in error
