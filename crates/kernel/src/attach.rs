@@ -233,9 +233,10 @@ fn previous_default(netns: &Netns) -> Result<String, CliError> {
         "read the default congestion control of {}",
         netns.label
     ))?;
+    let is_ours = attached_as(&now)?.is_some();
     let record = rundir::default_records()
         .into_iter()
-        .find(|record| record.identity == netns.identity && record.set_to == now);
+        .find(|record| record.identity == netns.identity && is_ours);
     Ok(record.map_or(now, |record| record.previous))
 }
 

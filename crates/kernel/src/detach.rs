@@ -10,7 +10,7 @@ use crate::cli::error::{Attempt as _, CliError};
 use crate::inventory::{self, Attachment};
 use crate::load;
 use crate::netns::{self, Netns};
-use crate::rundir;
+use crate::rundir::{self, Lock};
 
 /// The last resort for a namespace's default: every kernel has it.
 const BUILT_IN: &str = "reno";
@@ -154,15 +154,28 @@ pub fn detach(name: Option<&str>) -> Result<Outcome, CliError> {
             if rundir::pins().contains(&pin) {
                 fs::remove_file(&pin).attempt(format!("remove the pin of {name}"))?;
             }
-            for record in rundir::default_records() {
-                if record.set_to == name {
-                    rundir::forget_default(&lock, record.identity);
-                }
-            }
+            forget_defaults(&lock)?;
         }
         None => rundir::remove(lock)?,
     }
     Ok(outcome(&plan))
+}
+
+/// Forgets the records of namespaces whose default is none of Headway's any more,
+/// be it that it was put back or that somebody set another.
+fn forget_defaults(lock: &Lock) -> Result<(), CliError> {
+    let attached = inventory::find()?;
+    let namespaces = netns::all();
+    for record in rundir::default_records() {
+        let now = namespaces
+            .iter()
+            .find(|netns| netns.identity == record.identity)
+            .and_then(|netns| netns.default_control().ok());
+        if !now.is_some_and(|now| attached.iter().any(|a| a.attached && a.name == now)) {
+            rundir::forget_default(lock, record.identity);
+        }
+    }
+    Ok(())
 }
 
 fn restore(netns: &Netns, control: &str) -> Result<(), CliError> {

@@ -22,7 +22,7 @@ pub(super) fn run(command: &DoctorCommand) -> Result<(), CliError> {
         println!("kernel {}", report.kernel);
         for item in &report.items {
             let mark = if item.ok { "ok     " } else { "MISSING" };
-            println!("{mark} {:<28} {}", item.name, item.found);
+            println!("{mark} {:<32} {}", item.name, item.found);
             if let Some(remedy) = &item.remedy {
                 println!("        to get it: {remedy}");
             }

@@ -2,8 +2,6 @@
 //! libtest would hide.
 #![allow(dead_code)]
 
-use std::fs::{File, OpenOptions};
-use std::os::fd::AsRawFd as _;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// Why the eBPF tests cannot run here.
@@ -47,20 +45,4 @@ pub fn run(tests: &[(&str, &dyn Fn())]) {
     if failed > 0 {
         std::process::exit(1);
     }
-}
-
-/// Names of congestion controls are the whole machine's, and `detach --all` takes
-/// all of Headway's away: one at a time.
-pub fn exclusive() -> File {
-    let path = "/run/lock/headway-tests";
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)
-        .expect("root may write to /run/lock");
-    // SAFETY: a valid descriptor.
-    let result = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };
-    assert_eq!(result, 0, "flock {path}");
-    file
 }

@@ -1,0 +1,329 @@
+//! headwayctl on the live kernel: attach, status, replace, detach, with TCP
+//! connections in network namespaces of the test's own.
+
+mod common;
+#[path = "common/lab.rs"]
+mod lab;
+
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+use std::time::Duration;
+
+use headway_kernel::objects;
+use lab::{attached, chosen, fails, headwayctl, json, left_over, one_line, succeeds, Lab};
+use libbpf_rs::{MapCore as _, MapType, ObjectBuilder};
+
+const SOON: Duration = Duration::from_millis(300);
+
+fn nothing_is_left() {
+    succeeds(&["detach", "--all"]);
+    assert_eq!(left_over(), Vec::<String>::new());
+}
+
+fn doctor_tells_each_item_and_its_exit_status_sums_it_up() {
+    let output = headwayctl(&["doctor", "--json"]).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let items = report["items"].as_array().unwrap();
+    assert!(items.len() >= 15);
+    let ok = items.iter().all(|item| item["ok"] == true);
+    assert_eq!(report["ok"], ok);
+    assert_eq!(output.status.code(), Some(if ok { 0 } else { 3 }));
+    // this test runs where eBPF may be loaded, so these cannot be missing
+    for name in [
+        "type information (BTF)",
+        "privileges",
+        "struct_ops congestion control",
+    ] {
+        let item = items.iter().find(|item| item["name"] == name).unwrap();
+        assert_eq!(item["ok"], true, "{item}");
+    }
+    nothing_is_left();
+}
+
+fn an_attached_control_outlives_its_command_and_is_counted() {
+    let lab = Lab::new();
+    succeeds(&[
+        "attach",
+        "cubic+hystart",
+        "--name",
+        "hwt_a",
+        "--set",
+        "beta=800",
+    ]);
+    let entry = attached("hwt_a").unwrap();
+    assert_eq!(entry["control"], "cubic");
+    assert_eq!(entry["startup"], "hystart");
+    assert_eq!(entry["tunables"]["beta"], 800);
+    assert_eq!(entry["tunables"]["fast_convergence"], 1);
+    assert_eq!(entry["pinned"], true);
+
+    let connection = lab.connect(Some("hwt_a"));
+    assert_eq!(chosen(&connection.out), "hwt_a");
+    let (bytes, connection) = connection.carry(SOON).join().unwrap();
+    assert!(bytes > 1_000_000, "{bytes}");
+    let entry = attached("hwt_a").unwrap();
+    assert_eq!(entry["counters"]["connections"], 1);
+    assert!(entry["counters"]["acks"].as_u64().unwrap() > 20, "{entry}");
+    assert_eq!(entry["used_in"][0]["namespace"], lab.name.as_str());
+    assert_eq!(entry["used_in"][0]["sockets"], 1);
+    assert_eq!(entry["references"], 2); // the socket's and the link's
+
+    succeeds(&["detach", "hwt_a"]);
+    assert!(attached("hwt_a").is_none());
+    assert_eq!(json(&["status"])["lingering"][0]["references"], 1);
+    // the connection goes on with it
+    let (bytes, connection) = connection.carry(SOON).join().unwrap();
+    assert!(bytes > 1_000_000, "{bytes}");
+    assert_eq!(chosen(&connection.out), "hwt_a");
+    drop(connection);
+    nothing_is_left();
+}
+
+fn a_connection_survives_a_replacement_byte_by_byte() {
+    let lab = Lab::new();
+    succeeds(&[
+        "attach",
+        "reno",
+        "--name",
+        "hwt_b",
+        "--default-in",
+        &lab.name,
+    ]);
+    let before = attached("hwt_b").unwrap();
+    let old = lab.connect(None);
+    assert_eq!(chosen(&old.out), "hwt_b");
+    let running = old.carry(Duration::from_millis(800));
+    std::thread::sleep(SOON);
+    let outcome = json(&["attach", "cubic", "--name", "hwt_b", "--set", "beta=900"]);
+    assert_eq!(outcome["replaced"], true);
+    let (bytes, old) = running.join().unwrap();
+    assert!(bytes > 2_000_000, "{bytes}");
+
+    let after = attached("hwt_b").unwrap();
+    assert_eq!(after["control"], "cubic");
+    assert_eq!(after["tunables"]["beta"], 900);
+    assert_eq!(after["link_id"], before["link_id"]);
+    assert_ne!(after["map_id"], before["map_id"]);
+    assert_eq!(after["counters"]["connections"], 0);
+    let status = json(&["status"]);
+    assert_eq!(status["lingering"][0]["map_id"], before["map_id"]);
+    // new connections have the new one, also by the namespace's default
+    let new = lab.connect(None);
+    let (_, new) = new.carry(SOON).join().unwrap();
+    assert!(attached("hwt_b").unwrap()["counters"]["acks"].as_u64() > Some(20));
+    drop((old, new));
+    nothing_is_left();
+    assert_eq!(lab.default(), "reno");
+}
+
+fn detach_puts_back_the_first_default() {
+    let lab = Lab::new();
+    let one = json(&[
+        "attach",
+        "reno",
+        "--name",
+        "hwt_c",
+        "--default-in",
+        &lab.name,
+    ]);
+    assert_eq!(one["default_in"]["previous"], "reno");
+    assert_eq!(lab.default(), "hwt_c");
+    let two = json(&[
+        "attach",
+        "htcp",
+        "--name",
+        "hwt_d",
+        "--default-in",
+        &lab.name,
+    ]);
+    assert_eq!(two["default_in"]["previous"], "reno");
+    assert_eq!(lab.default(), "hwt_d");
+    // it is no more the default of anything
+    assert_eq!(
+        json(&["detach", "hwt_c"])["restored"],
+        serde_json::json!([])
+    );
+    assert_eq!(lab.default(), "hwt_d");
+    succeeds(&["detach", "hwt_d"]);
+    assert_eq!(lab.default(), "reno");
+
+    // what somebody set since then stays
+    succeeds(&[
+        "attach",
+        "reno",
+        "--name",
+        "hwt_c",
+        "--default-in",
+        &lab.name,
+    ]);
+    succeeds(&["attach", "htcp", "--name", "hwt_d"]);
+    lab.netns.set_default_control("hwt_d").unwrap();
+    succeeds(&["detach", "hwt_c"]);
+    assert_eq!(lab.default(), "hwt_d");
+    // and what is taken away is nobody's default
+    nothing_is_left();
+    assert_eq!(lab.default(), "reno");
+}
+
+fn a_dry_run_changes_nothing() {
+    let lab = Lab::new();
+    let attach = [
+        "attach",
+        "cubic",
+        "--name",
+        "hwt_e",
+        "--default-in",
+        &lab.name,
+    ];
+    let text = succeeds(&[&attach[..], &["--dry-run"]].concat());
+    assert!(text.contains("would attach hwt_e"), "{text}");
+    assert!(text.contains("(was reno)"), "{text}");
+    assert_eq!(left_over(), Vec::<String>::new());
+    succeeds(&attach);
+    let text = succeeds(&["detach", "--all", "--dry-run"]);
+    assert!(text.contains("would detach hwt_e"), "{text}");
+    assert!(text.contains("would make reno"), "{text}");
+    assert!(attached("hwt_e").is_some());
+    assert_eq!(lab.default(), "hwt_e");
+    nothing_is_left();
+}
+
+fn what_another_program_attached_is_seen_and_taken_away() {
+    let pair = objects()
+        .unwrap()
+        .iter()
+        .find(|o| o.name == "htcp_ss")
+        .unwrap();
+    let open = ObjectBuilder::default().open_memory(pair.bytes).unwrap();
+    let mut object = open.load().unwrap();
+    let link = object
+        .maps_mut()
+        .find(|map| map.map_type() == MapType::StructOps)
+        .unwrap()
+        .attach_struct_ops()
+        .unwrap();
+    let entry = attached("htcp_ss").unwrap();
+    assert_eq!(entry["pinned"], false);
+    assert_eq!(entry["control"], "htcp");
+    succeeds(&["detach", "--all"]);
+    assert!(attached("htcp_ss").is_none());
+    let available =
+        std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    assert!(!available.contains("htcp_ss"), "{available}");
+    drop((link, object));
+    nothing_is_left();
+}
+
+fn a_control_attached_inside_a_namespace_outlives_the_command() {
+    let lab = Lab::new();
+    let output = Command::new("ip")
+        .args(["netns", "exec", &lab.name, env!("CARGO_BIN_EXE_headwayctl")])
+        .args(["attach", "reno", "--name", "hwt_f"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(attached("hwt_f").unwrap()["pinned"], true);
+    nothing_is_left();
+}
+
+fn costs_are_measured_on_request() {
+    let lab = Lab::new();
+    succeeds(&["attach", "cubic", "--name", "hwt_g"]);
+    let running = lab
+        .connect(Some("hwt_g"))
+        .carry(Duration::from_millis(1_500));
+    let status = json(&["status", "--measure", "1"]);
+    let cost = &status["attached"][0]["cost_per_ack"];
+    assert!(cost["acks"].as_u64() > Some(20), "{status}");
+    let ns = cost["ns_per_ack"].as_u64().unwrap();
+    assert!((10..100_000).contains(&ns), "{ns}");
+    running.join().unwrap();
+    nothing_is_left();
+}
+
+fn errors_are_one_line_with_a_status() {
+    for (arguments, word) in [
+        (&["attach", "cubik"][..], "did you mean cubic"),
+        (&["attach", "cubic+slow"], "slow-start"),
+        (&["attach", "cubic", "--set", "bet=1"], "beta"),
+        (&["attach", "cubic", "--set", "beta=1"], "512 to 1000"),
+        (&["attach", "cubic", "--name", "a.b"], "a.b"),
+        (&["attach", "cubic", "--default-in", "nowhere"], "nowhere"),
+        (&["attach", "reno", "--name", "reno"], "--name"),
+        (&["detach", "hwt_nothing"], "hwt_nothing"),
+        (&["detach"], "required"),
+        (&["no-such-command"], "no-such-command"),
+        (&[], "--help"),
+    ] {
+        let line = fails(arguments, 2);
+        assert!(line.contains(word), "{line}");
+    }
+    nothing_is_left();
+}
+
+fn without_privileges_it_says_what_is_missing() {
+    // the build's folder may be closed to others
+    let copy = format!("/run/lock/headwayctl-{}", std::process::id());
+    std::fs::copy(env!("CARGO_BIN_EXE_headwayctl"), &copy).unwrap();
+    for arguments in [&["attach", "cubic"][..], &["detach", "--all"], &["status"]] {
+        let output = Command::new(&copy)
+            .args(arguments)
+            .uid(65534)
+            .gid(65534)
+            .output();
+        let line = one_line(&output.unwrap(), 3);
+        assert!(line.contains("CAP_BPF"), "{line}");
+    }
+    let doctor = Command::new(&copy)
+        .arg("doctor")
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .unwrap();
+    std::fs::remove_file(&copy).unwrap();
+    assert!(one_line(&doctor, 3).contains("privileges"));
+    assert!(String::from_utf8_lossy(&doctor.stdout).contains("to get it: run as root"));
+}
+
+fn main() {
+    let _lock = lab::machine_to_oneself();
+    common::run(&[
+        (
+            "doctor tells each item and its exit status sums it up",
+            &doctor_tells_each_item_and_its_exit_status_sums_it_up,
+        ),
+        (
+            "an attached control outlives its command and is counted",
+            &an_attached_control_outlives_its_command_and_is_counted,
+        ),
+        (
+            "a connection survives a replacement byte by byte",
+            &a_connection_survives_a_replacement_byte_by_byte,
+        ),
+        (
+            "detach puts back the first default",
+            &detach_puts_back_the_first_default,
+        ),
+        ("a dry run changes nothing", &a_dry_run_changes_nothing),
+        (
+            "what another program attached is seen and taken away",
+            &what_another_program_attached_is_seen_and_taken_away,
+        ),
+        (
+            "a control attached inside a namespace outlives the command",
+            &a_control_attached_inside_a_namespace_outlives_the_command,
+        ),
+        (
+            "costs are measured on request",
+            &costs_are_measured_on_request,
+        ),
+        (
+            "errors are one line with a status",
+            &errors_are_one_line_with_a_status,
+        ),
+        (
+            "without privileges it says what is missing",
+            &without_privileges_it_says_what_is_missing,
+        ),
+    ]);
+}

@@ -1,0 +1,243 @@
+//! headwayctl as a command, a network namespace of the test's own, and TCP in it.
+#![allow(dead_code)]
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use headway_kernel::netns::Netns;
+use serde_json::Value;
+
+/// headwayctl with arguments.
+pub fn headwayctl(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headwayctl"));
+    command.args(arguments);
+    command
+}
+
+/// Runs headwayctl; it has to succeed. Returns what it printed.
+pub fn succeeds(arguments: &[&str]) -> String {
+    let output = headwayctl(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The same with --json.
+pub fn json(arguments: &[&str]) -> Value {
+    let arguments = [arguments, &["--json"]].concat();
+    serde_json::from_str(&succeeds(&arguments)).unwrap()
+}
+
+/// Runs headwayctl; it has to fail in one line. Returns the line.
+pub fn fails(arguments: &[&str], exit_status: i32) -> String {
+    one_line(&headwayctl(arguments).output().unwrap(), exit_status)
+}
+
+pub fn one_line(output: &Output, exit_status: i32) -> String {
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(exit_status), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+/// The entry of `status` for an attached control.
+pub fn attached(name: &str) -> Option<Value> {
+    let status = json(&["status"]);
+    let list = status["attached"].as_array().unwrap();
+    list.iter().find(|entry| entry["name"] == name).cloned()
+}
+
+/// What `detach --all` may not leave, in words.
+pub fn left_over() -> Vec<String> {
+    let mut found = Vec::new();
+    let status = json(&["status"]);
+    for list in ["attached", "lingering"] {
+        for entry in status[list].as_array().unwrap() {
+            found.push(format!("{list}: {}", entry["name"]));
+        }
+    }
+    if std::path::Path::new("/run/headway").exists() {
+        found.push("/run/headway".to_owned());
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    if mounts.contains("/run/headway") {
+        found.push("a mount".to_owned());
+    }
+    found
+}
+
+/// Names of congestion controls are the whole machine's, and `detach --all` takes
+/// all of Headway's away: one test program at a time, and none where Headway is at
+/// work. Ends the process with the reason if there is one.
+pub fn machine_to_oneself() -> Option<File> {
+    if crate::common::reason_to_skip().is_some() {
+        return None; // which the run of the tests will tell
+    }
+    let path = "/run/lock/headway-tests";
+    let file = File::create(path).expect("root may write to /run/lock");
+    // SAFETY: a valid descriptor.
+    let result = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };
+    assert_eq!(result, 0, "flock {path}");
+    let status = json(&["status"]);
+    if !status["attached"].as_array().unwrap().is_empty() {
+        println!(
+            "\ntest result: ok. 0 passed; 0 failed\n\
+             skipped: Headway is at work on this machine; `headwayctl status` shows where"
+        );
+        std::process::exit(0);
+    }
+    Some(file)
+}
+
+fn ip(arguments: &[&str]) {
+    let output = Command::new("ip").args(arguments).output().unwrap();
+    assert!(output.status.success(), "ip {arguments:?}: {output:?}");
+}
+
+/// A network namespace with loopback, which goes with the value.
+pub struct Lab {
+    pub name: String,
+    pub netns: Netns,
+}
+
+impl Lab {
+    pub fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("hwtest-{}-{number}", std::process::id());
+        ip(&["netns", "add", &name]);
+        let netns = Netns::find(&name).unwrap();
+        let lab = Self { name, netns };
+        ip(&["-n", &lab.name, "link", "set", "lo", "up"]);
+        lab.netns.set_default_control("reno").unwrap();
+        lab
+    }
+
+    pub fn default(&self) -> String {
+        self.netns.default_control().unwrap()
+    }
+
+    /// A connection in the namespace that carries bytes until it is told to stop.
+    pub fn connect(&self, control: Option<&str>) -> Connection {
+        let (out, into) = self
+            .netns
+            .inside(|| {
+                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+                let out =
+                    TcpStream::connect_timeout(&listener.local_addr()?, Duration::from_secs(5));
+                // chosen before connect where it matters; init runs here all the same
+                let out = out?;
+                if let Some(control) = control {
+                    choose(&out, control)?;
+                }
+                Ok((out, listener.accept()?.0))
+            })
+            .unwrap();
+        Connection { out, into }
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = Command::new("ip")
+            .args(["netns", "del", &self.name])
+            .output();
+    }
+}
+
+pub fn choose(socket: &TcpStream, control: &str) -> io::Result<()> {
+    // SAFETY: a valid descriptor, a buffer and its length.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            control.as_ptr().cast(),
+            control.len() as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The congestion control of a socket.
+pub fn chosen(socket: &TcpStream) -> String {
+    let mut name = [0u8; 16];
+    let mut length = name.len() as libc::socklen_t;
+    // SAFETY: a valid descriptor, a buffer and its length.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    assert_eq!(result, 0);
+    let end = name.iter().position(|&b| b == 0).unwrap_or(16);
+    String::from_utf8(name[..end].to_vec()).unwrap()
+}
+
+/// Both ends of a TCP connection.
+pub struct Connection {
+    pub out: TcpStream,
+    pub into: TcpStream,
+}
+
+fn byte(position: u64) -> u8 {
+    (position.wrapping_mul(0x9e37_79b9) >> 11) as u8
+}
+
+impl Connection {
+    /// Carries bytes for so long; every one has to arrive as it was sent.
+    /// Returns how many, and the connection.
+    pub fn carry(self, duration: Duration) -> JoinHandle<(u64, Self)> {
+        thread::spawn(move || {
+            let Self { mut out, mut into } = self;
+            let until = Instant::now() + duration;
+            let sender = thread::spawn(move || {
+                let mut sent = 0u64;
+                let mut block = [0u8; 20_000];
+                while Instant::now() < until {
+                    for (i, b) in block.iter_mut().enumerate() {
+                        *b = byte(sent + i as u64);
+                    }
+                    out.write_all(&block).unwrap();
+                    sent += block.len() as u64;
+                    // enough to be at work all the time, not to take the machine
+                    thread::sleep(Duration::from_millis(1));
+                }
+                (sent, out)
+            });
+            let mut received = 0u64;
+            let mut block = [0u8; 20_000];
+            into.set_read_timeout(Some(Duration::from_millis(300)))
+                .unwrap();
+            loop {
+                match into.read(&mut block) {
+                    Ok(0) => break,
+                    Ok(n) => {
+                        for (i, &b) in block[..n].iter().enumerate() {
+                            assert_eq!(b, byte(received + i as u64), "byte {received} + {i}");
+                        }
+                        received += n as u64;
+                    }
+                    Err(_) if sender.is_finished() => break,
+                    Err(_) => {}
+                }
+            }
+            let (sent, out) = sender.join().unwrap();
+            assert_eq!(sent, received);
+            (received, Self { out, into })
+        })
+    }
+}

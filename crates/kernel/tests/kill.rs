@@ -1,0 +1,119 @@
+//! headwayctl killed at random moments leaves nothing that `detach --all` does not
+//! remove, and connections of other programs go on. HEADWAY_KILLS sets how many.
+
+mod common;
+#[path = "common/lab.rs"]
+mod lab;
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use lab::{headwayctl, left_over, succeeds, Lab};
+
+/// What is killed, in turn; the second ones find something attached.
+fn commands(netns: &str) -> Vec<Vec<&str>> {
+    vec![
+        vec!["attach", "cubic", "--name", "hwt_k", "--default-in", netns],
+        vec!["attach", "htcp", "--name", "hwt_k", "--default-in", netns],
+        vec!["detach", "hwt_k"],
+        vec!["attach", "reno", "--name", "hwt_l"],
+        vec!["detach", "--all"],
+    ]
+}
+
+/// Numbers below n that differ between runs: the moments are to be met by chance.
+fn random(n: u64) -> u64 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    std::collections::hash_map::RandomState::new()
+        .build_hasher()
+        .finish()
+        % n
+}
+
+fn kills_leave_nothing() {
+    let kills: u32 = std::env::var("HEADWAY_KILLS")
+        .ok()
+        .map_or(20, |text| text.parse().expect("HEADWAY_KILLS is a number"));
+    let lab = Lab::new();
+    let other = lab.connect(None);
+    let pause = Duration::from_secs(u64::from(kills) / 2 + 3);
+    let other = other.carry(pause);
+
+    // how long each takes when nobody kills it
+    let commands = commands(&lab.name);
+    let durations: Vec<Duration> = commands
+        .iter()
+        .map(|command| {
+            let start = Instant::now();
+            succeeds(command);
+            start.elapsed()
+        })
+        .collect();
+    assert_eq!(left_over(), Vec::<String>::new());
+
+    let mut killed = 0;
+    for i in 0..kills as usize {
+        let which = i % commands.len();
+        if which == 1 || which == 2 {
+            succeeds(&commands[0]);
+        } else if which == 4 {
+            succeeds(&commands[0]);
+            succeeds(&commands[3]);
+        }
+        let mut child = headwayctl(&commands[which])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let micros = durations[which].as_micros() as u64;
+        std::thread::sleep(Duration::from_micros(random(micros)));
+        child.kill().unwrap();
+        if child.wait().unwrap().code().is_none() {
+            killed += 1;
+        }
+        succeeds(&["detach", "--all"]);
+        assert_eq!(left_over(), Vec::<String>::new(), "{:?}", commands[which]);
+        assert_eq!(lab.default(), "reno", "{:?}", commands[which]);
+    }
+    println!("{killed} of {kills} died by SIGKILL, the others had finished");
+    assert!(killed * 2 > kills, "{killed} of {kills}");
+    let (bytes, _) = other.join().unwrap();
+    assert!(bytes > 1_000_000, "{bytes}");
+}
+
+fn many_at_once_do_not_get_in_each_others_way() {
+    let lab = Lab::new();
+    for _ in 0..3 {
+        let children: Vec<_> = (0..12)
+            .map(|i| {
+                let name = ["hwt_m", "hwt_n"][i % 2];
+                let pair = ["reno", "cubic", "htcp"][i % 3];
+                let arguments = match i % 4 {
+                    0..=2 => vec!["attach", pair, "--name", name, "--default-in", &lab.name],
+                    _ => vec!["detach", "--all"],
+                };
+                headwayctl(&arguments)
+                    .stdout(Stdio::null())
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        for mut child in children {
+            assert!(child.wait().unwrap().success());
+        }
+        succeeds(&["detach", "--all"]);
+        assert_eq!(left_over(), Vec::<String>::new());
+        assert_eq!(lab.default(), "reno");
+    }
+}
+
+fn main() {
+    let _lock = lab::machine_to_oneself();
+    common::run(&[
+        (
+            "many at once do not get in each other's way",
+            &many_at_once_do_not_get_in_each_others_way,
+        ),
+        ("kills leave nothing", &kills_leave_nothing),
+    ]);
+}
