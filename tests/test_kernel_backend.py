@@ -66,7 +66,7 @@ def test_a_kernel_flow_fills_the_link_and_delays_the_call(trace: Trace) -> None:
 
 @on_kernel
 def test_nothing_is_left_after_a_run(trace: Trace) -> None:
-    assert not [name for name in namespaces() if name.startswith(f"hw{os.getpid():x}n")]
+    assert not [name for name in namespaces() if name.startswith(f"headway-hw{os.getpid():x}n")]
     attached = _headwayctl.Headwayctl().json("status", "--json")["attached"]
     ours = f"hw{os.getpid():x}n"
     assert not [entry for entry in attached if entry["name"].startswith(ours)]

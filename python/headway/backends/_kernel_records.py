@@ -395,29 +395,3 @@ def udp_fates(
             "owd_ns": pl.Series([row[1] for row in rows], dtype=pl.Int64),
         },
     )
-
-
-def udp_counters(
-    sent: Ints,
-    received: Ints,
-    payload_bytes: int,
-    flow: int,
-    start_ns: int,
-    checkpoints_ns: Sequence[int],
-) -> pl.DataFrame:
-    """Rows of ``flow_counters`` of a UDP flow; it never sends again and nothing is acked."""
-    at = np.asarray(checkpoints_ns, dtype=np.int64)
-    arrived = np.sort(received[:, 2]) - start_ns
-    zero = np.zeros(at.size, dtype=np.int64)
-    return frame(
-        "flow_counters",
-        {
-            "time_ns": at,
-            "flow": np.full(at.size, flow),
-            "delivered_bytes": np.searchsorted(arrived, at, side="right") * payload_bytes,
-            "sent_pkts": np.searchsorted(sent[:, 1] - start_ns, at, side="right"),
-            "retransmits_pkts": zero,
-            "rtos": zero,
-            "acked_bytes": zero,
-        },
-    )

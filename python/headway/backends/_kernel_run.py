@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import platform
 import time
@@ -25,7 +26,6 @@ _SETUP_NS = 500_000_000
 _SETUP_PER_FLOW_NS = 60_000_000
 _GRACE_NS = 300_000_000
 """Receivers of datagrams outlast the run by this, to tell late ones from lost ones."""
-_UDP_HEADERS_BYTES = 28
 _SYSCTLS = (
     "net.ipv4.tcp_rmem",
     "net.ipv4.tcp_wmem",
@@ -44,6 +44,13 @@ _SYSCTLS = (
     "net.core.default_qdisc",
 )
 
+_SETTINGS = (
+    "net.ipv4.tcp_rmem=4096 131072 6291456",
+    "net.ipv4.tcp_wmem=4096 16384 4194304",
+)
+"""What every host is set to beside the testbed's own settings: Linux's usual buffers, which are
+those of stack linux-6."""
+
 _Side = tuple[int, bool, bool]
 """What a host of its own is needed for: extra delay in ns, SACK, timestamps."""
 
@@ -59,39 +66,37 @@ class Testbed:
         self._ctl = ctl
         self._name = name
         self._folder = folder
-        self.log = folder / "emulator.log"
+        self.log = folder / "log" / "packets.bin"
         self.summary: Mapping[str, Any] = {}
         self._is_up = False
+        self._hosts: dict[str, Mapping[str, str]] = {}
         self._sides = list(dict.fromkeys(_side(flow) for flow in experiment.flows))
         self._config = self._fields(experiment)
 
     def _fields(self, experiment: Experiment) -> dict[str, Any]:
         rtt_ns = experiment.base_rtt_ns
         [(forward, reverse)] = experiment.topology.links()
-        access_ns = experiment.topology.access_delay
+        # a packet crosses an access link at either end
+        access_ns = 2 * experiment.topology.access_delay
         return {
             "seed": experiment.seed,
             "forward": {"link": link_fields(forward, rtt_ns)},
             "reverse": {"link": link_fields(reverse, rtt_ns)},
-            "left": [
-                {"address": f"10.77.0.{number}", "extra_delay_ns": access_ns + delay_ns}
-                for number, (delay_ns, _, _) in enumerate(self._sides, 1)
-            ],
-            "right": [
-                {"address": f"10.77.1.{number}", "extra_delay_ns": access_ns}
-                for number in range(1, len(self._sides) + 1)
-            ],
-            "log": str(self.log),
+            "extra_delay_ns": [access_ns + delay_ns for delay_ns, _, _ in self._sides],
         }
 
     def __enter__(self) -> Self:
         config = self._folder / "emulator.json"
         config.write_text(json.dumps(self._config), encoding="utf-8")
+        settings = [part for value in _SETTINGS for part in ("--sysctl", value)]
         self._is_up = True  # a half-made one is taken down as well
         try:
-            self._state = self._ctl.json(
-                "testbed", "up", self._name, "--config", str(config), "--json"
-            )
+            state = self._ctl.json(
+                "testbed", "up", "--name", self._name, "--config", str(config),
+                "--hosts", str(len(self._sides)), "--log", str(self.log.parent),
+                *settings, "--json",
+            )  # fmt: skip
+            self._hosts = {host["name"]: host for host in state["hosts"]}
             self._set_up_hosts()
         except BaseException:
             self.__exit__()
@@ -99,17 +104,15 @@ class Testbed:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._is_up:
-            try:
-                self.down()
-            except HeadwayError:
-                self._is_up = False
+        with contextlib.suppress(HeadwayError):  # what failed before says more
+            self.down()
 
     def down(self) -> None:
         """Take it down and keep the emulator's summary. Harmless the second time."""
         if self._is_up:
-            self.summary = self._ctl.json("testbed", "down", self._name, "--json")
             self._is_up = False
+            [removed] = self._ctl.json("testbed", "down", self._name, "--json")["removed"]
+            self.summary = removed["summary"] or {}
 
     def host(self, flow: Flow, side: str) -> str:
         """The flow's host on the "left" (where it is sent from) or "right"."""
@@ -117,26 +120,30 @@ class Testbed:
 
     def address(self, flow: Flow) -> str:
         """Where the flow is sent to."""
-        return f"10.77.1.{self._sides.index(_side(flow)) + 1}"
+        return self._hosts[self.host(flow, "right")]["address"]
 
     def command(self, host: str, *arguments: str) -> list[str]:
         """The command line that runs a program on a host."""
-        return [self._ctl.path, "testbed", "exec", self._name, host, "--", *arguments]
+        return [self._ctl.path, *self._exec(host), *arguments]
 
     def run_on(self, host: str, *arguments: str) -> str:
         """Run a program on a host to its end; what it printed."""
-        return self._ctl.run("testbed", "exec", self._name, host, "--", *arguments)
+        return self._ctl.run(*self._exec(host), *arguments)
+
+    def _exec(self, host: str) -> list[str]:
+        return ["testbed", "exec", "--name", self._name, host, "--"]
 
     def netns(self, host: str) -> str:
         """The host's network namespace, as ``ip netns`` names it."""
-        return f"{self._name}-{host}"
+        return self._hosts[host]["namespace"]
 
     def _set_up_hosts(self) -> None:
         for number, (_, sack, timestamps) in enumerate(self._sides, 1):
+            if sack and timestamps:
+                continue
             for side in ("left", "right"):
-                # the next run must not know what this one learnt of the path
                 self.run_on(
-                    f"{side}{number}", "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1",
+                    f"{side}{number}", "sysctl", "-qw",
                     f"net.ipv4.tcp_sack={int(sack)}",
                     f"net.ipv4.tcp_timestamps={int(timestamps)}",
                 )  # fmt: skip
@@ -296,7 +303,7 @@ class Run:
         for index, flow in enumerate(experiment.flows):
             own = samples[samples["peer_port"] == self._ports[index]]
             if isinstance(flow.app, Cbr):
-                self._udp(index, flow.app, checkpoints, parts)
+                self._udp(index, parts)
             else:
                 self._tcp(index, flow, own, checkpoints, parts)
             flows.append(self._summary(index, flow, own, log))
@@ -310,23 +317,13 @@ class Run:
             meta=self._meta(builtin),
         )
 
-    def _udp(
-        self,
-        index: int,
-        app: Cbr,
-        checkpoints: Sequence[int],
-        parts: Mapping[str, list[pl.DataFrame]],
-    ) -> None:
+    def _udp(self, index: int, parts: Mapping[str, list[pl.DataFrame]]) -> None:
         sent = records.read_rows(self._folder / f"sent{index}", 2)
         received = records.read_rows(self._folder / f"received{index}", 3)
         if "udp" in self._experiment.record:
             parts["udp"].append(
                 records.udp_fates(sent, received, index, self.start_ns, self._experiment.duration)
             )
-        payload_bytes = app.packet - _UDP_HEADERS_BYTES
-        parts["flow_counters"].append(
-            records.udp_counters(sent, received, payload_bytes, index, self.start_ns, checkpoints)
-        )
 
     def _tcp(
         self,
