@@ -58,7 +58,7 @@ def test_a_kernel_flow_fills_the_link_and_delays_the_call(trace: Trace) -> None:
     assert 4.2e6 < metrics.goodput_bps(trace, 0) < 4.85e6
     delay = metrics.owd_distribution_us(trace)
     assert delay.median is not None
-    assert 20_000 <= delay.min < delay.median < 45_000
+    assert 20_000 <= delay.min < delay.median < 60_000
     [handshake] = [flow.handshake_rtt_us for flow in trace.flows if flow.handshake_rtt_us]
     assert 40_000 <= handshake < 43_000
     assert trace.flows[0].mss_bytes == 1448
