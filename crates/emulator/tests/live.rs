@@ -26,10 +26,15 @@ macro_rules! need {
     ($($missing:expr),+) => {
         let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(reason) = None$(.or_else(|| $missing))+ {
-            eprintln!("skipped: {reason}");
+            say(&format!("skipped: {reason}"));
             return;
         }
     };
+}
+
+/// Not captured by the test harness, so that it is seen in any case.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 struct Pair {
@@ -97,16 +102,16 @@ impl Pair {
 
 fn print(what: &str, summary: &Summary) {
     let seconds = (summary.end_ns - summary.start_ns) as f64 / 1e9;
-    eprintln!(
+    say(&format!(
         "{what}: {seconds:.1} s, {:.1} % of a core ({:.1} % polling), waited {:.1} ms for a core",
         100.0 * summary.cpu_share(),
         summary.spin_ns as f64 / seconds / 1e7,
         summary.cpu_wait_ns.unwrap_or(0) as f64 / 1e6,
-    );
+    ));
     for d in &summary.directions {
         let us = |ns: Option<u64>| ns.unwrap_or(0) as f64 / 1e3;
         let e = &d.departure_error;
-        eprintln!(
+        say(&format!(
             "  {}: {} pkts, error mean {:.1} us, median {:.1} us, 99 % {:.1} us, max {:.1} us; \
              {} late, {} dropped",
             d.name,
@@ -117,9 +122,12 @@ fn print(what: &str, summary: &Summary) {
             us(e.max_ns),
             d.late_pkts,
             d.dropped_pkts
-        );
+        ));
     }
-    eprintln!("  on time: {} {:?}", summary.on_time, summary.warnings);
+    say(&format!(
+        "  on time: {} {:?}",
+        summary.on_time, summary.warnings
+    ));
 }
 
 #[test]
@@ -217,11 +225,11 @@ fn a_gigabit_over_200_ms_is_carried() {
     let summary = pair.stop();
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let bps = report["end"]["sum_received"]["bits_per_second"].as_f64();
-    eprintln!(
+    say(&format!(
         "iperf3 received {:.0} Mbit/s, {} retransmissions",
         bps.unwrap() / 1e6,
         report["end"]["sum_sent"]["retransmits"]
-    );
+    ));
     print("1 Gbit/s", &summary);
     assert!(bps.unwrap() > 300e6, "{bps:?}");
 }

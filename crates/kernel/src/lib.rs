@@ -19,6 +19,7 @@ mod rundir;
 pub mod sampler;
 mod sockets;
 pub mod status;
+pub mod testbed;
 pub mod traffic;
 
 pub use load::{missing, verify};

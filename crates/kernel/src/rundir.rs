@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -13,12 +14,49 @@ use serde::{Deserialize, Serialize};
 use crate::cli::error::{Attempt as _, CliError};
 use crate::netns::{self, Identity, Netns};
 
-const ROOT: &str = "/run/headway";
-const LOCK: &str = "/run/headway/lock";
-/// Outside /sys, which `ip netns exec` mounts anew. Names in it have no dots.
-const BPFFS: &str = "/run/headway/bpf";
-const DEFAULTS: &str = "/run/headway/defaults";
+/// Restricts headwayctl to controls whose name begins like this, with a folder of
+/// its own, so that tests do not take away what is at work.
+const SCOPE: &str = "HEADWAY_SCOPE";
 const BPF_FS_MAGIC: libc::c_long = 0xcafe_4a11;
+
+/// The prefix of the names that this process may touch; empty for all.
+///
+/// # Errors
+/// It is not made of letters and digits.
+pub fn scope() -> Result<String, CliError> {
+    let scope = std::env::var(SCOPE).unwrap_or_default();
+    if scope.chars().all(|c| c.is_ascii_alphanumeric()) {
+        Ok(scope)
+    } else {
+        Err(CliError::bad_input(format!(
+            "{SCOPE}=\"{scope}\": must be letters and digits"
+        )))
+    }
+}
+
+fn root() -> PathBuf {
+    match scope() {
+        Ok(scope) if !scope.is_empty() => PathBuf::from(format!("/run/headway-{scope}")),
+        _ => PathBuf::from("/run/headway"),
+    }
+}
+
+fn lock_path() -> PathBuf {
+    root().join("lock")
+}
+
+/// Outside /sys, which `ip netns exec` mounts anew. Names in it have no dots.
+fn bpffs() -> PathBuf {
+    root().join("bpf")
+}
+
+fn defaults() -> PathBuf {
+    root().join("defaults")
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from)
+}
 
 /// A namespace's default congestion control before Headway changed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,18 +82,19 @@ pub struct Lock {
 /// # Errors
 /// Lack of privilege.
 pub fn lock() -> Result<Lock, CliError> {
-    let what = format!("lock {LOCK}");
+    let (root, path) = (root(), lock_path());
+    let what = format!("lock {}", path.display());
     loop {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o755)
-            .create(ROOT)
-            .attempt(format!("make {ROOT}"))?;
+            .create(&root)
+            .attempt(format!("make {}", root.display()))?;
         let file = match OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
-            .open(LOCK)
+            .open(&path)
         {
             // the folder was removed between the two
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
@@ -71,7 +110,7 @@ pub fn lock() -> Result<Lock, CliError> {
         }
         // whoever had it may have removed the file: then it locks nothing any more
         let locked = file.metadata().attempt(&what)?;
-        if fs::metadata(LOCK)
+        if fs::metadata(&path)
             .is_ok_and(|now| (now.dev(), now.ino()) == (locked.dev(), locked.ino()))
         {
             return Ok(Lock { _file: file });
@@ -82,7 +121,7 @@ pub fn lock() -> Result<Lock, CliError> {
 /// Whether Headway's bpffs is mounted and seen from here.
 #[must_use]
 pub fn has_bpffs() -> bool {
-    let Ok(path) = CString::new(BPFFS) else {
+    let Ok(path) = c_path(&bpffs()) else {
         return false;
     };
     // SAFETY: plain data, for which zero is a value, and a terminated string.
@@ -111,11 +150,10 @@ pub fn mount_bpffs(_lock: &Lock) -> Result<(), CliError> {
     if has_bpffs() {
         return Ok(());
     }
-    let what = format!("mount a bpffs at {BPFFS}");
-    fs::create_dir_all(BPFFS).attempt(&what)?;
-    let target = CString::new(BPFFS)
-        .map_err(io::Error::from)
-        .attempt(&what)?;
+    let path = bpffs();
+    let what = format!("mount a bpffs at {}", path.display());
+    fs::create_dir_all(&path).attempt(&what)?;
+    let target = c_path(&path).attempt(&what)?;
     // SAFETY: terminated strings.
     let result = unsafe {
         libc::mount(
@@ -135,7 +173,7 @@ pub fn mount_bpffs(_lock: &Lock) -> Result<(), CliError> {
 /// Where the link of a control of that name is pinned.
 #[must_use]
 pub fn pin_path(name: &str) -> PathBuf {
-    Path::new(BPFFS).join(name)
+    bpffs().join(name)
 }
 
 /// All pins. What has a dot in its name is the kernel's own (maps.debug).
@@ -144,7 +182,7 @@ pub fn pins() -> Vec<PathBuf> {
     if !has_bpffs() {
         return Vec::new();
     }
-    let mut pins: Vec<PathBuf> = fs::read_dir(BPFFS)
+    let mut pins: Vec<PathBuf> = fs::read_dir(bpffs())
         .into_iter()
         .flatten()
         .flatten()
@@ -156,14 +194,14 @@ pub fn pins() -> Vec<PathBuf> {
 }
 
 fn record_path((device, inode): Identity) -> PathBuf {
-    Path::new(DEFAULTS).join(format!("{device}-{inode}.json"))
+    defaults().join(format!("{device}-{inode}.json"))
 }
 
 /// The namespaces whose default was changed. A record that cannot be read is
 /// skipped: it was never finished, so its change was not made.
 #[must_use]
 pub fn default_records() -> Vec<DefaultRecord> {
-    let mut records: Vec<DefaultRecord> = fs::read_dir(DEFAULTS)
+    let mut records: Vec<DefaultRecord> = fs::read_dir(defaults())
         .into_iter()
         .flatten()
         .flatten()
@@ -183,8 +221,8 @@ pub fn record_default(
     previous: &str,
     set_to: &str,
 ) -> Result<(), CliError> {
-    let what = format!("write to {DEFAULTS}");
-    fs::create_dir_all(DEFAULTS).attempt(&what)?;
+    let what = format!("write to {}", defaults().display());
+    fs::create_dir_all(defaults()).attempt(&what)?;
     let record = DefaultRecord {
         identity: netns.identity,
         label: netns.label.clone(),
@@ -207,6 +245,21 @@ pub fn forget_default(_lock: &Lock, identity: Identity) {
     let _ = fs::remove_file(path);
 }
 
+/// Lets go; the lock's file goes too if nothing but testbeds is kept here, so that
+/// a command that only needed the lock leaves no file.
+pub fn release(lock: Lock) {
+    let has_more = fs::read_dir(root())
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|entry| entry.file_name() != "lock" && entry.file_name() != "testbed");
+    if !has_more {
+        // still locked: a waiting process notices that the file is another one
+        let _ = fs::remove_file(lock_path());
+    }
+    drop(lock);
+}
+
 /// Removes everything that `detach --all` must not leave: records, the bpffs with
 /// whatever is pinned in it, the lock, and the folder unless others keep
 /// something in it.
@@ -214,28 +267,27 @@ pub fn forget_default(_lock: &Lock, identity: Identity) {
 /// # Errors
 /// Something cannot be removed.
 pub fn remove(lock: Lock) -> Result<(), CliError> {
-    let what = |path: &str| format!("remove {path}");
-    if Path::new(DEFAULTS).exists() {
-        fs::remove_dir_all(DEFAULTS).attempt(what(DEFAULTS))?;
+    let what = |path: &Path| format!("remove {}", path.display());
+    let (defaults, bpffs, lock_path) = (defaults(), bpffs(), lock_path());
+    if defaults.exists() {
+        fs::remove_dir_all(&defaults).attempt(what(&defaults))?;
     }
     for pin in pins() {
-        fs::remove_file(&pin).attempt(what(&pin.to_string_lossy()))?;
+        fs::remove_file(&pin).attempt(what(&pin))?;
     }
     while has_bpffs() {
-        let target = CString::new(BPFFS)
-            .map_err(io::Error::from)
-            .attempt(what(BPFFS))?;
+        let target = c_path(&bpffs).attempt(what(&bpffs))?;
         // SAFETY: a terminated string.
         if unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) } != 0 {
-            return Err(io::Error::last_os_error()).attempt(format!("unmount {BPFFS}"));
+            return Err(io::Error::last_os_error()).attempt(format!("unmount {}", bpffs.display()));
         }
     }
-    if Path::new(BPFFS).exists() {
-        fs::remove_dir(BPFFS).attempt(what(BPFFS))?;
+    if bpffs.exists() {
+        fs::remove_dir(&bpffs).attempt(what(&bpffs))?;
     }
     // still locked: a waiting process notices that the file is another one
-    fs::remove_file(LOCK).attempt(what(LOCK))?;
-    let _ = fs::remove_dir(ROOT);
+    fs::remove_file(&lock_path).attempt(what(&lock_path))?;
+    let _ = fs::remove_dir(root());
     drop(lock);
     Ok(())
 }

@@ -6,6 +6,7 @@ mod doctor;
 pub mod error;
 mod sample;
 mod status;
+mod testbed;
 mod traffic;
 
 use clap::error::ErrorKind;
@@ -30,6 +31,7 @@ enum Command {
     Status(status::StatusCommand),
     Traffic(traffic::Traffic),
     Sample(sample::Sample),
+    Testbed(testbed::TestbedCommand),
 }
 
 /// Reads the command line and runs it. Returns the exit status.
@@ -63,6 +65,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Status(command) => status::run(&command),
         Command::Traffic(command) => traffic::run(command),
         Command::Sample(command) => sample::run(command),
+        Command::Testbed(command) => testbed::run(&command),
     }
 }
 

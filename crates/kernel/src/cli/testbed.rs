@@ -1,0 +1,289 @@
+//! `headwayctl testbed`
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use headway_emulator::Summary;
+use serde_json::json;
+
+use super::error::CliError;
+use super::print_json;
+use crate::testbed::{self, LinkOptions, Spec, State, DEFAULT_NAME};
+
+/// Hosts in network namespaces, joined by an emulated link
+#[derive(Debug, Args)]
+pub struct TestbedCommand {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Up(Box<UpCommand>),
+    Exec(ExecCommand),
+    Status(StatusCommand),
+    Down(DownCommand),
+    Emulator(EmulatorCommand),
+}
+
+/// Make a testbed; left1, left2, ... reach right1, right2, ... through the link
+#[derive(Debug, Args)]
+struct UpCommand {
+    /// Of the testbed
+    #[arg(long, default_value = DEFAULT_NAME)]
+    name: String,
+    /// A known path: dsl, lte, geo-satellite or transatlantic; servers on the left,
+    /// the user on the right
+    #[arg(long)]
+    preset: Option<String>,
+    /// Both directions as JSON: {"forward": {"link": ..., "vary": ...}, "reverse": ...,
+    /// "seed", "extra_delay_ns": [...], "late_threshold_ns", "spin_ns", "spin_share"}
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
+        "reverse_vary", "seed"])]
+    config: Option<PathBuf>,
+    /// Both directions, like 10mbit [without preset: 10mbit]
+    #[arg(long)]
+    rate: Option<String>,
+    /// From right to left [otherwise like --rate]
+    #[arg(long, value_name = "RATE")]
+    reverse_rate: Option<String>,
+    /// Propagation there and back, like 50ms [without preset: 50ms]
+    #[arg(long)]
+    rtt: Option<String>,
+    /// Room of each queue: 1bdp, 60000, 64kB or 100pkts [without preset: 1bdp]
+    #[arg(long)]
+    buffer: Option<String>,
+    /// Random loss of each direction, like 1% [none]
+    #[arg(long)]
+    loss: Option<String>,
+    /// Queue management and its tunables, like red,ecn=1 [drop-tail]
+    #[arg(long)]
+    aqm: Option<String>,
+    /// Rate and delay from left to right: schedule:FILE or mahimahi:FILE
+    #[arg(long, value_name = "KIND:FILE")]
+    vary: Option<String>,
+    /// The same from right to left
+    #[arg(long, value_name = "KIND:FILE")]
+    reverse_vary: Option<String>,
+    /// Of the random streams [1]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Hosts on each side
+    #[arg(long, default_value_t = 1, value_name = "K")]
+    hosts: u32,
+    /// Default congestion control of all hosts
+    #[arg(long, default_value = "cubic")]
+    control: String,
+    /// A setting of all hosts, like net.ipv4.tcp_sack=0; can be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    sysctl: Vec<String>,
+    /// Log every packet into this folder
+    #[arg(long, value_name = "DIR")]
+    log: Option<PathBuf>,
+    /// Only say what would change
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Run a program in a host
+#[derive(Debug, Args)]
+struct ExecCommand {
+    /// Of the testbed; may be left out if there is only one
+    #[arg(long)]
+    name: Option<String>,
+    /// left1, right1, ...
+    host: String,
+    /// The program and its arguments, after --
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Show all testbeds and how punctual they were
+#[derive(Debug, Args)]
+struct StatusCommand {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Take a testbed away, with all that runs in it
+#[derive(Debug, Args)]
+struct DownCommand {
+    /// Of the testbed
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    name: Option<String>,
+    /// All testbeds, however they were left
+    #[arg(long)]
+    all: bool,
+    /// Only say what would change
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The emulator's process, which `up` starts
+#[derive(Debug, Args)]
+#[command(hide = true)]
+struct EmulatorCommand {
+    name: String,
+    #[arg(long)]
+    lock_fd: i32,
+}
+
+pub(super) fn run(command: &TestbedCommand) -> Result<(), CliError> {
+    match &command.command {
+        Command::Up(command) => up(command),
+        Command::Exec(command) => {
+            let name = command.name.as_deref();
+            match testbed::exec(name, &command.host, &command.command)? {}
+        }
+        Command::Status(command) => status(command),
+        Command::Down(command) => down(command),
+        Command::Emulator(command) => testbed::run_emulator(&command.name, command.lock_fd),
+    }
+}
+
+fn up(command: &UpCommand) -> Result<(), CliError> {
+    let links = LinkOptions {
+        preset: command.preset.clone(),
+        config: command.config.clone(),
+        rate: command.rate.clone(),
+        reverse_rate: command.reverse_rate.clone(),
+        rtt: command.rtt.clone(),
+        buffer: command.buffer.clone(),
+        loss: command.loss.clone(),
+        aqm: command.aqm.clone(),
+        vary: command.vary.clone(),
+        reverse_vary: command.reverse_vary.clone(),
+        seed: command.seed,
+    };
+    let spec = Spec::new(
+        &command.name,
+        &links,
+        command.hosts,
+        &command.control,
+        &command.sysctl,
+        command.log.clone(),
+    )?;
+    if command.dry_run {
+        let steps = testbed::plan(&spec);
+        if command.json {
+            return print_json(&json!({ "steps": steps }));
+        }
+        steps.iter().for_each(|step| println!("would {step}"));
+        return Ok(());
+    }
+    let state = testbed::up(&spec)?;
+    if command.json {
+        return print_json(&state);
+    }
+    print_state(&state);
+    println!(
+        "  headwayctl testbed exec --name {} left1 -- ping {}",
+        state.name,
+        state.hosts[state.hosts.len() / 2].address
+    );
+    Ok(())
+}
+
+fn print_state(state: &State) {
+    println!(
+        "testbed {}, congestion control {}",
+        state.name, state.control
+    );
+    let paths = [
+        (&state.config.forward, "left to right"),
+        (&state.config.reverse, "right to left"),
+    ];
+    for (path, direction) in paths {
+        let link = &path.link;
+        let room = match (link.limit_bytes, link.limit_pkts) {
+            (Some(bytes), _) => format!("{bytes} bytes"),
+            (None, Some(pkts)) => format!("{pkts} packets"),
+            (None, None) => "no limit".into(),
+        };
+        let rate = match path.vary {
+            None => format!("{} Mbit/s", link.rate_bps as f64 / 1e6),
+            Some(_) => "a rate by a file".into(),
+        };
+        println!(
+            "  {direction}: {rate}, {} ms, {} of {room}, loss {} %",
+            link.delay_ns as f64 / 1e6,
+            link.aqm.name,
+            link.loss * 100.0
+        );
+    }
+    for host in &state.hosts {
+        println!(
+            "  {}  {}  namespace {}",
+            host.name, host.address, host.namespace
+        );
+    }
+}
+
+fn print_summary(summary: &Summary) {
+    let ms = |ns: Option<u64>| ns.map_or("-".into(), |ns| format!("{:.3}", ns as f64 / 1e6));
+    for direction in &summary.directions {
+        println!(
+            "  {}: {} packets arrived, {} dropped, {} delivered; late by 99 % {} ms, at most {} ms",
+            direction.name,
+            direction.arrived_pkts,
+            direction.dropped_pkts,
+            direction.delivered_pkts,
+            ms(direction.departure_error.p99_ns),
+            ms(direction.departure_error.max_ns)
+        );
+    }
+    for warning in &summary.warnings {
+        println!("  warning: {warning}");
+    }
+}
+
+fn status(command: &StatusCommand) -> Result<(), CliError> {
+    let (testbeds, leftovers) = testbed::status();
+    if command.json {
+        return print_json(&json!({ "testbeds": testbeds, "leftovers": leftovers }));
+    }
+    if testbeds.is_empty() && leftovers.is_empty() {
+        println!("there is no testbed");
+    }
+    for testbed in &testbeds {
+        print_state(&testbed.state);
+        if !testbed.alive {
+            let name = &testbed.state.name;
+            println!("  it does not run; `headwayctl testbed down {name}` removes what is left");
+        }
+        testbed.summary.iter().for_each(print_summary);
+    }
+    for namespace in &leftovers {
+        println!("namespace {namespace} was left; `headwayctl testbed down --all` removes it");
+    }
+    Ok(())
+}
+
+fn down(command: &DownCommand) -> Result<(), CliError> {
+    let removed = testbed::down(command.name.as_deref(), command.dry_run)?;
+    if command.json {
+        return print_json(&json!({ "removed": removed }));
+    }
+    if removed.is_empty() {
+        println!("there is no testbed");
+    }
+    let verb = if command.dry_run {
+        "would remove"
+    } else {
+        "removed"
+    };
+    for testbed in &removed {
+        println!("{verb} testbed {}", testbed.name);
+        testbed.summary.iter().for_each(print_summary);
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! The emulator's own process.
+//!
+//! It lives only if `up` comes to its end: until `up` says so through a pipe, the
+//! end of `up` is also its end, and it holds the lock, so that `down` waits for it.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use headway_emulator::{tun, Emulator, EmulatorError, Summary};
+
+use super::state::{self, HostState, State};
+use crate::cli::error::{Attempt as _, CliError};
+use crate::netns::Netns;
+
+/// What the emulator tells `up` when the devices are there.
+pub const READY: &str = "ready";
+/// What `up` tells the emulator at its end.
+pub const COMMIT: u8 = b'c';
+
+fn failed(error: EmulatorError) -> CliError {
+    CliError::failed(error.to_string())
+}
+
+/// Runs the emulator of a testbed until a signal asks for its end. `lock_fd` is
+/// the inherited lock.
+///
+/// # Errors
+/// A device cannot be made, or the log cannot be written.
+pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), CliError> {
+    // SAFETY: plain numbers.
+    if lock_fd < 3 || unsafe { libc::fcntl(lock_fd, libc::F_GETFD) } < 0 {
+        return Err(CliError::bad_input("`testbed up` starts the emulator"));
+    }
+    // SAFETY: `up` passes the number of a descriptor that is ours alone now.
+    let lock = unsafe { OwnedFd::from_raw_fd(lock_fd) };
+    // All threads inherit this; signals are waited for below.
+    let signals = block_signals();
+    let state =
+        State::load(name).ok_or_else(|| CliError::bad_input(format!("no testbed {name}")))?;
+    let (left, right): (Vec<_>, Vec<_>) = state
+        .hosts
+        .iter()
+        .partition(|host| host.name.starts_with("left"));
+    let mut emulator =
+        Emulator::new(state.config.clone(), devices(&left)?, devices(&right)?).map_err(failed)?;
+
+    println!("{READY}");
+    io::stdout().flush().attempt("talk to `testbed up`")?;
+    let mut word = [0];
+    if io::stdin().read_exact(&mut word).is_err() || word[0] != COMMIT {
+        return Err(CliError::failed("`testbed up` did not come to its end"));
+    }
+    drop(lock);
+    leave()?;
+
+    let stop = AtomicBool::new(false);
+    let live = emulator.live();
+    let result = std::thread::scope(|scope| {
+        let running = scope.spawn(|| emulator.run(&stop));
+        while !running.is_finished() {
+            if wait_for(&signals) {
+                stop.store(true, Ordering::Relaxed);
+                break;
+            }
+            let mut summary = live.summary();
+            add_device_drops(&mut summary, &state.hosts);
+            // a full disk must not end the emulator; the last summary counts
+            let _ = state::save_summary(name, &summary);
+        }
+        running
+            .join()
+            .unwrap_or_else(|_| Err(EmulatorError("the emulator panicked".into())))
+    });
+    let mut summary = result.map_err(failed)?;
+    add_device_drops(&mut summary, &state.hosts);
+    let what = "write the summary";
+    state::save_summary(name, &summary).attempt(what)?;
+    if let Some(folder) = &state.log {
+        state::write_whole(&folder.join("summary.json"), &summary).attempt(what)?;
+    }
+    Ok(())
+}
+
+fn devices(hosts: &[&HostState]) -> Result<Vec<OwnedFd>, CliError> {
+    hosts
+        .iter()
+        .map(|host| {
+            Netns::find(&host.namespace)?
+                .inside(|| tun::create(&host.device))
+                .attempt(format!("make device {} of {}", host.device, host.name))
+        })
+        .collect()
+}
+
+/// Leaves the terminal and the folder of `up`; nothing of it is held open.
+fn leave() -> Result<(), CliError> {
+    let what = "leave the terminal";
+    let null = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/null")
+        .attempt(what)?;
+    std::env::set_current_dir("/").attempt(what)?;
+    // SAFETY: valid descriptors, plain numbers.
+    unsafe {
+        libc::setsid();
+        libc::dup2(null.as_raw_fd(), 0);
+        libc::dup2(null.as_raw_fd(), 1);
+    }
+    Ok(())
+}
+
+/// Adds what the hosts' devices dropped before the emulator could read it.
+fn add_device_drops(summary: &mut Summary, hosts: &[HostState]) {
+    let drops = hosts.iter().map(|host| {
+        let table = Netns::find(&host.namespace)
+            .ok()?
+            .inside(|| fs::read_to_string("/proc/thread-self/net/dev"))
+            .ok()?;
+        transmit_drops(&table, &host.device)
+    });
+    summary.device_drops_pkts = drops.sum();
+    summary.judge();
+}
+
+/// The count of a device in /proc/net/dev.
+fn transmit_drops(table: &str, device: &str) -> Option<u64> {
+    let counters = table
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'))?;
+    // eight columns of receiving, then bytes, packets, errors, drops
+    counters.split_whitespace().nth(11)?.parse().ok()
+}
+
+fn block_signals() -> libc::sigset_t {
+    // SAFETY: a signal set is plain data that sigemptyset initializes.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGTERM);
+        libc::sigaddset(&raw mut set, libc::SIGINT);
+        libc::sigaddset(&raw mut set, libc::SIGHUP);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+        set
+    }
+}
+
+/// Waits up to a second for a signal.
+fn wait_for(signals: &libc::sigset_t) -> bool {
+    let second = libc::timespec {
+        tv_sec: 1,
+        tv_nsec: 0,
+    };
+    // SAFETY: initialized structures that outlive the call.
+    unsafe { libc::sigtimedwait(signals, std::ptr::null_mut(), &raw const second) > 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_of_a_device_are_read() {
+        let table = "Inter-|   Receive  | Transmit\n face |bytes packets errs drop\n\
+            \x20   lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\
+            \x20  hw0:21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36\n";
+        assert_eq!(transmit_drops(table, "hw0"), Some(32));
+        assert_eq!(transmit_drops(table, "hw1"), None);
+    }
+}

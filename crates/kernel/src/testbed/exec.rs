@@ -1,0 +1,42 @@
+//! A program in a host.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use super::state;
+use crate::cli::error::{Attempt as _, CliError};
+
+/// Becomes the program `command`, in the network of `host`. Only the network
+/// changes: files and pinned objects are those of outside.
+///
+/// # Errors
+/// No such testbed, host or program, or lack of privilege.
+pub fn exec(
+    testbed: Option<&str>,
+    host: &str,
+    command: &[OsString],
+) -> Result<Infallible, CliError> {
+    let state = state::find(testbed)?;
+    let host = state.host(host)?;
+    let what = format!("enter {}", host.namespace);
+    let file = File::open(Path::new(state::NAMED).join(&host.namespace)).attempt(&what)?;
+    // SAFETY: a valid descriptor. The process has one thread.
+    if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+        return Err(io::Error::last_os_error()).attempt(&what);
+    }
+    let (program, arguments) = command
+        .split_first()
+        .ok_or_else(|| CliError::bad_input("which program?"))?;
+    let error = Command::new(program).args(arguments).exec();
+    let message = format!("cannot run {}: {error}", program.to_string_lossy());
+    Err(match error.kind() {
+        io::ErrorKind::NotFound => CliError::bad_input(message),
+        _ => CliError::failed(message),
+    })
+}

@@ -1,0 +1,85 @@
+//! Paths to play with. The servers are on the left, the user is on the right.
+
+use super::units::Buffer;
+
+/// A path by name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Preset {
+    /// As given to `--preset`.
+    pub name: &'static str,
+    /// For people.
+    pub title: &'static str,
+    /// From left to right: towards the user.
+    pub down_bps: u64,
+    /// From right to left.
+    pub up_bps: u64,
+    /// Propagation, both ways together, half of it each way.
+    pub rtt_ns: u64,
+    /// Room of the queue towards the user.
+    pub down_buffer: Buffer,
+    /// Room of the queue from the user.
+    pub up_buffer: Buffer,
+}
+
+const MS: u64 = 1_000_000;
+
+/// All presets.
+pub const PRESETS: [Preset; 4] = [
+    // Rates: within ITU-T G.992.5 (ADSL2+: 24 Mbit/s down, 1.4 up) at the distance of
+    // an ordinary line; our choice. Round trip: our choice, of the order of the idle
+    // latency of DSL in the FCC's "Measuring Broadband America" reports. Buffers:
+    // Kreibich et al., "Netalyzr", IMC 2010, found modems with hundreds of
+    // kilobytes, often a power of two.
+    Preset {
+        name: "dsl",
+        title: "ADSL2+ line with the deep buffers of its modem",
+        down_bps: 16_000_000,
+        up_bps: 1_000_000,
+        rtt_ns: 40 * MS,
+        down_buffer: Buffer::Bytes(262_144),
+        up_buffer: Buffer::Bytes(131_072),
+    },
+    // Rates and round trip: medians of Huang et al., "A Close Examination of
+    // Performance and Power Characteristics of 4G LTE Networks", MobiSys 2012
+    // (12.74 and 5.64 Mbit/s, 69.5 ms). Buffers: our choice, deep as cellular ones
+    // are.
+    Preset {
+        name: "lte",
+        title: "LTE at the medians of a measurement study of 2012",
+        down_bps: 12_740_000,
+        up_bps: 5_640_000,
+        rtt_ns: 69_500_000,
+        down_buffer: Buffer::Bytes(1_000_000),
+        up_buffer: Buffer::Bytes(500_000),
+    },
+    // Round trip: RFC 2488 section 2, 558 ms over a geostationary satellite for
+    // ground stations at the edge of its view, and 42 ms on the ground. Rates and
+    // buffers: our choice.
+    Preset {
+        name: "geo-satellite",
+        title: "broadband over a geostationary satellite",
+        down_bps: 10_000_000,
+        up_bps: 2_000_000,
+        rtt_ns: 600 * MS,
+        down_buffer: Buffer::Bdp(1.0),
+        up_buffer: Buffer::Bdp(1.0),
+    },
+    // Round trip: our choice. Light in fibre needs at least 56 ms for the 5600 km
+    // between London and New York and back (index of refraction 1.5); cables and
+    // access add to it. Rate and buffer: our choice.
+    Preset {
+        name: "transatlantic",
+        title: "a good connection between London and New York",
+        down_bps: 100_000_000,
+        up_bps: 100_000_000,
+        rtt_ns: 75 * MS,
+        down_buffer: Buffer::Bdp(1.0),
+        up_buffer: Buffer::Bdp(1.0),
+    },
+];
+
+/// The preset of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|p| p.name == name)
+}

@@ -1,0 +1,433 @@
+//! What a testbed shall be, and the emulator's configuration that follows.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use headway_algorithms::RouterInstance;
+use headway_emulator::{Config, Host, Path, Vary};
+use headway_sim::scenario::{Aqm, LinkSpec};
+use serde::Deserialize;
+
+use super::units::{self, Buffer};
+use super::{preset, HostState, DEVICE, MAX_HOSTS};
+use crate::cli::error::{Attempt as _, CliError};
+
+/// What the command line says about the links; all of it optional.
+#[derive(Clone, Debug, Default)]
+pub struct LinkOptions {
+    /// Name of a preset.
+    pub preset: Option<String>,
+    /// A file with both directions, instead of everything else here.
+    pub config: Option<PathBuf>,
+    /// Both directions.
+    pub rate: Option<String>,
+    /// From right to left.
+    pub reverse_rate: Option<String>,
+    /// Propagation, both ways together.
+    pub rtt: Option<String>,
+    /// Both directions.
+    pub buffer: Option<String>,
+    /// Both directions.
+    pub loss: Option<String>,
+    /// Both directions: a name and tunables, "red,ecn=1".
+    pub aqm: Option<String>,
+    /// "schedule:FILE" or "mahimahi:FILE".
+    pub vary: Option<String>,
+    /// The same for the other direction.
+    pub reverse_vary: Option<String>,
+    /// Of the random streams.
+    pub seed: Option<u64>,
+}
+
+/// A testbed to be.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Of the testbed.
+    pub name: String,
+    /// The preset, if there was one.
+    pub preset: Option<String>,
+    /// The emulator's.
+    pub config: Config,
+    /// Default congestion control of all hosts.
+    pub control: String,
+    /// Settings of all hosts, without the congestion control.
+    pub sysctls: BTreeMap<String, String>,
+    /// Folder for the log.
+    pub log: Option<PathBuf>,
+}
+
+/// The file of `--config`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfigFile {
+    #[serde(default)]
+    seed: Option<u64>,
+    forward: Path,
+    reverse: Path,
+    /// Of the hosts on the left, in their order; missing ones have none.
+    #[serde(default)]
+    extra_delay_ns: Vec<u64>,
+    #[serde(default)]
+    late_threshold_ns: Option<u64>,
+    #[serde(default)]
+    spin_ns: Option<u64>,
+    #[serde(default)]
+    spin_share: Option<f64>,
+}
+
+/// What holds without preset and options.
+const RATE_BPS: u64 = 10_000_000;
+const RTT_NS: u64 = 50_000_000;
+
+/// Settings of every host, explicit because a new namespace takes some from the
+/// machine, and others differ between kernels.
+const SYSCTLS: [(&str, &str); 13] = [
+    ("net.ipv4.ip_forward", "0"),
+    ("net.ipv4.tcp_ecn", "2"),
+    ("net.ipv4.tcp_moderate_rcvbuf", "1"),
+    ("net.ipv4.tcp_mtu_probing", "0"),
+    // a connection must not learn from the one before it
+    ("net.ipv4.tcp_no_metrics_save", "1"),
+    // enough for several products of 1 Gbit/s and 200 ms
+    ("net.ipv4.tcp_rmem", "4096 131072 268435456"),
+    ("net.ipv4.tcp_sack", "1"),
+    ("net.ipv4.tcp_slow_start_after_idle", "1"),
+    ("net.ipv4.tcp_timestamps", "1"),
+    ("net.ipv4.tcp_window_scaling", "1"),
+    ("net.ipv4.tcp_wmem", "4096 16384 268435456"),
+    // no neighbours to be asked for on these links
+    ("net.ipv6.conf.all.disable_ipv6", "1"),
+    ("net.ipv6.conf.default.disable_ipv6", "1"),
+];
+
+impl Spec {
+    /// Puts a testbed together.
+    ///
+    /// # Errors
+    /// One line for whatever makes no sense.
+    pub fn new(
+        name: &str,
+        links: &LinkOptions,
+        hosts: u32,
+        control: &str,
+        sysctls: &[String],
+        log: Option<PathBuf>,
+    ) -> Result<Spec, CliError> {
+        let usable = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        if !(1..=32).contains(&name.len()) || !name.bytes().all(usable) {
+            return Err(CliError::bad_input(format!(
+                "\"{name}\" cannot be a testbed's name: 1 to 32 of a-z, 0-9 and -"
+            )));
+        }
+        if !(1..=MAX_HOSTS).contains(&hosts) {
+            return Err(CliError::bad_input(format!(
+                "{hosts} hosts per side are not possible; 1 to {MAX_HOSTS}"
+            )));
+        }
+        let mut config = config(links, hosts)?;
+        let log = match log {
+            Some(folder) => {
+                let folder = std::path::absolute(&folder)
+                    .attempt(format!("use the folder {}", folder.display()))?;
+                config.log = Some(folder.join("packets.bin"));
+                Some(folder)
+            }
+            None => None,
+        };
+        check(&config)?;
+        Ok(Spec {
+            name: name.to_owned(),
+            preset: links.preset.clone(),
+            config,
+            control: control.to_owned(),
+            sysctls: settings(sysctls)?,
+            log,
+        })
+    }
+
+    /// All hosts, the left ones first.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<HostState> {
+        let side = |side: &str, hosts: &[Host]| -> Vec<HostState> {
+            hosts
+                .iter()
+                .enumerate()
+                .map(|(i, host)| {
+                    let name = format!("{side}{}", i + 1);
+                    HostState {
+                        namespace: super::namespace(&self.name, &name),
+                        name,
+                        address: host.address,
+                        device: DEVICE.into(),
+                    }
+                })
+                .collect()
+        };
+        let mut all = side("left", &self.config.left);
+        all.extend(side("right", &self.config.right));
+        all
+    }
+}
+
+fn bad(message: String) -> CliError {
+    CliError::bad_input(message)
+}
+
+fn settings(changes: &[String]) -> Result<BTreeMap<String, String>, CliError> {
+    let mut settings: BTreeMap<String, String> = SYSCTLS
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    for change in changes {
+        let (name, value) = change
+            .split_once('=')
+            .filter(|(name, _)| name.starts_with("net.") && !name.contains(['/', ' ']))
+            .ok_or_else(|| bad(format!("\"{change}\" is not like net.ipv4.tcp_sack=0")))?;
+        settings.insert(name.into(), value.into());
+    }
+    Ok(settings)
+}
+
+fn hosts_of(second: u8, hosts: u32, extra_delay_ns: &[u64]) -> Vec<Host> {
+    (0..hosts)
+        .map(|i| Host {
+            address: Ipv4Addr::new(10, second, (i / 254) as u8, (i % 254 + 1) as u8),
+            extra_delay_ns: extra_delay_ns.get(i as usize).copied().unwrap_or(0),
+        })
+        .collect()
+}
+
+fn config(links: &LinkOptions, hosts: u32) -> Result<Config, CliError> {
+    let file = match &links.config {
+        Some(file) => {
+            let text = fs::read(file).map_err(|e| bad(format!("{}: {e}", file.display())))?;
+            serde_json::from_slice(&text).map_err(|e| bad(format!("{}: {e}", file.display())))?
+        }
+        None => from_options(links)?,
+    };
+    if file.extra_delay_ns.len() > hosts as usize {
+        let n = file.extra_delay_ns.len();
+        return Err(bad(format!(
+            "extra_delay_ns has {n} values for {hosts} hosts"
+        )));
+    }
+    let left = hosts_of(77, hosts, &file.extra_delay_ns);
+    let right = hosts_of(78, hosts, &[]);
+    let mut config = Config::new(file.forward.link, file.reverse.link, left, right);
+    config.forward.vary = file.forward.vary;
+    config.reverse.vary = file.reverse.vary;
+    config.seed = file.seed.unwrap_or(config.seed);
+    config.late_threshold_ns = file.late_threshold_ns.unwrap_or(config.late_threshold_ns);
+    config.spin_ns = file.spin_ns.unwrap_or(config.spin_ns);
+    config.spin_share = file.spin_share.unwrap_or(config.spin_share);
+    for vary in [&mut config.forward.vary, &mut config.reverse.vary] {
+        if let Some(Vary::Schedule { file } | Vary::Mahimahi { file }) = vary {
+            // the emulator runs in another folder
+            *file = std::path::absolute(&*file).attempt(format!("find {}", file.display()))?;
+        }
+    }
+    Ok(config)
+}
+
+fn from_options(links: &LinkOptions) -> Result<ConfigFile, CliError> {
+    let preset = match &links.preset {
+        None => None,
+        Some(name) => Some(preset::find(name).ok_or_else(|| {
+            let names: Vec<_> = super::PRESETS.iter().map(|p| p.name).collect();
+            bad(format!(
+                "no preset \"{name}\"; there are {}",
+                names.join(", ")
+            ))
+        })?),
+    };
+    fn option<T>(
+        name: &str,
+        text: &Option<String>,
+        parse: fn(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, CliError> {
+        text.as_deref()
+            .map(parse)
+            .transpose()
+            .map_err(|e| bad(format!("{name}: {e}")))
+    }
+    let rate = option("--rate", &links.rate, units::rate_bps)?;
+    let down_bps = rate.or(preset.map(|p| p.down_bps)).unwrap_or(RATE_BPS);
+    let up_bps = option("--reverse-rate", &links.reverse_rate, units::rate_bps)?
+        .or(rate)
+        .or(preset.map(|p| p.up_bps))
+        .unwrap_or(RATE_BPS);
+    let rtt_ns = option("--rtt", &links.rtt, units::time_ns)?
+        .or(preset.map(|p| p.rtt_ns))
+        .unwrap_or(RTT_NS);
+    let buffer = option("--buffer", &links.buffer, units::buffer)?;
+    let buffers = preset.map_or((Buffer::Bdp(1.0), Buffer::Bdp(1.0)), |p| {
+        (p.down_buffer, p.up_buffer)
+    });
+    let loss = option("--loss", &links.loss, units::probability)?.unwrap_or(0.0);
+    let aqm = option("--aqm", &links.aqm, parse_aqm)?.unwrap_or_default();
+    let link = |rate_bps: u64, delay_ns: u64, room: Buffer| {
+        let (limit_bytes, limit_pkts) = match buffer.unwrap_or(room) {
+            Buffer::Bytes(bytes) => (Some(bytes), None),
+            Buffer::Packets(pkts) => (None, Some(pkts)),
+            Buffer::Bdp(n) => {
+                let bytes = n * rate_bps as f64 * rtt_ns as f64 / 8e9;
+                // less than a packet would carry nothing
+                (Some((bytes.round() as u64).max(1500)), None)
+            }
+        };
+        LinkSpec {
+            rate_bps,
+            delay_ns,
+            aqm: aqm.clone(),
+            limit_bytes,
+            limit_pkts,
+            loss,
+            duplicate: 0.0,
+            reorder: 0.0,
+            reorder_delay_ns: 0,
+        }
+    };
+    Ok(ConfigFile {
+        seed: links.seed,
+        forward: Path {
+            link: link(down_bps, rtt_ns.div_ceil(2), buffers.0),
+            vary: option("--vary", &links.vary, parse_vary)?,
+        },
+        reverse: Path {
+            link: link(up_bps, rtt_ns / 2, buffers.1),
+            vary: option("--reverse-vary", &links.reverse_vary, parse_vary)?,
+        },
+        extra_delay_ns: vec![],
+        late_threshold_ns: None,
+        spin_ns: None,
+        spin_share: None,
+    })
+}
+
+/// "red,ecn=1,max_th_pkts=50"
+fn parse_aqm(text: &str) -> Result<Aqm, String> {
+    let mut parts = text.split(',');
+    let name = parts.next().unwrap_or_default().to_owned();
+    let mut tunables = BTreeMap::new();
+    for part in parts {
+        let (name, value) = part
+            .split_once('=')
+            .ok_or_else(|| format!("\"{part}\" is not like ecn=1"))?;
+        let value = value
+            .parse()
+            .map_err(|_| format!("\"{part}\": not a whole number"))?;
+        if tunables.insert(name.to_owned(), value).is_some() {
+            return Err(format!("{name} is given twice"));
+        }
+    }
+    Ok(Aqm { name, tunables })
+}
+
+fn parse_vary(text: &str) -> Result<Vary, String> {
+    match text.split_once(':') {
+        Some(("schedule", file)) => Ok(Vary::Schedule { file: file.into() }),
+        Some(("mahimahi", file)) => Ok(Vary::Mahimahi { file: file.into() }),
+        _ => Err(format!(
+            "\"{text}\" is not like schedule:FILE or mahimahi:FILE"
+        )),
+    }
+}
+
+/// Everything that the emulator would refuse, before anything is changed.
+fn check(config: &Config) -> Result<(), CliError> {
+    config.check().map_err(|e| bad(e.to_string()))?;
+    for path in [&config.forward, &config.reverse] {
+        let aqm = &path.link.aqm;
+        let tunables: Vec<_> = aqm.tunables.iter().map(|(n, v)| (n.clone(), *v)).collect();
+        RouterInstance::new(&aqm.name, &tunables, &Default::default())
+            .map_err(|e| bad(format!("--aqm: {e}")))?;
+        headway_emulator::Service::new(&path.link, path.vary.as_ref(), 0)
+            .map_err(|e| bad(e.to_string()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::error::BAD_INPUT;
+
+    fn spec(links: LinkOptions) -> Result<Spec, CliError> {
+        Spec::new("t", &links, 2, "cubic", &[], None)
+    }
+
+    #[test]
+    fn every_preset_makes_a_testbed() {
+        for preset in super::super::PRESETS {
+            let links = LinkOptions {
+                preset: Some(preset.name.into()),
+                ..LinkOptions::default()
+            };
+            let config = spec(links).unwrap().config;
+            let (forward, reverse) = (config.forward.link, config.reverse.link);
+            assert_eq!(forward.delay_ns + reverse.delay_ns, preset.rtt_ns);
+            assert_eq!(forward.rate_bps, preset.down_bps);
+            assert_eq!(reverse.rate_bps, preset.up_bps);
+            assert!(forward.limit_bytes.unwrap() >= 10_000);
+        }
+    }
+
+    #[test]
+    fn options_change_a_preset() {
+        let links = LinkOptions {
+            preset: Some("geo-satellite".into()),
+            rate: Some("20mbit".into()),
+            buffer: Some("0.5bdp".into()),
+            loss: Some("1%".into()),
+            aqm: Some("red,ecn=1".into()),
+            ..LinkOptions::default()
+        };
+        let link = spec(links).unwrap().config.forward.link;
+        assert_eq!(link.rate_bps, 20_000_000);
+        assert_eq!(link.delay_ns, 300_000_000);
+        assert_eq!(link.limit_bytes, Some(750_000));
+        assert_eq!(link.loss, 0.01);
+        assert_eq!(link.aqm.tunables["ecn"], 1);
+    }
+
+    #[test]
+    fn hosts_have_addresses_by_side() {
+        let hosts = spec(LinkOptions::default()).unwrap().hosts();
+        let names: Vec<_> = hosts
+            .iter()
+            .map(|h| (h.name.as_str(), h.address.to_string()))
+            .collect();
+        let expected = [
+            ("left1", "10.77.0.1"),
+            ("left2", "10.77.0.2"),
+            ("right1", "10.78.0.1"),
+            ("right2", "10.78.0.2"),
+        ];
+        assert!(names.iter().map(|(n, a)| (*n, a.as_str())).eq(expected));
+        assert_eq!(hosts[0].namespace, "headway-t-left1");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_bad_input() {
+        let with = |change: fn(&mut LinkOptions)| {
+            let mut links = LinkOptions::default();
+            change(&mut links);
+            let error = spec(links).unwrap_err();
+            assert_eq!(error.exit_status, BAD_INPUT, "{error}");
+            error.message
+        };
+        assert!(with(|l| l.preset = Some("moon".into())).contains("geo-satellite"));
+        assert!(with(|l| l.rate = Some("fast".into())).contains("--rate"));
+        assert!(with(|l| l.aqm = Some("rde".into())).contains("rde"));
+        assert!(with(|l| l.aqm = Some("red,ecn=7".into())).contains("ecn"));
+        assert!(with(|l| l.vary = Some("mahimahi:/none".into())).contains("/none"));
+        assert!(with(|l| l.config = Some("/none.json".into())).contains("/none.json"));
+        for name in ["", "Up", "a/b", "a b"] {
+            assert!(Spec::new(name, &LinkOptions::default(), 1, "cubic", &[], None).is_err());
+        }
+        let sysctls = ["kernel.hostname=x".to_owned()];
+        assert!(Spec::new("t", &LinkOptions::default(), 1, "cubic", &sysctls, None).is_err());
+    }
+}

@@ -1,0 +1,325 @@
+//! What is known of testbeds beyond the life of the command that made them.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use headway_emulator::{Config, Summary};
+use serde::{Deserialize, Serialize};
+
+use super::process::Process;
+use crate::cli::error::{Attempt as _, CliError};
+
+const ROOT: &str = "/run/headway/testbed";
+const LOCK: &str = "lock";
+/// Where `ip netns` keeps namespaces by name.
+pub const NAMED: &str = "/run/netns";
+
+/// How far `up` came.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// It has not come to its end.
+    Starting,
+    /// The testbed can be used.
+    Up,
+}
+
+/// A host.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+pub struct HostState {
+    /// "left1", "right1", ...
+    pub name: String,
+    /// As `ip netns` calls it.
+    pub namespace: String,
+    /// Its only address.
+    pub address: Ipv4Addr,
+    /// The device inside.
+    pub device: String,
+}
+
+/// A testbed, as in its state file.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+pub struct State {
+    /// Of this format: 1.
+    pub version: u32,
+    /// Of the testbed.
+    pub name: String,
+    /// How far `up` came.
+    pub phase: Phase,
+    /// When `up` began, in nanoseconds since 1970.
+    pub created_unix_ns: u64,
+    /// Null if none was named.
+    pub preset: Option<String>,
+    /// Default congestion control of all hosts.
+    pub control: String,
+    /// Null until it runs.
+    pub emulator: Option<Process>,
+    /// All hosts, the left ones first.
+    pub hosts: Vec<HostState>,
+    /// The emulator's configuration.
+    pub config: Config,
+    /// What was set in every host.
+    pub sysctls: BTreeMap<String, String>,
+    /// Folder of the log; null if none is kept.
+    pub log: Option<PathBuf>,
+    /// A control that is allowed to all namespaces for a moment; not null means that
+    /// `up` was killed in that moment, and `down` takes the permission back.
+    pub allowed_control: Option<String>,
+}
+
+/// A testbed, and how it does.
+#[derive(Debug, Serialize)]
+pub struct Status {
+    /// As in the state file.
+    #[serde(flatten)]
+    pub state: State,
+    /// The emulator runs.
+    pub alive: bool,
+    /// At most a second old; null before the first.
+    pub summary: Option<Summary>,
+}
+
+fn file(name: &str, extension: &str) -> PathBuf {
+    Path::new(ROOT).join(format!("{name}.{extension}"))
+}
+
+/// Where the emulator writes what goes wrong.
+pub fn errors_file(name: &str) -> PathBuf {
+    file(name, "stderr")
+}
+
+/// Writes a file as a whole or not at all.
+pub fn write_whole(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    fs::write(&partial, serde_json::to_vec_pretty(value)?)?;
+    fs::rename(partial, path)
+}
+
+impl State {
+    /// Keeps it.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn save(&self) -> Result<(), CliError> {
+        let path = file(&self.name, "json");
+        write_whole(&path, self).attempt(format!("write {}", path.display()))
+    }
+
+    /// The state of a testbed; `None` if there is none or it was never finished, in
+    /// which case nothing had been changed yet.
+    #[must_use]
+    pub fn load(name: &str) -> Option<State> {
+        serde_json::from_slice(&fs::read(file(name, "json")).ok()?).ok()
+    }
+
+    /// The emulator runs.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.emulator.is_some_and(|process| process.is_alive())
+    }
+
+    /// A host by name.
+    ///
+    /// # Errors
+    /// There is none, with the names there are.
+    pub fn host(&self, name: &str) -> Result<&HostState, CliError> {
+        self.hosts.iter().find(|h| h.name == name).ok_or_else(|| {
+            let names: Vec<_> = self.hosts.iter().map(|h| h.name.as_str()).collect();
+            CliError::bad_input(format!(
+                "testbed {} has no host \"{name}\"; there are {}",
+                self.name,
+                names.join(", ")
+            ))
+        })
+    }
+}
+
+/// Shows what the emulator did so far.
+pub fn save_summary(name: &str, summary: &Summary) -> io::Result<()> {
+    write_whole(&file(name, "summary.json"), summary)
+}
+
+/// What the emulator did, as of a moment ago.
+pub fn load_summary(name: &str) -> Option<Summary> {
+    serde_json::from_slice(&fs::read(file(name, "summary.json")).ok()?).ok()
+}
+
+/// Removes all files of a testbed, the state last.
+pub fn forget(name: &str) -> Result<(), CliError> {
+    for extension in [
+        "summary.json.partial",
+        "summary.json",
+        "stderr",
+        "json.partial",
+        "json",
+    ] {
+        let path = file(name, extension);
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(e).attempt(format!("remove {}", path.display()));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Held while testbeds are changed. Processes that inherit it hold it too, so
+/// that nothing a killed command started goes on behind the back of the next.
+#[derive(Debug)]
+pub struct Lock(File);
+
+impl Lock {
+    /// Waits for it.
+    ///
+    /// # Errors
+    /// Lack of privilege.
+    pub fn take() -> Result<Lock, CliError> {
+        let path = Path::new(ROOT).join(LOCK);
+        let what = format!("lock {}", path.display());
+        loop {
+            fs::create_dir_all(ROOT).attempt(format!("make {ROOT}"))?;
+            let lock = match OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(&path)
+            {
+                // the folder was removed between the two
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                other => other.attempt(&what)?,
+            };
+            // SAFETY: a valid descriptor.
+            if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) } != 0 {
+                let error = io::Error::last_os_error();
+                if error.kind() == io::ErrorKind::Interrupted {
+                    continue;
+                }
+                return Err(error).attempt(&what);
+            }
+            // whoever had it may have removed the file: then it locks nothing any more
+            let is_same = |now: fs::Metadata, locked: fs::Metadata| {
+                (now.dev(), now.ino()) == (locked.dev(), locked.ino())
+            };
+            if let (Ok(now), Ok(locked)) = (fs::metadata(&path), lock.metadata()) {
+                if is_same(now, locked) {
+                    return Ok(Lock(lock));
+                }
+            }
+        }
+    }
+
+    /// Removes the folder if no testbed is left, and lets go.
+    pub fn release(self) {
+        if names().is_empty() {
+            // still locked: whoever waits notices that the file is another one
+            let _ = fs::remove_file(Path::new(ROOT).join(LOCK));
+            let _ = fs::remove_dir(ROOT);
+            // others may keep something here
+            let _ = Path::new(ROOT).parent().map(fs::remove_dir);
+        }
+    }
+
+    /// Its descriptor, for a process that shall hold it too.
+    #[must_use]
+    pub fn fd(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+}
+
+/// The names of all testbeds that left a file or a namespace.
+#[must_use]
+pub fn names() -> Vec<String> {
+    let list = |folder: &str| -> Vec<String> {
+        fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|e| e.file_name().into_string().ok())
+            .collect()
+    };
+    let mut names: Vec<String> = list(ROOT)
+        .iter()
+        .filter_map(|f| f.split_once('.'))
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    names.extend(
+        list(NAMED)
+            .iter()
+            .filter_map(|n| super::owner(n))
+            .map(|(testbed, _)| testbed.to_owned()),
+    );
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The namespaces that a testbed has.
+#[must_use]
+pub fn namespaces(testbed: &str) -> Vec<String> {
+    let mut found: Vec<String> = fs::read_dir(NAMED)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|e| e.file_name().into_string().ok())
+        .filter(|n| super::owner(n).is_some_and(|(owner, _)| owner == testbed))
+        .collect();
+    found.sort();
+    found
+}
+
+/// The testbed of that name, or the only one there is.
+///
+/// # Errors
+/// There is none, or it is not clear which is meant.
+pub fn find(name: Option<&str>) -> Result<State, CliError> {
+    let up: Vec<String> = names()
+        .into_iter()
+        .filter(|n| State::load(n).is_some())
+        .collect();
+    let name = match (name, up.as_slice()) {
+        (Some(name), _) => name,
+        (None, [only]) => only,
+        (None, []) => {
+            return Err(CliError::bad_input(
+                "there is no testbed; `headwayctl testbed up` makes one",
+            ))
+        }
+        (None, many) => {
+            return Err(CliError::bad_input(format!(
+                "which testbed? --name one of {}",
+                many.join(", ")
+            )))
+        }
+    };
+    State::load(name).ok_or_else(|| {
+        CliError::bad_input(format!(
+            "there is no testbed {name}; there are: {}",
+            up.join(", ")
+        ))
+    })
+}
+
+/// All testbeds, and the namespaces of those that left nothing else.
+#[must_use]
+pub fn status() -> (Vec<Status>, Vec<String>) {
+    let mut known = vec![];
+    let mut leftovers = vec![];
+    for name in names() {
+        match State::load(&name) {
+            Some(state) => known.push(Status {
+                alive: state.is_alive(),
+                summary: load_summary(&name),
+                state,
+            }),
+            None => leftovers.extend(namespaces(&name)),
+        }
+    }
+    (known, leftovers)
+}

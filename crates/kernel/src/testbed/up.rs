@@ -1,0 +1,292 @@
+//! Making a testbed.
+
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::process::Process;
+use super::state::{self, HostState, Lock, Phase, State};
+use super::{daemon, down, Spec};
+use crate::cli::error::{Attempt as _, CliError};
+use crate::netns::Netns;
+use crate::rundir;
+
+/// Room for bursts on their way to the emulator, in packets: what is lost there is
+/// no part of the emulated path.
+const DEVICE_QUEUE_PKTS: u32 = 20_000;
+const CONTROL: &str = "net.ipv4.tcp_congestion_control";
+
+/// What `up` would do, in words.
+#[must_use]
+pub fn plan(spec: &Spec) -> Vec<String> {
+    let mut steps = vec![];
+    for host in spec.hosts() {
+        steps.push(format!("add network namespace {}", host.namespace));
+        for (name, value) in &spec.sysctls {
+            steps.push(format!("set {name} = {value} in {}", host.namespace));
+        }
+        steps.push(format!(
+            "set {CONTROL} = {} in {}",
+            spec.control, host.namespace
+        ));
+        steps.push(format!(
+            "add TUN device {} in {}",
+            host.device, host.namespace
+        ));
+        steps.extend(
+            configuration(spec, &host)
+                .iter()
+                .map(|line| format!("run ip -n {} {line}", host.namespace)),
+        );
+    }
+    steps.push("start the emulator in the background".into());
+    if let Some(folder) = &spec.log {
+        steps.push(format!("log every packet to {}", folder.display()));
+    }
+    steps
+}
+
+/// Arguments of `ip` for the device of a host.
+fn configuration(spec: &Spec, host: &HostState) -> Vec<String> {
+    let other_side = if host.name.starts_with("left") {
+        78
+    } else {
+        77
+    };
+    let HostState {
+        address, device, ..
+    } = host;
+    let mtu_bytes = spec.config.mtu_bytes;
+    vec![
+        "link set lo up".into(),
+        format!("link set {device} mtu {mtu_bytes} txqueuelen {DEVICE_QUEUE_PKTS}"),
+        format!("addr add {address}/32 dev {device}"),
+        format!("link set {device} up"),
+        format!("route add 10.{other_side}.0.0/16 dev {device} src {address}"),
+    ]
+}
+
+/// Makes a testbed. If it fails, nothing of it is left.
+///
+/// # Errors
+/// The name is taken, a privilege or program is missing, or the control is unknown.
+pub fn up(spec: &Spec) -> Result<State, CliError> {
+    check_machine()?;
+    let lock = Lock::take()?;
+    let name = &spec.name;
+    if state::names().contains(name) {
+        return Err(CliError::bad_input(format!(
+            "there is a testbed {name} already; `headwayctl testbed down {name}` removes it"
+        )));
+    }
+    let mut state = State {
+        version: 1,
+        name: name.clone(),
+        phase: Phase::Starting,
+        created_unix_ns: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |d| d.as_nanos() as u64),
+        preset: spec.preset.clone(),
+        control: spec.control.clone(),
+        emulator: None,
+        hosts: spec.hosts(),
+        config: spec.config.clone(),
+        sysctls: spec.sysctls.clone(),
+        log: spec.log.clone(),
+        allowed_control: None,
+    };
+    match make(&lock, spec, &mut state) {
+        Ok(()) => Ok(state),
+        Err(error) => {
+            // the first error says more than one of cleaning up
+            let _ = down::remove(&lock, name, false);
+            lock.release();
+            Err(error)
+        }
+    }
+}
+
+fn check_machine() -> Result<(), CliError> {
+    // SAFETY: takes nothing, cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        return Err(CliError::kernel_cannot("a testbed needs root"));
+    }
+    if !Path::new("/dev/net/tun").exists() {
+        return Err(CliError::kernel_cannot(
+            "a testbed needs TUN devices; /dev/net/tun is missing (modprobe tun)",
+        ));
+    }
+    Command::new("ip")
+        .arg("-V")
+        .output()
+        .map(drop)
+        .map_err(|_| CliError::kernel_cannot("a testbed needs `ip`; install iproute2"))
+}
+
+fn make(lock: &Lock, spec: &Spec, state: &mut State) -> Result<(), CliError> {
+    state.save()?;
+    if let Some(folder) = &spec.log {
+        let what = format!("write to {}", folder.display());
+        fs::create_dir_all(folder).attempt(&what)?;
+        let columns = headway_emulator::columns();
+        state::write_whole(&folder.join("columns.json"), &columns).attempt(&what)?;
+    }
+    for host in &state.hosts {
+        ip(lock, &["netns", "add", &host.namespace], "")?;
+    }
+    for host in &state.hosts {
+        set_sysctls(spec, host)?;
+    }
+    set_control(spec, state)?;
+    let mut emulator = start_emulator(lock, state)?;
+    for host in &state.hosts {
+        let lines = configuration(spec, host).join("\n");
+        ip(lock, &["-n", &host.namespace, "-batch", "-"], &lines)?;
+    }
+    state.phase = Phase::Up;
+    state.save()?;
+    // From here on the emulator stays.
+    let commit = emulator
+        .stdin
+        .take()
+        .map(|mut s| s.write_all(&[daemon::COMMIT]));
+    commit
+        .unwrap_or_else(|| Err(io::Error::other("no pipe")))
+        .attempt("talk to the emulator")
+}
+
+/// A child that inherits the lock.
+fn with_lock(program: &mut Command, lock: &Lock) {
+    let fd = lock.fd();
+    // SAFETY: fcntl may be called between fork and exec.
+    unsafe {
+        program.pre_exec(move || {
+            if libc::fcntl(fd, libc::F_SETFD, 0) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(())
+        });
+    }
+}
+
+fn ip(lock: &Lock, arguments: &[&str], input: &str) -> Result<(), CliError> {
+    let what = format!("run ip {}", arguments.join(" "));
+    let mut command = Command::new("ip");
+    command
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    with_lock(&mut command, lock);
+    let mut child = command.spawn().attempt(&what)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(input.as_bytes()).attempt(&what)?;
+    }
+    let output = child.wait_with_output().attempt(&what)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let message = format!("cannot {what}: {}", text.trim());
+    if text.contains("not permitted") {
+        Err(CliError::kernel_cannot(message))
+    } else {
+        Err(CliError::failed(message))
+    }
+}
+
+fn sysctl_path(name: &str) -> String {
+    format!("/proc/sys/{}", name.replace('.', "/"))
+}
+
+fn set_sysctls(spec: &Spec, host: &HostState) -> Result<(), CliError> {
+    let netns = Netns::find(&host.namespace)?;
+    for (name, value) in &spec.sysctls {
+        let path = sysctl_path(name);
+        match netns.inside(|| fs::write(&path, value)) {
+            // a kernel without IPv6 has nothing to be switched off
+            Err(e) if e.kind() == io::ErrorKind::NotFound && name.starts_with("net.ipv6.") => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Err(CliError::bad_input(format!("this kernel has no {name}")));
+            }
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+                return Err(CliError::bad_input(format!("{name} cannot be \"{value}\"")));
+            }
+            result => result.attempt(format!("set {name} in {}", host.namespace))?,
+        }
+    }
+    Ok(())
+}
+
+/// Makes a control the default of all hosts. Where only the first namespace may
+/// use it, it is allowed to all for a moment; the state file knows of that before
+/// it happens.
+fn set_control(spec: &Spec, state: &mut State) -> Result<(), CliError> {
+    let control = spec.control.as_str();
+    let set_all = |hosts: &[HostState]| -> Result<io::Result<()>, CliError> {
+        for host in hosts {
+            let result = Netns::find(&host.namespace)?.set_default_control(control);
+            if result.is_err() {
+                return Ok(result);
+            }
+        }
+        Ok(Ok(()))
+    };
+    let mut result = set_all(&state.hosts)?;
+    let is_restricted = |r: &io::Result<()>| {
+        r.as_ref()
+            .is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
+    };
+    if is_restricted(&result) {
+        state.allowed_control = Some(control.to_owned());
+        state.save()?;
+        let controls = rundir::lock()?;
+        down::allow(control)?;
+        result = set_all(&state.hosts)?;
+        down::forbid(control)?;
+        rundir::release(controls);
+        state.allowed_control = None;
+        state.save()?;
+    }
+    result.map_err(|e| {
+        let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+            .unwrap_or_default();
+        CliError::bad_input(format!(
+            "cannot make {control} the congestion control: {e}; this kernel has {}; \
+             `headwayctl attach` adds Headway's",
+            available.trim()
+        ))
+    })
+}
+
+/// Starts the emulator and waits until the devices are there.
+fn start_emulator(lock: &Lock, state: &mut State) -> Result<Child, CliError> {
+    let what = "start the emulator";
+    let errors_file = state::errors_file(&state.name);
+    let errors = fs::File::create(&errors_file).attempt(what)?;
+    let mut command = Command::new(std::env::current_exe().attempt(what)?);
+    command
+        .args(["testbed", "emulator", &state.name])
+        .args(["--lock-fd", &lock.fd().to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(errors);
+    with_lock(&mut command, lock);
+    let mut child = command.spawn().attempt(what)?;
+    state.emulator = Process::find(child.id() as i32);
+    state.save()?;
+    let mut line = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout).read_line(&mut line).attempt(what)?;
+    }
+    if line.trim() == daemon::READY {
+        return Ok(child);
+    }
+    let _ = child.wait();
+    let text = fs::read_to_string(&errors_file).unwrap_or_default();
+    let text = text.trim().trim_start_matches("headwayctl: ");
+    Err(CliError::failed(format!("cannot {what}: {text}")))
+}

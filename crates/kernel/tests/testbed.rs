@@ -1,0 +1,467 @@
+//! The testbed by its command line: real programs run in it, and nothing of it is
+//! ever left.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+
+/// All namespaces may use the control that testbeds use by default.
+fn cubic_is_allowed() -> bool {
+    let list = fs::read_to_string(ALLOWED).unwrap();
+    list.split_whitespace().any(|c| c == "cubic")
+}
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Not captured by the test harness, so that it is seen in any case.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Why testbeds are not possible here; `None` if they are.
+fn missing(programs: &[&str]) -> Option<String> {
+    // SAFETY: takes nothing, cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        return Some("a testbed needs root".into());
+    }
+    if fs::File::open("/dev/net/tun").is_err() {
+        return Some("no TUN devices".into());
+    }
+    // SAFETY: concerns the child only, which ends at once.
+    let status = unsafe {
+        use std::os::unix::process::CommandExt as _;
+        Command::new("true")
+            .pre_exec(|| match libc::unshare(libc::CLONE_NEWNET) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            })
+            .status()
+    };
+    if status.is_err() {
+        return Some("no new network namespaces".into());
+    }
+    let is_missing = |p: &&&str| Command::new(p).arg("--help").output().is_err();
+    [&["ip"], programs]
+        .concat()
+        .iter()
+        .find(is_missing)
+        .map(|p| format!("{p} is not installed"))
+}
+
+macro_rules! need {
+    ($($program:literal),*) => {
+        if let Some(reason) = missing(&[$($program),*]) {
+            say(&format!("skipped: {reason}"));
+            return;
+        }
+    };
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headwayctl"));
+    command.arg("testbed").args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn ok(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&ok(arguments)).unwrap()
+}
+
+/// A testbed of this test, which is taken away whatever happens.
+struct Testbed {
+    name: String,
+    cubic_was_allowed: bool,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Testbed {
+    fn none(name: &str) -> Testbed {
+        Testbed {
+            _alone: ALONE.lock().unwrap_or_else(|e| e.into_inner()),
+            name: format!("{name}-{}", std::process::id()),
+            cubic_was_allowed: cubic_is_allowed(),
+        }
+    }
+
+    fn up(name: &str, options: &[&str]) -> (Testbed, Value) {
+        let testbed = Testbed::none(name);
+        let arguments = [&["up", "--json", "--name", &testbed.name], options].concat();
+        let state = json(&arguments);
+        (testbed, state)
+    }
+
+    fn exec(&self, host: &str, program: &[&str]) -> Command {
+        command(&[&["exec", "--name", &self.name, host, "--"], program].concat())
+    }
+
+    /// Fails if anything of it is left.
+    fn assert_gone(&self) {
+        assert_eq!(self.namespaces(), Vec::<String>::new());
+        assert_eq!(self.processes(), Vec::<String>::new());
+        for entry in fs::read_dir("/run/headway/testbed").into_iter().flatten() {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            assert!(!file.starts_with(&self.name), "{file} is left");
+        }
+        assert_eq!(cubic_is_allowed(), self.cubic_was_allowed);
+    }
+
+    fn namespaces(&self) -> Vec<String> {
+        fs::read_dir("/run/netns")
+            .into_iter()
+            .flatten()
+            .filter_map(|e| e.unwrap().file_name().into_string().ok())
+            .filter(|n| n.contains(&self.name))
+            .collect()
+    }
+
+    /// Processes with the testbed's name in their command line.
+    fn processes(&self) -> Vec<String> {
+        fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .filter_map(|e| fs::read(e.path().join("cmdline")).ok())
+            .map(|line| text(&line).replace('\0', " "))
+            .filter(|line| line.contains(&self.name))
+            .collect()
+    }
+}
+
+impl Drop for Testbed {
+    fn drop(&mut self) {
+        run(&["down", &self.name]);
+    }
+}
+
+/// A program that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn new(mut command: Command) -> Running {
+        let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+        Running(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Repeats until the program succeeds, for servers that take a moment to start.
+fn patiently(mut command: Command) -> Output {
+    let end = Instant::now() + Duration::from_secs(90);
+    loop {
+        let output = command.output().unwrap();
+        if output.status.success() || Instant::now() > end {
+            return output;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("headway-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn iperf3_fills_the_link_and_nothing_is_left() {
+    need!("iperf3");
+    let log = Folder::new("log");
+    let options = ["--rate", "20mbit", "--rtt", "20ms", "--hosts", "2"];
+    let log_options = ["--log", log.0.to_str().unwrap()];
+    let (testbed, state) = Testbed::up("iperf", &[&options[..], &log_options].concat());
+    let addresses: Vec<_> = state["hosts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|h| h["address"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        addresses,
+        ["10.77.0.1", "10.77.0.2", "10.78.0.1", "10.78.0.2"]
+    );
+    let _server = Running::new(testbed.exec("right2", &["iperf3", "-s"]));
+    let client = ["iperf3", "-c", "10.78.0.2", "-t", "4", "-J"];
+    let report: Value =
+        serde_json::from_slice(&patiently(testbed.exec("left1", &client)).stdout).unwrap();
+    let bps = report["end"]["sum_received"]["bits_per_second"]
+        .as_f64()
+        .unwrap();
+    say(&format!(
+        "iperf3 through 20 Mbit/s: {:.2} Mbit/s",
+        bps / 1e6
+    ));
+    assert!((15e6..20e6).contains(&bps), "{bps}");
+    assert_eq!(report["end"]["sender_tcp_congestion"], "cubic");
+
+    let status = json(&["status", "--json"]);
+    let status = status["testbeds"].as_array().unwrap();
+    let own = status
+        .iter()
+        .find(|t| t["name"] == testbed.name.as_str())
+        .unwrap();
+    assert_eq!(own["alive"], true);
+
+    // the server still runs: `down` ends it
+    let removed = json(&["down", "--json", &testbed.name]);
+    let removed = &removed["removed"][0];
+    assert!(!removed["ended_processes"].as_array().unwrap().is_empty());
+    let summary = &removed["summary"];
+    assert_eq!(summary["finished"], true);
+    let delivered = summary["directions"][0]["delivered_pkts"].as_u64().unwrap();
+    assert!(delivered > 4000, "{delivered}");
+    testbed.assert_gone();
+
+    let rows = headway_emulator::read_log(Path::new(&log.file("packets.bin"))).unwrap();
+    assert_eq!(summary["log_rows"], rows.len());
+    let kept: Value = serde_json::from_slice(&fs::read(log.file("summary.json")).unwrap()).unwrap();
+    assert_eq!(kept["log_rows"], rows.len());
+    let columns = fs::read(log.file("columns.json")).unwrap();
+    let columns: Value = serde_json::from_slice(&columns).unwrap();
+    assert_eq!(columns[0]["name"], "arrived_ns");
+}
+
+#[test]
+fn nginx_and_curl_over_a_satellite_are_byte_identical() {
+    need!("curl", "nginx");
+    const BYTES: usize = 20_000_000;
+    let folder = Folder::new("www");
+    // no two parts alike, so that a swapped or repeated part shows
+    let mut x = 1u32;
+    let body: Vec<u8> = (0..BYTES)
+        .map(|_| {
+            x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (x >> 24) as u8
+        })
+        .collect();
+    fs::write(folder.file("file"), &body).unwrap();
+    let root = folder.0.display();
+    let config = format!(
+        "daemon off; master_process off; pid {root}/pid; error_log {root}/error;\n\
+         events {{}}\n\
+         http {{ access_log off; client_body_temp_path {root}/t1; proxy_temp_path {root}/t2;\n\
+         fastcgi_temp_path {root}/t3; uwsgi_temp_path {root}/t4; scgi_temp_path {root}/t5;\n\
+         server {{ listen 10.77.0.1:80; root {root}; }} }}\n"
+    );
+    fs::write(folder.file("conf"), config).unwrap();
+    let (testbed, _) = Testbed::up("sat", &["--preset", "geo-satellite"]);
+    let _server = Running::new(testbed.exec("left1", &["nginx", "-c", &folder.file("conf")]));
+    let target = folder.file("got");
+    let format = "%{time_total}";
+    let url = "http://10.77.0.1/file";
+    let curl = ["curl", "-sSf", "-o", &target, "-w", format, url];
+    let output = patiently(testbed.exec("right1", &curl));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(
+        fs::read(&target).unwrap() == body,
+        "the file changed on the way"
+    );
+    let seconds: f64 = text(&output.stdout).parse().unwrap();
+    say(&format!(
+        "20 MB over geo-satellite in {seconds:.1} s, {:.2} Mbit/s",
+        BYTES as f64 * 8e-6 / seconds
+    ));
+    // 16 s at 10 Mbit/s, and a slow start over 600 ms
+    assert!((16.0..60.0).contains(&seconds), "{seconds}");
+    ok(&["down", &testbed.name]);
+    testbed.assert_gone();
+}
+
+#[test]
+fn every_host_reaches_every_host_of_the_other_side() {
+    need!("curl");
+    let (testbed, _) = Testbed::up("mesh", &["--rtt", "2ms", "--hosts", "3"]);
+    for host in ["left1", "left2", "left3"] {
+        for n in 1..=3 {
+            let url = format!("http://10.78.0.{n}:9/");
+            let curl = ["curl", "-sS", "--max-time", "5", &url];
+            let output = testbed.exec(host, &curl).output().unwrap();
+            // refused by the other end, so it was reached
+            assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+            assert!(!text(&output.stderr).contains("timed out"));
+        }
+    }
+}
+
+#[test]
+fn settings_hold_in_every_host_and_nowhere_else() {
+    need!();
+    let before = fs::read_to_string("/proc/sys/net/ipv4/tcp_sack").unwrap();
+    let options = ["--control", "reno", "--sysctl", "net.ipv4.tcp_sack=0"];
+    let (testbed, _) = Testbed::up("set", &options);
+    for host in ["left1", "right1"] {
+        let cat = |name: &str| {
+            let path = format!("/proc/sys/net/ipv4/{name}");
+            text(&testbed.exec(host, &["cat", &path]).output().unwrap().stdout)
+        };
+        assert_eq!(cat("tcp_congestion_control").trim(), "reno");
+        assert_eq!(cat("tcp_no_metrics_save").trim(), "1");
+        assert_eq!(cat("tcp_sack").trim(), "0");
+    }
+    assert_eq!(
+        fs::read_to_string("/proc/sys/net/ipv4/tcp_sack").unwrap(),
+        before
+    );
+}
+
+#[test]
+fn exec_returns_the_exit_status_of_its_program() {
+    need!();
+    let (testbed, _) = Testbed::up("exit", &[]);
+    let status = testbed
+        .exec("left1", &["sh", "-c", "exit 7"])
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(7));
+    let output = testbed.exec("left9", &["true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("left1"));
+    let output = testbed
+        .exec("left1", &["/no/such/program"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn bad_input_is_one_line_and_changes_nothing() {
+    need!();
+    let testbed = Testbed::none("bad");
+    for options in [
+        &["--preset", "moon"][..],
+        &["--rate", "fast"],
+        &["--control", "nonsense"],
+        &["--sysctl", "net.ipv4.nonsense=1"],
+        &["--hosts", "0"],
+        &["--vary", "mahimahi:/nonexistent"],
+    ] {
+        let output = run(&[&["up", "--name", &testbed.name], options].concat());
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        testbed.assert_gone();
+    }
+    let output = run(&["down", &testbed.name]);
+    assert_eq!(output.status.code(), Some(2));
+    let plan = ok(&["up", "--name", &testbed.name, "--dry-run"]);
+    assert!(plan.contains("would add network namespace"));
+    testbed.assert_gone();
+}
+
+#[test]
+fn a_testbed_without_its_emulator_is_seen_and_removed() {
+    need!();
+    let (testbed, state) = Testbed::up("dead", &[]);
+    let pid = state["emulator"]["pid"].as_i64().unwrap();
+    // SAFETY: plain numbers; the process is ours.
+    unsafe { libc::kill(pid as i32, libc::SIGKILL) };
+    let alive = || {
+        let status = json(&["status", "--json"]);
+        let all = status["testbeds"].as_array().unwrap().clone();
+        let own = all.iter().find(|t| t["name"] == testbed.name.as_str());
+        own.unwrap()["alive"].as_bool().unwrap()
+    };
+    let end = Instant::now() + Duration::from_secs(5);
+    while alive() {
+        assert!(Instant::now() < end, "still alive");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    ok(&["down", &testbed.name]);
+    testbed.assert_gone();
+}
+
+#[test]
+fn a_kill_at_any_moment_leaves_nothing_that_down_does_not_remove() {
+    need!();
+    let kills: u32 = std::env::var("HEADWAY_KILLS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(20);
+    let testbed = Testbed::none("kill");
+    let up = ["up", "--name", &testbed.name, "--hosts", "2"];
+    let start = Instant::now();
+    ok(&up);
+    let whole = start.elapsed();
+    ok(&["down", &testbed.name]);
+    testbed.assert_gone();
+    let mut left_something = 0;
+    for i in 0..kills {
+        // spread over the whole command by the golden ratio
+        let at = whole.mul_f64((f64::from(i) * 0.618_034).fract() * 1.1);
+        let mut child = command(&up)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(at);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if i % 3 == 2 {
+            // `down` is killed as well, and another one finishes its work
+            let mut child = command(&["down", &testbed.name])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(at / 4);
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        left_something += u32::from(!testbed.namespaces().is_empty());
+        let output = run(&["down", &testbed.name]);
+        assert!(
+            output.status.success() || text(&output.stderr).contains("there is no testbed"),
+            "{}",
+            text(&output.stderr)
+        );
+        testbed.assert_gone();
+    }
+    say(&format!(
+        "{kills} kills within {:.0} ms, {left_something} of them left something to remove",
+        whole.as_secs_f64() * 1e3
+    ));
+    assert!(left_something > 0);
+}
