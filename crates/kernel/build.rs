@@ -10,6 +10,8 @@ use headway_algorithms::{controls, startups, ControlInfo, StartupInfo, TunableIn
 
 /// The first clang whose CO-RE relocations of stores and bit fields are complete.
 const OLDEST_CLANG: u32 = 16;
+/// What the kernel gives a congestion control per socket; more lies in a map.
+const CA_PRIV_BYTES: u32 = 104;
 
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
@@ -32,11 +34,14 @@ fn main() {
             let sampler = out.join("sampler.bpf.o");
             let source = algorithms.join("kernel/sampler.bpf.c");
             compile(&clang, &algorithms, &source, &sampler);
-            let refused = out.join("refused.bpf.o");
-            let source = manifest.join("tests/refused.bpf.c");
-            println!("cargo::rerun-if-changed={}", source.display());
-            compile(&clang, &algorithms, &source, &refused);
-            println!("cargo::rustc-env=HEADWAY_REFUSED={}", refused.display());
+            for test in ["refused", "large_state"] {
+                let object = out.join(format!("{test}.bpf.o"));
+                let source = manifest.join(format!("tests/{test}.bpf.c"));
+                println!("cargo::rerun-if-changed={}", source.display());
+                compile(&clang, &algorithms, &source, &object);
+                let variable = format!("HEADWAY_{}", test.to_uppercase());
+                println!("cargo::rustc-env={variable}={}", object.display());
+            }
             format!(
                 "Ok(Objects {{ pairs: &[\n{objects}], probe: include_bytes!({probe:?}), \
                  sampler: include_bytes!({sampler:?}) }})"
@@ -94,6 +99,12 @@ fn compile_pair(
 ) -> String {
     let name = format!("{}_{}", control.name, startup.suffix);
     let [control_id, startup_id] = [control.name, startup.name].map(|n| n.replace('-', "_"));
+    let in_storage =
+        if control.state_bytes.next_multiple_of(8) + startup.state_bytes > CA_PRIV_BYTES {
+            "#define HW_STATE_IN_STORAGE\n"
+        } else {
+            ""
+        };
     let [bytes, contract] = ["control", "contract"].map(|binding| {
         let unit = format!(
             "#define HW_PAIR_NAME \"{name}\"\n\
@@ -103,6 +114,7 @@ fn compile_pair(
              #define HW_PAIR_STARTUP hw_startup_{startup_id}\n\
              #define HW_CC_DEFAULTS {}\n\
              #define HW_STARTUP_DEFAULTS {}\n\
+             {in_storage}\
              #include \"port/bpf/kernel.h\"\n\
              #include \"cc/{control_id}.c\"\n\
              #include \"startup/{startup_id}.c\"\n\

@@ -28,8 +28,9 @@ struct hw_situation {
 
 struct hw_situation hw_situation;
 
-/* One connection's state, as icsk_ca_priv is. */
-u64 hw_state[HW_CC_STATE_BYTES / 8];
+/* One connection's states. */
+u64 hw_cc_state[HW_CC_STATE_BYTES / 8];
+u64 hw_startup_state[HW_CC_STATE_BYTES / 8];
 
 HW_INLINE u32 hw_contract_run(struct hw_call *call, const struct hw_situation *situation)
 {
@@ -39,6 +40,7 @@ HW_INLINE u32 hw_contract_run(struct hw_call *call, const struct hw_situation *s
 	switch (situation->call) {
 	case HW_CALL_INIT:
 		__builtin_memset(call->cc_state, 0, HW_CC_STATE_BYTES);
+		__builtin_memset(call->startup_state, 0, HW_CC_STATE_BYTES);
 		hw_pair_init(call);
 		return 0;
 	case HW_CALL_PKTS_ACKED:
@@ -68,7 +70,7 @@ int hw_contract(void *ctx)
 {
 	struct hw_call call;
 
-	hw_join(&call, hw_state);
+	hw_join(&call, hw_cc_state, hw_startup_state);
 	call.conn = hw_situation.conn;
 	/* as in every kernel that has eBPF; the other way has a loop that the verifier refuses */
 	call.conn.counts_acks = 0;

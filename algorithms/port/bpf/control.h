@@ -28,13 +28,13 @@ struct {
 	__type(value, struct hw_counters);
 } hw_counters SEC(".maps");
 
-#define HW_COUNT_UP(field, by)                                                                     \
-	do {                                                                                       \
-		u32 hw_zero = 0;                                                                   \
-		struct hw_counters *hw_cpu = bpf_map_lookup_elem(&hw_counters, &hw_zero);          \
-                                                                                                   \
-		if (hw_cpu)                                                                        \
-			hw_cpu->field += (by);                                                     \
+#define HW_COUNT_UP(field, by)                                                            \
+	do {                                                                              \
+		u32 hw_zero = 0;                                                          \
+		struct hw_counters *hw_cpu = bpf_map_lookup_elem(&hw_counters, &hw_zero); \
+                                                                                          \
+		if (hw_cpu)                                                               \
+			hw_cpu->field += (by);                                            \
 	} while (0)
 
 HW_INLINE u32 hw_inflight(const struct tcp_sock *tp)
@@ -50,14 +50,44 @@ HW_INLINE u8 hw_cwnd_limited(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
-HW_INLINE void hw_begin(struct hw_call *call, struct sock *sk)
+/* What does not fit icsk_ca_priv lies in a map, which goes with the socket. */
+#ifdef HW_STATE_IN_STORAGE
+struct hw_storage {
+	u64 words[HW_CC_STATE_BYTES / 8];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, 1); /* BPF_F_NO_PREALLOC, which this kind of map asks for */
+	__type(key, int);
+	__type(value, struct hw_storage);
+} hw_storage SEC(".maps");
+
+HW_INLINE void *hw_startup_state(struct sock *sk)
+{
+	if (HW_PAIR_STARTUP.state_bytes > sizeof(struct hw_storage))
+		hw_state_too_large();
+	return bpf_sk_storage_get(&hw_storage, sk, 0, 1); /* BPF_SK_STORAGE_GET_F_CREATE */
+}
+#else
+HW_INLINE void *hw_startup_state(struct sock *sk)
+{
+	return hw_behind(((struct tcp_sock *)sk)->inet_conn.icsk_ca_priv);
+}
+#endif
+
+/* False without memory for the state: the call is then left out. */
+HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct hw_conn *c = &call->conn;
+	void *startup_state = hw_startup_state(sk);
 
+	if (!startup_state)
+		return 0;
 	call->sk = sk;
 	call->tp = tp;
-	hw_join(call, tp->inet_conn.icsk_ca_priv);
+	hw_join(call, tp->inet_conn.icsk_ca_priv, startup_state);
 	c->cwnd_pkts = tp->snd_cwnd;
 	c->cwnd_cnt = tp->snd_cwnd_cnt;
 	c->ssthresh_pkts = tp->snd_ssthresh;
@@ -77,6 +107,7 @@ HW_INLINE void hw_begin(struct hw_call *call, struct sock *sk)
 	c->cwnd_limited = hw_cwnd_limited(tp);
 	c->counts_acks = 0;
 	c->paced = sk->sk_pacing_status != 0;
+	return 1;
 }
 
 /* What the algorithms may have set goes back to the socket. */
@@ -98,7 +129,12 @@ void BPF_PROG(hw_init, struct sock *sk)
 	struct hw_call call;
 
 	HW_COUNT_UP(connections, 1);
-	hw_begin(&call, sk);
+	if (!hw_begin(&call, sk))
+		return;
+#ifdef HW_STATE_IN_STORAGE
+	/* the kernel cleared icsk_ca_priv; a socket may come here a second time */
+	__builtin_memset(call.startup_state, 0, sizeof(struct hw_storage));
+#endif
 	hw_pair_init(&call);
 	hw_end(&call);
 }
@@ -115,7 +151,8 @@ void BPF_PROG(hw_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 
 	HW_COUNT_UP(acks, 1);
 	HW_COUNT_UP(acked_pkts, ack.acked_pkts);
-	hw_begin(&call, sk);
+	if (!hw_begin(&call, sk))
+		return;
 	hw_pair_pkts_acked(&call, &ack);
 	hw_end(&call);
 }
@@ -125,7 +162,8 @@ void BPF_PROG(hw_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 {
 	struct hw_call call;
 
-	hw_begin(&call, sk);
+	if (!hw_begin(&call, sk))
+		return;
 	hw_pair_grow(&call, acked_pkts);
 	hw_end(&call);
 }
@@ -136,7 +174,8 @@ u32 BPF_PROG(hw_ssthresh, struct sock *sk)
 	struct hw_call call;
 
 	HW_COUNT_UP(congestions, 1);
-	hw_begin(&call, sk);
+	if (!hw_begin(&call, sk))
+		return hw_max_u32(((struct tcp_sock *)sk)->snd_cwnd / 2, 2);
 	return hw_pair_ssthresh(&call);
 }
 
@@ -145,7 +184,8 @@ void BPF_PROG(hw_set_state, struct sock *sk, u8 new_state)
 {
 	struct hw_call call;
 
-	hw_begin(&call, sk);
+	if (!hw_begin(&call, sk))
+		return;
 	hw_pair_set_state(&call, new_state);
 	hw_end(&call);
 }
@@ -162,7 +202,8 @@ void BPF_PROG(hw_cwnd_event, struct sock *sk, int event)
 		HW_COUNT_UP(timeouts, 1);
 	if (event == HW_EVENT_CWND_RESTART)
 		HW_COUNT_UP(idle_restarts, 1);
-	hw_begin(&call, sk);
+	if (!hw_begin(&call, sk))
+		return;
 	if (event == HW_EVENT_TX_START && hw_kernel_hz) {
 		u64 idle_jiffies = (u32)bpf_jiffies64() - call.tp->lsndtime;
 
@@ -178,7 +219,8 @@ u32 BPF_PROG(hw_undo_cwnd, struct sock *sk)
 	struct hw_call call;
 
 	HW_COUNT_UP(undos, 1);
-	hw_begin(&call, sk);
+	if (!hw_begin(&call, sk))
+		return ((struct tcp_sock *)sk)->snd_cwnd;
 	return hw_pair_undo_cwnd(&call, call.tp->prior_cwnd);
 }
 

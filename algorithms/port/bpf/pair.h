@@ -8,6 +8,7 @@
  *   HW_CONTROL_NAME, HW_STARTUP_NAME     the names by which people choose them
  *   HW_PAIR_CC, HW_PAIR_STARTUP          the two tables
  *   HW_CC_DEFAULTS, HW_STARTUP_DEFAULTS  tunables' values in declared order
+ *   HW_STATE_IN_STORAGE                  if both states together exceed icsk_ca_priv
  * and includes kernel.h, the two algorithms' files and one of the two.
  */
 #include "../cc.h"
@@ -39,16 +40,22 @@ struct hw_call {
 	struct hw_conn conn;
 };
 
-/* The startup's state follows the control's. */
-HW_INLINE void hw_join(struct hw_call *call, void *state)
+/* Where the startup's state stands behind the control's. */
+HW_INLINE void *hw_behind(void *cc_state)
 {
-	u32 startup_offset = (HW_PAIR_CC.state_bytes + 7) & ~7u;
+	u32 offset = (HW_PAIR_CC.state_bytes + 7) & ~7u;
+
+	if (offset + HW_PAIR_STARTUP.state_bytes > HW_CC_STATE_BYTES)
+		hw_state_too_large();
+	return (char *)cc_state + offset;
+}
+
+HW_INLINE void hw_join(struct hw_call *call, void *cc_state, void *startup_state)
+{
 	u32 i;
 
-	if (startup_offset + HW_PAIR_STARTUP.state_bytes > HW_CC_STATE_BYTES)
-		hw_state_too_large();
-	call->cc_state = state;
-	call->startup_state = (char *)state + startup_offset;
+	call->cc_state = cc_state;
+	call->startup_state = startup_state;
 #pragma unroll
 	for (i = 0; i < HW_MAX_TUNABLES; i++) {
 		if (i < HW_PAIR_CC.n_tunables)

@@ -112,6 +112,13 @@ impl Request {
     }
 
     fn check(&self) -> Result<(), CliError> {
+        let scope = rundir::scope()?;
+        if !self.name.starts_with(&scope) {
+            return Err(CliError::bad_input(format!(
+                "name \"{}\": must begin with \"{scope}\", as HEADWAY_SCOPE asks",
+                self.name
+            )));
+        }
         if let Some(reason) = load::missing() {
             return Err(CliError::kernel_cannot(format!(
                 "cannot attach {}: {reason}",

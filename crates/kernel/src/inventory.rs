@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::bpf;
 use crate::btf::{Btf, Member};
 use crate::cli::error::{Attempt as _, CliError};
+use crate::rundir;
 
 /// The name of the `struct_ops` map in algorithms/port/bpf/control.h.
 const MAP_NAME: &str = "hw_control";
@@ -144,6 +145,7 @@ fn links() -> io::Result<BTreeMap<u32, u32>> {
 /// Lack of privilege.
 pub fn find() -> Result<Vec<Attachment>, CliError> {
     let what = "list what is in the kernel";
+    let scope = rundir::scope()?;
     let links = links().attempt(what)?;
     let mut layout = None;
     let mut found = Vec::new();
@@ -196,7 +198,7 @@ pub fn find() -> Result<Vec<Attachment>, CliError> {
             read_data_map(id, &mut attachment);
         }
         // a map that was loaded but never registered is somebody's trial
-        if !attachment.name.is_empty() {
+        if !attachment.name.is_empty() && attachment.name.starts_with(&scope) {
             found.push(attachment);
         }
     }

@@ -5,13 +5,13 @@ mod common;
 #[path = "common/lab.rs"]
 mod lab;
 
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::time::Duration;
 
-use headway_kernel::objects;
 use lab::{attached, chosen, fails, headwayctl, json, left_over, one_line, succeeds, Lab};
-use libbpf_rs::{MapCore as _, MapType, ObjectBuilder};
+use libbpf_rs::{Link, MapCore as _, MapFlags, MapType, Object, ObjectBuilder};
 
 const SOON: Duration = Duration::from_millis(300);
 
@@ -188,13 +188,11 @@ fn a_dry_run_changes_nothing() {
     nothing_is_left();
 }
 
-fn what_another_program_attached_is_seen_and_taken_away() {
-    let pair = objects()
-        .unwrap()
-        .iter()
-        .find(|o| o.name == "htcp_ss")
-        .unwrap();
-    let open = ObjectBuilder::default().open_memory(pair.bytes).unwrap();
+/// Attaches the object with large state as a program does that is not headwayctl.
+fn attach_without_headwayctl() -> (Object, Link) {
+    // the build sets the path with the objects
+    let bytes = std::fs::read(option_env!("HEADWAY_LARGE_STATE").unwrap()).unwrap();
+    let open = ObjectBuilder::default().open_memory(&bytes).unwrap();
     let mut object = open.load().unwrap();
     let link = object
         .maps_mut()
@@ -202,15 +200,20 @@ fn what_another_program_attached_is_seen_and_taken_away() {
         .unwrap()
         .attach_struct_ops()
         .unwrap();
-    let entry = attached("htcp_ss").unwrap();
+    (object, link)
+}
+
+fn what_another_program_attached_is_seen_and_taken_away() {
+    let held = attach_without_headwayctl();
+    let entry = attached("hwt_large").unwrap();
     assert_eq!(entry["pinned"], false);
-    assert_eq!(entry["control"], "htcp");
+    assert_eq!(entry["control"], "cubic");
     succeeds(&["detach", "--all"]);
-    assert!(attached("htcp_ss").is_none());
+    assert!(attached("hwt_large").is_none());
     let available =
         std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
-    assert!(!available.contains("htcp_ss"), "{available}");
-    drop((link, object));
+    assert!(!available.contains("hwt_large"), "{available}");
+    drop(held);
     nothing_is_left();
 }
 
@@ -223,6 +226,35 @@ fn a_control_attached_inside_a_namespace_outlives_the_command() {
         .unwrap();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(attached("hwt_f").unwrap()["pinned"], true);
+    nothing_is_left();
+}
+
+fn state_that_does_not_fit_the_socket_lies_in_a_map() {
+    let (object, link) = attach_without_headwayctl();
+    let lab = Lab::new();
+    let connection = lab.connect(Some("hwt_large"));
+    let (_, connection) = connection.carry(SOON).join().unwrap();
+    let storage = object
+        .maps()
+        .find(|map| map.name() == "hw_storage")
+        .unwrap();
+    let state = storage
+        .lookup(&connection.out.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+        .unwrap()
+        .unwrap();
+    let acks = u64::from_ne_bytes(state[96..104].try_into().unwrap());
+    assert!(acks > 20, "{acks}");
+    let entry = attached("hwt_large").unwrap();
+    assert_eq!(entry["counters"]["acks"], acks);
+    // chosen anew, it starts anew
+    lab::choose(&connection.out, "reno").unwrap();
+    lab::choose(&connection.out, "hwt_large").unwrap();
+    let state = storage
+        .lookup(&connection.out.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+        .unwrap()
+        .unwrap();
+    assert_eq!(state, vec![0; 104]);
+    drop((link, connection, object));
     nothing_is_left();
 }
 
@@ -248,8 +280,18 @@ fn errors_are_one_line_with_a_status() {
         (&["attach", "cubic", "--set", "bet=1"], "beta"),
         (&["attach", "cubic", "--set", "beta=1"], "512 to 1000"),
         (&["attach", "cubic", "--name", "a.b"], "a.b"),
-        (&["attach", "cubic", "--default-in", "nowhere"], "nowhere"),
-        (&["attach", "reno", "--name", "reno"], "--name"),
+        (
+            &[
+                "attach",
+                "cubic",
+                "--name",
+                "hwt_o",
+                "--default-in",
+                "nowhere",
+            ],
+            "nowhere",
+        ),
+        (&["attach", "reno", "--name", "other"], "HEADWAY_SCOPE"),
         (&["detach", "hwt_nothing"], "hwt_nothing"),
         (&["detach"], "required"),
         (&["no-such-command"], "no-such-command"),
@@ -258,6 +300,14 @@ fn errors_are_one_line_with_a_status() {
         let line = fails(arguments, 2);
         assert!(line.contains(word), "{line}");
     }
+    // a name that the kernel has already
+    let reno = |arguments: &[&str]| {
+        let mut command = headwayctl(arguments);
+        command.env("HEADWAY_SCOPE", "reno").output().unwrap()
+    };
+    let line = one_line(&reno(&["attach", "reno", "--name", "reno"]), 2);
+    assert!(line.contains("--name"), "{line}");
+    assert!(reno(&["detach", "--all"]).status.success());
     nothing_is_left();
 }
 
@@ -265,7 +315,11 @@ fn without_privileges_it_says_what_is_missing() {
     // the build's folder may be closed to others
     let copy = format!("/run/lock/headwayctl-{}", std::process::id());
     std::fs::copy(env!("CARGO_BIN_EXE_headwayctl"), &copy).unwrap();
-    for arguments in [&["attach", "cubic"][..], &["detach", "--all"], &["status"]] {
+    for arguments in [
+        &["attach", "cubic", "--name", "hwt_o"][..],
+        &["detach", "--all"],
+        &["status"],
+    ] {
         let output = Command::new(&copy)
             .args(arguments)
             .uid(65534)
@@ -312,6 +366,10 @@ fn main() {
         (
             "a control attached inside a namespace outlives the command",
             &a_control_attached_inside_a_namespace_outlives_the_command,
+        ),
+        (
+            "state that does not fit the socket lies in a map",
+            &state_that_does_not_fit_the_socket_lies_in_a_map,
         ),
         (
             "costs are measured on request",
