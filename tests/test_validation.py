@@ -9,10 +9,10 @@ from headway import run
 from headway.backends import _headwayctl
 from headway.cli.app import EXIT_KERNEL_CANNOT, execute
 from headway.validation import Comparison, Observed, Scenario, compare, matrix, quick_matrix
-from headway.validation.compare import retransmits_share, spreads
+from headway.validation.compare import median_of, retransmits_share, spreads
 from headway.validation.report import KNOWN, page
 
-ABOUT = {"date": "2000-01-01", "kernel": "6.1", "headway": "0", "duration_s": 30}
+ABOUT = {"date": "2000-01-01", "kernel": "6.1", "headway": "0", "duration_s": 30, "trials": 1}
 
 
 def test_every_pair_of_values_of_two_factors_is_in_the_matrix() -> None:
@@ -69,12 +69,20 @@ def test_the_targets_hold_or_not() -> None:
 def test_a_trace_compared_with_itself_differs_in_nothing() -> None:
     scenario = matrix()[13]
     trace = run(scenario.experiment(10))
-    comparison = compare(scenario, trace, trace)
+    comparison = compare(scenario, [trace], [trace])
     assert comparison.goodput == comparison.owd_median == comparison.owd_p95 == 0
     assert comparison.shares == 0
     assert comparison.kernel.goodput_bps > 0.8 * scenario.rate_mbps * 1e6
     # the queue's delay comes on top of the propagation
     assert comparison.kernel.owd_p95_us > scenario.rtt_ms * 500
+
+
+def test_trials_count_by_their_median() -> None:
+    trials = [observed(1e6, 10e3, 5), observed(9e6, 20e3, 7), observed(2e6, 90e3, 6)]
+    middle = median_of(trials)
+    assert (middle.goodput_bps, middle.owd_median_us) == (2e6, 20e3)
+    assert middle.retransmits_pkts == 6
+    assert middle.shares == (0.5, 0.5)
 
 
 def test_the_page_keeps_what_people_wrote() -> None:

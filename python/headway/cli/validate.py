@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import json
 import platform
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -16,6 +18,7 @@ from headway.backends import Backend, backend_named
 from headway.cli.listing import AsJson
 from headway.cli.show import console, print_json, print_table, progress_bar
 from headway.errors import HeadwayError, InterruptedRunError
+from headway.experiment import Experiment
 from headway.files import save_text
 from headway.study import Table
 from headway.sweep import Progress
@@ -26,6 +29,11 @@ from headway.validation.report import overlay, page
 
 _DURATION_S, _QUICK_DURATION_S = 30, 12
 _PAGE = Path("docs/validation.md")
+_REPEATS = 2
+"""How often a run whose emulator could not keep time is repeated, at most."""
+
+Experiments = Callable[[Scenario], list[Experiment]]
+"""The trials of a scenario."""
 
 
 def validate(
@@ -39,6 +47,7 @@ def validate(
     duration: Annotated[
         int | None, typer.Option("--duration", min=5, help="Seconds of each scenario.")
     ] = None,
+    trials: Annotated[int, typer.Option("--trials", min=1, help="Of each; medians count.")] = 1,
     page_path: Annotated[
         Path | None, typer.Option("--page", help="The page to write [docs/validation.md].")
     ] = None,
@@ -52,13 +61,24 @@ def validate(
     if not chosen:
         raise HeadwayError(f"only: no scenario has {only!r} in its name")
     length_s = duration or (_QUICK_DURATION_S if quick else _DURATION_S)
-    with progress_bar(not as_json) as progress:
-        comparisons = _run(chosen, length_s, seed, kernel, out, save, progress)
+    measured = _Matrix(
+        chosen,
+        lambda s: [s.experiment(length_s, seed + trial) for trial in range(trials)],
+        out,
+        save,
+    )
+    try:
+        with progress_bar(not as_json) as progress:
+            measured.run(kernel, progress)
+    except KeyboardInterrupt:
+        raise InterruptedRunError(len(measured.comparisons), len(chosen), str(out)) from None
+    comparisons = measured.comparisons
     about = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "kernel": platform.release(),
         "headway": versions()["headway"],
         "duration_s": length_s,
+        "trials": trials,
         "seed": seed,
     }
     # a part of the matrix is no page
@@ -79,40 +99,61 @@ def validate(
         _print(comparisons, out, target)
 
 
-def _run(
-    chosen: list[Scenario],
-    length_s: int,
-    seed: int,
-    kernel: Backend,
-    out: Path,
-    save: bool,
-    progress: Progress,
-) -> list[Comparison]:
-    comparisons: list[Comparison] = []
-    progress(0, len(chosen), "")
-    try:
+class _Matrix:
+    """Runs scenarios on both backends and keeps what became of them."""
+
+    def __init__(
+        self, chosen: list[Scenario], experiments: Experiments, out: Path, save: bool
+    ) -> None:
+        self.chosen = chosen
+        self._experiments = experiments
+        self._out = out
+        self._save = save
+        self.comparisons: list[Comparison] = []
+
+    def run(self, kernel: Backend, progress: Progress) -> None:
+        """Run all; ``comparisons`` has those that are done, also after Ctrl-C."""
+        progress(0, len(self.chosen), "")
         # links of one rate run side by side as far as the machine has room for them
-        for _, group in groupby(chosen, key=lambda s: s.rate_mbps):
+        for _, group in groupby(self.chosen, key=lambda s: s.rate_mbps):
             scenarios = list(group)
-            experiments = [s.experiment(length_s, seed) for s in scenarios]
-            sim: dict[int, Trace] = {}
-            backend_named("sim").run_many(experiments, sim.__setitem__)
-            done: dict[int, Comparison] = {}
+            runs = [(s, e) for s in scenarios for e in self._experiments(s)]
+            experiments = [experiment for _, experiment in runs]
+            sims: dict[int, Trace] = {}
+            backend_named("sim").run_many(experiments, sims.__setitem__)
+            kernels, repeated = _on_time(kernel, experiments)
+            for scenario in scenarios:
+                own = [index for index, (of, _) in enumerate(runs) if of == scenario]
+                self._keep(
+                    scenario,
+                    [sims[index] for index in own],
+                    [kernels[index] for index in own],
+                    sum(repeated[index] for index in own),
+                )
+                progress(len(self.comparisons), len(self.chosen), scenario.key)
 
-            def finished(index: int, trace: Trace) -> None:
-                scenario = scenarios[index]  # noqa: B023 — used before the next round
-                done[index] = compare(scenario, sim[index], trace)  # noqa: B023
-                overlay(sim[index], trace, out / "figures" / scenario.key)  # noqa: B023
-                if save:
-                    save_trace(sim[index], out / "traces" / scenario.key / "sim")  # noqa: B023
-                    save_trace(trace, out / "traces" / scenario.key / "kernel")
-                progress(len(comparisons) + len(done), len(chosen), scenario.key)  # noqa: B023
+    def _keep(
+        self, scenario: Scenario, sims: list[Trace], kernels: list[Trace], repeated: int
+    ) -> None:
+        self.comparisons.append(compare(scenario, sims, kernels, repeated))
+        overlay(sims[0], kernels[0], self._out / "figures" / scenario.key)
+        if self._save:
+            save_trace(sims[0], self._out / "traces" / scenario.key / "sim")
+            save_trace(kernels[0], self._out / "traces" / scenario.key / "kernel")
 
-            kernel.run_many(experiments, finished)
-            comparisons += [done[index] for index in range(len(scenarios))]
-    except KeyboardInterrupt:
-        raise InterruptedRunError(len(comparisons), len(chosen), str(out)) from None
-    return comparisons
+
+def _on_time(
+    kernel: Backend, experiments: Sequence[Experiment]
+) -> tuple[dict[int, Trace], Counter[int]]:
+    """Each experiment's trace; one whose emulator could not keep time is run again."""
+    traces: dict[int, Trace] = {}
+    repeated: Counter[int] = Counter()
+    kernel.run_many(experiments, traces.__setitem__)
+    for index, experiment in enumerate(experiments):
+        while not traces[index].meta["emulator"]["on_time"] and repeated[index] < _REPEATS:
+            traces[index] = kernel.run(experiment)
+            repeated[index] += 1
+    return traces, repeated
 
 
 def _percent(value: float | None) -> str | None:

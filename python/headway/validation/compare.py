@@ -34,12 +34,17 @@ class Observed:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One scenario on both backends; ``warnings`` are the kernel run's own doubts."""
+    """One scenario on both backends.
+
+    ``warnings`` are the kernel runs' own doubts, ``repeated`` how many runs were thrown away
+    because the emulator could not keep time.
+    """
 
     scenario: Scenario
     sim: Observed
     kernel: Observed
     warnings: tuple[str, ...] = ()
+    repeated: int = 0
 
     @property
     def goodput(self) -> float | None:
@@ -113,10 +118,37 @@ def _owd_us(trace: Trace) -> metrics.Distribution:
     )
 
 
-def compare(scenario: Scenario, sim: Trace, kernel: Trace) -> Comparison:
-    """Compare two traces of the scenario's experiment."""
-    warnings = tuple(str(note) for note in kernel.meta.get("notes", ()))
-    return Comparison(scenario, observe(sim), observe(kernel), warnings)
+def median_of(trials: Sequence[Observed]) -> Observed:
+    """Each number's median over trials; of an even number of trials, the mean of two."""
+
+    def middle(values: Sequence[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return float(np.median(known)) if known else None
+
+    # the largest share of each trial belongs with the largest of the others
+    shares = np.median([sorted(trial.shares) for trial in trials], axis=0)
+    return Observed(
+        goodput_bps=middle([trial.goodput_bps for trial in trials]) or 0.0,
+        owd_median_us=middle([trial.owd_median_us for trial in trials]),
+        owd_p95_us=middle([trial.owd_p95_us for trial in trials]),
+        retransmits_pkts=round(middle([trial.retransmits_pkts for trial in trials]) or 0),
+        rtos=round(middle([trial.rtos for trial in trials]) or 0),
+        shares=tuple(shares.tolist()),
+    )
+
+
+def compare(
+    scenario: Scenario, sims: Sequence[Trace], kernels: Sequence[Trace], repeated: int = 0
+) -> Comparison:
+    """Compare the medians over the trials of the scenario's experiment on both backends."""
+    warnings = tuple(str(note) for kernel in kernels for note in kernel.meta.get("notes", ()))
+    return Comparison(
+        scenario,
+        median_of([observe(trace) for trace in sims]),
+        median_of([observe(trace) for trace in kernels]),
+        warnings,
+        repeated,
+    )
 
 
 @dataclass(frozen=True)

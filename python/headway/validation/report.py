@@ -54,13 +54,14 @@ def page(
 ) -> str:
     """The page in Markdown; what people wrote on the ``previous`` one is kept.
 
-    ``about`` has date, kernel, duration_s and headway.
+    ``about`` has date, kernel, duration_s, trials and headway.
     """
     kept = previous[previous.index(KNOWN) :] if previous and KNOWN in previous else _NOTHING_KNOWN
     distribution = "\n".join(_spread_row(name, s) for name, s in spreads(comparisons).items())
     share = retransmits_share(comparisons)
     rows = "\n".join(_row(c) for c in comparisons)
     warned = [c for c in comparisons if c.warnings]
+    repeated = sum(c.repeated for c in comparisons)
     doubts = "\n".join(f"- `{c.scenario.key}`: {'; '.join(c.warnings)}" for c in warned)
     if doubts:
         doubts = f"\nRuns that the kernel backend itself doubts:\n\n{doubts}\n"
@@ -68,8 +69,10 @@ def page(
 
 Made by `headway validate` on {about["date"]}, Linux {about["kernel"]}, Headway
 {about["headway"]}: {len(comparisons)} scenarios of {about["duration_s"]} s, the first fifth left
-out, on both backends with stack linux-6. A difference is (simulator − kernel) / kernel. One-way
-delay is that of the bottleneck: its queue and its propagation.
+out, on both backends with stack linux-6. Trials of each: {about["trials"]}; their medians are
+compared. {repeated} kernel runs were repeated because the emulator could not keep time. A
+difference is (simulator − kernel) / kernel. One-way delay is that of the bottleneck: its queue
+and its propagation.
 
 | over the scenarios, absolute | median | 90th percentile | largest | target | holds |
 |---|---|---|---|---|---|

@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::clock::{now_ns, sleep_until};
 use super::records::Records;
 use super::socket::{
-    abort, accept_until, connect, drained_until, listen, readable_until, tcp_info, writable_until,
-    TcpInfo, TcpOptions,
+    accept_until, connect, drained_until, listen, readable_until, reset_on_close, tcp_info,
+    writable_until, TcpInfo, TcpOptions,
 };
 use super::CHUNK_BYTES;
 use crate::cli::error::{Attempt, CliError};
@@ -70,14 +70,13 @@ pub fn send(task: &BulkSend) -> Result<BulkSent, CliError> {
     let started_ns = now_ns();
     let socket = connect(task.to, options)?;
     let connected_ns = now_ns();
+    reset_on_close(&socket, true);
     socket.set_nonblocking(true).attempt("not to block")?;
     let written_bytes = write_until(&socket, task)?;
     let complete = drained_until(&socket, task.end_ns);
     let finished_ns = now_ns();
     let info = tcp_info(&socket)?;
-    if !complete {
-        abort(socket);
-    }
+    reset_on_close(&socket, !complete);
     Ok(BulkSent {
         started_ns,
         connected_ns: Some(connected_ns),

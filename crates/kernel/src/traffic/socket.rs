@@ -208,10 +208,11 @@ pub fn drained_until(socket: &TcpStream, end_ns: i64) -> bool {
     }
 }
 
-/// Closes at once, without waiting for the peer (a reset).
-pub fn abort(socket: TcpStream) {
+/// From now on, if the program ends the connection does: it is reset, and no orphan
+/// goes on in a namespace that is about to go.
+pub fn reset_on_close(socket: &TcpStream, reset: bool) {
     let linger = libc::linger {
-        l_onoff: 1,
+        l_onoff: i32::from(reset),
         l_linger: 0,
     };
     // The socket is closed in any case; without the option only more slowly.
@@ -221,7 +222,6 @@ pub fn abort(socket: TcpStream) {
         libc::SO_LINGER,
         &linger,
     );
-    drop(socket);
 }
 
 /// What the kernel says of a connection (TCP_INFO), where its structure has it.

@@ -11,8 +11,8 @@ use serde::Serialize;
 use super::clock::{now_ns, sleep_until};
 use super::records::Records;
 use super::socket::{
-    abort, accept_until, connect, drained_until, listen, readable_until, tcp_info, writable_until,
-    TcpInfo, TcpOptions,
+    accept_until, connect, drained_until, listen, readable_until, reset_on_close, tcp_info,
+    writable_until, TcpInfo, TcpOptions,
 };
 use super::CHUNK_BYTES;
 use crate::cli::error::{Attempt, CliError};
@@ -124,6 +124,7 @@ pub fn client(task: &Vectors) -> Result<Conversed, CliError> {
         tcp_info: None,
     };
     socket.set_nonblocking(true).attempt("not to block")?;
+    reset_on_close(&socket, true);
     for (&(request, response, think_ns), number) in task.epochs.iter().zip(0i64..) {
         let asked_ns = now_ns();
         if !(task.give(&socket, request)? && task.take(&socket, response)?) {
@@ -145,9 +146,7 @@ pub fn client(task: &Vectors) -> Result<Conversed, CliError> {
         records.finish()?;
     }
     done.tcp_info = Some(tcp_info(&socket)?);
-    if !drained_until(&socket, task.end_ns) {
-        abort(socket);
-    }
+    reset_on_close(&socket, !drained_until(&socket, task.end_ns));
     Ok(done)
 }
 
@@ -169,6 +168,7 @@ pub fn server(task: &Vectors, ready: impl FnOnce()) -> Result<Conversed, CliErro
     };
     done.connected_ns = Some(now_ns());
     socket.set_nonblocking(true).attempt("not to block")?;
+    reset_on_close(&socket, true);
     for &(request, response, _) in &task.epochs {
         if !(task.take(&socket, request)? && task.give(&socket, response)?) {
             break;
@@ -176,7 +176,7 @@ pub fn server(task: &Vectors, ready: impl FnOnce()) -> Result<Conversed, CliErro
         done.complete_epochs += 1;
         done.finished_ns = Some(now_ns());
     }
-    let _ = drained_until(&socket, task.end_ns);
+    reset_on_close(&socket, !drained_until(&socket, task.end_ns));
     done.tcp_info = Some(tcp_info(&socket)?);
     Ok(done)
 }
