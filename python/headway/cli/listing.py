@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from headway.backends import BACKENDS
+from headway.backends._headwayctl import unusable
 from headway.cli.show import console, print_json, print_table
 from headway.errors import HeadwayError
 from headway.registry import Algorithm, Stack, registry, unknown
@@ -33,7 +34,9 @@ def list_all(as_json: AsJson = False) -> None:
         return
     for group, items in groups.items():
         print_table(Table(group, ["name", "title"], [[i["name"], i["title"]] for i in items]))
-    console().print(f"backends: {', '.join(BACKENDS)}")
+    missing = unusable()
+    note = f" (kernel: not here: {missing})" if missing else ""
+    console().print(f"backends: {', '.join(BACKENDS)}{note}", markup=False)
 
 
 def _short(item: Algorithm) -> dict[str, Any]:
