@@ -8,7 +8,15 @@ import pytest
 from headway import run
 from headway.backends import _headwayctl
 from headway.cli.app import EXIT_KERNEL_CANNOT, execute
-from headway.validation import Comparison, Observed, Scenario, compare, matrix, quick_matrix
+from headway.validation import (
+    Comparison,
+    Observed,
+    Scenario,
+    builtin,
+    compare,
+    matrix,
+    quick_matrix,
+)
 from headway.validation.compare import median_of, retransmits_share, spreads
 from headway.validation.report import KNOWN, page
 
@@ -75,6 +83,16 @@ def test_a_trace_compared_with_itself_differs_in_nothing() -> None:
     assert comparison.kernel.goodput_bps > 0.8 * scenario.rate_mbps * 1e6
     # the queue's delay comes on top of the propagation
     assert comparison.kernel.owd_p95_us > scenario.rtt_ms * 500
+
+
+def test_a_control_compared_with_itself_holds() -> None:
+    trace = run(builtin.experiments(10)[2])
+    same = builtin.pair("a path", trace, trace)
+    assert same.holds
+    assert same.goodput == same.queue == 0
+    assert same.builtin_bps > 9e6
+    assert not replace(same, ours_bps=same.builtin_bps * 1.03).holds
+    assert "| a path | 9." in builtin.section([same])
 
 
 def test_trials_count_by_their_median() -> None:

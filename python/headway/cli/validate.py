@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from headway.backends import Backend, backend_named
+from headway.backends.kernel import KernelBackend
 from headway.cli.listing import AsJson
 from headway.cli.show import console, print_json, print_table, progress_bar
 from headway.errors import HeadwayError, InterruptedRunError
@@ -24,6 +25,7 @@ from headway.study import Table
 from headway.sweep import Progress
 from headway.trace import Trace, save_trace, versions
 from headway.validation import Comparison, Scenario, compare, matrix, quick_matrix
+from headway.validation.builtin import Pair, compare_builtin
 from headway.validation.compare import retransmits_share, spreads
 from headway.validation.report import overlay, page
 
@@ -52,6 +54,9 @@ def validate(
         Path | None, typer.Option("--page", help="The page to write [docs/validation.md].")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of every scenario.")] = 1,
+    builtin: Annotated[
+        bool, typer.Option("--builtin", help="Also our CUBIC against the kernel's own.")
+    ] = False,
     save: Annotated[bool, typer.Option("--traces", help="Save both traces of each.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -70,6 +75,11 @@ def validate(
     try:
         with progress_bar(not as_json) as progress:
             measured.run(kernel, progress)
+            pairs = (
+                compare_builtin(kernel, KernelBackend(builtin=True), length_s, progress)
+                if builtin
+                else []
+            )
     except KeyboardInterrupt:
         raise InterruptedRunError(len(measured.comparisons), len(chosen), str(out)) from None
     comparisons = measured.comparisons
@@ -85,18 +95,19 @@ def validate(
     target = page_path or (None if quick or only else _PAGE)
     if target is not None:
         previous = target.read_text(encoding="utf-8") if target.exists() else None
-        save_text(target, page(comparisons, about, previous))
+        save_text(target, page(comparisons, about, previous, pairs))
     result = {
         "about": about,
         "scenarios": [asdict(c) for c in comparisons],
         "differences": {name: asdict(s) for name, s in spreads(comparisons).items()},
+        "builtin": [asdict(p) for p in pairs],
         "retransmits_agree": retransmits_share(comparisons),
     }
     save_text(out / "validation.json", json.dumps(result, indent=1))
     if as_json:
         print_json(result)
     else:
-        _print(comparisons, out, target)
+        _print(comparisons, pairs, out, target)
 
 
 class _Matrix:
@@ -160,7 +171,9 @@ def _percent(value: float | None) -> str | None:
     return None if value is None else f"{value:+.1%}"
 
 
-def _print(comparisons: list[Comparison], out: Path, target: Path | None) -> None:
+def _print(
+    comparisons: list[Comparison], pairs: list[Pair], out: Path, target: Path | None
+) -> None:
     print_table(
         Table(
             "simulator against kernel, relative to the kernel",
@@ -195,6 +208,17 @@ def _print(comparisons: list[Comparison], out: Path, target: Path | None) -> Non
             ],
         )
     )
+    if pairs:
+        print_table(
+            Table(
+                "our CUBIC against the kernel's own",
+                ["path", "goodput", "mean queue", "holds"],
+                [
+                    [p.path, _percent(p.goodput), _percent(p.queue), "yes" if p.holds else "no"]
+                    for p in pairs
+                ],
+            )
+        )
     show = console()
     for c in comparisons:
         for warning in c.warnings:

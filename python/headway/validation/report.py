@@ -12,6 +12,7 @@ from headway.figures import Panel, Series, save_figure, timeseries
 from headway.figures.style import BLUE, VERMILLION, Style
 from headway.trace import Trace
 from headway.units import NS_PER_S
+from headway.validation.builtin import Pair, section
 from headway.validation.compare import (
     RETRANSMITS_PKTS,
     RETRANSMITS_RELATIVE,
@@ -50,7 +51,10 @@ def overlay(sim: Trace, kernel: Trace, path: Path) -> Path:
 
 
 def page(
-    comparisons: Sequence[Comparison], about: Mapping[str, Any], previous: str | None = None
+    comparisons: Sequence[Comparison],
+    about: Mapping[str, Any],
+    previous: str | None = None,
+    builtin: Sequence[Pair] = (),
 ) -> str:
     """The page in Markdown; what people wrote on the ``previous`` one is kept.
 
@@ -87,7 +91,7 @@ Packets sent again agree within {RETRANSMITS_RELATIVE:.0%} or {RETRANSMITS_PKTS}
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 {rows}
 {doubts}
-{kept}"""
+{section(builtin) + chr(10) if builtin else ""}{kept}"""
 
 
 def _percent(value: float | None, sign: str = "") -> str:
