@@ -28,7 +28,7 @@ Progress = Callable[[float, float], None]
 
 _CONCURRENT_BPS = 20_000_000
 """Bottlenecks that may run side by side on one machine, together."""
-_MOST_CONCURRENT = 6
+_MOST_CONCURRENT = 12
 _runs = itertools.count()
 
 
