@@ -38,9 +38,10 @@ pub(crate) fn timespec(duration_ns: u64) -> Timespec {
     }
 }
 
-/// Asks for punctual wake-ups of this thread. All of it is improvement that an
-/// ordinary user may be refused; lateness is measured in any case.
-pub(crate) fn be_punctual() {
+/// Asks for punctual wake-ups of this thread: with `real_time` it runs as soon as it
+/// wakes, whatever else runs. Returns whether it got that. All of it may be refused
+/// to an ordinary user; lateness is measured in any case.
+pub(crate) fn be_punctual(real_time: bool) -> bool {
     // Short slices let the thread run soon after it wakes (since Linux 6.12; older
     // kernels ignore them).
     const SLICE_NS: u64 = 100_000;
@@ -48,12 +49,23 @@ pub(crate) fn be_punctual() {
     // SAFETY: plain data, for which zero is a value.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
     attributes.size = size_of::<libc::sched_attr>() as u32;
+    // SAFETY: the structure outlives the call; the calls concern this thread only.
+    let set = |attributes: &libc::sched_attr| unsafe {
+        libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0) == 0
+    };
+    // SAFETY: plain numbers.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1usize) };
+    if real_time {
+        attributes.sched_policy = libc::SCHED_FIFO as u32;
+        attributes.sched_priority = 1;
+        if set(&attributes) {
+            return true;
+        }
+    }
     attributes.sched_policy = libc::SCHED_OTHER as u32;
+    attributes.sched_priority = 0;
     attributes.sched_nice = MOST_URGENT;
     attributes.sched_runtime = SLICE_NS;
-    // SAFETY: the structure outlives the call; the calls concern this thread only.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1usize);
-        libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
-    }
+    set(&attributes);
+    false
 }

@@ -39,6 +39,10 @@ pub struct Config {
     /// lasts until the packet is due.
     #[serde(default = "default_spin_share")]
     pub spin_share: f64,
+    /// Ask for real-time scheduling; when absent, where the rates leave the thread
+    /// idle often enough. Linux stalls a real-time thread that is not for 50 ms.
+    #[serde(default)]
+    pub real_time: Option<bool>,
 }
 
 /// One direction.
@@ -96,6 +100,9 @@ fn default_spin_share() -> f64 {
     0.25
 }
 
+/// The fastest link on which real-time scheduling is worth its risk.
+const REAL_TIME_MAX_BPS: u64 = 200_000_000;
+
 /// Why an emulator cannot start or go on, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmulatorError(pub String);
@@ -128,7 +135,13 @@ impl Config {
             late_threshold_ns: millisecond(),
             spin_ns: default_spin(),
             spin_share: default_spin_share(),
+            real_time: None,
         }
+    }
+
+    pub(crate) fn wants_real_time(&self) -> bool {
+        let rate_bps = self.forward.link.rate_bps.max(self.reverse.link.rate_bps);
+        self.real_time.unwrap_or(rate_bps <= REAL_TIME_MAX_BPS)
     }
 
     /// Checks every field, without opening a file.

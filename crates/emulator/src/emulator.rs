@@ -169,6 +169,7 @@ impl Emulator {
             on_time: true,
             warnings: vec![],
             late_threshold_ns: config.late_threshold_ns,
+            real_time: false,
             cpu_ns: 0,
             spin_ns: 0,
             cpu_wait_ns: None,
@@ -208,7 +209,7 @@ impl Emulator {
     /// # Errors
     /// All devices are gone, or the log cannot be written.
     pub fn run(&mut self, stop: &AtomicBool) -> Result<Summary, EmulatorError> {
-        clock::be_punctual();
+        self.summary.real_time = clock::be_punctual(self.config.wants_real_time());
         let (cpu_ns, wait_ns) = (clock::thread_cpu_ns(), clock::thread_wait_ns());
         let mut credit_ns = SPIN_CREDIT_NS;
         let mut before_ns = clock::monotonic_ns();

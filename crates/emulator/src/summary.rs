@@ -29,6 +29,8 @@ pub struct Summary {
     pub warnings: Vec<String>,
     /// A packet is late when it is delivered later than this after it was due.
     pub late_threshold_ns: u64,
+    /// The emulating thread was scheduled in real time.
+    pub real_time: bool,
     /// Processor time of the emulating thread.
     pub cpu_ns: u64,
     /// Part of the processor time in which it polled for punctuality.

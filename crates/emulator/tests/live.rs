@@ -253,7 +253,7 @@ fn lateness_is_reported_when_the_machine_is_overloaded() {
         })
         .collect();
     let link = r#"{"rate_bps": 10000000, "delay_ns": 25000000, "limit_bytes": 60000}"#;
-    let pair = Pair::new(link, |_| {});
+    let pair = Pair::new(link, |config| config.real_time = Some(false));
     pair.bulk(4);
     let summary = pair.stop();
     busy.store(false, Ordering::Relaxed);

@@ -38,7 +38,8 @@ struct UpCommand {
     #[arg(long)]
     preset: Option<String>,
     /// Both directions as JSON: {"forward": {"link": ..., "vary": ...}, "reverse": ...,
-    /// "seed", "extra_delay_ns": [...], "late_threshold_ns", "spin_ns", "spin_share"}
+    /// "seed", "extra_delay_ns": [...], "late_threshold_ns", "spin_ns", "spin_share",
+    /// "real_time"}
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed"])]

@@ -109,6 +109,9 @@ fn leave() -> Result<(), CliError> {
         libc::dup2(null.as_raw_fd(), 0);
         libc::dup2(null.as_raw_fd(), 1);
     }
+    // A session shares the processor with other sessions as a whole, where the
+    // kernel groups them; then a thread's own priority counts only within it.
+    let _ = fs::write("/proc/self/autogroup", "-20");
     Ok(())
 }
 

@@ -75,6 +75,8 @@ struct ConfigFile {
     spin_ns: Option<u64>,
     #[serde(default)]
     spin_share: Option<f64>,
+    #[serde(default)]
+    real_time: Option<bool>,
 }
 
 /// What holds without preset and options.
@@ -222,6 +224,7 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<Config, CliError> {
     config.late_threshold_ns = file.late_threshold_ns.unwrap_or(config.late_threshold_ns);
     config.spin_ns = file.spin_ns.unwrap_or(config.spin_ns);
     config.spin_share = file.spin_share.unwrap_or(config.spin_share);
+    config.real_time = file.real_time;
     for vary in [&mut config.forward.vary, &mut config.reverse.vary] {
         if let Some(Vary::Schedule { file } | Vary::Mahimahi { file }) = vary {
             // the emulator runs in another folder
@@ -303,6 +306,7 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, CliError> {
         late_threshold_ns: None,
         spin_ns: None,
         spin_share: None,
+        real_time: None,
     })
 }
 
