@@ -2,7 +2,6 @@
 
 mod common;
 #[path = "common/lab.rs"]
-#[allow(dead_code)]
 mod lab;
 
 use std::io::{BufRead as _, BufReader};
