@@ -29,7 +29,7 @@ enum hw_sample_kind {
 
 /* Read by crates/kernel/src/sampler and python/headway/backends: 72 bytes, no holes. */
 struct hw_sample {
-	u64 time_ns; /* CLOCK_MONOTONIC, as all times here */
+	u64 time_ns;  /* CLOCK_MONOTONIC, as all times here */
 	u64 since_ns; /* of the packet before; 0: none */
 	u64 acked_bytes;
 	u32 cwnd_pkts;
@@ -38,7 +38,7 @@ struct hw_sample {
 	u32 inflight_pkts;
 	u32 delivered_pkts;
 	u32 retransmits_pkts;
-	u32 sent_pkts; /* with data, first or again */
+	u32 sent_pkts;	     /* with data, first or again */
 	u32 prior_cwnd_pkts; /* before the last reduction */
 	u16 local_port;
 	u16 peer_port;
@@ -99,7 +99,7 @@ struct tcp_sock___sample {
 struct hw_sample_config {
 	u32 first_port; /* of the peer; a connection's sender is who connected */
 	u32 last_port;
-	u32 gap_ns; /* at most one record of mere ACKs in this time */
+	u32 gap_ns;	 /* at most one record of mere ACKs in this time */
 	u32 netns_count; /* 0: all */
 	u32 netns[HW_NETNS_MAX];
 };
@@ -174,9 +174,8 @@ static __always_inline void hw_record(struct sock *sk, struct tcp_sock___sample 
 	sample->cwnd_pkts = BPF_CORE_READ(tp, snd_cwnd);
 	sample->ssthresh_pkts = BPF_CORE_READ(tp, snd_ssthresh);
 	sample->srtt_us = BPF_CORE_READ(tp, srtt_us);
-	sample->inflight_pkts =
-		BPF_CORE_READ(tp, packets_out) + BPF_CORE_READ(tp, retrans_out) -
-		(BPF_CORE_READ(tp, sacked_out) + BPF_CORE_READ(tp, lost_out));
+	sample->inflight_pkts = BPF_CORE_READ(tp, packets_out) + BPF_CORE_READ(tp, retrans_out) -
+				(BPF_CORE_READ(tp, sacked_out) + BPF_CORE_READ(tp, lost_out));
 	sample->delivered_pkts = BPF_CORE_READ(tp, delivered);
 	sample->retransmits_pkts = BPF_CORE_READ(tp, total_retrans);
 	sample->sent_pkts = BPF_CORE_READ(tp, data_segs_out);
