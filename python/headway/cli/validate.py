@@ -31,9 +31,6 @@ from headway.validation.report import overlay, page
 
 _DURATION_S, _QUICK_DURATION_S = 30, 12
 _PAGE = Path("docs/validation.md")
-_REPEATS = 2
-"""How often a run whose emulator could not keep time is repeated, at most."""
-
 Experiments = Callable[[Scenario], list[Experiment]]
 """The trials of a scenario."""
 
@@ -50,6 +47,9 @@ def validate(
         int | None, typer.Option("--duration", min=5, help="Seconds of each scenario.")
     ] = None,
     trials: Annotated[int, typer.Option("--trials", min=1, help="Of each; medians count.")] = 1,
+    repeats: Annotated[
+        int, typer.Option("--repeats", min=0, help="Of a run that could not keep time, at most.")
+    ] = 2,
     page_path: Annotated[
         Path | None, typer.Option("--page", help="The page to write [docs/validation.md].")
     ] = None,
@@ -69,6 +69,7 @@ def validate(
     measured = _Matrix(
         chosen,
         lambda s: [s.experiment(length_s, seed + trial) for trial in range(trials)],
+        repeats,
         out,
         save,
     )
@@ -114,10 +115,16 @@ class _Matrix:
     """Runs scenarios on both backends and keeps what became of them."""
 
     def __init__(
-        self, chosen: list[Scenario], experiments: Experiments, out: Path, save: bool
+        self,
+        chosen: list[Scenario],
+        experiments: Experiments,
+        repeats: int,
+        out: Path,
+        save: bool,
     ) -> None:
         self.chosen = chosen
         self._experiments = experiments
+        self._repeats = repeats
         self._out = out
         self._save = save
         self.comparisons: list[Comparison] = []
@@ -132,7 +139,7 @@ class _Matrix:
             experiments = [experiment for _, experiment in runs]
             sims: dict[int, Trace] = {}
             backend_named("sim").run_many(experiments, sims.__setitem__)
-            kernels, repeated = _on_time(kernel, experiments)
+            kernels, repeated = _on_time(kernel, experiments, self._repeats)
             for scenario in scenarios:
                 own = [index for index, (of, _) in enumerate(runs) if of == scenario]
                 self._keep(
@@ -154,14 +161,14 @@ class _Matrix:
 
 
 def _on_time(
-    kernel: Backend, experiments: Sequence[Experiment]
+    kernel: Backend, experiments: Sequence[Experiment], repeats: int
 ) -> tuple[dict[int, Trace], Counter[int]]:
     """Each experiment's trace; one whose emulator could not keep time is run again."""
     traces: dict[int, Trace] = {}
     repeated: Counter[int] = Counter()
     kernel.run_many(experiments, traces.__setitem__)
     for index, experiment in enumerate(experiments):
-        while not traces[index].meta["emulator"]["on_time"] and repeated[index] < _REPEATS:
+        while not traces[index].meta["emulator"]["on_time"] and repeated[index] < repeats:
             traces[index] = kernel.run(experiment)
             repeated[index] += 1
     return traces, repeated
