@@ -5,17 +5,29 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support import ROOT
 
 from headway import Experiment, metrics
 from headway.backends import _headwayctl, run
 from headway.errors import HeadwayError
 from headway.trace import SCHEMA, Trace, load_trace, save_trace
 
+BUILT = [ROOT / "target" / profile / "headwayctl" for profile in ("release", "debug")]
+for built in BUILT:
+    if built.exists():  # `make test` builds it before it comes here
+        os.environ.setdefault(_headwayctl.VARIABLE, str(built))
 REASON = _headwayctl.unusable()
-on_kernel = pytest.mark.skipif(REASON is not None, reason=f"kernel backend: {REASON}")
+
+
+def on_kernel(test: Callable[..., None]) -> Callable[..., None]:
+    """Real time and root: slow, and skipped with its reason where it cannot be."""
+    skip = pytest.mark.skipif(REASON is not None, reason=f"kernel backend: {REASON}")
+    return pytest.mark.slow(skip(test))
+
 
 DUMBBELL = {"kind": "dumbbell", "rate": "5Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
 
