@@ -7,11 +7,11 @@ use crate::net::Net;
 use crate::packet::{Packet, Slab};
 use crate::record::{FlowSummary, Summary, Tables};
 use crate::rng::{stream, Purpose};
-use crate::scenario::{bad, App, Flow, Scenario, ScenarioError};
+use crate::scenario::{bad, App, Control, Flow, Scenario, ScenarioError};
 use crate::tcp::profile::{profile, Profile, PROFILES};
 use crate::tcp::{Socket, SocketOptions};
 use crate::topology::{Built, Route};
-use headway_algorithms::ControlInstance;
+use headway_algorithms::{AlgorithmError, ControlInstance};
 use std::collections::VecDeque;
 
 /// A flow at run time.
@@ -26,6 +26,27 @@ struct FlowState {
     stop_ns: Option<u64>,
     started: bool,
     stopped: bool,
+}
+
+/// One control per distinct choice: its clones share tunables, which so stay in
+/// the cache however many flows there are.
+#[derive(Default)]
+struct Prototypes<'a>(Vec<(&'a Control, ControlInstance)>);
+
+impl<'a> Prototypes<'a> {
+    fn get(&mut self, choice: &'a Control) -> Result<ControlInstance, AlgorithmError> {
+        if let Some((_, known)) = self.0.iter().find(|(c, _)| *c == choice) {
+            return Ok(known.clone());
+        }
+        let tunables: Vec<_> = choice
+            .tunables
+            .iter()
+            .map(|(name, value)| (name.clone(), *value))
+            .collect();
+        let new = ControlInstance::new(&choice.name, choice.startup.as_deref(), &tunables)?;
+        self.0.push((choice, new.clone()));
+        Ok(new)
+    }
 }
 
 /// What a run returns.
@@ -86,8 +107,9 @@ impl World {
             duration_ns: scenario.duration_ns,
             events: 0,
         };
+        let mut prototypes = Prototypes::default();
         for (number, flow) in scenario.flows.iter().enumerate() {
-            world.add_flow(number as u32, flow, profile, scenario.seed)?;
+            world.add_flow(number as u32, flow, profile, scenario.seed, &mut prototypes)?;
         }
         let mut checkpoints = scenario.checkpoints_ns.clone();
         checkpoints.retain(|&t| t < scenario.duration_ns);
@@ -99,12 +121,13 @@ impl World {
         Ok(world)
     }
 
-    fn add_flow(
+    fn add_flow<'a>(
         &mut self,
         number: u32,
-        flow: &Flow,
+        flow: &'a Flow,
         profile: &'static Profile,
         seed: u64,
+        prototypes: &mut Prototypes<'a>,
     ) -> Result<(), ScenarioError> {
         let app = match &flow.app {
             App::Bulk { bytes } => Running::Bulk { bytes: *bytes },
@@ -148,15 +171,9 @@ impl World {
                 delayed_ack: flow.delayed_ack,
                 nodelay: flow.nodelay,
             };
-            let tunables: Vec<_> = control
-                .tunables
-                .iter()
-                .map(|(name, value)| (name.clone(), *value))
-                .collect();
-            let instance =
-                || ControlInstance::new(&control.name, control.startup.as_deref(), &tunables);
-            let first =
-                instance().map_err(|e| ScenarioError(format!("flows[{number}].control: {e}")))?;
+            let first = prototypes
+                .get(control)
+                .map_err(|e| ScenarioError(format!("flows[{number}].control: {e}")))?;
             names = Some((control.name.clone(), first.startup().name.to_string()));
             let id = self.sockets.len() as u32;
             self.sockets.push(Socket::new(
@@ -166,9 +183,8 @@ impl World {
                 route,
                 profile,
                 options.clone(),
-                first,
+                first.clone(),
             ));
-            let second = instance().expect("the same arguments were accepted before");
             self.sockets.push(Socket::new(
                 id + 1,
                 id,
@@ -176,7 +192,7 @@ impl World {
                 route + 1,
                 profile,
                 options,
-                second,
+                first,
             ));
             let responder_sends_more = match &flow.app {
                 App::Vectors { epochs } => {
@@ -213,16 +229,16 @@ impl World {
         };
         self.net.now_ns = event.time_ns;
         self.events += 1;
-        match event.what {
+        match event.what() {
             What::Arrival => {
-                if let Some(packet) = self.net.arrival(event.id) {
+                if let Some(packet) = self.net.arrival(event.id()) {
                     self.arrived(&packet);
                 }
             }
             What::Timer => {
-                self.sockets[(event.id >> 3) as usize].on_timer(&mut self.net, event.id & 7);
+                self.sockets[(event.id() >> 3) as usize].on_timer(&mut self.net, event.id() & 7);
             }
-            What::App => self.app_event(event.id),
+            What::App => self.app_event(event.id()),
             What::Checkpoint => self.count(),
         }
         true
