@@ -4,7 +4,7 @@ use crate::app::{self, Next, Pingpong, Running, Vectors};
 use crate::capture::Tap;
 use crate::event::{Events, What};
 use crate::net::Net;
-use crate::packet::{Packet, Slab};
+use crate::packet::{Packet, Sacks, Slab};
 use crate::record::{FlowSummary, Summary, Tables};
 use crate::rng::{stream, Purpose};
 use crate::scenario::{bad, App, Control, Flow, Scenario, ScenarioError};
@@ -170,6 +170,7 @@ impl World {
                 timestamps: flow.timestamps,
                 delayed_ack: flow.delayed_ack,
                 nodelay: flow.nodelay,
+                interactive: matches!(flow.app, App::Vectors { .. } | App::Pingpong { .. }),
             };
             let first = prototypes
                 .get(control)
@@ -231,8 +232,8 @@ impl World {
         self.events += 1;
         match event.what() {
             What::Arrival => {
-                if let Some(packet) = self.net.arrival(event.id()) {
-                    self.arrived(&packet);
+                if let Some((packet, sacks)) = self.net.arrival(event.id()) {
+                    self.arrived(&packet, &sacks);
                 }
             }
             What::Timer => {
@@ -287,7 +288,7 @@ impl World {
         )
     }
 
-    fn arrived(&mut self, packet: &Packet) {
+    fn arrived(&mut self, packet: &Packet, sacks: &Sacks) {
         if packet.udp {
             if self.net.record.udp {
                 let sent_ns = packet.sent_ns as i64;
@@ -300,9 +301,8 @@ impl World {
             self.net.see(packet.flow);
         }
         let socket = &mut self.sockets[packet.to as usize];
-        socket.on_packet(&mut self.net, packet);
-        let signals = socket.take_signals();
-        if signals.established || signals.delivered {
+        socket.on_packet(&mut self.net, packet, sacks);
+        if let Some(signals) = socket.take_signals() {
             self.signalled(packet.flow, signals.established);
         }
     }
