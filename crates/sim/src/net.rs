@@ -26,7 +26,7 @@ pub struct Net {
 
 impl Net {
     /// A host hands a packet to its access link.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&mut self, packet: Packet, sacks: &Sacks) {
         if Route::is_outbound(packet.route) {
             self.see(packet.flow);
@@ -49,25 +49,23 @@ impl Net {
         self.events.push(at_ns, What::Timer, socket << 3 | number);
     }
 
-    /// A packet is at the next node of its route. Returns it if that is its host.
+    /// A packet is at the next node of its route. Returns whether that is its host,
+    /// which takes it out with [`Slab::remove`].
     #[inline]
-    pub(crate) fn arrival(&mut self, id: u32) -> Option<(Packet, Sacks)> {
+    pub(crate) fn arrival(&mut self, id: u32) -> bool {
         let packet = &mut self.packets[id];
         let route = &mut self.routes[packet.route as usize];
         if packet.hop < route.hops {
             self.forward(id);
-            return None;
+            return false;
         }
         if packet.hop == route.hops {
             packet.hop += 1;
             let arrive_ns = route.far.pass(self.now_ns, packet.ip_bytes);
             self.events.push(arrive_ns, What::Arrival, id);
-            return None;
+            return false;
         }
-        let packet = *packet;
-        let sacks = self.packets.sacks(id);
-        self.packets.remove(id);
-        Some((packet, sacks))
+        true
     }
 
     /// Puts a packet on the next link of its route.

@@ -80,7 +80,7 @@ pub struct Slab {
 
 impl Slab {
     /// Stores a packet and returns its number.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, packet: Packet, sacks: &Sacks) -> u32 {
         let id = if let Some(id) = self.free.pop() {
             self.packets[id as usize] = packet;

@@ -232,7 +232,10 @@ impl World {
         self.events += 1;
         match event.what() {
             What::Arrival => {
-                if let Some((packet, sacks)) = self.net.arrival(event.id()) {
+                if self.net.arrival(event.id()) {
+                    let packet = self.net.packets[event.id()];
+                    let sacks = self.net.packets.sacks(event.id());
+                    self.net.packets.remove(event.id());
                     self.arrived(&packet, &sacks);
                 }
             }
