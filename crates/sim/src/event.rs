@@ -67,7 +67,8 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct Node {
-    event: (u64, u32),
+    time_ns: u64,
+    tag: u32,
     next: u32,
 }
 
@@ -144,7 +145,8 @@ impl Events {
     fn node(&mut self, event: Event) -> u32 {
         let number = self.free;
         let node = Node {
-            event: (event.time_ns, event.tag),
+            time_ns: event.time_ns,
+            tag: event.tag,
             next: NONE,
         };
         if let Some(place) = self.nodes.get_mut(number as usize) {
@@ -214,7 +216,7 @@ impl Events {
         self.occupied[at / 64] &= !(1 << (at % 64));
         while number != NONE {
             let node = &mut self.nodes[number as usize];
-            let (time_ns, tag) = node.event;
+            let Node { time_ns, tag, .. } = *node;
             self.present.push(Event { time_ns, tag });
             let next = std::mem::replace(&mut node.next, self.free);
             self.free = number;
@@ -252,7 +254,7 @@ impl Events {
         let mut number = self.reversed(newest);
         while number != NONE {
             let node = self.nodes[number as usize];
-            self.link(node.event.0 >> SLOT_BITS, number);
+            self.link(node.time_ns >> SLOT_BITS, number);
             number = node.next;
         }
         true

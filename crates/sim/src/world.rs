@@ -2,16 +2,16 @@
 
 use crate::app::{self, Next, Pingpong, Running, Vectors};
 use crate::capture::Tap;
-use crate::event::{Events, What};
+use crate::controls::Prototypes;
+use crate::event::{Event, Events, What};
 use crate::net::Net;
 use crate::packet::{Packet, Sacks, Slab};
 use crate::record::{FlowSummary, Summary, Tables};
 use crate::rng::{stream, Purpose};
-use crate::scenario::{bad, App, Control, Flow, Scenario, ScenarioError};
+use crate::scenario::{bad, App, Flow, Scenario, ScenarioError};
 use crate::tcp::profile::{profile, Profile, PROFILES};
 use crate::tcp::{Socket, SocketOptions};
 use crate::topology::{Built, Route};
-use headway_algorithms::{AlgorithmError, ControlInstance};
 use std::collections::VecDeque;
 
 /// A flow at run time.
@@ -26,27 +26,6 @@ struct FlowState {
     stop_ns: Option<u64>,
     started: bool,
     stopped: bool,
-}
-
-/// One control per distinct choice: its clones share tunables, which so stay in
-/// the cache however many flows there are.
-#[derive(Default)]
-struct Prototypes<'a>(Vec<(&'a Control, ControlInstance)>);
-
-impl<'a> Prototypes<'a> {
-    fn get(&mut self, choice: &'a Control) -> Result<ControlInstance, AlgorithmError> {
-        if let Some((_, known)) = self.0.iter().find(|(c, _)| *c == choice) {
-            return Ok(known.clone());
-        }
-        let tunables: Vec<_> = choice
-            .tunables
-            .iter()
-            .map(|(name, value)| (name.clone(), *value))
-            .collect();
-        let new = ControlInstance::new(&choice.name, choice.startup.as_deref(), &tunables)?;
-        self.0.push((choice, new.clone()));
-        Ok(new)
-    }
 }
 
 /// What a run returns.
@@ -242,10 +221,18 @@ impl World {
             What::Timer => {
                 self.sockets[(event.id() >> 3) as usize].on_timer(&mut self.net, event.id() & 7);
             }
-            What::App => self.app_event(event.id()),
-            What::Checkpoint => self.count(),
+            What::App | What::Checkpoint => self.rare_event(event),
         }
         true
+    }
+
+    #[inline(never)]
+    fn rare_event(&mut self, event: Event) {
+        if event.what() == What::App {
+            self.app_event(event.id());
+        } else {
+            self.count();
+        }
     }
 
     /// Runs to the end.

@@ -447,43 +447,14 @@ impl Socket {
 
     /// A packet has arrived for this socket.
     pub fn on_packet(&mut self, net: &mut Net, p: &Packet, sacks: &Sacks) {
-        match self.state {
-            State::Closed => return,
-            State::Listen => {
-                if p.flags & flags::SYN != 0 {
-                    self.receiver.ts_recent_ms = p.ts_val_ms;
-                    self.snd_wnd = u64::from(p.window_bytes);
-                    self.state = State::SynReceived;
-                    self.send_syn(net);
-                }
+        if self.state != State::Established {
+            if !self.shake_hands(net, p) {
                 return;
             }
-            State::SynSent => {
-                if p.flags & (flags::SYN | flags::ACK) == flags::SYN | flags::ACK {
-                    self.established(net, p);
-                    self.send_ack(net);
-                    self.push_pending(net);
-                    self.record(net);
-                }
-                return;
-            }
-            State::SynReceived => {
-                if p.flags & flags::SYN != 0 {
-                    self.send_syn(net);
-                    return;
-                }
-                if p.ack < 1 {
-                    return;
-                }
-                self.established(net, p);
-            }
-            State::Established => {
-                if p.flags & flags::SYN != 0 {
-                    // The peer missed our ACK of its SYN-ACK.
-                    self.send_ack(net);
-                    return;
-                }
-            }
+        } else if p.flags & flags::SYN != 0 {
+            // The peer missed our ACK of its SYN-ACK.
+            self.send_ack(net);
+            return;
         }
         self.receiver.note_timestamp(p.seq, p.ts_val_ms);
         self.on_ack(net, p, sacks);
@@ -493,6 +464,44 @@ impl Socket {
         self.push_pending(net);
         self.acknowledge_if_owed(net);
         self.record(net);
+    }
+
+    /// A packet before the connection is established. Returns whether it is now, and
+    /// the packet may carry more.
+    #[cold]
+    fn shake_hands(&mut self, net: &mut Net, p: &Packet) -> bool {
+        match self.state {
+            State::Closed | State::Established => false,
+            State::Listen => {
+                if p.flags & flags::SYN != 0 {
+                    self.receiver.ts_recent_ms = p.ts_val_ms;
+                    self.snd_wnd = u64::from(p.window_bytes);
+                    self.state = State::SynReceived;
+                    self.send_syn(net);
+                }
+                false
+            }
+            State::SynSent => {
+                if p.flags & (flags::SYN | flags::ACK) == flags::SYN | flags::ACK {
+                    self.established(net, p);
+                    self.send_ack(net);
+                    self.push_pending(net);
+                    self.record(net);
+                }
+                false
+            }
+            State::SynReceived => {
+                if p.flags & flags::SYN != 0 {
+                    self.send_syn(net);
+                    return false;
+                }
+                if p.ack < 1 {
+                    return false;
+                }
+                self.established(net, p);
+                true
+            }
+        }
     }
 
     fn established(&mut self, net: &mut Net, p: &Packet) {
