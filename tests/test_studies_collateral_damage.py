@@ -255,7 +255,7 @@ def test_a_trials_numbers_are_those_counted_by_hand() -> None:
     experiment = made.experiment
     # Delays count once both flows had a backoff, the second's first at 3 s; extremes always.
     stop_ns = min(flow.stop or 0 for flow in experiment.flows[:2])
-    inside = [at for at in range(int(experiment.duration / S)) if 3 <= at and at * S < stop_ns]
+    inside = [at for at in range(int(experiment.duration / S)) if at >= 3 and at * S < stop_ns]
     assert numbers.owd_median_ms == pytest.approx(np.median([100 + at for at in inside]))
     assert numbers.owd_min_ms == 100
     assert numbers.goodput_kbytes_s == pytest.approx(60 + 60)
