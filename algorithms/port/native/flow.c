@@ -6,22 +6,22 @@
 void hw_native_init(struct hw_flow *f, struct hw_conn *c)
 {
 	if (f->startup->init)
-		f->startup->init(f->startup_state, f->startup_tun, c);
+		f->startup->init(hw_startup_state(f), f->startup_tun, c);
 	if (f->cc->init)
-		f->cc->init(f->cc_state, f->cc_tun, c);
+		f->cc->init(hw_cc_state(f), f->cc_tun, c);
 }
 
 void hw_native_pkts_acked(struct hw_flow *f, struct hw_conn *c, const struct hw_ack *ack)
 {
 	if (f->startup->pkts_acked)
-		f->startup->pkts_acked(f->startup_state, f->startup_tun, c, ack);
+		f->startup->pkts_acked(hw_startup_state(f), f->startup_tun, c, ack);
 	if (f->cc->pkts_acked)
-		f->cc->pkts_acked(f->cc_state, f->cc_tun, c, ack);
+		f->cc->pkts_acked(hw_cc_state(f), f->cc_tun, c, ack);
 }
 
 void hw_native_grow(struct hw_flow *f, struct hw_conn *c, u32 acked_pkts)
 {
-	hw_grow(f->cc, f->cc_state, f->cc_tun, f->startup, f->startup_state, f->startup_tun, c,
+	hw_grow(f->cc, hw_cc_state(f), f->cc_tun, f->startup, hw_startup_state(f), f->startup_tun, c,
 		acked_pkts);
 }
 
@@ -35,36 +35,36 @@ void hw_native_ack(struct hw_flow *f, struct hw_conn *c, const struct hw_ack *ac
 
 u32 hw_native_ssthresh(struct hw_flow *f, struct hw_conn *c)
 {
-	return f->cc->ssthresh(f->cc_state, f->cc_tun, c);
+	return f->cc->ssthresh(hw_cc_state(f), f->cc_tun, c);
 }
 
 void hw_native_set_state(struct hw_flow *f, struct hw_conn *c, u8 new_state)
 {
 	if (f->startup->set_state)
-		f->startup->set_state(f->startup_state, f->startup_tun, c, new_state);
+		f->startup->set_state(hw_startup_state(f), f->startup_tun, c, new_state);
 	if (f->cc->set_state)
-		f->cc->set_state(f->cc_state, f->cc_tun, c, new_state);
+		f->cc->set_state(hw_cc_state(f), f->cc_tun, c, new_state);
 	c->ca_state = new_state;
 }
 
 void hw_native_event(struct hw_flow *f, struct hw_conn *c, u8 event)
 {
 	if (f->startup->event)
-		f->startup->event(f->startup_state, f->startup_tun, c, event);
+		f->startup->event(hw_startup_state(f), f->startup_tun, c, event);
 	if (f->cc->event)
-		f->cc->event(f->cc_state, f->cc_tun, c, event);
+		f->cc->event(hw_cc_state(f), f->cc_tun, c, event);
 }
 
 u32 hw_native_undo_cwnd(struct hw_flow *f, struct hw_conn *c, u32 prior_cwnd_pkts)
 {
 	if (!f->cc->undo_cwnd)
 		return hw_max_u32(c->cwnd_pkts, prior_cwnd_pkts);
-	return f->cc->undo_cwnd(f->cc_state, f->cc_tun, c, prior_cwnd_pkts);
+	return f->cc->undo_cwnd(hw_cc_state(f), f->cc_tun, c, prior_cwnd_pkts);
 }
 
 u32 hw_native_min_cwnd(struct hw_flow *f, struct hw_conn *c)
 {
-	return f->cc->min_cwnd ? f->cc->min_cwnd(f->cc_state, f->cc_tun, c) : c->ssthresh_pkts;
+	return f->cc->min_cwnd ? f->cc->min_cwnd(hw_cc_state(f), f->cc_tun, c) : c->ssthresh_pkts;
 }
 
 void hw_native_queue_init(struct hw_queue *q, const struct hw_link *link)

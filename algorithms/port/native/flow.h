@@ -14,11 +14,21 @@
 struct hw_flow {
 	const struct hw_cc_ops *cc;
 	const struct hw_startup_ops *startup;
-	u64 cc_state[HW_CC_STATE_BYTES / 8];
-	u64 startup_state[HW_CC_STATE_BYTES / 8];
-	u32 cc_tun[HW_MAX_TUNABLES];
-	u32 startup_tun[HW_MAX_TUNABLES];
+	const u32 *cc_tun; /* flows with the same tunables may share them */
+	const u32 *startup_tun;
+	u64 startup_word; /* where the startup's state begins; the control's is before it */
+	u64 state[HW_CC_STATE_BYTES / 8];
 };
+
+static inline void *hw_cc_state(struct hw_flow *f)
+{
+	return f->state;
+}
+
+static inline void *hw_startup_state(struct hw_flow *f)
+{
+	return f->state + f->startup_word;
+}
 
 struct hw_queue {
 	const struct hw_router_ops *router;

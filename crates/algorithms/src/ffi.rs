@@ -208,10 +208,10 @@ pub(crate) struct RouterOps {
 pub(crate) struct Flow {
     pub cc: *const CcOps,
     pub startup: *const StartupOps,
-    pub cc_state: [u64; CC_STATE_WORDS],
-    pub startup_state: [u64; CC_STATE_WORDS],
-    pub cc_tun: [u32; MAX_TUNABLES],
-    pub startup_tun: [u32; MAX_TUNABLES],
+    pub cc_tun: *const u32,
+    pub startup_tun: *const u32,
+    pub startup_word: u64,
+    pub state: [u64; CC_STATE_WORDS],
 }
 
 /// `struct hw_queue`.

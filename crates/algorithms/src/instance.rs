@@ -1,23 +1,38 @@
 //! One flow's control and startup, and one link's queue algorithm.
 
+use std::sync::Arc;
+
 use crate::error::AlgorithmError;
 use crate::ffi::{self, Ack, CaState, Conn, Event, LinkView, PacketView, MAX_TUNABLES};
 use crate::registry::{self, unknown_tunable, ControlInfo, RouterInfo, StartupInfo, TunableInfo};
 
+/// What all connections with the same choice have in common.
+struct Choice {
+    control: &'static ControlInfo,
+    startup: &'static StartupInfo,
+    cc_tun: [u32; MAX_TUNABLES],
+    startup_tun: [u32; MAX_TUNABLES],
+}
+
 /// A control joined with a startup for one connection: state, tunables, callbacks.
+/// Clones share their tunables.
 #[derive(Clone)]
 pub struct ControlInstance {
     flow: ffi::Flow,
-    control: &'static ControlInfo,
-    startup: &'static StartupInfo,
+    choice: Arc<Choice>,
 }
 
-// SAFETY: the pointers lead to constant tables; all else is owned.
+// SAFETY: the pointers lead to constant tables and into `choice`, which is never
+// written again; all else is owned.
 unsafe impl Send for ControlInstance {}
 
 impl std::fmt::Debug for ControlInstance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}+{}", self.control.name, self.startup.name)
+        write!(
+            f,
+            "{}+{}",
+            self.choice.control.name, self.choice.startup.name
+        )
     }
 }
 
@@ -34,43 +49,53 @@ impl ControlInstance {
     ) -> Result<Self, AlgorithmError> {
         let control = registry::control(control)?;
         let startup = registry::startup(startup.unwrap_or(control.startup))?;
-        let mut flow = ffi::Flow {
-            cc: control.ops.0,
-            startup: startup.ops.0,
-            cc_state: [0; ffi::CC_STATE_WORDS],
-            startup_state: [0; ffi::CC_STATE_WORDS],
+        let mut choice = Choice {
+            control,
+            startup,
             cc_tun: [0; MAX_TUNABLES],
             startup_tun: [0; MAX_TUNABLES],
         };
         set_tunables(
             control.name,
             &mut [
-                (&control.tunables, &mut flow.cc_tun),
-                (&startup.tunables, &mut flow.startup_tun),
+                (&control.tunables, &mut choice.cc_tun),
+                (&startup.tunables, &mut choice.startup_tun),
             ],
             tunables,
         )?;
-        Ok(Self {
-            flow,
-            control,
-            startup,
-        })
+        let startup_word = control.state_bytes.div_ceil(8);
+        let words = startup_word + startup.state_bytes.div_ceil(8);
+        assert!(
+            words as usize <= ffi::CC_STATE_WORDS,
+            "{}+{} need more state than the contract gives",
+            control.name,
+            startup.name
+        );
+        let choice = Arc::new(choice);
+        let flow = ffi::Flow {
+            cc: control.ops.0,
+            startup: startup.ops.0,
+            cc_tun: choice.cc_tun.as_ptr(),
+            startup_tun: choice.startup_tun.as_ptr(),
+            startup_word: u64::from(startup_word),
+            state: [0; ffi::CC_STATE_WORDS],
+        };
+        Ok(Self { flow, choice })
     }
 
     /// The control.
     pub fn control(&self) -> &'static ControlInfo {
-        self.control
+        self.choice.control
     }
 
     /// The startup.
     pub fn startup(&self) -> &'static StartupInfo {
-        self.startup
+        self.choice.startup
     }
 
     /// The connection is established. Clears the state first.
     pub fn init(&mut self, conn: &mut Conn) {
-        self.flow.cc_state.fill(0);
-        self.flow.startup_state.fill(0);
+        self.flow.state.fill(0);
         // SAFETY: the tables are joined with buffers of the contract's size; C keeps no pointer.
         unsafe { ffi::hw_native_init(&mut self.flow, conn) }
     }

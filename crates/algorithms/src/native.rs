@@ -110,10 +110,10 @@ pub fn rust_layout() -> Vec<(&'static str, usize)> {
         }
         "hw_packet" = ffi::PacketView { ip_bytes as "ip_bytes", ecn as "ecn" }
         "hw_flow" = ffi::Flow {
-            cc_state as "cc_state",
-            startup_state as "startup_state",
             cc_tun as "cc_tun",
             startup_tun as "startup_tun",
+            startup_word as "startup_word",
+            state as "state",
         }
         "hw_queue" = ffi::Queue { tun as "tun", state as "state" }
     }

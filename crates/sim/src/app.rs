@@ -1,7 +1,7 @@
 //! Applications: what the two ends of a flow do with their sockets.
 
 use crate::net::Net;
-use crate::packet::Packet;
+use crate::packet::{Packet, Sacks};
 use crate::rng;
 use crate::tcp::Socket;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -141,7 +141,7 @@ impl Pingpong {
 /// Sends one datagram of a constant-bit-rate stream.
 pub(crate) fn send_datagram(net: &mut Net, flow: u32, route: u32, number: u64, ip_bytes: u32) {
     let sent_ns = net.now_ns;
-    net.send(Packet {
+    let datagram = Packet {
         seq: number,
         sent_ns,
         ip_bytes,
@@ -151,5 +151,6 @@ pub(crate) fn send_datagram(net: &mut Net, flow: u32, route: u32, number: u64, i
         route,
         udp: true,
         ..Packet::default()
-    });
+    };
+    net.send(datagram, &Sacks::default());
 }

@@ -4,7 +4,7 @@
 //! flow's number; payload is the deterministic pattern of the stream it belongs
 //! to, so reassembled bytes can be checked.
 
-use crate::packet::{flags, Packet};
+use crate::packet::{flags, Packet, Sacks};
 use crate::rng::{stream, Purpose};
 use crate::scenario::{bad, Capture, ScenarioError};
 use crate::tcp::WINDOW_SHIFT;
@@ -28,7 +28,7 @@ pub(crate) struct Tap {
     leaving: Vec<u32>,
     seed: u64,
     writer: Writer<Vec<u8>>,
-    packets: Vec<(u64, Packet)>,
+    packets: Vec<(u64, Packet, Sacks)>,
 }
 
 impl Tap {
@@ -66,20 +66,16 @@ impl Tap {
         })
     }
 
-    pub fn entering(&mut self, link: u32, now_ns: u64, packet: &Packet) {
+    pub fn entering(&mut self, link: u32, now_ns: u64, packet: &Packet, sacks: &Sacks) {
         if self.entering.contains(&link) {
-            self.take(now_ns, packet);
+            self.packets.push((now_ns, *packet, *sacks));
         }
     }
 
-    pub fn leaving(&mut self, link: u32, now_ns: u64, packet: &Packet) {
+    pub fn leaving(&mut self, link: u32, now_ns: u64, packet: &Packet, sacks: &Sacks) {
         if self.leaving.contains(&link) {
-            self.take(now_ns, packet);
+            self.packets.push((now_ns, *packet, *sacks));
         }
-    }
-
-    fn take(&mut self, time_ns: u64, packet: &Packet) {
-        self.packets.push((time_ns, *packet));
     }
 
     /// The file, up to a time. Packets were noted when their times were known,
@@ -88,8 +84,8 @@ impl Tap {
         self.packets.retain(|p| p.0 <= until_ns);
         self.packets.sort_by_key(|p| p.0);
         let mut buffer = Vec::new();
-        for (number, (time_ns, packet)) in self.packets.iter().enumerate() {
-            write_packet(&mut buffer, packet, self.seed, number as u16);
+        for (number, (time_ns, packet, sacks)) in self.packets.iter().enumerate() {
+            write_packet(&mut buffer, (packet, sacks), self.seed, number as u16);
             self.writer
                 .write_packet(0, *time_ns, &buffer, None)
                 .expect("writing to memory does not fail");
@@ -106,7 +102,12 @@ fn initial_sequence(seed: u64, direction: u32) -> u32 {
 }
 
 /// Builds the packet as it would be on the wire.
-fn write_packet(out: &mut Vec<u8>, packet: &Packet, seed: u64, identification: u16) {
+fn write_packet(
+    out: &mut Vec<u8>,
+    (packet, sacks): (&Packet, &Sacks),
+    seed: u64,
+    identification: u16,
+) {
     let flow = packet.flow;
     let outbound = packet.route % 2 == 0;
     let host = |n: u8| Ipv4Addr::new(10, (flow >> 8) as u8, flow as u8, n);
@@ -145,7 +146,7 @@ fn write_packet(out: &mut Vec<u8>, packet: &Packet, seed: u64, identification: u
             },
         )
     } else {
-        let tcp = tcp_header(packet, seed, from_port, to_port);
+        let tcp = tcp_header((packet, sacks), seed, (from_port, to_port));
         let offset_bytes = packet.seq.saturating_sub(1);
         build_tcp(
             out,
@@ -166,7 +167,8 @@ fn write_packet(out: &mut Vec<u8>, packet: &Packet, seed: u64, identification: u
     );
 }
 
-fn tcp_header(packet: &Packet, seed: u64, source_port: u16, destination_port: u16) -> TcpRepr {
+fn tcp_header((packet, sacks): (&Packet, &Sacks), seed: u64, ports: (u16, u16)) -> TcpRepr {
+    let (source_port, destination_port) = ports;
     let own = initial_sequence(seed, packet.route);
     let peer = initial_sequence(seed, packet.route ^ 1);
     let syn = packet.flags & flags::SYN != 0;
@@ -208,7 +210,7 @@ fn tcp_header(packet: &Packet, seed: u64, source_port: u16, destination_port: u1
             options.push_no_operation()?;
             let absolute = |i: i64| peer.wrapping_add((packet.ack as i64 + i) as u32);
             let mut blocks = [SackBlock::default(); 4];
-            for (block, sack) in blocks.iter_mut().zip(packet.sack) {
+            for (block, sack) in blocks.iter_mut().zip(sacks) {
                 let left = i64::from(sack.start);
                 block.left = absolute(left);
                 block.right = absolute(left + i64::from(sack.len));

@@ -1,46 +1,74 @@
-//! The event queue: a timing wheel for the near future and a heap for the rest,
-//! ordered by time and then by the order in which events were made, so that
-//! simultaneous events always happen in the same order.
+//! The event queue. Events come out by time and, at the same time, in the order in
+//! which they were made, so that simultaneous events always happen alike.
+//!
+//! A timing wheel holds the events of the present lap, one list per slot; a second
+//! wheel has one list per coming lap, dealt out to the slots when its lap begins;
+//! a heap keeps the rest. An event so moves at most twice, whatever their number.
+//!
+//! Lists have the newest event first. That makes a tie-breaker needless outside
+//! the heap: what a lap or a slot receives later was made later.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What an event is about; `id` in [`Event`] says which one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What an event is about; [`Event::id`] says which one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum What {
     /// Packet `id` arrives at the next node of its route.
-    Arrival,
+    Arrival = 0,
     /// A timer of socket `id >> 3` with [`crate::tcp::Timer`] number `id & 7`.
-    Timer,
+    Timer = 1,
     /// Flow `id`'s application wants to act.
-    App,
+    App = 2,
     /// Counters are recorded.
-    Checkpoint,
+    Checkpoint = 3,
 }
 
-/// An entry of the queue. The order of the fields is the order of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// An entry of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When, in simulated nanoseconds.
     pub time_ns: u64,
-    /// Tie-breaker: smaller was made earlier.
-    order: u64,
+    /// Kind and number in one word: queues are walked often, and short entries
+    /// stay in the cache.
+    tag: u32,
+}
+
+/// Bits of a tag that are the number.
+const ID_BITS: u32 = 30;
+
+impl Event {
     /// Kind.
-    pub what: What,
+    #[inline]
+    pub fn what(&self) -> What {
+        match self.tag >> ID_BITS {
+            0 => What::Arrival,
+            1 => What::Timer,
+            2 => What::App,
+            _ => What::Checkpoint,
+        }
+    }
+
     /// Which one.
-    pub id: u32,
+    #[inline]
+    pub fn id(&self) -> u32 {
+        self.tag & ((1 << ID_BITS) - 1)
+    }
 }
 
 /// A slot of the wheel lasts 2^15 ns: a few packets at 100 Mbit/s.
 const SLOT_BITS: u32 = 15;
-/// Slots of the wheel; together they reach 268 ms ahead.
-const SLOTS: usize = 8192;
+/// Slots of the wheel; a lap takes 268 ms, about the shortest retransmission timeout.
+const SLOTS: u64 = 8192;
+/// Laps of the second wheel, a bit each in a word; together 17 s.
+const LAPS: u64 = 64;
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct Node {
-    event: Event,
+    time_ns: u64,
+    tag: u32,
     next: u32,
 }
 
@@ -50,14 +78,17 @@ pub struct Events {
     present: Vec<Event>,
     /// Number of the present slot since the start of time.
     slot: u64,
-    /// First node of each slot's list; a slot lies at its number modulo SLOTS.
-    heads: Box<[u32; SLOTS]>,
+    /// First node of the list of each slot of the present lap.
+    heads: Box<[u32; SLOTS as usize]>,
     /// A bit for every slot that has a list.
-    occupied: Box<[u64; SLOTS / 64]>,
+    occupied: Box<[u64; SLOTS as usize / 64]>,
+    /// First node of the list of each coming lap; a lap lies at its number modulo LAPS.
+    laps: [u32; LAPS as usize],
+    laps_occupied: u64,
     nodes: Vec<Node>,
     free: u32,
-    /// Events beyond the wheel when they were made.
-    far: BinaryHeap<Reverse<Event>>,
+    /// Events beyond the second wheel when they were made: time, order, tag.
+    far: BinaryHeap<Reverse<(u64, u64, u32)>>,
     next_order: u64,
 }
 
@@ -66,8 +97,10 @@ impl Default for Events {
         Events {
             present: Vec::new(),
             slot: 0,
-            heads: Box::new([NONE; SLOTS]),
-            occupied: Box::new([0; SLOTS / 64]),
+            heads: Box::new([NONE; SLOTS as usize]),
+            occupied: Box::new([0; SLOTS as usize / 64]),
+            laps: [NONE; LAPS as usize],
+            laps_occupied: 0,
             nodes: Vec::new(),
             free: NONE,
             far: BinaryHeap::new(),
@@ -80,41 +113,56 @@ impl Events {
     /// Adds an event; its time must not lie before the event taken last.
     #[inline]
     pub fn push(&mut self, time_ns: u64, what: What, id: u32) {
-        self.next_order += 1;
+        debug_assert!(id >> ID_BITS == 0, "numbers have {ID_BITS} bits");
         let event = Event {
             time_ns,
-            order: self.next_order,
-            what,
-            id,
+            tag: (what as u32) << ID_BITS | id,
         };
         let slot = time_ns >> SLOT_BITS;
         if slot <= self.slot {
-            let at = self.present.partition_point(|e| *e > event);
+            let at = self.present.partition_point(|e| e.time_ns > time_ns);
             self.present.insert(at, event);
-        } else if slot - self.slot < SLOTS as u64 {
-            self.push_near(slot, event);
+            return;
+        }
+        let laps_ahead = slot / SLOTS - self.slot / SLOTS;
+        if laps_ahead == 0 {
+            let node = self.node(event);
+            self.link(slot, node);
+        } else if laps_ahead < LAPS {
+            let node = self.node(event);
+            let lap = (slot / SLOTS % LAPS) as usize;
+            self.nodes[node as usize].next = std::mem::replace(&mut self.laps[lap], node);
+            self.laps_occupied |= 1 << lap;
         } else {
-            self.far.push(Reverse(event));
+            self.next_order += 1;
+            self.far
+                .push(Reverse((time_ns, self.next_order, event.tag)));
         }
     }
 
+    /// A node with an event that is in no list yet.
     #[inline]
-    fn push_near(&mut self, slot: u64, event: Event) {
-        let at = slot as usize % SLOTS;
+    fn node(&mut self, event: Event) -> u32 {
+        let number = self.free;
         let node = Node {
-            event,
-            next: self.heads[at],
+            time_ns: event.time_ns,
+            tag: event.tag,
+            next: NONE,
         };
-        let number = if self.free == NONE {
-            self.nodes.push(node);
-            (self.nodes.len() - 1) as u32
-        } else {
-            let number = self.free;
-            self.free = self.nodes[number as usize].next;
-            self.nodes[number as usize] = node;
-            number
-        };
-        self.heads[at] = number;
+        if let Some(place) = self.nodes.get_mut(number as usize) {
+            self.free = place.next;
+            *place = node;
+            return number;
+        }
+        self.nodes.push(node);
+        (self.nodes.len() - 1) as u32
+    }
+
+    /// Puts a node on a slot of the present lap.
+    #[inline]
+    fn link(&mut self, slot: u64, node: u32) {
+        let at = (slot % SLOTS) as usize;
+        self.nodes[node as usize].next = std::mem::replace(&mut self.heads[at], node);
         self.occupied[at / 64] |= 1 << (at % 64);
     }
 
@@ -132,29 +180,35 @@ impl Events {
     }
 
     /// Turns the wheel to the next slot with events.
+    #[inline]
     fn turn(&mut self) -> bool {
-        let near = self.next_occupied();
-        let far = self.far.peek().map(|e| e.0.time_ns >> SLOT_BITS);
-        let slot = match (near, far) {
-            (None, None) => return false,
-            (Some(near), Some(far)) => near.min(far),
-            (near, far) => near.or(far).expect("one of them is there"),
-        };
-        self.slot = slot;
-        if near == Some(slot) {
-            self.take_list(slot as usize % SLOTS);
-        }
-        while let Some(&Reverse(event)) = self.far.peek() {
-            if event.time_ns >> SLOT_BITS != slot {
-                break;
+        let at = loop {
+            if let Some(at) = self.next_occupied() {
+                break at;
             }
-            self.far.pop();
-            self.present.push(event);
-        }
+            if !self.begin_lap() {
+                return false;
+            }
+        };
+        self.slot = self.slot / SLOTS * SLOTS + at as u64;
+        self.take_list(at);
         if self.present.len() > 1 {
-            self.present.sort_unstable_by(|a, b| b.cmp(a));
+            self.present.sort_by_key(|e| Reverse(e.time_ns));
         }
         true
+    }
+
+    /// The first slot of the lap from the present one on that has a list.
+    #[inline]
+    fn next_occupied(&self) -> Option<usize> {
+        let start = (self.slot % SLOTS) as usize;
+        let mut word = start / 64;
+        let mut bits = self.occupied[word] & (!0 << (start % 64));
+        while bits == 0 {
+            word += 1;
+            bits = *self.occupied.get(word)?;
+        }
+        Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
     fn take_list(&mut self, at: usize) {
@@ -162,29 +216,59 @@ impl Events {
         self.occupied[at / 64] &= !(1 << (at % 64));
         while number != NONE {
             let node = &mut self.nodes[number as usize];
-            self.present.push(node.event);
+            let Node { time_ns, tag, .. } = *node;
+            self.present.push(Event { time_ns, tag });
             let next = std::mem::replace(&mut node.next, self.free);
             self.free = number;
             number = next;
         }
     }
 
-    /// The first slot after the present one that has a list.
-    fn next_occupied(&self) -> Option<u64> {
-        let start = (self.slot as usize + 1) % SLOTS;
-        let mut word = start / 64;
-        let mut bits = self.occupied[word] & (!0 << (start % 64));
-        // The first word is looked at twice: its low bits are the far end.
-        for _ in 0..=SLOTS / 64 {
-            if bits != 0 {
-                let at = word * 64 + bits.trailing_zeros() as usize;
-                let ahead = (at + SLOTS - start) % SLOTS;
-                return Some(self.slot + 1 + ahead as u64);
+    /// Goes to the next lap with events and deals them out to its slots. Returns
+    /// false if there is none.
+    #[cold]
+    fn begin_lap(&mut self) -> bool {
+        let present = self.slot / SLOTS;
+        let ahead = self
+            .laps_occupied
+            .rotate_right(((present + 1) % LAPS) as u32)
+            .trailing_zeros();
+        let near = (self.laps_occupied != 0).then(|| present + 1 + u64::from(ahead));
+        let far = self.far.peek().map(|e| (e.0 .0 >> SLOT_BITS) / SLOTS);
+        let Some(lap) = near.into_iter().chain(far).min() else {
+            return false;
+        };
+        self.slot = lap * SLOTS;
+        // The heap's events are older than those of the list.
+        while let Some(&Reverse((time_ns, _, tag))) = self.far.peek() {
+            let slot = time_ns >> SLOT_BITS;
+            if slot / SLOTS != lap {
+                break;
             }
-            word = (word + 1) % (SLOTS / 64);
-            bits = self.occupied[word];
+            self.far.pop();
+            let node = self.node(Event { time_ns, tag });
+            self.link(slot, node);
         }
-        None
+        self.laps_occupied &= !(1 << (lap % LAPS));
+        let newest = std::mem::replace(&mut self.laps[(lap % LAPS) as usize], NONE);
+        let mut number = self.reversed(newest);
+        while number != NONE {
+            let node = self.nodes[number as usize];
+            self.link(node.time_ns >> SLOT_BITS, number);
+            number = node.next;
+        }
+        true
+    }
+
+    /// Turns a list round; returns its new first node.
+    fn reversed(&mut self, mut number: u32) -> u32 {
+        let mut first = NONE;
+        while number != NONE {
+            let next = std::mem::replace(&mut self.nodes[number as usize].next, first);
+            first = number;
+            number = next;
+        }
+        first
     }
 }
 
@@ -214,7 +298,7 @@ mod tests {
             expected.sort();
             for (time_ns, id) in expected {
                 let event = events.pop(u64::MAX).unwrap();
-                assert_eq!((event.time_ns, event.id), (time_ns, id));
+                assert_eq!((event.time_ns, event.id()), (time_ns, id));
             }
             assert!(events.pop(u64::MAX).is_none());
         }
@@ -236,7 +320,7 @@ mod tests {
                 id += 1;
             }
             let expected = reference.pop_first();
-            let event = events.pop(u64::MAX).map(|e| (e.time_ns, e.id));
+            let event = events.pop(u64::MAX).map(|e| (e.time_ns, e.id()));
             assert_eq!(event, expected);
             now_ns = event.map_or(now_ns, |e| e.0);
         }
@@ -247,6 +331,6 @@ mod tests {
         let mut events = Events::default();
         events.push(100, What::App, 1);
         assert!(events.pop(99).is_none());
-        assert_eq!(events.pop(100).unwrap().id, 1);
+        assert_eq!(events.pop(100).unwrap().id(), 1);
     }
 }

@@ -19,6 +19,7 @@
 
 mod app;
 mod capture;
+mod controls;
 pub mod event;
 pub mod link;
 pub mod net;

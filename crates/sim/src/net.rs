@@ -3,7 +3,7 @@
 use crate::capture::Tap;
 use crate::event::{Events, What};
 use crate::link::{Drop, Link, Offer};
-use crate::packet::{Packet, Slab};
+use crate::packet::{Packet, Sacks, Slab};
 use crate::record::Tables;
 use crate::scenario::Record;
 use crate::topology::Route;
@@ -26,14 +26,14 @@ pub struct Net {
 
 impl Net {
     /// A host hands a packet to its access link.
-    #[inline]
-    pub(crate) fn send(&mut self, packet: Packet) {
+    #[inline(always)]
+    pub(crate) fn send(&mut self, packet: Packet, sacks: &Sacks) {
         if Route::is_outbound(packet.route) {
             self.see(packet.flow);
         }
         let route = &mut self.routes[packet.route as usize];
         let arrive_ns = route.near.pass(self.now_ns, packet.ip_bytes);
-        let id = self.packets.insert(packet);
+        let id = self.packets.insert(packet, sacks);
         self.events.push(arrive_ns, What::Arrival, id);
     }
 
@@ -49,35 +49,36 @@ impl Net {
         self.events.push(at_ns, What::Timer, socket << 3 | number);
     }
 
-    /// A packet is at the next node of its route. Returns it if that is its host.
+    /// A packet is at the next node of its route. Returns whether that is its host,
+    /// which takes it out with [`Slab::remove`].
     #[inline]
-    pub(crate) fn arrival(&mut self, id: u32) -> Option<Packet> {
+    pub(crate) fn arrival(&mut self, id: u32) -> bool {
         let packet = &mut self.packets[id];
         let route = &mut self.routes[packet.route as usize];
         if packet.hop < route.hops {
             self.forward(id);
-            return None;
+            return false;
         }
         if packet.hop == route.hops {
             packet.hop += 1;
             let arrive_ns = route.far.pass(self.now_ns, packet.ip_bytes);
             self.events.push(arrive_ns, What::Arrival, id);
-            return None;
+            return false;
         }
-        let packet = *packet;
-        self.packets.remove(id);
-        Some(packet)
+        true
     }
 
     /// Puts a packet on the next link of its route.
     #[inline]
     fn forward(&mut self, id: u32) {
-        let packet = &mut self.packets[id];
+        let packet = &self.packets[id];
         let route = &mut self.routes[packet.route as usize];
         let number = route.link(packet.hop);
         if let Some(tap) = &mut self.tap {
-            tap.entering(number, self.now_ns, packet);
+            let (packet, sacks) = (self.packets[id], self.packets.sacks(id));
+            tap.entering(number, self.now_ns, &packet, &sacks);
         }
+        let packet = &mut self.packets[id];
         let link = &mut self.links[number as usize];
         match link.offer(self.now_ns, packet.ip_bytes, packet.ecn, &mut self.tables) {
             Offer::Accepted {
@@ -93,8 +94,10 @@ impl Net {
                     return;
                 }
                 if let Some(tap) = &mut self.tap {
-                    tap.leaving(number, arrive_ns, packet);
+                    let (packet, sacks) = (self.packets[id], self.packets.sacks(id));
+                    tap.leaving(number, arrive_ns, &packet, &sacks);
                 }
+                let packet = &mut self.packets[id];
                 if packet.hop == route.hops {
                     // The far access link carries only this route, in this
                     // order: when the packet has crossed it is known already.
@@ -109,17 +112,17 @@ impl Net {
 
     /// On a link that duplicates and reorders, each packet makes its own way.
     fn disturb(&mut self, id: u32, number: u32, arrive_ns: u64) {
-        let packet = self.packets[id];
+        let (packet, sacks) = (self.packets[id], self.packets.sacks(id));
         let copies = 1 + usize::from(self.links[number as usize].draw_duplicate());
         for copy in 0..copies {
             let late_ns = arrive_ns + self.links[number as usize].draw_hold_ns();
             let id = if copy == 0 {
                 id
             } else {
-                self.packets.insert(packet)
+                self.packets.insert(packet, &sacks)
             };
             if let Some(tap) = &mut self.tap {
-                tap.leaving(number, late_ns, &packet);
+                tap.leaving(number, late_ns, &packet, &sacks);
             }
             self.events.push(late_ns, What::Arrival, id);
         }

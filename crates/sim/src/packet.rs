@@ -53,7 +53,7 @@ pub struct Packet {
     pub flags: u8,
     /// IPv4 ECN bits.
     pub ecn: u8,
-    /// Number of valid blocks in `sack`.
+    /// Number of SACK blocks, which are kept beside the packets.
     pub n_sack: u8,
     /// SYN only: SACK is offered.
     pub sack_permitted: bool,
@@ -61,27 +61,48 @@ pub struct Packet {
     pub udp: bool,
     /// The first block is a D-SACK.
     pub dsack: bool,
-    /// SACK blocks, newest first.
-    pub sack: [SackBlock; 4],
 }
+
+// A cache line: most of the engine's work is to bring packets there and back.
+const _: () = assert!(size_of::<Packet>() == 64);
+
+/// The SACK blocks of a packet, newest first; `n_sack` says how many are valid.
+pub type Sacks = [SackBlock; 4];
 
 /// All packets of a run.
 #[derive(Default)]
 pub struct Slab {
     packets: Vec<Packet>,
+    /// Valid only for packets with `n_sack` above 0, which are few.
+    sacks: Vec<Sacks>,
     free: Vec<u32>,
 }
 
 impl Slab {
     /// Stores a packet and returns its number.
-    #[inline]
-    pub fn insert(&mut self, packet: Packet) -> u32 {
-        if let Some(id) = self.free.pop() {
+    #[inline(always)]
+    pub fn insert(&mut self, packet: Packet, sacks: &Sacks) -> u32 {
+        let id = if let Some(id) = self.free.pop() {
             self.packets[id as usize] = packet;
             id
         } else {
             self.packets.push(packet);
+            self.sacks.push(Sacks::default());
             (self.packets.len() - 1) as u32
+        };
+        if packet.n_sack > 0 {
+            self.sacks[id as usize] = *sacks;
+        }
+        id
+    }
+
+    /// The SACK blocks of a packet.
+    #[inline]
+    pub fn sacks(&self, id: u32) -> Sacks {
+        if self[id].n_sack > 0 {
+            self.sacks[id as usize]
+        } else {
+            Sacks::default()
         }
     }
 

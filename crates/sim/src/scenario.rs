@@ -169,7 +169,7 @@ pub struct Flow {
 }
 
 /// A congestion control, how it starts, and tunables of either.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Control {
     /// Name in the registry.

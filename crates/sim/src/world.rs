@@ -2,16 +2,16 @@
 
 use crate::app::{self, Next, Pingpong, Running, Vectors};
 use crate::capture::Tap;
-use crate::event::{Events, What};
+use crate::controls::Prototypes;
+use crate::event::{Event, Events, What};
 use crate::net::Net;
-use crate::packet::{Packet, Slab};
+use crate::packet::{Packet, Sacks, Slab};
 use crate::record::{FlowSummary, Summary, Tables};
 use crate::rng::{stream, Purpose};
 use crate::scenario::{bad, App, Flow, Scenario, ScenarioError};
 use crate::tcp::profile::{profile, Profile, PROFILES};
 use crate::tcp::{Socket, SocketOptions};
 use crate::topology::{Built, Route};
-use headway_algorithms::ControlInstance;
 use std::collections::VecDeque;
 
 /// A flow at run time.
@@ -86,8 +86,9 @@ impl World {
             duration_ns: scenario.duration_ns,
             events: 0,
         };
+        let mut prototypes = Prototypes::default();
         for (number, flow) in scenario.flows.iter().enumerate() {
-            world.add_flow(number as u32, flow, profile, scenario.seed)?;
+            world.add_flow(number as u32, flow, profile, scenario.seed, &mut prototypes)?;
         }
         let mut checkpoints = scenario.checkpoints_ns.clone();
         checkpoints.retain(|&t| t < scenario.duration_ns);
@@ -99,12 +100,13 @@ impl World {
         Ok(world)
     }
 
-    fn add_flow(
+    fn add_flow<'a>(
         &mut self,
         number: u32,
-        flow: &Flow,
+        flow: &'a Flow,
         profile: &'static Profile,
         seed: u64,
+        prototypes: &mut Prototypes<'a>,
     ) -> Result<(), ScenarioError> {
         let app = match &flow.app {
             App::Bulk { bytes } => Running::Bulk { bytes: *bytes },
@@ -147,16 +149,11 @@ impl World {
                 timestamps: flow.timestamps,
                 delayed_ack: flow.delayed_ack,
                 nodelay: flow.nodelay,
+                interactive: matches!(flow.app, App::Vectors { .. } | App::Pingpong { .. }),
             };
-            let tunables: Vec<_> = control
-                .tunables
-                .iter()
-                .map(|(name, value)| (name.clone(), *value))
-                .collect();
-            let instance =
-                || ControlInstance::new(&control.name, control.startup.as_deref(), &tunables);
-            let first =
-                instance().map_err(|e| ScenarioError(format!("flows[{number}].control: {e}")))?;
+            let first = prototypes
+                .get(control)
+                .map_err(|e| ScenarioError(format!("flows[{number}].control: {e}")))?;
             names = Some((control.name.clone(), first.startup().name.to_string()));
             let id = self.sockets.len() as u32;
             self.sockets.push(Socket::new(
@@ -166,9 +163,8 @@ impl World {
                 route,
                 profile,
                 options.clone(),
-                first,
+                first.clone(),
             ));
-            let second = instance().expect("the same arguments were accepted before");
             self.sockets.push(Socket::new(
                 id + 1,
                 id,
@@ -176,7 +172,7 @@ impl World {
                 route + 1,
                 profile,
                 options,
-                second,
+                first,
             ));
             let responder_sends_more = match &flow.app {
                 App::Vectors { epochs } => {
@@ -213,19 +209,30 @@ impl World {
         };
         self.net.now_ns = event.time_ns;
         self.events += 1;
-        match event.what {
+        match event.what() {
             What::Arrival => {
-                if let Some(packet) = self.net.arrival(event.id) {
-                    self.arrived(&packet);
+                if self.net.arrival(event.id()) {
+                    let packet = self.net.packets[event.id()];
+                    let sacks = self.net.packets.sacks(event.id());
+                    self.net.packets.remove(event.id());
+                    self.arrived(&packet, &sacks);
                 }
             }
             What::Timer => {
-                self.sockets[(event.id >> 3) as usize].on_timer(&mut self.net, event.id & 7);
+                self.sockets[(event.id() >> 3) as usize].on_timer(&mut self.net, event.id() & 7);
             }
-            What::App => self.app_event(event.id),
-            What::Checkpoint => self.count(),
+            What::App | What::Checkpoint => self.rare_event(event),
         }
         true
+    }
+
+    #[inline(never)]
+    fn rare_event(&mut self, event: Event) {
+        if event.what() == What::App {
+            self.app_event(event.id());
+        } else {
+            self.count();
+        }
     }
 
     /// Runs to the end.
@@ -271,7 +278,7 @@ impl World {
         )
     }
 
-    fn arrived(&mut self, packet: &Packet) {
+    fn arrived(&mut self, packet: &Packet, sacks: &Sacks) {
         if packet.udp {
             if self.net.record.udp {
                 let sent_ns = packet.sent_ns as i64;
@@ -284,9 +291,8 @@ impl World {
             self.net.see(packet.flow);
         }
         let socket = &mut self.sockets[packet.to as usize];
-        socket.on_packet(&mut self.net, packet);
-        let signals = socket.take_signals();
-        if signals.established || signals.delivered {
+        socket.on_packet(&mut self.net, packet, sacks);
+        if let Some(signals) = socket.take_signals() {
             self.signalled(packet.flow, signals.established);
         }
     }

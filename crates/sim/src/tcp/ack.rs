@@ -4,7 +4,7 @@ use super::profile::Detection;
 use super::scoreboard::{EVER_RETRANS, RETRANS, SACKED};
 use super::{ca, Pending, Socket, Timer};
 use crate::net::Net;
-use crate::packet::{flags, Packet};
+use crate::packet::{flags, Packet, SackBlock, Sacks};
 use headway_algorithms::Ack;
 
 /// What one ACK brought.
@@ -54,7 +54,7 @@ struct Samples {
 
 impl Socket {
     /// Takes in the acknowledgement that a packet carries.
-    pub(super) fn on_ack(&mut self, net: &mut Net, p: &Packet) {
+    pub(super) fn on_ack(&mut self, net: &mut Net, p: &Packet, sacks: &Sacks) {
         if p.ack > self.snd_nxt || p.flags & flags::ACK == 0 {
             return;
         }
@@ -64,10 +64,9 @@ impl Socket {
                 not_duplicate: true,
                 ..AckInfo::default()
             };
-            self.take_sacks(net, p, p.ack, &mut info, &mut Samples::default());
+            self.take_sacks(net, (p, sacks), p.ack, &mut info, &mut Samples::default());
             return;
         }
-        let prior_in_flight = self.board.in_flight();
         let prior_una = self.snd_una;
         let mut info = AckInfo {
             advanced: p.ack > self.snd_una,
@@ -86,9 +85,10 @@ impl Socket {
         if self.board.packets_out() == 0 {
             return;
         }
+        let prior_in_flight = self.board.in_flight();
         let mut samples = Samples::default();
         if p.n_sack > 0 {
-            self.take_sacks(net, p, prior_una, &mut info, &mut samples);
+            self.take_sacks(net, (p, sacks), prior_una, &mut info, &mut samples);
         }
         self.clean_queue(net, &mut info, &mut samples);
         self.sample_rtt(net, &info, &samples);
@@ -185,14 +185,14 @@ impl Socket {
     fn take_sacks(
         &mut self,
         net: &Net,
-        p: &Packet,
+        (p, sacks): (&Packet, &Sacks),
         prior_una: u64,
         info: &mut AckInfo,
         samples: &mut Samples,
     ) {
         let mut blocks = [(0, 0); 4];
         let mut n = 0;
-        for block in &p.sack[..usize::from(p.n_sack)] {
+        for block in &sacks[..usize::from(p.n_sack)] {
             let start = (p.ack as i64 + i64::from(block.start)) as u64;
             let end = start + u64::from(block.len);
             if end <= p.ack || start < self.snd_una && end <= self.snd_una {
@@ -205,7 +205,7 @@ impl Socket {
         }
         if p.dsack {
             info.dsack = true;
-            self.dsack_seen(p, prior_una);
+            self.dsack_seen(p.ack, sacks[0], prior_una);
         }
         let prior_forward = self.board.sacked_end;
         let high_seq = self.high_seq;
@@ -353,9 +353,9 @@ impl Socket {
         self.rack.reordering_seen = true;
     }
 
-    fn dsack_seen(&mut self, p: &Packet, prior_una: u64) {
-        let start = (p.ack as i64 + i64::from(p.sack[0].start)) as u64;
-        let end = start + u64::from(p.sack[0].len);
+    fn dsack_seen(&mut self, ack: u64, block: SackBlock, prior_una: u64) {
+        let start = (ack as i64 + i64::from(block.start)) as u64;
+        let end = start + u64::from(block.len);
         self.rack.dsack_seen = true;
         if self.undo_marker.is_some_and(|m| end > m || start >= m) || prior_una > start {
             self.undo_retrans = (self.undo_retrans - 1).max(0);

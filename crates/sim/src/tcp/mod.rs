@@ -11,7 +11,7 @@ mod scoreboard;
 mod send;
 
 use crate::net::Net;
-use crate::packet::{flags, Packet};
+use crate::packet::{flags, Packet, Sacks};
 use crate::record::NULL_U32;
 use headway_algorithms::{CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
 use profile::{Profile, DUPTHRESH};
@@ -96,6 +96,8 @@ pub struct SocketOptions {
     pub delayed_ack: bool,
     /// TCP_NODELAY.
     pub nodelay: bool,
+    /// The application acts on what arrives.
+    pub interactive: bool,
 }
 
 /// Events for the application.
@@ -137,80 +139,82 @@ pub struct Counters {
     pub undos: u64,
 }
 
-/// One end of a connection.
+/// One end of a connection. With a thousand of them the time goes into bringing
+/// their cache lines near, so fields stand in the order in which packets need them:
+/// first what every packet does, then the receiving half, then the sending half,
+/// last what only losses and the end of the run ask for.
+#[repr(C)]
 pub struct Socket {
+    state: State,
+    options: SocketOptions,
+    fin_queued: bool,
+    fin_sent: bool,
+    /// This end's sending is what the flow's trace shows.
+    pub recorded: bool,
+    signals: Signals,
+    fack: bool,
+    cwnd_limited: bool,
+    pending: Option<Pending>,
     id: u32,
     peer: u32,
     /// Flow it belongs to.
     pub flow: u32,
     route: u32,
-    profile: &'static Profile,
-    options: SocketOptions,
-    /// This end's sending is what the flow's trace shows.
-    pub recorded: bool,
-    state: State,
     /// Largest payload of a data packet, timestamps taken off.
     pub mss: u32,
-
+    /// Timestamp echo of the latest ACK.
+    last_echo_ms: u32,
     snd_una: u64,
     snd_nxt: u64,
     /// Sequence number after the last byte the application wrote.
     write_end: u64,
-    fin_queued: bool,
-    fin_sent: bool,
+    snd_wnd: u64,
+    timers: [TimerSlot; 3],
+    profile: &'static Profile,
+    /// In-order application bytes received.
+    pub delivered_bytes: u64,
     /// The peer sent a FIN.
     fin_received: Option<u64>,
-    snd_wnd: u64,
-    /// Last small segment, for Nagle's rule as Minshall amended it.
-    small_end: u64,
-    last_sent_ns: u64,
+    receiver: Receiver,
 
     board: Scoreboard,
     /// The congestion control's view; its cwnd and ssthresh are the socket's.
     pub conn: Conn,
-    control: ControlInstance,
     rtt: Rtt,
-    high_seq: u64,
-    prior_ssthresh: u32,
-    undo_marker: Option<u64>,
-    undo_retrans: i32,
-    /// When the first retransmission of the episode was sent; 0 if none.
-    retrans_stamp_ns: u64,
-    /// Timestamp echo of the latest ACK.
-    last_echo_ms: u32,
-    reordering: u32,
-    fack: bool,
-    /// Proportional rate reduction.
-    prior_cwnd: u32,
-    prr_delivered: u32,
-    prr_out: u32,
     rack: Rack,
-    pending: Option<Pending>,
+    high_seq: u64,
+    last_sent_ns: u64,
     /// End of the probed tail, 0 if no probe is out.
     tlp_high_seq: u64,
-    tlp_retrans: bool,
-    /// RTOs since progress.
-    retries: u32,
-    /// Congestion window validation.
-    cwnd_limited: bool,
-    max_packets_out: u32,
     usage_seq: u64,
+    cwnd_stamp_ns: u64,
+    /// When the first retransmission of the episode was sent; 0 if none.
+    retrans_stamp_ns: u64,
+    max_packets_out: u32,
     cwnd_used: u32,
     /// The send buffer has grown with it.
     largest_cwnd_pkts: u32,
-    cwnd_stamp_ns: u64,
-    next_paced_ns: u64,
-    timers: [TimerSlot; 3],
-    syn_sent_ns: u64,
-
-    receiver: Receiver,
-    /// In-order application bytes received.
-    pub delivered_bytes: u64,
+    reordering: u32,
+    prr_out: u32,
+    undo_retrans: i32,
     /// Counters.
     pub counters: Counters,
+    control: ControlInstance,
+
+    /// Last small segment, for Nagle's rule as Minshall amended it.
+    small_end: u64,
+    undo_marker: Option<u64>,
+    prior_ssthresh: u32,
+    /// Proportional rate reduction.
+    prior_cwnd: u32,
+    prr_delivered: u32,
+    /// RTOs since progress.
+    retries: u32,
+    tlp_retrans: bool,
+    next_paced_ns: u64,
+    syn_sent_ns: u64,
     /// SYN to SYN-ACK, once known.
     pub handshake_us: Option<u64>,
-    signals: Signals,
     last_recorded: (u32, u32, u32, u32, u8),
 }
 
@@ -329,9 +333,12 @@ impl Socket {
         (self.rtt.min_us != u32::MAX).then_some(self.rtt.min_us)
     }
 
-    /// What happened since the last call that the application should know.
-    pub fn take_signals(&mut self) -> Signals {
-        std::mem::take(&mut self.signals)
+    /// What happened since the last call that the application should know, if it
+    /// cares.
+    pub fn take_signals(&mut self) -> Option<Signals> {
+        let signals = std::mem::take(&mut self.signals);
+        let news = signals.established || signals.delivered;
+        (self.options.interactive && news).then_some(signals)
     }
 
     /// Waits for a SYN.
@@ -363,7 +370,7 @@ impl Socket {
         } else {
             self.receiver.rcv_nxt
         };
-        net.send(Packet {
+        let syn = Packet {
             seq: 0,
             ack,
             ip_bytes: HEADER_BYTES + (options as u32).div_ceil(4) * 4,
@@ -374,7 +381,8 @@ impl Socket {
             ts_ecr_ms: self.receiver.ts_recent_ms,
             sack_permitted: self.options.sack,
             ..self.blank(net)
-        });
+        };
+        net.send(syn, &Sacks::default());
         self.arm(net, Timer::Resend, net.now_ns + self.rtt.rto_us() * 1000);
         self.pending = Some(Pending::Rto);
     }
@@ -438,9 +446,32 @@ impl Socket {
     }
 
     /// A packet has arrived for this socket.
-    pub fn on_packet(&mut self, net: &mut Net, p: &Packet) {
+    pub fn on_packet(&mut self, net: &mut Net, p: &Packet, sacks: &Sacks) {
+        if self.state != State::Established {
+            if !self.shake_hands(net, p) {
+                return;
+            }
+        } else if p.flags & flags::SYN != 0 {
+            // The peer missed our ACK of its SYN-ACK.
+            self.send_ack(net);
+            return;
+        }
+        self.receiver.note_timestamp(p.seq, p.ts_val_ms);
+        self.on_ack(net, p, sacks);
+        if p.payload_bytes > 0 || p.flags & flags::FIN != 0 {
+            self.on_data(net, p);
+        }
+        self.push_pending(net);
+        self.acknowledge_if_owed(net);
+        self.record(net);
+    }
+
+    /// A packet before the connection is established. Returns whether it is now, and
+    /// the packet may carry more.
+    #[cold]
+    fn shake_hands(&mut self, net: &mut Net, p: &Packet) -> bool {
         match self.state {
-            State::Closed => return,
+            State::Closed | State::Established => false,
             State::Listen => {
                 if p.flags & flags::SYN != 0 {
                     self.receiver.ts_recent_ms = p.ts_val_ms;
@@ -448,7 +479,7 @@ impl Socket {
                     self.state = State::SynReceived;
                     self.send_syn(net);
                 }
-                return;
+                false
             }
             State::SynSent => {
                 if p.flags & (flags::SYN | flags::ACK) == flags::SYN | flags::ACK {
@@ -457,34 +488,20 @@ impl Socket {
                     self.push_pending(net);
                     self.record(net);
                 }
-                return;
+                false
             }
             State::SynReceived => {
                 if p.flags & flags::SYN != 0 {
                     self.send_syn(net);
-                    return;
+                    return false;
                 }
                 if p.ack < 1 {
-                    return;
+                    return false;
                 }
                 self.established(net, p);
-            }
-            State::Established => {
-                if p.flags & flags::SYN != 0 {
-                    // The peer missed our ACK of its SYN-ACK.
-                    self.send_ack(net);
-                    return;
-                }
+                true
             }
         }
-        self.receiver.note_timestamp(p.seq, p.ts_val_ms);
-        self.on_ack(net, p);
-        if p.payload_bytes > 0 || p.flags & flags::FIN != 0 {
-            self.on_data(net, p);
-        }
-        self.push_pending(net);
-        self.acknowledge_if_owed(net);
-        self.record(net);
     }
 
     fn established(&mut self, net: &mut Net, p: &Packet) {
@@ -540,8 +557,7 @@ impl Socket {
             len,
             p.flags & flags::PSH != 0,
             rtt_us,
-            self.rtt.srtt_us(),
-            self.rtt.rto_us(),
+            &self.rtt,
         );
         if bytes > 0 {
             let fin_taken = self

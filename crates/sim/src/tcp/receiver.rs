@@ -2,8 +2,9 @@
 //! tuning. Follows Linux's tcp_input.c and tcp_output.c of both eras.
 
 use super::profile::{Profile, Reduction, DUPTHRESH};
+use super::rtt::Rtt;
 use super::WINDOW_SHIFT;
-use crate::packet::SackBlock;
+use crate::packet::Sacks;
 
 const MS: u64 = 1_000_000;
 /// TCP_ATO_MIN and TCP_DELACK_MIN.
@@ -134,8 +135,7 @@ impl Receiver {
         len: u32,
         push: bool,
         rtt_us: Option<u64>,
-        srtt_us: u64,
-        rto_us: u64,
+        rtt: &Rtt,
     ) -> (u64, AckPlan) {
         let end = seq + u64::from(len);
         let before = self.rcv_nxt;
@@ -146,14 +146,14 @@ impl Receiver {
             return (0, AckPlan::Now);
         }
         if seq > self.rcv_nxt {
-            return (0, self.hold_back(now_ns, seq, end, srtt_us));
+            return (0, self.hold_back(now_ns, seq, end, rtt));
         }
         if seq < self.rcv_nxt {
             self.dsack = Some((seq, self.rcv_nxt));
             self.enter_quick_ack();
         }
         self.rcv_nxt = end;
-        self.event_data(now_ns, len, push, rtt_us, rto_us);
+        self.event_data(now_ns, len, push, rtt_us, rtt);
         let had_holes = !self.out_of_order.is_empty();
         self.take_in_order();
         if had_holes && self.out_of_order.is_empty() {
@@ -161,10 +161,10 @@ impl Receiver {
             self.pingpong = false;
         }
         self.right_size(now_ns);
-        (self.rcv_nxt - before, self.plan(now_ns, srtt_us))
+        (self.rcv_nxt - before, self.plan(now_ns, rtt))
     }
 
-    fn hold_back(&mut self, now_ns: u64, seq: u64, end: u64, srtt_us: u64) -> AckPlan {
+    fn hold_back(&mut self, now_ns: u64, seq: u64, end: u64, rtt: &Rtt) -> AckPlan {
         let (mut start, mut stop) = (seq, end);
         let at = self.out_of_order.partition_point(|r| r.1 < seq);
         let mut upto = at;
@@ -187,12 +187,12 @@ impl Receiver {
         self.sacks.retain(|s| s.1 < start || s.0 > stop);
         self.sacks.truncate(MAX_SACKS - 1);
         self.sacks.insert(0, (start, stop));
-        self.compress(now_ns, srtt_us)
+        self.compress(now_ns, rtt)
     }
 
     /// SACK compression of linux-6: after three duplicate ACKs of the same number
     /// further ones wait for 5 % of the RTT, at most a millisecond.
-    fn compress(&mut self, now_ns: u64, srtt_us: u64) -> AckPlan {
+    fn compress(&mut self, now_ns: u64, rtt: &Rtt) -> AckPlan {
         if !self.profile.compresses_sacks || self.dsack.is_some() {
             return AckPlan::Now;
         }
@@ -205,6 +205,7 @@ impl Receiver {
             return AckPlan::Now;
         }
         self.compressed += 1;
+        let srtt_us = rtt.srtt_us();
         let mut rtt_us = self.tuning.rtt_x8_us / 8;
         if srtt_us != 0 && srtt_us < rtt_us {
             rtt_us = srtt_us;
@@ -242,7 +243,7 @@ impl Receiver {
 
     /// Delayed-ACK timing, segment size and window growth on in-order data
     /// (tcp_event_data_recv).
-    fn event_data(&mut self, now_ns: u64, len: u32, push: bool, rtt_us: Option<u64>, rto_us: u64) {
+    fn event_data(&mut self, now_ns: u64, len: u32, push: bool, rtt_us: Option<u64>, rtt: &Rtt) {
         if len >= self.rcv_mss {
             self.rcv_mss = len.min(self.mss);
         } else if len == self.last_segment && len >= MIN_RCV_MSS.min(self.mss) {
@@ -252,11 +253,11 @@ impl Receiver {
         self.pushed |= push && len < self.rcv_mss;
         if let Some(rtt_us) = rtt_us {
             let sample = rtt_us.max(1);
-            let rtt = &mut self.tuning.rtt_x8_us;
-            *rtt = if *rtt == 0 {
+            let x8 = &mut self.tuning.rtt_x8_us;
+            *x8 = if *x8 == 0 {
                 sample * 8
             } else {
-                *rtt - *rtt / 8 + sample
+                *x8 - *x8 / 8 + sample
             };
         }
         if self.ato_ns == 0 {
@@ -267,8 +268,8 @@ impl Receiver {
             if gap <= ATO_MIN_NS / 2 {
                 self.ato_ns = self.ato_ns / 2 + ATO_MIN_NS / 2;
             } else if gap < self.ato_ns {
-                self.ato_ns = (self.ato_ns / 2 + gap).min(rto_us * 1000);
-            } else if gap > rto_us * 1000 {
+                self.ato_ns = (self.ato_ns / 2 + gap).min(rtt.rto_us() * 1000);
+            } else if gap > rtt.rto_us() * 1000 {
                 self.add_quick_acks();
             }
         }
@@ -314,7 +315,7 @@ impl Receiver {
         (t.since_ns, t.since_seq) = (now_ns, self.rcv_nxt);
     }
 
-    fn plan(&mut self, now_ns: u64, srtt_us: u64) -> AckPlan {
+    fn plan(&mut self, now_ns: u64, rtt: &Rtt) -> AckPlan {
         if !self.delayed_ack
             || self.rcv_nxt - self.acked > u64::from(self.rcv_mss)
             || (self.quick > 0 && !self.pingpong)
@@ -322,7 +323,7 @@ impl Receiver {
             return AckPlan::Now;
         }
         if !self.out_of_order.is_empty() {
-            return self.compress(now_ns, srtt_us);
+            return self.compress(now_ns, rtt);
         }
         let mut ato = self.ato_ns;
         if ato > ATO_MIN_NS {
@@ -331,6 +332,7 @@ impl Receiver {
             } else {
                 500 * MS
             };
+            let srtt_us = rtt.srtt_us();
             if srtt_us > 0 {
                 most = most.min((srtt_us * 1000).max(ATO_MIN_NS));
             }
@@ -366,9 +368,9 @@ impl Receiver {
         self.delack_at.is_some() || self.compressed > 0
     }
 
-    /// A packet that carries an ACK is sent now. Returns what it announces: the
-    /// window in bytes, and the SACK blocks if `max_blocks` allows any.
-    pub fn ack_sent(&mut self, max_blocks: usize) -> (u32, AckOptions) {
+    /// A packet that carries an ACK is sent now. Returns the window it announces.
+    #[inline]
+    pub fn ack_sent(&mut self) -> u32 {
         // One credit per packet sent, however much it acknowledges; since 6.x only
         // if it acknowledges something new (tcp_dec_quickack_mode).
         let counts = !self.is_linux_6() || self.rcv_nxt != self.acked || self.dsack.is_some();
@@ -384,29 +386,26 @@ impl Receiver {
         self.compressed = 0;
         self.right_edge = self.right_edge.max(self.rcv_nxt + self.window_threshold);
         // What the peer understands is a multiple of the scale.
-        let window = ((self.right_edge - self.rcv_nxt) as u32 >> WINDOW_SHIFT) << WINDOW_SHIFT;
-        let mut options = AckOptions::default();
-        if max_blocks == 0 {
-            self.dsack = None;
-            return (window, options);
+        ((self.right_edge - self.rcv_nxt) as u32 >> WINDOW_SHIFT) << WINDOW_SHIFT
+    }
+
+    /// Writes the SACK blocks of that packet, at most `max_blocks`; returns how many
+    /// and whether the first is a D-SACK.
+    #[inline]
+    pub fn announce(&mut self, max_blocks: usize, out: &mut Sacks) -> (u8, bool) {
+        let dsack = self.dsack.take();
+        if self.sacks.is_empty() && dsack.is_none() {
+            return (0, false);
         }
-        let relative = |(start, end): (u64, u64)| SackBlock {
-            start: (start as i64 - self.rcv_nxt as i64) as i32,
-            len: (end - start) as u32,
-        };
-        if let Some(dsack) = self.dsack.take() {
-            options.blocks[0] = relative(dsack);
-            options.n = 1;
-            options.dsack = true;
+        let rcv_nxt = self.rcv_nxt;
+        let all = dsack.iter().chain(&self.sacks).take(max_blocks);
+        let mut n = 0;
+        for (block, &(start, end)) in out.iter_mut().zip(all) {
+            block.start = (start as i64 - rcv_nxt as i64) as i32;
+            block.len = (end - start) as u32;
+            n += 1;
         }
-        for &sack in &self.sacks {
-            if usize::from(options.n) == max_blocks {
-                break;
-            }
-            options.blocks[usize::from(options.n)] = relative(sack);
-            options.n += 1;
-        }
-        (window, options)
+        (n, n > 0 && dsack.is_some())
     }
 
     /// Bytes of SACK option that the next packet will carry.
@@ -426,15 +425,4 @@ impl Receiver {
             self.pingpong = true;
         }
     }
-}
-
-/// SACK part of an ACK.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AckOptions {
-    /// Blocks, newest first.
-    pub blocks: [SackBlock; 4],
-    /// How many.
-    pub n: u8,
-    /// The first is a D-SACK.
-    pub dsack: bool,
 }

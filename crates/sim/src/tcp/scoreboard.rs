@@ -39,6 +39,7 @@ impl Segment {
 /// The segments between `snd_una` and `snd_nxt`. Segments have running numbers,
 /// so a position stays meaningful when older segments leave.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct Scoreboard {
     segments: VecDeque<Segment>,
     /// Number of the first segment.
@@ -53,10 +54,10 @@ pub struct Scoreboard {
     pub sacked_end: u64,
     /// No segment below this number is waiting to be sent again.
     pub resend_from: u64,
-    /// SACK ranges already marked, as they came in the previous ACK.
-    seen: [(u64, u64); 4],
     /// Transmissions in order of time, for RACK: (segment, time).
     pub by_time: VecDeque<(u64, u64)>,
+    /// SACK ranges already marked, as they came in the previous ACK.
+    seen: [(u64, u64); 4],
 }
 
 impl Scoreboard {

@@ -5,7 +5,7 @@ use super::profile::Reduction;
 use super::scoreboard::Segment;
 use super::{ca, Pending, Socket, State, Timer, HEADER_BYTES, TIMESTAMP_BYTES};
 use crate::net::Net;
-use crate::packet::{flags, Packet, SackBlock};
+use crate::packet::{flags, Packet, Sacks};
 use headway_algorithms::{Event, SSTHRESH_INFINITE};
 
 impl Socket {
@@ -25,40 +25,36 @@ impl Socket {
         }
     }
 
-    /// A packet with the acknowledgement that is current now.
-    fn with_ack(&mut self, net: &Net, seq: u64) -> (Packet, u32) {
-        let (window_bytes, options) = self.receiver.ack_sent(self.max_sack_blocks());
+    /// Puts a packet on the wire, with the acknowledgement that is current now.
+    fn emit(&mut self, net: &mut Net, seq: u64, payload_bytes: u32, flags: u8) {
+        let window_bytes = self.receiver.ack_sent();
+        let mut sacks = Sacks::default();
+        let (n_sack, dsack) = self.receiver.announce(self.max_sack_blocks(), &mut sacks);
         self.disarm(Timer::Ack);
-        let mut sack = [SackBlock::default(); 4];
-        sack[..usize::from(options.n)].copy_from_slice(&options.blocks[..usize::from(options.n)]);
-        let option_bytes = self.timestamp_bytes()
-            + if options.n > 0 {
-                4 + 8 * u32::from(options.n)
-            } else {
-                0
-            };
+        let sack_bytes = if n_sack > 0 {
+            4 + 8 * u32::from(n_sack)
+        } else {
+            0
+        };
         let packet = Packet {
             seq,
             ack: self.receiver.rcv_nxt,
-            flags: flags::ACK,
+            ip_bytes: HEADER_BYTES + self.timestamp_bytes() + sack_bytes + payload_bytes,
+            payload_bytes,
+            flags: flags::ACK | flags,
             window_bytes,
             ts_val_ms: self.timestamp(net),
             ts_ecr_ms: self.receiver.ts_recent_ms,
-            n_sack: options.n,
-            dsack: options.dsack,
-            sack,
+            n_sack,
+            dsack,
             ..self.blank(net)
         };
-        (packet, HEADER_BYTES + option_bytes)
+        net.send(packet, &sacks);
     }
 
     /// A pure acknowledgement.
     pub(super) fn send_ack(&mut self, net: &mut Net) {
-        let (packet, header_bytes) = self.with_ack(net, self.snd_nxt);
-        net.send(Packet {
-            ip_bytes: header_bytes,
-            ..packet
-        });
+        self.emit(net, self.snd_nxt, 0, 0);
     }
 
     /// Marks an ACK as due; it goes out on data sent for the same event, or alone.
@@ -172,18 +168,14 @@ impl Socket {
     /// Puts a segment on the wire.
     fn transmit(&mut self, net: &mut Net, segment: &Segment) {
         self.receiver.data_sent(net.now_ns);
-        let (packet, header_bytes) = self.with_ack(net, segment.seq);
         let payload_bytes = if segment.fin { 0 } else { segment.len };
         let last = segment.end() >= self.write_end;
-        let flags = flags::ACK
-            | if segment.fin { flags::FIN } else { 0 }
-            | if last && !segment.fin { flags::PSH } else { 0 };
-        net.send(Packet {
-            flags,
-            payload_bytes,
-            ip_bytes: header_bytes + payload_bytes,
-            ..packet
-        });
+        let flags = match (segment.fin, last) {
+            (true, _) => flags::FIN,
+            (false, true) => flags::PSH,
+            (false, false) => 0,
+        };
+        self.emit(net, segment.seq, payload_bytes, flags);
         self.last_sent_ns = net.now_ns;
         self.counters.sent_pkts += u64::from(payload_bytes > 0);
     }

@@ -1,0 +1,26 @@
+//! Congestion controls as flows choose them.
+
+use crate::scenario::Control;
+use headway_algorithms::{AlgorithmError, ControlInstance};
+
+/// One control per distinct choice: its clones share tunables, which so stay in
+/// the cache however many flows there are.
+#[derive(Default)]
+pub(crate) struct Prototypes<'a>(Vec<(&'a Control, ControlInstance)>);
+
+impl<'a> Prototypes<'a> {
+    /// A fresh control of that choice.
+    pub fn get(&mut self, choice: &'a Control) -> Result<ControlInstance, AlgorithmError> {
+        if let Some((_, known)) = self.0.iter().find(|(c, _)| *c == choice) {
+            return Ok(known.clone());
+        }
+        let tunables: Vec<_> = choice
+            .tunables
+            .iter()
+            .map(|(name, value)| (name.clone(), *value))
+            .collect();
+        let new = ControlInstance::new(&choice.name, choice.startup.as_deref(), &tunables)?;
+        self.0.push((choice, new.clone()));
+        Ok(new)
+    }
+}

@@ -1,0 +1,302 @@
+//! The state machine of loss recovery. Here is what both eras share: entering
+//! and leaving a state, the retransmission timeout, taking reductions back.
+
+mod rack;
+mod rate_halving;
+
+use super::ack::AckInfo;
+use super::profile::{Detection, Reduction, DUPTHRESH};
+use super::scoreboard::EVER_RETRANS;
+use super::{ca, Socket};
+use crate::net::Net;
+use headway_algorithms::{CaState, Event};
+
+/// Kinds of rows in the table of backoffs.
+mod kind {
+    pub const RECOVERY: u8 = 0;
+    pub const RTO: u8 = 1;
+    pub const CWR: u8 = 2;
+    pub const UNDO: u8 = 3;
+}
+
+/// Times on the timestamp clock, as the peer echoes them.
+fn stamp_ms(time_ns: u64) -> u32 {
+    (time_ns / 1_000_000) as u32 + 1
+}
+
+impl Socket {
+    fn note_backoff(&self, net: &mut Net, kind: u8, before: u32) {
+        let now_ns = net.now_ns as i64;
+        net.tables
+            .backoffs
+            .push(self.flow, now_ns, kind, before, self.conn.ssthresh_pkts);
+    }
+
+    /// Distance that says how far the path has moved ahead of the oldest packet.
+    fn forward(&self) -> u32 {
+        if self.options.sack {
+            self.board.forward()
+        } else {
+            self.board.sacked_out + 1
+        }
+    }
+
+    fn add_duplicate_ack(&mut self) {
+        if self.board.sacked_out + 1 < self.board.packets_out() {
+            self.board.sacked_out += 1;
+        }
+    }
+
+    fn reset_duplicate_acks(&mut self) {
+        if !self.options.sack {
+            self.board.sacked_out = 0;
+        }
+    }
+
+    /// A burst of at most three packets after a doubtful ACK (tcp_moderate_cwnd).
+    fn moderate(&mut self, net: &Net) {
+        self.conn.cwnd_pkts = self.conn.cwnd_pkts.min(self.board.in_flight() + 3).max(1);
+        self.cwnd_stamp_ns = net.now_ns;
+    }
+
+    /// Enters Recovery if loss is evident; otherwise Open or Disorder. Returns
+    /// whether Recovery was entered.
+    fn enter_if_due(&mut self, net: &mut Net, info: &AckInfo) -> bool {
+        if !self.time_to_recover(net) {
+            self.try_to_open(net, info);
+            return false;
+        }
+        self.enter_recovery(net);
+        true
+    }
+
+    fn time_to_recover(&self, net: &Net) -> bool {
+        if self.board.lost_out > 0 {
+            return true;
+        }
+        if self.profile.detection == Detection::RackTlp {
+            return !self.options.sack && self.board.sacked_out + 1 > self.reordering;
+        }
+        if self.forward() > self.reordering || self.head_timed_out(net) {
+            return true;
+        }
+        let out = self.board.packets_out();
+        out <= self.reordering
+            && self.board.sacked_out >= (out / 2).max(DUPTHRESH)
+            && !self.may_send_new()
+    }
+
+    /// The oldest packet is out for longer than the timeout: possible because
+    /// the timer restarts with every ACK.
+    fn head_timed_out(&self, net: &Net) -> bool {
+        self.board
+            .front()
+            .is_some_and(|s| net.now_ns.saturating_sub(s.sent_ns) > self.rtt.rto_us() * 1000)
+    }
+
+    fn try_to_open(&mut self, net: &mut Net, info: &AckInfo) {
+        if self.board.retrans_out == 0 {
+            self.retrans_stamp_ns = 0;
+        }
+        if self.conn.ca_state == ca::CWR {
+            self.halve_step(net, info);
+            return;
+        }
+        // 2.6 holds Disorder while a reduction may still be undone, 6.x while the
+        // oldest packet was sent again.
+        let held = match self.profile.reduction {
+            Reduction::RateHalving => self.undo_marker.is_some(),
+            Reduction::Prr => self
+                .board
+                .front()
+                .is_some_and(|s| s.marks & EVER_RETRANS != 0),
+        };
+        let unsettled =
+            held || self.board.sacked_out + self.board.lost_out + self.board.retrans_out > 0;
+        let state = if unsettled {
+            CaState::Disorder
+        } else {
+            CaState::Open
+        };
+        if self.conn.ca_state != state as u8 {
+            self.set_ca_state(net, state);
+            self.high_seq = self.snd_nxt;
+        }
+        if self.profile.reduction == Reduction::RateHalving {
+            self.moderate(net);
+        }
+    }
+
+    /// ssthresh and the counters of a reduction (tcp_init_cwnd_reduction).
+    fn begin_reduction(&mut self, net: &Net) {
+        self.high_seq = self.snd_nxt;
+        self.tlp_high_seq = 0;
+        self.conn.cwnd_cnt = 0;
+        self.prior_cwnd = self.conn.cwnd_pkts;
+        self.prr_delivered = 0;
+        self.prr_out = 0;
+        self.refresh(net);
+        self.conn.ssthresh_pkts = self.control.ssthresh(&mut self.conn);
+    }
+
+    fn enter_recovery(&mut self, net: &mut Net) {
+        let before = self.conn.cwnd_pkts;
+        self.undo_marker = Some(self.snd_una);
+        self.undo_retrans = self.board.retrans_out as i32;
+        self.high_seq = self.snd_nxt;
+        self.prior_ssthresh = 0;
+        if self.conn.ca_state < ca::CWR {
+            self.prior_ssthresh = self.current_ssthresh();
+            self.begin_reduction(net);
+        }
+        self.conn.cwnd_cnt = 0;
+        self.set_ca_state(net, CaState::Recovery);
+        self.counters.recoveries += 1;
+        self.rack.persist = self.rack.persist.saturating_sub(1);
+        self.note_backoff(net, kind::RECOVERY, before);
+    }
+
+    /// The end of Recovery or CWR. Rate halving may have gone below ssthresh and
+    /// stays there; PRR ends at ssthresh.
+    fn complete_reduction(&mut self, net: &mut Net) {
+        match self.profile.reduction {
+            Reduction::RateHalving => {
+                self.conn.cwnd_pkts = self.conn.cwnd_pkts.min(self.conn.ssthresh_pkts);
+            }
+            Reduction::Prr => {
+                if !self.never_reduced()
+                    && (self.conn.ca_state == ca::CWR || self.undo_marker.is_some())
+                {
+                    self.conn.cwnd_pkts = self.conn.ssthresh_pkts;
+                }
+            }
+        }
+        self.cwnd_stamp_ns = net.now_ns;
+        self.refresh(net);
+        self.control.event(&mut self.conn, Event::CompleteCwr);
+    }
+
+    /// Nothing was sent again, or the echoed timestamp is older than the first copy.
+    fn was_only_delayed(&self, info: &AckInfo) -> bool {
+        self.retrans_stamp_ns == 0 || self.echo_is_older(info.ts_ecr_ms)
+    }
+
+    fn echo_is_older(&self, ts_ecr_ms: u32) -> bool {
+        ts_ecr_ms != 0 && ts_ecr_ms < stamp_ms(self.retrans_stamp_ns)
+    }
+
+    fn may_undo(&self) -> bool {
+        self.undo_marker.is_some()
+            && (self.undo_retrans == 0
+                || self.retrans_stamp_ns == 0
+                || self.echo_is_older(self.last_echo_ms))
+    }
+
+    /// Takes the reduction back.
+    fn undo(&mut self, net: &mut Net, ssthresh_too: bool) {
+        let before = self.conn.cwnd_pkts;
+        self.counters.undos += 1;
+        if self.prior_ssthresh != 0 {
+            self.refresh(net);
+            self.conn.cwnd_pkts = self
+                .control
+                .undo_cwnd(&mut self.conn, self.prior_cwnd)
+                .max(1);
+            if ssthresh_too && self.prior_ssthresh > self.conn.ssthresh_pkts {
+                self.conn.ssthresh_pkts = self.prior_ssthresh;
+            }
+        } else {
+            self.conn.cwnd_pkts = self.conn.cwnd_pkts.max(self.conn.ssthresh_pkts);
+        }
+        if self.profile.reduction == Reduction::RateHalving {
+            self.moderate(net);
+        } else {
+            self.board.clear_lost();
+            self.undo_marker = None;
+        }
+        self.cwnd_stamp_ns = net.now_ns;
+        self.board.resend_from = self.board.first;
+        self.note_backoff(net, kind::UNDO, before);
+    }
+
+    /// At the end of Recovery or Loss. Returns true if the state is held.
+    fn undo_recovery(&mut self, net: &mut Net) -> bool {
+        if self.may_undo() {
+            self.undo(net, true);
+            self.undo_marker = None;
+        }
+        if self.snd_una == self.high_seq && !self.options.sack {
+            // Without SACK later duplicates of this window must not start a new
+            // recovery (RFC 6582): hold until something above is acknowledged.
+            if self.profile.reduction == Reduction::RateHalving {
+                self.moderate(net);
+            }
+            return true;
+        }
+        self.set_ca_state(net, CaState::Open);
+        if self.profile.reduction == Reduction::Prr && self.board.packets_out() == 0 {
+            self.retrans_stamp_ns = 0;
+        }
+        false
+    }
+
+    fn undo_by_dsack(&mut self, net: &mut Net) -> bool {
+        if self.undo_marker.is_some() && self.undo_retrans == 0 {
+            self.undo(net, true);
+            self.undo_marker = None;
+            return true;
+        }
+        false
+    }
+
+    fn undo_loss(&mut self, net: &mut Net) -> bool {
+        if !self.may_undo() {
+            return false;
+        }
+        self.board.clear_lost();
+        self.undo(net, true);
+        self.retries = 0;
+        self.undo_marker = None;
+        if self.options.sack {
+            self.set_ca_state(net, CaState::Open);
+        }
+        true
+    }
+
+    /// The retransmission timeout (tcp_retransmit_timer, tcp_enter_loss).
+    pub(super) fn timeout(&mut self, net: &mut Net) {
+        if self.board.packets_out() == 0 {
+            return;
+        }
+        let before = self.conn.cwnd_pkts;
+        self.counters.rtos += 1;
+        if self.conn.ca_state <= ca::DISORDER
+            || self.snd_una >= self.high_seq
+            || (self.conn.ca_state == ca::LOSS && self.retries == 0)
+        {
+            self.prior_ssthresh = self.current_ssthresh();
+            self.prior_cwnd = self.conn.cwnd_pkts;
+            self.refresh(net);
+            self.conn.ssthresh_pkts = self.control.ssthresh(&mut self.conn);
+            self.control.event(&mut self.conn, Event::Loss);
+        }
+        self.tlp_high_seq = 0;
+        self.reset_duplicate_acks();
+        let any_copy = self.board.mark_all_lost();
+        self.undo_marker = (!any_copy).then_some(self.snd_una);
+        self.undo_retrans = 0;
+        self.retrans_stamp_ns = 0;
+        self.conn.cwnd_pkts = 1;
+        self.conn.cwnd_cnt = 0;
+        self.cwnd_stamp_ns = net.now_ns;
+        self.reordering = self.reordering.min(DUPTHRESH);
+        self.set_ca_state(net, CaState::Loss);
+        self.high_seq = self.snd_nxt;
+        self.note_backoff(net, kind::RTO, before);
+        let first = self.board.first;
+        self.retransmit(net, first);
+        self.retries += 1;
+        self.rtt.back_off();
+        self.arm_rto(net);
+    }
+}

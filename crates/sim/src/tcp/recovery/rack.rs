@@ -1,0 +1,298 @@
+//! Recovery of linux-6: RACK-TLP (RFC 8985) finds losses by time, proportional
+//! rate reduction (RFC 6937) reduces the window (tcp_fastretrans_alert,
+//! tcp_recovery.c and what they call, Linux 6.1).
+
+use super::kind;
+use crate::net::Net;
+use crate::packet::Packet;
+use crate::tcp::ack::AckInfo;
+use crate::tcp::scoreboard::{LOST, RETRANS, SACKED};
+use crate::tcp::{ca, Pending, Socket, Timer};
+use headway_algorithms::CaState;
+
+impl Socket {
+    /// tcp_fastretrans_alert of 6.1. Returns whether lost packets may be sent again.
+    pub(in crate::tcp) fn alert_6(
+        &mut self,
+        net: &mut Net,
+        info: &AckInfo,
+        set_timer: &mut bool,
+    ) -> bool {
+        let duplicate = info.is_duplicate();
+        if self.conn.ca_state == ca::OPEN {
+            self.retrans_stamp_ns = 0;
+        } else if self.snd_una >= self.high_seq {
+            match self.conn.ca_state {
+                ca::CWR if self.snd_una != self.high_seq => {
+                    self.complete_reduction(net);
+                    self.set_ca_state(net, CaState::Open);
+                }
+                ca::RECOVERY => {
+                    self.reset_duplicate_acks();
+                    if self.undo_recovery(net) {
+                        return false;
+                    }
+                    self.complete_reduction(net);
+                }
+                _ => {}
+            }
+        }
+        match self.conn.ca_state {
+            ca::RECOVERY => {
+                if !info.advanced {
+                    if !self.options.sack && duplicate {
+                        self.add_duplicate_ack();
+                    }
+                } else if self.undo_marker.is_some() && self.was_only_delayed(info) {
+                    if self.board.retrans_out > 0 {
+                        return false;
+                    }
+                    self.undo(net, true);
+                    self.try_to_open(net, info);
+                }
+                if self.undo_by_dsack(net) {
+                    self.try_to_open(net, info);
+                }
+                self.identify_losses(net, info, set_timer);
+                if self.conn.ca_state != ca::RECOVERY {
+                    if !self.time_to_recover(net) {
+                        return false;
+                    }
+                    self.enter_recovery(net);
+                }
+            }
+            ca::LOSS => {
+                let copies = self.board.retrans_out;
+                let resend = self.process_loss(net, info, duplicate);
+                self.identify_losses(net, info, set_timer);
+                let copy_lost = copies > self.board.retrans_out && self.board.lost_out > 0;
+                if self.conn.ca_state == ca::LOSS && !copy_lost {
+                    return resend;
+                }
+                if self.conn.ca_state == ca::LOSS || !self.enter_if_due(net, info) {
+                    return resend;
+                }
+            }
+            _ => {
+                if !self.options.sack {
+                    if info.advanced {
+                        self.reset_duplicate_acks();
+                    }
+                    if duplicate {
+                        self.add_duplicate_ack();
+                    }
+                }
+                if self.conn.ca_state <= ca::DISORDER {
+                    self.undo_by_dsack(net);
+                }
+                self.identify_losses(net, info, set_timer);
+                if !self.enter_if_due(net, info) {
+                    return false;
+                }
+                if !self.options.sack && self.board.lost_out == 0 {
+                    let first = self.board.first;
+                    self.board.mark_lost(first);
+                }
+            }
+        }
+        true
+    }
+
+    fn process_loss(&mut self, net: &mut Net, info: &AckInfo, duplicate: bool) -> bool {
+        if info.advanced && self.undo_loss(net) {
+            return true;
+        }
+        if self.snd_una >= self.high_seq {
+            self.undo_recovery(net);
+            return true;
+        }
+        if !self.options.sack {
+            if self.snd_nxt > self.high_seq && duplicate {
+                self.add_duplicate_ack();
+            } else if info.advanced {
+                self.reset_duplicate_acks();
+            }
+        }
+        true
+    }
+
+    fn identify_losses(&mut self, net: &mut Net, info: &AckInfo, set_timer: &mut bool) {
+        if self.board.packets_out() == 0 {
+            return;
+        }
+        if self.options.sack {
+            if std::mem::take(&mut self.rack.advanced) {
+                if let Some(wait_us) = self.rack_detect(net) {
+                    self.pending = Some(Pending::Reorder);
+                    let wait_us = (wait_us + 2_000).min(self.rtt.rto_us());
+                    self.arm(net, Timer::Resend, net.now_ns + wait_us * 1000);
+                    *set_timer = false;
+                }
+            }
+            return;
+        }
+        // NewReno (RFC 6582): the oldest packet, on the third duplicate and on
+        // every partial ACK.
+        let state = self.conn.ca_state;
+        if state < ca::RECOVERY && self.board.sacked_out >= self.reordering
+            || state == ca::RECOVERY && info.advanced
+        {
+            let first = self.board.first;
+            self.board.mark_lost(first);
+        }
+    }
+
+    /// RACK.rtt and the newest delivery (RFC 8985, 6.2 step 2).
+    pub(in crate::tcp) fn rack_advance(
+        &mut self,
+        net: &Net,
+        sent_ns: u64,
+        end: u64,
+        retrans: bool,
+    ) {
+        if !self.uses_rack() {
+            return;
+        }
+        let rtt_us = (net.now_ns - sent_ns) / 1000;
+        if retrans && rtt_us < u64::from(self.rtt.min_us) {
+            // The original may have been acknowledged, not the copy.
+            return;
+        }
+        self.rack.advanced = true;
+        self.rack.rtt_us = rtt_us;
+        if (sent_ns, end) > (self.rack.sent_ns, self.rack.end_seq) {
+            self.rack.sent_ns = sent_ns;
+            self.rack.end_seq = end;
+        }
+    }
+
+    fn rack_window_us(&self) -> u64 {
+        if !self.rack.reordering_seen
+            && (self.conn.ca_state >= ca::RECOVERY || self.board.sacked_out >= self.reordering)
+        {
+            return 0;
+        }
+        let quarter = u64::from(self.rtt.min_us) / 4;
+        (quarter * u64::from(self.rack.steps)).min(self.rtt.srtt_us())
+    }
+
+    /// Marks what was sent long enough before something delivered; returns how
+    /// long to wait for the rest (RFC 8985, 6.2 step 5).
+    fn rack_detect(&mut self, net: &Net) -> Option<u64> {
+        let window_us = self.rack_window_us();
+        let mut wait_us = None;
+        let mut at = 0;
+        while let Some(&(number, sent_ns)) = self.board.by_time.get(at) {
+            let current = self.board.get(number).filter(|s| {
+                s.sent_ns == sent_ns && s.marks & SACKED == 0 && s.marks & (LOST | RETRANS) != LOST
+            });
+            let Some(segment) = current else {
+                // Acknowledged, or sent again since: the entry is history.
+                if at == 0 {
+                    self.board.by_time.pop_front();
+                } else {
+                    at += 1;
+                }
+                continue;
+            };
+            if (self.rack.sent_ns, self.rack.end_seq) <= (sent_ns, segment.end()) {
+                break;
+            }
+            let age_us = (net.now_ns - sent_ns) / 1000;
+            let due_us = self.rack.rtt_us + window_us;
+            if age_us >= due_us {
+                self.board.mark_lost(number);
+                if at == 0 {
+                    self.board.by_time.pop_front();
+                } else {
+                    at += 1;
+                }
+            } else {
+                wait_us = Some(wait_us.unwrap_or(0).max(due_us - age_us));
+                at += 1;
+            }
+        }
+        wait_us
+    }
+
+    /// Adapts the reordering window to D-SACKs (tcp_rack_update_reo_wnd).
+    pub(in crate::tcp) fn rack_dsack(&mut self, info: &AckInfo) {
+        if !self.uses_rack() || !(info.dsack || self.rack.dsack_seen) {
+            return;
+        }
+        if self.conn.delivered_pkts < self.rack.last_delivered {
+            self.rack.dsack_seen = false;
+        }
+        if std::mem::take(&mut self.rack.dsack_seen) {
+            self.rack.steps = (self.rack.steps + 1).min(255);
+            self.rack.last_delivered =
+                self.conn.delivered_pkts + u64::from(self.board.packets_out());
+            self.rack.persist = 16;
+        } else if self.rack.persist == 0 {
+            self.rack.steps = 1;
+        }
+    }
+
+    /// The settling time of reordered packets is over.
+    pub(in crate::tcp) fn reorder_timer_fired(&mut self, net: &mut Net) {
+        let in_flight = self.board.in_flight();
+        let lost = self.board.lost_out;
+        self.rack_detect(net);
+        if in_flight != self.board.in_flight() {
+            if self.conn.ca_state != ca::RECOVERY {
+                self.enter_recovery(net);
+                self.reduce_by_prr(1, self.board.lost_out.saturating_sub(lost), false);
+            }
+            self.retransmit_queue(net);
+        }
+        if self.pending != Some(Pending::Rto) {
+            self.arm_rto(net);
+        }
+    }
+
+    /// Proportional rate reduction per ACK (RFC 6937, tcp_cwnd_reduction).
+    pub(in crate::tcp) fn reduce_by_prr(
+        &mut self,
+        delivered: u32,
+        newly_lost: u32,
+        advanced: bool,
+    ) {
+        if delivered == 0 || self.prior_cwnd == 0 {
+            return;
+        }
+        self.prr_delivered += delivered;
+        let in_flight = self.board.in_flight();
+        let ssthresh = self.conn.ssthresh_pkts;
+        let mut send = if in_flight > ssthresh {
+            let due = (u64::from(ssthresh) * u64::from(self.prr_delivered))
+                .div_ceil(u64::from(self.prior_cwnd));
+            due as i64 - i64::from(self.prr_out)
+        } else {
+            let owed = i64::from(self.prr_delivered) - i64::from(self.prr_out);
+            let step = owed.max(i64::from(delivered)) + i64::from(advanced && newly_lost == 0);
+            step.min(i64::from(ssthresh - in_flight))
+        };
+        send = send.max(i64::from(self.prr_out == 0));
+        self.conn.cwnd_pkts = (i64::from(in_flight) + send).max(1) as u32;
+    }
+
+    /// The ACK that settles a tail loss probe (tcp_process_tlp_ack).
+    pub(in crate::tcp) fn probe_acked(&mut self, net: &mut Net, info: &AckInfo, p: &Packet) {
+        if p.ack < self.tlp_high_seq {
+            return;
+        }
+        if !self.tlp_retrans {
+            self.tlp_high_seq = 0;
+        } else if p.ack > self.tlp_high_seq {
+            // The tail was lost and the probe repaired it: that was congestion.
+            let before = self.conn.cwnd_pkts;
+            self.begin_reduction(net);
+            self.set_ca_state(net, CaState::Cwr);
+            self.note_backoff(net, kind::CWR, before);
+            self.complete_reduction(net);
+            self.try_to_open(net, info);
+        } else if info.is_duplicate() && info.sacked_pkts == 0 {
+            self.tlp_high_seq = 0;
+        }
+    }
+}

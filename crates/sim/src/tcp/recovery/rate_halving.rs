@@ -1,0 +1,188 @@
+//! Recovery of linux-2.6: FACK finds losses by distance, rate halving reduces
+//! the window (tcp_fastretrans_alert and what it calls, Linux 2.6.24).
+
+use crate::net::Net;
+use crate::tcp::ack::AckInfo;
+use crate::tcp::scoreboard::{LOST, RETRANS, SACKED};
+use crate::tcp::{ca, Socket};
+use headway_algorithms::CaState;
+
+impl Socket {
+    /// tcp_fastretrans_alert of 2.6.24.
+    pub(in crate::tcp) fn alert_26(&mut self, net: &mut Net, info: &AckInfo) {
+        let duplicate = info.is_duplicate();
+        let mut do_lost =
+            duplicate || (info.sacked_pkts > 0 && self.board.forward() > self.reordering);
+        if self.conn.ca_state == ca::RECOVERY && info.sacked_pkts > 0 {
+            self.find_lost_retransmissions();
+        }
+        if self.conn.ca_state == ca::OPEN {
+            self.retrans_stamp_ns = 0;
+        } else if self.snd_una >= self.high_seq && self.leave_state_26(net) {
+            return;
+        }
+        match self.conn.ca_state {
+            ca::RECOVERY => {
+                if info.advanced {
+                    do_lost = self.partial_ack(net, info);
+                } else if !self.options.sack && duplicate {
+                    self.add_duplicate_ack();
+                }
+            }
+            ca::LOSS => {
+                if info.acked_pkts > 0 {
+                    self.retries = 0;
+                }
+                if !self.undo_loss(net) {
+                    self.moderate(net);
+                    self.retransmit_queue(net);
+                    return;
+                }
+                if self.conn.ca_state != ca::OPEN || !self.enter_if_due(net, info) {
+                    return;
+                }
+            }
+            _ => {
+                if !self.options.sack {
+                    if info.advanced {
+                        self.reset_duplicate_acks();
+                    }
+                    if duplicate {
+                        self.add_duplicate_ack();
+                    }
+                }
+                if self.conn.ca_state == ca::DISORDER {
+                    self.undo_by_dsack(net);
+                }
+                if !self.enter_if_due(net, info) {
+                    return;
+                }
+            }
+        }
+        if do_lost || self.head_timed_out(net) {
+            self.mark_by_distance(net);
+        }
+        self.halve_step(net, info);
+        self.retransmit_queue(net);
+    }
+
+    /// `high_seq` was reached. Returns true if the state is held for this ACK.
+    fn leave_state_26(&mut self, net: &mut Net) -> bool {
+        match self.conn.ca_state {
+            ca::LOSS => {
+                self.retries = 0;
+                return self.undo_recovery(net);
+            }
+            // CWR lasts until something above high_seq is acknowledged.
+            ca::CWR if self.snd_una != self.high_seq => {
+                self.complete_reduction(net);
+                self.set_ca_state(net, CaState::Open);
+            }
+            ca::DISORDER => {
+                self.undo_by_dsack(net);
+                if self.undo_marker.is_none() || !self.options.sack || self.snd_una != self.high_seq
+                {
+                    self.undo_marker = None;
+                    self.set_ca_state(net, CaState::Open);
+                }
+            }
+            ca::RECOVERY => {
+                self.reset_duplicate_acks();
+                if self.undo_recovery(net) {
+                    return true;
+                }
+                self.complete_reduction(net);
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// FACK marks by distance from the highest SACK, SACK without FACK and no
+    /// SACK mark only the oldest packet (tcp_update_scoreboard).
+    fn mark_by_distance(&mut self, net: &Net) {
+        let count = if self.fack {
+            self.board.forward().saturating_sub(self.reordering).max(1)
+        } else {
+            1
+        };
+        for number in self.board.first..self.board.first + u64::from(count) {
+            match self.board.get(number) {
+                Some(s) if s.end() <= self.high_seq => {
+                    if s.marks & (SACKED | LOST) == 0 {
+                        self.board.mark_lost(number);
+                    }
+                }
+                _ => break,
+            }
+        }
+        if self.options.sack && self.head_timed_out(net) {
+            let limit_ns = self.rtt.rto_us() * 1000;
+            let mut number = self.board.first;
+            while let Some(s) = self.board.get(number) {
+                if net.now_ns.saturating_sub(s.sent_ns) <= limit_ns {
+                    break;
+                }
+                if s.marks & (SACKED | LOST) == 0 {
+                    self.board.mark_lost(number);
+                }
+                number += 1;
+            }
+        }
+    }
+
+    /// A retransmission is lost when something sent after it was SACKed
+    /// (tcp_mark_lost_retrans).
+    fn find_lost_retransmissions(&mut self) {
+        if self.board.retrans_out == 0 || self.board.sacked_end <= self.board.first {
+            return;
+        }
+        let Some(received) = self.board.get(self.board.sacked_end - 1).map(|s| s.end()) else {
+            return;
+        };
+        let slack = if self.fack {
+            0
+        } else {
+            u64::from(self.reordering * self.mss)
+        };
+        for number in self.board.first..self.board.sacked_end {
+            let Some(s) = self.board.get(number) else {
+                break;
+            };
+            if s.marks & RETRANS != 0 && s.marks & SACKED == 0 && received > s.retrans_nxt + slack {
+                self.board.mark_lost(number);
+            }
+        }
+    }
+
+    /// One packet less for every second ACK (tcp_cwnd_down).
+    pub(super) fn halve_step(&mut self, net: &Net, info: &AckInfo) {
+        let progress = info.acked_pkts > 0 || info.advanced || info.sacked_pkts > 0 || info.dsack;
+        if !progress && (self.options.sack || !info.is_duplicate()) {
+            return;
+        }
+        let count = self.conn.cwnd_cnt + 1;
+        self.conn.cwnd_cnt = count & 1;
+        let mut cwnd = self.conn.cwnd_pkts;
+        self.refresh(net);
+        let floor = self.control.min_cwnd(&mut self.conn);
+        if cwnd > floor {
+            cwnd -= count >> 1;
+        }
+        self.conn.cwnd_pkts = cwnd.min(self.board.in_flight() + 1).max(1);
+        self.cwnd_stamp_ns = net.now_ns;
+    }
+
+    /// A partial ACK in Recovery. Returns whether more is to be marked lost.
+    fn partial_ack(&mut self, net: &mut Net, _info: &AckInfo) -> bool {
+        let failed = !self.options.sack || self.board.forward() > self.reordering;
+        if self.may_undo() {
+            if self.board.retrans_out == 0 {
+                self.retrans_stamp_ns = 0;
+            }
+            self.undo(net, false);
+            return false;
+        }
+        failed
+    }
+}
