@@ -18,13 +18,18 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-packages test-rust test-kernel test-python check format bench bench-peers \
+.PHONY: help build headwayctl demo test test-packages test-rust test-kernel test-python check format bench bench-peers \
 	profile lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: $(VENV)/.engine ## build everything; leaves the command at .venv/bin/headway
+build: $(VENV)/.engine headwayctl ## build everything: .venv/bin/headway and, where it can be, target/release/headwayctl
+
+# The kernel part. What it needs is not needed by the simulator, so its absence is no error.
+headwayctl:
+	@if tests/system_packages.sh --ready; then cargo build --release --locked --quiet -p headway-kernel; \
+	else echo "headwayctl is left out: it needs clang-19 llvm-19 libbpf-dev libelf-dev zlib1g-dev pkg-config"; fi
 
 $(VENV)/.venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Headway needs Python 3.11 or later")'
@@ -54,9 +59,10 @@ test-packages: # what only some tests need; says how to get it where it may not
 	@tests/system_packages.sh
 
 test-rust:
-	cargo test --quiet $(CRATES) --exclude headway-python
+	cargo test --quiet $(CRATES) --exclude headway-python --exclude headway-emulator
 
 test-kernel:
+	cargo test --quiet --release -p headway-emulator
 	@if tests/system_packages.sh --ready; then cargo test --quiet -p headway-kernel; fi
 
 test-python: build $(VENV)/.dev
@@ -69,7 +75,7 @@ check: build $(VENV)/.dev ## formatters, linters, types and fast tests; under a 
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
-	cargo test --quiet $(CRATES) --exclude headway-python
+	cargo test --quiet $(CRATES) --exclude headway-python --exclude headway-emulator
 	$(BIN)/python -m pytest -m "not slow"
 
 format: $(VENV)/.dev ## format all sources as `make check` wants them

@@ -22,6 +22,10 @@ need pkg-config --exists libelf -- libelf-dev
 need pkg-config --exists zlib -- zlib1g-dev
 need command -v tcptrace -- tcptrace
 need command -v tshark -- tshark
+need command -v ip -- iproute2
+need command -v nft -- nftables
+need command -v iperf3 -- iperf3
+need command -v curl -- curl
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
