@@ -21,8 +21,8 @@ void hw_native_pkts_acked(struct hw_flow *f, struct hw_conn *c, const struct hw_
 
 void hw_native_grow(struct hw_flow *f, struct hw_conn *c, u32 acked_pkts)
 {
-	hw_grow(f->cc, hw_cc_state(f), f->cc_tun, f->startup, hw_startup_state(f), f->startup_tun, c,
-		acked_pkts);
+	hw_grow(f->cc, hw_cc_state(f), f->cc_tun, f->startup, hw_startup_state(f), f->startup_tun,
+		c, acked_pkts);
 }
 
 /* Both in one call; grow_pkts 0 leaves growth out. */
