@@ -24,7 +24,7 @@ impl Socket {
         match self.conn.ca_state {
             ca::RECOVERY => {
                 if info.advanced {
-                    do_lost = self.partial_ack(net, info);
+                    do_lost = self.partial_ack(net);
                 } else if !self.options.sack && duplicate {
                     self.add_duplicate_ack();
                 }
@@ -174,7 +174,7 @@ impl Socket {
     }
 
     /// A partial ACK in Recovery. Returns whether more is to be marked lost.
-    fn partial_ack(&mut self, net: &mut Net, _info: &AckInfo) -> bool {
+    fn partial_ack(&mut self, net: &mut Net) -> bool {
         let failed = !self.options.sack || self.board.forward() > self.reordering;
         if self.may_undo() {
             if self.board.retrans_out == 0 {
