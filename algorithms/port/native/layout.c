@@ -5,6 +5,7 @@
 
 #include "flow.h"
 #include "../cubic_law.h"
+#include "../quick_start.h"
 
 #define FIELD(type, field) { #type "." #field, offsetof(struct type, field) }
 #define SIZE(type)	   { #type, sizeof(struct type) }
@@ -49,6 +50,25 @@ const struct hw_layout {
 	SIZE(hw_packet),
 	FIELD(hw_packet, ip_bytes),
 	FIELD(hw_packet, ecn),
+	SIZE(hw_qs_option),
+	FIELD(hw_qs_option, nonce),
+	FIELD(hw_qs_option, function),
+	FIELD(hw_qs_option, code),
+	FIELD(hw_qs_option, ttl),
+	SIZE(hw_qs_host),
+	FIELD(hw_qs_host, nonce),
+	FIELD(hw_qs_host, requests),
+	FIELD(hw_qs_host, grants),
+	FIELD(hw_qs_host, lowered),
+	FIELD(hw_qs_host, reports),
+	FIELD(hw_qs_host, failures),
+	FIELD(hw_qs_host, code),
+	FIELD(hw_qs_host, ttl_diff),
+	FIELD(hw_qs_host, granted_code),
+	FIELD(hw_qs_host, state),
+	FIELD(hw_qs_host, failure),
+	FIELD(hw_qs_host, report_due),
+	FIELD(hw_qs_host, disabled),
 	SIZE(hw_flow),
 	FIELD(hw_flow, cc_tun),
 	FIELD(hw_flow, startup_tun),

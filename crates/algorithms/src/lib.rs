@@ -19,11 +19,13 @@ mod error;
 mod ffi;
 mod instance;
 pub mod native;
+pub mod quick_start;
 mod registry;
 
 pub use error::AlgorithmError;
 pub use ffi::{Ack, CaState, Conn, Event, LinkView, PacketView, MAX_TUNABLES, SSTHRESH_INFINITE};
 pub use instance::{ControlInstance, RouterInstance, Verdict};
+pub use quick_start::{QsHost, QsOption};
 pub use registry::{
     control, controls, find_tunable, router, routers, startup, startups, ControlInfo, RouterInfo,
     StartupInfo, TunableInfo,

@@ -4,6 +4,7 @@
 use std::ffi::CStr;
 
 use crate::ffi;
+use crate::quick_start::{QsHost, QsOption};
 
 /// Cube root rounded down.
 #[must_use]
@@ -109,6 +110,27 @@ pub fn rust_layout() -> Vec<(&'static str, usize)> {
             random as "random",
         }
         "hw_packet" = ffi::PacketView { ip_bytes as "ip_bytes", ecn as "ecn" }
+        "hw_qs_option" = QsOption {
+            nonce as "nonce",
+            function as "function",
+            code as "code",
+            ttl as "ttl",
+        }
+        "hw_qs_host" = QsHost {
+            nonce as "nonce",
+            requests as "requests",
+            grants as "grants",
+            lowered as "lowered",
+            reports as "reports",
+            failures as "failures",
+            code as "code",
+            ttl_diff as "ttl_diff",
+            granted_code as "granted_code",
+            state as "state",
+            failure as "failure",
+            report_due as "report_due",
+            disabled as "disabled",
+        }
         "hw_flow" = ffi::Flow {
             cc_tun as "cc_tun",
             startup_tun as "startup_tun",

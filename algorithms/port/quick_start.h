@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Quick-Start (RFC 4782): rate codes, nonce, TTL arithmetic, and what a router,
+ * a receiver and a sender do with the option. Section numbers are the RFC's.
+ *
+ * The one source of this arithmetic: routers, simulated sockets and eBPF
+ * programs call it. No loops, no time, no randomness of its own. A request's
+ * rate counts IP and TCP headers, but not the link's.
+ */
+#ifndef HEADWAY_PORT_QUICK_START_H
+#define HEADWAY_PORT_QUICK_START_H
+
+#include "types.h"
+#include "fixed.h"
+
+#define HW_QS_IPV4_OPTION 25 /* the type byte: not copied, class 0, number 25 */
+#define HW_QS_TCP_OPTION  27
+#define HW_QS_BYTES	  8 /* of either option */
+
+#define HW_QS_MAX_CODE	 15
+#define HW_QS_STEP_Bps	 5000u /* 40 kbit/s; a rate is this times 2^code */
+#define HW_QS_NONCE_MASK 0x3fffffffu
+
+/* The upper half of the third byte of the IP option. All else is ignored. */
+enum hw_qs_function {
+	HW_QS_REQUEST = 0,
+	HW_QS_REPORT = 8,
+};
+
+/* An option's fields, of a request, a report or a response. */
+struct hw_qs_option {
+	u32 nonce;   /* 30 bits */
+	u8 function; /* enum hw_qs_function; 0 in a response */
+	u8 code;     /* the rate, 0 to 15 */
+	u8 ttl;	     /* request: QS TTL; response: TTL difference; report: unused */
+	u8 spare;    /* 0 */
+};
+
+/* ---- Rates (section 3.1) ---- */
+
+static inline u64 hw_qs_rate_Bps(u32 code)
+{
+	return code ? (u64)HW_QS_STEP_Bps << hw_min_u32(code, HW_QS_MAX_CODE) : 0;
+}
+
+static inline u64 hw_qs_rate_bps(u32 code)
+{
+	return hw_qs_rate_Bps(code) * 8;
+}
+
+/* The largest code whose rate is not above rate_Bps: what a router or receiver grants. */
+static inline u32 hw_qs_code_down(u64 rate_Bps)
+{
+	u64 steps = rate_Bps / HW_QS_STEP_Bps;
+
+	if (steps < 2)
+		return 0;
+	return hw_min_u32(63 - (u32)__builtin_clzll(steps), HW_QS_MAX_CODE);
+}
+
+/* The smallest code whose rate is enough, 15 if none is: what a sender asks for. */
+static inline u32 hw_qs_code_up(u64 rate_Bps)
+{
+	u32 code = hw_qs_code_down(rate_Bps);
+
+	return hw_min_u32(code + (hw_qs_rate_Bps(code) < rate_Bps), HW_QS_MAX_CODE);
+}
+
+/* What a window of this rate is, in packets: R T / (MSS + H), section 4.4. */
+static inline u32 hw_qs_window_pkts(u64 rate_Bps, u32 rtt_us, u32 mss_bytes, u32 header_bytes)
+{
+	u64 bytes = (u64)hw_saturate_u32(rate_Bps) * rtt_us / 1000000;
+
+	return hw_saturate_u32(hw_div_u64(bytes, (u64)mss_bytes + header_bytes));
+}
+
+/* ---- Nonce (section 3.4) ---- */
+
+/* The bits that are still what the sender drew when the code has come down to this one. */
+static inline u32 hw_qs_nonce_kept(u32 code)
+{
+	return (1u << 2 * (code & HW_QS_MAX_CODE)) - 1;
+}
+
+/* Draws the two bits of every step from one code down to another anew; a bit may
+ * stay as it was, or a receiver would learn which ones changed. */
+static inline u32 hw_qs_redraw(u32 nonce, u32 from_code, u32 to_code, u32 random)
+{
+	u32 mask = hw_qs_nonce_kept(from_code) & ~hw_qs_nonce_kept(to_code);
+
+	return (nonce & ~mask) | (random & mask);
+}
+
+/* ---- TTL (section 3.3) ---- */
+
+static inline u8 hw_qs_ttl_diff(u8 ip_ttl, u8 qs_ttl)
+{
+	return (u8)(ip_ttl - qs_ttl);
+}
+
+/* ---- Bytes (sections 3.1 and 4.2) ---- */
+
+/* The fields from the eight bytes; the reserved bits are ignored. */
+static inline void hw_qs_fields(const u8 *bytes, struct hw_qs_option *option)
+{
+	u32 word = (u32)bytes[4] << 24 | (u32)bytes[5] << 16 | (u32)bytes[6] << 8 | bytes[7];
+
+	option->nonce = word >> 2;
+	option->function = bytes[2] >> 4;
+	option->code = bytes[2] & 15;
+	option->ttl = bytes[3];
+	option->spare = 0;
+}
+
+/* Whether the eight bytes are an IPv4 request or report; fills in its fields. */
+static inline int hw_qs_parse_ipv4(const u8 *bytes, struct hw_qs_option *option)
+{
+	if (bytes[0] != HW_QS_IPV4_OPTION || bytes[1] != HW_QS_BYTES)
+		return 0;
+	hw_qs_fields(bytes, option);
+	return option->function == HW_QS_REQUEST || option->function == HW_QS_REPORT;
+}
+
+/* Whether the eight bytes are a TCP response; its reserved half byte is ignored. */
+static inline int hw_qs_parse_tcp(const u8 *bytes, struct hw_qs_option *option)
+{
+	if (bytes[0] != HW_QS_TCP_OPTION || bytes[1] != HW_QS_BYTES)
+		return 0;
+	hw_qs_fields(bytes, option);
+	option->function = 0;
+	return 1;
+}
+
+/* Writes the eight bytes of an option of this type or kind. */
+static inline void hw_qs_emit(const struct hw_qs_option *option, u8 type, u8 *bytes)
+{
+	u32 word = option->nonce << 2;
+
+	bytes[0] = type;
+	bytes[1] = HW_QS_BYTES;
+	bytes[2] = (u8)(option->function << 4 | (option->code & 15));
+	bytes[3] = option->ttl;
+	bytes[4] = (u8)(word >> 24);
+	bytes[5] = (u8)(word >> 16);
+	bytes[6] = (u8)(word >> 8);
+	bytes[7] = (u8)word;
+}
+
+/* One 16-bit word of a header changed: its checksum by RFC 1624, equation 3. All
+ * three in the same byte order, whichever it is. */
+static inline u16 hw_checksum_replace(u16 checksum, u16 before, u16 after)
+{
+	u32 sum = (u32)(u16)~checksum + (u16)~before + after;
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (u16)~sum;
+}
+
+/* ---- Router (section 3.3) ---- */
+
+/* A request is refused: rate, QS TTL and nonce become zero, as the RFC asks of a
+ * router that does not strip the option. */
+static inline void hw_qs_deny(struct hw_qs_option *request)
+{
+	request->code = 0;
+	request->ttl = 0;
+	request->nonce = 0;
+}
+
+/*
+ * What a router does with a request that it grants so much of: never raises it,
+ * draws the lost steps of the nonce anew, and takes off the QS TTL what it takes
+ * off the IP TTL. Returns the code that goes on, 0 if it is denied.
+ */
+static inline u32 hw_qs_forward(struct hw_qs_option *request, u32 granted_code, u8 ttl_step,
+				u32 random)
+{
+	u32 code = hw_min_u32(request->code, granted_code);
+
+	if (!code) {
+		hw_qs_deny(request);
+		return 0;
+	}
+	request->nonce = hw_qs_redraw(request->nonce, request->code, code, random);
+	request->code = (u8)code;
+	request->ttl = (u8)(request->ttl - ttl_step);
+	return code;
+}
+
+/* ---- Receiver (section 4.2) ---- */
+
+/*
+ * The response to a request that arrived with this IP TTL; willing_code is the
+ * most that the receiver takes. Returns 0 where there is none: not a request, or
+ * one of rate 0. A receiver that lowers the rate leaves the nonce: the sender
+ * compares fewer bits then.
+ */
+static inline int hw_qs_respond(const struct hw_qs_option *request, u8 ip_ttl, u32 willing_code,
+				struct hw_qs_option *response)
+{
+	if (request->function != HW_QS_REQUEST || !request->code)
+		return 0;
+	response->nonce = request->nonce;
+	response->function = 0;
+	response->code = (u8)hw_min_u32(request->code, willing_code);
+	response->ttl = hw_qs_ttl_diff(ip_ttl, request->ttl);
+	response->spare = 0;
+	return 1;
+}
+
+/* ---- Sender (sections 4.1 and 4.4) ---- */
+
+enum hw_qs_state {
+	HW_QS_NONE = 0,	     /* nothing asked yet */
+	HW_QS_REQUESTED = 1, /* a request is on its way */
+	HW_QS_GRANTED = 2,
+	HW_QS_DENIED = 3,
+};
+
+/* Why a request failed. */
+enum hw_qs_failure {
+	HW_QS_OK = 0,
+	HW_QS_REFUSED = 1,	/* the response says rate 0 */
+	HW_QS_UNANSWERED = 2,	/* ACKed without a response: refused, or not understood */
+	HW_QS_LOST = 3,		/* the packet with the request was lost or reset */
+	HW_QS_TTL_DIFFERS = 4,	/* a router on the way does not take part */
+	HW_QS_NONCE_FORGED = 5, /* the response claims more than was approved */
+	HW_QS_INFLATED = 6,	/* the response claims more than was asked for */
+	HW_QS_N_FAILURES = 7,
+};
+
+/* One sender's side of the protocol. Starts zeroed. */
+struct hw_qs_host {
+	u32 nonce; /* of the last request */
+	u32 requests;
+	u32 grants;
+	u32 lowered; /* grants below the request */
+	u32 reports;
+	u32 failures[HW_QS_N_FAILURES]; /* by enum hw_qs_failure; OK stays 0 */
+	u8 code;			/* asked for */
+	u8 ttl_diff;			/* of the last request, as it left */
+	u8 granted_code;		/* 0 unless the last request was granted */
+	u8 state;			/* enum hw_qs_state, of the last request */
+	u8 failure;			/* enum hw_qs_failure, of the last request */
+	u8 report_due;			/* the last request has not been reported yet */
+	u8 disabled;			/* no more requests on this connection */
+	u8 spare;
+};
+
+/*
+ * Makes a request that leaves with this IP TTL. random: the nonce in the low 30
+ * bits, the QS TTL in bits 32 to 39, both unpredictable from the header. Returns 0
+ * where none may be sent: nothing asked for, one on its way, or disabled.
+ */
+static inline int hw_qs_request(struct hw_qs_host *h, u32 code, u8 ip_ttl, u64 random,
+				struct hw_qs_option *request)
+{
+	if (!code || code > HW_QS_MAX_CODE || h->disabled || h->state == HW_QS_REQUESTED)
+		return 0;
+	request->nonce = (u32)random & HW_QS_NONCE_MASK;
+	request->function = HW_QS_REQUEST;
+	request->code = (u8)code;
+	request->ttl = (u8)(random >> 32);
+	request->spare = 0;
+	h->nonce = request->nonce;
+	h->code = (u8)code;
+	h->ttl_diff = hw_qs_ttl_diff(ip_ttl, request->ttl);
+	h->granted_code = 0;
+	h->state = HW_QS_REQUESTED;
+	h->failure = HW_QS_OK;
+	h->report_due = 1;
+	h->requests++;
+	return 1;
+}
+
+/* The request that is on its way failed for this reason (enum hw_qs_failure). */
+static inline void hw_qs_fail(struct hw_qs_host *h, u32 failure)
+{
+	if (h->state != HW_QS_REQUESTED || failure >= HW_QS_N_FAILURES)
+		return;
+	h->state = HW_QS_DENIED;
+	h->failure = (u8)failure;
+	h->failures[failure]++;
+	/* section 4.4 asks it for a wrong nonce; a rate above the request is the same lie */
+	if (failure == HW_QS_NONCE_FORGED || failure == HW_QS_INFLATED)
+		h->disabled = 1;
+}
+
+/*
+ * Judges the first ACK of the request's packet: its response, or null where it had
+ * none. Returns the granted code, 0 if the request failed (h->failure says why).
+ * Nothing but the first answer to a request counts.
+ */
+static inline u32 hw_qs_judge(struct hw_qs_host *h, const struct hw_qs_option *response)
+{
+	u32 failure = HW_QS_OK;
+
+	if (h->state != HW_QS_REQUESTED)
+		return 0;
+	if (!response)
+		failure = HW_QS_UNANSWERED;
+	else if (!response->code)
+		failure = HW_QS_REFUSED;
+	else if (response->code > h->code)
+		failure = HW_QS_INFLATED;
+	else if (response->ttl != h->ttl_diff)
+		failure = HW_QS_TTL_DIFFERS;
+	else if ((response->nonce ^ h->nonce) & hw_qs_nonce_kept(response->code))
+		failure = HW_QS_NONCE_FORGED;
+	if (failure != HW_QS_OK || !response) {
+		hw_qs_fail(h, failure);
+		return 0;
+	}
+	h->state = HW_QS_GRANTED;
+	h->granted_code = response->code;
+	h->grants++;
+	h->lowered += response->code < h->code;
+	return response->code;
+}
+
+/*
+ * The report that has to follow every request once its fate is known: the rate that
+ * is really used, at most what was granted, 0 if the request failed. Returns 0
+ * where none is due.
+ */
+static inline int hw_qs_report(struct hw_qs_host *h, u32 used_code, struct hw_qs_option *report)
+{
+	if (!h->report_due || h->state == HW_QS_REQUESTED)
+		return 0;
+	report->nonce = h->nonce;
+	report->function = HW_QS_REPORT;
+	report->code = (u8)hw_min_u32(used_code, h->granted_code);
+	report->ttl = 0;
+	report->spare = 0;
+	h->report_due = 0;
+	h->reports++;
+	return 1;
+}
+
+#endif

@@ -1,0 +1,274 @@
+//! Quick-Start (RFC 4782) as `algorithms/port/quick_start.h` has it: rate codes,
+//! what a router and a receiver do with an option, and a sender's side.
+
+/// The rate of a request or report counts in steps of powers of two up to this code.
+pub const MAX_CODE: u32 = 15;
+/// Bytes of either option.
+pub const OPTION_BYTES: usize = 8;
+/// Function of an IP option that asks for a rate.
+pub const REQUEST: u8 = 0;
+/// Function of an IP option that reports the approved rate.
+pub const REPORT: u8 = 8;
+/// First byte of the IPv4 option.
+pub const IPV4_OPTION: u8 = 25;
+/// First byte of the TCP option.
+pub const TCP_OPTION: u8 = 27;
+
+/// Fields of a request, a report or a response (`struct hw_qs_option`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QsOption {
+    /// 30 bits.
+    pub nonce: u32,
+    /// [`REQUEST`] or [`REPORT`]; 0 in a response.
+    pub function: u8,
+    /// The rate, 0 to 15.
+    pub code: u8,
+    /// Request: QS TTL; response: TTL difference; report: unused.
+    pub ttl: u8,
+    /// 0.
+    pub spare: u8,
+}
+
+/// What became of a sender's last request (`enum hw_qs_state`).
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QsState {
+    /// Nothing was asked yet.
+    None = 0,
+    /// A request is on its way.
+    Requested = 1,
+    /// Granted, perhaps less than asked for.
+    Granted = 2,
+    /// It failed.
+    Denied = 3,
+}
+
+/// Why a request failed (`enum hw_qs_failure`).
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QsFailure {
+    /// The response says rate 0.
+    Refused = 1,
+    /// Acknowledged without a response.
+    Unanswered = 2,
+    /// The packet with the request was lost or answered by a reset.
+    Lost = 3,
+    /// A router on the way does not take part.
+    TtlDiffers = 4,
+    /// The response claims more than was approved.
+    NonceForged = 5,
+    /// The response claims more than was asked for.
+    Inflated = 6,
+}
+
+/// A sender's side of the protocol (`struct hw_qs_host`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QsHost {
+    /// Of the last request.
+    pub nonce: u32,
+    /// Sent.
+    pub requests: u32,
+    /// Granted.
+    pub grants: u32,
+    /// Granted below the request.
+    pub lowered: u32,
+    /// Sent.
+    pub reports: u32,
+    /// By [`QsFailure`]; the first stays 0.
+    pub failures: [u32; 7],
+    /// Asked for.
+    pub code: u8,
+    /// IP TTL less QS TTL as the last request left.
+    pub ttl_diff: u8,
+    /// 0 unless the last request was granted.
+    pub granted_code: u8,
+    /// A [`QsState`].
+    pub state: u8,
+    /// A [`QsFailure`] or 0, of the last request.
+    pub failure: u8,
+    /// 1: the last request has not been reported yet.
+    pub report_due: u8,
+    /// 1: no more requests on this connection.
+    pub disabled: u8,
+    /// 0.
+    pub spare: u8,
+}
+
+extern "C" {
+    fn hw_native_qs_rate_Bps(code: u32) -> u64;
+    fn hw_native_qs_code_down(rate: u64) -> u32;
+    fn hw_native_qs_code_up(rate: u64) -> u32;
+    fn hw_native_qs_window_pkts(rate: u64, rtt_us: u32, mss_bytes: u32, header_bytes: u32) -> u32;
+    fn hw_native_qs_redraw(nonce: u32, from_code: u32, to_code: u32, random: u32) -> u32;
+    fn hw_native_qs_parse_ipv4(bytes: *const u8, option: *mut QsOption) -> u32;
+    fn hw_native_qs_parse_tcp(bytes: *const u8, option: *mut QsOption) -> u32;
+    fn hw_native_qs_emit(option: *const QsOption, kind: u8, bytes: *mut u8);
+    fn hw_native_checksum_replace(checksum: u16, before: u16, after: u16) -> u16;
+    fn hw_native_qs_forward(
+        request: *mut QsOption,
+        granted_code: u32,
+        ttl_step: u8,
+        random: u32,
+    ) -> u32;
+    fn hw_native_qs_respond(
+        request: *const QsOption,
+        ip_ttl: u8,
+        willing_code: u32,
+        response: *mut QsOption,
+    ) -> u32;
+    fn hw_native_qs_request(
+        host: *mut QsHost,
+        code: u32,
+        ip_ttl: u8,
+        random: u64,
+        request: *mut QsOption,
+    ) -> u32;
+    fn hw_native_qs_fail(host: *mut QsHost, failure: u32);
+    fn hw_native_qs_judge(host: *mut QsHost, response: *const QsOption) -> u32;
+    fn hw_native_qs_report(host: *mut QsHost, used_code: u32, report: *mut QsOption) -> u32;
+}
+
+/// A code's rate in bytes per second, with IP and TCP headers.
+#[must_use]
+pub fn rate_bytes_per_s(code: u32) -> u64 {
+    // SAFETY: a pure function.
+    unsafe { hw_native_qs_rate_Bps(code) }
+}
+
+/// The largest code whose rate is not above this one: what is granted.
+#[must_use]
+pub fn code_down(rate_bytes_per_s: u64) -> u32 {
+    // SAFETY: a pure function.
+    unsafe { hw_native_qs_code_down(rate_bytes_per_s) }
+}
+
+/// The smallest code whose rate is enough, 15 if none is: what is asked for.
+#[must_use]
+pub fn code_up(rate_bytes_per_s: u64) -> u32 {
+    // SAFETY: a pure function.
+    unsafe { hw_native_qs_code_up(rate_bytes_per_s) }
+}
+
+/// The window of a rate, in packets of `mss_bytes` and `header_bytes`.
+#[must_use]
+pub fn window_pkts(rate_bytes_per_s: u64, rtt_us: u32, mss_bytes: u32, header_bytes: u32) -> u32 {
+    // SAFETY: a pure function.
+    unsafe { hw_native_qs_window_pkts(rate_bytes_per_s, rtt_us, mss_bytes, header_bytes) }
+}
+
+/// A nonce with the bits of every step from one code down to another drawn anew.
+#[must_use]
+pub fn redraw(nonce: u32, from_code: u32, to_code: u32, random: u32) -> u32 {
+    // SAFETY: a pure function.
+    unsafe { hw_native_qs_redraw(nonce, from_code, to_code, random) }
+}
+
+/// A header's checksum after one of its 16-bit words changed (RFC 1624).
+#[must_use]
+pub fn checksum_replace(checksum: u16, before: u16, after: u16) -> u16 {
+    // SAFETY: a pure function.
+    unsafe { hw_native_checksum_replace(checksum, before, after) }
+}
+
+impl QsOption {
+    /// The fields of an IPv4 option's bytes; none if it is no request or report.
+    #[must_use]
+    pub fn parse_ipv4(bytes: &[u8; OPTION_BYTES]) -> Option<Self> {
+        let mut option = Self::default();
+        // SAFETY: eight bytes are read.
+        (unsafe { hw_native_qs_parse_ipv4(bytes.as_ptr(), &mut option) } != 0).then_some(option)
+    }
+
+    /// The fields of a TCP option's bytes; none if it is no response.
+    #[must_use]
+    pub fn parse_tcp(bytes: &[u8; OPTION_BYTES]) -> Option<Self> {
+        let mut option = Self::default();
+        // SAFETY: eight bytes are read.
+        (unsafe { hw_native_qs_parse_tcp(bytes.as_ptr(), &mut option) } != 0).then_some(option)
+    }
+
+    /// The bytes of an option of this kind, [`IPV4_OPTION`] or [`TCP_OPTION`].
+    #[must_use]
+    pub fn emit(&self, kind: u8) -> [u8; OPTION_BYTES] {
+        let mut bytes = [0; OPTION_BYTES];
+        // SAFETY: eight bytes are written.
+        unsafe { hw_native_qs_emit(self, kind, bytes.as_mut_ptr()) };
+        bytes
+    }
+
+    /// What a router does with a request that it grants so much of, where it takes
+    /// `ttl_step` off the IP TTL. Returns the code that goes on.
+    pub fn forward(&mut self, granted_code: u32, ttl_step: u8, random: u32) -> u32 {
+        // SAFETY: C keeps no pointer.
+        unsafe { hw_native_qs_forward(self, granted_code, ttl_step, random) }
+    }
+
+    /// The receiver's response to a request that arrived with this IP TTL; it takes
+    /// at most `willing_code`. None if there is nothing to answer.
+    #[must_use]
+    pub fn respond(&self, ip_ttl: u8, willing_code: u32) -> Option<Self> {
+        let mut response = Self::default();
+        // SAFETY: C keeps no pointer.
+        (unsafe { hw_native_qs_respond(self, ip_ttl, willing_code, &mut response) } != 0)
+            .then_some(response)
+    }
+}
+
+impl QsHost {
+    /// Makes a request that leaves with this IP TTL; `random` has all 64 bits
+    /// unpredictable. None if nothing may be asked.
+    pub fn request(&mut self, code: u32, ip_ttl: u8, random: u64) -> Option<QsOption> {
+        let mut request = QsOption::default();
+        // SAFETY: C keeps no pointer.
+        (unsafe { hw_native_qs_request(self, code, ip_ttl, random, &mut request) } != 0)
+            .then_some(request)
+    }
+
+    /// The request on its way failed, for what the stack knows without a response.
+    pub fn fail(&mut self, failure: QsFailure) {
+        // SAFETY: C keeps no pointer.
+        unsafe { hw_native_qs_fail(self, failure as u32) }
+    }
+
+    /// Judges the first ACK of the request's packet. Returns the granted code, 0 if
+    /// the request failed.
+    pub fn judge(&mut self, response: Option<&QsOption>) -> u32 {
+        let response = response.map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: null or valid; C keeps no pointer.
+        unsafe { hw_native_qs_judge(self, response) }
+    }
+
+    /// The report that is due, of the rate that is really used.
+    pub fn report(&mut self, used_code: u32) -> Option<QsOption> {
+        let mut report = QsOption::default();
+        // SAFETY: C keeps no pointer.
+        (unsafe { hw_native_qs_report(self, used_code, &mut report) } != 0).then_some(report)
+    }
+
+    /// What became of the last request.
+    #[must_use]
+    pub fn state(&self) -> QsState {
+        match self.state {
+            0 => QsState::None,
+            1 => QsState::Requested,
+            2 => QsState::Granted,
+            _ => QsState::Denied,
+        }
+    }
+
+    /// Why the last request failed; none if it did not.
+    #[must_use]
+    pub fn failure(&self) -> Option<QsFailure> {
+        Some(match self.failure {
+            1 => QsFailure::Refused,
+            2 => QsFailure::Unanswered,
+            3 => QsFailure::Lost,
+            4 => QsFailure::TtlDiffers,
+            5 => QsFailure::NonceForged,
+            6 => QsFailure::Inflated,
+            _ => return None,
+        })
+    }
+}
