@@ -1,9 +1,11 @@
 """Closed forms that a simulation or a measurement can be held against.
 
 Pure functions of plain numbers and NumPy arrays; nothing here knows about traces. Every formula
-names the equation it comes from. Rates are in bit/s, times in seconds, windows in packets.
+names the equation it comes from. Rates are in bit/s (application bytes per second where a
+docstring says so), times in seconds, windows in packets.
 """
 
+from headway.models import distributions, quick_start, rcp, sharing, startup
 from headway.models.growth import (
     cubic_k_s,
     cubic_window_pkts,
@@ -33,12 +35,17 @@ __all__ = [
     "cubic_response_bps",
     "cubic_window_pkts",
     "detection_time_s",
+    "distributions",
     "head_of_line_delay_s",
     "htcp_alpha",
     "htcp_window_pkts",
+    "quick_start",
+    "rcp",
     "reno_friendly_window_pkts",
     "reno_pftk_bps",
     "reno_sqrt_bps",
     "response_time_s",
     "sawtooth",
+    "sharing",
+    "startup",
 ]

@@ -1,0 +1,169 @@
+"""Quick-Start in closed form: rates that can be written, and what a router may grant.
+
+RFC 4782, section 3.1, and Scharf (2011), sections 4.5.1, 4.5.2 and 6.3.3.3. These are the
+equations in real numbers, to hold the integer code of ``algorithms`` against; rates are in IP
+bits/s, the approval functions give the rate before it is rounded down to one that can be written.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from headway.models._checks import not_negative, positive
+
+#: Rates of codes 0 to 15, bit/s (RFC 4782, section 3.1).
+RATES_BPS: tuple[int, ...] = (0, *(40_000 * 2**code for code in range(1, 16)))
+
+
+def rate_code(rate_bps: float) -> int:
+    """The largest code whose rate is at most ``rate_bps``; 0 below 80 kbit/s.
+
+    Args:
+        rate_bps: >= 0.
+
+    Returns:
+        0 to 15.
+
+    Raises:
+        ValueError: if the rate is negative or not finite.
+    """
+    rate = not_negative("rate_bps", rate_bps)
+    return max(code for code, known in enumerate(RATES_BPS) if known <= rate)
+
+
+def window_pkts(rate_bps: float, *, rtt_s: float, mtu_bytes: float = 1500) -> float:
+    """W_qs, the window of an approved rate (section 4.5.1.1; the factor 8 is not printed).
+
+    Args:
+        rate_bps: q, > 0.
+        rtt_s: d, seconds, > 0.
+        mtu_bytes: IP bytes per packet, > 0.
+
+    Returns:
+        packets, not rounded.
+
+    Raises:
+        ValueError: if an argument is not > 0.
+    """
+    bits = positive("rate_bps", rate_bps) * positive("rtt_s", rtt_s)
+    return bits / (8 * positive("mtu_bytes", mtu_bytes))
+
+
+def slots_needed(longest_delay_s: float, *, interval_s: float) -> int:
+    """Omega_opt: slots so that grants are remembered until their data comes, eq. 4.16.
+
+    Args:
+        longest_delay_s: d_max, from a request to its data, seconds, > 0.
+        interval_s: Delta, length of a slot, seconds, > 0.
+
+    Returns:
+        slots, >= 3.
+
+    Raises:
+        ValueError: if an argument is not > 0.
+    """
+    slots = positive("longest_delay_s", longest_delay_s) / positive("interval_s", interval_s) + 2
+    return math.ceil(slots - 1e-9)
+
+
+def target_grant_bps(request_bps: float, *, spare_bps: float, outstanding_bps: float) -> float:
+    """The target algorithm, eq. 4.17: what is spare and not granted already.
+
+    Args:
+        request_bps: q, >= 0.
+        spare_bps: a = theta c - u, >= 0.
+        outstanding_bps: H, grants in all slots, >= 0.
+
+    Returns:
+        bit/s, >= 0.
+
+    Raises:
+        ValueError: if an argument is negative.
+    """
+    free = not_negative("spare_bps", spare_bps) - not_negative("outstanding_bps", outstanding_bps)
+    return max(min(not_negative("request_bps", request_bps), free), 0.0)
+
+
+def optimistic_grant_bps(request_bps: float, *, spare_bps: float) -> float:
+    """The optimistic algorithm, eq. 4.18: it forgets what it granted.
+
+    Args:
+        request_bps: q, >= 0.
+        spare_bps: a, >= 0.
+
+    Returns:
+        bit/s, >= 0.
+
+    Raises:
+        ValueError: if an argument is negative.
+    """
+    return target_grant_bps(request_bps, spare_bps=spare_bps, outstanding_bps=0.0)
+
+
+def fair_grant_bps(
+    request_bps: float,
+    *,
+    spare_bps: float,
+    granted_now_bps: float,
+    outstanding_bps: float,
+    elapsed: float,
+    slots: int = 2,
+    head_start: float = 0.125,
+) -> float:
+    """The fair algorithm, eq. 4.19: a slot's share opens with time.
+
+    Args:
+        request_bps: q, >= 0.
+        spare_bps: a, >= 0.
+        granted_now_bps: H(0), grants in this slot, >= 0.
+        outstanding_bps: H, grants in all slots, this one included, >= 0.
+        elapsed: (t - t0) / Delta, part of the slot that has passed, in [0, 1].
+        slots: Omega, >= 1.
+        head_start: Theta, part of the slot's share that is open at its start, in [0, 1].
+
+    Returns:
+        bit/s, >= 0, at most spare / slots per slot.
+
+    Raises:
+        ValueError: if an argument is outside its range.
+    """
+    for name, value in (("elapsed", elapsed), ("head_start", head_start)):
+        if not 0 <= value <= 1:
+            raise ValueError(f"{name} must lie in [0, 1], got {value!r}")
+    if slots < 1:
+        raise ValueError(f"slots must be >= 1, got {slots!r}")
+    a = not_negative("spare_bps", spare_bps)
+    opened = (head_start * a + (1 - head_start) * a * elapsed) / slots
+    own = opened - not_negative("granted_now_bps", granted_now_bps)
+    target = target_grant_bps(request_bps, spare_bps=a, outstanding_bps=outstanding_bps)
+    return max(min(own, target), 0.0)
+
+
+def most_granted_bps_per_s(*, spare_bps: float, interval_s: float, slots: int) -> float:
+    """Xi: what the target algorithm can grant per second in the long run, eq. 6.1.
+
+    Args:
+        spare_bps: theta c - u, bit/s, >= 0.
+        interval_s: Delta, seconds, > 0.
+        slots: Omega, >= 1.
+
+    Returns:
+        bit/s per second.
+
+    Raises:
+        ValueError: if an argument is outside its range.
+    """
+    if slots < 1:
+        raise ValueError(f"slots must be >= 1, got {slots!r}")
+    return not_negative("spare_bps", spare_bps) / (positive("interval_s", interval_s) * slots)
+
+
+def rounding_loss(*, log_uniform: bool = False) -> float:
+    """By what factor rounding down to a code lowers a rate on average (section 4.5.2.4).
+
+    For rates spread evenly over an octave the mean of rate / rounded rate is 1.5; spread evenly
+    over the octave's logarithm, 1 / ln 2 = 1.44.
+    """
+    return 1 / math.log(2) if log_uniform else float(np.mean([1.0, 2.0]))
