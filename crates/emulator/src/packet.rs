@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use headway_wire::checksum;
 use headway_wire::ipv4::{Ecn, Ipv4View};
 
 /// The fields that route and identify a packet.
@@ -47,24 +48,18 @@ impl Header {
     }
 }
 
-/// Sets congestion experienced, and the checksum that follows from it (RFC 1624,
-/// equation 3).
+/// Sets congestion experienced, and the checksum that follows from it.
 pub(crate) fn mark(bytes: &mut [u8]) {
     let old = u16::from_be_bytes([bytes[0], bytes[1]]);
     bytes[1] |= Ecn::Ce as u8;
     let new = u16::from_be_bytes([bytes[0], bytes[1]]);
-    let checksum = u16::from_be_bytes([bytes[10], bytes[11]]);
-    let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    bytes[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    let sum = u16::from_be_bytes([bytes[10], bytes[11]]);
+    bytes[10..12].copy_from_slice(&checksum::replace(sum, old, new).to_be_bytes());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headway_wire::checksum;
 
     fn udp_packet() -> Vec<u8> {
         let mut bytes = vec![0; 28];

@@ -71,6 +71,13 @@ pub fn of(bytes: &[u8]) -> u16 {
     Sum::new().plus(bytes).finish()
 }
 
+/// A header's checksum after one of its 16-bit words changed (RFC 1624, equation 3),
+/// for who changes a packet without reading all of it.
+#[must_use]
+pub const fn replace(checksum: u16, before: u16, after: u16) -> u16 {
+    Sum(!checksum as u64 + !before as u64 + after as u64).finish()
+}
+
 /// Compares a header's checksum with the one its bytes ask for.
 ///
 /// 0x0000 and 0xffff are both zero in one's complement and so are equal here

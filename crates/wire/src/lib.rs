@@ -24,6 +24,7 @@ pub mod options;
 pub mod packet;
 pub mod payload;
 pub mod pcapng;
+mod quick_start;
 pub mod tcp;
 pub mod tcp_options;
 pub mod udp;

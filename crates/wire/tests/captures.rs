@@ -1,9 +1,12 @@
 //! Capture files: what another program reads in them, and files we did not write.
 
+use headway_wire::ipv4_options::QuickStart;
 use headway_wire::options::InTcp;
 use headway_wire::packet::{build_tcp, build_udp};
 use headway_wire::pcapng::{Block, Reader, Section, Writer};
-use headway_wire::tcp_options::{Mss, Sack, SackBlock, SackPermitted, Timestamps, WindowScale};
+use headway_wire::tcp_options::{
+    Mss, QuickStartResponse, Sack, SackBlock, SackPermitted, Timestamps, WindowScale,
+};
 use headway_wire::{Ecn, Ipv4Repr, OptionSpace, Payload, TcpFlags, TcpRepr, UdpRepr};
 use std::io::Write as _;
 use std::net::Ipv4Addr;
@@ -235,6 +238,64 @@ fn tshark_reads_our_capture_and_finds_every_checksum_good() {
     assert_eq!(rows[2][1], "1.025000002", "nanoseconds survive");
     assert_eq!(rows[8][8], "1449");
     assert_eq!(rows[8][9], "13");
+}
+
+#[test]
+fn tshark_knows_our_quick_start_options() {
+    let nonce = 0x2aaa_aaaa;
+    let request = QuickStart::Request {
+        rate_code: 7,
+        ttl: 0x5a,
+        nonce,
+    };
+    let response = QuickStartResponse {
+        rate_code: 5,
+        ttl_diff: 0xe6,
+        nonce,
+    };
+    let report = QuickStart::Report {
+        rate_code: 5,
+        nonce,
+    };
+    let mut answer = OptionSpace::new();
+    answer.push(&response).unwrap();
+    let syn = TcpFlags::SYN;
+    let ack = TcpFlags::ACK;
+    let packets = [
+        (Some(request), segment(syn, 0, 0, OptionSpace::new())),
+        (None, back(segment(syn | ack, 0, 1, answer))),
+        (Some(report), segment(ack, 1, 1, OptionSpace::new())),
+    ];
+    let mut writer = Writer::new(Vec::new(), &Section::default()).unwrap();
+    writer.add_interface("forward0", 0).unwrap();
+    let mut packet = Vec::new();
+    for (time_ns, (option, tcp)) in (0..).zip(packets) {
+        let mut ip = Ipv4Repr::new(CLIENT, SERVER, 0);
+        if let Some(option) = option {
+            ip.options.push(&option).unwrap();
+        }
+        build_tcp(&mut packet, &ip, &tcp, Payload::Bytes(&[])).unwrap();
+        writer.write_packet(0, time_ns, &packet, None).unwrap();
+    }
+    let file = Scratch::new("quick-start.pcapng", &writer.finish().unwrap());
+    let fields = [
+        "ip.opt.qs_func",
+        "ip.opt.qs_rate",
+        "ip.opt.qs_ttl",
+        "ip.opt.qs_nonce",
+        "tcp.options.qs.rate",
+        "tcp.options.qs.ttl_diff",
+        "ip.checksum.status",
+        "tcp.checksum.status",
+        "_ws.malformed",
+    ];
+    let Some(rows) = tshark(&file, &fields) else {
+        return;
+    };
+    let nonce = "0x2aaaaaaa";
+    assert_eq!(rows[0], ["0", "7", "90", nonce, "", "", "1", "1", ""]);
+    assert_eq!(rows[1], ["", "", "", "", "5", "230", "1", "1", ""]);
+    assert_eq!(rows[2], ["8", "5", "", nonce, "", "", "1", "1", ""]);
 }
 
 #[test]

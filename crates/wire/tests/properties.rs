@@ -1,12 +1,15 @@
 //! Every value survives its bytes, and no bytes make a parser panic.
 
+use headway_wire::ipv4_options::QuickStart;
 use headway_wire::options::{InIpv4, InTcp, MAX_OPTIONS_BYTES};
 use headway_wire::packet::{build_tcp, build_udp};
 use headway_wire::pcapng::{Reader, Section, Writer};
-use headway_wire::tcp_options::{Mss, Sack, SackBlock, SackPermitted, Timestamps, WindowScale};
+use headway_wire::tcp_options::{
+    Mss, QuickStartResponse, Sack, SackBlock, SackPermitted, Timestamps, WindowScale,
+};
 use headway_wire::{
-    payload, Ecn, Ipv4Repr, Ipv4View, OptionSpace, Payload, TcpFlags, TcpRepr, TcpView, UdpRepr,
-    UdpView,
+    checksum, payload, Ecn, Ipv4Repr, Ipv4View, OptionSpace, Payload, TcpFlags, TcpRepr, TcpView,
+    UdpRepr, UdpView,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -20,6 +23,7 @@ enum AnyOption {
     SackPermitted,
     Sack(Sack),
     Timestamps(Timestamps),
+    QuickStartResponse(QuickStartResponse),
 }
 
 fn any_option() -> impl Strategy<Value = AnyOption> {
@@ -32,6 +36,13 @@ fn any_option() -> impl Strategy<Value = AnyOption> {
         vec(block, 0..=4).prop_map(|blocks| AnyOption::Sack(Sack::new(&blocks))),
         any::<(u32, u32)>().prop_map(|(value, echo_reply)| {
             AnyOption::Timestamps(Timestamps { value, echo_reply })
+        }),
+        (0u8..16, any::<u8>(), 0u32..1 << 30).prop_map(|(rate_code, ttl_diff, nonce)| {
+            AnyOption::QuickStartResponse(QuickStartResponse {
+                rate_code,
+                ttl_diff,
+                nonce,
+            })
         }),
     ]
 }
@@ -48,6 +59,7 @@ fn fill_options(options: &[AnyOption]) -> (OptionSpace<InTcp>, Vec<AnyOption>) {
             AnyOption::SackPermitted => space.push(&SackPermitted),
             AnyOption::Sack(o) => space.push(o),
             AnyOption::Timestamps(o) => space.push(o),
+            AnyOption::QuickStartResponse(o) => space.push(o),
         };
         if pushed.is_ok() {
             fitted.push(option.clone());
@@ -122,6 +134,7 @@ fn read_everything(bytes: &[u8]) {
         repr.emit(view.total_len_bytes(), &mut header);
         let _ = view.verify_checksum();
         assert!(view.options().all(|option| option.is_ok()));
+        let _ = view.option::<QuickStart>();
         payloads.push(view.payload());
     }
     for bytes in payloads {
@@ -134,6 +147,7 @@ fn read_everything(bytes: &[u8]) {
             let _ = view.option::<SackPermitted>();
             let _ = view.option::<Sack>();
             let _ = view.option::<Timestamps>();
+            let _ = view.option::<QuickStartResponse>();
             assert!(view.payload().len() + view.header_len_bytes() == bytes.len());
         }
         for view in [UdpView::parse(bytes), UdpView::parse_cut(bytes)]
@@ -242,6 +256,41 @@ proptest! {
     }
 
     #[test]
+    fn a_quick_start_option_survives_its_bytes(
+        ip in any_ipv4(), report in any::<bool>(),
+        rate_code in 0u8..16, ttl in any::<u8>(), nonce in 0u32..1 << 30,
+    ) {
+        let option = if report {
+            QuickStart::Report { rate_code, nonce }
+        } else {
+            QuickStart::Request { rate_code, ttl, nonce }
+        };
+        let mut repr = ip;
+        repr.options = OptionSpace::new();
+        repr.options.push(&option).unwrap();
+        let mut bytes = [0xa5; 28];
+        repr.emit(28, &mut bytes);
+        let view = Ipv4View::parse(&bytes).unwrap();
+        prop_assert_eq!(view.option(), Ok(Some(option)));
+    }
+
+    #[test]
+    fn a_replaced_word_leaves_the_checksum_that_the_new_bytes_ask_for(
+        ip in any_ipv4(), word in 0usize..30, value in any::<u16>(),
+    ) {
+        let mut bytes = vec![0; ip.header_len_bytes()];
+        let at = 2 * (word % (bytes.len() / 2));
+        ip.emit(bytes.len() as u16, &mut bytes);
+        prop_assume!(at != 10 && at != 0);
+        let sum = u16::from_be_bytes([bytes[10], bytes[11]]);
+        let before = u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+        bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+        let sum = checksum::replace(sum, before, value);
+        bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+        prop_assert_eq!(checksum::of(&bytes), 0);
+    }
+
+    #[test]
     fn a_tcp_packet_survives_its_bytes(
         ip in any_ipv4(),
         (tcp, options) in any_tcp(),
@@ -271,6 +320,10 @@ proptest! {
             prop_assert_eq!(segment.option(), Ok(Some(*o)));
         }
         if let Some(AnyOption::WindowScale(o)) = first(|o| matches!(o, AnyOption::WindowScale(_))) {
+            prop_assert_eq!(segment.option(), Ok(Some(*o)));
+        }
+        let response = first(|o| matches!(o, AnyOption::QuickStartResponse(_)));
+        if let Some(AnyOption::QuickStartResponse(o)) = response {
             prop_assert_eq!(segment.option(), Ok(Some(*o)));
         }
         let permitted = first(|o| matches!(o, AnyOption::SackPermitted)).map(|_| SackPermitted);

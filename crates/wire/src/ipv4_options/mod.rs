@@ -1,4 +1,4 @@
-//! The options of IPv4: one file each, none so far.
+//! The options of IPv4: one file each.
 //!
 //! A new option is a new file here with a type that implements
 //! [`WireOption`](crate::options::WireOption) for
@@ -6,3 +6,5 @@
 //! `INFO.kind` is the whole first byte, with the copied flag and the class.
 
 include!(concat!(env!("OUT_DIR"), "/ipv4_options.rs"));
+
+pub use quick_start::QuickStart;

@@ -7,6 +7,7 @@
 include!(concat!(env!("OUT_DIR"), "/tcp_options.rs"));
 
 pub use mss::Mss;
+pub use quick_start_response::QuickStartResponse;
 pub use sack::{Sack, SackBlock};
 pub use sack_permitted::SackPermitted;
 pub use timestamps::Timestamps;
