@@ -3,7 +3,9 @@
 use crate::net::Net;
 use crate::packet::{Packet, Sacks};
 use crate::rng;
-use crate::tcp::Socket;
+use crate::tcp::{Socket, SocketOptions};
+use crate::world::Totals;
+use headway_algorithms::ControlInstance;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::VecDeque;
 
@@ -22,6 +24,30 @@ pub(crate) enum Running {
     },
     Vectors(Vectors),
     Pingpong(Pingpong),
+    Sessions(Box<SessionList>),
+}
+
+/// What a host pair with sessions does in the whole run, one entry per session in
+/// `start_ns` and `ends`, one per exchange in the others.
+pub(crate) struct SessionList {
+    pub persistent: bool,
+    pub start_ns: Vec<u64>,
+    /// The exchange after each session's last.
+    pub ends: Vec<u32>,
+    pub request_bytes: Vec<u64>,
+    pub response_bytes: Vec<u64>,
+    pub think_ns: Vec<u64>,
+    /// Empty: the server answers at once.
+    pub serve_ns: Vec<u64>,
+    /// Sessions opened so far.
+    pub opened: usize,
+    /// What every connection starts with.
+    pub options: SocketOptions,
+    pub control: ControlInstance,
+    /// Responses are more bytes than requests: the trace shows the server's sending.
+    pub responses_are_more: bool,
+    /// Of connections whose sockets have been given back.
+    pub past: Totals,
 }
 
 pub(crate) struct Vectors {

@@ -4,6 +4,10 @@
 //! which is lowered to this. Unknown fields are errors, so a misspelt option
 //! never passes silently.
 
+mod sessions;
+
+pub use sessions::Sessions;
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -205,6 +209,8 @@ pub enum App {
         /// The epochs.
         epochs: Vec<(u64, u64, u64)>,
     },
+    /// Many connections of one host pair, or many sessions in turn on one.
+    Sessions(Sessions),
     /// Small messages, sent in an open loop with exponential gaps and echoed.
     Pingpong {
         /// Size of a message and of its echo.
@@ -335,6 +341,24 @@ impl Scenario {
         }
         for (i, flow) in self.flows.iter().enumerate() {
             flow.check(&format!("flows[{i}]"), self.topology.hops())?;
+            if matches!(flow.app, App::Sessions(_)) {
+                self.check_for_sessions(i, flow.extra_delay_ns)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sockets are used again after TIME_WAIT, so no packet may take longer; and a
+    /// capture could not tell a pair's connections apart.
+    fn check_for_sessions(&self, number: usize, extra_ns: u64) -> Result<(), ScenarioError> {
+        if self.capture.is_some() {
+            return Err(bad("capture", "a capture", "null with sessions"));
+        }
+        let path_ns = self.topology.largest_delay_ns() + extra_ns;
+        if path_ns > MAX_SESSION_DELAY_NS {
+            let field = format!("flows[{number}].app");
+            let allowed = "a path of at most 30 s one-way delay with sessions";
+            return Err(bad(&field, path_ns, allowed));
         }
         Ok(())
     }
@@ -348,6 +372,8 @@ const MAX_BYTES: u64 = 1 << 50;
 const MAX_MESSAGE_BYTES: u64 = 1 << 30;
 /// Ten years: far from overflow in any sum of times.
 const MAX_TIME_NS: u64 = 10 * 366 * 86_400 * 1_000_000_000;
+/// Half of TIME_WAIT.
+const MAX_SESSION_DELAY_NS: u64 = 30_000_000_000;
 const MAX_RATE_BPS: u64 = 10_000_000_000_000;
 
 fn check_rate(field: &str, rate_bps: u64) -> Result<(), ScenarioError> {
@@ -377,6 +403,27 @@ impl Topology {
         match self {
             Topology::Dumbbell { .. } => 1,
             Topology::Chain { hops, .. } => hops.len() as u32,
+        }
+    }
+
+    /// The longest that propagation and reordering can take in one direction.
+    fn largest_delay_ns(&self) -> u64 {
+        let link = |l: &LinkSpec| l.delay_ns + l.reorder_delay_ns;
+        match self {
+            Topology::Dumbbell {
+                forward,
+                reverse,
+                access_delay_ns,
+                ..
+            } => link(forward).max(link(reverse)) + 2 * access_delay_ns,
+            Topology::Chain {
+                hops,
+                access_delay_ns,
+                ..
+            } => {
+                let longest = |h: &Hop| link(&h.forward).max(link(&h.reverse));
+                hops.iter().map(longest).sum::<u64>() + 2 * access_delay_ns
+            }
         }
     }
 }
@@ -477,6 +524,7 @@ impl App {
                 let most = requests.max(responses);
                 within("epochs", most, 0, MAX_BYTES, "bytes in all")
             }
+            App::Sessions(sessions) => sessions.check(field),
             App::Pingpong {
                 request_bytes,
                 mean_interval_ns,

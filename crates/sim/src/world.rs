@@ -1,18 +1,22 @@
 //! A run: builds the network of a scenario and lets it happen.
 
-use crate::app::{self, Next, Pingpong, Running, Vectors};
+mod build;
+mod sessions;
+
+pub(crate) use sessions::Totals;
+
+use crate::app::{self, Next, Running};
 use crate::capture::Tap;
 use crate::controls::Prototypes;
 use crate::event::{Event, Events, What};
 use crate::net::Net;
 use crate::packet::{Packet, Sacks, Slab};
 use crate::record::{FlowSummary, Summary, Tables};
-use crate::rng::{stream, Purpose};
-use crate::scenario::{bad, App, Flow, Scenario, ScenarioError};
+use crate::scenario::{bad, Scenario, ScenarioError};
 use crate::tcp::profile::{profile, Profile, PROFILES};
-use crate::tcp::{Socket, SocketOptions};
+use crate::tcp::Socket;
 use crate::topology::{Built, Route};
-use std::collections::VecDeque;
+use sessions::Slot;
 
 /// A flow at run time.
 struct FlowState {
@@ -44,6 +48,10 @@ pub struct World {
     pub net: Net,
     sockets: Vec<Socket>,
     flows: Vec<FlowState>,
+    /// Connections of flows with sessions; their sockets come after all others.
+    slots: Vec<Slot>,
+    free_slots: Vec<u32>,
+    profile: &'static Profile,
     link_names: Vec<String>,
     seed: u64,
     duration_ns: u64,
@@ -81,6 +89,9 @@ impl World {
             net,
             sockets: Vec::new(),
             flows: Vec::new(),
+            slots: Vec::new(),
+            free_slots: Vec::new(),
+            profile,
             link_names: built.names,
             seed: scenario.seed,
             duration_ns: scenario.duration_ns,
@@ -88,7 +99,7 @@ impl World {
         };
         let mut prototypes = Prototypes::default();
         for (number, flow) in scenario.flows.iter().enumerate() {
-            world.add_flow(number as u32, flow, profile, scenario.seed, &mut prototypes)?;
+            world.add_flow(number as u32, flow, scenario.seed, &mut prototypes)?;
         }
         let mut checkpoints = scenario.checkpoints_ns.clone();
         checkpoints.retain(|&t| t < scenario.duration_ns);
@@ -98,107 +109,6 @@ impl World {
             world.net.events.push(at_ns, What::Checkpoint, 0);
         }
         Ok(world)
-    }
-
-    fn add_flow<'a>(
-        &mut self,
-        number: u32,
-        flow: &'a Flow,
-        profile: &'static Profile,
-        seed: u64,
-        prototypes: &mut Prototypes<'a>,
-    ) -> Result<(), ScenarioError> {
-        let app = match &flow.app {
-            App::Bulk { bytes } => Running::Bulk { bytes: *bytes },
-            App::Cbr {
-                ip_bytes,
-                interval_ns,
-            } => Running::Cbr {
-                ip_bytes: *ip_bytes,
-                interval_ns: *interval_ns,
-                sent: 0,
-            },
-            App::Vectors { epochs } => Running::Vectors(Vectors {
-                epochs: epochs.clone(),
-                current: 0,
-                request_end: 0,
-                response_end: 0,
-                started_ns: 0,
-                asked: false,
-                answered: false,
-            }),
-            App::Pingpong {
-                request_bytes,
-                mean_interval_ns,
-            } => Running::Pingpong(Pingpong {
-                request_bytes: *request_bytes,
-                mean_interval_ns: *mean_interval_ns,
-                rng: stream(seed, Purpose::App, number),
-                open: false,
-                waiting: VecDeque::new(),
-                echoed: 0,
-                done: 0,
-            }),
-        };
-        let route = number * 2;
-        let mut sockets = None;
-        let mut names = None;
-        if let Some(control) = &flow.control {
-            let options = SocketOptions {
-                sack: flow.sack,
-                timestamps: flow.timestamps,
-                delayed_ack: flow.delayed_ack,
-                nodelay: flow.nodelay,
-                interactive: matches!(flow.app, App::Vectors { .. } | App::Pingpong { .. }),
-            };
-            let first = prototypes
-                .get(control)
-                .map_err(|e| ScenarioError(format!("flows[{number}].control: {e}")))?;
-            names = Some((control.name.clone(), first.startup().name.to_string()));
-            let id = self.sockets.len() as u32;
-            self.sockets.push(Socket::new(
-                id,
-                id + 1,
-                number,
-                route,
-                profile,
-                options.clone(),
-                first.clone(),
-            ));
-            self.sockets.push(Socket::new(
-                id + 1,
-                id,
-                number,
-                route + 1,
-                profile,
-                options,
-                first,
-            ));
-            let responder_sends_more = match &flow.app {
-                App::Vectors { epochs } => {
-                    epochs.iter().map(|e| e.1).sum::<u64>() > epochs.iter().map(|e| e.0).sum()
-                }
-                _ => false,
-            };
-            self.sockets[(id + u32::from(responder_sends_more)) as usize].recorded = true;
-            sockets = Some((id, id + 1));
-        }
-        self.flows.push(FlowState {
-            name: flow.name.clone(),
-            control: names,
-            app,
-            sockets,
-            route,
-            start_ns: flow.start_ns,
-            stop_ns: flow.stop_ns,
-            started: false,
-            stopped: false,
-        });
-        self.net.events.push(flow.start_ns, What::App, number);
-        if let Some(stop_ns) = flow.stop_ns {
-            self.net.events.push(stop_ns, What::App, number);
-        }
-        Ok(())
     }
 
     /// Processes one event. Returns false when the run is over.
@@ -229,7 +139,10 @@ impl World {
     #[inline(never)]
     fn rare_event(&mut self, event: Event) {
         if event.what() == What::App {
-            self.app_event(event.id());
+            match (event.id() as usize).checked_sub(self.flows.len()) {
+                Some(slot) => self.slot_event(slot as u32),
+                None => self.app_event(event.id()),
+            }
         } else {
             self.count();
         }
@@ -244,6 +157,11 @@ impl World {
     /// Events processed so far.
     pub fn events(&self) -> u64 {
         self.events
+    }
+
+    /// Sockets that exist: those of sessions are used again.
+    pub fn sockets(&self) -> usize {
+        self.sockets.len()
     }
 
     /// Packets that a recorded link has transmitted completely.
@@ -293,7 +211,11 @@ impl World {
         let socket = &mut self.sockets[packet.to as usize];
         socket.on_packet(&mut self.net, packet, sacks);
         if let Some(signals) = socket.take_signals() {
-            self.signalled(packet.flow, signals.established);
+            if matches!(self.flows[packet.flow as usize].app, Running::Sessions(_)) {
+                self.slot_signalled(packet.to, signals.established);
+            } else {
+                self.signalled(packet.flow, signals.established);
+            }
         }
     }
 
@@ -323,7 +245,7 @@ impl World {
                 p.answer(net, server);
                 p.collect(net, number, client);
             }
-            Running::Bulk { .. } | Running::Cbr { .. } => {}
+            Running::Bulk { .. } | Running::Cbr { .. } | Running::Sessions(_) => {}
         }
     }
 
@@ -350,6 +272,12 @@ impl World {
                 let route = flow.route;
                 self.net.events.push(next_ns, What::App, number);
                 app::send_datagram(&mut self.net, number, route, seq, bytes);
+            }
+            return;
+        }
+        if matches!(flow.app, Running::Sessions(_)) {
+            if !stopping {
+                self.open_sessions(number);
             }
             return;
         }
@@ -394,25 +322,18 @@ impl World {
     /// Records every counter.
     fn count(&mut self) {
         let now_ns = self.net.now_ns;
-        for (number, flow) in self.flows.iter().enumerate() {
-            let Some((client, server)) = flow.sockets else {
+        for number in 0..self.flows.len() {
+            let Some(sum) = self.totals(number) else {
                 continue;
             };
-            let client_records = self.sockets[client as usize].recorded;
-            let (from, to) = if client_records {
-                (client, server)
-            } else {
-                (server, client)
-            };
-            let (from, to) = (&self.sockets[from as usize], &self.sockets[to as usize]);
             self.net.tables.flow_counters.push(
                 now_ns as i64,
                 number as u32,
-                to.delivered_bytes,
-                from.acked_bytes(),
-                from.counters.sent_pkts,
-                from.counters.retransmits_pkts,
-                from.counters.rtos,
+                sum.delivered_bytes,
+                sum.acked_bytes,
+                sum.counters.sent_pkts,
+                sum.counters.retransmits_pkts,
+                sum.counters.rtos,
             );
         }
         for (number, link) in self.net.links.iter_mut().enumerate() {
@@ -466,6 +387,7 @@ impl World {
             Running::Cbr { .. } => "cbr",
             Running::Vectors(_) => "vectors",
             Running::Pingpong(_) => "pingpong",
+            Running::Sessions(_) => "sessions",
         };
         let seen = self.net.seen_ns[number];
         let socket = flow.sockets.map(|(a, b)| {
@@ -476,6 +398,7 @@ impl World {
                 &self.sockets[b as usize]
             }
         });
+        let sum = self.totals(number).unwrap_or_default();
         let opener = flow.sockets.map(|(a, _)| &self.sockets[a as usize]);
         let datagrams = match flow.app {
             Running::Cbr { sent, .. } => sent,
@@ -488,11 +411,11 @@ impl World {
             startup: flow.control.as_ref().map(|c| c.1.clone()),
             first_packet_ns: seen.map(|s| s.0),
             last_packet_ns: seen.map(|s| s.1),
-            unique_bytes: socket.map_or(0, Socket::unique_bytes),
+            unique_bytes: sum.unique_bytes,
             handshake_rtt_us: opener.and_then(|s| s.handshake_us),
             mss_bytes: socket.map(|s| s.mss),
-            recoveries: socket.map_or(0, |s| s.counters.recoveries),
-            undos: socket.map_or(0, |s| s.counters.undos),
+            recoveries: sum.counters.recoveries,
+            undos: sum.counters.undos,
             srtt_us: socket.and_then(Socket::srtt_us),
             min_rtt_us: socket.and_then(Socket::min_rtt_us),
             datagrams,

@@ -323,6 +323,17 @@ impl Socket {
         self.snd_nxt.saturating_sub(1).min(self.write_end - 1)
     }
 
+    /// The peer's FIN and all before it have arrived.
+    pub(crate) fn fin_arrived(&self) -> bool {
+        self.fin_received
+            .is_some_and(|end| self.receiver.rcv_nxt >= end)
+    }
+
+    /// This end's FIN and all before it have been acknowledged.
+    pub(crate) fn fin_acked(&self) -> bool {
+        self.fin_sent && self.snd_una == self.snd_nxt
+    }
+
     /// Smoothed RTT, if there was a sample.
     pub fn srtt_us(&self) -> Option<u32> {
         (self.rtt.srtt_us() != 0).then(|| self.rtt.srtt_us() as u32)
@@ -560,10 +571,7 @@ impl Socket {
             &self.rtt,
         );
         if bytes > 0 {
-            let fin_taken = self
-                .fin_received
-                .is_some_and(|end| self.receiver.rcv_nxt >= end);
-            self.delivered_bytes = self.receiver.rcv_nxt - 1 - u64::from(fin_taken);
+            self.delivered_bytes = self.receiver.rcv_nxt - 1 - u64::from(self.fin_arrived());
             self.signals.delivered = true;
         }
         match plan {

@@ -1,0 +1,94 @@
+//! Many connections of one host pair, as data.
+
+use super::{bad, ScenarioError, MAX_BYTES, MAX_TIME_NS};
+use serde::Deserialize;
+
+/// Exchanges of one flow.
+const MAX_EXCHANGES: usize = 100_000_000;
+
+/// Sessions of a host pair. Each is a sequence of exchanges: request, response, think
+/// time; they stand in columns, one entry per exchange, session after session.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sessions {
+    /// All sessions take turns on one connection, which opens with the flow. Else each
+    /// opens its own at its start and closes it after its last think time.
+    #[serde(default)]
+    pub persistent: bool,
+    /// When each session starts; never earlier than the one before.
+    pub start_ns: Vec<u64>,
+    /// Exchanges of each session, at least 1.
+    pub exchanges: Vec<u32>,
+    /// Of each exchange; 0: the server sends unasked.
+    pub request_bytes: Vec<u64>,
+    /// Of each exchange; 0: complete when the request has arrived.
+    pub response_bytes: Vec<u64>,
+    /// Of each exchange: from the response to the next request or the FIN.
+    pub think_ns: Vec<u64>,
+    /// Of each exchange: from the request to the response; absent: none.
+    #[serde(default)]
+    pub serve_ns: Vec<u64>,
+}
+
+impl Sessions {
+    pub(super) fn check(&self, field: &str) -> Result<(), ScenarioError> {
+        let sessions = self.start_ns.len();
+        if self.exchanges.len() != sessions {
+            let allowed = format!("one per session, {sessions}");
+            return Err(bad(
+                &format!("{field}.exchanges"),
+                format!("{} entries", self.exchanges.len()),
+                &allowed,
+            ));
+        }
+        if self.exchanges.contains(&0) {
+            return Err(bad(
+                &format!("{field}.exchanges"),
+                0,
+                "at least 1 per session",
+            ));
+        }
+        if let Some(at) = self.start_ns.windows(2).position(|w| w[0] > w[1]) {
+            let field = format!("{field}.start_ns[{}]", at + 1);
+            return Err(bad(
+                &field,
+                self.start_ns[at + 1],
+                "not before the one before",
+            ));
+        }
+        let total = self.exchanges.iter().map(|&n| n as usize).sum::<usize>();
+        if total > MAX_EXCHANGES {
+            let allowed = "at most 100000000 in all";
+            return Err(bad(&format!("{field}.exchanges"), total, allowed));
+        }
+        let columns = [
+            ("request_bytes", &self.request_bytes, MAX_BYTES),
+            ("response_bytes", &self.response_bytes, MAX_BYTES),
+            ("think_ns", &self.think_ns, MAX_TIME_NS),
+            ("serve_ns", &self.serve_ns, MAX_TIME_NS),
+        ];
+        for (name, column, most) in columns {
+            let may_be_absent = name == "serve_ns" && column.is_empty();
+            if column.len() != total && !may_be_absent {
+                let value = format!("{} entries", column.len());
+                let allowed = format!("one per exchange, {total}");
+                return Err(bad(&format!("{field}.{name}"), value, &allowed));
+            }
+            // Sums over a connection stay far from overflow.
+            let sum = column.iter().fold(0u64, |sum, &v| sum.saturating_add(v));
+            let largest = column.iter().copied().max().unwrap_or(0);
+            let value = if most == MAX_BYTES { sum } else { largest };
+            if value > most {
+                return Err(bad(
+                    &format!("{field}.{name}"),
+                    value,
+                    &format!("at most {most}"),
+                ));
+            }
+        }
+        if let Some(&late) = self.start_ns.last().filter(|&&ns| ns > MAX_TIME_NS) {
+            return Err(bad(&format!("{field}.start_ns"), late, "at most 10 years"));
+        }
+        Ok(())
+    }
+}

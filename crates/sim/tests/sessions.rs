@@ -1,0 +1,169 @@
+//! Host pairs with many connections.
+
+mod common;
+
+use common::{run, wide_link, world, MS, SECOND};
+use headway_sim::Scenario;
+use serde_json::{json, Value};
+
+/// 10 Mbit/s, 100 ms RTT; one pair with the given sessions.
+fn pair(duration_ns: u64, limit_pkts: u64, sessions: &Value) -> Value {
+    let mut link = wide_link(10_000_000, 50 * MS);
+    link["limit_pkts"] = json!(limit_pkts);
+    json!({
+        "duration_ns": duration_ns, "stack": "linux-2.6",
+        "topology": {"kind": "dumbbell", "forward": link, "reverse": link},
+        "flows": [{"name": "pair", "app": sessions, "control": {"name": "reno"}}],
+        "record": {"flows": false, "queue": false, "udp": false, "drops": false}
+    })
+}
+
+fn many(sessions: u64, gap_ns: u64, response_bytes: u64, persistent: bool) -> Value {
+    let n = sessions as usize;
+    json!({
+        "kind": "sessions", "persistent": persistent,
+        "start_ns": (0..sessions).map(|i| i * gap_ns).collect::<Vec<_>>(),
+        "exchanges": vec![2; n],
+        "request_bytes": vec![300; 2 * n], "response_bytes": vec![response_bytes; 2 * n],
+        "think_ns": vec![500 * MS; 2 * n],
+    })
+}
+
+#[test]
+fn a_session_takes_the_round_trips_of_its_messages() {
+    let outcome = run(&pair(5 * SECOND, 1000, &many(1, SECOND, 1000, false)));
+    let rows = &outcome.tables.responses;
+    assert_eq!(rows.epoch, [0, 1]);
+    // Asked when the handshake is over; one more round trip and some transmission.
+    assert!((100 * MS..102 * MS).contains(&(rows.start_ns[0] as u64)));
+    for i in 0..2 {
+        let took_ns = (rows.end_ns[i] - rows.start_ns[i]) as u64;
+        assert!((100 * MS..103 * MS).contains(&took_ns), "{took_ns}");
+    }
+    assert_eq!((rows.start_ns[1] - rows.end_ns[0]) as u64, 500 * MS);
+}
+
+#[test]
+fn the_server_takes_its_time() {
+    let mut sessions = many(1, SECOND, 1000, false);
+    sessions["serve_ns"] = json!([70 * MS, 0]);
+    let rows = run(&pair(5 * SECOND, 1000, &sessions)).tables.responses;
+    let took_ns = |i: usize| (rows.end_ns[i] - rows.start_ns[i]) as u64;
+    // The request is acknowledged while the server thinks, so its headers go alone.
+    let extra_ns = took_ns(0) - took_ns(1);
+    assert!((69 * MS..71 * MS).contains(&extra_ns), "{extra_ns}");
+}
+
+#[test]
+fn messages_of_nothing_take_one_way_only() {
+    let mut sessions = many(1, SECOND, 0, false);
+    sessions["request_bytes"] = json!([300, 0]);
+    sessions["response_bytes"] = json!([0, 300]);
+    let rows = run(&pair(5 * SECOND, 1000, &sessions)).tables.responses;
+    for i in 0..2 {
+        let took_ns = (rows.end_ns[i] - rows.start_ns[i]) as u64;
+        assert!((50 * MS..52 * MS).contains(&took_ns), "{took_ns}");
+    }
+}
+
+#[test]
+fn every_connection_pays_a_handshake_and_a_persistent_one_only_the_first() {
+    let starts = |persistent| {
+        let sessions = many(3, 2 * SECOND, 1000, persistent);
+        let rows = run(&pair(10 * SECOND, 1000, &sessions)).tables.responses;
+        assert_eq!(rows.epoch, [0, 1, 2, 3, 4, 5]);
+        [rows.start_ns[2], rows.start_ns[4]].map(|ns| ns as u64)
+    };
+    for (i, start_ns) in (1..).zip(starts(false)) {
+        let late_ns = start_ns - i * 2 * SECOND;
+        assert!((100 * MS..102 * MS).contains(&late_ns), "{late_ns}");
+    }
+    assert_eq!(starts(true), [2 * SECOND, 4 * SECOND]);
+}
+
+#[test]
+fn a_session_on_a_persistent_connection_waits_its_turn() {
+    // Each takes about 1.2 s, and 0.4 s lie between the starts.
+    let rows = run(&pair(20 * SECOND, 1000, &many(4, 400 * MS, 1000, true)))
+        .tables
+        .responses;
+    assert_eq!(rows.epoch.len(), 8);
+    for i in 1..8 {
+        assert!(rows.start_ns[i] >= rows.end_ns[i - 1]);
+    }
+}
+
+/// Loss in both directions strikes SYNs and FINs too.
+#[test]
+fn sockets_are_used_again_and_nothing_is_lost_or_counted_twice() {
+    let (sessions, response) = (2000u64, 20_000u64);
+    let mut scenario = pair(700 * SECOND, 20, &many(sessions, 200 * MS, response, false));
+    for way in ["forward", "reverse"] {
+        scenario["topology"][way]["loss"] = json!(0.02);
+    }
+    let mut world = world(&scenario);
+    let mut events = 0u64;
+    while world.step() {
+        events += 1;
+        if events % 1000 == 0 {
+            world.check_invariants().unwrap();
+        }
+    }
+    // A connection lives some seconds and TIME_WAIT: some hundred of 2000 at a time.
+    assert!(world.sockets() < 1000, "{} sockets", world.sockets());
+    let outcome = world.finish();
+    assert_eq!(outcome.tables.responses.epoch.len() as u64, 2 * sessions);
+    let counters = &outcome.tables.flow_counters;
+    assert_eq!(
+        counters.delivered_bytes.last(),
+        Some(&(2 * sessions * response))
+    );
+    assert_eq!(counters.acked_bytes, counters.delivered_bytes);
+    assert_eq!(
+        outcome.summary.flows[0].unique_bytes,
+        2 * sessions * response
+    );
+    assert!(counters.retransmits_pkts[0] > 0 && outcome.summary.flows[0].recoveries > 0);
+}
+
+#[test]
+fn a_list_that_does_not_fit_is_refused_by_name() {
+    let refused = |change: &dyn Fn(&mut Value), words: &str| {
+        let mut scenario = pair(SECOND, 10, &many(2, SECOND, 10, false));
+        change(&mut scenario);
+        let error = Scenario::from_json(&scenario.to_string()).unwrap_err().0;
+        assert!(error.contains(words) && !error.contains('\n'), "{error}");
+    };
+    let app = |name: &'static str, value: Value| {
+        move |s: &mut Value| s["flows"][0]["app"][name] = value.clone()
+    };
+    refused(
+        &app("exchanges", json!([1])),
+        "flows[0].app.exchanges: 1 entries",
+    );
+    refused(
+        &app("exchanges", json!([0, 4])),
+        "flows[0].app.exchanges: 0",
+    );
+    refused(
+        &app("start_ns", json!([2, 1])),
+        "flows[0].app.start_ns[1]: 1",
+    );
+    refused(
+        &app("think_ns", json!([1])),
+        "flows[0].app.think_ns: 1 entries",
+    );
+    refused(
+        &app("serve_ns", json!([1])),
+        "flows[0].app.serve_ns: 1 entries",
+    );
+    refused(
+        &app("request_bytes", json!([u64::MAX, 1, 1, 1])),
+        "request_bytes",
+    );
+    refused(&|s| s["capture"] = json!({"link": "bottleneck"}), "capture");
+    refused(
+        &|s| s["flows"][0]["extra_delay_ns"] = json!(30 * SECOND),
+        "one-way delay",
+    );
+}
