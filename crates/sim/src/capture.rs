@@ -4,14 +4,18 @@
 //! flow's number; payload is the deterministic pattern of the stream it belongs
 //! to, so reassembled bytes can be checked.
 
-use crate::packet::{flags, Packet, Sacks};
+use crate::packet::{flags, rare, Packet, RareOptions, Sacks};
 use crate::rng::{stream, Purpose};
 use crate::scenario::{bad, Capture, ScenarioError};
 use crate::tcp::WINDOW_SHIFT;
 use crate::topology::Built;
+use headway_algorithms::{quick_start, QsOption};
+use headway_wire::ipv4_options::QuickStart;
 use headway_wire::packet::{build_tcp, build_udp};
 use headway_wire::pcapng::{Section, Writer};
-use headway_wire::tcp_options::{Mss, Sack, SackBlock, SackPermitted, Timestamps, WindowScale};
+use headway_wire::tcp_options::{
+    Mss, QuickStartResponse, Sack, SackBlock, SackPermitted, Timestamps, WindowScale,
+};
 use headway_wire::{Ecn, Ipv4Repr, OptionSpace, Payload, TcpFlags, TcpRepr, UdpRepr};
 use rand_core::RngCore;
 use std::net::Ipv4Addr;
@@ -28,8 +32,11 @@ pub(crate) struct Tap {
     leaving: Vec<u32>,
     seed: u64,
     writer: Writer<Vec<u8>>,
-    packets: Vec<(u64, Packet, Sacks)>,
+    packets: Vec<(u64, Whole)>,
 }
+
+/// All that a packet carries.
+type Whole = (Packet, Sacks, RareOptions);
 
 impl Tap {
     pub fn new(capture: &Capture, built: &Built, seed: u64) -> Result<Tap, ScenarioError> {
@@ -66,15 +73,15 @@ impl Tap {
         })
     }
 
-    pub fn entering(&mut self, link: u32, now_ns: u64, packet: &Packet, sacks: &Sacks) {
+    pub fn entering(&mut self, link: u32, now_ns: u64, whole: impl FnOnce() -> Whole) {
         if self.entering.contains(&link) {
-            self.packets.push((now_ns, *packet, *sacks));
+            self.packets.push((now_ns, whole()));
         }
     }
 
-    pub fn leaving(&mut self, link: u32, now_ns: u64, packet: &Packet, sacks: &Sacks) {
+    pub fn leaving(&mut self, link: u32, now_ns: u64, whole: impl FnOnce() -> Whole) {
         if self.leaving.contains(&link) {
-            self.packets.push((now_ns, *packet, *sacks));
+            self.packets.push((now_ns, whole()));
         }
     }
 
@@ -84,8 +91,8 @@ impl Tap {
         self.packets.retain(|p| p.0 <= until_ns);
         self.packets.sort_by_key(|p| p.0);
         let mut buffer = Vec::new();
-        for (number, (time_ns, packet, sacks)) in self.packets.iter().enumerate() {
-            write_packet(&mut buffer, (packet, sacks), self.seed, number as u16);
+        for (number, (time_ns, whole)) in self.packets.iter().enumerate() {
+            write_packet(&mut buffer, whole, self.seed, number as u16);
             self.writer
                 .write_packet(0, *time_ns, &buffer, None)
                 .expect("writing to memory does not fail");
@@ -102,12 +109,8 @@ fn initial_sequence(seed: u64, direction: u32) -> u32 {
 }
 
 /// Builds the packet as it would be on the wire.
-fn write_packet(
-    out: &mut Vec<u8>,
-    (packet, sacks): (&Packet, &Sacks),
-    seed: u64,
-    identification: u16,
-) {
+fn write_packet(out: &mut Vec<u8>, whole: &Whole, seed: u64, identification: u16) {
+    let (packet, _, rare_options) = whole;
     let flow = packet.flow;
     let outbound = packet.route % 2 == 0;
     let host = |n: u8| Ipv4Addr::new(10, (flow >> 8) as u8, flow as u8, n);
@@ -121,12 +124,19 @@ fn write_packet(
     } else {
         (SERVER_PORT, CLIENT_PORT)
     };
-    let ip = Ipv4Repr {
+    let mut ip = Ipv4Repr {
         ecn: Ecn::from_bits(packet.ecn),
         identification,
         dont_fragment: true,
+        // `hop` counts the links that are behind the packet
+        ttl: Packet::ttl(packet.hop),
         ..Ipv4Repr::new(source, destination, 0)
     };
+    if packet.rare & rare::IP_QUICK_START != 0 {
+        ip.options
+            .push(&quick_start_on_wire(&rare_options.ip_quick_start))
+            .expect("an IPv4 header has room for 40 bytes");
+    }
     let stream = u64::from(packet.route);
     let len_bytes = packet.payload_bytes as usize;
     let built = if packet.udp {
@@ -146,7 +156,7 @@ fn write_packet(
             },
         )
     } else {
-        let tcp = tcp_header((packet, sacks), seed, (from_port, to_port));
+        let tcp = tcp_header(whole, seed, (from_port, to_port));
         let offset_bytes = packet.seq.saturating_sub(1);
         build_tcp(
             out,
@@ -167,7 +177,23 @@ fn write_packet(
     );
 }
 
-fn tcp_header((packet, sacks): (&Packet, &Sacks), seed: u64, ports: (u16, u16)) -> TcpRepr {
+fn quick_start_on_wire(option: &QsOption) -> QuickStart {
+    let QsOption {
+        nonce, code, ttl, ..
+    } = *option;
+    let rate_code = code;
+    if option.function == quick_start::REPORT {
+        QuickStart::Report { rate_code, nonce }
+    } else {
+        QuickStart::Request {
+            rate_code,
+            ttl,
+            nonce,
+        }
+    }
+}
+
+fn tcp_header((packet, sacks, rare_options): &Whole, seed: u64, ports: (u16, u16)) -> TcpRepr {
     let (source_port, destination_port) = ports;
     let own = initial_sequence(seed, packet.route);
     let peer = initial_sequence(seed, packet.route ^ 1);
@@ -180,6 +206,14 @@ fn tcp_header((packet, sacks): (&Packet, &Sacks), seed: u64, ports: (u16, u16)) 
     };
     let mut options = OptionSpace::new();
     let mut add = || -> Result<(), headway_wire::options::NoRoom> {
+        if packet.rare & rare::TCP_QUICK_START != 0 {
+            let response = rare_options.tcp_quick_start;
+            options.push(&QuickStartResponse {
+                rate_code: response.code,
+                ttl_diff: response.ttl,
+                nonce: response.nonce,
+            })?;
+        }
         if syn {
             options.push(&Mss { mss_bytes: 1460 })?;
             if packet.sack_permitted {

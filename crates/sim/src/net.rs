@@ -3,7 +3,7 @@
 use crate::capture::Tap;
 use crate::event::{Events, What};
 use crate::link::{Drop, Link, Offer};
-use crate::packet::{Packet, Sacks, Slab};
+use crate::packet::{Packet, RareOptions, Sacks, Slab};
 use crate::record::Tables;
 use crate::scenario::Record;
 use crate::topology::Route;
@@ -22,12 +22,46 @@ pub struct Net {
     pub(crate) tap: Option<Tap>,
     /// Per flow: first and last packet at the sender's host.
     pub(crate) seen_ns: Vec<Option<(u64, u64)>>,
+    /// The rare options of the packet that a host is just being handed; what its
+    /// bits in [`Packet::rare`] do not announce is left from another.
+    pub(crate) arrived: RareOptions,
 }
 
 impl Net {
+    /// A host hands a packet with rare options to its access link. `packet.rare` has
+    /// the bits of those that it carries, and its `ip_bytes` count their 8 bytes each.
+    ///
+    /// The receiving host finds them, as routers left them, in `net.arrived` while it
+    /// is handed the packet, and the IP TTL in [`Net::arrived_ttl`]:
+    ///
+    /// ```ignore
+    /// if packet.rare & rare::IP_QUICK_START != 0 {
+    ///     let response = net.arrived.ip_quick_start.respond(net.arrived_ttl(packet), 15);
+    /// }
+    /// ```
+    // sockets send none so far; Quick-Start's will
+    #[allow(dead_code)]
+    #[cold]
+    pub(crate) fn send_with(&mut self, packet: Packet, sacks: &Sacks, options: &RareOptions) {
+        let id = self.launch(packet, sacks);
+        self.packets.set_rare(id, options);
+    }
+
+    /// The IP TTL with which a packet has arrived at its host.
+    #[allow(dead_code)]
+    pub(crate) fn arrived_ttl(&self, packet: &Packet) -> u8 {
+        Packet::ttl(self.routes[packet.route as usize].hops)
+    }
+
     /// A host hands a packet to its access link.
     #[inline(always)]
     pub(crate) fn send(&mut self, packet: Packet, sacks: &Sacks) {
+        debug_assert_eq!(packet.rare, 0, "rare options need send_with");
+        self.launch(packet, sacks);
+    }
+
+    #[inline(always)]
+    fn launch(&mut self, packet: Packet, sacks: &Sacks) -> u32 {
         if Route::is_outbound(packet.route) {
             self.see(packet.flow);
         }
@@ -35,6 +69,7 @@ impl Net {
         let arrive_ns = route.near.pass(self.now_ns, packet.ip_bytes);
         let id = self.packets.insert(packet, sacks);
         self.events.push(arrive_ns, What::Arrival, id);
+        id
     }
 
     /// The sender's host sends or receives a packet of its flow.
@@ -75,8 +110,7 @@ impl Net {
         let route = &mut self.routes[packet.route as usize];
         let number = route.link(packet.hop);
         if let Some(tap) = &mut self.tap {
-            let (packet, sacks) = (self.packets[id], self.packets.sacks(id));
-            tap.entering(number, self.now_ns, &packet, &sacks);
+            tap.entering(number, self.now_ns, || self.packets.whole(id));
         }
         let packet = &mut self.packets[id];
         let link = &mut self.links[number as usize];
@@ -94,8 +128,7 @@ impl Net {
                     return;
                 }
                 if let Some(tap) = &mut self.tap {
-                    let (packet, sacks) = (self.packets[id], self.packets.sacks(id));
-                    tap.leaving(number, arrive_ns, &packet, &sacks);
+                    tap.leaving(number, arrive_ns, || self.packets.whole(id));
                 }
                 let packet = &mut self.packets[id];
                 if packet.hop == route.hops {
@@ -112,17 +145,21 @@ impl Net {
 
     /// On a link that duplicates and reorders, each packet makes its own way.
     fn disturb(&mut self, id: u32, number: u32, arrive_ns: u64) {
-        let (packet, sacks) = (self.packets[id], self.packets.sacks(id));
+        let (packet, sacks, rare) = self.packets.whole(id);
         let copies = 1 + usize::from(self.links[number as usize].draw_duplicate());
         for copy in 0..copies {
             let late_ns = arrive_ns + self.links[number as usize].draw_hold_ns();
             let id = if copy == 0 {
                 id
             } else {
-                self.packets.insert(packet, &sacks)
+                let copy = self.packets.insert(packet, &sacks);
+                if packet.rare != 0 {
+                    self.packets.set_rare(copy, &rare);
+                }
+                copy
             };
             if let Some(tap) = &mut self.tap {
-                tap.leaving(number, late_ns, &packet, &sacks);
+                tap.leaving(number, late_ns, || (packet, sacks, rare));
             }
             self.events.push(late_ns, What::Arrival, id);
         }

@@ -1,5 +1,7 @@
 //! Packets in flight, in a slab: no allocation per packet.
 
+use headway_algorithms::QsOption;
+
 /// The TCP flags a packet can carry, as in the header's flag octet.
 pub mod flags {
     /// No more data from the sender.
@@ -11,6 +13,28 @@ pub mod flags {
     /// The acknowledgement number is valid.
     pub const ACK: u8 = 0x10;
 }
+
+/// Options that few packets carry, as bits of [`Packet::rare`]; their fields are
+/// kept beside the packets.
+pub mod rare {
+    /// IPv4: a Quick-Start request or report; 8 bytes of header.
+    pub const IP_QUICK_START: u8 = 0x01;
+    /// TCP: a Quick-Start response; 8 bytes of header.
+    pub const TCP_QUICK_START: u8 = 0x02;
+}
+
+/// The fields of rare options; `Packet::rare` says which are there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RareOptions {
+    /// Valid with [`rare::IP_QUICK_START`].
+    pub ip_quick_start: QsOption,
+    /// Valid with [`rare::TCP_QUICK_START`].
+    pub tcp_quick_start: QsOption,
+}
+
+/// The IP TTL with which every packet leaves its host (Linux); each link between
+/// routers takes one off.
+pub const INITIAL_TTL: u8 = 64;
 
 /// A SACK block relative to the acknowledgement number; a D-SACK block may lie below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +85,16 @@ pub struct Packet {
     pub udp: bool,
     /// The first block is a D-SACK.
     pub dsack: bool,
+    /// Bits of [`rare`].
+    pub rare: u8,
+}
+
+impl Packet {
+    /// The IP TTL after so many links between routers.
+    #[must_use]
+    pub fn ttl(links: u8) -> u8 {
+        INITIAL_TTL.wrapping_sub(links)
+    }
 }
 
 // A cache line: most of the engine's work is to bring packets there and back.
@@ -75,6 +109,8 @@ pub struct Slab {
     packets: Vec<Packet>,
     /// Valid only for packets with `n_sack` above 0, which are few.
     sacks: Vec<Sacks>,
+    /// As long as the highest number of a packet that had any.
+    rare: Vec<RareOptions>,
     free: Vec<u32>,
 }
 
@@ -104,6 +140,31 @@ impl Slab {
         } else {
             Sacks::default()
         }
+    }
+
+    /// Gives a packet the rare options that its bits announce.
+    #[cold]
+    pub fn set_rare(&mut self, id: u32, options: &RareOptions) {
+        let at = id as usize;
+        if self.rare.len() <= at {
+            self.rare.resize(at + 1, RareOptions::default());
+        }
+        self.rare[at] = *options;
+    }
+
+    /// The rare options of a packet.
+    #[inline]
+    pub fn rare(&self, id: u32) -> RareOptions {
+        if self[id].rare != 0 {
+            self.rare[id as usize]
+        } else {
+            RareOptions::default()
+        }
+    }
+
+    /// All that a packet carries.
+    pub fn whole(&self, id: u32) -> (Packet, Sacks, RareOptions) {
+        (self[id], self.sacks(id), self.rare(id))
     }
 
     /// Frees a number.

@@ -40,6 +40,23 @@ pub enum Column {
     I64(Vec<i64>),
 }
 
+impl Column {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Column::U8(v) => v.len(),
+            Column::U32(v) => v.len(),
+            Column::U64(v) => v.len(),
+            Column::I64(v) => v.len(),
+        }
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 impl From<Vec<u8>> for Column {
     fn from(v: Vec<u8>) -> Self {
         Column::U8(v)

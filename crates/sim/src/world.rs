@@ -10,7 +10,7 @@ use crate::capture::Tap;
 use crate::controls::Prototypes;
 use crate::event::{Event, Events, What};
 use crate::net::Net;
-use crate::packet::{Packet, Sacks, Slab};
+use crate::packet::{Packet, RareOptions, Sacks, Slab};
 use crate::record::{FlowSummary, Summary, Tables};
 use crate::scenario::{bad, Scenario, ScenarioError};
 use crate::tcp::profile::{profile, Profile, PROFILES};
@@ -84,6 +84,7 @@ impl World {
             record: scenario.record.clone(),
             tap,
             seen_ns: vec![None; scenario.flows.len()],
+            arrived: RareOptions::default(),
         };
         let mut world = World {
             net,
@@ -124,6 +125,9 @@ impl World {
                 if self.net.arrival(event.id()) {
                     let packet = self.net.packets[event.id()];
                     let sacks = self.net.packets.sacks(event.id());
+                    if packet.rare != 0 {
+                        self.net.arrived = self.net.packets.rare(event.id());
+                    }
                     self.net.packets.remove(event.id());
                     self.arrived(&packet, &sacks);
                 }

@@ -26,6 +26,12 @@ fn hash(outcome: Outcome) -> u64 {
         add(serde_json::to_string(flow).expect("a flow").as_bytes());
     }
     for (table, columns) in outcome.tables.into_columns() {
+        // A table without rows adds nothing, so that a new kind of table changes no
+        // trace that has none of it.
+        let rows = columns.first().map_or(0, |(_, column)| column.len());
+        if rows == 0 {
+            continue;
+        }
         add(table.as_bytes());
         for (name, column) in columns {
             add(name.as_bytes());
@@ -107,7 +113,7 @@ fn the_home_link_gives_its_golden_trace() {
         (400 * MS..540 * MS).contains(&(*longest as u64)),
         "{longest}"
     );
-    assert_hash(&scenario, 0xbc20_06c2_b772_e447);
+    assert_hash(&scenario, 0x9d4b_e5a1_0f64_1693);
 }
 
 #[test]
@@ -128,7 +134,7 @@ fn the_rough_path_gives_its_golden_trace() {
     // Segments may be cut where the window ends.
     assert!((data_pkts.0 + data_pkts.1..data_pkts.0 + data_pkts.1 + 20).contains(&(sent - again)));
     assert!((17..400).contains(&again), "{again} packets sent again");
-    assert_hash(&scenario, 0x6f58_a013_9ad3_800b);
+    assert_hash(&scenario, 0x4b28_d067_0612_0ef6);
 }
 
 #[test]
@@ -145,7 +151,7 @@ fn the_parking_lot_gives_its_golden_trace() {
     let chat = responses.flow.iter().filter(|&&f| f == 2).count();
     assert_eq!(web, 30);
     assert!((330..480).contains(&chat), "{chat} messages of about 400");
-    assert_hash(&scenario, 0x019a_7275_fb51_5394);
+    assert_hash(&scenario, 0x8884_a558_f2cd_caec);
 }
 
 #[test]
