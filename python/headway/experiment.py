@@ -140,7 +140,8 @@ class Flow(Spec):
 
     ``start`` None lets the experiment draw it from its ``start_spread``. ``delay`` is extra
     one-way delay of the flow's own path, in each direction. ``from_hop`` and ``to_hop``
-    place it on a chain; ``to_hop`` None is the last.
+    place it on a chain; ``to_hop`` None is the last. ``receive_buffer`` is that of both hosts
+    from the start (Linux: the default of tcp_rmem); None is the stack's own, which grows.
     """
 
     app: Annotated[Bulk | Cbr | Vectors | Pingpong, Field(discriminator="kind")] = Bulk()
@@ -150,6 +151,7 @@ class Flow(Spec):
     timestamps: bool = True
     delayed_ack: bool = True
     nodelay: bool = False
+    receive_buffer: Annotated[PositiveSize, Field(ge=4096, le=1 << 30)] | None = None
     start: Time | None = None
     stop: Time | None = None
     delay: Time = 0
@@ -362,8 +364,8 @@ def parse_flows(text: str) -> list[Flow]:
     """Flows from compact text: COUNTxNAME[+STARTUP][:OPTION=VALUE]..., separated by commas.
 
     NAME is a control, or "voip". An option is a field of Flow (sack, timestamps, delayed_ack,
-    nodelay, start, stop, delay, from_hop, to_hop, size) or a tunable of the control or startup.
-    Raises ValueError naming the part that is wrong.
+    nodelay, receive_buffer, start, stop, delay, from_hop, to_hop, size) or a tunable of the control
+    or startup. Raises ValueError naming the part that is wrong.
     """
     flows: list[Flow] = []
     for part in text.split(","):

@@ -152,6 +152,10 @@ pub struct Flow {
     /// Delayed ACKs; without them every segment is acknowledged at once.
     #[serde(default = "yes")]
     pub delayed_ack: bool,
+    /// Receive buffer of both ends from the start (tcp_rmem's default); absent: the
+    /// stack's own.
+    #[serde(default)]
+    pub receive_buffer_bytes: Option<u64>,
     /// TCP_NODELAY at both ends.
     #[serde(default)]
     pub nodelay: bool,
@@ -370,6 +374,8 @@ const MAX_DURATION_NS: u64 = 49 * 86_400 * 1_000_000_000;
 const MAX_BYTES: u64 = 1 << 50;
 /// Messages have no end, so each is small.
 const MAX_MESSAGE_BYTES: u64 = 1 << 30;
+/// A segment and more, and what window scaling can announce (RFC 7323, 2.3).
+const RECEIVE_BUFFER_BYTES: std::ops::RangeInclusive<u64> = 4096..=1 << 30;
 /// Ten years: far from overflow in any sum of times.
 const MAX_TIME_NS: u64 = 10 * 366 * 86_400 * 1_000_000_000;
 /// Half of TIME_WAIT.
@@ -464,6 +470,15 @@ impl Flow {
                     &format!("{field}.stop_ns"),
                     stop_ns,
                     "later than start_ns",
+                ));
+            }
+        }
+        if let Some(bytes) = self.receive_buffer_bytes {
+            if !RECEIVE_BUFFER_BYTES.contains(&bytes) {
+                return Err(bad(
+                    &format!("{field}.receive_buffer_bytes"),
+                    bytes,
+                    "4096 bytes to 1 GiB",
                 ));
             }
         }

@@ -152,5 +152,7 @@ def check(experiment: Experiment) -> None:
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         if isinstance(flow.app, Pingpong):
             raise HeadwayError(f"kernel backend: {name}: pingpong is not possible yet")
+        if flow.receive_buffer is not None:
+            raise HeadwayError(f"kernel backend: {name}: receive_buffer is not possible yet")
         if flow.is_tcp and not flow.delayed_ack:
             raise HeadwayError(f"kernel backend: {name}: Linux always delays ACKs")

@@ -120,6 +120,7 @@ def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
         "sack": flow.sack,
         "timestamps": flow.timestamps,
         "delayed_ack": flow.delayed_ack,
+        "receive_buffer_bytes": flow.receive_buffer,
         "nodelay": flow.nodelay,
         "start_ns": start_ns,
         "stop_ns": flow.stop,

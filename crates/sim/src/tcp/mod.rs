@@ -94,6 +94,8 @@ pub struct SocketOptions {
     pub timestamps: bool,
     /// Delay ACKs.
     pub delayed_ack: bool,
+    /// Receive buffer at the start, if it is not the profile's.
+    pub receive_buffer_bytes: Option<u64>,
     /// TCP_NODELAY.
     pub nodelay: bool,
     /// The application acts on what arrives.
@@ -298,7 +300,13 @@ impl Socket {
                 scheduled_ns: NEVER,
             }; 3],
             syn_sent_ns: 0,
-            receiver: Receiver::new(profile, mss, 1, options.delayed_ack),
+            receiver: Receiver::new(
+                profile,
+                mss,
+                1,
+                options.delayed_ack,
+                options.receive_buffer_bytes,
+            ),
             options,
             delivered_bytes: 0,
             counters: Counters::default(),

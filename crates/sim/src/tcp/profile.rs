@@ -47,6 +47,9 @@ pub struct Profile {
     pub window_clamp_bytes: u64,
     /// Largest receive window, bytes.
     pub max_window_bytes: u64,
+    /// The receive buffer's part that is no window is one in two to this power
+    /// (tcp_adv_win_scale).
+    pub window_scale_of_buffer: u32,
     /// What a packet counts when the send buffer is sized to two windows, bytes.
     /// Large segments in page fragments need little more than their payload, so
     /// the buffer holds more packets than that.
@@ -79,6 +82,7 @@ pub static PROFILES: [Profile; 2] = [
         initial_window_bytes: 5840,
         window_clamp_bytes: 65_535,
         max_window_bytes: 3 << 20,
+        window_scale_of_buffer: 2,
         // tcp_new_space: MSS 1460, MAX_TCP_HEADER 176, 16, an sk_buff of about 208.
         send_buffer_per_pkt_bytes: 1860,
         compresses_sacks: false,
@@ -96,12 +100,31 @@ pub static PROFILES: [Profile; 2] = [
         initial_window_bytes: 64_240,
         window_clamp_bytes: 65_536,
         max_window_bytes: 3 << 20,
+        window_scale_of_buffer: 1,
         // tcp_sndbuf_expand: MSS, header and shared info rounded up to 4096, an
         // sk_buff of 256.
         send_buffer_per_pkt_bytes: 4352,
         compresses_sacks: true,
     },
 ];
+
+impl Profile {
+    /// The window to restart with after an idle time (tcp_init_cwnd): 2.6 begins a
+    /// connection with less, see `initial_cwnd_pkts`.
+    pub fn restart_cwnd_pkts(&self, mss: u32) -> u32 {
+        match self.reduction {
+            Reduction::RateHalving if mss > 1460 => 2,
+            Reduction::RateHalving if mss > 1095 => 3,
+            Reduction::RateHalving => 4,
+            Reduction::Prr => self.initial_cwnd_pkts,
+        }
+    }
+
+    /// The most window that a receive buffer of so many bytes can announce.
+    pub fn window_of_buffer(&self, buffer_bytes: u64) -> u64 {
+        buffer_bytes - (buffer_bytes >> self.window_scale_of_buffer)
+    }
+}
 
 /// Finds a profile.
 pub fn profile(name: &str) -> Option<&'static Profile> {

@@ -51,6 +51,8 @@ pub struct Receiver {
     /// Right edge of the window announced last; it never moves left.
     right_edge: u64,
     window_clamp: u64,
+    /// What right-sizing may raise the clamp to.
+    max_window: u64,
     window_threshold: u64,
     /// Immediate ACKs left.
     quick: u32,
@@ -81,7 +83,18 @@ struct Tuning {
 
 impl Receiver {
     /// A receiver that expects byte `rcv_nxt` from a peer with segments of `mss`.
-    pub fn new(profile: &'static Profile, mss: u32, rcv_nxt: u64, delayed_ack: bool) -> Receiver {
+    /// `buffer_bytes` is its receive buffer from the start (tcp_rmem's default), if it
+    /// is not the profile's; the window still opens from the profile's first one.
+    pub fn new(
+        profile: &'static Profile,
+        mss: u32,
+        rcv_nxt: u64,
+        delayed_ack: bool,
+        buffer_bytes: Option<u64>,
+    ) -> Receiver {
+        let window = buffer_bytes.map(|bytes| profile.window_of_buffer(bytes));
+        let window_clamp = window.unwrap_or(profile.window_clamp_bytes);
+        let initial_window = profile.initial_window_bytes.min(window_clamp);
         Receiver {
             profile,
             delayed_ack,
@@ -91,9 +104,10 @@ impl Receiver {
             sacks: Vec::new(),
             dsack: None,
             acked: rcv_nxt,
-            right_edge: rcv_nxt + profile.initial_window_bytes,
-            window_clamp: profile.window_clamp_bytes,
-            window_threshold: profile.initial_window_bytes.min(profile.window_clamp_bytes),
+            right_edge: rcv_nxt + initial_window,
+            window_clamp,
+            max_window: profile.max_window_bytes.max(window_clamp),
+            window_threshold: initial_window,
             quick: 0,
             ato_ns: 0,
             pingpong: false,
@@ -106,8 +120,8 @@ impl Receiver {
             tuning: Tuning {
                 // tcp_init_buffer_space: all of the window in 2.6, ten segments in 6.x.
                 space: match profile.reduction {
-                    Reduction::RateHalving => profile.initial_window_bytes,
-                    Reduction::Prr => profile.initial_window_bytes.min(10 * u64::from(mss)),
+                    Reduction::RateHalving => initial_window,
+                    Reduction::Prr => initial_window.min(10 * u64::from(mss)),
                 },
                 ..Tuning::default()
             },
@@ -310,8 +324,7 @@ impl Receiver {
             t.space = 2 * copied;
             window = t.space;
         }
-        let most = self.profile.max_window_bytes;
-        self.window_clamp = self.window_clamp.max(window.min(most));
+        self.window_clamp = self.window_clamp.max(window.min(self.max_window));
         (t.since_ns, t.since_seq) = (now_ns, self.rcv_nxt);
     }
 

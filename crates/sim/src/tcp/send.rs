@@ -266,7 +266,7 @@ impl Socket {
         let idle_ns = net.now_ns - self.last_sent_ns;
         let rto_ns = self.rtt.rto_us() * 1000;
         if self.snd_nxt > 1 && idle_ns > rto_ns {
-            let restart = self.profile.initial_cwnd_pkts.min(self.conn.cwnd_pkts);
+            let restart = self.restart_cwnd_pkts().min(self.conn.cwnd_pkts);
             self.conn.ssthresh_pkts = self.current_ssthresh();
             let mut cwnd = self.conn.cwnd_pkts;
             let mut left_ns = idle_ns;
@@ -283,6 +283,10 @@ impl Socket {
         self.refresh(net);
         self.conn.idle_us = u32::try_from(idle_ns / 1000).unwrap_or(u32::MAX);
         self.control.event(&mut self.conn, Event::TxStart);
+    }
+
+    fn restart_cwnd_pkts(&self) -> u32 {
+        self.profile.restart_cwnd_pkts(self.mss)
     }
 
     /// ssthresh as it counts now: three quarters of cwnd where it was not reduced
@@ -324,7 +328,7 @@ impl Socket {
             && self.snd_nxt >= self.write_end
         {
             // The application did not fill the window for a whole timeout.
-            let used = self.cwnd_used.max(self.profile.initial_cwnd_pkts);
+            let used = self.cwnd_used.max(self.restart_cwnd_pkts());
             if used < self.conn.cwnd_pkts {
                 self.conn.ssthresh_pkts = self.current_ssthresh();
                 self.conn.cwnd_pkts = (self.conn.cwnd_pkts + used) / 2;

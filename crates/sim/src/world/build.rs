@@ -128,6 +128,7 @@ fn socket_options(flow: &Flow) -> SocketOptions {
         sack: flow.sack,
         timestamps: flow.timestamps,
         delayed_ack: flow.delayed_ack,
+        receive_buffer_bytes: flow.receive_buffer_bytes,
         nodelay: flow.nodelay,
         interactive: matches!(
             flow.app,
