@@ -12,7 +12,7 @@ ENGINE := $(shell find algorithms crates -name target -prune -o \
 	Cargo.toml Cargo.lock pyproject.toml
 # C takes the style of algorithms/ wherever it is, C++ its own.
 FIND_C = $(shell find $(1) -name target -prune -o \( -name '*.c' -o -name '*.h' -o -name '*.cc' \) -print)
-CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(call FIND_C,algorithms crates) && \
+CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(call FIND_C,algorithms crates include examples) && \
 	$(BIN)/clang-format $(1) $(call FIND_C,benchmarks)
 # The simulator's path; crates/kernel needs clang and libbpf, see tests/system_packages.sh.
 CRATES := --workspace --exclude headway-kernel

@@ -18,6 +18,10 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     let algorithms = manifest.join("../../algorithms");
     println!("cargo::rerun-if-changed={}", algorithms.display());
+    println!(
+        "cargo::rerun-if-changed={}",
+        manifest.join("../../include").display()
+    );
     println!("cargo::rerun-if-env-changed=HEADWAY_CLANG");
 
     let list = match find_clang() {
@@ -28,12 +32,14 @@ fn main() {
                     objects += &compile_pair(&clang, &algorithms, &out, control, startup);
                 }
             }
-            let probe = out.join("probe.bpf.o");
-            let source = algorithms.join("kernel/probe.bpf.c");
-            compile(&clang, &algorithms, &source, &probe);
-            let sampler = out.join("sampler.bpf.o");
-            let source = algorithms.join("kernel/sampler.bpf.c");
-            compile(&clang, &algorithms, &source, &sampler);
+            // programs that are no algorithm: a field of struct Objects each
+            let mut programs = String::new();
+            for name in ["probe", "sampler", "hints"] {
+                let object = out.join(format!("{name}.bpf.o"));
+                let source = algorithms.join(format!("kernel/{name}.bpf.c"));
+                compile(&clang, &algorithms, &source, &object);
+                write!(programs, "{name}: include_bytes!({object:?}), ").expect("a String");
+            }
             for test in ["refused", "large_state"] {
                 let object = out.join(format!("{test}.bpf.o"));
                 let source = manifest.join(format!("tests/{test}.bpf.c"));
@@ -42,10 +48,7 @@ fn main() {
                 let variable = format!("HEADWAY_{}", test.to_uppercase());
                 println!("cargo::rustc-env={variable}={}", object.display());
             }
-            format!(
-                "Ok(Objects {{ pairs: &[\n{objects}], probe: include_bytes!({probe:?}), \
-                 sampler: include_bytes!({sampler:?}) }})"
-            )
+            format!("Ok(Objects {{ pairs: &[\n{objects}], {programs} }})")
         }
         Err(reason) => {
             println!("cargo::warning=no eBPF objects: {reason}");

@@ -23,14 +23,75 @@ typedef u32 __wsum;
 
 /* Kinds of maps, by the numbers of the kernel's interface. */
 enum {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_LPM_TRIE = 11,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
+};
+
+/*
+ * Contexts of programs, in the layout of the kernel's interface; the verifier knows
+ * them by their offsets and takes no other access.
+ */
+struct bpf_sock {
+	u32 bound_dev_if;
+	u32 family;
+	u32 type;
+	u32 protocol;
+	u32 mark;
+	u32 priority;
+	u32 src_ip4; /* addresses in network byte order */
+	u32 src_ip6[4];
+	u32 src_port;
+	u16 dst_port; /* network byte order */
+	u16 unused;
+	u32 dst_ip4;
+	u32 dst_ip6[4];
+	u32 state;
+	s32 rx_queue_mapping;
+};
+
+struct bpf_tcp_sock {
+	u32 snd_cwnd;
+	u32 srtt_us;
+	u32 rtt_min;
+	u32 snd_ssthresh;
+	u32 rcv_nxt;
+	u32 snd_nxt;
+	u32 snd_una;
+	u32 mss_cache;
+	u32 ecn_flags;
+	u32 rate_delivered;
+	u32 rate_interval_us;
+	u32 packets_out;
+	u32 retrans_out;
+	u32 total_retrans;
+	u32 segs_in;
+	u32 data_segs_in;
+	u32 segs_out;
+	u32 data_segs_out;
+	u32 lost_out;
+	u32 sacked_out;
+	u64 bytes_received;
+	u64 bytes_acked;
+};
+
+struct bpf_sockopt {
+	__attribute__((aligned(8))) struct bpf_sock *sk;
+	__attribute__((aligned(8))) void *optval;
+	__attribute__((aligned(8))) void *optval_end;
+	s32 level;
+	s32 optname;
+	s32 optlen;
+	s32 retval;
 };
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

@@ -14,7 +14,8 @@ use crate::inventory::{self, Attachment};
 use crate::load;
 use crate::netns::{self, Netns};
 use crate::objects::{choose, ControlObject};
-use crate::rundir;
+use crate::rundir::{self, Lock};
+use crate::shared;
 
 /// What to attach.
 #[derive(Debug)]
@@ -136,7 +137,7 @@ impl Request {
         self.check()?;
         let lock = rundir::lock()?;
         rundir::mount_bpffs(&lock)?;
-        let replaced = self.attach()?;
+        let replaced = self.attach(&lock)?;
         let change = match &self.default_in {
             Some(netns) => {
                 let previous = previous_default(netns)?;
@@ -158,16 +159,15 @@ impl Request {
     }
 
     /// Loads and attaches; true if it took another's place.
-    fn attach(&self) -> Result<bool, CliError> {
-        let mut object = load::load(
-            constants::open(
-                self.object.name,
-                self.object.bytes,
-                Some(&self.name),
-                &self.tunables,
-            )?,
-            &self.name,
+    fn attach(&self, lock: &Lock) -> Result<bool, CliError> {
+        let mut open = constants::open(
+            self.object.name,
+            self.object.bytes,
+            Some(&self.name),
+            &self.tunables,
         )?;
+        shared::share_maps(&mut open, lock)?;
+        let mut object = load::load(open, &self.name)?;
         let mut map = object
             .maps_mut()
             .find(|map| map.map_type() == MapType::StructOps)

@@ -12,6 +12,10 @@ use libbpf_sys as sys;
 pub const MAP_TYPE_STRUCT_OPS: u32 = sys::BPF_MAP_TYPE_STRUCT_OPS;
 /// `BPF_LINK_TYPE_STRUCT_OPS`.
 pub const LINK_TYPE_STRUCT_OPS: u32 = sys::BPF_LINK_TYPE_STRUCT_OPS;
+/// `BPF_LINK_TYPE_CGROUP`.
+pub const LINK_TYPE_CGROUP: u32 = sys::BPF_LINK_TYPE_CGROUP;
+/// `BPF_LINK_TYPE_TCX`.
+pub const LINK_TYPE_TCX: u32 = sys::BPF_LINK_TYPE_TCX;
 
 /// What the kernel tells of a map.
 #[derive(Clone, Debug)]
@@ -37,6 +41,10 @@ pub struct LinkInfo {
     pub id: u32,
     /// The attached map of a `struct_ops` link; 0 once it is detached.
     pub map_id: u32,
+    /// The program of another link.
+    pub program_id: u32,
+    /// Number of the device of a link at a device; 0 once the device is gone.
+    pub device: u32,
 }
 
 /// What the kernel tells of a program.
@@ -196,15 +204,18 @@ pub fn link_info(fd: BorrowedFd<'_>) -> io::Result<LinkInfo> {
             &mut info,
             &mut bytes,
         ))?;
-        let is_struct_ops = info.type_ == LINK_TYPE_STRUCT_OPS;
+        let (mut map_id, mut device) = (0, 0);
+        if info.type_ == LINK_TYPE_STRUCT_OPS {
+            map_id = info.__bindgen_anon_1.struct_ops.map_id;
+        } else if info.type_ == LINK_TYPE_TCX {
+            device = info.__bindgen_anon_1.tcx.ifindex;
+        }
         Ok(LinkInfo {
             kind: info.type_,
             id: info.id,
-            map_id: if is_struct_ops {
-                info.__bindgen_anon_1.struct_ops.map_id
-            } else {
-                0
-            },
+            map_id,
+            program_id: info.prog_id,
+            device,
         })
     }
 }
@@ -282,6 +293,36 @@ pub fn link_update(link: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> 
     // SAFETY: two descriptors; no options.
     check(unsafe { sys::bpf_link_update(link.as_raw_fd(), map.as_raw_fd(), std::ptr::null()) })
         .map(drop)
+}
+
+/// Where a program can be attached by a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// setsockopt() of a cgroup's processes.
+    SetSockOpt,
+    /// getsockopt() of a cgroup's processes.
+    GetSockOpt,
+}
+
+/// Attaches a program to a cgroup's descriptor, or to the number of a device of this
+/// thread's namespace. It stays as long as the link is held or pinned.
+///
+/// # Errors
+/// The kernel refuses: devices have such links since Linux 6.6.
+pub fn attach(program: BorrowedFd<'_>, target: i32, point: Point) -> io::Result<OwnedFd> {
+    let kind = match point {
+        Point::SetSockOpt => sys::BPF_CGROUP_SETSOCKOPT,
+        Point::GetSockOpt => sys::BPF_CGROUP_GETSOCKOPT,
+    };
+    // SAFETY: a valid descriptor and a number that the kernel checks; no options.
+    unsafe {
+        owned(sys::bpf_link_create(
+            program.as_raw_fd(),
+            target,
+            kind,
+            std::ptr::null(),
+        ))
+    }
 }
 
 /// Takes effect at once, whoever still holds the link.

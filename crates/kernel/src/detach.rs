@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::bpf;
 use crate::cli::error::{Attempt as _, CliError};
+use crate::hooks::{self, Hook};
 use crate::inventory::{self, Attachment};
 use crate::load;
 use crate::netns::{self, Netns};
@@ -36,6 +37,8 @@ pub struct Outcome {
 /// What a plan consists of, before any of it is done.
 struct Plan {
     attachments: Vec<Attachment>,
+    /// Programs of cgroups and devices; they go with everything only.
+    hooks: Vec<Hook>,
     defaults: Vec<(Netns, String)>,
 }
 
@@ -58,6 +61,7 @@ fn check() -> Result<(), CliError> {
 fn outcome(plan: &Plan) -> Outcome {
     let mut detached: Vec<String> = plan.attachments.iter().map(|a| a.name.clone()).collect();
     detached.dedup();
+    detached.extend(plan.hooks.iter().map(Hook::title));
     Outcome {
         detached,
         restored: plan
@@ -129,6 +133,10 @@ fn make_plan(name: Option<&str>) -> Result<Plan, CliError> {
     }
     Ok(Plan {
         attachments: wanted.into_iter().filter(|a| a.attached).collect(),
+        hooks: match name {
+            Some(_) => Vec::new(),
+            None => hooks::find()?,
+        },
         defaults,
     })
 }
@@ -147,6 +155,9 @@ pub fn detach(name: Option<&str>) -> Result<Outcome, CliError> {
     }
     for attachment in &plan.attachments {
         unregister(attachment)?;
+    }
+    for hook in &plan.hooks {
+        hook.detach(&lock)?;
     }
     match name {
         Some(name) => {

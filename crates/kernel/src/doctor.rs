@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::bpf;
 use crate::load;
-use crate::objects::{objects, probe_object};
+use crate::objects::{hints_object, objects, probe_object};
 use crate::sockets;
 
 /// One thing that Headway needs.
@@ -58,7 +58,7 @@ const KERNEL_6_4: &str =
 #[must_use]
 pub fn examine() -> Report {
     load::keep_log();
-    let checks: [(&'static str, Found, &'static str); 19] = [
+    let checks: [(&'static str, Found, &'static str); 20] = [
         (
             "type information (BTF)",
             btf(),
@@ -85,6 +85,15 @@ pub fn examine() -> Report {
             "records of every ACK (tp_btf)",
             loads(&["probe_tcp_probe"]),
             "a kernel with CONFIG_BPF_EVENTS=y",
+        ),
+        (
+            "socket options of our own (cgroup)",
+            hints_object()
+                .map_err(text)
+                .and_then(|bytes| load::verify("hints", bytes))
+                .map(|()| "loads".to_owned())
+                .map_err(|why| why.lines().next().unwrap_or_default().to_owned()),
+            "a kernel of 5.18 or newer with CONFIG_CGROUP_BPF=y",
         ),
         (
             "contract tests (syscall)",

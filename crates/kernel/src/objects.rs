@@ -23,6 +23,7 @@ struct Objects {
     pairs: &'static [ControlObject],
     probe: &'static [u8],
     sampler: &'static [u8],
+    hints: &'static [u8],
 }
 
 static OBJECTS: Result<Objects, &str> = include!(concat!(env!("OUT_DIR"), "/objects.rs"));
@@ -52,6 +53,14 @@ pub fn sampler_object() -> Result<&'static [u8], &'static str> {
         .as_ref()
         .map(|o| o.sampler)
         .map_err(|reason| *reason)
+}
+
+/// The object of the socket options (`algorithms/kernel/hints.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn hints_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS.as_ref().map(|o| o.hints).map_err(|reason| *reason)
 }
 
 /// The object of a choice such as `cubic` or `cubic+hystart`.

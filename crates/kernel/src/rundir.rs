@@ -176,6 +176,12 @@ pub fn pin_path(name: &str) -> PathBuf {
     bpffs().join(name)
 }
 
+/// Where something else than a control is pinned. No control has so long a name.
+#[must_use]
+pub fn other_pin_path(kind: &str, name: &str) -> PathBuf {
+    bpffs().join(format!("headway_{kind}_{name}"))
+}
+
 /// All pins. What has a dot in its name is the kernel's own (maps.debug).
 #[must_use]
 pub fn pins() -> Vec<PathBuf> {

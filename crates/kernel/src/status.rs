@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::bpf;
 use crate::cli::error::{Attempt as _, CliError};
+use crate::hints::{self, Hints, PrefixDefault};
 use crate::inventory::{self, Attachment};
 use crate::load;
 use crate::netns;
@@ -57,6 +58,10 @@ pub struct Status {
     pub attached: Vec<Entry>,
     /// Detached or replaced, but sockets still go on with them.
     pub lingering: Vec<Attachment>,
+    /// Where socket options are taken from applications.
+    pub hints: Vec<Hints>,
+    /// Defaults for the peers of a prefix.
+    pub hint_defaults: Vec<PrefixDefault>,
     /// Whether the kernel counts programs' runs (kernel.bpf_stats_enabled).
     pub counts_runs: bool,
 }
@@ -97,6 +102,8 @@ pub fn status(measure: Option<Duration>) -> Result<Status, CliError> {
             })
             .collect(),
         lingering,
+        hints: hints::status()?,
+        hint_defaults: hints::defaults(),
         counts_runs: fs::read_to_string("/proc/sys/kernel/bpf_stats_enabled")
             .is_ok_and(|text| text.trim() == "1"),
     })

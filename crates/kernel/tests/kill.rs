@@ -8,16 +8,18 @@ mod lab;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use lab::{headwayctl, left_over, succeeds, Lab};
+use lab::{headwayctl, left_over, succeeds, Cgroup, Lab};
 
 /// What is killed, in turn; the second ones find something attached.
-fn commands(netns: &str) -> Vec<Vec<&str>> {
+fn commands<'a>(netns: &'a str, cgroup: &'a str) -> Vec<Vec<&'a str>> {
     vec![
         vec!["attach", "cubic", "--name", "hwt_k", "--default-in", netns],
         vec!["attach", "htcp", "--name", "hwt_k", "--default-in", netns],
         vec!["detach", "hwt_k"],
         vec!["attach", "reno", "--name", "hwt_l"],
         vec!["detach", "--all"],
+        vec!["hints", "attach", "--cgroup", cgroup],
+        vec!["hints", "set", "192.0.2.0/24", "--rate", "10mbit"],
     ]
 }
 
@@ -35,12 +37,14 @@ fn kills_leave_nothing() {
         .ok()
         .map_or(20, |text| text.parse().expect("HEADWAY_KILLS is a number"));
     let lab = Lab::new();
+    let cgroup = Cgroup::enter();
+    cgroup.leave(); // the other connection is none of Headway's
     let other = lab.connect(None);
     let pause = Duration::from_secs(u64::from(kills) / 2 + 3);
     let other = other.carry(pause);
 
     // how long each takes when nobody kills it
-    let commands = commands(&lab.name);
+    let commands = commands(&lab.name, cgroup.name());
     let durations: Vec<Duration> = commands
         .iter()
         .map(|command| {
@@ -49,6 +53,7 @@ fn kills_leave_nothing() {
             start.elapsed()
         })
         .collect();
+    succeeds(&["detach", "--all"]);
     assert_eq!(left_over(), Vec::<String>::new());
 
     let mut killed = 0;

@@ -4,6 +4,7 @@ mod attach;
 mod detach;
 mod doctor;
 pub mod error;
+mod hints;
 mod sample;
 mod status;
 mod testbed;
@@ -29,6 +30,7 @@ enum Command {
     Attach(attach::AttachCommand),
     Detach(detach::DetachCommand),
     Status(status::StatusCommand),
+    Hints(hints::HintsCommand),
     Traffic(traffic::Traffic),
     Sample(sample::Sample),
     Testbed(testbed::TestbedCommand),
@@ -63,6 +65,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Attach(command) => attach::run(&command),
         Command::Detach(command) => detach::run(&command),
         Command::Status(command) => status::run(&command),
+        Command::Hints(command) => hints::run(&command),
         Command::Traffic(command) => traffic::run(command),
         Command::Sample(command) => sample::run(command),
         Command::Testbed(command) => testbed::run(&command),

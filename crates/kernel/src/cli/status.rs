@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::error::CliError;
-use super::print_json;
+use super::{hints, print_json};
 use crate::inventory::Attachment;
 use crate::status::{self, Entry};
 
@@ -25,7 +25,7 @@ pub(super) fn run(command: &StatusCommand) -> Result<(), CliError> {
     if command.json {
         return print_json(&status);
     }
-    if status.attached.is_empty() {
+    if status.attached.is_empty() && status.hints.is_empty() && status.hint_defaults.is_empty() {
         println!("nothing is attached");
     }
     for entry in &status.attached {
@@ -42,6 +42,7 @@ pub(super) fn run(command: &StatusCommand) -> Result<(), CliError> {
             }
         );
     }
+    hints::print(&status.hints, &status.hint_defaults);
     Ok(())
 }
 

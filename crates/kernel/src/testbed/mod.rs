@@ -14,7 +14,7 @@ mod preset;
 mod process;
 mod spec;
 mod state;
-mod units;
+pub(crate) mod units;
 mod up;
 
 pub use daemon::run_emulator;

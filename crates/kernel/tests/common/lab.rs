@@ -61,6 +61,11 @@ pub fn left_over() -> Vec<String> {
             found.push(format!("{list}: {}", entry["name"]));
         }
     }
+    for list in ["hints", "hint_defaults"] {
+        for entry in status[list].as_array().unwrap() {
+            found.push(format!("{list}: {entry}"));
+        }
+    }
     if std::path::Path::new("/run/headway-hwt").exists() {
         found.push("/run/headway-hwt".to_owned());
     }
@@ -132,6 +137,50 @@ impl Lab {
             })
             .unwrap();
         Connection { out, into }
+    }
+}
+
+/// A cgroup of the test's own, which goes with the value. The whole test program is
+/// in it meanwhile, as are the programs that it starts.
+pub struct Cgroup {
+    pub path: std::path::PathBuf,
+    root: std::path::PathBuf,
+}
+
+impl Cgroup {
+    pub fn enter() -> Self {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+        let root = mounts
+            .lines()
+            .map(|line| line.split(' ').collect::<Vec<_>>())
+            .find(|fields| fields[2] == "cgroup2")
+            .expect("doctor wants a cgroup2");
+        let root = std::path::PathBuf::from(root[1]);
+        let path = root.join(format!("hwtest-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        let cgroup = Self { path, root };
+        cgroup.move_to(&cgroup.path);
+        cgroup
+    }
+
+    fn move_to(&self, folder: &std::path::Path) {
+        let own = std::process::id().to_string();
+        std::fs::write(folder.join("cgroup.procs"), own).unwrap();
+    }
+
+    pub fn leave(&self) {
+        self.move_to(&self.root);
+    }
+
+    pub fn name(&self) -> &str {
+        self.path.to_str().unwrap()
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        self.leave();
+        let _ = std::fs::remove_dir(&self.path);
     }
 }
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * What the stack knows of a connection's application: the one map between the socket
+ * options (kernel/hints.bpf.c), the congestion controls (control.h) and whatever asks
+ * the path for a rate (kernel/quick_start_host.bpf.c). headwayctl pins the maps and
+ * hands the same ones to every object it loads.
+ */
+#ifndef HEADWAY_PORT_BPF_APP_H
+#define HEADWAY_PORT_BPF_APP_H
+
+#include "kernel.h"
+#include "../fixed.h"
+#include "../../../include/headway.h"
+
+/* Bits of hw_app.given: what the application itself has said. */
+enum hw_app_given {
+	HW_APP_TYPE = 1,
+	HW_APP_RATE = 2,
+};
+
+/* Rates are bytes per second inside the stack, bit/s for applications. */
+struct hw_app {
+	u64 rate_Bps;	      /* the application's initial rate */
+	u64 default_rate_Bps; /* that of the longest prefix which holds its peer */
+	u64 granted_rate_Bps;
+	u64 volume_bytes;
+	u64 volume_from_bytes; /* what had been sent when the volume was announced */
+	u64 deadline_ns;       /* CLOCK_MONOTONIC; 0: none */
+	u8 type;	       /* TCP_APPLICATION_* */
+	u8 default_type;
+	u8 stabilize;
+	u8 given;   /* enum hw_app_given */
+	u8 grant;   /* TCP_GRANT_* */
+	u8 settled; /* the defaults have been looked up */
+	u8 unused[2];
+};
+
+/* Goes with the socket; what is set on a listening one goes to what it accepts. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, 1 | 512); /* BPF_F_NO_PREALLOC, BPF_F_CLONE */
+	__type(key, int);
+	__type(value, struct hw_app);
+} hw_app SEC(".maps");
+
+/* An IPv6 prefix; IPv4 ones are mapped (::ffff:a.b.c.d), and ::/0 is the system's. */
+struct hw_prefix {
+	u32 bits;
+	u32 address[4]; /* network byte order */
+};
+
+struct hw_prefix_default {
+	u64 rate_Bps;
+	u8 type;
+	u8 unused[7];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, 1); /* BPF_F_NO_PREALLOC */
+	__uint(max_entries, 4096);
+	__type(key, struct hw_prefix);
+	__type(value, struct hw_prefix_default);
+} hw_prefixes SEC(".maps");
+
+/* The default for a peer, or null. */
+static inline __attribute__((always_inline)) const struct hw_prefix_default *
+hw_default_for(const struct hw_prefix *peer)
+{
+	return bpf_map_lookup_elem(&hw_prefixes, peer);
+}
+
+static inline __attribute__((always_inline)) void hw_peer_ipv4(struct hw_prefix *peer, u32 address)
+{
+	peer->bits = 128;
+	peer->address[0] = 0;
+	peer->address[1] = 0;
+	peer->address[2] = bpf_htonl(0xffff);
+	peer->address[3] = address;
+}
+
+static inline __attribute__((always_inline)) void hw_app_settle(struct hw_app *app,
+								const struct hw_prefix *peer)
+{
+	const struct hw_prefix_default *found = hw_default_for(peer);
+
+	app->default_rate_Bps = found ? found->rate_Bps : 0;
+	app->default_type = found ? found->type : TCP_APPLICATION_STANDARD;
+	app->settled = 1;
+}
+
+static inline __attribute__((always_inline)) u8 hw_app_type(const struct hw_app *app)
+{
+	return app->given & HW_APP_TYPE ? app->type : app->default_type;
+}
+
+/*
+ * The rate to start at, 0 for none. A low-priority connection has none. A rate of the
+ * application's own comes before the administrator's default, which holds for who says
+ * nothing at all or that it is responsive.
+ */
+static inline __attribute__((always_inline)) u64 hw_app_asked_Bps(const struct hw_app *app)
+{
+	if (hw_app_type(app) == TCP_APPLICATION_LOWPRIORITY)
+		return 0;
+	if (app->given & HW_APP_RATE)
+		return app->rate_Bps;
+	if (app->given & HW_APP_TYPE && app->type == TCP_APPLICATION_STANDARD)
+		return 0;
+	return app->default_rate_Bps;
+}
+
+/* What is left of an announced volume once sent_bytes have been sent; 0: not known. */
+static inline __attribute__((always_inline)) u64 hw_app_left_bytes(const struct hw_app *app,
+								   u64 sent_bytes)
+{
+	u64 end_bytes = app->volume_from_bytes + app->volume_bytes;
+
+	return app->volume_bytes && end_bytes > sent_bytes ? end_bytes - sent_bytes : 0;
+}
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * By these constants an attached program tells whose it is and where it was attached;
+ * headwayctl writes them before load and reads them back from the kernel.
+ */
+#ifndef HEADWAY_PORT_BPF_HOOK_H
+#define HEADWAY_PORT_BPF_HOOK_H
+
+const volatile char hw_scope[16] = ""; /* HEADWAY_SCOPE of who attached it */
+const volatile char hw_place[96] = ""; /* the cgroup's folder, or namespace and device */
+
+#endif

@@ -1,0 +1,159 @@
+//! `headwayctl hints`
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::error::CliError;
+use super::print_json;
+use crate::hints::{self, Prefix, PrefixDefault, TYPES};
+use crate::testbed::units;
+
+/// What applications tell of their connections, and defaults for those that do not
+#[derive(Debug, Args)]
+pub struct HintsCommand {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Attach(AttachCommand),
+    Detach(DetachCommand),
+    Set(SetCommand),
+    Unset(UnsetCommand),
+    List(ListCommand),
+}
+
+/// Take the socket options of include/headway.h: TCP_INITIAL_RATE and the others
+#[derive(Debug, Args)]
+struct AttachCommand {
+    /// Folder of the cgroup whose processes may use them [the machine's]
+    #[arg(long, value_name = "DIR")]
+    cgroup: Option<PathBuf>,
+}
+
+/// Take them no more; connections keep what they were given
+#[derive(Debug, Args)]
+struct DetachCommand {}
+
+/// Set what connections to a prefix do that say nothing themselves
+#[derive(Debug, Args)]
+struct SetCommand {
+    /// 10.0.0.0/8, 2001:db8::/32, an address, or default
+    prefix: String,
+    /// Rate to start at, like 10mbit
+    #[arg(long, required_unless_present = "application_type")]
+    rate: Option<String>,
+    /// standard, responsive or lowpriority [standard]
+    #[arg(long = "type", value_name = "TYPE")]
+    application_type: Option<String>,
+}
+
+/// Forget the default of a prefix
+#[derive(Debug, Args)]
+struct UnsetCommand {
+    /// As it was set
+    prefix: String,
+}
+
+/// Show where options are taken, how often they were used, and all defaults
+#[derive(Debug, Args)]
+struct ListCommand {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(command: &HintsCommand) -> Result<(), CliError> {
+    match &command.command {
+        Command::Attach(command) => {
+            let place = hints::attach(command.cgroup.as_deref())?;
+            println!("taking hints from the processes of {place}");
+        }
+        Command::Detach(_) => {
+            for place in hints::detach()? {
+                println!("no more hints from the processes of {place}");
+            }
+        }
+        Command::Set(command) => set(command)?,
+        Command::Unset(command) => {
+            let prefix = Prefix::parse(&command.prefix)?;
+            hints::unset_default(prefix)?;
+            println!("{prefix} has no default");
+        }
+        Command::List(command) => list(command)?,
+    }
+    Ok(())
+}
+
+fn set(command: &SetCommand) -> Result<(), CliError> {
+    let prefix = Prefix::parse(&command.prefix)?;
+    let rate_bps = match &command.rate {
+        Some(text) => {
+            units::rate_bps(text).map_err(|e| CliError::bad_input(format!("--rate {e}")))?
+        }
+        None => 0,
+    };
+    let kind = match &command.application_type {
+        None => 0,
+        Some(name) => TYPES.iter().position(|t| t == name).ok_or_else(|| {
+            CliError::bad_input(format!(
+                "--type \"{name}\": must be one of {}",
+                TYPES.join(", ")
+            ))
+        })?,
+    };
+    hints::set_default(prefix, rate_bps, u8::try_from(kind).unwrap_or(0))?;
+    println!("{prefix}: {}", describe(rate_bps, TYPES[kind]));
+    Ok(())
+}
+
+fn describe(rate_bps: u64, kind: &str) -> String {
+    if rate_bps == 0 {
+        format!("{kind}, no initial rate")
+    } else {
+        format!("{kind}, initial rate {} Mbit/s", rate_bps as f64 / 1e6)
+    }
+}
+
+fn list(command: &ListCommand) -> Result<(), CliError> {
+    let (hints, defaults) = (hints::status()?, hints::defaults());
+    if command.json {
+        return print_json(&json!({ "hints": hints, "defaults": defaults }));
+    }
+    if hints.is_empty() && defaults.is_empty() {
+        println!("no hints are taken, and no prefix has a default");
+    }
+    print(&hints, &defaults);
+    Ok(())
+}
+
+/// As `status` shows it too.
+pub(super) fn print(hints: &[hints::Hints], defaults: &[PrefixDefault]) {
+    for entry in hints {
+        println!(
+            "hints from the processes of {}{}",
+            entry.cgroup,
+            if entry.pinned {
+                ""
+            } else {
+                "  kept by a process"
+            }
+        );
+        let counters: Vec<String> = entry
+            .counters
+            .iter()
+            .map(|(name, n)| format!("{name}={n}"))
+            .collect();
+        println!("  counters: {}", counters.join(" "));
+    }
+    for entry in defaults {
+        println!(
+            "hint for {}: {}",
+            entry.prefix,
+            describe(entry.rate_bps, entry.application_type)
+        );
+    }
+}

@@ -1,0 +1,387 @@
+//! The application interface: socket options that a cgroup's processes may use, and
+//! defaults for the peers of a prefix. `algorithms/port/bpf/app.h` says how the stack
+//! reads both.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::net::{IpAddr, Ipv6Addr};
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::{MapCore as _, MapFlags, ObjectBuilder};
+use serde::Serialize;
+
+use crate::bpf::Point;
+use crate::cli::error::{Attempt as _, CliError};
+use crate::hooks::{self, Hook};
+use crate::load;
+use crate::objects::hints_object;
+use crate::rundir::{self, Lock};
+use crate::shared;
+
+/// The programs of algorithms/kernel/hints.bpf.c.
+const PROGRAMS: [(&str, Point); 2] = [
+    ("hw_hints_set", Point::SetSockOpt),
+    ("hw_hints_get", Point::GetSockOpt),
+];
+/// The options, in the order of their numbers (include/headway.h).
+const OPTIONS: [&str; 5] = [
+    "application_type",
+    "initial_rate",
+    "stabilize_throughput",
+    "data_volume",
+    "deadline",
+];
+/// The application types, in the order of their numbers.
+pub const TYPES: [&str; 3] = ["standard", "responsive", "lowpriority"];
+
+/// The socket options, where they are taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hints {
+    /// The cgroup whose processes may use them.
+    pub cgroup: String,
+    /// Whether headwayctl's pins keep them.
+    pub pinned: bool,
+    /// How often each option was set; "refused" and "read" beside them.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// Addresses that begin alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    address: Ipv6Addr,
+    bits: u8,
+}
+
+/// What connections to a prefix do that say nothing themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PrefixDefault {
+    /// "default" for all addresses.
+    pub prefix: String,
+    /// Initial rate, bit/s.
+    pub rate_bps: u64,
+    /// One of [`TYPES`].
+    pub application_type: &'static str,
+}
+
+impl Prefix {
+    const ALL: Self = Self {
+        address: Ipv6Addr::UNSPECIFIED,
+        bits: 0,
+    };
+
+    /// Reads `10.0.0.0/8`, `2001:db8::/32`, an address, or `default`.
+    ///
+    /// # Errors
+    /// It is none of these, or has bits beyond its length.
+    pub fn parse(text: &str) -> Result<Self, CliError> {
+        let bad = |what: &str| {
+            CliError::bad_input(format!(
+                "prefix \"{text}\": {what}; allowed are default, 10.0.0.0/8, 2001:db8::/32 or an address"
+            ))
+        };
+        if text == "default" {
+            return Ok(Self::ALL);
+        }
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| bad("is no address"))?;
+        let (longest, before) = match address {
+            IpAddr::V4(_) => (32u8, 96u8),
+            IpAddr::V6(_) => (128, 0),
+        };
+        let bits = match bits {
+            None => longest,
+            Some(bits) => bits
+                .parse()
+                .ok()
+                .filter(|&b: &u8| b <= longest)
+                .ok_or_else(|| bad(&format!("its length must be 0 to {longest}")))?,
+        } + before;
+        let address = match address {
+            IpAddr::V4(a) => a.to_ipv6_mapped(),
+            IpAddr::V6(a) => a,
+        };
+        let beyond = u128::MAX.checked_shr(u32::from(bits)).unwrap_or(0);
+        if u128::from(address) & beyond != 0 {
+            return Err(bad("has bits beyond its length"));
+        }
+        Ok(Self { address, bits })
+    }
+
+    /// `struct hw_prefix`.
+    fn to_bytes(self) -> [u8; 20] {
+        let mut key = [0; 20];
+        key[..4].copy_from_slice(&u32::from(self.bits).to_ne_bytes());
+        key[4..].copy_from_slice(&self.address.octets());
+        key
+    }
+
+    fn from_bytes(key: &[u8]) -> Option<Self> {
+        let bits = u32::from_ne_bytes(key.get(..4)?.try_into().ok()?);
+        let octets: [u8; 16] = key.get(4..20)?.try_into().ok()?;
+        Some(Self {
+            address: octets.into(),
+            bits: u8::try_from(bits).ok()?,
+        })
+    }
+}
+
+impl std::fmt::Display for Prefix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if *self == Self::ALL {
+            return f.write_str("default");
+        }
+        match self.address.to_ipv4_mapped() {
+            Some(address) if self.bits >= 96 => write!(f, "{address}/{}", self.bits - 96),
+            _ => write!(f, "{}/{}", self.address, self.bits),
+        }
+    }
+}
+
+fn check() -> Result<(), CliError> {
+    if let Some(reason) = load::missing() {
+        return Err(CliError::kernel_cannot(format!(
+            "cannot take hints: {reason}"
+        )));
+    }
+    rundir::enter()
+}
+
+/// Where cgroup2 is mounted.
+fn root_cgroup() -> Result<PathBuf, CliError> {
+    let mounts = fs::read_to_string("/proc/self/mounts").attempt("read the mounts")?;
+    mounts
+        .lines()
+        .find_map(|line| {
+            let mut fields = line.split(' ').skip(1);
+            let at = fields.next()?;
+            (fields.next()? == "cgroup2").then(|| PathBuf::from(at))
+        })
+        .ok_or_else(|| {
+            CliError::kernel_cannot(
+                "cannot take hints: no cgroup2 is mounted (mount -t cgroup2 none /sys/fs/cgroup/unified)",
+            )
+        })
+}
+
+/// Takes the socket options from all processes of a cgroup and of those below it;
+/// None: of the machine. Where they were taken before, they are no more.
+///
+/// # Errors
+/// There is no such cgroup, or the kernel refuses.
+pub fn attach(cgroup: Option<&Path>) -> Result<String, CliError> {
+    check()?;
+    let cgroup = match cgroup {
+        Some(path) => path.to_owned(),
+        None => root_cgroup()?,
+    };
+    let place = cgroup.display().to_string();
+    let target = match File::open(&cgroup) {
+        Ok(file) if cgroup.join("cgroup.procs").exists() => file,
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(e).attempt(format!("open {place}"))
+        }
+        _ => {
+            return Err(CliError::bad_input(format!(
+                "cgroup \"{place}\": must be a folder of a mounted cgroup2"
+            )))
+        }
+    };
+    let lock = rundir::lock()?;
+    rundir::mount_bpffs(&lock)?;
+    for hook in attached()? {
+        hook.detach(&lock)?;
+    }
+    let bytes = hints_object()
+        .map_err(|reason| CliError::failed(format!("this build has no eBPF objects: {reason}")))?;
+    let mut open = ObjectBuilder::default()
+        .name("hw_hints")
+        .and_then(|builder| builder.open_memory(bytes))
+        .map_err(|e| CliError::failed(format!("cannot open the object of hints: {e}")))?;
+    hooks::set_place(&mut open, &place)?;
+    shared::share_maps(&mut open, &lock)?;
+    let object = load::load(open, "the socket options")?;
+    for (program, point) in PROGRAMS {
+        hooks::attach(&object, program, target.as_raw_fd(), point, program, &lock)?;
+    }
+    Ok(place)
+}
+
+/// The programs that are attached.
+fn attached() -> Result<Vec<Hook>, CliError> {
+    let mut hooks = hooks::find()?;
+    hooks.retain(|hook| PROGRAMS.iter().any(|(name, _)| *name == hook.program));
+    Ok(hooks)
+}
+
+/// Takes them no more. Returns where they were taken. Defaults for prefixes stay.
+///
+/// # Errors
+/// They were not taken at all; the kernel refuses.
+pub fn detach() -> Result<Vec<String>, CliError> {
+    check()?;
+    let lock = rundir::lock()?;
+    let hooks = attached()?;
+    if hooks.is_empty() {
+        return Err(CliError::bad_input(
+            "no hints are taken; `headwayctl hints attach` starts it",
+        ));
+    }
+    for hook in &hooks {
+        hook.detach(&lock)?;
+    }
+    let mut places: Vec<String> = hooks.into_iter().map(|hook| hook.place).collect();
+    places.dedup();
+    Ok(places)
+}
+
+/// Where the socket options are taken, and how often each was used.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn status() -> Result<Vec<Hints>, CliError> {
+    Ok(attached()?
+        .into_iter()
+        .filter(|hook| hook.program == PROGRAMS[0].0)
+        .map(|hook| {
+            let sums = hook.counters("hw_hints");
+            let named = OPTIONS.iter().enumerate().map(|(i, name)| (*name, i + 1));
+            let counters = named
+                .chain([("refused", 8), ("read", 9)])
+                .filter_map(|(name, at)| Some((name.to_owned(), *sums.get(at)?)))
+                .collect();
+            Hints {
+                cgroup: hook.place,
+                pinned: hook.pinned,
+                counters,
+            }
+        })
+        .collect())
+}
+
+/// Sets the default of a prefix; it holds at once, also for what runs already and
+/// has not yet connected.
+///
+/// # Errors
+/// Lack of privilege, or too many prefixes.
+pub fn set_default(prefix: Prefix, rate_bps: u64, kind: u8) -> Result<(), CliError> {
+    check()?;
+    let lock = rundir::lock()?;
+    rundir::mount_bpffs(&lock)?;
+    if shared::map("hw_prefixes").is_none() {
+        make_maps(&lock)?;
+    }
+    let map = shared::map("hw_prefixes")
+        .ok_or_else(|| CliError::failed("the map of prefixes went away; try again"))?;
+    let mut value = [0u8; 16];
+    value[..8].copy_from_slice(&(rate_bps / 8).to_ne_bytes());
+    value[8] = kind;
+    map.update(&prefix.to_bytes(), &value, MapFlags::ANY)
+        .map_err(|e| CliError::failed(format!("cannot set the default of {prefix}: {e}")))
+}
+
+/// Loads the object for its maps, which stay by their pins; nothing is attached.
+fn make_maps(lock: &Lock) -> Result<(), CliError> {
+    let bytes = hints_object()
+        .map_err(|reason| CliError::failed(format!("this build has no eBPF objects: {reason}")))?;
+    let mut open = ObjectBuilder::default()
+        .open_memory(bytes)
+        .map_err(|e| CliError::failed(format!("cannot open the object of hints: {e}")))?;
+    shared::share_maps(&mut open, lock)?;
+    load::load(open, "the map of prefixes").map(drop)
+}
+
+/// Forgets the default of a prefix.
+///
+/// # Errors
+/// It has none.
+pub fn unset_default(prefix: Prefix) -> Result<(), CliError> {
+    check()?;
+    let _lock = rundir::lock()?;
+    let removed = shared::map("hw_prefixes").is_some_and(|m| m.delete(&prefix.to_bytes()).is_ok());
+    if removed {
+        return Ok(());
+    }
+    let known: Vec<String> = defaults().into_iter().map(|d| d.prefix).collect();
+    Err(CliError::bad_input(format!(
+        "prefix \"{prefix}\": it has no default; {}",
+        if known.is_empty() {
+            "no prefix has one".to_owned()
+        } else {
+            format!("there are {}", known.join(", "))
+        }
+    )))
+}
+
+/// All defaults.
+#[must_use]
+pub fn defaults() -> Vec<PrefixDefault> {
+    let Some(map) = shared::map("hw_prefixes") else {
+        return Vec::new();
+    };
+    let mut found: Vec<PrefixDefault> = map
+        .keys()
+        .filter_map(|key| {
+            let value = map.lookup(&key, MapFlags::ANY).ok()??;
+            let bytes_per_s = u64::from_ne_bytes(value.get(..8)?.try_into().ok()?);
+            Some(PrefixDefault {
+                prefix: Prefix::from_bytes(&key)?.to_string(),
+                rate_bps: bytes_per_s * 8,
+                application_type: TYPES.get(usize::from(value[8])).copied()?,
+            })
+        })
+        .collect();
+    found.sort_by(|a, b| a.prefix.cmp(&b.prefix));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_shown_as_it_was_written() {
+        for text in [
+            "default",
+            "10.0.0.0/8",
+            "192.0.2.1/32",
+            "2001:db8::/32",
+            "0.0.0.0/0",
+        ] {
+            let prefix = Prefix::parse(text).unwrap();
+            assert_eq!(prefix.to_string(), text);
+            assert_eq!(Prefix::from_bytes(&prefix.to_bytes()), Some(prefix));
+        }
+        assert_eq!(
+            Prefix::parse("192.0.2.1").unwrap().to_string(),
+            "192.0.2.1/32"
+        );
+    }
+
+    #[test]
+    fn what_is_no_prefix_is_refused_in_a_line() {
+        for text in [
+            "",
+            "10.0.0.0/33",
+            "10.0.0.1/8",
+            "::1/129",
+            "here",
+            "10.0.0.0/x",
+        ] {
+            let error = Prefix::parse(text).unwrap_err();
+            assert_eq!(error.exit_status, crate::cli::error::BAD_INPUT);
+            assert!(error.message.contains("allowed are"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_ipv4_prefix_is_a_mapped_one() {
+        let key = Prefix::parse("10.0.0.0/8").unwrap().to_bytes();
+        assert_eq!(key[..4], 104u32.to_ne_bytes());
+        assert_eq!(key[14..], [0xff, 0xff, 10, 0, 0, 0]);
+    }
+}

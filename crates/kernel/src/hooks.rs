@@ -1,0 +1,258 @@
+//! Programs that are attached by a link to a cgroup or to a device. What is attached
+//! is found by walking the kernel's links, not by what was noted down; each program
+//! says in its constants who attached it and where.
+
+use std::fs;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use libbpf_rs::{Object, OpenObject};
+use serde::Serialize;
+
+use crate::bpf::{self, Point};
+use crate::btf::{self, Btf};
+use crate::cli::error::{Attempt as _, CliError};
+use crate::rundir::{self, Lock};
+
+/// Longest name of a scope and of a place, as algorithms/port/bpf/hook.h has room for.
+const SCOPE_BYTES: usize = 16;
+const PLACE_BYTES: usize = 96;
+
+/// A program at its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hook {
+    /// The program's name.
+    pub program: String,
+    /// The cgroup's folder, or namespace and device.
+    pub place: String,
+    /// Id of the link that keeps it attached.
+    pub link_id: u32,
+    /// Whether the device it was attached to has gone.
+    pub gone: bool,
+    /// Whether headwayctl's pin keeps it, rather than a process.
+    pub pinned: bool,
+    /// Runs while statistics were on.
+    pub runs: u64,
+    /// Time spent in it while statistics were on.
+    pub run_time_ns: u64,
+    /// The maps it uses.
+    #[serde(skip)]
+    pub map_ids: Vec<u32>,
+}
+
+/// Writes constants of an opened object: name of the variable, bytes.
+///
+/// # Errors
+/// The object has no such variable, or no room in it.
+pub fn set_constants(open: &mut OpenObject, constants: &[(&str, &[u8])]) -> Result<(), CliError> {
+    let variables = btf::variables_of(open, ".rodata");
+    let mut maps = open.maps_mut();
+    let value = maps
+        .find(|map| map.name().to_string_lossy().ends_with(".rodata"))
+        .and_then(|mut map| {
+            map.initial_value_mut()
+                .map(|value| value.as_mut_ptr_range())
+        });
+    for (name, bytes) in constants {
+        let place = variables.get(*name).filter(|v| bytes.len() <= v.bytes);
+        let (Some(place), Some(range)) = (place, value.as_ref()) else {
+            return Err(CliError::failed(format!(
+                "the object has no room for its constant {name}"
+            )));
+        };
+        // SAFETY: the section's memory belongs to the object, which is borrowed for as
+        // long, and type information says that the variable lies within it.
+        unsafe {
+            let at = range.start.add(place.offset);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
+        }
+    }
+    Ok(())
+}
+
+/// Says in an object's constants who attaches it and where.
+///
+/// # Errors
+/// As of [`set_constants`].
+pub fn set_place(open: &mut OpenObject, place: &str) -> Result<(), CliError> {
+    let mut scope = rundir::scope()?.into_bytes();
+    scope.truncate(SCOPE_BYTES - 1);
+    let mut place = place.as_bytes().to_vec();
+    place.truncate(PLACE_BYTES - 1);
+    set_constants(open, &[("hw_scope", &scope), ("hw_place", &place)])
+}
+
+/// Everything of Headway that is attached so, by name and place.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn find() -> Result<Vec<Hook>, CliError> {
+    let what = "list what is in the kernel";
+    let scope = rundir::scope()?;
+    let mut pinned = Vec::new();
+    for path in rundir::pins() {
+        let info = bpf::pinned(&path).and_then(|fd| bpf::link_info(fd.as_fd()));
+        pinned.extend(info.map(|info| info.id));
+    }
+    let mut found = Vec::new();
+    for id in bpf::link_ids().attempt(what)? {
+        // it may go away while we look
+        let Ok(link) = bpf::link_by_id(id).and_then(|fd| bpf::link_info(fd.as_fd())) else {
+            continue;
+        };
+        if ![bpf::LINK_TYPE_CGROUP, bpf::LINK_TYPE_TCX].contains(&link.kind) {
+            continue;
+        }
+        let Ok(program) =
+            bpf::program_by_id(link.program_id).and_then(|fd| bpf::program_info(fd.as_fd()))
+        else {
+            continue;
+        };
+        let Some((its_scope, place)) = place_of(&program.map_ids) else {
+            continue; // not ours
+        };
+        if its_scope.starts_with(&scope) {
+            found.push(Hook {
+                program: program.name,
+                place,
+                link_id: id,
+                gone: link.kind == bpf::LINK_TYPE_TCX && link.device == 0,
+                pinned: pinned.contains(&id),
+                runs: program.runs,
+                run_time_ns: program.run_time_ns,
+                map_ids: program.map_ids,
+            });
+        }
+    }
+    found.sort_by(|a, b| (&a.program, &a.place, a.link_id).cmp(&(&b.program, &b.place, b.link_id)));
+    Ok(found)
+}
+
+/// What a program's constants say of it: scope and place.
+fn place_of(map_ids: &[u32]) -> Option<(String, String)> {
+    map_ids.iter().find_map(|&id| {
+        let text = |name: &str, bytes: usize| {
+            let raw = constant(id, name)?;
+            let end = raw.iter().position(|&b| b == 0).unwrap_or(bytes);
+            Some(String::from_utf8_lossy(&raw[..end.min(bytes)]).into_owned())
+        };
+        Some((
+            text("hw_scope", SCOPE_BYTES)?,
+            text("hw_place", PLACE_BYTES)?,
+        ))
+    })
+}
+
+/// The value of a constant, if the map is the section that holds it.
+fn constant(map_id: u32, name: &str) -> Option<Vec<u8>> {
+    let map = bpf::map_by_id(map_id).ok()?;
+    let info = bpf::map_info(map.as_fd()).ok()?;
+    if !info.name.ends_with(".rodata") {
+        return None;
+    }
+    let variable = *Btf::by_id(info.btf_id)?.variables(".rodata").get(name)?;
+    let value = bpf::first_element(map.as_fd(), info.value_bytes as usize).ok()?;
+    let bytes = value.get(variable.offset..variable.offset + variable.bytes)?;
+    Some(bytes.to_vec())
+}
+
+impl Hook {
+    /// One of its maps.
+    #[must_use]
+    pub fn map(&self, name: &str) -> Option<(OwnedFd, bpf::MapInfo)> {
+        self.map_ids.iter().find_map(|&id| {
+            let map = bpf::map_by_id(id).ok()?;
+            let info = bpf::map_info(map.as_fd()).ok()?;
+            (info.name == name).then_some((map, info))
+        })
+    }
+
+    /// The sums over all CPUs of a per-CPU map's 64-bit counters.
+    #[must_use]
+    pub fn counters(&self, map: &str) -> Vec<u64> {
+        let Some((map, info)) = self.map(map) else {
+            return Vec::new();
+        };
+        let stride = info.value_bytes.next_multiple_of(8) as usize;
+        let Ok(value) = bpf::first_element(map.as_fd(), stride * bpf::possible_cpus()) else {
+            return Vec::new();
+        };
+        let mut sums = vec![0u64; stride / 8];
+        for cpu in value.chunks_exact(stride) {
+            for (sum, raw) in sums.iter_mut().zip(cpu.chunks_exact(8)) {
+                *sum = sum.wrapping_add(u64::from_ne_bytes(raw.try_into().expect("8 bytes")));
+            }
+        }
+        sums
+    }
+
+    /// What people call it: the place and what is there.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} at {}", self.program, self.place)
+    }
+
+    /// Takes it away at once, whoever holds it, with its pin.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn detach(&self, _lock: &Lock) -> Result<(), CliError> {
+        let what = format!("detach {}", self.title());
+        let Ok(link) = bpf::link_by_id(self.link_id) else {
+            return Ok(()); // its last holder let go meanwhile
+        };
+        match bpf::link_detach(link.as_fd()) {
+            Ok(()) => {}
+            // of a device that has gone
+            Err(e) if e.raw_os_error() == Some(libc::ENODEV) => {}
+            Err(e) => return Err(e).attempt(&what),
+        }
+        for pin in rundir::pins() {
+            let info = bpf::pinned(&pin).and_then(|fd| bpf::link_info(fd.as_fd()));
+            if info.is_ok_and(|info| info.id == self.link_id) {
+                fs::remove_file(&pin).attempt(&what)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Attaches a loaded object's program and pins the link, which then outlives this
+/// process; killed between the two, nothing is left. `target` is a cgroup's
+/// descriptor or the number of a device of this thread's namespace.
+///
+/// # Errors
+/// There is no such program, or the kernel refuses.
+pub fn attach(
+    object: &Object,
+    program: &str,
+    target: i32,
+    point: Point,
+    pin: &str,
+    _lock: &Lock,
+) -> Result<(), CliError> {
+    let what = format!("attach {program}");
+    let program = object
+        .progs()
+        .find(|p| p.name() == program)
+        .ok_or_else(|| CliError::failed(format!("the object has no program {program}")))?;
+    let link = bpf::attach(program.as_fd(), target, point).map_err(|e| refused(&what, &e))?;
+    pin_link(link.as_fd(), pin).attempt(&what)
+}
+
+fn refused(what: &str, error: &std::io::Error) -> CliError {
+    match error.raw_os_error() {
+        Some(libc::EINVAL) => CliError::kernel_cannot(format!(
+            "cannot {what}: this kernel has no such links; devices have them since Linux 6.6"
+        )),
+        _ => CliError::kernel_cannot(format!("cannot {what}: {error}")),
+    }
+}
+
+fn pin_link(link: BorrowedFd<'_>, name: &str) -> std::io::Result<()> {
+    let path = rundir::other_pin_path("link", name);
+    match fs::remove_file(&path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    bpf::pin(link, &path)
+}

@@ -1,0 +1,37 @@
+//! Maps that several objects share: pinned by name, so that every object that is
+//! loaded, whenever and by whichever command, has the same ones.
+
+use std::path::PathBuf;
+
+use libbpf_rs::{MapHandle, OpenObject};
+
+use crate::cli::error::CliError;
+use crate::rundir::{self, Lock};
+
+/// The maps of algorithms/port/bpf that are not an object's own.
+const SHARED: [&str; 2] = ["hw_app", "hw_prefixes"];
+
+fn path(name: &str) -> PathBuf {
+    rundir::other_pin_path("map", name)
+}
+
+/// Makes an object use the pinned maps, or pin its own when it is loaded.
+///
+/// # Errors
+/// libbpf refuses the path.
+pub fn share_maps(open: &mut OpenObject, _lock: &Lock) -> Result<(), CliError> {
+    for mut map in open.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        if SHARED.contains(&name.as_str()) {
+            map.set_pin_path(path(&name))
+                .map_err(|e| CliError::failed(format!("cannot share the map {name}: {e}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// A shared map, if anything has made it yet.
+#[must_use]
+pub fn map(name: &str) -> Option<MapHandle> {
+    MapHandle::from_pinned_path(path(name)).ok()
+}

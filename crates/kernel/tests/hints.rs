@@ -1,0 +1,324 @@
+//! The socket options of include/headway.h on the live kernel, and the defaults of
+//! prefixes: what an application sets it gets back, what it may not set is refused as
+//! the kernel refuses, and everything goes away with `detach --all`.
+
+mod common;
+#[path = "common/lab.rs"]
+mod lab;
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsRawFd, FromRawFd as _};
+use std::path::Path;
+use std::process::Command;
+
+use lab::{fails, json, left_over, succeeds, Cgroup};
+
+const TYPE: i32 = 0x4857_0001;
+const RATE: i32 = 0x4857_0002;
+const STABILIZE: i32 = 0x4857_0003;
+const VOLUME: i32 = 0x4857_0004;
+const DEADLINE: i32 = 0x4857_0005;
+const INFO: i32 = 0x4857_0006;
+
+/// `struct tcp_startup_info`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Info {
+    asked_bps: u64,
+    granted_bps: u64,
+    volume_bytes: u64,
+    deadline_ms: u32,
+    application_type: u8,
+    stabilize_throughput: u8,
+    grant: u8,
+    from_application: u8,
+}
+
+fn set<T>(socket: &impl AsRawFd, option: i32, value: T) -> io::Result<()> {
+    // SAFETY: a valid descriptor, a value and its length.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            option,
+            (&raw const value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        return Ok(());
+    }
+    Err(io::Error::last_os_error())
+}
+
+fn get<T: Default>(socket: &impl AsRawFd, option: i32) -> io::Result<T> {
+    let mut value = T::default();
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: a valid descriptor, a value of integers and its length.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            option,
+            (&raw mut value).cast(),
+            &mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    assert_eq!(length as usize, size_of::<T>());
+    Ok(value)
+}
+
+fn socket() -> TcpStream {
+    // SAFETY: returns a new descriptor.
+    unsafe {
+        let fd = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        assert!(fd >= 0);
+        TcpStream::from_raw_fd(fd)
+    }
+}
+
+fn number(result: io::Result<()>) -> Option<i32> {
+    result.unwrap_err().raw_os_error()
+}
+
+fn nothing_is_left() {
+    succeeds(&["detach", "--all"]);
+    assert_eq!(left_over(), Vec::<String>::new());
+}
+
+fn attached() -> Cgroup {
+    let cgroup = Cgroup::enter();
+    succeeds(&["hints", "attach", "--cgroup", cgroup.name()]);
+    cgroup
+}
+
+fn what_is_set_is_read_back() {
+    let _cgroup = attached();
+    let s = socket();
+    assert_eq!(get::<Info>(&s, INFO).unwrap(), Info::default());
+    set(&s, TYPE, 1u32).unwrap();
+    set(&s, RATE, 10_000_000u32).unwrap();
+    set(&s, STABILIZE, 1u32).unwrap();
+    set(&s, VOLUME, 5_000_000_000u64).unwrap();
+    set(&s, DEADLINE, 60_000u64).unwrap();
+    let info = get::<Info>(&s, INFO).unwrap();
+    assert_eq!(
+        Info {
+            deadline_ms: 0,
+            ..info
+        },
+        Info {
+            asked_bps: 10_000_000,
+            volume_bytes: 5_000_000_000,
+            application_type: 1,
+            stabilize_throughput: 1,
+            from_application: 1,
+            ..Info::default()
+        }
+    );
+    assert!((50_000..60_000).contains(&info.deadline_ms), "{info:?}");
+    assert_eq!(get::<u32>(&s, TYPE).unwrap(), 1);
+    assert_eq!(get::<u64>(&s, VOLUME).unwrap(), 5_000_000_000);
+    assert_eq!(get::<u32>(&s, VOLUME).unwrap(), u32::MAX); // the nearest it can say
+    assert_eq!(get::<u64>(&s, RATE).unwrap(), 0); // nothing is granted
+    set(&s, RATE, 0u32).unwrap();
+    assert_eq!(get::<Info>(&s, INFO).unwrap().from_application, 0);
+
+    let counters = &json(&["hints", "list"])["hints"][0]["counters"];
+    assert_eq!(counters["initial_rate"], 2);
+    assert_eq!(counters["data_volume"], 1);
+    nothing_is_left();
+}
+
+fn what_a_listening_socket_says_holds_for_what_it_accepts() {
+    let _cgroup = attached();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    set(&listener, RATE, 8_000_000u32).unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let accepted = listener.accept().unwrap().0;
+    assert_eq!(get::<Info>(&accepted, INFO).unwrap().asked_bps, 8_000_000);
+    assert_eq!(get::<Info>(&client, INFO).unwrap().asked_bps, 0);
+    nothing_is_left();
+}
+
+fn the_longest_prefix_of_the_peer_decides_and_the_application_before_it() {
+    let _cgroup = attached();
+    succeeds(&["hints", "set", "default", "--rate", "1mbit"]);
+    succeeds(&["hints", "set", "127.0.0.0/8", "--rate", "10mbit"]);
+    succeeds(&[
+        "hints",
+        "set",
+        "127.0.0.9/32",
+        "--rate",
+        "20mbit",
+        "--type",
+        "lowpriority",
+    ]);
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let asked = |peer: [u8; 4], before: &dyn Fn(&TcpStream)| {
+        let client = TcpStream::connect((Ipv4Addr::from(peer), port)).unwrap();
+        before(&client);
+        get::<Info>(&client, INFO).unwrap().asked_bps
+    };
+    let nothing = |_: &TcpStream| ();
+    let says = |option, value: u32| move |s: &TcpStream| set(s, option, value).unwrap();
+    assert_eq!(asked([127, 0, 0, 1], &nothing), 10_000_000);
+    assert_eq!(asked([127, 0, 0, 9], &nothing), 0); // low priority never starts fast
+    assert_eq!(asked([127, 0, 0, 9], &says(TYPE, 1)), 20_000_000);
+    assert_eq!(asked([127, 0, 0, 1], &says(TYPE, 0)), 0); // it wants to be as ever
+    assert_eq!(asked([127, 0, 0, 1], &says(RATE, 4_000_000)), 4_000_000);
+    assert_eq!(get::<Info>(&socket(), INFO).unwrap().asked_bps, 1_000_000);
+    succeeds(&["hints", "unset", "default"]);
+    assert_eq!(get::<Info>(&socket(), INFO).unwrap().asked_bps, 0);
+    assert_eq!(
+        json(&["status"])["hint_defaults"][0]["rate_bps"],
+        10_000_000
+    );
+    nothing_is_left();
+}
+
+fn the_rest_is_refused_as_the_kernel_refuses() {
+    let cgroup = attached();
+    let s = socket();
+    for (option, value) in [(TYPE, 3u64), (STABILIZE, 2), (DEADLINE, 1 << 32), (INFO, 0)] {
+        assert_eq!(
+            number(set(&s, option, value)),
+            Some(libc::EINVAL),
+            "{option:x}"
+        );
+    }
+    assert_eq!(number(set(&s, RATE, 1u16)), Some(libc::EINVAL));
+    assert_eq!(number(set(&s, INFO + 1, 0u32)), Some(libc::ENOPROTOOPT));
+    let error = get::<u32>(&s, INFO).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+    let datagrams = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    assert!(set(&datagrams, RATE, 1u32).is_err());
+    // the kernel's own options go on, also those whose value is longer than a page
+    set(&s, libc::TCP_NODELAY, 1u32).unwrap();
+    assert_eq!(get::<u32>(&s, libc::TCP_NODELAY).unwrap(), 1);
+    assert_eq!(number(set(&s, 9999, [0u8; 9000])), Some(libc::ENOPROTOOPT));
+    // outside of the cgroup nobody knows them
+    cgroup.leave();
+    let outside = socket();
+    assert_eq!(number(set(&outside, RATE, 1u32)), Some(libc::ENOPROTOOPT));
+    nothing_is_left();
+}
+
+fn attached_again_it_is_elsewhere_and_detached_it_is_nowhere() {
+    let cgroup = attached();
+    let inner = cgroup.path.join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    let inner_name = inner.to_str().unwrap();
+    succeeds(&["hints", "attach", "--cgroup", inner_name]);
+    let hints = json(&["status"])["hints"].clone();
+    assert_eq!(hints.as_array().unwrap().len(), 1, "{hints}");
+    assert_eq!(hints[0]["cgroup"], inner_name);
+    assert_eq!(hints[0]["pinned"], true);
+    assert_eq!(number(set(&socket(), RATE, 1u32)), Some(libc::ENOPROTOOPT));
+    succeeds(&["hints", "set", "10.0.0.0/8", "--type", "responsive"]);
+    succeeds(&["hints", "detach"]);
+    let status = json(&["status"]);
+    assert_eq!(status["hints"], serde_json::json!([]));
+    assert_eq!(status["hint_defaults"][0]["prefix"], "10.0.0.0/8");
+    std::fs::remove_dir(&inner).unwrap();
+    nothing_is_left();
+}
+
+fn errors_are_one_line_with_a_status() {
+    for (arguments, word) in [
+        (
+            &["hints", "set", "10.0.0.1/8", "--rate", "1mbit"][..],
+            "10.0.0.1/8",
+        ),
+        (&["hints", "set", "10.0.0.0/8"], "--rate"),
+        (&["hints", "set", "10.0.0.0/8", "--rate", "fast"], "fast"),
+        (
+            &["hints", "set", "default", "--type", "eager"],
+            "responsive",
+        ),
+        (&["hints", "unset", "10.0.0.0/8"], "no prefix has one"),
+        (&["hints", "attach", "--cgroup", "/nowhere"], "/nowhere"),
+        (&["hints", "attach", "--cgroup", "/tmp"], "cgroup2"),
+        (&["hints", "detach"], "hints attach"),
+    ] {
+        let line = fails(arguments, 2);
+        assert!(line.contains(word), "{line}");
+    }
+    nothing_is_left();
+}
+
+fn the_example_in_c_runs_with_hints_and_without() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let program = std::env::temp_dir().join(format!("fast_upload-{}", std::process::id()));
+    let compiled = Command::new("cc")
+        .args(["-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(root.join("include"))
+        .arg("-o")
+        .args([&program, &root.join("examples/fast_upload.c")])
+        .status()
+        .unwrap();
+    assert!(compiled.success());
+    let upload = || {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port().to_string();
+        let reader = std::thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            io::copy(&mut stream, &mut io::sink()).unwrap()
+        });
+        let output = Command::new(&program)
+            .args(["127.0.0.1", &port])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(reader.join().unwrap(), 1_000_000);
+        output
+    };
+    let cgroup = attached();
+    let output = upload();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text, "asked for 10000000 bit/s, granted 0 bit/s\n");
+    assert!(output.stderr.is_empty());
+    cgroup.leave();
+    let output = upload();
+    assert!(String::from_utf8(output.stderr)
+        .unwrap()
+        .contains("hints attach"));
+    std::fs::remove_file(&program).unwrap();
+    nothing_is_left();
+}
+
+fn main() {
+    let _lock = lab::machine_to_oneself();
+    common::run(&[
+        ("what is set is read back", &what_is_set_is_read_back),
+        (
+            "what a listening socket says holds for what it accepts",
+            &what_a_listening_socket_says_holds_for_what_it_accepts,
+        ),
+        (
+            "the longest prefix of the peer decides and the application before it",
+            &the_longest_prefix_of_the_peer_decides_and_the_application_before_it,
+        ),
+        (
+            "the rest is refused as the kernel refuses",
+            &the_rest_is_refused_as_the_kernel_refuses,
+        ),
+        (
+            "attached again it is elsewhere and detached it is nowhere",
+            &attached_again_it_is_elsewhere_and_detached_it_is_nowhere,
+        ),
+        (
+            "errors are one line with a status",
+            &errors_are_one_line_with_a_status,
+        ),
+        (
+            "the example in C runs with hints and without",
+            &the_example_in_c_runs_with_hints_and_without,
+        ),
+    ]);
+}
