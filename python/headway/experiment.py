@@ -14,9 +14,7 @@ import random
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     ValidationError,
@@ -26,20 +24,9 @@ from pydantic import (
 
 from headway import units
 from headway.registry import check_tunables, registry
+from headway.spec import Length, PositiveSize, Rate, Size, Spec, Time
+from headway.workloads import Workload
 
-Rate = Annotated[int, BeforeValidator(units.parse_rate), PlainSerializer(units.format_rate)]
-"""Bits per second, written "1Mbit/s"."""
-Time = Annotated[int, BeforeValidator(units.parse_time), PlainSerializer(units.format_time)]
-"""Nanoseconds, written "50 ms"."""
-Length = Annotated[
-    int, BeforeValidator(units.parse_positive_time), PlainSerializer(units.format_time)
-]
-"""Nanoseconds, more than 0."""
-Size = Annotated[int, BeforeValidator(units.parse_size), PlainSerializer(units.format_size)]
-"""Bytes, written "60000 B"."""
-PositiveSize = Annotated[
-    int, BeforeValidator(units.parse_positive_size), PlainSerializer(units.format_size)
-]
 QueueLimit = Annotated[units.Buffer, BeforeValidator(units.parse_buffer), PlainSerializer(str)]
 """Bytes, packets or bandwidth-delay products, written "60000 B", "40 pkts", "1 BDP"."""
 Probability = Annotated[float, BeforeValidator(units.parse_probability)]
@@ -48,12 +35,6 @@ Record = Literal["flows", "queue", "udp", "drops"]
 RECORDS: tuple[Record, ...] = ("flows", "queue", "udp", "drops")
 BATCHES = 10
 """Equal parts of [warmup, duration] between which counters are read, for batch means."""
-
-
-class Spec(BaseModel):
-    """What all parts of an experiment share: frozen, and a misspelt field is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
 class Aqm(Spec):
@@ -135,6 +116,25 @@ Voip = Cbr(packet="186 B", interval="20 ms")
 """A G.711 call, one direction: 160 bytes of voice every 20 ms, 186-byte IP packets (paper 001)."""
 
 
+class Sessions(Spec):
+    """The share of one host pair in a workload of ``pairs``: that of number ``pair``, from 0.
+
+    The opener asks, the other end answers, on one connection per session or, if the workload is
+    persistent, on one for all. Responses travel in the reverse direction.
+    """
+
+    kind: Literal["sessions"] = "sessions"
+    workload: Workload
+    pair: int = Field(ge=0)
+    pairs: int = Field(ge=1)
+
+    @model_validator(mode="after")
+    def _is_one_of_them(self) -> Self:
+        if self.pair >= self.pairs:
+            raise ValueError(f"pair: {self.pair} must be less than pairs, {self.pairs}")
+        return self
+
+
 class Flow(Spec):
     """One connection (or UDP stream) from a host of its own to another host of its own.
 
@@ -144,7 +144,7 @@ class Flow(Spec):
     from the start (Linux: the default of tcp_rmem); None is the stack's own, which grows.
     """
 
-    app: Annotated[Bulk | Cbr | Vectors | Pingpong, Field(discriminator="kind")] = Bulk()
+    app: Annotated[Bulk | Cbr | Vectors | Pingpong | Sessions, Field(discriminator="kind")] = Bulk()
     control: Control | None = None
     name: str | None = None
     sack: bool = True
@@ -381,7 +381,7 @@ def parse_flows(text: str) -> list[Flow]:
     return flows
 
 
-_UNION_MEMBERS = ("dumbbell", "chain", "bulk", "cbr", "vectors", "pingpong")
+_UNION_MEMBERS = ("dumbbell", "chain", "bulk", "cbr", "vectors", "pingpong", "sessions")
 
 
 def explain(error: ValidationError) -> str:

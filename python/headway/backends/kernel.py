@@ -20,7 +20,7 @@ from headway.backends import Finished
 from headway.backends._headwayctl import Headwayctl
 from headway.backends._kernel_run import Run, Testbed
 from headway.errors import HeadwayError
-from headway.experiment import Control, Experiment, Pingpong
+from headway.experiment import Control, Experiment, Pingpong, Sessions
 from headway.trace import Trace
 
 Progress = Callable[[float, float], None]
@@ -150,8 +150,8 @@ def check(experiment: Experiment) -> None:
     if experiment.capture is not None:
         raise HeadwayError("kernel backend: capture: not possible yet; use the simulator")
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
-        if isinstance(flow.app, Pingpong):
-            raise HeadwayError(f"kernel backend: {name}: pingpong is not possible yet")
+        if isinstance(flow.app, Pingpong | Sessions):
+            raise HeadwayError(f"kernel backend: {name}: {flow.app.kind} is not possible yet")
         if flow.receive_buffer is not None:
             raise HeadwayError(f"kernel backend: {name}: receive_buffer is not possible yet")
         if flow.is_tcp and not flow.delayed_ack:

@@ -7,11 +7,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from headway import _engine
+from headway import _engine, workloads
 from headway.backends import Finished
 from headway.errors import HeadwayError
-from headway.experiment import Bulk, Cbr, Experiment, Flow, Link, Pingpong, limit_bytes
+from headway.experiment import Bulk, Cbr, Experiment, Flow, Link, Pingpong, Sessions, limit_bytes
 from headway.trace import Trace, from_engine
+
+_NS_PER_US = 1000
 
 
 class SimBackend:
@@ -107,7 +109,23 @@ def _app(flow: Flow) -> dict[str, Any]:
             "request_bytes": app.request,
             "mean_interval_ns": app.mean_interval,
         }
+    if isinstance(app, Sessions):
+        return _sessions(app)
     return {"kind": "vectors", "epochs": [list(epoch) for epoch in app.epochs]}
+
+
+def _sessions(app: Sessions) -> dict[str, Any]:
+    share = workloads.shares(app.workload, app.pairs)[app.pair]
+    return {
+        "kind": "sessions",
+        "persistent": app.workload.persistent,
+        "start_ns": (share.start_us * _NS_PER_US).tolist(),
+        "exchanges": share.exchanges.tolist(),
+        "request_bytes": share.request_bytes.tolist(),
+        "response_bytes": share.response_bytes.tolist(),
+        "think_ns": (share.think_us * _NS_PER_US).tolist(),
+        "serve_ns": (share.serve_us * _NS_PER_US).tolist() if share.serve_us.any() else [],
+    }
 
 
 def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:

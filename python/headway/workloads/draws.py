@@ -1,0 +1,47 @@
+"""Random numbers that are the same on every machine and with every version of the libraries.
+
+A stream is named by text: "1/campus/response" is another than "2/campus/response". Its raw words
+are those of PCG64, whose sequence NumPy guarantees (its distributions it does not); a quantile
+function makes values of them. Values are rounded to whole bytes or microseconds: far coarser than
+the last digit in which two platforms' logarithms differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Quantiles(Protocol):
+    """A distribution that numbers can be drawn from; see :mod:`headway.models.distributions`."""
+
+    def quantile(self, q: npt.ArrayLike) -> Floats:
+        """Values exceeded with probability 1 - q."""
+
+
+class Stream:
+    """An endless sequence of random numbers with a name."""
+
+    def __init__(self, name: str) -> None:
+        """Begin the stream called ``name``."""
+        digest = hashlib.sha256(name.encode()).digest()
+        self._words = np.random.PCG64(int.from_bytes(digest[:16], "little"))
+
+    def uniform(self, count: int) -> Floats:
+        """The next ``count`` numbers, each in (0, 1) and never at its ends; shape (count,)."""
+        raw = np.asarray(self._words.random_raw(count), dtype=np.uint64)
+        return np.asarray(((raw >> np.uint64(12)).astype(np.float64) + 0.5) / 2.0**52)
+
+    def draw(self, of: Quantiles, count: int) -> Ints:
+        """``count`` values of a distribution, rounded to whole units; shape (count,)."""
+        return np.rint(of.quantile(self.uniform(count))).astype(np.int64)
+
+    def below(self, limit: int, count: int) -> Ints:
+        """``count`` whole numbers in [0, limit); shape (count,)."""
+        return np.floor(self.uniform(count) * limit).astype(np.int64)

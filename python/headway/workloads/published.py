@@ -1,0 +1,129 @@
+"""Sizes and times of published workloads, as distributions.
+
+Numbers are those of Scharf (2011), "Fast Startup Internet Congestion Control for Broadband
+Interactive Applications", unless a line says otherwise. What the thesis does not print had to be
+chosen; each choice is named as one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize, special
+
+from headway.models.distributions import LogNormal, TruncatedPareto, truncated_pareto_of_mean
+from headway.workloads.draws import Floats
+
+CUTOFF_BYTES = 10_000_000
+"""K: the largest response of the synthetic workloads (section 6.4.3.1)."""
+
+TAIL_SHAPE = 1.1
+"""alpha of the tail, fitted to campus traces of 2008 (section 3.3.3.2)."""
+
+MEAN_RESPONSE_BYTES = 14_000
+"""Of the campus traces (section 3.3.3.2), and of the synthetic workload of section 6.5.2."""
+
+LARGER_MEAN_RESPONSE_BYTES = 114_000
+"""Of the workload with more mid-sized transfers (section 6.4.3.1)."""
+
+MEAN_REQUEST_BYTES = 1_000
+"""Of the campus traces (section 3.3.3.2)."""
+
+INITIAL_WINDOW_BYTES = 3 * 1448
+"""The window that 25 % of the responses and 1 % of the requests exceed (section 4.3.2.2)."""
+RESPONSES_ABOVE, REQUESTS_ABOVE = 0.25, 0.01
+
+EXCHANGES_PER_CONNECTION = 3.0
+"""Mean of a geometric distribution. A choice: the thesis prints one example vector, of three."""
+
+THINK_MEDIAN_S, THINK_SIGMA = 0.6, 1.5
+"""Log-normal think times. A choice: the example vector's are 0.12 s and 3.12 s."""
+
+LONGEST_THINK_S = 30.0
+"""A choice: connections of the campus trace that idle longer are rare and would only idle."""
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """A log-normal distribution without what lies above ``largest``, which is not drawn."""
+
+    whole: LogNormal
+    largest: float
+
+    @property
+    def _kept(self) -> float:
+        return float(self.whole.cdf(self.largest))
+
+    @property
+    def mean(self) -> float:
+        """Mean of what is left."""
+        z = (math.log(self.largest) - self.whole.mu) / self.whole.sigma
+        return float(self.whole.mean * special.ndtr(z - self.whole.sigma) / self._kept)
+
+    def cdf(self, z: npt.ArrayLike) -> Floats:
+        """P(Z <= z), shape of ``z``."""
+        return np.minimum(self.whole.cdf(z) / self._kept, 1.0)
+
+    def quantile(self, q: npt.ArrayLike) -> Floats:
+        """The value that is exceeded with probability 1 - q, shape of ``q``."""
+        return self.whole.quantile(np.asarray(q, dtype=np.float64) * self._kept)
+
+
+def fitted(mean: float, *, threshold: float, above: float, largest: float) -> CutOff:
+    """The log-normal, cut off at ``largest``, of this mean and with P(Z > threshold) = ``above``.
+
+    Of the two that there may be, the narrower. Raises ValueError if there is none.
+    """
+
+    def with_sigma(sigma: float) -> CutOff:
+        # mu from the threshold, with the cut-off's share found by repetition: it is near 1.
+        kept = 1.0
+        for _ in range(20):
+            mu = math.log(threshold) - sigma * float(special.ndtri((1 - above) * kept))
+            kept = float(LogNormal(mu, sigma).cdf(largest))
+        return CutOff(LogNormal(mu, sigma), largest)
+
+    def excess(sigma: float) -> float:
+        return with_sigma(sigma).mean - mean
+
+    grid = np.linspace(0.05, 4.0, 159)
+    signs = np.sign([excess(float(sigma)) for sigma in grid])
+    changes = np.nonzero(signs[:-1] * signs[1:] < 0)[0]
+    if changes.size == 0:
+        raise ValueError(f"no log-normal has mean {mean!r} and P(> {threshold!r}) = {above!r}")
+    low = int(changes[0])
+    sigma = optimize.brentq(excess, float(grid[low]), float(grid[low + 1]), xtol=1e-13)
+    return with_sigma(float(sigma))
+
+
+def campus_responses() -> CutOff:
+    """Response sizes of the campus traces, bytes: nearly log-normal with a mean of 14 kB."""
+    return fitted(
+        MEAN_RESPONSE_BYTES,
+        threshold=INITIAL_WINDOW_BYTES,
+        above=RESPONSES_ABOVE,
+        largest=CUTOFF_BYTES,
+    )
+
+
+def campus_requests() -> CutOff:
+    """Request sizes of the campus traces, bytes: a mean of 1 kB; the shape is a choice."""
+    return fitted(
+        MEAN_REQUEST_BYTES,
+        threshold=INITIAL_WINDOW_BYTES,
+        above=REQUESTS_ABOVE,
+        largest=CUTOFF_BYTES,
+    )
+
+
+def campus_think_us() -> CutOff:
+    """Think times, microseconds; a choice, see :data:`THINK_MEDIAN_S`."""
+    return CutOff(LogNormal(math.log(THINK_MEDIAN_S * 1e6), THINK_SIGMA), LONGEST_THINK_S * 1e6)
+
+
+def synthetic_responses(mean_bytes: float) -> TruncatedPareto:
+    """Response sizes of sections 6.4.3 and 6.5.2, bytes: truncated Pareto, cut off at 10 MB."""
+    return truncated_pareto_of_mean(mean_bytes, shape=TAIL_SHAPE, largest=CUTOFF_BYTES)

@@ -1,0 +1,163 @@
+"""Workloads as an experiment names them, and how sessions are made of that.
+
+    Workload(vectors=Campus(), load=0.35, rate="10 Mbit/s", until="3 h")
+
+is a few words; its sessions are millions of numbers, and the same on every machine.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, PositiveFloat
+
+from headway.spec import Length, PositiveSize, Rate, Size, Spec
+from headway.units import BITS_PER_BYTE, NS_PER_S
+from headway.workloads import published, tmix
+from headway.workloads.draws import Ints, Stream
+from headway.workloads.sessions import SessionTable
+
+PAYLOAD_SHARE = 1448 / 1500
+"""L / MTU: what full packets with timestamps carry of a link's rate in IP bits."""
+
+
+class Campus(Spec):
+    """Connection vectors like those of the campus traces of 2008: see ``published``."""
+
+    kind: Literal["campus"] = "campus"
+
+
+class Pareto(Spec):
+    """One exchange per session: a small request, a truncated Pareto response up to 10 MB."""
+
+    kind: Literal["pareto"] = "pareto"
+    mean: PositiveSize
+    request: Size = 100
+
+
+class Tmix(Spec):
+    """Connection vectors of a tmix file; ``sha256`` says which contents are meant."""
+
+    kind: Literal["tmix"] = "tmix"
+    path: str
+    sha256: str
+
+
+class Workload(Spec):
+    """Sessions of any number of host pairs, in all.
+
+    ``load`` is the part of ``rate`` that the responses ask for, counted in application bytes as
+    the thesis does (rho = m / (R delta), section 6.4.3.1). SessionTable start in [0, ``until``) at
+    independent, equally likely moments, so the times between them are exponential; how many there
+    are follows from the load exactly, since the mean of sizes with so heavy a tail would not.
+    ``persistent``: a pair's sessions take turns on one connection.
+    """
+
+    vectors: Annotated[Campus | Pareto | Tmix, Field(discriminator="kind")]
+    load: PositiveFloat
+    rate: Rate
+    until: Length
+    persistent: bool = False
+    seed: int = Field(default=1, ge=0)
+
+    @property
+    def wanted_bytes(self) -> float:
+        """Application bytes of all responses."""
+        return self.load * self.rate * PAYLOAD_SHARE * self.until / NS_PER_S / BITS_PER_BYTE
+
+    def __hash__(self) -> int:
+        """By value, so that sessions are made once for all experiments that share them."""
+        return hash(self.model_dump_json())
+
+
+@functools.lru_cache(maxsize=4)
+def sessions(workload: Workload) -> SessionTable:
+    """All sessions of a workload, in the order of their starts.
+
+    Raises HeadwayError if a tmix file is not readable or not the one that was meant.
+    """
+    drawn = _vectors(workload)
+    starts = np.sort(
+        np.floor(
+            Stream(f"{workload.seed}/starts").uniform(len(drawn)) * (workload.until // 1000)
+        ).astype(np.int64)
+    )
+    return drawn.starting(starts)
+
+
+@functools.lru_cache(maxsize=4)
+def shares(workload: Workload, parts: int) -> tuple[SessionTable, ...]:
+    """The sessions of each of ``parts`` host pairs; a session falls to any of them alike."""
+    everything = sessions(workload)
+    owner = Stream(f"{workload.seed}/pairs").below(parts, len(everything))
+    return tuple(everything.split(owner, parts))
+
+
+def _vectors(workload: Workload) -> SessionTable:
+    """Connection vectors until the responses are as many bytes as the load asks for."""
+    kind = workload.vectors
+    if isinstance(kind, Tmix):
+        return _enough(tmix.read(kind.path, sha256=kind.sha256), workload)
+    name = f"{workload.seed}/{kind.kind}"
+    if isinstance(kind, Pareto):
+        sizes = Stream(f"{name}/response")
+        of = published.synthetic_responses(kind.mean)
+        responses = _drawn_until(
+            lambda count: np.maximum(sizes.draw(of, count), 1), workload.wanted_bytes, kind.mean
+        )
+        ones = np.ones(responses.size, dtype=np.int64)
+        return SessionTable(0 * ones, ones, kind.request * ones, responses, 0 * ones, 0 * ones)
+    return _campus(name, workload.wanted_bytes)
+
+
+def _campus(name: str, wanted_bytes: float) -> SessionTable:
+    sizes = Stream(f"{name}/response")
+    of = published.campus_responses()
+    responses = _drawn_until(
+        lambda count: np.maximum(sizes.draw(of, count), 1),
+        wanted_bytes,
+        published.MEAN_RESPONSE_BYTES,
+    )
+    total = responses.size
+    # Each exchange is its connection's last with the same probability: geometric counts.
+    last = Stream(f"{name}/last").uniform(total) < 1 / published.EXCHANGES_PER_CONNECTION
+    last[-1] = True
+    exchanges = np.diff(np.nonzero(last)[0], prepend=-1)
+    requests = np.maximum(Stream(f"{name}/request").draw(published.campus_requests(), total), 1)
+    think_us = Stream(f"{name}/think").draw(published.campus_think_us(), total)
+    think_us[last] = 0
+    zeros = np.zeros(exchanges.size, dtype=np.int64)
+    return SessionTable(zeros, exchanges, requests, responses, think_us, np.zeros_like(responses))
+
+
+def _drawn_until(draw: Callable[[int], Ints], wanted: float, mean: float) -> Ints:
+    """Values until their sum reaches ``wanted``; at least one."""
+    drawn: list[Ints] = []
+    reached = 0
+    while reached < wanted or not drawn:
+        more = draw(int((wanted - reached) / mean) + 100)
+        sums = reached + np.cumsum(more)
+        kept = more[: int(np.searchsorted(sums, wanted)) + 1]
+        drawn.append(kept)
+        reached += int(kept.sum())
+    return np.concatenate(drawn)
+
+
+def _enough(given: SessionTable, workload: Workload) -> SessionTable:
+    """Sessions of a file in random order, repeated until they are as many bytes as wanted."""
+    per_session = np.add.reduceat(
+        given.response_bytes, given.ends - given.exchanges, dtype=np.int64
+    )
+    order = Stream(f"{workload.seed}/order")
+    rounds: list[Ints] = []
+    reached, wanted = 0, workload.wanted_bytes
+    while reached < wanted or not rounds:
+        shuffled = np.argsort(order.uniform(len(given)), kind="stable")
+        sums = reached + np.cumsum(per_session[shuffled])
+        kept = shuffled[: int(np.searchsorted(sums, wanted)) + 1]
+        rounds.append(kept)
+        reached += int(per_session[kept].sum())
+    return given.starting(np.zeros(len(given), dtype=np.int64)).of(np.concatenate(rounds))

@@ -1,0 +1,298 @@
+"""Workloads: what was published comes out, the same everywhere, and tmix files are read back."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.backends.sim import SimBackend
+from headway.errors import HeadwayError
+from headway.experiment import Dumbbell, Experiment, Flow, Sessions
+from headway.workloads import (
+    Campus,
+    Pareto,
+    SessionTable,
+    Stream,
+    Tmix,
+    Workload,
+    from_vectors,
+    published,
+    sessions,
+    shares,
+    tmix,
+)
+from headway.workloads.recipe import PAYLOAD_SHARE
+
+CAMPUS = Workload(vectors=Campus(), load=0.35, rate="10 Mbit/s", until="1 h", seed=7)
+
+
+def test_uniform_numbers_are_uniform_and_streams_differ() -> None:
+    one, other = (Stream(name).uniform(100_000) for name in ("a", "b"))
+    assert one.min() > 0
+    assert one.max() < 1
+    assert abs(one.mean() - 0.5) < 4 / np.sqrt(12 * one.size)
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.02
+    assert (Stream("a").uniform(100_000) == one).all()
+
+
+def test_workloads_are_the_same_on_every_machine() -> None:
+    table = sessions(CAMPUS)
+    columns = (table.start_us, table.exchanges, table.request_bytes, table.response_bytes)
+    digest = hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest()
+    assert digest[:16] == "9a25b5e1396cf3e4"
+
+
+def test_campus_sizes_are_those_the_thesis_prints() -> None:
+    responses, requests = published.campus_responses(), published.campus_requests()
+    assert responses.mean == pytest.approx(14_000, rel=1e-6)
+    assert requests.mean == pytest.approx(1_000, rel=1e-6)
+    window = published.INITIAL_WINDOW_BYTES
+    assert 1 - responses.cdf(window) == pytest.approx(0.25, abs=1e-6)
+    assert 1 - requests.cdf(window) == pytest.approx(0.01, abs=1e-6)
+    # "Most transfers are smaller than 10 kB."
+    assert responses.cdf(10_000) > 0.8
+
+
+def test_a_size_can_be_neither_too_common_nor_too_large_for_its_mean() -> None:
+    with pytest.raises(ValueError, match="no log-normal"):
+        published.fitted(100.0, threshold=1000.0, above=0.5, largest=1e6)
+
+
+def test_synthetic_responses_begin_where_their_mean_wants() -> None:
+    assert published.synthetic_responses(14_000).smallest == pytest.approx(2239, rel=1e-3)
+    assert published.synthetic_responses(114_000).smallest == pytest.approx(22_700, rel=2e-3)
+
+
+@pytest.mark.parametrize("vectors", [Campus(), Pareto(mean="14 kB"), Pareto(mean="114 kB")])
+def test_a_workload_asks_for_its_load(vectors: Campus | Pareto) -> None:
+    workload = CAMPUS.model_copy(update={"vectors": vectors})
+    table = sessions(workload)
+    asked = table.response_bytes.sum() * 8 / 3600 / (10e6 * PAYLOAD_SHARE)
+    # At most the last response too much, and that has at most 10 MB.
+    assert 0.35 <= asked < 0.35 + 10e6 * 8 / 3600 / 10e6
+    assert table.start_us.min() >= 0
+    assert table.start_us.max() < 3600 * 10**6
+
+
+def test_campus_vectors_have_their_means() -> None:
+    table = sessions(CAMPUS)
+    n = table.request_bytes.size
+    assert table.request_bytes.mean() == pytest.approx(1000, rel=0.03)
+    assert table.exchanges.mean() == pytest.approx(3.0, rel=0.03)
+    assert (table.response_bytes > 3 * 1448).mean() == pytest.approx(0.25, abs=4 / np.sqrt(n))
+    assert (table.think_us[table.ends - 1] == 0).all()
+
+
+def test_times_between_sessions_are_exponential() -> None:
+    gaps = np.sort(np.diff(sessions(CAMPUS).start_us))
+    fitted = 1 - np.exp(-gaps / gaps.mean())
+    steps = np.arange(1, gaps.size + 1) / gaps.size
+    # C-TH-005 asks for a distance below 0.05.
+    assert np.abs(fitted - steps).max() < 1.6 / np.sqrt(gaps.size) < 0.05
+
+
+def test_pairs_share_every_session_once() -> None:
+    parts = shares(CAMPUS, 50)
+    whole = sessions(CAMPUS)
+    assert sum(len(part) for part in parts) == len(whole)
+    for name in ("start_us", "response_bytes", "request_bytes", "think_us"):
+        together = np.concatenate([getattr(part, name) for part in parts])
+        assert (np.sort(together) == np.sort(getattr(whole, name))).all()
+    counts = np.array([len(part) for part in parts])
+    assert counts.std() < 2 * np.sqrt(counts.mean())
+
+
+def test_chosen_sessions_keep_their_exchanges() -> None:
+    table = from_vectors([[(1, 2, 3), (4, 5, 6)], [(7, 8, 9)], [(10, 11, 12)]], [0, 5, 9])
+    part = table.of(np.array([0, 2]))
+    assert part.start_us.tolist() == [0, 9]
+    assert part.exchanges.tolist() == [2, 1]
+    assert part.request_bytes.tolist() == [1, 4, 10]
+    assert part.think_us.tolist() == [3, 6, 12]
+
+
+@pytest.mark.parametrize(
+    ("starts", "counts", "column", "words"),
+    [
+        ([1, 0], [1, 1], 2, "sorted"),
+        ([0], [1, 1], 2, "per session"),
+        ([0, 1], [0, 2], 2, "at least one exchange"),
+        ([0, 1], [1, 1], 3, "request_bytes"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(
+    starts: list[int], counts: list[int], column: int, words: str
+) -> None:
+    two = np.ones(2, dtype=np.int64)
+    with pytest.raises(ValueError, match=words):
+        SessionTable(
+            np.array(starts), np.array(counts), np.ones(column, dtype=np.int64), two, two, two
+        )
+
+
+ORIGINAL = """\
+# two connections, one of them concurrent
+SEQ 1000000 3 17 4
+w 65535 32768
+r 54000
+l 0.0 0.01
+m 1460 536
+> 329
+t 120
+< 403
+t 120000
+> 403
+< 25821
+t 3120000
+> 356
+< 1198
+CONC 1500000 1 1 5 6
+w 65535 65535
+r 1000
+l 0 0
+c> 10
+t> 20
+c< 30
+SEQ 900000 1 18 4
+< 77
+t 5
+"""
+
+
+def test_the_original_format_is_read() -> None:
+    file = tmix.parse(ORIGINAL)
+    assert file.concurrent == 1
+    first, second = file.connections
+    assert first.exchanges == (
+        tmix.Exchange(329, 120, 403, 120_000),
+        tmix.Exchange(403, 0, 25_821, 3_120_000),
+        tmix.Exchange(356, 0, 1198, 0),
+    )
+    assert (first.rtt_us, first.windows_bytes, first.loss) == (54_000, (65_535, 32_768), (0, 0.01))
+    assert first.mss_bytes == (1460, 536)
+    assert second.exchanges == (tmix.Exchange(0, 0, 77, 5),)
+    assert tmix.sessions_of(file.connections).start_us.tolist() == [900_000, 1_000_000]
+
+
+def test_the_format_of_ns2_is_read() -> None:
+    text = """S 1000 2 1 2
+w 65535 65535
+I 0 0 329
+A 0 120 403
+I 0 5000 10
+I 70 0 20
+A 0 0 30
+I 0 9 0
+A 0 0 0
+"""
+    (connection,) = tmix.parse(text).connections
+    assert connection.exchanges == (
+        tmix.Exchange(329, 120, 403, 5000),
+        tmix.Exchange(10, 0, 0, 70),
+        tmix.Exchange(20, 0, 30, 9),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("> 5\n", "tmix:1: '>' before"),
+        ("SEQ x 1\n", "tmix:1: SEQ 'x 1'"),
+        ("SEQ 0 1\nr\n", "tmix:2: r ''"),
+        ("SEQ 0 1\n> -5\n", "tmix:2: > '-5'"),
+        ("SEQ 0 1\nl 0 2e300\n", "tmix:2: l"),
+        ("SEQ 0 1\nc> 3\n", "no line of a sequential connection"),
+        ("SEQ 0 1\nSEQ 1 1\n> 1\n", "tmix:1: a connection without data"),
+        ("S 0 1\nI 0 5\n", "tmix:2: I '0 5'"),
+    ],
+)
+def test_a_line_that_is_wrong_is_named(text: str, words: str) -> None:
+    with pytest.raises(HeadwayError) as caught:
+        tmix.parse(text)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+_waits = st.integers(0, 10**9)
+_sizes = st.integers(1, 10**8)
+# A wait after a message of nothing has no place in a file.
+_exchanges = st.builds(tmix.Exchange, _sizes, _waits, _sizes, _waits)
+_connections = st.builds(
+    tmix.Connection,
+    st.integers(0, 10**12),
+    st.lists(_exchanges, min_size=1, max_size=5).map(tuple),
+    st.tuples(st.integers(0, 99), st.integers(0, 99)),
+    st.none() | st.tuples(st.integers(0, 2**30), st.integers(0, 2**30)),
+    st.none() | st.integers(0, 10**7),
+    st.none() | st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    st.none() | st.just((1460, 1460)),
+)
+
+
+@given(st.lists(_connections, max_size=4), st.sampled_from(["original", "ns2"]))
+def test_what_is_written_is_read_back(
+    connections: list[tmix.Connection], form: tmix.Format
+) -> None:
+    assert tmix.parse(tmix.text_of(connections, form)).connections == tuple(connections)
+
+
+@given(st.text("SEQCON IAtwrl<>c#0123456789.\n", max_size=80))
+def test_no_text_is_worse_than_an_error(text: str) -> None:
+    with contextlib.suppress(HeadwayError):
+        assert tmix.parse(text).concurrent >= 0
+
+
+def test_a_tmix_file_is_a_workload(tmp_path: Path) -> None:
+    path = tmix.write(tmp_path / "some.tmix", tmix.parse(ORIGINAL).connections)
+    _, digest = tmix.load(path)
+    workload = CAMPUS.model_copy(
+        update={"vectors": Tmix(path=str(path), sha256=digest), "load": 0.1}
+    )
+    table = sessions(workload)
+    assert table.response_bytes.sum() == pytest.approx(workload.wanted_bytes, rel=1e-3)
+    # Repeated in rounds, each in another order: as often the one as the other.
+    assert abs((table.exchanges == 3).sum() - (table.exchanges == 1).sum()) <= 1
+    other = CAMPUS.model_copy(update={"vectors": Tmix(path=str(path), sha256="0" * 64)})
+    with pytest.raises(HeadwayError, match="SHA-256"):
+        sessions(other)
+
+
+def _some_pairs(persistent: bool) -> Experiment:
+    workload = Workload(
+        vectors=Pareto(mean="14 kB"),
+        load=0.3,
+        rate="10 Mbit/s",
+        until="60 s",
+        persistent=persistent,
+    )
+    flows = tuple(
+        Flow(app=Sessions(workload=workload, pair=i, pairs=20), control="reno", start="0 s")
+        for i in range(20)
+    )
+    path = Dumbbell.model_validate({"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "50 pkts"})
+    return Experiment(topology=path, flows=flows, duration="100 s", record=())
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_every_session_is_answered_in_the_simulator(persistent: bool) -> None:
+    experiment = _some_pairs(persistent)
+    trace = SimBackend().run(experiment)
+    workload = experiment.flows[0].app
+    assert isinstance(workload, Sessions)
+    table = sessions(workload.workload)
+    assert trace["responses"].height == len(table)
+    delivered = trace["flow_counters"].filter(trace["flow_counters"]["time_ns"] == 100 * 10**9)
+    assert delivered["delivered_bytes"].sum() == table.response_bytes.sum()
+    saved = Experiment.model_validate(experiment.model_dump(mode="json"))
+    assert saved == experiment
+
+
+def test_a_pair_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="pair: 3 must be less than pairs, 3"):
+        Sessions(workload=CAMPUS, pair=3, pairs=3)
