@@ -40,7 +40,8 @@ class Claim:
 
     ``published`` and ``measured`` are numbers where the claim is a value, else words;
     ``measured`` is None when this run could not measure it. ``verdict`` is one of
-    "holds", "fails", "not checked".
+    "holds", "fails", "not checked". ``note`` says why it fails or could not be checked, or what
+    had to be chosen to check it.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Claim:
     tolerance: str
     verdict: Verdict
     statement: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ save_figure(cdf([("one flow", samples)], x_label="one-way delay (ms)"), Path("fi
 """
 
 from headway.figures.canvas import figure_bytes, save_figure, svg_text
+from headway.figures.curves import Curve, curves
 from headway.figures.decimate import min_max_indices
 from headway.figures.plots import (
     Bars,
@@ -22,11 +23,13 @@ __all__ = [
     "QUEUE",
     "VOIP",
     "Bars",
+    "Curve",
     "Panel",
     "Sample",
     "Series",
     "Style",
     "cdf",
+    "curves",
     "figure_bytes",
     "grouped_bars",
     "min_max_indices",

@@ -287,6 +287,22 @@ def late_quick_start_response_s(
     return np.asarray(np.where(s > sent, late_s, slow_s), dtype=np.float64)
 
 
+def standard_initial_window_bytes(mss_bytes: float) -> float:
+    """Initial window of RFC 3390, eq. 4.5: min(4 L, max(2 L, 4380 bytes)).
+
+    Args:
+        mss_bytes: L, > 0.
+
+    Returns:
+        bytes; 3 segments of 1460.
+
+    Raises:
+        ValueError: if ``mss_bytes`` is not > 0.
+    """
+    mss = positive("mss_bytes", mss_bytes)
+    return min(4 * mss, max(2 * mss, 4380.0))
+
+
 def jump_start_window_after_loss_pkts(paced_pkts: int, retransmitted_pkts: int) -> int:
     """W_recov: window after the recovery of a loss in the first round trip, eq. 4.11.
 

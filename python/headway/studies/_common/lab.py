@@ -1,0 +1,154 @@
+"""The thesis' laboratory: its 10 Mbit/s path, its hosts, its startups, and how it read them.
+
+Scharf (2011), sections 6.1 and B.2; paper 000 used the same computers. A client asks and a server
+answers, so the data comes over the reverse link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from headway.experiment import Dumbbell, Experiment, Flow, Record
+from headway.metrics.stats import Array
+from headway.models.startup import StartupPath
+from headway.registry import registry
+from headway.trace import Trace
+from headway.units import BITS_PER_BYTE, NS_PER_S
+
+LINK_BPS = 9_760_000
+"""What 10 Mbit/s Ethernet carries in IP packets of 1500 bytes, as the thesis rounds it."""
+RTT_MS = 200
+MSS_BYTES, MTU_BYTES = 1448, 1500
+REQUEST_BYTES = 100
+RECEIVE_BUFFER = "8388608 B"
+"""Appendix B.2 and paper 000: receive windows do not limit; they keep quick ACKs going, too."""
+SMALL_BUFFER_PKTS = 50
+"""The bottleneck's queue wherever the thesis does not compare with its testbed (6.1.1.1)."""
+STACK = "linux-2.6"
+CONTROL = "cubic26"
+DOWNLINK = 1
+"""The reverse link's number: where responses queue."""
+
+SLOW_START = "slow-start"
+
+
+def path(
+    *,
+    rate_bps: float = LINK_BPS,
+    rtt_ms: float = RTT_MS,
+    buffer_pkts: int = 1000,
+    loss: float = 0.0,
+) -> Dumbbell:
+    """One bottleneck with the same queue and loss both ways."""
+    link = {
+        "rate": f"{rate_bps:.0f} bit/s",
+        "delay": f"{rtt_ms / 2:g} ms",
+        "buffer": f"{buffer_pkts} pkts",
+        "loss": loss,
+    }
+    forward = {k: v for k, v in link.items() if k != "delay"}
+    return Dumbbell.model_validate({**forward, "rtt": f"{rtt_ms:g} ms", "reverse": link})
+
+
+def model_path(*, rate_bps: float = LINK_BPS, rtt_ms: float = RTT_MS) -> StartupPath:
+    """The same path for the equations of table 6.1."""
+    return StartupPath(
+        rate_bps=rate_bps, rtt_s=rtt_ms / 1e3, mss_bytes=MSS_BYTES, mtu_bytes=MTU_BYTES
+    )
+
+
+def has_startup(name: str) -> bool:
+    """Whether this build has the startup."""
+    return any(startup.name == name for startup in registry().startups)
+
+
+def requests(
+    sizes_bytes: Sequence[float],
+    *,
+    control: str = f"{CONTROL}+{SLOW_START}",
+    idle_s: float = 0.0,
+    name: str | None = None,
+    start_s: float = 0.0,
+    **changes: object,
+) -> Flow:
+    """A connection that asks for responses one after the other, ``idle_s`` between them."""
+    last = len(sizes_bytes) - 1
+    epochs = [
+        [f"{REQUEST_BYTES} B", f"{size:.0f} B", f"{idle_s if i < last else 0:g} s"]
+        for i, size in enumerate(sizes_bytes)
+    ]
+    return Flow.model_validate(
+        {
+            "app": {"kind": "vectors", "epochs": epochs},
+            "control": control,
+            "name": name,
+            "start": f"{start_s:g} s",
+            "receive_buffer": RECEIVE_BUFFER,
+            **changes,
+        }
+    )
+
+
+def experiment(
+    topology: Dumbbell,
+    flows: Sequence[Flow],
+    *,
+    duration_s: float,
+    stack: str = STACK,
+    seed: int = 1,
+    sample_s: float | None = None,
+    record: tuple[Record, ...] = (),
+) -> Experiment:
+    """An experiment with the thesis' stack; counters are read every ``sample_s``."""
+    return Experiment.model_validate(
+        {
+            "topology": topology,
+            "flows": tuple(flows),
+            "duration": f"{duration_s:.9g} s",
+            "stack": stack,
+            "seed": seed,
+            "sample": None if sample_s is None else f"{sample_s:.9g} s",
+            "record": record,
+        }
+    )
+
+
+def response_times_s(trace: Trace, flow: int = 0) -> Array:
+    """Server response times of a flow's requests, shape (n,), seconds.
+
+    The first counts from the end of the handshake, as the thesis counts (6.4.2.1).
+    """
+    rows = trace["responses"].filter(trace["responses"]["flow"] == flow).sort("epoch")
+    times_s = (rows["end_ns"] - rows["start_ns"]).to_numpy() / NS_PER_S
+    if times_s.size and rows["epoch"][0] == 0:
+        times_s = times_s.copy()
+        times_s[0] -= (trace.flows[flow].handshake_rtt_us or 0) / 1e6
+    return np.asarray(times_s, dtype=np.float64)
+
+
+def link_rate(trace: Trace, link: int = DOWNLINK) -> tuple[Array, Array]:
+    """IP rate of a link between readings of its counters: (ends of slots in s, bit/s)."""
+    rows = trace["link_counters"].filter(trace["link_counters"]["link"] == link).sort("time_ns")
+    return _slopes(rows["time_ns"].to_numpy(), rows["sent_bytes"].to_numpy())
+
+
+def flow_rate(trace: Trace, flow: int) -> tuple[Array, Array]:
+    """A bulk flow's goodput between readings of its counters: (ends of slots in s, bit/s)."""
+    rows = trace["flow_counters"].filter(trace["flow_counters"]["flow"] == flow).sort("time_ns")
+    return _slopes(rows["time_ns"].to_numpy(), rows["delivered_bytes"].to_numpy())
+
+
+def _slopes(time_ns: Array, total_bytes: Array) -> tuple[Array, Array]:
+    times = np.concatenate([[0], time_ns.astype(np.float64)]) / NS_PER_S
+    totals = np.concatenate([[0.0], total_bytes.astype(np.float64)])
+    keep = np.concatenate([[True], np.diff(times) > 0])
+    times, totals = times[keep], totals[keep]
+    return times[1:], np.diff(totals) * BITS_PER_BYTE / np.diff(times)
+
+
+def first_above(times_s: Array, values: Array, level: float, *, after_s: float = 0.0) -> float:
+    """The first time after ``after_s`` at which a slot reaches ``level``; NaN if none does."""
+    hits = np.flatnonzero((values >= level) & (times_s > after_s))
+    return float(times_s[hits[0]]) if hits.size else float("nan")

@@ -1,0 +1,66 @@
+"""Verdicts and the thesis' laboratory, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from support import S, experiment, trace
+
+from headway.studies._common import claims, lab
+
+
+def test_a_value_holds_in_its_range_only() -> None:
+    for value, verdict in ((0.9, "fails"), (1.0, "holds"), (2.0, "holds"), (2.1, "fails")):
+        assert claims.in_range("C", "x", 1.5, value, "s", 1, 2).verdict == verdict
+    assert claims.in_range("C", "x", 1.5, None, "s", 1, 2).verdict == "fails"
+    assert claims.in_range("C", "x", 1.5, math.nan, "s", 1, 2).verdict == "fails"
+    assert claims.in_range("C", "x", "much", 9.0, "s", 1, math.inf).verdict == "holds"
+
+
+def test_tolerances_are_told() -> None:
+    assert claims.in_range("C", "x", 1, 1.0, None, 1, math.inf).tolerance == "≥ 1"
+    assert claims.in_range("C", "x", 1, 1.0, None, -math.inf, 2).tolerance == "≤ 2"
+    assert claims.within("C", "x", 1, 1.05, None, relative=0.1).tolerance == "±10 %"
+    assert claims.within("C", "x", 1, 1.05, None, relative=0.1).verdict == "holds"
+    assert claims.within("C", "x", 1, 1.0001, None).verdict == "fails"
+    assert claims.within("C", "x", 3, 3.0, None).tolerance == "exact"
+
+
+def test_the_tally_counts_what_was_checked() -> None:
+    some = [
+        claims.shown("A", "x", "y", "z", True),
+        claims.shown("B", "x", "y", "z", False),
+        claims.unchecked("C", "x", "y", "no kernel"),
+    ]
+    assert claims.tally(some) == "1 of 2 checked hold"
+    assert some[2].note == "no kernel"
+
+
+def test_response_times_count_from_the_handshakes_end() -> None:
+    made = trace({"responses": [(0, 0, 0, 3 * S), (0, 1, 5 * S, 6 * S)]}, of=experiment())
+    first = made.flows[0].model_copy(update={"handshake_rtt_us": 200_000})
+    made = type(made)(made.tables, (first, *made.flows[1:]), made.links, made.meta)
+    assert lab.response_times_s(made) == pytest.approx([2.8, 1.0])
+
+
+def test_rates_are_slopes_of_counters() -> None:
+    times, totals = np.array([1, 2, 2, 4]) * S, np.array([0, 1000, 1000, 1000])
+    ends, rates = lab._slopes(times, totals)
+    assert ends == pytest.approx([1, 2, 4])
+    assert rates == pytest.approx([0, 8000, 0])
+    assert lab.first_above(ends, rates, 1.0) == 2
+    assert math.isnan(lab.first_above(ends, rates, 1.0, after_s=2))
+
+
+def test_the_labs_path_is_the_same_both_ways() -> None:
+    forward, reverse = lab.path(buffer_pkts=50, loss=0.1).links()[0]
+    assert (forward.rate, forward.delay, forward.loss) == (reverse.rate, reverse.delay, 0.1)
+    assert forward.buffer == reverse.buffer
+
+
+def test_requests_wait_between_but_not_after() -> None:
+    flow = lab.requests([2e6, 2e6], idle_s=10)
+    assert [epoch[1:] for epoch in flow.app.epochs] == [(2_000_000, 10 * S), (2_000_000, 0)]
+    assert flow.receive_buffer == 8 << 20
