@@ -19,7 +19,8 @@
 #include "types.h"
 #include "fixed.h"
 
-/* What the kernel gives a congestion control per socket, control and startup together. */
+/* Most state of a control, and of a startup. The kernel gives a congestion control so
+ * much per socket; where both together need more, the startup's lies in a map. */
 #define HW_CC_STATE_BYTES 104
 
 /* ssthresh before the first congestion event. */
@@ -39,6 +40,17 @@ enum hw_cc_event {
 	HW_EVENT_CWND_RESTART = 1, /* the stack reduced cwnd after idle */
 	HW_EVENT_COMPLETE_CWR = 2, /* end of CWR or Recovery */
 	HW_EVENT_LOSS = 3,	   /* retransmission timeout */
+};
+
+/* What became of a Quick-Start request (RFC 4782). */
+enum hw_grant {
+	HW_GRANT_NONE = 0,	/* never asked */
+	HW_GRANT_REQUESTED = 1, /* no answer yet */
+	HW_GRANT_APPROVED = 2,	/* granted_rate_Bps may be used now */
+	HW_GRANT_DENIED = 3,	/* refused, or the answer was missing or not valid */
+	HW_GRANT_USED = 4,	/* the startup sends at the rate; the stack reports it */
+	HW_GRANT_DECLINED = 5,	/* the startup has no use for it; the stack reports 0 */
+	HW_GRANT_DISABLED = 6,	/* no more requests on this connection */
 };
 
 struct hw_conn {
@@ -64,6 +76,23 @@ struct hw_conn {
 	u8 cwnd_limited; /* the sender used up cwnd since the last ACK; without it nothing may grow */
 	u8 counts_acks; /* 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets */
 	u8 paced;	/* the stack spaces this connection's packets */
+
+	/* What startups that pace a first window may set besides. */
+	u32 pacing_chunk_pkts; /* packets that leave together; 0 is the stack's choice */
+	u8 ignore_peer_window; /* send beyond the peer's window, where the stack can */
+	u8 request_code;       /* ask for this Quick-Start rate code on the next data packet */
+	u8 grant;	       /* enum hw_grant; a startup sets USED, DECLINED and DISABLED */
+
+	/* And know. */
+	u32 peer_window_bytes;
+	u32 header_bytes;   /* of a full data packet: IP, TCP and its options */
+	u32 sent_pkts;	    /* data packets ever sent, with retransmissions */
+	u32 retrans_pkts;   /* of them, sent again */
+	u32 app_data_bytes; /* volume the application announced; 0: unknown */
+	u64 asked_rate_Bps; /* first rate the application asked for, IP bytes; 0: none */
+	u64 granted_rate_Bps;
+	u32 saved_cwnd_pkts; /* of an earlier connection to this destination; 0: none */
+	u32 saved_rtt_us;
 };
 
 /* What one ACK told. */
@@ -103,17 +132,25 @@ struct hw_cc_ops {
 	u32 (*min_cwnd)(void *state, const u32 *tun, struct hw_conn *c);
 };
 
-/* A startup, under the same rules. slow_start returns the part of acked_pkts
- * that is left for congestion avoidance after ssthresh was reached. */
+/*
+ * A startup, under the same rules. slow_start returns the part of acked_pkts
+ * that is left for congestion avoidance after ssthresh was reached.
+ *
+ * open comes before a SYN or SYN-ACK leaves, where the stack can: nothing is known
+ * but the application's announcements, and only request_code may be set. The state
+ * is cleared after it.
+ */
 struct hw_startup_ops {
 	const char *name;
 	const char *suffix; /* two letters; the kernel's name of a pair is control_suffix */
 	const char *title;
 	const char *source;
 	u32 state_bytes;
+	u32 paces; /* 1: may set a pacing rate */
 	u32 n_tunables;
 	const struct hw_tunable *tunables;
 
+	void (*open)(void *state, const u32 *tun, struct hw_conn *c);
 	void (*init)(void *state, const u32 *tun, struct hw_conn *c);
 	void (*pkts_acked)(void *state, const u32 *tun, struct hw_conn *c,
 			   const struct hw_ack *ack);

@@ -8,10 +8,16 @@ use std::{env, fs};
 
 use headway_algorithms::{controls, startups, ControlInfo, StartupInfo, TunableInfo};
 
+/// Functions of the algorithms are inlined: what a function that returns nothing leaves
+/// in its result's register is nothing to the compiler, but an error to the verifier.
+const INLINE: &str = "#pragma clang attribute push(__attribute__((always_inline)), \
+                      apply_to = function)\n";
 /// The first clang whose CO-RE relocations of stores and bit fields are complete.
 const OLDEST_CLANG: u32 = 16;
 /// What the kernel gives a congestion control per socket; more lies in a map.
 const CA_PRIV_BYTES: u32 = 104;
+/// `struct hw_pacing`, which stands before the state of a startup that paces.
+const PACING_BYTES: u32 = 16;
 
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
@@ -102,12 +108,17 @@ fn compile_pair(
 ) -> String {
     let name = format!("{}_{}", control.name, startup.suffix);
     let [control_id, startup_id] = [control.name, startup.name].map(|n| n.replace('-', "_"));
-    let in_storage =
-        if control.state_bytes.next_multiple_of(8) + startup.state_bytes > CA_PRIV_BYTES {
-            "#define HW_STATE_IN_STORAGE\n"
-        } else {
-            ""
-        };
+    let (paces, pacing_bytes) = if startup.paces {
+        ("#define HW_PACES\n", PACING_BYTES)
+    } else {
+        ("", 0)
+    };
+    let state_bytes = control.state_bytes.next_multiple_of(8) + pacing_bytes + startup.state_bytes;
+    let in_storage = if state_bytes > CA_PRIV_BYTES {
+        "#define HW_STATE_IN_STORAGE\n"
+    } else {
+        ""
+    };
     let [bytes, contract] = ["control", "contract"].map(|binding| {
         let unit = format!(
             "#define HW_PAIR_NAME \"{name}\"\n\
@@ -117,10 +128,12 @@ fn compile_pair(
              #define HW_PAIR_STARTUP hw_startup_{startup_id}\n\
              #define HW_CC_DEFAULTS {}\n\
              #define HW_STARTUP_DEFAULTS {}\n\
-             {in_storage}\
+             {paces}{in_storage}\
              #include \"port/bpf/kernel.h\"\n\
+             {INLINE}\
              #include \"cc/{control_id}.c\"\n\
              #include \"startup/{startup_id}.c\"\n\
+             #pragma clang attribute pop\n\
              #include \"port/bpf/{binding}.h\"\n",
             control.name,
             startup.name,

@@ -142,6 +142,11 @@ class Flow(Spec):
     one-way delay of the flow's own path, in each direction. ``from_hop`` and ``to_hop``
     place it on a chain; ``to_hop`` None is the last. ``receive_buffer`` is that of both hosts
     from the start (Linux: the default of tcp_rmem); None is the stack's own, which grows.
+
+    ``initial_rate`` and ``data_volume`` are what the application tells its sockets before it
+    sends: the rate to start with, in IP bits per second, and how much will come. Startups may use
+    them. ``receive_window`` is what both hosts announce from the start, and ``extra_ack`` lets the
+    responder say it right after the SYN-ACK, whose own window ends at 65535 bytes.
     """
 
     app: Annotated[Bulk | Cbr | Vectors | Pingpong | Sessions, Field(discriminator="kind")] = Bulk()
@@ -152,6 +157,10 @@ class Flow(Spec):
     delayed_ack: bool = True
     nodelay: bool = False
     receive_buffer: Annotated[PositiveSize, Field(ge=4096, le=1 << 30)] | None = None
+    receive_window: Annotated[PositiveSize, Field(ge=2920, le=65535 << 7)] | None = None
+    extra_ack: bool = False
+    initial_rate: Annotated[Rate, Field(gt=0)] | None = None
+    data_volume: PositiveSize | None = None
     start: Time | None = None
     stop: Time | None = None
     delay: Time = 0
@@ -364,8 +373,9 @@ def parse_flows(text: str) -> list[Flow]:
     """Flows from compact text: COUNTxNAME[+STARTUP][:OPTION=VALUE]..., separated by commas.
 
     NAME is a control, or "voip". An option is a field of Flow (sack, timestamps, delayed_ack,
-    nodelay, receive_buffer, start, stop, delay, from_hop, to_hop, size) or a tunable of the control
-    or startup. Raises ValueError naming the part that is wrong.
+    nodelay, receive_buffer, receive_window, extra_ack, initial_rate, data_volume, start, stop,
+    delay, from_hop, to_hop, size) or a tunable of the control or startup. Raises ValueError naming
+    the part that is wrong.
     """
     flows: list[Flow] = []
     for part in text.split(","):

@@ -15,6 +15,7 @@ enum hw_contract_call {
 	HW_CALL_EVENT = 5,
 	HW_CALL_UNDO_CWND = 6,
 	HW_CALL_MIN_CWND = 7,
+	HW_CALL_OPEN = 8,
 };
 
 /* In and out; crates/kernel/src/contract.rs mirrors it. */
@@ -61,6 +62,9 @@ HW_INLINE u32 hw_contract_run(struct hw_call *call, const struct hw_situation *s
 		return hw_pair_undo_cwnd(call, argument);
 	case HW_CALL_MIN_CWND:
 		return hw_pair_min_cwnd(call);
+	case HW_CALL_OPEN:
+		hw_pair_open(call);
+		return 0;
 	}
 	return 0;
 }

@@ -37,6 +37,10 @@ struct {
 			hw_cpu->field += (by);                                            \
 	} while (0)
 
+#define HW_AF_INET6	 10
+#define HW_PACING_NEEDED 1 /* SK_PACING_NEEDED */
+#define HW_MIN_TSO_SEGS	 2 /* the kernel's default (tcp_min_tso_segs) */
+
 HW_INLINE u32 hw_inflight(const struct tcp_sock *tp)
 {
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
@@ -53,6 +57,7 @@ HW_INLINE u8 hw_cwnd_limited(const struct tcp_sock *tp)
 /* What does not fit icsk_ca_priv lies in a map, which goes with the socket. */
 #ifdef HW_STATE_IN_STORAGE
 struct hw_storage {
+	struct hw_pacing pacing;
 	u64 words[HW_CC_STATE_BYTES / 8];
 };
 
@@ -63,14 +68,22 @@ struct {
 	__type(value, struct hw_storage);
 } hw_storage SEC(".maps");
 
-HW_INLINE void *hw_startup_state(struct sock *sk)
+/* The pacing and behind it the startup's state. */
+HW_INLINE void *hw_startup_area(struct sock *sk)
 {
-	if (HW_PAIR_STARTUP.state_bytes > sizeof(struct hw_storage))
+	struct hw_storage *storage;
+
+	if (HW_PAIR_STARTUP.state_bytes > HW_CC_STATE_BYTES)
 		hw_state_too_large();
-	return bpf_sk_storage_get(&hw_storage, sk, 0, 1); /* BPF_SK_STORAGE_GET_F_CREATE */
+	storage = bpf_sk_storage_get(&hw_storage, sk, 0, 1); /* BPF_SK_STORAGE_GET_F_CREATE */
+#ifndef HW_PACES
+	return storage ? storage->words : 0;
+#else
+	return storage;
+#endif
 }
 #else
-HW_INLINE void *hw_startup_state(struct sock *sk)
+HW_INLINE void *hw_startup_area(struct sock *sk)
 {
 	return hw_behind(((struct tcp_sock *)sk)->inet_conn.icsk_ca_priv);
 }
@@ -81,10 +94,18 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct hw_conn *c = &call->conn;
-	void *startup_state = hw_startup_state(sk);
+	void *startup_state = hw_startup_area(sk);
 
 	if (!startup_state)
 		return 0;
+	c->pacing_rate_Bps = 0;
+	c->pacing_chunk_pkts = 0;
+#ifdef HW_PACES
+	call->pacing = startup_state;
+	c->pacing_rate_Bps = call->pacing->rate_Bps;
+	c->pacing_chunk_pkts = call->pacing->chunk_pkts;
+	startup_state += sizeof(struct hw_pacing);
+#endif
 	call->sk = sk;
 	call->tp = tp;
 	hw_join(call, tp->inet_conn.icsk_ca_priv, startup_state);
@@ -92,7 +113,6 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 	c->cwnd_cnt = tp->snd_cwnd_cnt;
 	c->ssthresh_pkts = tp->snd_ssthresh;
 	c->cwnd_clamp_pkts = tp->snd_cwnd_clamp;
-	c->pacing_rate_Bps = 0;
 	c->now_us = tp->tcp_mstamp;
 	c->delivered_pkts = tp->delivered;
 	c->snd_una = tp->snd_una;
@@ -107,8 +127,44 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 	c->cwnd_limited = hw_cwnd_limited(tp);
 	c->counts_acks = 0;
 	c->paced = sk->sk_pacing_status != 0;
+	c->ignore_peer_window = 0;
+	c->request_code = 0;
+	c->grant = HW_GRANT_NONE;
+	c->peer_window_bytes = tp->snd_wnd;
+	c->header_bytes =
+		tp->tcp_header_len + (sk->__sk_common.skc_family == HW_AF_INET6 ? 40 : 20);
+	c->sent_pkts = tp->data_segs_out;
+	c->retrans_pkts = tp->total_retrans;
+	c->app_data_bytes = 0;
+	c->asked_rate_Bps = 0;
+	c->granted_rate_Bps = 0;
+	c->saved_cwnd_pkts = 0;
+	c->saved_rtt_us = 0;
 	return 1;
 }
+
+#ifdef HW_PACES
+/* Without a queueing discipline that paces, TCP does it itself; it stops when the
+ * startup does, unless somebody else had asked for it. */
+HW_INLINE void hw_pace(const struct hw_call *call)
+{
+	struct hw_pacing *pacing = call->pacing;
+	struct sock *sk = call->sk;
+
+	pacing->rate_Bps = call->conn.pacing_rate_Bps;
+	pacing->chunk_pkts = call->conn.pacing_chunk_pkts;
+	if (pacing->rate_Bps) {
+		sk->sk_pacing_rate = pacing->rate_Bps;
+		if (!sk->sk_pacing_status) {
+			sk->sk_pacing_status = HW_PACING_NEEDED;
+			pacing->is_ours = 1;
+		}
+	} else if (pacing->is_ours) {
+		sk->sk_pacing_status = 0;
+		pacing->is_ours = 0;
+	}
+}
+#endif
 
 /* What the algorithms may have set goes back to the socket. */
 HW_INLINE void hw_end(const struct hw_call *call)
@@ -119,8 +175,9 @@ HW_INLINE void hw_end(const struct hw_call *call)
 	tp->snd_cwnd = hw_max_u32(c->cwnd_pkts, 1);
 	tp->snd_cwnd_cnt = c->cwnd_cnt;
 	tp->snd_ssthresh = c->ssthresh_pkts;
-	if (c->pacing_rate_Bps)
-		call->sk->sk_pacing_rate = c->pacing_rate_Bps;
+#ifdef HW_PACES
+	hw_pace(call);
+#endif
 }
 
 SEC("struct_ops/hw_init")
@@ -133,7 +190,7 @@ void BPF_PROG(hw_init, struct sock *sk)
 		return;
 #ifdef HW_STATE_IN_STORAGE
 	/* the kernel cleared icsk_ca_priv; a socket may come here a second time */
-	__builtin_memset(call.startup_state, 0, sizeof(struct hw_storage));
+	__builtin_memset(call.startup_state, 0, HW_CC_STATE_BYTES);
 #endif
 	hw_pair_init(&call);
 	hw_end(&call);
@@ -224,6 +281,21 @@ u32 BPF_PROG(hw_undo_cwnd, struct sock *sk)
 	return hw_pair_undo_cwnd(&call, call.tp->prior_cwnd);
 }
 
+#ifdef HW_PACES
+/* Asked before anything is sent: the least segments that leave together. The stack
+ * has set the rate anew on the ACK before, so it is put back here. */
+SEC("struct_ops/hw_min_tso_segs")
+u32 BPF_PROG(hw_min_tso_segs, struct sock *sk)
+{
+	struct hw_pacing *pacing = hw_startup_area(sk);
+
+	if (!pacing || !pacing->rate_Bps)
+		return HW_MIN_TSO_SEGS;
+	sk->sk_pacing_rate = pacing->rate_Bps;
+	return hw_max_u32(pacing->chunk_pkts, 1);
+}
+#endif
+
 SEC(".struct_ops.link")
 struct tcp_congestion_ops hw_control = {
 	.init = (void *)hw_init,
@@ -233,6 +305,9 @@ struct tcp_congestion_ops hw_control = {
 	.set_state = (void *)hw_set_state,
 	.cwnd_event = (void *)hw_cwnd_event,
 	.undo_cwnd = (void *)hw_undo_cwnd,
+#ifdef HW_PACES
+	.min_tso_segs = (void *)hw_min_tso_segs,
+#endif
 	.flags = 1, /* any user may choose it (TCP_CONG_NON_RESTRICTED) */
 	.name = HW_PAIR_NAME,
 };

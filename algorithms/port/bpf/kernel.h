@@ -95,8 +95,13 @@ struct bpf_sockopt {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct sock_common {
+	unsigned short skc_family;
+};
+
 struct sock {
-	u32 sk_pacing_status;
+	struct sock_common __sk_common;
+	u32 sk_pacing_status; /* 0: not paced, 1: by TCP, 2: by the queueing discipline */
 	unsigned long sk_pacing_rate;
 };
 
@@ -126,6 +131,10 @@ struct tcp_sock {
 	u32 snd_una;
 	u32 snd_nxt;
 	u32 write_seq;
+	u32 snd_wnd;
+	u32 data_segs_out;
+	u32 total_retrans;
+	u16 tcp_header_len;
 	u32 srtt_us; /* << 3 */
 	struct minmax rtt_min;
 	u32 mss_cache;
@@ -154,6 +163,7 @@ struct tcp_congestion_ops {
 	char name[16];
 	u32 flags;
 	void (*init)(struct sock *sk);
+	u32 (*min_tso_segs)(struct sock *sk);
 };
 
 #pragma clang attribute pop

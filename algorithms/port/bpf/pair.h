@@ -8,7 +8,8 @@
  *   HW_CONTROL_NAME, HW_STARTUP_NAME     the names by which people choose them
  *   HW_PAIR_CC, HW_PAIR_STARTUP          the two tables
  *   HW_CC_DEFAULTS, HW_STARTUP_DEFAULTS  tunables' values in declared order
- *   HW_STATE_IN_STORAGE                  if both states together exceed icsk_ca_priv
+ *   HW_PACES                             if the startup may pace
+ *   HW_STATE_IN_STORAGE                  if all state together exceeds icsk_ca_priv
  * and includes kernel.h, the two algorithms' files and one of the two.
  */
 #include "../cc.h"
@@ -21,7 +22,7 @@ const volatile u32 hw_startup_tun[HW_MAX_TUNABLES] = HW_STARTUP_DEFAULTS;
 
 /* By these an attached object tells what it is, under whatever name it runs. */
 const volatile char hw_control_name[16] = HW_CONTROL_NAME;
-const volatile char hw_startup_name[16] = HW_STARTUP_NAME;
+const volatile char hw_startup_name[24] = HW_STARTUP_NAME;
 
 _Static_assert(sizeof(HW_PAIR_NAME) <= 16, "a congestion control's name has 15 characters");
 
@@ -29,23 +30,35 @@ void hw_state_too_large(void) __attribute__((error("state of the pair exceeds ic
 
 #define HW_INLINE static inline __attribute__((always_inline))
 
+/* What the startup asked of pacing; the socket's own fields change with every ACK. */
+struct hw_pacing {
+	u64 rate_Bps;
+	u32 chunk_pkts;
+	u32 is_ours; /* the socket paces because of us */
+};
+
 /* Everything one callback works on. */
 struct hw_call {
 	struct tcp_sock *tp;
 	struct sock *sk;
 	void *cc_state;
 	void *startup_state;
+	struct hw_pacing *pacing;
 	u32 cc_tun[HW_MAX_TUNABLES];
 	u32 startup_tun[HW_MAX_TUNABLES];
 	struct hw_conn conn;
 };
 
-/* Where the startup's state stands behind the control's. */
+/* What stands behind the control's state: the pacing, if any, then the startup's. */
 HW_INLINE void *hw_behind(void *cc_state)
 {
 	u32 offset = (HW_PAIR_CC.state_bytes + 7) & ~7u;
+	u32 bytes = HW_PAIR_STARTUP.state_bytes;
 
-	if (offset + HW_PAIR_STARTUP.state_bytes > HW_CC_STATE_BYTES)
+#ifdef HW_PACES
+	bytes += sizeof(struct hw_pacing);
+#endif
+	if (offset + bytes > HW_CC_STATE_BYTES)
 		hw_state_too_large();
 	return (char *)cc_state + offset;
 }
@@ -63,6 +76,12 @@ HW_INLINE void hw_join(struct hw_call *call, void *cc_state, void *startup_state
 		if (i < HW_PAIR_STARTUP.n_tunables)
 			call->startup_tun[i] = hw_startup_tun[i];
 	}
+}
+
+HW_INLINE void hw_pair_open(struct hw_call *call)
+{
+	if (HW_PAIR_STARTUP.open)
+		HW_PAIR_STARTUP.open(call->startup_state, call->startup_tun, &call->conn);
 }
 
 HW_INLINE void hw_pair_init(struct hw_call *call)

@@ -3,6 +3,12 @@
  * the language border costs more than Reno does. */
 #include "flow.h"
 
+void hw_native_open(struct hw_flow *f, struct hw_conn *c)
+{
+	if (f->startup->open)
+		f->startup->open(hw_startup_state(f), f->startup_tun, c);
+}
+
 void hw_native_init(struct hw_flow *f, struct hw_conn *c)
 {
 	if (f->startup->init)

@@ -5,8 +5,8 @@ use std::ffi::c_char;
 
 /// Tunables an algorithm may declare (`HW_MAX_TUNABLES`).
 pub const MAX_TUNABLES: usize = 16;
-/// `HW_CC_STATE_BYTES` in words.
-pub const CC_STATE_WORDS: usize = 13;
+/// Twice `HW_CC_STATE_BYTES` in words: a control's state and a startup's.
+pub const FLOW_STATE_WORDS: usize = 26;
 /// `HW_ROUTER_STATE_BYTES` in words.
 pub const ROUTER_STATE_WORDS: usize = 128;
 
@@ -53,6 +53,32 @@ pub struct Conn {
     pub counts_acks: u8,
     /// 1 if the stack spaces packets.
     pub paced: u8,
+    /// Packets that leave together when paced; 0 is the stack's choice.
+    pub pacing_chunk_pkts: u32,
+    /// 1: send beyond the peer's window.
+    pub ignore_peer_window: u8,
+    /// Quick-Start rate code to ask for on the next data packet; 0: none.
+    pub request_code: u8,
+    /// What became of a Quick-Start request, a [`Grant`].
+    pub grant: u8,
+    /// Receive window of the peer.
+    pub peer_window_bytes: u32,
+    /// Headers of a full data packet: IP, TCP and its options.
+    pub header_bytes: u32,
+    /// Data packets ever sent, with retransmissions; wraps.
+    pub sent_pkts: u32,
+    /// Of them, sent again; wraps.
+    pub retrans_pkts: u32,
+    /// Volume the application announced; 0: unknown.
+    pub app_data_bytes: u32,
+    /// First rate the application asked for, IP bytes; 0: none.
+    pub asked_rate_bytes_per_s: u64,
+    /// Rate that routers approved, IP bytes; holds with [`Grant::Approved`].
+    pub granted_rate_bytes_per_s: u64,
+    /// Window of an earlier connection to this destination; 0: none.
+    pub saved_cwnd_pkts: u32,
+    /// Its smallest round-trip time.
+    pub saved_rtt_us: u32,
 }
 
 /// ssthresh before the first congestion event (`HW_SSTHRESH_INFINITE`).
@@ -81,6 +107,19 @@ impl Default for Conn {
             cwnd_limited: 1,
             counts_acks: 0,
             paced: 0,
+            pacing_chunk_pkts: 0,
+            ignore_peer_window: 0,
+            request_code: 0,
+            grant: Grant::None as u8,
+            peer_window_bytes: u32::MAX,
+            header_bytes: 52,
+            sent_pkts: 0,
+            retrans_pkts: 0,
+            app_data_bytes: 0,
+            asked_rate_bytes_per_s: 0,
+            granted_rate_bytes_per_s: 0,
+            saved_cwnd_pkts: 0,
+            saved_rtt_us: 0,
         }
     }
 }
@@ -111,6 +150,26 @@ pub enum CaState {
     Recovery = 3,
     /// After a retransmission timeout.
     Loss = 4,
+}
+
+/// What became of a Quick-Start request (`enum hw_grant`).
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// Never asked.
+    None = 0,
+    /// No answer yet.
+    Requested = 1,
+    /// The rate may be used now.
+    Approved = 2,
+    /// Refused, or the answer was missing or not valid.
+    Denied = 3,
+    /// The startup sends at the rate.
+    Used = 4,
+    /// The startup has no use for the rate.
+    Declined = 5,
+    /// No more requests on this connection.
+    Disabled = 6,
 }
 
 /// What else the stack tells a control (`enum hw_cc_event`).
@@ -188,6 +247,7 @@ pub(crate) struct StartupOps {
     pub title: *const c_char,
     pub source: *const c_char,
     pub state_bytes: u32,
+    pub paces: u32,
     pub n_tunables: u32,
     pub tunables: *const Tunable,
 }
@@ -211,7 +271,7 @@ pub(crate) struct Flow {
     pub cc_tun: *const u32,
     pub startup_tun: *const u32,
     pub startup_word: u64,
-    pub state: [u64; CC_STATE_WORDS],
+    pub state: [u64; FLOW_STATE_WORDS],
 }
 
 /// `struct hw_queue`.
@@ -239,6 +299,7 @@ extern "C" {
     pub(crate) static hw_native_layout: Layout;
     pub(crate) static hw_native_n_layout: u32;
 
+    pub(crate) fn hw_native_open(f: *mut Flow, c: *mut Conn);
     pub(crate) fn hw_native_init(f: *mut Flow, c: *mut Conn);
     pub(crate) fn hw_native_pkts_acked(f: *mut Flow, c: *mut Conn, ack: *const Ack);
     pub(crate) fn hw_native_grow(f: *mut Flow, c: *mut Conn, acked_pkts: u32);

@@ -66,7 +66,7 @@ impl ControlInstance {
         let startup_word = control.state_bytes.div_ceil(8);
         let words = startup_word + startup.state_bytes.div_ceil(8);
         assert!(
-            words as usize <= ffi::CC_STATE_WORDS,
+            words as usize <= ffi::FLOW_STATE_WORDS,
             "{}+{} need more state than the contract gives",
             control.name,
             startup.name
@@ -78,7 +78,7 @@ impl ControlInstance {
             cc_tun: choice.cc_tun.as_ptr(),
             startup_tun: choice.startup_tun.as_ptr(),
             startup_word: u64::from(startup_word),
-            state: [0; ffi::CC_STATE_WORDS],
+            state: [0; ffi::FLOW_STATE_WORDS],
         };
         Ok(Self { flow, choice })
     }
@@ -91,6 +91,13 @@ impl ControlInstance {
     /// The startup.
     pub fn startup(&self) -> &'static StartupInfo {
         self.choice.startup
+    }
+
+    /// A SYN or SYN-ACK is about to leave; the startup may ask for a rate on it.
+    pub fn open(&mut self, conn: &mut Conn) {
+        self.flow.state.fill(0);
+        // SAFETY: as in init.
+        unsafe { ffi::hw_native_open(&mut self.flow, conn) }
     }
 
     /// The connection is established. Clears the state first.

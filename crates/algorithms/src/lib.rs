@@ -23,7 +23,9 @@ pub mod quick_start;
 mod registry;
 
 pub use error::AlgorithmError;
-pub use ffi::{Ack, CaState, Conn, Event, LinkView, PacketView, MAX_TUNABLES, SSTHRESH_INFINITE};
+pub use ffi::{
+    Ack, CaState, Conn, Event, Grant, LinkView, PacketView, MAX_TUNABLES, SSTHRESH_INFINITE,
+};
 pub use instance::{ControlInstance, RouterInstance, Verdict};
 pub use quick_start::{QsHost, QsOption};
 pub use registry::{

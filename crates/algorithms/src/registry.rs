@@ -72,7 +72,7 @@ pub struct ControlInfo {
     pub source: &'static str,
     /// The startup it has when none is named.
     pub startup: &'static str,
-    /// State per connection; at most 104 together with any startup.
+    /// State per connection.
     pub state_bytes: u32,
     /// Its tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
@@ -93,6 +93,8 @@ pub struct StartupInfo {
     pub source: &'static str,
     /// State per connection.
     pub state_bytes: u32,
+    /// It may pace what it sends.
+    pub paces: bool,
     /// Its tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
     #[serde(skip)]
@@ -167,9 +169,9 @@ unsafe fn tunables(first: *const ffi::Tunable, n: u32) -> Vec<TunableInfo> {
 }
 
 /// The list of one kind of table, sorted by name: `$info` from the C array `$list`
-/// of `$n` tables, whose head has the texts `$text`.
+/// of `$n` tables, whose head has the texts `$text` and the switches `$switch`.
 macro_rules! list {
-    ($info:ident, $list:ident, $n:ident, $($text:ident),*) => {{
+    ($info:ident, $list:ident, $n:ident, [$($text:ident),*], [$($switch:ident),*]) => {{
         static LIST: OnceLock<Vec<$info>> = OnceLock::new();
         LIST.get_or_init(|| {
             // SAFETY: the registry the build wrote: an array of pointers to constant
@@ -181,6 +183,7 @@ macro_rules! list {
                     .iter()
                     .map(|&ops| $info {
                         $($text: text((*ops).$text),)*
+                        $($switch: (*ops).$switch != 0,)*
                         state_bytes: (*ops).state_bytes,
                         tunables: tunables((*ops).tunables, (*ops).n_tunables),
                         ops: Ops(ops),
@@ -199,10 +202,8 @@ pub fn controls() -> &'static [ControlInfo] {
         ControlInfo,
         hw_native_controls,
         hw_native_n_controls,
-        name,
-        title,
-        source,
-        startup
+        [name, title, source, startup],
+        []
     )
 }
 
@@ -212,10 +213,8 @@ pub fn startups() -> &'static [StartupInfo] {
         StartupInfo,
         hw_native_startups,
         hw_native_n_startups,
-        name,
-        suffix,
-        title,
-        source
+        [name, suffix, title, source],
+        [paces]
     )
 }
 
@@ -225,9 +224,8 @@ pub fn routers() -> &'static [RouterInfo] {
         RouterInfo,
         hw_native_routers,
         hw_native_n_routers,
-        name,
-        title,
-        source
+        [name, title, source],
+        []
     )
 }
 

@@ -33,6 +33,8 @@ pub enum Call {
     UndoCwnd(u32),
     /// The floor of rate halving.
     MinCwnd,
+    /// A SYN is about to leave.
+    Open,
 }
 
 /// `struct hw_situation`.
@@ -105,6 +107,7 @@ impl Contract {
             Call::Event(event) => (5, nothing, event as u32),
             Call::UndoCwnd(prior_cwnd_pkts) => (6, nothing, prior_cwnd_pkts),
             Call::MinCwnd => (7, nothing, 0),
+            Call::Open => (8, nothing, 0),
         };
         let situation = Situation {
             conn: conn.clone(),

@@ -136,6 +136,7 @@ fn situations() -> Vec<Situation> {
             ],
         ),
     ];
+    list.extend(first_flights());
     for (name, cwnd_pkts, cwnd_clamp_pkts) in [
         ("a window of 1", 1, u32::MAX),
         ("a window of 2 that may not grow", 2, 2),
@@ -190,6 +191,69 @@ fn situations() -> Vec<Situation> {
     list
 }
 
+/// What a startup that paces a first window may know, and how that window fares.
+fn first_flights() -> Vec<Situation> {
+    let knows = || Conn {
+        now_us: 5_000_000,
+        snd_una: 1000,
+        snd_nxt: 1000,
+        srtt_us: 200_000,
+        min_rtt_us: 200_000,
+        app_queued_bytes: 1_000_000,
+        peer_window_bytes: 65_535,
+        ..Conn::default()
+    };
+    let asks = || Conn {
+        asked_rate_bytes_per_s: 5_000_000,
+        saved_cwnd_pkts: 400,
+        saved_rtt_us: 210_000,
+        peer_window_bytes: 8 << 20,
+        ..knows()
+    };
+    let acks = || acks(60, 1, 200_000, 4_000);
+    [
+        ("a first flight that arrives", knows(), vec![acks()]),
+        (
+            "a first flight of which some is lost",
+            knows(),
+            vec![vec![Step::Cut(CaState::Recovery)], acks()],
+        ),
+        (
+            "a first flight that times out",
+            asks(),
+            vec![
+                vec![Step::Timeout],
+                acks(),
+                vec![Step::State(CaState::Open)],
+                acks(),
+            ],
+        ),
+        (
+            "a flight after idle that times out, and one that arrives",
+            asks(),
+            vec![
+                acks(),
+                vec![Step::Restart, Step::Idle { us: 900_000 }, Step::Timeout],
+                acks(),
+                vec![
+                    Step::State(CaState::Open),
+                    Step::Restart,
+                    Step::Idle { us: 900_000 },
+                ],
+                acks(),
+                vec![Step::Cut(CaState::Recovery), Step::Undo],
+                acks(),
+            ],
+        ),
+    ]
+    .map(|(name, conn, steps)| Situation {
+        name,
+        conn,
+        steps: steps.concat(),
+    })
+    .into()
+}
+
 /// xorshift64*, the same everywhere.
 struct Random(u64);
 
@@ -242,6 +306,14 @@ fn random(seed: u64) -> Situation {
             },
             now_us: random.below(1 << 60),
             snd_una: random.below(1 << 32) as u32,
+            srtt_us: random.of_any_size(31) as u32,
+            mss_bytes: random.of_any_size(15) as u32,
+            app_queued_bytes: random.of_any_size(31) as u32,
+            app_data_bytes: random.of_any_size(31) as u32,
+            peer_window_bytes: random.of_any_size(31) as u32,
+            asked_rate_bytes_per_s: random.of_any_size(50),
+            saved_cwnd_pkts: random.of_any_size(20) as u32,
+            saved_rtt_us: random.of_any_size(24) as u32,
             ..Conn::default()
         },
         steps,
@@ -261,7 +333,10 @@ fn drive(
         outputs.push((what, result, conn.clone()));
         result
     };
+    tell(&mut conn, Call::Open);
     tell(&mut conn, Call::Init);
+    // the first data of the connection
+    tell(&mut conn, Call::Event(Event::TxStart));
     for step in &situation.steps {
         match *step {
             Step::Ack {
@@ -274,6 +349,7 @@ fn drive(
                 conn.snd_nxt = conn.snd_una.wrapping_add(conn.cwnd_pkts.wrapping_mul(1448));
                 conn.delivered_pkts = conn.delivered_pkts.wrapping_add(u64::from(pkts));
                 conn.inflight_pkts = conn.cwnd_pkts;
+                conn.sent_pkts = conn.sent_pkts.wrapping_add(pkts);
                 if rtt_us > 0 {
                     conn.srtt_us = rtt_us as u32;
                     conn.min_rtt_us = conn.min_rtt_us.min(rtt_us as u32);
@@ -288,6 +364,8 @@ fn drive(
             }
             Step::Cut(state) => {
                 prior = conn.cwnd_pkts;
+                conn.sent_pkts = conn.sent_pkts.wrapping_add(1);
+                conn.retrans_pkts = conn.retrans_pkts.wrapping_add(1);
                 conn.ssthresh_pkts = tell(&mut conn, Call::Ssthresh);
                 tell(&mut conn, Call::SetState(state));
                 tell(&mut conn, Call::MinCwnd);
@@ -358,6 +436,10 @@ fn native(
         }
         Call::UndoCwnd(prior) => instance.undo_cwnd(conn, prior),
         Call::MinCwnd => instance.min_cwnd(conn),
+        Call::Open => {
+            instance.open(conn);
+            0
+        }
     })
 }
 
@@ -441,6 +523,8 @@ fn situations_do_what_they_say() {
         windows.dedup();
         let least = if situation.name.contains("may not grow") {
             2
+        } else if situation.name.contains("first flight") {
+            4
         } else {
             5
         };

@@ -159,6 +159,18 @@ pub struct Flow {
     /// TCP_NODELAY at both ends.
     #[serde(default)]
     pub nodelay: bool,
+    /// Rate of IP bits per second that the application asks to start with.
+    #[serde(default)]
+    pub initial_rate_bps: Option<u64>,
+    /// Bytes that the application announces before it writes them.
+    #[serde(default)]
+    pub data_volume_bytes: Option<u64>,
+    /// Receive window of both ends from the start; absent: the stack's own.
+    #[serde(default)]
+    pub receive_window_bytes: Option<u64>,
+    /// The responder sends an ACK with its scaled window after the SYN-ACK.
+    #[serde(default)]
+    pub extra_ack: bool,
     /// When the application opens the flow.
     #[serde(default)]
     pub start_ns: u64,
@@ -372,6 +384,10 @@ impl Scenario {
 const MAX_DURATION_NS: u64 = 49 * 86_400 * 1_000_000_000;
 /// A pebibyte: far from overflow in any sum of sequence numbers.
 const MAX_BYTES: u64 = 1 << 50;
+/// A packet has to fit.
+const MIN_WINDOW_BYTES: u64 = 2_920;
+/// What 16 bits can say with the sockets' window scale.
+const MAX_WINDOW_BYTES: u64 = 65_535 << crate::tcp::WINDOW_SHIFT;
 /// Messages have no end, so each is small.
 const MAX_MESSAGE_BYTES: u64 = 1 << 30;
 /// A segment and more, and what window scaling can announce (RFC 7323, 2.3).
@@ -480,6 +496,22 @@ impl Flow {
                     bytes,
                     "4096 bytes to 1 GiB",
                 ));
+            }
+        }
+        if let Some(rate_bps) = self.initial_rate_bps {
+            check_rate(&format!("{field}.initial_rate_bps"), rate_bps)?;
+        }
+        if let Some(bytes) = self.data_volume_bytes {
+            if bytes == 0 || bytes > MAX_BYTES {
+                let field = format!("{field}.data_volume_bytes");
+                return Err(bad(&field, bytes, &format!("1 to {MAX_BYTES} bytes")));
+            }
+        }
+        if let Some(bytes) = self.receive_window_bytes {
+            if !(MIN_WINDOW_BYTES..=MAX_WINDOW_BYTES).contains(&bytes) {
+                let field = format!("{field}.receive_window_bytes");
+                let allowed = format!("{MIN_WINDOW_BYTES} to {MAX_WINDOW_BYTES} bytes");
+                return Err(bad(&field, bytes, &allowed));
             }
         }
         let to = self.to_hop.unwrap_or(hops);

@@ -152,7 +152,10 @@ def check(experiment: Experiment) -> None:
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         if isinstance(flow.app, Pingpong | Sessions):
             raise HeadwayError(f"kernel backend: {name}: {flow.app.kind} is not possible yet")
-        if flow.receive_buffer is not None:
-            raise HeadwayError(f"kernel backend: {name}: receive_buffer is not possible yet")
+        for field in ("receive_buffer", "receive_window", "initial_rate", "data_volume"):
+            if getattr(flow, field) is not None:
+                raise HeadwayError(f"kernel backend: {name}: {field} is not possible yet")
+        if flow.extra_ack:
+            raise HeadwayError(f"kernel backend: {name}: extra_ack needs another kernel")
         if flow.is_tcp and not flow.delayed_ack:
             raise HeadwayError(f"kernel backend: {name}: Linux always delays ACKs")

@@ -3,6 +3,7 @@
 //! offsets; byte 0 is the SYN.
 
 mod ack;
+mod pacing;
 pub mod profile;
 mod receiver;
 mod recovery;
@@ -14,6 +15,7 @@ use crate::net::Net;
 use crate::packet::{flags, Packet, Sacks};
 use crate::record::NULL_U32;
 use headway_algorithms::{CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
+use pacing::Pacing;
 use profile::{Profile, DUPTHRESH};
 use receiver::{AckPlan, Receiver};
 use rtt::Rtt;
@@ -100,6 +102,14 @@ pub struct SocketOptions {
     pub nodelay: bool,
     /// The application acts on what arrives.
     pub interactive: bool,
+    /// As responder, an ACK with the scaled window follows the SYN-ACK.
+    pub extra_ack: bool,
+    /// Receive window from the start; None is the profile's.
+    pub receive_window_bytes: Option<u64>,
+    /// Rate of IP bits per second that the application asks to start with; 0: none.
+    pub initial_rate_bps: u64,
+    /// Bytes that the application announces; 0: none.
+    pub data_volume_bytes: u64,
 }
 
 /// Events for the application.
@@ -213,7 +223,7 @@ pub struct Socket {
     /// RTOs since progress.
     retries: u32,
     tlp_retrans: bool,
-    next_paced_ns: u64,
+    pacing: Pacing,
     syn_sent_ns: u64,
     /// SYN to SYN-ACK, once known.
     pub handshake_us: Option<u64>,
@@ -245,6 +255,9 @@ impl Socket {
             min_rtt_us: u32::MAX,
             mss_bytes: mss,
             counts_acks: u8::from(profile.counts_acks),
+            header_bytes: MTU_BYTES - mss,
+            asked_rate_bytes_per_s: options.initial_rate_bps / 8,
+            app_data_bytes: u32::try_from(options.data_volume_bytes).unwrap_or(u32::MAX),
             ..Conn::default()
         };
         Socket {
@@ -294,7 +307,7 @@ impl Socket {
             cwnd_used: 0,
             largest_cwnd_pkts: profile.initial_cwnd_pkts,
             cwnd_stamp_ns: 0,
-            next_paced_ns: 0,
+            pacing: Pacing::default(),
             timers: [TimerSlot {
                 deadline_ns: NEVER,
                 scheduled_ns: NEVER,
@@ -306,6 +319,7 @@ impl Socket {
                 1,
                 options.delayed_ack,
                 options.receive_buffer_bytes,
+                options.receive_window_bytes,
             ),
             options,
             delivered_bytes: 0,
@@ -395,7 +409,7 @@ impl Socket {
             ip_bytes: HEADER_BYTES + (options as u32).div_ceil(4) * 4,
             flags,
             // The window of a SYN is not scaled.
-            window_bytes: (self.profile.initial_window_bytes as u32).min(65_535),
+            window_bytes: self.receiver.initial_window_bytes().min(65_535) as u32,
             ts_val_ms: self.timestamp(net),
             ts_ecr_ms: self.receiver.ts_recent_ms,
             sack_permitted: self.options.sack,
@@ -497,6 +511,9 @@ impl Socket {
                     self.snd_wnd = u64::from(p.window_bytes);
                     self.state = State::SynReceived;
                     self.send_syn(net);
+                    if self.options.extra_ack {
+                        self.send_ack(net);
+                    }
                 }
                 false
             }
@@ -504,6 +521,9 @@ impl Socket {
                 if p.flags & (flags::SYN | flags::ACK) == flags::SYN | flags::ACK {
                     self.established(net, p);
                     self.send_ack(net);
+                    if self.snd_nxt < self.write_end {
+                        self.transmission_starts(net, 0);
+                    }
                     self.push_pending(net);
                     self.record(net);
                 }
@@ -643,6 +663,9 @@ impl Socket {
         self.conn.inflight_pkts = self.board.in_flight();
         self.conn.app_queued_bytes =
             u32::try_from(self.write_end.saturating_sub(self.snd_nxt)).unwrap_or(u32::MAX);
+        self.conn.peer_window_bytes = self.snd_wnd as u32;
+        self.conn.sent_pkts = self.counters.sent_pkts as u32;
+        self.conn.retrans_pkts = self.counters.retransmits_pkts as u32;
     }
 
     fn set_ca_state(&mut self, net: &Net, state: CaState) {

@@ -84,17 +84,21 @@ struct Tuning {
 impl Receiver {
     /// A receiver that expects byte `rcv_nxt` from a peer with segments of `mss`.
     /// `buffer_bytes` is its receive buffer from the start (tcp_rmem's default), if it
-    /// is not the profile's; the window still opens from the profile's first one.
+    /// is not the profile's; the window still opens from the profile's first one unless
+    /// `window_bytes` says with which.
     pub fn new(
         profile: &'static Profile,
         mss: u32,
         rcv_nxt: u64,
         delayed_ack: bool,
         buffer_bytes: Option<u64>,
+        window_bytes: Option<u64>,
     ) -> Receiver {
         let window = buffer_bytes.map(|bytes| profile.window_of_buffer(bytes));
-        let window_clamp = window.unwrap_or(profile.window_clamp_bytes);
-        let initial_window = profile.initial_window_bytes.min(window_clamp);
+        let window_clamp = window
+            .unwrap_or(profile.window_clamp_bytes)
+            .max(window_bytes.unwrap_or(0));
+        let initial_window = window_bytes.unwrap_or(profile.initial_window_bytes.min(window_clamp));
         Receiver {
             profile,
             delayed_ack,
@@ -129,6 +133,11 @@ impl Receiver {
             dup_acks: 0,
             compressed_at: rcv_nxt,
         }
+    }
+
+    /// The window of a SYN, before scaling limits what it can say.
+    pub fn initial_window_bytes(&self) -> u64 {
+        self.window_threshold
     }
 
     /// Remembers the timestamp to echo: that of the first segment not yet

@@ -88,7 +88,11 @@ impl Socket {
                 limited = true;
                 break;
             }
-            let room = (self.snd_una + self.snd_wnd).saturating_sub(self.snd_nxt);
+            let room = if self.conn.ignore_peer_window == 0 {
+                (self.snd_una + self.snd_wnd).saturating_sub(self.snd_nxt)
+            } else {
+                u64::MAX
+            };
             let mss = u64::from(self.mss - self.receiver.sack_option_bytes(self.max_sack_blocks()));
             let want = if has_fin {
                 1
@@ -102,7 +106,7 @@ impl Socket {
             if !has_fin && u64::from(len) < mss && self.nagle_waits(end) {
                 break;
             }
-            if self.pacing_waits(net) {
+            if self.conn.pacing_rate_bytes_per_s != 0 && self.pacing_waits(net) {
                 break;
             }
             self.send_new(net, len, has_fin);
@@ -124,22 +128,6 @@ impl Socket {
     fn nagle_waits(&self, end: u64) -> bool {
         let last = self.snd_nxt + u64::from(self.mss) >= end;
         last && !self.options.nodelay && !self.fin_queued && self.small_end > self.snd_una
-    }
-
-    /// Space packets when the control asks for it.
-    fn pacing_waits(&mut self, net: &mut Net) -> bool {
-        let rate_bytes = self.conn.pacing_rate_bytes_per_s;
-        if rate_bytes == 0 {
-            return false;
-        }
-        if self.next_paced_ns > net.now_ns {
-            let at_ns = self.next_paced_ns;
-            self.arm(net, Timer::Pace, at_ns);
-            return true;
-        }
-        let wire = u64::from(self.mss + HEADER_BYTES + self.timestamp_bytes());
-        self.next_paced_ns = net.now_ns + wire * 1_000_000_000 / rate_bytes.max(1);
-        false
     }
 
     fn send_new(&mut self, net: &mut Net, len: u32, fin: bool) {
@@ -280,6 +268,11 @@ impl Socket {
             self.refresh(net);
             self.control.event(&mut self.conn, Event::CwndRestart);
         }
+        self.transmission_starts(net, idle_ns);
+    }
+
+    /// The first data after nothing was in flight is about to leave.
+    pub(super) fn transmission_starts(&mut self, net: &mut Net, idle_ns: u64) {
         self.refresh(net);
         self.conn.idle_us = u32::try_from(idle_ns / 1000).unwrap_or(u32::MAX);
         self.control.event(&mut self.conn, Event::TxStart);

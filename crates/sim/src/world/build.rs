@@ -129,6 +129,10 @@ fn socket_options(flow: &Flow) -> SocketOptions {
         timestamps: flow.timestamps,
         delayed_ack: flow.delayed_ack,
         receive_buffer_bytes: flow.receive_buffer_bytes,
+        receive_window_bytes: flow.receive_window_bytes,
+        extra_ack: flow.extra_ack,
+        initial_rate_bps: flow.initial_rate_bps.unwrap_or(0),
+        data_volume_bytes: flow.data_volume_bytes.unwrap_or(0),
         nodelay: flow.nodelay,
         interactive: matches!(
             flow.app,

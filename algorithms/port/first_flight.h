@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The first flight of a fast startup: a window that is chosen at once and sent
+ * paced over one round trip. Its life is the one of Scharf, "Fast Startup Internet
+ * Congestion Control" (2011), section 4.4: probing (the window is paced out),
+ * validation (its ACKs come back), then ordinary congestion control. If some of it
+ * is lost, the window after recovery follows from what arrived (eq. 4.11), as in
+ * Jump-Start.
+ *
+ * A flight begins with the first data of a connection or the first after an idle
+ * time for which the stack reduced cwnd, and only where the round-trip time is
+ * known: a handshake packet that was sent again gives none.
+ */
+#ifndef HEADWAY_PORT_FIRST_FLIGHT_H
+#define HEADWAY_PORT_FIRST_FLIGHT_H
+
+#include "cc.h"
+
+enum hw_flight_phase {
+	HW_FLIGHT_NONE = 0,
+	HW_FLIGHT_PROBING = 1,
+	HW_FLIGHT_VALIDATION = 2,
+	HW_FLIGHT_RECOVERY = 3, /* some of it was lost */
+};
+
+struct hw_flight {
+	u32 first_seq;	      /* its first byte */
+	u32 end_seq;	      /* after its last; known from validation on */
+	u32 sent_before_pkts; /* packets of the connection before it, without copies */
+	u32 retrans_before_pkts;
+	u32 paced_pkts;	   /* N_pacing; known from validation on */
+	u32 retrans_pkts;  /* N_rtx */
+	u32 ssthresh_pkts; /* in recovery, to recognise a reduction that is taken back */
+	u8 phase;	   /* enum hw_flight_phase */
+	u8 after_idle;	   /* the stack reduced cwnd for idleness: the next packet starts anew */
+};
+
+/* A chunk of 3 packets is what RFC 3390 lets out in one burst (thesis section 5.3.2.2). */
+#define HW_TUNABLE_CHUNK \
+	{ "pacing_chunk_pkts", "packets", "packets that leave together when paced", 3, 1, 64 }
+#define HW_TUNABLE_AFTER_IDLE \
+	{ "after_idle", "bool", "acts also after idle times, not only at the start", 1, 0, 1 }
+#define HW_TUNABLE_IGNORE_WINDOW                                                     \
+	{ "ignore_peer_window",                                                      \
+	  "bool",                                                                    \
+	  "sends beyond the peer's window in the first round trip (simulator only)", \
+	  0,                                                                         \
+	  0,                                                                         \
+	  1 }
+
+/* Packets that are sent new, modulo 2^32. */
+static inline u32 hw_new_pkts(const struct hw_conn *c)
+{
+	return c->sent_pkts - c->retrans_pkts;
+}
+
+/* Packets that hold so many bytes; a part of a packet is a packet. */
+static inline u32 hw_pkts_of(u64 bytes, u32 mss_bytes)
+{
+	return hw_saturate_u32(hw_div_u64(bytes + mss_bytes - (mss_bytes != 0), mss_bytes));
+}
+
+/* Payload that is known to wait: what is queued or, if more, what was announced. */
+static inline u32 hw_waiting_bytes(const struct hw_conn *c)
+{
+	u32 sent_bytes = hw_saturate_u32((u64)hw_new_pkts(c) * c->mss_bytes);
+	u32 announced = c->app_data_bytes > sent_bytes ? c->app_data_bytes - sent_bytes : 0;
+
+	return hw_max_u32(c->app_queued_bytes, announced);
+}
+
+/* Packets per round trip at a rate of IP bytes (W = Q tau/MTU). */
+static inline u32 hw_pkts_at_rate(const struct hw_conn *c, u64 rate_Bps)
+{
+	u64 pkt_us = (u64)(c->mss_bytes + c->header_bytes) * 1000000;
+
+	if (rate_Bps > (1ull << 40))
+		rate_Bps = 1ull << 40;
+	return hw_saturate_u32(hw_div_u64(rate_Bps * hw_min_u32(c->srtt_us, 1u << 23), pkt_us));
+}
+
+/* The rate in IP bytes at which so many packets take one round trip. */
+static inline u64 hw_rate_of_pkts(const struct hw_conn *c, u32 pkts)
+{
+	u64 bytes = (u64)pkts * hw_min_u32(c->mss_bytes + c->header_bytes, 1u << 16);
+
+	return hw_div_u64(hw_min_u32(hw_saturate_u32(bytes), 1u << 31) * 1000000ull, c->srtt_us);
+}
+
+/* True on the event at which a flight may begin. The stack tells of a restart
+ * before it tells of the transmission. */
+static inline int hw_flight_may_begin(struct hw_flight *f, const struct hw_conn *c, u8 event,
+				      u32 acts_after_idle)
+{
+	int due;
+
+	if (event == HW_EVENT_CWND_RESTART)
+		f->after_idle = acts_after_idle != 0;
+	if (event != HW_EVENT_TX_START)
+		return 0;
+	due = (f->after_idle || !c->sent_pkts) && c->srtt_us && c->ca_state == HW_CA_OPEN;
+	f->after_idle = 0;
+	/* nothing is in flight: what was before is over */
+	f->phase = HW_FLIGHT_NONE;
+	return due;
+}
+
+static inline void hw_flight_begin(struct hw_flight *f, struct hw_conn *c, u32 pkts, u64 rate_Bps,
+				   u32 chunk_pkts)
+{
+	f->phase = HW_FLIGHT_PROBING;
+	f->first_seq = c->snd_nxt;
+	f->sent_before_pkts = hw_new_pkts(c);
+	f->retrans_before_pkts = c->retrans_pkts;
+	f->retrans_pkts = 0;
+	c->cwnd_pkts = hw_clamp_u32(pkts, 1, hw_max_u32(c->cwnd_clamp_pkts, 1));
+	c->cwnd_cnt = 0;
+	c->pacing_rate_Bps = rate_Bps;
+	c->pacing_chunk_pkts = chunk_pkts;
+}
+
+/* Pacing ends; what was not sent by now is sent as ACKs allow. */
+static inline void hw_flight_stop_pacing(struct hw_flight *f, struct hw_conn *c)
+{
+	f->phase = HW_FLIGHT_VALIDATION;
+	f->end_seq = c->snd_nxt;
+	f->paced_pkts = hw_new_pkts(c) - f->sent_before_pkts;
+	c->pacing_rate_Bps = 0;
+	c->pacing_chunk_pkts = 0;
+	c->ignore_peer_window = 0;
+}
+
+/* On every ACK, before growth. The first one of the flight ends probing, and the
+ * window is then what was sent, but at least `least_pkts`. */
+static inline void hw_flight_acked(struct hw_flight *f, struct hw_conn *c, u32 least_pkts)
+{
+	if (f->phase == HW_FLIGHT_PROBING && hw_after(c->snd_una, f->first_seq)) {
+		hw_flight_stop_pacing(f, c);
+		c->cwnd_pkts = hw_min_u32(c->cwnd_pkts,
+					  hw_max_u32(f->paced_pkts, hw_max_u32(least_pkts, 1)));
+	}
+	if (f->phase == HW_FLIGHT_RECOVERY) {
+		/* copies sent once all of it has arrived are not copies of it */
+		if (hw_after(f->end_seq, c->snd_una))
+			f->retrans_pkts = c->retrans_pkts - f->retrans_before_pkts;
+		/* left without the end of a reduction: it was taken back */
+		if (c->ca_state <= HW_CA_DISORDER)
+			f->phase = HW_FLIGHT_NONE;
+	} else if (f->phase == HW_FLIGHT_VALIDATION && !hw_after(f->end_seq, c->snd_una)) {
+		f->phase = HW_FLIGHT_NONE;
+	}
+}
+
+/* The sender's state changes. True if that says that some of the flight was lost. */
+static inline int hw_flight_lost(struct hw_flight *f, struct hw_conn *c, u8 new_state)
+{
+	if (new_state < HW_CA_CWR)
+		return 0;
+	if (f->phase == HW_FLIGHT_PROBING)
+		hw_flight_stop_pacing(f, c);
+	else if (f->phase != HW_FLIGHT_VALIDATION)
+		return 0;
+	f->phase = HW_FLIGHT_RECOVERY;
+	f->ssthresh_pkts = c->ssthresh_pkts;
+	return 1;
+}
+
+/* True if recovery from a loss in the flight ends here: with a change of state to
+ * Open after a timeout, else with the event. Then the flight is over. */
+static inline int hw_flight_recovered(struct hw_flight *f, const struct hw_conn *c, int by_event)
+{
+	if (f->phase != HW_FLIGHT_RECOVERY || (!by_event && c->ca_state != HW_CA_LOSS))
+		return 0;
+	f->phase = HW_FLIGHT_NONE;
+	/* higher than when it was reduced: the reduction was taken back */
+	return c->ssthresh_pkts <= f->ssthresh_pkts;
+}
+
+/* Eq. 4.11: max((N_pacing - N_rtx)/2, 1). Slow start is not resumed. */
+static inline void hw_flight_set_recovered_cwnd(const struct hw_flight *f, struct hw_conn *c)
+{
+	u32 arrived = f->paced_pkts - hw_min_u32(f->retrans_pkts, f->paced_pkts);
+
+	c->cwnd_pkts = hw_clamp_u32(arrived / 2, 1, hw_max_u32(c->cwnd_clamp_pkts, 1));
+	c->ssthresh_pkts = hw_max_u32(c->cwnd_pkts, 2);
+	c->cwnd_cnt = 0;
+}
+
+#endif

@@ -1,0 +1,76 @@
+//! Pacing: how a socket spaces what it sends where a control or startup asks for it.
+
+use super::{Socket, Timer};
+use crate::net::Net;
+
+/// When the next packets may leave.
+///
+/// Without a chunk size every packet has its own time. With one, packets leave in
+/// bursts as a kernel's timers let them: a window of W packets over a time tau takes
+/// N = min(W/chunk, tau's ticks) timers, whole numbers both (Scharf 2011, eq. 5.1),
+/// each of which lets out W/N packets; the fraction is carried over.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pacing {
+    /// The next packet or burst.
+    next_ns: u64,
+    /// What the plan was made for: rate and chunk. 0, 0 without a plan.
+    asked: (u64, u32),
+    /// Time between bursts.
+    interval_ns: u64,
+    /// Packets of `bursts` bursts.
+    window_pkts: u64,
+    bursts: u64,
+    /// Bursts so far, and packets they let out that are not sent yet.
+    fired: u64,
+    credit_pkts: u64,
+}
+
+impl Socket {
+    /// Whether a packet has to wait. If so, the timer is set; if not, it counts as sent.
+    #[inline(never)]
+    pub(super) fn pacing_waits(&mut self, net: &mut Net) -> bool {
+        let rate = self.conn.pacing_rate_bytes_per_s;
+        let pkt_bytes = u64::from(self.mss + self.conn.header_bytes);
+        let chunk_pkts = self.conn.pacing_chunk_pkts;
+        // What was left of a plan some time ago is not burst out now.
+        let stale = net.now_ns > self.pacing.next_ns + self.pacing.interval_ns;
+        if stale || self.pacing.asked != (rate, chunk_pkts) {
+            self.pacing.asked = (rate, chunk_pkts);
+            self.pacing.next_ns = self.pacing.next_ns.min(net.now_ns);
+            self.plan_bursts(rate, u64::from(chunk_pkts), pkt_bytes);
+        }
+        let plan = &mut self.pacing;
+        if plan.credit_pkts == 0 {
+            if plan.next_ns > net.now_ns {
+                let at_ns = plan.next_ns;
+                self.arm(net, Timer::Pace, at_ns);
+                return true;
+            }
+            plan.fired += 1;
+            let of = |fired: u64| fired.wrapping_mul(plan.window_pkts) / plan.bursts;
+            plan.credit_pkts = (of(plan.fired) - of(plan.fired - 1)).max(1);
+            plan.next_ns = net.now_ns + plan.interval_ns;
+        }
+        plan.credit_pkts -= 1;
+        false
+    }
+
+    /// The window is cwnd, the time how long it takes at the rate; without a chunk
+    /// size, one packet.
+    fn plan_bursts(&mut self, rate: u64, chunk_pkts: u64, pkt_bytes: u64) {
+        let cwnd = u64::from(self.conn.cwnd_pkts);
+        let (window_pkts, chunks) = match cwnd.checked_div(chunk_pkts) {
+            Some(chunks) => (cwnd, chunks),
+            None => (1, 1),
+        };
+        let tau_ns = u128::from(window_pkts * pkt_bytes) * 1_000_000_000 / u128::from(rate);
+        let tau_ns = u64::try_from(tau_ns).unwrap_or(u64::MAX >> 2);
+        let ticks = tau_ns / (self.profile.clock_us * 1000);
+        let bursts = if chunk_pkts > 0 { chunks.min(ticks) } else { 1 }.max(1);
+        self.pacing.window_pkts = window_pkts;
+        self.pacing.bursts = bursts;
+        self.pacing.interval_ns = tau_ns / bursts;
+        self.pacing.fired = 0;
+        self.pacing.credit_pkts = 0;
+    }
+}
