@@ -69,6 +69,30 @@ static inline int hw_after(u32 a, u32 b)
 }
 
 /*
+ * base^n for a base below 1, both and the result with 32 bits after the point
+ * (2^32 is 1); at most n 2^-32 below the true value.
+ */
+static inline u64 hw_power(u64 base, u32 n)
+{
+	u64 result = 1ull << 32;
+	int i;
+
+	for (i = 0; i < 32 && n; i++) {
+		if (n & 1)
+			result = (result * base) >> 32;
+		base = (base * base) >> 32;
+		n >>= 1;
+	}
+	return result;
+}
+
+/* x times a fraction of at most 1 with 32 bits after the point, rounded down. */
+static inline u64 hw_part_u64(u64 x, u64 fraction)
+{
+	return (x >> 32) * fraction + ((x & HW_U32_MAX) * fraction >> 32);
+}
+
+/*
  * Cube root rounded down, exact over all 64 bits. Newton's method from the next
  * power of two above the root: six steps bring the at most twofold excess below
  * one unit, the last line takes off what the rounding left.

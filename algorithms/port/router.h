@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The router's contract: what a queue's algorithm sees of its link and of a
+ * The router's contract: what a router's algorithm sees of its link and of a
  * packet, and what it may say. The simulator's link, the emulator's link and the
  * tc program call the same functions. Randomness and time are arguments.
+ *
+ * There are two kinds. A queue's algorithm judges packets that want to join the
+ * queue (enqueue). A Quick-Start router works beside any of them: it meters what
+ * is offered to the link and answers requests (meter, quick_start).
  */
 #ifndef HEADWAY_PORT_ROUTER_H
 #define HEADWAY_PORT_ROUTER_H
 
 #include "types.h"
 #include "fixed.h"
+#include "quick_start.h"
 
 /* Bytes of state a router algorithm may keep per link. */
-#define HW_ROUTER_STATE_BYTES 1024
+#define HW_ROUTER_STATE_BYTES 4096
 
 enum hw_verdict {
 	HW_PASS = 0,
@@ -36,6 +41,25 @@ struct hw_packet {
 	u8 ecn; /* the two ECN bits */
 };
 
+/*
+ * What a Quick-Start router knows and has done: the first member of its state, so
+ * that whoever holds the state can read it. Totals are since the start.
+ */
+struct hw_qs_status {
+	u64 usage_Bps;	     /* the link's load, estimated */
+	u64 outstanding_Bps; /* H: approvals that the load does not show yet */
+	u64 interval_ns;     /* of metering, Delta; 0 before the first packet */
+	u64 requests;	     /* that asked for a rate */
+	u64 grants;
+	u64 lowered; /* of the grants, those below the request */
+	u64 denials;
+	u64 limited; /* of the denials, those for too many requests */
+	u64 granted_Bps;
+	u64 reports;
+	u64 corrections; /* reports below the grant, which gave back the difference */
+	u64 cheats;	 /* reports above the grant */
+};
+
 struct hw_router_ops {
 	const char *name;
 	const char *title;
@@ -45,9 +69,20 @@ struct hw_router_ops {
 	const struct hw_tunable *tunables;
 
 	void (*init)(void *state, const u32 *tun, const struct hw_link *link);
-	/* Returns an enum hw_verdict for a packet that wants to join the queue. */
+	/* Returns an enum hw_verdict for a packet that wants to join the queue. Null in
+	 * what is no queue's algorithm. */
 	u32 (*enqueue)(void *state, const u32 *tun, const struct hw_link *link,
 		       const struct hw_packet *pkt);
+
+	/*
+	 * Quick-Start, null in a queue's algorithm. flow tells connections apart, its
+	 * upper half their senders; it is never 0. Every packet is metered before its
+	 * queue judges it; then its option, if it has one, is answered in place.
+	 */
+	void (*meter)(void *state, const u32 *tun, const struct hw_link *link, u64 flow,
+		      u32 ip_bytes);
+	void (*quick_start)(void *state, const u32 *tun, const struct hw_link *link, u64 flow,
+			    struct hw_qs_option *option);
 };
 
 /* No room for the packet within the limits of the link. */

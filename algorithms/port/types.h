@@ -30,7 +30,7 @@ typedef __INT64_TYPE__ s64;
 /*
  * A tunable, declared once in the algorithm's file and shown everywhere by the
  * registry. Every tunable is a u32; a switch has the unit "bool" and the range
- * 0 to 1.
+ * 0 to 1. A unit with bars ("last|ewma|peak") names the values from 0 on.
  */
 struct hw_tunable {
 	const char *name;

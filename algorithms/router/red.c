@@ -38,22 +38,6 @@ struct red {
 	u32 count;   /* packets since the last early drop, + 1; 0 below min_th */
 };
 
-/* (1 - 2^-shift)^n */
-static u64 red_decay(u32 shift, u32 n)
-{
-	u64 base = FRACTION_ONE - (FRACTION_ONE >> shift);
-	u64 result = FRACTION_ONE;
-
-	/* base < 2^32, so that products fit; result is at most 2^32 */
-	while (n) {
-		if (n & 1)
-			result = (result * base) >> FRACTION_SHIFT;
-		base = (base * base) >> FRACTION_SHIFT;
-		n >>= 1;
-	}
-	return result;
-}
-
 static void red_update_average(struct red *s, const u32 *tun, const struct hw_link *link)
 {
 	u64 sample = (u64)link->queue_pkts << AVERAGE_SHIFT;
@@ -68,7 +52,7 @@ static void red_update_average(struct red *s, const u32 *tun, const struct hw_li
 		u64 sent = hw_div_u64((u64)link->idle_us * hw_saturate_u32(link->rate_Bps),
 				      (u64)tun[MEAN_BYTES] * 1000000);
 		u32 n = sent < DECAY_MAX_PKTS ? (u32)sent + 1 : DECAY_MAX_PKTS;
-		u64 decay = red_decay(tun[WEIGHT_SHIFT], n);
+		u64 decay = hw_power(FRACTION_ONE - (FRACTION_ONE >> tun[WEIGHT_SHIFT]), n);
 
 		/* average < 2^48: split the product */
 		s->average = (s->average >> 16) * decay >> (FRACTION_SHIFT - 16);

@@ -47,7 +47,7 @@ class Aqm(Spec):
     @classmethod
     def _check(cls, value: Any) -> Any:
         fields = _named_with_options(value)
-        owner = registry().router(str(fields.get("name", "drop-tail")))
+        owner = registry().queue(str(fields.get("name", "drop-tail")))
         fields["tunables"] = check_tunables([owner], fields.get("tunables") or {})
         return fields
 

@@ -18,7 +18,10 @@ _SWITCH = {"on": 1, "off": 0, "true": 1, "false": 0, "yes": 1, "no": 0}
 
 
 class Tunable(BaseModel):
-    """One tunable of an algorithm, as its C file declares it: an integer in [min, max]."""
+    """One tunable of an algorithm, as its C file declares it: an integer in [min, max].
+
+    The unit "bool" is a switch, "a|b|c" names the values from 0 on.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -30,10 +33,19 @@ class Tunable(BaseModel):
     meaning: str
 
     @property
+    def choices(self) -> tuple[str, ...]:
+        """The names of its values from 0 on; empty where they have none."""
+        if self.unit == "bool":
+            return ("off", "on")
+        return tuple(self.unit.split("|")) if "|" in self.unit else ()
+
+    @property
     def allowed(self) -> str:
         """The range as people write it."""
         if self.unit == "bool":
             return "on or off"
+        if self.choices:
+            return ", ".join(self.choices)
         return f"{self.min} to {self.max}" + (f" {self.unit}" if self.unit else "")
 
     def check(self, value: object) -> int:
@@ -43,6 +55,8 @@ class Tunable(BaseModel):
             number = int(value)
         elif isinstance(value, str) and self.unit == "bool" and value.lower() in _SWITCH:
             number = _SWITCH[value.lower()]
+        elif isinstance(value, str) and value in self.choices:
+            number = self.choices.index(value)
         else:
             try:
                 number = int(str(value))
@@ -54,7 +68,10 @@ class Tunable(BaseModel):
 
 
 class Algorithm(BaseModel):
-    """A control, a startup or a router algorithm."""
+    """A control, a startup or a router algorithm.
+
+    ``queue`` is False for a router's algorithm that judges no queue but works beside such.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -62,6 +79,7 @@ class Algorithm(BaseModel):
     title: str
     source: str
     startup: str | None = None
+    queue: bool | None = None
     state_bytes: int | None = None
     tunables: tuple[Tunable, ...] = ()
 
@@ -99,6 +117,10 @@ class Registry(BaseModel):
     def router(self, name: str) -> Algorithm:
         """The router algorithm called ``name``; raises ValueError with the nearest names."""
         return _find(self.routers, name, "router")
+
+    def queue(self, name: str) -> Algorithm:
+        """The queue's algorithm called ``name``; raises ValueError with the nearest names."""
+        return _find((item for item in self.routers if item.queue), name, "router")
 
     def stack(self, name: str) -> Stack:
         """The stack called ``name``; raises ValueError with the allowed names."""

@@ -79,6 +79,22 @@ void hw_native_queue_init(struct hw_queue *q, const struct hw_link *link)
 		q->router->init(q->state, q->tun, link);
 }
 
+u32 hw_native_is_queue(const struct hw_router_ops *router)
+{
+	return router->enqueue != 0;
+}
+
+void hw_native_meter(struct hw_queue *q, const struct hw_link *link, u64 flow, u32 ip_bytes)
+{
+	q->router->meter(q->state, q->tun, link, flow, ip_bytes);
+}
+
+void hw_native_quick_start(struct hw_queue *q, const struct hw_link *link, u64 flow,
+			   struct hw_qs_option *option)
+{
+	q->router->quick_start(q->state, q->tun, link, flow, option);
+}
+
 u32 hw_native_enqueue(struct hw_queue *q, const struct hw_link *link, const struct hw_packet *pkt)
 {
 	return q->router->enqueue(q->state, q->tun, link, pkt);

@@ -82,6 +82,19 @@ const struct hw_layout {
 	FIELD(hw_qs_host, failure),
 	FIELD(hw_qs_host, report_due),
 	FIELD(hw_qs_host, disabled),
+	SIZE(hw_qs_status),
+	FIELD(hw_qs_status, usage_Bps),
+	FIELD(hw_qs_status, outstanding_Bps),
+	FIELD(hw_qs_status, interval_ns),
+	FIELD(hw_qs_status, requests),
+	FIELD(hw_qs_status, grants),
+	FIELD(hw_qs_status, lowered),
+	FIELD(hw_qs_status, denials),
+	FIELD(hw_qs_status, limited),
+	FIELD(hw_qs_status, granted_Bps),
+	FIELD(hw_qs_status, reports),
+	FIELD(hw_qs_status, corrections),
+	FIELD(hw_qs_status, cheats),
 	SIZE(hw_flow),
 	FIELD(hw_flow, cc_tun),
 	FIELD(hw_flow, startup_tun),
@@ -112,6 +125,16 @@ u32 hw_native_cubic_target(u32 origin_pkts, u32 k, u64 t)
 u32 hw_native_cubic_friendly_scale(u32 beta_1024)
 {
 	return hw_cubic_friendly_scale(beta_1024);
+}
+
+u64 hw_native_power(u64 base, u32 n)
+{
+	return hw_power(base, n);
+}
+
+u64 hw_native_part(u64 x, u64 fraction)
+{
+	return hw_part_u64(x, fraction);
 }
 
 u32 hw_native_scale(u32 a, u32 b, u32 c)

@@ -1,6 +1,7 @@
 //! The C side: mirrors of the contract's structures and the binding's entry points.
 //! `tests/layout.rs` compares every offset with the C compiler's.
 
+use crate::quick_start::QsOption;
 use std::ffi::c_char;
 
 /// Tunables an algorithm may declare (`HW_MAX_TUNABLES`).
@@ -8,7 +9,7 @@ pub const MAX_TUNABLES: usize = 16;
 /// Twice `HW_CC_STATE_BYTES` in words: a control's state and a startup's.
 pub const FLOW_STATE_WORDS: usize = 26;
 /// `HW_ROUTER_STATE_BYTES` in words.
-pub const ROUTER_STATE_WORDS: usize = 128;
+pub const ROUTER_STATE_WORDS: usize = 512;
 
 /// One connection as its algorithms see it (`struct hw_conn`). The stack fills in
 /// what they may know and takes over what they set.
@@ -310,6 +311,16 @@ extern "C" {
     pub(crate) fn hw_native_undo_cwnd(f: *mut Flow, c: *mut Conn, prior_cwnd_pkts: u32) -> u32;
     pub(crate) fn hw_native_min_cwnd(f: *mut Flow, c: *mut Conn) -> u32;
     pub(crate) fn hw_native_queue_init(q: *mut Queue, link: *const LinkView);
+    pub(crate) fn hw_native_is_queue(router: *const RouterOps) -> u32;
+    pub(crate) fn hw_native_meter(q: *mut Queue, link: *const LinkView, flow: u64, ip_bytes: u32);
+    pub(crate) fn hw_native_quick_start(
+        q: *mut Queue,
+        link: *const LinkView,
+        flow: u64,
+        option: *mut QsOption,
+    );
+    pub(crate) fn hw_native_power(base: u64, n: u32) -> u64;
+    pub(crate) fn hw_native_part(x: u64, fraction: u64) -> u64;
     pub(crate) fn hw_native_enqueue(
         q: *mut Queue,
         link: *const LinkView,

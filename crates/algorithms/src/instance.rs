@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::AlgorithmError;
 use crate::ffi::{self, Ack, CaState, Conn, Event, LinkView, PacketView, MAX_TUNABLES};
+use crate::quick_start::{QsOption, QsStatus};
 use crate::registry::{self, unknown_tunable, ControlInfo, RouterInfo, StartupInfo, TunableInfo};
 
 /// What all connections with the same choice have in common.
@@ -200,16 +201,12 @@ impl RouterInstance {
         link: &LinkView,
     ) -> Result<Self, AlgorithmError> {
         let router = registry::router(router)?;
-        let mut queue = Box::new(ffi::Queue {
-            router: router.ops.0,
-            tun: [0; MAX_TUNABLES],
-            state: [0; ffi::ROUTER_STATE_WORDS],
-        });
-        set_tunables(
-            router.name,
-            &mut [(&router.tunables, &mut queue.tun)],
-            tunables,
-        )?;
+        if !router.queue {
+            let queues = registry::routers().iter().filter(|r| r.queue);
+            let names: Vec<_> = queues.map(|r| r.name).collect();
+            return Err(AlgorithmError::NoQueue(router.name, names.join(" or ")));
+        }
+        let mut queue = new_queue(router, tunables)?;
         // SAFETY: the table is joined with a buffer of the contract's size; C keeps no pointer.
         unsafe { ffi::hw_native_queue_init(&mut *queue, link) };
         Ok(Self { queue, router })
@@ -231,6 +228,69 @@ impl RouterInstance {
             other => unreachable!("{} returned verdict {other}", self.router.name),
         }
     }
+}
+
+/// Answers a link's Quick-Start requests, beside its queue's algorithm.
+#[derive(Clone)]
+pub struct QuickStartInstance {
+    queue: Box<ffi::Queue>,
+}
+
+// SAFETY: the pointer leads to a constant table; all else is owned.
+unsafe impl Send for QuickStartInstance {}
+
+impl std::fmt::Debug for QuickStartInstance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.status())
+    }
+}
+
+impl QuickStartInstance {
+    /// A router that has seen nothing yet. Tunables not named have their defaults.
+    ///
+    /// # Errors
+    /// Unknown names (with the nearest ones), values out of range, a tunable given twice.
+    pub fn new(tunables: &[(String, u32)]) -> Result<Self, AlgorithmError> {
+        let queue = new_queue(registry::router("quick-start")?, tunables)?;
+        Ok(Self { queue })
+    }
+
+    /// A packet is offered to the link's queue. `flow` tells connections apart, its
+    /// upper half their senders; it is never 0.
+    #[inline]
+    pub fn meter(&mut self, link: &LinkView, flow: u64, ip_bytes: u32) {
+        // SAFETY: the table is joined with a buffer of the contract's size; C keeps no pointer.
+        unsafe { ffi::hw_native_meter(&mut *self.queue, link, flow, ip_bytes) }
+    }
+
+    /// Answers a request in place, or takes note of a report; after [`Self::meter`] of
+    /// the same packet.
+    pub fn answer(&mut self, link: &LinkView, flow: u64, option: &mut QsOption) {
+        // SAFETY: as in meter.
+        unsafe { ffi::hw_native_quick_start(&mut *self.queue, link, flow, option) }
+    }
+
+    /// What it knows and has done.
+    #[must_use]
+    pub fn status(&self) -> QsStatus {
+        // SAFETY: the state begins with a status by the contract (tests/layout.rs), and
+        // any bits are one.
+        unsafe { self.queue.state.as_ptr().cast::<QsStatus>().read() }
+    }
+}
+
+fn new_queue(
+    router: &'static RouterInfo,
+    tunables: &[(String, u32)],
+) -> Result<Box<ffi::Queue>, AlgorithmError> {
+    let mut queue = Box::new(ffi::Queue {
+        router: router.ops.0,
+        tun: [0; MAX_TUNABLES],
+        state: [0; ffi::ROUTER_STATE_WORDS],
+    });
+    let targets = &mut [(&router.tunables, &mut queue.tun)];
+    set_tunables(router.name, targets, tunables)?;
+    Ok(queue)
 }
 
 /// Fills in defaults, then what was asked for.

@@ -26,8 +26,8 @@ pub use error::AlgorithmError;
 pub use ffi::{
     Ack, CaState, Conn, Event, Grant, LinkView, PacketView, MAX_TUNABLES, SSTHRESH_INFINITE,
 };
-pub use instance::{ControlInstance, RouterInstance, Verdict};
-pub use quick_start::{QsHost, QsOption};
+pub use instance::{ControlInstance, QuickStartInstance, RouterInstance, Verdict};
+pub use quick_start::{QsHost, QsOption, QsStatus};
 pub use registry::{
     control, controls, find_tunable, router, routers, startup, startups, ControlInfo, RouterInfo,
     StartupInfo, TunableInfo,

@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 
 use crate::ffi;
-use crate::quick_start::{QsHost, QsOption};
+use crate::quick_start::{QsHost, QsOption, QsStatus};
 
 /// Cube root rounded down.
 #[must_use]
@@ -39,6 +39,20 @@ pub fn cubic_friendly_scale(beta_1024: u32) -> u32 {
 pub fn scale(a: u32, b: u32, c: u32) -> u32 {
     // SAFETY: a pure function.
     unsafe { ffi::hw_native_scale(a, b, c) }
+}
+
+/// base^n, base below 1 and the result with 32 bits after the point.
+#[must_use]
+pub fn power(base: u64, n: u32) -> u64 {
+    // SAFETY: a pure function.
+    unsafe { ffi::hw_native_power(base, n) }
+}
+
+/// x times a fraction with 32 bits after the point.
+#[must_use]
+pub fn part(x: u64, fraction: u64) -> u64 {
+    // SAFETY: a pure function.
+    unsafe { ffi::hw_native_part(x, fraction) }
 }
 
 /// Size of every structure of the contract and offset of every field, as the C
@@ -143,6 +157,20 @@ pub fn rust_layout() -> Vec<(&'static str, usize)> {
             failure as "failure",
             report_due as "report_due",
             disabled as "disabled",
+        }
+        "hw_qs_status" = QsStatus {
+            usage_bytes_per_s as "usage_Bps",
+            outstanding_bytes_per_s as "outstanding_Bps",
+            interval_ns as "interval_ns",
+            requests as "requests",
+            grants as "grants",
+            lowered as "lowered",
+            denials as "denials",
+            limited as "limited",
+            granted_bytes_per_s as "granted_Bps",
+            reports as "reports",
+            corrections as "corrections",
+            cheats as "cheats",
         }
         "hw_flow" = ffi::Flow {
             cc_tun as "cc_tun",

@@ -96,6 +96,37 @@ pub struct QsHost {
     pub spare: u8,
 }
 
+/// What a Quick-Start router knows and has done since the start
+/// (`struct hw_qs_status`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QsStatus {
+    /// The link's load, estimated.
+    pub usage_bytes_per_s: u64,
+    /// Approvals that the load does not show yet.
+    pub outstanding_bytes_per_s: u64,
+    /// Of metering; 0 before the first packet.
+    pub interval_ns: u64,
+    /// That asked for a rate.
+    pub requests: u64,
+    /// Granted.
+    pub grants: u64,
+    /// Of the grants, those below the request.
+    pub lowered: u64,
+    /// Refused or not answered.
+    pub denials: u64,
+    /// Of the denials, those for too many requests.
+    pub limited: u64,
+    /// Sum of all granted rates.
+    pub granted_bytes_per_s: u64,
+    /// Seen.
+    pub reports: u64,
+    /// Reports below the grant, which gave back the difference.
+    pub corrections: u64,
+    /// Reports above the grant.
+    pub cheats: u64,
+}
+
 extern "C" {
     fn hw_native_qs_rate_Bps(code: u32) -> u64;
     fn hw_native_qs_code_down(rate: u64) -> u32;

@@ -13,7 +13,7 @@ use crate::ffi;
 pub struct TunableInfo {
     /// Name, unique within a control and every startup it may be joined with.
     pub name: &'static str,
-    /// Unit; `bool` is a switch.
+    /// Unit; `bool` is a switch, `a|b|c` names the values from 0 on.
     pub unit: &'static str,
     /// One line of meaning.
     pub meaning: &'static str,
@@ -31,8 +31,13 @@ impl TunableInfo {
         self.unit == "bool"
     }
 
+    /// The names of its values from 0 on, where it has names.
+    pub fn choices(&self) -> Option<impl Iterator<Item = &'static str> + 'static> {
+        self.unit.contains('|').then(|| self.unit.split('|'))
+    }
+
     /// Reads a value as people write it: an integer, for a switch also on/off,
-    /// yes/no or true/false.
+    /// yes/no or true/false, for a choice also its name.
     ///
     /// # Errors
     /// [`AlgorithmError::BadValue`] if it is not a number or out of range.
@@ -40,7 +45,12 @@ impl TunableInfo {
         let value = match text.trim() {
             "on" | "true" | "yes" if self.is_switch() => Some(1),
             "off" | "false" | "no" if self.is_switch() => Some(0),
-            number => number.parse::<u32>().ok(),
+            word => {
+                let named = self
+                    .choices()
+                    .and_then(|mut names| names.position(|n| n == word));
+                named.map_or_else(|| word.parse().ok(), |at| u32::try_from(at).ok())
+            }
         };
         match value {
             Some(value) if (self.min..=self.max).contains(&value) => Ok(value),
@@ -54,6 +64,8 @@ impl TunableInfo {
             value: value.to_owned(),
             allowed: if self.is_switch() {
                 "on or off".to_owned()
+            } else if let Some(names) = self.choices() {
+                names.collect::<Vec<_>>().join(", ")
             } else {
                 format!("{} to {} {}", self.min, self.max, self.unit)
             },
@@ -101,7 +113,7 @@ pub struct StartupInfo {
     pub(crate) ops: Ops<ffi::StartupOps>,
 }
 
-/// A router's queue algorithm.
+/// A router's algorithm: of its queue, or of its answers to Quick-Start.
 #[derive(Clone, Debug, Serialize)]
 pub struct RouterInfo {
     /// Name by which it is chosen.
@@ -110,6 +122,8 @@ pub struct RouterInfo {
     pub title: &'static str,
     /// Paper or RFC and the implementation it follows.
     pub source: &'static str,
+    /// It judges packets that want to join a queue; otherwise it works beside such.
+    pub queue: bool,
     /// State per link.
     pub state_bytes: u32,
     /// Its tunables, in declared order.
@@ -169,9 +183,13 @@ unsafe fn tunables(first: *const ffi::Tunable, n: u32) -> Vec<TunableInfo> {
 }
 
 /// The list of one kind of table, sorted by name: `$info` from the C array `$list`
-/// of `$n` tables, whose head has the texts `$text` and the switches `$switch`.
+/// of `$n` tables, whose head has the texts `$text` and the switches `$switch`; `$field`
+/// is what `$value` says of a table.
 macro_rules! list {
-    ($info:ident, $list:ident, $n:ident, [$($text:ident),*], [$($switch:ident),*]) => {{
+    (
+        $info:ident, $list:ident, $n:ident, [$($text:ident),*], [$($switch:ident),*]
+        $(, $field:ident: $value:path)?
+    ) => {{
         static LIST: OnceLock<Vec<$info>> = OnceLock::new();
         LIST.get_or_init(|| {
             // SAFETY: the registry the build wrote: an array of pointers to constant
@@ -184,6 +202,7 @@ macro_rules! list {
                     .map(|&ops| $info {
                         $($text: text((*ops).$text),)*
                         $($switch: (*ops).$switch != 0,)*
+                        $($field: $value(ops) != 0,)?
                         state_bytes: (*ops).state_bytes,
                         tunables: tunables((*ops).tunables, (*ops).n_tunables),
                         ops: Ops(ops),
@@ -225,7 +244,8 @@ pub fn routers() -> &'static [RouterInfo] {
         hw_native_routers,
         hw_native_n_routers,
         [name, title, source],
-        []
+        [],
+        queue: ffi::hw_native_is_queue
     )
 }
 

@@ -1,6 +1,8 @@
 //! The integer arithmetic of port/ against f64 and wider integers, with its bounds.
 
-use headway_algorithms::native::{cbrt, cubic_friendly_scale, cubic_k, cubic_target, scale};
+use headway_algorithms::native::{
+    cbrt, cubic_friendly_scale, cubic_k, cubic_target, part, power, scale,
+};
 use proptest::prelude::*;
 
 /// CUBIC's C as the integers have it.
@@ -81,4 +83,21 @@ fn k_is_what_the_papers_examples_say() {
 fn the_friendly_slope_is_linuxs() {
     assert_eq!(cubic_friendly_scale(819), 23); // 2.875 windows of ACKs per packet
     assert_eq!(cubic_friendly_scale(717), 15); // 1.875; RFC 9438: 1/0.529 = 1.889
+}
+
+proptest! {
+    #[test]
+    fn a_power_is_at_most_n_units_below_f64(base in 1..1u64 << 32, n in 0..100_000u32) {
+        let one = (1u64 << 32) as f64;
+        let exact = (base as f64 / one).powf(f64::from(n)) * one;
+        let error = exact - power(base, n) as f64;
+        prop_assert!(error > -1.0 && error < f64::from(n) + 1.0, "{error}");
+        prop_assert_eq!(power(base, 0), 1 << 32);
+    }
+
+    #[test]
+    fn a_part_is_exact(x in any::<u64>(), fraction in 0..=1u64 << 32) {
+        let exact = (u128::from(x) * u128::from(fraction)) >> 32;
+        prop_assert_eq!(exact, u128::from(part(x, fraction)));
+    }
 }

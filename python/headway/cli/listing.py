@@ -10,7 +10,7 @@ from headway.backends import BACKENDS
 from headway.backends._headwayctl import unusable
 from headway.cli.show import console, print_json, print_table
 from headway.errors import HeadwayError
-from headway.registry import Algorithm, Stack, registry, unknown
+from headway.registry import Algorithm, Stack, Tunable, registry, unknown
 from headway.study import Study, Table, discover
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
@@ -95,19 +95,17 @@ def _print(kind: str, item: Study | Algorithm | Stack) -> None:
     if item.startup:
         out.print(f"startup: {item.startup}", markup=False)
     if item.state_bytes is not None:
-        out.print(f"state: {item.state_bytes} bytes per flow", markup=False)
+        per = "link" if kind == "router" else "flow"
+        out.print(f"state: {item.state_bytes} bytes per {per}", markup=False)
     if item.tunables:
         print_table(
             Table(
                 "tunables",
                 ["name", "default", "allowed", "meaning"],
-                [
-                    [t.name, _default(t.default, t.unit), t.allowed, t.meaning]
-                    for t in item.tunables
-                ],
+                [[t.name, _default(t), t.allowed, t.meaning] for t in item.tunables],
             )
         )
 
 
-def _default(value: int, unit: str) -> str:
-    return ("on" if value else "off") if unit == "bool" else str(value)
+def _default(tunable: Tunable) -> str:
+    return tunable.choices[tunable.default] if tunable.choices else str(tunable.default)

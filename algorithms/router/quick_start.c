@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * Approval of Quick-Start requests (RFC 4782): the thesis' metering and its target,
+ * optimistic and fair algorithms (Scharf 2009, sections 4.5.2 and 4.5.3), and the
+ * share and extreme algorithms that Sarolahti, Allman and Floyd describe (2006).
+ *
+ * Time is cut into slots of Delta. What is offered to the queue in one is a sample
+ * of the load; what was granted in one is remembered for Omega slots, until samples
+ * show it. With c the capacity, theta the threshold, u the estimated load:
+ *
+ *	a = theta c - u			unused bandwidth
+ *	target		min(q, a - H)	H: granted in the last Omega slots
+ *	share		a fixed part of a - H
+ *	optimistic	min(q, a)
+ *	fair		the target, once a slot's part of a opens linearly with time
+ *	extreme		the target, per flow: reports and data release grants early, and
+ *			who asked for more than it used gets less
+ *
+ * Left open by the sources and chosen here:
+ * - fair: the limit holds while anything granted is remembered; a request that
+ *   comes alone gets the target's rate.
+ * - share: theta applies to it as to the others; half of the bandwidth is our default.
+ * - peak: the last N_p samples, as the text says, not the N_p + 1 of the equation.
+ * - extreme: the sources give the idea only. A grant counts as used when the flow
+ *   has sent as much as its rate brings in one slot. One flow per sender is tracked.
+ *
+ * Valid for capacities below 2^63 / 1000 bytes per second; the state is bounded
+ * whatever arrives.
+ */
+#include "../port/router.h"
+
+#define SLOTS		    16		 /* of the ring, a power of two; Omega is at most this */
+#define SENDERS		    64		 /* tracked, a power of two */
+#define FIRST_INTERVAL_NS   200000000ull /* before the first measurement of an adaptive Delta */
+#define LEAST_INTERVAL_NS   10000000ull
+#define LARGEST_INTERVAL_NS 2000000000ull
+#define MEASUREMENT_NS	    3000000000ull /* a report later than this belongs to no request */
+#define SECOND_NS	    1000000000ull
+#define FULL_SCORE	    1000
+#define LEAST_SCORE	    125 /* keeps a way back */
+
+enum algorithm { TARGET, SHARE, OPTIMISTIC, FAIR, EXTREME };
+enum estimator { LAST, EWMA, PEAK };
+
+enum {
+	ALGORITHM,
+	ESTIMATOR,
+	CAPACITY,
+	THRESHOLD,
+	INTERVAL,
+	OMEGA,
+	MAX_DELAY,
+	EWMA_WEIGHT,
+	PEAK_SLOTS,
+	FAIR_PART,
+	SHARE_PART,
+	MAX_CODE,
+	WHOLE,
+	TRACK,
+	MAX_REQUESTS
+};
+
+static const struct hw_tunable quick_start_tunables[] = {
+	[ALGORITHM] = { "algorithm", "target|share|optimistic|fair|extreme",
+			"how a request is approved", TARGET, TARGET, EXTREME },
+	[ESTIMATOR] = { "estimator", "last|ewma|peak", "how samples of the load are joined", PEAK,
+			LAST, PEAK },
+	[CAPACITY] = { "capacity_kbps", "kbit/s", "capacity c; 0: the link's rate", 0, 0,
+		       HW_U32_MAX },
+	[THRESHOLD] = { "threshold_permille", "1/1000", "part theta of the capacity that is given",
+			1000, 0, 1000 },
+	[INTERVAL] = { "interval_ms", "ms", "slot Delta; 0: the mean time from request to report",
+		       0, 0, 10000 },
+	[OMEGA] = { "slots", "slots", "grants are remembered for so many slots; 0: by max_delay_ms",
+		    2, 0, SLOTS },
+	[MAX_DELAY] = { "max_delay_ms", "ms",
+			"longest delay d from request to data, for d / Delta + 2 slots", 500, 0,
+			100000 },
+	[EWMA_WEIGHT] = { "ewma_permille", "1/1000", "weight of a new sample in the average", 125,
+			  1, 1000 },
+	[PEAK_SLOTS] = { "peak_slots", "slots", "samples of which the peak is the largest", 5, 1,
+			 SLOTS - 1 },
+	[FAIR_PART] = { "fair_permille", "1/1000",
+			"fair: part of a slot's bandwidth open at its start", 125, 0, 1000 },
+	[SHARE_PART] = { "share_permille", "1/1000", "share: part of the bandwidth per request",
+			 500, 1, 1000 },
+	[MAX_CODE] = { "max_code", "code", "largest rate code granted", 15, 0, HW_QS_MAX_CODE },
+	[WHOLE] = { "whole", "bool", "deny what cannot be granted in full", 0, 0, 1 },
+	[TRACK] = { "track", "bool", "give back what reports say was not approved, count cheats", 0,
+		    0, 1 },
+	[MAX_REQUESTS] = { "max_requests", "1/s",
+			   "requests answered per second, others go by; 0: all", 10000, 0,
+			   HW_U32_MAX },
+};
+
+/* The latest grant to a sender, for what its report and its data say. */
+struct sender {
+	u64 flow;	 /* 0: free */
+	u32 nonce;	 /* as it went on */
+	u32 slot;	 /* where the grant stands in the ring */
+	u32 granted_Bps; /* what is left of it there */
+	u32 sent_bytes;	 /* since the request */
+	u32 score;	 /* part of its grants that it used, in 1/1000 */
+	u8 code;	 /* as it went on */
+	u8 judged;	 /* the score knows this grant */
+	u8 spare[2];
+};
+
+struct quick_start {
+	struct hw_qs_status status; /* first, by the contract */
+	u64 slot_start_ns;
+	u64 slot_bytes;		/* offered since then */
+	u64 sample_Bps[SLOTS];	/* of slot k at k mod SLOTS */
+	u64 granted_Bps[SLOTS]; /* likewise */
+	u64 next_interval_ns;	/* from the next slot on */
+	u64 measured_flow;	/* whose report is awaited; 0: none */
+	u64 measured_since_ns;
+	u64 limit_start_ns;
+	u32 limit_requests; /* since then */
+	u32 slot;	    /* number of the current one */
+	u8 measured;	    /* next_interval_ns is from a measurement */
+	u8 spare[7];
+	struct sender senders[SENDERS];
+};
+
+_Static_assert(sizeof(struct quick_start) <= HW_ROUTER_STATE_BYTES, "state of a router");
+
+static u64 qs_permille(u64 x, u32 part)
+{
+	return x * part / 1000;
+}
+
+/* ---- The load and the ring of grants ---- */
+
+/* Omega: as configured, or what lets a grant be seen before it is forgotten (4.16). */
+static u32 qs_slots(const struct quick_start *s, const u32 *tun)
+{
+	u64 delay_ns = (u64)tun[MAX_DELAY] * 1000000;
+
+	if (tun[OMEGA])
+		return tun[OMEGA];
+	delay_ns += s->status.interval_ns - 1;
+	return hw_min_u32((u32)hw_div_u64(delay_ns, s->status.interval_ns) + 2, SLOTS);
+}
+
+/* H: what the last Omega slots granted. */
+static u64 qs_outstanding(const struct quick_start *s, const u32 *tun)
+{
+	u32 slots = qs_slots(s, tun);
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < SLOTS; i++) {
+		if (i < slots)
+			sum += s->granted_Bps[(s->slot - i) % SLOTS];
+	}
+	return sum;
+}
+
+/* u from a new sample that is followed by so many empty slots. */
+static u64 qs_usage(const struct quick_start *s, const u32 *tun, u64 sample_Bps, u32 empty)
+{
+	u64 usage = s->status.usage_Bps;
+	u32 keep = 1000 - tun[EWMA_WEIGHT];
+	u32 i;
+
+	if (tun[ESTIMATOR] == LAST)
+		return empty ? 0 : sample_Bps;
+	if (tun[ESTIMATOR] == EWMA) {
+		usage = qs_permille(sample_Bps, tun[EWMA_WEIGHT]) + qs_permille(usage, keep);
+		if (!empty)
+			return usage;
+		return hw_part_u64(usage, hw_power(((u64)keep << 32) / 1000, empty));
+	}
+	usage = 0;
+	for (i = 1; i < SLOTS; i++) {
+		u64 sample = s->sample_Bps[(s->slot - i) % SLOTS];
+
+		if (i <= tun[PEAK_SLOTS] && sample > usage)
+			usage = sample;
+	}
+	return usage;
+}
+
+/* Ends the slots that are over. */
+static void qs_advance(struct quick_start *s, const u32 *tun, u64 now_ns)
+{
+	u64 interval_ns = s->status.interval_ns;
+	u64 sample, ended;
+	u32 i;
+
+	if (!interval_ns) {
+		interval_ns = (u64)tun[INTERVAL] * 1000000;
+		s->status.interval_ns = interval_ns ? interval_ns : FIRST_INTERVAL_NS;
+		s->next_interval_ns = s->status.interval_ns;
+		s->slot_start_ns = now_ns;
+		s->limit_start_ns = now_ns;
+		return;
+	}
+	/* clocks of two processors may differ by a little */
+	if (now_ns < s->slot_start_ns || now_ns - s->slot_start_ns < interval_ns)
+		return;
+	ended = hw_div_u64(now_ns - s->slot_start_ns, interval_ns);
+	sample = hw_div_u64(s->slot_bytes * 1000000, interval_ns / 1000);
+	s->sample_Bps[s->slot % SLOTS] = sample;
+	for (i = 1; i <= SLOTS; i++) {
+		if (i <= ended) {
+			s->granted_Bps[(s->slot + i) % SLOTS] = 0;
+			s->sample_Bps[(s->slot + i) % SLOTS] = 0;
+		}
+	}
+	s->slot += (u32)ended;
+	s->slot_bytes = 0;
+	s->slot_start_ns += ended * interval_ns;
+	s->status.usage_Bps = qs_usage(s, tun, sample, hw_saturate_u32(ended - 1));
+	s->status.interval_ns = s->next_interval_ns;
+	s->status.outstanding_Bps = qs_outstanding(s, tun);
+}
+
+/* ---- Delta from the time between a request and its report ---- */
+
+static void qs_measure_request(struct quick_start *s, const u32 *tun, u64 flow, u64 now_ns)
+{
+	if (tun[INTERVAL])
+		return;
+	/* one at a time; a sender that never reports holds it up for a while only */
+	if (s->measured_flow && now_ns - s->measured_since_ns < MEASUREMENT_NS)
+		return;
+	s->measured_flow = flow;
+	s->measured_since_ns = now_ns;
+}
+
+static void qs_measure_report(struct quick_start *s, u64 flow, u64 now_ns)
+{
+	u64 delay_ns = now_ns - s->measured_since_ns;
+
+	if (!s->measured_flow || s->measured_flow != flow)
+		return;
+	s->measured_flow = 0;
+	if (delay_ns >= MEASUREMENT_NS)
+		return;
+	if (delay_ns < LEAST_INTERVAL_NS)
+		delay_ns = LEAST_INTERVAL_NS;
+	if (delay_ns > LARGEST_INTERVAL_NS)
+		delay_ns = LARGEST_INTERVAL_NS;
+	/* the mean over flows, as the control interval ought to be */
+	s->next_interval_ns = s->measured ? s->next_interval_ns / 8 * 7 + delay_ns / 8 : delay_ns;
+	s->measured = 1;
+}
+
+/* ---- Senders ---- */
+
+static int qs_tracks(const u32 *tun)
+{
+	return tun[TRACK] || tun[ALGORITHM] == EXTREME;
+}
+
+static struct sender *qs_sender(struct quick_start *s, u64 flow)
+{
+	/* the sender's half; an odd factor spreads neighbouring addresses */
+	u32 hash = (u32)(flow >> 32) * 0x9e3779b1u;
+
+	return &s->senders[(hash >> 26) % SENDERS];
+}
+
+/* Slots since the grant; it is out of the ring when they are Omega or more. */
+static u32 qs_age(const struct quick_start *s, const struct sender *sender)
+{
+	return s->slot - sender->slot;
+}
+
+static int qs_remembered(const struct quick_start *s, const u32 *tun, const struct sender *sender)
+{
+	return sender->granted_Bps && qs_age(s, sender) < qs_slots(s, tun);
+}
+
+/* Leaves only this much of a grant in the ring. */
+static void qs_keep(struct quick_start *s, const u32 *tun, struct sender *sender, u32 keep_Bps)
+{
+	if (keep_Bps >= sender->granted_Bps || !qs_remembered(s, tun, sender))
+		return;
+	s->granted_Bps[sender->slot % SLOTS] -= sender->granted_Bps - keep_Bps;
+	sender->granted_Bps = keep_Bps;
+	s->status.outstanding_Bps = qs_outstanding(s, tun);
+}
+
+static void qs_judge_use(struct sender *sender, u64 used_permille)
+{
+	u32 used = used_permille > FULL_SCORE ? FULL_SCORE : (u32)used_permille;
+
+	sender->score = hw_max_u32((3 * sender->score + used) / 4, LEAST_SCORE);
+	sender->judged = 1;
+}
+
+/* Bytes that a grant brings in one slot. */
+static u64 qs_grant_bytes(const struct quick_start *s, const struct sender *sender)
+{
+	return hw_qs_rate_Bps(sender->code) * (s->status.interval_ns / 1000) / 1000000;
+}
+
+/* A flow's data. A grant that the sample of this slot shows is forgotten with it. */
+static void qs_count_data(struct quick_start *s, const u32 *tun, u64 flow, u32 ip_bytes)
+{
+	struct sender *sender = qs_sender(s, flow);
+	u32 oldest;
+
+	if (sender->flow != flow || sender->judged)
+		return;
+	sender->sent_bytes = hw_add_u32(sender->sent_bytes, ip_bytes);
+	if (sender->sent_bytes < qs_grant_bytes(s, sender))
+		return;
+	qs_judge_use(sender, FULL_SCORE);
+	if (!qs_remembered(s, tun, sender))
+		return;
+	oldest = s->slot - (qs_slots(s, tun) - 1);
+	s->granted_Bps[sender->slot % SLOTS] -= sender->granted_Bps;
+	s->granted_Bps[oldest % SLOTS] += sender->granted_Bps;
+	sender->slot = oldest;
+}
+
+/* The sender's entry for a new request; judges what it made of the last one. */
+static struct sender *qs_enter(struct quick_start *s, const u32 *tun, u64 flow)
+{
+	struct sender *sender = qs_sender(s, flow);
+
+	if (sender->flow >> 32 != flow >> 32) {
+		/* another sender's place: its grant stays in the ring until it is old */
+		sender->score = FULL_SCORE;
+		sender->judged = 1;
+	} else if (!sender->judged && sender->code && qs_age(s, sender) >= qs_slots(s, tun)) {
+		qs_judge_use(sender, hw_div_u64((u64)sender->sent_bytes * FULL_SCORE,
+						qs_grant_bytes(s, sender)));
+	}
+	sender->flow = flow;
+	return sender;
+}
+
+/* ---- Requests and reports ---- */
+
+/* The rate that may be granted to a request, before it is rounded to a code. */
+static u64 qs_approve(const struct quick_start *s, const u32 *tun, const struct hw_link *link,
+		      u64 request_Bps)
+{
+	u64 capacity = tun[CAPACITY] ? (u64)tun[CAPACITY] * 125 : link->rate_Bps;
+	u64 given = qs_permille(capacity, tun[THRESHOLD]);
+	u64 unused = given > s->status.usage_Bps ? given - s->status.usage_Bps : 0;
+	u64 outstanding = s->status.outstanding_Bps;
+	u64 pool = unused > outstanding ? unused - outstanding : 0;
+	u64 now_granted = s->granted_Bps[s->slot % SLOTS];
+	u64 elapsed_us, slot_us, open;
+
+	if (tun[ALGORITHM] == OPTIMISTIC)
+		return request_Bps < unused ? request_Bps : unused;
+	if (tun[ALGORITHM] == SHARE)
+		pool = qs_permille(pool, tun[SHARE_PART]);
+	if (tun[ALGORITHM] == FAIR && outstanding) {
+		/* (4.19): at first a part of the slot's bandwidth, at its end all of it */
+		elapsed_us = hw_div_u64(link->now_ns - s->slot_start_ns, 1000);
+		slot_us = s->status.interval_ns / 1000;
+		open = tun[FAIR_PART] * slot_us + (1000 - tun[FAIR_PART]) * elapsed_us;
+		open = hw_part_u64(unused, hw_div_u64(open << 20, 1000 * slot_us) << 12);
+		open = hw_div_u64(open, qs_slots(s, tun));
+		open = open > now_granted ? open - now_granted : 0;
+		if (open < pool)
+			pool = open;
+	}
+	return request_Bps < pool ? request_Bps : pool;
+}
+
+/* Counts a request; whether it is one too many in this second. */
+static int qs_limited(struct quick_start *s, const u32 *tun, u64 now_ns)
+{
+	if (now_ns - s->limit_start_ns >= SECOND_NS) {
+		s->limit_start_ns = now_ns;
+		s->limit_requests = 0;
+	}
+	if (tun[MAX_REQUESTS] && s->limit_requests >= tun[MAX_REQUESTS])
+		return 1;
+	s->limit_requests++;
+	return 0;
+}
+
+static void qs_request_arrived(struct quick_start *s, const u32 *tun, const struct hw_link *link,
+			       u64 flow, struct hw_qs_option *request)
+{
+	u64 rate_Bps = hw_qs_rate_Bps(request->code);
+	struct sender *sender = 0;
+	u32 asked = request->code;
+	u32 code;
+
+	if (!asked)
+		return; /* denied before */
+	s->status.requests++;
+	if (qs_limited(s, tun, link->now_ns)) {
+		/* untouched: its TTL will tell the sender, at no cost here */
+		s->status.limited++;
+		s->status.denials++;
+		return;
+	}
+	if (qs_tracks(tun)) {
+		sender = qs_enter(s, tun, flow);
+		if (tun[ALGORITHM] == EXTREME)
+			rate_Bps = qs_permille(rate_Bps, sender->score);
+	}
+	code = hw_qs_code_down(qs_approve(s, tun, link, rate_Bps));
+	code = hw_min_u32(code, tun[MAX_CODE]);
+	if (tun[WHOLE] && code < asked)
+		code = 0;
+	code = hw_qs_forward(request, code, 1, link->random);
+	rate_Bps = hw_qs_rate_Bps(code);
+	if (sender) {
+		sender->nonce = request->nonce;
+		sender->slot = s->slot;
+		sender->granted_Bps = (u32)rate_Bps;
+		sender->sent_bytes = 0;
+		sender->code = (u8)code;
+		sender->judged = !code;
+	}
+	if (!code) {
+		s->status.denials++;
+		return;
+	}
+	s->status.grants++;
+	s->status.lowered += code < asked;
+	s->status.granted_Bps += rate_Bps;
+	s->granted_Bps[s->slot % SLOTS] += rate_Bps;
+	s->status.outstanding_Bps += rate_Bps;
+	qs_measure_request(s, tun, flow, link->now_ns);
+}
+
+/* A report is never changed. */
+static void qs_report_arrived(struct quick_start *s, const u32 *tun, const struct hw_link *link,
+			      u64 flow, const struct hw_qs_option *report)
+{
+	struct sender *sender = qs_sender(s, flow);
+
+	s->status.reports++;
+	qs_measure_report(s, flow, link->now_ns);
+	if (!qs_tracks(tun) || sender->flow != flow)
+		return;
+	if (report->code > sender->code) {
+		s->status.cheats++;
+		sender->score = LEAST_SCORE;
+		sender->judged = 1;
+		return;
+	}
+	/* lower steps of the nonce are as they were here (RFC 4782, section 3.4) */
+	if ((report->nonce ^ sender->nonce) & hw_qs_nonce_kept(report->code))
+		return;
+	if (report->code == sender->code)
+		return;
+	s->status.corrections++;
+	qs_keep(s, tun, sender, (u32)hw_qs_rate_Bps(report->code));
+	sender->code = report->code;
+	sender->judged |= !report->code;
+}
+
+/* ---- The contract ---- */
+
+static void quick_start_meter(void *state, const u32 *tun, const struct hw_link *link, u64 flow,
+			      u32 ip_bytes)
+{
+	struct quick_start *s = state;
+
+	qs_advance(s, tun, link->now_ns);
+	s->slot_bytes += ip_bytes;
+	if (tun[ALGORITHM] == EXTREME)
+		qs_count_data(s, tun, flow, ip_bytes);
+}
+
+static void quick_start_option(void *state, const u32 *tun, const struct hw_link *link, u64 flow,
+			       struct hw_qs_option *option)
+{
+	struct quick_start *s = state;
+
+	qs_advance(s, tun, link->now_ns);
+	if (option->function == HW_QS_REQUEST)
+		qs_request_arrived(s, tun, link, flow, option);
+	else if (option->function == HW_QS_REPORT)
+		qs_report_arrived(s, tun, link, flow, option);
+}
+
+HW_TABLE struct hw_router_ops hw_router_quick_start = {
+	.name = "quick-start",
+	.title = "Approval of Quick-Start requests, beside a queue's algorithm",
+	.source = "RFC 4782; Scharf 2009; Sarolahti, Allman, Floyd 2006",
+	.state_bytes = sizeof(struct quick_start),
+	.n_tunables = HW_COUNT(quick_start_tunables),
+	.tunables = quick_start_tunables,
+	.meter = quick_start_meter,
+	.quick_start = quick_start_option,
+};

@@ -1,0 +1,112 @@
+//! A Quick-Start router on a link of 10 Mbit/s, driven by hand.
+#![allow(dead_code)] // not every test uses all of it
+
+use headway_algorithms::{LinkView, QsOption, QsStatus, QuickStartInstance};
+
+/// The router, its link and the time.
+pub struct Router {
+    instance: QuickStartInstance,
+    link: LinkView,
+}
+
+fn named(tunables: &[(&str, u32)]) -> Vec<(String, u32)> {
+    tunables.iter().map(|&(n, v)| (n.to_owned(), v)).collect()
+}
+
+impl Router {
+    /// With slots of 200 ms unless named otherwise; the first begins at 0.
+    pub fn new(tunables: &[(&str, u32)]) -> Self {
+        let mut all = named(tunables);
+        if !tunables.iter().any(|t| t.0 == "interval_ms") {
+            all.push(("interval_ms".to_owned(), 200));
+        }
+        let link = LinkView {
+            rate_bytes_per_s: 1_250_000,
+            ..LinkView::default()
+        };
+        let instance = QuickStartInstance::new(&all).expect("tunables of quick-start");
+        let mut router = Self { instance, link };
+        router.at(0);
+        router
+    }
+
+    /// Why these tunables are refused.
+    pub fn refused(tunables: &[(&str, u32)]) -> String {
+        let error = QuickStartInstance::new(&named(tunables)).expect_err("bad tunables");
+        error.to_string()
+    }
+
+    /// Goes to a time.
+    pub fn at(&mut self, ms: u64) -> &mut Self {
+        self.at_ns(ms * 1_000_000)
+    }
+
+    /// Goes to a time.
+    pub fn at_ns(&mut self, ns: u64) -> &mut Self {
+        self.link.now_ns = ns;
+        self.link.random = (ns as u32).wrapping_mul(0x9e37_79b9);
+        self.data(u32::MAX, 0);
+        self
+    }
+
+    /// Offers at once what this load brings in a slot of 200 ms.
+    pub fn offer_bps(&mut self, bps: u32) -> &mut Self {
+        self.data(u32::MAX, bps / 40)
+    }
+
+    /// Data of a flow; each is a sender of its own.
+    pub fn data(&mut self, flow: u32, bytes: u32) -> &mut Self {
+        self.instance.meter(&self.link, Self::flow(flow), bytes);
+        self
+    }
+
+    /// A request as a sender makes it.
+    pub fn request(code: u8) -> QsOption {
+        QsOption {
+            nonce: 0x1234_5678,
+            code,
+            ttl: 90,
+            ..QsOption::default()
+        }
+    }
+
+    /// Hands over an option.
+    pub fn send(&mut self, flow: u32, option: &mut QsOption) {
+        self.instance.answer(&self.link, Self::flow(flow), option);
+    }
+
+    /// Asks for a code; returns what is granted, having checked how.
+    pub fn ask(&mut self, flow: impl TryInto<u32>, code: u32) -> u32 {
+        let flow = flow.try_into().unwrap_or(u32::MAX);
+        let before = Self::request(code as u8);
+        let mut request = before;
+        self.send(flow, &mut request);
+        assert!(request.code <= before.code, "raised");
+        if before.code == 0 {
+            assert_eq!(request, before, "denied before");
+        } else if request.code == 0 {
+            assert_eq!(request, QsOption::default(), "a denial is all zero");
+        } else {
+            assert_eq!(request.ttl, before.ttl - 1);
+            let kept = (1u32 << (2 * request.code)) - 1;
+            assert_eq!((request.nonce ^ before.nonce) & kept, 0);
+            let above = !((1u32 << (2 * before.code)) - 1);
+            assert_eq!((request.nonce ^ before.nonce) & above, 0);
+        }
+        u32::from(request.code)
+    }
+
+    /// The estimated load.
+    pub fn usage_bps(&self) -> u64 {
+        self.status().usage_bytes_per_s * 8
+    }
+
+    /// What the router knows.
+    pub fn status(&self) -> QsStatus {
+        self.instance.status()
+    }
+
+    fn flow(flow: u32) -> u64 {
+        u64::from(flow) << 32 | 1
+    }
+}
