@@ -97,9 +97,10 @@ struct tcp_sock___sample {
 
 /* Set before load. */
 struct hw_sample_config {
-	u32 first_port; /* of the peer; a connection's sender is who connected */
+	u32 first_port; /* of the server, the peer of who connected */
 	u32 last_port;
 	u32 gap_ns;	 /* at most one record of mere ACKs in this time */
+	u32 both_ends;	 /* the servers' own sockets as well */
 	u32 netns_count; /* 0: all */
 	u32 netns[HW_NETNS_MAX];
 };
@@ -142,13 +143,23 @@ static __always_inline u16 hw_peer_port(struct sock *sk)
 	return __builtin_bswap16(port);
 }
 
+static __always_inline u16 hw_local_port(struct sock *sk)
+{
+	return BPF_CORE_READ((struct sock___sample *)sk, __sk_common.skc_num);
+}
+
+static __always_inline int hw_chosen_port(u16 port)
+{
+	return port >= hw_sample_config.first_port && port <= hw_sample_config.last_port;
+}
+
 static __always_inline int hw_chosen(struct sock *sk)
 {
-	u32 port = hw_peer_port(sk);
 	u32 netns;
 	u32 i;
 
-	if (port < hw_sample_config.first_port || port > hw_sample_config.last_port)
+	if (!hw_chosen_port(hw_peer_port(sk)) &&
+	    !(hw_sample_config.both_ends && hw_chosen_port(hw_local_port(sk))))
 		return 0;
 	if (hw_sample_config.netns_count == 0)
 		return 1;
@@ -180,7 +191,7 @@ static __always_inline void hw_record(struct sock *sk, struct tcp_sock___sample 
 	sample->retransmits_pkts = BPF_CORE_READ(tp, total_retrans);
 	sample->sent_pkts = BPF_CORE_READ(tp, data_segs_out);
 	sample->prior_cwnd_pkts = BPF_CORE_READ(tp, prior_cwnd);
-	sample->local_port = BPF_CORE_READ((struct sock___sample *)sk, __sk_common.skc_num);
+	sample->local_port = hw_local_port(sk);
 	sample->peer_port = hw_peer_port(sk);
 	sample->rtos = 0;
 	if (bpf_core_field_exists(tp->total_rto))

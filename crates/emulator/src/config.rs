@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use headway_sim::scenario::LinkSpec;
 use serde::{Deserialize, Serialize};
 
+use crate::capture::Capture;
+
 /// An emulator: two directions, the hosts on either side, and how to keep time.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +31,9 @@ pub struct Config {
     /// Where the row of each packet goes; none are kept when absent.
     #[serde(default)]
     pub log: Option<PathBuf>,
+    /// Packets to keep as they were; none are when absent.
+    #[serde(default)]
+    pub capture: Option<Capture>,
     /// A packet delivered later than this after it was due counts as late.
     #[serde(default = "millisecond")]
     pub late_threshold_ns: u64,
@@ -132,6 +137,7 @@ impl Config {
             right,
             mtu_bytes: ethernet_mtu(),
             log: None,
+            capture: None,
             late_threshold_ns: millisecond(),
             spin_ns: default_spin(),
             spin_share: default_spin_share(),
@@ -159,6 +165,9 @@ impl Config {
             return error(format!(
                 "mtu_bytes: {mtu} is not allowed; 68 to 65535 bytes"
             ));
+        }
+        if let Some(capture) = &self.capture {
+            capture.check()?;
         }
         if !(0.0..=1.0).contains(&self.spin_share) {
             let share = self.spin_share;

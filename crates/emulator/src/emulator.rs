@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 
+use crate::capture::Tap;
 use crate::clock;
 use crate::config::{error, Config, EmulatorError, Host};
 use crate::direction::{Direction, Outcome};
@@ -78,6 +79,7 @@ pub struct Emulator {
     due: BinaryHeap<Reverse<(u64, u64, usize)>>,
     sequence: u64,
     log: Option<Log>,
+    tap: Option<Tap>,
     summary: Summary,
     live: Live,
 }
@@ -159,11 +161,19 @@ impl Emulator {
             )?),
             None => None,
         };
+        let start_unix_ns = clock::unix_ns();
+        let tap = match &config.capture {
+            Some(capture) => Some(attempt(
+                Tap::create(capture, start_unix_ns.saturating_sub(start_ns)),
+                &format!("create {}", capture.file.display()),
+            )?),
+            None => None,
+        };
         let summary = Summary {
             version: env!("CARGO_PKG_VERSION").into(),
             clock: "CLOCK_MONOTONIC".into(),
             start_ns,
-            start_unix_ns: clock::unix_ns(),
+            start_unix_ns,
             end_ns: start_ns,
             finished: false,
             on_time: true,
@@ -179,6 +189,7 @@ impl Emulator {
             device_drops_pkts: None,
             log_lost_rows: 0,
             log_rows: 0,
+            capture_lost_pkts: 0,
             directions: vec![],
         };
         Ok(Emulator {
@@ -191,6 +202,7 @@ impl Emulator {
             due: BinaryHeap::new(),
             sequence: 0,
             log,
+            tap,
             live: Live(Arc::new(Mutex::new(summary.clone()))),
             summary,
             config,
@@ -249,6 +261,9 @@ impl Emulator {
         if let Some(log) = &mut self.log {
             attempt(log.finish(), "write the log")?;
         }
+        if let Some(tap) = &mut self.tap {
+            attempt(tap.finish(), "write the capture")?;
+        }
         self.summary.finished = true;
         self.account(now_ns, cpu_ns, wait_ns);
         Ok(self.summary.clone())
@@ -291,6 +306,9 @@ impl Emulator {
             Ok(_) => {
                 direction.delivered(slot.row.due_ns, now_ns);
                 slot.row.delivered_ns = now_ns;
+                if let Some(tap) = &mut self.tap {
+                    tap.delivered(slot.row.link, now_ns, &slot.bytes);
+                }
             }
             Err(_) => direction.undelivered(),
         }
@@ -377,6 +395,9 @@ impl Emulator {
         let direction = &mut self.directions[at];
         let now_ns = clock::monotonic_ns();
         let ip_bytes = slot.bytes.len() as u32;
+        if let Some(tap) = &mut self.tap {
+            tap.offered(direction.number(), now_ns, &slot.bytes);
+        }
         let outcome = direction.offer(now_ns, ip_bytes, header.ecn);
         let (queue_bytes, queue_pkts) = match outcome {
             Outcome::Carried(_) => direction.queue(),
@@ -460,8 +481,10 @@ impl Emulator {
             if !summary.finished {
                 log.hand_over();
             }
-            summary.log_rows = log.rows;
-            summary.log_lost_rows = log.lost_rows;
+            (summary.log_rows, summary.log_lost_rows) = log.rows();
+        }
+        if let Some(tap) = &mut self.tap {
+            summary.capture_lost_pkts = tap.lost_pkts();
         }
         summary.directions = self
             .directions

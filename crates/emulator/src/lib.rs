@@ -11,6 +11,7 @@
 //! eBPF's `bpf_ktime_get_ns`.
 #![warn(missing_docs)]
 
+mod capture;
 mod clock;
 mod config;
 mod direction;
@@ -19,9 +20,11 @@ mod lateness;
 mod log;
 mod packet;
 mod service;
+mod spool;
 mod summary;
 pub mod tun;
 
+pub use capture::Capture;
 pub use clock::monotonic_ns;
 pub use config::{Config, EmulatorError, Host, Path, Vary};
 pub use direction::{Carried, Direction, Outcome};

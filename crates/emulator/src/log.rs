@@ -1,23 +1,18 @@
-//! The log: a row per packet, written by a thread of its own so that a slow disk
-//! does not disturb the timing.
+//! The log: a row per packet.
 //!
 //! The file is rows of 64 bytes and nothing else, little-endian, in the order in
 //! which packets left the emulator; a program can map it into memory as it is.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
-use std::thread::JoinHandle;
 
 use serde::Serialize;
 
+use crate::spool::Spool;
+
 /// Bytes of a row.
 pub const ROW_BYTES: usize = 64;
-/// Rows handed over at once.
-const BATCH_ROWS: usize = 4096;
-/// Batches that may wait for the disk: 256 MiB.
-const BATCHES_WAITING: usize = 1024;
 
 macro_rules! row {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ident),* $(,)?) => {
@@ -135,81 +130,31 @@ pub fn read_log(file: &Path) -> io::Result<Vec<Row>> {
 }
 
 /// The side of the log that the emulator sees.
-pub(crate) struct Log {
-    batch: Vec<u8>,
-    full: Option<SyncSender<Vec<u8>>>,
-    empty: Receiver<Vec<u8>>,
-    writer: Option<JoinHandle<io::Result<()>>>,
-    pub rows: u64,
-    pub lost_rows: u64,
-}
+pub(crate) struct Log(Spool);
 
 impl Log {
     pub fn create(path: &Path) -> io::Result<Log> {
-        let mut file = File::create(path)?;
-        let (full, to_write) = std::sync::mpsc::sync_channel::<Vec<u8>>(BATCHES_WAITING);
-        let (written, empty) = std::sync::mpsc::channel();
-        let writer = std::thread::Builder::new()
-            .name("log".into())
-            .spawn(move || {
-                // SAFETY: plain numbers; concerns this thread only
-                unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 10) };
-                for mut batch in to_write {
-                    file.write_all(&batch)?;
-                    batch.clear();
-                    let _ = written.send(batch);
-                }
-                Ok(())
-            })?;
-        Ok(Log {
-            batch: Vec::with_capacity(BATCH_ROWS * ROW_BYTES),
-            full: Some(full),
-            empty,
-            writer: Some(writer),
-            rows: 0,
-            lost_rows: 0,
-        })
+        Spool::create(path, "log").map(Log)
     }
 
     #[inline]
     pub fn push(&mut self, row: &Row) {
-        row.write(&mut self.batch);
-        if self.batch.len() == BATCH_ROWS * ROW_BYTES {
-            self.hand_over();
-        }
+        self.0.push(|batch| row.write(batch));
     }
 
     /// Gives the writer what there is.
     pub fn hand_over(&mut self) {
-        if self.batch.is_empty() {
-            return;
-        }
-        let next = match self.empty.try_recv() {
-            Ok(buffer) => buffer,
-            Err(_) => Vec::with_capacity(BATCH_ROWS * ROW_BYTES),
-        };
-        let batch = std::mem::replace(&mut self.batch, next);
-        let rows = (batch.len() / ROW_BYTES) as u64;
-        match self
-            .full
-            .as_ref()
-            .expect("open until dropped")
-            .try_send(batch)
-        {
-            Ok(()) => self.rows += rows,
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.lost_rows += rows,
-        }
+        self.0.hand_over();
+    }
+
+    /// Rows that the writer has, and rows that found no room.
+    pub fn rows(&self) -> (u64, u64) {
+        (self.0.written, self.0.lost)
     }
 
     /// Writes the rest and waits for the disk.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.hand_over();
-        self.full = None;
-        match self.writer.take().map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            Some(Err(_)) => Err(io::Error::other("the log's writer panicked")),
-            None => Ok(()),
-        }
+        self.0.finish()
     }
 }
 
@@ -259,12 +204,12 @@ mod tests {
     fn every_row_reaches_the_file() {
         let path = std::env::temp_dir().join(format!("headway-log-{}", std::process::id()));
         let mut log = Log::create(&path).unwrap();
-        let n = 3 * BATCH_ROWS as u64 + 17;
+        let n = 12_345; // several batches, the last of them in part
         (0..n).for_each(|i| log.push(&row(i)));
         log.finish().unwrap();
         let rows = read_log(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert_eq!((log.rows, log.lost_rows), (n, 0));
+        assert_eq!(log.rows(), (n, 0));
         assert!(rows.iter().zip(0..).all(|(r, i)| *r == row(i)));
         assert_eq!(rows.len() as u64, n);
     }

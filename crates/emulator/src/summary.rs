@@ -49,6 +49,9 @@ pub struct Summary {
     pub log_lost_rows: u64,
     /// Rows that the log took.
     pub log_rows: u64,
+    /// Packets that are missing in the capture because its disk was too slow.
+    #[serde(default)]
+    pub capture_lost_pkts: u64,
     /// "forward", then "reverse".
     pub directions: Vec<DirectionSummary>,
 }
@@ -136,6 +139,7 @@ impl Summary {
                 "packets were dropped by a device before the emulator read them",
             ),
             (self.log_lost_rows, "rows are missing in the log"),
+            (self.capture_lost_pkts, "packets are missing in the capture"),
         ] {
             if pkts > 0 {
                 self.warnings.push(format!("{pkts} {what}"));

@@ -15,6 +15,7 @@ pub mod hints;
 mod hooks;
 pub mod inventory;
 mod load;
+mod lock;
 pub mod netns;
 mod objects;
 mod rundir;

@@ -2,16 +2,16 @@
 //! has to be put back on detach. `detach --all` removes all of it.
 
 use std::ffi::CString;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::cli::error::{Attempt as _, CliError};
+use crate::lock;
+pub use crate::lock::Lock;
 use crate::netns::{self, Identity, Netns};
 
 /// Restricts headwayctl to controls whose name begins like this, with a folder of
@@ -41,10 +41,6 @@ fn root() -> PathBuf {
     }
 }
 
-fn lock_path() -> PathBuf {
-    root().join("lock")
-}
-
 /// Outside /sys, which `ip netns exec` mounts anew. Names in it have no dots.
 fn bpffs() -> PathBuf {
     root().join("bpf")
@@ -71,51 +67,12 @@ pub struct DefaultRecord {
     pub set_to: String,
 }
 
-/// Held while anything is changed; released by the kernel if its holder dies.
-#[derive(Debug)]
-pub struct Lock {
-    _file: File,
-}
-
 /// Waits until nobody else changes anything. Makes the folder if need be.
 ///
 /// # Errors
 /// Lack of privilege.
 pub fn lock() -> Result<Lock, CliError> {
-    let (root, path) = (root(), lock_path());
-    let what = format!("lock {}", path.display());
-    loop {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o755)
-            .create(&root)
-            .attempt(format!("make {}", root.display()))?;
-        let file = match OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-        {
-            // the folder was removed between the two
-            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            other => other.attempt(&what)?,
-        };
-        // SAFETY: a valid descriptor.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } != 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() == io::ErrorKind::Interrupted {
-                continue;
-            }
-            return Err(error).attempt(&what);
-        }
-        // whoever had it may have removed the file: then it locks nothing any more
-        let locked = file.metadata().attempt(&what)?;
-        if fs::metadata(&path)
-            .is_ok_and(|now| (now.dev(), now.ino()) == (locked.dev(), locked.ino()))
-        {
-            return Ok(Lock { _file: file });
-        }
-    }
+    Lock::take(&root())
 }
 
 /// Whether Headway's bpffs is mounted and seen from here.
@@ -258,10 +215,9 @@ pub fn release(lock: Lock) {
         .into_iter()
         .flatten()
         .flatten()
-        .any(|entry| entry.file_name() != "lock" && entry.file_name() != "testbed");
+        .any(|entry| entry.file_name() != lock::FILE && entry.file_name() != "testbed");
     if !has_more {
-        // still locked: a waiting process notices that the file is another one
-        let _ = fs::remove_file(lock_path());
+        let _ = lock.remove_file();
     }
     drop(lock);
 }
@@ -274,7 +230,7 @@ pub fn release(lock: Lock) {
 /// Something cannot be removed.
 pub fn remove(lock: Lock) -> Result<(), CliError> {
     let what = |path: &Path| format!("remove {}", path.display());
-    let (defaults, bpffs, lock_path) = (defaults(), bpffs(), lock_path());
+    let (defaults, bpffs) = (defaults(), bpffs());
     if defaults.exists() {
         fs::remove_dir_all(&defaults).attempt(what(&defaults))?;
     }
@@ -291,8 +247,7 @@ pub fn remove(lock: Lock) -> Result<(), CliError> {
     if bpffs.exists() {
         fs::remove_dir(&bpffs).attempt(what(&bpffs))?;
     }
-    // still locked: a waiting process notices that the file is another one
-    fs::remove_file(&lock_path).attempt(what(&lock_path))?;
+    lock.remove_file().attempt("remove the lock")?;
     let _ = fs::remove_dir(root());
     drop(lock);
     Ok(())

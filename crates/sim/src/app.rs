@@ -134,8 +134,7 @@ impl Pingpong {
     }
 
     pub fn next_gap(&mut self, net: &Net) -> Next {
-        let gap_ns = -libm::log(rng::uniform(&mut self.rng)) * self.mean_interval_ns as f64;
-        Next::At(net.now_ns + gap_ns as u64)
+        Next::At(net.now_ns + rng::exponential_ns(&mut self.rng, self.mean_interval_ns))
     }
 
     /// Server: echoes complete messages.

@@ -24,6 +24,11 @@ pub fn stream(seed: u64, purpose: Purpose, number: u32) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(base ^ tag.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
+/// An exponentially distributed time, by a portable logarithm.
+pub fn exponential_ns(rng: &mut Xoshiro256PlusPlus, mean_ns: u64) -> u64 {
+    (-libm::log(uniform(rng)) * mean_ns as f64) as u64
+}
+
 /// A uniform number in (0, 1], from the 53 high bits of a draw.
 pub fn uniform(rng: &mut Xoshiro256PlusPlus) -> f64 {
     use rand_core::RngCore;

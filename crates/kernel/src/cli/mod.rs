@@ -1,6 +1,7 @@
 //! The command line of `headwayctl`: one file per subcommand.
 
 mod attach;
+mod caretaker;
 mod detach;
 mod doctor;
 pub mod error;
@@ -34,6 +35,8 @@ enum Command {
     Traffic(traffic::Traffic),
     Sample(sample::Sample),
     Testbed(testbed::TestbedCommand),
+    #[command(hide = true)]
+    Caretaker(caretaker::CaretakerCommand),
 }
 
 /// Reads the command line and runs it. Returns the exit status.
@@ -69,6 +72,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Traffic(command) => traffic::run(command),
         Command::Sample(command) => sample::run(command),
         Command::Testbed(command) => testbed::run(&command),
+        Command::Caretaker(command) => caretaker::run(&command),
     }
 }
 

@@ -20,6 +20,9 @@ pub struct Sample {
     /// Ports that the senders connect to: one, or FIRST-LAST.
     #[arg(long, value_parser = port_range)]
     port: (u16, u16),
+    /// Also the sockets of the servers themselves.
+    #[arg(long)]
+    both_ends: bool,
     /// Only in these network namespaces [default: all].
     #[arg(long)]
     netns: Vec<String>,
@@ -87,6 +90,7 @@ pub fn run(arguments: Sample) -> Result<(), CliError> {
     let choice = Choice {
         first_port: arguments.port.0,
         last_port: arguments.port.1,
+        both_ends: arguments.both_ends,
         gap_ns: arguments.gap_ns,
         netns,
     };

@@ -38,11 +38,11 @@ struct UpCommand {
     #[arg(long)]
     preset: Option<String>,
     /// Both directions as JSON: {"forward": {"link": ..., "vary": ...}, "reverse": ...,
-    /// "seed", "extra_delay_ns": [...], "late_threshold_ns", "spin_ns", "spin_share",
+    /// "seed", "extra_delay_ns": [...], "capture", "late_threshold_ns", "spin_ns", "spin_share",
     /// "real_time"}
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
-        "reverse_vary", "seed"])]
+        "reverse_vary", "seed", "capture"])]
     config: Option<PathBuf>,
     /// Both directions, like 10mbit [without preset: 10mbit]
     #[arg(long)]
@@ -71,6 +71,10 @@ struct UpCommand {
     /// Of the random streams [1]
     #[arg(long)]
     seed: Option<u64>,
+    /// Write the packets of both directions, as the hosts on the left see them, into
+    /// this file (pcapng)
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
     /// Hosts on each side
     #[arg(long, default_value_t = 1, value_name = "K")]
     hosts: u32,
@@ -164,6 +168,7 @@ fn up(command: &UpCommand) -> Result<(), CliError> {
         vary: command.vary.clone(),
         reverse_vary: command.reverse_vary.clone(),
         seed: command.seed,
+        capture: command.capture.clone(),
     };
     let spec = Spec::new(
         &command.name,

@@ -33,6 +33,10 @@ enum End {
     VectorsClient(VectorsEnd),
     /// Answer.
     VectorsServer(VectorsEnd),
+    /// Send messages at exponential gaps and wait for their echoes.
+    PingpongClient(PingpongEnd),
+    /// Echo them.
+    PingpongServer(PingpongEnd),
 }
 
 #[derive(Debug, Args)]
@@ -118,6 +122,47 @@ struct VectorsEnd {
     /// File of the client's records: rows (epoch, start ns, end ns).
     #[arg(long)]
     out: Option<PathBuf>,
+    /// File of what this end received: rows (time ns, bytes since the start).
+    #[arg(long)]
+    received: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct PingpongEnd {
+    /// Address and port: where to connect, or to listen.
+    #[arg(long)]
+    address: SocketAddrV4,
+    /// Size of a message and of its echo.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    bytes: u64,
+    /// Mean time between two messages, ns.
+    #[arg(long)]
+    mean_interval_ns: u64,
+    /// Of the experiment; with --flow it decides the gaps.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number of the flow.
+    #[arg(long, default_value_t = 0)]
+    flow: u32,
+    /// The kernel's name of the congestion control [default: the namespace's].
+    #[arg(long)]
+    control: Option<String>,
+    /// Send small segments at once.
+    #[arg(long)]
+    nodelay: bool,
+    /// When to connect [default: now].
+    #[arg(long)]
+    start: Option<i64>,
+    /// When to send no more [default: --end].
+    #[arg(long)]
+    stop: Option<i64>,
+    /// When to give up [default: never].
+    #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
+    end: i64,
+    /// File of records: the client's rows (message, start ns, end ns), the server's
+    /// rows (time ns, bytes since the start).
+    #[arg(long)]
+    out: Option<PathBuf>,
 }
 
 /// Runs one end until it is done and prints what it did.
@@ -164,6 +209,8 @@ pub fn run(arguments: Traffic) -> Result<(), CliError> {
         }
         End::VectorsClient(a) => print(&traffic::vectors_client(&conversation(a)?)?),
         End::VectorsServer(a) => print(&traffic::vectors_server(&conversation(a)?, ready)?),
+        End::PingpongClient(a) => print(&traffic::pingpong_client(&messages(a))?),
+        End::PingpongServer(a) => print(&traffic::pingpong_server(&messages(a), ready)?),
     }
 }
 
@@ -181,7 +228,24 @@ fn conversation(a: VectorsEnd) -> Result<traffic::Vectors, CliError> {
         start_ns: a.start.unwrap_or_else(now_ns),
         end_ns: a.end,
         out: a.out,
+        received: a.received,
     })
+}
+
+fn messages(a: PingpongEnd) -> traffic::Pingpong {
+    traffic::Pingpong {
+        address: a.address,
+        control: a.control,
+        nodelay: a.nodelay,
+        message_bytes: a.bytes,
+        mean_interval_ns: a.mean_interval_ns,
+        seed: a.seed,
+        flow: a.flow,
+        start_ns: a.start.unwrap_or_else(now_ns),
+        stop_ns: a.stop.unwrap_or(a.end),
+        end_ns: a.end,
+        out: a.out,
+    }
 }
 
 /// Says that peers may come: one line, before the summary.

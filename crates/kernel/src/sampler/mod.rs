@@ -21,10 +21,12 @@ pub const NETNS_MAX: usize = 8;
 /// Which connections, and how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// First port of the peer: of the servers that the senders connected to.
+    /// First port of the servers that the senders connected to.
     pub first_port: u16,
-    /// Last port of the peer.
+    /// Last port of the servers.
     pub last_port: u16,
+    /// The sockets of the servers as well as of those that connected to them.
+    pub both_ends: bool,
     /// ACKs that change neither window nor ssthresh are recorded at most this often.
     pub gap_ns: u32,
     /// Inodes of the network namespaces; none means all.
@@ -34,12 +36,13 @@ pub struct Choice {
 impl Choice {
     /// `struct hw_sample_config`.
     fn to_bytes(&self) -> Vec<u8> {
-        let mut words = [0u32; 4 + NETNS_MAX];
+        let mut words = [0u32; 5 + NETNS_MAX];
         words[0] = self.first_port.into();
         words[1] = self.last_port.into();
         words[2] = self.gap_ns;
-        words[3] = u32::try_from(self.netns.len().min(NETNS_MAX)).expect("few");
-        for (word, &inode) in words[4..].iter_mut().zip(&self.netns) {
+        words[3] = self.both_ends.into();
+        words[4] = u32::try_from(self.netns.len().min(NETNS_MAX)).expect("few");
+        for (word, &inode) in words[5..].iter_mut().zip(&self.netns) {
             *word = inode;
         }
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -169,12 +172,14 @@ mod tests {
         let choice = Choice {
             first_port: 5001,
             last_port: 5010,
+            both_ends: true,
             gap_ns: 7,
             netns: vec![0xabcd, 3],
         };
         let bytes = choice.to_bytes();
-        assert_eq!(bytes.len(), 48);
+        assert_eq!(bytes.len(), 52);
         assert_eq!(bytes[..4], 5001u32.to_le_bytes());
-        assert_eq!(bytes[12..24], [2, 0, 0, 0, 0xcd, 0xab, 0, 0, 3, 0, 0, 0]);
+        assert_eq!(bytes[12..20], [1, 0, 0, 0, 2, 0, 0, 0]);
+        assert_eq!(bytes[20..28], [0xcd, 0xab, 0, 0, 3, 0, 0, 0]);
     }
 }

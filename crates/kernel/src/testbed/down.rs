@@ -10,8 +10,9 @@ use headway_emulator::Summary;
 use serde::Serialize;
 
 use super::process;
-use super::state::{self, Lock, State};
+use super::state::{self, State};
 use crate::cli::error::{Attempt as _, CliError};
+use crate::lock::Lock;
 use crate::rundir;
 
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
@@ -34,7 +35,7 @@ pub struct Removed {
 /// # Errors
 /// There is no such testbed, or something of it cannot be removed.
 pub fn down(name: Option<&str>, dry_run: bool) -> Result<Vec<Removed>, CliError> {
-    let lock = Lock::take()?;
+    let lock = state::lock()?;
     let names = state::names();
     let chosen = match name {
         Some(name) if names.iter().any(|n| n == name) => vec![name.to_owned()],
@@ -50,7 +51,7 @@ pub fn down(name: Option<&str>, dry_run: bool) -> Result<Vec<Removed>, CliError>
         .iter()
         .map(|name| remove(&lock, name, dry_run))
         .collect();
-    lock.release();
+    state::release(lock);
     removed
 }
 

@@ -10,6 +10,7 @@
 mod daemon;
 mod down;
 mod exec;
+mod offloads;
 mod preset;
 mod process;
 mod spec;

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use headway_algorithms::RouterInstance;
-use headway_emulator::{Config, Host, Path, Vary};
+use headway_emulator::{Capture, Config, Host, Path, Vary};
 use headway_sim::scenario::{Aqm, LinkSpec};
 use serde::Deserialize;
 
@@ -39,6 +39,8 @@ pub struct LinkOptions {
     pub reverse_vary: Option<String>,
     /// Of the random streams.
     pub seed: Option<u64>,
+    /// File for the packets of both directions.
+    pub capture: Option<PathBuf>,
 }
 
 /// A testbed to be.
@@ -69,6 +71,8 @@ struct ConfigFile {
     /// Of the hosts on the left, in their order; missing ones have none.
     #[serde(default)]
     extra_delay_ns: Vec<u64>,
+    #[serde(default)]
+    capture: Option<Capture>,
     #[serde(default)]
     late_threshold_ns: Option<u64>,
     #[serde(default)]
@@ -163,6 +167,7 @@ impl Spec {
                         name,
                         address: host.address,
                         device: DEVICE.into(),
+                        offloads: BTreeMap::new(),
                     }
                 })
                 .collect()
@@ -221,6 +226,11 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<Config, CliError> {
     config.forward.vary = file.forward.vary;
     config.reverse.vary = file.reverse.vary;
     config.seed = file.seed.unwrap_or(config.seed);
+    config.capture = file.capture;
+    if let Some(capture) = &mut config.capture {
+        let file = &mut capture.file;
+        *file = std::path::absolute(&*file).attempt(format!("find {}", file.display()))?;
+    }
     config.late_threshold_ns = file.late_threshold_ns.unwrap_or(config.late_threshold_ns);
     config.spin_ns = file.spin_ns.unwrap_or(config.spin_ns);
     config.spin_share = file.spin_share.unwrap_or(config.spin_share);
@@ -303,6 +313,11 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, CliError> {
             vary: option("--reverse-vary", &links.reverse_vary, parse_vary)?,
         },
         extra_delay_ns: vec![],
+        capture: links.capture.as_ref().map(|file| Capture {
+            file: file.clone(),
+            link: "bottleneck".into(),
+            snaplen_bytes: 0,
+        }),
         late_threshold_ns: None,
         spin_ns: None,
         spin_share: None,

@@ -1,11 +1,9 @@
 //! What is known of testbeds beyond the life of the command that made them.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use headway_emulator::{Config, Summary};
@@ -13,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::process::Process;
 use crate::cli::error::{Attempt as _, CliError};
+use crate::lock::Lock;
 
 const ROOT: &str = "/run/headway/testbed";
-const LOCK: &str = "lock";
 /// Where `ip netns` keeps namespaces by name.
 pub const NAMED: &str = "/run/netns";
 
@@ -40,6 +38,9 @@ pub struct HostState {
     pub address: Ipv4Addr,
     /// The device inside.
     pub device: String,
+    /// What the device takes off TCP's hands; empty until it is there.
+    #[serde(default)]
+    pub offloads: BTreeMap<String, bool>,
 }
 
 /// A testbed, as in its state file.
@@ -170,67 +171,23 @@ pub fn forget(name: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Held while testbeds are changed. Processes that inherit it hold it too, so
-/// that nothing a killed command started goes on behind the back of the next.
-#[derive(Debug)]
-pub struct Lock(File);
+/// Waits until nobody else changes testbeds.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn lock() -> Result<Lock, CliError> {
+    Lock::take(Path::new(ROOT))
+}
 
-impl Lock {
-    /// Waits for it.
-    ///
-    /// # Errors
-    /// Lack of privilege.
-    pub fn take() -> Result<Lock, CliError> {
-        let path = Path::new(ROOT).join(LOCK);
-        let what = format!("lock {}", path.display());
-        loop {
-            fs::create_dir_all(ROOT).attempt(format!("make {ROOT}"))?;
-            let lock = match OpenOptions::new()
-                .create(true)
-                .truncate(false)
-                .write(true)
-                .open(&path)
-            {
-                // the folder was removed between the two
-                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-                other => other.attempt(&what)?,
-            };
-            // SAFETY: a valid descriptor.
-            if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) } != 0 {
-                let error = io::Error::last_os_error();
-                if error.kind() == io::ErrorKind::Interrupted {
-                    continue;
-                }
-                return Err(error).attempt(&what);
-            }
-            // whoever had it may have removed the file: then it locks nothing any more
-            let is_same = |now: fs::Metadata, locked: fs::Metadata| {
-                (now.dev(), now.ino()) == (locked.dev(), locked.ino())
-            };
-            if let (Ok(now), Ok(locked)) = (fs::metadata(&path), lock.metadata()) {
-                if is_same(now, locked) {
-                    return Ok(Lock(lock));
-                }
-            }
-        }
+/// Removes the folder if no testbed is left, and lets go.
+pub fn release(lock: Lock) {
+    if names().is_empty() {
+        let _ = lock.remove_file();
+        let _ = fs::remove_dir(ROOT);
+        // others may keep something here
+        let _ = Path::new(ROOT).parent().map(fs::remove_dir);
     }
-
-    /// Removes the folder if no testbed is left, and lets go.
-    pub fn release(self) {
-        if names().is_empty() {
-            // still locked: whoever waits notices that the file is another one
-            let _ = fs::remove_file(Path::new(ROOT).join(LOCK));
-            let _ = fs::remove_dir(ROOT);
-            // others may keep something here
-            let _ = Path::new(ROOT).parent().map(fs::remove_dir);
-        }
-    }
-
-    /// Its descriptor, for a process that shall hold it too.
-    #[must_use]
-    pub fn fd(&self) -> i32 {
-        self.0.as_raw_fd()
-    }
+    drop(lock);
 }
 
 /// The names of all testbeds that left a file or a namespace.

@@ -8,9 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::process::Process;
-use super::state::{self, HostState, Lock, Phase, State};
-use super::{daemon, down, Spec};
+use super::state::{self, HostState, Phase, State};
+use super::{daemon, down, offloads, Spec};
 use crate::cli::error::{Attempt as _, CliError};
+use crate::lock::Lock;
 use crate::netns::Netns;
 use crate::rundir;
 
@@ -75,7 +76,7 @@ fn configuration(spec: &Spec, host: &HostState) -> Vec<String> {
 /// The name is taken, a privilege or program is missing, or the control is unknown.
 pub fn up(spec: &Spec) -> Result<State, CliError> {
     check_machine()?;
-    let lock = Lock::take()?;
+    let lock = state::lock()?;
     let name = &spec.name;
     if state::names().contains(name) {
         return Err(CliError::bad_input(format!(
@@ -103,7 +104,7 @@ pub fn up(spec: &Spec) -> Result<State, CliError> {
         Err(error) => {
             // the first error says more than one of cleaning up
             let _ = down::remove(&lock, name, false);
-            lock.release();
+            state::release(lock);
             Err(error)
         }
     }
@@ -145,6 +146,11 @@ fn make(lock: &Lock, spec: &Spec, state: &mut State) -> Result<(), CliError> {
     for host in &state.hosts {
         let lines = configuration(spec, host).join("\n");
         ip(lock, &["-n", &host.namespace, "-batch", "-"], &lines)?;
+    }
+    for host in &mut state.hosts {
+        let what = format!("read the offloads of {}", host.device);
+        let netns = Netns::find(&host.namespace)?;
+        host.offloads = netns.inside(|| offloads::of(&host.device)).attempt(what)?;
     }
     state.phase = Phase::Up;
     state.save()?;

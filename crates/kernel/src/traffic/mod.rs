@@ -1,5 +1,5 @@
 //! Small senders and receivers whose traffic is what the simulator's applications
-//! send: bulk data, datagrams at a constant rate, requests and responses.
+//! send: bulk data, datagrams at a constant rate, requests and responses, echoes.
 //!
 //! Every time is of CLOCK_MONOTONIC, which all network namespaces of a machine share,
 //! so a send and its arrival in another namespace can be compared.
@@ -7,12 +7,14 @@
 mod bulk;
 mod cbr;
 pub mod clock;
+mod pingpong;
 mod records;
 pub mod socket;
 mod vectors;
 
 pub use bulk::{receive as bulk_receive, send as bulk_send, BulkReceive, BulkSend};
 pub use cbr::{receive as cbr_receive, send as cbr_send, CbrReceive, CbrSend};
+pub use pingpong::{client as pingpong_client, server as pingpong_server, Pingpong};
 pub use vectors::{client as vectors_client, server as vectors_server, Epoch, Vectors};
 
 /// Bytes of a read or a write.

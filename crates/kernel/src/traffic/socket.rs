@@ -163,7 +163,11 @@ pub fn writable_until(socket: RawFd, end_ns: i64) -> Result<bool, CliError> {
     ready_until(socket, libc::POLLOUT, end_ns)
 }
 
-fn ready_until(socket: RawFd, events: i16, end_ns: i64) -> Result<bool, CliError> {
+/// Waits for any of the events of poll(2), or for an end of the connection; false at `end_ns`.
+///
+/// # Errors
+/// The system's.
+pub fn ready_until(socket: RawFd, events: i16, end_ns: i64) -> Result<bool, CliError> {
     loop {
         let left = until(end_ns);
         if left.is_zero() {

@@ -37,10 +37,12 @@ pub struct Vectors {
     pub end_ns: i64,
     /// The client's file of rows (epoch, start ns, end ns).
     pub out: Option<PathBuf>,
+    /// A file of rows (time ns, bytes received since the start), of either end.
+    pub received: Option<PathBuf>,
 }
 
 /// What one end did.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Conversed {
     /// When the connection was established; None if it never was.
     pub connected_ns: Option<i64>,
@@ -50,6 +52,43 @@ pub struct Conversed {
     pub finished_ns: Option<i64>,
     /// TCP_INFO before the connection was closed.
     pub tcp_info: Option<TcpInfo>,
+}
+
+impl Conversed {
+    pub(super) fn connected_at(time_ns: i64) -> Self {
+        Self {
+            connected_ns: Some(time_ns),
+            ..Self::default()
+        }
+    }
+}
+
+/// What one end received, for its file of rows (time ns, bytes since the start).
+struct Received {
+    bytes: u64,
+    records: Option<Records<2>>,
+}
+
+impl Received {
+    fn create(task: &Vectors) -> Result<Self, CliError> {
+        let create = |path: &PathBuf| Records::create(path);
+        Ok(Self {
+            bytes: 0,
+            records: task.received.as_ref().map(create).transpose()?,
+        })
+    }
+
+    fn add(&mut self, bytes: usize) -> Result<(), CliError> {
+        self.bytes += bytes as u64;
+        match &mut self.records {
+            Some(records) => records.push([now_ns(), self.bytes as i64]),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(self) -> Result<(), CliError> {
+        self.records.map_or(Ok(()), Records::finish)
+    }
 }
 
 impl Vectors {
@@ -82,7 +121,12 @@ impl Vectors {
     }
 
     /// Receives a number of bytes; false if the connection or the time ended before.
-    fn take(&self, mut socket: &TcpStream, bytes: u64) -> Result<bool, CliError> {
+    fn take(
+        &self,
+        mut socket: &TcpStream,
+        bytes: u64,
+        received: &mut Received,
+    ) -> Result<bool, CliError> {
         let mut chunk = vec![0u8; CHUNK_BYTES];
         let mut left = bytes;
         while left > 0 {
@@ -92,7 +136,10 @@ impl Vectors {
             let part = usize::try_from(left).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
             match socket.read(&mut chunk[..part]) {
                 Ok(0) => return Ok(false),
-                Ok(bytes) => left -= bytes as u64,
+                Ok(bytes) => {
+                    left -= bytes as u64;
+                    received.add(bytes)?;
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if ended(&error) => return Ok(false),
                 Err(error) => return Err(error).attempt("receive"),
@@ -115,19 +162,15 @@ fn ended(error: &std::io::Error) -> bool {
 /// An unknown control; a server that refuses; a file that cannot be written.
 pub fn client(task: &Vectors) -> Result<Conversed, CliError> {
     let mut records = task.out.as_deref().map(Records::<3>::create).transpose()?;
+    let mut received = Received::create(task)?;
     sleep_until(task.start_ns);
     let socket = connect(task.address, task.options())?;
-    let mut done = Conversed {
-        connected_ns: Some(now_ns()),
-        complete_epochs: 0,
-        finished_ns: None,
-        tcp_info: None,
-    };
+    let mut done = Conversed::connected_at(now_ns());
     socket.set_nonblocking(true).attempt("not to block")?;
     reset_on_close(&socket, true);
     for (&(request, response, think_ns), number) in task.epochs.iter().zip(0i64..) {
         let asked_ns = now_ns();
-        if !(task.give(&socket, request)? && task.take(&socket, response)?) {
+        if !(task.give(&socket, request)? && task.take(&socket, response, &mut received)?) {
             break;
         }
         let answered_ns = now_ns();
@@ -145,6 +188,7 @@ pub fn client(task: &Vectors) -> Result<Conversed, CliError> {
     if let Some(records) = records {
         records.finish()?;
     }
+    received.finish()?;
     done.tcp_info = Some(tcp_info(&socket)?);
     reset_on_close(&socket, !drained_until(&socket, task.end_ns));
     Ok(done)
@@ -156,13 +200,9 @@ pub fn client(task: &Vectors) -> Result<Conversed, CliError> {
 /// An unknown control; an address in use.
 pub fn server(task: &Vectors, ready: impl FnOnce()) -> Result<Conversed, CliError> {
     let listener = listen(task.address, task.options())?;
+    let mut received = Received::create(task)?;
     ready();
-    let mut done = Conversed {
-        connected_ns: None,
-        complete_epochs: 0,
-        finished_ns: None,
-        tcp_info: None,
-    };
+    let mut done = Conversed::default();
     let Some(socket) = accept_until(&listener, task.end_ns)? else {
         return Ok(done);
     };
@@ -170,12 +210,13 @@ pub fn server(task: &Vectors, ready: impl FnOnce()) -> Result<Conversed, CliErro
     socket.set_nonblocking(true).attempt("not to block")?;
     reset_on_close(&socket, true);
     for &(request, response, _) in &task.epochs {
-        if !(task.take(&socket, request)? && task.give(&socket, response)?) {
+        if !(task.take(&socket, request, &mut received)? && task.give(&socket, response)?) {
             break;
         }
         done.complete_epochs += 1;
         done.finished_ns = Some(now_ns());
     }
+    received.finish()?;
     reset_on_close(&socket, !drained_until(&socket, task.end_ns));
     done.tcp_info = Some(tcp_info(&socket)?);
     Ok(done)
@@ -197,6 +238,7 @@ mod tests {
             start_ns: 0,
             end_ns,
             out: None,
+            received: None,
         };
         let (tell, told) = std::sync::mpsc::channel();
         let server = {

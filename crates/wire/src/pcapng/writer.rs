@@ -127,6 +127,11 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
+    /// The output. Each block goes there in one write.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Flushes and returns the output.
     ///
     /// # Errors

@@ -1,0 +1,46 @@
+//! `headwayctl caretaker`: cleans up after a program that could not itself.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::error::CliError;
+use crate::{detach, testbed};
+
+/// A command of the dead program may still be making what has to go.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Read "testbed NAME" and "control NAME" from stdin, and remove them if it ends
+/// without "done"
+#[derive(Debug, Args)]
+pub struct CaretakerCommand {}
+
+pub(super) fn run(_: &CaretakerCommand) -> Result<(), CliError> {
+    let (mut testbeds, mut controls) = (vec![], vec![]);
+    for line in std::io::stdin().lines() {
+        // whatever ends the pipe, the other end is gone
+        let Ok(line) = line else { break };
+        match line.split_once(' ') {
+            Some(("testbed", name)) => testbeds.push(name.to_owned()),
+            Some(("control", name)) => controls.push(name.to_owned()),
+            None if line == "done" => return Ok(()),
+            _ => {
+                return Err(CliError::bad_input(format!(
+                    "\"{line}\": must be testbed NAME, control NAME or done"
+                )))
+            }
+        }
+    }
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        // what is not there, or not yet, is no error
+        for name in &testbeds {
+            let _ = testbed::down(Some(name), false);
+        }
+        for name in &controls {
+            let _ = detach::detach(Some(name));
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! Messages at exponential gaps on one connection, which the other end echoes: the
+//! simulator's application, with the same gaps for the same seed and flow.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddrV4, TcpStream};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+
+use headway_sim::rng::{exponential_ns, stream, Purpose};
+
+use super::clock::{now_ns, sleep_until};
+use super::records::Records;
+use super::socket::{
+    accept_until, connect, drained_until, listen, ready_until, reset_on_close, tcp_info, TcpOptions,
+};
+use super::vectors::Conversed;
+use super::CHUNK_BYTES;
+use crate::cli::error::{Attempt, CliError};
+
+/// One end of the conversation.
+#[derive(Clone, Debug)]
+pub struct Pingpong {
+    /// The client: where to connect; the server: where to listen.
+    pub address: SocketAddrV4,
+    /// The kernel's name of the congestion control; None leaves the namespace's.
+    pub control: Option<String>,
+    /// TCP_NODELAY.
+    pub nodelay: bool,
+    /// Size of a message and of its echo.
+    pub message_bytes: u64,
+    /// Mean time between two messages.
+    pub mean_interval_ns: u64,
+    /// Of the experiment.
+    pub seed: u64,
+    /// Number of the flow, which with the seed decides the gaps.
+    pub flow: u32,
+    /// When the client connects.
+    pub start_ns: i64,
+    /// When the client sends no more.
+    pub stop_ns: i64,
+    /// When to give up.
+    pub end_ns: i64,
+    /// The client's file of rows (message, start ns, end ns); the server's of rows
+    /// (time ns, bytes received since the start).
+    pub out: Option<PathBuf>,
+}
+
+/// A connection with what was read from it and what it does not take yet.
+struct End<'a> {
+    socket: &'a TcpStream,
+    received_bytes: u64,
+    owed_bytes: u64,
+    closed: bool,
+}
+
+impl<'a> End<'a> {
+    fn new(socket: &'a TcpStream) -> Result<Self, CliError> {
+        socket.set_nonblocking(true).attempt("not to block")?;
+        reset_on_close(socket, true);
+        Ok(Self {
+            socket,
+            received_bytes: 0,
+            owed_bytes: 0,
+            closed: false,
+        })
+    }
+
+    /// Writes and reads what goes without waiting. Returns the bytes that were read.
+    fn turn(&mut self) -> Result<u64, CliError> {
+        let mut chunk = [0x5au8; CHUNK_BYTES];
+        while self.owed_bytes > 0 {
+            let part = self.owed_bytes.min(CHUNK_BYTES as u64) as usize;
+            match self.socket.write(&chunk[..part]) {
+                Ok(bytes) => self.owed_bytes -= bytes as u64,
+                Err(error) if self.goes_on(&error) => break,
+                Err(error) => return Err(error).attempt("send"),
+            }
+        }
+        let before_bytes = self.received_bytes;
+        loop {
+            match self.socket.read(&mut chunk) {
+                Ok(0) => {
+                    self.closed = true;
+                    break;
+                }
+                Ok(bytes) => self.received_bytes += bytes as u64,
+                Err(error) if self.goes_on(&error) => break,
+                Err(error) => return Err(error).attempt("receive"),
+            }
+        }
+        Ok(self.received_bytes - before_bytes)
+    }
+
+    /// An error that is none, or the other end's.
+    fn goes_on(&mut self, error: &std::io::Error) -> bool {
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::Interrupted => true,
+            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+                self.closed = true;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Waits until there is something to do, at most until then.
+    fn wait(&self, until_ns: i64) -> Result<(), CliError> {
+        let write = if self.owed_bytes > 0 {
+            libc::POLLOUT
+        } else {
+            0
+        };
+        ready_until(self.socket.as_raw_fd(), libc::POLLIN | write, until_ns).map(drop)
+    }
+}
+
+impl Pingpong {
+    fn options(&self) -> TcpOptions<'_> {
+        TcpOptions {
+            control: self.control.as_deref(),
+            nodelay: self.nodelay,
+        }
+    }
+}
+
+/// Sends messages; the row of one is from when it was handed to TCP until its echo is whole.
+///
+/// # Errors
+/// An unknown control; a server that refuses; a file that cannot be written.
+pub fn client(task: &Pingpong) -> Result<Conversed, CliError> {
+    let mut records = task.out.as_deref().map(Records::<3>::create).transpose()?;
+    let mut gaps = stream(task.seed, Purpose::App, task.flow);
+    let mut gap_ns = || exponential_ns(&mut gaps, task.mean_interval_ns) as i64;
+    sleep_until(task.start_ns);
+    let socket = connect(task.address, task.options())?;
+    let mut done = Conversed::connected_at(now_ns());
+    let mut end = End::new(&socket)?;
+    let mut waiting = VecDeque::new();
+    let mut due_ns = now_ns() + gap_ns();
+    let mut number = 0;
+    loop {
+        let time_ns = now_ns();
+        let may_ask = due_ns < task.stop_ns.min(task.end_ns);
+        if time_ns >= task.end_ns || end.closed || (!may_ask && waiting.is_empty()) {
+            break;
+        }
+        if may_ask && time_ns >= due_ns {
+            waiting.push_back(time_ns);
+            end.owed_bytes += task.message_bytes;
+            due_ns += gap_ns();
+        }
+        end.turn()?;
+        while end.received_bytes >= (done.complete_epochs + 1) * task.message_bytes {
+            let Some(asked_ns) = waiting.pop_front() else {
+                break;
+            };
+            let answered_ns = now_ns();
+            if let Some(records) = &mut records {
+                records.push([number, asked_ns, answered_ns])?;
+            }
+            number += 1;
+            done.complete_epochs += 1;
+            done.finished_ns = Some(answered_ns);
+        }
+        let next_ns = if may_ask { due_ns } else { task.end_ns };
+        end.wait(next_ns.min(task.end_ns))?;
+    }
+    if let Some(records) = records {
+        records.finish()?;
+    }
+    done.tcp_info = Some(tcp_info(&socket)?);
+    reset_on_close(&socket, !drained_until(&socket, task.end_ns));
+    Ok(done)
+}
+
+/// Echoes the messages of one connection; `ready` is called when it listens.
+///
+/// # Errors
+/// An unknown control; an address in use; a file that cannot be written.
+pub fn server(task: &Pingpong, ready: impl FnOnce()) -> Result<Conversed, CliError> {
+    let mut records = task.out.as_deref().map(Records::<2>::create).transpose()?;
+    let listener = listen(task.address, task.options())?;
+    ready();
+    let mut done = Conversed::default();
+    if let Some(socket) = accept_until(&listener, task.end_ns)? {
+        done.connected_ns = Some(now_ns());
+        let mut end = End::new(&socket)?;
+        while now_ns() < task.end_ns && !end.closed {
+            if end.turn()? > 0 {
+                let time_ns = now_ns();
+                if let Some(records) = &mut records {
+                    records.push([time_ns, end.received_bytes as i64])?;
+                }
+                let complete = end.received_bytes / task.message_bytes;
+                if complete > done.complete_epochs {
+                    end.owed_bytes += (complete - done.complete_epochs) * task.message_bytes;
+                    done.complete_epochs = complete;
+                    done.finished_ns = Some(time_ns);
+                    end.turn()?;
+                }
+            }
+            end.wait(task.end_ns)?;
+        }
+        done.tcp_info = Some(tcp_info(&socket)?);
+        reset_on_close(&socket, !drained_until(&socket, task.end_ns));
+    }
+    if let Some(records) = records {
+        records.finish()?;
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn every_message_has_its_echo_and_the_gaps_are_of_the_seed() {
+        let begin_ns = now_ns();
+        let out = |side| std::env::temp_dir().join(format!("hw-pp-{side}-{}", std::process::id()));
+        let task = Pingpong {
+            address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 47_314),
+            control: None,
+            nodelay: true,
+            message_bytes: 100_000,
+            mean_interval_ns: 10_000_000,
+            seed: 7,
+            flow: 2,
+            start_ns: 0,
+            stop_ns: begin_ns + 500_000_000,
+            end_ns: begin_ns + 5_000_000_000,
+            out: Some(out("server")),
+        };
+        let (tell, told) = std::sync::mpsc::channel();
+        let server = {
+            let task = task.clone();
+            std::thread::spawn(move || server(&task, || tell.send(()).unwrap()))
+        };
+        told.recv().unwrap();
+        let asked = client(&Pingpong {
+            out: Some(out("client")),
+            ..task.clone()
+        })
+        .unwrap();
+        let answered = server.join().unwrap().unwrap();
+        assert_eq!(asked.complete_epochs, answered.complete_epochs);
+        assert!((20..100).contains(&asked.complete_epochs), "{asked:?}");
+        let rows = |side| -> Vec<i64> {
+            let bytes = std::fs::read(out(side)).unwrap();
+            std::fs::remove_file(out(side)).unwrap();
+            bytes
+                .chunks_exact(8)
+                .map(|b| i64::from_le_bytes(b.try_into().unwrap()))
+                .collect()
+        };
+        assert_eq!(
+            *rows("server").last().unwrap() as u64,
+            asked.complete_epochs * task.message_bytes
+        );
+        let rows = rows("client");
+        let mut gaps = stream(7, Purpose::App, 2);
+        let due_ns: Vec<u64> = (0..rows.len() / 3)
+            .scan(0, |at, _| {
+                *at += exponential_ns(&mut gaps, 10_000_000);
+                Some(*at)
+            })
+            .collect();
+        let late_ns = |i: usize| (rows[3 * i + 1] - rows[1]) - (due_ns[i] - due_ns[0]) as i64;
+        let mut late: Vec<i64> = (0..due_ns.len()).map(late_ns).collect();
+        late.sort_unstable();
+        assert!(late[late.len() / 2].abs() < 5_000_000, "{late:?}");
+    }
+}
