@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
+from headway.backends import _headwayctl
 from headway.experiment import Experiment
 from headway.trace import SCHEMA, FlowSummary, Trace
 
@@ -90,3 +92,16 @@ def headway(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]
         stdin=subprocess.DEVNULL,
         **options,
     )
+
+
+BUILT = [ROOT / "target" / profile / "headwayctl" for profile in ("release", "debug")]
+for built in BUILT:
+    if built.exists():  # `make test` builds it before it comes here
+        os.environ.setdefault(_headwayctl.VARIABLE, str(built))
+REASON = _headwayctl.unusable()
+
+
+def on_kernel(test: Callable[..., None]) -> Callable[..., None]:
+    """Real time and root: slow, and skipped with its reason where it cannot be."""
+    skip = pytest.mark.skipif(REASON is not None, reason=f"kernel backend: {REASON}")
+    return pytest.mark.slow(skip(test))

@@ -2,32 +2,20 @@
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
-from support import ROOT
+from support import on_kernel
 
 from headway import Experiment, metrics
 from headway.backends import _headwayctl, run
 from headway.errors import HeadwayError
 from headway.trace import SCHEMA, Trace, load_trace, save_trace
-
-BUILT = [ROOT / "target" / profile / "headwayctl" for profile in ("release", "debug")]
-for built in BUILT:
-    if built.exists():  # `make test` builds it before it comes here
-        os.environ.setdefault(_headwayctl.VARIABLE, str(built))
-REASON = _headwayctl.unusable()
-
-
-def on_kernel(test: Callable[..., None]) -> Callable[..., None]:
-    """Real time and root: slow, and skipped with its reason where it cannot be."""
-    skip = pytest.mark.skipif(REASON is not None, reason=f"kernel backend: {REASON}")
-    return pytest.mark.slow(skip(test))
-
 
 DUMBBELL = {"kind": "dumbbell", "rate": "5Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
 
@@ -38,9 +26,29 @@ def experiment(flows: str = "1xcubic,1xvoip", **fields: object) -> Experiment:
     )
 
 
-def namespaces() -> set[str]:
+def left_by(pid: int) -> list[str]:
+    """Namespaces and attached controls of a process's runs; others' are none of ours."""
     folder = Path("/run/netns")
-    return {path.name for path in folder.iterdir()} if folder.exists() else set()
+    named = [path.name for path in folder.iterdir()] if folder.exists() else []
+    attached = _headwayctl.Headwayctl().json("status", "--json")["attached"]
+    names = [*named, *(entry["name"] for entry in attached)]
+    return [name for name in names if f"hw{pid:x}n" in name]
+
+
+def started() -> subprocess.Popen[bytes]:
+    """Another process in the middle of a long run."""
+    code = (
+        "from headway import Experiment, run\n"
+        f"run(Experiment.model_validate({{'topology': {DUMBBELL}, 'flows': '1xreno',"
+        " 'duration': '60 s'}), backend='kernel')"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 20
+    while len(left_by(process.pid)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(left_by(process.pid)) == 3  # two hosts and a control
+    time.sleep(1.5)
+    return process
 
 
 @pytest.fixture(scope="module")
@@ -78,55 +86,151 @@ def test_a_kernel_flow_fills_the_link_and_delays_the_call(trace: Trace) -> None:
 
 @on_kernel
 def test_nothing_is_left_after_a_run(trace: Trace) -> None:
-    assert not [name for name in namespaces() if name.startswith(f"headway-hw{os.getpid():x}n")]
-    attached = _headwayctl.Headwayctl().json("status", "--json")["attached"]
-    ours = f"hw{os.getpid():x}n"
-    assert not [entry for entry in attached if entry["name"].startswith(ours)]
+    assert trace.meta["backend"] == "kernel"
+    assert left_by(os.getpid()) == []
 
 
 @on_kernel
 def test_nothing_is_left_after_ctrl_c() -> None:
-    before = namespaces()
-    code = (
-        "from headway import Experiment, run\n"
-        f"run(Experiment.model_validate({{'topology': {DUMBBELL}, 'flows': '1xreno',"
-        " 'duration': '60 s'}), backend='kernel')"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 20
-    while namespaces() == before and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert namespaces() > before
-    time.sleep(1.5)
+    process = started()
     process.send_signal(signal.SIGINT)
     assert process.wait(20) != 0
-    assert namespaces() == before
+    assert left_by(process.pid) == []
 
 
 @on_kernel
-def test_vectors_on_the_kernel_have_responses() -> None:
+def test_nothing_is_left_after_a_kill() -> None:
+    process = started()
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 30
+    while left_by(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert left_by(process.pid) == []
+
+
+@on_kernel
+def test_vectors_on_the_kernel_have_responses_and_count_what_the_client_gets() -> None:
     flow = {
         "app": {"kind": "vectors", "epochs": [["200 B", "20000 B", "100 ms"]] * 3},
         "control": "cubic",
     }
-    responses = run(experiment([flow]), backend="kernel")["responses"]  # type: ignore[arg-type]
+    trace = run(experiment([flow]), backend="kernel")  # type: ignore[arg-type]
+    responses = trace["responses"]
     assert responses["epoch"].to_list() == [0, 1, 2]
     lengths_ms = ((responses["end_ns"] - responses["start_ns"]) / 1e6).to_list()
     assert all(40 < length < 300 for length in lengths_ms)
+    # as in the simulator, the end that sends more is the recorded one
+    last = trace["flow_counters"].row(-1, named=True)
+    assert last["delivered_bytes"] == 60_000
+    assert 42 <= last["sent_pkts"] < 50
+    assert trace.flows[0].unique_bytes == 60_000
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"capture": {}}, "capture"),
-        ({"flows": "1xcubic:delayed_ack=off"}, "delays ACKs"),
-    ],
-)
-def test_what_the_kernel_cannot_do_is_refused_by_name(fields: dict[str, object], said: str) -> None:
+@on_kernel
+def test_pingpong_on_the_kernel_asks_when_the_simulator_does() -> None:
+    flow = {
+        "app": {"kind": "pingpong", "request": "100 B", "mean_interval": "100 ms"},
+        "control": "reno",
+    }
+    asked = experiment([flow], seed=5)  # type: ignore[arg-type]
+    kernel, sim = (run(asked, backend=name)["responses"] for name in ("kernel", "sim"))
+    assert kernel.height == sim.height > 10
+    late_ms = ((kernel["start_ns"] - sim["start_ns"]) / 1e6).to_list()
+    assert all(-1 < late < 20 for late in late_ms)
+    assert ((kernel["end_ns"] - kernel["start_ns"]) / 1e6).median() == pytest.approx(40.5, abs=2)
+
+
+@on_kernel
+def test_captured_packets_are_real_and_all_of_them() -> None:
+    trace = run(experiment("1xcubic", capture={"snaplen": "100 B"}), backend="kernel")
+    assert trace.capture is not None
+    blocks, at = [], 0
+    while at < len(trace.capture):
+        kind, length = struct.unpack_from("<II", trace.capture, at)
+        blocks.append((kind, trace.capture[at + 8 : at + length - 4]))
+        at += length
+    assert [kind for kind, _ in blocks[:2]] == [0x0A0D0D0A, 1]
+    packets = [body for kind, body in blocks if kind == 6]
+    offered, delivered = (
+        trace.meta["emulator"]["directions"][0]["arrived_pkts"],
+        trace.meta["emulator"]["directions"][1]["delivered_pkts"],
+    )
+    assert len(packets) == offered + delivered
+    kept, original = struct.unpack_from("<II", packets[len(packets) // 2], 12)
+    assert kept <= 100
+    assert original in (52, 64, 1500)
+    assert all(body[20] == 0x45 for body in packets)
+
+
+@on_kernel
+def test_without_delayed_acks_every_segment_is_acknowledged() -> None:
+    flows = [
+        {"control": "reno", "name": name, "delayed_ack": name == "delayed", "stop": "3 s"}
+        for name in ("delayed", "at-once")
+    ]
+    acks_per_segment = []
+    for flow in flows:
+        trace = run(experiment([flow]), backend="kernel")  # type: ignore[arg-type]
+        forward, reverse = trace.meta["emulator"]["directions"]
+        acks_per_segment.append(reverse["arrived_pkts"] / forward["arrived_pkts"])
+    assert acks_per_segment[0] < 0.65
+    assert acks_per_segment[1] > 0.95
+
+
+@on_kernel
+def test_a_receive_buffer_is_the_window_a_flow_begins_with() -> None:
+    flow = {"control": "reno", "receive_buffer": "20 kB", "app": {"kind": "bulk", "size": "200 kB"}}
+    topology = {**DUMBBELL, "rate": "50Mbit/s", "rtt": "200 ms"}
+    asked = experiment([flow], topology=topology)  # type: ignore[arg-type]
+    early = [
+        run(asked, backend=name)["flow_state"].filter(pl.col("time_ns") < 590_000_000)
+        for name in ("kernel", "sim")
+    ]
+    # half of it is for the kernel's own use; the window then grows
+    most = [rows["inflight_pkts"].max() for rows in early]
+    assert 6 <= most[0] <= 14
+    assert abs(most[0] - most[1]) <= 3
+
+
+def test_what_the_kernel_cannot_do_is_refused_by_name() -> None:
     from headway.backends.kernel import check
 
-    with pytest.raises(HeadwayError, match=said):
-        check(experiment(**fields))  # type: ignore[arg-type]
+    hop = {"forward": {"rate": "5Mbit/s", "delay": "10 ms", "buffer": "20000 B"}}
+    chain = Experiment.model_validate(
+        {"topology": {"kind": "chain", "hops": [hop, hop]}, "flows": "1xreno", "duration": "4 s"}
+    )
+    with pytest.raises(HeadwayError, match="chain is not possible"):
+        check(chain)
+
+
+def test_slow_links_run_side_by_side_and_fast_ones_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from headway.backends import kernel
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+
+    def most(rate: str) -> int:
+        each = experiment(topology={**DUMBBELL, "rate": rate})
+        beside: list[Experiment] = []
+        while kernel._has_room(beside, each, 0):
+            beside.append(each)
+        return len(beside)
+
+    assert [most(rate) for rate in ("1Mbit/s", "10Mbit/s", "100Mbit/s")] == [24, 1, 1]
+    assert most("0.1Mbit/s") == 64
+
+
+def test_the_seconds_of_runs_add_up_to_what_is_left() -> None:
+    from headway.backends import kernel
+
+    told: list[tuple[float, float, float]] = []
+    seconds = kernel._Seconds(lambda *now: told.append(now), [experiment()] * 3)
+    seconds.of(0)(4.0)
+    seconds.of(1)(-0.5)
+    seconds.tell(1)
+    seconds.tell(2)
+    wait_s = 2 * (4 + kernel._SETUP_S)
+    assert told == [(4.0, 12.0, wait_s), (4.0, 12.0, wait_s / 2)]
 
 
 def test_a_missing_headwayctl_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Self
 
 from headway.errors import HeadwayError, KernelCannotError
 
@@ -168,3 +170,50 @@ class Child:
         for stream in (self._process.stdout, self._process.stderr):
             if stream is not None:
                 stream.close()
+
+
+class Caretaker:
+    """A program that cleans up after us if we cannot, for instance because we were killed.
+
+    It is told what is about to be made. If the context ends in order, it goes; if our end of
+    the pipe closes without a word, it takes away what is still there.
+    """
+
+    def __init__(self, ctl: Headwayctl) -> None:
+        self._path = ctl.path
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            [self._path, "caretaker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._pipe = self._process.stdin
+        return self
+
+    def mind(self, kind: str, name: str) -> None:
+        """``kind`` "testbed" or "control": before it is made. Raises HeadwayError."""
+        try:
+            self._say(f"{kind} {name}")
+        except OSError as error:
+            raise HeadwayError(f"{PROGRAM} caretaker: ended: {error.strerror}") from None
+
+    def _say(self, line: str) -> None:
+        assert self._pipe is not None
+        with self._lock:
+            self._pipe.write(f"{line}\n".encode())
+            self._pipe.flush()
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        assert self._pipe is not None
+        with contextlib.suppress(OSError):
+            if failure is None:
+                self._say("done")
+            self._pipe.close()
+        if failure is None and self._process is not None:
+            self._process.wait()

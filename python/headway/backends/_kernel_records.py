@@ -325,7 +325,7 @@ def backoffs(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
 
 def tcp_counters(
     samples: Records,
-    received: Ints | None,
+    received: Ints,
     final: Mapping[str, Any] | None,
     flow: int,
     start_ns: int,
@@ -333,8 +333,8 @@ def tcp_counters(
 ) -> pl.DataFrame:
     """Rows of ``flow_counters`` of a TCP flow.
 
-    ``received`` is the receiver's rows (time, bytes), None if nobody counted; ``final`` is
-    TCP_INFO when the flow was over, which holds for the last checkpoint.
+    ``received`` is the receiver's rows (time, bytes); ``final`` is TCP_INFO when the flow was
+    over, which holds for the last checkpoint.
     """
     at = np.asarray(checkpoints_ns, dtype=np.int64)
     samples = samples[np.argsort(samples["time_ns"], kind="stable")]
@@ -350,11 +350,8 @@ def tcp_counters(
             values[-1] = max(int(values[-1]), int(total))
         return values
 
-    if received is None:
-        delivered: Any = pl.Series([None] * at.size, dtype=pl.UInt64)
-    else:
-        index = np.searchsorted(received[:, 0] - start_ns, at, side="right")
-        delivered = np.concatenate([[0], received[:, 1]])[index]
+    index = np.searchsorted(received[:, 0] - start_ns, at, side="right")
+    delivered = np.concatenate([[0], received[:, 1]])[index]
     acked = closing("acked_bytes", held("acked_bytes"))
     return frame(
         "flow_counters",

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import platform
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from headway.backends import _kernel_records as records
 from headway.backends._headwayctl import Child, Headwayctl
-from headway.backends.sim import link_fields
+from headway.backends._kernel_testbed import Testbed
 from headway.errors import HeadwayError
-from headway.experiment import Bulk, Cbr, Experiment, Flow, Vectors
+from headway.experiment import Bulk, Cbr, Experiment, Flow, Pingpong, Vectors
 from headway.registry import registry
 from headway.trace import FlowSummary, Trace, versions
 
@@ -26,133 +25,12 @@ _SETUP_NS = 500_000_000
 _SETUP_PER_FLOW_NS = 60_000_000
 _GRACE_NS = 300_000_000
 """Receivers of datagrams outlast the run by this, to tell late ones from lost ones."""
-_SYSCTLS = (
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_wmem",
-    "net.ipv4.tcp_sack",
-    "net.ipv4.tcp_timestamps",
-    "net.ipv4.tcp_window_scaling",
-    "net.ipv4.tcp_no_metrics_save",
-    "net.ipv4.tcp_recovery",
-    "net.ipv4.tcp_early_retrans",
-    "net.ipv4.tcp_frto",
-    "net.ipv4.tcp_slow_start_after_idle",
-    "net.ipv4.tcp_moderate_rcvbuf",
-    "net.ipv4.tcp_autocorking",
-    "net.ipv4.tcp_tso_win_divisor",
-    "net.ipv4.tcp_limit_output_bytes",
-    "net.core.default_qdisc",
-)
-
-_SETTINGS = (
-    "net.ipv4.tcp_rmem=4096 131072 6291456",
-    "net.ipv4.tcp_wmem=4096 16384 4194304",
-)
-"""What every host is set to beside the testbed's own settings: Linux's usual buffers, which are
-those of stack linux-6."""
-
-_Side = tuple[int, bool, bool]
-"""What a host of its own is needed for: extra delay in ns, SACK, timestamps."""
 
 
-def _side(flow: Flow) -> _Side:
-    return flow.delay, flow.sack, flow.timestamps
-
-
-class Testbed:
-    """Hosts in namespaces joined by the emulator, for as long as the context lasts."""
-
-    def __init__(self, ctl: Headwayctl, experiment: Experiment, name: str, folder: Path) -> None:
-        self._ctl = ctl
-        self._name = name
-        self._folder = folder
-        self.log = folder / "log" / "packets.bin"
-        self.summary: Mapping[str, Any] = {}
-        self._is_up = False
-        self._hosts: dict[str, Mapping[str, str]] = {}
-        self._sides = list(dict.fromkeys(_side(flow) for flow in experiment.flows))
-        self._config = self._fields(experiment)
-
-    def _fields(self, experiment: Experiment) -> dict[str, Any]:
-        rtt_ns = experiment.base_rtt_ns
-        [(forward, reverse)] = experiment.topology.links()
-        # a packet crosses an access link at either end
-        access_ns = 2 * experiment.topology.access_delay
-        return {
-            "seed": experiment.seed,
-            "forward": {"link": link_fields(forward, rtt_ns)},
-            "reverse": {"link": link_fields(reverse, rtt_ns)},
-            "extra_delay_ns": [access_ns + delay_ns for delay_ns, _, _ in self._sides],
-        }
-
-    def __enter__(self) -> Self:
-        config = self._folder / "emulator.json"
-        config.write_text(json.dumps(self._config), encoding="utf-8")
-        settings = [part for value in _SETTINGS for part in ("--sysctl", value)]
-        self._is_up = True  # a half-made one is taken down as well
-        try:
-            state = self._ctl.json(
-                "testbed", "up", "--name", self._name, "--config", str(config),
-                "--hosts", str(len(self._sides)), "--log", str(self.log.parent),
-                *settings, "--json",
-            )  # fmt: skip
-            self._hosts = {host["name"]: host for host in state["hosts"]}
-            self._set_up_hosts()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(HeadwayError):  # what failed before says more
-            self.down()
-
-    def down(self) -> None:
-        """Take it down and keep the emulator's summary. Harmless the second time."""
-        if self._is_up:
-            self._is_up = False
-            [removed] = self._ctl.json("testbed", "down", self._name, "--json")["removed"]
-            self.summary = removed["summary"] or {}
-
-    def host(self, flow: Flow, side: str) -> str:
-        """The flow's host on the "left" (where it is sent from) or "right"."""
-        return f"{side}{self._sides.index(_side(flow)) + 1}"
-
-    def address(self, flow: Flow) -> str:
-        """Where the flow is sent to."""
-        return self._hosts[self.host(flow, "right")]["address"]
-
-    def command(self, host: str, *arguments: str) -> list[str]:
-        """The command line that runs a program on a host."""
-        return [self._ctl.path, *self._exec(host), *arguments]
-
-    def run_on(self, host: str, *arguments: str) -> str:
-        """Run a program on a host to its end; what it printed."""
-        return self._ctl.run(*self._exec(host), *arguments)
-
-    def _exec(self, host: str) -> list[str]:
-        return ["testbed", "exec", "--name", self._name, host, "--"]
-
-    def netns(self, host: str) -> str:
-        """The host's network namespace, as ``ip netns`` names it."""
-        return self._hosts[host]["namespace"]
-
-    def _set_up_hosts(self) -> None:
-        for number, (_, sack, timestamps) in enumerate(self._sides, 1):
-            if sack and timestamps:
-                continue
-            for side in ("left", "right"):
-                self.run_on(
-                    f"{side}{number}", "sysctl", "-qw",
-                    f"net.ipv4.tcp_sack={int(sack)}",
-                    f"net.ipv4.tcp_timestamps={int(timestamps)}",
-                )  # fmt: skip
-
-    def sysctls(self) -> dict[str, str]:
-        """What the first sender's host is set to; a name this kernel lacks is left out."""
-        text = self.run_on("left1", "sysctl", "-e", *_SYSCTLS)
-        pairs = (line.partition(" = ") for line in text.splitlines())
-        return {name: " ".join(value.split()) for name, _, value in pairs if value}
+def _server_sends_more(flow: Flow) -> bool:
+    """Whether the flow is recorded at its server, as the simulator does for such vectors."""
+    epochs = flow.app.epochs if isinstance(flow.app, Vectors) else ()
+    return sum(epoch[1] for epoch in epochs) > sum(epoch[0] for epoch in epochs)
 
 
 class Run:
@@ -176,6 +54,7 @@ class Run:
         self._sampler: Child | None = None
         self._ports = [_FIRST_PORT + index for index in range(len(experiment.flows))]
         self._sent: dict[int, Mapping[str, Any]] = {}
+        self._got: dict[int, Mapping[str, Any]] = {}
         self._sampled: Mapping[str, Any] = {}
         self._sysctls: dict[str, str] = {}
         self.start_ns = 0
@@ -185,10 +64,18 @@ class Run:
         """Start everything; traffic begins at ``start_ns``, a moment from now."""
         flows = self._experiment.flows
         self._sysctls = self._testbed.sysctls()
-        hosts = sorted({self._testbed.host(flow, "left") for flow in flows})
+        hosts = sorted(
+            {
+                self._testbed.host(flow, "right" if _server_sends_more(flow) else "left")
+                for flow in flows
+                if flow.is_tcp
+            }
+        )
         sampler = [self._ctl.path, "sample", "--die-with-parent",
                    "--out", str(self._folder / "samples"),
                    "--port", f"{self._ports[0]}-{self._ports[-1]}"]  # fmt: skip
+        if any(map(_server_sends_more, flows)):
+            sampler.append("--both-ends")
         if len(hosts) <= 8:
             for host in hosts:
                 sampler += ["--netns", self._testbed.netns(host)]
@@ -225,6 +112,12 @@ class Run:
             return [
                 *self._program("vectors-server"), "--address", at,
                 *self._vectors(index, flow, flow.app), "--end", str(self.end_ns),
+                *self._counted(index, flow, "server"),
+            ]  # fmt: skip
+        if isinstance(flow.app, Pingpong):
+            return [
+                *self._program("pingpong-server"), "--address", at,
+                *self._pingpong(index, flow, flow.app), "--end", str(self.end_ns), "--out", out,
             ]  # fmt: skip
         kind, end_ns = "bulk-receive", self.end_ns
         if isinstance(flow.app, Cbr):
@@ -232,7 +125,22 @@ class Run:
         return [*self._program(kind), "--listen", at, "--out", out, "--end", str(end_ns)]
 
     def _vectors(self, index: int, flow: Flow, app: Vectors) -> list[str]:
-        command = ["--epochs", json.dumps(app.epochs), "--control", self._controls[index]]
+        command = [
+            "--epochs", json.dumps(app.epochs), "--control", self._controls[index],
+        ]  # fmt: skip
+        return [*command, "--nodelay"] if flow.nodelay else command
+
+    def _counted(self, index: int, flow: Flow, end: str) -> list[str]:
+        """The end of a vectors flow that counts what it receives: the other records."""
+        counts = "client" if _server_sends_more(flow) else "server"
+        return ["--received", str(self._folder / f"received{index}")] if end == counts else []
+
+    def _pingpong(self, index: int, flow: Flow, app: Pingpong) -> list[str]:
+        command = [
+            "--bytes", str(app.request), "--mean-interval-ns", str(app.mean_interval),
+            "--seed", str(self._experiment.seed), "--flow", str(index),
+            "--control", self._controls[index],
+        ]  # fmt: skip
         return [*command, "--nodelay"] if flow.nodelay else command
 
     def _sender(self, index: int, flow: Flow) -> list[str]:
@@ -247,6 +155,13 @@ class Run:
                 *self._program("vectors-client"), "--address", to,
                 *self._vectors(index, flow, flow.app),
                 "--start", str(start_ns), "--end", str(stop_ns), "--out", out,
+                *self._counted(index, flow, "client"),
+            ]  # fmt: skip
+        if isinstance(flow.app, Pingpong):
+            return [
+                *self._program("pingpong-client"), "--address", to,
+                *self._pingpong(index, flow, flow.app), "--start", str(start_ns),
+                "--stop", str(stop_ns), "--end", str(self.end_ns), "--out", out,
             ]  # fmt: skip
         if isinstance(flow.app, Cbr):
             return [
@@ -271,8 +186,7 @@ class Run:
     def finish(self) -> None:
         """Wait for what the programs say at their end. Raises HeadwayError."""
         self._sent = {index: child.result(5.0) for index, child in self._senders.items()}
-        for child in self._receivers.values():
-            child.result(5.0)
+        self._got = {index: child.result(5.0) for index, child in self._receivers.items()}
         if self._sampler is not None:
             self._sampler.interrupt()
             self._sampled = self._sampler.result(10.0)
@@ -301,7 +215,8 @@ class Run:
         }
         flows = []
         for index, flow in enumerate(experiment.flows):
-            own = samples[samples["peer_port"] == self._ports[index]]
+            recorded = "local_port" if _server_sends_more(flow) else "peer_port"
+            own = samples[samples[recorded] == self._ports[index]]
             if isinstance(flow.app, Cbr):
                 self._udp(index, parts)
             else:
@@ -315,6 +230,7 @@ class Run:
             flows=tuple(flows),
             links=("forward0", "reverse0"),
             meta=self._meta(builtin),
+            capture=self._testbed.capture(),
         )
 
     def _udp(self, index: int, parts: Mapping[str, list[pl.DataFrame]]) -> None:
@@ -333,10 +249,8 @@ class Run:
         checkpoints: Sequence[int],
         parts: Mapping[str, list[pl.DataFrame]],
     ) -> None:
-        received = None
-        if isinstance(flow.app, Bulk):
-            received = records.read_rows(self._folder / f"received{index}", 2)
-        else:
+        received = records.read_rows(self._folder / f"received{index}", 2)
+        if not isinstance(flow.app, Bulk):
             rows = records.read_rows(self._folder / f"sent{index}", 3)
             parts["responses"].append(
                 records.frame(
@@ -356,12 +270,18 @@ class Run:
             records.tcp_counters(
                 samples,
                 received,
-                self._sent[index].get("tcp_info"),
+                self._final(index, flow),
                 index,
                 self.start_ns,
                 checkpoints,
             )
         )
+
+    def _final(self, index: int, flow: Flow) -> Mapping[str, Any] | None:
+        """TCP_INFO at the end of the socket that is recorded."""
+        ends = self._got if _server_sends_more(flow) else self._sent
+        final: Mapping[str, Any] | None = ends[index].get("tcp_info")
+        return final
 
     def _summary(
         self, index: int, flow: Flow, samples: records.Records, log: records.PacketLog
@@ -372,7 +292,7 @@ class Run:
             return FlowSummary(
                 name=name, kind=flow.app.kind, first_packet_ns=first_ns, last_packet_ns=last_ns
             )
-        info = self._sent[index].get("tcp_info") or {}
+        info = self._final(index, flow) or {}
         unique = None
         if info.get("sent_bytes") is not None and info.get("retransmitted_bytes") is not None:
             unique = info["sent_bytes"] - info["retransmitted_bytes"]
@@ -412,7 +332,7 @@ class Run:
                 "release": platform.release(),
                 "version": platform.version(),
                 "sysctls": self._sysctls,
-                "offloads": "none on the path: TUN devices take segments of one MTU",
+                "offloads": dict(self._testbed.offloads()),
                 "controls": {str(k): v for k, v in self._controls.items()},
             },
             "emulator": dict(self._testbed.summary),

@@ -12,7 +12,7 @@ import typer
 from headway import metrics
 from headway.backends import backend_named
 from headway.cli.listing import AsJson
-from headway.cli.show import console, print_json, print_table, progress_bar
+from headway.cli.show import console, print_json, print_table, progress_bar, watch
 from headway.cli.studies import BackendName, Threads
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Capture, Dumbbell, Experiment, Flow, Voip, parse_flows
@@ -82,6 +82,7 @@ def try_out(
     ]
     done: dict[int, Trace] = {}
     with progress_bar(not as_json) as progress:
+        watch(runner, progress)
 
         def finished(index: int, trace: Trace) -> None:
             if out is not None:

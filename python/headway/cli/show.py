@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as RichProgress
 from rich.table import Table as RichTable
 
+from headway.backends import Backend
+from headway.backends.kernel import KernelBackend
 from headway.study import Cell, Table
-from headway.sweep import no_progress
 
 MAX_COLUMNS = 100
 _ABSENT = "–"
@@ -59,25 +61,56 @@ def _escaped(text: str) -> str:
     return text.replace("[", r"\[")
 
 
+class Bar:
+    """Progress on stderr: called with (finished, total, label); drawn only within a context.
+
+    Where experiments run in real time, the bar follows their seconds; see :meth:`seconds`.
+    """
+
+    def __init__(self, drawn: RichProgress | None = None) -> None:
+        self._drawn = drawn
+        self._task = drawn.add_task("", total=None, what="") if drawn else None
+        self._counted = ""
+        self._in_seconds = False
+
+    def __call__(self, finished: int, total: int, label: str) -> None:
+        """So many of so many are finished; ``label`` is the newest."""
+        self._counted = f"{finished}/{total} {label}".rstrip()
+        if finished == total:
+            self._in_seconds = False
+        if not self._in_seconds:
+            self._update(finished, total, self._counted)
+
+    def seconds(self, done_s: float, total_s: float, left_s: float) -> None:
+        """So many seconds of all runs are over; in so many the last one ends."""
+        self._in_seconds = True
+        minutes, rest = divmod(round(left_s), 60)
+        self._update(done_s, total_s, f"{self._counted}, {minutes}:{rest:02} left")
+
+    def _update(self, done: float, total: float, what: str) -> None:
+        if self._drawn is not None and self._task is not None:
+            self._drawn.update(self._task, completed=done, total=total, what=what)
+
+
 @contextmanager
-def progress_bar(wanted: bool = True) -> Iterator[Callable[[int, int, str], None]]:
+def progress_bar(wanted: bool = True) -> Iterator[Bar]:
     """A progress callback that draws a bar on stderr, where that is a terminal."""
     err = Console(stderr=True)
     if not wanted or not err.is_terminal:
-        yield no_progress
+        yield Bar()
         return
-    bar = Progress(
+    drawn = RichProgress(
         BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.fields[what]}", markup=False),
         TimeElapsedColumn(),
         console=err,
         transient=True,
     )
-    with bar:
-        task = bar.add_task("", total=None)
+    with drawn:
+        yield Bar(drawn)
 
-        def update(finished: int, total: int, label: str) -> None:
-            bar.update(task, completed=finished, total=total, description=label)
 
-        yield update
+def watch(backend: Backend, bar: Bar) -> None:
+    """Let the bar follow a backend that runs in real time."""
+    if isinstance(backend, KernelBackend):
+        backend.progress = bar.seconds

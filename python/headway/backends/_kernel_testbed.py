@@ -1,0 +1,187 @@
+"""The hosts of a run on the kernel: network namespaces joined by the emulator."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from headway.backends._headwayctl import Headwayctl
+from headway.backends.sim import link_fields
+from headway.errors import HeadwayError
+from headway.experiment import Experiment, Flow
+
+_SYSCTLS = (
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_recovery",
+    "net.ipv4.tcp_early_retrans",
+    "net.ipv4.tcp_frto",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_autocorking",
+    "net.ipv4.tcp_tso_win_divisor",
+    "net.ipv4.tcp_limit_output_bytes",
+    "net.core.default_qdisc",
+)
+
+_MOST_RECEIVE_BYTES = 6_291_456
+_SETTINGS = (
+    f"net.ipv4.tcp_rmem=4096 131072 {_MOST_RECEIVE_BYTES}",
+    "net.ipv4.tcp_wmem=4096 16384 4194304",
+)
+"""What every host is set to beside the testbed's own settings: Linux's usual buffers, which are
+those of stack linux-6."""
+
+
+class _Side(NamedTuple):
+    """What a host of its own is needed for."""
+
+    delay_ns: int
+    sack: bool
+    timestamps: bool
+    delayed_ack: bool
+    receive_buffer: int | None
+
+
+def _side(flow: Flow) -> _Side:
+    return _Side(
+        flow.delay,
+        flow.sack,
+        flow.timestamps,
+        flow.delayed_ack or not flow.is_tcp,
+        flow.receive_buffer,
+    )
+
+
+class Testbed:
+    """Hosts in namespaces joined by the emulator, for as long as the context lasts."""
+
+    def __init__(self, ctl: Headwayctl, experiment: Experiment, name: str, folder: Path) -> None:
+        self._ctl = ctl
+        self._name = name
+        self._folder = folder
+        self.log = folder / "log" / "packets.bin"
+        self._capture = folder / "capture.pcapng"
+        self.summary: Mapping[str, Any] = {}
+        self._is_up = False
+        self._hosts: dict[str, Mapping[str, Any]] = {}
+        self._sides = list(dict.fromkeys(_side(flow) for flow in experiment.flows))
+        self._config = self._fields(experiment)
+
+    def _fields(self, experiment: Experiment) -> dict[str, Any]:
+        rtt_ns = experiment.base_rtt_ns
+        [(forward, reverse)] = experiment.topology.links()
+        # a packet crosses an access link at either end
+        access_ns = 2 * experiment.topology.access_delay
+        capture = experiment.capture
+        return {
+            "seed": experiment.seed,
+            "forward": {"link": link_fields(forward, rtt_ns)},
+            "reverse": {"link": link_fields(reverse, rtt_ns)},
+            "extra_delay_ns": [access_ns + side.delay_ns for side in self._sides],
+            "capture": capture
+            and {
+                "file": str(self._capture),
+                "link": capture.link,
+                "snaplen_bytes": capture.snaplen,
+            },
+        }
+
+    def __enter__(self) -> Self:
+        config = self._folder / "emulator.json"
+        config.write_text(json.dumps(self._config), encoding="utf-8")
+        settings = [part for value in _SETTINGS for part in ("--sysctl", value)]
+        self._is_up = True  # a half-made one is taken down as well
+        try:
+            state = self._ctl.json(
+                "testbed", "up", "--name", self._name, "--config", str(config),
+                "--hosts", str(len(self._sides)), "--log", str(self.log.parent),
+                *settings, "--json",
+            )  # fmt: skip
+            self._hosts = {host["name"]: host for host in state["hosts"]}
+            self._set_up_hosts()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(HeadwayError):  # what failed before says more
+            self.down()
+
+    def down(self) -> None:
+        """Take it down and keep the emulator's summary. Harmless the second time."""
+        if self._is_up:
+            self._is_up = False
+            [removed] = self._ctl.json("testbed", "down", self._name, "--json")["removed"]
+            self.summary = removed["summary"] or {}
+
+    def host(self, flow: Flow, side: str) -> str:
+        """The flow's host on the "left" (where it is sent from) or "right"."""
+        return f"{side}{self._sides.index(_side(flow)) + 1}"
+
+    def address(self, flow: Flow) -> str:
+        """Where the flow is sent to."""
+        address: str = self._hosts[self.host(flow, "right")]["address"]
+        return address
+
+    def command(self, host: str, *arguments: str) -> list[str]:
+        """The command line that runs a program on a host."""
+        return [self._ctl.path, *self._exec(host), *arguments]
+
+    def run_on(self, host: str, *arguments: str) -> str:
+        """Run a program on a host to its end; what it printed."""
+        return self._ctl.run(*self._exec(host), *arguments)
+
+    def _exec(self, host: str) -> list[str]:
+        return ["testbed", "exec", "--name", self._name, host, "--"]
+
+    def netns(self, host: str) -> str:
+        """The host's network namespace, as ``ip netns`` names it."""
+        name: str = self._hosts[host]["namespace"]
+        return name
+
+    def offloads(self) -> Mapping[str, bool]:
+        """What the hosts' devices take off TCP's hands, by ethtool's names; all are alike."""
+        offloads: Mapping[str, bool] = self._hosts["left1"]["offloads"]
+        return offloads
+
+    def capture(self) -> bytes | None:
+        """The captured packets, once the testbed is down; None if none were asked for."""
+        return self._capture.read_bytes() if self._config["capture"] else None
+
+    def _set_up_hosts(self) -> None:
+        for number, side in enumerate(self._sides, 1):
+            for host in (f"left{number}", f"right{number}"):
+                if not (side.sack and side.timestamps):
+                    self.run_on(
+                        host, "sysctl", "-qw",
+                        f"net.ipv4.tcp_sack={int(side.sack)}",
+                        f"net.ipv4.tcp_timestamps={int(side.timestamps)}",
+                    )  # fmt: skip
+                if side.receive_buffer is not None:
+                    most = max(side.receive_buffer, _MOST_RECEIVE_BYTES)
+                    self.run_on(
+                        host, "sysctl", "-qw",
+                        f"net.ipv4.tcp_rmem=4096 {side.receive_buffer} {most}",
+                    )  # fmt: skip
+                if not side.delayed_ack:
+                    self._acknowledge_at_once(host)
+
+    def _acknowledge_at_once(self, host: str) -> None:
+        """Sets quickack on the host's routes: every segment with data is acknowledged."""
+        for route in self.run_on(host, "ip", "-o", "route", "show").splitlines():
+            self.run_on(host, "ip", "route", "change", *route.split(), "quickack", "1")
+
+    def sysctls(self) -> dict[str, str]:
+        """What the first sender's host is set to; a name this kernel lacks is left out."""
+        text = self.run_on("left1", "sysctl", "-e", *_SYSCTLS)
+        pairs = (line.partition(" = ") for line in text.splitlines())
+        return {name: " ".join(value.split()) for name, _, value in pairs if value}
