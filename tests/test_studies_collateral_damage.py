@@ -174,7 +174,7 @@ def test_the_quick_study_has_every_cell_and_the_full_one_ninety_trials(tmp_path:
     full = study.STUDY.experiments(StudyContext(tmp_path, backend))
     quick = study.STUDY.experiments(StudyContext(tmp_path, backend, quick=True))
     assert len(full) == 90
-    assert len(quick) == 36
+    assert len(quick) == 72
     assert set(quick) < set(full)
 
 
@@ -296,7 +296,7 @@ def test_the_quick_study_runs_and_rebuilds_the_same_files(tmp_path: Path) -> Non
         for claim in claims
     )
     assert pl.read_parquet(tmp_path / "cells.parquet").height == 18
-    assert pl.read_parquet(tmp_path / "trials.parquet").height == 36
+    assert pl.read_parquet(tmp_path / "trials.parquet").height == 72
     assert all(path.exists() for path in result.artefacts)
     study.STUDY.rebuild(ctx)
     assert {name: (tmp_path / name).read_bytes() for name in names} == before

@@ -4,21 +4,25 @@ import itertools
 from dataclasses import astuple, fields, replace
 
 import pytest
+from support import on_kernel
 
 from headway import run
 from headway.backends import _headwayctl
 from headway.cli.app import EXIT_KERNEL_CANNOT, execute
+from headway.registry import registry
+from headway.sweep import no_progress
 from headway.validation import (
     Comparison,
     Observed,
     Scenario,
     builtin,
     compare,
+    cost,
     matrix,
     quick_matrix,
 )
 from headway.validation.compare import median_of, retransmits_share, spreads
-from headway.validation.report import KNOWN, page
+from headway.validation.report import KNOWN, page, with_sections
 
 ABOUT = {"date": "2000-01-01", "kernel": "6.1", "headway": "0", "duration_s": 30, "trials": 1}
 
@@ -92,7 +96,42 @@ def test_a_control_compared_with_itself_holds() -> None:
     assert same.goodput == same.queue == 0
     assert same.builtin_bps > 9e6
     assert not replace(same, ours_bps=same.builtin_bps * 1.03).holds
-    assert "| a path | 9." in builtin.section([same])
+    assert "| a path | 9." in builtin.section([same], "Today.")
+
+
+def test_every_control_is_priced_with_every_startup_its_own_first() -> None:
+    known = registry()
+    wanted = cost.pairs(known)
+    assert len(set(wanted)) == len(known.controls) * len(known.startups)
+    assert wanted[0] == (known.controls[0].name, known.controls[0].startup)
+    priced = cost.section([cost.Cost("reno", "slow-start", 1234, 321)], "Today.")
+    whole = page([Comparison(matrix()[0], observed(), observed())], ABOUT, None, [priced])
+    assert "| reno | slow-start | 1234 | 321 |" in whole
+    assert whole.index(cost.TITLE) < whole.index(KNOWN)
+
+
+def test_a_section_replaces_its_old_one_and_the_others_stay() -> None:
+    comparison = Comparison(matrix()[0], observed(), observed())
+    sections = [
+        cost.section([cost.Cost("reno", "slow-start", 1, ns)], "Then.") for ns in (111, 222)
+    ]
+    same = builtin.section([], "Before.")
+    first = page([comparison], ABOUT, None, [same, sections[0]])
+    again = with_sections(first, [sections[1]])
+    assert "222" in again
+    assert "111" not in again
+    assert same in again
+    assert again.count(cost.TITLE) == 1
+    # a new matrix keeps what it does not measure
+    assert page([comparison], ABOUT, again) == again
+
+
+@on_kernel
+def test_the_kernel_counts_what_a_control_costs() -> None:
+    [reno] = cost.measure([("reno", "slow-start")], no_progress)
+    # 50 Mbit/s for some seconds, an ACK for two packets
+    assert 3000 < reno.acks < 20_000
+    assert 20 < reno.ns_per_ack < 20_000
 
 
 def test_trials_count_by_their_median() -> None:

@@ -68,6 +68,22 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Agreement:
+    """How near the kernel must come to the simulator with the same stack profile.
+
+    Of the tables whose title begins with ``table``, the numbers of the rows with a cell ``row``
+    may differ by ``most`` (in ``unit``) at most.
+    """
+
+    id: str
+    statement: str
+    table: str
+    row: str
+    most: float
+    unit: str
+
+
+@dataclass(frozen=True)
 class StudyResult:
     """What a study found. ``artefacts`` are the files written beside the report."""
 
@@ -126,6 +142,8 @@ class Study(abc.ABC):
     """The paper, as one cites it."""
     description: str = ""
     """A few lines for ``headway describe``: path, flows, what is measured."""
+    agreements: Sequence[Agreement] = ()
+    """What must agree where the study runs on the kernel, beside its twin in the simulator."""
 
     @abc.abstractmethod
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:

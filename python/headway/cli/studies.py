@@ -12,11 +12,12 @@ import typer
 
 from headway.backends import backend_named
 from headway.cli.listing import AsJson
-from headway.cli.show import console, print_json, print_table, progress_bar
+from headway.cli.show import console, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.registry import unknown
 from headway.study import Study, StudyContext, StudyResult, Table, discover
 from headway.trace import load_trace
+from headway.validation.twins import Beside, beside_simulator
 
 BackendName = Annotated[str, typer.Option("--backend", help="Where it runs: sim, kernel.")]
 Threads = Annotated[int, typer.Option("--threads", min=0, help="Threads; 0 is one per core.")]
@@ -44,18 +45,19 @@ def run(
     runner = backend_named(backend)
     _make(directory)
     with progress_bar(not as_json) as progress:
-        result = chosen.run(
-            StudyContext(
-                out_dir=directory,
-                backend=runner,
-                quick=quick,
-                seed=seed,
-                threads=threads,
-                progress=progress,
-                resume=resume,
-            )
+        watch(runner, progress)
+        context = StudyContext(
+            out_dir=directory,
+            backend=runner,
+            quick=quick,
+            seed=seed,
+            threads=threads,
+            progress=progress,
+            resume=resume,
         )
-    _show(chosen, result, as_json)
+        result = chosen.run(context)
+        beside = _beside(chosen, context, result, resume=resume)
+    _show(chosen, result, beside, as_json)
 
 
 def report(
@@ -79,7 +81,8 @@ def report(
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise HeadwayError(f"{path}: unreadable ({error})") from None
-    _show(chosen, chosen.rebuild(context), as_json)
+    result = chosen.rebuild(context)
+    _show(chosen, result, _beside(chosen, context, result, resume=True), as_json)
 
 
 def export(
@@ -126,7 +129,16 @@ def _make(directory: Path) -> None:
         raise HeadwayError(f"{directory}: cannot make the folder: {error.strerror}") from None
 
 
-def _show(study: Study, result: StudyResult, as_json: bool) -> None:
+def _beside(
+    study: Study, context: StudyContext, result: StudyResult, *, resume: bool
+) -> Beside | None:
+    """What ran on the kernel is compared with the simulator, which takes seconds."""
+    if context.backend.name != "kernel":
+        return None
+    return beside_simulator(study, context, result, resume=resume)
+
+
+def _show(study: Study, result: StudyResult, beside: Beside | None, as_json: bool) -> None:
     verdicts = Counter(claim.verdict for claim in result.claims)
     if as_json:
         print_json(
@@ -137,6 +149,12 @@ def _show(study: Study, result: StudyResult, as_json: bool) -> None:
                 "verdicts": dict(verdicts),
                 "report": result.report and str(result.report),
                 "artefacts": [str(path) for path in result.artefacts],
+                "beside_simulator": beside
+                and {
+                    "tables": [asdict(table) for table in beside.tables],
+                    "claims": [asdict(claim) for claim in beside.claims],
+                    "report": str(beside.report),
+                },
             }
         )
         return
@@ -154,5 +172,19 @@ def _show(study: Study, result: StudyResult, as_json: bool) -> None:
     out = console()
     counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
     out.print(f"claims: {counts or 'none'}", markup=False)
-    if result.report is not None:
-        out.print(f"report: {result.report}", markup=False, soft_wrap=True)
+    if beside is not None:
+        _show_beside(beside)
+    for report_file in (result.report, beside and beside.report):
+        if report_file is not None:
+            out.print(f"report: {report_file}", markup=False, soft_wrap=True)
+
+
+def _show_beside(beside: Beside) -> None:
+    for table in beside.tables:
+        print_table(table)
+    for claim in beside.claims:
+        console().print(
+            f"{claim.id} {claim.verdict}: largest difference {claim.measured} {claim.unit}, "
+            f"at most {claim.published} {claim.unit}",
+            markup=False,
+        )

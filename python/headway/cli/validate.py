@@ -10,24 +10,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from headway.backends import Backend, backend_named
 from headway.backends.kernel import KernelBackend
 from headway.cli.listing import AsJson
-from headway.cli.show import console, print_json, print_table, progress_bar
+from headway.cli.show import console, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
 from headway.files import save_text
+from headway.registry import registry
 from headway.study import Table
 from headway.sweep import Progress
 from headway.trace import Trace, save_trace, versions
 from headway.validation import Comparison, Scenario, compare, matrix, quick_matrix
 from headway.validation.builtin import Pair, compare_builtin
+from headway.validation.builtin import section as builtin_section
 from headway.validation.compare import retransmits_share, spreads
-from headway.validation.report import overlay, page
+from headway.validation.cost import RATE, RTT, Cost, measure, pairs
+from headway.validation.cost import section as cost_section
+from headway.validation.report import overlay, page, with_sections
 
 _DURATION_S, _QUICK_DURATION_S = 30, 12
 _PAGE = Path("docs/validation.md")
@@ -54,16 +58,32 @@ def validate(
         Path | None, typer.Option("--page", help="The page to write [docs/validation.md].")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of every scenario.")] = 1,
+    with_matrix: Annotated[
+        bool,
+        typer.Option("--matrix/--no-matrix", help="Without: only what is asked for beside it."),
+    ] = True,
     builtin: Annotated[
-        bool, typer.Option("--builtin", help="Also our CUBIC against the kernel's own.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--builtin/--no-builtin",
+            help="Also our CUBIC against the kernel's own [with the whole matrix].",
+        ),
+    ] = None,
+    cost: Annotated[
+        bool | None,
+        typer.Option(
+            "--cost/--no-cost",
+            help="Also the time each control takes per ACK [with the whole matrix].",
+        ),
+    ] = None,
     save: Annotated[bool, typer.Option("--traces", help="Save both traces of each.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a matrix of scenarios on both backends and say how far they differ."""
     kernel = backend_named("kernel")
-    chosen = [s for s in (quick_matrix() if quick else matrix()) if only in s.key]
-    if not chosen:
+    is_whole = with_matrix and not (quick or only)
+    chosen = [s for s in (quick_matrix() if quick else matrix()) if with_matrix and only in s.key]
+    if with_matrix and not chosen:
         raise HeadwayError(f"only: no scenario has {only!r} in its name")
     length_s = duration or (_QUICK_DURATION_S if quick else _DURATION_S)
     measured = _Matrix(
@@ -75,12 +95,15 @@ def validate(
     )
     try:
         with progress_bar(not as_json) as progress:
+            watch(kernel, progress)
             measured.run(kernel, progress)
-            pairs = (
+            compared = (
                 compare_builtin(kernel, KernelBackend(builtin=True), length_s, progress)
-                if builtin
+                if (is_whole if builtin is None else builtin)
                 else []
             )
+            wanted = pairs(registry()) if (is_whole if cost is None else cost) else []
+            costs = measure(wanted, progress)
     except KeyboardInterrupt:
         raise InterruptedRunError(len(measured.comparisons), len(chosen), str(out)) from None
     comparisons = measured.comparisons
@@ -93,22 +116,42 @@ def validate(
         "seed": seed,
     }
     # a part of the matrix is no page
-    target = page_path or (None if quick or only else _PAGE)
+    target = page_path or (_PAGE if is_whole or not with_matrix else None)
     if target is not None:
-        previous = target.read_text(encoding="utf-8") if target.exists() else None
-        save_text(target, page(comparisons, about, previous, pairs))
+        _write_page(target, about, comparisons, compared, costs)
     result = {
         "about": about,
         "scenarios": [asdict(c) for c in comparisons],
         "differences": {name: asdict(s) for name, s in spreads(comparisons).items()},
-        "builtin": [asdict(p) for p in pairs],
-        "retransmits_agree": retransmits_share(comparisons),
+        "builtin": [asdict(p) for p in compared],
+        "cost": [asdict(c) for c in costs],
+        "retransmits_agree": retransmits_share(comparisons) if comparisons else None,
     }
     save_text(out / "validation.json", json.dumps(result, indent=1))
     if as_json:
         print_json(result)
     else:
-        _print(comparisons, pairs, out, target)
+        _print(comparisons, compared, costs, out, target)
+
+
+def _write_page(
+    target: Path,
+    about: dict[str, Any],
+    comparisons: list[Comparison],
+    compared: list[Pair],
+    costs: list[Cost],
+) -> None:
+    """The page anew; without scenarios only its sections that were measured."""
+    measured = f"Measured on {about['date']}, Linux {about['kernel']}."
+    sections = [builtin_section(compared, measured)] if compared else []
+    sections += [cost_section(costs, measured)] if costs else []
+    previous = target.read_text(encoding="utf-8") if target.exists() else None
+    if comparisons:
+        save_text(target, page(comparisons, about, previous, sections))
+    elif previous is None:
+        raise HeadwayError(f"{target}: does not exist; run the matrix first")
+    else:
+        save_text(target, with_sections(previous, sections))
 
 
 class _Matrix:
@@ -179,8 +222,40 @@ def _percent(value: float | None) -> str | None:
 
 
 def _print(
-    comparisons: list[Comparison], pairs: list[Pair], out: Path, target: Path | None
+    comparisons: list[Comparison],
+    compared: list[Pair],
+    costs: list[Cost],
+    out: Path,
+    target: Path | None,
 ) -> None:
+    if comparisons:
+        _print_matrix(comparisons)
+    if compared:
+        print_table(
+            Table(
+                "our CUBIC against the kernel's own",
+                ["path", "goodput", "mean queue", "holds"],
+                [
+                    [p.path, _percent(p.goodput), _percent(p.queue), "yes" if p.holds else "no"]
+                    for p in compared
+                ],
+            )
+        )
+    if costs:
+        print_table(
+            Table(
+                f"time in a control's programs under one flow, {RATE} and {RTT}",
+                ["control", "startup", "ACKs", "ns per ACK"],
+                [[c.control, c.startup, c.acks, c.ns_per_ack] for c in costs],
+            )
+        )
+    if comparisons:
+        console().print(f"figures: {out / 'figures'}", markup=False, soft_wrap=True)
+    if target is not None:
+        console().print(f"page: {target}", markup=False, soft_wrap=True)
+
+
+def _print_matrix(comparisons: list[Comparison]) -> None:
     print_table(
         Table(
             "simulator against kernel, relative to the kernel",
@@ -215,22 +290,8 @@ def _print(
             ],
         )
     )
-    if pairs:
-        print_table(
-            Table(
-                "our CUBIC against the kernel's own",
-                ["path", "goodput", "mean queue", "holds"],
-                [
-                    [p.path, _percent(p.goodput), _percent(p.queue), "yes" if p.holds else "no"]
-                    for p in pairs
-                ],
-            )
-        )
     show = console()
     for c in comparisons:
         for warning in c.warnings:
             show.print(f"{c.scenario.key}: {warning}", markup=False)
     show.print(f"packets sent again agree in {retransmits_share(comparisons):.0%}", markup=False)
-    show.print(f"figures: {out / 'figures'}", markup=False, soft_wrap=True)
-    if target is not None:
-        show.print(f"page: {target}", markup=False, soft_wrap=True)

@@ -94,7 +94,7 @@ def printed_tables(results: Results) -> list[Table]:
     """Tables 1 and 2 with published beside measured, and how far apart they are."""
     columns = ["RTT", "control"]
     for flows in FLOW_COUNTS:
-        columns += [f"{flows}: paper", "ours"]
+        columns += [f"{flows}: paper", f"{flows}: ours"]
     goodput_rows: list[list[Cell]] = []
     delay_rows: list[list[Cell]] = []
     for rtt_ms in RTTS_MS:

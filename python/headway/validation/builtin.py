@@ -20,6 +20,7 @@ PATHS = (
     ("100Mbit/s", "20 ms"),
 )
 """Rate and RTT; the queue has room for one BDP."""
+TITLE = "## Our CUBIC against the kernel's own"
 GOODPUT, QUEUE = 0.02, 0.05
 """What ours promises: largest relative differences of goodput and of the mean queue."""
 
@@ -87,16 +88,17 @@ def pair(path: str, ours: Trace, builtin: Trace) -> Pair:
     )
 
 
-def section(pairs: Sequence[Pair]) -> str:
-    """The part of the page about it, in Markdown."""
+def section(pairs: Sequence[Pair], measured: str) -> str:
+    """The part of the page about it, in Markdown; ``measured`` says when and where."""
     rows = "\n".join(
         f"| {p.path} | {p.builtin_bps / 1e6:.3f} | {p.goodput or 0:+.2%} "
         f"| {p.builtin_queue_bytes or 0:.0f} | {p.queue or 0:+.1%} | {'yes' if p.holds else 'no'} |"
         for p in pairs
     )
-    return f"""## Our CUBIC against the kernel's own
+    return f"""{TITLE}
 
-One flow, a queue of 1 BDP. Promised: goodput within {GOODPUT:.0%}, mean queue within {QUEUE:.0%}.
+{measured} One flow, a queue of 1 BDP.
+Promised: goodput within {GOODPUT:.0%}, mean queue within {QUEUE:.0%}.
 
 | path | goodput, its own, Mbit/s | ours | mean queue, its own, bytes | ours | holds |
 |---|---|---|---|---|---|

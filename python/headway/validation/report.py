@@ -12,7 +12,7 @@ from headway.figures import Panel, Series, save_figure, timeseries
 from headway.figures.style import BLUE, VERMILLION, Style
 from headway.trace import Trace
 from headway.units import NS_PER_S
-from headway.validation.builtin import Pair, section
+from headway.validation import builtin, cost
 from headway.validation.compare import (
     RETRANSMITS_PKTS,
     RETRANSMITS_RELATIVE,
@@ -54,13 +54,16 @@ def page(
     comparisons: Sequence[Comparison],
     about: Mapping[str, Any],
     previous: str | None = None,
-    builtin: Sequence[Pair] = (),
+    sections: Sequence[str] = (),
 ) -> str:
-    """The page in Markdown; what people wrote on the ``previous`` one is kept.
+    """The page in Markdown; ``about`` has date, kernel, duration_s, trials and headway.
 
-    ``about`` has date, kernel, duration_s, trials and headway.
+    Of the ``previous`` page what people wrote is kept, and sections that are not measured anew.
     """
     kept = previous[previous.index(KNOWN) :] if previous and KNOWN in previous else _NOTHING_KNOWN
+    for title in (cost.TITLE, builtin.TITLE):
+        if (old := _section(previous or "", title)) is not None:
+            kept = f"{old}{kept}"
     distribution = "\n".join(_spread_row(name, s) for name, s in spreads(comparisons).items())
     share = retransmits_share(comparisons)
     rows = "\n".join(_row(c) for c in comparisons)
@@ -69,7 +72,7 @@ def page(
     doubts = "\n".join(f"- `{c.scenario.key}`: {'; '.join(c.warnings)}" for c in warned)
     if doubts:
         doubts = f"\nRuns that the kernel backend itself doubts:\n\n{doubts}\n"
-    return f"""# How far the simulator and the kernel differ
+    made = f"""# How far the simulator and the kernel differ
 
 Made by `headway validate` on {about["date"]}, Linux {about["kernel"]}, Headway
 {about["headway"]}: {len(comparisons)} scenarios of {about["duration_s"]} s, the first fifth left
@@ -91,7 +94,29 @@ Packets sent again agree within {RETRANSMITS_RELATIVE:.0%} or {RETRANSMITS_PKTS}
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 {rows}
 {doubts}
-{section(builtin) + chr(10) if builtin else ""}{kept}"""
+{kept}"""
+    return with_sections(made, sections)
+
+
+def with_sections(page: str, sections: Sequence[str]) -> str:
+    """The page with these sections, each in its old one's place or before what people wrote."""
+    for section in sections:
+        title = section.splitlines()[0]
+        old = _section(page, title)
+        page = (
+            page.replace(old, f"{section}\n")
+            if old is not None
+            else page.replace(KNOWN, f"{section}\n{KNOWN}")
+        )
+    return page
+
+
+def _section(page: str, title: str) -> str | None:
+    """A section with its title, up to the next one."""
+    if (begin := page.find(f"{title}\n")) < 0:
+        return None
+    end = page.find("\n## ", begin)
+    return page[begin : end + 1] if end >= 0 else page[begin:]
 
 
 def _percent(value: float | None, sign: str = "") -> str:

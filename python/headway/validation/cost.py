@@ -1,0 +1,116 @@
+"""What each control costs the kernel: time in its eBPF programs per ACK, by the kernel's count."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headway.backends._headwayctl import Headwayctl
+from headway.backends.kernel import KernelBackend
+from headway.errors import HeadwayError
+from headway.experiment import Experiment
+from headway.registry import Registry
+
+DURATION_S, MEASURED_S = 6, 5
+"""The flow's life; the kernel counts from before it starts until before it ends."""
+RATE, RTT = "50Mbit/s", "40 ms"
+TITLE = "## What a control costs"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A control with a startup under one bulk flow: ACKs, and nanoseconds per ACK."""
+
+    control: str
+    startup: str
+    acks: int
+    ns_per_ack: int
+
+
+def pairs(registry: Registry) -> list[tuple[str, str]]:
+    """Every control with every startup, the control's own first."""
+    return [
+        (control.name, startup)
+        for control in registry.controls
+        for startup in sorted(
+            (startup.name for startup in registry.startups),
+            key=lambda name, own=control.startup: (name != own, name),  # type: ignore[misc]
+        )
+    ]
+
+
+def experiment(control: str, startup: str) -> Experiment:
+    """One bulk flow over a queue of one BDP."""
+    return Experiment.model_validate(
+        {
+            "topology": {"kind": "dumbbell", "rate": RATE, "rtt": RTT, "buffer": "1 BDP"},
+            "flows": f"1x{control}+{startup}",
+            "duration": f"{DURATION_S} s",
+            "record": [],
+        }
+    )
+
+
+def measure(wanted: Sequence[tuple[str, str]], done: Callable[[int, int, str], None]) -> list[Cost]:
+    """Measure pairs one after the other, alone on the machine. Raises HeadwayError."""
+    costs: list[Cost] = []
+    for control, startup in wanted:
+        done(len(costs), len(wanted), f"{control}+{startup}")
+        costs.append(_measure(control, startup))
+    return costs
+
+
+def _measure(control: str, startup: str) -> Cost:
+    counting = _Counting()
+    KernelBackend(counting.start).run(experiment(control, startup))
+    ours = f"hw{os.getpid():x}n"
+    for entry in counting.result()["attached"]:
+        cost = entry["cost_per_ack"]
+        if entry["name"].startswith(ours) and cost is not None:
+            return Cost(control, startup, cost["acks"], cost["ns_per_ack"])
+    raise HeadwayError(f"cost of {control}+{startup}: the kernel counted no ACK")
+
+
+class _Counting:
+    """Lets the kernel count programs' runs, from the first moment of a run on."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._status: dict[str, Any] | HeadwayError | None = None
+
+    def start(self, *_: float) -> None:
+        """The run is set up. Called again and again; the first call counts."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._count)
+            self._thread.start()
+
+    def _count(self) -> None:
+        try:
+            self._status = Headwayctl().json("status", "--measure", str(MEASURED_S), "--json")
+        except HeadwayError as error:
+            self._status = error
+
+    def result(self) -> dict[str, Any]:
+        """What headwayctl says. Raises HeadwayError if it could not."""
+        if self._thread is not None:
+            self._thread.join()
+        if isinstance(self._status, HeadwayError):
+            raise self._status
+        return self._status or {"attached": []}
+
+
+def section(costs: Sequence[Cost], measured: str) -> str:
+    """The part of the page about it, in Markdown; ``measured`` says when and where."""
+    rows = "\n".join(f"| {c.control} | {c.startup} | {c.acks} | {c.ns_per_ack} |" for c in costs)
+    return f"""{TITLE}
+
+{measured} Mean time in a control's eBPF programs per ACK, counted by the kernel (`headwayctl status
+--measure`), under one bulk flow of {DURATION_S} s at {RATE} and {RTT} with a queue of 1 BDP.
+
+| control | startup | ACKs | ns per ACK |
+|---|---|---|---|
+{rows}
+"""

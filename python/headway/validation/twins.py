@@ -1,0 +1,169 @@
+"""A study on the kernel beside its twin: the same experiments in the simulator.
+
+The twin has the stack profile that stands for the kernel, whatever profile the study asks for:
+then the two differ in the backend alone. What is compared are the study's own tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from headway.backends.sim import SimBackend
+from headway.experiment import Experiment
+from headway.files import save_text
+from headway.report import Report, Section, plain_table, write_report
+from headway.study import Agreement, Cell, Claim, Study, StudyContext, StudyResult, Table, Verdict
+
+STACK = "linux-6"
+"""The profile that stands for the kernel."""
+FOLDER = "simulator"
+"""The twin's own results, in the study's folder."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The kernel's tables beside the simulator's, and whether they agree as the study says."""
+
+    tables: Sequence[Table]
+    claims: Sequence[Claim]
+    report: Path
+
+
+def twin(experiment: Experiment) -> Experiment:
+    """The same experiment for the simulator, with the stack that stands for the kernel."""
+    return experiment.model_copy(update={"stack": STACK})
+
+
+def beside_simulator(
+    study: Study, ctx: StudyContext, kernel: StudyResult, *, resume: bool
+) -> Beside:
+    """Run the twin of every experiment of a study that ran on the kernel, and compare.
+
+    The twin's results are in ``FOLDER`` of the study's; with ``resume`` what is there already
+    and whole is kept. Writes ``beside-simulator.json`` and ``.html``.
+    """
+    twin_ctx = StudyContext(
+        out_dir=ctx.out_dir / FOLDER,
+        backend=SimBackend(),
+        quick=ctx.quick,
+        seed=ctx.seed,
+        progress=ctx.progress,
+        resume=resume,
+    )
+    twins = {key: twin(experiment) for key, experiment in study.experiments(ctx).items()}
+    simulator = study.analyse(twin_ctx, twin_ctx.run_trials(twins))
+    tables = compare_tables(kernel.tables, simulator.tables)
+    claims = [judge(a, kernel.tables, simulator.tables) for a in study.agreements]
+    path = ctx.out_dir / "beside-simulator.json"
+    save_text(
+        path,
+        json.dumps(
+            {"tables": [asdict(t) for t in tables], "claims": [asdict(c) for c in claims]},
+            indent=1,
+        ),
+    )
+    report = Report(
+        title=f"{study.title}: kernel beside simulator",
+        subtitle=study.source,
+        summary=[(claim.statement, claim.verdict) for claim in claims],
+        sections=[
+            Section(
+                "Tables",
+                [
+                    "Quantities that were measured on both backends; published ones are left "
+                    f"out. The simulator ran the same experiments with stack {STACK}."
+                ],
+                tables=[plain_table(table) for table in tables],
+            )
+        ],
+        claims=claims,
+    )
+    return Beside(tables, claims, write_report(path.with_suffix(".html"), report))
+
+
+def compare_tables(kernel: Sequence[Table], simulator: Sequence[Table]) -> list[Table]:
+    """Each table's numbers that depend on the backend: kernel, simulator, difference.
+
+    Columns of text that are the same on both sides name the rows. Numbers that are the same in
+    every row, as published ones are, are left out, and so are tables without other numbers.
+    """
+    result = []
+    for own, other in _pairs(kernel, simulator):
+        heads = [i for i in range(len(own.columns)) if _is_head(own, other, i)]
+        measured = [i for i in range(len(own.columns)) if _is_measured(own, other, i)]
+        if not measured:
+            continue
+        columns = [own.columns[i] for i in heads]
+        for i in measured:
+            columns += [f"{own.columns[i]}\nkernel", "sim.", "diff."]
+        rows = [
+            [
+                *(row[i] for i in heads),
+                *(cell for i in measured for cell in _beside(row[i], twin_row[i])),
+            ]
+            for row, twin_row in zip(own.rows, other.rows, strict=True)
+        ]
+        result.append(Table(f"{own.title}: kernel beside simulator", columns, rows))
+    return result
+
+
+def judge(agreement: Agreement, kernel: Sequence[Table], simulator: Sequence[Table]) -> Claim:
+    """Whether the largest difference in the agreement's rows is small enough."""
+    largest: float | None = None
+    for own, other in _pairs(kernel, simulator):
+        if not own.title.startswith(agreement.table):
+            continue
+        for row, twin_row in zip(own.rows, other.rows, strict=True):
+            if agreement.row not in row:
+                continue
+            for one, two in zip(row, twin_row, strict=True):
+                if isinstance(one, int | float) and isinstance(two, int | float):
+                    largest = max(largest or 0.0, abs(one - two))
+    verdict: Verdict = "not checked"
+    if largest is not None:
+        verdict = "holds" if largest <= agreement.most else "fails"
+    return Claim(
+        id=agreement.id,
+        published=agreement.most,
+        measured=None if largest is None else round(largest, 2),
+        unit=agreement.unit,
+        tolerance="at most",
+        verdict=verdict,
+        statement=agreement.statement,
+    )
+
+
+def _pairs(kernel: Sequence[Table], simulator: Sequence[Table]) -> list[tuple[Table, Table]]:
+    by_title = {table.title: table for table in simulator}
+    return [
+        (table, other)
+        for table in kernel
+        if (other := by_title.get(table.title)) is not None
+        and list(other.columns) == list(table.columns)
+        and len(other.rows) == len(table.rows)
+    ]
+
+
+def _column(table: Table, index: int) -> list[Cell]:
+    return [row[index] for row in table.rows]
+
+
+def _is_head(own: Table, other: Table, index: int) -> bool:
+    cells = _column(own, index)
+    text = all(cell is None or isinstance(cell, str) for cell in cells)
+    return text and cells == _column(other, index)
+
+
+def _is_measured(own: Table, other: Table, index: int) -> bool:
+    cells, twins = _column(own, index), _column(other, index)
+    numbers = all(cell is None or isinstance(cell, int | float) for cell in [*cells, *twins])
+    return numbers and cells != twins
+
+
+def _beside(one: Cell, two: Cell) -> tuple[Cell, Cell, Cell]:
+    if isinstance(one, int | float) and isinstance(two, int | float):
+        return one, two, f"{one - two:+.4g}"
+    return one, two, None

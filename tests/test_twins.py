@@ -1,0 +1,77 @@
+"""The kernel's tables beside the simulator's: what is compared, and when they agree."""
+
+from dataclasses import replace
+
+import pytest
+
+from headway.backends import backend_named
+from headway.backends.sim import SimBackend
+from headway.metrics import goodput_bps
+from headway.study import Agreement, Study, StudyContext, StudyResult, Table
+from headway.validation.twins import FOLDER, beside_simulator, compare_tables, judge
+
+KERNEL = Table(
+    "delay in ms",
+    ["control", "", "paper", "ours", "where"],
+    [["reno", "median", 90.0, 100.0, "a"], ["reno", "mean", 91.0, 300.0, "b"]],
+)
+SIM = replace(KERNEL, rows=[["reno", "median", 90.0, 88.0, "c"], ["reno", "mean", 91.0, None, "c"]])
+MEDIANS = Agreement("a-1", "Medians agree.", table="delay", row="median", most=15.0, unit="ms")
+
+
+def test_what_depends_on_the_backend_is_shown_beside() -> None:
+    [table] = compare_tables([KERNEL], [SIM])
+    assert list(table.columns) == ["control", "", "ours\nkernel", "sim.", "diff."]
+    assert table.rows[0] == ["reno", "median", 100.0, 88.0, "+12"]
+    assert table.rows[1] == ["reno", "mean", 300.0, None, None]
+
+
+def test_a_table_of_published_numbers_alone_is_left_out() -> None:
+    assert compare_tables([KERNEL], [KERNEL]) == []
+    assert compare_tables([KERNEL], [replace(SIM, title="another")]) == []
+
+
+@pytest.mark.parametrize(("most", "verdict"), [(12.0, "holds"), (11.9, "fails")])
+def test_an_agreement_is_judged_by_its_largest_difference(most: float, verdict: str) -> None:
+    claim = judge(replace(MEDIANS, most=most), [KERNEL], [SIM])
+    assert (claim.verdict, claim.measured) == (verdict, 12.0)
+
+
+def test_an_agreement_about_nothing_that_was_measured_is_not_checked() -> None:
+    assert judge(replace(MEDIANS, row="maximum"), [KERNEL], [SIM]).verdict == "not checked"
+
+
+class Other(SimBackend):
+    """Stands for the kernel: the simulator with another stack."""
+
+    name = "kernel"
+
+
+class Small(Study):
+    name, title, source = "small", "Small", "nobody"
+    agreements = (Agreement("s-1", "Goodputs agree.", "goodput", "t0", 1.0, "bit/s"),)
+
+    def experiments(self, ctx):
+        from support import experiment
+
+        return {"t0": experiment(seed=ctx.seed, start_spread="1 s", stack="linux-2.6")}
+
+    def analyse(self, ctx, traces):
+        rows = [[key, goodput_bps(trace, 0)] for key, trace in traces.items()]
+        return StudyResult([Table("goodput", ["trial", "bit/s"], rows)], [], None)
+
+
+def test_the_twin_is_run_with_the_kernels_stack_and_saved(tmp_path) -> None:
+    ctx = StudyContext(out_dir=tmp_path, backend=Other(), seed=3)
+    beside = beside_simulator(Small(), ctx, Small().run(ctx), resume=False)
+    twin = StudyContext(out_dir=tmp_path / FOLDER, backend=backend_named("sim"))
+    [trial] = twin.trials_dir.iterdir()
+    from headway.trace import load_trace
+
+    assert load_trace(trial).experiment.stack == "linux-6"
+    [row] = beside.tables[0].rows
+    assert row[1] != row[2]
+    [claim] = beside.claims
+    assert claim.verdict == "fails"
+    assert beside.report.exists()
+    assert (tmp_path / "beside-simulator.json").exists()
