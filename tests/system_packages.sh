@@ -26,11 +26,18 @@ need command -v ip -- iproute2
 need command -v nft -- nftables
 need command -v iperf3 -- iperf3
 need command -v curl -- curl
+need command -v nginx -- nginx-light
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
 	echo "installing ${missing[*]}"
 	export DEBIAN_FRONTEND=noninteractive
+	# nginx is needed as a program; no web server is to be started
+	policy=/usr/sbin/policy-rc.d
+	if [ ! -e "$policy" ]; then
+		trap 'rm -f "$policy"' EXIT
+		printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy"
+	fi
 	if apt-get -qq update >/dev/null && apt-get -qq install -y "${missing[@]}" >/dev/null; then
 		exit 0
 	fi

@@ -1,18 +1,26 @@
 """Every command shown in a ```console block and every ```python block is run as written."""
 
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from support import ROOT, headway
+from support import ROOT, headway, on_kernel
+
+from headway.backends._headwayctl import Headwayctl
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 
-def blocks(kind: str) -> list[tuple[str, str]]:
+def blocks(kind: str, pages: Sequence[Path] = PAGES) -> list[tuple[str, str]]:
     found = []
-    for page in PAGES:
+    for page in pages:
         text = page.read_text(encoding="utf-8")
         for match in re.finditer(rf"^```{kind}\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
             line = text[: match.start()].count("\n") + 1
@@ -20,17 +28,23 @@ def blocks(kind: str) -> list[tuple[str, str]]:
     return found
 
 
-def commands(block: str) -> list[str]:
-    """Every `$ headway ...` of a console block; a backslash continues the line."""
+def commands(block: str, program: str) -> list[str]:
+    """Every `$ program ...` of a console block; a backslash continues the line."""
     lines = re.findall(r"^\$ (.*)$", block.replace("\\\n", " "), re.MULTILINE)
-    return [line for line in lines if line.split()[0].endswith("headway")]
+    return [line for line in lines if line.split()[0].endswith(program)]
 
 
-SHOWN = [(where, commands(block)) for where, block in blocks("console") if commands(block)]
+def shown(program: str) -> list[tuple[str, list[str]]]:
+    found = [(where, commands(block, program)) for where, block in blocks("console")]
+    return [(where, lines) for where, lines in found if lines]
+
+
+SHOWN, SHOWN_CTL = shown("headway"), shown("headwayctl")
 
 
 def test_there_are_commands_to_run() -> None:
     assert SHOWN
+    assert SHOWN_CTL
 
 
 @pytest.mark.slow
@@ -42,6 +56,40 @@ def test_shown_commands_work(where: str, lines: list[str], tmp_path: Path) -> No
         done = headway(*shlex.split(before_pipe, comments=True)[1:], cwd=tmp_path)
         assert done.returncode == 0, f"{line}: {done.stderr}"
         assert done.stdout.strip()
+
+
+@on_kernel
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+@pytest.mark.parametrize(("where", "lines"), [pytest.param(*c, id=c[0]) for c in SHOWN_CTL])
+def test_shown_kernel_commands_work(where: str, lines: list[str], tmp_path: Path) -> None:
+    """The same for headwayctl, beside the page's files; a command with & ends with its block."""
+    page = ROOT / where.split(":", maxsplit=1)[0]
+    files = re.findall(r"^```file (\S+)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    for name, text in files:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    program = Headwayctl().path
+    path = f"{Path(program).parent}:{os.environ['PATH']}"
+    behind: list[subprocess.Popen[str]] = []
+    try:
+        for line in lines:
+            arguments = shlex.split(line.removesuffix("&"), comments=True)[1:]
+            process = subprocess.Popen(
+                [program, *arguments], cwd=tmp_path, env={**os.environ, "PATH": path},
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            )  # fmt: skip
+            if line.endswith("&"):
+                behind.append(process)
+                time.sleep(1)
+                continue
+            out, errors = process.communicate(timeout=60)
+            assert process.returncode == 0, f"{line}: {errors}{out}"
+    finally:
+        for process in behind:
+            process.terminate()
+            process.communicate(timeout=10)
+    for name, _ in files:
+        if name.endswith(".py") and (tmp_path / "log").exists():
+            subprocess.run([sys.executable, name], cwd=tmp_path, check=True, timeout=60)
 
 
 @pytest.mark.slow
