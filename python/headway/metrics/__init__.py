@@ -29,6 +29,7 @@ from headway.metrics.links import (
     throughput_bps,
     utilization,
 )
+from headway.metrics.responses import mean_response_s, quantile_s, responses
 from headway.metrics.stats import (
     Distribution,
     Estimate,
@@ -66,11 +67,14 @@ __all__ = [
     "jain_index",
     "link_table",
     "lost_pkts",
+    "mean_response_s",
     "owd_distribution_us",
     "owd_us",
+    "quantile_s",
     "queue_bytes",
     "queue_full_events",
     "queue_full_per_minute",
+    "responses",
     "retransmits_pkts",
     "rtos",
     "srtt_us",

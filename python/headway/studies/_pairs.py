@@ -1,0 +1,353 @@
+"""Many host pairs on the thesis' 10 Mbit/s link: the setup of sections 6.4.3 to 6.5.2.
+
+Clients ask, servers answer, so responses queue on the reverse link. All schemes of a study get
+the same sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+
+from headway import metrics
+from headway.experiment import Control, Dumbbell, Experiment, Flow, Link, Sessions
+from headway.figures import Curve
+from headway.figures.style import Style, style_of
+from headway.metrics.stats import Estimate
+from headway.studies._common import lab
+from headway.study import Table
+from headway.trace import Trace
+from headway.units import NS_PER_S
+from headway.workloads import Workload
+
+RTTS_MS = (4, 28, 54, 74, 98, 124, 150, 174, 200)
+"""Of the common TCP evaluation suite; the thesis says "nine between 4 and 200 ms"."""
+
+PAIRS = 450
+"""Section 6.4.5.1: 50 for each RTT."""
+
+BUFFER_PKTS = 50
+
+REQUEST_KBPS = 5120
+LATE = 3
+"""Quick-Start's activation with a connection's data, when its amount is known."""
+
+RECEIVE_WINDOW = "8388480 B"
+"""What 16 bits can announce, scaled: just below the thesis' buffers of 8 MiB."""
+
+WARMUP_S = 60.0
+DRAIN_S = 120.0
+"""Time for the last responses after no session starts any more."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A way to start, at the hosts and, for Quick-Start, at the router."""
+
+    key: str
+    label: str
+    startup: str
+    tunables: Mapping[str, int] = field(default_factory=dict)
+    router: Mapping[str, int | str] | None = None
+    """Tunables of a Quick-Start router; None: the router knows nothing of it."""
+
+    @property
+    def style(self) -> Style:
+        """How it is drawn."""
+        return style_of(self.key)
+
+    @property
+    def control(self) -> Control:
+        """What a flow runs."""
+        return Control.model_validate(
+            {"name": lab.CONTROL, "startup": self.startup, "tunables": dict(self.tunables)}
+        )
+
+
+SLOW_START = Scheme("slow-start", "Slow-Start", "slow-start")
+JUMP_START = Scheme("jump-start", "Jump-Start", "jump-start")
+INITIAL_START = Scheme("initial-start", "Initial-Start", "initial-start")
+MEGA_START = Scheme("mega-start", "Mega-Start", "mega-start")
+SMALL_JUMP_START = Scheme(
+    "jump-start-10", "Jump-Start, 10 L", "jump-start", {"js_max_bytes": 10 * lab.MSS_BYTES}
+)
+LARGE_INITIAL_START = Scheme(
+    "initial-start-100", "Initial-Start, 100 L", "initial-start", {"is_window_pkts": 100}
+)
+
+
+def quick_start(
+    key: str,
+    label: str,
+    *,
+    chi_bytes: int = 1,
+    algorithm: str = "target",
+    interval_ms: int = 200,
+) -> Scheme:
+    """Quick-Start with a router that approves by ``algorithm`` in slots of ``interval_ms``.
+
+    Each response of more than ``chi_bytes`` asks for 5.12 Mbit/s with its first data (section
+    6.4.5.2); an interval of 0 adapts itself.
+    """
+    return Scheme(
+        key,
+        f"Quick-Start, {label}",
+        "quick-start",
+        {
+            "qs_rate_kbps": REQUEST_KBPS,
+            "qs_activation": LATE,
+            "qs_min_bytes": chi_bytes - 1,
+            "qs_fit_data": 0,
+        },
+        router={"algorithm": algorithm, "interval_ms": interval_ms},
+    )
+
+
+CHI_BYTES = 10_000
+"""Intelligent activation asks for more than this only (section 6.4.3.3)."""
+
+ROUTERS = (
+    quick_start("quick-start", "target, 200 ms"),
+    quick_start("quick-start-1000ms", "target, 1 s", interval_ms=1000),
+    quick_start("quick-start-adaptive", "target, adaptive", interval_ms=0),
+    quick_start("quick-start-fair", "fair", algorithm="fair"),
+    quick_start("quick-start-optimistic", "optimistic", algorithm="optimistic"),
+)
+"""Ways of approval; every transfer asks."""
+
+QUICK_STARTS = (
+    ROUTERS[0],
+    quick_start("quick-start-chi", "target, above 10 kB", chi_bytes=CHI_BYTES),
+    ROUTERS[-1],
+    quick_start(
+        "quick-start-chi-optimistic",
+        "optimistic, above 10 kB",
+        chi_bytes=CHI_BYTES,
+        algorithm="optimistic",
+    ),
+)
+"""Who asks, and how is it approved; figures 6.51, 6.55, 6.57 and 6.59."""
+
+
+def present(schemes: Sequence[Scheme]) -> list[Scheme]:
+    """The schemes that this build has."""
+    routers = "quick_start" in Link.model_fields
+    return [
+        scheme
+        for scheme in schemes
+        if lab.has_startup(scheme.startup) and (scheme.router is None or routers)
+    ]
+
+
+def with_router(scheme: Scheme) -> bool:
+    """Schemes of the figures on routers: those that need one, and slow start beside them."""
+    return scheme.router is not None or scheme.startup == "slow-start"
+
+
+def workload_experiment(
+    workload: Workload,
+    schemes: Sequence[Scheme],
+    *,
+    rtts_ms: Sequence[float] = RTTS_MS,
+    pairs: int = PAIRS,
+    buffer_pkts: int = BUFFER_PKTS,
+    seed: int = 1,
+) -> Experiment:
+    """Host pairs with the RTTs in turn; of each RTT's pairs the schemes have equal parts.
+
+    With several schemes (section 6.5.2) a pair's is :func:`scheme_number`.
+    """
+    controls = [scheme.control for scheme in schemes]
+    nearest_ms = min(rtts_ms)
+    flows = [
+        Flow.model_validate(
+            {
+                "app": Sessions(workload=workload, pair=pair, pairs=pairs),
+                "control": controls[scheme_number(pair, len(rtts_ms), len(schemes))],
+                "name": f"pair{pair}",
+                "start": "0 s",
+                "delay": f"{(rtts_ms[pair % len(rtts_ms)] - nearest_ms) / 2:g} ms",
+                "receive_buffer": lab.RECEIVE_BUFFER,
+                # Section 6.1.1.2: flow control never limits the start.
+                "receive_window": RECEIVE_WINDOW,
+                # Section 6.1.3: quick ACKs were made to last, so that runs can be repeated.
+                "delayed_ack": False,
+            }
+        )
+        for pair in range(pairs)
+    ]
+    until_s = workload.until / NS_PER_S
+    return Experiment.model_validate(
+        {
+            "topology": bottleneck(nearest_ms, buffer_pkts, schemes),
+            "flows": tuple(flows),
+            "duration": f"{until_s + DRAIN_S:.9g} s",
+            "warmup": f"{min(WARMUP_S, until_s / 10):.9g} s",
+            "stack": lab.STACK,
+            "seed": seed,
+            "record": (),
+        }
+    )
+
+
+def bottleneck(rtt_ms: float, buffer_pkts: int, schemes: Sequence[Scheme]) -> Dumbbell:
+    """The link; the routers at both ends know Quick-Start if a scheme wants it."""
+    path = lab.path(rtt_ms=rtt_ms, buffer_pkts=buffer_pkts)
+    wanted = [dict(scheme.router) for scheme in schemes if scheme.router is not None]
+    if not wanted:
+        return path
+    fields = path.model_dump(mode="json")
+    fields["quick_start"] = fields["reverse"]["quick_start"] = wanted[0]
+    return Dumbbell.model_validate(fields)
+
+
+def scheme_number(pair: int, rtts: int, schemes: int) -> int:
+    """Which of the schemes a pair uses, so that each has all RTTs."""
+    return pair // rtts % schemes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one trial."""
+
+    rows: pl.DataFrame
+    """Responses; see :func:`headway.metrics.responses`."""
+    loss: float
+    """Part of the responses' packets that the bottleneck dropped."""
+    utilization: float
+    approvals: Mapping[str, float] | None = None
+    """What the responses' router counted after the warm-up, if it knows Quick-Start."""
+    measured_s: float = 0.0
+
+    @property
+    def granted_bps_per_s(self) -> float:
+        """Bandwidth that the router granted per second."""
+        return self._counted("granted_bps") / self.measured_s
+
+    @property
+    def approved_part(self) -> float:
+        """Part of the requests that got a rate."""
+        return self._counted("grants") / max(self._counted("requests"), 1.0)
+
+    def _counted(self, name: str) -> float:
+        if self.approvals is None:
+            raise ValueError("the trial has no Quick-Start router")
+        return self.approvals[name]
+
+    @property
+    def mean_s(self) -> float:
+        """Mean response time, or epoch duration."""
+        return self.estimate.mean
+
+    @property
+    def estimate(self) -> Estimate:
+        """The same with its confidence interval."""
+        return metrics.mean_response_s(self.rows)
+
+    def quantile_s(self, q: float) -> float:
+        """A quantile of the response times."""
+        return metrics.quantile_s(self.rows, q)
+
+    def above(self, seconds: float) -> float:
+        """Part of the responses that took longer."""
+        return float((self.rows["seconds"] > seconds).mean() or 0.0)  # type: ignore[arg-type]
+
+    def sized(self, low_bytes: float, high_bytes: float) -> Outcome:
+        """The same for exchanges whose response is in [low, high) bytes."""
+        size = pl.col("response_bytes")
+        kept = self.rows.filter((size >= low_bytes) & (size < high_bytes))
+        return replace(self, rows=kept)
+
+    def group(self, number: int, rtts: int, schemes: int) -> Outcome:
+        """The same for the pairs of one of several schemes."""
+        kept = self.rows.filter(pl.col("flow") // rtts % schemes == number)
+        return replace(self, rows=kept)
+
+
+def outcome(trace: Trace) -> Outcome:
+    """Responses asked for after the warm-up and before the sessions end."""
+    experiment = trace.experiment
+    app = experiment.flows[0].app
+    assert isinstance(app, Sessions)
+    window = (experiment.warmup, app.workload.until)
+    return Outcome(
+        rows=metrics.responses(trace, window),
+        loss=metrics.drop_rate(trace, lab.DOWNLINK) or 0.0,
+        utilization=metrics.utilization(trace, lab.DOWNLINK),
+    )
+
+
+Value = Callable[[Outcome], float]
+
+
+def percent(part: float) -> str:
+    """A part as a heading: "35 %"."""
+    return f"{100 * part:g} %"
+
+
+def table(
+    results: Mapping[str, Outcome],
+    schemes: Sequence[Scheme],
+    columns: Sequence[float],
+    key: Callable[[str, float], str],
+    title: str,
+    value: Value,
+    *,
+    column: Callable[[float], str] = str,
+) -> Table:
+    """A quantity by scheme and one other axis; empty where there is no trial."""
+    return Table(
+        title,
+        ["scheme", *map(column, columns)],
+        [
+            [
+                scheme.label,
+                *(
+                    round(value(results[name]), 2)
+                    if (name := key(scheme.key, at)) in results
+                    else None
+                    for at in columns
+                ),
+            ]
+            for scheme in schemes
+        ],
+    )
+
+
+def over(
+    results: Mapping[str, Outcome],
+    scheme: Scheme,
+    columns: Sequence[float],
+    key: Callable[[str, float], str],
+    value: Value,
+) -> Curve:
+    """A quantity of a scheme over an axis, where there are trials."""
+    found = [(at, results[name]) for at in columns if (name := key(scheme.key, at)) in results]
+    return Curve(
+        scheme.label,
+        np.array([at for at, _ in found]),
+        np.array([value(one) for _, one in found]),
+        scheme.style,
+        markers=True,
+    )
+
+
+def cells(results: Mapping[str, Outcome]) -> pl.DataFrame:
+    """Every trial's numbers as one row."""
+    return pl.DataFrame(
+        [
+            {
+                "trial": name,
+                "responses": one.rows.height,
+                "mean_s": one.mean_s,
+                "mean_half_width_s": one.estimate.half_width,
+                "p95_s": one.quantile_s(0.95),
+                "loss": one.loss,
+                "utilization": one.utilization,
+            }
+            for name, one in results.items()
+        ]
+    )

@@ -1,0 +1,207 @@
+"""Thesis, section 6.4.5: what fast startups do to a realistic mix of many small transfers.
+
+Claim: most exchanges are too small to gain; those of more than 10 kB gain some hundred
+milliseconds. Jump- and Initial-Start lose a little more, Mega-Start much more; Quick-Start helps
+only on a lightly loaded link, or with optimistic routers or an activation threshold.
+Setup: 450 host pairs with nine RTTs from 4 to 200 ms on 10 Mbit/s with 50 packets of buffer;
+connection vectors like those of a campus in 2008.  Run: three hours for each scheme and load.
+Plot: figures 6.50 to 6.55.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from headway.experiment import Experiment
+from headway.figures import Curve, curves
+from headway.studies import _pairs as pairs
+from headway.studies import _trace_mix_claims as claims
+from headway.studies._common import lab
+from headway.studies._common.page import Figures, Findings, publish
+from headway.studies._pairs import Outcome, Scheme
+from headway.studies._trace_mix_claims import LARGE, LOADS, SCHEMES, SIZES, SMALL, TAIL, key
+from headway.study import Study, StudyContext, StudyResult, Table
+from headway.trace import Trace
+from headway.workloads import Campus, Workload
+
+HOURS, QUICK_HOURS = 3.0, 0.1
+
+
+class TraceMix(Study):
+    """The study; see the module."""
+
+    name = "trace-mix"
+    title = "A realistic mix: 450 host pairs, campus traffic, every startup"
+    source = "Scharf, Fast Startup Internet Congestion Control (2011), section 6.4.5"
+    description = (
+        "450 host pairs, RTTs of 4 to 200 ms, 10 Mbit/s, 50 packets of buffer; connection vectors "
+        "like those of campus traces of 2008; three hours per startup at loads of 6 to 65 %. "
+        "Epoch durations, by size, and packet loss."
+    )
+
+    def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
+        """One trial per scheme and load."""
+        hours = QUICK_HOURS if ctx.quick else HOURS
+        return {
+            key(scheme.key, load): pairs.workload_experiment(
+                workload(load, hours, ctx.seed), [scheme], seed=ctx.seed
+            )
+            for load in LOADS
+            for scheme in pairs.present(SCHEMES)
+        }
+
+    def analyse(self, ctx: StudyContext, traces: Mapping[str, Trace]) -> StudyResult:
+        """Epoch durations and loss of every trial, figures and claims."""
+        results = {name: pairs.outcome(trace) for name, trace in traces.items()}
+        shown = pairs.present(SCHEMES)
+        hours = QUICK_HOURS if ctx.quick else HOURS
+        findings = Findings(
+            claims=claims.all_claims(results, workload(SMALL, hours, ctx.seed)),
+            tables=[
+                _table(results, shown, "Mean epoch duration in ms", lambda o: 1e3 * o.mean_s),
+                _table(
+                    results,
+                    shown,
+                    "Epoch duration that 5 % exceed, in ms",
+                    lambda o: 1e3 * o.quantile_s(TAIL),
+                ),
+                _table(results, shown, "Packet loss on the downlink in %", lambda o: 100 * o.loss),
+            ],
+            figures=_figures(results, shown),
+            data={"cells": _cells(results)},
+            choices=CHOICES,
+            facts=[
+                ("Epochs", f"{sum(o.rows.height for o in results.values())} in all trials"),
+                ("Sessions' length", f"{hours:g} h of virtual time per trial"),
+            ],
+        )
+        return publish(self, ctx, traces, findings)
+
+
+CHOICES = (
+    "The traces are public, but not in this repository; vectors are drawn from what the thesis "
+    "prints of them. Responses: log-normal with a mean of 14 kB of which 25 % exceed 3 MSS, cut "
+    "off at 10 MB. Requests: log-normal, mean 1 kB, 1 % above 3 MSS. Exchanges per connection: "
+    "geometric with mean 3; think times: log-normal, median 0.6 s, sigma 1.5, cut off at 30 s. "
+    "The last two are not in the thesis; its only example has three exchanges and think times of "
+    "0.12 and 3.12 s. They were set before any result was seen.",
+    "Loads other than 6 and 35 % are not printed; 15, 50 and 65 % are taken.",
+    "An epoch lasts from the request's first byte to the response's last; a connection's "
+    "handshake does not count. The thesis' 5 % quantile is the value that 5 % exceed.",
+    "Every connection of a pair is a TCP connection of its own and is closed after its last "
+    "exchange.",
+)
+
+
+def workload(load: float, hours: float, seed: int) -> Workload:
+    """The sessions of all schemes at a load."""
+    return Workload.model_validate(
+        {
+            "vectors": Campus(),
+            "load": load,
+            "rate": f"{lab.LINK_BPS} bit/s",
+            "until": f"{hours * 3600:.0f} s",
+            "seed": seed,
+        }
+    )
+
+
+def _table(
+    results: Mapping[str, Outcome], schemes: list[Scheme], title: str, value: pairs.Value
+) -> Table:
+    return pairs.table(results, schemes, LOADS, key, title, value, column=pairs.percent)
+
+
+def _cells(results: Mapping[str, Outcome]) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            {
+                "trial": name,
+                "epochs": one.rows.height,
+                "mean_s": one.mean_s,
+                "mean_half_width_s": one.estimate.half_width,
+                "p95_s": one.quantile_s(TAIL),
+                "loss": one.loss,
+                "utilization": one.utilization,
+                "mean_above_10kB_s": one.sized(LARGE, np.inf).rows["seconds"].mean(),
+            }
+            for name, one in results.items()
+        ]
+    )
+
+
+def _figures(results: Mapping[str, Outcome], schemes: list[Scheme]) -> Figures:
+    ends = [scheme for scheme in schemes if scheme.router is None]
+    routers = [scheme for scheme in schemes if pairs.with_router(scheme)]
+    made: Figures = {}
+    for name, group in (("6-50", ends), ("6-51", routers)):
+        made[f"figure-{name}"] = (
+            f"Figure {name.replace('-', '.')}",
+            "Part of the epochs that last longer, at 35 % load.",
+            curves(
+                [("", [_tail(results[key(s.key, 0.35)], s) for s in group])],
+                x_label="epoch duration (s)",
+                y_label="part of epochs",
+                x_scale="log",
+                y_scale="log",
+            ),
+        )
+    shown = [s for s in schemes if s.key in ("slow-start", "jump-start", "quick-start-chi")]
+    made["figures-6-52-53"] = (
+        "Figures 6.52 and 6.53",
+        "Mean epoch duration by the response's size.",
+        curves(
+            [
+                (f"{100 * load:g} %", [_by_size(results[key(s.key, load)], s) for s in shown])
+                for load in (SMALL, 0.35)
+            ],
+            x_label="response (bytes)",
+            y_label="mean epoch duration (s)",
+            x_scale="log",
+        ),
+    )
+    made["figures-6-54-55"] = (
+        "Figures 6.54 and 6.55",
+        "Epoch duration that 5 % exceed over packet loss, one marker per load.",
+        curves(
+            [
+                ("end to end", [_trade(results, s) for s in ends]),
+                ("with routers", [_trade(results, s) for s in routers]),
+            ],
+            x_label="packet loss (%)",
+            y_label="95 % quantile (s)",
+        ),
+    )
+    return made
+
+
+def _tail(one: Outcome, scheme: Scheme) -> Curve:
+    ordered = np.sort(one.rows["seconds"].to_numpy())
+    rank = np.unique(np.geomspace(1, max(ordered.size, 1), 300).astype(np.int64))
+    return Curve(scheme.label, ordered[-rank][::-1], (rank / ordered.size)[::-1], scheme.style)
+
+
+def _by_size(one: Outcome, scheme: Scheme) -> Curve:
+    bins = [one.sized(a, b).rows["seconds"] for a, b in pairwise(SIZES)]
+    kept = [i for i, values in enumerate(bins) if values.len() >= claims.ENOUGH]
+    x = np.sqrt(np.array(SIZES[:-1]) * np.array(SIZES[1:]))[kept]
+    y = np.array([float(np.mean(bins[i].to_numpy())) for i in kept])
+    return Curve(scheme.label, x, y, scheme.style, markers=True)
+
+
+def _trade(results: Mapping[str, Outcome], scheme: Scheme) -> Curve:
+    found = [results[name] for load in LOADS if (name := key(scheme.key, load)) in results]
+    return Curve(
+        scheme.label,
+        np.array([100 * one.loss for one in found]),
+        np.array([one.quantile_s(TAIL) for one in found]),
+        scheme.style,
+        markers=True,
+    )
+
+
+STUDY = TraceMix()

@@ -1,0 +1,188 @@
+"""The studies of many host pairs: what they run, and that their claims can fail."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from headway import metrics
+from headway.backends.sim import SimBackend
+from headway.experiment import Sessions
+from headway.studies import _load_claims, _pairs, _trace_mix_claims, buffers, mixed_use, trace_mix
+from headway.studies._pairs import Outcome
+from headway.studies._statements import Seen, Statement, Trials, between, evaluate
+from headway.study import StudyContext, discover
+
+NAMES = ("buffers", "load", "mixed-use", "trace-mix")
+
+
+def outcome(seconds: float, loss: float = 0.01, *, size: float = 20_000) -> Outcome:
+    """A trial in which every response took about so long."""
+    n = 40_000
+    spread = np.linspace(0.9, 1.1, n)
+    rows = pl.DataFrame(
+        {
+            "flow": np.arange(n) % 450,
+            "epoch": np.arange(n) // 450,
+            "start_ns": np.arange(n) * 10**6,
+            "seconds": seconds * spread,
+            "request_bytes": np.full(n, 100),
+            "response_bytes": np.where(np.arange(n) % 5 == 0, size, 500.0),
+        }
+    )
+    return Outcome(rows, loss, 0.35, {"granted_bps": 1e9, "grants": 10.0, "requests": 20.0}, 100.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_scheme_of_a_study_gets_the_same_sessions(name: str, tmp_path: Path) -> None:
+    ctx = StudyContext(tmp_path, SimBackend(), quick=True)
+    trials = discover()[name].experiments(ctx)
+    workloads = {}
+    for key, experiment in trials.items():
+        apps = [flow.app for flow in experiment.flows]
+        assert all(isinstance(app, Sessions) for app in apps)
+        assert {app.pair for app in apps} == set(range(len(apps)))  # type: ignore[union-attr]
+        workloads[key] = apps[0].workload  # type: ignore[union-attr]
+    assert len(set(workloads.values())) < len(trials)
+
+
+def test_pairs_have_all_round_trip_times_alike() -> None:
+    workload = trace_mix.workload(0.1, 0.01, 1)
+    flows = _pairs.workload_experiment(workload, [_pairs.SLOW_START, _pairs.JUMP_START]).flows
+    for startup in ("slow-start", "jump-start"):
+        delays = [f.delay for f in flows if f.control and f.control.startup == startup]
+        rtts_ms = sorted(4 + 2 * delay / 1e6 for delay in delays)
+        assert rtts_ms == sorted(list(_pairs.RTTS_MS) * 25)
+
+
+def test_responses_know_their_sizes() -> None:
+    workload = trace_mix.workload(0.3, 0.02, 1)
+    experiment = _pairs.workload_experiment(workload, [_pairs.SLOW_START], pairs=30)
+    rows = metrics.responses(SimBackend().run(experiment), (0, experiment.duration))
+    from headway.workloads import shares
+
+    for flow in (0, 7, 29):
+        share = shares(workload, 30)[flow]
+        own = rows.filter(pl.col("flow") == flow).sort("epoch")
+        assert own["response_bytes"].to_list() == share.response_bytes[own["epoch"]].tolist()
+        assert own["request_bytes"].to_list() == share.request_bytes[own["epoch"]].tolist()
+    rtt_s = 0.004 + 2 * np.array([f.delay for f in experiment.flows])[rows["flow"]] / 1e9
+    # No response comes before a round trip and its own transmission are over.
+    least = rtt_s + rows["response_bytes"].to_numpy() * 8 / 9.76e6
+    assert (rows["seconds"].to_numpy() >= least).all()
+
+
+def test_a_claim_without_its_trials_is_not_checked() -> None:
+    claims = evaluate(
+        [
+            Statement("X-1", "is there", 1.0, lambda found: Seen(found["a"], found["a"] > 0)),
+            Statement("X-2", "is not", 1.0, lambda found: Seen(found["b"], True)),
+            Statement("X-3", "cannot", 1.0, why_not="because"),
+        ],
+        Trials({"a": 1.0}),
+    )
+    assert [claim.verdict for claim in claims] == ["holds", "not checked", "not checked"]
+    assert [claim.note for claim in claims] == ["", "This run has no trial b.", "because"]
+    assert not between(float("nan"), 0, 1).holds
+
+
+def test_claims_on_the_mix_follow_what_is_measured() -> None:
+    slow = outcome(0.2)
+    results = {
+        _trace_mix_claims.key(scheme.key, load): slow
+        for scheme in _trace_mix_claims.SCHEMES
+        for load in _trace_mix_claims.LOADS
+    }
+    workload = trace_mix.workload(0.06, 0.1, 1)
+
+    def verdicts() -> dict[str, str]:
+        return {c.id: c.verdict for c in _trace_mix_claims.all_claims(results, workload)}
+
+    alike = verdicts()
+    assert alike["C-TH-175"] == "holds"
+    assert alike["C-TH-187"] == "fails"
+    assert alike["C-TH-178"] == "holds"
+    results["jump-start-35"] = replace(slow, loss=0.02)
+    results["initial-start-35"] = replace(slow, loss=0.015)
+    results["quick-start-35"] = outcome(0.1)
+    changed = verdicts()
+    assert changed["C-TH-187"] == "holds"
+    assert changed["C-TH-188"] == "holds"
+    assert changed["C-TH-178"] == "fails"
+    assert changed["C-TH-175"] == "fails"
+
+
+def test_claims_on_load_follow_what_is_measured() -> None:
+    results = {
+        _load_claims.key(scheme.key, load): outcome(1.0)
+        for scheme in (*_load_claims.SCHEMES, *_load_claims.ROUTERS)
+        for load in _load_claims.LOADS
+    }
+
+    def verdict(name: str) -> str:
+        return next(c.verdict for c in _load_claims.all_claims(results) if c.id == name)
+
+    assert verdict("C-TH-148") == "fails"
+    assert verdict("C-TH-150") == "holds"
+    for load in _load_claims.LOADS:
+        results[_load_claims.key("jump-start", load)] = outcome(0.7)
+    assert verdict("C-TH-148") == "holds"
+    assert verdict("C-TH-146") == "holds"
+    assert verdict("C-TH-149") == "fails"
+    assert verdict("C-TH-165") == "not checked"
+
+
+def test_claims_on_buffers_follow_what_is_measured() -> None:
+    losses = dict(zip(buffers.BUFFERS_PKTS, (2, 1.5, 1, 1.1, 1.2, 1.3, 1.4, 1.4), strict=True))
+    results = {
+        buffers.key(scheme.key, b): outcome(0.2, loss / 100)
+        for scheme in buffers.SCHEMES
+        for b, loss in losses.items()
+    }
+    for b in buffers.BUFFERS_PKTS:
+        if b < 100:
+            results[buffers.key("jump-start", b)] = outcome(0.2, losses[b] / 50)
+    found = {c.id: c.verdict for c in evaluate(buffers.STATEMENTS, results)}
+    holds = {name for name, verdict in found.items() if verdict == "holds"}
+    assert holds == {f"C-TH-{n}" for n in (195, 196, 197, 198, 199, 201)}
+
+
+def test_halves_of_a_mixed_trial_are_compared_request_by_request() -> None:
+    both = outcome(0.3)
+    rows = both.rows.with_columns(
+        pl.when(pl.col("flow") // 9 % 2 == 1)
+        .then(pl.col("seconds") * 0.8)
+        .otherwise(pl.col("seconds"))
+        .alias("seconds")
+    )
+    faster = replace(both, rows=rows)
+    results = {}
+    for load in mixed_use.LOADS:
+        results[mixed_use.key("slow-start", load)] = both
+        for scheme in mixed_use.SCHEMES:
+            results[mixed_use.key(scheme.key, load)] = faster
+    found = {c.id: c for c in evaluate(mixed_use.STATEMENTS, results)}
+    assert found["C-TH-202"].verdict == "holds"
+    assert "own -20.0" in str(found["C-TH-202"].measured)
+    assert found["C-TH-203"].verdict == "fails"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_quick_run_is_quick_and_can_be_rebuilt(name: str, tmp_path: Path) -> None:
+    study = discover()[name]
+    ctx = StudyContext(tmp_path, SimBackend(), quick=True, seed=3)
+    begin = time.monotonic()
+    result = study.run(ctx)
+    assert time.monotonic() - begin < 60
+    assert result.report is not None
+    before = [path.read_bytes() for path in (result.report, *result.artefacts)]
+    again = study.rebuild(ctx)
+    assert again.report is not None
+    assert [path.read_bytes() for path in (again.report, *again.artefacts)] == before
+    assert any(claim.verdict != "not checked" for claim in result.claims)
