@@ -69,16 +69,6 @@ static inline u32 hw_waiting_bytes(const struct hw_conn *c)
 	return hw_max_u32(c->app_queued_bytes, announced);
 }
 
-/* Packets per round trip at a rate of IP bytes (W = Q tau/MTU). */
-static inline u32 hw_pkts_at_rate(const struct hw_conn *c, u64 rate_Bps)
-{
-	u64 pkt_us = (u64)(c->mss_bytes + c->header_bytes) * 1000000;
-
-	if (rate_Bps > (1ull << 40))
-		rate_Bps = 1ull << 40;
-	return hw_saturate_u32(hw_div_u64(rate_Bps * hw_min_u32(c->srtt_us, 1u << 23), pkt_us));
-}
-
 /* The rate in IP bytes at which so many packets take one round trip. */
 static inline u64 hw_rate_of_pkts(const struct hw_conn *c, u32 pkts)
 {
@@ -87,9 +77,20 @@ static inline u64 hw_rate_of_pkts(const struct hw_conn *c, u32 pkts)
 	return hw_div_u64(hw_min_u32(hw_saturate_u32(bytes), 1u << 31) * 1000000ull, c->srtt_us);
 }
 
+/* Pacing ends; what was not sent by now is sent as ACKs allow. */
+static inline void hw_flight_stop_pacing(struct hw_flight *f, struct hw_conn *c)
+{
+	f->phase = HW_FLIGHT_VALIDATION;
+	f->end_seq = c->snd_nxt;
+	f->paced_pkts = hw_new_pkts(c) - f->sent_before_pkts;
+	c->pacing_rate_Bps = 0;
+	c->pacing_chunk_pkts = 0;
+	c->ignore_peer_window = 0;
+}
+
 /* True on the event at which a flight may begin. The stack tells of a restart
  * before it tells of the transmission. */
-static inline int hw_flight_may_begin(struct hw_flight *f, const struct hw_conn *c, u8 event,
+static inline int hw_flight_may_begin(struct hw_flight *f, struct hw_conn *c, u8 event,
 				      u32 acts_after_idle)
 {
 	int due;
@@ -98,9 +99,14 @@ static inline int hw_flight_may_begin(struct hw_flight *f, const struct hw_conn 
 		f->after_idle = acts_after_idle != 0;
 	if (event != HW_EVENT_TX_START)
 		return 0;
+	/* a flight that began with the last ACK, of which nothing has left yet */
+	if (f->phase == HW_FLIGHT_PROBING && f->first_seq == c->snd_nxt)
+		return 0;
 	due = (f->after_idle || !c->sent_pkts) && c->srtt_us && c->ca_state == HW_CA_OPEN;
 	f->after_idle = 0;
 	/* nothing is in flight: what was before is over */
+	if (f->phase == HW_FLIGHT_PROBING)
+		hw_flight_stop_pacing(f, c);
 	f->phase = HW_FLIGHT_NONE;
 	return due;
 }
@@ -117,17 +123,6 @@ static inline void hw_flight_begin(struct hw_flight *f, struct hw_conn *c, u32 p
 	c->cwnd_cnt = 0;
 	c->pacing_rate_Bps = rate_Bps;
 	c->pacing_chunk_pkts = chunk_pkts;
-}
-
-/* Pacing ends; what was not sent by now is sent as ACKs allow. */
-static inline void hw_flight_stop_pacing(struct hw_flight *f, struct hw_conn *c)
-{
-	f->phase = HW_FLIGHT_VALIDATION;
-	f->end_seq = c->snd_nxt;
-	f->paced_pkts = hw_new_pkts(c) - f->sent_before_pkts;
-	c->pacing_rate_Bps = 0;
-	c->pacing_chunk_pkts = 0;
-	c->ignore_peer_window = 0;
 }
 
 /* On every ACK, before growth. The first one of the flight ends probing, and the

@@ -139,7 +139,8 @@ static void careful_resume_event(void *state, const u32 *tun, struct hw_conn *c,
 	struct careful_resume *s = state;
 
 	(void)tun;
-	if (event == HW_EVENT_TX_START && s->phase == UNVALIDATED) {
+	if (event == HW_EVENT_TX_START && s->phase == UNVALIDATED &&
+	    s->flight.first_seq != c->snd_nxt) {
 		/* all of it is acknowledged, nothing was waiting */
 		c->pacing_rate_Bps = 0;
 		c->pacing_chunk_pkts = 0;

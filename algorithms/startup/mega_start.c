@@ -6,6 +6,7 @@
  * (eq. 4.11). Rates are of IP packets. Valid for round trips below 8 s.
  */
 #include "../port/first_flight.h"
+#include "../port/quick_start.h"
 
 enum { RATE, AUTOMATIC, CHUNK, AFTER_IDLE, IGNORE_WINDOW };
 
@@ -28,7 +29,7 @@ static void mega_start_event(void *state, const u32 *tun, struct hw_conn *c, u8 
 	if (hw_flight_may_begin(f, c, event, tun[AFTER_IDLE])) {
 		if (!rate_Bps && tun[AUTOMATIC])
 			rate_Bps = tun[RATE] * 125ull;
-		pkts = hw_pkts_at_rate(c, rate_Bps);
+		pkts = hw_qs_window_pkts(rate_Bps, c->srtt_us, c->mss_bytes, c->header_bytes);
 		if (pkts <= c->cwnd_pkts)
 			return;
 		hw_flight_begin(f, c, pkts, rate_Bps, tun[CHUNK]);

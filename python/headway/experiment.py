@@ -146,7 +146,10 @@ class Flow(Spec):
     ``initial_rate`` and ``data_volume`` are what the application tells its sockets before it
     sends: the rate to start with, in IP bits per second, and how much will come. Startups may use
     them. ``receive_window`` is what both hosts announce from the start, and ``extra_ack`` lets the
-    responder say it right after the SYN-ACK, whose own window ends at 65535 bytes.
+    responder say it right after the SYN-ACK, whose own window ends at 65535 bytes. With
+    ``announces`` every connection's volume is announced, by either side its own. ``willing_rate``
+    bounds what both hosts accept as receivers of Quick-Start requests; below 80 kbit/s they do
+    not answer.
     """
 
     app: Annotated[Bulk | Cbr | Vectors | Pingpong | Sessions, Field(discriminator="kind")] = Bulk()
@@ -161,6 +164,8 @@ class Flow(Spec):
     extra_ack: bool = False
     initial_rate: Annotated[Rate, Field(gt=0)] | None = None
     data_volume: PositiveSize | None = None
+    announces: bool = False
+    willing_rate: Rate | None = None
     start: Time | None = None
     stop: Time | None = None
     delay: Time = 0
@@ -373,9 +378,9 @@ def parse_flows(text: str) -> list[Flow]:
     """Flows from compact text: COUNTxNAME[+STARTUP][:OPTION=VALUE]..., separated by commas.
 
     NAME is a control, or "voip". An option is a field of Flow (sack, timestamps, delayed_ack,
-    nodelay, receive_buffer, receive_window, extra_ack, initial_rate, data_volume, start, stop,
-    delay, from_hop, to_hop, size) or a tunable of the control or startup. Raises ValueError naming
-    the part that is wrong.
+    nodelay, receive_buffer, receive_window, extra_ack, initial_rate, data_volume, announces,
+    willing_rate, start, stop, delay, from_hop, to_hop, size) or a tunable of the control or
+    startup. Raises ValueError naming the part that is wrong.
     """
     flows: list[Flow] = []
     for part in text.split(","):

@@ -59,7 +59,7 @@ fn the_registry_lists_what_the_folders_hold() {
     );
     assert_eq!(
         names(startups().iter().map(|s| s.name).collect()),
-        "careful-resume hystart hystart-plus-plus initial-start jump-start mega-start slow-start"
+        "careful-resume hystart hystart-plus-plus initial-start jump-start mega-start quick-start slow-start"
     );
     assert_eq!(
         names(routers().iter().map(|r| r.name).collect()),

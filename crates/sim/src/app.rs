@@ -27,6 +27,17 @@ pub(crate) enum Running {
     Sessions(Box<SessionList>),
 }
 
+/// What a flow's application says of its connections before it sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Announced {
+    /// Of the side that sends more; 0: nothing.
+    pub initial_rate_bps: u64,
+    /// The same; 0: nothing.
+    pub volume_bytes: u64,
+    /// Each side says of each connection what it will send.
+    pub each: bool,
+}
+
 /// What a host pair with sessions does in the whole run, one entry per session in
 /// `start_ns` and `ends`, one per exchange in the others.
 pub(crate) struct SessionList {
@@ -44,6 +55,7 @@ pub(crate) struct SessionList {
     /// What every connection starts with.
     pub options: SocketOptions,
     pub control: ControlInstance,
+    pub announced: Announced,
     /// Responses are more bytes than requests: the trace shows the server's sending.
     pub responses_are_more: bool,
     /// Of connections whose sockets have been given back.

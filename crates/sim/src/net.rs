@@ -39,8 +39,6 @@ impl Net {
     ///     let response = net.arrived.ip_quick_start.respond(net.arrived_ttl(packet), 15);
     /// }
     /// ```
-    // sockets send none so far; Quick-Start's will
-    #[allow(dead_code)]
     #[cold]
     pub(crate) fn send_with(&mut self, packet: Packet, sacks: &Sacks, options: &RareOptions) {
         let id = self.launch(packet, sacks);
@@ -48,7 +46,6 @@ impl Net {
     }
 
     /// The IP TTL with which a packet has arrived at its host.
-    #[allow(dead_code)]
     pub(crate) fn arrived_ttl(&self, packet: &Packet) -> u8 {
         Packet::ttl(self.routes[packet.route as usize].hops)
     }

@@ -305,6 +305,21 @@ pub struct FlowSummary {
     pub min_rtt_us: Option<u32>,
     /// Datagrams sent (UDP only).
     pub datagrams: u64,
+    /// Quick-Start requests of the sender; absent: none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub quick_start_requests: u64,
+    /// Of them, granted; absent: none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub quick_start_grants: u64,
+    /// Answers that were found out to be lies; absent: none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub quick_start_lies: u64,
+}
+
+// serde hands over a reference
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// What is known of a run as a whole.

@@ -13,6 +13,8 @@ pub enum Purpose {
     App = 2,
     /// Initial sequence numbers of exported packets.
     Wire = 3,
+    /// Nonces of Quick-Start requests.
+    QuickStart = 4,
 }
 
 /// The stream for `purpose` and `number` of a run with `seed`.

@@ -171,6 +171,16 @@ pub struct Flow {
     /// The responder sends an ACK with its scaled window after the SYN-ACK.
     #[serde(default)]
     pub extra_ack: bool,
+    /// The application announces what each connection will send before it does.
+    #[serde(default)]
+    pub announces: bool,
+    /// Highest rate of IP bits per second that both ends take as receivers of
+    /// Quick-Start requests; absent: any; below 80 kbit/s: they do not answer.
+    #[serde(default)]
+    pub willing_rate_bps: Option<u64>,
+    /// Codes by which a receiver raises the rate in its answers: a lie.
+    #[serde(default)]
+    pub inflates_codes: u8,
     /// When the application opens the flow.
     #[serde(default)]
     pub start_ns: u64,

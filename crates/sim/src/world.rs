@@ -423,6 +423,9 @@ impl World {
             srtt_us: socket.and_then(Socket::srtt_us),
             min_rtt_us: socket.and_then(Socket::min_rtt_us),
             datagrams,
+            quick_start_requests: sum.counters.qs_requests,
+            quick_start_grants: sum.counters.qs_grants,
+            quick_start_lies: sum.counters.qs_lies,
         }
     }
 }

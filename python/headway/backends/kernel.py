@@ -233,8 +233,10 @@ def check(experiment: Experiment) -> None:
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         if isinstance(flow.app, Sessions):
             raise HeadwayError(f"kernel backend: {name}: {flow.app.kind} is not possible yet")
-        for field in ("receive_window", "initial_rate", "data_volume"):
+        for field in ("receive_window", "initial_rate", "data_volume", "willing_rate"):
             if getattr(flow, field) is not None:
                 raise HeadwayError(f"kernel backend: {name}: {field} is not possible yet")
+        if flow.announces:
+            raise HeadwayError(f"kernel backend: {name}: announces is not possible yet")
         if flow.extra_ack:
             raise HeadwayError(f"kernel backend: {name}: extra_ack needs another kernel")

@@ -143,6 +143,8 @@ def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
         "extra_ack": flow.extra_ack,
         "initial_rate_bps": flow.initial_rate,
         "data_volume_bytes": flow.data_volume,
+        "announces": flow.announces,
+        "willing_rate_bps": flow.willing_rate,
         "nodelay": flow.nodelay,
         "start_ns": start_ns,
         "stop_ns": flow.stop,

@@ -5,6 +5,7 @@
 mod ack;
 mod pacing;
 pub mod profile;
+mod quick_start;
 mod receiver;
 mod recovery;
 mod rtt;
@@ -17,6 +18,7 @@ use crate::record::NULL_U32;
 use headway_algorithms::{CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
 use pacing::Pacing;
 use profile::{Profile, DUPTHRESH};
+use quick_start::{QuickStart, QuickStartFlags};
 use receiver::{AckPlan, Receiver};
 use rtt::Rtt;
 use scoreboard::Scoreboard;
@@ -106,10 +108,12 @@ pub struct SocketOptions {
     pub extra_ack: bool,
     /// Receive window from the start; None is the profile's.
     pub receive_window_bytes: Option<u64>,
-    /// Rate of IP bits per second that the application asks to start with; 0: none.
-    pub initial_rate_bps: u64,
-    /// Bytes that the application announces; 0: none.
-    pub data_volume_bytes: u64,
+    /// Highest Quick-Start rate code it takes as a receiver; 0: it does not answer.
+    pub willing_code: u8,
+    /// Codes by which it lies in its answers.
+    pub inflates_codes: u8,
+    /// Of the run.
+    pub seed: u64,
 }
 
 /// Events for the application.
@@ -149,6 +153,12 @@ pub struct Counters {
     pub recoveries: u64,
     /// Reductions undone.
     pub undos: u64,
+    /// Quick-Start requests sent.
+    pub qs_requests: u64,
+    /// Of them, granted.
+    pub qs_grants: u64,
+    /// Answers that were found out to be lies.
+    pub qs_lies: u64,
 }
 
 /// One end of a connection. With a thousand of them the time goes into bringing
@@ -166,6 +176,7 @@ pub struct Socket {
     signals: Signals,
     fack: bool,
     cwnd_limited: bool,
+    quick_start_flags: QuickStartFlags,
     pending: Option<Pending>,
     id: u32,
     peer: u32,
@@ -224,6 +235,7 @@ pub struct Socket {
     retries: u32,
     tlp_retrans: bool,
     pacing: Pacing,
+    quick_start: Option<Box<QuickStart>>,
     syn_sent_ns: u64,
     /// SYN to SYN-ACK, once known.
     pub handshake_us: Option<u64>,
@@ -256,8 +268,6 @@ impl Socket {
             mss_bytes: mss,
             counts_acks: u8::from(profile.counts_acks),
             header_bytes: MTU_BYTES - mss,
-            asked_rate_bytes_per_s: options.initial_rate_bps / 8,
-            app_data_bytes: u32::try_from(options.data_volume_bytes).unwrap_or(u32::MAX),
             ..Conn::default()
         };
         Socket {
@@ -308,6 +318,8 @@ impl Socket {
             largest_cwnd_pkts: profile.initial_cwnd_pkts,
             cwnd_stamp_ns: 0,
             pacing: Pacing::default(),
+            quick_start: None,
+            quick_start_flags: QuickStartFlags::default(),
             timers: [TimerSlot {
                 deadline_ns: NEVER,
                 scheduled_ns: NEVER,
@@ -328,6 +340,13 @@ impl Socket {
             signals: Signals::default(),
             last_recorded: (0, 0, 0, 0, 255),
         }
+    }
+
+    /// What the application says before the connection opens: the rate of IP bits per
+    /// second to start with, and how many bytes will be sent; 0 says nothing.
+    pub fn announce(&mut self, initial_rate_bps: u64, volume_bytes: u64) {
+        self.conn.asked_rate_bytes_per_s = initial_rate_bps / 8;
+        self.conn.app_data_bytes = u32::try_from(volume_bytes).unwrap_or(u32::MAX);
     }
 
     /// State of the connection.
@@ -387,6 +406,11 @@ impl Socket {
 
     fn send_syn(&mut self, net: &mut Net) {
         self.syn_sent_ns = net.now_ns;
+        if self.snd_nxt == 0 {
+            self.quick_start_opens(net);
+        } else if self.quick_start.is_some() {
+            self.request_was_lost(net, true);
+        }
         self.snd_nxt = 1;
         let flags = if self.state == State::SynSent {
             flags::SYN
@@ -415,8 +439,16 @@ impl Socket {
             sack_permitted: self.options.sack,
             ..self.blank(net)
         };
-        net.send(syn, &Sacks::default());
-        self.arm(net, Timer::Resend, net.now_ns + self.rtt.rto_us() * 1000);
+        if self.quick_start_flags.due {
+            self.send_with_options(net, syn, &Sacks::default());
+        } else {
+            net.send(syn, &Sacks::default());
+        }
+        let mut rto_us = self.rtt.rto_us();
+        if self.quick_start_flags.waits {
+            rto_us = rto_us.max(quick_start::SYN_RTO_US);
+        }
+        self.arm(net, Timer::Resend, net.now_ns + rto_us * 1000);
         self.pending = Some(Pending::Rto);
     }
 
@@ -480,6 +512,9 @@ impl Socket {
 
     /// A packet has arrived for this socket.
     pub fn on_packet(&mut self, net: &mut Net, p: &Packet, sacks: &Sacks) {
+        if p.rare != 0 || self.quick_start_flags.waits {
+            self.quick_start_arrived(net, p);
+        }
         if self.state != State::Established {
             if !self.shake_hands(net, p) {
                 return;
@@ -520,10 +555,10 @@ impl Socket {
             State::SynSent => {
                 if p.flags & (flags::SYN | flags::ACK) == flags::SYN | flags::ACK {
                     self.established(net, p);
-                    self.send_ack(net);
                     if self.snd_nxt < self.write_end {
                         self.transmission_starts(net, 0);
                     }
+                    self.send_ack(net);
                     self.push_pending(net);
                     self.record(net);
                 }
@@ -662,7 +697,7 @@ impl Socket {
         self.conn.snd_nxt = self.snd_nxt as u32;
         self.conn.inflight_pkts = self.board.in_flight();
         self.conn.app_queued_bytes =
-            u32::try_from(self.write_end.saturating_sub(self.snd_nxt)).unwrap_or(u32::MAX);
+            u32::try_from(self.write_end.saturating_sub(self.snd_nxt.max(1))).unwrap_or(u32::MAX);
         self.conn.peer_window_bytes = self.snd_wnd as u32;
         self.conn.sent_pkts = self.counters.sent_pkts as u32;
         self.conn.retrans_pkts = self.counters.retransmits_pkts as u32;

@@ -10,10 +10,12 @@ use headway_algorithms::{Event, SSTHRESH_INFINITE};
 
 impl Socket {
     fn max_sack_blocks(&self) -> usize {
+        // A Quick-Start response takes the room of one.
+        let response = usize::from(self.quick_start_flags.due && self.response_is_due());
         match (self.options.sack, self.options.timestamps) {
             (false, _) => 0,
-            (true, true) => 3,
-            (true, false) => 4,
+            (true, true) => 3 - response,
+            (true, false) => 4 - response,
         }
     }
 
@@ -49,7 +51,11 @@ impl Socket {
             dsack,
             ..self.blank(net)
         };
-        net.send(packet, &sacks);
+        if self.quick_start_flags.due {
+            self.send_with_options(net, packet, &sacks);
+        } else {
+            net.send(packet, &sacks);
+        }
     }
 
     /// A pure acknowledgement.
@@ -93,7 +99,11 @@ impl Socket {
             } else {
                 u64::MAX
             };
-            let mss = u64::from(self.mss - self.receiver.sack_option_bytes(self.max_sack_blocks()));
+            let mut mss =
+                u64::from(self.mss - self.receiver.sack_option_bytes(self.max_sack_blocks()));
+            if self.quick_start_flags.due {
+                mss -= u64::from(self.quick_start_bytes());
+            }
             let want = if has_fin {
                 1
             } else {
@@ -173,6 +183,9 @@ impl Socket {
         let Some(&segment) = self.board.get(number) else {
             return;
         };
+        if self.quick_start_flags.waits && self.carried_request(segment.seq, segment.end()) {
+            self.request_was_lost(net, false);
+        }
         self.transmit(net, &segment);
         self.counters.retransmits_pkts += u64::from(!segment.fin);
         let snd_nxt = self.snd_nxt;
@@ -276,6 +289,7 @@ impl Socket {
         self.refresh(net);
         self.conn.idle_us = u32::try_from(idle_ns / 1000).unwrap_or(u32::MAX);
         self.control.event(&mut self.conn, Event::TxStart);
+        self.quick_start_flags.due |= self.conn.request_code > 0;
     }
 
     fn restart_cwnd_pkts(&self) -> u32 {

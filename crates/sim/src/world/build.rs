@@ -1,12 +1,13 @@
 //! Flows of a scenario as they are at the start.
 
 use super::{FlowState, Totals, World};
-use crate::app::{Pingpong, Running, SessionList, Vectors};
+use crate::app::{Announced, Pingpong, Running, SessionList, Vectors};
 use crate::controls::Prototypes;
 use crate::event::What;
 use crate::rng::{stream, Purpose};
 use crate::scenario::{App, Flow, ScenarioError, Sessions};
 use crate::tcp::{Socket, SocketOptions};
+use headway_algorithms::quick_start::{code_down, MAX_CODE};
 use headway_algorithms::ControlInstance;
 use std::collections::VecDeque;
 
@@ -56,7 +57,8 @@ impl World {
                     .map_err(|e| ScenarioError(format!("flows[{number}].control: {e}")))?;
                 Running::Sessions(Box::new(session_list(
                     sessions,
-                    socket_options(flow),
+                    socket_options(flow, seed),
+                    Announced::of(flow),
                     control,
                 )))
             }
@@ -92,7 +94,17 @@ impl World {
     }
 
     fn add_sockets(&mut self, number: u32, flow: &Flow, control: ControlInstance) -> (u32, u32) {
-        let (route, options) = (number * 2, socket_options(flow));
+        let route = number * 2;
+        let (requests, responses) = match &flow.app {
+            App::Vectors { epochs } => (
+                epochs.iter().map(|e| e.0).sum(),
+                epochs.iter().map(|e| e.1).sum(),
+            ),
+            App::Bulk { bytes } => (bytes.unwrap_or(u64::MAX), 0),
+            _ => (0, 0),
+        };
+        let responder_sends_more = responses > requests;
+        let options = socket_options(flow, self.seed);
         let id = self.sockets.len() as u32;
         self.sockets.push(Socket::new(
             id,
@@ -112,18 +124,39 @@ impl World {
             options,
             control,
         ));
-        let responder_sends_more = match &flow.app {
-            App::Vectors { epochs } => {
-                epochs.iter().map(|e| e.1).sum::<u64>() > epochs.iter().map(|e| e.0).sum()
-            }
-            _ => false,
-        };
-        self.sockets[(id + u32::from(responder_sends_more)) as usize].recorded = true;
+        let announced = Announced::of(flow);
+        for (number, volume) in [(id, requests), (id + 1, responses)] {
+            let sends_more = number == id + u32::from(responder_sends_more);
+            let socket = &mut self.sockets[number as usize];
+            socket.recorded = sends_more;
+            announced.tell(socket, sends_more, volume);
+        }
         (id, id + 1)
     }
 }
 
-fn socket_options(flow: &Flow) -> SocketOptions {
+impl Announced {
+    fn of(flow: &Flow) -> Announced {
+        Announced {
+            initial_rate_bps: flow.initial_rate_bps.unwrap_or(0),
+            volume_bytes: flow.data_volume_bytes.unwrap_or(0),
+            each: flow.announces,
+        }
+    }
+
+    /// Tells a socket, which sends more than its peer or not, and how much.
+    pub fn tell(&self, socket: &mut Socket, sends_more: bool, sends_bytes: u64) {
+        let rate_bps = if sends_more { self.initial_rate_bps } else { 0 };
+        let volume_bytes = match (self.each, sends_more) {
+            (true, _) => sends_bytes,
+            (false, true) => self.volume_bytes,
+            (false, false) => 0,
+        };
+        socket.announce(rate_bps, volume_bytes);
+    }
+}
+
+fn socket_options(flow: &Flow, seed: u64) -> SocketOptions {
     SocketOptions {
         sack: flow.sack,
         timestamps: flow.timestamps,
@@ -131,8 +164,12 @@ fn socket_options(flow: &Flow) -> SocketOptions {
         receive_buffer_bytes: flow.receive_buffer_bytes,
         receive_window_bytes: flow.receive_window_bytes,
         extra_ack: flow.extra_ack,
-        initial_rate_bps: flow.initial_rate_bps.unwrap_or(0),
-        data_volume_bytes: flow.data_volume_bytes.unwrap_or(0),
+        willing_code: flow
+            .willing_rate_bps
+            .map_or(MAX_CODE, |bps| code_down(bps / 8))
+            .min(MAX_CODE) as u8,
+        inflates_codes: flow.inflates_codes,
+        seed,
         nodelay: flow.nodelay,
         interactive: matches!(
             flow.app,
@@ -144,6 +181,7 @@ fn socket_options(flow: &Flow) -> SocketOptions {
 fn session_list(
     sessions: &Sessions,
     options: SocketOptions,
+    announced: Announced,
     control: ControlInstance,
 ) -> SessionList {
     let ends = sessions.exchanges.iter().scan(0, |end, &n| {
@@ -161,6 +199,7 @@ fn session_list(
         serve_ns: sessions.serve_ns.clone(),
         opened: 0,
         options,
+        announced,
         control,
         responses_are_more: sum(&sessions.response_bytes) > sum(&sessions.request_bytes),
         past: Totals::default(),

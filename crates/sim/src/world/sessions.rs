@@ -67,6 +67,9 @@ impl Totals {
         sum.rtos += one.rtos;
         sum.recoveries += one.recoveries;
         sum.undos += one.undos;
+        sum.qs_requests += one.qs_requests;
+        sum.qs_grants += one.qs_grants;
+        sum.qs_lies += one.qs_lies;
     }
 }
 
@@ -138,7 +141,12 @@ impl World {
             response_end: 0,
             asked_ns: 0,
         };
-        let (client, server) = self.fresh_sockets(flow, at);
+        let (mut client, mut server) = self.fresh_sockets(flow, at);
+        let list = self.list(flow);
+        let sum = |column: &[u64]| column[exchange as usize..end as usize].iter().sum();
+        let (announced, more) = (list.announced, list.responses_are_more);
+        announced.tell(&mut client, !more, sum(&list.request_bytes));
+        announced.tell(&mut server, more, sum(&list.response_bytes));
         let pair = &mut self.sockets[at as usize..at as usize + 2];
         (pair[0], pair[1]) = (client, server);
         pair[1].listen();

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * Quick-Start, the sender's congestion control (RFC 4782 sections 4.1 to 4.8): asks
+ * the routers of the path for a rate, and if all of them approve one, sends its
+ * first window at it. Options, nonce and TTL are the stack's part
+ * (port/quick_start.h); it tells of the outcome by `grant`.
+ *
+ * Choices that the RFC leaves open follow Scharf, "Fast Startup Internet Congestion
+ * Control" (2011), sections 4.5.1, 5.3 and 6.3.3.1: when to ask, the threshold chi,
+ * pacing in chunks, and what becomes of ssthresh. Valid for round trips below 8 s.
+ *
+ * Where nothing carries the requests, it is slow start.
+ */
+#include "../port/first_flight.h"
+#include "../port/quick_start.h"
+
+#define UNKNOWN_RTT_US 100000  /* the RFC's assumption, section 4.1 */
+#define LATEST_US      3000000 /* a grant that is older is not used, section 4.4 */
+
+enum {
+	RATE,
+	ACTIVATION,
+	AFTER_IDLE,
+	MIN_DATA,
+	FIT_DATA,
+	SSTHRESH,
+	SSTHRESH_FACTOR,
+	MAX_SSTHRESH,
+	CHUNK,
+	IGNORE_WINDOW,
+};
+
+enum { ASKED_FOR = 1, EARLY = 2, LATE = 3, EARLY_OR_LATE = 4 };
+enum { SSTHRESH_KEPT = 0, SSTHRESH_SET = 1, SSTHRESH_SET_IF_ASKED = 2 };
+
+static const struct hw_tunable quick_start_tunables[] = {
+	[RATE] = { "qs_rate_kbps", "kbit/s", "rate to ask for where the application names none",
+		   10000, 80, 1310720 },
+	[ACTIVATION] = { "qs_activation", "never|asked|early|late|auto",
+			 "asks never, where the application names a rate, in the handshake, with "
+			 "data, or in the handshake if data is known by then and else with data",
+			 4, 0, 4 },
+	[AFTER_IDLE] = HW_TUNABLE_AFTER_IDLE,
+	[MIN_DATA] = { "qs_min_bytes", "bytes", "chi: asks only for more data than this", 10000, 0,
+		       1u << 30 },
+	[FIT_DATA] = { "qs_fit_data", "bool",
+		       "asks for no more than the data and the peer's window use in one round trip",
+		       1, 0, 1 },
+	[SSTHRESH] = { "qs_ssthresh", "kept|set|set_if_asked",
+		       "with a grant, ssthresh stays (strategy a), becomes f times the window (b), "
+		       "or so if all was approved that the application asked for (c)",
+		       0, 0, 2 },
+	[SSTHRESH_FACTOR] = { "qs_ssthresh_permille", "permille", "f of it", 1000, 1, 100000 },
+	[MAX_SSTHRESH] = { "qs_max_ssthresh_pkts", "packets",
+			   "limited slow start (RFC 3742) above this window after a grant; 0: none",
+			   100, 0, 1u << 24 },
+	[CHUNK] = HW_TUNABLE_CHUNK,
+	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,
+};
+
+struct quick_start {
+	struct hw_flight flight;
+	u32 initial_cwnd_pkts; /* to which a loss at the start leads back */
+	u32 prior_cwnd_pkts;   /* before the grant was used */
+	u32 largest_cwnd_pkts; /* since the last loss */
+	u32 answered_us;       /* when the grant was seen */
+	u32 asked_us;
+	u32 credit;	/* ACKed packets not yet turned into growth */
+	u8 has_asked;	/* asked_us holds */
+	u8 is_answered; /* answered_us holds */
+	u8 is_mid;	/* the flight was not the connection's first */
+	u8 was_granted; /* slow start is limited from now on */
+	u8 was_congested;
+	u8 spare[3];
+};
+
+/* The code to ask for, 0 for none. */
+static u32 quick_start_code(const struct quick_start *s, const u32 *tun, const struct hw_conn *c)
+{
+	u32 rtt_us = c->srtt_us ? c->srtt_us : UNKNOWN_RTT_US;
+	u32 pkt_bytes = hw_max_u32(c->mss_bytes + c->header_bytes, 1);
+	u64 rate_Bps = c->asked_rate_Bps;
+	u64 bytes = hw_waiting_bytes(c);
+	u32 code;
+
+	if (!rate_Bps && tun[ACTIVATION] != ASKED_FOR)
+		rate_Bps = tun[RATE] * 125ull;
+	if (!tun[ACTIVATION] || !rate_Bps || bytes <= tun[MIN_DATA])
+		return 0;
+	if (tun[FIT_DATA]) {
+		/* before data has left, the peer's window is at most what a SYN can say */
+		if (c->sent_pkts && !tun[IGNORE_WINDOW] && c->peer_window_bytes < bytes)
+			bytes = c->peer_window_bytes;
+		bytes = (u64)hw_pkts_of(bytes, c->mss_bytes) * pkt_bytes;
+		rate_Bps = rate_Bps < hw_saturate_u32(bytes) * 1000000ull / rtt_us
+				   ? rate_Bps
+				   : hw_saturate_u32(bytes) * 1000000ull / rtt_us;
+	}
+	/* after congestion at most what the path has carried since (section 4.1) */
+	if (s && s->was_congested) {
+		u64 carried_Bps = (u64)hw_saturate_u32((u64)s->largest_cwnd_pkts * pkt_bytes) *
+				  1000000 / rtt_us;
+
+		code = hw_min_u32(hw_qs_code_up(rate_Bps), hw_qs_code_down(carried_Bps));
+	} else {
+		code = hw_qs_code_up(rate_Bps);
+	}
+	/* no less than the present window gives */
+	if (c->srtt_us && hw_qs_window_pkts(hw_qs_rate_Bps(code), rtt_us, c->mss_bytes,
+					    c->header_bytes) <= c->cwnd_pkts)
+		return 0;
+	return code;
+}
+
+static void quick_start_open(void *state, const u32 *tun, struct hw_conn *c)
+{
+	(void)state;
+	if (tun[ACTIVATION] != LATE)
+		c->request_code = (u8)quick_start_code(0, tun, c);
+}
+
+static void quick_start_init(void *state, const u32 *tun, struct hw_conn *c)
+{
+	struct quick_start *s = state;
+
+	(void)tun;
+	s->initial_cwnd_pkts = c->cwnd_pkts;
+	s->largest_cwnd_pkts = c->cwnd_pkts;
+}
+
+/* A grant is there: use it or not, once and for all. */
+static void quick_start_use(struct quick_start *s, const u32 *tun, struct hw_conn *c)
+{
+	u32 pkts =
+		hw_qs_window_pkts(c->granted_rate_Bps, c->srtt_us, c->mss_bytes, c->header_bytes);
+	u32 all_of_it = c->asked_rate_Bps && c->granted_rate_Bps >= c->asked_rate_Bps;
+	u32 age_us = (u32)c->now_us - s->answered_us;
+
+	c->grant = HW_GRANT_DECLINED;
+	if (!c->srtt_us || pkts <= c->cwnd_pkts || c->ca_state != HW_CA_OPEN ||
+	    age_us > hw_min_u32(c->srtt_us, LATEST_US))
+		return;
+	c->grant = HW_GRANT_USED;
+	s->was_granted = 1;
+	s->credit = 0;
+	s->prior_cwnd_pkts = c->cwnd_pkts;
+	s->is_mid = c->sent_pkts != 0;
+	hw_flight_begin(&s->flight, c, pkts, c->granted_rate_Bps, tun[CHUNK]);
+	c->ignore_peer_window = tun[IGNORE_WINDOW] != 0;
+	if (tun[SSTHRESH] == SSTHRESH_SET || (tun[SSTHRESH] == SSTHRESH_SET_IF_ASKED && all_of_it))
+		c->ssthresh_pkts = hw_clamp_u32(hw_scale_u32(pkts, tun[SSTHRESH_FACTOR], 1000), 2,
+						HW_SSTHRESH_INFINITE);
+}
+
+static void quick_start_look(struct quick_start *s, const struct hw_conn *c)
+{
+	if (c->grant != HW_GRANT_APPROVED) {
+		s->is_answered = 0;
+	} else if (!s->is_answered) {
+		s->is_answered = 1;
+		s->answered_us = (u32)c->now_us;
+	}
+}
+
+/* Asks with the data that is about to leave, at most once per round trip. */
+static void quick_start_ask(struct quick_start *s, const u32 *tun, struct hw_conn *c)
+{
+	if (c->grant == HW_GRANT_REQUESTED || c->grant == HW_GRANT_DISABLED ||
+	    (s->has_asked && (u32)c->now_us - s->asked_us < c->srtt_us))
+		return;
+	c->request_code = (u8)quick_start_code(s, tun, c);
+	if (c->request_code) {
+		s->has_asked = 1;
+		s->asked_us = (u32)c->now_us;
+	}
+}
+
+static void quick_start_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
+{
+	struct quick_start *s = state;
+	int is_first = !c->sent_pkts;
+
+	if (event == HW_EVENT_COMPLETE_CWR && hw_flight_recovered(&s->flight, c, 1)) {
+		u32 arrived = s->flight.paced_pkts -
+			      hw_min_u32(s->flight.retrans_pkts, s->flight.paced_pkts);
+
+		/* slow start goes on up to half of what was successfully sent */
+		c->ssthresh_pkts = hw_max_u32(arrived / 2, hw_max_u32(c->cwnd_pkts, 2));
+	}
+	quick_start_look(s, c);
+	if (!hw_flight_may_begin(&s->flight, c, event, tun[AFTER_IDLE]))
+		return;
+	if (c->grant == HW_GRANT_APPROVED)
+		quick_start_use(s, tun, c);
+	else if (!is_first || (c->grant == HW_GRANT_NONE && tun[ACTIVATION] != EARLY))
+		quick_start_ask(s, tun, c);
+}
+
+static void quick_start_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
+				   const struct hw_ack *ack)
+{
+	struct quick_start *s = state;
+
+	(void)ack;
+	s->largest_cwnd_pkts = hw_max_u32(s->largest_cwnd_pkts, c->cwnd_pkts);
+	/* QS mode ends with the first ACK of what was sent in it, and the window is what
+	 * was sent (section 4.4); ACKs of earlier data change nothing */
+	hw_flight_acked(&s->flight, c, s->prior_cwnd_pkts);
+	quick_start_look(s, c);
+	if (c->grant == HW_GRANT_APPROVED)
+		quick_start_use(s, tun, c);
+}
+
+/* RFC 3742, also where ssthresh is unknown: above the limit at most half of it per
+ * round trip. */
+static u32 quick_start_grow(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
+{
+	struct quick_start *s = state;
+	u32 limit_pkts = tun[MAX_SSTHRESH];
+	u32 k;
+
+	if (s->flight.phase == HW_FLIGHT_PROBING)
+		return 0;
+	if (!s->was_granted || !limit_pkts || c->cwnd_pkts <= limit_pkts)
+		return hw_slow_start(c, acked_pkts);
+	k = hw_max_u32(hw_scale_u32(c->cwnd_pkts, 2, limit_pkts), 1);
+	s->credit = hw_add_u32(s->credit, acked_pkts);
+	if (s->credit < k)
+		return 0;
+	acked_pkts = s->credit / k;
+	s->credit -= acked_pkts * k;
+	return hw_slow_start(c, acked_pkts);
+}
+
+/* A loss in QS mode or validation: as if the request had been denied (section 4.6). */
+static void quick_start_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
+{
+	struct quick_start *s = state;
+	u32 pkts;
+
+	(void)tun;
+	if (new_state < HW_CA_CWR)
+		return;
+	if (c->ca_state < HW_CA_CWR)
+		s->largest_cwnd_pkts = 0;
+	s->was_congested = 1;
+	if (!hw_flight_lost(&s->flight, c, new_state)) {
+		if (new_state == HW_CA_LOSS)
+			s->flight.phase = HW_FLIGHT_NONE;
+		return;
+	}
+	c->grant = HW_GRANT_DISABLED;
+	c->request_code = 0;
+	if (new_state == HW_CA_LOSS) {
+		c->ssthresh_pkts =
+			hw_max_u32(hw_min_u32(c->ssthresh_pkts, s->flight.paced_pkts / 2), 2);
+		s->flight.phase = HW_FLIGHT_NONE;
+		return;
+	}
+	/* the reduction ends at ssthresh, which is then put right */
+	pkts = s->is_mid ? hw_min_u32(s->flight.paced_pkts / 2, s->prior_cwnd_pkts)
+			 : s->initial_cwnd_pkts;
+	c->ssthresh_pkts = hw_max_u32(hw_min_u32(c->ssthresh_pkts, pkts), 2);
+	s->flight.ssthresh_pkts = c->ssthresh_pkts;
+}
+
+HW_TABLE struct hw_startup_ops hw_startup_quick_start = {
+	.name = "quick-start",
+	.suffix = "qs",
+	.title = "Quick-Start: the rate that all routers of the path approve",
+	.source = "RFC 4782; Scharf 2011",
+	.state_bytes = sizeof(struct quick_start),
+	.paces = 1,
+	.n_tunables = HW_COUNT(quick_start_tunables),
+	.tunables = quick_start_tunables,
+	.open = quick_start_open,
+	.init = quick_start_init,
+	.pkts_acked = quick_start_pkts_acked,
+	.slow_start = quick_start_grow,
+	.set_state = quick_start_set_state,
+	.event = quick_start_event,
+};

@@ -1,0 +1,217 @@
+//! Quick-Start (RFC 4782) at the hosts: which packets carry requests, responses and
+//! reports, and what comes of them. The arithmetic is algorithms/port/quick_start.h,
+//! the use of a granted rate algorithms/startup/quick_start.c.
+
+use super::{Socket, HEADER_BYTES, MTU_BYTES};
+use crate::net::Net;
+use crate::packet::{flags, rare, Packet, RareOptions, Sacks, INITIAL_TTL};
+use crate::rng::{stream, Purpose};
+use headway_algorithms::quick_start::{
+    rate_bytes_per_s, QsFailure, QsState, MAX_CODE, OPTION_BYTES, REQUEST,
+};
+use headway_algorithms::{Grant, QsHost, QsOption};
+use rand_core::RngCore;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+const BYTES: u32 = OPTION_BYTES as u32;
+/// Timeout of a SYN with a request, also where that of others is shorter (4.7.2).
+pub(super) const SYN_RTO_US: u64 = 3_000_000;
+
+/// A socket's part in Quick-Start; few have one.
+pub(super) struct QuickStart {
+    host: QsHost,
+    /// Sequence number after the packet with the request.
+    request_end: u64,
+    /// To the peer's request, in the next packet that acknowledges.
+    response: Option<QsOption>,
+    rng: Xoshiro256PlusPlus,
+}
+
+/// What its packets need to know, beside what packets of all sockets read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct QuickStartFlags {
+    /// A request is out.
+    pub waits: bool,
+    /// Some option wants to go out.
+    pub due: bool,
+}
+
+impl Socket {
+    fn quick_start(&mut self, net: &Net) -> &mut QuickStart {
+        let (seed, route) = (self.options.seed ^ net.now_ns, self.route);
+        self.quick_start.get_or_insert_with(|| {
+            Box::new(QuickStart {
+                host: QsHost::default(),
+                request_end: 0,
+                response: None,
+                rng: stream(seed, Purpose::QuickStart, route),
+            })
+        })
+    }
+
+    /// Bytes that options will take from the next packet's payload.
+    #[cold]
+    pub(super) fn quick_start_bytes(&self) -> u32 {
+        let response = self.response_is_due();
+        let other = self.conn.request_code > 0 || self.report_is_due();
+        BYTES * (u32::from(response) + u32::from(other))
+    }
+
+    pub(super) fn response_is_due(&self) -> bool {
+        self.quick_start
+            .as_ref()
+            .is_some_and(|q| q.response.is_some())
+    }
+
+    /// The last request's fate is known, also to the startup, and not reported.
+    fn report_is_due(&self) -> bool {
+        self.quick_start.as_ref().is_some_and(|q| {
+            q.host.report_due != 0
+                && q.host.state() != QsState::Requested
+                && self.conn.grant != Grant::Approved as u8
+        })
+    }
+
+    /// The startup may ask on the SYN or SYN-ACK that is about to leave.
+    pub(super) fn quick_start_opens(&mut self, net: &Net) {
+        self.refresh(net);
+        self.control.open(&mut self.conn);
+        self.quick_start_flags.due |= self.conn.request_code > 0;
+    }
+
+    /// Sends a packet with the options that are due and fit.
+    #[cold]
+    pub(super) fn send_with_options(&mut self, net: &mut Net, mut packet: Packet, sacks: &Sacks) {
+        let mut options = RareOptions::default();
+        let report_is_due = self.report_is_due();
+        let used = self.conn.grant == Grant::Used as u8;
+        let code = u32::from(self.conn.request_code);
+        let syn = packet.flags & flags::SYN != 0;
+        // A packet that was sent before asks nothing.
+        let is_new = syn || packet.payload_bytes > 0 && packet.seq >= self.snd_nxt;
+        let q = self.quick_start(net);
+        let fits = |packet: &Packet| packet.ip_bytes + BYTES <= MTU_BYTES;
+        if packet.flags & flags::ACK != 0 && fits(&packet) {
+            if let Some(response) = q.response.take() {
+                options.tcp_quick_start = response;
+                packet.rare |= rare::TCP_QUICK_START;
+                packet.ip_bytes += BYTES;
+            }
+        }
+        let (mut asked, mut other) = (false, None);
+        if report_is_due && fits(&packet) {
+            let granted = u32::from(q.host.granted_code);
+            other = q.host.report(if used { granted } else { 0 });
+        } else if code > 0 && is_new && fits(&packet) {
+            let random = q.rng.next_u64();
+            other = q.host.request(code, INITIAL_TTL, random);
+            q.request_end = packet.seq + u64::from(packet.payload_bytes) + u64::from(syn);
+            asked = other.is_some();
+        }
+        if let Some(option) = other {
+            options.ip_quick_start = option;
+            packet.rare |= rare::IP_QUICK_START;
+            packet.ip_bytes += BYTES;
+        }
+        if asked {
+            self.conn.grant = Grant::Requested as u8;
+            self.counters.qs_requests += 1;
+        }
+        if asked || is_new {
+            self.conn.request_code = 0;
+        }
+        self.quick_start_flags = QuickStartFlags {
+            waits: self.quick_start_flags.waits || asked,
+            due: self.conn.request_code > 0 || self.response_is_due() || self.has_report(),
+        };
+        if packet.rare == 0 {
+            net.send(packet, sacks);
+        } else {
+            net.send_with(packet, sacks, &options);
+        }
+    }
+
+    /// A report will be due, if it is not yet.
+    fn has_report(&self) -> bool {
+        self.quick_start
+            .as_ref()
+            .is_some_and(|q| q.host.report_due != 0 && q.host.state() != QsState::Requested)
+    }
+
+    /// A packet has arrived that carries an option, or that may answer a request.
+    #[cold]
+    pub(super) fn quick_start_arrived(&mut self, net: &Net, p: &Packet) {
+        if p.rare & rare::IP_QUICK_START != 0 {
+            self.asked_by_peer(net, p);
+        }
+        if !self.quick_start_flags.waits || p.flags & flags::ACK == 0 || p.ack > self.snd_nxt {
+            return;
+        }
+        let response = (p.rare & rare::TCP_QUICK_START != 0).then_some(net.arrived.tcp_quick_start);
+        let q = self.quick_start(net);
+        if p.ack < q.request_end {
+            return;
+        }
+        let code = q.host.judge(response.as_ref());
+        let disabled = q.host.disabled != 0;
+        self.quick_start_flags = QuickStartFlags {
+            waits: false,
+            due: true,
+        };
+        if code > 0 {
+            self.counters.qs_grants += 1;
+            self.conn.granted_rate_bytes_per_s = rate_bytes_per_s(code);
+            self.conn.grant = Grant::Approved as u8;
+        } else {
+            self.counters.qs_lies += u64::from(disabled);
+            let grant = if disabled {
+                Grant::Disabled
+            } else {
+                Grant::Denied
+            };
+            self.conn.grant = grant as u8;
+        }
+    }
+
+    /// A request of the peer: what this end is willing to take, or claims.
+    fn asked_by_peer(&mut self, net: &Net, p: &Packet) {
+        let asked = net.arrived.ip_quick_start;
+        let (willing, lie) = (self.options.willing_code, self.options.inflates_codes);
+        if asked.function != REQUEST || willing == 0 {
+            return;
+        }
+        let Some(mut response) = asked.respond(net.arrived_ttl(p), u32::from(willing)) else {
+            return;
+        };
+        response.code = response.code.saturating_add(lie).min(MAX_CODE as u8);
+        self.quick_start(net).response = Some(response);
+        self.quick_start_flags.due = true;
+    }
+
+    /// The packet with the request is sent again, without it. What the path does not
+    /// let through in a SYN would not get through as a report either, and a response
+    /// is not repeated (4.7.2).
+    #[cold]
+    pub(super) fn request_was_lost(&mut self, net: &Net, in_syn: bool) {
+        let q = self.quick_start(net);
+        q.host.fail(QsFailure::Lost);
+        if in_syn {
+            q.host.report_due = 0;
+            q.response = None;
+        }
+        self.quick_start_flags = QuickStartFlags {
+            waits: false,
+            due: !in_syn,
+        };
+        self.conn.grant = Grant::Denied as u8;
+    }
+
+    /// The packet at `seq` is what carried the request.
+    pub(super) fn carried_request(&self, seq: u64, end: u64) -> bool {
+        self.quick_start
+            .as_ref()
+            .is_some_and(|q| seq < q.request_end && q.request_end <= end)
+    }
+}
+
+const _: () = assert!(HEADER_BYTES + BYTES < MTU_BYTES);
