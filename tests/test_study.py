@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support import experiment
 
-from headway.backends import backend_named
+from headway.backends import Recorded, backend_named
 from headway.errors import HeadwayError
 from headway.files import save_text
 from headway.metrics import goodput_bps
@@ -85,3 +85,11 @@ def test_studies_are_found_by_listing_the_folder(ctx: StudyContext) -> None:
         for key, one in study.experiments(ctx).items():
             assert "/" not in key
             assert one.duration > one.warmup
+
+
+def test_a_report_is_rebuilt_without_the_backend_it_ran_on(ctx: StudyContext) -> None:
+    Small().run(ctx)
+    ctx.backend = Recorded("kernel")
+    Small().rebuild(ctx)
+    with pytest.raises(HeadwayError, match="backend kernel: only recorded traces"):
+        Small().run(ctx)

@@ -42,9 +42,16 @@ def test_an_agreement_about_nothing_that_was_measured_is_not_checked() -> None:
 
 
 class Other(SimBackend):
-    """Stands for the kernel: the simulator with another stack."""
+    """Stands for the kernel: the simulator with another stack, and doubts."""
 
     name = "kernel"
+
+    def run_many(self, experiments, finished, threads=0):
+        def doubted(index, trace):
+            trace.meta["notes"] = [f"{index + 7} packets were late"]
+            finished(index, trace)
+
+        super().run_many(experiments, doubted, threads)
 
 
 class Small(Study):
@@ -73,5 +80,6 @@ def test_the_twin_is_run_with_the_kernels_stack_and_saved(tmp_path) -> None:
     assert row[1] != row[2]
     [claim] = beside.claims
     assert claim.verdict == "fails"
+    assert beside.notes == {"# packets were late": 1}
     assert beside.report.exists()
     assert (tmp_path / "beside-simulator.json").exists()

@@ -17,6 +17,8 @@ from headway.backends.kernel import KernelBackend
 from headway.study import Cell, Table
 
 MAX_COLUMNS = 100
+_MANY_COLUMNS = 9
+"""More stand closer together."""
 _ABSENT = "–"
 
 
@@ -44,7 +46,12 @@ def cell_text(cell: Cell) -> str:
 def print_table(table: Table) -> None:
     """Print one table with its title, note and numbers to the right."""
     drawn = RichTable(
-        title=table.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, title_style=""
+        title=table.title,
+        title_justify="left",
+        title_style="",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=len(table.columns) > _MANY_COLUMNS,
     )
     for index, name in enumerate(table.columns):
         numeric = any(isinstance(row[index], int | float) for row in table.rows)

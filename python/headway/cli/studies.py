@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from headway.backends import backend_named
+from headway.backends import Recorded, backend_named
 from headway.cli.listing import AsJson
 from headway.cli.show import console, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError
@@ -71,7 +71,7 @@ def report(
         chosen = _study(str(saved["study"]))
         context = StudyContext(
             out_dir=directory,
-            backend=backend_named(saved["backend"]),
+            backend=Recorded(str(saved["backend"])),
             quick=saved["quick"],
             seed=saved["seed"],
         )
@@ -153,6 +153,7 @@ def _show(study: Study, result: StudyResult, beside: Beside | None, as_json: boo
                 and {
                     "tables": [asdict(table) for table in beside.tables],
                     "claims": [asdict(claim) for claim in beside.claims],
+                    "notes": dict(beside.notes),
                     "report": str(beside.report),
                 },
             }
@@ -182,6 +183,8 @@ def _show(study: Study, result: StudyResult, beside: Beside | None, as_json: boo
 def _show_beside(beside: Beside) -> None:
     for table in beside.tables:
         print_table(table)
+    for note, runs in beside.notes.items():
+        console().print(f"{runs} runs on the kernel: {note}", markup=False)
     for claim in beside.claims:
         console().print(
             f"{claim.id} {claim.verdict}: largest difference {claim.measured} {claim.unit}, "

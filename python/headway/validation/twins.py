@@ -7,7 +7,9 @@ then the two differ in the backend alone. What is compared are the study's own t
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from headway.experiment import Experiment
 from headway.files import save_text
 from headway.report import Report, Section, plain_table, write_report
 from headway.study import Agreement, Cell, Claim, Study, StudyContext, StudyResult, Table, Verdict
+from headway.trace import load_trace
 
 STACK = "linux-6"
 """The profile that stands for the kernel."""
@@ -29,6 +32,8 @@ class Beside:
 
     tables: Sequence[Table]
     claims: Sequence[Claim]
+    notes: Mapping[str, int]
+    """What the kernel's runs are to be doubted for, and in how many of them."""
     report: Path
 
 
@@ -57,11 +62,20 @@ def beside_simulator(
     simulator = study.analyse(twin_ctx, twin_ctx.run_trials(twins))
     tables = compare_tables(kernel.tables, simulator.tables)
     claims = [judge(a, kernel.tables, simulator.tables) for a in study.agreements]
+    notes = Counter(
+        re.sub(r"(?<![\w.-])\d+(?![\w.-])", "#", str(note))  # the same doubt with other numbers
+        for key in twins
+        for note in load_trace(ctx.trials_dir / key).meta.get("notes", ())
+    )
     path = ctx.out_dir / "beside-simulator.json"
     save_text(
         path,
         json.dumps(
-            {"tables": [asdict(t) for t in tables], "claims": [asdict(c) for c in claims]},
+            {
+                "tables": [asdict(table) for table in tables],
+                "claims": [asdict(claim) for claim in claims],
+                "notes": dict(notes),
+            },
             indent=1,
         ),
     )
@@ -80,8 +94,11 @@ def beside_simulator(
             )
         ],
         claims=claims,
+        facts=[
+            (f"{count} of {len(twins)} runs on the kernel", note) for note, count in notes.items()
+        ],
     )
-    return Beside(tables, claims, write_report(path.with_suffix(".html"), report))
+    return Beside(tables, claims, notes, write_report(path.with_suffix(".html"), report))
 
 
 def compare_tables(kernel: Sequence[Table], simulator: Sequence[Table]) -> list[Table]:
@@ -98,7 +115,7 @@ def compare_tables(kernel: Sequence[Table], simulator: Sequence[Table]) -> list[
             continue
         columns = [own.columns[i] for i in heads]
         for i in measured:
-            columns += [f"{own.columns[i]}\nkernel", "sim.", "diff."]
+            columns += [f"{own.columns[i]} kernel".replace(" ", "\n"), "sim.", "diff."]
         rows = [
             [
                 *(row[i] for i in heads),
