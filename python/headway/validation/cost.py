@@ -107,7 +107,8 @@ def section(costs: Sequence[Cost], measured: str) -> str:
     rows = "\n".join(f"| {c.control} | {c.startup} | {c.acks} | {c.ns_per_ack} |" for c in costs)
     return f"""{TITLE}
 
-{measured} Mean time in a control's eBPF programs per ACK, counted by the kernel (`headwayctl status
+{measured}
+Mean time in a control's eBPF programs per ACK, counted by the kernel (`headwayctl status
 --measure`), under one bulk flow of {DURATION_S} s at {RATE} and {RTT} with a queue of 1 BDP.
 
 | control | startup | ACKs | ns per ACK |
