@@ -18,7 +18,6 @@
 //! ```
 
 mod app;
-mod approval;
 mod capture;
 mod controls;
 pub mod event;

@@ -20,8 +20,7 @@ TAIL = 0.95
 LARGE = 10_000.0
 SIZES = tuple(float(size) for size in np.geomspace(100, 1e7, 21))
 ENOUGH = 30
-"""Exchanges that a mean by size needs to be drawn, and to be judged."""
-ENOUGH_TO_JUDGE = 300
+"""Exchanges that a mean by size needs."""
 
 SCHEMES = (
     pairs.SLOW_START,
@@ -118,15 +117,9 @@ def _best_by_size(found: Found) -> Seen:
                 _at(found, s, load).sized(low, high).rows["seconds"]
                 for s in ("slow-start", "jump-start")
             )
-            if min(slow.len(), jump.len()) >= ENOUGH_TO_JUDGE:
+            if slow.len() >= ENOUGH:
                 best = max(best, float(slow.to_numpy().mean() - jump.to_numpy().mean()))
-    return between(
-        best,
-        0.1,
-        0.6,
-        unit="s",
-        note="Jump-Start, the size that gains most of those with 300 exchanges.",
-    )
+    return between(best, 0.1, 0.6, unit="s", note="Jump-Start, the size that gains most.")
 
 
 def _jump_everywhere(found: Found) -> Seen:

@@ -28,8 +28,8 @@ pub(super) struct AckInfo {
     pub dsack: bool,
     /// Timestamp echo, 0 without one.
     pub ts_ecr_ms: u32,
-    /// Packets marked lost by this ACK.
-    pub lost_before: u32,
+    /// Losses known before this ACK.
+    pub losses_before: u32,
 }
 
 impl AckInfo {
@@ -50,6 +50,7 @@ struct Samples {
     first_sent_ns: Option<u64>,
     last_sent_ns: Option<u64>,
     sack_sent_ns: Option<u64>,
+    last_sack_sent_ns: Option<u64>,
 }
 
 impl Socket {
@@ -72,7 +73,7 @@ impl Socket {
             advanced: p.ack > self.snd_una,
             not_duplicate: p.payload_bytes > 0 || p.flags & flags::FIN != 0,
             ts_ecr_ms: p.ts_ecr_ms,
-            lost_before: self.board.lost_out,
+            losses_before: self.board.losses,
             ..AckInfo::default()
         };
         let window = u64::from(p.window_bytes);
@@ -86,14 +87,19 @@ impl Socket {
             return;
         }
         let prior_in_flight = self.board.in_flight();
+        let prior_sacked_end = self.board.sacked_end;
         let mut samples = Samples::default();
         if p.n_sack > 0 {
             self.take_sacks(net, (p, sacks), prior_una, &mut info, &mut samples);
         }
-        self.clean_queue(net, &mut info, &mut samples);
-        self.sample_rtt(net, &info, &samples);
+        self.clean_queue(net, prior_sacked_end, &mut info, &mut samples);
+        let rtt_us = if self.profile.clock_us > 1 {
+            self.sample_rtt_26(net, &info, &samples);
+            self.control_sample_26(net, &info, &samples)
+        } else {
+            self.sample_rtt_6(net, &info, &samples)
+        };
         self.conn.delivered_pkts += u64::from(info.delivered());
-        let rtt_us = self.control_sample(net, &info, &samples);
         let ack = Ack {
             acked_pkts: info.acked_pkts,
             rtt_us,
@@ -145,7 +151,7 @@ impl Socket {
             self.arm_rto(net);
         }
         if matches!(self.conn.ca_state, ca::CWR | ca::RECOVERY) {
-            let lost = self.board.lost_out.saturating_sub(info.lost_before);
+            let lost = self.board.losses != info.losses_before;
             self.reduce_by_prr(info.delivered(), lost, info.advanced);
         } else {
             let progress = if self.reordering > super::profile::DUPTHRESH {
@@ -219,6 +225,7 @@ impl Socket {
                     reordered = Some(reordered.unwrap_or(0).max(distance));
                 }
                 samples.sack_sent_ns.get_or_insert(segment.sent_ns);
+                samples.last_sack_sent_ns = Some(segment.sent_ns);
             }
             info.original_sacked |= segment.marks & EVER_RETRANS == 0 && segment.end() <= high_seq;
             if newest.is_none_or(|n| (segment.sent_ns, segment.end()) > (n.0, n.1)) {
@@ -234,7 +241,13 @@ impl Socket {
     }
 
     /// Removes what is cumulatively acknowledged (tcp_clean_rtx_queue).
-    fn clean_queue(&mut self, net: &Net, info: &mut AckInfo, samples: &mut Samples) {
+    fn clean_queue(
+        &mut self,
+        net: &Net,
+        prior_sacked_end: u64,
+        info: &mut AckInfo,
+        samples: &mut Samples,
+    ) {
         let una = self.snd_una;
         let mut newest: Option<(u64, u64, bool)> = None;
         while let Some(front) = self.board.front() {
@@ -253,8 +266,9 @@ impl Socket {
                     info.original_sacked = true;
                 }
                 let number = self.board.first - 1;
-                if self.options.sack && number < self.board.sacked_end {
-                    // A hole filled by the original: the path reorders.
+                if self.options.sack && number < prior_sacked_end {
+                    // A hole, known before this ACK, filled by the original: the path
+                    // reorders.
                     let distance = (self.board.sacked_end - number) as u32;
                     self.reordering_found(distance);
                 }
@@ -279,62 +293,60 @@ impl Socket {
         }
     }
 
-    /// Feeds the timeout's estimator: timestamps on a clock of milliseconds,
-    /// times of transmission on one of microseconds.
-    fn sample_rtt(&mut self, net: &Net, info: &AckInfo, samples: &Samples) {
-        if info.acked_pkts == 0 && samples.sack_sent_ns.is_none() {
+    /// linux-6: times of transmission feed the timeout's estimator, and timestamps where
+    /// a copy was acknowledged (tcp_ack_update_rtt). Returns the sample for the
+    /// congestion control and the minimum, -1 without one: that of the packet that was
+    /// delivered last.
+    fn sample_rtt_6(&mut self, net: &Net, info: &AckInfo, samples: &Samples) -> i32 {
+        let since_us = |sent_ns: u64| (net.now_ns - sent_ns) / 1000;
+        let own = |sent_ns: Option<u64>| sent_ns.filter(|_| !info.retransmitted_acked);
+        let first = own(samples.first_sent_ns).or(samples.sack_sent_ns);
+        let (estimate_us, control_us) = match first {
+            Some(sent_ns) => {
+                let last_ns = samples.last_sack_sent_ns.or(own(samples.last_sent_ns));
+                (since_us(sent_ns), since_us(last_ns.unwrap_or(sent_ns)))
+            }
+            None if info.acked_pkts > 0 && info.ts_ecr_ms != 0 => {
+                let echo_ms = self.timestamp(net).saturating_sub(info.ts_ecr_ms).max(1);
+                (u64::from(echo_ms) * 1000, u64::from(echo_ms) * 1000)
+            }
+            None => return -1,
+        };
+        self.note_min_rtt(control_us);
+        self.rtt.sample(estimate_us, self.snd_una, self.snd_nxt);
+        self.conn.srtt_us = self.rtt.srtt_us() as u32;
+        i32::try_from(control_us).unwrap_or(i32::MAX)
+    }
+
+    /// linux-2.6: timestamps feed the estimator, times of transmission without them.
+    fn sample_rtt_26(&mut self, net: &Net, info: &AckInfo, samples: &Samples) {
+        if info.acked_pkts == 0 {
             return;
         }
-        let sample_us = if self.profile.clock_us > 1 {
-            if info.acked_pkts == 0 {
-                return;
-            }
-            if info.ts_ecr_ms != 0 {
-                u64::from(self.timestamp(net).saturating_sub(info.ts_ecr_ms)) * 1000
-            } else if info.retransmitted_acked {
-                return;
-            } else if let Some(sent_ns) = samples.first_sent_ns {
-                self.ticks(net.now_ns) - self.ticks(sent_ns)
-            } else {
-                return;
-            }
+        let sample_us = if info.ts_ecr_ms != 0 {
+            u64::from(self.timestamp(net).saturating_sub(info.ts_ecr_ms)) * 1000
+        } else if info.retransmitted_acked {
+            return;
+        } else if let Some(sent_ns) = samples.first_sent_ns {
+            self.ticks(net.now_ns) - self.ticks(sent_ns)
         } else {
-            let first = if info.retransmitted_acked {
-                None
-            } else {
-                samples.first_sent_ns
-            };
-            match first.or(samples.sack_sent_ns) {
-                Some(sent_ns) => (net.now_ns - sent_ns) / 1000,
-                None => return,
-            }
+            return;
         };
         self.rtt.sample(sample_us, self.snd_una, self.snd_nxt);
         self.conn.srtt_us = self.rtt.srtt_us() as u32;
     }
 
-    /// The sample for the congestion control and the minimum RTT; -1 if none.
-    fn control_sample(&mut self, net: &Net, info: &AckInfo, samples: &Samples) -> i32 {
-        if info.retransmitted_acked {
+    /// linux-2.6: the sample for the congestion control and the minimum RTT; -1 if none.
+    fn control_sample_26(&mut self, net: &Net, info: &AckInfo, samples: &Samples) -> i32 {
+        let sample_us = samples
+            .first_sent_ns
+            .filter(|_| !info.retransmitted_acked)
+            .map_or(0, |sent_ns| self.ticks(net.now_ns) - self.ticks(sent_ns));
+        if sample_us == 0 {
             return -1;
         }
-        let sample_us = if self.profile.clock_us > 1 {
-            samples
-                .first_sent_ns
-                .map(|t| self.ticks(net.now_ns) - self.ticks(t))
-        } else {
-            samples
-                .last_sent_ns
-                .or(samples.sack_sent_ns)
-                .map(|t| (net.now_ns - t) / 1000)
-        };
-        match sample_us {
-            Some(us) if us > 0 || self.profile.clock_us == 1 => {
-                self.note_min_rtt(us);
-                i32::try_from(us).unwrap_or(i32::MAX)
-            }
-            _ => -1,
-        }
+        self.note_min_rtt(sample_us);
+        i32::try_from(sample_us).unwrap_or(i32::MAX)
     }
 
     /// A time on the stack's clock, in microseconds.

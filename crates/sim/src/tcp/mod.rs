@@ -10,6 +10,7 @@ mod receiver;
 mod recovery;
 mod rtt;
 mod scoreboard;
+mod segmentation;
 mod send;
 
 use crate::net::Net;

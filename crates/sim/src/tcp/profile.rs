@@ -47,15 +47,17 @@ pub struct Profile {
     pub window_clamp_bytes: u64,
     /// Largest receive window, bytes.
     pub max_window_bytes: u64,
-    /// The receive buffer's part that is no window is one in two to this power
-    /// (tcp_adv_win_scale).
-    pub window_scale_of_buffer: u32,
+    /// The receive buffer's part that is no window, in 256ths: fixed by
+    /// tcp_adv_win_scale, measured on what arrives since 6.6 (scaling_ratio).
+    pub buffer_overhead: u64,
     /// What a packet counts when the send buffer is sized to two windows, bytes.
     /// Large segments in page fragments need little more than their payload, so
     /// the buffer holds more packets than that.
     pub send_buffer_per_pkt_bytes: u64,
     /// Duplicate ACKs are merged for up to a millisecond.
     pub compresses_sacks: bool,
+    /// Segmentation offload: several packets leave as one.
+    pub segments_are_large: bool,
 }
 
 /// The floor of the variance term of the retransmission timeout (TCP_RTO_MIN).
@@ -82,10 +84,11 @@ pub static PROFILES: [Profile; 2] = [
         initial_window_bytes: 5840,
         window_clamp_bytes: 65_535,
         max_window_bytes: 3 << 20,
-        window_scale_of_buffer: 2,
+        buffer_overhead: 64,
         // tcp_new_space: MSS 1460, MAX_TCP_HEADER 176, 16, an sk_buff of about 208.
         send_buffer_per_pkt_bytes: 1860,
         compresses_sacks: false,
+        segments_are_large: false,
     },
     Profile {
         name: "linux-6",
@@ -97,14 +100,17 @@ pub static PROFILES: [Profile; 2] = [
         detection: Detection::RackTlp,
         reduction: Reduction::Prr,
         // tcp_rmem 131072 default and 6 MiB at most, half of it window (tcp_adv_win_scale 1).
-        initial_window_bytes: 64_240,
-        window_clamp_bytes: 65_536,
-        max_window_bytes: 3 << 20,
-        window_scale_of_buffer: 1,
+        // tcp_rmem 131072 default and 6 MiB at most. A full segment of 1448 bytes takes
+        // 2304 bytes of buffer, so 160/256 of it is window.
+        initial_window_bytes: 65_160,
+        window_clamp_bytes: 81_920,
+        max_window_bytes: 3_932_160,
+        buffer_overhead: 96,
         // tcp_sndbuf_expand: MSS, header and shared info rounded up to 4096, an
         // sk_buff of 256.
         send_buffer_per_pkt_bytes: 4352,
         compresses_sacks: true,
+        segments_are_large: true,
     },
 ];
 
@@ -122,7 +128,7 @@ impl Profile {
 
     /// The most window that a receive buffer of so many bytes can announce.
     pub fn window_of_buffer(&self, buffer_bytes: u64) -> u64 {
-        buffer_bytes - (buffer_bytes >> self.window_scale_of_buffer)
+        buffer_bytes - ((buffer_bytes * self.buffer_overhead) >> 8)
     }
 }
 

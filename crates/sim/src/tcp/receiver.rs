@@ -3,7 +3,7 @@
 
 use super::profile::{Profile, Reduction, DUPTHRESH};
 use super::rtt::Rtt;
-use super::WINDOW_SHIFT;
+use super::{HEADER_BYTES, MTU_BYTES, WINDOW_SHIFT};
 use crate::packet::Sacks;
 
 const MS: u64 = 1_000_000;
@@ -60,6 +60,8 @@ pub struct Receiver {
     /// The connection is interactive: an ACK will ride on a reply.
     pub pingpong: bool,
     pushed: bool,
+    /// Data came in since the last ACK.
+    ack_scheduled: bool,
     last_data_ns: u64,
     rcv_mss: u32,
     last_segment: u32,
@@ -116,6 +118,7 @@ impl Receiver {
             ato_ns: 0,
             pingpong: false,
             pushed: false,
+            ack_scheduled: false,
             last_data_ns: 0,
             rcv_mss: MIN_RCV_MSS.min(mss),
             last_segment: 0,
@@ -162,6 +165,7 @@ impl Receiver {
     ) -> (u64, AckPlan) {
         let end = seq + u64::from(len);
         let before = self.rcv_nxt;
+        self.ack_scheduled = true;
         if end <= self.rcv_nxt {
             // Seen before: report it and acknowledge at once, the peer may be in trouble.
             self.dsack = Some((seq, end));
@@ -273,11 +277,12 @@ impl Receiver {
             self.rcv_mss = len;
         }
         self.last_segment = len;
-        self.pushed |= push && len < self.rcv_mss;
+        self.pushed |= push && (len < self.rcv_mss || self.is_linux_6());
         if let Some(rtt_us) = rtt_us {
             let sample = rtt_us.max(1);
+            let falls = self.is_linux_6() && sample * 8 < self.tuning.rtt_x8_us;
             let x8 = &mut self.tuning.rtt_x8_us;
-            *x8 = if *x8 == 0 {
+            *x8 = if *x8 == 0 || falls {
                 sample * 8
             } else {
                 *x8 - *x8 / 8 + sample
@@ -298,8 +303,13 @@ impl Receiver {
         }
         self.last_data_ns = now_ns;
         if len >= 128 && self.window_threshold < self.window_clamp {
+            let step = 2 * if self.is_linux_6() {
+                MTU_BYTES - HEADER_BYTES
+            } else {
+                self.mss
+            };
             self.window_threshold =
-                (self.window_threshold + 2 * u64::from(self.mss)).min(self.window_clamp);
+                (self.window_threshold + u64::from(step)).min(self.window_clamp);
             self.quick |= 1;
         }
     }
@@ -324,9 +334,12 @@ impl Receiver {
         let mut window = 0;
         if linux_6 {
             if copied > t.space {
-                // Twice that and a cushion, and twice the growth for the next round.
-                window = 2 * copied + 16 * u64::from(self.mss);
+                // Twice that, twice the growth for the next round, and what waits for holes.
+                window = 2 * copied;
                 window += 2 * (window * (copied - t.space) / t.space.max(1));
+                if let Some(last) = self.out_of_order.last() {
+                    window += last.1 - self.rcv_nxt;
+                }
                 t.space = copied;
             }
         } else if 2 * copied > t.space {
@@ -340,7 +353,7 @@ impl Receiver {
     fn plan(&mut self, now_ns: u64, rtt: &Rtt) -> AckPlan {
         if !self.delayed_ack
             || self.rcv_nxt - self.acked > u64::from(self.rcv_mss)
-            || (self.quick > 0 && !self.pingpong)
+            || ((self.quick > 0 || self.reader_acks()) && !self.pingpong)
         {
             return AckPlan::Now;
         }
@@ -371,6 +384,13 @@ impl Receiver {
         AckPlan::DelayUntil(at)
     }
 
+    /// linux-6: the application has read all there is, and the sender has pushed it: the
+    /// reader acknowledges (tcp_cleanup_rbuf). A pushed segment of full size counts since
+    /// 6.6; the last packet of every large segment is one.
+    fn reader_acks(&self) -> bool {
+        self.pushed && self.is_linux_6()
+    }
+
     /// The delayed ACK's time has come. Returns whether one is still owed.
     pub fn delack_fired(&mut self, rto_us: u64) -> bool {
         if self.delack_at.take().is_none() || self.rcv_nxt == self.acked {
@@ -394,8 +414,9 @@ impl Receiver {
     #[inline]
     pub fn ack_sent(&mut self) -> u32 {
         // One credit per packet sent, however much it acknowledges; since 6.x only
-        // if it acknowledges something new (tcp_dec_quickack_mode).
-        let counts = !self.is_linux_6() || self.rcv_nxt != self.acked || self.dsack.is_some();
+        // if data came in, in order or not (tcp_dec_quickack_mode).
+        let counts = !self.is_linux_6() || self.ack_scheduled;
+        self.ack_scheduled = false;
         if self.quick > 0 && counts {
             self.quick -= 1;
             if self.quick == 0 {

@@ -11,6 +11,8 @@ pub const LOST: u8 = 2;
 pub const RETRANS: u8 = 4;
 /// Sent again at least once.
 pub const EVER_RETRANS: u8 = 8;
+/// Last packet of a large segment.
+pub const PUSH: u8 = 16;
 
 /// A sent segment.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +52,8 @@ pub struct Scoreboard {
     pub lost_out: u32,
     /// Packets with the mark RETRANS.
     pub retrans_out: u32,
+    /// Losses found so far, copies that were lost again included.
+    pub losses: u32,
     /// One more than the number of the highest SACKed segment; `first` or less if none.
     pub sacked_end: u64,
     /// No segment below this number is waiting to be sent again.
@@ -113,7 +117,7 @@ impl Scoreboard {
     pub fn pop(&mut self) -> Option<Segment> {
         let segment = self.segments.pop_front()?;
         self.first += 1;
-        if segment.marks != 0 {
+        if segment.marks & !PUSH != 0 {
             self.sacked_out -= u32::from(segment.marks & SACKED != 0);
             self.lost_out -= u32::from(segment.marks & LOST != 0);
             self.retrans_out -= u32::from(segment.marks & RETRANS != 0);
@@ -202,6 +206,7 @@ impl Scoreboard {
         }
         let was = segment.marks;
         segment.marks = (was | LOST) & !RETRANS;
+        self.losses += u32::from(was & (LOST | RETRANS) != LOST);
         self.lost_out += u32::from(was & LOST == 0);
         self.retrans_out -= u32::from(was & RETRANS != 0);
         self.resend_from = self.resend_from.min(number);
@@ -215,7 +220,7 @@ impl Scoreboard {
         self.retrans_out = 0;
         for segment in &mut self.segments {
             any_retrans |= segment.marks & EVER_RETRANS != 0;
-            segment.marks &= SACKED | EVER_RETRANS;
+            segment.marks &= SACKED | EVER_RETRANS | PUSH;
             if segment.marks & SACKED == 0 {
                 segment.marks |= LOST;
                 self.lost_out += 1;
@@ -247,11 +252,11 @@ impl Scoreboard {
         None
     }
 
-    /// Notes that a segment was sent again.
-    pub fn resent(&mut self, number: u64, now_ns: u64, snd_nxt: u64) {
+    /// Notes that a segment was sent again, `mark` set if it is PUSH.
+    pub fn resent(&mut self, number: u64, now_ns: u64, snd_nxt: u64, mark: u8) {
         if let Some(segment) = self.get_mut(number) {
             let was = segment.marks;
-            segment.marks |= RETRANS | EVER_RETRANS;
+            segment.marks |= RETRANS | EVER_RETRANS | mark;
             segment.sent_ns = now_ns;
             segment.retrans_nxt = snd_nxt;
             self.retrans_out += u32::from(was & RETRANS == 0);

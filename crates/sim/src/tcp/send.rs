@@ -2,7 +2,7 @@
 //! window, pacing (Linux tcp_output.c).
 
 use super::profile::Reduction;
-use super::scoreboard::Segment;
+use super::scoreboard::{Segment, PUSH};
 use super::{ca, Pending, Socket, State, Timer, HEADER_BYTES, TIMESTAMP_BYTES};
 use crate::net::Net;
 use crate::packet::{flags, Packet, Sacks};
@@ -83,6 +83,9 @@ impl Socket {
         let before = self.snd_nxt;
         let out_before = self.board.packets_out();
         let mut limited = false;
+        let largest = self.largest_segment_pkts();
+        // Of the large segment that is being sent, and how many of it are left.
+        let (mut pkts, mut left) = (1, 0);
         loop {
             let end = self.write_end;
             let has_data = self.snd_nxt < end;
@@ -119,7 +122,23 @@ impl Socket {
             if self.conn.pacing_rate_bytes_per_s != 0 && self.pacing_waits(net) {
                 break;
             }
-            self.send_new(net, len, has_fin);
+            if left == 0 && largest > 1 {
+                let backlog = end - self.snd_nxt;
+                if backlog > mss && self.defers(net, largest, room) {
+                    limited = true;
+                    break;
+                }
+                let fits = if room < backlog {
+                    room / mss
+                } else {
+                    backlog.div_ceil(mss)
+                };
+                pkts = self.segment_pkts(largest, fits);
+                left = pkts;
+            }
+            left = left.saturating_sub(1);
+            let mark = if left == 0 && pkts > 1 { PUSH } else { 0 };
+            self.send_new(net, len, has_fin, mark);
         }
         if self.snd_nxt != before || limited {
             // The window is also used up when the last packet just fitted.
@@ -140,12 +159,12 @@ impl Socket {
         last && !self.options.nodelay && !self.fin_queued && self.small_end > self.snd_una
     }
 
-    fn send_new(&mut self, net: &mut Net, len: u32, fin: bool) {
+    fn send_new(&mut self, net: &mut Net, len: u32, fin: bool, mark: u8) {
         let number = self.board.end();
         let segment = Segment {
             seq: self.snd_nxt,
             len,
-            marks: 0,
+            marks: mark,
             fin,
             sent_ns: net.now_ns,
             retrans_nxt: 0,
@@ -167,7 +186,7 @@ impl Socket {
     fn transmit(&mut self, net: &mut Net, segment: &Segment) {
         self.receiver.data_sent(net.now_ns);
         let payload_bytes = if segment.fin { 0 } else { segment.len };
-        let last = segment.end() >= self.write_end;
+        let last = segment.end() >= self.write_end || segment.marks & PUSH != 0;
         let flags = match (segment.fin, last) {
             (true, _) => flags::FIN,
             (false, true) => flags::PSH,
@@ -180,16 +199,24 @@ impl Socket {
 
     /// Sends one segment again.
     pub(super) fn retransmit(&mut self, net: &mut Net, number: u64) {
+        self.retransmit_marked(net, number, 0);
+    }
+
+    fn retransmit_marked(&mut self, net: &mut Net, number: u64, mark: u8) {
         let Some(&segment) = self.board.get(number) else {
             return;
         };
         if self.quick_start_flags.waits && self.carried_request(segment.seq, segment.end()) {
             self.request_was_lost(net, false);
         }
+        let segment = Segment {
+            marks: segment.marks | mark,
+            ..segment
+        };
         self.transmit(net, &segment);
         self.counters.retransmits_pkts += u64::from(!segment.fin);
         let snd_nxt = self.snd_nxt;
-        self.board.resent(number, net.now_ns, snd_nxt);
+        self.board.resent(number, net.now_ns, snd_nxt, mark);
         if self.uses_rack() {
             self.board.by_time.push_back((number, net.now_ns));
         }
@@ -207,8 +234,16 @@ impl Socket {
             let Some(number) = self.board.next_to_resend() else {
                 break;
             };
-            self.retransmit(net, number);
-            if number == self.board.first {
+            let pkts = self.resend_pkts(number);
+            for at in number..number + pkts {
+                let mark = if pkts > 1 && at + 1 == number + pkts {
+                    PUSH
+                } else {
+                    0
+                };
+                self.retransmit_marked(net, at, mark);
+            }
+            if number == self.board.first && self.pending != Some(Pending::Reorder) {
                 self.arm_rto(net);
             }
         }
@@ -399,7 +434,7 @@ impl Socket {
                     >= self.snd_nxt + mss.min(self.write_end - self.snd_nxt);
             if new {
                 let len = (self.write_end - self.snd_nxt).min(mss) as u32;
-                self.send_new(net, len, false);
+                self.send_new(net, len, false, 0);
                 self.tlp_retrans = false;
                 self.tlp_high_seq = self.snd_nxt;
             } else if self.board.packets_out() > 0 {

@@ -236,12 +236,12 @@ impl Socket {
     /// The settling time of reordered packets is over.
     pub(in crate::tcp) fn reorder_timer_fired(&mut self, net: &mut Net) {
         let in_flight = self.board.in_flight();
-        let lost = self.board.lost_out;
+        let losses = self.board.losses;
         self.rack_detect(net);
         if in_flight != self.board.in_flight() {
             if self.conn.ca_state != ca::RECOVERY {
                 self.enter_recovery(net);
-                self.reduce_by_prr(1, self.board.lost_out.saturating_sub(lost), false);
+                self.reduce_by_prr(1, self.board.losses != losses, false);
             }
             self.retransmit_queue(net);
         }
@@ -254,7 +254,7 @@ impl Socket {
     pub(in crate::tcp) fn reduce_by_prr(
         &mut self,
         delivered: u32,
-        newly_lost: u32,
+        newly_lost: bool,
         advanced: bool,
     ) {
         if delivered == 0 || self.prior_cwnd == 0 {
@@ -269,7 +269,7 @@ impl Socket {
             due as i64 - i64::from(self.prr_out)
         } else {
             let owed = i64::from(self.prr_delivered) - i64::from(self.prr_out);
-            let step = owed.max(i64::from(delivered)) + i64::from(advanced && newly_lost == 0);
+            let step = owed.max(i64::from(delivered)) + i64::from(advanced && !newly_lost);
             step.min(i64::from(ssthresh - in_flight))
         };
         send = send.max(i64::from(self.prr_out == 0));

@@ -1,0 +1,105 @@
+//! Segmentation offload of linux-6: the stack sends several packets as one large
+//! segment (tcp_tso_autosize, tcp_tso_should_defer of Linux 6.18). They leave
+//! together, and the last of them carries PSH, which the receiver's reader
+//! acknowledges at once: ACKs follow the large segments.
+
+use super::scoreboard::{LOST, PUSH, RETRANS, SACKED};
+use super::{ca, Socket};
+use crate::net::Net;
+
+/// A large segment is what the rate brings in 2^-10 s (sk_pacing_shift).
+const RATE_SHIFT: u32 = 10;
+/// Percent of cwnd per RTT that counts as the rate, far below ssthresh and else
+/// (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
+const RATE_PERCENT: (u64, u64) = (200, 120);
+/// The most bytes of a large segment: 64 KiB without room for headers.
+const LARGEST_BYTES: u64 = 65_216;
+/// Short paths get more: the most bytes, halved for every 2^9 us of RTT.
+const RTT_SHIFT: u32 = 9;
+/// tcp_min_tso_segs.
+const SMALLEST_PKTS: u64 = 2;
+/// One in so many parts of the window is always sent at once (tcp_tso_win_divisor).
+const WINDOW_PARTS: u64 = 3;
+const DEFER_NS: u64 = 1_000_000;
+
+impl Socket {
+    /// Packets of the largest segment that may be sent now; 1 without offload, and
+    /// where the control spaces packets.
+    pub(super) fn largest_segment_pkts(&self) -> u32 {
+        if !self.profile.segments_are_large || self.conn.pacing_rate_bytes_per_s != 0 {
+            return 1;
+        }
+        let cwnd = self.conn.cwnd_pkts;
+        let (slow_start, avoidance) = RATE_PERCENT;
+        let percent = if cwnd < self.conn.ssthresh_pkts / 2 {
+            slow_start
+        } else {
+            avoidance
+        };
+        let pkts = u64::from(cwnd.max(self.board.packets_out()));
+        let mss = u64::from(self.mss);
+        let srtt_us = self.rtt.srtt_us().max(1);
+        let mut bytes = (mss * pkts * percent * 10_000 / srtt_us) >> RATE_SHIFT;
+        let halvings = self.rtt.min_us >> RTT_SHIFT;
+        if halvings < u32::BITS {
+            bytes += LARGEST_BYTES >> halvings;
+        }
+        (bytes.min(LARGEST_BYTES) / mss).max(SMALLEST_PKTS) as u32
+    }
+
+    /// Packets of the large segment that starts now: `fits_pkts` of data within the
+    /// peer's window, and never more than half of cwnd.
+    pub(super) fn segment_pkts(&self, largest_pkts: u32, fits_pkts: u64) -> u32 {
+        let cwnd = self.conn.cwnd_pkts;
+        let free = cwnd - self.board.in_flight();
+        let most = free.min((cwnd / 2).max(1)).min(largest_pkts);
+        fits_pkts.clamp(1, u64::from(most)) as u32
+    }
+
+    /// Whether to wait for the next ACK and then send more at once: just after a
+    /// transmission, with little window free and that ACK near.
+    pub(super) fn defers(&self, net: &Net, largest_pkts: u32, room_bytes: u64) -> bool {
+        if self.conn.ca_state >= ca::RECOVERY || net.now_ns - self.last_sent_ns > DEFER_NS {
+            return false;
+        }
+        let mss = u64::from(self.mss);
+        let cwnd = self.conn.cwnd_pkts;
+        let free_bytes = u64::from(cwnd - self.board.in_flight()) * mss;
+        let limit_bytes = free_bytes.min(room_bytes);
+        let window_bytes = self.snd_wnd.min(u64::from(cwnd) * mss);
+        if limit_bytes >= u64::from(largest_pkts) * mss
+            || limit_bytes >= window_bytes / WINDOW_PARTS
+        {
+            return false;
+        }
+        let Some(head) = self.board.front() else {
+            return false;
+        };
+        let srtt_ns = self.rtt.srtt_us() * 1000;
+        head.sent_ns + srtt_ns <= net.now_ns + DEFER_NS.min(srtt_ns / 2)
+    }
+
+    /// Packets from `number` on that go again as one large segment: lost ones that
+    /// were one before.
+    pub(super) fn resend_pkts(&self, number: u64) -> u64 {
+        let free = self
+            .conn
+            .cwnd_pkts
+            .saturating_sub(self.board.in_flight())
+            .min(self.largest_segment_pkts());
+        let mut pkts = 0;
+        while pkts < u64::from(free) {
+            let Some(segment) = self.board.get(number + pkts) else {
+                break;
+            };
+            if segment.marks & (LOST | RETRANS | SACKED) != LOST {
+                break;
+            }
+            pkts += 1;
+            if segment.marks & PUSH != 0 {
+                break;
+            }
+        }
+        pkts.max(1)
+    }
+}

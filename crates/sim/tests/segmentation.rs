@@ -1,0 +1,123 @@
+//! What a live Linux 6.18 did on the wire, seen with tcpdump on both hosts of
+//! `headway validate`'s testbed, and linux-6 must do as well: large segments, the
+//! ACKs that follow them, and recovery from many losses in a queue of four packets.
+
+mod common;
+
+use common::{bulk, dumbbell, wide_link, Trace, MS, SECOND};
+use headway_wire::TcpFlags;
+use serde_json::json;
+
+const SEGMENT: u64 = 1448;
+
+/// Reno at 1 Mbit/s and 20 ms with room for 6000 bytes.
+fn four_packet_queue() -> Trace {
+    let link = json!({"rate_bps": 1_000_000, "delay_ns": 10 * MS, "limit_bytes": 6000});
+    Trace::of(&dumbbell(
+        "linux-6",
+        SECOND,
+        &link,
+        json!([bulk("reno", None)]),
+    ))
+}
+
+#[test]
+fn the_first_window_leaves_as_pairs_whose_second_packet_is_pushed() {
+    // __tcp_transmit_skb: PSH on everything of more than one packet; tcp_min_tso_segs 2.
+    let pushed = |stack: &str| {
+        let link = wide_link(10_000_000, 25 * MS);
+        let flows = json!([bulk("reno", None)]);
+        let trace = Trace::of(&dumbbell(stack, SECOND / 5, &link, flows));
+        let data = trace.data();
+        let first = data.iter().take(10);
+        first.map(|d| d.has(TcpFlags::PSH)).collect::<Vec<_>>()
+    };
+    assert_eq!(pushed("linux-6"), [false, true].repeat(5));
+    assert_eq!(pushed("linux-2.6"), [false; 10]);
+}
+
+#[test]
+fn segments_grow_with_the_rate() {
+    // tcp_tso_autosize: what the rate, times 1.2 or 2, brings in 2^-10 s.
+    let longest_run = |rate_bps| {
+        let link = json!({"rate_bps": rate_bps, "delay_ns": 25 * MS, "limit_pkts": 600});
+        let flows = json!([bulk("reno", None)]);
+        let trace = Trace::of(&dumbbell("linux-6", 5 * SECOND, &link, flows));
+        let data = trace.data();
+        let late = &data[data.len() / 2..];
+        let mut longest = 0;
+        let mut run = 0;
+        for packet in late {
+            run += 1;
+            if packet.has(TcpFlags::PSH) {
+                longest = longest.max(run);
+                run = 0;
+            }
+        }
+        longest
+    };
+    assert!((2..=4).contains(&longest_run(1_000_000)));
+    // 100 Mbit/s are 12.2 kB in 2^-10 s.
+    assert!((8..=12).contains(&longest_run(100_000_000)));
+}
+
+#[test]
+fn the_reader_acknowledges_every_large_segment_at_its_end() {
+    // 6.6 tcp_measure_rcv_mss and tcp_cleanup_rbuf: a pushed segment of full size is
+    // acknowledged once it is read, also if it is the first since the last ACK.
+    let link = wide_link(10_000_000, 25 * MS);
+    let flows = json!([bulk("reno", Some(1000 * SEGMENT))]);
+    let trace = Trace::of(&dumbbell("linux-6", 10 * SECOND, &link, flows));
+    let acks: Vec<u64> = trace.acks().iter().map(|a| a.ack).collect();
+    let data = trace.data();
+    let pushed: Vec<_> = data.iter().filter(|d| d.has(TcpFlags::PSH)).collect();
+    assert!(pushed.len() > 300, "{}", pushed.len());
+    for packet in &pushed {
+        let end = packet.seq + u64::from(packet.len);
+        assert!(
+            acks.binary_search(&end).is_ok() || acks.contains(&(end + 1)),
+            "{end} has no ACK of its own"
+        );
+    }
+}
+
+#[test]
+fn recovery_from_a_full_queue_goes_packet_by_packet_as_on_linux() {
+    // The order in which the kernel sent its first 41 packets of data, by number.
+    let kernel = [
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18,
+        19, 20, 15, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+    ];
+    let trace = four_packet_queue();
+    let sent: Vec<u64> = trace.data().iter().map(|d| (d.seq - 1) / SEGMENT).collect();
+    assert_eq!(sent[..kernel.len()], kernel);
+    // The ACK of packet 3 also finds packet 15 lost: one packet goes out for it, two
+    // for the next, when nothing new is lost (tcp_cwnd_reduction).
+    let acks = trace.acks();
+    let at = |pkts: u64| {
+        let ack = acks.iter().find(|a| a.ack == pkts * SEGMENT + 1);
+        ack.expect("this ACK").time_ns
+    };
+    let between = |from: u64, to: u64| {
+        let data = trace.data().into_iter();
+        data.filter(|d| (at(from)..at(to)).contains(&d.time_ns))
+            .count()
+    };
+    assert_eq!((between(4, 5), between(5, 6)), (1, 2));
+}
+
+#[test]
+fn duplicate_acks_spend_the_credit_of_quick_acks() {
+    // tcp_dec_quickack_mode counts every ACK of data, in order or not: after the first
+    // two recoveries delayed ACKs are back.
+    let trace = four_packet_queue();
+    let acks = trace.acks().into_iter().filter(|a| a.sack.is_empty());
+    let acks: Vec<u64> = acks
+        .filter(|a| (270 * MS..360 * MS).contains(&a.time_ns))
+        .map(|a| (a.ack - 1) / SEGMENT)
+        .collect();
+    assert!(
+        acks.windows(2).any(|pair| pair[1] - pair[0] == 2),
+        "{acks:?}"
+    );
+}
