@@ -17,6 +17,7 @@ from headway.studies import _load_claims, _pairs, _trace_mix_claims, buffers, mi
 from headway.studies._pairs import Outcome
 from headway.studies._statements import Seen, Statement, Trials, between, evaluate
 from headway.study import StudyContext, discover
+from headway.workloads import Campus, sessions, shares, tmix
 
 NAMES = ("buffers", "load", "mixed-use", "trace-mix")
 
@@ -52,7 +53,7 @@ def test_every_scheme_of_a_study_gets_the_same_sessions(name: str, tmp_path: Pat
 
 
 def test_pairs_have_all_round_trip_times_alike() -> None:
-    workload = trace_mix.workload(0.1, 0.01, 1)
+    workload = trace_mix.workload(0.1, 0.01, 1, Campus())
     flows = _pairs.workload_experiment(workload, [_pairs.SLOW_START, _pairs.JUMP_START]).flows
     for startup in ("slow-start", "jump-start"):
         delays = [f.delay for f in flows if f.control and f.control.startup == startup]
@@ -61,11 +62,9 @@ def test_pairs_have_all_round_trip_times_alike() -> None:
 
 
 def test_responses_know_their_sizes() -> None:
-    workload = trace_mix.workload(0.3, 0.02, 1)
+    workload = trace_mix.workload(0.3, 0.02, 1, Campus())
     experiment = _pairs.workload_experiment(workload, [_pairs.SLOW_START], pairs=30)
     rows = metrics.responses(SimBackend().run(experiment), (0, experiment.duration))
-    from headway.workloads import shares
-
     for flow in (0, 7, 29):
         share = shares(workload, 30)[flow]
         own = rows.filter(pl.col("flow") == flow).sort("epoch")
@@ -98,7 +97,7 @@ def test_claims_on_the_mix_follow_what_is_measured() -> None:
         for scheme in _trace_mix_claims.SCHEMES
         for load in _trace_mix_claims.LOADS
     }
-    workload = trace_mix.workload(0.06, 0.1, 1)
+    workload = trace_mix.workload(0.06, 0.1, 1, Campus())
 
     def verdicts() -> dict[str, str]:
         return {c.id: c.verdict for c in _trace_mix_claims.all_claims(results, workload)}
@@ -186,3 +185,15 @@ def test_a_quick_run_is_quick_and_can_be_rebuilt(name: str, tmp_path: Path) -> N
     assert again.report is not None
     assert [path.read_bytes() for path in (again.report, *again.artefacts)] == before
     assert any(claim.verdict != "not checked" for claim in result.claims)
+
+
+def test_a_tmix_file_replaces_the_drawn_vectors(tmp_path: Path) -> None:
+    connection = tmix.Connection(0, (tmix.Exchange(200, 0, 30_000, 0),) * 2)
+    file = tmix.write(tmp_path / "one.tmix", [connection])
+    ctx = StudyContext(tmp_path, SimBackend(), quick=True, vectors=file)
+    experiment = discover()["trace-mix"].experiments(ctx)["slow-start-06"]
+    app = experiment.flows[0].app
+    assert isinstance(app, Sessions)
+    drawn = sessions(app.workload)
+    assert set(drawn.response_bytes.tolist()) == {30_000}
+    assert set(drawn.exchanges.tolist()) == {2}

@@ -23,7 +23,8 @@ from pydantic import (
 )
 
 from headway import units
-from headway.registry import check_tunables, registry
+from headway.registry import check_tunables, options_of_text, registry
+from headway.router import QuickStart
 from headway.spec import Length, PositiveSize, Rate, Size, Spec, Time
 from headway.workloads import Workload
 
@@ -46,7 +47,7 @@ class Aqm(Spec):
     @model_validator(mode="before")
     @classmethod
     def _check(cls, value: Any) -> Any:
-        fields = _named_with_options(value)
+        fields = _named_withoptions_of_text(value)
         owner = registry().queue(str(fields.get("name", "drop-tail")))
         fields["tunables"] = check_tunables([owner], fields.get("tunables") or {})
         return fields
@@ -66,7 +67,7 @@ class Control(Spec):
     @model_validator(mode="before")
     @classmethod
     def _check(cls, value: Any) -> Any:
-        fields = _named_with_options(value)
+        fields = _named_withoptions_of_text(value)
         name, plus, startup = str(fields.get("name", "")).partition("+")
         if plus:
             fields.update(name=name, startup=startup)
@@ -112,6 +113,18 @@ class Pingpong(Spec):
     mean_interval: Length
 
 
+class Requests(Spec):
+    """Quick-Start requests without data, with exponential gaps of mean ``mean_interval``.
+
+    Each is an empty UDP datagram that asks for the rate of one of ``codes`` (1 to 15, 40 kbit/s
+    times two to its power), all as likely: the load of the thesis' section 6.3.3.3.
+    """
+
+    kind: Literal["requests"] = "requests"
+    codes: tuple[Annotated[int, Field(ge=1, le=15)], ...] = Field(min_length=1, max_length=1000)
+    mean_interval: Length
+
+
 Voip = Cbr(packet="186 B", interval="20 ms")
 """A G.711 call, one direction: 160 bytes of voice every 20 ms, 186-byte IP packets (paper 001)."""
 
@@ -152,7 +165,9 @@ class Flow(Spec):
     not answer.
     """
 
-    app: Annotated[Bulk | Cbr | Vectors | Pingpong | Sessions, Field(discriminator="kind")] = Bulk()
+    app: Annotated[
+        Bulk | Cbr | Vectors | Pingpong | Sessions | Requests, Field(discriminator="kind")
+    ] = Bulk()
     control: Control | None = None
     name: str | None = None
     sack: bool = True
@@ -184,9 +199,9 @@ class Flow(Spec):
 
     @model_validator(mode="after")
     def _tcp_has_control(self) -> Self:
-        if isinstance(self.app, Cbr) and self.control is not None:
-            raise ValueError("a cbr flow is UDP and has no control")
-        if not isinstance(self.app, Cbr) and self.control is None:
+        if isinstance(self.app, Cbr | Requests) and self.control is not None:
+            raise ValueError(f"a {self.app.kind} flow is UDP and has no control")
+        if not isinstance(self.app, Cbr | Requests) and self.control is None:
             raise ValueError("a TCP flow needs a control, for example control='cubic'")
         return self
 
@@ -200,7 +215,8 @@ class Link(Spec):
     """One direction of a hop: a queue, a rate, a delay, and what goes wrong on the way.
 
     ``loss``, ``duplicate`` and ``reorder`` are probabilities per packet; a reordered packet
-    comes ``reorder_delay`` later.
+    comes ``reorder_delay`` later. ``quick_start`` is what the router before the link does with
+    requests; ``drop_ip_options`` drops packets with IP options, as some paths do.
     """
 
     rate: Rate
@@ -211,6 +227,8 @@ class Link(Spec):
     duplicate: Probability = 0.0
     reorder: Probability = 0.0
     reorder_delay: Time = 0
+    quick_start: QuickStart = None
+    drop_ip_options: bool = False
 
     @field_validator("aqm", mode="before")
     @classmethod
@@ -223,7 +241,8 @@ class Dumbbell(Spec):
 
     ``rtt`` is propagation only, half of it each way. ``buffer``, ``aqm``, ``loss``,
     ``duplicate`` and ``reorder`` are those of the forward direction, where data goes.
-    ``reverse`` None mirrors rate, delay and buffer, drop-tail, without loss.
+    ``reverse`` None mirrors rate, delay, buffer, ``quick_start`` and ``drop_ip_options``,
+    drop-tail, without loss.
     """
 
     kind: Literal["dumbbell"] = "dumbbell"
@@ -235,6 +254,8 @@ class Dumbbell(Spec):
     duplicate: Probability = 0.0
     reorder: Probability = 0.0
     reorder_delay: Time = 0
+    quick_start: QuickStart = None
+    drop_ip_options: bool = False
     reverse: Link | None = None
     access_rate: Rate = 10**9
     access_delay: Time = 0
@@ -256,12 +277,14 @@ class Dumbbell(Spec):
             duplicate=self.duplicate,
             reorder=self.reorder,
             reorder_delay=self.reorder_delay,
+            quick_start=self.quick_start,
+            drop_ip_options=self.drop_ip_options,
         )
         return [(forward, self.reverse or _mirror(forward, self.rtt - half_ns))]
 
 
 class Hop(Spec):
-    """One hop of a chain; ``reverse`` None mirrors rate, delay and buffer, without loss."""
+    """One hop of a chain; ``reverse`` None mirrors the forward link as a dumbbell's does."""
 
     forward: Link
     reverse: Link | None = None
@@ -417,11 +440,16 @@ def explain(error: ValidationError) -> str:
 
 def _mirror(link: Link, delay_ns: int) -> Link:
     return Link.model_construct(
-        rate=link.rate, delay=delay_ns, buffer=link.buffer, aqm=Aqm(name="drop-tail")
+        rate=link.rate,
+        delay=delay_ns,
+        buffer=link.buffer,
+        aqm=Aqm(name="drop-tail"),
+        quick_start=link.quick_start,
+        drop_ip_options=link.drop_ip_options,
     )
 
 
-def _named_with_options(value: Any) -> dict[str, Any]:
+def _named_withoptions_of_text(value: Any) -> dict[str, Any]:
     """Fields of a Control or Aqm from text ("htcp:adaptive_backoff=off") or from fields."""
     if isinstance(value, str):
         value = {"name": value}
@@ -431,19 +459,9 @@ def _named_with_options(value: Any) -> dict[str, Any]:
     name, *options = str(fields.get("name", "")).split(":")
     if options:
         fields.update(
-            name=name, tunables={**dict(fields.get("tunables") or {}), **_options(options)}
+            name=name, tunables={**dict(fields.get("tunables") or {}), **options_of_text(options)}
         )
     return fields
-
-
-def _options(parts: list[str]) -> dict[str, str]:
-    options: dict[str, str] = {}
-    for part in parts:
-        name, equals, value = part.partition("=")
-        if not (name and equals and value):
-            raise ValueError(f"{part!r}: write OPTION=VALUE, for example sack=off")
-        options[name] = value
-    return options
 
 
 _FLOW_OPTIONS = frozenset(Flow.model_fields) - {"app", "control"} | {"size"}
@@ -451,7 +469,7 @@ _FLOW_OPTIONS = frozenset(Flow.model_fields) - {"app", "control"} | {"size"}
 
 def _flow_fields(text: str) -> dict[str, Any]:
     name, *parts = text.split(":")
-    options = _options(parts)
+    options = options_of_text(parts)
     fields: dict[str, Any] = {key: options.pop(key) for key in _FLOW_OPTIONS if key in options}
     if name == "voip":
         if options:

@@ -154,6 +154,17 @@ def check_tunables(owners: Iterable[Algorithm], values: Mapping[str, object]) ->
     return {name: known[name].check(value) for name, value in values.items()}
 
 
+def options_of_text(parts: list[str]) -> dict[str, str]:
+    """Tunables and other options by name, from parts such as "sack=off"; raises ValueError."""
+    options: dict[str, str] = {}
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if not (name and equals and value):
+            raise ValueError(f"{part!r}: write OPTION=VALUE, for example sack=off")
+        options[name] = value
+    return options
+
+
 @functools.cache
 def registry() -> Registry:
     """The engine's registry. Raises HeadwayError if the engine was not built."""

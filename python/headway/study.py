@@ -99,13 +99,15 @@ class StudyContext:
 
     ``out_dir`` exists. ``quick`` asks for the shortest run that still shows every table.
     ``seed`` is the base seed, from which a study derives its trials' seeds. ``resume`` keeps
-    trials that are already there, if the same experiment and versions made them.
+    trials that are already there, if the same experiment and versions made them. ``vectors`` is
+    a tmix file, for studies that take one instead of their own connection vectors.
     """
 
     out_dir: Path
     backend: Backend
     quick: bool = False
     seed: int = 1
+    vectors: Path | None = None
     threads: int = 0
     progress: Progress = no_progress
     resume: bool = False
@@ -142,6 +144,8 @@ class Study(abc.ABC):
     """The paper, as one cites it."""
     description: str = ""
     """A few lines for ``headway describe``: path, flows, what is measured."""
+    takes_vectors: bool = False
+    """Whether a tmix file may replace the study's own connection vectors."""
     agreements: Sequence[Agreement] = ()
     """What must agree where the study runs on the kernel, beside its twin in the simulator."""
 
@@ -168,6 +172,7 @@ class Study(abc.ABC):
                     "seed": ctx.seed,
                     "quick": ctx.quick,
                     "backend": ctx.backend.name,
+                    "vectors": ctx.vectors and str(ctx.vectors),
                     "versions": versions(),
                 },
                 indent=2,

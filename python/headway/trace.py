@@ -29,7 +29,7 @@ from headway.files import save_bytes, saving_dir
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = 1
+FORMAT = 2
 """Version of the layout on disk; a reader refuses others."""
 
 SCHEMA: dict[str, dict[str, Any]] = {
@@ -50,7 +50,7 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "queue_bytes": pl.UInt32,
         "queue_pkts": pl.UInt32,
     },
-    # reason: 0 no room, 1 random loss, 2 early (the algorithm's choice).
+    # reason: 0 no room, 1 random loss, 2 early (the algorithm's choice), 3 IP options.
     "drops": {
         "link": pl.UInt32,
         "time_ns": pl.Int64,
@@ -102,6 +102,33 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "epoch": pl.UInt32,
         "start_ns": pl.Int64,
         "end_ns": pl.Int64,
+    },
+    # One row per answer to a Quick-Start request, with what the router knew before it.
+    "approvals": {
+        "link": pl.UInt32,
+        "time_ns": pl.Int64,
+        "flow": pl.UInt32,
+        "requested_code": pl.UInt8,
+        "granted_code": pl.UInt8,
+        "usage_bps": pl.UInt64,
+        "outstanding_bps": pl.UInt64,
+    },
+    # Of links with a Quick-Start router, at every checkpoint and at the end.
+    "approval_counters": {
+        "time_ns": pl.Int64,
+        "link": pl.UInt32,
+        "requests": pl.UInt64,
+        "grants": pl.UInt64,
+        "lowered": pl.UInt64,
+        "denials": pl.UInt64,
+        "limited": pl.UInt64,
+        "granted_bps": pl.UInt64,
+        "reports": pl.UInt64,
+        "corrections": pl.UInt64,
+        "cheats": pl.UInt64,
+        "usage_bps": pl.UInt64,
+        "outstanding_bps": pl.UInt64,
+        "interval_us": pl.UInt64,
     },
 }
 """Every table's columns and types. Times are since the start of the run."""

@@ -159,6 +159,11 @@ impl Config {
             path.link
                 .check(&format!("{name}.link"))
                 .map_err(|e| EmulatorError(e.to_string()))?;
+            if path.link.quick_start.is_some() {
+                return error(format!(
+                    "{name}.link.quick_start: an emulated link is no router; null only"
+                ));
+            }
         }
         if !(68..=65_535).contains(&self.mtu_bytes) {
             let mtu = self.mtu_bytes;

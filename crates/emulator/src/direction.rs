@@ -1,7 +1,7 @@
 //! One direction in virtual time: the simulator's link, and what it does to packets.
 
 use headway_algorithms::RouterInstance;
-use headway_sim::link::{Drop, Link, Offer};
+use headway_sim::link::{Drop, Link, Offer, Offered};
 use headway_sim::record::Tables;
 
 use crate::config::{EmulatorError, Path};
@@ -87,7 +87,7 @@ impl Direction {
     }
 
     /// Offers a packet; `now_ns` may not decrease from call to call.
-    pub fn offer(&mut self, now_ns: u64, ip_bytes: u32, ecn: u8) -> Outcome {
+    pub fn offer(&mut self, now_ns: u64, ip_bytes: u32, ecn: u8, ip_options: bool) -> Outcome {
         if let Some(rate_bps) = self.service.rate_bps(now_ns) {
             self.link.set_rate(rate_bps);
         }
@@ -95,8 +95,14 @@ impl Direction {
         let service = &mut self.service;
         let offer = self.link.offer_served(
             now_ns,
-            ip_bytes,
-            ecn,
+            Offered {
+                ip_bytes,
+                ecn,
+                flow: 0,
+                route: 0,
+                ip_options,
+                quick_start: None,
+            },
             &mut self.tables,
             |wire, now, bytes| {
                 let times = service.serve(wire, now, bytes);

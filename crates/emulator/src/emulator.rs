@@ -398,7 +398,7 @@ impl Emulator {
         if let Some(tap) = &mut self.tap {
             tap.offered(direction.number(), now_ns, &slot.bytes);
         }
-        let outcome = direction.offer(now_ns, ip_bytes, header.ecn);
+        let outcome = direction.offer(now_ns, ip_bytes, header.ecn, header.ip_options);
         let (queue_bytes, queue_pkts) = match outcome {
             Outcome::Carried(_) => direction.queue(),
             Outcome::Dropped(_) => direction.queue_at(now_ns),

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use headway_wire::checksum;
-use headway_wire::ipv4::{Ecn, Ipv4View};
+use headway_wire::ipv4::{Ecn, Ipv4View, FIXED_BYTES};
 
 /// The fields that route and identify a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(crate) struct Header {
     pub protocol: u8,
     /// The two ECN bits.
     pub ecn: u8,
+    /// The IPv4 header is longer than its fixed fields.
+    pub ip_options: bool,
     /// 0 unless TCP or UDP.
     pub source_port: u16,
     /// 0 unless TCP or UDP.
@@ -42,6 +44,7 @@ impl Header {
             destination: ip.destination(),
             protocol,
             ecn: bytes[1] & 3,
+            ip_options: ip.header_len_bytes() > FIXED_BYTES,
             source_port: port(0),
             destination_port: port(2),
         })

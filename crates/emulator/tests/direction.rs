@@ -47,7 +47,7 @@ impl std::ops::Drop for TempFile {
 fn packets_leave_one_after_the_other_and_arrive_after_the_delay() {
     let mut d = direction(r#"{"rate_bps": 12000000, "delay_ns": 50000000}"#, None);
     for i in 1..=3 {
-        let c = carried(d.offer(0, 1500, 0));
+        let c = carried(d.offer(0, 1500, 0, false));
         assert_eq!((c.depart_ns, c.due_ns), (i * MS, (50 + i) * MS));
     }
     assert_eq!(d.queue(), (4500, 3));
@@ -57,10 +57,10 @@ fn packets_leave_one_after_the_other_and_arrive_after_the_delay() {
 #[test]
 fn a_full_queue_drops() {
     let mut d = direction(r#"{"rate_bps": 12000000, "limit_bytes": 3000}"#, None);
-    carried(d.offer(0, 1500, 0));
-    carried(d.offer(0, 1500, 0));
-    assert_eq!(d.offer(0, 40, 0), Outcome::Dropped(Drop::Full));
-    carried(d.offer(MS, 1500, 0));
+    carried(d.offer(0, 1500, 0, false));
+    carried(d.offer(0, 1500, 0, false));
+    assert_eq!(d.offer(0, 40, 0, false), Outcome::Dropped(Drop::Full));
+    carried(d.offer(MS, 1500, 0, false));
     let summary = d.summary(5 * MS);
     assert_eq!((summary.sent_pkts, summary.dropped_pkts), (3, 1));
     assert_eq!(summary.max_queue_bytes, 3000);
@@ -73,7 +73,7 @@ fn red_drops_early_and_marks_what_can_be_marked() {
     let mut d = direction(&json, None);
     let (mut marks, mut drops) = (0, 0);
     for i in 0..200 {
-        match d.offer(i, 1500, if i % 2 == 0 { 2 } else { 0 }) {
+        match d.offer(i, 1500, if i % 2 == 0 { 2 } else { 0 }, false) {
             Outcome::Carried(c) => marks += u32::from(c.mark),
             Outcome::Dropped(reason) => {
                 assert_eq!(reason, Drop::Early);
@@ -89,7 +89,7 @@ fn red_drops_early_and_marks_what_can_be_marked() {
 fn random_loss_has_its_probability() {
     let mut d = direction(r#"{"rate_bps": 1000000000, "loss": 0.01}"#, None);
     let lost = (0..100_000u64)
-        .filter(|i| d.offer(i * MS, 1500, 0) == Outcome::Dropped(Drop::Loss))
+        .filter(|i| d.offer(i * MS, 1500, 0, false) == Outcome::Dropped(Drop::Loss))
         .count();
     // five standard deviations
     assert!((843..=1157).contains(&lost), "{lost}");
@@ -99,7 +99,7 @@ fn random_loss_has_its_probability() {
 fn duplicates_and_late_packets_are_drawn_by_the_simulators_link() {
     let json = r#"{"rate_bps": 1000000000, "duplicate": 1.0, "reorder": 1.0,
         "reorder_delay_ns": 7000000}"#;
-    let c = carried(direction(json, None).offer(0, 1500, 0));
+    let c = carried(direction(json, None).offer(0, 1500, 0, false));
     assert_eq!(c.due_ns - c.depart_ns, 7 * MS);
     assert_eq!(c.copy_due_ns, Some(c.due_ns));
 }
@@ -114,12 +114,12 @@ fn rate_and_delay_follow_a_schedule() {
         file: file.0.clone(),
     };
     let mut d = direction(r#"{"rate_bps": 1}"#, Some(vary));
-    let c = carried(d.offer(0, 1500, 0));
+    let c = carried(d.offer(0, 1500, 0, false));
     assert_eq!((c.depart_ns, c.due_ns), (MS, 31 * MS));
     // ten times slower, and due no earlier than the packet before it
-    let c = carried(d.offer(10 * MS, 1500, 0));
+    let c = carried(d.offer(10 * MS, 1500, 0, false));
     assert_eq!((c.depart_ns, c.due_ns), (20 * MS, 31 * MS));
-    let c = carried(d.offer(30 * MS, 1500, 0));
+    let c = carried(d.offer(30 * MS, 1500, 0, false));
     assert_eq!((c.depart_ns, c.due_ns), (40 * MS, 41 * MS));
 }
 
@@ -131,7 +131,7 @@ fn a_mahimahi_trace_delivers_at_its_opportunities() {
     };
     let mut d = direction(r#"{"rate_bps": 1, "delay_ns": 20000000}"#, Some(vary));
     let due: Vec<u64> = (0..4)
-        .map(|_| carried(d.offer(0, 1500, 0)).due_ns / MS)
+        .map(|_| carried(d.offer(0, 1500, 0, false)).due_ns / MS)
         .collect();
     assert_eq!(due, [23, 23, 30, 33]);
     assert_eq!(d.queue_at(4 * MS), (3000, 2));
@@ -170,4 +170,17 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         file: "/nonexistent".into(),
     };
     assert!(refused(r#"{"rate_bps": 1}"#, Some(vary)).contains("/nonexistent"));
+}
+
+#[test]
+fn packets_with_ip_options_are_dropped_where_the_link_says_so() {
+    for (json, dropped) in [
+        (r#"{"rate_bps": 1000000}"#, false),
+        (r#"{"rate_bps": 1000000, "drop_ip_options": true}"#, true),
+    ] {
+        let mut d = direction(json, None);
+        let outcome = d.offer(0, 60, 0, true);
+        assert_eq!(outcome == Outcome::Dropped(Drop::Options), dropped);
+        carried(d.offer(0, 60, 0, false));
+    }
 }

@@ -1,11 +1,13 @@
 //! Applications: what the two ends of a flow do with their sockets.
 
 use crate::net::Net;
-use crate::packet::{Packet, Sacks};
+use crate::packet::{rare, Packet, RareOptions, Sacks};
 use crate::rng;
 use crate::tcp::{Socket, SocketOptions};
 use crate::world::Totals;
-use headway_algorithms::ControlInstance;
+use headway_algorithms::quick_start::OPTION_BYTES;
+use headway_algorithms::{ControlInstance, QsHost};
+use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::VecDeque;
 
@@ -25,6 +27,15 @@ pub(crate) enum Running {
     Vectors(Vectors),
     Pingpong(Pingpong),
     Sessions(Box<SessionList>),
+    Requests(Requests),
+}
+
+/// A generator of Quick-Start requests without data.
+pub(crate) struct Requests {
+    pub codes: Vec<u8>,
+    pub mean_interval_ns: u64,
+    pub rng: Xoshiro256PlusPlus,
+    pub sent: u64,
 }
 
 /// What a flow's application says of its connections before it sends.
@@ -172,6 +183,38 @@ impl Pingpong {
                 .push(flow, self.done as u32, sent_ns as i64, now_ns);
             self.done += 1;
         }
+    }
+}
+
+impl Requests {
+    /// Sends a request for one of the rates, each as likely as the others, in an empty
+    /// datagram. Returns when the next is due.
+    pub fn ask(&mut self, net: &mut Net, flow: u32, route: u32) -> u64 {
+        let at = self.rng.next_u64() % self.codes.len() as u64;
+        let mut host = QsHost::default();
+        let request = host.request(
+            u32::from(self.codes[at as usize]),
+            Packet::ttl(0),
+            self.rng.next_u64(),
+        );
+        let options = RareOptions {
+            ip_quick_start: request.expect("a code from 1 to 15 and a new host"),
+            ..RareOptions::default()
+        };
+        let datagram = Packet {
+            seq: self.sent,
+            sent_ns: net.now_ns,
+            ip_bytes: UDP_HEADER_BYTES + OPTION_BYTES as u32,
+            to: flow,
+            flow,
+            route,
+            udp: true,
+            rare: rare::IP_QUICK_START,
+            ..Packet::default()
+        };
+        self.sent += 1;
+        net.send_with(datagram, &Sacks::default(), &options);
+        net.now_ns + rng::exponential_ns(&mut self.rng, self.mean_interval_ns)
     }
 }
 

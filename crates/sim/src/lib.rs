@@ -18,6 +18,7 @@
 //! ```
 
 mod app;
+mod approval;
 mod capture;
 mod controls;
 pub mod event;

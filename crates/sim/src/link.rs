@@ -4,10 +4,11 @@
 //! joins, and a hop costs one event at most. The queue's length at any later
 //! moment is found by taking out what has departed since (`drain`).
 
+use crate::approval::Approval;
 use crate::record::Tables;
 use crate::rng::{stream, Purpose};
 use crate::scenario::LinkSpec;
-use headway_algorithms::{AlgorithmError, LinkView, PacketView, RouterInstance, Verdict};
+use headway_algorithms::{AlgorithmError, LinkView, PacketView, QsOption, RouterInstance, Verdict};
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::VecDeque;
@@ -21,6 +22,24 @@ pub enum Drop {
     Loss = 1,
     /// The queue's algorithm dropped it early.
     Early = 2,
+    /// It had IP options, on a link that carries none.
+    Options = 3,
+}
+
+/// A packet that is offered to a link.
+pub struct Offered<'a> {
+    /// Whole IP packet.
+    pub ip_bytes: u32,
+    /// IPv4 ECN bits.
+    pub ecn: u8,
+    /// Whose it is.
+    pub flow: u32,
+    /// Which way of the flow it goes.
+    pub route: u32,
+    /// Its IPv4 header has options.
+    pub ip_options: bool,
+    /// The one for Quick-Start, which the link's router may change.
+    pub quick_start: Option<&'a mut QsOption>,
 }
 
 /// Rate and delay, and when the packets taken so far will have left.
@@ -105,6 +124,8 @@ pub struct Counters {
 pub struct Link {
     wire: Wire,
     router: RouterInstance,
+    approval: Option<Box<Approval>>,
+    drop_ip_options: bool,
     view: LinkView,
     /// Departure and size of what waits or is in transmission.
     queue: VecDeque<(u64, u32)>,
@@ -150,6 +171,8 @@ impl Link {
         Ok(Link {
             wire: Wire::new(spec.rate_bps, spec.delay_ns),
             router: router(&view)?,
+            approval: None,
+            drop_ip_options: spec.drop_ip_options,
             view,
             queue: VecDeque::new(),
             queue_bytes: 0,
@@ -164,6 +187,12 @@ impl Link {
             rng: stream(seed, Purpose::Link, number),
             counters: Counters::default(),
         })
+    }
+
+    /// Lets a Quick-Start router answer requests, if the link is to have one.
+    pub(crate) fn with_approval(mut self, spec: &LinkSpec) -> Result<Link, AlgorithmError> {
+        self.approval = Approval::new(spec, &self.view, self.number)?;
+        Ok(self)
     }
 
     #[inline]
@@ -223,8 +252,8 @@ impl Link {
 
     /// Offers a packet to the link at `now_ns`.
     #[inline]
-    pub fn offer(&mut self, now_ns: u64, ip_bytes: u32, ecn: u8, tables: &mut Tables) -> Offer {
-        self.offer_served(now_ns, ip_bytes, ecn, tables, Wire::serve)
+    pub fn offer(&mut self, now_ns: u64, packet: Offered, tables: &mut Tables) -> Offer {
+        self.offer_served(now_ns, packet, tables, Wire::serve)
     }
 
     /// The same where rate and delay vary. If the packet is accepted, `serve` sends
@@ -234,11 +263,11 @@ impl Link {
     pub fn offer_served(
         &mut self,
         now_ns: u64,
-        ip_bytes: u32,
-        ecn: u8,
+        mut packet: Offered,
         tables: &mut Tables,
         serve: impl FnOnce(&mut Wire, u64, u32) -> (u64, u64),
     ) -> Offer {
+        let Offered { ip_bytes, ecn, .. } = packet;
         self.counters.arrived_pkts += 1;
         self.counters.arrived_bytes += u64::from(ip_bytes);
         if self.chance(self.loss) {
@@ -255,6 +284,14 @@ impl Link {
         } else {
             0
         };
+        if let Some(approval) = &mut self.approval {
+            approval.meter(&self.view, &packet);
+        }
+        if packet.ip_options {
+            if let Some(reason) = self.take_option(&mut packet, tables) {
+                return self.dropped(ip_bytes, reason);
+            }
+        }
         let verdict = self
             .router
             .enqueue(&self.view, &PacketView { ip_bytes, ecn });
@@ -276,6 +313,24 @@ impl Link {
         }
     }
 
+    /// A packet with an IP option: what the router makes of it, or why it goes no
+    /// further.
+    #[cold]
+    fn take_option(&mut self, packet: &mut Offered, tables: &mut Tables) -> Option<Drop> {
+        if self.drop_ip_options {
+            return Some(Drop::Options);
+        }
+        if let Some(approval) = &mut self.approval {
+            // what the queue decides must not follow from what a nonce shows
+            let view = LinkView {
+                random: self.rng.next_u32(),
+                ..self.view
+            };
+            approval.answer(&view, packet, tables);
+        }
+        None
+    }
+
     #[inline]
     fn end_full(&mut self, now_ns: u64, tables: &mut Tables) {
         if let Some((start_ns, pkts)) = self.full_since.take() {
@@ -295,6 +350,17 @@ impl Link {
     pub fn settle(&mut self, now_ns: u64, tables: &mut Tables) {
         self.drain(now_ns, tables);
         self.integrate(now_ns);
+    }
+
+    /// Records what its Quick-Start router has done up to `now_ns`.
+    pub(crate) fn count_approvals(&mut self, now_ns: u64, tables: &mut Tables) {
+        if let Some(approval) = &mut self.approval {
+            let view = LinkView {
+                now_ns,
+                ..self.view
+            };
+            approval.count(&view, tables);
+        }
     }
 
     /// Closes a queue-full event that lasts to the end of the run.

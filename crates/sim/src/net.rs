@@ -2,8 +2,8 @@
 
 use crate::capture::Tap;
 use crate::event::{Events, What};
-use crate::link::{Drop, Link, Offer};
-use crate::packet::{Packet, RareOptions, Sacks, Slab};
+use crate::link::{Drop, Link, Offer, Offered};
+use crate::packet::{rare, Packet, RareOptions, Sacks, Slab};
 use crate::record::Tables;
 use crate::scenario::Record;
 use crate::topology::Route;
@@ -109,9 +109,23 @@ impl Net {
         if let Some(tap) = &mut self.tap {
             tap.entering(number, self.now_ns, || self.packets.whole(id));
         }
-        let packet = &mut self.packets[id];
+        let packet = &self.packets[id];
         let link = &mut self.links[number as usize];
-        match link.offer(self.now_ns, packet.ip_bytes, packet.ecn, &mut self.tables) {
+        let offered = Offered {
+            ip_bytes: packet.ip_bytes,
+            ecn: packet.ecn,
+            flow: packet.flow,
+            route: packet.route,
+            ip_options: packet.rare & rare::IP_QUICK_START != 0,
+            quick_start: if packet.rare & rare::IP_QUICK_START == 0 {
+                None
+            } else {
+                Some(self.packets.ip_quick_start(id))
+            },
+        };
+        let offer = link.offer(self.now_ns, offered, &mut self.tables);
+        let packet = &mut self.packets[id];
+        match offer {
             Offer::Accepted {
                 mut arrive_ns,
                 mark,

@@ -162,6 +162,11 @@ impl Slab {
         }
     }
 
+    /// The IP option that a packet's bits announce, for a router that changes it.
+    pub fn ip_quick_start(&mut self, id: u32) -> &mut QsOption {
+        &mut self.rare[id as usize].ip_quick_start
+    }
+
     /// All that a packet carries.
     pub fn whole(&self, id: u32) -> (Packet, Sacks, RareOptions) {
         (self[id], self.sacks(id), self.rare(id))

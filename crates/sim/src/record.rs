@@ -129,7 +129,7 @@ table! {
         flow: u32,
         /// Its size.
         ip_bytes: u32,
-        /// 0 queue full, 1 random loss, 2 early drop.
+        /// 0 queue full, 1 random loss, 2 early drop, 3 IP options.
         reason: u8,
     }
 }
@@ -234,6 +234,60 @@ table! {
     }
 }
 
+table! {
+    /// Answers to Quick-Start requests.
+    Approvals {
+        /// Link number.
+        link: u32,
+        /// When.
+        time_ns: i64,
+        /// Whose request.
+        flow: u32,
+        /// Rate code asked for.
+        requested_code: u8,
+        /// Rate code granted, 0 if denied.
+        granted_code: u8,
+        /// The load as the router estimated it.
+        usage_bps: u64,
+        /// Earlier approvals that the load did not show yet.
+        outstanding_bps: u64,
+    }
+}
+
+table! {
+    /// Totals of every Quick-Start router at every checkpoint and at the end.
+    ApprovalCounters {
+        /// Checkpoint.
+        time_ns: i64,
+        /// Link number.
+        link: u32,
+        /// Requests for a rate.
+        requests: u64,
+        /// Granted.
+        grants: u64,
+        /// Of the grants, those below the request.
+        lowered: u64,
+        /// Denied.
+        denials: u64,
+        /// Of the denials, those for too many requests.
+        limited: u64,
+        /// Sum of all granted rates.
+        granted_bps: u64,
+        /// Reports.
+        reports: u64,
+        /// Reports that gave part of a grant back.
+        corrections: u64,
+        /// Reports above the grant.
+        cheats: u64,
+        /// The load as estimated now.
+        usage_bps: u64,
+        /// Approvals that the load does not show yet.
+        outstanding_bps: u64,
+        /// Slot of the metering.
+        interval_us: u64,
+    }
+}
+
 /// Every table of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
@@ -255,6 +309,10 @@ pub struct Tables {
     pub link_counters: LinkCounters,
     /// Requests.
     pub responses: Responses,
+    /// Answers to Quick-Start requests.
+    pub approvals: Approvals,
+    /// Totals of Quick-Start routers.
+    pub approval_counters: ApprovalCounters,
 }
 
 impl Tables {
@@ -270,6 +328,8 @@ impl Tables {
             ("flow_counters", self.flow_counters.columns()),
             ("link_counters", self.link_counters.columns()),
             ("responses", self.responses.columns()),
+            ("approvals", self.approvals.columns()),
+            ("approval_counters", self.approval_counters.columns()),
         ]
     }
 }

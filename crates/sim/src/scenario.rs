@@ -110,6 +110,13 @@ pub struct LinkSpec {
     /// How long a reordered packet is held back.
     #[serde(default)]
     pub reorder_delay_ns: u64,
+    /// Tunables of the Quick-Start router before the link; absent: it takes no part,
+    /// and takes only the IP TTL down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quick_start: Option<BTreeMap<String, u32>>,
+    /// Drops packets that have IP options, as some paths do.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub drop_ip_options: bool,
 }
 
 /// A queue's algorithm and its tunables.
@@ -244,6 +251,14 @@ pub enum App {
         /// Mean time between messages.
         mean_interval_ns: u64,
     },
+    /// Quick-Start requests without data, each in an empty UDP datagram, with
+    /// exponential gaps: a load for routers.
+    Requests {
+        /// Rate codes, 1 to 15, of which each request has one.
+        codes: Vec<u8>,
+        /// Mean time between requests.
+        mean_interval_ns: u64,
+    },
 }
 
 /// What the trace keeps. All of it by default.
@@ -288,6 +303,9 @@ fn one() -> u64 {
 }
 fn yes() -> bool {
     true
+}
+fn is_false(switch: &bool) -> bool {
+    !switch
 }
 fn gigabit() -> u64 {
     1_000_000_000
@@ -533,12 +551,14 @@ impl Flow {
             ));
         }
         match (&self.app, &self.control) {
-            (App::Cbr { .. }, Some(_)) => Err(bad(
+            (App::Cbr { .. } | App::Requests { .. }, Some(_)) => Err(bad(
                 &format!("{field}.control"),
                 "a control",
                 "null for UDP",
             )),
-            (App::Cbr { .. }, None) | (_, Some(_)) => self.app.check(&format!("{field}.app")),
+            (App::Cbr { .. } | App::Requests { .. }, None) | (_, Some(_)) => {
+                self.app.check(&format!("{field}.app"))
+            }
             (_, None) => Err(bad(
                 &format!("{field}.control"),
                 "null",
@@ -582,6 +602,16 @@ impl App {
                 within("epochs", most, 0, MAX_BYTES, "bytes in all")
             }
             App::Sessions(sessions) => sessions.check(field),
+            App::Requests {
+                codes,
+                mean_interval_ns,
+            } => {
+                within("codes", codes.len() as u64, 1, 1000, "rate codes")?;
+                for code in codes {
+                    within("codes", u64::from(*code), 1, 15, "as a rate code")?;
+                }
+                within("mean_interval_ns", *mean_interval_ns, 1, MAX_TIME_NS, "ns")
+            }
             App::Pingpong {
                 request_bytes,
                 mean_interval_ns,

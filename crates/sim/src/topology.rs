@@ -108,7 +108,9 @@ impl Built {
         let number = self.links.len() as u32;
         let router = |view: &_| RouterInstance::new(&spec.aqm.name, &tunables, view);
         let link = Link::new(spec, router, number, scenario.seed, scenario.record.queue)
-            .map_err(|e| ScenarioError(format!("{name}.aqm: {e}")))?;
+            .map_err(|e| ScenarioError(format!("{name}.aqm: {e}")))?
+            .with_approval(spec)
+            .map_err(|e| ScenarioError(format!("{name}.quick_start: {e}")))?;
         self.links.push(link);
         self.names.push(name);
         Ok(())

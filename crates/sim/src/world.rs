@@ -249,7 +249,10 @@ impl World {
                 p.answer(net, server);
                 p.collect(net, number, client);
             }
-            Running::Bulk { .. } | Running::Cbr { .. } | Running::Sessions(_) => {}
+            Running::Bulk { .. }
+            | Running::Cbr { .. }
+            | Running::Sessions(_)
+            | Running::Requests(_) => {}
         }
     }
 
@@ -276,6 +279,13 @@ impl World {
                 let route = flow.route;
                 self.net.events.push(next_ns, What::App, number);
                 app::send_datagram(&mut self.net, number, route, seq, bytes);
+            }
+            return;
+        }
+        if let Running::Requests(requests) = &mut flow.app {
+            if !stopping {
+                let next_ns = requests.ask(&mut self.net, number, flow.route);
+                self.net.events.push(next_ns, What::App, number);
             }
             return;
         }
@@ -342,6 +352,7 @@ impl World {
         }
         for (number, link) in self.net.links.iter_mut().enumerate() {
             link.settle(now_ns, &mut self.net.tables);
+            link.count_approvals(now_ns, &mut self.net.tables);
             let c = &link.counters;
             self.net.tables.link_counters.push(
                 now_ns as i64,
@@ -392,6 +403,7 @@ impl World {
             Running::Vectors(_) => "vectors",
             Running::Pingpong(_) => "pingpong",
             Running::Sessions(_) => "sessions",
+            Running::Requests(_) => "requests",
         };
         let seen = self.net.seen_ns[number];
         let socket = flow.sockets.map(|(a, b)| {
@@ -404,8 +416,9 @@ impl World {
         });
         let sum = self.totals(number).unwrap_or_default();
         let opener = flow.sockets.map(|(a, _)| &self.sockets[a as usize]);
-        let datagrams = match flow.app {
-            Running::Cbr { sent, .. } => sent,
+        let datagrams = match &flow.app {
+            Running::Cbr { sent, .. } => *sent,
+            Running::Requests(requests) => requests.sent,
             _ => 0,
         };
         FlowSummary {

@@ -72,7 +72,7 @@ ACK, CA_STATE, SYN, ESTABLISHED, CLOSED = range(5)
 _DISORDER, _CWR, _RECOVERY, _LOSS = 1, 2, 3, 4
 _INFINITE_SSTHRESH = 0x7FFFFFFF
 _CARRIED, _COPY = 0, 2
-_REASON = {1: 0, 2: 1, 3: 2}
+_REASON = {1: 0, 2: 1, 3: 2, 4: 3}
 
 
 def read(path: Path, dtype: npt.DTypeLike) -> Records:

@@ -361,6 +361,8 @@ def _link_tables(
             ),
         )
     }
+    for name in ("approvals", "approval_counters"):
+        tables[name] = records.empty(name)
     tables["drops"] = log.drops() if "drops" in wanted else records.empty("drops")
     if "queue" not in wanted:
         tables["queue"] = records.empty("queue")

@@ -22,7 +22,7 @@ from headway.backends._headwayctl import Caretaker, Headwayctl
 from headway.backends._kernel_run import Run
 from headway.backends._kernel_testbed import Testbed
 from headway.errors import HeadwayError
-from headway.experiment import Control, Experiment, Sessions
+from headway.experiment import Control, Experiment, Requests, Sessions
 from headway.trace import Trace
 
 Progress = Callable[[float, float, float], None]
@@ -230,8 +230,11 @@ def check(experiment: Experiment) -> None:
     """Raises HeadwayError, naming the field, for what this backend cannot do."""
     if experiment.topology.kind != "dumbbell":
         raise HeadwayError("kernel backend: topology: a chain is not possible, use a dumbbell")
+    for link in [link for hop in experiment.topology.links() for link in hop]:
+        if link.quick_start is not None:
+            raise HeadwayError("kernel backend: quick_start: not possible yet; use the simulator")
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
-        if isinstance(flow.app, Sessions):
+        if isinstance(flow.app, Sessions | Requests):
             raise HeadwayError(f"kernel backend: {name}: {flow.app.kind} is not possible yet")
         for field in ("receive_window", "initial_rate", "data_volume", "willing_rate"):
             if getattr(flow, field) is not None:

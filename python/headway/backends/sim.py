@@ -10,7 +10,17 @@ from typing import Any
 from headway import _engine, workloads
 from headway.backends import Finished
 from headway.errors import HeadwayError
-from headway.experiment import Bulk, Cbr, Experiment, Flow, Link, Pingpong, Sessions, limit_bytes
+from headway.experiment import (
+    Bulk,
+    Cbr,
+    Experiment,
+    Flow,
+    Link,
+    Pingpong,
+    Requests,
+    Sessions,
+    limit_bytes,
+)
 from headway.trace import Trace, from_engine
 
 _NS_PER_US = 1000
@@ -84,7 +94,13 @@ def scenario(experiment: Experiment) -> dict[str, Any]:
 def link_fields(link: Link, base_rtt_ns: int) -> dict[str, Any]:
     """One direction of a hop in SI integers, as the engine and the emulator take it."""
     in_bytes = limit_bytes(link, base_rtt_ns)
+    rare: dict[str, Any] = {}
+    if link.quick_start is not None:
+        rare["quick_start"] = link.quick_start
+    if link.drop_ip_options:
+        rare["drop_ip_options"] = True
     return {
+        **rare,
         "rate_bps": link.rate,
         "delay_ns": link.delay,
         "aqm": {"name": link.aqm.name, "tunables": link.aqm.tunables},
@@ -111,6 +127,12 @@ def _app(flow: Flow) -> dict[str, Any]:
         }
     if isinstance(app, Sessions):
         return _sessions(app)
+    if isinstance(app, Requests):
+        return {
+            "kind": "requests",
+            "codes": list(app.codes),
+            "mean_interval_ns": app.mean_interval,
+        }
     return {"kind": "vectors", "epochs": [list(epoch) for epoch in app.epochs]}
 
 

@@ -36,11 +36,18 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Keep the trials an interrupted run finished.")
     ] = False,
+    vectors: Annotated[
+        Path | None,
+        typer.Option("--vectors", help="A tmix file, for a study that takes one."),
+    ] = None,
     threads: Threads = 0,
     as_json: AsJson = False,
 ) -> None:
     """Run a study: all trials, then its tables, claims and report."""
     chosen = _study(study)
+    if vectors is not None and not chosen.takes_vectors:
+        takers = ", ".join(name for name, one in discover().items() if one.takes_vectors)
+        raise HeadwayError(f"--vectors: {study} takes no tmix file; {takers} do")
     directory = out or Path("results") / study
     runner = backend_named(backend)
     _make(directory)
@@ -54,6 +61,7 @@ def run(
             threads=threads,
             progress=progress,
             resume=resume,
+            vectors=vectors and vectors.resolve(),
         )
         result = chosen.run(context)
         beside = _beside(chosen, context, result, resume=resume)
@@ -73,6 +81,7 @@ def report(
             out_dir=directory,
             backend=Recorded(str(saved["backend"])),
             quick=saved["quick"],
+            vectors=Path(saved["vectors"]) if saved.get("vectors") else None,
             seed=saved["seed"],
         )
     except FileNotFoundError:

@@ -20,7 +20,8 @@ TAIL = 0.95
 LARGE = 10_000.0
 SIZES = tuple(float(size) for size in np.geomspace(100, 1e7, 21))
 ENOUGH = 30
-"""Exchanges that a mean by size needs."""
+"""Exchanges that a mean by size needs to be drawn, and to be judged."""
+ENOUGH_TO_JUDGE = 300
 
 SCHEMES = (
     pairs.SLOW_START,
@@ -117,9 +118,15 @@ def _best_by_size(found: Found) -> Seen:
                 _at(found, s, load).sized(low, high).rows["seconds"]
                 for s in ("slow-start", "jump-start")
             )
-            if slow.len() >= ENOUGH:
+            if min(slow.len(), jump.len()) >= ENOUGH_TO_JUDGE:
                 best = max(best, float(slow.to_numpy().mean() - jump.to_numpy().mean()))
-    return between(best, 0.1, 0.6, unit="s", note="Jump-Start, the size that gains most.")
+    return between(
+        best,
+        0.1,
+        0.6,
+        unit="s",
+        note="Jump-Start, the size that gains most of those with 300 exchanges.",
+    )
 
 
 def _jump_everywhere(found: Found) -> Seen:

@@ -50,10 +50,12 @@ class Buffers(Study):
         "loss on the downlink and epoch durations of every startup."
     )
 
+    takes_vectors = True
+
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
         """One trial per scheme and buffer, all with the same sessions."""
         hours = QUICK_HOURS if ctx.quick else HOURS
-        workload = trace_mix.workload(LOAD, hours, ctx.seed)
+        workload = trace_mix.workload(LOAD, hours, ctx.seed, trace_mix.vectors_of(ctx))
         return {
             key(scheme.key, buffer): pairs.workload_experiment(
                 workload, [scheme], buffer_pkts=buffer, seed=ctx.seed

@@ -26,7 +26,7 @@ from headway.studies._pairs import Outcome, Scheme
 from headway.studies._trace_mix_claims import LARGE, LOADS, SCHEMES, SIZES, SMALL, TAIL, key
 from headway.study import Study, StudyContext, StudyResult, Table
 from headway.trace import Trace
-from headway.workloads import Campus, Workload
+from headway.workloads import Campus, Tmix, Workload, tmix
 
 HOURS, QUICK_HOURS = 3.0, 0.1
 
@@ -43,12 +43,15 @@ class TraceMix(Study):
         "Epoch durations, by size, and packet loss."
     )
 
+    takes_vectors = True
+
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
         """One trial per scheme and load."""
         hours = QUICK_HOURS if ctx.quick else HOURS
+        vectors = vectors_of(ctx)
         return {
             key(scheme.key, load): pairs.workload_experiment(
-                workload(load, hours, ctx.seed), [scheme], seed=ctx.seed
+                workload(load, hours, ctx.seed, vectors), [scheme], seed=ctx.seed
             )
             for load in LOADS
             for scheme in pairs.present(SCHEMES)
@@ -60,7 +63,7 @@ class TraceMix(Study):
         shown = pairs.present(SCHEMES)
         hours = QUICK_HOURS if ctx.quick else HOURS
         findings = Findings(
-            claims=claims.all_claims(results, workload(SMALL, hours, ctx.seed)),
+            claims=claims.all_claims(results, workload(SMALL, hours, ctx.seed, vectors_of(ctx))),
             tables=[
                 _table(results, shown, "Mean epoch duration in ms", lambda o: 1e3 * o.mean_s),
                 _table(
@@ -77,6 +80,7 @@ class TraceMix(Study):
             facts=[
                 ("Epochs", f"{sum(o.rows.height for o in results.values())} in all trials"),
                 ("Sessions' length", f"{hours:g} h of virtual time per trial"),
+                ("Vectors", str(ctx.vectors or "drawn; see the choices")),
             ],
         )
         return publish(self, ctx, traces, findings)
@@ -97,11 +101,19 @@ CHOICES = (
 )
 
 
-def workload(load: float, hours: float, seed: int) -> Workload:
+def vectors_of(ctx: StudyContext) -> Campus | Tmix:
+    """The file that was given, or vectors drawn from what the thesis prints."""
+    if ctx.vectors is None:
+        return Campus()
+    _, digest = tmix.load(ctx.vectors)
+    return Tmix(path=str(ctx.vectors), sha256=digest)
+
+
+def workload(load: float, hours: float, seed: int, vectors: Campus | Tmix) -> Workload:
     """The sessions of all schemes at a load."""
     return Workload.model_validate(
         {
-            "vectors": Campus(),
+            "vectors": vectors,
             "load": load,
             "rate": f"{lab.LINK_BPS} bit/s",
             "until": f"{hours * 3600:.0f} s",

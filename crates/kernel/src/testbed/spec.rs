@@ -300,6 +300,8 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, CliError> {
             duplicate: 0.0,
             reorder: 0.0,
             reorder_delay_ns: 0,
+            quick_start: None,
+            drop_ip_options: false,
         }
     };
     Ok(ConfigFile {

@@ -1,7 +1,7 @@
 //! Flows of a scenario as they are at the start.
 
 use super::{FlowState, Totals, World};
-use crate::app::{Announced, Pingpong, Running, SessionList, Vectors};
+use crate::app::{Announced, Pingpong, Requests, Running, SessionList, Vectors};
 use crate::controls::Prototypes;
 use crate::event::What;
 use crate::rng::{stream, Purpose};
@@ -49,6 +49,15 @@ impl World {
                 waiting: VecDeque::new(),
                 echoed: 0,
                 done: 0,
+            }),
+            App::Requests {
+                codes,
+                mean_interval_ns,
+            } => Running::Requests(Requests {
+                codes: codes.clone(),
+                mean_interval_ns: *mean_interval_ns,
+                rng: stream(seed, Purpose::App, number),
+                sent: 0,
             }),
             App::Sessions(sessions) => {
                 let control = flow.control.as_ref().expect("checked by the scenario");

@@ -1,0 +1,31 @@
+"""What the routers of an experiment do with Quick-Start requests (RFC 4782)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from headway.registry import check_tunables, options_of_text, registry
+
+
+def _quick_start(value: Any) -> Any:
+    """Tunables of a Quick-Start router by name, from fields, text or True."""
+    if value is None or value is False:
+        return None
+    if value is True:
+        value = {}
+    if isinstance(value, str):
+        value = options_of_text(value.split(":"))
+    if not isinstance(value, dict):
+        raise ValueError(f"{value!r} is not allowed; tunables of quick-start, on or off")
+    return check_tunables([registry().router("quick-start")], value)
+
+
+QuickStart = Annotated[dict[str, int] | None, BeforeValidator(_quick_start)]
+"""Whether a link's router answers Quick-Start requests (RFC 4782), and its tunables.
+
+True, {"algorithm": "fair", "interval_ms": 200} or "algorithm=fair:interval_ms=200"; None is a
+router that does not know Quick-Start, which every request on its way shows. `headway describe
+quick-start` lists the tunables.
+"""

@@ -1,0 +1,114 @@
+"""Quick-Start in experiments: routers that answer requests, and what a trace keeps of them."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from pydantic import ValidationError
+from support import experiment
+
+from headway import load_trace, run, save_trace
+from headway.experiment import Dumbbell, Experiment, Flow, Requests, explain
+from headway.registry import registry
+
+PATH = {"kind": "dumbbell", "rate": "100Mbit/s", "rtt": "40 ms", "buffer": "100 pkts"}
+
+
+def generator(mean_interval: str = "10 ms", codes: tuple[int, ...] = (6, 7, 8)) -> Flow:
+    return Flow(app=Requests(codes=codes, mean_interval=mean_interval))
+
+
+def load_test(quick_start: object, **fields: object) -> Experiment:
+    flows = [generator()]
+    topology = {**PATH, "quick_start": quick_start}
+    return experiment(topology=topology, flows=flows, duration="20 s", warmup="0 s", **fields)
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        (None, None),
+        (False, None),
+        (True, {}),
+        ({"algorithm": "fair", "interval_ms": 200}, {"algorithm": 3, "interval_ms": 200}),
+        ("algorithm=optimistic:track=on", {"algorithm": 2, "track": 1}),
+    ],
+)
+def test_a_router_is_written_as_fields_text_or_true(given: object, stored: object) -> None:
+    forward, reverse = Dumbbell(**PATH, quick_start=given).links()[0]
+    assert forward.quick_start == stored
+    assert reverse.quick_start == stored, "a router knows Quick-Start on both sides"
+    again = Experiment.model_validate_json(load_test(given).model_dump_json())
+    assert again.topology.links()[0][0].quick_start == stored
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"algorithm": "unfair"}, "allowed: target, share, optimistic, fair, extreme"),
+        ({"slots": 17}, "tunable slots=17 out of range; allowed: 0 to 16 slots"),
+        ({"omega": 2}, "unknown tunable of quick-start 'omega'"),
+        ("fair", "'fair': write OPTION=VALUE"),
+        (7, "7 is not allowed; tunables of quick-start, on or off"),
+    ],
+)
+def test_a_wrong_router_is_refused_in_one_line(given: object, said: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        load_test(given)
+    line = explain(error.value)
+    assert said in line
+    assert "quick_start" in line
+    assert "\n" not in line
+
+
+def test_a_generator_is_udp_and_asks_for_codes_from_1_to_15() -> None:
+    assert not generator().is_tcp
+    with pytest.raises(ValidationError, match="requests flow is UDP"):
+        Flow(app=Requests(codes=(7,), mean_interval="1 s"), control="cubic")
+    for codes in [(0,), (16,), ()]:
+        with pytest.raises(ValidationError):
+            generator(codes=codes)
+
+
+def test_the_registry_names_the_values_of_a_choice() -> None:
+    router = registry().router("quick-start")
+    assert router.queue is False
+    estimator = next(t for t in router.tunables if t.name == "estimator")
+    assert estimator.choices == ("last", "ewma", "peak")
+    assert estimator.allowed == "last, ewma, peak"
+    assert [estimator.check(v) for v in ("ewma", 1, "1")] == [1, 1, 1]
+
+
+def test_a_trace_keeps_every_answer_and_the_totals(tmp_path) -> None:
+    trace = run(load_test({"interval_ms": 500}, sample="100 ms"))
+    answers = trace["approvals"]
+    assert answers.height > 1500
+    rate_bps = pl.lit(40_000, dtype=pl.UInt64) * pl.lit(2).pow(pl.col("granted_code"))
+    grants = answers.filter(pl.col("granted_code") > 0).with_columns(rate_bps=rate_bps)
+    granted = grants["rate_bps"].sum()
+    totals = trace["approval_counters"].filter(pl.col("link") == 0)
+    last = totals.row(-1, named=True)
+    assert last["time_ns"] == trace.duration_ns
+    assert last["requests"] == answers.height
+    assert last["granted_bps"] == granted
+    # equation 6.1: 100 Mbit/s less the requests themselves, every second
+    assert granted / 20 == pytest.approx(100e6, rel=0.05)
+    assert totals["time_ns"].diff().drop_nulls().max() == 100_000_000
+    assert (answers["granted_code"] <= answers["requested_code"]).all()
+    used = grants["usage_bps"] + grants["outstanding_bps"] + grants["rate_bps"]
+    assert (used <= 100_000_000).all()
+    saved = load_trace(save_trace(trace, tmp_path / "trace"))
+    assert saved["approvals"].equals(answers)
+
+
+def test_without_a_router_there_are_no_answers() -> None:
+    trace = run(load_test(None))
+    assert trace["approvals"].height == 0
+    assert trace["approval_counters"].height == 0
+
+
+def test_a_link_may_drop_packets_with_ip_options() -> None:
+    topology = {**PATH, "drop_ip_options": True}
+    trace = run(experiment(topology=topology, flows=[generator()], duration="2 s", warmup="0 s"))
+    assert trace["drops"].height > 100
+    assert (trace["drops"]["reason"] == 3).all()
