@@ -8,7 +8,14 @@ from pydantic import ValidationError
 from support import experiment
 
 from headway import load_trace, run, save_trace
-from headway.experiment import Dumbbell, Experiment, Flow, Requests, explain
+from headway.experiment import Cbr, Dumbbell, Experiment, Flow, Requests, explain
+from headway.models.quick_start import (
+    RATES_BPS,
+    fair_grant_bps,
+    optimistic_grant_bps,
+    rate_code,
+    target_grant_bps,
+)
 from headway.registry import registry
 
 PATH = {"kind": "dumbbell", "rate": "100Mbit/s", "rtt": "40 ms", "buffer": "100 pkts"}
@@ -99,6 +106,58 @@ def test_a_trace_keeps_every_answer_and_the_totals(tmp_path) -> None:
     assert (used <= 100_000_000).all()
     saved = load_trace(save_trace(trace, tmp_path / "trace"))
     assert saved["approvals"].equals(answers)
+
+
+@pytest.mark.parametrize("algorithm", ["target", "optimistic", "fair"])
+@pytest.mark.parametrize("estimator", ["peak", "ewma"])
+def test_routers_grant_what_the_equations_say(algorithm: str, estimator: str) -> None:
+    """Equations 4.17 to 4.19 in real numbers, beside the integers of the router."""
+    call = Flow(app=Cbr(packet="1250 B", interval="200 us"), start="3 s", stop="6 s")
+    trace = run(
+        experiment(
+            topology={
+                **PATH,
+                "quick_start": {
+                    "algorithm": algorithm,
+                    "estimator": estimator,
+                    "interval_ms": 200,
+                    "slots": 3,
+                    "threshold_permille": 900,
+                },
+            },
+            flows=[generator("7 ms", tuple(range(1, 11))), call],
+            duration="10 s",
+            warmup="0 s",
+        )
+    )
+    answers = trace["approvals"]
+    assert answers["usage_bps"].max() > 20e6
+    slot, granted_now, granted = -1, 0, set()
+    for row in answers.iter_rows(named=True):
+        request = RATES_BPS[row["requested_code"]]
+        spare = max(90e6 - row["usage_bps"], 0.0)
+        outstanding = row["outstanding_bps"]
+        if row["time_ns"] // 200_000_000 != slot:
+            slot, granted_now = row["time_ns"] // 200_000_000, 0
+        if algorithm == "optimistic":
+            rate = optimistic_grant_bps(request, spare_bps=spare)
+        elif algorithm == "fair" and outstanding:
+            rate = fair_grant_bps(
+                request,
+                spare_bps=spare,
+                granted_now_bps=granted_now,
+                outstanding_bps=outstanding,
+                elapsed=row["time_ns"] / 200e6 - slot,
+                slots=3,
+            )
+        else:
+            rate = target_grant_bps(request, spare_bps=spare, outstanding_bps=outstanding)
+        # u is known to 8 bit/s, the open part to the microsecond
+        near = {rate_code(max(rate + error, 0.0)) for error in (-500.0, 500.0)}
+        assert row["granted_code"] in near, row
+        granted_now += RATES_BPS[row["granted_code"]]
+        granted.add(row["granted_code"])
+    assert len(granted) > 5
 
 
 def test_without_a_router_there_are_no_answers() -> None:

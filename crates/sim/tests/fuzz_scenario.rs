@@ -23,7 +23,8 @@ fn cases(default: u32) -> ProptestConfig {
 fn valid() -> Value {
     let link = json!({"rate_bps": 1_000_000, "delay_ns": 10_000_000, "limit_bytes": 30_000,
         "limit_pkts": 20, "loss": 0.01, "duplicate": 0.01, "reorder": 0.01,
-        "reorder_delay_ns": 1_000_000, "aqm": {"name": "red", "tunables": {"ecn": 1}}});
+        "reorder_delay_ns": 1_000_000, "aqm": {"name": "red", "tunables": {"ecn": 1}},
+        "quick_start": {"algorithm": 3, "slots": 4}, "drop_ip_options": false});
     let control = json!({"name": "cubic", "startup": "slow-start", "tunables": {}});
     let flow = |app: Value, control: Value| {
         json!({"name": "f", "app": app, "control": control, "sack": true, "timestamps": true,
@@ -39,6 +40,8 @@ fn valid() -> Value {
             flow(json!({"kind": "vectors", "epochs": [[1, 2, 3]]}), control.clone()),
             flow(json!({"kind": "pingpong", "request_bytes": 1, "mean_interval_ns": 1000}), control),
             flow(json!({"kind": "cbr", "ip_bytes": 186, "interval_ns": 20_000_000}), Value::Null),
+            flow(json!({"kind": "requests", "codes": [1, 15], "mean_interval_ns": 50_000_000}),
+                Value::Null),
         ],
         "checkpoints_ns": [500_000_000],
         "record": {"flows": true, "queue": true, "udp": true, "drops": true},

@@ -63,9 +63,10 @@ fn link() -> impl Strategy<Value = Value> {
         chance(0.3),
         chance(0.3),
         (chance(0.5), 0..150 * MS),
+        (router(), prop::bool::weighted(0.1)),
     )
         .prop_map(
-            |(rate, delay, mut queue, loss, duplicate, (reorder, late))| {
+            |(rate, delay, mut queue, loss, duplicate, (reorder, late), (router, strict))| {
                 let link = queue.as_object_mut().expect("an object");
                 link.insert("rate_bps".into(), json!(rate));
                 link.insert("delay_ns".into(), json!(delay));
@@ -73,9 +74,23 @@ fn link() -> impl Strategy<Value = Value> {
                 link.insert("duplicate".into(), json!(duplicate));
                 link.insert("reorder".into(), json!(reorder));
                 link.insert("reorder_delay_ns".into(), json!(late));
+                link.insert("quick_start".into(), router);
+                link.insert("drop_ip_options".into(), json!(strict));
                 queue
             },
         )
+}
+
+/// None, or one that answers Quick-Start requests in any way.
+fn router() -> impl Strategy<Value = Value> {
+    let tunables = (0..5u32, 0..3u32, 0..500u32, 0..=16u32, 0..=1000u32, 0..2u32);
+    prop_oneof![
+        1 => Just(Value::Null),
+        2 => tunables.prop_map(|(algorithm, estimator, interval, slots, threshold, track)| {
+            json!({"algorithm": algorithm, "estimator": estimator, "interval_ms": interval,
+                "slots": slots, "threshold_permille": threshold, "track": track})
+        }),
+    ]
 }
 
 fn hop() -> impl Strategy<Value = Value> {
