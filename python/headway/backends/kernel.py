@@ -233,6 +233,8 @@ def check(experiment: Experiment) -> None:
     for link in [link for hop in experiment.topology.links() for link in hop]:
         if link.quick_start is not None:
             raise HeadwayError("kernel backend: quick_start: not possible yet; use the simulator")
+        if link.drop_ip_options:
+            raise HeadwayError("kernel backend: drop_ip_options: not possible yet")
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         if isinstance(flow.app, Sessions | Requests):
             raise HeadwayError(f"kernel backend: {name}: {flow.app.kind} is not possible yet")
