@@ -128,12 +128,35 @@ fn app() -> impl Strategy<Value = Value> {
     ]
 }
 
+fn paces(control: &Value) -> bool {
+    let mut all = startups().iter();
+    all.any(|s| s.paces && control["startup"] == s.name)
+}
+
 fn control() -> impl Strategy<Value = Value> {
     let names: Vec<_> = controls().iter().map(|c| c.name).collect();
     let mut starts: Vec<_> = startups().iter().map(|s| Some(s.name)).collect();
     starts.push(None);
     (select(names), select(starts))
         .prop_map(|(name, startup)| json!({"name": name, "startup": startup}))
+}
+
+/// What startups may be told, and what receivers make of Quick-Start requests.
+fn hints() -> impl Strategy<Value = Value> {
+    let some = proptest::option::of::<std::ops::Range<u64>>;
+    (
+        (some(80_000..50_000_000), some(1..1_000_000)),
+        (some(2_920..8_000_000), some(0..100_000_000)),
+        (any::<[bool; 3]>(), select(vec![0u8, 0, 1, 15])),
+    )
+        .prop_map(
+            |((rate, volume), (window, willing), ([extra_ack, announces, ignore], lie))| {
+                json!({"initial_rate_bps": rate, "data_volume_bytes": volume,
+                "receive_window_bytes": window, "willing_rate_bps": willing,
+                "extra_ack": extra_ack, "announces": announces, "inflates_codes": lie,
+                "ignore_peer_window": ignore})
+            },
+        )
 }
 
 fn flow(hops: u32) -> impl Strategy<Value = Value> {
@@ -144,6 +167,7 @@ fn flow(hops: u32) -> impl Strategy<Value = Value> {
         0..3 * SECOND,
         0..50 * MS,
         (0..hops).prop_flat_map(move |from| (Just(from), from + 1..=hops)),
+        hints(),
     )
         .prop_map(
             |(
@@ -153,13 +177,22 @@ fn flow(hops: u32) -> impl Strategy<Value = Value> {
                 start_ns,
                 extra,
                 (from, to),
+                mut hints,
             )| {
                 // Messages without end have to be stopped.
                 let stop_ns = (app["kind"] == "pingpong").then_some(start_ns + 5 * SECOND);
-                json!({"name": "tcp", "app": app, "control": control, "sack": sack,
+                let hinted = hints.as_object_mut().expect("an object");
+                let ignores = hinted.remove("ignore_peer_window") == Some(json!(true));
+                let mut control = control;
+                if ignores && paces(&control) && control["startup"] != "careful-resume" {
+                    control["tunables"] = json!({"ignore_peer_window": 1});
+                }
+                let mut flow = json!({"name": "tcp", "app": app, "control": control, "sack": sack,
                 "timestamps": timestamps, "delayed_ack": delayed_ack, "nodelay": nodelay,
                 "start_ns": start_ns, "stop_ns": stop_ns, "extra_delay_ns": extra,
-                "from_hop": from, "to_hop": to})
+                "from_hop": from, "to_hop": to});
+                flow.as_object_mut().expect("an object").append(hinted);
+                flow
             },
         )
 }
@@ -282,12 +315,12 @@ fn check_outcome(scenario: &Value, world: World) -> Result<(), TestCaseError> {
             .position(|f| *f == flow)
             .expect("counted");
         // No window law here grows faster than slow start; the FIN counts too. A
-        // startup that paces may begin with a round trip at 10 Mbit/s.
+        // startup that paces may begin with a round trip at the rate it asks for, in
+        // Quick-Start's codes at most twice its 10 Mbit/s.
         let control = &flows[flow as usize]["control"];
-        let paces = startups()
-            .iter()
-            .any(|s| s.paces && control["startup"] == s.name);
-        let first = u64::from(paces) * 1250 * longest_us / 1000 / 1500;
+        let asked = flows[flow as usize]["initial_rate_bps"].as_u64();
+        let bytes_per_s = 2 * asked.unwrap_or(0).max(10_240_000) / 8;
+        let first = u64::from(paces(control)) * bytes_per_s * longest_us / 1_000_000 / 1500;
         let most = 11 + counters.sent_pkts[at] + first;
         let cwnd = u64::from(tables.flow_state.cwnd_pkts[row]);
         prop_assert!((1..=most).contains(&cwnd), "cwnd {cwnd} of flow {flow}");

@@ -1,0 +1,382 @@
+//! Quick-Start at the hosts (RFC 4782): which packets carry options, and what comes
+//! of an approval, a denial, a loss and a lie. Section numbers are the RFC's. The
+//! default request, 10 Mbit/s, is rate code 8: 10.24 Mbit/s.
+
+mod common;
+
+use common::{dumbbell, run, Trace, MS, SECOND};
+use headway_wire::ipv4_options::QuickStart;
+use headway_wire::pcapng::{Block, Reader};
+use headway_wire::tcp_options::QuickStartResponse;
+use headway_wire::{Ipv4View, TcpFlags, TcpView};
+use serde_json::{json, Value};
+
+/// A packet with an option, as captured at the opener's side.
+#[derive(Clone, Debug)]
+struct Marked {
+    time_ns: u64,
+    outbound: bool,
+    /// "request 8", "report 8" or "response 8".
+    what: String,
+    syn: bool,
+    payload_bytes: usize,
+    ip_bytes: usize,
+}
+
+impl Marked {
+    /// What and where, shortly: "SYN out request 8".
+    fn brief(&self) -> String {
+        let kind = match (self.syn, self.payload_bytes) {
+            (true, _) => "SYN",
+            (false, 0) => "ACK",
+            _ => "data",
+        };
+        let way = if self.outbound { "out" } else { "back" };
+        format!("{kind} {way} {}", self.what)
+    }
+}
+
+fn marked(trace: &Trace) -> Vec<Marked> {
+    let mut found = Vec::new();
+    for block in Reader::new(trace.outcome.capture.as_deref().expect("a capture")) {
+        let Block::Packet(packet) = block.expect("well formed") else {
+            continue;
+        };
+        let ip = Ipv4View::parse(packet.bytes).expect("IPv4");
+        let tcp = TcpView::parse(ip.payload()).expect("TCP");
+        let mut add = |what: String| {
+            found.push(Marked {
+                time_ns: packet.time_ns,
+                outbound: tcp.destination_port() == 5001,
+                what,
+                syn: tcp.flags().contains(TcpFlags::SYN),
+                payload_bytes: tcp.payload().len(),
+                ip_bytes: packet.bytes.len(),
+            });
+        };
+        match ip.option().expect("a well formed option") {
+            Some(QuickStart::Request { rate_code, .. }) => add(format!("request {rate_code}")),
+            Some(QuickStart::Report { rate_code, .. }) => add(format!("report {rate_code}")),
+            None => {}
+        }
+        if let Some(response) = tcp.option::<QuickStartResponse>().expect("well formed") {
+            add(format!("response {}", response.rate_code));
+        }
+    }
+    found
+}
+
+fn briefs(trace: &Trace) -> Vec<String> {
+    marked(trace).iter().map(Marked::brief).collect()
+}
+
+/// 100 Mbit/s, a queue of `limit_pkts`, and a Quick-Start router with these tunables;
+/// null: it takes no part.
+fn link(rtt_ms: u64, limit_pkts: u32, router: Value) -> Value {
+    json!({"rate_bps": 100_000_000, "delay_ns": rtt_ms * MS / 2, "limit_pkts": limit_pkts,
+        "quick_start": router})
+}
+
+fn flow(bytes: u64, tunables: Value, fields: &Value) -> Value {
+    let mut flow = json!({"name": "quick-start", "app": {"kind": "bulk", "bytes": bytes},
+        "control": {"name": "reno", "startup": "quick-start", "tunables": tunables},
+        "receive_window_bytes": 8_000_000, "extra_ack": true});
+    for (name, value) in fields.as_object().expect("fields") {
+        flow[name] = value.clone();
+    }
+    flow
+}
+
+fn trace(link: &Value, flow: Value) -> Trace {
+    Trace::of(&dumbbell("linux-6", 6 * SECOND, link, json!([flow])))
+}
+
+/// Data packets of the sender's first round trip.
+fn first_flight(trace: &Trace) -> usize {
+    let acks = trace.acks();
+    let acked = acks.iter().find(|a| a.ack > 1).expect("an ACK of data");
+    let data = trace.data();
+    data.iter()
+        .take_while(|d| d.time_ns < acked.time_ns)
+        .count()
+}
+
+#[test]
+fn an_approved_rate_is_asked_for_in_the_syn_reported_with_the_ack_and_sent() {
+    let approved = trace(
+        &link(200, 1000, json!({})),
+        flow(2_000_000, json!({}), &json!({})),
+    );
+    assert_eq!(
+        briefs(&approved),
+        [
+            "SYN out request 8",
+            "SYN back response 8",
+            "ACK out report 8"
+        ]
+    );
+    // R T/(MSS + H): 10.24 Mbit/s x 200 ms in packets of 1500 bytes (4.4)
+    assert_eq!(first_flight(&approved), 170);
+    let times: Vec<_> = approved.data()[..170].iter().map(|d| d.time_ns).collect();
+    let bursts = times.windows(2).filter(|w| w[1] - w[0] > MS).count();
+    // eq. 5.1: 56 timers for 170 packets in chunks of 3
+    assert_eq!(bursts + 1, 56);
+    let summary = &approved.outcome.summary.flows[0];
+    assert_eq!(
+        (summary.quick_start_requests, summary.quick_start_grants),
+        (1, 1)
+    );
+}
+
+#[test]
+fn a_lower_rate_is_used_as_it_was_approved() {
+    let lowered = trace(
+        &link(200, 1000, json!({"max_code": 6})),
+        flow(2_000_000, json!({}), &json!({})),
+    );
+    assert_eq!(
+        briefs(&lowered)[1..],
+        ["SYN back response 6", "ACK out report 6"]
+    );
+    assert_eq!(first_flight(&lowered), 42); // 2.56 Mbit/s
+}
+
+#[test]
+fn what_is_not_approved_is_reported_as_zero_and_starts_slowly() {
+    let routers = [
+        (
+            "takes no part",
+            Value::Null,
+            json!({}),
+            vec!["SYN back response 8"],
+        ),
+        ("grants nothing", json!({"max_code": 0}), json!({}), vec![]),
+        (
+            "receiver answers nothing",
+            json!({}),
+            json!({"willing_rate_bps": 1000}),
+            vec![],
+        ),
+    ];
+    for (name, router, fields, response) in routers {
+        let denied = trace(
+            &link(200, 1000, router),
+            flow(2_000_000, json!({}), &fields),
+        );
+        let mut expected = vec!["SYN out request 8"];
+        expected.extend(response);
+        expected.push("ACK out report 0");
+        assert_eq!(briefs(&denied), expected, "{name}");
+        assert_eq!(first_flight(&denied), 10, "{name}");
+    }
+    let willing = json!({"willing_rate_bps": 6_000_000});
+    let receiver = trace(
+        &link(200, 1000, json!({})),
+        flow(2_000_000, json!({}), &willing),
+    );
+    assert_eq!(
+        briefs(&receiver)[1..],
+        ["SYN back response 7", "ACK out report 7"]
+    );
+}
+
+#[test]
+fn little_data_asks_for_nothing_and_some_data_for_what_it_needs() {
+    for (bytes, code) in [
+        (10_000, None),
+        (12_000, Some(5)),
+        (30_000, Some(6)),
+        (90_000, Some(8)),
+    ] {
+        let asked = trace(
+            &link(200, 1000, json!({})),
+            flow(bytes, json!({}), &json!({})),
+        );
+        // in 100 ms, rounded up: the round-trip time is not known (4.1)
+        let expected = code.map(|code| format!("SYN out request {code}"));
+        assert_eq!(briefs(&asked).first(), expected.as_ref(), "{bytes} bytes");
+    }
+    let all = json!({"qs_fit_data": 0});
+    let asked = trace(&link(200, 1000, json!({})), flow(12_000, all, &json!({})));
+    assert_eq!(briefs(&asked)[0], "SYN out request 8");
+}
+
+#[test]
+fn a_late_request_leaves_with_data_that_makes_room_for_it() {
+    let late = json!({"qs_activation": 3});
+    let trace = trace(
+        &link(100, 1000, json!({})),
+        flow(2_000_000, late, &json!({})),
+    );
+    let marked = marked(&trace);
+    let briefs: Vec<_> = marked.iter().map(Marked::brief).collect();
+    assert_eq!(
+        briefs,
+        [
+            "data out request 8",
+            "ACK back response 8",
+            "data out report 8"
+        ]
+    );
+    // 8 bytes of IP options: the segment is as much shorter (section 4.7.1)
+    assert_eq!((marked[0].ip_bytes, marked[0].payload_bytes), (1500, 1440));
+    assert_eq!((marked[2].ip_bytes, marked[2].payload_bytes), (1500, 1440));
+    // 85 packets in the round trip after the response, counting what was in flight
+    let response = marked[1].time_ns;
+    let data = trace.data();
+    let within = |d: &&&common::Seen| (response..response + 95 * MS).contains(&d.time_ns);
+    let sent = data.iter().filter(within).count();
+    assert!((72..=88).contains(&sent), "{sent}");
+}
+
+#[test]
+fn a_server_asks_in_the_syn_ack_if_its_application_says_how_much_comes() {
+    let mut download = flow(1, json!({}), &json!({"data_volume_bytes": 1_000_000}));
+    download["app"] = json!({"kind": "vectors", "epochs": [[400, 1_000_000, 0]]});
+    let early = trace(&link(200, 1000, json!({})), download.clone());
+    assert_eq!(
+        briefs(&early),
+        [
+            "SYN back request 8",
+            "ACK out response 8",
+            "data back report 8"
+        ]
+    );
+    download["data_volume_bytes"] = Value::Null;
+    download["announces"] = json!(true);
+    let announced = trace(&link(200, 1000, json!({})), download.clone());
+    assert_eq!(briefs(&announced), briefs(&early));
+    download["announces"] = json!(false);
+    let late = trace(&link(200, 1000, json!({})), download);
+    assert_eq!(
+        briefs(&late),
+        [
+            "data back request 8",
+            "ACK out response 8",
+            "data back report 8"
+        ]
+    );
+}
+
+#[test]
+fn an_idle_connection_asks_again() {
+    let mut twice = flow(1, json!({}), &json!({}));
+    twice["app"] = json!({"kind": "vectors",
+        "epochs": [[300_000, 1, 2_000 * MS], [300_000, 1, 0]]});
+    let again = trace(&link(100, 1000, json!({})), twice.clone());
+    let briefs = briefs(&again);
+    assert_eq!(briefs[..2], ["SYN out request 8", "SYN back response 8"]);
+    assert_eq!(briefs[3..5], ["data out request 8", "ACK back response 8"]);
+    twice["control"]["tunables"] = json!({"after_idle": 0});
+    let summary = &trace(&link(100, 1000, json!({})), twice)
+        .outcome
+        .summary
+        .flows[0];
+    assert_eq!(summary.quick_start_requests, 1);
+}
+
+#[test]
+fn a_path_that_drops_options_gets_a_plain_syn_after_three_seconds() {
+    let mut link = link(100, 1000, json!({}));
+    link["drop_ip_options"] = json!(true);
+    let trace = trace(&link, flow(500_000, json!({}), &json!({})));
+    assert_eq!(briefs(&trace), ["SYN out request 8"]);
+    let syns: Vec<_> = trace
+        .segments
+        .iter()
+        .filter(|s| s.outbound && s.has(TcpFlags::SYN))
+        .collect();
+    assert_eq!(syns.len(), 2);
+    assert!((syns[1].time_ns - syns[0].time_ns).abs_diff(3 * SECOND) < MS);
+    assert_eq!(
+        trace.outcome.tables.flow_counters.delivered_bytes[0],
+        500_000
+    );
+}
+
+#[test]
+fn growth_after_a_grant_is_limited_to_fifty_packets_per_round_trip_above_100() {
+    let run = |limit: u32| {
+        let tunables = json!({"qs_max_ssthresh_pkts": limit});
+        let trace = trace(
+            &link(200, 2000, json!({})),
+            flow(4_000_000, tunables, &json!({})),
+        );
+        let first = trace.data()[0].time_ns;
+        (
+            trace.cwnd_at(first + 190 * MS),
+            trace.cwnd_at(first + 395 * MS),
+        )
+    };
+    let (before, after) = run(100);
+    assert_eq!(before, 170);
+    assert!((210..=222).contains(&after), "{after}");
+    let (before, after) = run(0);
+    assert_eq!(before, 170);
+    assert!(after > 320, "{after}");
+}
+
+#[test]
+fn ssthresh_follows_the_strategy() {
+    let ssthresh = |strategy: u32, rate: Value, router: Value| {
+        let tunables = json!({"qs_ssthresh": strategy, "qs_ssthresh_permille": 1500});
+        let asked = json!({"initial_rate_bps": rate});
+        let trace = trace(&link(200, 1000, router), flow(2_000_000, tunables, &asked));
+        let first = trace.data()[0].time_ns;
+        let states = &trace.outcome.tables.flow_state;
+        let row = states
+            .time_ns
+            .partition_point(|&t| t as u64 <= first + 100 * MS)
+            - 1;
+        let pkts = states.ssthresh_pkts[row];
+        (pkts != u32::MAX).then_some(pkts)
+    };
+    let asked = || json!(10_000_000);
+    assert_eq!(ssthresh(0, asked(), json!({})), None);
+    assert_eq!(ssthresh(1, Value::Null, json!({})), Some(255));
+    assert_eq!(ssthresh(2, asked(), json!({})), Some(255));
+    assert_eq!(ssthresh(2, Value::Null, json!({})), None);
+    assert_eq!(ssthresh(2, asked(), json!({"max_code": 7})), None);
+}
+
+#[test]
+fn a_loss_in_the_first_flight_is_as_if_the_request_had_been_denied() {
+    // The router believes in 100 Mbit/s where there are 2.
+    let mut link = link(100, 20, json!({"capacity_kbps": 100_000}));
+    link["rate_bps"] = json!(2_000_000);
+    let mut one = flow(1, json!({"after_idle": 1}), &json!({}));
+    one["app"] = json!({"kind": "vectors", "epochs": [[400_000, 1, 3_000 * MS], [400_000, 1, 0]]});
+    one["announces"] = json!(true);
+    let scenario = dumbbell("linux-6", 20 * SECOND, &link, json!([one]));
+    let trace = Trace::of(&scenario);
+    let states = &trace.outcome.tables.flow_state;
+    let recovered = (1..states.state.len())
+        .find(|&i| states.state[i] < 2 && states.state[i - 1] == 3)
+        .expect("fast recovery ends");
+    // slow start from the initial window (4.6), up to half of what was sent
+    assert!((10..=12).contains(&states.cwnd_pkts[recovered]));
+    assert!((11..=43).contains(&states.ssthresh_pkts[recovered]));
+    // and no more requests on this connection
+    assert_eq!(trace.outcome.summary.flows[0].quick_start_requests, 1);
+}
+
+#[test]
+fn a_receiver_that_claims_one_code_more_is_caught_three_times_in_four() {
+    let lying = flow(200_000, json!({}), &json!({"inflates_codes": 1}));
+    let mut scenario = dumbbell(
+        "linux-6",
+        SECOND,
+        &link(50, 1000, json!({"max_code": 6})),
+        json!([lying]),
+    );
+    scenario["capture"] = Value::Null;
+    let n = 400u64;
+    let caught: u64 = (0..n)
+        .map(|seed| {
+            scenario["seed"] = json!(seed);
+            run(&scenario).summary.flows[0].quick_start_lies
+        })
+        .sum();
+    // 4^-1 goes undetected (section 3.4); five standard deviations are 43
+    assert!(caught.abs_diff(n * 3 / 4) < 43, "{caught} of {n}");
+}
