@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from support import experiment
 
 from headway import load_trace, run, save_trace
-from headway.experiment import Cbr, Dumbbell, Experiment, Flow, Requests, explain
+from headway.experiment import Bulk, Cbr, Dumbbell, Experiment, Flow, Requests, explain
 from headway.models.quick_start import (
     RATES_BPS,
     fair_grant_bps,
@@ -164,6 +164,25 @@ def test_without_a_router_there_are_no_answers() -> None:
     trace = run(load_test(None))
     assert trace["approvals"].height == 0
     assert trace["approval_counters"].height == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "failure"),
+    [
+        ({"quick_start": True}, None),
+        ({}, "TTL differs"),
+        ({"quick_start": "threshold_permille=0"}, "unanswered"),
+        ({"quick_start": True, "drop_ip_options": True}, "lost"),
+    ],
+)
+def test_a_flow_says_why_its_request_failed(path: dict[str, object], failure: str | None) -> None:
+    flow = Flow(app=Bulk(size="300 kB"), control="cubic+quick-start")
+    trace = run(experiment(topology={**PATH, **path}, flows=[flow], duration="20 s", warmup="0 s"))
+    summary = trace.flows[0]
+    assert summary.unique_bytes == 300_000, "the connection works whatever the path does"
+    assert summary.quick_start_requests == 1
+    assert summary.quick_start_grants == (failure is None)
+    assert summary.quick_start_failure == failure
 
 
 def test_a_link_may_drop_packets_with_ip_options() -> None:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * Approval of Quick-Start requests (RFC 4782): the thesis' metering and its target,
- * optimistic and fair algorithms (Scharf 2009, sections 4.5.2 and 4.5.3), and the
+ * optimistic and fair algorithms (Scharf 2011, sections 4.5.2 and 4.5.3), and the
  * share and extreme algorithms that Sarolahti, Allman and Floyd describe (2006).
  *
  * Time is cut into slots of Delta. What is offered to the queue in one is a sample
@@ -483,7 +483,7 @@ static void quick_start_option(void *state, const u32 *tun, const struct hw_link
 HW_TABLE struct hw_router_ops hw_router_quick_start = {
 	.name = "quick-start",
 	.title = "Approval of Quick-Start requests, beside a queue's algorithm",
-	.source = "RFC 4782; Scharf 2009; Sarolahti, Allman, Floyd 2006",
+	.source = "RFC 4782; Scharf 2011; Sarolahti, Allman, Floyd 2006",
 	.state_bytes = sizeof(struct quick_start),
 	.n_tunables = HW_COUNT(quick_start_tunables),
 	.tunables = quick_start_tunables,

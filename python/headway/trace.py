@@ -161,6 +161,7 @@ class FlowSummary(BaseModel):
     quick_start_requests: int = 0
     quick_start_grants: int = 0
     quick_start_lies: int = 0
+    quick_start_failure: str | None = None
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,21 @@ pub enum QsFailure {
     Inflated = 6,
 }
 
+impl QsFailure {
+    /// In one word or two, for tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Unanswered => "unanswered",
+            Self::Lost => "lost",
+            Self::TtlDiffers => "TTL differs",
+            Self::NonceForged => "nonce forged",
+            Self::Inflated => "inflated",
+        }
+    }
+}
+
 /// A sender's side of the protocol (`struct hw_qs_host`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -374,6 +374,9 @@ pub struct FlowSummary {
     /// Answers that were found out to be lies; absent: none.
     #[serde(skip_serializing_if = "is_zero")]
     pub quick_start_lies: u64,
+    /// Why the sender's last request failed; absent: none, or it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quick_start_failure: Option<&'static str>,
 }
 
 // serde hands over a reference

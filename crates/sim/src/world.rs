@@ -439,6 +439,7 @@ impl World {
             quick_start_requests: sum.counters.qs_requests,
             quick_start_grants: sum.counters.qs_grants,
             quick_start_lies: sum.counters.qs_lies,
+            quick_start_failure: socket.and_then(Socket::quick_start_failure),
         }
     }
 }

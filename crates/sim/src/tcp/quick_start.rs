@@ -206,6 +206,12 @@ impl Socket {
         self.conn.grant = Grant::Denied as u8;
     }
 
+    /// Why the last request failed.
+    pub(crate) fn quick_start_failure(&self) -> Option<&'static str> {
+        let host = &self.quick_start.as_ref()?.host;
+        host.failure().map(QsFailure::name)
+    }
+
     /// The packet at `seq` is what carried the request.
     pub(super) fn carried_request(&self, seq: u64, end: u64) -> bool {
         self.quick_start
