@@ -307,3 +307,21 @@ fn careful_resume_tries_half_the_saved_window_after_the_initial_one() {
     assert_eq!(second(&resume(410)), 20);
     assert_eq!(second(&resume(19)), 20);
 }
+
+#[test]
+fn a_packet_shortened_by_an_option_is_not_small_and_nagle_waits_for_none() {
+    // 50,000 bytes are 34 segments and a small one. The report of the granted rate takes
+    // room in the first packet, which is as full as it can be (tcp_minshall_update).
+    for stack in STACKS {
+        let mut link = wide_link(100_000_000, 50 * MS);
+        link["quick_start"] = json!({"interval_ms": 100});
+        let fields = json!({"receive_window_bytes": 1 << 20, "extra_ack": true,
+            "data_volume_bytes": 50_000});
+        let tunables = json!({"qs_rate_kbps": 10_240, "qs_activation": 2, "qs_fit_data": 0});
+        let quick_start = flow("quick-start", 50_000, tunables, &fields);
+        let trace = Trace::of(&dumbbell(stack, 4 * SECOND, &link, json!([quick_start])));
+        let flight = first_flight(&trace);
+        let sent: u64 = flight.iter().map(|d| u64::from(d.len)).sum();
+        assert_eq!(sent, 50_000, "{stack}");
+    }
+}

@@ -138,7 +138,7 @@ impl Socket {
             }
             left = left.saturating_sub(1);
             let mark = if left == 0 && pkts > 1 { PUSH } else { 0 };
-            self.send_new(net, len, has_fin, mark);
+            self.send_new(net, len, has_fin, u64::from(len) < mss, mark);
         }
         if self.snd_nxt != before || limited {
             // The window is also used up when the last packet just fitted.
@@ -159,7 +159,8 @@ impl Socket {
         last && !self.options.nodelay && !self.fin_queued && self.small_end > self.snd_una
     }
 
-    fn send_new(&mut self, net: &mut Net, len: u32, fin: bool, mark: u8) {
+    /// `small`: less than options leave room for (tcp_minshall_update with mss_now).
+    fn send_new(&mut self, net: &mut Net, len: u32, fin: bool, small: bool, mark: u8) {
         let number = self.board.end();
         let segment = Segment {
             seq: self.snd_nxt,
@@ -169,7 +170,7 @@ impl Socket {
             sent_ns: net.now_ns,
             retrans_nxt: 0,
         };
-        if len < self.mss && !fin {
+        if small && !fin {
             self.small_end = segment.end();
         }
         self.transmit(net, &segment);
@@ -434,7 +435,8 @@ impl Socket {
                     >= self.snd_nxt + mss.min(self.write_end - self.snd_nxt);
             if new {
                 let len = (self.write_end - self.snd_nxt).min(mss) as u32;
-                self.send_new(net, len, false, 0);
+                let small = len < self.mss;
+                self.send_new(net, len, false, small, 0);
                 self.tlp_retrans = false;
                 self.tlp_high_seq = self.snd_nxt;
             } else if self.board.packets_out() > 0 {
