@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from headway.models import quick_start, rcp, sharing, startup
+from headway.models import fairness, quick_start, rcp, sharing, startup
 from headway.models.distributions import TruncatedPareto, truncated_pareto_of_mean
 from headway.models.startup import StartupPath
 
@@ -97,6 +97,15 @@ def test_jump_start_takes_two_round_trips_whatever_fits() -> None:
     assert times_s == pytest.approx([0.4] * 4)
     one_packet_s = startup.jump_start_response_s(1448, path=ETHERNET)
     assert float(one_packet_s) < 0.21
+
+
+def test_timers_let_a_small_jump_start_end_early() -> None:
+    # 7 packets are two bursts: one at once, one after half a round trip.
+    timed_s = startup.timed_jump_start_response_s([3e3, 10e3, 1e6], path=ETHERNET)
+    burst_s = 3.5 * 1448 / ETHERNET.capacity
+    assert float(timed_s[1]) == pytest.approx(0.3 + burst_s)
+    assert float(timed_s[0]) == pytest.approx(0.2 + 3 * 1448 / ETHERNET.capacity)
+    assert float(timed_s[2]) == float(startup.jump_start_response_s(1e6, path=ETHERNET))
 
 
 def test_jump_starts_rate_has_three_limits() -> None:
@@ -336,3 +345,23 @@ def test_optimistic_forgets_and_slots_cover_the_longest_delay() -> None:
 def test_startup_models_refuse_what_is_out_of_range(call: Callable[[], object], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         call()
+
+
+def test_aimd_makes_shares_equal_and_mimd_leaves_their_ratio() -> None:
+    aimd = fairness.shares_over_rounds((1.0, 80.0), capacity=100, added=1, rounds=2000)
+    assert aimd[-1, 0] / aimd[-1, 1] == pytest.approx(1, abs=1e-3)
+    mimd = fairness.shares_over_rounds((1.0, 80.0), capacity=100, grown=1.1, rounds=2000)
+    assert mimd[-1, 0] / mimd[-1, 1] == pytest.approx(1 / 80)
+    assert aimd.sum(axis=1).max() <= 102
+    # By hand: 1 + 80, then both add 1 until 100 is exceeded, then both halve.
+    assert aimd[1].tolist() == [2, 81]
+    assert aimd[10].tolist() == [11, 90]
+    assert aimd[11].tolist() == [5.5, 45]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"added": -1}, {}, {"added": 1, "kept": 1}, {"added": 1, "rounds": 0}]
+)
+def test_the_sharing_law_refuses_what_is_out_of_range(changes: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"added|kept|rounds"):
+        fairness.shares_over_rounds((1, 1), capacity=10, **changes)

@@ -5,7 +5,7 @@ names the equation it comes from. Rates are in bit/s (application bytes per seco
 docstring says so), times in seconds, windows in packets.
 """
 
-from headway.models import distributions, quick_start, rcp, sharing, startup
+from headway.models import distributions, fairness, quick_start, rcp, sharing, startup
 from headway.models.growth import (
     cubic_k_s,
     cubic_window_pkts,
@@ -36,6 +36,7 @@ __all__ = [
     "cubic_window_pkts",
     "detection_time_s",
     "distributions",
+    "fairness",
     "head_of_line_delay_s",
     "htcp_alpha",
     "htcp_window_pkts",

@@ -12,6 +12,7 @@ import numpy as np
 
 from headway.experiment import Dumbbell, Experiment, Flow, Record
 from headway.metrics.stats import Array
+from headway.models.quick_start import RATES_BPS, rate_code
 from headway.models.startup import StartupPath
 from headway.registry import registry
 from headway.trace import Trace
@@ -26,6 +27,10 @@ RECEIVE_BUFFER = "8388608 B"
 """Appendix B.2 and paper 000: receive windows do not limit; they keep quick ACKs going, too."""
 SMALL_BUFFER_PKTS = 50
 """The bottleneck's queue wherever the thesis does not compare with its testbed (6.1.1.1)."""
+ROUTER = "algorithm=target:interval_ms=200"
+"""The Quick-Start router of sections 6.3.1 and 6.4.2: all of the link, slots of a round trip."""
+RECEIVE_WINDOW = "625000 B"
+"""What hosts with a fast startup announce from the start: 10 Mbit/s over 500 ms (5.2.3)."""
 STACK = "linux-2.6"
 CONTROL = "cubic26"
 DOWNLINK = 1
@@ -40,13 +45,15 @@ def path(
     rtt_ms: float = RTT_MS,
     buffer_pkts: int = 1000,
     loss: float = 0.0,
+    router: str | None = ROUTER,
 ) -> Dumbbell:
-    """One bottleneck with the same queue and loss both ways."""
+    """One bottleneck with the same queue, loss and Quick-Start router both ways."""
     link = {
         "rate": f"{rate_bps:.0f} bit/s",
         "delay": f"{rtt_ms / 2:g} ms",
         "buffer": f"{buffer_pkts} pkts",
         "loss": loss,
+        "quick_start": router,
     }
     forward = {k: v for k, v in link.items() if k != "delay"}
     return Dumbbell.model_validate({**forward, "rtt": f"{rtt_ms:g} ms", "reverse": link})
@@ -57,6 +64,24 @@ def model_path(*, rate_bps: float = LINK_BPS, rtt_ms: float = RTT_MS) -> Startup
     return StartupPath(
         rate_bps=rate_bps, rtt_s=rtt_ms / 1e3, mss_bytes=MSS_BYTES, mtu_bytes=MTU_BYTES
     )
+
+
+def quick_start(rate_bps: float, *, early: bool) -> str:
+    """The control of a flow that asks for a rate, rounded down to one that can be asked for.
+
+    As in the thesis: ssthresh is left alone, slow start is not limited afterwards, and every
+    transfer that needs more than its first window asks.
+    """
+    code_bps = RATES_BPS[max(rate_code(rate_bps), 1)]
+    settings = {
+        "qs_rate_kbps": f"{code_bps / 1e3:.0f}",
+        "qs_activation": "2" if early else "3",
+        "qs_min_bytes": f"{2 * MSS_BYTES}",
+        "qs_fit_data": "off",
+        "qs_max_ssthresh_pkts": "0",
+    }
+    options = ":".join(f"{name}={value}" for name, value in settings.items())
+    return f"{CONTROL}+quick-start:{options}"
 
 
 def has_startup(name: str) -> bool:
@@ -71,9 +96,14 @@ def requests(
     idle_s: float = 0.0,
     name: str | None = None,
     start_s: float = 0.0,
-    **changes: object,
+    receive_window: str | None = None,
+    data_volume_bytes: float | None = None,
 ) -> Flow:
-    """A connection that asks for responses one after the other, ``idle_s`` between them."""
+    """A connection that asks for responses one after the other, ``idle_s`` between them.
+
+    ``data_volume_bytes`` is what its application announces, so that the server may ask for a rate
+    in the handshake.
+    """
     last = len(sizes_bytes) - 1
     epochs = [
         [f"{REQUEST_BYTES} B", f"{size:.0f} B", f"{idle_s if i < last else 0:g} s"]
@@ -86,7 +116,8 @@ def requests(
             "name": name,
             "start": f"{start_s:g} s",
             "receive_buffer": RECEIVE_BUFFER,
-            **changes,
+            "receive_window": receive_window,
+            "data_volume": data_volume_bytes and f"{data_volume_bytes:.0f} B",
         }
     )
 
@@ -152,3 +183,8 @@ def first_above(times_s: Array, values: Array, level: float, *, after_s: float =
     """The first time after ``after_s`` at which a slot reaches ``level``; NaN if none does."""
     hits = np.flatnonzero((values >= level) & (times_s > after_s))
     return float(times_s[hits[0]]) if hits.size else float("nan")
+
+
+def first_below(times_s: Array, values: Array, level: float, *, after_s: float = 0.0) -> float:
+    """The first time after ``after_s`` at which a slot falls below ``level``; NaN if none does."""
+    return first_above(times_s, -values, -level, after_s=after_s)
