@@ -1,0 +1,313 @@
+//! Startups that choose a first window, and HyStart++: their rules number by number.
+
+use headway_algorithms::{Ack, CaState, Conn, ControlInstance, Event, Grant, SSTHRESH_INFINITE};
+
+const RTT_US: u32 = 200_000;
+
+/// A connection that is about to send its first of a megabyte.
+fn fresh() -> Conn {
+    Conn {
+        srtt_us: RTT_US,
+        min_rtt_us: RTT_US,
+        app_queued_bytes: 1_000_000,
+        peer_window_bytes: 8 << 20,
+        snd_una: 1,
+        snd_nxt: 1,
+        ..Conn::default()
+    }
+}
+
+/// A startup under Reno, after the first transmission began.
+fn start(startup: &str, tunables: &[(&str, u32)], conn: &mut Conn) -> ControlInstance {
+    let tunables: Vec<_> = tunables
+        .iter()
+        .map(|(n, v)| ((*n).to_owned(), *v))
+        .collect();
+    let mut cc = ControlInstance::new("reno", Some(startup), &tunables).unwrap();
+    cc.init(conn);
+    cc.event(conn, Event::TxStart);
+    cc
+}
+
+/// The stack sends `n` new packets.
+fn send(conn: &mut Conn, n: u32) {
+    conn.sent_pkts += n;
+    conn.snd_nxt += n * conn.mss_bytes;
+}
+
+/// An ACK of `n` packets.
+fn ack(cc: &mut ControlInstance, conn: &mut Conn, n: u32) {
+    conn.snd_una += n * conn.mss_bytes;
+    conn.inflight_pkts = (conn.snd_nxt - conn.snd_una) / conn.mss_bytes;
+    let ack = Ack {
+        acked_pkts: n,
+        rtt_us: RTT_US as i32,
+        inflight_pkts: conn.inflight_pkts + n,
+    };
+    cc.ack(conn, &ack, n);
+}
+
+/// Fast recovery from a loss, with so many copies sent, as the stack does it.
+fn recover(cc: &mut ControlInstance, conn: &mut Conn, copies: u32) {
+    conn.ssthresh_pkts = cc.ssthresh(conn);
+    cc.set_state(conn, CaState::Recovery);
+    conn.retrans_pkts += copies;
+    conn.sent_pkts += copies;
+    cc.pkts_acked(
+        conn,
+        &Ack {
+            acked_pkts: 1,
+            rtt_us: -1,
+            inflight_pkts: 1,
+        },
+    );
+    conn.snd_una = conn.snd_nxt;
+    cc.set_state(conn, CaState::Open);
+    conn.cwnd_pkts = conn.ssthresh_pkts;
+    cc.event(conn, Event::CompleteCwr);
+}
+
+#[test]
+fn jump_start_sends_what_its_bounds_allow_over_one_round_trip() {
+    let window = |bytes: u32, rtt_us: u32| {
+        let mut conn = Conn {
+            app_queued_bytes: bytes,
+            srtt_us: rtt_us,
+            ..fresh()
+        };
+        start("jump-start", &[], &mut conn);
+        (conn.cwnd_pkts, conn.pacing_rate_bytes_per_s)
+    };
+    // K_data: 65535/1448, at 1500 bytes on the wire per 200 ms
+    assert_eq!(window(1_000_000, 200_000), (45, 45 * 1500 * 5));
+    // K_rate: 10 Mbit/s x 20 ms are 25000 bytes
+    assert_eq!(window(1_000_000, 20_000).0, 17);
+    // s
+    assert_eq!(window(30_000, 200_000).0, 21);
+    // no more than the initial window: not used
+    assert_eq!(window(14_480, 200_000), (10, 0));
+}
+
+#[test]
+fn after_recovery_the_window_is_half_of_what_arrived_and_never_0() {
+    // Eq. 4.11: (N_pacing, N_rtx, W)
+    for (paced, copies, expected) in [(45, 20, 12), (45, 44, 1), (45, 45, 1), (45, 60, 1)] {
+        for startup in ["jump-start", "mega-start"] {
+            let mut conn = fresh();
+            let mut cc = start(startup, &[], &mut conn);
+            send(&mut conn, paced);
+            recover(&mut cc, &mut conn, copies);
+            assert_eq!(conn.cwnd_pkts, expected, "{startup}: {paced}, {copies}");
+            assert_eq!(conn.ssthresh_pkts, expected.max(2), "slow start is over");
+        }
+    }
+}
+
+#[test]
+fn a_reduction_that_is_taken_back_leaves_the_window_alone() {
+    let mut conn = fresh();
+    let mut cc = start("jump-start", &[], &mut conn);
+    send(&mut conn, 45);
+    ack(&mut cc, &mut conn, 1);
+    conn.ssthresh_pkts = cc.ssthresh(&mut conn);
+    cc.set_state(&mut conn, CaState::Recovery);
+    // undone: the old window, the old ssthresh
+    conn.cwnd_pkts = 46;
+    conn.ssthresh_pkts = SSTHRESH_INFINITE;
+    cc.set_state(&mut conn, CaState::Open);
+    cc.event(&mut conn, Event::CompleteCwr);
+    assert_eq!(
+        (conn.cwnd_pkts, conn.ssthresh_pkts),
+        (46, SSTHRESH_INFINITE)
+    );
+}
+
+#[test]
+fn the_first_ack_ends_pacing_with_what_was_sent() {
+    let mut conn = fresh();
+    let mut cc = start("mega-start", &[], &mut conn);
+    // 10 Mbit/s x 200 ms in packets of 1500 bytes
+    assert_eq!(
+        (conn.cwnd_pkts, conn.pacing_rate_bytes_per_s),
+        (166, 1_250_000)
+    );
+    assert_eq!(conn.pacing_chunk_pkts, 3);
+    send(&mut conn, 150);
+    ack(&mut cc, &mut conn, 2);
+    assert_eq!((conn.cwnd_pkts, conn.pacing_rate_bytes_per_s), (152, 0));
+}
+
+#[test]
+fn after_a_timeout_the_window_comes_back_when_the_loss_is_repaired() {
+    let mut conn = fresh();
+    let mut cc = start("jump-start", &[], &mut conn);
+    send(&mut conn, 45);
+    conn.ssthresh_pkts = cc.ssthresh(&mut conn);
+    cc.event(&mut conn, Event::Loss);
+    cc.set_state(&mut conn, CaState::Loss);
+    conn.cwnd_pkts = 1;
+    conn.retrans_pkts += 15;
+    conn.sent_pkts += 15;
+    ack(&mut cc, &mut conn, 20);
+    conn.snd_una = conn.snd_nxt;
+    cc.set_state(&mut conn, CaState::Open);
+    assert_eq!(conn.cwnd_pkts, 15);
+}
+
+#[test]
+fn careful_resume_jumps_to_half_and_retreats_to_half_of_what_is_known() {
+    let mut conn = fresh();
+    let saved = [("cr_saved_cwnd_pkts", 200), ("cr_saved_rtt_us", RTT_US)];
+    let mut cc = start("careful-resume", &saved, &mut conn);
+    assert_eq!(conn.cwnd_pkts, 10);
+    send(&mut conn, 10);
+    for _ in 0..9 {
+        ack(&mut cc, &mut conn, 1);
+        send(&mut conn, 2);
+    }
+    assert_eq!(conn.pacing_rate_bytes_per_s, 0);
+    ack(&mut cc, &mut conn, 1);
+    assert_eq!(conn.cwnd_pkts, 100);
+    assert!(conn.pacing_rate_bytes_per_s > 0);
+    send(&mut conn, 82);
+    for _ in 0..18 {
+        ack(&mut cc, &mut conn, 1); // of packets before the jump
+    }
+    assert_eq!(conn.cwnd_pkts, 100, "nothing grows while unvalidated");
+    ack(&mut cc, &mut conn, 1);
+    assert_eq!(conn.pacing_rate_bytes_per_s, 0, "validating");
+    // PipeSize: 18 in flight at the jump and 19 acknowledged since
+    conn.ssthresh_pkts = cc.ssthresh(&mut conn);
+    cc.set_state(&mut conn, CaState::Recovery);
+    assert!(conn.ssthresh_pkts <= 37 / 2, "{}", conn.ssthresh_pkts);
+    // with the last of the jump, ssthresh is at most what arrived
+    conn.cwnd_pkts = conn.ssthresh_pkts;
+    ack(&mut cc, &mut conn, 81);
+    assert_eq!(conn.ssthresh_pkts, 82);
+}
+
+#[test]
+fn initial_start_keeps_the_single_packet_of_a_troubled_handshake() {
+    for (begin, expected) in [(10, 30), (2, 30), (1, 1)] {
+        let mut conn = Conn {
+            cwnd_pkts: begin,
+            ..fresh()
+        };
+        start("initial-start", &[("is_window_pkts", 30)], &mut conn);
+        assert_eq!(conn.cwnd_pkts, expected);
+    }
+}
+
+#[test]
+fn limited_slow_start_grows_by_half_its_limit_per_round_trip() {
+    let mut conn = fresh();
+    let mut cc = ControlInstance::new("reno", Some("quick-start"), &[]).unwrap();
+    conn.grant = Grant::Approved as u8;
+    conn.granted_rate_bytes_per_s = 1_280_000;
+    cc.init(&mut conn);
+    cc.event(&mut conn, Event::TxStart);
+    assert_eq!(conn.grant, Grant::Used as u8);
+    assert_eq!(conn.cwnd_pkts, 170);
+    send(&mut conn, 170);
+    for _ in 0..3 {
+        let before = conn.cwnd_pkts;
+        for _ in 0..before {
+            ack(&mut cc, &mut conn, 1);
+            send(&mut conn, 1);
+        }
+        let grown = conn.cwnd_pkts - before;
+        assert!((40..=57).contains(&grown), "{before} grew by {grown}");
+    }
+}
+
+#[test]
+fn a_grant_that_comes_late_or_gives_no_more_than_there_is_is_declined() {
+    let decide = |wait_us: u64, rate: u64| {
+        let mut conn = Conn {
+            grant: Grant::Approved as u8,
+            granted_rate_bytes_per_s: rate,
+            ..fresh()
+        };
+        let mut cc = ControlInstance::new("reno", Some("quick-start"), &[]).unwrap();
+        cc.init(&mut conn);
+        cc.event(&mut conn, Event::CompleteCwr); // it sees the answer
+        conn.now_us += wait_us;
+        cc.event(&mut conn, Event::TxStart);
+        conn.grant
+    };
+    assert_eq!(decide(0, 640_000), Grant::Used as u8);
+    assert_eq!(decide(200_000, 640_000), Grant::Used as u8);
+    assert_eq!(decide(200_001, 640_000), Grant::Declined as u8);
+    assert_eq!(decide(0, 75_000), Grant::Declined as u8); // 10 packets
+}
+
+/// HyStart++ on a path of `base_us`; rounds of 20 ACKs with this many microseconds
+/// more each. Tells cwnd at the end of each round.
+fn hystart_pp(base_us: u32, extra_us: &[u32], conn: &mut Conn) -> Vec<u32> {
+    let mut cc = ControlInstance::new("reno", Some("hystart-plus-plus"), &[]).unwrap();
+    conn.snd_nxt = conn.snd_una + 20;
+    cc.init(conn);
+    let mut windows = vec![];
+    for extra in extra_us {
+        for _ in 0..20 {
+            conn.snd_una += 1;
+            conn.snd_nxt = conn.snd_una + 20;
+            let sample = Ack {
+                acked_pkts: 1,
+                rtt_us: (base_us + extra) as i32,
+                inflight_pkts: 20,
+            };
+            cc.ack(conn, &sample, 1);
+        }
+        windows.push(conn.cwnd_pkts);
+    }
+    windows
+}
+
+#[test]
+fn hystart_plus_plus_slows_down_an_eighth_above_the_last_round_within_4_and_16_ms() {
+    for (base_us, step_us) in [(100_000, 12_500), (20_000, 4_000), (400_000, 16_000)] {
+        for (extra_us, slows) in [(step_us - 500, false), (step_us, true)] {
+            let mut conn = Conn::default();
+            let windows = hystart_pp(base_us, &[0, 0, extra_us, extra_us], &mut conn);
+            let grown = windows[3] - windows[2];
+            assert_eq!(grown == 5, slows, "{base_us} us: {windows:?}");
+        }
+    }
+}
+
+#[test]
+fn conservative_slow_start_lasts_five_rounds_at_a_quarter_of_the_pace() {
+    let mut conn = Conn::default();
+    let windows = hystart_pp(
+        100_000,
+        &[0, 0, 20_000, 20_000, 20_000, 20_000, 20_000],
+        &mut conn,
+    );
+    let grown: Vec<u32> = windows.windows(2).map(|w| w[1] - w[0]).collect();
+    // the round in which it begins is the first of the five
+    assert_eq!(grown[2..5], [5, 5, 5], "{windows:?}");
+    assert_ne!(conn.ssthresh_pkts, SSTHRESH_INFINITE, "{windows:?}");
+}
+
+#[test]
+fn jitter_that_goes_away_resumes_slow_start() {
+    let mut conn = Conn::default();
+    let windows = hystart_pp(100_000, &[0, 0, 20_000, 0, 0, 0, 0, 0, 0], &mut conn);
+    assert_eq!(windows[8] - windows[7], 20, "{windows:?}");
+    assert_eq!(conn.ssthresh_pkts, SSTHRESH_INFINITE);
+}
+
+#[test]
+fn an_ack_of_many_packets_grows_by_8_unless_packets_are_paced() {
+    for (paced, expected) in [(0, 18), (1, 40)] {
+        let mut conn = Conn {
+            paced,
+            ..Conn::default()
+        };
+        let mut cc = ControlInstance::new("reno", Some("hystart-plus-plus"), &[]).unwrap();
+        cc.init(&mut conn);
+        cc.grow(&mut conn, 30);
+        assert_eq!(conn.cwnd_pkts, expected);
+    }
+}
