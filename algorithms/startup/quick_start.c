@@ -28,6 +28,7 @@ enum {
 	MAX_SSTHRESH,
 	CHUNK,
 	IGNORE_WINDOW,
+	ASKS_AGAIN,
 };
 
 enum { ASKED_FOR = 1, EARLY = 2, LATE = 3, EARLY_OR_LATE = 4 };
@@ -56,6 +57,9 @@ static const struct hw_tunable quick_start_tunables[] = {
 			   100, 0, 1u << 24 },
 	[CHUNK] = HW_TUNABLE_CHUNK,
 	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,
+	[ASKS_AGAIN] = { "qs_asks_again", "bool",
+			 "asks for the whole rate also after losses, which the RFC advises against",
+			 0, 0, 1 },
 };
 
 struct quick_start {
@@ -97,7 +101,7 @@ static u32 quick_start_code(const struct quick_start *s, const u32 *tun, const s
 				   : hw_saturate_u32(bytes) * 1000000ull / rtt_us;
 	}
 	/* after congestion at most what the path has carried since (section 4.1) */
-	if (s && s->was_congested) {
+	if (s && s->was_congested && !tun[ASKS_AGAIN]) {
 		u64 carried_Bps = (u64)hw_saturate_u32((u64)s->largest_cwnd_pkts * pkt_bytes) *
 				  1000000 / rtt_us;
 
@@ -238,7 +242,6 @@ static void quick_start_set_state(void *state, const u32 *tun, struct hw_conn *c
 	struct quick_start *s = state;
 	u32 pkts;
 
-	(void)tun;
 	if (new_state < HW_CA_CWR)
 		return;
 	if (c->ca_state < HW_CA_CWR)
@@ -249,8 +252,10 @@ static void quick_start_set_state(void *state, const u32 *tun, struct hw_conn *c
 			s->flight.phase = HW_FLIGHT_NONE;
 		return;
 	}
-	c->grant = HW_GRANT_DISABLED;
-	c->request_code = 0;
+	if (!tun[ASKS_AGAIN]) {
+		c->grant = HW_GRANT_DISABLED;
+		c->request_code = 0;
+	}
 	if (new_state == HW_CA_LOSS) {
 		c->ssthresh_pkts =
 			hw_max_u32(hw_min_u32(c->ssthresh_pkts, s->flight.paced_pkts / 2), 2);

@@ -167,3 +167,21 @@ fn a_list_that_does_not_fit_is_refused_by_name() {
         "one-way delay",
     );
 }
+
+/// The option of a request makes the first packet of a response shorter than a full
+/// one. Nagle's rule must not take it for a small one, behind which the rest waits.
+#[test]
+fn a_request_for_a_rate_does_not_hold_back_the_rest_of_a_response() {
+    let mut scenario = pair(5 * SECOND, 1000, &many(1, SECOND, 2000, false));
+    scenario["flows"][0]["control"] = json!({
+        "name": "reno", "startup": "quick-start",
+        "tunables": {"qs_activation": 3, "qs_min_bytes": 1000, "qs_fit_data": 0}
+    });
+    let outcome = run(&scenario);
+    assert!(outcome.summary.flows[0].quick_start_requests > 0);
+    let rows = &outcome.tables.responses;
+    for i in 0..2 {
+        let took_ns = (rows.end_ns[i] - rows.start_ns[i]) as u64;
+        assert!((100 * MS..105 * MS).contains(&took_ns), "{took_ns}");
+    }
+}

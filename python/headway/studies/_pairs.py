@@ -101,6 +101,10 @@ def quick_start(
             "qs_activation": LATE,
             "qs_min_bytes": chi_bytes - 1,
             "qs_fit_data": 0,
+            # Limited slow start after a grant is the RFC's, not the thesis'.
+            "qs_max_ssthresh_pkts": 0,
+            # "Each data transfer issues a request" (section 6.4.5.2), also after a loss.
+            "qs_asks_again": 1,
         },
         router={"algorithm": algorithm, "interval_ms": interval_ms},
     )

@@ -1,0 +1,264 @@
+"""The four experiments of approval-control, thesis sections 6.3.3.2 and 6.3.3.3.
+
+*Parking lot*: two routers of 100 Mbit/s; three transfers of 10 MB, with cross traffic and without.
+*Pattern*: 28 transfers of three sizes at given times. *Load*: requests without data, in an open
+loop. *Pool*: one request for everything, and what those after it get.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headway import models
+from headway.experiment import Chain, Experiment, Flow, Record
+from headway.studies._common import lab
+
+Router = Mapping[str, int | str]
+
+MBIT = 1_000_000
+LOT_BPS = 100 * MBIT
+LOT_KBPS = 81_920
+"""What is asked for in the parking lot: the thesis' "82 Mbit/s"."""
+INTERVAL_S, SLOTS = 0.2, 2
+TARGET: Router = {"algorithm": "target", "interval_ms": 200, "slots": SLOTS}
+
+LOT_START_S = 3.0
+LOT_BYTES, LOT_IDLE_S = 10_000_000, 5.0
+CROSS_BPS = 30 * MBIT
+FULL_CROSS_S = (13.0, 23.0)
+"""When the second router is full; the third transfer begins then."""
+ROUTER_1, ROUTER_2 = 0, 2
+"""The links' numbers: the transfers go forward."""
+
+PATTERN = (
+    (0.0, 2_000_000),
+    *((4.0 + 1.0 * i, 200_000) for i in range(2)),
+    *((7.0 + 0.1 * i, 200_000) for i in range(5)),
+    *((10.0 + 0.05 * i, 20_000) for i in range(20)),
+)
+"""Start in seconds and size in bytes (section 6.3.3.2)."""
+BURST = range(8, 28)
+"""The twenty small transfers from 10 s on."""
+PATTERN_KBPS = 10_000
+"""What they ask for: the default rate of appendix B.3.4."""
+PATTERN_ROUTERS: Mapping[str, Router] = {
+    "target": TARGET,
+    "ewma": {**TARGET, "estimator": "ewma"},
+    "fair": {**TARGET, "algorithm": "fair"},
+    "optimistic": {**TARGET, "algorithm": "optimistic"},
+}
+
+LOAD_BPS = 100 * MBIT
+LOAD_CODES = (4, 5, 6, 7, 8)
+"""0.64 to 10.24 Mbit/s, equally often. The mix of figure 6.29 is not printed."""
+LOAD_MEAN_BPS = sum(40_000 * 2**code for code in LOAD_CODES) / len(LOAD_CODES)
+REQUESTED = tuple(LOAD_BPS * factor for factor in (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0))
+"""Requested bandwidth per second."""
+INTERVALS_MS = (100, 200, 500, 1000)
+LOAD_S, QUICK_LOAD_S = 120.0, 20.0
+DENSE = REQUESTED[-1]
+
+POOL_KBPS = 1_310_720
+POOL_AT_S = 1.0
+
+
+def back(router: Router, **changes: Any) -> dict[str, Any]:
+    """A link that knows Quick-Start."""
+    return {"quick_start": dict(router), **changes}
+
+
+def control(kbps: int, *, ssthresh: int = 0) -> dict[str, Any]:
+    """A flow's control: asks for a rate for whatever is more than a request."""
+    return {
+        "name": lab.CONTROL,
+        "startup": "quick-start",
+        "tunables": {
+            "qs_rate_kbps": kbps,
+            "qs_activation": 4,
+            "qs_min_bytes": lab.REQUEST_BYTES,
+            "qs_fit_data": 0,
+            "qs_max_ssthresh_pkts": 0,
+            "qs_ssthresh": ssthresh,
+        },
+    }
+
+
+def experiments(*, quick: bool, seed: int) -> dict[str, Experiment]:
+    """All trials by key."""
+    trials = {"lot-alone": parking_lot(False, seed), "lot-cross": parking_lot(True, seed)}
+    trials |= {f"pattern-{name}": pattern(r, seed) for name, r in PATTERN_ROUTERS.items()}
+    length_s = QUICK_LOAD_S if quick else LOAD_S
+    for requested in REQUESTED:
+        for interval_ms in INTERVALS_MS:
+            for name in ("target", "fair", "optimistic"):
+                if name == "target" or interval_ms == 200:
+                    router = {**TARGET, "algorithm": name, "interval_ms": interval_ms}
+                    trials[load_key(name, interval_ms, requested)] = load(
+                        router, requested, length_s, seed
+                    )
+    trials["pool"] = pool(seed)
+    trials["extra-ack"] = extra_ack(seed)
+    return trials
+
+
+def load_key(algorithm: str, interval_ms: int, requested_bps: float) -> str:
+    """A trial's name: "load-target-200ms-1000M"."""
+    return f"load-{algorithm}-{interval_ms}ms-{requested_bps / MBIT:.0f}M"
+
+
+def _hosts(**changes: Any) -> dict[str, Any]:
+    return {
+        "receive_buffer": lab.RECEIVE_BUFFER,
+        "receive_window": "8388480 B",
+        "delayed_ack": False,
+        "extra_ack": True,
+        **changes,
+    }
+
+
+def _cbr(rate_bps: int, hop: int, start_s: float, stop_s: float, name: str) -> Flow:
+    return Flow.model_validate(
+        {
+            "app": {"kind": "cbr", "packet": "1500 B", "interval": f"{12e12 / rate_bps:.0f} ns"},
+            "name": name,
+            "start": f"{start_s} s",
+            "stop": f"{stop_s} s",
+            "from_hop": hop,
+            "to_hop": hop + 1,
+        }
+    )
+
+
+def parking_lot(cross: bool, seed: int) -> Experiment:
+    """Three transfers of 10 MB through two routers, 200 ms there and back."""
+    hop = {
+        "rate": f"{LOT_BPS} bit/s",
+        "delay": f"{lab.RTT_MS / 4:g} ms",
+        "buffer": "1000 pkts",
+    }
+    path = Chain.model_validate(
+        {"hops": [{"forward": {**hop, **back(TARGET)}, "reverse": hop} for _ in range(2)]}
+    )
+    think = [LOT_IDLE_S, LOT_IDLE_S, 0.0]
+    transfer = Flow.model_validate(
+        _hosts(
+            # The opener has the data, so that it takes the links that carry cross traffic.
+            app={
+                "kind": "vectors",
+                "epochs": [[f"{LOT_BYTES} B", "100 B", f"{idle:g} s"] for idle in think],
+            },
+            control=control(LOT_KBPS, ssthresh=1),
+            name="transfer",
+            start=f"{LOT_START_S:g} s",
+        )
+    )
+    flows = [transfer]
+    if cross:
+        flows.append(_cbr(CROSS_BPS, 0, 0.0, LOT_START_S + 4.0, "cross-1"))
+        flows.append(_cbr(LOT_BPS, 1, *FULL_CROSS_S, "cross-2"))
+    return _experiment(path, flows, 40.0, seed, 0.05, ("flows",))
+
+
+def pattern(router: Router, seed: int) -> Experiment:
+    """28 transfers at given times over the thesis' link."""
+    path = lab.path(buffer_pkts=50).model_dump(mode="json")
+    path["reverse"] |= back(router)
+    flows = [
+        _one_response(size, start_s, f"transfer{number}", _hosts(control=control(PATTERN_KBPS)))
+        for number, (start_s, size) in enumerate(PATTERN)
+    ]
+    return _experiment(path, flows, 25.0, seed, 0.05, ())
+
+
+def _one_response(size_bytes: int, start_s: float, name: str, hosts: dict[str, Any]) -> Flow:
+    epoch = [f"{lab.REQUEST_BYTES} B", f"{size_bytes} B", "0 s"]
+    return Flow.model_validate(
+        {
+            **hosts,
+            "app": {"kind": "vectors", "epochs": [epoch]},
+            "name": name,
+            "start": f"{start_s:g} s",
+        }
+    )
+
+
+def load(router: Router, requested_bps: float, length_s: float, seed: int) -> Experiment:
+    """Requests without data, as many as together ask for this much bandwidth per second."""
+    path = _fast_path({**router, "capacity_kbps": LOAD_BPS // 1000, "max_requests": 0})
+    flow = _requests(LOAD_CODES, LOAD_MEAN_BPS / requested_bps, 0.0, length_s)
+    return _experiment(path, [flow], length_s + 1.0, seed, None, ())
+
+
+def pool(seed: int) -> Experiment:
+    """One request for all that there is, and many small ones after it."""
+    path = _fast_path({**TARGET, "capacity_kbps": POOL_KBPS, "max_requests": 0})
+    small = _requests((1,), 0.002, POOL_AT_S + 0.01, 3.0)
+    # Its second request would come after a thousand seconds.
+    large = _requests((15,), 1000.0, POOL_AT_S, POOL_AT_S + 1e-3)
+    return _experiment(path, [small, large], 4.0, seed, None, ())
+
+
+def _fast_path(router: Router) -> dict[str, Any]:
+    """10 Gbit/s, so that requests themselves are no load."""
+    return {
+        "kind": "dumbbell",
+        "rate": "10 Gbit/s",
+        "rtt": "2 ms",
+        "buffer": "10000 pkts",
+        **back(router),
+    }
+
+
+def _requests(
+    codes: tuple[int, ...], mean_interval_s: float, start_s: float, stop_s: float
+) -> Flow:
+    return Flow.model_validate(
+        {
+            "app": {
+                "kind": "requests",
+                "codes": codes,
+                "mean_interval": f"{mean_interval_s * 1e9:.0f} ns",
+            },
+            "name": f"requests{codes[0]}",
+            "start": f"{start_s:g} s",
+            "stop": f"{stop_s:.9g} s",
+        }
+    )
+
+
+def extra_ack(seed: int) -> Experiment:
+    """One SYN, and a responder that sends its scaled window after the SYN-ACK."""
+    flow = _one_response(1000, 0.0, "one", _hosts(control=f"{lab.CONTROL}+slow-start"))
+    return _experiment(lab.path(), [flow], 2.0, seed, lab.RTT_MS / 1e3 * 0.75, ())
+
+
+def _experiment(
+    topology: Any,
+    flows: list[Flow],
+    duration_s: float,
+    seed: int,
+    sample_s: float | None,
+    record: tuple[Record, ...],
+) -> Experiment:
+    return Experiment.model_validate(
+        {
+            "topology": topology,
+            "flows": tuple(flows),
+            "duration": f"{duration_s:g} s",
+            "stack": lab.STACK,
+            "seed": seed,
+            "sample": None if sample_s is None else f"{sample_s:g} s",
+            "record": record,
+        }
+    )
+
+
+def rate_bps(code: int) -> float:
+    """The rate of a code, 0 for 0 (RFC 4782)."""
+    return 0.0 if code == 0 else 40_000.0 * 2**code
+
+
+def window_pkts(code: int) -> float:
+    """The window of a grant in the parking lot."""
+    return models.quick_start.window_pkts(rate_bps(code), rtt_s=lab.RTT_MS / 1e3)
