@@ -14,6 +14,7 @@ from headway.studies._quickstart_linux_data import (
     CONTROLS,
     LABELS,
     LOAD_HTTP,
+    MODELS,
     RTTS_MS,
     SIZES_BYTES,
     SPEEDUP_RTTS_MS,
@@ -21,6 +22,7 @@ from headway.studies._quickstart_linux_data import (
 )
 from headway.studies._quickstart_linux_web import HTTP
 from headway.study import Claim
+from headway.workloads import surge
 
 INF = float("inf")
 NEVER_S = 25.0
@@ -256,11 +258,13 @@ def _model_error(results: Results, segments_per_ack: float) -> float:
     return float(np.mean(errors))
 
 
-def _gains(results: Results, model: str, scheme: str, https: Iterable[str]) -> dict[str, float]:
+def _gains(
+    results: Results, model: surge.Model, scheme: str, https: Iterable[str]
+) -> dict[str, float]:
     """Slow start's mean page time less the scheme's, by "HTTP control"."""
     return {
-        f"{http} {LABELS[control]}": results.page_s(model, http, control, "slow-start")  # type: ignore[arg-type]
-        - results.page_s(model, http, control, scheme)  # type: ignore[arg-type]
+        f"{http} {LABELS[control]}": results.page_s(model, http, control, "slow-start")
+        - results.page_s(model, http, control, scheme)
         for http in https
         for control in CONTROLS
     }
@@ -271,7 +275,7 @@ def _spread(gains: dict[str, float]) -> str:
 
 
 def _web(results: Results) -> list[Claim]:
-    gains = {model: _gains(results, model, "quick-start", HTTP) for model in ("default", "large")}
+    gains = {model: _gains(results, model, "quick-start", HTTP) for model in MODELS}
     first = _gains(results, "large", "quick-start", ("1.0",))
     kept = {
         http: results.page_s("large", http, "reno", "quick-start")
@@ -433,7 +437,7 @@ def _thesis(results: Results) -> list[Claim]:
             "C-TH-168",
             "large files: mean size of a file",
             250,
-            _large_mean_kb(),
+            surge.LARGE_FILES.mean / 1e3,
             "kB",
             240,
             260,
@@ -493,9 +497,3 @@ def _thesis(results: Results) -> list[Claim]:
             note="HTTP/1.1, CUBIC, mean page times.",
         ),
     ]
-
-
-def _large_mean_kb() -> float:
-    from headway.workloads import surge
-
-    return surge.LARGE_FILES.mean / 1e3
