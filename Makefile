@@ -24,11 +24,12 @@ CRATES := --workspace --exclude headway-kernel
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: $(VENV)/.engine headwayctl ## build everything: .venv/bin/headway and, where it can be, target/release/headwayctl
+build: $(VENV)/.engine headwayctl ## build everything: .venv/bin/headway and, where it can be, headwayctl beside it
 
 # The kernel part. What it needs is not needed by the simulator, so its absence is no error.
-headwayctl:
-	@if tests/system_packages.sh --ready; then cargo build --release --locked --quiet -p headway-kernel; \
+headwayctl: $(VENV)/.venv
+	@if tests/system_packages.sh --ready; then cargo build --release --locked --quiet -p headway-kernel && \
+	ln -sf ../../target/release/headwayctl $(BIN)/; \
 	else echo "headwayctl is left out: it needs clang-19 llvm-19 libbpf-dev libelf-dev zlib1g-dev pkg-config"; fi
 
 $(VENV)/.venv:

@@ -188,8 +188,10 @@ void BPF_PROG(hw_init, struct sock *sk)
 	HW_COUNT_UP(connections, 1);
 	if (!hw_begin(&call, sk))
 		return;
+	/* the contract promises zeroed state, but the kernel hands the ACK of the SYN to
+	 * pkts_acked before it calls init, and a socket may come here a second time */
+	__builtin_memset(call.cc_state, 0, HW_CC_STATE_BYTES);
 #ifdef HW_STATE_IN_STORAGE
-	/* the kernel cleared icsk_ca_priv; a socket may come here a second time */
 	__builtin_memset(call.startup_state, 0, HW_CC_STATE_BYTES);
 #endif
 	hw_pair_init(&call);
