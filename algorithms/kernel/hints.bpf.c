@@ -160,7 +160,7 @@ static __always_inline u64 hw_value_of(const struct hw_app *app, u32 option)
 	case TCP_APPLICATION_TYPE:
 		return hw_app_type(app);
 	case TCP_INITIAL_RATE:
-		return app->grant == TCP_GRANT_GRANTED ? app->granted_rate_Bps * 8 : 0;
+		return hw_app_grant(app) == TCP_GRANT_GRANTED ? app->granted_rate_Bps * 8 : 0;
 	case TCP_STABILIZE_THROUGHPUT:
 		return app->stabilize;
 	case TCP_DATA_VOLUME:
@@ -209,7 +209,7 @@ int hw_hints_get(struct bpf_sockopt *ctx)
 		info->deadline_ms = hw_deadline_ms(app);
 		info->application_type = hw_app_type(app);
 		info->stabilize_throughput = app->stabilize;
-		info->grant = app->grant;
+		info->grant = hw_app_grant(app);
 		info->from_application = (app->given & HW_APP_RATE) != 0;
 		ctx->optlen = sizeof(*info);
 	} else {

@@ -53,18 +53,6 @@ _Static_assert(sizeof(struct hw_sample) == 72, "readers know this layout");
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct ns_common___sample {
-	u32 inum;
-};
-
-struct net___sample {
-	struct ns_common___sample ns;
-};
-
-typedef struct {
-	struct net___sample *net;
-} possible_net_t;
-
 struct sock_common___sample {
 	u16 skc_dport; /* network byte order */
 	u16 skc_num;

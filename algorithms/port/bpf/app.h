@@ -9,7 +9,7 @@
 #define HEADWAY_PORT_BPF_APP_H
 
 #include "kernel.h"
-#include "../fixed.h"
+#include "../cc.h"
 #include "../../../include/headway.h"
 
 /* Bits of hw_app.given: what the application itself has said. */
@@ -22,6 +22,7 @@ enum hw_app_given {
 struct hw_app {
 	u64 rate_Bps;	      /* the application's initial rate */
 	u64 default_rate_Bps; /* that of the longest prefix which holds its peer */
+	u64 default_volume_bytes;
 	u64 granted_rate_Bps;
 	u64 volume_bytes;
 	u64 volume_from_bytes; /* what had been sent when the volume was announced */
@@ -30,7 +31,7 @@ struct hw_app {
 	u8 default_type;
 	u8 stabilize;
 	u8 given;   /* enum hw_app_given */
-	u8 grant;   /* TCP_GRANT_* */
+	u8 grant;   /* enum hw_grant of cc.h */
 	u8 settled; /* the defaults have been looked up */
 	u8 unused[2];
 };
@@ -51,6 +52,7 @@ struct hw_prefix {
 
 struct hw_prefix_default {
 	u64 rate_Bps;
+	u64 volume_bytes; /* what its connections carry as a rule; 0: not known */
 	u8 type;
 	u8 unused[7];
 };
@@ -85,6 +87,7 @@ static inline __attribute__((always_inline)) void hw_app_settle(struct hw_app *a
 	const struct hw_prefix_default *found = hw_default_for(peer);
 
 	app->default_rate_Bps = found ? found->rate_Bps : 0;
+	app->default_volume_bytes = found ? found->volume_bytes : 0;
 	app->default_type = found ? found->type : TCP_APPLICATION_STANDARD;
 	app->settled = 1;
 }
@@ -110,13 +113,29 @@ static inline __attribute__((always_inline)) u64 hw_app_asked_Bps(const struct h
 	return app->default_rate_Bps;
 }
 
-/* What is left of an announced volume once sent_bytes have been sent; 0: not known. */
-static inline __attribute__((always_inline)) u64 hw_app_left_bytes(const struct hw_app *app,
-								   u64 sent_bytes)
+/* What an application is told of a grant: TCP_GRANT_*. */
+static inline __attribute__((always_inline)) u8 hw_app_grant(const struct hw_app *app)
 {
-	u64 end_bytes = app->volume_from_bytes + app->volume_bytes;
+	switch (app->grant) {
+	case HW_GRANT_NONE:
+		return TCP_GRANT_NONE;
+	case HW_GRANT_REQUESTED:
+		return TCP_GRANT_REQUESTED;
+	case HW_GRANT_APPROVED:
+	case HW_GRANT_USED:
+	case HW_GRANT_DECLINED:
+		return TCP_GRANT_GRANTED;
+	}
+	return TCP_GRANT_DENIED;
+}
 
-	return app->volume_bytes && end_bytes > sent_bytes ? end_bytes - sent_bytes : 0;
+/* What the connection will have carried when all is sent that was announced; 0: not
+ * known. */
+static inline __attribute__((always_inline)) u64 hw_app_announced_bytes(const struct hw_app *app)
+{
+	if (app->volume_bytes)
+		return app->volume_from_bytes + app->volume_bytes;
+	return app->default_volume_bytes;
 }
 
 #endif

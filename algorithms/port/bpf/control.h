@@ -6,6 +6,10 @@
  */
 #include "pair.h"
 
+#define HW_AF_INET6 10
+
+#include "application.h"
+
 /* Jiffies per second, set before load; 0: idle times are not known. */
 const volatile u32 hw_kernel_hz = 0;
 
@@ -37,9 +41,10 @@ struct {
 			hw_cpu->field += (by);                                            \
 	} while (0)
 
-#define HW_AF_INET6	 10
 #define HW_PACING_NEEDED 1 /* SK_PACING_NEEDED */
-#define HW_MIN_TSO_SEGS	 2 /* the kernel's default (tcp_min_tso_segs) */
+/* The kernel's default (tcp_min_tso_segs), but for who may have to ask the path in a
+ * data packet: an option cannot go into one of several that share a buffer. */
+#define HW_MIN_TSO_SEGS (HW_PAIR_STARTUP.open ? 1 : 2)
 
 HW_INLINE u32 hw_inflight(const struct tcp_sock *tp)
 {
@@ -128,16 +133,12 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 	c->counts_acks = 0;
 	c->paced = sk->sk_pacing_status != 0;
 	c->ignore_peer_window = 0;
-	c->request_code = 0;
-	c->grant = HW_GRANT_NONE;
 	c->peer_window_bytes = tp->snd_wnd;
 	c->header_bytes =
 		tp->tcp_header_len + (sk->__sk_common.skc_family == HW_AF_INET6 ? 40 : 20);
 	c->sent_pkts = tp->data_segs_out;
 	c->retrans_pkts = tp->total_retrans;
-	c->app_data_bytes = 0;
-	c->asked_rate_Bps = 0;
-	c->granted_rate_Bps = 0;
+	hw_listen(call);
 	c->saved_cwnd_pkts = 0;
 	c->saved_rtt_us = 0;
 	return 1;
@@ -177,6 +178,7 @@ HW_INLINE void hw_end(const struct hw_call *call)
 	tp->snd_ssthresh = c->ssthresh_pkts;
 #ifdef HW_PACES
 	hw_pace(call);
+	hw_answer(call);
 #endif
 }
 
@@ -193,6 +195,9 @@ void BPF_PROG(hw_init, struct sock *sk)
 	__builtin_memset(call.cc_state, 0, HW_CC_STATE_BYTES);
 #ifdef HW_STATE_IN_STORAGE
 	__builtin_memset(call.startup_state, 0, HW_CC_STATE_BYTES);
+#endif
+#ifdef HW_PACES
+	hw_learn(&call);
 #endif
 	hw_pair_init(&call);
 	hw_end(&call);

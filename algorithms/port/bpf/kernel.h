@@ -78,6 +78,45 @@ struct bpf_tcp_sock {
 	u64 bytes_acked;
 };
 
+struct __sk_buff {
+	u32 len;
+	u32 pkt_type;
+	u32 mark;
+	u32 queue_mapping;
+	u32 protocol; /* network byte order */
+	u32 vlan_present;
+	u32 vlan_tci;
+	u32 vlan_proto;
+	u32 priority;
+	u32 ingress_ifindex;
+	u32 ifindex;
+	u32 tc_index;
+	u32 cb[5];
+	u32 hash;
+	u32 tc_classid;
+	u32 data;
+	u32 data_end;
+	u32 napi_id;
+	u32 family;
+	u32 remote_ip4;
+	u32 local_ip4;
+	u32 remote_ip6[4];
+	u32 local_ip6[4];
+	u32 remote_port;
+	u32 local_port;
+	u32 data_meta;
+	__attribute__((aligned(8))) void *flow_keys;
+	u64 tstamp;
+	u32 wire_len;
+	u32 gso_segs;
+	__attribute__((aligned(8))) struct bpf_sock *sk;
+	u32 gso_size;
+};
+
+struct bpf_spin_lock {
+	u32 val;
+};
+
 struct bpf_sockopt {
 	__attribute__((aligned(8))) struct bpf_sock *sk;
 	__attribute__((aligned(8))) void *optval;
@@ -95,8 +134,33 @@ struct bpf_sockopt {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct ns_common {
+	u32 inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct in6_addr {
+	union {
+		u32 u6_addr32[4];
+	} in6_u;
+};
+
 struct sock_common {
+	u32 skc_daddr; /* addresses and ports in network byte order */
+	u32 skc_rcv_saddr;
+	u16 skc_dport;
+	u16 skc_num; /* but this one */
 	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	possible_net_t skc_net;
+	struct in6_addr skc_v6_daddr;
 };
 
 struct sock {
@@ -105,7 +169,10 @@ struct sock {
 	unsigned long sk_pacing_rate;
 };
 
+struct tcp_congestion_ops;
+
 struct inet_connection_sock {
+	const struct tcp_congestion_ops *icsk_ca_ops;
 	u8 icsk_ca_state : 5;
 	u64 icsk_ca_priv[13];
 };
@@ -132,6 +199,7 @@ struct tcp_sock {
 	u32 snd_nxt;
 	u32 write_seq;
 	u32 snd_wnd;
+	u32 rcv_nxt;
 	u32 data_segs_out;
 	u32 total_retrans;
 	u16 tcp_header_len;

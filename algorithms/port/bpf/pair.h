@@ -44,6 +44,7 @@ struct hw_call {
 	void *cc_state;
 	void *startup_state;
 	struct hw_pacing *pacing;
+	struct hw_app *app; /* null: nobody has said anything */
 	u32 cc_tun[HW_MAX_TUNABLES];
 	u32 startup_tun[HW_MAX_TUNABLES];
 	struct hw_conn conn;

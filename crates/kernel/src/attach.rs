@@ -14,6 +14,7 @@ use crate::inventory::{self, Attachment};
 use crate::load;
 use crate::netns::{self, Netns};
 use crate::objects::{choose, ControlObject};
+use crate::quick_start;
 use crate::rundir::{self, Lock};
 use crate::shared;
 
@@ -138,6 +139,7 @@ impl Request {
         let lock = rundir::lock()?;
         rundir::mount_bpffs(&lock)?;
         let replaced = self.attach(&lock)?;
+        quick_start::note_asker(&self.name, self.object.startup, &self.tunables[1], &lock)?;
         let change = match &self.default_in {
             Some(netns) => {
                 let previous = previous_default(netns)?;

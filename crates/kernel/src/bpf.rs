@@ -268,6 +268,25 @@ pub fn first_element(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec<u8>> {
     Ok(value)
 }
 
+/// The same of a map whose elements have a lock, which is held meanwhile.
+///
+/// # Errors
+/// There is none.
+pub fn first_element_locked(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut value = vec![0u8; bytes];
+    let key = 0u32;
+    // SAFETY: as in first_element.
+    check(unsafe {
+        sys::bpf_map_lookup_elem_flags(
+            map.as_raw_fd(),
+            (&raw const key).cast(),
+            value.as_mut_ptr().cast(),
+            u64::from(sys::BPF_F_LOCK),
+        )
+    })?;
+    Ok(value)
+}
+
 /// Removes element 0, which unregisters a `struct_ops` map that has no link.
 ///
 /// # Errors
@@ -302,6 +321,10 @@ pub enum Point {
     SetSockOpt,
     /// getsockopt() of a cgroup's processes.
     GetSockOpt,
+    /// Packets that come in from a device.
+    Ingress,
+    /// Packets that are about to go into a device's queue.
+    Egress,
 }
 
 /// Attaches a program to a cgroup's descriptor, or to the number of a device of this
@@ -313,6 +336,8 @@ pub fn attach(program: BorrowedFd<'_>, target: i32, point: Point) -> io::Result<
     let kind = match point {
         Point::SetSockOpt => sys::BPF_CGROUP_SETSOCKOPT,
         Point::GetSockOpt => sys::BPF_CGROUP_GETSOCKOPT,
+        Point::Ingress => sys::BPF_TCX_INGRESS,
+        Point::Egress => sys::BPF_TCX_EGRESS,
     };
     // SAFETY: a valid descriptor and a number that the kernel checks; no options.
     unsafe {

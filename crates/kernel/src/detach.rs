@@ -11,6 +11,7 @@ use crate::hooks::{self, Hook};
 use crate::inventory::{self, Attachment};
 use crate::load;
 use crate::netns::{self, Netns};
+use crate::quick_start;
 use crate::rundir::{self, Lock};
 
 /// The last resort for a namespace's default: every kernel has it.
@@ -34,6 +35,17 @@ pub struct Outcome {
     pub restored: Vec<Restored>,
 }
 
+/// What is to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What<'a> {
+    /// A control, by the kernel's name of it.
+    Control(&'a str),
+    /// The programs at a device, by its place (namespace:device).
+    Device(&'a str),
+    /// Everything of Headway.
+    All,
+}
+
 /// What a plan consists of, before any of it is done.
 struct Plan {
     attachments: Vec<Attachment>,
@@ -42,13 +54,13 @@ struct Plan {
     defaults: Vec<(Netns, String)>,
 }
 
-/// What [`detach`] would do now. `name` None: everything.
+/// What [`detach`] would do now.
 ///
 /// # Errors
 /// As of `detach`.
-pub fn plan(name: Option<&str>) -> Result<Outcome, CliError> {
+pub fn plan(what: What<'_>) -> Result<Outcome, CliError> {
     check()?;
-    Ok(outcome(&make_plan(name)?))
+    Ok(outcome(&make_plan(what)?))
 }
 
 fn check() -> Result<(), CliError> {
@@ -75,7 +87,12 @@ fn outcome(plan: &Plan) -> Outcome {
     }
 }
 
-fn make_plan(name: Option<&str>) -> Result<Plan, CliError> {
+fn make_plan(what: What<'_>) -> Result<Plan, CliError> {
+    let name = match what {
+        What::Control(name) => Some(name),
+        What::Device(place) => return plan_of_device(place),
+        What::All => None,
+    };
     let found = inventory::find()?;
     // what is detached but still in use is looked for too: it may be a default
     let wanted: Vec<Attachment> = found
@@ -141,15 +158,31 @@ fn make_plan(name: Option<&str>) -> Result<Plan, CliError> {
     })
 }
 
+/// The programs at a device.
+fn plan_of_device(place: &str) -> Result<Plan, CliError> {
+    let mut hooks = hooks::find()?;
+    hooks.retain(|hook| hook.place == place);
+    if hooks.is_empty() {
+        return Err(CliError::bad_input(format!(
+            "nothing of Headway is at {place}; `headwayctl status` shows where something is"
+        )));
+    }
+    Ok(Plan {
+        attachments: Vec::new(),
+        hooks,
+        defaults: Vec::new(),
+    })
+}
+
 /// Takes a control away, or all of Headway's. Sockets that use it go on with it
 /// until they close; no new ones can choose it.
 ///
 /// # Errors
-/// Nothing is attached under that name; the kernel refuses.
-pub fn detach(name: Option<&str>) -> Result<Outcome, CliError> {
+/// Nothing is attached under that name or there; the kernel refuses.
+pub fn detach(what: What<'_>) -> Result<Outcome, CliError> {
     check()?;
     let lock = rundir::lock()?;
-    let plan = make_plan(name)?;
+    let plan = make_plan(what)?;
     for (netns, control) in &plan.defaults {
         restore(netns, control)?;
     }
@@ -159,15 +192,17 @@ pub fn detach(name: Option<&str>) -> Result<Outcome, CliError> {
     for hook in &plan.hooks {
         hook.detach(&lock)?;
     }
-    match name {
-        Some(name) => {
+    match what {
+        What::Control(name) => {
             let pin = rundir::pin_path(name);
             if rundir::pins().contains(&pin) {
                 fs::remove_file(&pin).attempt(format!("remove the pin of {name}"))?;
             }
             forget_defaults(&lock)?;
+            quick_start::forget_asker(name, &lock);
         }
-        None => rundir::remove(lock)?,
+        What::Device(_) => drop(lock),
+        What::All => rundir::remove(lock)?,
     }
     Ok(outcome(&plan))
 }

@@ -14,6 +14,7 @@ use crate::bpf;
 use crate::load;
 use crate::objects::{hints_object, objects, probe_object};
 use crate::sockets;
+use crate::trial::Trial;
 
 /// One thing that Headway needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -58,7 +59,7 @@ const KERNEL_6_4: &str =
 #[must_use]
 pub fn examine() -> Report {
     load::keep_log();
-    let checks: [(&'static str, Found, &'static str); 20] = [
+    let checks: [(&'static str, Found, &'static str); 21] = [
         (
             "type information (BTF)",
             btf(),
@@ -94,6 +95,11 @@ pub fn examine() -> Report {
                 .map(|()| "loads".to_owned())
                 .map_err(|why| why.lines().next().unwrap_or_default().to_owned()),
             "a kernel of 5.18 or newer with CONFIG_CGROUP_BPF=y",
+        ),
+        (
+            "programs at devices (tcx)",
+            in_new_namespace(device_programs),
+            "a kernel of 6.6 or newer with CONFIG_NET_XGRESS=y",
         ),
         (
             "contract tests (syscall)",
@@ -349,6 +355,16 @@ fn in_new_namespace(work: impl FnOnce() -> io::Result<String> + Send) -> Found {
             .join()
             .unwrap_or_else(|_| Err("the attempt panicked".to_owned()))
     })
+}
+
+/// A Quick-Start router at this thread's loopback.
+fn device_programs() -> io::Result<String> {
+    /// Of every namespace.
+    const LOOPBACK: i32 = 1;
+    let router = Trial::router(&[]).map_err(|e| io::Error::other(e.message))?;
+    let program = router.program("hw_qs_router")?;
+    bpf::attach(program.as_fd(), LOOPBACK, bpf::Point::Egress)?;
+    Ok("load and attach".to_owned())
 }
 
 fn namespace_default() -> io::Result<String> {

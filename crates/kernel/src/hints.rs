@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
 
 use libbpf_rs::{MapCore as _, MapFlags, ObjectBuilder};
 use serde::Serialize;
 
-use crate::bpf::Point;
+use crate::bpf::{self, Point};
 use crate::cli::error::{Attempt as _, CliError};
 use crate::hooks::{self, Hook};
 use crate::load;
@@ -61,6 +61,8 @@ pub struct PrefixDefault {
     pub prefix: String,
     /// Initial rate, bit/s.
     pub rate_bps: u64,
+    /// What its connections carry as a rule; null: not known.
+    pub volume_bytes: Option<u64>,
     /// One of [`TYPES`].
     pub application_type: &'static str,
 }
@@ -206,7 +208,12 @@ pub fn attach(cgroup: Option<&Path>) -> Result<String, CliError> {
     shared::share_maps(&mut open, &lock)?;
     let object = load::load(open, "the socket options")?;
     for (program, point) in PROGRAMS {
-        hooks::attach(&object, program, target.as_raw_fd(), point, program, &lock)?;
+        let link = bpf::attach(
+            hooks::program(&object, program)?.as_fd(),
+            target.as_raw_fd(),
+            point,
+        );
+        hooks::keep(link, &place, program, &lock)?;
     }
     Ok(place)
 }
@@ -268,7 +275,12 @@ pub fn status() -> Result<Vec<Hints>, CliError> {
 ///
 /// # Errors
 /// Lack of privilege, or too many prefixes.
-pub fn set_default(prefix: Prefix, rate_bps: u64, kind: u8) -> Result<(), CliError> {
+pub fn set_default(
+    prefix: Prefix,
+    rate_bps: u64,
+    volume_bytes: u64,
+    kind: u8,
+) -> Result<(), CliError> {
     check()?;
     let lock = rundir::lock()?;
     rundir::mount_bpffs(&lock)?;
@@ -277,9 +289,10 @@ pub fn set_default(prefix: Prefix, rate_bps: u64, kind: u8) -> Result<(), CliErr
     }
     let map = shared::map("hw_prefixes")
         .ok_or_else(|| CliError::failed("the map of prefixes went away; try again"))?;
-    let mut value = [0u8; 16];
+    let mut value = [0u8; 24];
     value[..8].copy_from_slice(&(rate_bps / 8).to_ne_bytes());
-    value[8] = kind;
+    value[8..16].copy_from_slice(&volume_bytes.to_ne_bytes());
+    value[16] = kind;
     map.update(&prefix.to_bytes(), &value, MapFlags::ANY)
         .map_err(|e| CliError::failed(format!("cannot set the default of {prefix}: {e}")))
 }
@@ -327,11 +340,15 @@ pub fn defaults() -> Vec<PrefixDefault> {
         .keys()
         .filter_map(|key| {
             let value = map.lookup(&key, MapFlags::ANY).ok()??;
-            let bytes_per_s = u64::from_ne_bytes(value.get(..8)?.try_into().ok()?);
+            let word = |at: usize| {
+                let raw = value.get(at..at + 8)?.try_into().ok()?;
+                Some(u64::from_ne_bytes(raw))
+            };
             Some(PrefixDefault {
                 prefix: Prefix::from_bytes(&key)?.to_string(),
-                rate_bps: bytes_per_s * 8,
-                application_type: TYPES.get(usize::from(value[8])).copied()?,
+                rate_bps: word(0)? * 8,
+                volume_bytes: word(8).filter(|&bytes| bytes > 0),
+                application_type: TYPES.get(usize::from(*value.get(16)?)).copied()?,
             })
         })
         .collect();

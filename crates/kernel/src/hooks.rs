@@ -3,12 +3,13 @@
 //! says in its constants who attached it and where.
 
 use std::fs;
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use libbpf_rs::{Object, OpenObject};
+use libbpf_rs::{Object, OpenObject, Program};
 use serde::Serialize;
 
-use crate::bpf::{self, Point};
+use crate::bpf;
 use crate::btf::{self, Btf};
 use crate::cli::error::{Attempt as _, CliError};
 use crate::rundir::{self, Lock};
@@ -156,6 +157,12 @@ fn constant(map_id: u32, name: &str) -> Option<Vec<u8>> {
 }
 
 impl Hook {
+    /// The value of one of its constants.
+    #[must_use]
+    pub fn constant(&self, name: &str) -> Option<Vec<u8>> {
+        self.map_ids.iter().find_map(|&id| constant(id, name))
+    }
+
     /// One of its maps.
     #[must_use]
     pub fn map(&self, name: &str) -> Option<(OwnedFd, bpf::MapInfo)> {
@@ -216,30 +223,33 @@ impl Hook {
     }
 }
 
-/// Attaches a loaded object's program and pins the link, which then outlives this
-/// process; killed between the two, nothing is left. `target` is a cgroup's
-/// descriptor or the number of a device of this thread's namespace.
+/// A loaded object's program.
 ///
 /// # Errors
-/// There is no such program, or the kernel refuses.
-pub fn attach(
-    object: &Object,
-    program: &str,
-    target: i32,
-    point: Point,
+/// There is none of that name.
+pub fn program<'a>(object: &'a Object, name: &str) -> Result<Program<'a>, CliError> {
+    object
+        .progs()
+        .find(|p| p.name() == name)
+        .ok_or_else(|| CliError::failed(format!("the object has no program {name}")))
+}
+
+/// Pins a new link, which then outlives this process; killed before, nothing is left.
+///
+/// # Errors
+/// It could not be made, or cannot be pinned.
+pub fn keep(
+    link: io::Result<OwnedFd>,
+    place: &str,
     pin: &str,
     _lock: &Lock,
 ) -> Result<(), CliError> {
-    let what = format!("attach {program}");
-    let program = object
-        .progs()
-        .find(|p| p.name() == program)
-        .ok_or_else(|| CliError::failed(format!("the object has no program {program}")))?;
-    let link = bpf::attach(program.as_fd(), target, point).map_err(|e| refused(&what, &e))?;
+    let what = format!("attach a program to {place}");
+    let link = link.map_err(|e| refused(&what, &e))?;
     pin_link(link.as_fd(), pin).attempt(&what)
 }
 
-fn refused(what: &str, error: &std::io::Error) -> CliError {
+fn refused(what: &str, error: &io::Error) -> CliError {
     match error.raw_os_error() {
         Some(libc::EINVAL) => CliError::kernel_cannot(format!(
             "cannot {what}: this kernel has no such links; devices have them since Linux 6.6"
@@ -248,10 +258,10 @@ fn refused(what: &str, error: &std::io::Error) -> CliError {
     }
 }
 
-fn pin_link(link: BorrowedFd<'_>, name: &str) -> std::io::Result<()> {
+fn pin_link(link: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     let path = rundir::other_pin_path("link", name);
     match fs::remove_file(&path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
     bpf::pin(link, &path)

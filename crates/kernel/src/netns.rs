@@ -69,6 +69,18 @@ impl Netns {
         })
     }
 
+    /// The one that this process is in, by its name if it has one.
+    ///
+    /// # Errors
+    /// It may not be looked at.
+    pub fn own() -> Result<Self, CliError> {
+        let own = identity(Path::new("/proc/self/ns/net")).attempt("look at the own namespace")?;
+        all()
+            .into_iter()
+            .find(|netns| netns.identity == own)
+            .ok_or_else(|| CliError::failed("the own network namespace is not to be found"))
+    }
+
     /// Runs `work` inside, on a thread of its own, and waits for it.
     ///
     /// # Errors

@@ -24,6 +24,8 @@ struct Objects {
     probe: &'static [u8],
     sampler: &'static [u8],
     hints: &'static [u8],
+    qs_host: &'static [u8],
+    qs_router: &'static [u8],
 }
 
 static OBJECTS: Result<Objects, &str> = include!(concat!(env!("OUT_DIR"), "/objects.rs"));
@@ -61,6 +63,28 @@ pub fn sampler_object() -> Result<&'static [u8], &'static str> {
 /// What the build was missing, in one line.
 pub fn hints_object() -> Result<&'static [u8], &'static str> {
     OBJECTS.as_ref().map(|o| o.hints).map_err(|reason| *reason)
+}
+
+/// The object of a host's side of Quick-Start (`algorithms/kernel/qs_host.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn quick_start_host_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS
+        .as_ref()
+        .map(|o| o.qs_host)
+        .map_err(|reason| *reason)
+}
+
+/// The object of a Quick-Start router (`algorithms/kernel/qs_router.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn quick_start_router_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS
+        .as_ref()
+        .map(|o| o.qs_router)
+        .map_err(|reason| *reason)
 }
 
 /// The object of a choice such as `cubic` or `cubic+hystart`.

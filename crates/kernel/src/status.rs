@@ -13,6 +13,8 @@ use crate::hints::{self, Hints, PrefixDefault};
 use crate::inventory::{self, Attachment};
 use crate::load;
 use crate::netns;
+use crate::quick_start;
+use crate::router;
 use crate::rundir;
 use crate::sockets;
 
@@ -62,6 +64,10 @@ pub struct Status {
     pub hints: Vec<Hints>,
     /// Defaults for the peers of a prefix.
     pub hint_defaults: Vec<PrefixDefault>,
+    /// Devices behind which a host takes part in Quick-Start.
+    pub quick_start_hosts: Vec<quick_start::Host>,
+    /// Devices whose link's capacity a Quick-Start router gives out.
+    pub quick_start_routers: Vec<router::Router>,
     /// Whether the kernel counts programs' runs (kernel.bpf_stats_enabled).
     pub counts_runs: bool,
 }
@@ -104,6 +110,8 @@ pub fn status(measure: Option<Duration>) -> Result<Status, CliError> {
         lingering,
         hints: hints::status()?,
         hint_defaults: hints::defaults(),
+        quick_start_hosts: quick_start::hosts()?,
+        quick_start_routers: router::routers()?,
         counts_runs: fs::read_to_string("/proc/sys/kernel/bpf_stats_enabled")
             .is_ok_and(|text| text.trim() == "1"),
     })
@@ -128,6 +136,18 @@ fn all_uses() -> BTreeMap<String, Vec<Use>> {
         }
     }
     uses
+}
+
+impl Status {
+    /// Whether there is nothing of Headway in this kernel.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.attached.is_empty()
+            && self.hints.is_empty()
+            && self.hint_defaults.is_empty()
+            && self.quick_start_hosts.is_empty()
+            && self.quick_start_routers.is_empty()
+    }
 }
 
 impl Entry {

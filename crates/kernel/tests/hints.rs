@@ -12,14 +12,9 @@ use std::os::fd::{AsRawFd, FromRawFd as _};
 use std::path::Path;
 use std::process::Command;
 
-use lab::{fails, json, left_over, succeeds, Cgroup};
-
-const TYPE: i32 = 0x4857_0001;
-const RATE: i32 = 0x4857_0002;
-const STABILIZE: i32 = 0x4857_0003;
-const VOLUME: i32 = 0x4857_0004;
-const DEADLINE: i32 = 0x4857_0005;
-const INFO: i32 = 0x4857_0006;
+use lab::{
+    fails, json, left_over, set, succeeds, Cgroup, DEADLINE, INFO, RATE, STABILIZE, TYPE, VOLUME,
+};
 
 /// `struct tcp_startup_info`.
 #[repr(C)]
@@ -33,23 +28,6 @@ struct Info {
     stabilize_throughput: u8,
     grant: u8,
     from_application: u8,
-}
-
-fn set<T>(socket: &impl AsRawFd, option: i32, value: T) -> io::Result<()> {
-    // SAFETY: a valid descriptor, a value and its length.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            option,
-            (&raw const value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if result == 0 {
-        return Ok(());
-    }
-    Err(io::Error::last_os_error())
 }
 
 fn get<T: Default>(socket: &impl AsRawFd, option: i32) -> io::Result<T> {

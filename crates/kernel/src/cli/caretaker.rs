@@ -38,7 +38,7 @@ pub(super) fn run(_: &CaretakerCommand) -> Result<(), CliError> {
             let _ = testbed::down(Some(name), false);
         }
         for name in &controls {
-            let _ = detach::detach(Some(name));
+            let _ = detach::detach(detach::What::Control(name));
         }
         std::thread::sleep(Duration::from_millis(500));
     }

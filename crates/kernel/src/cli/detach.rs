@@ -4,14 +4,21 @@ use clap::Args;
 
 use super::error::CliError;
 use super::print_json;
-use crate::detach;
+use crate::detach::{self, What};
+use crate::device::Device;
 
-/// Take a control away, or everything of Headway
+/// Take a control away, or what is at a device, or everything of Headway
 #[derive(Debug, Args)]
 pub struct DetachCommand {
     /// The kernel's name of the control, as `status` shows it
-    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    #[arg(required_unless_present_any = ["all", "dev"], conflicts_with_all = ["all", "dev"])]
     name: Option<String>,
+    /// What Headway has at a device: `host` and `router`
+    #[arg(long, value_name = "DEVICE", conflicts_with = "all")]
+    dev: Option<String>,
+    /// The device's namespace: a name of `ip netns`, or a path [this one]
+    #[arg(long, requires = "dev")]
+    netns: Option<String>,
     /// Everything, whoever attached it and however it was left
     #[arg(long)]
     all: bool,
@@ -24,11 +31,19 @@ pub struct DetachCommand {
 }
 
 pub(super) fn run(command: &DetachCommand) -> Result<(), CliError> {
-    let name = command.name.as_deref();
+    let device = match &command.dev {
+        Some(name) => Some(Device::find(command.netns.as_deref(), name)?.place()),
+        None => None,
+    };
+    let what = match (&command.name, &device) {
+        (Some(name), _) => What::Control(name),
+        (None, Some(place)) => What::Device(place),
+        (None, None) => What::All,
+    };
     let outcome = if command.dry_run {
-        detach::plan(name)?
+        detach::plan(what)?
     } else {
-        detach::detach(name)?
+        detach::detach(what)?
     };
     if command.json {
         return print_json(&outcome);

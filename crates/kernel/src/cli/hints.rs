@@ -46,6 +46,10 @@ struct SetCommand {
     /// Rate to start at, like 10mbit
     #[arg(long, required_unless_present = "application_type")]
     rate: Option<String>,
+    /// What they carry as a rule, like 1MB; a request for a rate can then go with the
+    /// handshake [not known]
+    #[arg(long, value_name = "SIZE")]
+    volume: Option<String>,
     /// standard, responsive or lowpriority [standard]
     #[arg(long = "type", value_name = "TYPE")]
     application_type: Option<String>,
@@ -105,7 +109,22 @@ fn set(command: &SetCommand) -> Result<(), CliError> {
             ))
         })?,
     };
-    hints::set_default(prefix, rate_bps, u8::try_from(kind).unwrap_or(0))?;
+    let volume_bytes = match command.volume.as_deref().map(units::buffer) {
+        None => 0,
+        Some(Ok(units::Buffer::Bytes(bytes))) if bytes > 0 => bytes,
+        Some(_) => {
+            return Err(CliError::bad_input(format!(
+                "--volume \"{}\": must be a number of bytes like 60000, 64kB or 1MB",
+                command.volume.as_deref().unwrap_or_default()
+            )))
+        }
+    };
+    hints::set_default(
+        prefix,
+        rate_bps,
+        volume_bytes,
+        u8::try_from(kind).unwrap_or(0),
+    )?;
     println!("{prefix}: {}", describe(rate_bps, TYPES[kind]));
     Ok(())
 }

@@ -6,6 +6,8 @@ mod detach;
 mod doctor;
 pub mod error;
 mod hints;
+mod host;
+mod router;
 mod sample;
 mod status;
 mod testbed;
@@ -32,6 +34,8 @@ enum Command {
     Detach(detach::DetachCommand),
     Status(status::StatusCommand),
     Hints(hints::HintsCommand),
+    Host(host::HostCommand),
+    Router(router::RouterCommand),
     Traffic(traffic::Traffic),
     Sample(sample::Sample),
     Testbed(testbed::TestbedCommand),
@@ -69,6 +73,8 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Detach(command) => detach::run(&command),
         Command::Status(command) => status::run(&command),
         Command::Hints(command) => hints::run(&command),
+        Command::Host(command) => host::run(&command),
+        Command::Router(command) => router::run(&command),
         Command::Traffic(command) => traffic::run(command),
         Command::Sample(command) => sample::run(command),
         Command::Testbed(command) => testbed::run(&command),

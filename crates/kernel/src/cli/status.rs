@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::error::CliError;
-use super::{hints, print_json};
+use super::{hints, host, print_json, router};
 use crate::inventory::Attachment;
 use crate::status::{self, Entry};
 
@@ -25,7 +25,7 @@ pub(super) fn run(command: &StatusCommand) -> Result<(), CliError> {
     if command.json {
         return print_json(&status);
     }
-    if status.attached.is_empty() && status.hints.is_empty() && status.hint_defaults.is_empty() {
+    if status.is_empty() {
         println!("nothing is attached");
     }
     for entry in &status.attached {
@@ -43,6 +43,8 @@ pub(super) fn run(command: &StatusCommand) -> Result<(), CliError> {
         );
     }
     hints::print(&status.hints, &status.hint_defaults);
+    host::print(&status.quick_start_hosts);
+    router::print(&status.quick_start_routers);
     Ok(())
 }
 

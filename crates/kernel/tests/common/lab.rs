@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::AsRawFd;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -61,7 +61,12 @@ pub fn left_over() -> Vec<String> {
             found.push(format!("{list}: {}", entry["name"]));
         }
     }
-    for list in ["hints", "hint_defaults"] {
+    for list in [
+        "hints",
+        "hint_defaults",
+        "quick_start_hosts",
+        "quick_start_routers",
+    ] {
         for entry in status[list].as_array().unwrap() {
             found.push(format!("{list}: {entry}"));
         }
@@ -193,6 +198,11 @@ impl Drop for Lab {
 }
 
 pub fn choose(socket: &TcpStream, control: &str) -> io::Result<()> {
+    choose_for(socket, control)
+}
+
+/// The same for a listening socket, and what it accepts.
+pub fn choose_for(socket: &impl AsRawFd, control: &str) -> io::Result<()> {
     // SAFETY: a valid descriptor, a buffer and its length.
     let result = unsafe {
         libc::setsockopt(
@@ -208,6 +218,32 @@ pub fn choose(socket: &TcpStream, control: &str) -> io::Result<()> {
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+// include/headway.h
+pub const TYPE: i32 = 0x4857_0001;
+pub const RATE: i32 = 0x4857_0002;
+pub const STABILIZE: i32 = 0x4857_0003;
+pub const VOLUME: i32 = 0x4857_0004;
+pub const DEADLINE: i32 = 0x4857_0005;
+pub const INFO: i32 = 0x4857_0006;
+
+/// Sets one of these options.
+pub fn set<T>(socket: &impl AsRawFd, option: i32, value: T) -> io::Result<()> {
+    // SAFETY: a valid descriptor, a value and its length.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            option,
+            (&raw const value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        return Ok(());
+    }
+    Err(io::Error::last_os_error())
 }
 
 /// The congestion control of a socket.

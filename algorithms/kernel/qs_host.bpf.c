@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * A host's side of Quick-Start (RFC 4782) at its device: requests and reports go into
+ * the IP header (option 25), responses into the TCP header (option 27), of packets that
+ * the kernel's TCP made without knowing of them.
+ *
+ * Requests leave in a SYN or SYN-ACK if the socket's congestion control is one that
+ * asks and its application, or the default for its peer, names a rate; later in a data
+ * packet if the control wants one. What cannot be done here is listed in
+ * docs/quick-start.md. IPv4 only.
+ */
+#include "port/bpf/app.h"
+#include "port/bpf/hook.h"
+#include "port/bpf/packet.h"
+#include "port/bpf/quick_start_flow.h"
+#include "startup/quick_start.c"
+
+/* Of a segment without IP option, before its connection knows better. */
+#define HW_MSS_BYTES	1448
+#define HW_HEADER_BYTES 52
+
+/* Set before load. */
+const volatile u32 hw_netns = 0;
+const volatile u32 hw_willing_code = HW_QS_MAX_CODE; /* as receiver */
+
+/* headwayctl knows the fields by this order. */
+struct hw_qs_host_counters {
+	u64 requests;
+	u64 grants;
+	u64 lowered; /* grants below the request */
+	u64 failures[HW_QS_N_FAILURES];
+	u64 reports;
+	u64 answered; /* requests of peers that got a response */
+	u64 no_room;  /* options that did not fit their packet */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hw_qs_host_counters);
+} hw_qs_counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, struct hw_qs_asker_name);
+	__type(value, struct hw_qs_asker);
+} hw_qs_askers SEC(".maps");
+
+#define HW_COUNT_UP(field)                                                                         \
+	do {                                                                                       \
+		u32 hw_zero = 0;                                                                   \
+		struct hw_qs_host_counters *hw_cpu = bpf_map_lookup_elem(&hw_qs_counts, &hw_zero); \
+                                                                                                   \
+		if (hw_cpu)                                                                        \
+			hw_cpu->field++;                                                           \
+	} while (0)
+
+struct hw_segment {
+	struct hw_ipv4 ip;
+	struct hw_tcp tcp;
+	u32 tcp_offset; /* in the packet */
+	u32 tcp_bytes;	/* of its header */
+	u32 payload_bytes;
+};
+
+/* Whether it is a whole TCP segment over IPv4 with a header that makes sense. */
+static __always_inline int hw_read_segment(struct __sk_buff *skb, struct hw_segment *s)
+{
+	u32 total_bytes, header_bytes;
+
+	if (!hw_read_ipv4(skb, &s->ip) || s->ip.protocol != HW_IPPROTO_TCP ||
+	    s->ip.fragment & bpf_htons(HW_FRAGMENT_MASK))
+		return 0;
+	s->tcp_offset = hw_link_header_bytes + hw_ipv4_length(&s->ip);
+	if (bpf_skb_load_bytes(skb, s->tcp_offset, &s->tcp, sizeof(s->tcp)) != 0)
+		return 0;
+	s->tcp_bytes = (s->tcp.length >> 4) * 4;
+	/* the length of a buffer of many segments is not in its header */
+	total_bytes = skb->len - hw_link_header_bytes;
+	header_bytes = hw_ipv4_length(&s->ip) + s->tcp_bytes;
+	if (s->tcp_bytes < sizeof(s->tcp) || header_bytes > total_bytes)
+		return 0;
+	s->payload_bytes = total_bytes - header_bytes;
+	return 1;
+}
+
+/* An IPv4 option behind the header that has none: in, unless the packet is one of
+ * several in a buffer or would become too long for the device. */
+static __always_inline int hw_put_ipv4(struct __sk_buff *skb, struct hw_segment *s,
+				       const struct hw_qs_option *option)
+{
+	struct {
+		struct hw_ipv4 ip;
+		u8 option[HW_QS_BYTES];
+	} header;
+	u32 mtu_bytes = 0;
+
+	if (hw_ipv4_length(&s->ip) != HW_IPV4_BYTES || skb->gso_segs > 1 ||
+	    bpf_check_mtu(skb, 0, &mtu_bytes, HW_QS_BYTES, 0) != 0 ||
+	    bpf_skb_adjust_room(skb, HW_QS_BYTES, HW_ROOM_AFTER_IP, HW_ROOM_KEEP_CSUM) != 0) {
+		HW_COUNT_UP(no_room);
+		return 0;
+	}
+	s->ip.version_and_length += HW_QS_BYTES / 4;
+	s->ip.total_bytes = bpf_htons(bpf_ntohs(s->ip.total_bytes) + HW_QS_BYTES);
+	s->ip.checksum = 0;
+	header.ip = s->ip;
+	hw_qs_emit(option, HW_QS_IPV4_OPTION, header.option);
+	s->ip.checksum = hw_checksum_of(bpf_csum_diff(0, 0, (void *)&header, sizeof(header), 0));
+	header.ip.checksum = s->ip.checksum;
+	bpf_skb_store_bytes(skb, hw_link_header_bytes, &header, sizeof(header), 0);
+	s->tcp_offset += HW_QS_BYTES;
+	return 1;
+}
+
+/* A TCP option at the end of a segment without data, which is the end of its header. */
+static __always_inline int hw_put_tcp(struct __sk_buff *skb, struct hw_segment *s,
+				      const struct hw_qs_option *option)
+{
+	u32 tcp_bytes = s->tcp_bytes + HW_QS_BYTES;
+	u32 end = s->tcp_offset + s->tcp_bytes;
+	u32 checksum = s->tcp_offset + __builtin_offsetof(struct hw_tcp, checksum);
+	u8 bytes[HW_QS_BYTES];
+	u16 before, after;
+
+	if (s->payload_bytes || tcp_bytes > sizeof(struct hw_tcp) + HW_OPTIONS_BYTES ||
+	    bpf_skb_change_tail(skb, skb->len + HW_QS_BYTES, 0) != 0)
+		return 0;
+	hw_qs_emit(option, HW_QS_TCP_OPTION, bytes);
+	bpf_skb_store_bytes(skb, end, bytes, sizeof(bytes), 0);
+	bpf_l4_csum_replace(skb, checksum, 0, bpf_csum_diff(0, 0, (void *)bytes, sizeof(bytes), 0),
+			    0);
+	/* the length counts in the pseudo-header; header length and flags are one word */
+	bpf_l4_csum_replace(skb, checksum, bpf_htons(s->tcp_bytes), bpf_htons(tcp_bytes),
+			    HW_CSUM_PSEUDO | 2);
+	before = bpf_htons(s->tcp.length << 8 | s->tcp.flags);
+	s->tcp.length += (HW_QS_BYTES / 4) << 4;
+	after = bpf_htons(s->tcp.length << 8 | s->tcp.flags);
+	bpf_l4_csum_replace(skb, checksum, before, after, 2);
+	bpf_skb_store_bytes(skb, s->tcp_offset + __builtin_offsetof(struct hw_tcp, length),
+			    &s->tcp.length, 1, 0);
+	before = s->ip.total_bytes;
+	s->ip.total_bytes = bpf_htons(bpf_ntohs(before) + HW_QS_BYTES);
+	s->ip.checksum = hw_checksum_replace(s->ip.checksum, before, s->ip.total_bytes);
+	bpf_skb_store_bytes(skb, hw_link_header_bytes, &s->ip, sizeof(s->ip), 0);
+	s->tcp_bytes = tcp_bytes;
+	return 1;
+}
+
+/* The rate code that the handshake's sender wants; 0: none. */
+static __always_inline u32 hw_asked_code(struct __sk_buff *skb, const struct hw_segment *s)
+{
+	struct bpf_sock *sk = skb->sk;
+	struct hw_qs_asker_name control = {};
+	struct hw_qs_asker *asker;
+	struct hw_app *stored;
+	struct hw_app app = {};
+	struct hw_conn conn = {
+		.mss_bytes = HW_MSS_BYTES,
+		.header_bytes = HW_HEADER_BYTES,
+	};
+	struct hw_prefix peer;
+	struct tcp_sock *tp;
+
+	if (!sk)
+		return 0;
+	/* while a SYN-ACK leaves there is only the listening socket */
+	sk = s->tcp.flags & HW_TCP_ACK ? bpf_get_listener_sock(sk) : bpf_sk_fullsock(sk);
+	if (!sk)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	bpf_probe_read_kernel(&control, sizeof(control), &tp->inet_conn.icsk_ca_ops->name);
+	asker = bpf_map_lookup_elem(&hw_qs_askers, &control);
+	if (!asker)
+		return 0;
+	stored = bpf_sk_storage_get(&hw_app, sk, 0, 0);
+	if (stored)
+		app = *stored;
+	hw_peer_ipv4(&peer, s->ip.destination);
+	hw_app_settle(&app, &peer);
+	conn.asked_rate_Bps = hw_app_asked_Bps(&app);
+	conn.app_data_bytes = hw_saturate_u32(hw_app_announced_bytes(&app));
+	hw_startup_quick_start.open(0, asker->tun, &conn);
+	return conn.request_code;
+}
+
+static __always_inline void hw_ask(struct __sk_buff *skb, struct hw_segment *s,
+				   struct hw_qs_flow *flow, u32 code)
+{
+	struct hw_qs_host before = flow->host;
+	struct hw_qs_option request;
+	u64 random = (u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
+	u32 end = bpf_ntohl(s->tcp.seq) + s->payload_bytes + !!(s->tcp.flags & HW_TCP_SYN);
+
+	if (!hw_qs_request(&flow->host, code, s->ip.ttl, random, &request))
+		return;
+	flow->request_end = end;
+	flow->decided = 0;
+	if (hw_put_ipv4(skb, s, &request))
+		HW_COUNT_UP(requests);
+	else
+		flow->host = before;
+}
+
+static __always_inline void hw_respond(struct __sk_buff *skb, struct hw_segment *s,
+				       struct hw_qs_flow *flow)
+{
+	/* a packet with data, or a full header: the next one that acknowledges may do */
+	if (!hw_put_tcp(skb, s, &flow->response)) {
+		HW_COUNT_UP(no_room);
+		return;
+	}
+	flow->respond = 0;
+	HW_COUNT_UP(answered);
+}
+
+static __always_inline void hw_report(struct __sk_buff *skb, struct hw_segment *s,
+				      struct hw_qs_flow *flow)
+{
+	struct hw_qs_host before = flow->host;
+	struct hw_qs_option report;
+
+	if (!hw_qs_report(&flow->host, flow->decided ? flow->used_code : 0, &report))
+		return;
+	if (hw_put_ipv4(skb, s, &report))
+		HW_COUNT_UP(reports);
+	else
+		flow->host = before;
+}
+
+SEC("tcx/egress")
+int hw_qs_out(struct __sk_buff *skb)
+{
+	struct hw_segment s;
+	struct hw_qs_flow *flow;
+	struct hw_qs_flow fresh = {};
+	struct hw_qs_key key;
+	u32 code;
+
+	if (!hw_read_segment(skb, &s))
+		return HW_NEXT_PROGRAM;
+	key.netns = hw_netns;
+	key.local = s.ip.source;
+	key.peer = s.ip.destination;
+	key.local_port = s.tcp.source;
+	key.peer_port = s.tcp.destination;
+	flow = bpf_map_lookup_elem(&hw_qs_flows, &key);
+	if (s.tcp.flags & HW_TCP_SYN) {
+		u32 seq = bpf_ntohl(s.tcp.seq);
+
+		if (flow && flow->opened && flow->first_seq == seq) {
+			/* again, and so without option: it may be what the path does not
+			 * let through (section 4.7.2), and a response is not repeated. No
+			 * report follows, which might not get through either */
+			if (flow->host.state == HW_QS_REQUESTED) {
+				hw_qs_fail(&flow->host, HW_QS_LOST);
+				flow->host.report_due = 0;
+				HW_COUNT_UP(failures[HW_QS_LOST]);
+			}
+			flow->respond = 0;
+			return HW_NEXT_PROGRAM;
+		}
+		code = hw_asked_code(skb, &s);
+		if (!flow && !code)
+			return HW_NEXT_PROGRAM;
+		if (!flow || !(s.tcp.flags & HW_TCP_ACK)) {
+			bpf_map_update_elem(&hw_qs_flows, &key, &fresh, 0);
+			flow = bpf_map_lookup_elem(&hw_qs_flows, &key);
+			if (!flow)
+				return HW_NEXT_PROGRAM;
+		}
+		flow->first_seq = seq;
+		flow->opened = 1;
+		if (flow->respond)
+			hw_respond(skb, &s, flow);
+		if (code)
+			hw_ask(skb, &s, flow, code);
+		return HW_NEXT_PROGRAM;
+	}
+	if (!flow)
+		return HW_NEXT_PROGRAM;
+	if (flow->respond && s.tcp.flags & HW_TCP_ACK)
+		hw_respond(skb, &s, flow);
+	if (flow->host.report_due && (flow->host.state == HW_QS_DENIED || flow->decided)) {
+		hw_report(skb, &s, flow);
+	} else if (flow->want_code && s.payload_bytes) {
+		hw_ask(skb, &s, flow, flow->want_code);
+		if (flow->host.state == HW_QS_REQUESTED)
+			flow->want_code = 0;
+	}
+	return HW_NEXT_PROGRAM;
+}
+
+/* A peer's request, to be answered in the next packet. */
+static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_segment *s,
+					 const struct hw_qs_key *key)
+{
+	u8 bytes[HW_OPTIONS_ROOM];
+	struct hw_qs_option request, response;
+	struct hw_qs_flow fresh = {};
+	struct hw_qs_flow *flow;
+	u32 length;
+	int at;
+
+	length = hw_read_options(skb, hw_link_header_bytes + HW_IPV4_BYTES,
+				 hw_ipv4_length(&s->ip) - HW_IPV4_BYTES, bytes);
+	at = hw_find_option(bytes, length, HW_QS_IPV4_OPTION);
+	if (at < 0 || at > HW_OPTIONS_BYTES - HW_QS_BYTES)
+		return;
+	if (!hw_qs_parse_ipv4(bytes + at, &request) ||
+	    !hw_qs_respond(&request, s->ip.ttl, hw_willing_code, &response))
+		return;
+	flow = bpf_map_lookup_elem(&hw_qs_flows, key);
+	/* a SYN begins a connection, whatever had these ports before; a SYN-ACK does not */
+	if (!flow || (s->tcp.flags & (HW_TCP_SYN | HW_TCP_ACK)) == HW_TCP_SYN) {
+		bpf_map_update_elem(&hw_qs_flows, key, &fresh, 0);
+		flow = bpf_map_lookup_elem(&hw_qs_flows, key);
+		if (!flow)
+			return;
+	}
+	flow->response = response;
+	flow->respond = 1;
+}
+
+/* The answer to our request, or its absence. */
+static __always_inline void hw_answered(struct __sk_buff *skb, const struct hw_segment *s,
+					struct hw_qs_flow *flow)
+{
+	u8 bytes[HW_OPTIONS_ROOM];
+	struct hw_qs_option response;
+	const struct hw_qs_option *given = 0;
+	u32 length;
+	int at;
+
+	length = hw_read_options(skb, s->tcp_offset + sizeof(s->tcp), s->tcp_bytes - sizeof(s->tcp),
+				 bytes);
+	at = hw_find_option(bytes, length, HW_QS_TCP_OPTION);
+	if (at >= 0 && at <= HW_OPTIONS_BYTES - HW_QS_BYTES &&
+	    hw_qs_parse_tcp(bytes + at, &response))
+		given = &response;
+	if (hw_qs_judge(&flow->host, given)) {
+		HW_COUNT_UP(grants);
+		if (flow->host.granted_code < flow->host.code)
+			HW_COUNT_UP(lowered);
+	} else {
+		HW_COUNT_UP(failures[flow->host.failure & 7]);
+	}
+}
+
+SEC("tcx/ingress")
+int hw_qs_in(struct __sk_buff *skb)
+{
+	struct hw_segment s;
+	struct hw_qs_flow *flow;
+	struct hw_qs_key key;
+
+	if (!hw_read_segment(skb, &s))
+		return HW_NEXT_PROGRAM;
+	key.netns = hw_netns;
+	key.local = s.ip.destination;
+	key.peer = s.ip.source;
+	key.local_port = s.tcp.destination;
+	key.peer_port = s.tcp.source;
+	if (hw_ipv4_length(&s.ip) > HW_IPV4_BYTES)
+		hw_requested(skb, &s, &key);
+	flow = bpf_map_lookup_elem(&hw_qs_flows, &key);
+	if (!flow || flow->host.state != HW_QS_REQUESTED || !(s.tcp.flags & HW_TCP_ACK))
+		return HW_NEXT_PROGRAM;
+	if (hw_after(flow->request_end, bpf_ntohl(s.tcp.ack)))
+		return HW_NEXT_PROGRAM;
+	if (s.tcp.flags & HW_TCP_RST) {
+		hw_qs_fail(&flow->host, HW_QS_LOST);
+		HW_COUNT_UP(failures[HW_QS_LOST]);
+		return HW_NEXT_PROGRAM;
+	}
+	hw_answered(skb, &s, flow);
+	return HW_NEXT_PROGRAM;
+}
+
+char hw_license[] SEC("license") = "Dual BSD/GPL";

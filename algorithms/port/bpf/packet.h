@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Headers of a packet in a program at a device, and the option of eight bytes that is
+ * looked for in them. A device's packets begin with an Ethernet header or not;
+ * headwayctl says which before load.
+ */
+#ifndef HEADWAY_PORT_BPF_PACKET_H
+#define HEADWAY_PORT_BPF_PACKET_H
+
+#include "kernel.h"
+#include "../quick_start.h"
+
+#define HW_IPV4_BYTES	  20
+#define HW_OPTIONS_BYTES  40 /* at most, of either header */
+#define HW_OPTIONS_ROOM	  64 /* so that an index of six bits is always inside */
+#define HW_PROTOCOL_IPV4  0x0800
+#define HW_IPPROTO_TCP	  6
+#define HW_FRAGMENT_MASK  0x3fff   /* more to come, or not the first */
+#define HW_ROOM_AFTER_IP  0	   /* BPF_ADJ_ROOM_NET */
+#define HW_ROOM_KEEP_CSUM (1 << 5) /* BPF_F_ADJ_ROOM_NO_CSUM_RESET */
+#define HW_CSUM_PSEUDO	  (1 << 4) /* BPF_F_PSEUDO_HDR */
+#define HW_NEXT_PROGRAM	  (-1)	   /* TCX_NEXT */
+
+enum {
+	HW_TCP_FIN = 1,
+	HW_TCP_SYN = 2,
+	HW_TCP_RST = 4,
+	HW_TCP_ACK = 16,
+};
+
+/* Bytes before the IP header. */
+const volatile u32 hw_link_header_bytes = 0;
+
+/* In network byte order, as on the wire. */
+struct hw_ipv4 {
+	u8 version_and_length;
+	u8 tos;
+	u16 total_bytes;
+	u16 id;
+	u16 fragment;
+	u8 ttl;
+	u8 protocol;
+	u16 checksum;
+	u32 source;
+	u32 destination;
+};
+
+struct hw_tcp {
+	u16 source;
+	u16 destination;
+	u32 seq;
+	u32 ack;
+	u8 length; /* in words, in the upper half */
+	u8 flags;
+	u16 window;
+	u16 checksum;
+	u16 urgent;
+};
+
+/* The ports of either, of TCP, UDP and others that begin so. */
+struct hw_ports {
+	u16 source;
+	u16 destination;
+};
+
+static __always_inline u32 hw_ipv4_length(const struct hw_ipv4 *ip)
+{
+	return (ip->version_and_length & 15) * 4;
+}
+
+/* Whether it is IPv4 with a header that makes sense; fills it in. */
+static __always_inline int hw_read_ipv4(struct __sk_buff *skb, struct hw_ipv4 *ip)
+{
+	if (skb->protocol != bpf_htons(HW_PROTOCOL_IPV4))
+		return 0;
+	if (bpf_skb_load_bytes(skb, hw_link_header_bytes, ip, sizeof(*ip)) != 0)
+		return 0;
+	return ip->version_and_length >> 4 == 4 && hw_ipv4_length(ip) >= HW_IPV4_BYTES;
+}
+
+/*
+ * Copies options that begin at an offset of the packet; zeros stand where there are
+ * none. Returns their length, 0 if the packet is too short for them.
+ */
+static __always_inline u32 hw_read_options(struct __sk_buff *skb, u32 offset, u32 length,
+					   u8 bytes[HW_OPTIONS_ROOM])
+{
+	__builtin_memset(bytes, 0, HW_OPTIONS_ROOM);
+	if (length == 0 || length > HW_OPTIONS_BYTES)
+		return 0;
+	barrier_var(length);
+	length &= 63;
+	if (length == 0 || length > HW_OPTIONS_BYTES)
+		return 0;
+	if (bpf_skb_load_bytes(skb, offset, bytes, length) != 0)
+		return 0;
+	return length;
+}
+
+/*
+ * Where the option of this type and of eight bytes begins, -1 if there is none. IP and
+ * TCP list theirs alike: 0 ends the list, 1 is a byte of its own, all others have a
+ * length. A list that does not hold together ends where it does not.
+ */
+static __always_inline int hw_find_option(const u8 bytes[HW_OPTIONS_ROOM], u32 length, u8 type)
+{
+	u32 at = 0;
+	u32 i;
+
+	for (i = 0; i < HW_OPTIONS_BYTES; i++) {
+		u8 here, size;
+
+		if (at + HW_QS_BYTES > length || at > HW_OPTIONS_BYTES - HW_QS_BYTES)
+			return -1;
+		here = bytes[at & 63];
+		if (here == 0)
+			return -1;
+		if (here == 1) {
+			at++;
+			continue;
+		}
+		size = bytes[(at + 1) & 63];
+		if (size < 2)
+			return -1;
+		if (here == type)
+			return size == HW_QS_BYTES ? (int)at : -1;
+		at += size;
+	}
+	return -1;
+}
+
+static __always_inline u16 hw_checksum_of(s64 sum)
+{
+	u32 folded = (u32)sum;
+
+	folded = (folded & 0xffff) + (folded >> 16);
+	folded = (folded & 0xffff) + (folded >> 16);
+	return (u16)~folded;
+}
+
+#endif

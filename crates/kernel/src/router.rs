@@ -1,0 +1,227 @@
+//! A Quick-Start router in the live kernel: at the device of the link whose capacity
+//! it gives out.
+
+use std::collections::BTreeMap;
+use std::os::fd::AsFd as _;
+
+use headway_algorithms::RouterInfo;
+use libbpf_rs::ObjectBuilder;
+use serde::Serialize;
+
+use crate::bpf::{self, Point};
+use crate::cli::error::CliError;
+use crate::device::Device;
+use crate::hooks::{self, Hook};
+use crate::load;
+use crate::objects::quick_start_router_object;
+use crate::rundir;
+
+/// The program of algorithms/kernel/qs_router.bpf.c.
+const PROGRAM: &str = "hw_qs_router";
+/// The algorithm in it.
+const ALGORITHM: &str = "quick-start";
+/// Where the status stands in `struct hw_qs_link`.
+const STATUS_OFFSET: usize = 8;
+/// The fields of `struct hw_qs_status`, in order.
+const STATUS: [&str; 12] = [
+    "usage",
+    "outstanding",
+    "interval_ns",
+    "requests",
+    "grants",
+    "lowered",
+    "denials",
+    "limited",
+    "granted",
+    "reports",
+    "corrections",
+    "cheats",
+];
+/// The fields of `struct hw_qs_traffic`, in order.
+const TRAFFIC: [&str; 3] = ["packets", "bytes", "options"];
+
+/// A router at its device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Router {
+    /// Namespace and device.
+    pub place: String,
+    /// Whether the device has gone.
+    pub gone: bool,
+    /// Its tunables, by name.
+    pub tunables: BTreeMap<String, u32>,
+    /// Load of the link as the router estimates it, bit/s.
+    pub usage_bps: u64,
+    /// The same as a part of the capacity, 1/1000.
+    pub utilization_permille: u64,
+    /// Granted, and not yet to be seen in the load, bit/s.
+    pub outstanding_bps: u64,
+    /// Sum of all rates granted, bit/s.
+    pub granted_bps: u64,
+    /// Length of a slot of metering; null before the first packet.
+    pub interval_ns: Option<u64>,
+    /// Requests, grants, denials and the like; packets, bytes.
+    pub counters: BTreeMap<String, u64>,
+    /// Packets, and nanoseconds for each, while statistics were on.
+    pub cost_per_packet: Option<Cost>,
+}
+
+/// What the router costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// Runs of the program: buffers of one or more packets.
+    pub runs: u64,
+    /// Mean time of one.
+    pub ns: u64,
+}
+
+/// A router to be.
+#[derive(Debug)]
+pub struct Request {
+    device: Device,
+    tunables: Vec<u32>,
+}
+
+fn info() -> Result<&'static RouterInfo, CliError> {
+    headway_algorithms::router(ALGORITHM).map_err(|e| CliError::failed(e.to_string()))
+}
+
+/// All tunables in declared order, from settings such as `algorithm=fair`.
+///
+/// # Errors
+/// Unknown names, values out of range.
+pub fn tunables(settings: &[(String, String)]) -> Result<Vec<u32>, CliError> {
+    let infos = &info()?.tunables;
+    let mut tunables: Vec<u32> = infos.iter().map(|t| t.default).collect();
+    for (name, value) in settings {
+        let at = infos.iter().position(|t| t.name == name).ok_or_else(|| {
+            let known: Vec<&str> = infos.iter().map(|t| t.name).collect();
+            CliError::bad_input(format!(
+                "tunable \"{name}\": there are {}",
+                known.join(", ")
+            ))
+        })?;
+        tunables[at] = infos[at]
+            .parse(value)
+            .map_err(|e| CliError::bad_input(e.to_string()))?;
+    }
+    Ok(tunables)
+}
+
+impl Request {
+    /// Checks settings such as `algorithm=fair`.
+    ///
+    /// # Errors
+    /// What is wrong with them, with the names there are.
+    pub fn new(device: Device, settings: &[(String, String)]) -> Result<Self, CliError> {
+        let tunables = tunables(settings)?;
+        Ok(Self { device, tunables })
+    }
+
+    /// Attaches it; one that was there before is no more, with what it knew.
+    ///
+    /// # Errors
+    /// The kernel refuses: devices have links for programs since Linux 6.6.
+    pub fn run(&self) -> Result<String, CliError> {
+        let place = self.device.place();
+        if let Some(reason) = load::missing() {
+            return Err(CliError::kernel_cannot(format!(
+                "cannot make {place} a Quick-Start router: {reason}"
+            )));
+        }
+        rundir::enter()?;
+        let lock = rundir::lock()?;
+        rundir::mount_bpffs(&lock)?;
+        let bytes = quick_start_router_object().map_err(|reason| {
+            CliError::failed(format!("this build has no eBPF objects: {reason}"))
+        })?;
+        let mut open = ObjectBuilder::default()
+            .name("hw_qs_router")
+            .and_then(|builder| builder.open_memory(bytes))
+            .map_err(|e| CliError::failed(format!("cannot open the router's object: {e}")))?;
+        self.device.describe_to(&mut open)?;
+        let raw: Vec<u8> = self.tunables.iter().flat_map(|t| t.to_ne_bytes()).collect();
+        hooks::set_constants(&mut open, &[("hw_router_tun", &raw)])?;
+        let object = load::load(open, "the Quick-Start router")?;
+        for hook in hooks()?.iter().filter(|hook| hook.place == place) {
+            hook.detach(&lock)?;
+        }
+        self.device.attach(&object, PROGRAM, Point::Egress, &lock)?;
+        Ok(place)
+    }
+}
+
+fn hooks() -> Result<Vec<Hook>, CliError> {
+    let mut hooks = hooks::find()?;
+    hooks.retain(|hook| hook.program == PROGRAM);
+    Ok(hooks)
+}
+
+/// All routers.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn routers() -> Result<Vec<Router>, CliError> {
+    let infos = &info()?.tunables;
+    let mut routers = Vec::new();
+    for hook in hooks()? {
+        let status = status(&hook);
+        let word = |name: &str| {
+            let at = STATUS.iter().position(|field| *field == name);
+            at.and_then(|at| status.get(at).copied()).unwrap_or(0)
+        };
+        let raw = hook.constant("hw_router_tun").unwrap_or_default();
+        let tunables: BTreeMap<String, u32> = infos
+            .iter()
+            .zip(raw.chunks_exact(4))
+            .map(|(info, raw)| {
+                let value = u32::from_ne_bytes(raw.try_into().expect("4 bytes"));
+                (info.name.to_owned(), value)
+            })
+            .collect();
+        let capacity_bps = 1000 * u64::from(tunables.get("capacity_kbps").copied().unwrap_or(0));
+        let usage_bps = word("usage") * 8;
+        let totals = STATUS[3..].iter().filter(|name| **name != "granted");
+        let mut counters: BTreeMap<String, u64> = totals
+            .map(|name| ((*name).to_owned(), word(name)))
+            .collect();
+        for (name, sum) in TRAFFIC.iter().zip(hook.counters("hw_qs_traffic")) {
+            counters.insert((*name).to_owned(), sum);
+        }
+        routers.push(Router {
+            gone: hook.gone,
+            usage_bps,
+            utilization_permille: (usage_bps * 1000).checked_div(capacity_bps).unwrap_or(0),
+            outstanding_bps: word("outstanding") * 8,
+            granted_bps: word("granted") * 8,
+            interval_ns: Some(word("interval_ns")).filter(|&ns| ns > 0),
+            tunables,
+            counters,
+            cost_per_packet: hook.run_time_ns.checked_div(hook.runs).map(|ns| Cost {
+                runs: hook.runs,
+                ns,
+            }),
+            place: hook.place,
+        });
+    }
+    Ok(routers)
+}
+
+/// `struct hw_qs_status` of a router.
+fn status(hook: &Hook) -> Vec<u64> {
+    let Some((map, info)) = hook.map("hw_qs_links") else {
+        return Vec::new();
+    };
+    let Ok(value) = bpf::first_element_locked(map.as_fd(), info.value_bytes as usize) else {
+        return Vec::new();
+    };
+    status_words(&value)
+}
+
+/// The fields of `struct hw_qs_status` in a `struct hw_qs_link`.
+pub(crate) fn status_words(value: &[u8]) -> Vec<u64> {
+    value[STATUS_OFFSET..]
+        .chunks_exact(8)
+        .take(STATUS.len())
+        .map(|raw| u64::from_ne_bytes(raw.try_into().expect("8 bytes")))
+        .collect()
+}

@@ -1,0 +1,464 @@
+//! Quick-Start over a path of the emulator with a router in the middle: a server, a
+//! router's namespace, and a client behind 100 Mbit/s and 100 ms.
+
+mod common;
+#[path = "common/lab.rs"]
+mod lab;
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use headway_kernel::netns::Netns;
+use lab::{fails, json, left_over, succeeds, Cgroup};
+use serde_json::Value;
+
+const TESTBED: &str = "hwtqs";
+const ROUTER: &str = "headway-hwtqs-left1";
+const CLIENT: &str = "headway-hwtqs-right1";
+const SERVER: &str = "hwtqs-server";
+const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+/// Of the client's side.
+const PREFIX: &str = "10.78.0.0/16";
+const BYTES: usize = 1_000_000;
+
+fn run(line: &str) {
+    let words: Vec<&str> = line.split(' ').collect();
+    let output = Command::new(words[0]).args(&words[1..]).output().unwrap();
+    assert!(output.status.success(), "{line}: {output:?}");
+}
+
+/// The path; all of it goes with the value.
+struct Path;
+
+impl Path {
+    fn new() -> Self {
+        remove();
+        let buffers = "4096 4194304 16777216";
+        let (rmem, wmem) = (
+            format!("net.ipv4.tcp_rmem={buffers}"),
+            format!("net.ipv4.tcp_wmem={buffers}"),
+        );
+        succeeds(&[
+            "testbed",
+            "up",
+            "--name",
+            TESTBED,
+            "--rate",
+            "100mbit",
+            "--rtt",
+            "100ms",
+            "--sysctl",
+            &rmem,
+            "--sysctl",
+            &wmem,
+            "--sysctl",
+            "net.ipv4.ip_forward=1",
+            "--sysctl",
+            "net.ipv4.tcp_no_metrics_save=1",
+        ]);
+        let path = Self;
+        // the testbed's left host becomes the router: its address moves to the server
+        for line in [
+            format!("ip netns add {SERVER}"),
+            format!("ip link add vs netns {SERVER} type veth peer name vr netns {ROUTER}"),
+            format!("ip -n {ROUTER} addr del {SERVER_ADDRESS}/32 dev hw0"),
+            format!("ip -n {ROUTER} addr add 10.250.0.1/32 dev vr"),
+            format!("ip -n {ROUTER} link set vr up"),
+            format!("ip -n {ROUTER} route add {SERVER_ADDRESS} dev vr"),
+            format!("ip -n {ROUTER} route replace 10.78.0.0/16 dev hw0"),
+            format!("ip -n {SERVER} addr add {SERVER_ADDRESS}/32 dev vs"),
+            format!("ip -n {SERVER} link set vs up"),
+            format!("ip -n {SERVER} route add 10.250.0.1 dev vs"),
+            // room for the option in packets that are full otherwise
+            format!("ip -n {SERVER} route add default via 10.250.0.1 dev vs mtu lock 1492"),
+        ] {
+            run(&line);
+        }
+        let server = Netns::find(SERVER).unwrap();
+        server
+            .inside(|| {
+                std::fs::write("/proc/sys/net/ipv4/tcp_rmem", buffers)?;
+                std::fs::write("/proc/sys/net/ipv4/tcp_wmem", buffers)?;
+                std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1")
+            })
+            .unwrap();
+        path
+    }
+
+    /// Both hosts take part, and connections to the client ask.
+    fn with_hosts(volume: bool) -> Self {
+        let path = Self::new();
+        succeeds(&["attach", "cubic+quick-start", "--name", "hwt_qs"]);
+        let mut set = vec!["hints", "set", PREFIX, "--rate", "100mbit"];
+        if volume {
+            set.extend(["--volume", "1MB"]);
+        }
+        succeeds(&set);
+        for (netns, dev) in [(SERVER, "vs"), (CLIENT, "hw0")] {
+            succeeds(&["host", "quick-start", "--netns", netns, "--dev", dev]);
+        }
+        path
+    }
+
+    fn router(&self, options: &[&str]) {
+        let to = ["router", "quick-start", "--netns", ROUTER, "--dev", "hw0"];
+        succeeds(&[&to, options].concat());
+    }
+
+    /// The client asks and the server answers with a megabyte. Returns how long it took.
+    fn download(&self, control: &str) -> Duration {
+        self.announced_download(control, false)
+    }
+
+    /// The server may announce its answer before it writes it.
+    fn announced_download(&self, control: &str, announced: bool) -> Duration {
+        let listener = Netns::find(SERVER).unwrap().inside(|| {
+            let listener = TcpListener::bind((SERVER_ADDRESS, 0))?;
+            lab::choose_for(&listener, control)?;
+            Ok(listener)
+        });
+        let listener = listener.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0u8; 3];
+            stream.read_exact(&mut request).unwrap();
+            if announced {
+                lab::set(&stream, lab::VOLUME, BYTES as u64).unwrap();
+            }
+            stream.write_all(&vec![7u8; BYTES]).unwrap();
+        });
+        let to = SocketAddrV4::new(SERVER_ADDRESS, port);
+        let took = Netns::find(CLIENT)
+            .unwrap()
+            .inside(|| {
+                let start = Instant::now();
+                let mut stream = TcpStream::connect_timeout(&to.into(), Duration::from_secs(10))?;
+                stream.write_all(b"get")?;
+                let mut bytes = Vec::new();
+                stream.read_to_end(&mut bytes)?;
+                let took = start.elapsed();
+                assert!(bytes.len() == BYTES && bytes.iter().all(|&b| b == 7));
+                Ok(took)
+            })
+            .unwrap();
+        server.join().unwrap();
+        // both ends close before the path goes: a socket left alone keeps its control
+        std::thread::sleep(Duration::from_millis(500));
+        took
+    }
+
+    fn host(&self, netns: &str) -> Value {
+        let status = json(&["status"]);
+        let hosts = status["quick_start_hosts"].as_array().unwrap();
+        let found = hosts
+            .iter()
+            .find(|h| h["place"].as_str().unwrap().starts_with(netns));
+        found.unwrap().clone()
+    }
+
+    fn router_status(&self) -> Value {
+        json(&["status"])["quick_start_routers"][0].clone()
+    }
+
+    /// Packets that the client's kernel found damaged.
+    fn damaged(&self) -> u64 {
+        let text = Netns::find(CLIENT)
+            .unwrap()
+            .inside(|| std::fs::read_to_string("/proc/thread-self/net/snmp"))
+            .unwrap();
+        let field = |protocol: &str, name: &str| {
+            let mut lines = text.lines().filter(|l| l.starts_with(protocol));
+            let at = lines.next().unwrap().split(' ').position(|w| w == name);
+            let mut values = lines.next().unwrap().split(' ');
+            let value = values.nth(at.unwrap()).unwrap();
+            value.parse::<u64>().unwrap()
+        };
+        field("Tcp:", "InCsumErrors") + field("Ip:", "InHdrErrors")
+    }
+}
+
+fn remove() {
+    let _ = Command::new("ip").args(["netns", "del", SERVER]).output();
+    let _ = lab::headwayctl(&["testbed", "down", TESTBED]).output();
+}
+
+impl Drop for Path {
+    fn drop(&mut self) {
+        remove();
+        succeeds(&["detach", "--all"]);
+        if !std::thread::panicking() {
+            // a socket whose path went away keeps its control until TCP gives up
+            let left: Vec<String> = left_over()
+                .into_iter()
+                .filter(|entry| !entry.starts_with("lingering"))
+                .collect();
+            assert_eq!(left, Vec::<String>::new());
+        }
+    }
+}
+
+fn n(host: &Value, counter: &str) -> u64 {
+    host["counters"][counter].as_u64().unwrap()
+}
+
+fn a_granted_rate_shortens_a_download_and_is_reported() {
+    let path = Path::with_hosts(true);
+    path.router(&["--capacity", "100mbit"]);
+    let slow = path.download("cubic");
+    std::thread::sleep(Duration::from_secs(2)); // the router forgets the load
+    let fast = path.download("hwt_qs");
+    println!("slow start {slow:?}, Quick-Start {fast:?}");
+    // two round trips and 80 ms at 100 Mbit/s
+    assert!(fast < Duration::from_millis(280 * 115 / 100), "{fast:?}");
+    assert!(slow > fast * 2, "{slow:?}");
+    let server = path.host(SERVER);
+    for counter in ["requests", "grants", "reports"] {
+        assert_eq!(n(&server, counter), 1, "{server}");
+    }
+    assert_eq!(server["complete"], true);
+    assert_eq!(server["remarks"], serde_json::json!([]));
+    assert_eq!(n(&path.host(CLIENT), "answered"), 1);
+    let router = path.router_status();
+    for counter in ["requests", "grants", "reports"] {
+        assert_eq!(n(&router, counter), 1, "{router}");
+    }
+    assert_eq!(router["granted_bps"], 81_920_000);
+    assert!(n(&router, "bytes") > 2 * BYTES as u64);
+    assert_eq!(path.damaged(), 0);
+}
+
+fn a_request_with_data_costs_a_round_trip_more() {
+    let path = Path::with_hosts(false); // nobody knows how much it will be
+    path.router(&["--capacity", "100mbit"]);
+    let cgroup = Cgroup::enter();
+    succeeds(&["hints", "attach", "--cgroup", cgroup.name()]);
+    let fast = path.announced_download("hwt_qs", true);
+    println!("late Quick-Start {fast:?}");
+    let server = path.host(SERVER);
+    for counter in ["requests", "grants", "reports"] {
+        assert_eq!(n(&server, counter), 1, "{server}");
+    }
+    assert!(
+        fast < Duration::from_millis(380 * 115 / 100),
+        "{fast:?} {}",
+        path.router_status()
+    );
+    assert_eq!(path.damaged(), 0);
+}
+
+fn a_router_that_takes_no_part_is_noticed() {
+    let path = Path::with_hosts(true);
+    let took = path.download("hwt_qs");
+    assert!(took > Duration::from_millis(500), "{took:?}"); // slow start
+    let server = path.host(SERVER);
+    assert_eq!(n(&server, "requests"), 1);
+    assert_eq!(n(&server, "ttl_differs"), 1, "{server}");
+    assert_eq!(n(&server, "reports"), 1, "{server}");
+    let remark = server["remarks"][0].as_str().unwrap();
+    assert!(remark.contains("a router on the path"), "{remark}");
+    assert_eq!(path.damaged(), 0);
+}
+
+fn where_options_are_dropped_the_connection_begins_without() {
+    let path = Path::with_hosts(true);
+    path.router(&["--capacity", "100mbit"]);
+    let mut nft = Command::new("ip")
+        .args(["netns", "exec", ROUTER, "nft", "-f", "-"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let rules = "table ip t {\nchain c {\ntype filter hook forward priority 0\n\
+                 ip hdrlength > 5 drop\n}\n}\n";
+    nft.stdin
+        .take()
+        .unwrap()
+        .write_all(rules.as_bytes())
+        .unwrap();
+    assert!(nft.wait().unwrap().success());
+    let took = path.download("hwt_qs");
+    assert!(took > Duration::from_secs(1), "{took:?}"); // the SYN-ACK came again
+    let server = path.host(SERVER);
+    assert_eq!(n(&server, "requests"), 1);
+    assert_eq!(n(&server, "lost"), 1, "{server}");
+    let remark = server["remarks"][0].as_str().unwrap();
+    assert!(remark.contains("may not let through"), "{remark}");
+    assert_eq!(n(&path.router_status(), "requests"), 0);
+}
+
+fn a_full_link_refuses_and_the_refusal_is_reported() {
+    let path = Path::with_hosts(true);
+    path.router(&["--capacity", "50kbit"]);
+    let took = path.download("hwt_qs");
+    assert!(took > Duration::from_millis(500), "{took:?}");
+    let server = path.host(SERVER);
+    // a request whose rate became 0 gets no response (section 4.2)
+    assert_eq!(n(&server, "unanswered"), 1, "{server}");
+    assert_eq!(n(&server, "reports"), 1, "{server}");
+    let router = path.router_status();
+    assert_eq!(n(&router, "denials"), 1, "{router}");
+    assert_eq!(n(&router, "reports"), 1, "{router}");
+}
+
+fn wireshark_reads_what_is_on_the_wire() {
+    for program in ["tcpdump", "tshark"] {
+        if Command::new(program).arg("--version").output().is_err() {
+            println!("skipped: there is no {program}");
+            return;
+        }
+    }
+    let path = Path::with_hosts(true);
+    path.router(&["--capacity", "100mbit"]);
+    let file = std::env::temp_dir().join(format!("hwtqs-{}.pcap", std::process::id()));
+    let mut capture = Command::new("ip")
+        .args(["netns", "exec", CLIENT, "tcpdump", "-i", "hw0", "-U", "-w"])
+        .arg(&file)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    path.download("hwt_qs");
+    std::thread::sleep(Duration::from_millis(500));
+    // SAFETY: a child of ours that was not waited for.
+    unsafe { libc::kill(capture.id() as i32, libc::SIGTERM) };
+    capture.wait().unwrap();
+    let tshark = |arguments: &[&str]| {
+        let output = Command::new("tshark")
+            .args(["-r", file.to_str().unwrap()])
+            .args([
+                "-o",
+                "ip.check_checksum:TRUE",
+                "-o",
+                "tcp.check_checksum:TRUE",
+            ])
+            .args(arguments)
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let bad = tshark(&["-Y", "ip.checksum.status == 0 || tcp.checksum.status == 0"]);
+    assert_eq!(bad, "");
+    let all = tshark(&["-T", "fields", "-e", "frame.number"]);
+    assert!(all.lines().count() > 700);
+    let text = tshark(&["-V", "-Y", "ip.opt.qs_func || tcp.options.qs"]);
+    std::fs::remove_file(&file).unwrap();
+    for line in [
+        "Rate request (0), 81.92 Mbit/s",
+        "Quick-Start Response (27)",
+        "Rate report (8), 81.92 Mbit/s",
+    ] {
+        assert!(text.contains(line), "no \"{line}\" in\n{text}");
+    }
+}
+
+fn what_is_at_a_device_goes_with_it_and_by_command() {
+    let path = Path::with_hosts(true);
+    path.router(&[
+        "--capacity",
+        "10mbit",
+        "--algorithm",
+        "fair",
+        "--set",
+        "slots=4",
+    ]);
+    let router = path.router_status();
+    assert_eq!(router["tunables"]["algorithm"], 3);
+    assert_eq!(router["tunables"]["slots"], 4);
+    succeeds(&["detach", "--dev", "hw0", "--netns", ROUTER]);
+    assert_eq!(
+        json(&["status"])["quick_start_routers"],
+        serde_json::json!([])
+    );
+    assert_eq!(path.host(SERVER)["complete"], true);
+    run(&format!("ip -n {SERVER} link del vs"));
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(path.host(SERVER)["complete"], false);
+    for (arguments, word) in [
+        (
+            &[
+                "router",
+                "quick-start",
+                "--dev",
+                "nothing",
+                "--capacity",
+                "1mbit",
+            ][..],
+            "nothing",
+        ),
+        (
+            &["router", "quick-start", "--dev", "lo", "--capacity", "fast"],
+            "--capacity",
+        ),
+        (
+            &[
+                "router",
+                "quick-start",
+                "--dev",
+                "lo",
+                "--capacity",
+                "1mbit",
+                "--algorithm",
+                "best",
+            ],
+            "optimistic",
+        ),
+        (
+            &[
+                "router",
+                "quick-start",
+                "--dev",
+                "lo",
+                "--capacity",
+                "1mbit",
+                "--set",
+                "x=1",
+            ],
+            "threshold_permille",
+        ),
+        (
+            &["host", "quick-start", "--dev", "lo", "--at-most", "much"],
+            "--at-most",
+        ),
+        (&["host", "quick-start"], "--dev"),
+        (&["detach", "--dev", "lo"], "nothing of Headway is at"),
+    ] {
+        let line = fails(arguments, 2);
+        assert!(line.contains(word), "{line}");
+    }
+}
+
+fn main() {
+    let _lock = lab::machine_to_oneself();
+    common::run(&[
+        (
+            "a granted rate shortens a download and is reported",
+            &a_granted_rate_shortens_a_download_and_is_reported,
+        ),
+        (
+            "a request with data costs a round trip more",
+            &a_request_with_data_costs_a_round_trip_more,
+        ),
+        (
+            "a router that takes no part is noticed",
+            &a_router_that_takes_no_part_is_noticed,
+        ),
+        (
+            "where options are dropped the connection begins without",
+            &where_options_are_dropped_the_connection_begins_without,
+        ),
+        (
+            "a full link refuses and the refusal is reported",
+            &a_full_link_refuses_and_the_refusal_is_reported,
+        ),
+        (
+            "Wireshark reads what is on the wire",
+            &wireshark_reads_what_is_on_the_wire,
+        ),
+        (
+            "what is at a device goes with it and by command",
+            &what_is_at_a_device_goes_with_it_and_by_command,
+        ),
+    ]);
+}

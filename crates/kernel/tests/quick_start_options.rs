@@ -1,0 +1,294 @@
+//! Quick-Start's programs on single packets (BPF_PROG_TEST_RUN): the numbers of RFC
+//! 4782, and a great many options that are not what they should be. HEADWAY_FUZZ sets
+//! how many.
+
+mod common;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use headway_kernel::trial::Trial;
+
+const IP_BYTES: usize = 20;
+const OPTION: u8 = 25;
+
+/// A stream of numbers that differ between runs; a failure prints where it began.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        // splitmix64
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: u64) -> usize {
+        (self.next() % n) as usize
+    }
+}
+
+/// The Internet checksum of a header.
+fn checksum(header: &[u8]) -> u16 {
+    let mut sum = 0u32;
+    for pair in header.chunks(2) {
+        sum += u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]));
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// An IPv4 packet with options (padded to words) and a TCP SYN of one flow.
+fn packet(options: &[u8], ttl: u8, flow: u16) -> Vec<u8> {
+    let mut options = options.to_vec();
+    options.resize(options.len().next_multiple_of(4), 0);
+    let header_bytes = IP_BYTES + options.len();
+    let mut packet = vec![0u8; header_bytes + 20];
+    packet[0] = 0x40 | (header_bytes / 4) as u8;
+    let total = packet.len() as u16;
+    packet[2..4].copy_from_slice(&total.to_be_bytes());
+    packet[8] = ttl;
+    packet[9] = 6;
+    packet[12..16].copy_from_slice(&[10, 0, (flow >> 8) as u8, flow as u8]);
+    packet[16..20].copy_from_slice(&[10, 1, 0, 1]);
+    packet[IP_BYTES..header_bytes].copy_from_slice(&options);
+    let tcp = &mut packet[header_bytes..];
+    tcp[..2].copy_from_slice(&flow.to_be_bytes());
+    tcp[2..4].copy_from_slice(&80u16.to_be_bytes());
+    tcp[12] = 0x50;
+    tcp[13] = 2; // SYN
+    let sum = checksum(&packet[..header_bytes]);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet
+}
+
+fn option(code: u8, ttl: u8, nonce: u32) -> [u8; 8] {
+    let mut bytes = [OPTION, 8, code, ttl, 0, 0, 0, 0];
+    bytes[4..].copy_from_slice(&(nonce << 2).to_be_bytes());
+    bytes
+}
+
+fn nonce(option: &[u8]) -> u32 {
+    u32::from_be_bytes(option[4..8].try_into().unwrap()) >> 2
+}
+
+fn router(settings: &[(&str, &str)]) -> Trial {
+    let settings: Vec<_> = settings
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    Trial::router(&settings).unwrap()
+}
+
+/// What a router makes of one option; the packet around it has to stay as it was.
+fn routed(router: &Trial, bytes: &[u8; 8]) -> [u8; 8] {
+    let sent = packet(bytes, 63, 1);
+    let went_on = router.run("hw_qs_router", &sent).unwrap();
+    unharmed(&sent, &went_on, IP_BYTES);
+    went_on[IP_BYTES..IP_BYTES + 8].try_into().unwrap()
+}
+
+/// Nothing but an option of eight bytes and the checksum has changed, which is right.
+fn unharmed(sent: &[u8], went_on: &[u8], option_at: usize) {
+    assert_eq!(sent.len(), went_on.len());
+    let header_bytes = usize::from(sent[0] & 15) * 4;
+    for (at, (before, after)) in sent.iter().zip(went_on).enumerate() {
+        let may_change = (10..12).contains(&at) || (option_at..option_at + 8).contains(&at);
+        assert!(
+            may_change || before == after,
+            "byte {at}: {sent:x?} became {went_on:x?}"
+        );
+    }
+    let header = header_bytes.min(sent.len());
+    if sent[0] >> 4 == 4 && header_bytes >= IP_BYTES {
+        assert_eq!(
+            checksum(&sent[..header]),
+            checksum(&went_on[..header]),
+            "{sent:x?}"
+        );
+    }
+}
+
+fn the_rfcs_option_is_read_and_lowered_as_it_says() {
+    // request of 5.12 Mbit/s, QS TTL 0x5a: 19 08 07 5A AA AA AA A8
+    let request = option(7, 0x5a, 0x2aaa_aaaa);
+    assert_eq!(request, [0x19, 8, 7, 0x5a, 0xaa, 0xaa, 0xaa, 0xa8]);
+    // approved as it is: one off the QS TTL, the nonce as it was
+    let wide = router(&[("capacity_kbps", "10000")]);
+    assert_eq!(routed(&wide, &request), option(7, 0x59, 0x2aaa_aaaa));
+    // lowered to 1.28 Mbit/s: the pieces of steps 7 and 6 are drawn anew, and nothing else
+    let mut drawn = std::collections::BTreeSet::new();
+    for _ in 0..200 {
+        let narrow = router(&[("capacity_kbps", "1300")]);
+        let lowered = routed(&narrow, &request);
+        assert_eq!(lowered[..4], [0x19, 8, 5, 0x59]);
+        let changed = nonce(&lowered) ^ 0x2aaa_aaaa;
+        assert_eq!(changed & !(0xf << 10), 0, "{changed:x}");
+        drawn.insert(changed >> 10);
+    }
+    assert!(drawn.len() >= 12, "{drawn:?}"); // of 16, by chance all but one in 10^5
+                                             // refused: rate, QS TTL and nonce are zero
+    let closed = router(&[("capacity_kbps", "79")]);
+    assert_eq!(routed(&closed, &request), option(0, 0, 0));
+    assert_eq!(closed.router_status().unwrap()[6], 1); // denials
+                                                       // QS TTL is modulo 256
+    assert_eq!(routed(&wide, &option(1, 0, 0))[3], 255);
+    // a report goes on as it is: 19 08 85 00 AA AA AA A8
+    let report = option(0x85, 0, 0x2aaa_aaaa);
+    assert_eq!(routed(&wide, &report), report);
+    assert_eq!(wide.router_status().unwrap()[9], 1); // reports
+}
+
+fn an_option_is_found_wherever_it_stands() {
+    let wide = router(&[("capacity_kbps", "1000000")]);
+    let request = option(3, 9, 0x1234_5678 & 0x3fff_ffff);
+    for before in 0..=32usize {
+        let mut options = vec![1u8; before]; // no-operations
+        options.extend(request);
+        let sent = packet(&options, 63, 1);
+        let went_on = wide.run("hw_qs_router", &sent).unwrap();
+        unharmed(&sent, &went_on, IP_BYTES + before);
+        assert_eq!(went_on[IP_BYTES + before + 3], 8, "{before}");
+    }
+}
+
+/// Options as an attacker may send them: random bytes, true ones with wrong lengths,
+/// cut off, several at once.
+fn hostile(random: &mut Random) -> Vec<u8> {
+    let mut options = Vec::new();
+    while options.len() < 40 && random.below(5) > 0 {
+        match random.below(4) {
+            0 => options.extend(vec![1u8; random.below(5)]),
+            1 => options.extend(random.next().to_be_bytes()),
+            2 => {
+                // three in four are requests, as far as the function says
+                let function = random.next() as u8 & [0, 0, 0, 0xf0][random.below(4)];
+                let code = function | random.next() as u8 & 15;
+                let mut bytes = option(code, random.next() as u8, random.next() as u32 >> 2);
+                if random.below(3) == 0 {
+                    bytes[1] = random.next() as u8;
+                }
+                options.extend(bytes);
+            }
+            _ => {
+                let length = random.below(12);
+                options.push(random.next() as u8);
+                options.push(length as u8);
+                options.extend(vec![random.next() as u8; length]);
+            }
+        }
+    }
+    options.truncate(40);
+    options
+}
+
+/// Where a router should see the option: the first of its type with a length of 8.
+fn expected_at(packet: &[u8]) -> Option<usize> {
+    let end = usize::from(packet[0] & 15) * 4;
+    if packet[0] >> 4 != 4 || end < IP_BYTES || end > packet.len() {
+        return None;
+    }
+    let mut at = IP_BYTES;
+    while at + 8 <= end {
+        match packet[at] {
+            0 => return None,
+            1 => at += 1,
+            kind => {
+                let length = usize::from(packet[at + 1]);
+                if length < 2 {
+                    return None;
+                }
+                if kind == OPTION {
+                    return (length == 8).then_some(at);
+                }
+                at += length;
+            }
+        }
+    }
+    None
+}
+
+fn hostile_options_harm_nothing_and_get_nothing() {
+    let runs: u64 = std::env::var("HEADWAY_FUZZ").ok().map_or(20_000, |text| {
+        text.parse().expect("HEADWAY_FUZZ is a number")
+    });
+    let seed = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_nanos() as u64;
+    println!("{runs} packets for a router and a host each, seed {seed}");
+    let mut random = Random(seed);
+    // slots far longer than the test: what is granted is never forgotten, so the sum of
+    // all grants has to stay below capacity times threshold
+    let settings = [
+        ("capacity_kbps", "1000000"),
+        ("threshold_permille", "900"),
+        ("interval_ms", "10000"),
+        ("slots", "16"),
+        ("estimator", "last"),
+        ("max_requests", "0"),
+    ];
+    for algorithm in ["target", "fair", "share", "extreme"] {
+        let router = router(&[&settings[..], &[("algorithm", algorithm)]].concat());
+        let host = Trial::host().unwrap();
+        for _ in 0..runs / 4 {
+            let mut sent = packet(
+                &hostile(&mut random),
+                random.next() as u8,
+                random.next() as u16,
+            );
+            if random.below(20) == 0 {
+                // a header that lies about itself
+                let at = random.below(IP_BYTES as u64);
+                sent[at] = random.next() as u8;
+            }
+            if random.below(20) == 0 {
+                sent.truncate(random.below(sent.len() as u64).max(1));
+            }
+            let Ok(went_on) = router.run("hw_qs_router", &sent) else {
+                continue; // the kernel takes no packet so short
+            };
+            match expected_at(&sent) {
+                Some(at) => {
+                    unharmed(&sent, &went_on, at);
+                    let is_request = sent[at + 2] >> 4 == 0;
+                    assert!(went_on[at + 2] <= sent[at + 2], "seed {seed}: {sent:x?}");
+                    assert!(is_request || sent == went_on, "seed {seed}: {sent:x?}");
+                }
+                None => assert_eq!(sent, went_on, "seed {seed}"),
+            }
+            // who receives it leaves it as it is, and what leaves a host without a
+            // socket is not touched either
+            assert_eq!(host.run("hw_qs_in", &sent).unwrap(), sent, "seed {seed}");
+        }
+        let status = router.router_status().unwrap();
+        let (requests, grants, denials, granted) = (status[3], status[4], status[6], status[8]);
+        assert!(requests > runs / 100, "{algorithm}: {requests} requests");
+        assert_eq!(grants + denials, requests, "{algorithm}");
+        assert!(grants > 0, "{algorithm}");
+        assert!(
+            granted <= 1_000_000_000 / 8 / 10 * 9,
+            "{algorithm}: {granted} bytes/s"
+        );
+    }
+}
+
+fn main() {
+    common::run(&[
+        (
+            "the RFC's option is read and lowered as it says",
+            &the_rfcs_option_is_read_and_lowered_as_it_says,
+        ),
+        (
+            "an option is found wherever it stands",
+            &an_option_is_found_wherever_it_stands,
+        ),
+        (
+            "hostile options harm nothing and get nothing",
+            &hostile_options_harm_nothing_and_get_nothing,
+        ),
+    ]);
+}
