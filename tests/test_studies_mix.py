@@ -76,6 +76,17 @@ def test_responses_know_their_sizes() -> None:
     assert (rows["seconds"].to_numpy() >= least).all()
 
 
+def test_a_trial_with_routers_counts_their_answers() -> None:
+    workload = trace_mix.workload(0.3, 0.02, 1, Campus())
+    routed = _pairs.workload_experiment(workload, [_pairs.QUICK_STARTS[0]], pairs=30)
+    found = _pairs.outcome(SimBackend().run(routed))
+    assert 0 < found.approved_part <= 1
+    assert found.granted_bps_per_s > 0
+    plain = _pairs.workload_experiment(workload, [_pairs.SLOW_START], pairs=30)
+    with pytest.raises(ValueError, match="no Quick-Start router"):
+        _ = _pairs.outcome(SimBackend().run(plain)).approved_part
+
+
 def test_a_claim_without_its_trials_is_not_checked() -> None:
     claims = evaluate(
         [

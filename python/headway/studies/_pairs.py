@@ -281,7 +281,20 @@ def outcome(trace: Trace) -> Outcome:
         rows=metrics.responses(trace, window),
         loss=metrics.drop_rate(trace, lab.DOWNLINK) or 0.0,
         utilization=metrics.utilization(trace, lab.DOWNLINK),
+        approvals=_approvals(trace),
+        measured_s=(experiment.duration - experiment.warmup) / NS_PER_S,
     )
+
+
+def _approvals(trace: Trace) -> dict[str, float] | None:
+    """What the responses' router counted from the warm-up on; None without one."""
+    rows = trace["approval_counters"].filter(pl.col("link") == lab.DOWNLINK).sort("time_ns")
+    if not rows.height:
+        return None
+    before = rows.filter(pl.col("time_ns") <= trace.warmup_ns).to_dicts()
+    last = rows.to_dicts()[-1]
+    names = ("requests", "grants", "granted_bps")
+    return {name: float(last[name] - (before[-1][name] if before else 0)) for name in names}
 
 
 Value = Callable[[Outcome], float]
