@@ -289,7 +289,8 @@ def outcome(trace: Trace) -> Outcome:
 def _approvals(trace: Trace) -> dict[str, float] | None:
     """What the responses' router counted from the warm-up on; None without one."""
     rows = trace["approval_counters"].filter(pl.col("link") == lab.DOWNLINK).sort("time_ns")
-    if not rows.height:
+    _, back = trace.experiment.topology.links()[0]
+    if back.quick_start is None:
         return None
     before = rows.filter(pl.col("time_ns") <= trace.warmup_ns).to_dicts()
     last = rows.to_dicts()[-1]
