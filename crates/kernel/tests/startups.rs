@@ -1,0 +1,97 @@
+//! First flights on the live kernel: a download over an emulated path, timed.
+
+mod common;
+#[path = "common/lab.rs"]
+mod lab;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use lab::{headwayctl, succeeds};
+
+const TESTBED: &str = "hwt-startups";
+/// 500 kB, asked for with 400 bytes.
+const EPOCHS: &str = "[[400,500000,0]]";
+const ADDRESS: &str = "10.77.0.1:6001";
+
+/// Milliseconds from the request to the last byte, with this startup at the server.
+fn download_ms(startup: &str) -> u64 {
+    let name = "hwt_startup";
+    let records = std::env::temp_dir().join(format!("hwt-{}.bin", std::process::id()));
+    let out = records.to_str().unwrap();
+    succeeds(&["attach", &format!("reno+{startup}"), "--name", name]);
+    let traffic = |host: &'static str, role: &'static str| {
+        let program = env!("CARGO_BIN_EXE_headwayctl");
+        let mut command = headwayctl(&["testbed", "exec", "--name", TESTBED, host, "--", program]);
+        command.args(["traffic", role, "--address", ADDRESS, "--epochs", EPOCHS]);
+        command.args(["--control", name]);
+        command
+    };
+    let mut server = traffic("left1", "vectors-server")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(server.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line.trim(), "ready");
+    let client = traffic("right1", "vectors-client")
+        .args(["--out", out])
+        .output()
+        .unwrap();
+    assert!(client.status.success(), "{client:?}");
+    assert!(server.wait().unwrap().success());
+    succeeds(&["detach", name]);
+    let bytes = fs::read(&records).unwrap();
+    fs::remove_file(&records).unwrap();
+    let words: Vec<i64> = bytes
+        .chunks_exact(8)
+        .map(|w| i64::from_le_bytes(w.try_into().unwrap()))
+        .collect();
+    ((words[2] - words[1]) / 1_000_000) as u64
+}
+
+/// Rounds of 200 ms: 10, 20, 40, 80, 160, 320 packets of slow start; 45, 90, 180,
+/// 360 of Jump-Start; Mega-Start's 166 of 10 Mbit/s and 332. 346 are needed.
+fn fast_startups_save_the_round_trips_that_they_promise() {
+    succeeds(&[
+        "testbed",
+        "up",
+        "--name",
+        TESTBED,
+        "--rate",
+        "50mbit",
+        "--rtt",
+        "200ms",
+        "--buffer",
+        "2000000B",
+        "--sysctl",
+        "net.ipv4.tcp_rmem=4096 4194304 8388608",
+        "--sysctl",
+        "net.ipv4.tcp_wmem=4096 4194304 8388608",
+        "--sysctl",
+        "net.ipv4.tcp_no_metrics_save=1",
+    ]);
+    let times: Vec<_> = ["slow-start", "jump-start", "mega-start", "quick-start"]
+        .map(|startup| (startup, download_ms(startup)))
+        .into();
+    succeeds(&["testbed", "down", TESTBED]);
+    println!("{times:?}");
+    let [slow, jump, mega, quick] = [0, 1, 2, 3].map(|i| times[i].1);
+    assert!((1200..1400).contains(&slow), "{times:?}");
+    assert!((800..1000).contains(&jump), "{times:?}");
+    assert!((400..650).contains(&mega), "{times:?}");
+    assert!(
+        (1200..1400).contains(&quick),
+        "without routers it is slow start: {times:?}"
+    );
+}
+
+fn main() {
+    let _lock = lab::machine_to_oneself();
+    common::run(&[(
+        "fast startups save the round trips that they promise",
+        &fast_startups_save_the_round_trips_that_they_promise,
+    )]);
+}
