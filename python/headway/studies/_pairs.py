@@ -199,7 +199,7 @@ def workload_experiment(
 
 def bottleneck(rtt_ms: float, buffer_pkts: int, schemes: Sequence[Scheme]) -> Dumbbell:
     """The link; the routers at both ends know Quick-Start if a scheme wants it."""
-    path = lab.path(rtt_ms=rtt_ms, buffer_pkts=buffer_pkts)
+    path = lab.path(rtt_ms=rtt_ms, buffer_pkts=buffer_pkts, router=None)
     wanted = [dict(scheme.router) for scheme in schemes if scheme.router is not None]
     if not wanted:
         return path
