@@ -24,7 +24,14 @@ from headway.validation import (
 from headway.validation.compare import median_of, retransmits_share, spreads
 from headway.validation.report import KNOWN, page, with_sections
 
-ABOUT = {"date": "2000-01-01", "kernel": "6.1", "headway": "0", "duration_s": 30, "trials": 1}
+ABOUT = {
+    "date": "2000-01-01",
+    "kernel": "6.1",
+    "headway": "0",
+    "duration_s": 30,
+    "trials": 1,
+    "loss_trials": 3,
+}
 
 
 def test_every_pair_of_values_of_two_factors_is_in_the_matrix() -> None:

@@ -35,8 +35,11 @@ from headway.validation.report import overlay, page, with_sections
 
 _DURATION_S, _QUICK_DURATION_S = 30, 12
 _PAGE = Path("docs/validation.md")
-Experiments = Callable[[Scenario], list[Experiment]]
-"""The trials of a scenario."""
+_SIM_TRIALS = 5
+"""Random loss makes trials differ, and the simulator's take no time: so many for each of the
+kernel's, with seeds that go on from those."""
+Experiments = Callable[[Scenario, int], list[Experiment]]
+"""The trials of a scenario; where loss is random, so many times as usual."""
 
 
 def validate(
@@ -51,6 +54,9 @@ def validate(
         int | None, typer.Option("--duration", min=5, help="Seconds of each scenario.")
     ] = None,
     trials: Annotated[int, typer.Option("--trials", min=1, help="Of each; medians count.")] = 1,
+    loss_trials: Annotated[
+        int, typer.Option("--loss-trials", min=1, help="Of each with random loss, at least.")
+    ] = 3,
     repeats: Annotated[
         int, typer.Option("--repeats", min=0, help="Of a run that could not keep time, at most.")
     ] = 2,
@@ -88,7 +94,10 @@ def validate(
     length_s = duration or (_QUICK_DURATION_S if quick else _DURATION_S)
     measured = _Matrix(
         chosen,
-        lambda s: [s.experiment(length_s, seed + trial) for trial in range(trials)],
+        lambda s, more: [
+            s.experiment(length_s, seed + trial)
+            for trial in range(more * max(trials, loss_trials) if s.loss else trials)
+        ],
         repeats,
         out,
         save,
@@ -113,6 +122,7 @@ def validate(
         "headway": versions()["headway"],
         "duration_s": length_s,
         "trials": trials,
+        "loss_trials": max(trials, loss_trials),
         "seed": seed,
     }
     # a part of the matrix is no page
@@ -178,16 +188,16 @@ class _Matrix:
         # links of one rate run side by side as far as the machine has room for them
         for _, group in groupby(self.chosen, key=lambda s: s.rate_mbps):
             scenarios = list(group)
-            runs = [(s, e) for s in scenarios for e in self._experiments(s)]
-            experiments = [experiment for _, experiment in runs]
+            runs = [(s, e) for s in scenarios for e in self._experiments(s, 1)]
+            twins = [(s, e) for s in scenarios for e in self._experiments(s, _SIM_TRIALS)]
             sims: dict[int, Trace] = {}
-            backend_named("sim").run_many(experiments, sims.__setitem__)
-            kernels, repeated = _on_time(kernel, experiments, self._repeats)
+            backend_named("sim").run_many([e for _, e in twins], sims.__setitem__)
+            kernels, repeated = _on_time(kernel, [e for _, e in runs], self._repeats)
             for scenario in scenarios:
                 own = [index for index, (of, _) in enumerate(runs) if of == scenario]
                 self._keep(
                     scenario,
-                    [sims[index] for index in own],
+                    [sims[index] for index, (of, _) in enumerate(twins) if of == scenario],
                     [kernels[index] for index in own],
                     sum(repeated[index] for index in own),
                 )

@@ -56,8 +56,9 @@ def page(
     previous: str | None = None,
     sections: Sequence[str] = (),
 ) -> str:
-    """The page in Markdown; ``about`` has date, kernel, duration_s, trials and headway.
+    """The page in Markdown.
 
+    ``about`` has date, kernel, headway, duration_s, trials and loss_trials.
     Of the ``previous`` page what people wrote is kept, and sections that are not measured anew.
     """
     kept = previous[previous.index(KNOWN) :] if previous and KNOWN in previous else _NOTHING_KNOWN
@@ -76,8 +77,9 @@ def page(
 
 Made by `headway validate` on {about["date"]}, Linux {about["kernel"]}, Headway
 {about["headway"]}: {len(comparisons)} scenarios of {about["duration_s"]} s, the first fifth left
-out, on both backends with stack linux-6. Trials of each: {about["trials"]}; their medians are
-compared. {repeated} kernel runs were repeated because the emulator could not keep time. A
+out, on both backends with stack linux-6. Trials of each: {about["trials"]}, with random loss
+{about["loss_trials"]} on the kernel and five times as many in the simulator; medians are compared.
+{repeated} kernel runs were repeated because the emulator could not keep time. A
 difference is (simulator − kernel) / kernel. One-way delay is that of the bottleneck: its queue
 and its propagation.
 
