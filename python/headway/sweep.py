@@ -10,6 +10,7 @@ already there, whole and made by the same experiment and versions, is not run ag
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -69,7 +70,12 @@ def run_trials(
 
     progress(len(done), total, "")
     try:
-        backend.run_many([experiments[key] for key in todo], finished, threads)
+        try:
+            backend.run_many([experiments[key] for key in todo], finished, threads)
+        except KeyboardInterrupt:
+            # a library that saves tables may raise one of its own beside Python's: take both
+            time.sleep(0.01)
+            raise
     except KeyboardInterrupt:
         raise InterruptedRunError(len(done), total, str(directory)) from None
     return {key: done[key] for key in experiments}
