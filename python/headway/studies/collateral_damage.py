@@ -57,7 +57,7 @@ from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
 TRIALS, QUICK_TRIALS = 5, 4
-LENGTH_S, QUICK_LENGTH_S = 180.0, 60.0
+LENGTH_S, QUICK_LENGTH_S = 180.0, 85.0
 EPOCHS = 20
 """Section 3: five trials, each three minutes or twenty congestion epochs, whichever is longer."""
 
@@ -268,7 +268,7 @@ class CollateralDamage(Study):
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
-        """90 trials (72 of a minute with ``quick``) by key, as long as they turned out to need."""
+        """90 trials (72 of 85 s with ``quick``) by key, as long as they turned out to need."""
         trials = QUICK_TRIALS if ctx.quick else TRIALS
         planned = {
             trial_key(cell, number): trial(
