@@ -10,13 +10,13 @@ already there, whole and made by the same experiment and versions, is not run ag
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from headway.backends import Backend, backend_named
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
+from headway.interrupts import interrupted
 from headway.trace import Trace, load_trace, save_trace, versions
 
 Progress = Callable[[int, int, str], None]
@@ -69,15 +69,8 @@ def run_trials(
         progress(len(done), total, key)
 
     progress(len(done), total, "")
-    try:
-        try:
-            backend.run_many([experiments[key] for key in todo], finished, threads)
-        except KeyboardInterrupt:
-            # a library that saves tables may raise one of its own beside Python's: take both
-            time.sleep(0.01)
-            raise
-    except KeyboardInterrupt:
-        raise InterruptedRunError(len(done), total, str(directory)) from None
+    if interrupted(lambda: backend.run_many([experiments[k] for k in todo], finished, threads)):
+        raise InterruptedRunError(len(done), total, str(directory))
     return {key: done[key] for key in experiments}
 
 

@@ -17,6 +17,7 @@ from headway.cli.studies import BackendName, Threads
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Capture, Dumbbell, Experiment, Flow, Voip, parse_flows
 from headway.files import save_bytes
+from headway.interrupts import interrupted
 from headway.metrics import Distribution
 from headway.study import Cell, Table
 from headway.trace import Trace, save_trace
@@ -91,11 +92,7 @@ def try_out(
             progress(len(done), trials, f"trial {index + 1}")
 
         progress(0, trials, "")
-        interrupted = False
-        try:
-            runner.run_many(experiments, finished, threads)
-        except KeyboardInterrupt:
-            interrupted = True
+        stopped = interrupted(lambda: runner.run_many(experiments, finished, threads))
     if 0 in done:
         if pcap is not None:
             save_bytes(pcap, done[0].capture or b"")
@@ -105,7 +102,7 @@ def try_out(
             plot_trace(done[0], plot)
     if done:
         _give(base, [done[index] for index in sorted(done)], as_json)
-    if interrupted:
+    if stopped:
         kept = str(out / "trials") if out else "the results above" if done else None
         raise InterruptedRunError(len(done), trials, kept)
 
