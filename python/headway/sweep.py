@@ -16,7 +16,7 @@ from pathlib import Path
 from headway.backends import Backend, backend_named
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
-from headway.interrupts import interrupted
+from headway.interrupts import held, interrupted
 from headway.trace import Trace, load_trace, save_trace, versions
 
 Progress = Callable[[int, int, str], None]
@@ -61,12 +61,13 @@ def run_trials(
 
     def finished(index: int, trace: Trace) -> None:
         key = todo[index]
-        try:
-            save_trace(trace, directory / key)
-        except HeadwayError as error:
-            raise HeadwayError(f"{error}; {len(done)} of {total} trials are kept") from None
-        done[key] = trace
-        progress(len(done), total, key)
+        with held():
+            try:
+                save_trace(trace, directory / key)
+            except HeadwayError as error:
+                raise HeadwayError(f"{error}; {len(done)} of {total} trials are kept") from None
+            done[key] = trace
+            progress(len(done), total, key)
 
     progress(len(done), total, "")
     if interrupted(lambda: backend.run_many([experiments[k] for k in todo], finished, threads)):

@@ -17,7 +17,7 @@ from headway.cli.studies import BackendName, Threads
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Capture, Dumbbell, Experiment, Flow, Voip, parse_flows
 from headway.files import save_bytes
-from headway.interrupts import interrupted
+from headway.interrupts import held, interrupted
 from headway.metrics import Distribution
 from headway.study import Cell, Table
 from headway.trace import Trace, save_trace
@@ -86,10 +86,11 @@ def try_out(
         watch(runner, progress)
 
         def finished(index: int, trace: Trace) -> None:
-            if out is not None:
-                save_trace(trace, out / "trials" / f"seed{experiments[index].seed}")
-            done[index] = trace
-            progress(len(done), trials, f"trial {index + 1}")
+            with held():
+                if out is not None:
+                    save_trace(trace, out / "trials" / f"seed{experiments[index].seed}")
+                done[index] = trace
+                progress(len(done), trials, f"trial {index + 1}")
 
         progress(0, trials, "")
         stopped = interrupted(lambda: runner.run_many(experiments, finished, threads))
