@@ -272,7 +272,7 @@ def test_a_quick_study_from_run_to_report_to_export(capfd, tmp_path: Path) -> No
     status, out, err = run(
         capfd,
         "run",
-        "collateral-damage",
+        "ssthresh-strategies",
         "--quick",
         "--seed",
         "2",
@@ -287,7 +287,7 @@ def test_a_quick_study_from_run_to_report_to_export(capfd, tmp_path: Path) -> No
     for claim in claims:
         assert {"id", "published", "measured", "unit", "tolerance", "verdict"} <= set(claim)
         assert claim["verdict"] in ("holds", "fails", "not checked")
-    assert sum(result["verdicts"].values()) == len(claims) >= 100
+    assert sum(result["verdicts"].values()) == len(claims) > 0
     assert list(tmp_path.glob("*.parquet"))
     for path in [result["report"], *result["artefacts"]]:
         assert Path(path).stat().st_size > 0

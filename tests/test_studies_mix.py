@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -198,22 +197,6 @@ def test_claims_on_routers_without_trials_are_judged_by_equations_alone(
     # Factor two is not "about factor three": an erratum of the thesis.
     assert found.get("C-TH-210", "fails") == "fails"
     assert list(found.values()).count("not checked") > 5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*NAMES, *ROUTER_NAMES])
-def test_a_quick_run_is_quick_and_can_be_rebuilt(name: str, tmp_path: Path) -> None:
-    study = discover()[name]
-    ctx = StudyContext(tmp_path, SimBackend(), quick=True, seed=3)
-    begin = time.monotonic()
-    result = study.run(ctx)
-    assert time.monotonic() - begin < 60
-    assert result.report is not None
-    before = [path.read_bytes() for path in (result.report, *result.artefacts)]
-    again = study.rebuild(ctx)
-    assert again.report is not None
-    assert [path.read_bytes() for path in (again.report, *again.artefacts)] == before
-    assert any(claim.verdict != "not checked" for claim in result.claims)
 
 
 def test_a_tmix_file_replaces_the_drawn_vectors(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def test_a_quick_study_judges_all_its_claims_and_rebuilds(study: Study, tmp_path
     ctx = StudyContext(tmp_path, backend_named("sim"), quick=True)
     result = study.run(ctx)
     assert {claim.id for claim in result.claims} == claims_by_study()[study.name]
+    assert any(claim.verdict != "not checked" for claim in result.claims)
     for claim in result.claims:
         assert claim.statement
         assert claim.note or claim.verdict != "not checked", f"{claim.id}: says no reason"
@@ -63,4 +64,8 @@ def test_a_quick_study_judges_all_its_claims_and_rebuilds(study: Study, tmp_path
     assert "<svg" in result.report.read_text()
     saved = json.loads((tmp_path / "claims.json").read_text())
     assert [claim["id"] for claim in saved] == sorted(claim.id for claim in result.claims)
-    assert study.rebuild(ctx).claims == result.claims
+    before = [path.read_bytes() for path in (result.report, *result.artefacts)]
+    again = study.rebuild(ctx)
+    assert again.claims == result.claims
+    assert again.report is not None
+    assert [path.read_bytes() for path in (again.report, *again.artefacts)] == before
