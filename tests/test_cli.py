@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from support import HEADWAY, headway
 
 from headway.cli.app import execute
+from headway.study import Claim, Verdict, write_claims
 from headway.trace import load_trace
 
 LONG = ["--rate", "50Mbit/s", "--duration", "60 s"]
@@ -265,6 +267,52 @@ def test_ctrl_c_during_a_study_keeps_the_finished_trials(tmp_path: Path) -> None
     assert err.count("\n") == 1
     for path in kept:
         load_trace(path)
+
+
+def _claims(folder: Path, *verdicts: tuple[str, Verdict]) -> str:
+    folder.mkdir()
+    made = [Claim(name, "much", 1.5, "s", "sign", v, note="why") for name, v in verdicts]
+    write_claims(folder / "claims.json", made)
+    return str(folder)
+
+
+def test_claims_of_several_studies_are_counted(capfd, tmp_path: Path) -> None:
+    one = _claims(tmp_path / "one", ("A-1", "holds"), ("A-2", "fails"))
+    two = _claims(tmp_path / "two", ("B-1", "not checked"), ("B-2", "holds"))
+    status, out, _ = run(capfd, "claims", one, two)
+    assert status == 0
+    assert re.search(r"total +2 +1 +1", out)
+    assert re.search(r"A-2 +fails +much +1.5 s +why", out)
+    assert out.endswith("2 of 4 claims hold: 50.0 %\n")
+
+    wanted = tmp_path / "wanted.txt"
+    wanted.write_text("# some\nA-1\nB-1  # not all\n\nC-9\n")
+    status, out, _ = run(capfd, "claims", one, two, "--only", str(wanted), "--json")
+    said = json.loads(out)
+    assert status == 0
+    assert said["total"] == {"holds": 1, "fails": 0, "not checked": 1}
+    assert said["missing"] == ["C-9"]
+    assert said["share"] == pytest.approx(1 / 3)
+    assert [claim["id"] for claim in said["not_holding"]] == ["B-1"]
+
+
+def test_claims_that_cannot_be_counted_are_refused(capfd, tmp_path: Path) -> None:
+    one = _claims(tmp_path / "one", ("A-1", "holds"))
+    again = _claims(tmp_path / "again", ("A-1", "fails"))
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "claims.json").write_text('[{"id": 1}]')
+    (tmp_path / "empty.txt").write_text("# nothing\n")
+    for arguments, message in (
+        ([one, again], f"A-1 is in {one} and in {again}; give one of them"),
+        ([str(tmp_path)], f"{tmp_path}: no study's claims here (claims.json is missing)"),
+        ([str(tmp_path / "broken")], "claims.json: unreadable"),
+        ([one, "--only", str(tmp_path / "empty.txt")], "names no claim; it needs ids"),
+        ([one, "--only", str(tmp_path / "none.txt")], "No such file"),
+    ):
+        status, out, err = run(capfd, "claims", *arguments)
+        assert (status, out) == (2, "")
+        assert message in err
+        assert err.count("\n") == 1
 
 
 @pytest.mark.slow

@@ -203,6 +203,18 @@ def write_claims(path: Path, claims: Sequence[Claim]) -> Path:
     return path
 
 
+def read_claims(path: Path) -> list[Claim]:
+    """What :func:`write_claims` wrote. Raises HeadwayError."""
+    try:
+        return [Claim(**fields) for fields in json.loads(path.read_text(encoding="utf-8"))]
+    except (FileNotFoundError, NotADirectoryError):
+        raise HeadwayError(
+            f"{path.parent}: no study's claims here ({path.name} is missing)"
+        ) from None
+    except (OSError, ValueError, TypeError) as error:
+        raise HeadwayError(f"{path}: unreadable ({error})") from None
+
+
 def discover() -> dict[str, Study]:
     """Every study by name: each module of ``headway.studies`` that defines ``STUDY``."""
     package = importlib.import_module("headway.studies")

@@ -11,7 +11,7 @@ import typer
 from pydantic import ValidationError
 from typer.exceptions import TyperException
 
-from headway.cli import adhoc, listing, studies, validate
+from headway.cli import adhoc, claims, listing, studies, validate
 from headway.errors import HeadwayError, InterruptedRunError, KernelCannotError
 from headway.experiment import explain
 
@@ -31,6 +31,7 @@ app.command("describe")(listing.describe)
 app.command("run")(studies.run)
 app.command("try")(adhoc.try_out)
 app.command("report")(studies.report)
+app.command("claims")(claims.claims)
 app.command("export")(studies.export)
 app.command("validate")(validate.validate)
 
