@@ -13,6 +13,7 @@ from headway.backends import backend_named
 from headway.study import Study, StudyContext, discover
 
 OWNERS = ROOT / "docs" / "thesis-claims.md"
+STARTUP_CLAIMS = ROOT / "docs" / "startup-claims.txt"
 PREFIXES = ("C-TH", "C-QSL")
 
 
@@ -35,6 +36,13 @@ def claims_by_study() -> dict[str, set[str]]:
     }
 
 
+def listed(heading: str) -> list[str]:
+    """The claims in the first column of the table below a heading of docs/thesis-claims.md."""
+    section = OWNERS.read_text().partition(f"### {heading}\n")[2].partition("\n#")[0]
+    cells = re.findall(r"^\| (C-[^|]*) \|", section, re.M)
+    return [name for cell in cells for name in cell.split(", ")]
+
+
 STUDIES = [study for name, study in discover().items() if name in claims_by_study()]
 
 
@@ -48,6 +56,27 @@ def test_every_claim_has_one_owner() -> None:
     assert len(owned) == len(set(owned))
     wanted = {f"C-TH-{n:03}" for n in range(1, 294)} | {f"C-QSL-{n:03}" for n in range(1, 37)}
     assert set(owned) == wanted
+
+
+def test_the_page_counts_what_it_lists() -> None:
+    text = OWNERS.read_text()
+    rows = re.findall(r"^\| ([a-z-]+) \| (\d+) \| (\d+) \| (\d+) \|$", text, re.M)
+    counts = {name: [int(number) for number in numbers] for name, *numbers in rows}
+    total = counts.pop("all")
+    assert [sum(column) for column in zip(*counts.values(), strict=True)] == total
+    owned = claims_by_study()
+    fails, unchecked = listed("What fails, and why"), listed("What is not checked, and why")
+    for name, (holding, failing, open_) in counts.items():
+        assert holding + failing + open_ == len(owned[name]), name
+        assert sum(claim in owned[name] for claim in fails) == failing, name
+        assert sum(claim in owned[name] for claim in unchecked) == open_, name
+    assert (len(fails), len(unchecked)) == (total[1], total[2])
+
+    startups = {line for line in STARTUP_CLAIMS.read_text().splitlines() if line[0] != "#"}
+    assert startups <= set().union(*(owned[name] for name in counts))
+    holds = len(startups - set(fails) - set(unchecked))
+    said = f"Of the {len(startups)}, {holds} hold ({100 * holds / len(startups):.1f} %)"
+    assert said in text
 
 
 @pytest.mark.slow

@@ -99,6 +99,7 @@ def experiments(*, quick: bool, seed: int) -> dict[str, Experiment]:
                     )
     trials["pool"] = pool(seed)
     trials["extra-ack"] = extra_ack(seed)
+    trials["request-in-syn"] = request_in_syn(seed)
     return trials
 
 
@@ -230,6 +231,14 @@ def _requests(
 def extra_ack(seed: int) -> Experiment:
     """One SYN, and a responder that sends its scaled window after the SYN-ACK."""
     flow = _one_response(1000, 0.0, "one", _hosts(control=f"{lab.CONTROL}+slow-start"))
+    return _experiment(lab.path(), [flow], 2.0, seed, lab.RTT_MS / 1e3 * 0.75, ())
+
+
+def request_in_syn(seed: int) -> Experiment:
+    """The same SYN with a request: the opener is the one who sends."""
+    flow = Flow.model_validate(
+        _hosts(app={"kind": "bulk", "size": "1 MB"}, control=control(LOT_KBPS), data_volume="1 MB")
+    )
     return _experiment(lab.path(), [flow], 2.0, seed, lab.RTT_MS / 1e3 * 0.75, ())
 
 

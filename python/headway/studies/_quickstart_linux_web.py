@@ -22,7 +22,6 @@ HTTP = ("1.0", "1.1", "1.1p")
 LABELS = {"1.0": "HTTP/1.0", "1.1": "HTTP/1.1", "1.1p": "HTTP/1.1 with pipelining"}
 FILE_SPACING_S = 30.0
 """Between the files of HTTP/1.0; the largest takes 9 s on this link."""
-POOL_PAGES = 100
 ANNOUNCED_BYTES = 1e6
 """The hosts' heuristics ask for a rate in every handshake, whatever will be sent."""
 
@@ -91,16 +90,6 @@ def one_user(
     return lab.experiment(
         lab.path(), [user(pages, http, base, scheme)], duration_s=length_s, seed=seed
     )
-
-
-def shared_pages(seed: int, number: int, users: int, count: int) -> list[WebPage]:
-    """``count`` pages of one of several users, who all go through the same ones in turn.
-
-    So that the mean page does not depend on how many users there are.
-    """
-    pool = surge.pages("large", f"{seed}/large/shared", POOL_PAGES)
-    first = number * POOL_PAGES // users
-    return [pool[(first + i) % POOL_PAGES] for i in range(count)]
 
 
 def user_pages(model: surge.Model, seed: int, number: int, count: int) -> list[WebPage]:

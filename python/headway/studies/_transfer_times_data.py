@@ -166,6 +166,8 @@ class Results:
     """By scheme; shape (CAPACITIES_BPS,)."""
     by_target_s: Mapping[str, Floats]
     """By scheme; shape (TARGETS_S,)."""
+    window3_s: Floats
+    """Slow start from the 3 packets of Linux 2.6.24 at 200 ms; shape (sizes,)."""
     bursts: int
     """Bursts of a Jump-Start of 45 packets in its first round trip."""
     recovered: tuple[int, int, int]

@@ -161,9 +161,11 @@ def _targets(results: Results) -> list[Claim]:
     }
     late = by["quick-start-late"]
     asked = np.array([target_rate_bps(t) is not None for t in targets])
-    tight = asked & (targets >= 0.25) & (targets <= 0.5)
-    over = (late - targets)[tight]
     slow = float(by[BASE][0])
+    # Later ones are met by slow start itself.
+    tight = asked & (targets < slow)
+    over = (late - targets)[tight]
+    missed = targets[tight][over > 0]
     refused = mega[~asked]
     penalty = max(float(np.max(by[s])) / slow for s in ("mega-start", "quick-start-late"))
     path = lab.model_path()
@@ -181,10 +183,11 @@ def _targets(results: Results) -> list[Claim]:
             "C-TH-245",
             "late Quick-Start does not meet targets",
             "exceeded by a round trip and the rounding of rates",
-            f"exceeded by {over.min():.2f} to {over.max():.2f} s",
-            bool(np.all(over > 0)),
-            note="Targets of 0.25 to 0.5 s. From 1 s on slow start, which follows the paced round "
-            "trip, makes up for both.",
+            f"{missed.size} of {over.size} targets missed, up to {missed.max():g} s",
+            missed.size == over.size,
+            tolerance="all that slow start misses",
+            note=f"By {over[over > 0].min():.2f} to {over.max():.2f} s. With more time slow start, "
+            "which follows the paced round trip, makes up for the round trip and the rounding.",
         ),
         claim.shown(
             "C-TH-246",

@@ -61,9 +61,13 @@ class ApprovalControl(Study):
             ],
             choices=[
                 "The mix of request rates in figure 6.29 is not printed: 0.64, 1.28, 2.56, 5.12 "
-                "and 10.24 Mbit/s, equally often. Transfers of the pattern ask for the default "
-                "rate of 10 Mbit/s. The parking lot's round-trip time is 200 ms.",
-                "A router's slots begin with the first packet that it sees.",
+                "and 10.24 Mbit/s, equally often. C-TH-112 to 114 and 116 hold with every mix that "
+                "was tried, of rates from 80 kbit/s to 82 Mbit/s; C-TH-115 only where all rates "
+                "are small beside the link's 100 Mbit/s. Else the fair algorithm, which cuts the "
+                "large ones, is fairer than approving all.",
+                "Transfers of the pattern ask for the default rate of 10 Mbit/s. The parking lot's "
+                "round-trip time is 200 ms.",
+                "A router's slots begin when its counters are first read, at time 0.",
             ],
         )
         if traces:

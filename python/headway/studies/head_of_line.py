@@ -29,8 +29,8 @@ RTT_MS = 50
 INTERVAL_S = 0.01
 LENGTH_S, QUICK_LENGTH_S = 3000.0, 400.0
 TAIL_LOSS = 1e-2
-SMALL_LOSS = 1e-3
-
+SMALL_LOSS = 1e-2
+"""Above it the thesis sees times leave eq. A.7 (section 6.2.3.2)."""
 
 OTHER_STACK = "linux-6"
 """Beside the thesis' era: recovery without its timeouts stays with eq. A.7 for longer."""
@@ -126,10 +126,9 @@ class HeadOfLine(Study):
             choices=[
                 "The round-trip time is not printed in the thesis; 50 ms are taken. Simulated "
                 "hosts take no time, so eq. A.7 is used with epsilon = 0, not 0.5 ms.",
-                "Small loss is taken to be at most 0.1 %. With the stack of the time the mean "
-                "exceeds eq. A.7 by 5 % at 0.3 % and by 13 % at 1 %, where some losses meet a "
-                "window of a few packets and end in a timeout; round-trip times of 10 to 200 ms "
-                "were tried and gave much the same. Today's stack stays within 5 % up to 1 %.",
+                "Small loss is at most 1 %, above which the thesis sees congestion control limit "
+                "the throughput. Round-trip times of 10 to 200 ms were tried and gave much the "
+                "same.",
             ],
         )
         return publish(self, ctx, traces, findings)
@@ -148,6 +147,9 @@ def all_claims(
     small = losses <= SMALL_LOSS
     off = {c: np.abs(mean[small] / model[small] - 1).max() for c, mean in means.items()}
     worst = max(off, key=lambda c: off[c])
+    tiny = {
+        c: np.abs(m[losses <= 1e-3] / model[losses <= 1e-3] - 1).max() for c, m in means.items()
+    }
     high = losses > 1e-2
     above = [bool(np.all(mean[high] > model[high])) for mean in means.values()]
     excess = {c: float((mean[high] / model[high]).min()) for c, mean in means.items()}
@@ -162,12 +164,14 @@ def all_claims(
         ),
         claim.shown(
             "C-TH-065",
-            "mean response time beside eq. A.7, loss of at most 0.1 %",
+            "mean response time beside eq. A.7, loss of at most 1 %",
             "close",
             f"at most {100 * off[worst]:.1f} % off ({CONTROLS[worst]})",
             off[worst] <= 0.05,
             tolerance="±5 %",
-            note=f"RTT {RTT_MS} ms; the thesis does not print its own.",
+            note=f"RTT {RTT_MS} ms; the thesis does not print its own. "
+            f"{100 * tiny[worst]:.1f} % off up to 0.1 %. Above, some losses meet a window of a few "
+            "packets and end in a timeout.",
         ),
         claim.shown(
             "C-TH-066",

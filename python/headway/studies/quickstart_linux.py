@@ -41,13 +41,14 @@ from headway.studies._quickstart_linux_data import (
 )
 from headway.study import Study, StudyContext, StudyResult
 from headway.trace import Trace
+from headway.workloads.surge import WebPage
 
 TRACE_S = 25.0
 SPACING_S = 40.0
 PAGES, QUICK_PAGES = 200, 25
-LOAD_S, QUICK_LOAD_S = 900.0, 200.0
-LOAD_PAGES = 400
-"""More than a user can ask for in the time of a sample."""
+LOAD_S, QUICK_LOAD_S = 3600.0, 200.0
+SHORTEST_THINK_S = 2.0
+"""So a user asks for fewer pages than fit with this between them."""
 STAGGER_S = 7.0
 """Users start within one think time."""
 
@@ -155,7 +156,7 @@ def _load_trials(ctx: StudyContext) -> dict[str, Experiment]:
             for users in _users(ctx):
                 flows = [
                     web.user(
-                        web.shared_pages(ctx.seed, number, users, LOAD_PAGES),
+                        _load_pages(ctx.seed, number, length_s),
                         http,
                         CONTROLS["cubic"],
                         scheme,
@@ -250,11 +251,15 @@ def _rate(trace: Trace) -> tuple[Array, Array]:
     return times - (trace.flows[0].handshake_rtt_us or 0) / 1e6, rates
 
 
+def _load_pages(seed: int, number: int, length_s: float) -> list[WebPage]:
+    return web.user_pages("large", seed, number, int(length_s / SHORTEST_THINK_S))
+
+
 def _mean_page_s(trace: Trace, http: str, users: int, seed: int, length_s: float) -> float:
     """Mean time of all users' complete pages."""
     times = []
     for number in range(users):
-        pages = web.shared_pages(seed, number, users, LOAD_PAGES)
+        pages = _load_pages(seed, number, length_s)
         times.append(web.page_times_s(trace, pages, http, flow=number))
     joined = np.concatenate(times)
     return float(joined.mean()) if joined.size else length_s

@@ -37,7 +37,9 @@ SCHEMES = {
 }
 FAST = tuple(name for name in SCHEMES if name != "slow-start")
 QS_BPS = 5.12e6
-LARGE_WINDOW_PKTS, SMALL_BUFFER_PKTS = 200, 20
+LARGE_WINDOWS_PKTS = (100, 200, 400, 800)
+"""Initial windows that the queue of 1000 packets takes without a loss, and one of 50 does not."""
+LARGE_RECEIVE_WINDOW = "2000000 B"
 UNSCALED_BYTES = 65_535
 RESTART_PKTS = 3
 
@@ -80,15 +82,13 @@ class StartupBehaviour(Study):
             )
             for scheme in SCHEMES
         }
-        small = lab.path(buffer_pkts=SMALL_BUFFER_PKTS)
-        for scheme, options in (
-            ("slow-start", ""),
-            ("initial-start", f":is_window_pkts={LARGE_WINDOW_PKTS}"),
-        ):
+        small = lab.path(buffer_pkts=lab.SMALL_BUFFER_PKTS)
+        large = {f"small-{w}": f"initial-start:is_window_pkts={w}" for w in LARGE_WINDOWS_PKTS}
+        for name, startup in {"small-slow-start": "slow-start", **large}.items():
             flow = lab.requests(
-                [SIZE_BYTES], control=control(scheme) + options, receive_window=lab.RECEIVE_WINDOW
+                [SIZE_BYTES], control=control(startup), receive_window=LARGE_RECEIVE_WINDOW
             )
-            trials[f"small-{scheme}"] = lab.experiment(small, [flow], duration_s=LENGTH_S)
+            trials[name] = lab.experiment(small, [flow], duration_s=LENGTH_S)
         for extra_ack in (False, True):
             name = "upload-extra-ack" if extra_ack else "upload"
             trials[name] = lab.experiment(
@@ -100,8 +100,9 @@ class StartupBehaviour(Study):
         """Rates, completion times, first round trips, and the claims."""
         seen = {scheme: observe(traces[scheme]) for scheme in SCHEMES}
         small = {
-            scheme: float(lab.response_times_s(traces[f"small-{scheme}"])[0])
-            for scheme in ("slow-start", "initial-start")
+            name.removeprefix("small-"): float(lab.response_times_s(trace)[0])
+            for name, trace in traces.items()
+            if name.startswith("small-")
         }
         uploads = {
             name: _payload(_sent_in(traces[name], 0, RTT_S, 2 * RTT_S - SAMPLE_S))
@@ -118,6 +119,8 @@ class StartupBehaviour(Study):
                 "the claims say.",
                 "With a fast startup both hosts announce 625,000 bytes from the start (section "
                 "5.2.3 of the thesis); the server announces the 2 MB to ask for a rate early.",
+                "The smaller queue of C-TH-077 is the thesis' default of 50 packets (6.1.1.1). The "
+                "larger initial windows are not given: four that fit the queue of 1000.",
             ],
         )
         return publish(self, ctx, traces, findings)
@@ -251,6 +254,7 @@ def all_claims(
     quick, initial = seen["quick-start"].downloads, seen["initial-start"].downloads
     totals = {name: sum(d.response_s for d in own.downloads) for name, own in seen.items()}
     gains = {name: totals["slow-start"] - totals[name] for name in FAST}
+    large = {n: s / small_s["slow-start"] for n, s in small_s.items() if n != "slow-start"}
     restart_pkts = slow[1].first_round_bytes / lab.MSS_BYTES
     full = [d.full_after_request_s for d in slow]
     slower = [jump[1].fast_64_kbytes_s / jump[0].fast_64_kbytes_s]
@@ -328,13 +332,14 @@ def all_claims(
         ),
         claim.shown(
             "C-TH-077",
-            f"a first window of {LARGE_WINDOW_PKTS} packets and a queue of {SMALL_BUFFER_PKTS}",
+            f"larger initial windows and a queue of {lab.SMALL_BUFFER_PKTS} packets",
             "similar to Slow-Start or worse",
-            f"{small_s['initial-start']:.2f} s, slow start {small_s['slow-start']:.2f} s",
-            small_s["initial-start"] >= 0.9 * small_s["slow-start"],
+            ", ".join(f"{share:.2f} with {name}" for name, share in large.items())
+            + f" packets, of slow start's {small_s['slow-start']:.2f} s",
+            min(large.values()) >= 0.9,
             tolerance="≥ 90 % of slow start's time",
-            note="The thesis names no queue. With 50 packets slow start overshoots more than the "
-            "large window does: 3.1 and 2.4 s.",
+            note="Slow start overflows this queue as well, and later than a large window does. "
+            "With a queue of 20 packets the claim holds.",
         ),
         claim.within(
             "C-TH-078",

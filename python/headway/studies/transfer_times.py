@@ -41,6 +41,8 @@ SPACING_S = 40.0
 """Transfers of one trial follow each other on an idle link; the longest takes 10 s."""
 CWR = 2
 """From this state on Linux has reduced its window."""
+WINDOW_3 = f"{lab.CONTROL}+initial-start:is_window_pkts=3"
+"""Slow start from the initial window of Linux 2.6.24; that of 2.6.18, and so of the stack, is 2."""
 MECHANICS_PKTS = 20
 """Queue that a Jump-Start of 45 packets overflows when it leaves at once."""
 
@@ -89,6 +91,11 @@ class TransferTimes(Study):
             trials[f"target-{scheme}"] = lab.experiment(
                 lab.path(), flows, duration_s=SPACING_S * len(flows)
             )
+        flows = [
+            lab.requests([size], control=WINDOW_3, start_s=SPACING_S * i)
+            for i, size in enumerate(_sizes(ctx))
+        ]
+        trials["window3"] = lab.experiment(lab.path(), flows, duration_s=SPACING_S * len(flows))
         return trials | _mechanics()
 
     def analyse(self, ctx: StudyContext, traces: Mapping[str, Trace]) -> StudyResult:
@@ -117,6 +124,7 @@ class TransferTimes(Study):
                 scheme: _times_s(traces[f"target-{scheme}"], len(TARGETS_S))
                 for scheme in TARGET_SCHEMES
             },
+            window3_s=_times_s(traces["window3"], len(sizes)),
             bursts=_bursts(traces["mechanics-bursts"]),
             recovered=_recovered(traces["mechanics-loss"]),
         )
