@@ -139,3 +139,14 @@ def save_figure(figure: Figure, path: Path, formats: Sequence[str] = ("svg", "pd
         save_bytes(file, figure_bytes(figure, file_format))
         files.append(file)
     return files
+
+
+def legend_above(figure: Figure, axes: Sequence[Axes], *, most_columns: int | None = None) -> None:
+    """One legend above all panels, each label once; none without labels."""
+    lines: dict[str, Any] = {}
+    for ax in axes:
+        for line, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            lines.setdefault(label, line)
+    if lines:
+        columns = min(len(lines), most_columns or len(lines))
+        figure.legend(list(lines.values()), list(lines), loc="outside upper center", ncols=columns)

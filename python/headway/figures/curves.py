@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from headway.figures.canvas import drawing, new_figure
+from headway.figures.canvas import drawing, legend_above, new_figure
 from headway.figures.style import Style
 
 if TYPE_CHECKING:
@@ -57,10 +57,9 @@ def curves(
         raise ValueError("a figure of curves needs at least one panel")
     with drawing():
         figure, axes = new_figure(height_mm=height_mm, columns=len(panels))
-        labels: dict[str, Any] = {}
         for ax, (title, drawn) in zip(axes, panels, strict=True):
             for curve in drawn:
-                (line,) = ax.plot(
+                ax.plot(
                     np.asarray(curve.x),
                     np.asarray(curve.y),
                     label=curve.label,
@@ -70,7 +69,6 @@ def curves(
                     markersize=3.2,
                     linewidth=1.0,
                 )
-                labels.setdefault(curve.label, line)
             ax.set_xscale(x_scale)
             ax.set_yscale(y_scale)
             if y_scale == "linear":
@@ -78,9 +76,5 @@ def curves(
             ax.set_title(title, loc="left")
             ax.set_xlabel(x_label)
         axes[0].set_ylabel(y_label)
-        if labels:
-            columns = min(len(labels), 4)
-            figure.legend(
-                list(labels.values()), list(labels), loc="outside upper center", ncols=columns
-            )
+        legend_above(figure, axes, most_columns=4)
     return figure

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from headway.figures.canvas import drawing, new_figure
+from headway.figures.canvas import drawing, legend_above, new_figure
 from headway.figures.decimate import min_max_indices
 from headway.figures.style import PUBLISHED, Style, style_of
 
@@ -144,7 +144,7 @@ def cdf(
             ax.set_xlabel(x_label)
             ax.set_ylim(0, 1.01)
         axes[0].set_ylabel("part of packets")
-        _legend_of(figure, axes[0])
+        legend_above(figure, axes)
     return figure
 
 
@@ -212,7 +212,7 @@ def grouped_bars(
         for ax in axes:
             ax.set_ylim(0, top * 1.08 if top > 0 else 1)
         axes[0].set_ylabel(y_label)
-        _legend_of(figure, axes[0])
+        legend_above(figure, axes)
     return figure
 
 
@@ -270,13 +270,6 @@ def published_vs_measured(
             ax.set_title(title, loc="left")
         ax.legend(loc="upper left")
     return figure
-
-
-def _legend_of(figure: Figure, ax: Axes) -> None:
-    """One legend above all panels, which all show the same algorithms."""
-    handles, labels = ax.get_legend_handles_labels()
-    if handles:
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(handles))
 
 
 def _legend_above(ax: Axes, lines: Sequence[Any], names: Sequence[str]) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from headway import metrics, models
-from headway.experiment import Link
 from headway.studies import _approval_setup as setup
 from headway.studies._approval_records import (
     best_fairness,
@@ -35,11 +34,6 @@ from headway.units import NS_PER_S
 Found = Trials[Trace]
 READ_EVERY_NS = 50_000_000
 approval = models.quick_start
-
-
-def ready() -> bool:
-    """Whether this build has Quick-Start at hosts and routers."""
-    return lab.has_startup("quick-start") and "quick_start" in Link.model_fields
 
 
 def all_claims(traces: Mapping[str, Trace]) -> list[Claim]:

@@ -68,22 +68,6 @@ def back(router: Router, **changes: Any) -> dict[str, Any]:
     return {"quick_start": dict(router), **changes}
 
 
-def control(kbps: int, *, ssthresh: int = 0) -> dict[str, Any]:
-    """A flow's control: asks for a rate for whatever is more than a request."""
-    return {
-        "name": lab.CONTROL,
-        "startup": "quick-start",
-        "tunables": {
-            "qs_rate_kbps": kbps,
-            "qs_activation": 4,
-            "qs_min_bytes": lab.REQUEST_BYTES,
-            "qs_fit_data": 0,
-            "qs_max_ssthresh_pkts": 0,
-            "qs_ssthresh": ssthresh,
-        },
-    }
-
-
 def experiments(*, quick: bool, seed: int) -> dict[str, Experiment]:
     """All trials by key."""
     trials = {"lot-alone": parking_lot(False, seed), "lot-cross": parking_lot(True, seed)}
@@ -149,7 +133,7 @@ def parking_lot(cross: bool, seed: int) -> Experiment:
                 "kind": "vectors",
                 "epochs": [[f"{LOT_BYTES} B", "100 B", f"{idle:g} s"] for idle in think],
             },
-            control=control(LOT_KBPS, ssthresh=1),
+            control=lab.asking(LOT_KBPS, ssthresh=1),
             name="transfer",
             start=f"{LOT_START_S:g} s",
         )
@@ -166,7 +150,7 @@ def pattern(router: Router, seed: int) -> Experiment:
     path = lab.path(buffer_pkts=50).model_dump(mode="json")
     path["reverse"] |= back(router)
     flows = [
-        _one_response(size, start_s, f"transfer{number}", _hosts(control=control(PATTERN_KBPS)))
+        _one_response(size, start_s, f"transfer{number}", _hosts(control=lab.asking(PATTERN_KBPS)))
         for number, (start_s, size) in enumerate(PATTERN)
     ]
     return _experiment(path, flows, 25.0, seed, 0.05, ())
@@ -237,7 +221,9 @@ def extra_ack(seed: int) -> Experiment:
 def request_in_syn(seed: int) -> Experiment:
     """The same SYN with a request: the opener is the one who sends."""
     flow = Flow.model_validate(
-        _hosts(app={"kind": "bulk", "size": "1 MB"}, control=control(LOT_KBPS), data_volume="1 MB")
+        _hosts(
+            app={"kind": "bulk", "size": "1 MB"}, control=lab.asking(LOT_KBPS), data_volume="1 MB"
+        )
     )
     return _experiment(lab.path(), [flow], 2.0, seed, lab.RTT_MS / 1e3 * 0.75, ())
 

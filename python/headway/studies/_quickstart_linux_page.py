@@ -6,7 +6,7 @@ import numpy as np
 
 from headway.figures import Bars, Curve, Panel, Series, curves, grouped_bars, style_of, timeseries
 from headway.figures.style import BLACK, BLUE, GREEN, VERMILLION, Style
-from headway.studies._common.page import Figures
+from headway.studies._common.page import Figures, seconds
 from headway.studies._quickstart_linux_data import (
     CONTROLS,
     LABELS,
@@ -45,7 +45,7 @@ def tables(results: Results) -> list[Table]:
         [
             f"{rtt} ms",
             LABELS[control],
-            *(_seconds(results.full_s(rtt, control, kind)) for kind in TRACES),
+            *(seconds(results.full_s(rtt, control, kind)) for kind in TRACES),
         ]
         for rtt in RTTS_MS
         for control in CONTROLS
@@ -91,10 +91,6 @@ def tables(results: Results) -> list[Table]:
             load,
         ),
     ]
-
-
-def _seconds(value: float) -> Cell:
-    return round(value, 2) if np.isfinite(value) else "–"
 
 
 def figures(results: Results) -> Figures:

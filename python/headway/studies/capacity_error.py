@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from headway import models
-from headway.experiment import Experiment, Link
+from headway.experiment import Experiment
 from headway.figures import Curve, curves, style_of
 from headway.studies._common import lab
 from headway.studies._common.page import Figures, Findings, publish
@@ -57,26 +57,6 @@ LABELS = {
 LONG_BPS, LONG_RTT_MS, LONG_BUFFER_PKTS = 10**9, 233, 2000
 LONG_KBPS = 1_310_720
 SIZES = (1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000)
-
-
-def ready() -> bool:
-    """Whether this build has Quick-Start at hosts and routers."""
-    return lab.has_startup("quick-start") and "quick_start" in Link.model_fields
-
-
-def _control(kbps: int) -> dict[str, Any]:
-    return {
-        "name": lab.CONTROL,
-        "startup": "quick-start",
-        "tunables": {
-            "qs_rate_kbps": kbps,
-            "qs_activation": 4,
-            "qs_min_bytes": lab.REQUEST_BYTES,
-            "qs_fit_data": 0,
-            # The thesis' hosts go on with unlimited slow start.
-            "qs_max_ssthresh_pkts": 0,
-        },
-    }
 
 
 def _trial(
@@ -132,8 +112,6 @@ class CapacityError(Study):
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
         """One trial per case, and per size on the long path."""
-        if not ready():
-            return {}
         slow = f"{lab.CONTROL}+slow-start"
         trials = {"slow-start": _trial(slow, TRANSFER_BYTES, LENGTH_S, ctx.seed, None)}
         for name, (ratio, kbps, theta) in CASES.items():
@@ -142,9 +120,9 @@ class CapacityError(Study):
                 "threshold_permille": round(1000 * theta),
                 "interval_ms": 200,
             }
-            trials[name] = _trial(_control(kbps), TRANSFER_BYTES, LENGTH_S, ctx.seed, router)
+            trials[name] = _trial(lab.asking(kbps), TRANSFER_BYTES, LENGTH_S, ctx.seed, router)
         trials["shared"] = _trial(
-            _control(LARGE_KBPS),
+            lab.asking(LARGE_KBPS),
             10 * TRANSFER_BYTES,
             LENGTH_S,
             ctx.seed,
@@ -155,7 +133,7 @@ class CapacityError(Study):
             router = {"capacity_kbps": 2 * LONG_BPS // 1000, "interval_ms": 200}
             for name, control, known in (
                 ("slow-start", slow, None),
-                ("quick-start", _control(LONG_KBPS), router),
+                ("quick-start", lab.asking(LONG_KBPS), router),
             ):
                 trials[long_key(name, size)] = _trial(
                     control,
@@ -180,10 +158,9 @@ class CapacityError(Study):
                 "next code above its rate.",
             ],
         )
-        if traces:
-            findings.tables = [_table(traces), _long_table(traces)]
-            findings.figures = _figures(traces)
-            findings.data = {"long_path": _long_rows(traces)}
+        findings.tables = [_table(traces), _long_table(traces)]
+        findings.figures = _figures(traces)
+        findings.data = {"long_path": _long_rows(traces)}
         return publish(self, ctx, traces, findings)
 
 

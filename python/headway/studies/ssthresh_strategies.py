@@ -19,7 +19,7 @@ from headway.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILLION
 from headway.metrics.stats import Array
 from headway.studies._common import claims as claim
 from headway.studies._common import lab
-from headway.studies._common.page import Figures, Findings, publish
+from headway.studies._common.page import Figures, Findings, publish, seconds
 from headway.study import Cell, Claim, Study, StudyContext, StudyResult, Table
 from headway.trace import Trace
 
@@ -84,7 +84,7 @@ class SsthreshStrategies(Study):
         timeouts = metrics.rtos(traces["ss-100"], 0, (0, int(LENGTH_S * 1e9)))
         names = list(full)
         rows: list[list[Cell]] = [
-            [name, _seconds(full[name]), _mbytes(traces[name], 5), _mbytes(traces[name], 20)]
+            [name, seconds(full[name]), _mbytes(traces[name], 5), _mbytes(traces[name], 20)]
             for name in names
         ]
         findings = Findings(
@@ -116,10 +116,6 @@ def full_s(trace: Trace, rate_bps: float) -> float:
     times, rates = lab.link_rate(trace)
     handshake_s = (trace.flows[0].handshake_rtt_us or 0) / 1e6
     return lab.first_above(times, rates, FULL_SHARE * rate_bps) - handshake_s
-
-
-def _seconds(value: float) -> Cell:
-    return round(value, 2) if np.isfinite(value) else "–"
 
 
 def _mbytes(trace: Trace, until_s: float) -> float:

@@ -7,6 +7,7 @@ answers, so the data comes over the reverse link.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -82,6 +83,26 @@ def quick_start(rate_bps: float, *, early: bool) -> str:
     }
     options = ":".join(f"{name}={value}" for name, value in settings.items())
     return f"{CONTROL}+quick-start:{options}"
+
+
+def asking(rate_kbps: int, *, ssthresh: int = 0) -> dict[str, Any]:
+    """The control of a flow that asks for a rate for whatever is more than a request.
+
+    With its handshake if it knows by then what it will send, else with data. The thesis' hosts go
+    on with unlimited slow start.
+    """
+    return {
+        "name": CONTROL,
+        "startup": "quick-start",
+        "tunables": {
+            "qs_rate_kbps": rate_kbps,
+            "qs_activation": 4,
+            "qs_min_bytes": REQUEST_BYTES,
+            "qs_fit_data": 0,
+            "qs_max_ssthresh_pkts": 0,
+            "qs_ssthresh": ssthresh,
+        },
+    }
 
 
 def has_startup(name: str) -> bool:

@@ -6,6 +6,7 @@ the data, and returns the result.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from headway.figures import svg_text
 from headway.files import save_text, saving
 from headway.report import Report, ReportFigure, Section, plain_table, write_report
 from headway.studies._common.claims import tally
-from headway.study import Claim, Study, StudyContext, StudyResult, Table, write_claims
+from headway.study import Cell, Claim, Study, StudyContext, StudyResult, Table, write_claims
 from headway.trace import Trace
 
 if TYPE_CHECKING:
@@ -99,3 +100,8 @@ def _facts(ctx: StudyContext, traces: Mapping[str, Trace]) -> list[tuple[str, st
 def _command(ctx: StudyContext, name: str) -> str:
     quick = " --quick" if ctx.quick else ""
     return f"headway run {name}{quick} --backend {ctx.backend.name} --seed {ctx.seed}"
+
+
+def seconds(value: float) -> Cell:
+    """A time with two digits, or a dash for one that never came (NaN)."""
+    return round(value, 2) if math.isfinite(value) else "–"
