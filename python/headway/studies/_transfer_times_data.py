@@ -155,6 +155,29 @@ def target_control(scheme: str, target_s: float) -> str:
     return SCHEMES[scheme].control
 
 
+PIECES_BYTES = (100_000, 10_000, 4_000)
+"""What an application writes at a time, the first all of what is timed."""
+PIECES_SCHEMES = ("slow-start", "jump-start")
+PIECES_GAP = "100 us"
+
+
+def pieces_flow(scheme: str, piece_bytes: int) -> Flow:
+    """An upload written piece by piece. Small pieces go on until the end, each echoed."""
+    app: dict[str, str] = {"kind": "bulk", "size": f"{piece_bytes} B"}
+    if piece_bytes < PIECES_BYTES[0]:
+        app = {"kind": "pingpong", "request": f"{piece_bytes} B", "mean_interval": PIECES_GAP}
+    return Flow.model_validate(
+        {
+            "app": app,
+            "control": SCHEMES[scheme].control,
+            "receive_buffer": lab.RECEIVE_BUFFER,
+            "receive_window": lab.RECEIVE_WINDOW,
+            "extra_ack": True,
+            "start": "0 s",
+        }
+    )
+
+
 @dataclass(frozen=True)
 class Results:
     """All response times, seconds; NaN where a transfer did not complete."""
@@ -168,6 +191,8 @@ class Results:
     """By scheme; shape (TARGETS_S,)."""
     window3_s: Floats
     """Slow start from the 3 packets of Linux 2.6.24 at 200 ms; shape (sizes,)."""
+    by_piece_s: Mapping[str, Floats]
+    """From the handshake until the first of PIECES_BYTES has come; by scheme, shape (PIECES,)."""
     bursts: int
     """Bursts of a Jump-Start of 45 packets in its first round trip."""
     recovered: tuple[int, int, int]

@@ -22,6 +22,8 @@ from headway.studies._transfer_times_data import (
     BUFFERS_PKTS,
     CAPACITIES_BPS,
     CAPACITY_SCHEMES,
+    PIECES_BYTES,
+    PIECES_SCHEMES,
     QUICK_SIZES_BYTES,
     RTTS_MS,
     SCHEMES,
@@ -32,6 +34,7 @@ from headway.studies._transfer_times_data import (
     Results,
     capacity_flow,
     flow,
+    pieces_flow,
     target_control,
 )
 from headway.study import Study, StudyContext, StudyResult
@@ -96,6 +99,11 @@ class TransferTimes(Study):
             for i, size in enumerate(_sizes(ctx))
         ]
         trials["window3"] = lab.experiment(lab.path(), flows, duration_s=SPACING_S * len(flows))
+        for scheme in PIECES_SCHEMES:
+            for piece in PIECES_BYTES:
+                trials[f"pieces-{scheme}-{piece}"] = lab.experiment(
+                    lab.path(), [pieces_flow(scheme, piece)], duration_s=3, sample_s=0.001
+                )
         return trials | _mechanics()
 
     def analyse(self, ctx: StudyContext, traces: Mapping[str, Trace]) -> StudyResult:
@@ -125,6 +133,12 @@ class TransferTimes(Study):
                 for scheme in TARGET_SCHEMES
             },
             window3_s=_times_s(traces["window3"], len(sizes)),
+            by_piece_s={
+                scheme: np.array(
+                    [_delivered_s(traces[f"pieces-{scheme}-{piece}"]) for piece in PIECES_BYTES]
+                )
+                for scheme in PIECES_SCHEMES
+            },
             bursts=_bursts(traces["mechanics-bursts"]),
             recovered=_recovered(traces["mechanics-loss"]),
         )
@@ -146,6 +160,14 @@ def _times_s(trace: Trace, count: int) -> Array:
     """The first response time of each flow; NaN where it did not complete."""
     times = [lab.response_times_s(trace, number) for number in range(count)]
     return np.array([own[0] if own.size else np.nan for own in times])
+
+
+def _delivered_s(trace: Trace) -> float:
+    """From the end of the handshake until 100 kB have been delivered, read every millisecond."""
+    rows = trace["flow_counters"].filter(
+        trace["flow_counters"]["delivered_bytes"] >= PIECES_BYTES[0]
+    )
+    return int(rows["time_ns"].to_numpy()[0]) / 1e9 - (trace.flows[0].handshake_rtt_us or 0) / 1e6
 
 
 def _mechanics() -> dict[str, Experiment]:
