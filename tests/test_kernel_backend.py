@@ -204,6 +204,87 @@ def test_what_the_kernel_cannot_do_is_refused_by_name() -> None:
         check(chain)
 
 
+LAB = {**DUMBBELL, "rtt": "100 ms", "buffer": "1 MB", "quick_start": "algorithm=target"}
+
+
+def download(control: str, start_s: float = 0, **fields: object) -> dict[str, object]:
+    """A client that asks for 200 kB; both hosts announce large windows."""
+    return {
+        "app": {"kind": "vectors", "epochs": [["100 B", "200 kB", "0 s"]]},
+        "control": control,
+        "start": f"{start_s} s",
+        "receive_window": "500 kB",
+        **fields,
+    }
+
+
+@pytest.mark.parametrize(
+    ("topology", "flows", "said"),
+    [
+        ({}, [download("reno", extra_ack=True)], "extra_ack: Linux sends none"),
+        (LAB, [download("reno"), download("reno", sack=False)], "may not differ in .* sack"),
+        (
+            {**LAB, "reverse": {"rate": "1Mbit/s", "delay": "9 ms", "buffer": "1 MB"}},
+            [download("reno+quick-start")],
+            "of the two links one has no router",
+        ),
+        (
+            {},
+            [
+                {
+                    "app": {"kind": "pingpong", "request": "9 B", "mean_interval": "1 s"},
+                    "control": "reno",
+                    "data_volume": "9 B",
+                }
+            ],
+            "pingpong program says nothing",
+        ),
+        (
+            {},
+            [{"app": {"kind": "requests", "codes": [5], "mean_interval": "1 s"}}],
+            "hosts ask for rates with TCP only",
+        ),
+    ],
+)
+def test_what_of_a_fast_start_the_kernel_cannot_do_is_refused_by_name(
+    topology: dict[str, object], flows: list[dict[str, object]], said: str
+) -> None:
+    from headway.backends.kernel import check
+
+    asked = Experiment.model_validate(
+        {"topology": {**DUMBBELL, **topology}, "flows": flows, "duration": "4 s"}
+    )
+    with pytest.raises(HeadwayError, match=said):
+        check(asked)
+
+
+@on_kernel
+def test_rates_are_asked_for_and_announced_as_in_the_simulator() -> None:
+    announced = {"data_volume": "200 kB"}
+    flows = [
+        download("reno+slow-start"),
+        download("reno+quick-start:qs_rate_kbps=5120", 2, **announced),
+        download("reno+mega-start:ms_rate_kbps=100", 4, initial_rate="5Mbit/s"),
+    ]
+    asked = Experiment.model_validate({"topology": LAB, "flows": flows, "duration": "6 s"})
+    times = {}
+    for backend in ("kernel", "sim"):
+        trace = run(asked, backend=backend)
+        rows = trace["responses"].sort("flow")
+        times[backend] = ((rows["end_ns"] - rows["start_ns"]) / 1e6).to_list()
+        assert trace.flows[1].quick_start_requests == 1
+        assert trace.flows[1].quick_start_grants == 1
+        [last] = trace["approval_counters"].filter(pl.col("link") == 1).to_dicts()[-1:]
+        assert (last["requests"], last["grants"], last["reports"]) == (1, 1, 1)
+    slow, quick, mega = times["kernel"]
+    assert 400 < quick < mega + 60 < slow
+    for one, two in zip(times["kernel"], times["sim"], strict=True):
+        assert abs(one - two) < max(0.08 * two, 15)
+    left = _headwayctl.Headwayctl().json("status", "--json")
+    own = f"hw{os.getpid():x}n"
+    assert not [host for host in left["quick_start_hosts"] if own in host["place"]]
+
+
 def test_slow_links_run_side_by_side_and_fast_ones_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     from headway.backends import kernel
 

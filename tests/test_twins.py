@@ -37,6 +37,19 @@ def test_an_agreement_is_judged_by_its_largest_difference(most: float, verdict: 
     assert (claim.verdict, claim.measured) == (verdict, 12.0)
 
 
+@pytest.mark.parametrize(("relative", "verdict"), [(0.14, "holds"), (0.13, "fails")])
+def test_a_large_number_may_differ_by_a_part_of_it(relative: float, verdict: str) -> None:
+    claim = judge(replace(MEDIANS, most=5.0, relative=relative), [KERNEL], [SIM])  # 12 of 88
+    assert (claim.verdict, claim.measured) == (verdict, 12.0)
+
+
+def test_a_number_on_one_side_only_is_no_agreement() -> None:
+    rows = [["reno", "median", 100.0, None, "a"], ["reno", "mean", 91.0, 300.0, "b"]]
+    claim = judge(MEDIANS, [replace(KERNEL, rows=rows)], [replace(SIM, columns=KERNEL.columns)])
+    assert claim.verdict == "fails"
+    assert "one side" in claim.note
+
+
 def test_an_agreement_about_nothing_that_was_measured_is_not_checked() -> None:
     assert judge(replace(MEDIANS, row="maximum"), [KERNEL], [SIM]).verdict == "not checked"
 

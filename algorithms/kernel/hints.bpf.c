@@ -89,21 +89,26 @@ int hw_hints_set(struct bpf_sockopt *ctx)
 	void *end = ctx->optval_end;
 	u32 *low = ctx->optval;
 	u32 option = ctx->optname;
+	s32 length = ctx->optlen;
 	struct bpf_sock *sk = ctx->sk;
 	struct hw_app *app;
 	u64 value;
 
+	/* one load, not one per branch at an offset the verifier does not know */
+	barrier_var(length);
 	if (!hw_is_ours(ctx)) {
 		/* of a longer value only the first page is here; 0 keeps the caller's whole */
 		if (ctx->optlen > HW_PAGE_BYTES)
 			ctx->optlen = 0;
 		return HW_KERNEL_DOES_IT;
 	}
+	if (length < 0)
+		return HW_KERNEL_DOES_IT; /* taken already, at a cgroup below this one */
 	if (!sk || sk->protocol != HW_IPPROTO_TCP || option == TCP_STARTUP_INFO)
 		return hw_refuse(HW_EINVAL);
-	if (ctx->optlen == sizeof(u64) && (void *)(low + 2) <= end)
+	if (length == sizeof(u64) && (void *)(low + 2) <= end)
 		value = *(u64 *)low;
-	else if (ctx->optlen == sizeof(u32) && (void *)(low + 1) <= end)
+	else if (length == sizeof(u32) && (void *)(low + 1) <= end)
 		value = *low;
 	else
 		return hw_refuse(HW_EINVAL);

@@ -72,7 +72,8 @@ class Agreement:
     """How near the kernel must come to the simulator with the same stack profile.
 
     Of the tables whose title begins with ``table``, the numbers of the rows with a cell ``row``
-    may differ by ``most`` (in ``unit``) at most.
+    may differ by ``most`` (in ``unit``), or by the part ``relative`` of the simulator's if that is
+    more.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Agreement:
     row: str
     most: float
     unit: str
+    relative: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -158,9 +158,9 @@ class FlowSummary(BaseModel):
     handshake_rtt_us: int | None = None
     mss_bytes: int | None = None
     rate_limited: bool | int | None = None
-    quick_start_requests: int = 0
-    quick_start_grants: int = 0
-    quick_start_lies: int = 0
+    quick_start_requests: int | None = 0
+    quick_start_grants: int | None = 0
+    quick_start_lies: int | None = 0
     quick_start_failure: str | None = None
 
 

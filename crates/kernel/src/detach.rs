@@ -207,6 +207,31 @@ pub fn detach(what: What<'_>) -> Result<Outcome, CliError> {
     Ok(outcome(&plan))
 }
 
+/// Takes away what is at the devices of namespaces that are about to go: their pins
+/// would outlast them.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn detach_in(namespaces: &[String]) -> Result<(), CliError> {
+    if load::missing().is_some() {
+        return Ok(()); // nothing can have been attached
+    }
+    let mut hooks = hooks::find()?;
+    hooks.retain(|hook| {
+        let namespace = hook.place.rsplit_once(':').map(|(namespace, _)| namespace);
+        namespace.is_some_and(|n| namespaces.iter().any(|name| name == n))
+    });
+    if hooks.is_empty() {
+        return Ok(());
+    }
+    let lock = rundir::lock()?;
+    for hook in &hooks {
+        hook.detach(&lock)?;
+    }
+    rundir::release(lock);
+    Ok(())
+}
+
 /// Forgets the records of namespaces whose default is none of Headway's any more,
 /// be it that it was put back or that somebody set another.
 fn forget_defaults(lock: &Lock) -> Result<(), CliError> {

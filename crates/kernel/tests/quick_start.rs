@@ -380,6 +380,12 @@ fn what_is_at_a_device_goes_with_it_and_by_command() {
     run(&format!("ip -n {SERVER} link del vs"));
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(path.host(SERVER)["complete"], false);
+    // a testbed takes what is at its own hosts' devices with it
+    assert_eq!(path.host(CLIENT)["complete"], true);
+    succeeds(&["testbed", "down", TESTBED]);
+    let status = json(&["status"]);
+    let hosts = status["quick_start_hosts"].as_array().unwrap();
+    assert!(hosts.iter().all(|h| h["place"] == format!("{SERVER}:vs")));
     for (arguments, word) in [
         (
             &[

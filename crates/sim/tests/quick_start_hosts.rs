@@ -119,8 +119,8 @@ fn an_approved_rate_is_asked_for_in_the_syn_reported_with_the_ack_and_sent() {
     assert_eq!(first_flight(&approved), 170);
     let times: Vec<_> = approved.data()[..170].iter().map(|d| d.time_ns).collect();
     let bursts = times.windows(2).filter(|w| w[1] - w[0] > MS).count();
-    // eq. 5.1: 56 timers for 170 packets in chunks of 3
-    assert_eq!(bursts + 1, 56);
+    // eq. 5.1: 56 timers for 170 packets in chunks of 3, but Linux 6 does not pace the first 10
+    assert_eq!(bursts + 1, 1 + (160 * 56usize).div_ceil(170));
     let summary = &approved.outcome.summary.flows[0];
     assert_eq!(
         (summary.quick_start_requests, summary.quick_start_grants),

@@ -196,10 +196,10 @@ class Caretaker:
         self._pipe = self._process.stdin
         return self
 
-    def mind(self, kind: str, name: str) -> None:
-        """``kind`` "testbed" or "control": before it is made. Raises HeadwayError."""
+    def mind(self, kind: str, name: str = "") -> None:
+        """``kind`` "testbed", "control" or "hints": before it is made. Raises HeadwayError."""
         try:
-            self._say(f"{kind} {name}")
+            self._say(f"{kind} {name}".strip())
         except OSError as error:
             raise HeadwayError(f"{PROGRAM} caretaker: ended: {error.strerror}") from None
 

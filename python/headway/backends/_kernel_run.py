@@ -33,6 +33,31 @@ def _server_sends_more(flow: Flow) -> bool:
     return sum(epoch[1] for epoch in epochs) > sum(epoch[0] for epoch in epochs)
 
 
+def _says(flow: Flow, end: str) -> dict[str, int]:
+    """What an end ("client" or "server") says of its connection before it opens.
+
+    As in the simulator: who sends more says its rate and volume; with ``announces`` both say
+    what they will send.
+    """
+    said: dict[str, int | None] = {}
+    if (end == "server") == _server_sends_more(flow):
+        said = {"initial-rate": flow.initial_rate, "data-volume": flow.data_volume}
+    if flow.announces and isinstance(flow.app, Vectors):
+        said["data-volume"] = sum(epoch[end == "server"] for epoch in flow.app.epochs)
+    elif flow.announces and isinstance(flow.app, Bulk):
+        said["data-volume"] = flow.app.size
+    return {name: value for name, value in said.items() if value}
+
+
+def says_something(flow: Flow) -> bool:
+    """Whether an application of the flow uses the socket options of include/headway.h."""
+    return any(_says(flow, end) for end in ("client", "server"))
+
+
+def _hints(flow: Flow, end: str) -> list[str]:
+    return [part for name, value in _says(flow, end).items() for part in (f"--{name}", str(value))]
+
+
 class Run:
     """The programs of one run on a testbed."""
 
@@ -111,7 +136,7 @@ class Run:
         if isinstance(flow.app, Vectors):
             return [
                 *self._program("vectors-server"), "--address", at,
-                *self._vectors(index, flow, flow.app), "--end", str(self.end_ns),
+                *self._vectors(index, flow, flow.app, "server"), "--end", str(self.end_ns),
                 *self._counted(index, flow, "server"),
             ]  # fmt: skip
         if isinstance(flow.app, Pingpong):
@@ -124,9 +149,10 @@ class Run:
             kind, end_ns = "cbr-receive", self.end_ns + _GRACE_NS
         return [*self._program(kind), "--listen", at, "--out", out, "--end", str(end_ns)]
 
-    def _vectors(self, index: int, flow: Flow, app: Vectors) -> list[str]:
+    def _vectors(self, index: int, flow: Flow, app: Vectors, end: str) -> list[str]:
         command = [
             "--epochs", json.dumps(app.epochs), "--control", self._controls[index],
+            *_hints(flow, end),
         ]  # fmt: skip
         return [*command, "--nodelay"] if flow.nodelay else command
 
@@ -153,7 +179,7 @@ class Run:
         if isinstance(flow.app, Vectors):
             return [
                 *self._program("vectors-client"), "--address", to,
-                *self._vectors(index, flow, flow.app),
+                *self._vectors(index, flow, flow.app, "client"),
                 "--start", str(start_ns), "--end", str(stop_ns), "--out", out,
                 *self._counted(index, flow, "client"),
             ]  # fmt: skip
@@ -173,6 +199,7 @@ class Run:
         command = [
             *self._program("bulk-send"), "--to", to, "--control", self._controls[index],
             "--start", str(start_ns), "--stop", str(stop_ns), "--end", str(self.end_ns),
+            *_hints(flow, "client"),
         ]  # fmt: skip
         if flow.nodelay:
             command.append("--nodelay")
@@ -187,6 +214,8 @@ class Run:
         """Wait for what the programs say at their end. Raises HeadwayError."""
         self._sent = {index: child.result(5.0) for index, child in self._senders.items()}
         self._got = {index: child.result(5.0) for index, child in self._receivers.items()}
+        if self._testbed.quick_start is not None:
+            self._testbed.quick_start.read()
         if self._sampler is not None:
             self._sampler.interrupt()
             self._sampled = self._sampler.result(10.0)
@@ -210,6 +239,8 @@ class Run:
         samples = samples[samples["time_ns"] < self.end_ns]
         checkpoints = [*experiment.checkpoints_ns(), experiment.duration]
         tables = _link_tables(log, checkpoints, experiment.record)
+        assert self._testbed.quick_start is not None
+        tables["approval_counters"] = self._testbed.quick_start.approval_counters()
         parts: dict[str, list[pl.DataFrame]] = {
             name: [] for name in ("flow_state", "backoffs", "flow_counters", "udp", "responses")
         }
@@ -297,6 +328,8 @@ class Run:
         if info.get("sent_bytes") is not None and info.get("retransmitted_bytes") is not None:
             unique = info["sent_bytes"] - info["retransmitted_bytes"]
         control = registry().control(flow.control.name)
+        quick_start = self._testbed.quick_start
+        assert quick_start is not None
         return FlowSummary(
             name=name,
             kind=flow.app.kind,
@@ -305,9 +338,18 @@ class Run:
             first_packet_ns=first_ns,
             last_packet_ns=last_ns,
             unique_bytes=unique,
-            handshake_rtt_us=_handshake_us(samples),
+            handshake_rtt_us=_handshake_us(samples) or self._connected_us(index),
             mss_bytes=info.get("mss_bytes"),
+            **quick_start.of_flow(index),
         )
+
+    def _connected_us(self, index: int) -> int | None:
+        """How long the client's connect() took; the sampler sees no SYN of a server's socket."""
+        sent = self._sent[index]
+        if sent.get("started_ns") is None or sent.get("connected_ns") is None:
+            return None
+        length_ns: int = sent["connected_ns"] - sent["started_ns"]
+        return length_ns // 1000
 
     def _meta(self, builtin: bool) -> dict[str, Any]:
         experiment = self._experiment
@@ -342,6 +384,7 @@ class Run:
                 for index, sent in self._sent.items()
                 if "late_max_ns" in sent
             },
+            "quick_start": self._testbed.quick_start and self._testbed.quick_start.meta(),
             "notes": notes,
         }
 
@@ -361,8 +404,7 @@ def _link_tables(
             ),
         )
     }
-    for name in ("approvals", "approval_counters"):
-        tables[name] = records.empty(name)
+    tables["approvals"] = records.empty("approvals")  # routers in the kernel only count
     tables["drops"] = log.drops() if "drops" in wanted else records.empty("drops")
     if "queue" not in wanted:
         tables["queue"] = records.empty("queue")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from headway.backends._headwayctl import Headwayctl
+from headway.backends._kernel_quick_start import QuickStart
 from headway.backends.sim import link_fields
 from headway.errors import HeadwayError
-from headway.experiment import Experiment, Flow
+from headway.experiment import Experiment, Flow, Link
 
 _SYSCTLS = (
     "net.ipv4.tcp_rmem",
@@ -40,6 +42,20 @@ _SETTINGS = (
 those of stack linux-6."""
 
 
+_LEAST_RECEIVE_BYTES = 131_072
+_BUFFER_PER_WINDOW = 2
+"""Bytes of receive buffer per byte of window, before Linux has seen a segment."""
+_MSS_BYTES = 1448
+"""In which Linux counts a route's first window (initrwnd), with timestamps."""
+
+
+def _emulated(link: Link, base_rtt_ns: int) -> dict[str, Any]:
+    """A link for the emulator: its router is a program at a host's device instead."""
+    fields = link_fields(link, base_rtt_ns)
+    fields.pop("quick_start", None)
+    return fields
+
+
 class _Side(NamedTuple):
     """What a host of its own is needed for."""
 
@@ -48,6 +64,8 @@ class _Side(NamedTuple):
     timestamps: bool
     delayed_ack: bool
     receive_buffer: int | None
+    receive_window: int | None
+    willing_bps: int | None
 
 
 def _side(flow: Flow) -> _Side:
@@ -57,7 +75,41 @@ def _side(flow: Flow) -> _Side:
         flow.timestamps,
         flow.delayed_ack or not flow.is_tcp,
         flow.receive_buffer,
+        flow.receive_window,
+        flow.willing_rate,
     )
+
+
+def sides(experiment: Experiment) -> list[_Side]:
+    """The hosts of its flows: those of the same settings share one on either side."""
+    return list(dict.fromkeys(_side(flow) for flow in experiment.flows))
+
+
+def _settings(side: _Side) -> list[str]:
+    """What a host is set to that differs from every host's."""
+    settings = []
+    if not (side.sack and side.timestamps):
+        settings += [
+            f"net.ipv4.tcp_sack={int(side.sack)}",
+            f"net.ipv4.tcp_timestamps={int(side.timestamps)}",
+        ]
+    receive_bytes = side.receive_buffer
+    if receive_bytes is None and side.receive_window is not None:
+        receive_bytes = max(_BUFFER_PER_WINDOW * side.receive_window, _LEAST_RECEIVE_BYTES)
+    if receive_bytes is not None:
+        most = max(receive_bytes, _MOST_RECEIVE_BYTES)
+        settings.append(f"net.ipv4.tcp_rmem=4096 {receive_bytes} {most}")
+    return settings
+
+
+def _route_options(side: _Side) -> list[str]:
+    """What its routes say: the first window; that every segment with data is acknowledged."""
+    options = []
+    if side.receive_window is not None:
+        options += ["initrwnd", str(math.ceil(side.receive_window / _MSS_BYTES))]
+    if not side.delayed_ack:
+        options += ["quickack", "1"]
+    return options
 
 
 class Testbed:
@@ -72,7 +124,9 @@ class Testbed:
         self.summary: Mapping[str, Any] = {}
         self._is_up = False
         self._hosts: dict[str, Mapping[str, Any]] = {}
-        self._sides = list(dict.fromkeys(_side(flow) for flow in experiment.flows))
+        self._sides = sides(experiment)
+        self._experiment = experiment
+        self.quick_start: QuickStart | None = None
         self._config = self._fields(experiment)
 
     def _fields(self, experiment: Experiment) -> dict[str, Any]:
@@ -83,8 +137,8 @@ class Testbed:
         capture = experiment.capture
         return {
             "seed": experiment.seed,
-            "forward": {"link": link_fields(forward, rtt_ns)},
-            "reverse": {"link": link_fields(reverse, rtt_ns)},
+            "forward": {"link": _emulated(forward, rtt_ns)},
+            "reverse": {"link": _emulated(reverse, rtt_ns)},
             "extra_delay_ns": [access_ns + side.delay_ns for side in self._sides],
             "capture": capture
             and {
@@ -106,7 +160,11 @@ class Testbed:
                 *settings, "--json",
             )  # fmt: skip
             self._hosts = {host["name"]: host for host in state["hosts"]}
-            self._set_up_hosts()
+            self.quick_start = QuickStart(
+                self._ctl, self._experiment, {name: self.netns(name) for name in self._hosts}
+            )
+            self._set_up_hosts(self.quick_start.route_options())
+            self.quick_start.attach(self._sides[0].willing_bps)
         except BaseException:
             self.__exit__()
             raise
@@ -157,28 +215,19 @@ class Testbed:
         """The captured packets, once the testbed is down; None if none were asked for."""
         return self._capture.read_bytes() if self._config["capture"] else None
 
-    def _set_up_hosts(self) -> None:
+    def _set_up_hosts(self, route_options: list[str]) -> None:
         for number, side in enumerate(self._sides, 1):
+            options = [*route_options, *_route_options(side)]
             for host in (f"left{number}", f"right{number}"):
-                if not (side.sack and side.timestamps):
-                    self.run_on(
-                        host, "sysctl", "-qw",
-                        f"net.ipv4.tcp_sack={int(side.sack)}",
-                        f"net.ipv4.tcp_timestamps={int(side.timestamps)}",
-                    )  # fmt: skip
-                if side.receive_buffer is not None:
-                    most = max(side.receive_buffer, _MOST_RECEIVE_BYTES)
-                    self.run_on(
-                        host, "sysctl", "-qw",
-                        f"net.ipv4.tcp_rmem=4096 {side.receive_buffer} {most}",
-                    )  # fmt: skip
-                if not side.delayed_ack:
-                    self._acknowledge_at_once(host)
+                settings = _settings(side)
+                if settings:
+                    self.run_on(host, "sysctl", "-qw", *settings)
+                if options:
+                    self._change_routes(host, options)
 
-    def _acknowledge_at_once(self, host: str) -> None:
-        """Sets quickack on the host's routes: every segment with data is acknowledged."""
+    def _change_routes(self, host: str, options: list[str]) -> None:
         for route in self.run_on(host, "ip", "-o", "route", "show").splitlines():
-            self.run_on(host, "ip", "route", "change", *route.split(), "quickack", "1")
+            self.run_on(host, "ip", "route", "change", *route.split(), *options)
 
     def sysctls(self) -> dict[str, str]:
         """What the first sender's host is set to; a name this kernel lacks is left out."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import platform
+import re
 import tempfile
 import threading
 import time
@@ -18,11 +20,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from headway.backends import Finished
+from headway.backends import _kernel_quick_start as quick_start
 from headway.backends._headwayctl import Caretaker, Headwayctl
-from headway.backends._kernel_run import Run
-from headway.backends._kernel_testbed import Testbed
-from headway.errors import HeadwayError
-from headway.experiment import Control, Experiment, Requests, Sessions
+from headway.backends._kernel_run import Run, says_something
+from headway.backends._kernel_testbed import Testbed, sides
+from headway.errors import HeadwayError, KernelCannotError
+from headway.experiment import Control, Experiment, Pingpong, Requests, Sessions
 from headway.trace import Trace
 
 Progress = Callable[[float, float, float], None]
@@ -43,6 +46,8 @@ _setting_up = threading.Semaphore(os.cpu_count() or 1)
 """To set up a run is work: loading eBPF, making namespaces, starting programs. More at a time
 than there are cores would only make all of them late."""
 _runs = itertools.count()
+_LARGE_WINDOW_SINCE = (6, 10)
+_SMALL_WINDOW_BYTES = 65_535
 
 
 class KernelBackend:
@@ -63,7 +68,7 @@ class KernelBackend:
         """Run one experiment; takes its duration and about two seconds."""
         check(experiment)
         seconds = _Seconds(self.progress, [experiment])
-        with Caretaker(self._ctl) as caretaker:
+        with Caretaker(self._ctl) as caretaker, self._taking_hints([experiment], caretaker):
             return self._run(experiment, threading.Event(), caretaker, seconds.of(0))
 
     def run_many(
@@ -80,7 +85,7 @@ class KernelBackend:
         waiting = deque(enumerate(experiments))
         running: dict[Future[Trace], int] = {}
         pool = ThreadPoolExecutor(threads or _MOST_CONCURRENT)
-        with Caretaker(self._ctl) as caretaker:
+        with Caretaker(self._ctl) as caretaker, self._taking_hints(experiments, caretaker):
             try:
                 while waiting or running:
                     beside = [experiments[index] for index in running.values()]
@@ -126,6 +131,22 @@ class KernelBackend:
             # the log is whole only after the emulator ended
             testbed.down()
             return run.trace(builtin=self._builtin)
+
+    @contextlib.contextmanager
+    def _taking_hints(
+        self, experiments: Sequence[Experiment], caretaker: Caretaker
+    ) -> Iterator[None]:
+        """Lets applications say something, where one does and nobody listens yet."""
+        wanted = any(says_something(flow) for each in experiments for flow in each.flows)
+        if not wanted or self._ctl.json("hints", "list", "--json")["hints"]:
+            yield
+            return
+        caretaker.mind("hints")
+        self._ctl.run("hints", "attach")
+        try:
+            yield
+        finally:
+            _quietly(lambda: self._ctl.run("hints", "detach"))
 
     def _attach(
         self,
@@ -230,18 +251,37 @@ def check(experiment: Experiment) -> None:
     """Raises HeadwayError, naming the field, for what this backend cannot do."""
     if experiment.topology.kind != "dumbbell":
         raise HeadwayError("kernel backend: topology: a chain is not possible, use a dumbbell")
-    for link in [link for hop in experiment.topology.links() for link in hop]:
-        if link.quick_start is not None:
-            raise HeadwayError("kernel backend: quick_start: not possible yet; use the simulator")
-        if link.drop_ip_options:
-            raise HeadwayError("kernel backend: drop_ip_options: not possible yet")
+    quick_start.check(experiment, len(sides(experiment)))
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
-        if isinstance(flow.app, Sessions | Requests):
-            raise HeadwayError(f"kernel backend: {name}: {flow.app.kind} is not possible yet")
-        for field in ("receive_window", "initial_rate", "data_volume", "willing_rate"):
-            if getattr(flow, field) is not None:
-                raise HeadwayError(f"kernel backend: {name}: {field} is not possible yet")
-        if flow.announces:
-            raise HeadwayError(f"kernel backend: {name}: announces is not possible yet")
+        if isinstance(flow.app, Sessions):
+            raise HeadwayError(
+                f"kernel backend: {name}: sessions: a connection for each is not possible, the "
+                "traffic programs hold one; use vectors"
+            )
+        if isinstance(flow.app, Requests):
+            raise HeadwayError(
+                f"kernel backend: {name}: requests: hosts ask for rates with TCP only"
+            )
         if flow.extra_ack:
-            raise HeadwayError(f"kernel backend: {name}: extra_ack needs another kernel")
+            raise HeadwayError(
+                f"kernel backend: {name}: extra_ack: Linux sends none behind a SYN-ACK, and no "
+                "socket exists yet that could; it needs a patch"
+            )
+        if isinstance(flow.app, Pingpong) and says_something(flow):
+            raise HeadwayError(
+                f"kernel backend: {name}: initial_rate and data_volume are for bulk and vectors; "
+                "the pingpong program says nothing"
+            )
+        window = flow.receive_window
+        if window is not None and window > _SMALL_WINDOW_BYTES and _linux() < _LARGE_WINDOW_SINCE:
+            raise KernelCannotError(
+                f"kernel backend: {name}: receive_window: before Linux 6.10 at most "
+                f"{_SMALL_WINDOW_BYTES} B are announced from the start, and this is "
+                f"{platform.release()}"
+            )
+
+
+def _linux() -> tuple[int, int]:
+    """The running kernel's version."""
+    major, minor = re.match(r"(\d+)\.(\d+)", platform.release()).groups()  # type: ignore[union-attr]
+    return int(major), int(minor)

@@ -224,8 +224,8 @@ def observe(trace: Trace) -> Outcome:
         old_mbps=_goodput_bps(trace, 0, *arrival) / 1e6,
         queue_share=float(used[1] - used[0]) / (end_ns / 1e3) / room,
         third_s=float(third[0]) if third.size else LENGTH_S,
-        granted_later=sum(flow.quick_start_grants for flow in later),
-        asked_later=sum(flow.quick_start_requests for flow in later),
+        granted_later=sum(flow.quick_start_grants or 0 for flow in later),
+        asked_later=sum(flow.quick_start_requests or 0 for flow in later),
     )
 
 

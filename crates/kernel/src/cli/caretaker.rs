@@ -5,28 +5,29 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::error::CliError;
-use crate::{detach, testbed};
+use crate::{detach, hints, testbed};
 
 /// A command of the dead program may still be making what has to go.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Read "testbed NAME" and "control NAME" from stdin, and remove them if it ends
-/// without "done"
+/// Read "testbed NAME", "control NAME" and "hints" from stdin, and remove them if it
+/// ends without "done"
 #[derive(Debug, Args)]
 pub struct CaretakerCommand {}
 
 pub(super) fn run(_: &CaretakerCommand) -> Result<(), CliError> {
-    let (mut testbeds, mut controls) = (vec![], vec![]);
+    let (mut testbeds, mut controls, mut takes_hints) = (vec![], vec![], false);
     for line in std::io::stdin().lines() {
         // whatever ends the pipe, the other end is gone
         let Ok(line) = line else { break };
         match line.split_once(' ') {
             Some(("testbed", name)) => testbeds.push(name.to_owned()),
             Some(("control", name)) => controls.push(name.to_owned()),
+            None if line == "hints" => takes_hints = true,
             None if line == "done" => return Ok(()),
             _ => {
                 return Err(CliError::bad_input(format!(
-                    "\"{line}\": must be testbed NAME, control NAME or done"
+                    "\"{line}\": must be testbed NAME, control NAME, hints or done"
                 )))
             }
         }
@@ -39,6 +40,9 @@ pub(super) fn run(_: &CaretakerCommand) -> Result<(), CliError> {
         }
         for name in &controls {
             let _ = detach::detach(detach::What::Control(name));
+        }
+        if takes_hints {
+            let _ = hints::detach();
         }
         std::thread::sleep(Duration::from_millis(500));
     }

@@ -39,6 +39,26 @@ enum End {
     PingpongServer(PingpongEnd),
 }
 
+/// What is said before the connection opens; it needs `headwayctl hints attach`.
+#[derive(Debug, Args)]
+struct Hints {
+    /// Rate to start at, bit/s with headers.
+    #[arg(long, value_name = "BPS")]
+    initial_rate: Option<u64>,
+    /// Bytes that this end will send.
+    #[arg(long, value_name = "BYTES")]
+    data_volume: Option<u64>,
+}
+
+impl From<Hints> for traffic::Hints {
+    fn from(hints: Hints) -> Self {
+        Self {
+            initial_rate_bps: hints.initial_rate,
+            data_volume_bytes: hints.data_volume,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 struct BulkSend {
     /// Address and port of the receiver.
@@ -50,6 +70,8 @@ struct BulkSend {
     /// Send small segments at once.
     #[arg(long)]
     nodelay: bool,
+    #[command(flatten)]
+    hints: Hints,
     /// How much to send [default: until --stop].
     #[arg(long)]
     bytes: Option<u64>,
@@ -113,6 +135,8 @@ struct VectorsEnd {
     /// Send small segments at once.
     #[arg(long)]
     nodelay: bool,
+    #[command(flatten)]
+    hints: Hints,
     /// When to connect [default: now].
     #[arg(long)]
     start: Option<i64>,
@@ -178,6 +202,7 @@ pub fn run(arguments: Traffic) -> Result<(), CliError> {
             to: a.to,
             control: a.control,
             nodelay: a.nodelay,
+            hints: a.hints.into(),
             bytes: a.bytes,
             start_ns: a.start.unwrap_or_else(now_ns),
             stop_ns: a.stop.unwrap_or(a.end),
@@ -224,6 +249,7 @@ fn conversation(a: VectorsEnd) -> Result<traffic::Vectors, CliError> {
         address: a.address,
         control: a.control,
         nodelay: a.nodelay,
+        hints: a.hints.into(),
         epochs,
         start_ns: a.start.unwrap_or_else(now_ns),
         end_ns: a.end,

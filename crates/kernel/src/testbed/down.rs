@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::process;
 use super::state::{self, State};
 use crate::cli::error::{Attempt as _, CliError};
+use crate::detach;
 use crate::lock::Lock;
 use crate::rundir;
 
@@ -94,6 +95,7 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, CliErr
         }
         removed.summary = state::load_summary(name);
     }
+    detach::detach_in(&namespaces)?;
     for namespace in &namespaces {
         unmount(&path(namespace)).attempt(format!("remove namespace {namespace}"))?;
     }

@@ -11,7 +11,7 @@ use super::clock::{now_ns, sleep_until};
 use super::records::Records;
 use super::socket::{
     accept_until, connect, drained_until, listen, readable_until, reset_on_close, tcp_info,
-    writable_until, TcpInfo, TcpOptions,
+    writable_until, Hints, TcpInfo, TcpOptions,
 };
 use super::CHUNK_BYTES;
 use crate::cli::error::{Attempt, CliError};
@@ -28,6 +28,8 @@ pub struct BulkSend {
     pub control: Option<String>,
     /// TCP_NODELAY.
     pub nodelay: bool,
+    /// What is said of the connection before it opens.
+    pub hints: Hints,
     /// How much to send; None sends until `stop_ns`.
     pub bytes: Option<u64>,
     /// When to connect.
@@ -65,6 +67,7 @@ pub fn send(task: &BulkSend) -> Result<BulkSent, CliError> {
     let options = TcpOptions {
         control: task.control.as_deref(),
         nodelay: task.nodelay,
+        hints: task.hints,
     };
     sleep_until(task.start_ns);
     let started_ns = now_ns();
@@ -141,6 +144,7 @@ pub fn receive(task: &BulkReceive, ready: impl FnOnce()) -> Result<BulkReceived,
     let options = TcpOptions {
         control: None,
         nodelay: false,
+        hints: Hints::default(),
     };
     let listener = listen(task.listen, options)?;
     let mut records = task.out.as_deref().map(Records::<2>::create).transpose()?;
@@ -230,6 +234,7 @@ mod tests {
             to: address,
             control: None,
             nodelay: false,
+            hints: Hints::default(),
             bytes: Some(1_000_001),
             start_ns: 0,
             stop_ns: end_ns,

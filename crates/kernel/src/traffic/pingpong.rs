@@ -12,7 +12,8 @@ use headway_sim::rng::{exponential_ns, stream, Purpose};
 use super::clock::{now_ns, sleep_until};
 use super::records::Records;
 use super::socket::{
-    accept_until, connect, drained_until, listen, ready_until, reset_on_close, tcp_info, TcpOptions,
+    accept_until, connect, drained_until, listen, ready_until, reset_on_close, tcp_info, Hints,
+    TcpOptions,
 };
 use super::vectors::Conversed;
 use super::CHUNK_BYTES;
@@ -120,6 +121,7 @@ impl Pingpong {
         TcpOptions {
             control: self.control.as_deref(),
             nodelay: self.nodelay,
+            hints: Hints::default(),
         }
     }
 }

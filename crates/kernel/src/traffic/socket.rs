@@ -11,6 +11,15 @@ use serde::{Deserialize, Serialize};
 use super::clock::until;
 use crate::cli::error::{Attempt, CliError};
 
+/// What an application says of its connection before it opens (include/headway.h).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// The rate to start at, bit/s with headers.
+    pub initial_rate_bps: Option<u64>,
+    /// How much this end will send.
+    pub data_volume_bytes: Option<u64>,
+}
+
 /// What a connection is to be.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpOptions<'a> {
@@ -18,7 +27,13 @@ pub struct TcpOptions<'a> {
     pub control: Option<&'a str>,
     /// Small segments are sent at once (TCP_NODELAY).
     pub nodelay: bool,
+    /// For the kernel, if somebody takes hints.
+    pub hints: Hints,
 }
+
+/// TCP_INITIAL_RATE and TCP_DATA_VOLUME of include/headway.h.
+const INITIAL_RATE: i32 = 0x4857_0002;
+const DATA_VOLUME: i32 = 0x4857_0004;
 
 fn set<T>(socket: RawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     let length = libc::socklen_t::try_from(size_of_val(value)).expect("small");
@@ -58,6 +73,26 @@ fn set_control(socket: RawFd, name: &str) -> Result<(), CliError> {
     })
 }
 
+fn set_hints(socket: RawFd, hints: Hints) -> Result<(), CliError> {
+    for (option, name, value) in [
+        (INITIAL_RATE, "initial rate", hints.initial_rate_bps),
+        (DATA_VOLUME, "data volume", hints.data_volume_bytes),
+    ] {
+        let Some(value) = value else { continue };
+        set(socket, libc::IPPROTO_TCP, option, &value).map_err(|error| {
+            if error.raw_os_error() == Some(libc::ENOPROTOOPT) {
+                CliError::failed(format!(
+                    "cannot say the {name}: nobody takes hints of this process; \
+                     `headwayctl hints attach` does"
+                ))
+            } else {
+                CliError::failed(format!("cannot say the {name}: {error}"))
+            }
+        })?;
+    }
+    Ok(())
+}
+
 /// A TCP socket with its options, which the window of the first flight depends on.
 fn new_socket(options: TcpOptions) -> Result<RawFd, CliError> {
     // SAFETY: no pointers.
@@ -70,6 +105,7 @@ fn new_socket(options: TcpOptions) -> Result<RawFd, CliError> {
         if let Some(name) = options.control {
             set_control(socket, name)?;
         }
+        set_hints(socket, options.hints)?;
         set(
             socket,
             libc::IPPROTO_TCP,
@@ -312,6 +348,7 @@ mod tests {
         let options = TcpOptions {
             control: None,
             nodelay: true,
+            hints: Hints::default(),
         };
         let listener = listen(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), options).unwrap();
         let std::net::SocketAddr::V4(address) = listener.local_addr().unwrap() else {
@@ -347,6 +384,7 @@ mod tests {
         let options = TcpOptions {
             control: Some("hw_no_such"),
             nodelay: false,
+            hints: Hints::default(),
         };
         let error = connect(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9), options).unwrap_err();
         assert_eq!(error.exit_status, crate::cli::error::BAD_INPUT);

@@ -12,7 +12,7 @@ use super::clock::{now_ns, sleep_until};
 use super::records::Records;
 use super::socket::{
     accept_until, connect, drained_until, listen, readable_until, reset_on_close, tcp_info,
-    writable_until, TcpInfo, TcpOptions,
+    writable_until, Hints, TcpInfo, TcpOptions,
 };
 use super::CHUNK_BYTES;
 use crate::cli::error::{Attempt, CliError};
@@ -29,6 +29,8 @@ pub struct Vectors {
     pub control: Option<String>,
     /// TCP_NODELAY.
     pub nodelay: bool,
+    /// What this end says of the connection before it opens.
+    pub hints: Hints,
     /// What is asked and answered.
     pub epochs: Vec<Epoch>,
     /// When the client connects.
@@ -44,6 +46,8 @@ pub struct Vectors {
 /// What one end did.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Conversed {
+    /// When the client called connect; None for a server.
+    pub started_ns: Option<i64>,
     /// When the connection was established; None if it never was.
     pub connected_ns: Option<i64>,
     /// Epochs whose last byte came in time.
@@ -96,6 +100,7 @@ impl Vectors {
         TcpOptions {
             control: self.control.as_deref(),
             nodelay: self.nodelay,
+            hints: self.hints,
         }
     }
 
@@ -156,7 +161,8 @@ fn ended(error: &std::io::Error) -> bool {
     )
 }
 
-/// Asks; the row of an epoch is from its request's first byte to its response's last.
+/// Asks; the row of an epoch is from its request's first byte to its response's last. The
+/// first request is there when the connection is asked for, so its row has the handshake.
 ///
 /// # Errors
 /// An unknown control; a server that refuses; a file that cannot be written.
@@ -164,12 +170,14 @@ pub fn client(task: &Vectors) -> Result<Conversed, CliError> {
     let mut records = task.out.as_deref().map(Records::<3>::create).transpose()?;
     let mut received = Received::create(task)?;
     sleep_until(task.start_ns);
+    let started_ns = now_ns();
     let socket = connect(task.address, task.options())?;
     let mut done = Conversed::connected_at(now_ns());
+    done.started_ns = Some(started_ns);
     socket.set_nonblocking(true).attempt("not to block")?;
     reset_on_close(&socket, true);
     for (&(request, response, think_ns), number) in task.epochs.iter().zip(0i64..) {
-        let asked_ns = now_ns();
+        let asked_ns = if number == 0 { started_ns } else { now_ns() };
         if !(task.give(&socket, request)? && task.take(&socket, response, &mut received)?) {
             break;
         }
@@ -234,6 +242,7 @@ mod tests {
             address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 47_313),
             control: None,
             nodelay: true,
+            hints: Hints::default(),
             epochs: vec![(100, 300_000, 20_000_000), (200_000, 1, 0), (1, 5, 0)],
             start_ns: 0,
             end_ns,
@@ -249,6 +258,7 @@ mod tests {
         let asked = client(&task).unwrap();
         let answered = server.join().unwrap().unwrap();
         assert_eq!((asked.complete_epochs, answered.complete_epochs), (3, 3));
+        assert!(asked.started_ns.unwrap() <= asked.connected_ns.unwrap());
         let length_ns = asked.finished_ns.unwrap() - asked.connected_ns.unwrap();
         assert!(length_ns >= 20_000_000, "{length_ns}");
         // the SYN's byte counts as well

@@ -32,12 +32,20 @@ impl Socket {
         let rate = self.conn.pacing_rate_bytes_per_s;
         let pkt_bytes = u64::from(self.mss + self.conn.header_bytes);
         let chunk_pkts = self.conn.pacing_chunk_pkts;
+        if self.counters.sent_pkts < self.profile.unpaced_pkts {
+            return false;
+        }
         // What was left of a plan some time ago is not burst out now.
         let stale = net.now_ns > self.pacing.next_ns + self.pacing.interval_ns;
         if stale || self.pacing.asked != (rate, chunk_pkts) {
             self.pacing.asked = (rate, chunk_pkts);
             self.pacing.next_ns = self.pacing.next_ns.min(net.now_ns);
             self.plan_bursts(rate, u64::from(chunk_pkts), pkt_bytes);
+            if self.profile.unpaced_pkts > 0 && self.counters.sent_pkts == self.profile.unpaced_pkts
+            {
+                // the last that did not wait takes its time all the same
+                self.pacing.next_ns = net.now_ns + self.pacing.interval_ns;
+            }
         }
         let plan = &mut self.pacing;
         if plan.credit_pkts == 0 {

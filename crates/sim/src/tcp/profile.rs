@@ -56,6 +56,8 @@ pub struct Profile {
     pub send_buffer_per_pkt_bytes: u64,
     /// Duplicate ACKs are merged for up to a millisecond.
     pub compresses_sacks: bool,
+    /// So many data packets of a connection leave before pacing begins.
+    pub unpaced_pkts: u64,
     /// Segmentation offload: several packets leave as one.
     pub segments_are_large: bool,
 }
@@ -88,6 +90,8 @@ pub static PROFILES: [Profile; 2] = [
         // tcp_new_space: MSS 1460, MAX_TCP_HEADER 176, 16, an sk_buff of about 208.
         send_buffer_per_pkt_bytes: 1860,
         compresses_sacks: false,
+        // had no pacing of its own; that of the papers' patches spaced all
+        unpaced_pkts: 0,
         segments_are_large: false,
     },
     Profile {
@@ -111,6 +115,8 @@ pub static PROFILES: [Profile; 2] = [
         // mean; ss on 6.18 showed 1775 to 2070 bytes of data per packet.
         send_buffer_per_pkt_bytes: 1920,
         compresses_sacks: true,
+        // tcp_update_skb_after_send, as the queue fq did before
+        unpaced_pkts: 10,
         segments_are_large: true,
     },
 ];

@@ -1,0 +1,181 @@
+"""Quick-Start on the kernel's hosts and links: what is attached, and what it counted.
+
+A link's router is the program at the sending host's device: it meters what is about to enter the
+emulated link, and answers requests, as the simulator's router before the link does. That host is
+the only one which sends into the link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from headway.backends import _kernel_records as records
+from headway.backends._headwayctl import Headwayctl
+from headway.errors import HeadwayError
+from headway.experiment import Experiment, Link
+
+STARTUP = "quick-start"
+_DEVICE = "hw0"
+_SENDERS = ("left1", "right1")
+"""Who sends into the forward and into the reverse link."""
+_MTU_BYTES = 1500
+_OPTION_BYTES = 8
+
+
+def takes_part(experiment: Experiment) -> bool:
+    """Whether its links answer requests."""
+    return any(link.quick_start is not None for link in _links(experiment))
+
+
+def _links(experiment: Experiment) -> Sequence[Link]:
+    [links] = experiment.topology.links()
+    return links
+
+
+def askers(experiment: Experiment) -> list[int]:
+    """The flows whose senders ask for rates."""
+    return [
+        index
+        for index, flow in enumerate(experiment.flows)
+        if flow.control is not None and flow.control.startup == STARTUP
+    ]
+
+
+def check(experiment: Experiment, hosts: int) -> None:
+    """Raises HeadwayError for what cannot be done with ``hosts`` hosts on either side."""
+    if not takes_part(experiment):
+        return
+    if hosts > 1:
+        raise HeadwayError(
+            "kernel backend: quick_start: the router is at the device of the only host that sends "
+            "into its link, so flows may not differ in delay, sack, timestamps, delayed_ack, "
+            "receive_buffer, receive_window or willing_rate"
+        )
+    if askers(experiment) and any(link.quick_start is None for link in _links(experiment)):
+        raise HeadwayError(
+            "kernel backend: quick_start: of the two links one has no router, which the emulator "
+            "does not show in the IP TTL; both or none"
+        )
+
+
+class QuickStart:
+    """What takes part on the hosts of a testbed; it goes with them."""
+
+    def __init__(
+        self, ctl: Headwayctl, experiment: Experiment, namespaces: Mapping[str, str]
+    ) -> None:
+        self._ctl = ctl
+        self._experiment = experiment
+        self._namespaces = namespaces
+        self._is_on = takes_part(experiment)
+        self._status: Mapping[str, Any] = {}
+
+    def attach(self, willing_bps: int | None) -> None:
+        """Both hosts take part, up to ``willing_bps`` as receivers, and both links."""
+        if not self._is_on:
+            return
+        for host in _SENDERS:
+            at = ["--netns", self._namespaces[host], "--dev", _DEVICE]
+            most = [] if willing_bps is None else ["--at-most", f"{max(willing_bps, 1)}bit"]
+            self._ctl.run("host", "quick-start", *at, *most)
+        # after the host's program: a request is there when the router sees its packet
+        for host, link in zip(_SENDERS, _links(self._experiment), strict=True):
+            if link.quick_start is None:
+                continue
+            settings = [
+                f"--set={name}={value}"
+                for name, value in link.quick_start.items()
+                if not (name == "capacity_kbps" and value == 0)
+            ]
+            self._ctl.run(
+                "router", "quick-start", "--netns", self._namespaces[host], "--dev", _DEVICE,
+                "--capacity", f"{link.rate}bit", *settings,
+            )  # fmt: skip
+
+    def route_options(self) -> list[str]:
+        """What routes need: room for the option in packets that are full otherwise."""
+        if not (self._is_on and askers(self._experiment)):
+            return []
+        return ["mtu", "lock", str(_MTU_BYTES - _OPTION_BYTES)]
+
+    def read(self) -> None:
+        """Keep what was counted, before the testbed goes."""
+        if not self._is_on:
+            return
+        status = self._ctl.json("status", "--json")
+        self._status = {
+            kind: [
+                next(
+                    (
+                        entry
+                        for entry in status[f"quick_start_{kind}"]
+                        if entry["place"] == f"{self._namespaces[host]}:{_DEVICE}"
+                    ),
+                    None,
+                )
+                for host in _SENDERS
+            ]
+            for kind in ("hosts", "routers")
+        }
+
+    def meta(self) -> Mapping[str, Any]:
+        """What hosts and routers counted, and what the hosts' counters mean; left, then right."""
+        return dict(self._status)
+
+    def of_flow(self, index: int) -> dict[str, Any]:
+        """A flow's requests, grants and failure, where counters of hosts tell: it asked alone."""
+        asking = askers(self._experiment)
+        if index not in asking or not self._status:
+            return {}
+        if len(asking) > 1:
+            return {
+                "quick_start_requests": None,
+                "quick_start_grants": None,
+                "quick_start_lies": None,
+            }
+        counters = [host["counters"] for host in self._status["hosts"] if host is not None]
+        total = {name: sum(own[name] for own in counters) for name in counters[0]}
+        failure = next((said for name, said in _FAILURES.items() if total[name]), None)
+        return {
+            "quick_start_requests": total["requests"],
+            "quick_start_grants": total["grants"],
+            "quick_start_lies": total["nonce_forged"] + total["inflated"],
+            "quick_start_failure": failure,
+        }
+
+    def approval_counters(self) -> pl.DataFrame:
+        """What the routers counted, at the end of the run."""
+        frames = [
+            records.frame("approval_counters", self._counted(link, router))
+            for link, router in enumerate(self._status.get("routers", ()))
+            if router is not None
+        ]
+        return records.concat("approval_counters", frames)
+
+    def _counted(self, link: int, router: Mapping[str, Any]) -> dict[str, list[Any]]:
+        counters = router["counters"]
+        names = (
+            "requests", "grants", "lowered", "denials", "limited", "reports", "corrections",
+            "cheats",
+        )  # fmt: skip
+        return {
+            "time_ns": [self._experiment.duration],
+            "link": [link],
+            **{name: [counters[name]] for name in names},
+            **{name: [router[name]] for name in ("granted_bps", "usage_bps", "outstanding_bps")},
+            "interval_us": [(router["interval_ns"] or 0) // 1000],
+        }
+
+
+_FAILURES = {
+    "nonce_forged": "nonce forged",
+    "inflated": "inflated",
+    "ttl_differs": "TTL differs",
+    "lost": "lost",
+    "refused": "refused",
+    "unanswered": "unanswered",
+}
+"""Counters of a host that end its asking, the worst first, and the simulator's words for them."""

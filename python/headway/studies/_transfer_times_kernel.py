@@ -1,0 +1,151 @@
+"""The study transfer-times on the kernel: its schemes beside the simulator's linux-6.
+
+Table 6.1 and the claims are of the thesis' era and of a path without loss; what is measured here is
+how near the simulator comes to this machine's Linux. Transfers follow each other as soon as the
+one before is over, for a kernel's seconds are real ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from headway.experiment import Experiment
+from headway.figures import Curve, curves, style_of
+from headway.metrics.stats import Array
+from headway.studies._common import lab
+from headway.studies._common.page import Findings
+from headway.studies._transfer_times_data import BUFFERS_PKTS, RTTS_MS, SCHEMES, flow, model_s
+from headway.study import Agreement, Cell, Table
+from headway.trace import Trace
+
+SIZES_BYTES = (
+    *(1e3, 2e3, 5e3, 10e3, 20e3, 30e3, 50e3, 65e3),
+    *(100e3, 150e3, 300e3, 500e3, 1e6, 3e6, 10e6),
+)
+QUICK_SIZES_BYTES = (1e3, 10e3, 50e3, 150e3, 1e6)
+FIRST_S = 0.3
+LONGEST, GAP_S = 1.15, 0.5
+"""A transfer is over after so many times what table 6.1 gives for slow start; then an idle link,
+for longer than the slots in which the routers meter."""
+TITLE = "Response times in ms"
+TOLERANCE_MS, TOLERANCE = 15.0, 0.08
+
+AGREEMENTS = tuple(
+    Agreement(
+        f"kernel-{scheme}",
+        f"{known.label}: every response time on the kernel is the simulator's.",
+        table=TITLE,
+        row=known.label,
+        most=TOLERANCE_MS,
+        unit="ms",
+        relative=TOLERANCE,
+    )
+    for scheme, known in SCHEMES.items()
+)
+
+
+def experiments(*, quick: bool) -> dict[str, Experiment]:
+    """A trial per scheme and RTT with one flow per size, one after the other."""
+    sizes = _sizes(quick=quick)
+    trials = {}
+    for scheme in SCHEMES:
+        for rtt_ms in RTTS_MS:
+            lengths = LONGEST * model_s(lab.SLOW_START, np.array(sizes), rtt_ms) + GAP_S
+            # a handshake is no part of what the model counts
+            ends = FIRST_S + np.cumsum(lengths + rtt_ms / 1e3)
+            starts = [FIRST_S, *ends[:-1]]
+            flows = [
+                flow(scheme, size, start_s) for size, start_s in zip(sizes, starts, strict=True)
+            ]
+            trials[_key(scheme, rtt_ms)] = lab.experiment(
+                lab.path(rtt_ms=rtt_ms, buffer_pkts=BUFFERS_PKTS[0]),
+                flows,
+                duration_s=float(ends[-1]),
+            )
+    return trials
+
+
+def findings(traces: Mapping[str, Trace], *, quick: bool) -> Findings:
+    """Response times by scheme, size and RTT."""
+    sizes = _sizes(quick=quick)
+    times = {
+        (scheme, rtt_ms): _times_ms(traces[_key(scheme, rtt_ms)], len(sizes))
+        for scheme in SCHEMES
+        for rtt_ms in RTTS_MS
+    }
+    rows: list[list[Cell]] = [
+        [
+            known.label,
+            f"{size / 1e3:g} kB",
+            *(_cell(times[scheme, rtt_ms][number]) for rtt_ms in RTTS_MS),
+        ]
+        for scheme, known in SCHEMES.items()
+        for number, size in enumerate(sizes)
+    ]
+    return Findings(
+        claims=[],
+        tables=[Table(TITLE, ["scheme", "size", *(f"{rtt_ms} ms" for rtt_ms in RTTS_MS)], rows)],
+        figures={
+            "response-times": (
+                "Response times",
+                "Without the handshake, by size, at 200 ms.",
+                curves(
+                    [
+                        (
+                            "",
+                            [
+                                Curve(
+                                    known.label,
+                                    np.array(sizes),
+                                    times[scheme, RTTS_MS[-1]],
+                                    style_of(scheme),
+                                    markers=True,
+                                )
+                                for scheme, known in SCHEMES.items()
+                            ],
+                        )
+                    ],
+                    x_label="response size (bytes)",
+                    y_label="response time (ms)",
+                    x_scale="log",
+                    y_scale="log",
+                ),
+            )
+        },
+        data={"response_times": _frame(times, sizes)},
+        choices=[
+            "Table 6.1, the claims, other capacities and targets are for the simulator with the "
+            "thesis' Linux. Here every scheme runs on this machine's kernel, one transfer after "
+            f"the other with {GAP_S:g} s between them, and in the simulator with stack linux-6.",
+        ],
+    )
+
+
+def _key(scheme: str, rtt_ms: int) -> str:
+    return f"{scheme}-rtt{rtt_ms}"
+
+
+def _sizes(*, quick: bool) -> tuple[float, ...]:
+    return QUICK_SIZES_BYTES if quick else SIZES_BYTES
+
+
+def _times_ms(trace: Trace, count: int) -> Array:
+    times = [lab.response_times_s(trace, number) for number in range(count)]
+    return np.array([1e3 * own[0] if own.size else np.nan for own in times])
+
+
+def _cell(time_ms: float) -> Cell:
+    return None if np.isnan(time_ms) else round(float(time_ms), 1)
+
+
+def _frame(times: Mapping[tuple[str, int], Array], sizes: Sequence[float]) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            {"scheme": scheme, "rtt_ms": rtt_ms, "size_bytes": size, "response_ms": float(time)}
+            for (scheme, rtt_ms), own in times.items()
+            for size, time in zip(sizes, own, strict=True)
+        ]
+    )
