@@ -51,11 +51,8 @@ def _both(results: Results, rtt_ms: int, kind: str) -> dict[str, float]:
 
 
 def _told(values: dict[str, float], unit: str = "s") -> str:
-    parts = [
-        f"{LABELS.get(name, name)} {'never' if value >= NEVER_S else f'{value:.2f}'}"
-        for name, value in values.items()
-    ]
-    return ", ".join(parts) + f" {unit}"
+    told = {name: "never" if s >= NEVER_S else f"{s:.2f}" for name, s in values.items()}
+    return ", ".join(f"{LABELS.get(name, name)} {s}" for name, s in told.items()) + f" {unit}"
 
 
 def _traces(results: Results) -> list[Claim]:
