@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::Router;
+use common::{tunables_at, Router};
 use headway_algorithms::quick_start::{rate_bytes_per_s, REPORT};
 use headway_algorithms::{routers, LinkView, QsOption, QsStatus, QuickStartInstance};
 use proptest::prelude::*;
@@ -94,16 +94,7 @@ proptest! {
         extremes in any::<u64>(),
     ) {
         let info = routers().iter().find(|r| !r.queue).expect("quick-start");
-        let tunables: Vec<(String, u32)> = info.tunables.iter().enumerate()
-            .map(|(i, t)| {
-                let value = match (extremes >> (2 * i)) & 3 {
-                    0 => t.min,
-                    1 => t.max,
-                    _ => t.default,
-                };
-                (t.name.to_owned(), value)
-            })
-            .collect();
+        let tunables = tunables_at(&info.tunables, extremes);
         let mut router = QuickStartInstance::new(&tunables).expect("tunables in range");
         let mut link = LinkView::default();
         for (jump_ns, rate, flow, bytes, ip_bytes, kind) in steps {

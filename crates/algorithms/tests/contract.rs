@@ -1,5 +1,8 @@
 //! What every algorithm must keep to, whatever the stack does to it.
 
+mod common;
+
+use common::tunables_at;
 use headway_algorithms::{
     controls, routers, startups, Ack, CaState, Conn, ControlInstance, Event, LinkView, PacketView,
     RouterInstance, TunableInfo, MAX_TUNABLES, SSTHRESH_INFINITE,
@@ -198,21 +201,8 @@ proptest! {
     ) {
         for control in controls() {
             for startup in startups() {
-                // each tunable at an end of its range or at its default, as the bits say
-                let tunables: Vec<(String, u32)> = control
-                    .tunables
-                    .iter()
-                    .chain(&startup.tunables)
-                    .enumerate()
-                    .map(|(i, t)| {
-                        let value = match (extremes >> (2 * i)) & 3 {
-                            0 => t.min,
-                            1 => t.max,
-                            _ => t.default,
-                        };
-                        (t.name.to_owned(), value)
-                    })
-                    .collect();
+                let all = control.tunables.iter().chain(&startup.tunables);
+                let tunables = tunables_at(all, extremes);
                 let mut cc =
                     ControlInstance::new(control.name, Some(startup.name), &tunables).unwrap();
                 let mut conn = Conn {
@@ -274,16 +264,7 @@ proptest! {
         extremes in any::<u64>(),
     ) {
         for router in routers().iter().filter(|r| r.queue) {
-            let tunables: Vec<(String, u32)> = router.tunables.iter().enumerate()
-                .map(|(i, t)| {
-                    let value = match (extremes >> (2 * i)) & 3 {
-                        0 => t.min,
-                        1 => t.max,
-                        _ => t.default,
-                    };
-                    (t.name.to_owned(), value)
-                })
-                .collect();
+            let tunables = tunables_at(&router.tunables, extremes);
             let mut queue = RouterInstance::new(router.name, &tunables, &LinkView::default()).unwrap();
             for (words, rate_bytes_per_s, limit_bytes, [bytes, ecn]) in &links {
                 let link = LinkView {

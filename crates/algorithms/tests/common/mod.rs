@@ -1,7 +1,27 @@
-//! A Quick-Start router on a link of 10 Mbit/s, driven by hand.
+//! What several tests share: tunables at their limits, and a Quick-Start router on a
+//! link of 10 Mbit/s, driven by hand.
 #![allow(dead_code)] // not every test uses all of it
 
-use headway_algorithms::{LinkView, QsOption, QsStatus, QuickStartInstance};
+use headway_algorithms::{LinkView, QsOption, QsStatus, QuickStartInstance, TunableInfo};
+
+/// Each tunable at an end of its range or at its default, as two bits say for each.
+pub fn tunables_at<'a>(
+    tunables: impl IntoIterator<Item = &'a TunableInfo>,
+    bits: u64,
+) -> Vec<(String, u32)> {
+    tunables
+        .into_iter()
+        .enumerate()
+        .map(|(i, t)| {
+            let value = match (bits >> (2 * i)) & 3 {
+                0 => t.min,
+                1 => t.max,
+                _ => t.default,
+            };
+            (t.name.to_owned(), value)
+        })
+        .collect()
+}
 
 /// The router, its link and the time.
 pub struct Router {
