@@ -57,7 +57,7 @@ struct hw_conn {
 	/* What an algorithm may set. */
 	u32 cwnd_pkts;
 	u32 cwnd_cnt; /* progress towards the next packet of cwnd, in ACKed packets (or ACKs) */
-	u32 ssthresh_pkts;
+	u32 ssthresh_pkts;   /* what cwnd is led to in Recovery */
 	u32 cwnd_clamp_pkts; /* read only: upper bound of cwnd */
 	u64 pacing_rate_Bps; /* bytes per second on the wire; 0 leaves pacing to the stack */
 
@@ -135,6 +135,9 @@ struct hw_cc_ops {
 /*
  * A startup, under the same rules. slow_start returns the part of acked_pkts
  * that is left for congestion avoidance after ssthresh was reached.
+ *
+ * In Recovery cwnd goes down to ssthresh by the stack's rules. A startup that wants its
+ * own window there sets both in set_state; from then on cwnd follows ssthresh, also up.
  *
  * open comes before a SYN or SYN-ACK leaves, where the stack can: nothing is known
  * but the application's announcements, and only request_code may be set. The state

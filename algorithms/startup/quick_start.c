@@ -67,6 +67,8 @@ struct quick_start {
 	u32 initial_cwnd_pkts; /* to which a loss at the start leads back */
 	u32 prior_cwnd_pkts;   /* before the grant was used */
 	u32 largest_cwnd_pkts; /* since the last loss */
+	u32 delivered_before;  /* packets that arrived by the time the grant is first used */
+	u32 arrived_pkts;      /* of the flight, as first sent; at least so many */
 	u32 answered_us;       /* when the grant was seen */
 	u32 asked_us;
 	u32 credit;	/* ACKed packets not yet turned into growth */
@@ -149,6 +151,8 @@ static void quick_start_use(struct quick_start *s, const u32 *tun, struct hw_con
 	s->credit = 0;
 	s->prior_cwnd_pkts = c->cwnd_pkts;
 	s->is_mid = c->sent_pkts != 0;
+	s->delivered_before = (u32)c->delivered_pkts + c->inflight_pkts;
+	s->arrived_pkts = 0;
 	hw_flight_begin(&s->flight, c, pkts, c->granted_rate_Bps, tun[CHUNK]);
 	c->ignore_peer_window = tun[IGNORE_WINDOW] != 0;
 	if (tun[SSTHRESH] == SSTHRESH_SET || (tun[SSTHRESH] == SSTHRESH_SET_IF_ASKED && all_of_it))
@@ -179,18 +183,45 @@ static void quick_start_ask(struct quick_start *s, const u32 *tun, struct hw_con
 	}
 }
 
+/* What has arrived of the flight without being sent again. Copies that are under way
+ * are left out of it, so that it is never too much; they come back with their ACKs. */
+static u32 quick_start_arrived(struct quick_start *s, const struct hw_conn *c)
+{
+	s32 delivered = (s32)((u32)c->delivered_pkts - s->delivered_before);
+	u32 copies = c->retrans_pkts - s->flight.retrans_before_pkts;
+	u32 pkts = delivered < 0 ? 0 : hw_min_u32((u32)delivered, s->flight.paced_pkts);
+
+	s->arrived_pkts = hw_max_u32(s->arrived_pkts, pkts - hw_min_u32(copies, pkts));
+	return s->arrived_pkts;
+}
+
+/*
+ * Slow start while a loss of the flight is repaired (section 4.6): in Recovery cwnd
+ * follows ssthresh, which so begins at the window of a denied request and grows by
+ * one per ACK of new data (as after a timeout, RFC 3465 section 2.3), up to half of
+ * what arrived. Else all of a large flight would be sent again at that first window.
+ */
+static void quick_start_repair(struct quick_start *s, struct hw_conn *c, const struct hw_ack *ack)
+{
+	u32 limit_pkts = quick_start_arrived(s, c) / 2;
+
+	if (s->flight.phase != HW_FLIGHT_RECOVERY || c->ca_state != HW_CA_RECOVERY ||
+	    !ack->acked_pkts || c->ssthresh_pkts != s->flight.ssthresh_pkts ||
+	    c->ssthresh_pkts >= limit_pkts)
+		return;
+	c->ssthresh_pkts++;
+	s->flight.ssthresh_pkts = c->ssthresh_pkts;
+}
+
 static void quick_start_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 {
 	struct quick_start *s = state;
 	int is_first = !c->sent_pkts;
 
-	if (event == HW_EVENT_COMPLETE_CWR && hw_flight_recovered(&s->flight, c, 1)) {
-		u32 arrived = s->flight.paced_pkts -
-			      hw_min_u32(s->flight.retrans_pkts, s->flight.paced_pkts);
-
-		/* slow start goes on up to half of what was successfully sent */
-		c->ssthresh_pkts = hw_max_u32(arrived / 2, hw_max_u32(c->cwnd_pkts, 2));
-	}
+	/* slow start goes on up to half of what was successfully sent */
+	if (event == HW_EVENT_COMPLETE_CWR && hw_flight_recovered(&s->flight, c, 1))
+		c->ssthresh_pkts =
+			hw_max_u32(quick_start_arrived(s, c) / 2, hw_max_u32(c->cwnd_pkts, 2));
 	quick_start_look(s, c);
 	if (!hw_flight_may_begin(&s->flight, c, event, tun[AFTER_IDLE]))
 		return;
@@ -205,11 +236,11 @@ static void quick_start_pkts_acked(void *state, const u32 *tun, struct hw_conn *
 {
 	struct quick_start *s = state;
 
-	(void)ack;
 	s->largest_cwnd_pkts = hw_max_u32(s->largest_cwnd_pkts, c->cwnd_pkts);
 	/* QS mode ends with the first ACK of what was sent in it, and the window is what
 	 * was sent (section 4.4); ACKs of earlier data change nothing */
 	hw_flight_acked(&s->flight, c, s->prior_cwnd_pkts);
+	quick_start_repair(s, c, ack);
 	quick_start_look(s, c);
 	if (c->grant == HW_GRANT_APPROVED)
 		quick_start_use(s, tun, c);
@@ -240,6 +271,7 @@ static u32 quick_start_grow(void *state, const u32 *tun, struct hw_conn *c, u32 
 static void quick_start_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
 {
 	struct quick_start *s = state;
+	int is_repaired;
 	u32 pkts;
 
 	if (new_state < HW_CA_CWR)
@@ -247,25 +279,26 @@ static void quick_start_set_state(void *state, const u32 *tun, struct hw_conn *c
 	if (c->ca_state < HW_CA_CWR)
 		s->largest_cwnd_pkts = 0;
 	s->was_congested = 1;
-	if (!hw_flight_lost(&s->flight, c, new_state)) {
-		if (new_state == HW_CA_LOSS)
-			s->flight.phase = HW_FLIGHT_NONE;
+	is_repaired = s->flight.phase == HW_FLIGHT_RECOVERY;
+	if (!hw_flight_lost(&s->flight, c, new_state) && !is_repaired)
 		return;
-	}
 	if (!tun[ASKS_AGAIN]) {
 		c->grant = HW_GRANT_DISABLED;
 		c->request_code = 0;
 	}
+	/* a timeout, also one while it is repaired: the stack's own slow start is bounded */
 	if (new_state == HW_CA_LOSS) {
-		c->ssthresh_pkts =
-			hw_max_u32(hw_min_u32(c->ssthresh_pkts, s->flight.paced_pkts / 2), 2);
+		c->ssthresh_pkts = hw_max_u32(quick_start_arrived(s, c) / 2, 2);
 		s->flight.phase = HW_FLIGHT_NONE;
 		return;
 	}
-	/* the reduction ends at ssthresh, which is then put right */
+	if (is_repaired)
+		return;
 	pkts = s->is_mid ? hw_min_u32(s->flight.paced_pkts / 2, s->prior_cwnd_pkts)
 			 : s->initial_cwnd_pkts;
 	c->ssthresh_pkts = hw_max_u32(hw_min_u32(c->ssthresh_pkts, pkts), 2);
+	c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, c->ssthresh_pkts);
+	quick_start_arrived(s, c);
 	s->flight.ssthresh_pkts = c->ssthresh_pkts;
 }
 

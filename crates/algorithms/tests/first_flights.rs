@@ -241,6 +241,74 @@ fn a_grant_that_comes_late_or_gives_no_more_than_there_is_is_declined() {
     assert_eq!(decide(0, 75_000), Grant::Declined as u8); // 10 packets
 }
 
+/// A Quick-Start flight of 170 packets, of which 40 have arrived when a loss is seen.
+fn lossy_flight(conn: &mut Conn) -> ControlInstance {
+    let mut cc = ControlInstance::new("reno", Some("quick-start"), &[]).unwrap();
+    conn.grant = Grant::Approved as u8;
+    conn.granted_rate_bytes_per_s = 1_280_000;
+    cc.init(conn);
+    cc.event(conn, Event::TxStart);
+    send(conn, 170);
+    conn.delivered_pkts += 1;
+    ack(&mut cc, conn, 1);
+    conn.delivered_pkts += 39; // by SACK
+    conn.inflight_pkts = 60;
+    conn.ssthresh_pkts = cc.ssthresh(conn);
+    cc.set_state(conn, CaState::Recovery);
+    cc
+}
+
+#[test]
+fn a_lost_quick_start_flight_is_repaired_in_slow_start_up_to_half_of_what_arrived() {
+    let mut conn = fresh();
+    let mut cc = lossy_flight(&mut conn);
+    assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (10, 10)); // RFC 4782, 4.6
+    let repair = |cc: &mut ControlInstance, conn: &mut Conn, acked_pkts: u32| {
+        conn.retrans_pkts += 1;
+        conn.sent_pkts += 1;
+        conn.delivered_pkts += 1;
+        conn.snd_una += acked_pkts * conn.mss_bytes;
+        let ack = Ack {
+            acked_pkts,
+            rtt_us: -1,
+            inflight_pkts: 60,
+        };
+        cc.pkts_acked(conn, &ack);
+        conn.ssthresh_pkts
+    };
+    assert_eq!(repair(&mut cc, &mut conn, 0), 10, "nothing acknowledged");
+    let windows: Vec<u32> = (0..12).map(|_| repair(&mut cc, &mut conn, 8)).collect();
+    // one per ACK, however much it acknowledges (RFC 3465, 2.3); 40/2 at most
+    let expected: Vec<u32> = (11..=20).chain([20, 20]).collect();
+    assert_eq!(windows, expected);
+    // in Recovery and after it
+    conn.snd_una = conn.snd_nxt;
+    cc.set_state(&mut conn, CaState::Open);
+    conn.cwnd_pkts = conn.ssthresh_pkts;
+    cc.event(&mut conn, Event::CompleteCwr);
+    assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (20, 20));
+    assert_eq!(conn.grant, Grant::Disabled as u8);
+}
+
+#[test]
+fn copies_under_way_are_not_taken_for_packets_that_arrived() {
+    let mut conn = fresh();
+    let mut cc = lossy_flight(&mut conn);
+    conn.retrans_pkts += 100; // all under way when the timer fires
+    conn.sent_pkts += 100;
+    cc.event(&mut conn, Event::Loss);
+    cc.set_state(&mut conn, CaState::Loss);
+    assert_eq!(conn.ssthresh_pkts, 20, "40 had arrived");
+    let mut conn = fresh();
+    let mut cc = lossy_flight(&mut conn);
+    // a reduction that proves wrong is taken back
+    (conn.cwnd_pkts, conn.ssthresh_pkts) = (171, SSTHRESH_INFINITE);
+    ack(&mut cc, &mut conn, 5);
+    cc.set_state(&mut conn, CaState::Open);
+    cc.event(&mut conn, Event::CompleteCwr);
+    assert_eq!(conn.ssthresh_pkts, SSTHRESH_INFINITE);
+}
+
 /// HyStart++ on a path of `base_us`; rounds of 20 ACKs with this many microseconds
 /// more each. Tells cwnd at the end of each round.
 fn hystart_pp(base_us: u32, extra_us: &[u32], conn: &mut Conn) -> Vec<u32> {

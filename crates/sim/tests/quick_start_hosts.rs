@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{dumbbell, run, Trace, MS, SECOND};
+use common::{dumbbell, run, Seen, Trace, MS, SECOND};
 use headway_wire::ipv4_options::QuickStart;
 use headway_wire::pcapng::{Block, Reader};
 use headway_wire::tcp_options::QuickStartResponse;
@@ -353,11 +353,65 @@ fn a_loss_in_the_first_flight_is_as_if_the_request_had_been_denied() {
     let recovered = (1..states.state.len())
         .find(|&i| states.state[i] < 2 && states.state[i - 1] == 3)
         .expect("fast recovery ends");
-    // slow start from the initial window (4.6), up to half of what was sent
-    assert!((10..=12).contains(&states.cwnd_pkts[recovered]));
-    assert!((11..=43).contains(&states.ssthresh_pkts[recovered]));
+    // slow start from the initial window (4.6), up to half of what arrived
+    assert!((10..=43).contains(&states.cwnd_pkts[recovered]));
+    assert!((10..=43).contains(&states.ssthresh_pkts[recovered]));
     // and no more requests on this connection
     assert_eq!(trace.outcome.summary.flows[0].quick_start_requests, 1);
+}
+
+/// Some 1000 packets of a flight of 1365 are lost where the router believes in 100
+/// Mbit/s and there are 10.
+#[test]
+fn a_mass_loss_of_the_first_flight_is_repaired_in_slow_start() {
+    for (stack, initial) in [("linux-2.6", 2), ("linux-6", 10)] {
+        let mut link = link(200, 150, json!({"capacity_kbps": 100_000}));
+        link["rate_bps"] = json!(10_000_000);
+        let tunables = json!({"qs_rate_kbps": 81_920, "qs_fit_data": 0});
+        let flow = flow(2_500_000, tunables, &json!({"delayed_ack": false}));
+        let trace = Trace::of(&dumbbell(stack, 10 * SECOND, &link, json!([flow])));
+        let mut sent = 0;
+        let copies: Vec<u64> = trace
+            .data()
+            .iter()
+            .filter(|d| {
+                let is_copy = d.seq < sent;
+                sent = sent.max(d.seq + 1);
+                is_copy
+            })
+            .map(|d| d.time_ns)
+            .collect();
+        assert!(copies.len() > 900, "{stack}: {} copies", copies.len());
+        // from the first copy on, the initial window and its doubles, a round trip each
+        let until = |round: u32| {
+            let end = copies[0] + u64::from(round) * 200 * MS;
+            copies.iter().filter(|&&t| t < end).count()
+        };
+        let sums: Vec<usize> = (1..=8).map(until).collect();
+        for (round, &sum) in (1..).zip(&sums) {
+            assert!(sum < initial << round, "{stack}: {sums:?}");
+        }
+        assert!(sums[7] > 200, "{stack}: {sums:?}");
+        // half of what arrived bounds it
+        let before = |sent: &[Seen]| {
+            let data = sent.iter().filter(|s| s.outbound && s.len > 0);
+            data.filter(|s| s.time_ns < copies[0]).count()
+        };
+        let arrived = before(&trace.segments) - before(&trace.lost);
+        let states = &trace.outcome.tables.flow_state;
+        let largest = (0..states.state.len())
+            .filter(|&i| states.state[i] == 3 && states.time_ns[i] as u64 > copies[0] + 300 * MS)
+            .map(|i| states.cwnd_pkts[i] as usize)
+            .max();
+        let bound = arrived / 2;
+        assert!(
+            largest.is_some_and(|pkts| (bound - 10..=bound).contains(&pkts)),
+            "{stack}: {largest:?}, half of {arrived}"
+        );
+        assert_eq!(trace.repairs().0, 0, "{stack}: no timeout is needed");
+        let acked = &trace.outcome.tables.flow_counters.acked_bytes;
+        assert_eq!(acked.last(), Some(&2_500_000), "{stack}");
+    }
 }
 
 #[test]

@@ -235,6 +235,8 @@ pub struct Socket {
     /// RTOs since progress.
     retries: u32,
     tlp_retrans: bool,
+    /// The startup has set cwnd as Recovery began, and leads it by ssthresh.
+    startup_reduces: bool,
     pacing: Pacing,
     quick_start: Option<Box<QuickStart>>,
     syn_sent_ns: u64,
@@ -295,6 +297,7 @@ impl Socket {
             rtt: Rtt::new(profile.clock_us, profile.initial_rto_us),
             high_seq: 0,
             prior_ssthresh: 0,
+            startup_reduces: false,
             undo_marker: None,
             undo_retrans: 0,
             retrans_stamp_ns: 0,

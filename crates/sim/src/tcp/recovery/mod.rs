@@ -151,6 +151,7 @@ impl Socket {
         }
         self.conn.cwnd_cnt = 0;
         self.set_ca_state(net, CaState::Recovery);
+        self.startup_reduces = self.conn.cwnd_pkts < before;
         self.counters.recoveries += 1;
         self.rack.persist = self.rack.persist.saturating_sub(1);
         self.note_backoff(net, kind::RECOVERY, before);

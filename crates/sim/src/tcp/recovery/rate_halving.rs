@@ -161,6 +161,12 @@ impl Socket {
         if !progress && (self.options.sack || !info.is_duplicate()) {
             return;
         }
+        let in_flight = self.board.in_flight();
+        self.cwnd_stamp_ns = net.now_ns;
+        if self.startup_reduces && self.conn.ca_state == ca::RECOVERY {
+            self.conn.cwnd_pkts = self.led_window(in_flight, info);
+            return;
+        }
         let count = self.conn.cwnd_cnt + 1;
         self.conn.cwnd_cnt = count & 1;
         let mut cwnd = self.conn.cwnd_pkts;
@@ -169,8 +175,20 @@ impl Socket {
         if cwnd > floor {
             cwnd -= count >> 1;
         }
-        self.conn.cwnd_pkts = cwnd.min(self.board.in_flight() + 1).max(1);
-        self.cwnd_stamp_ns = net.now_ns;
+        self.conn.cwnd_pkts = cwnd.min(in_flight + 1).max(1);
+    }
+
+    /// Where a startup leads cwnd in Recovery: up to ssthresh, in slow start. 2.6 has
+    /// no means for it; the kernels that had Quick-Start were patched.
+    fn led_window(&self, in_flight: u32, info: &AckInfo) -> u32 {
+        let window = in_flight + 1 + u32::from(info.advanced);
+        // The first lost packet is sent again whatever cwnd is (RFC 5681 section 3.2).
+        let least = if self.retrans_stamp_ns == 0 {
+            in_flight + 1
+        } else {
+            1
+        };
+        window.min(self.conn.ssthresh_pkts).max(least)
     }
 
     /// A partial ACK in Recovery. Returns whether more is to be marked lost.
