@@ -197,6 +197,6 @@ def _show_beside(beside: Beside) -> None:
     for claim in beside.claims:
         console().print(
             f"{claim.id} {claim.verdict}: largest difference {claim.measured} {claim.unit}, "
-            f"at most {claim.published} {claim.unit}",
+            f"allowed {claim.published:g} {claim.unit} {claim.tolerance}".rstrip(),
             markup=False,
         )

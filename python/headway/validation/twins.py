@@ -151,13 +151,12 @@ def judge(agreement: Agreement, kernel: Sequence[Table], simulator: Sequence[Tab
     verdict: Verdict = "not checked"
     if worst is not None:
         verdict = "holds" if worst[0] <= 1 and is_whole else "fails"
-    relative = f", or {agreement.relative:.0%} if more" if agreement.relative else ""
     return Claim(
         id=agreement.id,
         published=agreement.most,
         measured=None if worst is None else round(worst[1], 2),
         unit=agreement.unit,
-        tolerance=f"at most{relative}",
+        tolerance=f"or {agreement.relative:.0%} if more" if agreement.relative else "at most",
         verdict=verdict,
         statement=agreement.statement,
         note="" if is_whole else "Some numbers are on one side only.",

@@ -1,0 +1,65 @@
+"""Studies that run on the kernel too: what they ask of it, and what is compared with the twin.
+
+The simulator stands in for the kernel here; what a kernel does is in test_kernel_backend.py.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from headway.backends import backend_named
+from headway.backends.sim import SimBackend
+from headway.study import Study, StudyContext, discover
+from headway.validation.twins import beside_simulator, twin
+
+STUDIES = ("first-megabyte", "startup-behaviour", "transfer-times")
+
+
+class StandIn(SimBackend):
+    """Goes by the kernel's name, and runs its stack."""
+
+    name = "kernel"
+
+    def run_many(self, experiments, finished, threads=0):
+        super().run_many([twin(each) for each in experiments], finished, threads)
+
+
+@pytest.fixture(params=STUDIES)
+def study(request: pytest.FixtureRequest) -> Study:
+    return discover()[request.param]
+
+
+def test_the_kernel_backend_takes_all_its_experiments(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headway.backends import kernel
+
+    monkeypatch.setattr(kernel, "_linux", lambda: (6, 12))
+    experiments = study.experiments(StudyContext(tmp_path, StandIn()))
+    for experiment in experiments.values():
+        kernel.check(experiment)
+    # an hour is more than anybody waits for
+    assert sum(each.duration for each in experiments.values()) < 3600e9
+
+
+def test_every_agreement_is_judged_and_a_backend_agrees_with_itself(
+    study: Study, tmp_path: Path
+) -> None:
+    ctx = StudyContext(tmp_path, StandIn(), quick=True)
+    result = study.run(ctx)
+    beside = beside_simulator(study, ctx, result, resume=False)
+    assert [claim.id for claim in beside.claims] == [each.id for each in study.agreements]
+    assert {(claim.verdict, claim.measured) for claim in beside.claims} == {("holds", 0.0)}
+
+
+def test_who_knows_the_rate_comes_near_the_least_that_is_possible(tmp_path: Path) -> None:
+    study = discover()["first-megabyte"]
+    result = study.run(StudyContext(tmp_path, backend_named("sim"), quick=True))
+    assert [claim.verdict for claim in result.claims] == ["holds", "holds"]
+    gains = {row[0]: float(str(row[-1])) for row in result.tables[0].rows}
+    assert gains.pop("Slow-Start") == 1
+    assert gains["Mega-Start"] > 3
+    fast = [gain for name, gain in gains.items() if not name.startswith("HyStart")]
+    assert min(fast) > 1.2
+    again = study.rebuild(StudyContext(tmp_path, backend_named("sim"), quick=True))
+    assert again.tables == result.tables
