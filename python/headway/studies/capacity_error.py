@@ -150,7 +150,7 @@ class CapacityError(Study):
     def analyse(self, ctx: StudyContext, traces: Mapping[str, Trace]) -> StudyResult:
         """Rates over time, transfer times over size, and the claims."""
         findings = Findings(
-            claims=evaluate(_STATEMENTS, traces),
+            claims=evaluate(STATEMENTS, traces),
             choices=[
                 "The transfer asks in its SYN for 81.92 Mbit/s, so that the router's capacity and "
                 "not the request decides.",
@@ -390,7 +390,7 @@ def _bound(alpha: float, beta: float) -> float:
     return models.rcp.largest_capacity_ratio(alpha=alpha, beta=beta)
 
 
-_STATEMENTS: tuple[Statement[Trace], ...] = (
+STATEMENTS: tuple[Statement[Trace], ...] = (
     Statement("C-TH-205", "capacity taken for a tenth", "smaller grant, slower start only", _under),
     Statement("C-TH-206", "capacity taken for tenfold: full after", "several seconds", _over),
     Statement("C-TH-208", "RCP's standing queue, eq. 6.14", "b", _queue),
