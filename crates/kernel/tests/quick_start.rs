@@ -251,6 +251,9 @@ fn a_request_with_data_costs_a_round_trip_more() {
 
 fn a_router_that_takes_no_part_is_noticed() {
     let path = Path::with_hosts(true);
+    // of the two routers one approves, at the server's own device
+    let first = ["router", "quick-start", "--netns", SERVER, "--dev", "vs"];
+    succeeds(&[&first[..], &["--capacity", "100mbit"]].concat());
     let took = path.download("hwq_qs");
     assert!(took > Duration::from_millis(500), "{took:?}"); // slow start
     let server = path.host(SERVER);
@@ -259,6 +262,9 @@ fn a_router_that_takes_no_part_is_noticed() {
     assert_eq!(n(&server, "reports"), 1, "{server}");
     let remark = server["remarks"][0].as_str().unwrap();
     assert!(remark.contains("a router on the path"), "{remark}");
+    assert!(succeeds(&["status"]).contains(remark));
+    let approved = path.router_status();
+    assert_eq!((n(&approved, "grants"), n(&approved, "reports")), (1, 1));
     assert_eq!(path.damaged(), 0);
 }
 
@@ -285,6 +291,7 @@ fn where_options_are_dropped_the_connection_begins_without() {
     assert_eq!(n(&server, "lost"), 1, "{server}");
     let remark = server["remarks"][0].as_str().unwrap();
     assert!(remark.contains("may not let through"), "{remark}");
+    assert!(succeeds(&["status"]).contains(remark));
     assert_eq!(n(&path.router_status(), "requests"), 0);
 }
 
