@@ -21,7 +21,6 @@ from headway.studies import (
     buffers,
     capacity_error,
     mixed_use,
-    trace_mix,
 )
 from headway.studies._pairs import Outcome
 from headway.studies._statements import Seen, Statement, Trials, between, evaluate
@@ -62,7 +61,7 @@ def test_every_scheme_of_a_study_gets_the_same_sessions(name: str, tmp_path: Pat
 
 
 def test_pairs_have_all_round_trip_times_alike() -> None:
-    workload = trace_mix.workload(0.1, 0.01, 1, Campus())
+    workload = _pairs.workload(Campus(), load=0.1, hours=0.01, seed=1)
     flows = _pairs.workload_experiment(workload, [_pairs.SLOW_START, _pairs.JUMP_START]).flows
     for startup in ("slow-start", "jump-start"):
         delays = [f.delay for f in flows if f.control and f.control.startup == startup]
@@ -71,7 +70,7 @@ def test_pairs_have_all_round_trip_times_alike() -> None:
 
 
 def test_responses_know_their_sizes() -> None:
-    workload = trace_mix.workload(0.3, 0.02, 1, Campus())
+    workload = _pairs.workload(Campus(), load=0.3, hours=0.02, seed=1)
     experiment = _pairs.workload_experiment(workload, [_pairs.SLOW_START], pairs=30)
     rows = metrics.responses(SimBackend().run(experiment), (0, experiment.duration))
     for flow in (0, 7, 29):
@@ -85,8 +84,27 @@ def test_responses_know_their_sizes() -> None:
     assert (rows["seconds"].to_numpy() >= least).all()
 
 
+def test_the_first_exchange_of_a_connection_can_count_from_its_opening() -> None:
+    workload = _pairs.workload(Campus(), load=0.3, hours=0.02, seed=1)
+    experiment = _pairs.workload_experiment(workload, [_pairs.SLOW_START], pairs=30)
+    trace, window = SimBackend().run(experiment), (0, experiment.duration)
+    asked = metrics.responses(trace, window)
+    opened = metrics.responses(trace, window, from_opening=True)
+    assert opened.drop("seconds").equals(asked.drop("seconds"))
+    more_s = (opened["seconds"] - asked["seconds"]).to_numpy()
+    rtt_s = 0.004 + 2 * np.array([f.delay for f in experiment.flows])[asked["flow"]] / 1e9
+    firsts = sum((share.ends - share.exchanges).size for share in shares(workload, 30))
+    assert (more_s[more_s > 0] >= rtt_s[more_s > 0]).all()
+    assert (more_s > 0).sum() == firsts
+    kept = _pairs.workload(Campus(), load=0.3, hours=0.02, seed=1, persistent=True)
+    trace = SimBackend().run(_pairs.workload_experiment(kept, [_pairs.SLOW_START], pairs=30))
+    assert metrics.responses(trace, window, from_opening=True).equals(
+        metrics.responses(trace, window)
+    )
+
+
 def test_a_trial_with_routers_counts_their_answers() -> None:
-    workload = trace_mix.workload(0.3, 0.02, 1, Campus())
+    workload = _pairs.workload(Campus(), load=0.3, hours=0.02, seed=1)
     routed = _pairs.workload_experiment(workload, [_pairs.QUICK_STARTS[0]], pairs=30)
     found = _pairs.outcome(SimBackend().run(routed))
     assert 0 < found.approved_part <= 1
@@ -117,7 +135,7 @@ def test_claims_on_the_mix_follow_what_is_measured() -> None:
         for scheme in _trace_mix_claims.SCHEMES
         for load in _trace_mix_claims.LOADS
     }
-    workload = trace_mix.workload(0.06, 0.1, 1, Campus())
+    workload = _pairs.workload(Campus(), load=0.06, hours=0.1, seed=1)
 
     def verdicts() -> dict[str, str]:
         return {c.id: c.verdict for c in _trace_mix_claims.all_claims(results, workload)}
@@ -189,6 +207,20 @@ def test_halves_of_a_mixed_trial_are_compared_request_by_request() -> None:
     assert found["C-TH-202"].verdict == "holds"
     assert "own -20.0" in str(found["C-TH-202"].measured)
     assert found["C-TH-203"].verdict == "fails"
+
+
+def test_outcomes_for_two_halves_have_the_names_of_the_thesis() -> None:
+    named = {
+        "ideal": ((-0.2, 0.01), (-0.1, 0.01)),
+        "good": ((-0.2, 0.01), (0.04, 0.01)),
+        "unfair": ((-0.2, 0.01), (0.06, 0.01)),
+        "contrary": ((0.2, 0.01), (0.0, 0.01)),
+        "detrimental": ((0.2, 0.01), (0.06, 0.01)),
+        "–": ((-0.01, 0.02), (0.06, 0.1)),
+    }
+    assert {name: mixed_use.outcome_class(*changes) for name, changes in named.items()} == {
+        name: name for name in named
+    }
 
 
 ROUTER_NAMES = ("approval-control", "capacity-error")

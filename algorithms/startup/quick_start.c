@@ -28,10 +28,11 @@ enum {
 	MAX_SSTHRESH,
 	CHUNK,
 	IGNORE_WINDOW,
-	ASKS_AGAIN,
+	RULES,
 };
 
 enum { ASKED_FOR = 1, EARLY = 2, LATE = 3, EARLY_OR_LATE = 4 };
+enum { RULES_RFC = 0, RULES_SCHARF = 1 };
 enum { SSTHRESH_KEPT = 0, SSTHRESH_SET = 1, SSTHRESH_SET_IF_ASKED = 2 };
 
 static const struct hw_tunable quick_start_tunables[] = {
@@ -57,9 +58,10 @@ static const struct hw_tunable quick_start_tunables[] = {
 			   100, 0, 1u << 24 },
 	[CHUNK] = HW_TUNABLE_CHUNK,
 	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,
-	[ASKS_AGAIN] = { "qs_asks_again", "bool",
-			 "asks for the whole rate also after losses, which the RFC advises against",
-			 0, 0, 1 },
+	[RULES] = { "qs_rules", "rfc|scharf",
+		    "the RFC's, or those of Scharf's hosts: they ask for the whole rate also after "
+		    "losses, and a denial leads back to the window that the request was sent with",
+		    RULES_RFC, RULES_RFC, RULES_SCHARF },
 };
 
 struct quick_start {
@@ -69,6 +71,7 @@ struct quick_start {
 	u32 largest_cwnd_pkts; /* since the last loss */
 	u32 delivered_before;  /* packets that arrived by the time the grant is first used */
 	u32 arrived_pkts;      /* of the flight, as first sent; at least so many */
+	u32 asked_cwnd_pkts;   /* when the request was sent; 0: none waits for its answer */
 	u32 answered_us;       /* when the grant was seen */
 	u32 asked_us;
 	u32 credit;	/* ACKed packets not yet turned into growth */
@@ -77,7 +80,8 @@ struct quick_start {
 	u8 is_mid;	/* the flight was not the connection's first */
 	u8 was_granted; /* slow start is limited from now on */
 	u8 was_congested;
-	u8 spare[3];
+	u8 was_denied; /* by this ACK, which then brings no growth */
+	u8 spare[2];
 };
 
 /* The code to ask for, 0 for none. */
@@ -103,7 +107,7 @@ static u32 quick_start_code(const struct quick_start *s, const u32 *tun, const s
 				   : hw_saturate_u32(bytes) * 1000000ull / rtt_us;
 	}
 	/* after congestion at most what the path has carried since (section 4.1) */
-	if (s && s->was_congested && !tun[ASKS_AGAIN]) {
+	if (s && s->was_congested && tun[RULES] == RULES_RFC) {
 		u64 carried_Bps = (u64)hw_saturate_u32((u64)s->largest_cwnd_pkts * pkt_bytes) *
 				  1000000 / rtt_us;
 
@@ -180,6 +184,7 @@ static void quick_start_ask(struct quick_start *s, const u32 *tun, struct hw_con
 	if (c->request_code) {
 		s->has_asked = 1;
 		s->asked_us = (u32)c->now_us;
+		s->asked_cwnd_pkts = c->cwnd_pkts;
 	}
 }
 
@@ -231,6 +236,21 @@ static void quick_start_event(void *state, const u32 *tun, struct hw_conn *c, u8
 		quick_start_ask(s, tun, c);
 }
 
+/* Scharf's reading of the RFC (section 4.5.3.1): what the window grew by while the request
+ * was under way is taken back. */
+static void quick_start_revert(struct quick_start *s, const u32 *tun, struct hw_conn *c)
+{
+	s->was_denied = 0;
+	if (!s->asked_cwnd_pkts || c->grant == HW_GRANT_REQUESTED)
+		return;
+	if (tun[RULES] == RULES_SCHARF && c->grant == HW_GRANT_DENIED &&
+	    c->ca_state == HW_CA_OPEN) {
+		c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, s->asked_cwnd_pkts);
+		s->was_denied = 1;
+	}
+	s->asked_cwnd_pkts = 0;
+}
+
 static void quick_start_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 				   const struct hw_ack *ack)
 {
@@ -242,6 +262,7 @@ static void quick_start_pkts_acked(void *state, const u32 *tun, struct hw_conn *
 	hw_flight_acked(&s->flight, c, s->prior_cwnd_pkts);
 	quick_start_repair(s, c, ack);
 	quick_start_look(s, c);
+	quick_start_revert(s, tun, c);
 	if (c->grant == HW_GRANT_APPROVED)
 		quick_start_use(s, tun, c);
 }
@@ -254,7 +275,7 @@ static u32 quick_start_grow(void *state, const u32 *tun, struct hw_conn *c, u32 
 	u32 limit_pkts = tun[MAX_SSTHRESH];
 	u32 k;
 
-	if (s->flight.phase == HW_FLIGHT_PROBING)
+	if (s->flight.phase == HW_FLIGHT_PROBING || s->was_denied)
 		return 0;
 	if (!s->was_granted || !limit_pkts || c->cwnd_pkts <= limit_pkts)
 		return hw_slow_start(c, acked_pkts);
@@ -282,7 +303,7 @@ static void quick_start_set_state(void *state, const u32 *tun, struct hw_conn *c
 	is_repaired = s->flight.phase == HW_FLIGHT_RECOVERY;
 	if (!hw_flight_lost(&s->flight, c, new_state) && !is_repaired)
 		return;
-	if (!tun[ASKS_AGAIN]) {
+	if (tun[RULES] == RULES_RFC) {
 		c->grant = HW_GRANT_DISABLED;
 		c->request_code = 0;
 	}

@@ -199,6 +199,27 @@ fn initial_start_keeps_the_single_packet_of_a_troubled_handshake() {
 }
 
 #[test]
+fn a_denied_request_leads_back_to_its_window_by_scharfs_rules() {
+    let windows = |rules: u32, answer: Grant| {
+        let mut conn = fresh();
+        let mut cc = start("quick-start", &[("qs_rules", rules)], &mut conn);
+        assert!(conn.request_code > 0);
+        conn.grant = Grant::Requested as u8;
+        send(&mut conn, 10);
+        ack(&mut cc, &mut conn, 1); // of data from before the request
+        conn.grant = answer as u8;
+        [1; 3].map(|n| {
+            ack(&mut cc, &mut conn, n);
+            conn.cwnd_pkts
+        })
+    };
+    assert_eq!(windows(0, Grant::Denied), [12, 13, 14]);
+    // what it grew by in between, and this ACK's growth; slow start goes on from there
+    assert_eq!(windows(1, Grant::Denied), [10, 11, 12]);
+    assert_eq!(windows(1, Grant::Requested), [12, 13, 14]);
+}
+
+#[test]
 fn limited_slow_start_grows_by_half_its_limit_per_round_trip() {
     let mut conn = fresh();
     let mut cc = ControlInstance::new("reno", Some("quick-start"), &[]).unwrap();

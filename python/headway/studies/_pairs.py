@@ -21,7 +21,9 @@ from headway.studies._common import lab
 from headway.study import Table
 from headway.trace import Trace
 from headway.units import NS_PER_S
-from headway.workloads import Workload
+from headway.workloads import Campus, Pareto, Tmix, Workload
+
+Vectors = Campus | Pareto | Tmix
 
 RTTS_MS = (4, 28, 54, 74, 98, 124, 150, 174, 200)
 """Of the common TCP evaluation suite; the thesis says "nine between 4 and 200 ms"."""
@@ -103,8 +105,9 @@ def quick_start(
             "qs_fit_data": 0,
             # Limited slow start after a grant is the RFC's, not the thesis'.
             "qs_max_ssthresh_pkts": 0,
-            # "Each data transfer issues a request" (section 6.4.5.2), also after a loss.
-            "qs_asks_again": 1,
+            # "Each data transfer issues a request" (section 6.4.5.2), also after a loss; and a
+            # denial can make it slower than slow start (sections 4.5.3.1 and 6.4.5.2).
+            "qs_rules": 1,
         },
         router={"algorithm": algorithm, "interval_ms": interval_ms},
     )
@@ -151,8 +154,32 @@ def with_router(scheme: Scheme) -> bool:
     return scheme.router is not None or scheme.startup == "slow-start"
 
 
+def workload(
+    vectors: Vectors, *, load: float, hours: float, seed: int, persistent: bool = False
+) -> Workload:
+    """What all schemes of a study carry at a load, for so many virtual hours.
+
+    Each vector has a connection of its own, or a pair's take turns on one.
+    """
+    return Workload.model_validate(
+        {
+            "vectors": vectors,
+            "load": load,
+            "rate": f"{lab.LINK_BPS} bit/s",
+            "until": f"{hours * 3600:.0f} s",
+            "persistent": persistent,
+            "seed": seed,
+        }
+    )
+
+
+def synthetic(mean_bytes: float) -> Pareto:
+    """One response per vector, truncated Pareto (sections 6.4.3.1 and 6.5.2)."""
+    return Pareto.model_validate({"mean": f"{mean_bytes:g} B"})
+
+
 def workload_experiment(
-    workload: Workload,
+    sessions: Workload,
     schemes: Sequence[Scheme],
     *,
     rtts_ms: Sequence[float] = RTTS_MS,
@@ -169,7 +196,7 @@ def workload_experiment(
     flows = [
         Flow.model_validate(
             {
-                "app": Sessions(workload=workload, pair=pair, pairs=pairs),
+                "app": Sessions(workload=sessions, pair=pair, pairs=pairs),
                 "control": controls[scheme_number(pair, len(rtts_ms), len(schemes))],
                 "name": f"pair{pair}",
                 "start": "0 s",
@@ -183,7 +210,7 @@ def workload_experiment(
         )
         for pair in range(pairs)
     ]
-    until_s = workload.until / NS_PER_S
+    until_s = sessions.until / NS_PER_S
     return Experiment.model_validate(
         {
             "topology": bottleneck(nearest_ms, buffer_pkts, schemes),
@@ -271,14 +298,17 @@ class Outcome:
         return replace(self, rows=kept)
 
 
-def outcome(trace: Trace) -> Outcome:
-    """Responses asked for after the warm-up and before the sessions end."""
+def outcome(trace: Trace, *, from_opening: bool = False) -> Outcome:
+    """Responses asked for after the warm-up and before the sessions end.
+
+    ``from_opening``: the first on a connection counts from when the client opens it.
+    """
     experiment = trace.experiment
     app = experiment.flows[0].app
     assert isinstance(app, Sessions)
     window = (experiment.warmup, app.workload.until)
     return Outcome(
-        rows=metrics.responses(trace, window),
+        rows=metrics.responses(trace, window, from_opening=from_opening),
         loss=metrics.drop_rate(trace, lab.DOWNLINK) or 0.0,
         utilization=metrics.utilization(trace, lab.DOWNLINK),
         approvals=_approvals(trace),

@@ -31,7 +31,8 @@ SCHEMES = (
     pairs.MEGA_START,
     *pairs.QUICK_STARTS,
 )
-HOURS, QUICK_HOURS = 2.0, 0.05
+HOURS, QUICK_HOURS = trace_mix.HOURS, 0.05
+"""Section 6.5.1: "all other parameters are set like in the previous section"."""
 
 
 def key(scheme: str, buffer_pkts: float) -> str:
@@ -55,7 +56,7 @@ class Buffers(Study):
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
         """One trial per scheme and buffer, all with the same sessions."""
         hours = QUICK_HOURS if ctx.quick else HOURS
-        workload = trace_mix.workload(LOAD, hours, ctx.seed, trace_mix.vectors_of(ctx))
+        workload = pairs.workload(trace_mix.vectors_of(ctx), load=LOAD, hours=hours, seed=ctx.seed)
         return {
             key(scheme.key, buffer): pairs.workload_experiment(
                 workload, [scheme], buffer_pkts=buffer, seed=ctx.seed
@@ -66,7 +67,7 @@ class Buffers(Study):
 
     def analyse(self, ctx: StudyContext, traces: Mapping[str, Trace]) -> StudyResult:
         """Loss over buffer, and the claims."""
-        results = {name: pairs.outcome(trace) for name, trace in traces.items()}
+        results = {name: pairs.outcome(trace, from_opening=True) for name, trace in traces.items()}
         shown = pairs.present(SCHEMES)
         title = "Packet loss on the downlink in % by buffer in packets"
         findings = Findings(

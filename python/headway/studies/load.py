@@ -36,26 +36,12 @@ from headway.studies._load_claims import (
 from headway.studies._pairs import Outcome, Scheme
 from headway.study import Study, StudyContext, StudyResult
 from headway.trace import Trace
-from headway.workloads import Pareto, Workload, published
+from headway.workloads import published
 
 HOURS, QUICK_HOURS = 2.0, 0.1
 IDLE_FACTOR = 5
 """The idle link has few responses and needs more time."""
 PAIRS = 200
-
-
-def workload(mean_bytes: int, load: float, hours: float, seed: int) -> Workload:
-    """The sessions of all schemes at a load: one exchange each."""
-    return Workload.model_validate(
-        {
-            "vectors": Pareto.model_validate({"mean": f"{mean_bytes} B"}),
-            "load": load,
-            "rate": f"{lab.LINK_BPS} bit/s",
-            "until": f"{hours * 3600:.0f} s",
-            "persistent": True,
-            "seed": seed,
-        }
-    )
 
 
 class Load(Study):
@@ -98,7 +84,13 @@ class Load(Study):
         self, ctx: StudyContext, mean_bytes: int, load: float, hours: float, scheme: Scheme
     ) -> Experiment:
         return pairs.workload_experiment(
-            workload(mean_bytes, load, hours, ctx.seed),
+            pairs.workload(
+                pairs.synthetic(mean_bytes),
+                load=load,
+                hours=hours,
+                seed=ctx.seed,
+                persistent=True,
+            ),
             [scheme],
             rtts_ms=[lab.RTT_MS],
             pairs=PAIRS,
