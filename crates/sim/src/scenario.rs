@@ -188,6 +188,9 @@ pub struct Flow {
     /// Codes by which a receiver raises the rate in its answers: a lie.
     #[serde(default)]
     pub inflates_codes: u8,
+    /// It makes up the nonce in its answers.
+    #[serde(default)]
+    pub forges_nonce: bool,
     /// When the application opens the flow.
     #[serde(default)]
     pub start_ns: u64,

@@ -153,7 +153,7 @@ fn hints() -> impl Strategy<Value = Value> {
             |((rate, volume), (window, willing), ([extra_ack, announces, ignore], lie))| {
                 json!({"initial_rate_bps": rate, "data_volume_bytes": volume,
                 "receive_window_bytes": window, "willing_rate_bps": willing,
-                "extra_ack": extra_ack, "announces": announces, "inflates_codes": lie,
+                "extra_ack": extra_ack, "announces": announces, "inflates_codes": lie, "forges_nonce": lie == 15,
                 "ignore_peer_window": ignore})
             },
         )

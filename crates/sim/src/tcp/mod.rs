@@ -113,6 +113,8 @@ pub struct SocketOptions {
     pub willing_code: u8,
     /// Codes by which it lies in its answers.
     pub inflates_codes: u8,
+    /// It does not know the nonce that it answers with.
+    pub forges_nonce: bool,
     /// Of the run.
     pub seed: u64,
 }

@@ -177,6 +177,7 @@ impl Socket {
     fn asked_by_peer(&mut self, net: &Net, p: &Packet) {
         let asked = net.arrived.ip_quick_start;
         let (willing, lie) = (self.options.willing_code, self.options.inflates_codes);
+        let forges = self.options.forges_nonce;
         if asked.function != REQUEST || willing == 0 {
             return;
         }
@@ -184,7 +185,11 @@ impl Socket {
             return;
         };
         response.code = response.code.saturating_add(lie).min(MAX_CODE as u8);
-        self.quick_start(net).response = Some(response);
+        let q = self.quick_start(net);
+        if forges {
+            response.nonce = q.rng.next_u32() & 0x3fff_ffff;
+        }
+        q.response = Some(response);
         self.quick_start_flags.due = true;
     }
 

@@ -178,6 +178,7 @@ fn socket_options(flow: &Flow, seed: u64) -> SocketOptions {
             .map_or(MAX_CODE, |bps| code_down(bps / 8))
             .min(MAX_CODE) as u8,
         inflates_codes: flow.inflates_codes,
+        forges_nonce: flow.forges_nonce,
         seed,
         nodelay: flow.nodelay,
         interactive: matches!(
