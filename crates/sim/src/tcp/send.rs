@@ -77,13 +77,15 @@ impl Socket {
 
     /// New data, as far as the windows allow (tcp_write_xmit), and the timers for it.
     pub(super) fn push_pending(&mut self, net: &mut Net) {
-        if self.state != State::Established {
+        let all_sent = self.snd_nxt >= self.write_end && (self.fin_sent || !self.fin_queued);
+        if all_sent || self.state != State::Established {
             return;
         }
         let before = self.snd_nxt;
         let out_before = self.board.packets_out();
         let mut limited = false;
-        let largest = self.largest_segment_pkts();
+        // Found out once something may leave: most ACKs of a receiver find nothing.
+        let mut largest = 0;
         // Of the large segment that is being sent, and how many of it are left.
         let (mut pkts, mut left) = (1, 0);
         loop {
@@ -121,6 +123,9 @@ impl Socket {
             }
             if self.conn.pacing_rate_bytes_per_s != 0 && self.pacing_waits(net) {
                 break;
+            }
+            if largest == 0 {
+                largest = self.largest_segment_pkts();
             }
             if left == 0 && largest > 1 {
                 let backlog = end - self.snd_nxt;
