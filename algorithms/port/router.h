@@ -58,6 +58,7 @@ struct hw_qs_status {
 	u64 reports;
 	u64 corrections; /* reports below the grant, which gave back the difference */
 	u64 cheats;	 /* reports above the grant */
+	u64 slot_end_ns; /* what is offered until then is one sample; 0 before the first */
 };
 
 struct hw_router_ops {
@@ -77,10 +78,11 @@ struct hw_router_ops {
 	/*
 	 * Quick-Start, null in a queue's algorithm. flow tells connections apart, its
 	 * upper half their senders; it is never 0. Every packet is metered before its
-	 * queue judges it; then its option, if it has one, is answered in place.
+	 * queue judges it; then its option, if it has one, is answered in place. Where the
+	 * algorithm does not look at flows, packets of one slot may be metered in one call.
 	 */
 	void (*meter)(void *state, const u32 *tun, const struct hw_link *link, u64 flow,
-		      u32 ip_bytes);
+		      u64 ip_bytes);
 	void (*quick_start)(void *state, const u32 *tun, const struct hw_link *link, u64 flow,
 			    struct hw_qs_option *option);
 };

@@ -195,6 +195,7 @@ static void qs_advance(struct quick_start *s, const u32 *tun, u64 now_ns)
 		s->next_interval_ns = s->status.interval_ns;
 		s->slot_start_ns = now_ns;
 		s->limit_start_ns = now_ns;
+		s->status.slot_end_ns = now_ns + s->status.interval_ns;
 		return;
 	}
 	/* clocks of two processors may differ by a little */
@@ -214,6 +215,7 @@ static void qs_advance(struct quick_start *s, const u32 *tun, u64 now_ns)
 	s->slot_start_ns += ended * interval_ns;
 	s->status.usage_Bps = qs_usage(s, tun, sample, hw_saturate_u32(ended - 1));
 	s->status.interval_ns = s->next_interval_ns;
+	s->status.slot_end_ns = s->slot_start_ns + s->status.interval_ns;
 	s->status.outstanding_Bps = qs_outstanding(s, tun);
 }
 
@@ -457,15 +459,21 @@ static void qs_report_arrived(struct quick_start *s, const u32 *tun, const struc
 
 /* ---- The contract ---- */
 
+/* Whether it matters whose the metered bytes are. */
+static int quick_start_meters_flows(const volatile u32 *tun)
+{
+	return tun[ALGORITHM] == EXTREME;
+}
+
 static void quick_start_meter(void *state, const u32 *tun, const struct hw_link *link, u64 flow,
-			      u32 ip_bytes)
+			      u64 ip_bytes)
 {
 	struct quick_start *s = state;
 
 	qs_advance(s, tun, link->now_ns);
 	s->slot_bytes += ip_bytes;
-	if (tun[ALGORITHM] == EXTREME)
-		qs_count_data(s, tun, flow, ip_bytes);
+	if (quick_start_meters_flows(tun))
+		qs_count_data(s, tun, flow, hw_saturate_u32(ip_bytes));
 }
 
 static void quick_start_option(void *state, const u32 *tun, const struct hw_link *link, u64 flow,

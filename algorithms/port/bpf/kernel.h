@@ -117,6 +117,11 @@ struct bpf_spin_lock {
 	u32 val;
 };
 
+/* A count, for bpf_for. */
+struct bpf_iter_num {
+	__attribute__((aligned(8))) u64 opaque[1];
+};
+
 struct bpf_sockopt {
 	__attribute__((aligned(8))) struct bpf_sock *sk;
 	__attribute__((aligned(8))) void *optval;

@@ -84,7 +84,7 @@ u32 hw_native_is_queue(const struct hw_router_ops *router)
 	return router->enqueue != 0;
 }
 
-void hw_native_meter(struct hw_queue *q, const struct hw_link *link, u64 flow, u32 ip_bytes)
+void hw_native_meter(struct hw_queue *q, const struct hw_link *link, u64 flow, u64 ip_bytes)
 {
 	q->router->meter(q->state, q->tun, link, flow, ip_bytes);
 }

@@ -95,6 +95,7 @@ const struct hw_layout {
 	FIELD(hw_qs_status, reports),
 	FIELD(hw_qs_status, corrections),
 	FIELD(hw_qs_status, cheats),
+	FIELD(hw_qs_status, slot_end_ns),
 	SIZE(hw_flow),
 	FIELD(hw_flow, cc_tun),
 	FIELD(hw_flow, startup_tun),

@@ -312,7 +312,7 @@ extern "C" {
     pub(crate) fn hw_native_min_cwnd(f: *mut Flow, c: *mut Conn) -> u32;
     pub(crate) fn hw_native_queue_init(q: *mut Queue, link: *const LinkView);
     pub(crate) fn hw_native_is_queue(router: *const RouterOps) -> u32;
-    pub(crate) fn hw_native_meter(q: *mut Queue, link: *const LinkView, flow: u64, ip_bytes: u32);
+    pub(crate) fn hw_native_meter(q: *mut Queue, link: *const LinkView, flow: u64, ip_bytes: u64);
     pub(crate) fn hw_native_quick_start(
         q: *mut Queue,
         link: *const LinkView,

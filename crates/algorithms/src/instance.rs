@@ -260,7 +260,7 @@ impl QuickStartInstance {
     #[inline]
     pub fn meter(&mut self, link: &LinkView, flow: u64, ip_bytes: u32) {
         // SAFETY: the table is joined with a buffer of the contract's size; C keeps no pointer.
-        unsafe { ffi::hw_native_meter(&mut *self.queue, link, flow, ip_bytes) }
+        unsafe { ffi::hw_native_meter(&mut *self.queue, link, flow, ip_bytes.into()) }
     }
 
     /// Answers a request in place, or takes note of a report; after [`Self::meter`] of

@@ -171,6 +171,7 @@ pub fn rust_layout() -> Vec<(&'static str, usize)> {
             reports as "reports",
             corrections as "corrections",
             cheats as "cheats",
+            slot_end_ns as "slot_end_ns",
         }
         "hw_flow" = ffi::Flow {
             cc_tun as "cc_tun",

@@ -140,6 +140,8 @@ pub struct QsStatus {
     pub corrections: u64,
     /// Reports above the grant.
     pub cheats: u64,
+    /// What is offered until then is one sample; 0 before the first packet.
+    pub slot_end_ns: u64,
 }
 
 extern "C" {

@@ -51,6 +51,17 @@ pub fn open(
     Ok(open)
 }
 
+/// The parts of a setting `name=value`.
+///
+/// # Errors
+/// It has no such parts.
+pub fn name_and_value(setting: &str) -> Result<(&str, &str), CliError> {
+    setting
+        .split_once('=')
+        .map(|(name, value)| (name.trim(), value.trim()))
+        .ok_or_else(|| CliError::bad_input(format!("setting \"{setting}\": must be name=value")))
+}
+
 /// All tunables of a pair, from settings `name=value`.
 ///
 /// # Errors
@@ -59,9 +70,7 @@ pub fn tunables(object: &ControlObject, settings: &[String]) -> Result<Tunables,
     let bad_input = |e: headway_algorithms::AlgorithmError| CliError::bad_input(e.to_string());
     let mut given = Vec::new();
     for setting in settings {
-        let (name, value) = setting.split_once('=').ok_or_else(|| {
-            CliError::bad_input(format!("setting \"{setting}\": must be name=value"))
-        })?;
+        let (name, value) = name_and_value(setting)?;
         let name = name.trim();
         let info = headway_algorithms::find_tunable(object.control, Some(object.startup), name)
             .map_err(bad_input)?;

@@ -90,12 +90,18 @@ impl Device {
         lock: &Lock,
     ) -> Result<(), CliError> {
         let pin = format!("{program}_{}_{}", self.netns.identity.1, self.number);
-        let program = hooks::program(object, program)?;
+        hooks::keep(self.hold(object, program, point), &self.place(), &pin, lock)
+    }
+
+    /// Attaches a loaded object's program for as long as the link is held.
+    ///
+    /// # Errors
+    /// There is no such program, or the kernel refuses.
+    pub fn hold(&self, object: &Object, program: &str, point: Point) -> io::Result<OwnedFd> {
+        let program = hooks::program(object, program).map_err(io::Error::other)?;
         let program = program.as_fd();
-        let link = self
-            .netns
-            .inside(|| bpf::attach(program, self.number, point));
-        hooks::keep(link, &self.place(), &pin, lock)
+        self.netns
+            .inside(|| bpf::attach(program, self.number, point))
     }
 }
 

@@ -12,6 +12,7 @@ pub mod contract;
 pub mod detach;
 mod device;
 pub mod doctor;
+pub mod forwarding;
 pub mod hints;
 mod hooks;
 pub mod inventory;

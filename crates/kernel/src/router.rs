@@ -2,14 +2,15 @@
 //! it gives out.
 
 use std::collections::BTreeMap;
-use std::os::fd::AsFd as _;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 
 use headway_algorithms::RouterInfo;
-use libbpf_rs::ObjectBuilder;
+use libbpf_rs::{MapCore as _, Object, ObjectBuilder, OpenObject};
 use serde::Serialize;
 
 use crate::bpf::{self, Point};
-use crate::cli::error::CliError;
+use crate::cli::error::{Attempt as _, CliError};
 use crate::device::Device;
 use crate::hooks::{self, Hook};
 use crate::load;
@@ -23,7 +24,7 @@ const ALGORITHM: &str = "quick-start";
 /// Where the status stands in `struct hw_qs_link`.
 const STATUS_OFFSET: usize = 8;
 /// The fields of `struct hw_qs_status`, in order.
-const STATUS: [&str; 12] = [
+const STATUS: [&str; 13] = [
     "usage",
     "outstanding",
     "interval_ns",
@@ -36,6 +37,7 @@ const STATUS: [&str; 12] = [
     "reports",
     "corrections",
     "cheats",
+    "slot_end_ns",
 ];
 /// The fields of `struct hw_qs_traffic`, in order.
 const TRAFFIC: [&str; 3] = ["packets", "bytes", "options"];
@@ -79,6 +81,33 @@ pub struct Cost {
 pub struct Request {
     device: Device,
     tunables: Vec<u32>,
+}
+
+/// Writes the constants of the router's object: tunables in declared order, and what
+/// metering has to know of the machine.
+pub(crate) fn set_constants(open: &mut OpenObject, tunables: &[u32]) -> Result<(), CliError> {
+    let raw: Vec<u8> = tunables.iter().flat_map(|t| t.to_ne_bytes()).collect();
+    hooks::set_constants(
+        open,
+        &[
+            ("hw_router_tun", &raw),
+            ("hw_tick_ns", &tick_ns()?.to_ne_bytes()),
+            ("hw_cpus", &(bpf::possible_cpus() as u32).to_ne_bytes()),
+        ],
+    )
+}
+
+/// Time between two ticks of the kernel's clock.
+fn tick_ns() -> Result<u64, CliError> {
+    let mut tick = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a valid place for the result.
+    if unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut tick) } != 0 {
+        return Err(io::Error::last_os_error()).attempt("ask for the kernel's tick");
+    }
+    Ok((tick.tv_sec * 1_000_000_000 + tick.tv_nsec) as u64)
 }
 
 fn info() -> Result<&'static RouterInfo, CliError> {
@@ -131,6 +160,15 @@ impl Request {
         rundir::enter()?;
         let lock = rundir::lock()?;
         rundir::mount_bpffs(&lock)?;
+        let object = self.load()?;
+        for hook in hooks()?.iter().filter(|hook| hook.place == place) {
+            hook.detach(&lock)?;
+        }
+        self.device.attach(&object, PROGRAM, Point::Egress, &lock)?;
+        Ok(place)
+    }
+
+    fn load(&self) -> Result<Object, CliError> {
         let bytes = quick_start_router_object().map_err(|reason| {
             CliError::failed(format!("this build has no eBPF objects: {reason}"))
         })?;
@@ -139,15 +177,60 @@ impl Request {
             .and_then(|builder| builder.open_memory(bytes))
             .map_err(|e| CliError::failed(format!("cannot open the router's object: {e}")))?;
         self.device.describe_to(&mut open)?;
-        let raw: Vec<u8> = self.tunables.iter().flat_map(|t| t.to_ne_bytes()).collect();
-        hooks::set_constants(&mut open, &[("hw_router_tun", &raw)])?;
-        let object = load::load(open, "the Quick-Start router")?;
-        for hook in hooks()?.iter().filter(|hook| hook.place == place) {
-            hook.detach(&lock)?;
-        }
-        self.device.attach(&object, PROGRAM, Point::Egress, &lock)?;
-        Ok(place)
+        set_constants(&mut open, &self.tunables)?;
+        load::load(open, "the Quick-Start router")
     }
+
+    /// Attaches it for as long as the result is held.
+    pub(crate) fn hold(&self) -> Result<Attached, CliError> {
+        let object = self.load()?;
+        let link = self
+            .device
+            .hold(&object, PROGRAM, Point::Egress)
+            .attempt(format!("attach a program to {}", self.device.place()))?;
+        Ok(Attached { object, link })
+    }
+}
+
+/// A router that goes with the value.
+pub(crate) struct Attached {
+    object: Object,
+    #[allow(dead_code)] // it is there to be dropped
+    link: OwnedFd,
+}
+
+impl Attached {
+    /// Requests and grants since it was attached.
+    pub(crate) fn requests_and_grants(&self) -> io::Result<(u64, u64)> {
+        let words = words_of(&self.object)?;
+        let word = |name: &str| {
+            STATUS
+                .iter()
+                .position(|field| *field == name)
+                .map(|at| words[at])
+        };
+        Ok((word("requests").unwrap_or(0), word("grants").unwrap_or(0)))
+    }
+
+    /// Runs of the program, and ns spent in them, while the kernel counted them.
+    pub(crate) fn runs(&self) -> io::Result<(u64, u64)> {
+        let program = hooks::program(&self.object, PROGRAM).map_err(io::Error::other)?;
+        let info = bpf::program_info(program.as_fd())?;
+        Ok((info.runs, info.run_time_ns))
+    }
+}
+
+/// The fields of `struct hw_qs_status` of a loaded object.
+pub(crate) fn words_of(object: &Object) -> io::Result<Vec<u64>> {
+    let map = object
+        .maps()
+        .find(|map| map.name() == "hw_qs_links")
+        .ok_or_else(|| io::Error::other("no router"))?;
+    let bytes = map.value_size() as usize;
+    Ok(status_words(&bpf::first_element_locked(
+        map.as_fd(),
+        bytes,
+    )?))
 }
 
 fn hooks() -> Result<Vec<Hook>, CliError> {
@@ -180,7 +263,7 @@ pub fn routers() -> Result<Vec<Router>, CliError> {
             .collect();
         let capacity_bps = 1000 * u64::from(tunables.get("capacity_kbps").copied().unwrap_or(0));
         let usage_bps = word("usage") * 8;
-        let totals = STATUS[3..].iter().filter(|name| **name != "granted");
+        let totals = STATUS[3..12].iter().filter(|name| **name != "granted");
         let mut counters: BTreeMap<String, u64> = totals
             .map(|name| ((*name).to_owned(), word(name)))
             .collect();
@@ -218,7 +301,7 @@ fn status(hook: &Hook) -> Vec<u64> {
 }
 
 /// The fields of `struct hw_qs_status` in a `struct hw_qs_link`.
-pub(crate) fn status_words(value: &[u8]) -> Vec<u64> {
+fn status_words(value: &[u8]) -> Vec<u64> {
     value[STATUS_OFFSET..]
         .chunks_exact(8)
         .take(STATUS.len())

@@ -44,11 +44,7 @@ impl Trial {
     /// Settings that are wrong; a kernel that refuses.
     pub fn router(settings: &[(String, String)]) -> Result<Self, CliError> {
         let mut open = open(quick_start_router_object())?;
-        let tunables: Vec<u8> = router::tunables(settings)?
-            .iter()
-            .flat_map(|t| t.to_ne_bytes())
-            .collect();
-        hooks::set_constants(&mut open, &[("hw_router_tun", &tunables)])?;
+        router::set_constants(&mut open, &router::tunables(settings)?)?;
         let object = load::load(open, "the Quick-Start router")?;
         Ok(Self { object })
     }
@@ -108,14 +104,6 @@ impl Trial {
     /// # Errors
     /// It is no router.
     pub fn router_status(&self) -> io::Result<Vec<u64>> {
-        use libbpf_rs::MapCore as _;
-        let map = self.object.maps().find(|map| map.name() == "hw_qs_links");
-        let value = map
-            .and_then(|m| {
-                m.lookup(&0u32.to_ne_bytes(), libbpf_rs::MapFlags::LOCK)
-                    .ok()?
-            })
-            .ok_or_else(|| io::Error::other("no router"))?;
-        Ok(router::status_words(&value))
+        router::words_of(&self.object)
     }
 }

@@ -3,73 +3,13 @@
 //! how many.
 
 mod common;
+#[path = "common/wire.rs"]
+mod wire;
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use headway_kernel::trial::Trial;
-
-const IP_BYTES: usize = 20;
-const OPTION: u8 = 25;
-
-/// A stream of numbers that differ between runs; a failure prints where it began.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        // splitmix64
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: u64) -> usize {
-        (self.next() % n) as usize
-    }
-}
-
-/// The Internet checksum of a header.
-fn checksum(header: &[u8]) -> u16 {
-    let mut sum = 0u32;
-    for pair in header.chunks(2) {
-        sum += u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]));
-    }
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
-/// An IPv4 packet with options (padded to words) and a TCP SYN of one flow.
-fn packet(options: &[u8], ttl: u8, flow: u16) -> Vec<u8> {
-    let mut options = options.to_vec();
-    options.resize(options.len().next_multiple_of(4), 0);
-    let header_bytes = IP_BYTES + options.len();
-    let mut packet = vec![0u8; header_bytes + 20];
-    packet[0] = 0x40 | (header_bytes / 4) as u8;
-    let total = packet.len() as u16;
-    packet[2..4].copy_from_slice(&total.to_be_bytes());
-    packet[8] = ttl;
-    packet[9] = 6;
-    packet[12..16].copy_from_slice(&[10, 0, (flow >> 8) as u8, flow as u8]);
-    packet[16..20].copy_from_slice(&[10, 1, 0, 1]);
-    packet[IP_BYTES..header_bytes].copy_from_slice(&options);
-    let tcp = &mut packet[header_bytes..];
-    tcp[..2].copy_from_slice(&flow.to_be_bytes());
-    tcp[2..4].copy_from_slice(&80u16.to_be_bytes());
-    tcp[12] = 0x50;
-    tcp[13] = 2; // SYN
-    let sum = checksum(&packet[..header_bytes]);
-    packet[10..12].copy_from_slice(&sum.to_be_bytes());
-    packet
-}
-
-fn option(code: u8, ttl: u8, nonce: u32) -> [u8; 8] {
-    let mut bytes = [OPTION, 8, code, ttl, 0, 0, 0, 0];
-    bytes[4..].copy_from_slice(&(nonce << 2).to_be_bytes());
-    bytes
-}
+use wire::{checksum, hostile, option, packet, Random, IP_BYTES, OPTION};
 
 fn nonce(option: &[u8]) -> u32 {
     u32::from_be_bytes(option[4..8].try_into().unwrap()) >> 2
@@ -121,8 +61,13 @@ fn the_rfcs_option_is_read_and_lowered_as_it_says() {
     assert_eq!(routed(&wide, &request), option(7, 0x59, 0x2aaa_aaaa));
     // lowered to 1.28 Mbit/s: the pieces of steps 7 and 6 are drawn anew, and nothing else
     let mut drawn = std::collections::BTreeSet::new();
+    // what was granted before, or sent, takes nothing from the next
+    let narrow = router(&[
+        ("capacity_kbps", "1300"),
+        ("algorithm", "optimistic"),
+        ("interval_ms", "10000"),
+    ]);
     for _ in 0..200 {
-        let narrow = router(&[("capacity_kbps", "1300")]);
         let lowered = routed(&narrow, &request);
         assert_eq!(lowered[..4], [0x19, 8, 5, 0x59]);
         let changed = nonce(&lowered) ^ 0x2aaa_aaaa;
@@ -142,6 +87,48 @@ fn the_rfcs_option_is_read_and_lowered_as_it_says() {
     assert_eq!(wide.router_status().unwrap()[9], 1); // reports
 }
 
+/// Packets are counted without a look at the clock; what the slot's sample says has to be
+/// what metering each by itself would.
+fn a_sample_has_every_packet_of_its_slot() {
+    const SLOT: Duration = Duration::from_millis(100);
+    let router = router(&[
+        ("capacity_kbps", "1000000"),
+        ("interval_ms", "100"),
+        ("estimator", "peak"),
+    ]);
+    let plain = packet(&[], 63, 1);
+    let request = packet(&option(3, 9, 1), 63, 1);
+    for attempt in 1.. {
+        // the first packet of all starts a slot; the next ones find it over
+        router.run("hw_qs_router", &plain).unwrap();
+        let start_ns = router.router_status().unwrap()[12] - SLOT.as_nanos() as u64;
+        for _ in 0..500 {
+            router.run("hw_qs_router", &plain).unwrap();
+        }
+        router.run("hw_qs_router", &request).unwrap();
+        let took_ns = now_ns() - start_ns;
+        std::thread::sleep(Duration::from_nanos(
+            start_ns + 150_000_000 - now_ns().min(start_ns + 150_000_000),
+        ));
+        router.run("hw_qs_router", &plain).unwrap();
+        let offered = (501 * plain.len() + request.len()) as u64;
+        let usage = router.router_status().unwrap()[0];
+        if took_ns < SLOT.as_nanos() as u64 {
+            assert_eq!(usage, offered * 10); // bytes per second, of a tenth of it
+            return;
+        }
+        assert!(
+            attempt < 20,
+            "the machine is too slow for slots of {SLOT:?}"
+        );
+        std::thread::sleep(SLOT * 6); // and the peak is forgotten
+    }
+}
+
+fn now_ns() -> u64 {
+    headway_kernel::traffic::clock::now_ns() as u64
+}
+
 fn an_option_is_found_wherever_it_stands() {
     let wide = router(&[("capacity_kbps", "1000000")]);
     let request = option(3, 9, 0x1234_5678 & 0x3fff_ffff);
@@ -153,36 +140,6 @@ fn an_option_is_found_wherever_it_stands() {
         unharmed(&sent, &went_on, IP_BYTES + before);
         assert_eq!(went_on[IP_BYTES + before + 3], 8, "{before}");
     }
-}
-
-/// Options as an attacker may send them: random bytes, true ones with wrong lengths,
-/// cut off, several at once.
-fn hostile(random: &mut Random) -> Vec<u8> {
-    let mut options = Vec::new();
-    while options.len() < 40 && random.below(5) > 0 {
-        match random.below(4) {
-            0 => options.extend(vec![1u8; random.below(5)]),
-            1 => options.extend(random.next().to_be_bytes()),
-            2 => {
-                // three in four are requests, as far as the function says
-                let function = random.next() as u8 & [0, 0, 0, 0xf0][random.below(4)];
-                let code = function | random.next() as u8 & 15;
-                let mut bytes = option(code, random.next() as u8, random.next() as u32 >> 2);
-                if random.below(3) == 0 {
-                    bytes[1] = random.next() as u8;
-                }
-                options.extend(bytes);
-            }
-            _ => {
-                let length = random.below(12);
-                options.push(random.next() as u8);
-                options.push(length as u8);
-                options.extend(vec![random.next() as u8; length]);
-            }
-        }
-    }
-    options.truncate(40);
-    options
 }
 
 /// Where a router should see the option: the first of its type with a length of 8.
@@ -212,13 +169,7 @@ fn expected_at(packet: &[u8]) -> Option<usize> {
 }
 
 fn hostile_options_harm_nothing_and_get_nothing() {
-    let runs: u64 = std::env::var("HEADWAY_FUZZ").ok().map_or(20_000, |text| {
-        text.parse().expect("HEADWAY_FUZZ is a number")
-    });
-    let seed = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .as_nanos() as u64;
+    let (runs, seed) = (wire::runs(20_000), wire::seed());
     println!("{runs} packets for a router and a host each, seed {seed}");
     let mut random = Random(seed);
     // slots far longer than the test: what is granted is never forgotten, so the sum of
@@ -281,6 +232,10 @@ fn main() {
         (
             "the RFC's option is read and lowered as it says",
             &the_rfcs_option_is_read_and_lowered_as_it_says,
+        ),
+        (
+            "a sample has every packet of its slot",
+            &a_sample_has_every_packet_of_its_slot,
         ),
         (
             "an option is found wherever it stands",

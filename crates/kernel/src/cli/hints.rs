@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use super::at_device::print_list;
 use super::error::CliError;
 use super::print_json;
 use crate::hints::{self, Prefix, PrefixDefault, TYPES};
@@ -161,12 +162,7 @@ pub(super) fn print(hints: &[hints::Hints], defaults: &[PrefixDefault]) {
                 "  kept by a process"
             }
         );
-        let counters: Vec<String> = entry
-            .counters
-            .iter()
-            .map(|(name, n)| format!("{name}={n}"))
-            .collect();
-        println!("  counters: {}", counters.join(" "));
+        print_list("counters", &entry.counters);
     }
     for entry in defaults {
         println!(

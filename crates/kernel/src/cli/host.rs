@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+use super::at_device::{print_list, AtDevice};
 use super::error::CliError;
-use crate::device::Device;
 use crate::quick_start::{self, Host};
 use crate::testbed::units;
 
@@ -22,12 +22,8 @@ enum Command {
 /// Ask for rates, and answer those who ask (RFC 4782); `detach --dev` ends it
 #[derive(Debug, Args)]
 struct QuickStartCommand {
-    /// The device towards the network
-    #[arg(long, value_name = "DEVICE")]
-    dev: String,
-    /// Its namespace: a name of `ip netns`, or a path [this one]
-    #[arg(long)]
-    netns: Option<String>,
+    #[command(flatten)]
+    at: AtDevice,
     /// Highest rate granted as receiver, like 100mbit [any]
     #[arg(long, value_name = "RATE")]
     at_most: Option<String>,
@@ -43,7 +39,7 @@ pub(super) fn run(command: &HostCommand) -> Result<(), CliError> {
             headway_algorithms::quick_start::code_down(rate_bps / 8)
         }
     };
-    let device = Device::find(command.netns.as_deref(), &command.dev)?;
+    let device = command.at.find()?;
     quick_start::attach_host(&device, code)?;
     println!(
         "the host behind {} takes part in Quick-Start",
@@ -64,12 +60,7 @@ pub(super) fn print(hosts: &[Host]) {
                 "  (incomplete: attach or detach it again)"
             }
         );
-        let counters: Vec<String> = host
-            .counters
-            .iter()
-            .map(|(name, n)| format!("{name}={n}"))
-            .collect();
-        println!("  counters: {}", counters.join(" "));
+        print_list("counters", &host.counters);
         for remark in &host.remarks {
             println!("  {remark}");
         }

@@ -1,5 +1,6 @@
 //! The command line of `headwayctl`: one file per subcommand.
 
+mod at_device;
 mod attach;
 mod caretaker;
 mod detach;

@@ -1,9 +1,16 @@
 //! `headwayctl router`
 
+use std::time::Duration;
+
+use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
 
+use super::at_device::{print_list, AtDevice};
 use super::error::CliError;
-use crate::device::Device;
+use super::print_json;
+use crate::constants::name_and_value;
+use crate::forwarding::packets::LEAST_BYTES;
+use crate::forwarding::{self, Bench, Outcome};
 use crate::router::{Request, Router};
 use crate::testbed::units;
 
@@ -17,18 +24,15 @@ pub struct RouterCommand {
 #[derive(Debug, Subcommand)]
 enum Command {
     QuickStart(QuickStartCommand),
+    Bench(BenchCommand),
 }
 
 /// Answer requests for rates on the link that packets leave by (RFC 4782); `detach
 /// --dev` ends it
 #[derive(Debug, Args)]
 struct QuickStartCommand {
-    /// The device that packets leave by
-    #[arg(long, value_name = "DEVICE")]
-    dev: String,
-    /// Its namespace: a name of `ip netns`, or a path [this one]
-    #[arg(long)]
-    netns: Option<String>,
+    #[command(flatten)]
+    at: AtDevice,
     /// What the link can carry, like 10mbit; a lower bound does no harm
     #[arg(long, value_name = "RATE")]
     capacity: String,
@@ -44,8 +48,49 @@ struct QuickStartCommand {
     settings: Vec<String>,
 }
 
+/// Measure what the program costs: packets through a router of network namespaces, with it
+/// and without, in turns
+#[derive(Debug, Args)]
+struct BenchCommand {
+    /// Bytes of an IP packet
+    #[arg(long, default_value_t = 50, value_parser = in_range(LEAST_BYTES..=1500))]
+    packet_bytes: usize,
+    /// Packets of a hundred that carry a request
+    #[arg(long, value_name = "PERCENT", default_value_t = 1, value_parser = in_range(0..=100))]
+    requests: usize,
+    /// Turns
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// Of each half of a turn
+    #[arg(long, default_value = "500ms")]
+    time: String,
+    /// Also delays, at so many packets per second
+    #[arg(long, value_name = "PPS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    delays: Option<u32>,
+    /// A tunable's value; may be given several times [capacity_kbps=10000000,
+    /// max_requests=0: all requests are answered]
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn in_range(range: std::ops::RangeInclusive<usize>) -> impl TypedValueParser<Value = usize> {
+    let range = *range.start() as u64..=*range.end() as u64;
+    clap::value_parser!(u64)
+        .range(range)
+        .map(|value| value as usize)
+}
+
 pub(super) fn run(command: &RouterCommand) -> Result<(), CliError> {
-    let Command::QuickStart(command) = &command.command;
+    match &command.command {
+        Command::QuickStart(command) => attach(command),
+        Command::Bench(command) => bench(command),
+    }
+}
+
+fn attach(command: &QuickStartCommand) -> Result<(), CliError> {
     let capacity_bps = units::rate_bps(&command.capacity)
         .map_err(|e| CliError::bad_input(format!("--capacity {e}")))?;
     if capacity_bps < 1000 || capacity_bps / 1000 > u64::from(u32::MAX) {
@@ -64,16 +109,78 @@ pub(super) fn run(command: &RouterCommand) -> Result<(), CliError> {
     ] {
         settings.extend(value.iter().map(|v| (name.to_owned(), v.clone())));
     }
-    for setting in &command.settings {
-        let (name, value) = setting.split_once('=').ok_or_else(|| {
-            CliError::bad_input(format!("setting \"{setting}\": must be name=value"))
-        })?;
-        settings.push((name.trim().to_owned(), value.trim().to_owned()));
-    }
-    let device = Device::find(command.netns.as_deref(), &command.dev)?;
-    let place = Request::new(device, &settings)?.run()?;
+    add_settings(&mut settings, &command.settings)?;
+    let place = Request::new(command.at.find()?, &settings)?.run()?;
     println!("{place} answers Quick-Start requests");
     Ok(())
+}
+
+fn add_settings(to: &mut Vec<(String, String)>, settings: &[String]) -> Result<(), CliError> {
+    for setting in settings {
+        let (name, value) = name_and_value(setting)?;
+        to.push((name.to_owned(), value.to_owned()));
+    }
+    Ok(())
+}
+
+fn bench(command: &BenchCommand) -> Result<(), CliError> {
+    let time_ns =
+        units::time_ns(&command.time).map_err(|e| CliError::bad_input(format!("--time {e}")))?;
+    let time = Duration::from_nanos(time_ns);
+    if !(Duration::from_millis(10)..=Duration::from_secs(60)).contains(&time) {
+        return Err(CliError::bad_input(format!(
+            "--time {}: must be 10 ms to 60 s",
+            command.time
+        )));
+    }
+    let mut settings = [("capacity_kbps", "10000000"), ("max_requests", "0")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec();
+    add_settings(&mut settings, &command.settings)?;
+    let outcome = forwarding::measure(Bench {
+        packet_bytes: command.packet_bytes,
+        requests_percent: command.requests,
+        rounds: command.rounds,
+        time,
+        settings,
+        delay_pps: command.delays,
+    })?;
+    if command.json {
+        return print_json(&outcome);
+    }
+    print_outcome(&outcome);
+    Ok(())
+}
+
+fn print_outcome(outcome: &Outcome) {
+    println!("packets per second of one processor, without the program and with it:");
+    for round in &outcome.rounds {
+        println!(
+            "  {:9.0} {:9.0}  {:.3}",
+            round.without.rate_pps,
+            round.with.rate_pps,
+            round.with.rate_pps / round.without.rate_pps
+        );
+    }
+    println!("ratio of the medians {:.3}", outcome.rate_ratio);
+    println!(
+        "of a packet's time {:.0} ns are sending it",
+        outcome.sending_cpu_ns
+    );
+    if let Some(ns) = outcome.program_ns {
+        println!("{ns:.0} ns per packet in the program, the kernel's counting included");
+    }
+    println!("{} requests, {} grants", outcome.requests, outcome.grants);
+    for (title, delays) in outcome
+        .delays
+        .iter()
+        .flat_map(|(without, with)| [("without", without), ("with", with)])
+    {
+        println!(
+            "delay {title}: mean {:.2} us, {} of {} lost",
+            delays.mean_us, delays.lost, delays.packets
+        );
+    }
 }
 
 /// As `status` shows it.
@@ -97,27 +204,8 @@ pub(super) fn print(routers: &[Router]) {
             mbit(router.outstanding_bps),
             mbit(router.granted_bps)
         );
-        let list = |map: Vec<String>| map.join(" ");
-        println!(
-            "  counters: {}",
-            list(
-                router
-                    .counters
-                    .iter()
-                    .map(|(k, v)| format!("{k}={v}"))
-                    .collect()
-            )
-        );
-        println!(
-            "  tunables: {}",
-            list(
-                router
-                    .tunables
-                    .iter()
-                    .map(|(k, v)| format!("{k}={v}"))
-                    .collect()
-            )
-        );
+        print_list("counters", &router.counters);
+        print_list("tunables", &router.tunables);
         if let Some(cost) = router.cost_per_packet {
             println!("  cost: {} ns per packet over {}", cost.ns, cost.runs);
         }

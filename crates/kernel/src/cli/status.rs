@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::at_device::print_list;
 use super::error::CliError;
 use super::{hints, host, print_json, router};
 use crate::inventory::Attachment;
@@ -69,24 +70,12 @@ fn print_entry(entry: &Entry) {
             if used.is_default { ", default" } else { "" }
         );
     }
-    print_list("tunables", attachment.tunables.iter());
-    print_list("counters", attachment.counters.iter());
+    print_list("tunables", &attachment.tunables);
+    print_list("counters", &attachment.counters);
     if let Some(cost) = entry.cost_per_ack {
         println!(
             "  cost: {} ns per ACK over {} ACKs",
             cost.ns_per_ack, cost.acks
         );
-    }
-}
-
-fn print_list<'a, V: std::fmt::Display + 'a>(
-    title: &str,
-    list: impl Iterator<Item = (&'a String, V)>,
-) {
-    let items: Vec<String> = list
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    if !items.is_empty() {
-        println!("  {title}: {}", items.join(" "));
     }
 }

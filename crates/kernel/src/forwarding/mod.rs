@@ -1,0 +1,292 @@
+//! What a Quick-Start router costs: packets through a router of network namespaces, with
+//! its program and without, in turns.
+//!
+//! A packet crosses both pairs of devices within the system call that sends it, on one
+//! processor. The time of that processor is what counts: it stays the same where others
+//! take the processor away for a while, which a rate by the clock does not.
+
+pub mod packets;
+pub mod path;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::bpf;
+use crate::cli::error::{Attempt as _, CliError};
+use crate::device::Device;
+use crate::load;
+use crate::router::{Attached, Request};
+use packets::{flood, trickle, Arrivals, Flood};
+use path::{RoutedPath, NOBODY_MAC, ROUTER_MAC, ROUTER_OUT};
+
+/// Packets before the first that count.
+const WARM_UP: Duration = Duration::from_millis(200);
+/// Turns in which delays are measured.
+const MOST_DELAY_ROUNDS: u32 = 5;
+/// Delays are told at these parts of the packets, in 1/10^6.
+const QUANTILES: [u32; 12] = [
+    0, 100_000, 250_000, 500_000, 750_000, 900_000, 950_000, 990_000, 995_000, 999_000, 999_900,
+    1_000_000,
+];
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// Of an IP packet.
+    pub packet_bytes: usize,
+    /// Packets with a request, of a hundred.
+    pub requests_percent: usize,
+    /// Turns, each without and with the program.
+    pub rounds: u32,
+    /// Time of each half of a turn.
+    pub time: Duration,
+    /// The router's tunables, by name.
+    pub settings: Vec<(String, String)>,
+    /// Also delays, at this many packets per second.
+    pub delay_pps: Option<u32>,
+}
+
+/// Packets that were forwarded, and what it took.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Forwarded {
+    /// Packets.
+    pub packets: u64,
+    /// Per second of the processor's time, sending and dropping them included.
+    pub rate_pps: f64,
+    /// By the clock.
+    pub clock_pps: f64,
+    /// Of the processor, per packet.
+    pub cpu_ns: f64,
+}
+
+/// One turn.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Round {
+    /// The router as it is.
+    pub without: Forwarded,
+    /// With the program.
+    pub with: Forwarded,
+}
+
+/// Time from the call that sends a packet until it is at the sink's device.
+#[derive(Clone, Debug, Serialize)]
+pub struct Delays {
+    /// Packets sent.
+    pub packets: usize,
+    /// Of these, the ones that did not arrive.
+    pub lost: usize,
+    /// Mean.
+    pub mean_us: f64,
+    /// Part of the packets (in 1/10^6) that takes at most so long, in us.
+    pub quantiles_us: Vec<(u32, f64)>,
+}
+
+/// All that was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// As asked for.
+    pub packet_bytes: usize,
+    /// As asked for.
+    pub requests_percent: usize,
+    /// The turns.
+    pub rounds: Vec<Round>,
+    /// Sending, and a router that drops the packet at once: of the time of a forwarded
+    /// packet, what is not forwarding.
+    pub sending_cpu_ns: f64,
+    /// Medians of the rounds: rate with the program by that without.
+    pub rate_ratio: f64,
+    /// Time in the program by the kernel's statistics, which take part of it.
+    pub program_ns: Option<f64>,
+    /// Delays without and with the program.
+    pub delays: Option<(Delays, Delays)>,
+    /// What the router did in the turns: its counters.
+    pub requests: u64,
+    /// Of the requests.
+    pub grants: u64,
+}
+
+struct Lab {
+    path: RoutedPath,
+    device: Device,
+    bench: Bench,
+}
+
+impl Lab {
+    fn attach(&self) -> Result<Attached, CliError> {
+        Request::new(self.device.clone(), &self.bench.settings)?.hold()
+    }
+
+    fn flood(&self, to: [u8; 6], time: Duration) -> Result<Flood, CliError> {
+        let bench = &self.bench;
+        self.path
+            .source
+            .netns
+            .inside(|| flood(to, bench.packet_bytes, bench.requests_percent, time))
+            .attempt("send packets to the router")
+    }
+
+    fn forward(&self, time: Duration) -> Result<Forwarded, CliError> {
+        let what = "count packets";
+        let before = self.path.arrived_pkts().attempt(what)?;
+        let sent = self.flood(ROUTER_MAC, time)?;
+        let packets = self.path.arrived_pkts().attempt(what)? - before;
+        // where the kernel puts packets off, some may find its queue full
+        if packets * 10 < sent.packets * 9 {
+            return Err(CliError::failed(format!(
+                "of {} packets the router forwarded {packets} only; is the machine busy?",
+                sent.packets
+            )));
+        }
+        Ok(Forwarded {
+            packets,
+            rate_pps: packets as f64 * 1e9 / sent.cpu_ns as f64,
+            clock_pps: packets as f64 / sent.seconds,
+            cpu_ns: sent.cpu_ns as f64 / packets as f64,
+        })
+    }
+
+    fn delays(&self, rate_pps: u32) -> Result<Delays, CliError> {
+        let bench = &self.bench;
+        let packets = (f64::from(rate_pps) * bench.time.as_secs_f64()) as usize;
+        let arrivals = self
+            .path
+            .sink
+            .netns
+            .inside(|| Arrivals::new(bench.packet_bytes))
+            .attempt("listen at the sink")?;
+        let done = AtomicBool::new(false);
+        let (sent, arrived) = std::thread::scope(|scope| {
+            let collector = scope.spawn(|| arrivals.collect(&done));
+            let sent = self.path.source.netns.inside(|| {
+                trickle(
+                    ROUTER_MAC,
+                    bench.packet_bytes,
+                    bench.requests_percent,
+                    rate_pps,
+                    packets,
+                )
+            });
+            std::thread::sleep(Duration::from_millis(50));
+            done.store(true, Ordering::Release);
+            let arrived = collector.join();
+            let arrived = arrived.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
+            (sent, arrived)
+        });
+        let sent = sent.attempt("send packets to the router")?;
+        let mut delays_us: Vec<f64> = arrived
+            .attempt("receive packets at the sink")?
+            .into_iter()
+            .filter_map(|(number, ns)| Some((ns - sent.get(number as usize)?) as f64 / 1e3))
+            .collect();
+        if delays_us.is_empty() {
+            return Err(CliError::failed("no packet came through the router"));
+        }
+        delays_us.sort_by(f64::total_cmp);
+        let last = delays_us.len() - 1;
+        Ok(Delays {
+            packets,
+            lost: packets.saturating_sub(delays_us.len()),
+            mean_us: delays_us.iter().sum::<f64>() / delays_us.len() as f64,
+            quantiles_us: QUANTILES
+                .iter()
+                .map(|&part| (part, delays_us[last * part as usize / 1_000_000]))
+                .collect(),
+        })
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Measures.
+///
+/// # Errors
+/// Lack of privilege, or a kernel that cannot attach programs to devices.
+pub fn measure(bench: Bench) -> Result<Outcome, CliError> {
+    if let Some(reason) = load::missing() {
+        return Err(CliError::kernel_cannot(format!(
+            "cannot measure a router: {reason}"
+        )));
+    }
+    let path = RoutedPath::new(false)?;
+    let router = path.router.netns.path.display().to_string();
+    let device = Device::find(Some(&router), ROUTER_OUT)?;
+    let lab = Lab {
+        path,
+        device,
+        bench,
+    };
+    let bench = &lab.bench;
+    lab.forward(WARM_UP)?;
+    let (mut rounds, mut sending_ns) = (Vec::new(), Vec::new());
+    let (mut requests, mut grants) = (0, 0);
+    let mut with_program = || -> Result<Forwarded, CliError> {
+        let held = lab.attach()?;
+        let with = lab.forward(bench.time)?;
+        let seen = held.requests_and_grants().attempt("read the router")?;
+        requests += seen.0;
+        grants += seen.1;
+        Ok(with)
+    };
+    for number in 0..bench.rounds {
+        // whoever comes first has no advantage
+        let (without, with) = if number % 2 == 0 {
+            let without = lab.forward(bench.time)?;
+            (without, with_program()?)
+        } else {
+            let with = with_program()?;
+            (lab.forward(bench.time)?, with)
+        };
+        rounds.push(Round { without, with });
+        let sending = lab.flood(NOBODY_MAC, bench.time)?;
+        sending_ns.push(sending.cpu_ns as f64 / sending.packets as f64);
+    }
+    let delays = match bench.delay_pps {
+        None => None,
+        Some(rate) => Some(both_delays(&lab, rate)?),
+    };
+    Ok(Outcome {
+        packet_bytes: bench.packet_bytes,
+        requests_percent: bench.requests_percent,
+        sending_cpu_ns: median(sending_ns.into_iter()),
+        rate_ratio: median(rounds.iter().map(|r| r.with.rate_pps))
+            / median(rounds.iter().map(|r| r.without.rate_pps)),
+        rounds,
+        program_ns: program_ns(&lab)?,
+        delays,
+        requests,
+        grants,
+    })
+}
+
+/// Delays without and with the program: of a few turns, those whose mean is the median.
+fn both_delays(lab: &Lab, rate_pps: u32) -> Result<(Delays, Delays), CliError> {
+    let (mut without, mut with) = (Vec::new(), Vec::new());
+    for _ in 0..lab.bench.rounds.min(MOST_DELAY_ROUNDS) {
+        without.push(lab.delays(rate_pps)?);
+        let held = lab.attach()?;
+        with.push(lab.delays(rate_pps)?);
+        drop(held);
+    }
+    let middle = |mut all: Vec<Delays>| {
+        all.sort_by(|a, b| a.mean_us.total_cmp(&b.mean_us));
+        all.swap_remove(all.len() / 2)
+    };
+    Ok((middle(without), middle(with)))
+}
+
+/// Mean time in the program while the kernel counts it.
+fn program_ns(lab: &Lab) -> Result<Option<f64>, CliError> {
+    let held = lab.attach()?;
+    let counting = bpf::enable_statistics().attempt("let the kernel count programs' runs")?;
+    lab.forward(lab.bench.time)?;
+    drop(counting);
+    let (runs, time_ns) = held.runs().attempt("read the program's time")?;
+    Ok((runs > 0).then(|| time_ns as f64 / runs as f64))
+}
