@@ -12,7 +12,7 @@ from headway.backends.sim import SimBackend
 from headway.study import Study, StudyContext, discover
 from headway.validation.twins import beside_simulator, twin
 
-STUDIES = ("first-megabyte", "startup-behaviour", "transfer-times")
+STUDIES = ("first-megabyte", "quickstart-linux", "startup-behaviour", "transfer-times")
 
 
 class StandIn(SimBackend):

@@ -22,6 +22,7 @@ from pathlib import Path
 from headway.backends import Finished
 from headway.backends import _kernel_quick_start as quick_start
 from headway.backends._headwayctl import Caretaker, Headwayctl
+from headway.backends._kernel_hints import taking_hints
 from headway.backends._kernel_run import Run, says_something
 from headway.backends._kernel_testbed import Testbed, sides
 from headway.errors import HeadwayError, KernelCannotError
@@ -132,21 +133,13 @@ class KernelBackend:
             testbed.down()
             return run.trace(builtin=self._builtin)
 
-    @contextlib.contextmanager
     def _taking_hints(
         self, experiments: Sequence[Experiment], caretaker: Caretaker
-    ) -> Iterator[None]:
-        """Lets applications say something, where one does and nobody listens yet."""
-        wanted = any(says_something(flow) for each in experiments for flow in each.flows)
-        if not wanted or self._ctl.json("hints", "list", "--json")["hints"]:
-            yield
-            return
-        caretaker.mind("hints")
-        self._ctl.run("hints", "attach")
-        try:
-            yield
-        finally:
-            _quietly(lambda: self._ctl.run("hints", "detach"))
+    ) -> contextlib.AbstractContextManager[None]:
+        """Lets applications say something, where one does."""
+        if any(says_something(flow) for each in experiments for flow in each.flows):
+            return taking_hints(self._ctl, caretaker)
+        return contextlib.nullcontext()
 
     def _attach(
         self,

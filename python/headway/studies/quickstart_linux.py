@@ -18,6 +18,7 @@ import polars as pl
 
 from headway.experiment import Experiment
 from headway.metrics.stats import Array
+from headway.studies import _quickstart_linux_kernel as on_kernel
 from headway.studies import _quickstart_linux_page as page
 from headway.studies import _quickstart_linux_web as web
 from headway.studies._common import lab
@@ -65,11 +66,15 @@ class QuickstartLinux(Study):
     description = (
         "10 Mbit/s and 100 or 200 ms: rates after the start with Reno and CUBIC of Linux 2.6.20, "
         "with and without Quick-Start and a lowered ssthresh; speedup over size and RTT; SURGE's "
-        "Web pages for one user, for many, and with part of the capacity for Quick-Start."
+        "Web pages for one user, for many, and with part of the capacity for Quick-Start. On the "
+        "kernel: the downloads beside the simulator's linux-6."
     )
+    agreements = on_kernel.AGREEMENTS
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
         """Traces of the start, sweeps over sizes, and Web users."""
+        if ctx.backend.name == "kernel":
+            return on_kernel.experiments(quick=ctx.quick, seed=ctx.seed)
         return {
             **_trace_trials(ctx),
             **_size_trials(ctx),
@@ -79,7 +84,9 @@ class QuickstartLinux(Study):
         }
 
     def analyse(self, ctx: StudyContext, traces: Mapping[str, Trace]) -> StudyResult:
-        """Rates, speedups, page times, and the claims."""
+        """Rates, speedups, page times, and the claims; of the kernel's trials response times."""
+        if on_kernel.is_its(traces):
+            return publish(self, ctx, traces, on_kernel.findings(traces, quick=ctx.quick))
         results = _results(ctx, traces)
         findings = Findings(
             claims=all_claims(results),

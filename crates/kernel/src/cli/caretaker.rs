@@ -1,11 +1,13 @@
 //! `headwayctl caretaker`: cleans up after a program that could not itself.
 
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 
 use super::error::CliError;
-use crate::{detach, hints, testbed};
+use crate::{detach, hints, rundir, testbed};
 
 /// A command of the dead program may still be making what has to go.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -41,10 +43,20 @@ pub(super) fn run(_: &CaretakerCommand) -> Result<(), CliError> {
         for name in &controls {
             let _ = detach::detach(detach::What::Control(name));
         }
-        if takes_hints {
+        if takes_hints && nobody_runs() {
             let _ = hints::detach();
         }
         std::thread::sleep(Duration::from_millis(500));
     }
     Ok(())
+}
+
+/// Whether no other program runs experiments that use hints (see _kernel_hints.py).
+fn nobody_runs() -> bool {
+    let scope = rundir::scope().unwrap_or_default();
+    let Ok(lock) = File::open(format!("/run/lock/headway-hints{scope}")) else {
+        return true;
+    };
+    // SAFETY: a valid descriptor, whose lock goes with it.
+    unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
