@@ -21,7 +21,7 @@ import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from headway.backends import Backend
 from headway.errors import HeadwayError
@@ -148,6 +148,8 @@ class Study(abc.ABC):
     """A few lines for ``headway describe``: path, flows, what is measured."""
     takes_vectors: bool = False
     """Whether a tmix file may replace the study's own connection vectors."""
+    only_backend: ClassVar[str | None] = None
+    """The backend it needs, if there is only one."""
     agreements: Sequence[Agreement] = ()
     """What must agree where the study runs on the kernel, beside its twin in the simulator."""
 
@@ -166,6 +168,11 @@ class Study(abc.ABC):
 
     def run(self, ctx: StudyContext) -> StudyResult:
         """Run all trials, then analyse them."""
+        self.describe(ctx)
+        return self.analyse(ctx, ctx.run_trials(self.experiments(ctx)))
+
+    def describe(self, ctx: StudyContext) -> None:
+        """Write study.json: what is run."""
         save_text(
             ctx.out_dir / "study.json",
             json.dumps(
@@ -180,7 +187,6 @@ class Study(abc.ABC):
                 indent=2,
             ),
         )
-        return self.analyse(ctx, ctx.run_trials(self.experiments(ctx)))
 
     def rebuild(self, ctx: StudyContext) -> StudyResult:
         """Analyse the trials saved in ``ctx.out_dir`` again, without running any."""

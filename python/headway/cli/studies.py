@@ -28,7 +28,10 @@ def run(
     quick: Annotated[
         bool, typer.Option("--quick", help="The shortest run of every table.")
     ] = False,
-    backend: BackendName = "sim",
+    backend: Annotated[
+        str | None,
+        typer.Option("--backend", help="Where it runs: sim, kernel [sim, or what it needs]."),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Base of the trials' seeds.")] = 1,
     out: Annotated[
         Path | None, typer.Option("--out", help="Results folder [results/STUDY].")
@@ -48,8 +51,10 @@ def run(
     if vectors is not None and not chosen.takes_vectors:
         takers = ", ".join(name for name, one in discover().items() if one.takes_vectors)
         raise HeadwayError(f"--vectors: {study} takes no tmix file; {takers} do")
+    if chosen.only_backend not in (None, backend or chosen.only_backend):
+        raise HeadwayError(f"--backend {backend}: {study} needs backend {chosen.only_backend}")
     directory = out or Path("results") / study
-    runner = backend_named(backend)
+    runner = backend_named(backend or chosen.only_backend or "sim")
     _make(directory)
     with progress_bar(not as_json) as progress:
         watch(runner, progress)
@@ -142,7 +147,7 @@ def _beside(
     study: Study, context: StudyContext, result: StudyResult, *, resume: bool
 ) -> Beside | None:
     """What ran on the kernel is compared with the simulator, which takes seconds."""
-    if context.backend.name != "kernel":
+    if context.backend.name != "kernel" or study.only_backend == "kernel":
         return None
     return beside_simulator(study, context, result, resume=resume)
 
