@@ -289,6 +289,25 @@ def test_target_never_grants_more_than_xi() -> None:
     assert model == pytest.approx(250e6)
 
 
+@pytest.mark.parametrize("load", [0.3, 0.5, 0.7, 0.9])
+def test_approval_goes_with_the_load_and_the_time_that_grants_are_remembered(load: float) -> None:
+    def probability(at: float, interval_s: float) -> float:
+        return quick_start.approval_probability(
+            spare_bps=(1 - at) * 10e6,
+            request_bps=5.12e6,
+            interval_s=interval_s,
+            slots=2,
+            mean_arrival_s=0.1 / at,
+        )
+
+    # ten requests come in the two seconds remembered, 0.98 fit into what is spare
+    assert probability(0.5, 1.0) == pytest.approx(5e6 / 5.12e6 / (2 / 0.2))
+    trend = (1 / load - 1) / (1 / 0.5 - 1)
+    assert probability(load, 1.0) == pytest.approx(probability(0.5, 1.0) * trend)
+    assert probability(load, 2.0) == pytest.approx(probability(load, 1.0) / 2)
+    assert probability(0.01, 0.01) == 1
+
+
 def test_the_fair_algorithm_opens_a_slots_share_with_time() -> None:
     def grant(elapsed: float, granted: float = 0.0) -> float:
         return quick_start.fair_grant_bps(

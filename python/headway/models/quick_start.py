@@ -160,6 +160,37 @@ def most_granted_bps_per_s(*, spare_bps: float, interval_s: float, slots: int) -
     return not_negative("spare_bps", spare_bps) / (positive("interval_s", interval_s) * slots)
 
 
+def approval_probability(
+    *,
+    spare_bps: float,
+    request_bps: float,
+    interval_s: float,
+    slots: int,
+    mean_arrival_s: float,
+) -> float:
+    """Roughly what part of the requests the target algorithm approves (section 6.4.3.3).
+
+    The requests that fit into what a link has to spare, over those that come while grants are
+    remembered. With a load rho and arrivals that cause it this goes with (1/rho - 1)/(Omega Delta).
+
+    Args:
+        spare_bps: theta c - u, bit/s, >= 0.
+        request_bps: q, bit/s, > 0.
+        interval_s: Delta, seconds, > 0.
+        slots: Omega, >= 1.
+        mean_arrival_s: delta, mean time between requests, seconds, > 0.
+
+    Returns:
+        0 to 1.
+
+    Raises:
+        ValueError: if an argument is outside its range.
+    """
+    per_second = most_granted_bps_per_s(spare_bps=spare_bps, interval_s=interval_s, slots=slots)
+    approved_per_s = per_second / positive("request_bps", request_bps)
+    return min(1.0, approved_per_s * positive("mean_arrival_s", mean_arrival_s))
+
+
 def rounding_loss(*, log_uniform: bool = False) -> float:
     """By what factor rounding down to a code lowers a rate on average (section 4.5.2.4).
 

@@ -291,14 +291,27 @@ def _best_threshold(found: Found) -> Seen:
     return Seen(f"best {best} B: {_chi_words(means)}", 3_000 <= best <= 30_000, "3 to 30 kB")
 
 
+def _approval_probability(load: float, interval_s: float) -> float:
+    mean_arrival_s = models.sharing.mean_interval_s(
+        published.LARGER_MEAN_RESPONSE_BYTES, path=lab.model_path(), load=load
+    )
+    return models.quick_start.approval_probability(
+        spare_bps=(1 - load) * lab.LINK_BPS,
+        request_bps=1e3 * pairs.REQUEST_KBPS,
+        interval_s=interval_s,
+        slots=2,
+        mean_arrival_s=mean_arrival_s,
+    )
+
+
 def _approval_trend(found: Found) -> Seen:
-    """Approved part of the requests beside (1/rho - 1) / (Omega Delta), both to their largest."""
+    """Approved part of the requests beside the model's, by rank."""
     loads = [load for load in LOADS if load >= MODERATE]
     seen, model = [], []
     for scheme, interval_s in (("quick-start", 0.2), ("quick-start-1000ms", 1.0)):
         for load in loads:
             seen.append(found[key(scheme, load)].approved_part)
-            model.append((1 / load - 1) / (2 * interval_s))
+            model.append(_approval_probability(load, interval_s))
     rank = float(np.corrcoef(np.argsort(np.argsort(seen)), np.argsort(np.argsort(model)))[0, 1])
     words = ", ".join(f"{100 * part:.0f}" for part in seen)
     return Seen(
