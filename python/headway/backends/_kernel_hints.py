@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+from headway import sockets
 from headway.backends._headwayctl import Caretaker, Headwayctl
 from headway.errors import HeadwayError
 
@@ -32,10 +34,7 @@ def taking_hints(ctl: Headwayctl, caretaker: Caretaker) -> Iterator[None]:
             lock.truncate(0)  # of one that was killed
         else:
             fcntl.flock(lock, fcntl.LOCK_SH)
-        if not ctl.json("hints", "list", "--json")["hints"]:
-            caretaker.mind("hints")
-            lock.write(_OURS)
-            ctl.run("hints", "attach")
+        attach_where_missing(ctl, caretaker)
         fcntl.flock(lock, fcntl.LOCK_SH)
         try:
             yield
@@ -45,6 +44,17 @@ def taking_hints(ctl: Headwayctl, caretaker: Caretaker) -> Iterator[None]:
                 lock.truncate(0)
                 with contextlib.suppress(HeadwayError):  # somebody took them away
                     ctl.run("hints", "detach")
+
+
+def attach_where_missing(ctl: Headwayctl, caretaker: Caretaker) -> None:
+    """Before every run: somebody may have taken them away meanwhile. Raises HeadwayError."""
+    with socket.socket() as probe:
+        # hints of some cgroup are not ours
+        taken = sockets.hint(probe, data_volume_bytes=1)
+    if not taken:
+        caretaker.mind("hints")
+        lock_file().write_bytes(_OURS)
+        ctl.run("hints", "attach")
 
 
 def _alone(lock: int) -> bool:

@@ -22,7 +22,7 @@ from pathlib import Path
 from headway.backends import Finished
 from headway.backends import _kernel_quick_start as quick_start
 from headway.backends._headwayctl import Caretaker, Headwayctl
-from headway.backends._kernel_hints import taking_hints
+from headway.backends._kernel_hints import attach_where_missing, taking_hints
 from headway.backends._kernel_run import Run, says_something
 from headway.backends._kernel_testbed import Testbed, sides
 from headway.errors import HeadwayError, KernelCannotError
@@ -122,6 +122,8 @@ class KernelBackend:
                 testbed = Testbed(self._ctl, experiment, name, Path(folder))
                 caretaker.mind("testbed", name)
                 up.enter_context(testbed)
+                if any(map(says_something, experiment.flows)):
+                    attach_where_missing(self._ctl, caretaker)
                 run = Run(self._ctl, testbed, experiment, controls, Path(folder))
                 up.callback(run.kill)
                 run.start()
