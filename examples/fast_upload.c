@@ -2,10 +2,10 @@
 /*
  * Uploads a megabyte and tells Headway beforehand: how much it is, and that the
  * application could use 10 Mbit/s at once. Where nobody listens for such hints the
- * upload runs as ever.
+ * upload runs as ever. With --quiet it says nothing and runs as ever, to compare.
  *
  *	cc -I include -o fast_upload examples/fast_upload.c
- *	fast_upload 192.0.2.1 9000
+ *	fast_upload 192.0.2.1 9000 [--quiet]
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,9 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "headway.h"
+
+#define RATE_BPS 10000000
+#define BYTES	 1000000
 
 static void hint(int fd, int option, uint64_t value, const char *name)
 {
@@ -29,36 +33,69 @@ static void hint(int fd, int option, uint64_t value, const char *name)
 		perror(name);
 }
 
-int main(int argc, char **argv)
+static double now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
+}
+
+static int send_all(int fd)
 {
 	static char block[10000];
+	int left = BYTES;
+	ssize_t n;
+
+	while (left > 0) {
+		n = write(fd, block, sizeof(block));
+		if (n < 0)
+			return -1;
+		left -= n;
+	}
+	/* the receiver closes when it has read everything */
+	return shutdown(fd, SHUT_WR) == 0 && read(fd, block, 1) == 0 ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
 	struct sockaddr_in to = { .sin_family = AF_INET };
 	struct tcp_startup_info info;
 	socklen_t length = sizeof(info);
-	int fd, i;
+	int quiet = argc == 4 && strcmp(argv[3], "--quiet") == 0;
+	double start_ms;
+	int fd;
 
-	if (argc != 3 || inet_pton(AF_INET, argv[1], &to.sin_addr) != 1) {
-		fprintf(stderr, "usage: fast_upload ADDRESS PORT\n");
+	if ((argc != 3 && !quiet) || inet_pton(AF_INET, argv[1], &to.sin_addr) != 1) {
+		fprintf(stderr, "usage: fast_upload ADDRESS PORT [--quiet]\n");
 		return 2;
 	}
 	to.sin_port = htons(atoi(argv[2]));
 	fd = socket(AF_INET, SOCK_STREAM, 0);
-	/* before connect(), so that the handshake can ask the path for the rate */
-	hint(fd, TCP_INITIAL_RATE, 10000000, "TCP_INITIAL_RATE");
-	hint(fd, TCP_DATA_VOLUME, 100 * sizeof(block), "TCP_DATA_VOLUME");
-	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
+	if (fd < 0) {
+		perror("socket");
+		return 1;
+	}
+	if (quiet) {
+		hint(fd, TCP_APPLICATION_TYPE, TCP_APPLICATION_STANDARD, "TCP_APPLICATION_TYPE");
+	} else {
+		/* before connect(), so that the handshake can ask the path for the rate */
+		hint(fd, TCP_INITIAL_RATE, RATE_BPS, "TCP_INITIAL_RATE");
+		hint(fd, TCP_DATA_VOLUME, BYTES, "TCP_DATA_VOLUME");
+	}
+	start_ms = now_ms();
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
 		perror("connect");
 		return 1;
 	}
-	for (i = 0; i < 100; i++) {
-		if (write(fd, block, sizeof(block)) != sizeof(block)) {
-			perror("write");
-			return 1;
-		}
+	if (send_all(fd) != 0) {
+		perror("send");
+		return 1;
 	}
+	printf("%d bytes in %.0f ms\n", BYTES, now_ms() - start_ms);
 	if (getsockopt(fd, IPPROTO_TCP, TCP_STARTUP_INFO, &info, &length) == 0)
-		printf("asked for %llu bit/s, granted %llu bit/s\n", info.asked_bps,
-		       info.granted_bps);
+		printf("asked for %llu bit/s, granted %llu bit/s, started at %llu bit/s\n",
+		       info.asked_bps, info.granted_bps, info.started_bps);
 	close(fd);
 	return 0;
 }

@@ -20,7 +20,7 @@
 #define TCP_INITIAL_RATE	 0x48570002 /* bit/s with headers; 0 takes it back */
 #define TCP_STABILIZE_THROUGHPUT 0x48570003 /* 1: the initial rate is all it ever needs */
 #define TCP_DATA_VOLUME		 0x48570004 /* bytes that will follow; 0 takes it back */
-#define TCP_DEADLINE		 0x48570005 /* ms from now for that volume; 0 takes it back */
+#define TCP_DEADLINE		 0x48570005 /* ms from now for its arrival; 0 takes it back */
 /* Read only: struct tcp_startup_info. */
 #define TCP_STARTUP_INFO 0x48570006
 
@@ -45,6 +45,7 @@ struct tcp_startup_info {
 	unsigned char stabilize_throughput;
 	unsigned char grant;
 	unsigned char from_application; /* 1: asked_bps is the application's own */
+	unsigned long long started_bps; /* at which it really started; 0: not paced at all */
 };
 
 #endif

@@ -187,14 +187,17 @@ int hw_hints_get(struct bpf_sockopt *ctx)
 	struct hw_app empty = {};
 	struct hw_app *app;
 	struct hw_prefix peer;
+	s32 result = ctx->retval;
 	u64 value;
 
+	barrier_var(result);
 	if (!hw_is_ours(ctx)) {
 		if (ctx->optlen > HW_PAGE_BYTES)
 			ctx->optlen = 0;
 		return HW_KERNEL_DOES_IT;
 	}
-	if (!sk || sk->protocol != HW_IPPROTO_TCP)
+	/* 0: answered by the same program of a cgroup below */
+	if (!sk || sk->protocol != HW_IPPROTO_TCP || result == 0)
 		return HW_KERNEL_DOES_IT;
 	app = bpf_sk_storage_get(&hw_app, sk, 0, 0);
 	if (!app)
@@ -216,6 +219,7 @@ int hw_hints_get(struct bpf_sockopt *ctx)
 		info->stabilize_throughput = app->stabilize;
 		info->grant = hw_app_grant(app);
 		info->from_application = (app->given & HW_APP_RATE) != 0;
+		info->started_bps = app->started_rate_Bps * 8;
 		ctx->optlen = sizeof(*info);
 	} else {
 		value = hw_value_of(app, ctx->optname);

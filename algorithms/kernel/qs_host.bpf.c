@@ -12,12 +12,14 @@
 #include "port/bpf/app.h"
 #include "port/bpf/hook.h"
 #include "port/bpf/packet.h"
-#include "port/bpf/quick_start_flow.h"
+#include "port/bpf/paths.h"
+#include "port/bpf/segment.h"
 #include "startup/quick_start.c"
 
 /* Of a segment without IP option, before its connection knows better. */
 #define HW_MSS_BYTES	1448
 #define HW_HEADER_BYTES 52
+#define HW_INITIAL_PKTS 10
 
 /* Set before load. */
 const volatile u32 hw_netns = 0;
@@ -56,35 +58,6 @@ struct {
 		if (hw_cpu)                                                                        \
 			hw_cpu->field++;                                                           \
 	} while (0)
-
-struct hw_segment {
-	struct hw_ipv4 ip;
-	struct hw_tcp tcp;
-	u32 tcp_offset; /* in the packet */
-	u32 tcp_bytes;	/* of its header */
-	u32 payload_bytes;
-};
-
-/* Whether it is a whole TCP segment over IPv4 with a header that makes sense. */
-static __always_inline int hw_read_segment(struct __sk_buff *skb, struct hw_segment *s)
-{
-	u32 total_bytes, header_bytes;
-
-	if (!hw_read_ipv4(skb, &s->ip) || s->ip.protocol != HW_IPPROTO_TCP ||
-	    s->ip.fragment & bpf_htons(HW_FRAGMENT_MASK))
-		return 0;
-	s->tcp_offset = hw_link_header_bytes + hw_ipv4_length(&s->ip);
-	if (bpf_skb_load_bytes(skb, s->tcp_offset, &s->tcp, sizeof(s->tcp)) != 0)
-		return 0;
-	s->tcp_bytes = (s->tcp.length >> 4) * 4;
-	/* the length of a buffer of many segments is not in its header */
-	total_bytes = skb->len - hw_link_header_bytes;
-	header_bytes = hw_ipv4_length(&s->ip) + s->tcp_bytes;
-	if (s->tcp_bytes < sizeof(s->tcp) || header_bytes > total_bytes)
-		return 0;
-	s->payload_bytes = total_bytes - header_bytes;
-	return 1;
-}
 
 /* An IPv4 option behind the header that has none: in, unless the packet is one of
  * several in a buffer or would become too long for the device. */
@@ -158,10 +131,13 @@ static __always_inline u32 hw_asked_code(struct __sk_buff *skb, const struct hw_
 	struct hw_app *stored;
 	struct hw_app app = {};
 	struct hw_conn conn = {
+		.cwnd_pkts = HW_INITIAL_PKTS,
 		.mss_bytes = HW_MSS_BYTES,
 		.header_bytes = HW_HEADER_BYTES,
 	};
+	struct hw_path_key path_key;
 	struct hw_prefix peer;
+	struct hw_path *path;
 	struct tcp_sock *tp;
 
 	if (!sk)
@@ -182,8 +158,16 @@ static __always_inline u32 hw_asked_code(struct __sk_buff *skb, const struct hw_
 		app = *stored;
 	hw_peer_ipv4(&peer, s->ip.destination);
 	hw_app_settle(&app, &peer);
-	conn.asked_rate_Bps = hw_app_asked_Bps(&app);
-	conn.app_data_bytes = hw_saturate_u32(hw_app_announced_bytes(&app));
+	app.saved_cwnd_pkts = 0;
+	app.saved_rtt_us = 0;
+	path_key.netns = hw_netns;
+	path_key.peer = peer;
+	path = hw_path_to(&path_key);
+	if (path) {
+		app.saved_cwnd_pkts = path->cwnd_pkts;
+		app.saved_rtt_us = path->min_rtt_us;
+	}
+	hw_app_tell(&app, &conn, 0);
 	hw_startup_quick_start.open(0, asker->tun, &conn);
 	return conn.request_code;
 }
@@ -243,11 +227,7 @@ int hw_qs_out(struct __sk_buff *skb)
 
 	if (!hw_read_segment(skb, &s))
 		return HW_NEXT_PROGRAM;
-	key.netns = hw_netns;
-	key.local = s.ip.source;
-	key.peer = s.ip.destination;
-	key.local_port = s.tcp.source;
-	key.peer_port = s.tcp.destination;
+	hw_key_out(&key, hw_netns, &s);
 	flow = bpf_map_lookup_elem(&hw_qs_flows, &key);
 	if (s.tcp.flags & HW_TCP_SYN) {
 		u32 seq = bpf_ntohl(s.tcp.seq);
@@ -308,7 +288,7 @@ static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_
 
 	length = hw_read_options(skb, hw_link_header_bytes + HW_IPV4_BYTES,
 				 hw_ipv4_length(&s->ip) - HW_IPV4_BYTES, bytes);
-	at = hw_find_option(bytes, length, HW_QS_IPV4_OPTION);
+	at = hw_find_option(bytes, length, HW_QS_IPV4_OPTION, HW_QS_BYTES);
 	if (at < 0 || at > HW_OPTIONS_BYTES - HW_QS_BYTES)
 		return;
 	if (!hw_qs_parse_ipv4(bytes + at, &request) ||
@@ -338,7 +318,7 @@ static __always_inline void hw_answered(struct __sk_buff *skb, const struct hw_s
 
 	length = hw_read_options(skb, s->tcp_offset + sizeof(s->tcp), s->tcp_bytes - sizeof(s->tcp),
 				 bytes);
-	at = hw_find_option(bytes, length, HW_QS_TCP_OPTION);
+	at = hw_find_option(bytes, length, HW_QS_TCP_OPTION, HW_QS_BYTES);
 	if (at >= 0 && at <= HW_OPTIONS_BYTES - HW_QS_BYTES &&
 	    hw_qs_parse_tcp(bytes + at, &response))
 		given = &response;
@@ -360,11 +340,7 @@ int hw_qs_in(struct __sk_buff *skb)
 
 	if (!hw_read_segment(skb, &s))
 		return HW_NEXT_PROGRAM;
-	key.netns = hw_netns;
-	key.local = s.ip.destination;
-	key.peer = s.ip.source;
-	key.local_port = s.tcp.destination;
-	key.peer_port = s.tcp.source;
+	hw_key_in(&key, hw_netns, &s);
 	if (hw_ipv4_length(&s.ip) > HW_IPV4_BYTES)
 		hw_requested(skb, &s, &key);
 	flow = bpf_map_lookup_elem(&hw_qs_flows, &key);

@@ -126,7 +126,7 @@ static __always_inline int hw_read_header(struct __sk_buff *skb, struct hw_qs_he
 		return -1;
 	length = hw_read_options(skb, hw_link_header_bytes + HW_IPV4_BYTES,
 				 hw_ipv4_length(&header->ip) - HW_IPV4_BYTES, bytes);
-	at = hw_find_option(bytes, length, HW_QS_IPV4_OPTION);
+	at = hw_find_option(bytes, length, HW_QS_IPV4_OPTION, HW_QS_BYTES);
 	if (at < 0 || at > HW_OPTIONS_BYTES - HW_QS_BYTES)
 		return -1;
 	__builtin_memcpy(header->option, bytes + at, HW_QS_BYTES);

@@ -93,6 +93,9 @@ struct hw_conn {
 	u64 granted_rate_Bps;
 	u32 saved_cwnd_pkts; /* of an earlier connection to this destination; 0: none */
 	u32 saved_rtt_us;
+	u32 deadline_us;  /* until the last byte of what waits should have arrived; 0: none */
+	u8 stabilize;	  /* the rate that was asked for is all the application ever needs */
+	u8 no_fast_start; /* the application wants to start as ever */
 };
 
 /* What one ACK told. */

@@ -14,7 +14,8 @@
 #ifndef HEADWAY_PORT_FIRST_FLIGHT_H
 #define HEADWAY_PORT_FIRST_FLIGHT_H
 
-#include "cc.h"
+#include "initial_rate.h"
+#include "quick_start.h"
 
 enum hw_flight_phase {
 	HW_FLIGHT_NONE = 0,
@@ -102,7 +103,8 @@ static inline int hw_flight_may_begin(struct hw_flight *f, struct hw_conn *c, u8
 	/* a flight that began with the last ACK, of which nothing has left yet */
 	if (f->phase == HW_FLIGHT_PROBING && f->first_seq == c->snd_nxt)
 		return 0;
-	due = (f->after_idle || !c->sent_pkts) && c->srtt_us && c->ca_state == HW_CA_OPEN;
+	due = (f->after_idle || !c->sent_pkts) && c->srtt_us && c->ca_state == HW_CA_OPEN &&
+	      !c->no_fast_start;
 	f->after_idle = 0;
 	/* nothing is in flight: what was before is over */
 	if (f->phase == HW_FLIGHT_PROBING)
@@ -123,6 +125,11 @@ static inline void hw_flight_begin(struct hw_flight *f, struct hw_conn *c, u32 p
 	c->cwnd_cnt = 0;
 	c->pacing_rate_Bps = rate_Bps;
 	c->pacing_chunk_pkts = chunk_pkts;
+	/* it needs no more than it asked for: slow start ends there (thesis 6.3.3.1) */
+	if (c->stabilize && c->asked_rate_Bps)
+		c->ssthresh_pkts = hw_clamp_u32(hw_qs_window_pkts(c->asked_rate_Bps, c->srtt_us,
+								  c->mss_bytes, c->header_bytes),
+						2, HW_SSTHRESH_INFINITE);
 }
 
 /* On every ACK, before growth. The first one of the flight ends probing, and the

@@ -11,8 +11,8 @@
  *   Normal          ordinary congestion control
  *
  * The saved window and round-trip time come from the stack where it remembers
- * destinations, else from the tunables; without either it is slow start. What it
- * leaves to the saver: a lifetime, and to forget them after a Safe Retreat.
+ * destinations (in the kernel port/bpf/paths.h, which keeps to a lifetime and to one
+ * connection at a time), else from the tunables; without either it is slow start.
  */
 #include "../port/first_flight.h"
 
@@ -61,9 +61,9 @@ static u32 careful_resume_jump_pkts(const u32 *tun, const struct hw_conn *c)
 	u32 saved_pkts = c->saved_cwnd_pkts ? c->saved_cwnd_pkts : tun[SAVED_CWND];
 	u32 saved_us = c->saved_cwnd_pkts ? c->saved_rtt_us : tun[SAVED_RTT];
 
-	if (!saved_pkts || !c->srtt_us || c->min_rtt_us == HW_U32_MAX)
+	if (c->no_fast_start || !saved_pkts || !c->srtt_us || c->min_rtt_us == HW_U32_MAX)
 		return 0;
-	if (saved_us && (c->min_rtt_us < saved_us / 2 || c->min_rtt_us > 10ull * saved_us))
+	if (saved_us && !hw_saved_holds(c, saved_us))
 		return 0;
 	return hw_min_u32(saved_pkts / 2, tun[MAX_JUMP]);
 }

@@ -22,7 +22,7 @@ static const struct hw_tunable initial_start_tunables[] = {
 static void initial_start_init(void *state, const u32 *tun, struct hw_conn *c)
 {
 	(void)state;
-	if (c->cwnd_pkts > 1)
+	if (c->cwnd_pkts > 1 && !c->no_fast_start)
 		c->cwnd_pkts = hw_min_u32(tun[WINDOW], hw_max_u32(c->cwnd_clamp_pkts, 1));
 }
 

@@ -3,10 +3,10 @@
  * Mega-Start: the application names the rate of the first round trip and nobody
  * is asked (Scharf, "Fast Startup Internet Congestion Control", 2011, section
  * 4.4.3.3): Q = Q_req (eq. 4.13), W = Q tau/MTU, paced; recovery as Jump-Start's
- * (eq. 4.11). Rates are of IP packets. Valid for round trips below 8 s.
+ * (eq. 4.11). Instead of a rate it may name a deadline (eq. 7.1). Rates are of IP
+ * packets. Valid for round trips below 8 s.
  */
 #include "../port/first_flight.h"
-#include "../port/quick_start.h"
 
 enum { RATE, AUTOMATIC, CHUNK, AFTER_IDLE, IGNORE_WINDOW };
 
@@ -23,12 +23,12 @@ static const struct hw_tunable mega_start_tunables[] = {
 static void mega_start_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 {
 	struct hw_flight *f = state;
-	u64 rate_Bps = c->asked_rate_Bps;
+	u64 rate_Bps;
 	u32 pkts;
 
 	if (hw_flight_may_begin(f, c, event, tun[AFTER_IDLE])) {
-		if (!rate_Bps && tun[AUTOMATIC])
-			rate_Bps = tun[RATE] * 125ull;
+		rate_Bps = hw_initial_rate_Bps(c, tun[AUTOMATIC] ? tun[RATE] * 125ull : 0,
+					       hw_waiting_bytes(c), c->srtt_us, 0);
 		pkts = hw_qs_window_pkts(rate_Bps, c->srtt_us, c->mss_bytes, c->header_bytes);
 		if (pkts <= c->cwnd_pkts)
 			return;

@@ -12,7 +12,6 @@
  * Where nothing carries the requests, it is slow start.
  */
 #include "../port/first_flight.h"
-#include "../port/quick_start.h"
 
 #define UNKNOWN_RTT_US 100000  /* the RFC's assumption, section 4.1 */
 #define LATEST_US      3000000 /* a grant that is older is not used, section 4.4 */
@@ -89,12 +88,12 @@ static u32 quick_start_code(const struct quick_start *s, const u32 *tun, const s
 {
 	u32 rtt_us = c->srtt_us ? c->srtt_us : UNKNOWN_RTT_US;
 	u32 pkt_bytes = hw_max_u32(c->mss_bytes + c->header_bytes, 1);
-	u64 rate_Bps = c->asked_rate_Bps;
 	u64 bytes = hw_waiting_bytes(c);
+	u64 rate_Bps = tun[ACTIVATION] != ASKED_FOR ? tun[RATE] * 125ull : 0;
 	u32 code;
 
-	if (!rate_Bps && tun[ACTIVATION] != ASKED_FOR)
-		rate_Bps = tun[RATE] * 125ull;
+	/* the answer, or the handshake, takes a round trip */
+	rate_Bps = hw_initial_rate_Bps(c, rate_Bps, bytes, rtt_us, 1);
 	if (!tun[ACTIVATION] || !rate_Bps || bytes <= tun[MIN_DATA])
 		return 0;
 	if (tun[FIT_DATA]) {
@@ -157,11 +156,11 @@ static void quick_start_use(struct quick_start *s, const u32 *tun, struct hw_con
 	s->is_mid = c->sent_pkts != 0;
 	s->delivered_before = (u32)c->delivered_pkts + c->inflight_pkts;
 	s->arrived_pkts = 0;
-	hw_flight_begin(&s->flight, c, pkts, c->granted_rate_Bps, tun[CHUNK]);
-	c->ignore_peer_window = tun[IGNORE_WINDOW] != 0;
 	if (tun[SSTHRESH] == SSTHRESH_SET || (tun[SSTHRESH] == SSTHRESH_SET_IF_ASKED && all_of_it))
 		c->ssthresh_pkts = hw_clamp_u32(hw_scale_u32(pkts, tun[SSTHRESH_FACTOR], 1000), 2,
 						HW_SSTHRESH_INFINITE);
+	hw_flight_begin(&s->flight, c, pkts, c->granted_rate_Bps, tun[CHUNK]);
+	c->ignore_peer_window = tun[IGNORE_WINDOW] != 0;
 }
 
 static void quick_start_look(struct quick_start *s, const struct hw_conn *c)

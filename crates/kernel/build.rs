@@ -40,7 +40,15 @@ fn main() {
             }
             // programs that are no algorithm: a field of struct Objects each
             let mut programs = String::new();
-            for name in ["probe", "sampler", "hints", "qs_host", "qs_router"] {
+            for name in [
+                "probe",
+                "sampler",
+                "hints",
+                "writes",
+                "window",
+                "qs_host",
+                "qs_router",
+            ] {
                 let object = out.join(format!("{name}.bpf.o"));
                 let source = algorithms.join(format!("kernel/{name}.bpf.c"));
                 compile(&clang, &algorithms, &source, &object);

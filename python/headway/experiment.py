@@ -158,7 +158,10 @@ class Flow(Spec):
 
     ``initial_rate`` and ``data_volume`` are what the application tells its sockets before it
     sends: the rate to start with, in IP bits per second, and how much will come. Startups may use
-    them. ``receive_window`` is what both hosts announce from the start, and ``extra_ack`` lets the
+    them. With ``stabilize`` the initial rate is all it ever needs. ``deadline`` is the time in
+    which a response should arrive from when its request leaves, or a bulk transfer with a size from
+    its start; where no rate is named it gives one, and says whether a fast startup is needed.
+    ``receive_window`` is what both hosts announce from the start, and ``extra_ack`` lets the
     responder say it right after the SYN-ACK, whose own window ends at 65535 bytes. With
     ``announces`` every connection's volume is announced, by either side its own. ``willing_rate``
     bounds what both hosts accept as receivers of Quick-Start requests; below 80 kbit/s they do
@@ -180,6 +183,8 @@ class Flow(Spec):
     initial_rate: Annotated[Rate, Field(gt=0)] | None = None
     data_volume: PositiveSize | None = None
     announces: bool = False
+    stabilize: bool = False
+    deadline: Annotated[Time, Field(gt=0)] | None = None
     willing_rate: Rate | None = None
     start: Time | None = None
     stop: Time | None = None
@@ -203,6 +208,14 @@ class Flow(Spec):
             raise ValueError(f"a {self.app.kind} flow is UDP and has no control")
         if not isinstance(self.app, Cbr | Requests) and self.control is None:
             raise ValueError("a TCP flow needs a control, for example control='cubic'")
+        return self
+
+    @model_validator(mode="after")
+    def _deadline_has_an_end(self) -> Self:
+        bounded = isinstance(self.app, Vectors | Sessions)
+        bounded = bounded or (isinstance(self.app, Bulk) and self.app.size is not None)
+        if self.deadline is not None and not bounded:
+            raise ValueError("deadline: needs responses, or a bulk transfer with a size")
         return self
 
     @property
@@ -402,8 +415,8 @@ def parse_flows(text: str) -> list[Flow]:
 
     NAME is a control, or "voip". An option is a field of Flow (sack, timestamps, delayed_ack,
     nodelay, receive_buffer, receive_window, extra_ack, initial_rate, data_volume, announces,
-    willing_rate, start, stop, delay, from_hop, to_hop, size) or a tunable of the control or
-    startup. Raises ValueError naming the part that is wrong.
+    stabilize, deadline, willing_rate, start, stop, delay, from_hop, to_hop, size) or a tunable of
+    the control or startup. Raises ValueError naming the part that is wrong.
     """
     flows: list[Flow] = []
     for part in text.split(","):

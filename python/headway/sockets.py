@@ -21,7 +21,7 @@ TCP_DEADLINE = 0x48570005
 TCP_STARTUP_INFO = 0x48570006
 
 # struct tcp_startup_info
-_INFO = struct.Struct("@QQQI4B")
+_INFO = struct.Struct("@QQQI4BQ")
 _MAX = {TCP_DEADLINE: 2**32 - 1}
 
 
@@ -64,6 +64,9 @@ class StartupInfo:
     """Time that is left for it, ms."""
     application_type: ApplicationType
     stabilize_throughput: bool
+    started_bps: int | None
+    """Rate in bit/s at which it really started, or started again after an idle time; None if
+    nothing was paced."""
 
 
 def hint(
@@ -125,7 +128,7 @@ def startup_info(connection: socket.socket) -> StartupInfo | None:
         if error.errno == errno.ENOPROTOOPT:
             return None
         raise
-    asked, granted, volume, deadline, kind, stabilize, grant, own = _INFO.unpack(raw)
+    asked, granted, volume, deadline, kind, stabilize, grant, own, started = _INFO.unpack(raw)
     return StartupInfo(
         asked_bps=asked or None,
         from_application=bool(own),
@@ -135,4 +138,5 @@ def startup_info(connection: socket.socket) -> StartupInfo | None:
         deadline_ms=deadline or None,
         application_type=ApplicationType(kind),
         stabilize_throughput=bool(stabilize),
+        started_bps=started or None,
     )

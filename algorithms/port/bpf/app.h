@@ -27,13 +27,20 @@ struct hw_app {
 	u64 volume_bytes;
 	u64 volume_from_bytes; /* what had been sent when the volume was announced */
 	u64 deadline_ns;       /* CLOCK_MONOTONIC; 0: none */
-	u8 type;	       /* TCP_APPLICATION_* */
+	u64 started_rate_Bps;  /* of the last first flight; 0: none was paced */
+	u64 saved_ns;	       /* when that was saved which this connection has taken */
+	u32 saved_cwnd_pkts;   /* from before (paths.h); 0: nothing */
+	u32 saved_rtt_us;
+	u32 path_pkts; /* most that one round trip delivered since the last congestion */
+	u32 write_end; /* sequence number at which the present write ends */
+	u8 is_writing; /* write_end is known */
+	u8 type;       /* TCP_APPLICATION_* */
 	u8 default_type;
 	u8 stabilize;
 	u8 given;   /* enum hw_app_given */
 	u8 grant;   /* enum hw_grant of cc.h */
 	u8 settled; /* the defaults have been looked up */
-	u8 unused[2];
+	u8 unused;
 };
 
 /* Goes with the socket; what is set on a listening one goes to what it accepts. */
@@ -97,20 +104,29 @@ static inline __attribute__((always_inline)) u8 hw_app_type(const struct hw_app 
 	return app->given & HW_APP_TYPE ? app->type : app->default_type;
 }
 
+/* Whether it is to start as ever: a low-priority connection always, a standard one if
+ * its application said so and named neither rate nor deadline. */
+static inline __attribute__((always_inline)) u8 hw_app_no_fast_start(const struct hw_app *app)
+{
+	if (hw_app_type(app) == TCP_APPLICATION_LOWPRIORITY)
+		return 1;
+	return app->given & HW_APP_TYPE && app->type == TCP_APPLICATION_STANDARD &&
+	       !(app->given & HW_APP_RATE) && !app->deadline_ns;
+}
+
 /*
- * The rate to start at, 0 for none. A low-priority connection has none. A rate of the
- * application's own comes before the administrator's default, which holds for who says
- * nothing at all or that it is responsive.
+ * The rate to start at, 0 for none. A rate of the application's own comes before its
+ * deadline, which gives one as soon as the round trip is known, and before the
+ * administrator's default, which holds for who says nothing at all or that it is
+ * responsive.
  */
 static inline __attribute__((always_inline)) u64 hw_app_asked_Bps(const struct hw_app *app)
 {
-	if (hw_app_type(app) == TCP_APPLICATION_LOWPRIORITY)
+	if (hw_app_no_fast_start(app))
 		return 0;
 	if (app->given & HW_APP_RATE)
 		return app->rate_Bps;
-	if (app->given & HW_APP_TYPE && app->type == TCP_APPLICATION_STANDARD)
-		return 0;
-	return app->default_rate_Bps;
+	return app->deadline_ns ? 0 : app->default_rate_Bps;
 }
 
 /* What an application is told of a grant: TCP_GRANT_*. */
@@ -136,6 +152,33 @@ static inline __attribute__((always_inline)) u64 hw_app_announced_bytes(const st
 	if (app->volume_bytes)
 		return app->volume_from_bytes + app->volume_bytes;
 	return app->default_volume_bytes;
+}
+
+/* A deadline holds until the volume that it is for has been sent. */
+static inline __attribute__((always_inline)) u32 hw_app_deadline_us(const struct hw_app *app,
+								    u64 sent_bytes)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+
+	if (!app->deadline_ns ||
+	    (app->volume_bytes && sent_bytes >= app->volume_from_bytes + app->volume_bytes))
+		return 0;
+	if (app->deadline_ns <= now_ns)
+		return 1;
+	return hw_max_u32(hw_saturate_u32((app->deadline_ns - now_ns) / 1000), 1);
+}
+
+/* What the algorithms are told of it, on a connection that has sent so much. */
+static inline __attribute__((always_inline)) void hw_app_tell(const struct hw_app *app,
+							      struct hw_conn *c, u64 sent_bytes)
+{
+	c->asked_rate_Bps = hw_app_asked_Bps(app);
+	c->app_data_bytes = hw_saturate_u32(hw_app_announced_bytes(app));
+	c->deadline_us = hw_app_deadline_us(app, sent_bytes);
+	c->stabilize = app->stabilize;
+	c->no_fast_start = hw_app_no_fast_start(app);
+	c->saved_cwnd_pkts = app->saved_cwnd_pkts;
+	c->saved_rtt_us = app->saved_rtt_us;
 }
 
 #endif

@@ -6,9 +6,25 @@
 #ifndef HEADWAY_PORT_BPF_APPLICATION_H
 #define HEADWAY_PORT_BPF_APPLICATION_H
 
+/* Nothing was said. */
+HW_INLINE void hw_hear_nothing(struct hw_conn *c)
+{
+	c->request_code = 0;
+	c->grant = HW_GRANT_NONE;
+	c->app_data_bytes = 0;
+	c->asked_rate_Bps = 0;
+	c->granted_rate_Bps = 0;
+	c->deadline_us = 0;
+	c->stabilize = 0;
+	c->no_fast_start = 0;
+	c->saved_cwnd_pkts = 0;
+	c->saved_rtt_us = 0;
+}
+
 #ifdef HW_PACES
 
 #include "app.h"
+#include "paths.h"
 #include "quick_start_flow.h"
 
 #define HW_STATE_SYN_RECV 3 /* TCP_SYN_RECV */
@@ -66,26 +82,23 @@ HW_INLINE void hw_take_grant(struct hw_app *app, const struct hw_qs_flow *flow)
 HW_INLINE void hw_hear(struct hw_call *call)
 {
 	struct hw_conn *c = &call->conn;
+	struct tcp_sock *tp = call->tp;
 	struct hw_app *app = call->app;
 
 	if (!app)
 		return;
-	c->asked_rate_Bps = hw_app_asked_Bps(app);
-	c->app_data_bytes = hw_saturate_u32(hw_app_announced_bytes(app));
+	hw_app_tell(app, c, tp->bytes_acked + (u32)(tp->snd_nxt - tp->snd_una));
+	if (app->is_writing && hw_after(app->write_end, tp->write_seq))
+		c->app_queued_bytes = app->write_end - tp->snd_nxt;
 	c->grant = app->grant;
 	c->granted_rate_Bps = app->granted_rate_Bps;
 }
 
 HW_INLINE void hw_listen(struct hw_call *call)
 {
-	struct hw_conn *c = &call->conn;
 	struct hw_qs_flow *flow;
 
-	c->request_code = 0;
-	c->grant = HW_GRANT_NONE;
-	c->app_data_bytes = 0;
-	c->asked_rate_Bps = 0;
-	c->granted_rate_Bps = 0;
+	hw_hear_nothing(&call->conn);
 	call->app = bpf_sk_storage_get(&hw_app, call->sk, 0, 0);
 	if (call->app && call->app->grant == HW_GRANT_REQUESTED) {
 		flow = hw_flow_of(call->sk);
@@ -93,6 +106,80 @@ HW_INLINE void hw_listen(struct hw_call *call)
 			hw_take_grant(call->app, flow);
 	}
 	hw_hear(call);
+}
+
+HW_INLINE void hw_path_key_of(struct hw_path_key *key, struct sock *sk)
+{
+	key->netns = sk->__sk_common.skc_net.net->ns.inum;
+	hw_peer_of(&key->peer, sk);
+}
+
+/* Takes what is remembered of the path. */
+HW_INLINE void hw_take_path(struct hw_app *app, struct sock *sk)
+{
+	struct hw_path_key key;
+	struct hw_path *path;
+
+	app->saved_cwnd_pkts = 0;
+	app->saved_rtt_us = 0;
+	hw_path_key_of(&key, sk);
+	path = hw_path_to(&key);
+	if (!path)
+		return;
+	app->saved_ns = path->saved_ns;
+	app->saved_cwnd_pkts = path->cwnd_pkts;
+	app->saved_rtt_us = path->min_rtt_us;
+	path->min_rtt_us = 0;
+}
+
+/* With every ACK: the most that was delivered in one smallest round trip. */
+HW_INLINE void hw_watch_path(const struct hw_call *call)
+{
+	const struct tcp_sock *tp = call->tp;
+	u32 rtt_us = tp->rtt_min.s[0].v;
+	u32 pkts;
+
+	if (!call->app || !tp->rate_interval_us || rtt_us == HW_U32_MAX)
+		return;
+	pkts = hw_scale_u32(tp->rate_delivered, rtt_us, tp->rate_interval_us);
+	call->app->path_pkts = hw_max_u32(call->app->path_pkts, pkts);
+}
+
+/*
+ * The connection idles or ends: leaves what the path carried, else what it had taken.
+ * Idle, it takes it itself when it goes on.
+ */
+HW_INLINE void hw_leave_path(struct sock *sk, int goes_on)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct hw_app *app = bpf_sk_storage_get(&hw_app, sk, 0, 0);
+	u32 rtt_us = tp->rtt_min.s[0].v;
+	struct hw_path path = {
+		.saved_ns = bpf_ktime_get_ns(),
+		.min_rtt_us = rtt_us,
+		.cwnd_pkts = app ? app->path_pkts : 0,
+		.pkt_bytes = tp->mss_cache,
+	};
+	struct hw_path_key key;
+
+	if (!app || !hw_lifetime_ns())
+		return;
+	if (path.cwnd_pkts < HW_LEAST_SAVED_PKTS) {
+		path.saved_ns = app->saved_ns;
+		path.cwnd_pkts = app->saved_cwnd_pkts;
+		path.min_rtt_us = app->saved_rtt_us;
+	}
+	if (goes_on) {
+		app->saved_ns = path.saved_ns;
+		app->saved_cwnd_pkts = path.cwnd_pkts;
+		app->saved_rtt_us = path.cwnd_pkts ? path.min_rtt_us : 0;
+		app->path_pkts = 0;
+		return;
+	}
+	if (!path.cwnd_pkts)
+		return;
+	hw_path_key_of(&key, sk);
+	bpf_map_update_elem(&hw_paths, &key, &path, 0);
 }
 
 /* Once, when the connection is there: the defaults for its peer, and what the handshake
@@ -109,6 +196,10 @@ HW_INLINE void hw_learn(struct hw_call *call)
 		return;
 	hw_peer_of(&peer, call->sk);
 	hw_app_settle(app, &peer);
+	app->started_rate_Bps = 0;
+	app->is_writing = 0;
+	app->path_pkts = 0;
+	hw_take_path(app, call->sk);
 	app->grant = HW_GRANT_NONE;
 	app->granted_rate_Bps = 0;
 	flow = hw_flow_of(call->sk);
@@ -134,7 +225,11 @@ HW_INLINE void hw_answer(const struct hw_call *call)
 	struct hw_qs_flow *flow;
 	struct hw_qs_key key;
 
-	if (!app || (c->grant == app->grant && !c->request_code))
+	if (!app)
+		return;
+	if (c->pacing_rate_Bps)
+		app->started_rate_Bps = c->pacing_rate_Bps;
+	if (c->grant == app->grant && !c->request_code)
 		return;
 	hw_key_of(&key, call->sk);
 	flow = bpf_map_lookup_elem(&hw_qs_flows, &key);
@@ -164,13 +259,7 @@ HW_INLINE void hw_answer(const struct hw_call *call)
 
 HW_INLINE void hw_listen(struct hw_call *call)
 {
-	struct hw_conn *c = &call->conn;
-
-	c->request_code = 0;
-	c->grant = HW_GRANT_NONE;
-	c->app_data_bytes = 0;
-	c->asked_rate_Bps = 0;
-	c->granted_rate_Bps = 0;
+	hw_hear_nothing(&call->conn);
 }
 
 #endif

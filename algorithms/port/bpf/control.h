@@ -139,8 +139,6 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 	c->sent_pkts = tp->data_segs_out;
 	c->retrans_pkts = tp->total_retrans;
 	hw_listen(call);
-	c->saved_cwnd_pkts = 0;
-	c->saved_rtt_us = 0;
 	return 1;
 }
 
@@ -217,6 +215,9 @@ void BPF_PROG(hw_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	HW_COUNT_UP(acked_pkts, ack.acked_pkts);
 	if (!hw_begin(&call, sk))
 		return;
+#ifdef HW_PACES
+	hw_watch_path(&call);
+#endif
 	hw_pair_pkts_acked(&call, &ack);
 	hw_end(&call);
 }
@@ -250,6 +251,10 @@ void BPF_PROG(hw_set_state, struct sock *sk, u8 new_state)
 
 	if (!hw_begin(&call, sk))
 		return;
+#ifdef HW_PACES
+	if (call.app && new_state >= HW_CA_CWR)
+		call.app->path_pkts = 0;
+#endif
 	hw_pair_set_state(&call, new_state);
 	hw_end(&call);
 }
@@ -264,8 +269,12 @@ void BPF_PROG(hw_cwnd_event, struct sock *sk, int event)
 		return;
 	if (event == HW_EVENT_LOSS)
 		HW_COUNT_UP(timeouts, 1);
-	if (event == HW_EVENT_CWND_RESTART)
+	if (event == HW_EVENT_CWND_RESTART) {
 		HW_COUNT_UP(idle_restarts, 1);
+#ifdef HW_PACES
+		hw_leave_path(sk, 1);
+#endif
+	}
 	if (!hw_begin(&call, sk))
 		return;
 	if (event == HW_EVENT_TX_START && hw_kernel_hz) {
@@ -289,6 +298,12 @@ u32 BPF_PROG(hw_undo_cwnd, struct sock *sk)
 }
 
 #ifdef HW_PACES
+SEC("struct_ops/hw_release")
+void BPF_PROG(hw_release, struct sock *sk)
+{
+	hw_leave_path(sk, 0);
+}
+
 /* Asked before anything is sent: the least segments that leave together. The stack
  * has set the rate anew on the ACK before, so it is put back here. */
 SEC("struct_ops/hw_min_tso_segs")
@@ -314,6 +329,7 @@ struct tcp_congestion_ops hw_control = {
 	.undo_cwnd = (void *)hw_undo_cwnd,
 #ifdef HW_PACES
 	.min_tso_segs = (void *)hw_min_tso_segs,
+	.release = (void *)hw_release,
 #endif
 	.flags = 1, /* any user may choose it (TCP_CONG_NON_RESTRICTED) */
 	.name = HW_PAIR_NAME,

@@ -203,9 +203,12 @@ struct tcp_sock {
 	u32 snd_una;
 	u32 snd_nxt;
 	u32 write_seq;
+	u64 bytes_acked;
 	u32 snd_wnd;
 	u32 rcv_nxt;
 	u32 data_segs_out;
+	u32 rate_delivered; /* packets of the last rate sample that the path limited */
+	u32 rate_interval_us;
 	u32 total_retrans;
 	u16 tcp_header_len;
 	u32 srtt_us; /* << 3 */
@@ -236,6 +239,7 @@ struct tcp_congestion_ops {
 	char name[16];
 	u32 flags;
 	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
 	u32 (*min_tso_segs)(struct sock *sk);
 };
 

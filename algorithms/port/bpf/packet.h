@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Headers of a packet in a program at a device, and the option of eight bytes that is
- * looked for in them. A device's packets begin with an Ethernet header or not;
+ * Headers of a packet in a program at a device, and the option that is looked for in
+ * them. A device's packets begin with an Ethernet header or not;
  * headwayctl says which before load.
  */
 #ifndef HEADWAY_PORT_BPF_PACKET_H
@@ -100,11 +100,12 @@ static __always_inline u32 hw_read_options(struct __sk_buff *skb, u32 offset, u3
 }
 
 /*
- * Where the option of this type and of eight bytes begins, -1 if there is none. IP and
+ * Where the option of this type and of so many bytes begins, -1 if there is none. IP and
  * TCP list theirs alike: 0 ends the list, 1 is a byte of its own, all others have a
  * length. A list that does not hold together ends where it does not.
  */
-static __always_inline int hw_find_option(const u8 bytes[HW_OPTIONS_ROOM], u32 length, u8 type)
+static __always_inline int hw_find_option(const u8 bytes[HW_OPTIONS_ROOM], u32 length, u8 type,
+					  u32 wanted_bytes)
 {
 	u32 at = 0;
 	u32 i;
@@ -112,7 +113,7 @@ static __always_inline int hw_find_option(const u8 bytes[HW_OPTIONS_ROOM], u32 l
 	for (i = 0; i < HW_OPTIONS_BYTES; i++) {
 		u8 here, size;
 
-		if (at + HW_QS_BYTES > length || at > HW_OPTIONS_BYTES - HW_QS_BYTES)
+		if (at + wanted_bytes > length || at > HW_OPTIONS_BYTES - wanted_bytes)
 			return -1;
 		here = bytes[at & 63];
 		if (here == 0)
@@ -125,7 +126,7 @@ static __always_inline int hw_find_option(const u8 bytes[HW_OPTIONS_ROOM], u32 l
 		if (size < 2)
 			return -1;
 		if (here == type)
-			return size == HW_QS_BYTES ? (int)at : -1;
+			return size == wanted_bytes ? (int)at : -1;
 		at += size;
 	}
 	return -1;

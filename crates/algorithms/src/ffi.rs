@@ -80,6 +80,12 @@ pub struct Conn {
     pub saved_cwnd_pkts: u32,
     /// Its smallest round-trip time.
     pub saved_rtt_us: u32,
+    /// Until the last byte of what waits should have arrived; 0: none.
+    pub deadline_us: u32,
+    /// 1: the rate that was asked for is all the application ever needs.
+    pub stabilize: u8,
+    /// 1: the application wants to start as ever.
+    pub no_fast_start: u8,
 }
 
 /// ssthresh before the first congestion event (`HW_SSTHRESH_INFINITE`).
@@ -121,6 +127,9 @@ impl Default for Conn {
             granted_rate_bytes_per_s: 0,
             saved_cwnd_pkts: 0,
             saved_rtt_us: 0,
+            deadline_us: 0,
+            stabilize: 0,
+            no_fast_start: 0,
         }
     }
 }

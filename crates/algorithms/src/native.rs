@@ -120,6 +120,9 @@ pub fn rust_layout() -> Vec<(&'static str, usize)> {
             granted_rate_bytes_per_s as "granted_rate_Bps",
             saved_cwnd_pkts as "saved_cwnd_pkts",
             saved_rtt_us as "saved_rtt_us",
+            deadline_us as "deadline_us",
+            stabilize as "stabilize",
+            no_fast_start as "no_fast_start",
         }
         "hw_ack" = ffi::Ack {
             acked_pkts as "acked_pkts",

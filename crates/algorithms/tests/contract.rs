@@ -219,7 +219,10 @@ proptest! {
                     header_bytes: 40 + (told.0[3] & 127),
                     saved_cwnd_pkts: told.0[4] >> (told.2 & 31),
                     saved_rtt_us: told.0[5] >> (told.2 & 31),
-                    asked_rate_bytes_per_s: told.1 >> told.2,
+                    asked_rate_bytes_per_s: if told.0[1] & 1 == 0 { told.1 >> told.2 } else { 0 },
+                    deadline_us: told.0[2] >> (told.2 & 31),
+                    stabilize: (told.0[0] & 1) as u8,
+                    no_fast_start: u8::from(told.0[0] & 7 == 7),
                     srtt_us: told.0[3] >> (told.2 & 31),
                     mss_bytes: told.0[4] >> 16,
                     ..Conn::default()

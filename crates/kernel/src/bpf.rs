@@ -17,6 +17,9 @@ pub const LINK_TYPE_CGROUP: u32 = sys::BPF_LINK_TYPE_CGROUP;
 /// `BPF_LINK_TYPE_TCX`.
 pub const LINK_TYPE_TCX: u32 = sys::BPF_LINK_TYPE_TCX;
 
+/// `BPF_LINK_TYPE_RAW_TRACEPOINT`.
+pub const LINK_TYPE_RAW_TRACEPOINT: u32 = sys::BPF_LINK_TYPE_RAW_TRACEPOINT;
+
 /// What the kernel tells of a map.
 #[derive(Clone, Debug)]
 pub struct MapInfo {
@@ -325,10 +328,12 @@ pub enum Point {
     Ingress,
     /// Packets that are about to go into a device's queue.
     Egress,
+    /// A tracepoint, which the program itself names.
+    Tracepoint,
 }
 
-/// Attaches a program to a cgroup's descriptor, or to the number of a device of this
-/// thread's namespace. It stays as long as the link is held or pinned.
+/// Attaches a program to a cgroup's descriptor, to the number of a device of this
+/// thread's namespace, or to its tracepoint (target 0). It stays as long as the link is held or pinned.
 ///
 /// # Errors
 /// The kernel refuses: devices have such links since Linux 6.6.
@@ -338,6 +343,7 @@ pub fn attach(program: BorrowedFd<'_>, target: i32, point: Point) -> io::Result<
         Point::GetSockOpt => sys::BPF_CGROUP_GETSOCKOPT,
         Point::Ingress => sys::BPF_TCX_INGRESS,
         Point::Egress => sys::BPF_TCX_EGRESS,
+        Point::Tracepoint => sys::BPF_TRACE_RAW_TP,
     };
     // SAFETY: a valid descriptor and a number that the kernel checks; no options.
     unsafe {

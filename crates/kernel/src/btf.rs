@@ -51,6 +51,19 @@ impl Btf {
         NonNull::new(unsafe { sys::btf__load_from_kernel_by_id(id) }).map(Self)
     }
 
+    /// Whether it has a typedef of that name.
+    #[must_use]
+    pub fn has_typedef(&self, name: &str) -> bool {
+        let Ok(name) = CString::new(name) else {
+            return false;
+        };
+        // SAFETY: the object is ours and alive; a terminated string.
+        let found = unsafe {
+            sys::btf__find_by_name_kind(self.0.as_ptr(), name.as_ptr(), sys::BTF_KIND_TYPEDEF)
+        };
+        found > 0
+    }
+
     /// The members of a structure, by name.
     #[must_use]
     pub fn members(&self, type_id: u32) -> BTreeMap<String, Member> {

@@ -13,10 +13,11 @@ use libbpf_rs::{MapCore as _, MapFlags, ObjectBuilder};
 use serde::Serialize;
 
 use crate::bpf::{self, Point};
+use crate::btf::Btf;
 use crate::cli::error::{Attempt as _, CliError};
 use crate::hooks::{self, Hook};
 use crate::load;
-use crate::objects::hints_object;
+use crate::objects::{hints_object, writes_object};
 use crate::rundir::{self, Lock};
 use crate::shared;
 
@@ -25,6 +26,10 @@ const PROGRAMS: [(&str, Point); 2] = [
     ("hw_hints_set", Point::SetSockOpt),
     ("hw_hints_get", Point::GetSockOpt),
 ];
+/// The program of algorithms/kernel/writes.bpf.c.
+const WRITES: &str = "hw_hints_write";
+/// What it is attached to, as type information calls it.
+const WRITES_TRACEPOINT: &str = "btf_trace_tcp_sendmsg_locked";
 /// The options, in the order of their numbers (include/headway.h).
 const OPTIONS: [&str; 5] = [
     "application_type",
@@ -43,6 +48,8 @@ pub struct Hints {
     pub cgroup: String,
     /// Whether headwayctl's pins keep them.
     pub pinned: bool,
+    /// Whether startups are told of all of a large write.
+    pub sees_writes: bool,
     /// How often each option was set; "refused" and "read" beside them.
     pub counters: BTreeMap<String, u64>,
 }
@@ -215,13 +222,39 @@ pub fn attach(cgroup: Option<&Path>) -> Result<String, CliError> {
         );
         hooks::keep(link, &place, program, &lock)?;
     }
+    if kernel_tells_of_writes() {
+        attach_writes(&place, &lock)?;
+    }
     Ok(place)
+}
+
+/// Whether this kernel has the tracepoint; since Linux 6.16.
+fn kernel_tells_of_writes() -> bool {
+    Btf::of_kernel().is_some_and(|btf| btf.has_typedef(WRITES_TRACEPOINT))
+}
+
+/// Lets the startups know of all of a large write.
+fn attach_writes(place: &str, lock: &Lock) -> Result<(), CliError> {
+    let bytes = writes_object()
+        .map_err(|reason| CliError::failed(format!("this build has no eBPF objects: {reason}")))?;
+    let mut open = ObjectBuilder::default()
+        .name("hw_writes")
+        .and_then(|builder| builder.open_memory(bytes))
+        .map_err(|e| CliError::failed(format!("cannot open the object of writes: {e}")))?;
+    hooks::set_place(&mut open, place)?;
+    shared::share_maps(&mut open, lock)?;
+    let object = load::load(open, "the program that sees writes")?;
+    let program = hooks::program(&object, WRITES)?;
+    let link = bpf::attach(program.as_fd(), 0, Point::Tracepoint);
+    hooks::keep(link, place, WRITES, lock)
 }
 
 /// The programs that are attached.
 fn attached() -> Result<Vec<Hook>, CliError> {
     let mut hooks = hooks::find()?;
-    hooks.retain(|hook| PROGRAMS.iter().any(|(name, _)| *name == hook.program));
+    hooks.retain(|hook| {
+        hook.program == WRITES || PROGRAMS.iter().any(|(name, _)| *name == hook.program)
+    });
     Ok(hooks)
 }
 
@@ -251,7 +284,9 @@ pub fn detach() -> Result<Vec<String>, CliError> {
 /// # Errors
 /// Lack of privilege.
 pub fn status() -> Result<Vec<Hints>, CliError> {
-    Ok(attached()?
+    let hooks = attached()?;
+    let sees_writes = hooks.iter().any(|hook| hook.program == WRITES);
+    Ok(hooks
         .into_iter()
         .filter(|hook| hook.program == PROGRAMS[0].0)
         .map(|hook| {
@@ -264,6 +299,7 @@ pub fn status() -> Result<Vec<Hints>, CliError> {
             Hints {
                 cgroup: hook.place,
                 pinned: hook.pinned,
+                sees_writes,
                 counters,
             }
         })

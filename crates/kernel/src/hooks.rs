@@ -18,6 +18,12 @@ use crate::rundir::{self, Lock};
 const SCOPE_BYTES: usize = 16;
 const PLACE_BYTES: usize = 96;
 
+const KINDS: [u32; 3] = [
+    bpf::LINK_TYPE_CGROUP,
+    bpf::LINK_TYPE_TCX,
+    bpf::LINK_TYPE_RAW_TRACEPOINT,
+];
+
 /// A program at its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hook {
@@ -100,7 +106,7 @@ pub fn find() -> Result<Vec<Hook>, CliError> {
         let Ok(link) = bpf::link_by_id(id).and_then(|fd| bpf::link_info(fd.as_fd())) else {
             continue;
         };
-        if ![bpf::LINK_TYPE_CGROUP, bpf::LINK_TYPE_TCX].contains(&link.kind) {
+        if !KINDS.contains(&link.kind) {
             continue;
         }
         let Ok(program) =
@@ -209,8 +215,8 @@ impl Hook {
         };
         match bpf::link_detach(link.as_fd()) {
             Ok(()) => {}
-            // of a device that has gone
-            Err(e) if e.raw_os_error() == Some(libc::ENODEV) => {}
+            // of a device that has gone; of a tracepoint, whose link goes with its pin
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ENODEV | libc::EOPNOTSUPP)) => {}
             Err(e) => return Err(e).attempt(&what),
         }
         for pin in rundir::pins() {

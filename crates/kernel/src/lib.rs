@@ -20,6 +20,7 @@ mod load;
 mod lock;
 pub mod netns;
 mod objects;
+mod paths;
 mod quick_start;
 mod router;
 mod rundir;
@@ -30,6 +31,7 @@ pub mod status;
 pub mod testbed;
 pub mod traffic;
 pub mod trial;
+mod window;
 
 pub use load::{missing, verify};
 pub use objects::{objects, probe_object, ControlObject};

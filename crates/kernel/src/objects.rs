@@ -24,6 +24,8 @@ struct Objects {
     probe: &'static [u8],
     sampler: &'static [u8],
     hints: &'static [u8],
+    writes: &'static [u8],
+    window: &'static [u8],
     qs_host: &'static [u8],
     qs_router: &'static [u8],
 }
@@ -63,6 +65,22 @@ pub fn sampler_object() -> Result<&'static [u8], &'static str> {
 /// What the build was missing, in one line.
 pub fn hints_object() -> Result<&'static [u8], &'static str> {
     OBJECTS.as_ref().map(|o| o.hints).map_err(|reason| *reason)
+}
+
+/// The object that sees how much applications write (`algorithms/kernel/writes.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn writes_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS.as_ref().map(|o| o.writes).map_err(|reason| *reason)
+}
+
+/// The object of first windows (`algorithms/kernel/window.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn window_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS.as_ref().map(|o| o.window).map_err(|reason| *reason)
 }
 
 /// The object of a host's side of Quick-Start (`algorithms/kernel/qs_host.bpf.c`).

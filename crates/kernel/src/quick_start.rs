@@ -203,7 +203,7 @@ pub fn forget_asker(name: &str, _lock: &Lock) {
 }
 
 /// Loads the object for its maps, which stay by their pins; nothing is attached.
-fn make_maps(lock: &Lock) -> Result<(), CliError> {
+pub(crate) fn make_maps(lock: &Lock) -> Result<(), CliError> {
     let bytes = quick_start_host_object()
         .map_err(|reason| CliError::failed(format!("this build has no eBPF objects: {reason}")))?;
     let mut open = ObjectBuilder::default()

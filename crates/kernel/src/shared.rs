@@ -9,7 +9,14 @@ use crate::cli::error::CliError;
 use crate::rundir::{self, Lock};
 
 /// The maps of algorithms/port/bpf that are not an object's own.
-const SHARED: [&str; 4] = ["hw_app", "hw_prefixes", "hw_qs_flows", "hw_qs_askers"];
+const SHARED: [&str; 6] = [
+    "hw_app",
+    "hw_prefixes",
+    "hw_paths",
+    "hw_manager",
+    "hw_qs_flows",
+    "hw_qs_askers",
+];
 
 fn path(name: &str) -> PathBuf {
     rundir::other_pin_path("map", name)

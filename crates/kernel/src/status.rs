@@ -17,6 +17,7 @@ use crate::quick_start;
 use crate::router;
 use crate::rundir;
 use crate::sockets;
+use crate::window::{self, FirstWindow};
 
 /// A namespace's part in a control.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -68,6 +69,8 @@ pub struct Status {
     pub quick_start_hosts: Vec<quick_start::Host>,
     /// Devices whose link's capacity a Quick-Start router gives out.
     pub quick_start_routers: Vec<router::Router>,
+    /// Devices whose connections may begin with larger windows.
+    pub first_windows: Vec<FirstWindow>,
     /// Whether the kernel counts programs' runs (kernel.bpf_stats_enabled).
     pub counts_runs: bool,
 }
@@ -112,6 +115,7 @@ pub fn status(measure: Option<Duration>) -> Result<Status, CliError> {
         hint_defaults: hints::defaults(),
         quick_start_hosts: quick_start::hosts()?,
         quick_start_routers: router::routers()?,
+        first_windows: window::devices()?,
         counts_runs: fs::read_to_string("/proc/sys/kernel/bpf_stats_enabled")
             .is_ok_and(|text| text.trim() == "1"),
     })
@@ -147,6 +151,7 @@ impl Status {
             && self.hint_defaults.is_empty()
             && self.quick_start_hosts.is_empty()
             && self.quick_start_routers.is_empty()
+            && self.first_windows.is_empty()
     }
 }
 

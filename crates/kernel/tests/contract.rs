@@ -210,8 +210,31 @@ fn first_flights() -> Vec<Situation> {
         peer_window_bytes: 8 << 20,
         ..knows()
     };
+    let wants = || Conn {
+        deadline_us: 700_000,
+        stabilize: 1,
+        asked_rate_bytes_per_s: 0,
+        ..asks()
+    };
     let acks = || acks(60, 1, 200_000, 4_000);
     [
+        ("a first flight with a deadline", wants(), vec![acks()]),
+        (
+            "a rate that is all it needs",
+            Conn {
+                asked_rate_bytes_per_s: 1_250_000,
+                ..wants()
+            },
+            vec![acks()],
+        ),
+        (
+            "an application in no hurry",
+            Conn {
+                no_fast_start: 1,
+                ..wants()
+            },
+            vec![acks()],
+        ),
         ("a first flight that arrives", knows(), vec![acks()]),
         (
             "a first flight of which some is lost",
@@ -311,7 +334,10 @@ fn random(seed: u64) -> Situation {
             app_queued_bytes: random.of_any_size(31) as u32,
             app_data_bytes: random.of_any_size(31) as u32,
             peer_window_bytes: random.of_any_size(31) as u32,
-            asked_rate_bytes_per_s: random.of_any_size(50),
+            asked_rate_bytes_per_s: random.of_any_size(50) * random.below(2),
+            deadline_us: random.of_any_size(31) as u32,
+            stabilize: random.below(2) as u8,
+            no_fast_start: u8::from(random.below(8) == 0),
             saved_cwnd_pkts: random.of_any_size(20) as u32,
             saved_rtt_us: random.of_any_size(24) as u32,
             ..Conn::default()

@@ -6,12 +6,12 @@ mod common;
 mod lab;
 
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use headway_kernel::netns::Netns;
-use lab::{fails, json, left_over, succeeds, Cgroup};
+use lab::{fails, json, left_over, succeeds, Cgroup, Info};
 use serde_json::Value;
 
 const TESTBED: &str = "hwtqs";
@@ -109,11 +109,11 @@ impl Path {
 
     /// The client asks and the server answers with a megabyte. Returns how long it took.
     fn download(&self, control: &str) -> Duration {
-        self.announced_download(control, false)
+        self.announced_download(control, false).0
     }
 
-    /// The server may announce its answer before it writes it.
-    fn announced_download(&self, control: &str, announced: bool) -> Duration {
+    /// The server may announce its answer before it writes it, and is told what became of it.
+    fn announced_download(&self, control: &str, announced: bool) -> (Duration, Option<Info>) {
         let listener = Netns::find(SERVER).unwrap().inside(|| {
             let listener = TcpListener::bind((SERVER_ADDRESS, 0))?;
             lab::choose_for(&listener, control)?;
@@ -129,6 +129,9 @@ impl Path {
                 lab::set(&stream, lab::VOLUME, BYTES as u64).unwrap();
             }
             stream.write_all(&vec![7u8; BYTES]).unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+            assert_eq!(stream.read(&mut request).unwrap(), 0); // the client has all
+            announced.then(|| lab::get::<Info>(&stream, lab::INFO).unwrap())
         });
         let to = SocketAddrV4::new(SERVER_ADDRESS, port);
         let took = Netns::find(CLIENT)
@@ -144,10 +147,10 @@ impl Path {
                 Ok(took)
             })
             .unwrap();
-        server.join().unwrap();
+        let told = server.join().unwrap();
         // both ends close before the path goes: a socket left alone keeps its control
         std::thread::sleep(Duration::from_millis(500));
-        took
+        (took, told)
     }
 
     fn host(&self, netns: &str) -> Value {
@@ -235,8 +238,12 @@ fn a_request_with_data_costs_a_round_trip_more() {
     path.router(&["--capacity", "100mbit"]);
     let cgroup = Cgroup::enter();
     succeeds(&["hints", "attach", "--cgroup", cgroup.name()]);
-    let fast = path.announced_download("hwq_qs", true);
+    let (fast, told) = path.announced_download("hwq_qs", true);
     println!("late Quick-Start {fast:?}");
+    let told = told.unwrap();
+    assert_eq!(told.asked_bps, 100_000_000, "{told:?}");
+    assert_eq!((told.grant, told.granted_bps), (2, 81_920_000), "{told:?}");
+    assert_eq!(told.started_bps, told.granted_bps, "{told:?}");
     let server = path.host(SERVER);
     for counter in ["requests", "grants", "reports"] {
         assert_eq!(n(&server, counter), 1, "{server}");

@@ -47,6 +47,10 @@ pub(crate) struct Announced {
     pub volume_bytes: u64,
     /// Each side says of each connection what it will send.
     pub each: bool,
+    /// The initial rate is all that is ever needed.
+    pub stabilize: bool,
+    /// Time for a response from its request, for a bulk transfer from its start.
+    pub deadline_ns: Option<u64>,
 }
 
 /// What a host pair with sessions does in the whole run, one entry per session in
@@ -84,6 +88,7 @@ pub(crate) struct Vectors {
     /// The request of the current epoch is on its way.
     pub asked: bool,
     pub answered: bool,
+    pub deadline_ns: Option<u64>,
 }
 
 pub(crate) struct Pingpong {
@@ -105,6 +110,12 @@ pub(crate) enum Next {
     Idle,
 }
 
+/// When a request left that its application made then: it may have had to wait for the
+/// handshake.
+pub(crate) fn request_left_ns(client: &Socket, asked_ns: u64) -> u64 {
+    client.opened_ns().unwrap_or(0).max(asked_ns)
+}
+
 impl Vectors {
     /// Client: sends the current request, or closes after the last.
     pub fn ask(&mut self, net: &mut Net, client: &mut Socket) {
@@ -122,9 +133,12 @@ impl Vectors {
     }
 
     /// Server: answers when the whole request has arrived.
-    pub fn answer(&mut self, net: &mut Net, server: &mut Socket) {
+    pub fn answer(&mut self, net: &mut Net, client: &Socket, server: &mut Socket) {
         if self.asked && !self.answered && server.delivered_bytes >= self.request_end {
             self.answered = true;
+            if let Some(time_ns) = self.deadline_ns {
+                server.set_deadline(request_left_ns(client, self.started_ns) + time_ns);
+            }
             server.write(self.epochs[self.current].1);
             server.pump(net);
         }

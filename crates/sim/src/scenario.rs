@@ -172,6 +172,13 @@ pub struct Flow {
     /// Bytes that the application announces before it writes them.
     #[serde(default)]
     pub data_volume_bytes: Option<u64>,
+    /// The application never needs more than its initial rate.
+    #[serde(default)]
+    pub stabilize: bool,
+    /// Time in which a response should arrive from when its request leaves, or a bulk
+    /// transfer from its start.
+    #[serde(default)]
+    pub deadline_ns: Option<u64>,
     /// Receive window of both ends from the start; absent: the stack's own.
     #[serde(default)]
     pub receive_window_bytes: Option<u64>,
@@ -536,6 +543,18 @@ impl Flow {
             if bytes == 0 || bytes > MAX_BYTES {
                 let field = format!("{field}.data_volume_bytes");
                 return Err(bad(&field, bytes, &format!("1 to {MAX_BYTES} bytes")));
+            }
+        }
+        if let Some(time_ns) = self.deadline_ns {
+            let field = format!("{field}.deadline_ns");
+            check_time(&field, time_ns)?;
+            let bounded = matches!(
+                self.app,
+                App::Bulk { bytes: Some(_) } | App::Vectors { .. } | App::Sessions(_)
+            );
+            if time_ns == 0 || !bounded {
+                let allowed = "more than 0, of responses or of a bulk transfer with a size";
+                return Err(bad(&field, time_ns, allowed));
             }
         }
         if let Some(bytes) = self.receive_window_bytes {

@@ -234,7 +234,7 @@ impl World {
         let net = &mut self.net;
         match &mut flow.app {
             Running::Vectors(v) => {
-                v.answer(net, server);
+                v.answer(net, client, server);
                 if let Next::At(at_ns) = v.collect(net, number, client) {
                     net.events.push(at_ns, What::App, number);
                 }

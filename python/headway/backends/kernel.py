@@ -257,10 +257,13 @@ def check(experiment: Experiment) -> None:
             raise HeadwayError(
                 f"kernel backend: {name}: requests: hosts ask for rates with TCP only"
             )
+        for field in ("deadline", "stabilize"):
+            if getattr(flow, field):
+                raise HeadwayError(f"kernel backend: {name}: {field} is not possible yet")
         if flow.extra_ack:
             raise HeadwayError(
-                f"kernel backend: {name}: extra_ack: Linux sends none behind a SYN-ACK, and no "
-                "socket exists yet that could; it needs a patch"
+                f"kernel backend: {name}: extra_ack: not possible yet; "
+                "`headwayctl host window` does it outside of experiments"
             )
         if isinstance(flow.app, Pingpong) and says_something(flow):
             raise HeadwayError(

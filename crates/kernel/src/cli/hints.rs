@@ -9,7 +9,11 @@ use super::at_device::print_list;
 use super::error::CliError;
 use super::print_json;
 use crate::hints::{self, Prefix, PrefixDefault, TYPES};
+use crate::paths::{self, Memory};
 use crate::testbed::units;
+
+/// Shorter, and nothing would be there when it is needed.
+const LEAST_LIFETIME_NS: u64 = 1_000_000_000;
 
 /// What applications tell of their connections, and defaults for those that do not
 #[derive(Debug, Args)]
@@ -24,6 +28,8 @@ enum Command {
     Detach(DetachCommand),
     Set(SetCommand),
     Unset(UnsetCommand),
+    Remember(RememberCommand),
+    Forget(ForgetCommand),
     List(ListCommand),
 }
 
@@ -63,6 +69,17 @@ struct UnsetCommand {
     prefix: String,
 }
 
+/// Remember what connections find out of their paths, for those that come later
+#[derive(Debug, Args)]
+struct RememberCommand {
+    /// How long it is good for, like 10min
+    lifetime: String,
+}
+
+/// Forget all of it, and remember nothing more
+#[derive(Debug, Args)]
+struct ForgetCommand {}
+
 /// Show where options are taken, how often they were used, and all defaults
 #[derive(Debug, Args)]
 struct ListCommand {
@@ -88,8 +105,25 @@ pub(super) fn run(command: &HintsCommand) -> Result<(), CliError> {
             hints::unset_default(prefix)?;
             println!("{prefix} has no default");
         }
+        Command::Remember(command) => remember(&command.lifetime)?,
+        Command::Forget(_) => {
+            paths::remember(0)?;
+            println!("paths are not remembered");
+        }
         Command::List(command) => list(command)?,
     }
+    Ok(())
+}
+
+fn remember(lifetime: &str) -> Result<(), CliError> {
+    let ns = units::time_ns(lifetime).map_err(|e| CliError::bad_input(format!("LIFETIME {e}")))?;
+    if ns < LEAST_LIFETIME_NS {
+        return Err(CliError::bad_input(format!(
+            "LIFETIME \"{lifetime}\": must be 1s or more, or use `headwayctl hints forget`"
+        )));
+    }
+    paths::remember(ns)?;
+    println!("what connections find out of their paths is good for {lifetime}");
     Ok(())
 }
 
@@ -140,14 +174,35 @@ fn describe(rate_bps: u64, kind: &str) -> String {
 
 fn list(command: &ListCommand) -> Result<(), CliError> {
     let (hints, defaults) = (hints::status()?, hints::defaults());
+    let memory = paths::memory();
     if command.json {
-        return print_json(&json!({ "hints": hints, "defaults": defaults }));
+        return print_json(&json!({ "hints": hints, "defaults": defaults, "memory": memory }));
     }
-    if hints.is_empty() && defaults.is_empty() {
+    if hints.is_empty() && defaults.is_empty() && memory.lifetime_s.is_none() {
         println!("no hints are taken, and no prefix has a default");
     }
     print(&hints, &defaults);
+    print_memory(&memory);
     Ok(())
+}
+
+fn print_memory(memory: &Memory) {
+    let Some(lifetime_s) = memory.lifetime_s else {
+        return;
+    };
+    println!("paths are remembered for {lifetime_s} s");
+    for path in &memory.paths {
+        let what = match (path.rate_bps, path.min_rtt_us) {
+            (Some(bps), Some(us)) => format!(
+                "{} Mbit/s, {} packets in {} ms",
+                bps as f64 / 1e6,
+                path.cwnd_pkts,
+                f64::from(us) / 1e3
+            ),
+            _ => "in use".to_owned(),
+        };
+        println!("  {}: {what}, {} s ago", path.destination, path.age_s);
+    }
 }
 
 /// As `status` shows it too.
@@ -163,6 +218,9 @@ pub(super) fn print(hints: &[hints::Hints], defaults: &[PrefixDefault]) {
             }
         );
         print_list("counters", &entry.counters);
+        if !entry.sees_writes {
+            println!("  of a large write its first piece only: this kernel tells of no more");
+        }
     }
     for entry in defaults {
         println!(

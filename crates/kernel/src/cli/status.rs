@@ -46,6 +46,7 @@ pub(super) fn run(command: &StatusCommand) -> Result<(), CliError> {
     hints::print(&status.hints, &status.hint_defaults);
     host::print(&status.quick_start_hosts);
     router::print(&status.quick_start_routers);
+    host::print_windows(&status.first_windows);
     Ok(())
 }
 

@@ -26,7 +26,7 @@ pub fn rate_bps(text: &str) -> Result<u64, String> {
     whole(number * factor, text)
 }
 
-/// Nanoseconds from "50ms", "1.5s", "250us" or "10ns".
+/// Nanoseconds from "50ms", "1.5s", "250us", "10ns" or "10min".
 pub fn time_ns(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text)?;
     let factor = match unit.as_str() {
@@ -34,7 +34,8 @@ pub fn time_ns(text: &str) -> Result<u64, String> {
         "us" => 1e3,
         "ms" => 1e6,
         "s" => 1e9,
-        _ => return Err(format!("\"{text}\": a time is in ns, us, ms or s")),
+        "min" => 60e9,
+        _ => return Err(format!("\"{text}\": a time is in ns, us, ms, s or min")),
     };
     let ns = number * factor;
     if ns == 0.0 {

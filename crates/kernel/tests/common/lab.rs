@@ -66,6 +66,7 @@ pub fn left_over() -> Vec<String> {
         "hint_defaults",
         "quick_start_hosts",
         "quick_start_routers",
+        "first_windows",
     ] {
         for entry in status[list].as_array().unwrap() {
             found.push(format!("{list}: {entry}"));
@@ -244,6 +245,42 @@ pub fn set<T>(socket: &impl AsRawFd, option: i32, value: T) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::last_os_error())
+}
+
+/// `struct tcp_startup_info`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Info {
+    pub asked_bps: u64,
+    pub granted_bps: u64,
+    pub volume_bytes: u64,
+    pub deadline_ms: u32,
+    pub application_type: u8,
+    pub stabilize_throughput: u8,
+    pub grant: u8,
+    pub from_application: u8,
+    pub started_bps: u64,
+}
+
+/// Reads one of these options.
+pub fn get<T: Default>(socket: &impl AsRawFd, option: i32) -> io::Result<T> {
+    let mut value = T::default();
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: a valid descriptor, a value of integers and its length.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            option,
+            (&raw mut value).cast(),
+            &mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    assert_eq!(length as usize, size_of::<T>());
+    Ok(value)
 }
 
 /// The congestion control of a socket.

@@ -180,6 +180,8 @@ pub struct Socket {
     fack: bool,
     cwnd_limited: bool,
     quick_start_flags: QuickStartFlags,
+    /// When the last byte of what is written should have arrived; 0: no deadline.
+    deadline_ns: u64,
     pending: Option<Pending>,
     id: u32,
     peer: u32,
@@ -326,6 +328,7 @@ impl Socket {
             pacing: Pacing::default(),
             quick_start: None,
             quick_start_flags: QuickStartFlags::default(),
+            deadline_ns: 0,
             timers: [TimerSlot {
                 deadline_ns: NEVER,
                 scheduled_ns: NEVER,
@@ -349,10 +352,22 @@ impl Socket {
     }
 
     /// What the application says before the connection opens: the rate of IP bits per
-    /// second to start with, and how many bytes will be sent; 0 says nothing.
-    pub fn announce(&mut self, initial_rate_bps: u64, volume_bytes: u64) {
+    /// second to start with, and whether it is all that is ever needed; how many bytes
+    /// will be sent; 0 says nothing.
+    pub fn announce(&mut self, initial_rate_bps: u64, stabilize: bool, volume_bytes: u64) {
         self.conn.asked_rate_bytes_per_s = initial_rate_bps / 8;
+        self.conn.stabilize = u8::from(stabilize);
         self.conn.app_data_bytes = u32::try_from(volume_bytes).unwrap_or(u32::MAX);
+    }
+
+    /// When the last byte of what is about to be written should have arrived.
+    pub fn set_deadline(&mut self, at_ns: u64) {
+        self.deadline_ns = at_ns;
+    }
+
+    /// When this end, which opened the connection, could send; None before.
+    pub(crate) fn opened_ns(&self) -> Option<u64> {
+        Some(self.syn_sent_ns + self.handshake_us? * 1000)
     }
 
     /// State of the connection.
@@ -707,6 +722,10 @@ impl Socket {
         self.conn.peer_window_bytes = self.snd_wnd as u32;
         self.conn.sent_pkts = self.counters.sent_pkts as u32;
         self.conn.retrans_pkts = self.counters.retransmits_pkts as u32;
+        if self.deadline_ns > 0 {
+            let left_us = self.deadline_ns.saturating_sub(net.now_ns) / 1000;
+            self.conn.deadline_us = u32::try_from(left_us).unwrap_or(u32::MAX).max(1);
+        }
     }
 
     fn set_ca_state(&mut self, net: &Net, state: CaState) {

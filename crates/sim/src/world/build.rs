@@ -37,6 +37,7 @@ impl World {
                 started_ns: 0,
                 asked: false,
                 answered: false,
+                deadline_ns: flow.deadline_ns,
             }),
             App::Pingpong {
                 request_bytes,
@@ -139,6 +140,11 @@ impl World {
             let socket = &mut self.sockets[number as usize];
             socket.recorded = sends_more;
             announced.tell(socket, sends_more, volume);
+            if let (App::Bulk { .. }, true, Some(time_ns)) =
+                (&flow.app, sends_more, flow.deadline_ns)
+            {
+                socket.set_deadline(flow.start_ns + time_ns);
+            }
         }
         (id, id + 1)
     }
@@ -150,6 +156,8 @@ impl Announced {
             initial_rate_bps: flow.initial_rate_bps.unwrap_or(0),
             volume_bytes: flow.data_volume_bytes.unwrap_or(0),
             each: flow.announces,
+            stabilize: flow.stabilize,
+            deadline_ns: flow.deadline_ns,
         }
     }
 
@@ -161,7 +169,7 @@ impl Announced {
             (false, true) => self.volume_bytes,
             (false, false) => 0,
         };
-        socket.announce(rate_bps, volume_bytes);
+        socket.announce(rate_bps, self.stabilize && sends_more, volume_bytes);
     }
 }
 

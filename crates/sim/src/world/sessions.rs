@@ -4,7 +4,7 @@
 //! TIME_WAIT, so memory follows the connections that are open, not those of the run.
 
 use super::World;
-use crate::app::{Running, SessionList};
+use crate::app::{request_left_ns, Running, SessionList};
 use crate::event::What;
 use crate::tcp::{Counters, Socket};
 
@@ -277,9 +277,16 @@ impl World {
 
     fn answer(&mut self, number: u32) {
         let slot = self.slots[number as usize];
-        let response = self.list(slot.flow).response_bytes[slot.exchange as usize];
+        let list = self.list(slot.flow);
+        let response = list.response_bytes[slot.exchange as usize];
+        let deadline_ns = list.announced.deadline_ns.map(|time_ns| {
+            request_left_ns(&self.sockets[slot.client as usize], slot.asked_ns) + time_ns
+        });
         self.slots[number as usize].phase = Phase::Answered;
         let server = &mut self.sockets[slot.client as usize + 1];
+        if let Some(at_ns) = deadline_ns {
+            server.set_deadline(at_ns);
+        }
         server.write(response);
         server.pump(&mut self.net);
         self.collect(number);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * What earlier connections found out about the path to a destination: the fast-startup
+ * manager's memory. A connection that idles or ends leaves the rate at which it was
+ * delivered and its smallest round trip; the next one takes them, so that of several at
+ * once only one starts on them (RFC 9959). What it did not better it puts back.
+ */
+#ifndef HEADWAY_PORT_BPF_PATHS_H
+#define HEADWAY_PORT_BPF_PATHS_H
+
+#include "app.h"
+
+/* A window below is no news: four initial windows (RFC 9959). */
+#define HW_LEAST_SAVED_PKTS 40
+
+struct hw_path_key {
+	u32 netns; /* inode of the namespace */
+	struct hw_prefix peer;
+};
+
+struct hw_path {
+	u64 saved_ns;	/* CLOCK_MONOTONIC */
+	u32 cwnd_pkts;	/* what was delivered in one smallest round trip */
+	u32 min_rtt_us; /* 0: a connection has taken it */
+	u32 pkt_bytes;	/* payload of one */
+	u32 unused;
+};
+
+/* The destination not used for longest goes when it is full. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct hw_path_key);
+	__type(value, struct hw_path);
+} hw_paths SEC(".maps");
+
+/* How long they are good for; 0: nothing is remembered. */
+struct hw_manager {
+	u64 lifetime_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hw_manager);
+} hw_manager SEC(".maps");
+
+static inline __attribute__((always_inline)) u64 hw_lifetime_ns(void)
+{
+	u32 zero = 0;
+	struct hw_manager *manager = bpf_map_lookup_elem(&hw_manager, &zero);
+
+	return manager ? manager->lifetime_ns : 0;
+}
+
+/* What is remembered of a destination and still good, or null. */
+static inline __attribute__((always_inline)) struct hw_path *
+hw_path_to(const struct hw_path_key *key)
+{
+	u64 lifetime_ns = hw_lifetime_ns();
+	struct hw_path *path;
+
+	if (!lifetime_ns)
+		return 0;
+	path = bpf_map_lookup_elem(&hw_paths, key);
+	if (!path || !path->min_rtt_us || bpf_ktime_get_ns() - path->saved_ns > lifetime_ns)
+		return 0;
+	return path;
+}
+
+#endif
