@@ -128,6 +128,8 @@ def startup_info(connection: socket.socket) -> StartupInfo | None:
         if error.errno == errno.ENOPROTOOPT:
             return None
         raise
+    # programs of an older headwayctl tell less
+    raw = raw.ljust(_INFO.size, b"\0")
     asked, granted, volume, deadline, kind, stabilize, grant, own, started = _INFO.unpack(raw)
     return StartupInfo(
         asked_bps=asked or None,
