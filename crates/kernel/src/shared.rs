@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use libbpf_rs::{MapHandle, OpenObject};
+use libbpf_rs::{AsRawLibbpf as _, MapCore as _, MapHandle, OpenMap, OpenObject};
+use libbpf_sys as sys;
 
 use crate::cli::error::CliError;
 use crate::rundir::{self, Lock};
@@ -25,16 +26,34 @@ fn path(name: &str) -> PathBuf {
 /// Makes an object use the pinned maps, or pin its own when it is loaded.
 ///
 /// # Errors
-/// libbpf refuses the path.
+/// What is pinned was made by a headwayctl with other maps; libbpf refuses the path.
 pub fn share_maps(open: &mut OpenObject, _lock: &Lock) -> Result<(), CliError> {
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         if SHARED.contains(&name.as_str()) {
+            refuse_another_version(&name, &map)?;
             map.set_pin_path(path(&name))
                 .map_err(|e| CliError::failed(format!("cannot share the map {name}: {e}")))?;
         }
     }
     Ok(())
+}
+
+/// The kernel would only say "invalid argument".
+fn refuse_another_version(name: &str, map: &OpenMap) -> Result<(), CliError> {
+    let Some(pinned) = self::map(name) else {
+        return Ok(());
+    };
+    let own = map.as_libbpf_object().as_ptr();
+    // SAFETY: the object is open as long as `map` is borrowed.
+    let sizes = unsafe { (sys::bpf_map__key_size(own), sys::bpf_map__value_size(own)) };
+    if (pinned.key_size(), pinned.value_size()) == sizes {
+        return Ok(());
+    }
+    Err(CliError::failed(format!(
+        "what is attached was attached by another version of headwayctl (its map {name} differs); \
+         headwayctl detach --all takes it away"
+    )))
 }
 
 /// A shared map, if anything has made it yet.

@@ -12,6 +12,8 @@ use std::os::fd::FromRawFd as _;
 use std::path::Path;
 use std::process::Command;
 
+use libbpf_rs::{MapHandle, MapType};
+
 use lab::{
     fails, get, json, left_over, set, succeeds, Cgroup, Info, DEADLINE, INFO, RATE, STABILIZE,
     TYPE, VOLUME,
@@ -242,6 +244,23 @@ fn the_example_in_c_runs_with_hints_and_without() {
     nothing_is_left();
 }
 
+fn maps_of_another_version_are_named() {
+    let cgroup = attached();
+    let pin = Path::new("/run/headway-hwt/bpf/headway_map_hw_app");
+    std::fs::remove_file(pin).unwrap();
+    let options = libbpf_rs::libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as _,
+        ..Default::default()
+    };
+    let mut older = MapHandle::create(MapType::Hash, Some("hw_app"), 4, 4, 1, &options).unwrap();
+    older.pin(pin).unwrap();
+    let text = fails(&["hints", "attach", "--cgroup", cgroup.name()], 1);
+    assert!(text.contains("another version of headwayctl"), "{text}");
+    nothing_is_left();
+    succeeds(&["hints", "attach", "--cgroup", cgroup.name()]);
+    nothing_is_left();
+}
+
 fn main() {
     let _lock = lab::machine_to_oneself();
     common::run(&[
@@ -253,6 +272,10 @@ fn main() {
         (
             "the longest prefix of the peer decides and the application before it",
             &the_longest_prefix_of_the_peer_decides_and_the_application_before_it,
+        ),
+        (
+            "maps of another version are named",
+            &maps_of_another_version_are_named,
         ),
         (
             "the rest is refused as the kernel refuses",

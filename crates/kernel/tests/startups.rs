@@ -7,6 +7,8 @@ mod lab;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use lab::{headwayctl, succeeds};
 
@@ -52,8 +54,9 @@ fn download_ms(startup: &str) -> u64 {
     ((words[2] - words[1]) / 1_000_000) as u64
 }
 
-/// Rounds of 200 ms: 10, 20, 40, 80, 160, 320 packets of slow start; 45, 90, 180,
-/// 360 of Jump-Start; Mega-Start's 166 of 10 Mbit/s and 332. 346 are needed.
+/// From connect() on: one round of 200 ms for the handshake, then 10, 20, 40, 80, 160, 320 packets
+/// of slow start; 45, 90, 180, 360 of Jump-Start; Mega-Start's 166 of 10 Mbit/s and 332. 346 are
+/// needed.
 fn fast_startups_save_the_round_trips_that_they_promise() {
     succeeds(&[
         "testbed",
@@ -76,14 +79,16 @@ fn fast_startups_save_the_round_trips_that_they_promise() {
     let times: Vec<_> = ["slow-start", "jump-start", "mega-start", "quick-start"]
         .map(|startup| (startup, download_ms(startup)))
         .into();
+    // Sockets that could not say goodbye would keep their namespace for minutes.
+    thread::sleep(Duration::from_secs(1));
     succeeds(&["testbed", "down", TESTBED]);
     println!("{times:?}");
     let [slow, jump, mega, quick] = [0, 1, 2, 3].map(|i| times[i].1);
-    assert!((1200..1400).contains(&slow), "{times:?}");
-    assert!((800..1000).contains(&jump), "{times:?}");
-    assert!((400..650).contains(&mega), "{times:?}");
+    assert!((1400..1600).contains(&slow), "{times:?}");
+    assert!((1000..1200).contains(&jump), "{times:?}");
+    assert!((600..850).contains(&mega), "{times:?}");
     assert!(
-        (1200..1400).contains(&quick),
+        (1400..1600).contains(&quick),
         "without routers it is slow start: {times:?}"
     );
 }
