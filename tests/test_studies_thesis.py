@@ -52,7 +52,9 @@ def test_every_claim_has_one_owner() -> None:
         for row in re.findall(r"^\|[^|`]*\|([ 0-9–,]+)\| \d+ \|$", OWNERS.read_text(), re.M)
         for n in numbers(row)
     ]
-    owned = [name for names in claims_by_study().values() for name in names] + left_out
+    before_results = OWNERS.read_text().partition("\n## What the studies found\n")[0]
+    live = re.findall(r"^\| (C-TH-\d+) \|", before_results, re.M)
+    owned = [name for names in claims_by_study().values() for name in names] + left_out + live
     assert len(owned) == len(set(owned))
     wanted = {f"C-TH-{n:03}" for n in range(1, 294)} | {f"C-QSL-{n:03}" for n in range(1, 37)}
     assert set(owned) == wanted
