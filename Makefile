@@ -18,11 +18,11 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
-.PHONY: help build headwayctl demo test test-packages test-rust test-kernel test-python check format bench bench-peers \
-	profile lock clean
+.PHONY: help build headwayctl demo test test-packages test-rust test-kernel test-python check verdicts verdicts-live \
+	format bench bench-peers profile lock clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: $(VENV)/.engine headwayctl ## build everything: .venv/bin/headway and, where it can be, headwayctl beside it
 
@@ -78,6 +78,12 @@ check: build $(VENV)/.dev ## formatters, linters, types and fast tests; under a 
 	$(BIN)/mypy
 	cargo test --quiet $(CRATES) --exclude headway-python --exclude headway-emulator
 	$(BIN)/python -m pytest -m "not slow"
+
+verdicts: build ## run every study in full, show which verdicts changed, lock them, make the pages
+	$(BIN)/headway verdicts --full --seeds --write
+
+verdicts-live: build headwayctl ## the same for the studies that measure this machine's kernel; needs root
+	$(BIN)/headway verdicts --live --full --write
 
 format: $(VENV)/.dev ## format all sources as `make check` wants them
 	cargo fmt --all

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from support import HEADWAY, headway
 
+from headway.claims import Claim, Verdict, write_claims
 from headway.cli.app import execute
-from headway.study import Claim, Verdict, write_claims
 from headway.trace import load_trace
 
 LONG = ["--rate", "50Mbit/s", "--duration", "60 s"]
@@ -271,28 +271,33 @@ def test_ctrl_c_during_a_study_keeps_the_finished_trials(tmp_path: Path) -> None
 
 def _claims(folder: Path, *verdicts: tuple[str, Verdict]) -> str:
     folder.mkdir()
-    made = [Claim(name, "much", 1.5, "s", "sign", v, note="why") for name, v in verdicts]
+    made = [
+        Claim(name, "it is", "setting" if name[0] == "S" else "simulated", "much", 1.5, "s", "sign",
+              verdict, note="why")
+        for name, verdict in verdicts
+    ]  # fmt: skip
     write_claims(folder / "claims.json", made)
     return str(folder)
 
 
 def test_claims_of_several_studies_are_counted(capfd, tmp_path: Path) -> None:
     one = _claims(tmp_path / "one", ("A-1", "holds"), ("A-2", "fails"))
-    two = _claims(tmp_path / "two", ("B-1", "not checked"), ("B-2", "holds"))
+    two = _claims(tmp_path / "two", ("B-1", "not checked"), ("B-2", "holds"), ("S-1", "as stated"))
     status, out, _ = run(capfd, "claims", one, two)
     assert status == 0
-    assert re.search(r"total +2 +1 +1", out)
-    assert re.search(r"A-2 +fails +much +1.5 s +why", out)
-    assert out.endswith("2 of 4 claims hold: 50.0 %\n")
+    assert re.search(r"all +simulated +2 +0 +1 +0 +0 +1\b", out)
+    assert re.search(r"all +setting +0 +0 +0 +1 +0 +0\b", out)
+    assert re.search(r"A-2 +simulated +fails +much +1.5 s +why", out)
+    assert out.endswith("2 of 3 simulated and live claims hold: 66.7 %\n")
 
     wanted = tmp_path / "wanted.txt"
     wanted.write_text("# some\nA-1\nB-1  # not all\n\nC-9\n")
     status, out, _ = run(capfd, "claims", one, two, "--only", str(wanted), "--json")
     said = json.loads(out)
     assert status == 0
-    assert said["total"] == {"holds": 1, "fails": 0, "not checked": 1}
+    assert said["total"] == {"simulated": {"holds": 1, "not checked": 1}}
     assert said["missing"] == ["C-9"]
-    assert said["share"] == pytest.approx(1 / 3)
+    assert said["share"] == 1.0
     assert [claim["id"] for claim in said["not_holding"]] == ["B-1"]
 
 
@@ -335,7 +340,8 @@ def test_a_quick_study_from_run_to_report_to_export(capfd, tmp_path: Path) -> No
     for claim in claims:
         assert {"id", "published", "measured", "unit", "tolerance", "verdict"} <= set(claim)
         assert claim["verdict"] in ("holds", "fails", "not checked")
-    assert sum(result["verdicts"].values()) == len(claims) > 0
+        assert claim["basis"] == "simulated"
+    assert sum(result["verdicts"]["simulated"].values()) == len(claims) > 0
     assert list(tmp_path.glob("*.parquet"))
     for path in [result["report"], *result["artefacts"]]:
         assert Path(path).stat().st_size > 0

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headway.claims import Claim
 from headway.errors import HeadwayError
 from headway.figures import Panel, Series, style_of, svg_text, timeseries
 from headway.report import (
@@ -22,7 +23,7 @@ from headway.report import (
     render,
     write_report,
 )
-from headway.study import Claim, Table
+from headway.table import Table
 
 TIME_S = np.linspace(0, 100, 200_000)
 PANEL = Panel("cwnd (packets)", [Series("cwnd", TIME_S, TIME_S % 3, style_of("htcp"), step=True)])
@@ -84,9 +85,11 @@ def example() -> Report:
             )
         ],
         claims=[
-            Claim("C-1", 1.0, 1.1, "ms", "±20 %", "holds", "delay of one"),
-            Claim("C-2", "a < b", "b < a", None, "sign", "fails", "order"),
-            Claim("C-3", 0.5, None, "ms", "exact", "not checked", "needs a kernel"),
+            Claim("C-1", "delay of one", "simulated", 1.0, 1.1, "ms", "±20 %", "holds"),
+            Claim("C-2", "order", "simulated", "a < b", "b < a", None, "sign", "fails"),
+            Claim("C-3", "needs a kernel", "live", 0.5, None, "ms", "exact", "not checked"),
+            Claim("C-4", "window", "setting", 10, 10, "pkts", "exact", "as stated"),
+            Claim("C-5", "all", "simulated", "x", "y", None, "sign", "in part", part="half"),
         ],
         facts=[("seed", "1"), ("engine", "0.1.0")],
         commands=["headway run study --seed 1"],
@@ -120,7 +123,9 @@ def test_everything_that_was_put_in_can_be_read(html: str) -> None:
         "delay of one",
         "needs a kernel",
         "headway run study --seed 1",
-        "3 published statements: 1 hold, 1 fail, 1 were not checked",
+        "5 published statements: 1 of 3 simulated claims hold (and 1 in part); 1 of 1 settings are "
+        "as stated; 1 not checked",
+        "Judged: half",
     ):
         assert text in " ".join(page.text.split()), text
     assert "svg" in page.tags

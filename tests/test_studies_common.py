@@ -1,4 +1,4 @@
-"""Verdicts and the thesis' laboratory, by hand."""
+"""The thesis' laboratory, by hand."""
 
 from __future__ import annotations
 
@@ -8,34 +8,7 @@ import numpy as np
 import pytest
 from support import S, experiment, trace
 
-from headway.studies._common import claims, lab
-
-
-def test_a_value_holds_in_its_range_only() -> None:
-    for value, verdict in ((0.9, "fails"), (1.0, "holds"), (2.0, "holds"), (2.1, "fails")):
-        assert claims.in_range("C", "x", 1.5, value, "s", 1, 2).verdict == verdict
-    assert claims.in_range("C", "x", 1.5, None, "s", 1, 2).verdict == "fails"
-    assert claims.in_range("C", "x", 1.5, math.nan, "s", 1, 2).verdict == "fails"
-    assert claims.in_range("C", "x", "much", 9.0, "s", 1, math.inf).verdict == "holds"
-
-
-def test_tolerances_are_told() -> None:
-    assert claims.in_range("C", "x", 1, 1.0, None, 1, math.inf).tolerance == "≥ 1"
-    assert claims.in_range("C", "x", 1, 1.0, None, -math.inf, 2).tolerance == "≤ 2"
-    assert claims.within("C", "x", 1, 1.05, None, relative=0.1).tolerance == "±10 %"
-    assert claims.within("C", "x", 1, 1.05, None, relative=0.1).verdict == "holds"
-    assert claims.within("C", "x", 1, 1.0001, None).verdict == "fails"
-    assert claims.within("C", "x", 3, 3.0, None).tolerance == "exact"
-
-
-def test_the_tally_counts_what_was_checked() -> None:
-    some = [
-        claims.shown("A", "x", "y", "z", True),
-        claims.shown("B", "x", "y", "z", False),
-        claims.unchecked("C", "x", "y", "no kernel"),
-    ]
-    assert claims.tally(some) == "1 of 2 checked hold"
-    assert some[2].note == "no kernel"
+from headway.studies.common import lab
 
 
 def test_response_times_count_from_the_handshakes_end() -> None:

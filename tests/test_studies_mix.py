@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,18 +11,19 @@ import pytest
 
 from headway import metrics
 from headway.backends.sim import SimBackend
+from headway.claims import Evidence as Trials
+from headway.claims import judge as evaluate
 from headway.experiment import Sessions
 from headway.studies import (
     _approval_claims,
     _load_claims,
-    _pairs,
     _trace_mix_claims,
     buffers,
     capacity_error,
     mixed_use,
 )
-from headway.studies._pairs import Outcome
-from headway.studies._statements import Seen, Statement, Trials, between, evaluate
+from headway.studies.common import pairs
+from headway.studies.common.pairs import Outcome
 from headway.study import StudyContext, discover
 from headway.workloads import Campus, sessions, shares, tmix
 
@@ -61,17 +61,17 @@ def test_every_scheme_of_a_study_gets_the_same_sessions(name: str, tmp_path: Pat
 
 
 def test_pairs_have_all_round_trip_times_alike() -> None:
-    workload = _pairs.workload(Campus(), load=0.1, hours=0.01, seed=1)
-    flows = _pairs.workload_experiment(workload, [_pairs.SLOW_START, _pairs.JUMP_START]).flows
+    workload = pairs.workload(Campus(), load=0.1, hours=0.01, seed=1)
+    flows = pairs.workload_experiment(workload, [pairs.SLOW_START, pairs.JUMP_START]).flows
     for startup in ("slow-start", "jump-start"):
         delays = [f.delay for f in flows if f.control and f.control.startup == startup]
         rtts_ms = sorted(4 + 2 * delay / 1e6 for delay in delays)
-        assert rtts_ms == sorted(list(_pairs.RTTS_MS) * 25)
+        assert rtts_ms == sorted(list(pairs.RTTS_MS) * 25)
 
 
 def test_responses_know_their_sizes() -> None:
-    workload = _pairs.workload(Campus(), load=0.3, hours=0.02, seed=1)
-    experiment = _pairs.workload_experiment(workload, [_pairs.SLOW_START], pairs=30)
+    workload = pairs.workload(Campus(), load=0.3, hours=0.02, seed=1)
+    experiment = pairs.workload_experiment(workload, [pairs.SLOW_START], pairs=30)
     rows = metrics.responses(SimBackend().run(experiment), (0, experiment.duration))
     for flow in (0, 7, 29):
         share = shares(workload, 30)[flow]
@@ -85,8 +85,8 @@ def test_responses_know_their_sizes() -> None:
 
 
 def test_the_first_exchange_of_a_connection_can_count_from_its_opening() -> None:
-    workload = _pairs.workload(Campus(), load=0.3, hours=0.02, seed=1)
-    experiment = _pairs.workload_experiment(workload, [_pairs.SLOW_START], pairs=30)
+    workload = pairs.workload(Campus(), load=0.3, hours=0.02, seed=1)
+    experiment = pairs.workload_experiment(workload, [pairs.SLOW_START], pairs=30)
     trace, window = SimBackend().run(experiment), (0, experiment.duration)
     asked = metrics.responses(trace, window)
     opened = metrics.responses(trace, window, from_opening=True)
@@ -96,36 +96,22 @@ def test_the_first_exchange_of_a_connection_can_count_from_its_opening() -> None
     firsts = sum((share.ends - share.exchanges).size for share in shares(workload, 30))
     assert (more_s[more_s > 0] >= rtt_s[more_s > 0]).all()
     assert (more_s > 0).sum() == firsts
-    kept = _pairs.workload(Campus(), load=0.3, hours=0.02, seed=1, persistent=True)
-    trace = SimBackend().run(_pairs.workload_experiment(kept, [_pairs.SLOW_START], pairs=30))
+    kept = pairs.workload(Campus(), load=0.3, hours=0.02, seed=1, persistent=True)
+    trace = SimBackend().run(pairs.workload_experiment(kept, [pairs.SLOW_START], pairs=30))
     assert metrics.responses(trace, window, from_opening=True).equals(
         metrics.responses(trace, window)
     )
 
 
 def test_a_trial_with_routers_counts_their_answers() -> None:
-    workload = _pairs.workload(Campus(), load=0.3, hours=0.02, seed=1)
-    routed = _pairs.workload_experiment(workload, [_pairs.QUICK_STARTS[0]], pairs=30)
-    found = _pairs.outcome(SimBackend().run(routed))
+    workload = pairs.workload(Campus(), load=0.3, hours=0.02, seed=1)
+    routed = pairs.workload_experiment(workload, [pairs.QUICK_STARTS[0]], pairs=30)
+    found = pairs.outcome(SimBackend().run(routed))
     assert 0 < found.approved_part <= 1
     assert found.granted_bps_per_s > 0
-    plain = _pairs.workload_experiment(workload, [_pairs.SLOW_START], pairs=30)
+    plain = pairs.workload_experiment(workload, [pairs.SLOW_START], pairs=30)
     with pytest.raises(ValueError, match="no Quick-Start router"):
-        _ = _pairs.outcome(SimBackend().run(plain)).approved_part
-
-
-def test_a_claim_without_its_trials_is_not_checked() -> None:
-    claims = evaluate(
-        [
-            Statement("X-1", "is there", 1.0, lambda found: Seen(found["a"], found["a"] > 0)),
-            Statement("X-2", "is not", 1.0, lambda found: Seen(found["b"], True)),
-            Statement("X-3", "cannot", 1.0, why_not="because"),
-        ],
-        Trials({"a": 1.0}),
-    )
-    assert [claim.verdict for claim in claims] == ["holds", "not checked", "not checked"]
-    assert [claim.note for claim in claims] == ["", "This run has no trial b.", "because"]
-    assert not between(float("nan"), 0, 1).holds
+        _ = pairs.outcome(SimBackend().run(plain)).approved_part
 
 
 def test_claims_on_the_mix_follow_what_is_measured() -> None:
@@ -135,7 +121,7 @@ def test_claims_on_the_mix_follow_what_is_measured() -> None:
         for scheme in _trace_mix_claims.SCHEMES
         for load in _trace_mix_claims.LOADS
     }
-    workload = _pairs.workload(Campus(), load=0.06, hours=0.1, seed=1)
+    workload = pairs.workload(Campus(), load=0.06, hours=0.1, seed=1)
 
     def verdicts() -> dict[str, str]:
         return {c.id: c.verdict for c in _trace_mix_claims.all_claims(results, workload)}
@@ -184,7 +170,7 @@ def test_claims_on_buffers_follow_what_is_measured() -> None:
     for b in buffers.BUFFERS_PKTS:
         if b < 100:
             results[buffers.key("jump-start", b)] = outcome(0.2, losses[b] / 50)
-    found = {c.id: c.verdict for c in evaluate(buffers.STATEMENTS, results)}
+    found = {c.id: c.verdict for c in evaluate(buffers.STATEMENTS, Trials(results))}
     holds = {name for name, verdict in found.items() if verdict == "holds"}
     assert holds == {f"C-TH-{n}" for n in (195, 196, 197, 198, 199, 201)}
 
@@ -203,7 +189,7 @@ def test_halves_of_a_mixed_trial_are_compared_request_by_request() -> None:
         results[mixed_use.key("slow-start", load)] = both
         for scheme in mixed_use.SCHEMES:
             results[mixed_use.key(scheme.key, load)] = faster
-    found = {c.id: c for c in evaluate(mixed_use.STATEMENTS, results)}
+    found = {c.id: c for c in evaluate(mixed_use.STATEMENTS, Trials(results))}
     assert found["C-TH-202"].verdict == "holds"
     assert "own -20.0" in str(found["C-TH-202"].measured)
     assert found["C-TH-203"].verdict == "fails"
@@ -235,7 +221,7 @@ def test_claims_on_routers_without_trials_are_judged_by_equations_alone(
     assert len(study.experiments(ctx)) > 10
     claims = {
         "approval-control": _approval_claims.all_claims,
-        "capacity-error": partial(evaluate, capacity_error.STATEMENTS),
+        "capacity-error": lambda rows: evaluate(capacity_error.STATEMENTS, Trials(rows)),
     }
     found = {claim.id: claim.verdict for claim in claims[name]({})}
     known = {"approval-control": ("019", "023", "025"), "capacity-error": ("208", "209", "211")}

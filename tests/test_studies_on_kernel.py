@@ -20,8 +20,8 @@ class StandIn(SimBackend):
 
     name = "kernel"
 
-    def run_many(self, experiments, finished, threads=0):
-        super().run_many([twin(each) for each in experiments], finished, threads)
+    def run_each(self, experiments, work, finished, threads=0):
+        super().run_each([twin(each) for each in experiments], work, finished, threads)
 
 
 @pytest.fixture(params=STUDIES)

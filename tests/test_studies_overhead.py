@@ -13,7 +13,7 @@ from test_studies_thesis import claims_by_study
 
 from headway.backends import Recorded
 from headway.errors import HeadwayError, InterruptedRunError
-from headway.studies._common import measured
+from headway.studies.common import measured
 from headway.studies.overhead import STUDY
 from headway.study import StudyContext
 
@@ -50,6 +50,7 @@ class Fake:
     """Stands for headwayctl: counts its calls, and is interrupted in one of them."""
 
     calls = 0
+    digest = "0123"
     interrupted_in: int | None = None
 
     def json(self, *command: str, timeout_s: float) -> dict[str, Any]:

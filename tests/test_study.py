@@ -1,15 +1,20 @@
 import json
 import shutil
+import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support import experiment
 
 from headway.backends import Recorded, backend_named
+from headway.claims import Statement, between
 from headway.errors import HeadwayError
-from headway.files import save_text
 from headway.metrics import goodput_bps
-from headway.study import Claim, Study, StudyContext, StudyResult, Table, discover, write_claims
+from headway.publish import Page
+from headway.study import Study, StudyContext, discover
+from headway.table import Table
+from headway.trace import load_trace, save_trace
 
 
 class Small(Study):
@@ -22,13 +27,15 @@ class Small(Study):
     def experiments(self, ctx):
         return {f"t{k}": experiment(seed=ctx.seed + k, start_spread="1 s") for k in range(2)}
 
-    def analyse(self, ctx, traces):
-        goodputs = {key: goodput_bps(trace, 0) for key, trace in traces.items()}
-        claim = Claim("C-1", 1.0, goodputs["t0"], "bit/s", "none", "fails")
-        save_text(ctx.out_dir / "report.html", str(goodputs))
-        write_claims(ctx.out_dir / "claims.json", [claim])
-        table = Table("goodput", ["trial", "bit/s"], list(goodputs.items()))
-        return StudyResult([table], [claim], ctx.out_dir / "report.html")
+    statements = (
+        Statement("C-1", "goodput", 1.0, lambda found: between(found["t0"], 0, 1, unit="bit/s")),
+    )
+
+    def observe(self, key, trace):
+        return goodput_bps(trace, 0)
+
+    def page(self, ctx, found):
+        return Page(tables=[Table("goodput", ["trial", "bit/s"], list(found.items()))])
 
 
 @pytest.fixture
@@ -73,6 +80,48 @@ def test_resuming_keeps_what_was_finished(ctx: StudyContext) -> None:
     Small().run(ctx)
     assert (ctx.trials_dir / "t0" / "trace.json").stat().st_mtime_ns == kept
     assert (ctx.trials_dir / "t1").is_dir()
+
+
+def test_a_trial_of_another_engine_is_run_again_and_said_so(ctx: StudyContext) -> None:
+    Small().run(ctx)
+    old = load_trace(ctx.trials_dir / "t0")
+    made_by = {**old.meta["versions"], "engine": "0.1.0 (0123456789abcdef)"}
+    save_trace(
+        replace(old, meta={**old.meta, "key": "another", "versions": made_by}),
+        ctx.trials_dir / "t0",
+    )
+    said: list[str] = []
+    ctx.resume, ctx.notice = True, said.append
+    # a report of it is made, and says whose trials it shows
+    Small().rebuild(ctx)
+    assert said == [
+        "1 of 2 trials were made by another build of the engine; the report shows them as they are"
+    ]
+    Small().run(ctx)
+    assert said[1:] == [
+        f"1 of 2 trials in {ctx.trials_dir} were made by another build of Headway or on another "
+        "kernel, and are run again"
+    ]
+    again = load_trace(ctx.trials_dir / "t0")
+    assert again.meta["key"] == ctx.backend.key(again.experiment)
+    assert again.meta["versions"] != made_by
+
+
+def test_observing_lets_go_of_every_trace(ctx: StudyContext) -> None:
+    seen: list[weakref.ref[object]] = []
+    most = 0
+
+    def observe(key, trace):
+        nonlocal most
+        seen.append(weakref.ref(trace))
+        most = max(most, sum(one() is not None for one in seen))
+        return key
+
+    many = {f"t{k}": experiment(seed=k, start_spread="1 s") for k in range(12)}
+    ctx.keeps_traces, ctx.threads = False, 2
+    assert list(ctx.run_trials(many, observe).rows.values()) == list(many)
+    assert most <= 4  # two at work, two on their way out
+    assert not ctx.trials_dir.exists()
 
 
 def test_studies_are_found_by_listing_the_folder(ctx: StudyContext) -> None:

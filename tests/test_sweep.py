@@ -31,12 +31,15 @@ class Counting:
     def run(self, one):
         return self.sim.run(one)
 
-    def run_many(self, experiments, finished, threads=0):
+    def run_each(self, experiments, work, finished, threads=0):
         for index, one in enumerate(experiments):
             if self.ran == self.stop_after:
                 raise KeyboardInterrupt
             self.ran += 1
-            finished(index, self.sim.run(one))
+            finished(index, work(index, self.sim.run(one)))
+
+    def key(self, one):
+        return self.sim.key(one)
 
 
 def test_a_grid_has_every_combination() -> None:

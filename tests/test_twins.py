@@ -7,7 +7,9 @@ import pytest
 from headway.backends import backend_named
 from headway.backends.sim import SimBackend
 from headway.metrics import goodput_bps
-from headway.study import Agreement, Study, StudyContext, StudyResult, Table
+from headway.publish import Page
+from headway.study import Agreement, Study, StudyContext
+from headway.table import Table
 from headway.validation.twins import FOLDER, beside_simulator, compare_tables, judge
 
 KERNEL = Table(
@@ -59,12 +61,12 @@ class Other(SimBackend):
 
     name = "kernel"
 
-    def run_many(self, experiments, finished, threads=0):
+    def run_each(self, experiments, work, finished, threads=0):
         def doubted(index, trace):
             trace.meta["notes"] = [f"{index + 7} packets were late"]
-            finished(index, trace)
+            return work(index, trace)
 
-        super().run_many(experiments, doubted, threads)
+        super().run_each(experiments, doubted, finished, threads)
 
 
 class Small(Study):
@@ -76,9 +78,11 @@ class Small(Study):
 
         return {"t0": experiment(seed=ctx.seed, start_spread="1 s", stack="linux-2.6")}
 
-    def analyse(self, ctx, traces):
-        rows = [[key, goodput_bps(trace, 0)] for key, trace in traces.items()]
-        return StudyResult([Table("goodput", ["trial", "bit/s"], rows)], [], None)
+    def observe(self, key, trace):
+        return goodput_bps(trace, 0)
+
+    def page(self, ctx, found):
+        return Page(tables=[Table("goodput", ["trial", "bit/s"], list(found.items()))])
 
 
 def test_the_twin_is_run_with_the_kernels_stack_and_saved(tmp_path) -> None:

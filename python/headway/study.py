@@ -1,15 +1,14 @@
 """What a study is: a published set of figures and claims, as code.
 
-A module of ``headway.studies`` defines one ``STUDY: Study``. A study names its trials
-(:meth:`Study.experiments`) and turns their traces into tables, claims and a report
-(:meth:`Study.analyse`). Running, saving, resuming and rebuilding the report are the same for
-every study and live here.
+A package (or module) of ``headway.studies`` defines one ``STUDY: Study``. A study names its trials,
+observes each where it ran, judges its statements by what was observed, and shows it. Running,
+saving, resuming and rebuilding the report are the same for every study and live here.
 
 Layout of a study's directory::
 
     study.json          which study, seed, quick or not, backend, versions
     trials/KEY/         one saved Trace per trial, written as soon as it is finished
-    report.html  claims.json  *.parquet      written by ``analyse``
+    report.html  claims.json  figures/  *.parquet      made from what was observed
 """
 
 from __future__ import annotations
@@ -18,53 +17,24 @@ import abc
 import importlib
 import json
 import pkgutil
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from headway.backends import Backend
+from headway.claims import Basis, Claim, Evidence, Statement, judge
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.files import save_text
-from headway.sweep import Progress, no_progress, run_trials
-from headway.trace import Trace, load_trace, versions
+from headway.publish import Page, publish
+from headway.sweep import Notice, Observed, Progress, no_notice, no_progress, observed
+from headway.table import Table
+from headway.trace import Trace, load_trace, made_by_others, versions
 
-Cell = str | int | float | None
-Verdict = Literal["holds", "fails", "not checked"]
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A published statement beside what was measured.
-
-    ``published`` and ``measured`` are numbers where the claim is a value, else words;
-    ``measured`` is None when this run could not measure it. ``verdict`` is one of
-    "holds", "fails", "not checked". ``note`` says why it fails or could not be checked, or what
-    had to be chosen to check it.
-    """
-
-    id: str
-    published: float | str
-    measured: float | str | None
-    unit: str | None
-    tolerance: str
-    verdict: Verdict
-    statement: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table to print and to put in the report: plain data, at most 100 columns wide as text.
-
-    Each row has one cell per column; None prints as an empty cell.
-    """
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    note: str = ""
+Row = TypeVar("Row")
+Found = TypeVar("Found")
+AnyStudy = "Study[Any, Any]"
 
 
 @dataclass(frozen=True)
@@ -101,8 +71,9 @@ class StudyContext:
 
     ``out_dir`` exists. ``quick`` asks for the shortest run that still shows every table.
     ``seed`` is the base seed, from which a study derives its trials' seeds. ``resume`` keeps
-    trials that are already there, if the same experiment and versions made them. ``vectors`` is
-    a tmix file, for studies that take one instead of their own connection vectors.
+    trials that are already there, if the same engine made them from the same experiment.
+    ``vectors`` is a tmix file, for studies that take one instead of their own connection vectors.
+    Without ``keeps_traces`` what was observed of a trial is all that is left of it.
     """
 
     out_dir: Path
@@ -112,32 +83,49 @@ class StudyContext:
     vectors: Path | None = None
     threads: int = 0
     progress: Progress = no_progress
+    notice: Notice = no_notice
     resume: bool = False
+    keeps_traces: bool = True
 
     @property
     def trials_dir(self) -> Path:
         """The folder with one saved trace per trial."""
         return self.out_dir / "trials"
 
-    def run_trials(self, experiments: Mapping[str, Experiment]) -> dict[str, Trace]:
-        """Run every experiment and save each trace as ``trials/KEY`` when it finishes.
+    @property
+    def basis(self) -> Basis:
+        """What trials are here, as the basis of a claim."""
+        return "simulated" if self.backend.name == "sim" else "live"
 
-        Returns the traces by key, in the order of ``experiments``. Keys are file names.
+    def run_trials(
+        self, experiments: Mapping[str, Experiment], observe: Callable[[str, Trace], Row]
+    ) -> Observed[Row]:
+        """Run every experiment, save each trace as ``trials/KEY``, and keep what is observed of it.
+
+        Returns observations by key, in the order of ``experiments``. Keys are file names.
+        ``observe`` is called where the trial ran, in any thread; the trace is then let go.
         On Ctrl-C raises InterruptedRunError, with the finished trials kept; raises HeadwayError
         when a trace cannot be saved (trials saved before that stay).
         """
-        return run_trials(
+        return observed(
             experiments,
-            self.trials_dir,
+            observe,
+            self.trials_dir if self.keeps_traces else None,
             self.backend,
             self.threads,
             self.progress,
+            self.notice,
             resume=self.resume,
         )
 
 
-class Study(abc.ABC):
-    """One published study. Subclasses set the three names and write the two methods."""
+class Study(abc.ABC, Generic[Row, Found]):
+    """One published study: claim, setup, run, check, plot.
+
+    ``Row`` is what is observed of one trial, small and plain; ``Found`` what the statements and the
+    page are made from, by default all rows by key. Subclasses set the names and write
+    :meth:`experiments`, :meth:`observe` and :meth:`page`.
+    """
 
     name: str
     """What ``headway run`` calls it, for example "collateral-damage"."""
@@ -146,6 +134,10 @@ class Study(abc.ABC):
     """The paper, as one cites it."""
     description: str = ""
     """A few lines for ``headway describe``: path, flows, what is measured."""
+    statements: Sequence[Statement[Found]] = ()
+    """What the paper says and how it is judged."""
+    choices: Sequence[str] = ()
+    """What the paper leaves open and was chosen here, one paragraph each."""
     takes_vectors: bool = False
     """Whether a tmix file may replace the study's own connection vectors."""
     only_backend: ClassVar[str | None] = None
@@ -153,23 +145,88 @@ class Study(abc.ABC):
     agreements: Sequence[Agreement] = ()
     """What must agree where the study runs on the kernel, beside its twin in the simulator."""
 
+    def on(self, _backend: str) -> Study[Any, Any]:
+        """The form that it has on a backend; most have one form."""
+        return self
+
     @abc.abstractmethod
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
         """The trials by key (a file name: ``rtt50-cubic-n2-t3``), for this seed and length."""
 
     @abc.abstractmethod
-    def analyse(self, ctx: StudyContext, traces: Mapping[str, Trace]) -> StudyResult:
-        """Metrics, tables, claims and figures of the trials.
+    def observe(self, key: str, trace: Trace) -> Row:
+        """What the statements and the page need of one trial: a pure function of its trace."""
 
-        Writes report.html, claims.json (see :func:`write_claims`) and the result tables
-        (``*.parquet``) into ``ctx.out_dir``. A pure function of the traces: called again by
-        ``headway report`` it gives the same files.
-        """
+    def gather(self, _ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
+        """What the statements look at, of all rows: a pure function, and a cheap one."""
+        return cast(Found, Evidence(rows))
+
+    @abc.abstractmethod
+    def page(self, ctx: StudyContext, found: Found) -> Page:
+        """Tables, figures and data to show."""
+
+    def judge(self, ctx: StudyContext, found: Found) -> list[Claim]:
+        """Every statement with its verdict."""
+        return judge(self.statements, found, ctx.basis)
 
     def run(self, ctx: StudyContext) -> StudyResult:
-        """Run all trials, then analyse them."""
+        """Run all trials, then conclude from them."""
         self.describe(ctx)
-        return self.analyse(ctx, ctx.run_trials(self.experiments(ctx)))
+        return self.conclude(ctx, self.collect(ctx))
+
+    def rebuild(self, ctx: StudyContext) -> StudyResult:
+        """Conclude again from the trials saved in ``ctx.out_dir``, without running any."""
+        return self.conclude(ctx, self.saved(ctx))
+
+    def collect(self, ctx: StudyContext) -> Observed[Row]:
+        """Run all trials and observe them."""
+        return ctx.run_trials(self.experiments(ctx), self.observe)
+
+    def saved(self, ctx: StudyContext) -> Observed[Row]:
+        """What the saved trials show. Raises HeadwayError if one is missing or another's."""
+        experiments = self.experiments(ctx)
+        missing = [key for key in experiments if not (ctx.trials_dir / key).is_dir()]
+        again = f"run `headway run {self.name} --resume --out {ctx.out_dir}`"
+        if missing:
+            raise HeadwayError(
+                f"{ctx.out_dir}: {len(missing)} of {len(experiments)} trials are missing "
+                f"(first: {missing[0]}); {again}"
+            )
+        seen: Observed[Row] = Observed()
+        others = 0
+        for key, experiment in experiments.items():
+            trace = load_trace(ctx.trials_dir / key)
+            if trace.experiment != experiment:
+                raise HeadwayError(f"{ctx.trials_dir / key}: trial of another run; {again}")
+            others += made_by_others(trace)
+            seen.add(key, self.observe(key, trace), trace.meta)
+        if others:
+            ctx.notice(
+                f"{others} of {len(experiments)} trials were made by another build of the engine; "
+                "the report shows them as they are"
+            )
+        return seen
+
+    def conclude(self, ctx: StudyContext, seen: Observed[Row]) -> StudyResult:
+        """Verdicts, page and report from what was observed.
+
+        Writes report.html, claims.json, figures and the result tables (``*.parquet``) into
+        ``ctx.out_dir``. The same observations give the same files.
+        """
+        found = self.gather(ctx, seen.rows)
+        claims = self.judge(ctx, found)
+        page = self.page(ctx, found)
+        report, files = publish(
+            ctx.out_dir,
+            title=self.title,
+            source=self.source,
+            page=page,
+            choices=self.choices,
+            claims=claims,
+            facts=_facts(ctx, seen),
+            command=_command(ctx, self.name),
+        )
+        return StudyResult(page.tables, claims, report, files)
 
     def describe(self, ctx: StudyContext) -> None:
         """Write study.json: what is run."""
@@ -188,48 +245,34 @@ class Study(abc.ABC):
             ),
         )
 
-    def rebuild(self, ctx: StudyContext) -> StudyResult:
-        """Analyse the trials saved in ``ctx.out_dir`` again, without running any."""
-        experiments = self.experiments(ctx)
-        missing = [key for key in experiments if not (ctx.trials_dir / key).is_dir()]
-        again = f"run `headway run {self.name} --resume --out {ctx.out_dir}`"
-        if missing:
-            raise HeadwayError(
-                f"{ctx.out_dir}: {len(missing)} of {len(experiments)} trials are missing "
-                f"(first: {missing[0]}); {again}"
-            )
-        traces = {key: load_trace(ctx.trials_dir / key) for key in experiments}
-        for key, trace in traces.items():
-            if trace.experiment != experiments[key]:
-                raise HeadwayError(f"{ctx.trials_dir / key}: trial of another run; {again}")
-        return self.analyse(ctx, traces)
+
+def _facts(ctx: StudyContext, seen: Observed[Any]) -> list[tuple[str, str]]:
+    facts = [
+        ("Trials", str(len(seen.rows))),
+        ("Seed", str(ctx.seed)),
+        ("Quick", "yes: fewer or shorter trials" if ctx.quick else "no"),
+    ]
+    if not seen.meta:
+        return facts
+    made_by = ", ".join(f"{k} {v}" for k, v in seen.meta.get("versions", {}).items())
+    return [
+        *facts,
+        ("Backend", str(seen.meta.get("backend"))),
+        ("Versions", made_by),
+        ("Platform", str(seen.meta.get("platform"))),
+    ]
 
 
-def write_claims(path: Path, claims: Sequence[Claim]) -> Path:
-    """Write claims as a JSON list of {id, published, measured, unit, tolerance, verdict, ...}."""
-    save_text(path, json.dumps([asdict(claim) for claim in claims], indent=2, ensure_ascii=False))
-    return path
+def _command(ctx: StudyContext, name: str) -> str:
+    quick = " --quick" if ctx.quick else ""
+    return f"headway run {name}{quick} --backend {ctx.backend.name} --seed {ctx.seed}"
 
 
-def read_claims(path: Path) -> list[Claim]:
-    """What :func:`write_claims` wrote. Raises HeadwayError."""
-    try:
-        return [Claim(**fields) for fields in json.loads(path.read_text(encoding="utf-8"))]
-    except (FileNotFoundError, NotADirectoryError):
-        raise HeadwayError(
-            f"{path.parent}: no study's claims here ({path.name} is missing)"
-        ) from None
-    except (OSError, ValueError, TypeError) as error:
-        raise HeadwayError(f"{path}: unreadable ({error})") from None
-
-
-def discover() -> dict[str, Study]:
-    """Every study by name: each module of ``headway.studies`` that defines ``STUDY``."""
+def discover() -> dict[str, Study[Any, Any]]:
+    """Every study by name: each module or package of ``headway.studies`` that defines ``STUDY``."""
     package = importlib.import_module("headway.studies")
-    found: dict[str, Study] = {}
+    found: dict[str, Study[Any, Any]] = {}
     for info in pkgutil.iter_modules(package.__path__):
-        if info.name.startswith("_"):
-            continue
         study = getattr(importlib.import_module(f"headway.studies.{info.name}"), "STUDY", None)
         if isinstance(study, Study):
             found[study.name] = study

@@ -4,27 +4,38 @@
     traces = run_trials(experiments, Path("results/sweep"), resume=True)
 
 A sweep that was stopped goes on where it was: with ``resume`` an experiment whose trace is
-already there, whole and made by the same experiment and versions, is not run again.
+already there, whole and made by the same engine from the same experiment, is not run again.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from headway.backends import Backend, backend_named
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
 from headway.interrupts import held, interrupted
-from headway.trace import Trace, load_trace, save_trace, versions
+from headway.trace import Trace, load_trace, save_trace
+
+Row = TypeVar("Row")
 
 Progress = Callable[[int, int, str], None]
 """Called with (finished, total, label) as trials finish."""
 
+Notice = Callable[[str], None]
+"""Called with a line that whoever started the run should read."""
+
 
 def no_progress(finished: int, total: int, label: str) -> None:
     """Progress that nobody watches."""
+
+
+def no_notice(line: str) -> None:
+    """A line that nobody reads."""
 
 
 def grid(make: Callable[..., Experiment], **axes: Sequence[object]) -> dict[str, Experiment]:
@@ -40,12 +51,26 @@ def grid(make: Callable[..., Experiment], **axes: Sequence[object]) -> dict[str,
     }
 
 
+@dataclass
+class Observed(Generic[Row]):
+    """What is left of trials: a row of each by key, and what made the first of them."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def add(self, key: str, row: Row, meta: Mapping[str, Any]) -> None:
+        """Take in one trial."""
+        self.rows[key] = row
+        self.meta = self.meta or meta
+
+
 def run_trials(
     experiments: Mapping[str, Experiment],
     directory: Path,
     backend: Backend | None = None,
     threads: int = 0,
     progress: Progress = no_progress,
+    notice: Notice = no_notice,
     *,
     resume: bool = False,
 ) -> dict[str, Trace]:
@@ -54,30 +79,77 @@ def run_trials(
     Returns the traces by key, in the order of ``experiments``. On Ctrl-C raises
     InterruptedRunError; on a failed save HeadwayError. Both say what was kept.
     """
-    backend = backend or backend_named("sim")
-    done = _finished_before(experiments, directory) if resume else {}
+    return observed(
+        experiments,
+        lambda _key, trace: trace,
+        directory,
+        backend or backend_named("sim"),
+        threads,
+        progress,
+        notice,
+        resume=resume,
+    ).rows
+
+
+def observed(
+    experiments: Mapping[str, Experiment],
+    observe: Callable[[str, Trace], Row],
+    directory: Path | None,
+    backend: Backend,
+    threads: int = 0,
+    progress: Progress = no_progress,
+    notice: Notice = no_notice,
+    *,
+    resume: bool = False,
+) -> Observed[Row]:
+    """Run every experiment and keep what is observed of it; see :func:`run_trials`.
+
+    ``observe`` is called where the experiment ran, in any thread, after its trace was saved;
+    without a ``directory`` none is. So no more traces are in memory than threads.
+    """
+    done: dict[str, tuple[Row, Mapping[str, Any]]] = {}
+    if resume and directory is not None:
+        done = _finished_before(experiments, observe, directory, backend, notice)
     todo = [key for key in experiments if key not in done]
     total = len(experiments)
+    kept = set(done)
 
-    def finished(index: int, trace: Trace) -> None:
+    def work(index: int, trace: Trace) -> tuple[Row, Mapping[str, Any]]:
         key = todo[index]
-        with held():
+        if directory is not None:
             try:
-                save_trace(trace, directory / key)
+                with held():
+                    save_trace(trace, directory / key)
             except HeadwayError as error:
-                raise HeadwayError(f"{error}; {len(done)} of {total} trials are kept") from None
-            done[key] = trace
-            progress(len(done), total, key)
+                raise HeadwayError(f"{error}; {len(kept)} of {total} trials are kept") from None
+            kept.add(key)
+        return observe(key, trace), trace.meta
+
+    def finished(index: int, result: tuple[Row, Mapping[str, Any]]) -> None:
+        with held():
+            done[todo[index]] = result
+            progress(len(done), total, todo[index])
 
     progress(len(done), total, "")
-    if interrupted(lambda: backend.run_many([experiments[k] for k in todo], finished, threads)):
-        raise InterruptedRunError(len(done), total, str(directory))
-    return {key: done[key] for key in experiments}
+    wanted = [experiments[key] for key in todo]
+    if interrupted(lambda: backend.run_each(wanted, work, finished, threads)):
+        raise InterruptedRunError(len(kept), total, str(directory) if directory else None)
+    seen: Observed[Row] = Observed()
+    for key in experiments:
+        seen.add(key, *done[key])
+    return seen
 
 
-def _finished_before(experiments: Mapping[str, Experiment], directory: Path) -> dict[str, Trace]:
-    done: dict[str, Trace] = {}
-    current = versions()
+def _finished_before(
+    experiments: Mapping[str, Experiment],
+    observe: Callable[[str, Trace], Row],
+    directory: Path,
+    backend: Backend,
+    notice: Notice,
+) -> dict[str, tuple[Row, Mapping[str, Any]]]:
+    """What an earlier run left that this one would give again, and a word on what it would not."""
+    done: dict[str, tuple[Row, Mapping[str, Any]]] = {}
+    others = 0
     for key, experiment in experiments.items():
         if not (directory / key).is_dir():
             continue
@@ -85,6 +157,13 @@ def _finished_before(experiments: Mapping[str, Experiment], directory: Path) -> 
             trace = load_trace(directory / key)
         except HeadwayError:
             continue  # what is not whole is run again
-        if trace.meta["versions"] == current and trace.experiment == experiment:
-            done[key] = trace
+        if trace.meta.get("key") == backend.key(experiment):
+            done[key] = observe(key, trace), trace.meta
+        elif trace.experiment == experiment:
+            others += 1
+    if others:
+        notice(
+            f"{others} of {len(experiments)} trials in {directory} were made by another build of "
+            "Headway or on another kernel, and are run again"
+        )
     return done

@@ -9,6 +9,7 @@ holds no wall-clock time, so the same experiment saves the same bytes.
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib.metadata
 import io
 import json
@@ -227,15 +228,30 @@ def versions() -> dict[str, str]:
 
     return {
         "headway": importlib.metadata.version("headway"),
-        "engine": _engine.version(),
+        "engine": f"{_engine.version()} ({_engine.sources()})",
         "python": platform.python_version(),
         "numpy": np.__version__,
         "polars": pl.__version__,
     }
 
 
-def from_engine(experiment: Experiment, result: Mapping[str, Any]) -> Trace:
-    """A Trace of an engine's result: {"summary": JSON, "tables": {...}, "capture": bytes}."""
+@functools.cache
+def trace_code() -> str:
+    """A hash of the code that makes a trace from what a backend gives."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
+
+
+def made_by_others(trace: Trace) -> bool:
+    """Whether another build of the engine than this one simulated the trace."""
+    made_by = trace.meta.get("versions", {}).get("engine")
+    return trace.meta.get("backend") == "sim" and made_by != versions()["engine"]
+
+
+def from_engine(experiment: Experiment, result: Mapping[str, Any], key: str) -> Trace:
+    """A Trace of an engine's result: {"summary": JSON, "tables": {...}, "capture": bytes}.
+
+    ``key`` is the run's, see ``Backend.key``.
+    """
     summary = json.loads(result["summary"])
     tables = {}
     for name, columns in SCHEMA.items():
@@ -252,6 +268,7 @@ def from_engine(experiment: Experiment, result: Mapping[str, Any]) -> Trace:
         links=tuple(summary["links"]),
         meta={
             "backend": "sim",
+            "key": key,
             "experiment": experiment.model_dump(mode="json"),
             "seed": experiment.seed,
             "events": summary.get("events"),

@@ -3,16 +3,15 @@
 use headway_sim::record::Column;
 use headway_sim::{Outcome, Scenario, World};
 use numpy::IntoPyArray;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyInterruptedError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{mpsc, Mutex};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-/// How often a long run looks for Ctrl-C.
+/// How often a long run looks for Ctrl-C, and whether it is still wanted.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
-/// Events between two looks at whether a run was abandoned.
+/// Events between two looks at the clock.
 const EVENTS_PER_LOOK: u32 = 100_000;
 
 fn invalid(error: impl std::fmt::Display) -> PyErr {
@@ -39,6 +38,12 @@ fn algorithms() -> PyResult<String> {
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
+}
+
+/// What the engine was built from, as a hash of its sources.
+#[pyfunction]
+fn sources() -> &'static str {
+    env!("HEADWAY_SOURCES")
 }
 
 fn array<'py>(py: Python<'py>, column: Column) -> Bound<'py, PyAny> {
@@ -72,139 +77,71 @@ fn to_python<'py>(py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyDi
     Ok(result)
 }
 
-/// Builds the world of a scenario in JSON.
-fn build(scenario_json: &str) -> PyResult<World> {
-    let scenario = Scenario::from_json(scenario_json).map_err(invalid)?;
-    World::new(&scenario).map_err(invalid)
+/// Tells runs in other threads to end without a result.
+#[pyclass(frozen)]
+#[derive(Default)]
+struct Stop(AtomicBool);
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Every run that was given this one ends soon.
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
-/// Runs a world unless it is abandoned on the way.
-fn run_unless(mut world: World, abandoned: &AtomicBool) -> Option<Outcome> {
+/// Runs one scenario in the calling thread, while other Python threads go on.
+///
+/// Raises ValueError with one line if the scenario is not valid, KeyboardInterrupt
+/// on Ctrl-C in the main thread, and InterruptedError if `stop` is set meanwhile.
+#[pyfunction]
+#[pyo3(signature = (scenario_json, stop=None))]
+fn run<'py>(
+    py: Python<'py>,
+    scenario_json: &str,
+    stop: Option<&Stop>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut world = py.detach(|| {
+        let scenario = Scenario::from_json(scenario_json).map_err(invalid)?;
+        World::new(&scenario).map_err(invalid)
+    })?;
+    loop {
+        let until = Instant::now() + SIGNAL_INTERVAL;
+        if !py.detach(|| goes_on(&mut world, until)) {
+            break;
+        }
+        py.check_signals()?;
+        if stop.is_some_and(|stop| stop.0.load(Ordering::Relaxed)) {
+            return Err(PyInterruptedError::new_err("the run was stopped"));
+        }
+    }
+    to_python(py, py.detach(|| world.finish()))
+}
+
+/// Runs until the time is over; false if the run ended before.
+fn goes_on(world: &mut World, until: Instant) -> bool {
     loop {
         for _ in 0..EVENTS_PER_LOOK {
             if !world.step() {
-                return Some(world.finish());
+                return false;
             }
         }
-        if abandoned.load(Ordering::Relaxed) {
-            return None;
+        if Instant::now() >= until {
+            return true;
         }
     }
-}
-
-/// Runs one scenario.
-///
-/// Raises ValueError with one line if the scenario is not valid, and
-/// KeyboardInterrupt on Ctrl-C.
-#[pyfunction]
-fn run<'py>(py: Python<'py>, scenario_json: &str) -> PyResult<Bound<'py, PyDict>> {
-    let mut result = None;
-    run_all(py, vec![build(scenario_json)?], 1, |_, outcome| {
-        result = Some(to_python(py, outcome)?);
-        Ok(())
-    })?;
-    result.ok_or_else(|| PyValueError::new_err("the run did not end"))
-}
-
-/// Runs scenarios in parallel and calls `on_done(index, result)` as each ends.
-///
-/// Raises ValueError before anything runs if a scenario is not valid. On Ctrl-C
-/// the finished ones have been handed over, the others are abandoned.
-#[pyfunction]
-fn run_many(
-    py: Python<'_>,
-    scenarios: Vec<String>,
-    threads: usize,
-    on_done: Bound<'_, PyAny>,
-) -> PyResult<()> {
-    if threads == 0 {
-        return Err(PyValueError::new_err(
-            "threads: 0 is not allowed; at least 1",
-        ));
-    }
-    let mut worlds = Vec::with_capacity(scenarios.len());
-    for (i, scenario) in scenarios.iter().enumerate() {
-        worlds
-            .push(build(scenario).map_err(|e| invalid(format!("scenario {i}: {}", e.value(py))))?);
-    }
-    run_all(py, worlds, threads, |index, outcome| {
-        on_done.call1((index, to_python(py, outcome)?)).map(|_| ())
-    })
-}
-
-/// Shares worlds among threads; outcomes are handed over on this one.
-fn run_all(
-    py: Python<'_>,
-    worlds: Vec<World>,
-    threads: usize,
-    mut hand_over: impl FnMut(usize, Outcome) -> PyResult<()>,
-) -> PyResult<()> {
-    let total = worlds.len();
-    let worlds: Vec<_> = worlds.into_iter().map(|w| Mutex::new(Some(w))).collect();
-    let next = AtomicUsize::new(0);
-    let abandoned = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel();
-        // Waiting without the interpreter's lock needs something that threads may share.
-        let receiver = Mutex::new(receiver);
-        for _ in 0..threads.min(total) {
-            let sender = sender.clone();
-            let (worlds, next, abandoned) = (&worlds, &next, &abandoned);
-            scope.spawn(move || loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(world) = worlds.get(index) else {
-                    break;
-                };
-                let world = world.lock().expect("no run panics with its lock").take();
-                let Some(world) = world else { break };
-                let Some(outcome) = run_unless(world, abandoned) else {
-                    break;
-                };
-                if sender.send((index, outcome)).is_err() {
-                    break;
-                }
-            });
-        }
-        drop(sender);
-        let mut done = 0;
-        let result = loop {
-            if done == total {
-                break Ok(());
-            }
-            let received = py.detach(|| {
-                receiver
-                    .lock()
-                    .expect("only this thread locks it")
-                    .recv_timeout(SIGNAL_INTERVAL)
-            });
-            if let Err(error) = py.check_signals() {
-                break Err(error);
-            }
-            match received {
-                Ok((index, outcome)) => {
-                    done += 1;
-                    if let Err(error) = hand_over(index, outcome) {
-                        break Err(error);
-                    }
-                }
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-                Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    break Err(PyValueError::new_err("a simulation thread failed"));
-                }
-            }
-        };
-        abandoned.store(result.is_err(), Ordering::Relaxed);
-        next.fetch_add(if result.is_err() { total } else { 0 }, Ordering::Relaxed);
-        // A thread may be sending: let go of the receiver before the scope waits.
-        drop(receiver);
-        result
-    })
 }
 
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Stop>()?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
-    module.add_function(wrap_pyfunction!(run, module)?)?;
-    module.add_function(wrap_pyfunction!(run_many, module)?)
+    module.add_function(wrap_pyfunction!(sources, module)?)?;
+    module.add_function(wrap_pyfunction!(run, module)?)
 }

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.trace import Trace
 
-Finished = Callable[[int, Trace], None]
-"""Called with (index of the experiment, its trace) as each one finishes, in any order."""
+T = TypeVar("T")
+Work = Callable[[int, Trace], T]
+"""Called with (index of the experiment, its trace) where the experiment ran, in any thread."""
+Finished = Callable[[int, T], None]
+"""Called with (index of the experiment, what the work made of it) as each one finishes, in any
+order."""
 
 
 class Backend(Protocol):
@@ -22,13 +26,26 @@ class Backend(Protocol):
         """Run one experiment. Raises HeadwayError for what the backend cannot do."""
         ...
 
-    def run_many(
-        self, experiments: Sequence[Experiment], finished: Finished, threads: int = 0
+    def run_each(
+        self,
+        experiments: Sequence[Experiment],
+        work: Work[T],
+        finished: Finished[T],
+        threads: int = 0,
     ) -> None:
         """Run several; 0 threads means one per core.
 
-        ``finished`` is called in the calling thread. KeyboardInterrupt passes through after
-        the running callback; experiments already handed to ``finished`` are the caller's.
+        ``work`` gets each trace where it ran, and what it returns is all that is kept: no more
+        traces are in memory than threads. ``finished`` is called in the calling thread.
+        KeyboardInterrupt passes through; experiments already handed to ``finished`` are the
+        caller's, and work that has begun is done to its end.
+        """
+        ...
+
+    def key(self, experiment: Experiment) -> str:
+        """What decides a run's outcome, as a hash: the program that runs it and all it is told.
+
+        A trace has it as ``meta["key"]``; one with another key is not of this run.
         """
         ...
 
@@ -66,9 +83,18 @@ class Recorded:
         """Raises HeadwayError."""
         raise HeadwayError(f"backend {self.name}: only recorded traces are used here")
 
-    def run_many(self, *_: object, **__: object) -> None:
+    def run_each(self, *_: object, **__: object) -> None:
         """Raises HeadwayError."""
         self.run()
+
+    def key(self, _experiment: Experiment) -> str:
+        """No run's key."""
+        return ""
+
+
+def as_it_is(_index: int, trace: Trace) -> Trace:
+    """The work of who wants the traces themselves."""
+    return trace
 
 
 def run(experiment: Experiment, backend: str = "sim") -> Trace:
@@ -81,5 +107,5 @@ def run_many(
 ) -> list[Trace]:
     """Run several experiments in parallel; traces come back in the order given."""
     traces: dict[int, Trace] = {}
-    backend_named(backend).run_many(experiments, traces.__setitem__, threads)
+    backend_named(backend).run_each(experiments, as_it_is, traces.__setitem__, threads)
     return [traces[index] for index in range(len(experiments))]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import json
 import os
 import shutil
@@ -67,6 +69,11 @@ class Headwayctl:
         if reason is not None or path is None:
             raise KernelCannotError(f"kernel backend: {reason}")
         self.path = str(path.resolve())
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A hash of the program: what it measures is kept under it."""
+        return hashlib.sha256(Path(self.path).read_bytes()).hexdigest()[:16]
 
     def run(self, *arguments: str, timeout_s: float = _TIMEOUT_S) -> str:
         """Run a command to its end and return what it printed. Raises HeadwayError."""

@@ -229,7 +229,7 @@ class Run:
         sampler = [self._sampler] if self._sampler is not None else []
         return [*self._senders.values(), *self._receivers.values(), *sampler]
 
-    def trace(self, *, builtin: bool) -> Trace:
+    def trace(self, key: str, *, builtin: bool) -> Trace:
         """The trace of a finished run whose testbed is down."""
         experiment = self._experiment
         log = records.PacketLog.load(
@@ -260,7 +260,7 @@ class Run:
             tables=tables,
             flows=tuple(flows),
             links=("forward0", "reverse0"),
-            meta=self._meta(builtin),
+            meta={"key": key, **self._meta(builtin)},
             capture=self._testbed.capture(),
         )
 
@@ -368,7 +368,7 @@ class Run:
             "backend": "kernel",
             "experiment": experiment.model_dump(mode="json"),
             "seed": experiment.seed,
-            "versions": versions(),
+            "versions": {**versions(), "headwayctl": self._ctl.digest},
             "platform": platform.platform(),
             "kernel": {
                 "release": platform.release(),

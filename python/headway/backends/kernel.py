@@ -7,6 +7,7 @@ set up is taken down again.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import os
 import platform
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
-from headway.backends import Finished
+from headway.backends import Finished, T, Work
 from headway.backends import _kernel_quick_start as quick_start
 from headway.backends._headwayctl import Caretaker, Headwayctl
 from headway.backends._kernel_hints import attach_where_missing, taking_hints
@@ -27,7 +28,7 @@ from headway.backends._kernel_run import Run, says_something
 from headway.backends._kernel_testbed import Testbed, sides
 from headway.errors import HeadwayError, KernelCannotError
 from headway.experiment import Control, Experiment, Pingpong, Requests, Sessions
-from headway.trace import Trace
+from headway.trace import Trace, trace_code
 
 Progress = Callable[[float, float, float], None]
 """Called about twice a second with the seconds of all runs so far, those of all runs together,
@@ -72,8 +73,12 @@ class KernelBackend:
         with Caretaker(self._ctl) as caretaker, self._taking_hints([experiment], caretaker):
             return self._run(experiment, threading.Event(), caretaker, seconds.of(0))
 
-    def run_many(
-        self, experiments: Sequence[Experiment], finished: Finished, threads: int = 0
+    def run_each(
+        self,
+        experiments: Sequence[Experiment],
+        work: Work[T],
+        finished: Finished[T],
+        threads: int = 0,
     ) -> None:
         """Run several in their order, ``threads`` at a time; 0: as the machine has room.
 
@@ -101,10 +106,17 @@ class KernelBackend:
                     done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
                     seconds.tell(len(running))
                     for future in done:
-                        finished(running.pop(future), future.result())
+                        index = running.pop(future)
+                        # here, so that no run in real time waits for the processor
+                        finished(index, work(index, future.result()))
             finally:
                 cancel.set()
                 pool.shutdown(wait=True, cancel_futures=True)
+
+    def key(self, experiment: Experiment) -> str:
+        """A hash of headwayctl, the kernel, the code that makes a trace, and the experiment."""
+        made_by = f"{self._ctl.digest} {platform.version()} {trace_code()} {self._builtin} "
+        return hashlib.sha256((made_by + experiment.model_dump_json()).encode()).hexdigest()
 
     def _run(
         self,
@@ -133,7 +145,7 @@ class KernelBackend:
             run.finish()
             # the log is whole only after the emulator ended
             testbed.down()
-            return run.trace(builtin=self._builtin)
+            return run.trace(self.key(experiment), builtin=self._builtin)
 
     def _taking_hints(
         self, experiments: Sequence[Experiment], caretaker: Caretaker

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Any
 
 from headway import _engine, workloads
-from headway.backends import Finished
+from headway.backends import Finished, T, Work
 from headway.errors import HeadwayError
 from headway.experiment import (
     Bulk,
@@ -21,7 +23,7 @@ from headway.experiment import (
     Sessions,
     limit_bytes,
 )
-from headway.trace import Trace, from_engine
+from headway.trace import Trace, from_engine, trace_code
 
 _NS_PER_US = 1000
 
@@ -33,24 +35,49 @@ class SimBackend:
 
     def run(self, experiment: Experiment) -> Trace:
         """Run one experiment in this thread's time; other Python threads go on."""
-        try:
-            return from_engine(experiment, _engine.run(json.dumps(scenario(experiment))))
-        except ValueError as error:
-            raise HeadwayError(f"simulator: {error}") from None
+        return self._run(experiment, None)
 
-    def run_many(
-        self, experiments: Sequence[Experiment], finished: Finished, threads: int = 0
+    def run_each(
+        self,
+        experiments: Sequence[Experiment],
+        work: Work[T],
+        finished: Finished[T],
+        threads: int = 0,
     ) -> None:
-        """Run several on ``threads`` threads (0: one per core); see Backend.run_many."""
-        scenarios = [json.dumps(scenario(experiment)) for experiment in experiments]
+        """Run several on ``threads`` threads (0: one per core); see Backend.run_each."""
+        stop = _engine.Stop()
 
-        def on_done(index: int, result: dict[str, Any]) -> None:
-            finished(index, from_engine(experiments[index], result))
+        def one(index: int) -> T:
+            return work(index, self._run(experiments[index], stop))
 
+        with ThreadPoolExecutor(threads or _cores()) as pool:
+            pending = {pool.submit(one, index): index for index in range(len(experiments))}
+            try:
+                while pending:
+                    # A timeout lets Ctrl-C in.
+                    done, _ = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        finished(pending.pop(future), future.result())
+            finally:
+                stop.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def key(self, experiment: Experiment) -> str:
+        """A hash of the engine's sources, of what makes a trace, and of the scenario."""
+        return _key(json.dumps(scenario(experiment)))
+
+    def _run(self, experiment: Experiment, stop: _engine.Stop | None) -> Trace:
+        text = json.dumps(scenario(experiment))
         try:
-            _engine.run_many(scenarios, threads or _cores(), on_done)
+            result = _engine.run(text, stop)
         except ValueError as error:
             raise HeadwayError(f"simulator: {error}") from None
+        return from_engine(experiment, result, _key(text))
+
+
+def _key(scenario_json: str) -> str:
+    made_by = f"{_engine.sources()} {trace_code()} "
+    return hashlib.sha256((made_by + scenario_json).encode()).hexdigest()
 
 
 def _cores() -> int:

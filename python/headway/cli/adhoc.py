@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from headway import metrics
-from headway.backends import backend_named
+from headway.backends import as_it_is, backend_named
 from headway.cli.listing import AsJson
 from headway.cli.show import console, print_json, print_table, progress_bar, watch
 from headway.cli.studies import BackendName, Threads
@@ -19,7 +19,7 @@ from headway.experiment import Capture, Dumbbell, Experiment, Flow, Voip, parse_
 from headway.files import save_bytes
 from headway.interrupts import held, interrupted
 from headway.metrics import Distribution
-from headway.study import Cell, Table
+from headway.table import Cell, Table
 from headway.trace import Trace, save_trace
 from headway.units import format_time, parse_positive_time
 
@@ -93,7 +93,7 @@ def try_out(
                 progress(len(done), trials, f"trial {index + 1}")
 
         progress(0, trials, "")
-        stopped = interrupted(lambda: runner.run_many(experiments, finished, threads))
+        stopped = interrupted(lambda: runner.run_each(experiments, as_it_is, finished, threads))
     if 0 in done:
         if pcap is not None:
             save_bytes(pcap, done[0].capture or b"")

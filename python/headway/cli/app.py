@@ -11,7 +11,7 @@ import typer
 from pydantic import ValidationError
 from typer.exceptions import TyperException
 
-from headway.cli import adhoc, claims, listing, studies, validate
+from headway.cli import adhoc, claims, listing, studies, validate, verdicts
 from headway.errors import HeadwayError, InterruptedRunError, KernelCannotError
 from headway.experiment import explain
 
@@ -32,6 +32,7 @@ app.command("run")(studies.run)
 app.command("try")(adhoc.try_out)
 app.command("report")(studies.report)
 app.command("claims")(claims.claims)
+app.command("verdicts")(verdicts.verdicts)
 app.command("export")(studies.export)
 app.command("validate")(validate.validate)
 
@@ -67,7 +68,8 @@ def _fail(message: str, status: int = EXIT_ERROR) -> int:
 def execute(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status.
 
-    0; 2 for any error; 3 where the kernel cannot; 130 after Ctrl-C.
+    0; 1 where verdicts differ from those locked; 2 for any error; 3 where the kernel cannot; 130
+    after Ctrl-C.
     """
     try:
         status = app(args=arguments, prog_name="headway", standalone_mode=False)

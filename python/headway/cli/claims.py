@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from headway.claims import (
+    BASES,
+    VERDICTS,
+    Claim,
+    Verdict,
+    holding,
+    read_claims,
+    tally,
+    told,
+)
 from headway.cli.listing import AsJson
 from headway.cli.show import console, print_json, print_table
 from headway.errors import HeadwayError
-from headway.study import Cell, Claim, Table, Verdict, read_claims
+from headway.table import Cell, Table
 
-VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "not checked")
+DOUBTFUL: tuple[Verdict, ...] = ("in part", "fails", "differs")
+"""Verdicts of what was judged and does not hold."""
 
 
 def claims(
@@ -28,7 +38,7 @@ def claims(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count the claims of several studies' results, and list those that do not hold."""
+    """Count the claims of several studies' results by basis, and list those that do not hold."""
     found = {directory: read_claims(directory / "claims.json") for directory in directories}
     wanted = None if only is None else _names(only)
     if wanted is not None:
@@ -36,34 +46,63 @@ def claims(
     everything = [claim for own in found.values() for claim in own]
     _refuse_doubles(found)
     missing = sorted((wanted or set()) - {claim.id for claim in everything})
-    counts = {directory: _counts(own) for directory, own in found.items()}
-    total = _counts(everything)
-    number = len(everything) + len(missing)
-    share = total["holds"] / number if number else None
-    others = [claim for claim in everything if claim.verdict != "holds"]
+    holds, judged = holding(tally(everything))
+    others = [c for c in everything if c.verdict in (*DOUBTFUL, "not checked")]
     if as_json:
         print_json(
             {
-                "results": [{"dir": str(d), **own} for d, own in counts.items()],
-                "total": total,
+                "results": [{"dir": str(d), **counts(own)} for d, own in found.items()],
+                "total": counts(everything),
                 "missing": missing,
-                "share": share,
+                "share": holds / judged if judged else None,
                 "not_holding": [asdict(claim) for claim in others],
             }
         )
         return
-    print_table(_counts_table(counts, total))
+    print_table(counts_table({str(d): own for d, own in found.items()}))
     if others:
         rows: list[list[Cell]] = [
-            [c.id, c.verdict, c.published, _measured(c), c.note] for c in others
+            [c.id, c.basis, c.verdict, c.published, measured(c), c.note] for c in others
         ]
-        columns = ["id", "verdict", "published", "measured", "note"]
+        columns = ["id", "basis", "verdict", "published", "measured", "note"]
         print_table(Table("claims that do not hold", columns, rows))
+    out = console()
     if missing:
-        console().print(f"in none of these results: {', '.join(missing)}", markup=False)
-    if share is not None:
-        line = f"{total['holds']} of {number} claims hold: {100 * share:.1f} %"
-        console().print(line, markup=False)
+        out.print(f"in none of these results: {', '.join(missing)}", markup=False)
+    out.print(told(everything), markup=False)
+    if judged:
+        line = f"{holds} of {judged} simulated and live claims hold: {100 * holds / judged:.1f} %"
+        out.print(line, markup=False)
+
+
+def counts(claims: Iterable[Claim]) -> dict[str, dict[str, int]]:
+    """Verdicts by basis, without those that nobody has; a check that is shown twice counts once."""
+    return {
+        basis: own
+        for basis, one in tally(claims).items()
+        if (own := {str(verdict): one[verdict] for verdict in VERDICTS if one[verdict]})
+    }
+
+
+def counts_table(claims: Mapping[str, Sequence[Claim]]) -> Table:
+    """Verdicts of several studies, a row per study and basis, and the sum of each basis."""
+    everything = [claim for own in claims.values() for claim in own]
+    rows: list[list[Cell]] = []
+    for name, own in [*claims.items(), ("all", everything)]:
+        tallies = tally(own)
+        rows += [
+            [name, basis, *(tallies[basis][verdict] for verdict in VERDICTS)]
+            for basis in BASES
+            if sum(tallies[basis].counts.values())
+        ]
+    return Table("claims", ["results", "basis", *VERDICTS], rows)
+
+
+def measured(claim: Claim) -> Cell:
+    """What was measured, with its unit."""
+    if claim.measured is None or claim.unit is None:
+        return claim.measured
+    return f"{claim.measured} {claim.unit}"
 
 
 def _names(path: Path) -> set[str]:
@@ -85,22 +124,3 @@ def _refuse_doubles(found: Mapping[Path, Sequence[Claim]]) -> None:
             if owner.setdefault(claim.id, directory) != directory:
                 first = owner[claim.id]
                 raise HeadwayError(f"{claim.id} is in {first} and in {directory}; give one of them")
-
-
-def _counts(claims: Sequence[Claim]) -> dict[str, int]:
-    verdicts = Counter(claim.verdict for claim in claims)
-    return {verdict: verdicts[verdict] for verdict in VERDICTS}
-
-
-def _counts_table(counts: Mapping[Path, Mapping[str, int]], total: Mapping[str, int]) -> Table:
-    rows: list[list[Cell]] = [
-        [name, *(own[verdict] for verdict in VERDICTS)]
-        for name, own in [*((str(d), own) for d, own in counts.items()), ("total", total)]
-    ]
-    return Table("claims", ["results", *VERDICTS], rows)
-
-
-def _measured(claim: Claim) -> Cell:
-    if claim.measured is None or claim.unit is None:
-        return claim.measured
-    return f"{claim.measured} {claim.unit}"

@@ -11,7 +11,8 @@ from headway.backends._headwayctl import unusable
 from headway.cli.show import console, print_json, print_table
 from headway.errors import HeadwayError
 from headway.registry import Algorithm, Stack, Tunable, registry, unknown
-from headway.study import Study, Table, discover
+from headway.study import Study, discover
+from headway.table import Table
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
@@ -49,7 +50,7 @@ def describe(
 ) -> None:
     """Describe one study or algorithm: its source, its state and its tunables."""
     known = registry()
-    groups: list[tuple[str, dict[str, Study | Algorithm | Stack]]] = [
+    groups: list[tuple[str, dict[str, Study[Any, Any] | Algorithm | Stack]]] = [
         ("study", dict(discover())),
         ("control", {item.name: item for item in known.controls}),
         ("startup", {item.name: item for item in known.startups}),
@@ -69,7 +70,7 @@ def describe(
         _print(kind, item)
 
 
-def _as_json(kind: str, item: Study | Algorithm | Stack) -> dict[str, Any]:
+def _as_json(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> dict[str, Any]:
     if isinstance(item, Study):
         return {
             "kind": kind,
@@ -81,7 +82,7 @@ def _as_json(kind: str, item: Study | Algorithm | Stack) -> dict[str, Any]:
     return {"kind": kind, **item.model_dump()}
 
 
-def _print(kind: str, item: Study | Algorithm | Stack) -> None:
+def _print(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> None:
     out = console()
     out.print(f"{kind} {item.name}: {item.title}", markup=False)
     if isinstance(item, Stack):

@@ -14,7 +14,7 @@ from rich.table import Table as RichTable
 
 from headway.backends import Backend
 from headway.backends.kernel import KernelBackend
-from headway.study import Cell, Table
+from headway.table import Cell, Table
 
 MAX_COLUMNS = 100
 _MANY_COLUMNS = 9
@@ -115,6 +115,11 @@ def progress_bar(wanted: bool = True) -> Iterator[Bar]:
     )
     with drawn:
         yield Bar(drawn)
+
+
+def notice(line: str) -> None:
+    """Print a line that whoever started the run should read, on stderr."""
+    Console(stderr=True, highlight=False).print(f"headway: {line}", markup=False, soft_wrap=True)
 
 
 def watch(backend: Backend, bar: Bar) -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from headway.backends import Recorded, backend_named
+from headway.claims import told
+from headway.cli.claims import DOUBTFUL, counts, measured
 from headway.cli.listing import AsJson
-from headway.cli.show import console, print_json, print_table, progress_bar, watch
+from headway.cli.show import console, notice, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.registry import unknown
-from headway.study import Study, StudyContext, StudyResult, Table, discover
+from headway.study import Study, StudyContext, StudyResult, discover
+from headway.table import Table
 from headway.trace import load_trace
 from headway.validation.twins import Beside, beside_simulator
 
@@ -55,6 +57,7 @@ def run(
         raise HeadwayError(f"--backend {backend}: {study} needs backend {chosen.only_backend}")
     directory = out or Path("results") / study
     runner = backend_named(backend or chosen.only_backend or "sim")
+    chosen = chosen.on(runner.name)
     _make(directory)
     with progress_bar(not as_json) as progress:
         watch(runner, progress)
@@ -65,6 +68,7 @@ def run(
             seed=seed,
             threads=threads,
             progress=progress,
+            notice=notice,
             resume=resume,
             vectors=vectors and vectors.resolve(),
         )
@@ -81,13 +85,14 @@ def report(
     path = directory / "study.json"
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
-        chosen = _study(str(saved["study"]))
+        chosen = _study(str(saved["study"])).on(str(saved["backend"]))
         context = StudyContext(
             out_dir=directory,
             backend=Recorded(str(saved["backend"])),
             quick=saved["quick"],
             vectors=Path(saved["vectors"]) if saved.get("vectors") else None,
             seed=saved["seed"],
+            notice=notice,
         )
     except FileNotFoundError:
         raise HeadwayError(
@@ -129,7 +134,7 @@ def export(
         console().print(f"{source} -> {flent}", markup=False, soft_wrap=True)
 
 
-def _study(name: str) -> Study:
+def _study(name: str) -> Study[Any, Any]:
     known = discover()
     if name not in known:
         raise HeadwayError(unknown("study", name, known))
@@ -144,7 +149,7 @@ def _make(directory: Path) -> None:
 
 
 def _beside(
-    study: Study, context: StudyContext, result: StudyResult, *, resume: bool
+    study: Study[Any, Any], context: StudyContext, result: StudyResult, *, resume: bool
 ) -> Beside | None:
     """What ran on the kernel is compared with the simulator, which takes seconds."""
     if context.backend.name != "kernel" or study.only_backend == "kernel":
@@ -152,15 +157,16 @@ def _beside(
     return beside_simulator(study, context, result, resume=resume)
 
 
-def _show(study: Study, result: StudyResult, beside: Beside | None, as_json: bool) -> None:
-    verdicts = Counter(claim.verdict for claim in result.claims)
+def _show(
+    study: Study[Any, Any], result: StudyResult, beside: Beside | None, as_json: bool
+) -> None:
     if as_json:
         print_json(
             {
                 "study": study.name,
                 "tables": [asdict(table) for table in result.tables],
                 "claims": [asdict(claim) for claim in result.claims],
-                "verdicts": dict(verdicts),
+                "verdicts": counts(result.claims),
                 "report": result.report and str(result.report),
                 "artefacts": [str(path) for path in result.artefacts],
                 "beside_simulator": beside
@@ -175,18 +181,17 @@ def _show(study: Study, result: StudyResult, beside: Beside | None, as_json: boo
         return
     for table in result.tables:
         print_table(table)
-    failed = [claim for claim in result.claims if claim.verdict == "fails"]
-    if failed:
+    others = [claim for claim in result.claims if claim.verdict in DOUBTFUL]
+    if others:
         print_table(
             Table(
                 "claims that did not hold",
-                ["id", "published", "measured", "unit", "tolerance"],
-                [[c.id, c.published, c.measured, c.unit, c.tolerance] for c in failed],
+                ["id", "basis", "verdict", "published", "measured", "tolerance"],
+                [[c.id, c.basis, c.verdict, c.published, measured(c), c.tolerance] for c in others],
             )
         )
     out = console()
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
-    out.print(f"claims: {counts or 'none'}", markup=False)
+    out.print(f"claims: {told(result.claims)}", markup=False)
     if beside is not None:
         _show_beside(beside)
     for report_file in (result.report, beside and beside.report):

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headway.backends import Backend, backend_named
+from headway.backends import Backend, as_it_is, backend_named
 from headway.backends.kernel import KernelBackend
 from headway.cli.listing import AsJson
 from headway.cli.show import console, print_json, print_table, progress_bar, watch
@@ -22,8 +22,8 @@ from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
 from headway.files import save_text
 from headway.registry import registry
-from headway.study import Table
 from headway.sweep import Progress
+from headway.table import Table
 from headway.trace import Trace, save_trace, versions
 from headway.validation import Comparison, Scenario, compare, matrix, quick_matrix
 from headway.validation.builtin import Pair, compare_builtin
@@ -191,7 +191,7 @@ class _Matrix:
             runs = [(s, e) for s in scenarios for e in self._experiments(s, 1)]
             twins = [(s, e) for s in scenarios for e in self._experiments(s, _SIM_TRIALS)]
             sims: dict[int, Trace] = {}
-            backend_named("sim").run_many([e for _, e in twins], sims.__setitem__)
+            backend_named("sim").run_each([e for _, e in twins], as_it_is, sims.__setitem__)
             kernels, repeated = _on_time(kernel, [e for _, e in runs], self._repeats)
             for scenario in scenarios:
                 own = [index for index, (of, _) in enumerate(runs) if of == scenario]
@@ -219,7 +219,7 @@ def _on_time(
     """Each experiment's trace; one whose emulator could not keep time is run again."""
     traces: dict[int, Trace] = {}
     repeated: Counter[int] = Counter()
-    kernel.run_many(experiments, traces.__setitem__)
+    kernel.run_each(experiments, as_it_is, traces.__setitem__)
     for index, experiment in enumerate(experiments):
         while not traces[index].meta["emulator"]["on_time"] and repeated[index] < repeats:
             traces[index] = kernel.run(experiment)

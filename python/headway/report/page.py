@@ -5,6 +5,7 @@ A study fills a :class:`Report` with plain data; :func:`render` turns it into th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,9 +13,10 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headway.claims import BASES, VERDICTS, Claim, Verdict, told
 from headway.files import save_text
 from headway.report.zoom import ZoomChart, script_and_divs
-from headway.study import Claim, Table, Verdict
+from headway.table import Table
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -95,16 +97,16 @@ def render(report: Report) -> str:
     """The whole page as HTML."""
     charts = [chart for section in report.sections for chart in section.charts]
     library, script, divs = script_and_divs(charts)
-    counts = {
-        verdict: sum(claim.verdict == verdict for claim in report.claims)
-        for verdict in ("holds", "fails", "not checked")
-    }
+    counts = Counter(claim.verdict for claim in report.claims)
+    bases = Counter(claim.basis for claim in report.claims)
     return _template().render(
         report=report,
         library=library,
         chart_script=script,
         chart_div=dict(zip(map(id, charts), divs, strict=True)),
-        counts=counts,
+        verdicts=[(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]],
+        bases=[(basis, bases[basis]) for basis in BASES if bases[basis]],
+        told=told(report.claims),
         text=_text,
         id=id,
     )

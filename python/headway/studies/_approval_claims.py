@@ -10,6 +10,9 @@ import numpy as np
 import polars as pl
 
 from headway import metrics, models
+from headway.claims import Claim, Seen, Statement, between
+from headway.claims import Evidence as Trials
+from headway.claims import judge as evaluate
 from headway.studies import _approval_setup as setup
 from headway.studies._approval_records import (
     best_fairness,
@@ -25,9 +28,7 @@ from headway.studies._approval_records import (
     usage,
 )
 from headway.studies._approval_setup import load_key, rate_bps
-from headway.studies._common import lab
-from headway.studies._statements import Seen, Statement, Trials, between, evaluate
-from headway.study import Claim
+from headway.studies.common import lab
 from headway.trace import Trace
 from headway.units import NS_PER_S
 
@@ -38,7 +39,7 @@ approval = models.quick_start
 
 def all_claims(traces: Mapping[str, Trace]) -> list[Claim]:
     """All claims of the study but those that no simulation can see."""
-    return evaluate(_STATEMENTS, traces)
+    return evaluate(_STATEMENTS, Trials(traces))
 
 
 # ---- Every grant beside its equation ----
@@ -412,7 +413,7 @@ def _defaults(names: Mapping[str, int]) -> Seen:
     return Seen(words, found == dict(names), "exact")
 
 
-_STATEMENTS: tuple[Statement[Trace], ...] = (
+_STATEMENTS: tuple[Statement[Found], ...] = (
     Statement("C-TH-019", "rate codes", "40 kbit/s · 2^i, i = 1 to 15", _encoding),
     Statement("C-TH-020", "length of the IP option", "8 B", _option_length),
     Statement("C-TH-021", "window of a grant", "W = q d / MTU", _window),

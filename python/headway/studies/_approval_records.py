@@ -10,7 +10,7 @@ from headway.metrics.stats import Array
 from headway.registry import registry
 from headway.studies import _approval_setup as setup
 from headway.studies._approval_setup import rate_bps
-from headway.studies._common import lab
+from headway.studies.common import lab
 from headway.trace import Trace
 from headway.units import NS_PER_S
 

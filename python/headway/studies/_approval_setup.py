@@ -12,7 +12,7 @@ from typing import Any
 
 from headway import models
 from headway.experiment import Chain, Experiment, Flow, Record
-from headway.studies._common import lab
+from headway.studies.common import lab
 
 Router = Mapping[str, int | str]
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from headway import models
+from headway.claims import Claim, Verdict
 from headway.studies._collateral_damage_data import (
     CELLS,
     CONTROLS,
@@ -26,7 +27,6 @@ from headway.studies._collateral_damage_data import (
     Tolerance,
 )
 from headway.studies._collateral_damage_results import CubicGrowth, HtcpGrowth, Results
-from headway.study import Claim, Verdict
 
 RENO, HTCP, CUBIC = CONTROLS
 
@@ -54,7 +54,7 @@ def all_claims(evidence: Evidence) -> list[Claim]:
     claims = _table_1(evidence) + _table_2(evidence)
     first = len(claims) + 1
     claims += [
-        Claim(f"C-CD-{number:03}", *parts.fields())
+        Claim(f"C-CD-{number:03}", parts.statement, "simulated", *parts.fields())
         for number, parts in enumerate(statements, start=first)
     ]
     return claims
@@ -76,6 +76,7 @@ def _value(
 ) -> Claim:
     return Claim(
         id=f"C-CD-{number:03}",
+        basis="simulated",
         published=published,
         measured=round(measured, 3),
         unit=unit,
@@ -125,15 +126,14 @@ class _Statement:
     tolerance: str
     verdict: Verdict
 
-    def fields(self) -> tuple[float | str, float | str | None, str | None, str, Verdict, str]:
-        """In the order of Claim, after the id."""
+    def fields(self) -> tuple[float | str, float | str | None, str | None, str, Verdict]:
+        """In the order of Claim, after the basis."""
         return (
             self.published,
             self.measured,
             self.unit,
             self.tolerance,
             self.verdict,
-            self.statement,
         )
 
 

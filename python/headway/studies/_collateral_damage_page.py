@@ -43,7 +43,7 @@ from headway.studies._collateral_damage_data import (
     Tolerance,
 )
 from headway.studies._collateral_damage_results import BOTTLENECK, NUMBERS, Results
-from headway.study import Cell, Table
+from headway.table import Cell, Table
 from headway.trace import Trace
 from headway.units import NS_PER_S
 

@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 
 from headway import models
-from headway.studies import _pairs as pairs
-from headway.studies._common import lab
-from headway.studies._pairs import Outcome, Scheme
-from headway.studies._statements import Seen, Statement, Trials, between, evaluate
-from headway.study import Claim
+from headway.claims import Claim, Seen, Statement, between
+from headway.claims import Evidence as Trials
+from headway.claims import judge as evaluate
+from headway.studies.common import lab, pairs
+from headway.studies.common.pairs import Outcome, Scheme
 from headway.workloads import published
 from headway.workloads.draws import Floats
 
@@ -60,7 +60,7 @@ def processor_sharing_s(load: float) -> float:
 
 def all_claims(results: Mapping[str, Outcome]) -> list[Claim]:
     """Claims of section 6.4.3."""
-    return evaluate(_STATEMENTS, results)
+    return evaluate(_STATEMENTS, Trials(results))
 
 
 def _mean(found: Found, scheme: str, load: float) -> float:
@@ -322,7 +322,7 @@ def _approval_trend(found: Found) -> Seen:
     )
 
 
-_STATEMENTS: tuple[Statement[Outcome], ...] = (
+_STATEMENTS: tuple[Statement[Found], ...] = (
     Statement("C-TH-144", "idle link, eq. 6.11", "integral over sizes", _idle),
     Statement("C-TH-145", "processor sharing, eq. 6.12", "T = tau + m/(R(1-rho))", _sharing),
     Statement(

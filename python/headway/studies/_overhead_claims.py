@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Self
 
-from headway.studies._common import claims as claim
-from headway.study import Claim
+from headway.claims import Claim
+from headway.studies.common import legacy_claims as claim
 
 LINUX_PPS = 300_000
 """Load of table 6.4 for delays and effort."""

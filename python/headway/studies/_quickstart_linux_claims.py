@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from headway.claims import Claim
 from headway.models import quick_start, startup
 from headway.registry import registry
-from headway.studies._common import claims as claim
-from headway.studies._common import lab
 from headway.studies._quickstart_linux_data import (
     CONTROLS,
     LABELS,
@@ -21,7 +20,8 @@ from headway.studies._quickstart_linux_data import (
     Results,
 )
 from headway.studies._quickstart_linux_web import HTTP
-from headway.study import Claim
+from headway.studies.common import lab
+from headway.studies.common import legacy_claims as claim
 from headway.workloads import surge
 
 INF = float("inf")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headway.metrics.stats import Array
-from headway.studies._common import lab
+from headway.studies.common import lab
 from headway.workloads import surge
 
 RTTS_MS = (100, 200)

@@ -11,11 +11,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from headway.experiment import Experiment
-from headway.studies._common import lab
-from headway.studies._common.in_turn import in_turn
-from headway.studies._common.page import Findings
 from headway.studies._quickstart_linux_data import CONTROLS, LABELS, TRACES, control_of
-from headway.study import Agreement, Cell, Table
+from headway.studies.common import lab
+from headway.studies.common.in_turn import in_turn
+from headway.studies.common.legacy_page import Findings
+from headway.study import Agreement
+from headway.table import Cell, Table
 from headway.trace import Trace
 
 RTTS_MS = (100, 200)

@@ -6,7 +6,6 @@ import numpy as np
 
 from headway.figures import Bars, Curve, Panel, Series, curves, grouped_bars, style_of, timeseries
 from headway.figures.style import BLACK, BLUE, GREEN, VERMILLION, Style
-from headway.studies._common.page import Figures, seconds
 from headway.studies._quickstart_linux_data import (
     CONTROLS,
     LABELS,
@@ -22,7 +21,8 @@ from headway.studies._quickstart_linux_data import (
 )
 from headway.studies._quickstart_linux_web import HTTP
 from headway.studies._quickstart_linux_web import LABELS as HTTP_LABELS
-from headway.study import Cell, Table
+from headway.studies.common.legacy_page import Figures, seconds
+from headway.table import Cell, Table
 
 CHOICES = (
     "Hosts are the stack linux-2.6 with 8 MB buffers; CUBIC is that of Linux 2.6.25 with the first "

@@ -13,7 +13,7 @@ import numpy as np
 
 from headway.experiment import Experiment, Flow
 from headway.metrics.stats import Array
-from headway.studies._common import lab
+from headway.studies.common import lab
 from headway.trace import Trace
 from headway.workloads import surge
 from headway.workloads.surge import WebPage

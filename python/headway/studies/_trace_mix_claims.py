@@ -7,11 +7,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from headway.claims import Claim, Seen, Statement, between
+from headway.claims import Evidence as Trials
+from headway.claims import judge as evaluate
 from headway.models.distributions import TruncatedPareto
-from headway.studies import _pairs as pairs
-from headway.studies._pairs import Outcome
-from headway.studies._statements import Seen, Statement, Trials, between, evaluate
-from headway.study import Claim
+from headway.studies.common import pairs
+from headway.studies.common.pairs import Outcome
 from headway.workloads import SessionTable, Workload, published, sessions
 
 LOADS = (0.06, 0.15, 0.35, 0.5, 0.65)
@@ -41,7 +42,9 @@ def key(scheme: str, load: float) -> str:
 
 def all_claims(results: Mapping[str, Outcome], workload: Workload) -> list[Claim]:
     """Claims of the results, and of the sessions that they were made with."""
-    return evaluate(_STATEMENTS, results) + evaluate(_WORKLOAD, {"sessions": sessions(workload)})
+    return evaluate(_STATEMENTS, Trials(results)) + evaluate(
+        _WORKLOAD, Trials({"sessions": sessions(workload)})
+    )
 
 
 def _at(found: Found, scheme: str, load: float = MODERATE) -> Outcome:
@@ -229,7 +232,7 @@ def _jump_like_quick(found: Found) -> Seen:
     return between(100 * (ratio - 1), -10, 10, unit="%", note="Mean epoch duration at 35 %.")
 
 
-_STATEMENTS: tuple[Statement[Outcome], ...] = (
+_STATEMENTS: tuple[Statement[Found], ...] = (
     Statement("C-TH-175", "mean epoch durations differ little", "rather small", _means_differ),
     Statement(
         "C-TH-176",
@@ -368,7 +371,7 @@ def _above_window(found: _Table) -> Seen:
     )
 
 
-_WORKLOAD: tuple[Statement[SessionTable], ...] = (
+_WORKLOAD: tuple[Statement[_Table], ...] = (
     Statement("C-TH-002", "mean response of the campus traces", "14 kB", _mean_response),
     Statement("C-TH-003", "mean request of the campus traces", "1 kB", _mean_request),
     Statement("C-TH-004", "shape of the responses' tail", 1.1, _tail_shape),

@@ -7,8 +7,8 @@ import numpy as np
 from headway.figures import Curve, curves
 from headway.figures.style import GREY, LIGHT, Style
 from headway.models.distributions import LogNormal
-from headway.studies._common.page import Figures
 from headway.studies._trace_mix_claims import LARGE, SIZES, TAIL_PART, tail_fit
+from headway.studies.common.legacy_page import Figures
 from headway.workloads import SessionTable
 from headway.workloads.draws import Floats, Ints
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headway.claims import Claim
 from headway.models import startup
 from headway.registry import registry
 from headway.studies import _transfer_times_gains as gains
-from headway.studies._common import claims as claim
-from headway.studies._common import lab
 from headway.studies._transfer_times_data import (
     BUFFERS_PKTS,
     PIECES_BYTES,
@@ -22,7 +21,8 @@ from headway.studies._transfer_times_data import (
     agrees,
     model_s,
 )
-from headway.study import Claim
+from headway.studies.common import lab
+from headway.studies.common import legacy_claims as claim
 
 KB, MB = 1e3, 1e6
 INF = float("inf")

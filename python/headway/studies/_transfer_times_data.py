@@ -11,7 +11,7 @@ from headway.experiment import Flow
 from headway.models import startup
 from headway.models._checks import Floats
 from headway.models.startup import StartupPath
-from headway.studies._common import lab
+from headway.studies.common import lab
 
 RTTS_MS = (50, 100, 200)
 """Of the simulations; figures 6.38 and 6.39 have more lines from the equations."""

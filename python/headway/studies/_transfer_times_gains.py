@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from headway.claims import Claim
 from headway.models import quick_start
-from headway.studies._common import claims as claim
-from headway.studies._common import lab
 from headway.studies._transfer_times_data import (
     CAPACITIES_BPS,
     RTTS_MS,
@@ -15,7 +14,8 @@ from headway.studies._transfer_times_data import (
     Results,
     target_rate_bps,
 )
-from headway.study import Claim
+from headway.studies.common import lab
+from headway.studies.common import legacy_claims as claim
 
 KB, MB = 1e3, 1e6
 INF = float("inf")

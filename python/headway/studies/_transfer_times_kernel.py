@@ -15,11 +15,12 @@ import polars as pl
 from headway.experiment import Experiment
 from headway.figures import Curve, curves, style_of
 from headway.metrics.stats import Array
-from headway.studies._common import lab
-from headway.studies._common.in_turn import in_turn
-from headway.studies._common.page import Findings
 from headway.studies._transfer_times_data import BUFFERS_PKTS, RTTS_MS, SCHEMES, flow
-from headway.study import Agreement, Cell, Table
+from headway.studies.common import lab
+from headway.studies.common.in_turn import in_turn
+from headway.studies.common.legacy_page import Findings
+from headway.study import Agreement
+from headway.table import Cell, Table
 from headway.trace import Trace
 
 SIZES_BYTES = (

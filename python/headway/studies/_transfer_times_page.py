@@ -11,8 +11,6 @@ import polars as pl
 from headway.figures import Curve, curves, style_of
 from headway.figures.style import Style
 from headway.models import startup
-from headway.studies._common import lab
-from headway.studies._common.page import Figures
 from headway.studies._transfer_times_claims import agreement
 from headway.studies._transfer_times_data import (
     BUFFERS_PKTS,
@@ -26,7 +24,9 @@ from headway.studies._transfer_times_data import (
     agrees,
     model_s,
 )
-from headway.study import Cell, Table
+from headway.studies.common import lab
+from headway.studies.common.legacy_page import Figures
+from headway.table import Cell, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

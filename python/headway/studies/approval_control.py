@@ -21,15 +21,17 @@ from headway.figures.style import GREY, Style
 from headway.studies import _approval_claims as claims
 from headway.studies import _approval_records as records
 from headway.studies import _approval_setup as setup
-from headway.studies._common import lab
-from headway.studies._common.claims import unchecked
-from headway.studies._common.page import Figures, Findings, publish
-from headway.study import Study, StudyContext, StudyResult, Table
+from headway.studies.common import lab
+from headway.studies.common.legacy import TraceStudy
+from headway.studies.common.legacy_claims import unchecked
+from headway.studies.common.legacy_page import Figures, Findings, publish
+from headway.study import StudyContext, StudyResult
+from headway.table import Table
 from headway.trace import Trace
 from headway.units import NS_PER_S
 
 
-class ApprovalControl(Study):
+class ApprovalControl(TraceStudy):
     """The study; see the module."""
 
     name = "approval-control"

@@ -12,14 +12,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from headway.claims import Evidence as Trials
+from headway.claims import Seen, Statement, between
+from headway.claims import judge as evaluate
 from headway.experiment import Experiment
 from headway.figures import Curve, curves
-from headway.studies import _pairs as pairs
 from headway.studies import trace_mix
-from headway.studies._common.page import Figures, Findings, publish
-from headway.studies._pairs import Outcome, Scheme
-from headway.studies._statements import Seen, Statement, Trials, between, evaluate
-from headway.study import Study, StudyContext, StudyResult
+from headway.studies.common import pairs
+from headway.studies.common.legacy import TraceStudy
+from headway.studies.common.legacy_page import Figures, Findings, publish
+from headway.studies.common.pairs import Outcome, Scheme
+from headway.study import StudyContext, StudyResult
 from headway.trace import Trace
 
 LOAD = 0.35
@@ -40,7 +43,7 @@ def key(scheme: str, buffer_pkts: float) -> str:
     return f"{scheme}-b{buffer_pkts:g}"
 
 
-class Buffers(Study):
+class Buffers(TraceStudy):
     """The study; see the module."""
 
     name = "buffers"
@@ -71,7 +74,7 @@ class Buffers(Study):
         shown = pairs.present(SCHEMES)
         title = "Packet loss on the downlink in % by buffer in packets"
         findings = Findings(
-            claims=evaluate(STATEMENTS, results),
+            claims=evaluate(STATEMENTS, Trials(results)),
             tables=[
                 pairs.table(results, shown, BUFFERS_PKTS, key, title, lambda o: 100 * o.loss),
                 pairs.table(
@@ -188,7 +191,7 @@ def _quick(found: Found) -> Seen:
     return Seen(words, max(more.values()) < 1.0, "< +1", "percentage points")
 
 
-STATEMENTS: tuple[Statement[Outcome], ...] = (
+STATEMENTS: tuple[Statement[Found], ...] = (
     Statement("C-TH-195", "loss with the default stack", "between 1 and 2 %", _slow_loss),
     Statement("C-TH-196", "buffer with the least loss", "about 50 packets", _least_loss),
     Statement(

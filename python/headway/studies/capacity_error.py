@@ -18,12 +18,16 @@ import numpy as np
 import polars as pl
 
 from headway import models
+from headway.claims import Evidence as Trials
+from headway.claims import Seen, Statement, between
+from headway.claims import judge as evaluate
 from headway.experiment import Experiment
 from headway.figures import Curve, curves, style_of
-from headway.studies._common import lab
-from headway.studies._common.page import Figures, Findings, publish
-from headway.studies._statements import Seen, Statement, Trials, between, evaluate
-from headway.study import Study, StudyContext, StudyResult, Table
+from headway.studies.common import lab
+from headway.studies.common.legacy import TraceStudy
+from headway.studies.common.legacy_page import Figures, Findings, publish
+from headway.study import StudyContext, StudyResult
+from headway.table import Table
 from headway.trace import Trace
 from headway.units import NS_PER_S
 
@@ -98,7 +102,7 @@ def _trial(
     )
 
 
-class CapacityError(Study):
+class CapacityError(TraceStudy):
     """The study; see the module."""
 
     name = "capacity-error"
@@ -150,7 +154,7 @@ class CapacityError(Study):
     def analyse(self, ctx: StudyContext, traces: Mapping[str, Trace]) -> StudyResult:
         """Rates over time, transfer times over size, and the claims."""
         findings = Findings(
-            claims=evaluate(STATEMENTS, traces),
+            claims=evaluate(STATEMENTS, Trials(traces)),
             choices=[
                 "The transfer asks in its SYN for 81.92 Mbit/s, so that the router's capacity and "
                 "not the request decides.",
@@ -390,7 +394,7 @@ def _bound(alpha: float, beta: float) -> float:
     return models.rcp.largest_capacity_ratio(alpha=alpha, beta=beta)
 
 
-STATEMENTS: tuple[Statement[Trace], ...] = (
+STATEMENTS: tuple[Statement[Found], ...] = (
     Statement("C-TH-205", "capacity taken for a tenth", "smaller grant, slower start only", _under),
     Statement("C-TH-206", "capacity taken for tenfold: full after", "several seconds", _over),
     Statement("C-TH-208", "RCP's standing queue, eq. 6.14", "b", _queue),

@@ -12,7 +12,6 @@ Traffic Latency in Consumer Broadband Environments", IFIP Networking 2009.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import random
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from headway import models
+from headway.claims import Claim, write_claims
 from headway.errors import HeadwayError
 from headway.experiment import (
     Aqm,
@@ -45,14 +45,9 @@ from headway.studies._collateral_damage_results import (
     fit_htcp_growth,
     trial_of,
 )
-from headway.study import (
-    Agreement,
-    Claim,
-    Study,
-    StudyContext,
-    StudyResult,
-    write_claims,
-)
+from headway.studies.common.legacy import TraceStudy
+from headway.study import Agreement, StudyContext, StudyResult
+from headway.sweep import Observed
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
@@ -138,7 +133,7 @@ def planned_length_s(cell: CellKey) -> float:
     A NewReno flow alone needs 17 s per epoch at 50 ms RTT. n flows fill the queue n times faster,
     but a full queue hits only some of them: (n + 1) / 2, between one and all, is near enough.
     The other two controls have epochs of a few seconds. If a trial turns out short all the same,
-    it is run again (:class:`_UntilEnough`).
+    it is run again (:func:`run_until_enough`).
     """
     rtt_ms, control, flows = cell
     if control != "reno":
@@ -201,29 +196,31 @@ def lengthened(experiment: Experiment, factor: float) -> Experiment:
     )
 
 
-class _UntilEnough(StudyContext):
-    """A context that runs a trial again, longer, until its flows saw twenty epochs each."""
+_ROUNDS, _MOST = 4, 4.0
+"""A short trial is run again so often, and becomes at most so many times as long each time."""
 
-    _ROUNDS = 4
-    _MOST = 4.0
 
-    def run_trials(self, experiments: Mapping[str, Experiment]) -> dict[str, Trace]:
-        """Run all trials, then those that were short; note how much longer they became."""
-        factors = _factors(self.out_dir)
-        traces = super().run_trials(experiments)
-        for _ in range(self._ROUNDS):
-            short = {}
-            for key, trace in traces.items():
-                seen = epochs_per_flow(trace)
-                if seen < EPOCHS:
-                    factor = min(MARGIN * EPOCHS / max(seen, 1.0), self._MOST)
-                    short[key] = lengthened(trace.experiment, factor)
-                    factors[key] = [*factors.get(key, []), factor]
-            if not short:
-                break
-            traces |= super().run_trials(short)
-            save_text(self.out_dir / _FACTORS_FILE, json.dumps(factors, indent=1))
-        return traces
+def run_until_enough(ctx: StudyContext, experiments: Mapping[str, Experiment]) -> Observed[Trace]:
+    """Run trials, then those again, longer, whose flows saw fewer than twenty epochs each.
+
+    Notes how much longer they became.
+    """
+    factors = _factors(ctx.out_dir)
+    planned = dict(experiments)
+    seen = ctx.run_trials(planned, lambda _, trace: trace)
+    for _ in range(_ROUNDS):
+        short = {}
+        for key, trace in seen.rows.items():
+            epochs = epochs_per_flow(trace)
+            if epochs < EPOCHS:
+                factor = min(MARGIN * EPOCHS / max(epochs, 1.0), _MOST)
+                short[key] = planned[key] = lengthened(planned[key], factor)
+                factors[key] = [*factors.get(key, []), factor]
+        if not short:
+            break
+        seen.rows |= ctx.run_trials(short, lambda _, trace: trace).rows
+        save_text(ctx.out_dir / _FACTORS_FILE, json.dumps(factors, indent=1))
+    return seen
 
 
 _FACTORS_FILE = "lengthened.json"
@@ -241,7 +238,7 @@ def _factors(out_dir: Path) -> dict[str, list[float]]:
         raise HeadwayError(f"{file}: unreadable ({error})") from None
 
 
-class CollateralDamage(Study):
+class CollateralDamage(TraceStudy):
     """The study; see the module."""
 
     name = "collateral-damage"
@@ -286,14 +283,14 @@ class CollateralDamage(Study):
                     planned[key] = lengthened(planned[key], factor)
         return planned
 
-    def run(self, ctx: StudyContext) -> StudyResult:
-        """Run all trials, short ones again, and analyse them."""
+    def collect(self, ctx: StudyContext) -> Observed[Trace]:
+        """Run all trials, short ones again."""
         if not ctx.resume:
             (ctx.out_dir / _FACTORS_FILE).unlink(missing_ok=True)
+        experiments = self.experiments(ctx)
         if ctx.quick:
-            return super().run(ctx)
-        own = {field.name: getattr(ctx, field.name) for field in dataclasses.fields(ctx)}
-        return super().run(_UntilEnough(**own))
+            return ctx.run_trials(experiments, self.observe)
+        return run_until_enough(ctx, experiments)
 
     def analyse(self, ctx: StudyContext, traces: Mapping[str, Trace]) -> StudyResult:
         """Tables, claims, figures and the report."""

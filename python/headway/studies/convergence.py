@@ -17,14 +17,17 @@ import numpy as np
 import polars as pl
 
 from headway import metrics
+from headway.claims import Claim
 from headway.experiment import Dumbbell, Experiment
 from headway.figures import Panel, Series, timeseries
 from headway.figures.style import BLUE, GREEN, QUEUE, VERMILLION, Style
 from headway.models import fairness
-from headway.studies._common import claims as claim
-from headway.studies._common import lab
-from headway.studies._common.page import Figures, Findings, publish
-from headway.study import Cell, Claim, Study, StudyContext, StudyResult, Table
+from headway.studies.common import lab
+from headway.studies.common import legacy_claims as claim
+from headway.studies.common.legacy import TraceStudy
+from headway.studies.common.legacy_page import Figures, Findings, publish
+from headway.study import StudyContext, StudyResult
+from headway.table import Cell, Table
 from headway.trace import Trace
 
 SIZE_BYTES = 12e6
@@ -89,7 +92,7 @@ def three_flows(
     )
 
 
-class Convergence(Study):
+class Convergence(TraceStudy):
     """The study; see the module."""
 
     name = "convergence"

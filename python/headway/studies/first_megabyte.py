@@ -16,11 +16,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headway.claims import Claim
 from headway.experiment import Experiment, Flow
-from headway.studies._common import claims as claim
-from headway.studies._common import lab
-from headway.studies._common.page import Findings, publish
-from headway.study import Agreement, Cell, Claim, Study, StudyContext, StudyResult, Table
+from headway.studies.common import lab
+from headway.studies.common import legacy_claims as claim
+from headway.studies.common.legacy import TraceStudy
+from headway.studies.common.legacy_page import Findings, publish
+from headway.study import Agreement, StudyContext, StudyResult
+from headway.table import Cell, Table
 from headway.trace import Trace
 
 SIZE_BYTES = 1e6
@@ -89,7 +92,7 @@ def least_s(scheme: Scheme) -> float:
     return wire_bytes * 8 / RATE_BPS + scheme.round_trips * path.rtt_s
 
 
-class FirstMegabyte(Study):
+class FirstMegabyte(TraceStudy):
     """The study; see the module."""
 
     name = "first-megabyte"

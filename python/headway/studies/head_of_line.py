@@ -13,13 +13,16 @@ import numpy as np
 import polars as pl
 
 from headway import models
+from headway.claims import Claim
 from headway.experiment import Experiment, Flow
 from headway.figures import Curve, curves, style_of
 from headway.metrics.stats import Array
-from headway.studies._common import claims as claim
-from headway.studies._common import lab
-from headway.studies._common.page import Figures, Findings, publish
-from headway.study import Claim, Study, StudyContext, StudyResult, Table
+from headway.studies.common import lab
+from headway.studies.common import legacy_claims as claim
+from headway.studies.common.legacy import TraceStudy
+from headway.studies.common.legacy_page import Figures, Findings, publish
+from headway.study import StudyContext, StudyResult
+from headway.table import Table
 from headway.trace import Trace
 
 CONTROLS = {"reno": "Reno", "cubic26": "CUBIC"}
@@ -46,7 +49,7 @@ def model_s(loss: float | Array) -> Array:
     return models.response_time_s(loss, rtt_s=RTT_MS / 1e3, interval_s=INTERVAL_S)
 
 
-class HeadOfLine(Study):
+class HeadOfLine(TraceStudy):
     """The study; see the module."""
 
     name = "head-of-line"

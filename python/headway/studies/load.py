@@ -18,9 +18,6 @@ from headway.experiment import Experiment
 from headway.figures import Curve, curves
 from headway.figures.style import GREY, LIGHT, Style
 from headway.studies import _load_claims as claims
-from headway.studies import _pairs as pairs
-from headway.studies._common import lab
-from headway.studies._common.page import Figures, Findings, publish
 from headway.studies._load_claims import (
     CHI_LOAD,
     CHI_MEANS,
@@ -33,8 +30,11 @@ from headway.studies._load_claims import (
     chi_scheme,
     key,
 )
-from headway.studies._pairs import Outcome, Scheme
-from headway.study import Study, StudyContext, StudyResult
+from headway.studies.common import lab, pairs
+from headway.studies.common.legacy import TraceStudy
+from headway.studies.common.legacy_page import Figures, Findings, publish
+from headway.studies.common.pairs import Outcome, Scheme
+from headway.study import StudyContext, StudyResult
 from headway.trace import Trace
 from headway.workloads import published
 
@@ -44,7 +44,7 @@ IDLE_FACTOR = 5
 PAIRS = 200
 
 
-class Load(Study):
+class Load(TraceStudy):
     """The study; see the module."""
 
     name = "load"

@@ -14,14 +14,18 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from headway.claims import Evidence as Trials
+from headway.claims import Seen, Statement
+from headway.claims import judge as evaluate
 from headway.experiment import Experiment
 from headway.figures import Curve, curves
 from headway.metrics.stats import batch_means, confidence_interval
-from headway.studies import _pairs as pairs
-from headway.studies._common.page import Figures, Findings, publish
-from headway.studies._pairs import Outcome, Scheme
-from headway.studies._statements import Seen, Statement, Trials, evaluate
-from headway.study import Study, StudyContext, StudyResult, Table
+from headway.studies.common import pairs
+from headway.studies.common.legacy import TraceStudy
+from headway.studies.common.legacy_page import Figures, Findings, publish
+from headway.studies.common.pairs import Outcome, Scheme
+from headway.study import StudyContext, StudyResult
+from headway.table import Table
 from headway.trace import Trace
 from headway.workloads import published
 
@@ -40,7 +44,7 @@ def key(scheme: str, load: float) -> str:
     return f"{scheme}-{round(100 * load):02d}"
 
 
-class MixedUse(Study):
+class MixedUse(TraceStudy):
     """The study; see the module."""
 
     name = "mixed-use"
@@ -70,7 +74,7 @@ class MixedUse(Study):
         results = {name: pairs.outcome(trace) for name, trace in traces.items()}
         shown = [pairs.SLOW_START, *pairs.present(SCHEMES)]
         findings = Findings(
-            claims=evaluate(STATEMENTS, results),
+            claims=evaluate(STATEMENTS, Trials(results)),
             tables=[
                 _table(results, shown, DEFAULT, "Mean response time of slow start's half in ms"),
                 _table(results, shown, FAST, "Mean response time of the other half in ms"),
@@ -258,7 +262,7 @@ def _quick(found: Found) -> Seen:
     )
 
 
-STATEMENTS: tuple[Statement[Outcome], ...] = (
+STATEMENTS: tuple[Statement[Found], ...] = (
     Statement("C-TH-202", "Jump- and Initial-Start beside slow start", "fair", _good),
     Statement("C-TH-203", "Mega-Start beside slow start", "unfair", _unfair),
     Statement(

@@ -12,7 +12,7 @@ Scharf, Fast Startup Internet Congestion Control (2011); Scharf, Strotbek (2008)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,13 @@ import polars as pl
 
 from headway.figures import Curve, curves, style_of
 from headway.figures.style import BLACK, GREEN, ORANGE, VERMILLION, Style
+from headway.publish import Page
 from headway.studies import _overhead_claims as verdicts
-from headway.studies._common.measured import Measured, MeasuredStudy
-from headway.studies._common.page import Figures, Findings, publish
-from headway.study import StudyContext, StudyResult, Table
+from headway.studies.common.legacy_page import Figures, Findings, publish
+from headway.studies.common.measured import MeasuredStudy, Measurement
+from headway.study import StudyContext, StudyResult
+from headway.sweep import Observed
+from headway.table import Table
 
 PACKET_BYTES = 50
 """Of table 6.4: so small that the processor limits, not the link."""
@@ -44,7 +47,7 @@ def _bench(ctx: StudyContext, share: int, *settings: str) -> list[str]:
     ]
 
 
-class Overhead(MeasuredStudy):
+class Overhead(MeasuredStudy[Mapping[str, Measurement]]):
     """The study; see the module."""
 
     name = "overhead"
@@ -66,8 +69,13 @@ class Overhead(MeasuredStudy):
             **{f"slots-{ms}ms": _bench(ctx, 1, f"interval_ms={ms}") for ms in INTERVALS_MS},
         }
 
-    def judge(self, ctx: StudyContext, measured: Measured) -> StudyResult:
+    def page(self, _ctx: StudyContext, _found: Mapping[str, Measurement]) -> Page:
+        """Not asked for."""
+        raise NotImplementedError
+
+    def conclude(self, ctx: StudyContext, seen: Observed[Measurement]) -> StudyResult:
         """Table 6.4 with this machine's numbers, figure 6.65, and the claims."""
+        measured = seen.rows
         loads = {share: verdicts.Load.of(measured[f"requests-{share}"]) for share in SHARES}
         slots = {ms: verdicts.Load.of(measured[f"slots-{ms}ms"]) for ms in INTERVALS_MS}
         findings = Findings(
@@ -165,7 +173,7 @@ def _figures(loads: dict[int, verdicts.Load], slots: dict[int, verdicts.Load]) -
     }
 
 
-def _rounds(measured: Measured) -> pl.DataFrame:
+def _rounds(measured: Mapping[str, Measurement]) -> pl.DataFrame:
     rows: list[dict[str, Any]] = [
         {"measurement": key, "round": number, "router": router, **one[side]}
         for key, outcome in measured.items()

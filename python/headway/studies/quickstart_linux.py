@@ -21,8 +21,6 @@ from headway.metrics.stats import Array
 from headway.studies import _quickstart_linux_kernel as on_kernel
 from headway.studies import _quickstart_linux_page as page
 from headway.studies import _quickstart_linux_web as web
-from headway.studies._common import lab
-from headway.studies._common.page import Findings, publish
 from headway.studies._quickstart_linux_claims import all_claims
 from headway.studies._quickstart_linux_data import (
     CONTROLS,
@@ -40,7 +38,10 @@ from headway.studies._quickstart_linux_data import (
     Results,
     control_of,
 )
-from headway.study import Study, StudyContext, StudyResult
+from headway.studies.common import lab
+from headway.studies.common.legacy import TraceStudy
+from headway.studies.common.legacy_page import Findings, publish
+from headway.study import StudyContext, StudyResult
 from headway.trace import Trace
 from headway.workloads.surge import WebPage
 
@@ -54,7 +55,7 @@ STAGGER_S = 7.0
 """Users start within one think time."""
 
 
-class QuickstartLinux(Study):
+class QuickstartLinux(TraceStudy):
     """The study; see the module."""
 
     name = "quickstart-linux"

@@ -13,15 +13,18 @@ import numpy as np
 import polars as pl
 
 from headway import metrics, models
+from headway.claims import Claim
 from headway.experiment import Dumbbell, Experiment, Flow
 from headway.figures import Curve, curves, style_of
 from headway.metrics.stats import Array
 from headway.models import startup
 from headway.models._checks import Floats
-from headway.studies._common import claims as claim
-from headway.studies._common import lab
-from headway.studies._common.page import Figures, Findings, publish
-from headway.study import Cell, Claim, Study, StudyContext, StudyResult, Table
+from headway.studies.common import lab
+from headway.studies.common import legacy_claims as claim
+from headway.studies.common.legacy import TraceStudy
+from headway.studies.common.legacy_page import Figures, Findings, publish
+from headway.study import StudyContext, StudyResult
+from headway.table import Cell, Table
 from headway.trace import Trace
 
 CONTROLS = {"reno": "Reno", "cubic26": "CUBIC"}
@@ -56,7 +59,7 @@ def key(control: str, loss: float, run: int) -> str:
     return f"{control}-p{loss:.0e}-r{run}".replace("e-0", "e-")
 
 
-class ResponseFunctions(Study):
+class ResponseFunctions(TraceStudy):
     """The study; see the module."""
 
     name = "response-functions"

@@ -14,13 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from headway.claims import Claim
 from headway.experiment import Experiment, Flow
 from headway.figures import Panel, Series, style_of, timeseries
 from headway.metrics.stats import Array
-from headway.studies._common import claims as claim
-from headway.studies._common import lab
-from headway.studies._common.page import Figures, Findings, publish
-from headway.study import Agreement, Cell, Claim, Study, StudyContext, StudyResult, Table
+from headway.studies.common import lab
+from headway.studies.common import legacy_claims as claim
+from headway.studies.common.legacy import TraceStudy
+from headway.studies.common.legacy_page import Figures, Findings, publish
+from headway.study import Agreement, StudyContext, StudyResult
+from headway.table import Cell, Table
 from headway.trace import Trace
 
 SIZE_BYTES, IDLE_S, LENGTH_S = 2e6, 10.0, 30.0
@@ -52,7 +55,7 @@ def control(scheme: str) -> str:
     return f"{lab.CONTROL}+{scheme}"
 
 
-class StartupBehaviour(Study):
+class StartupBehaviour(TraceStudy):
     """The study; see the module."""
 
     name = "startup-behaviour"

@@ -19,20 +19,22 @@ import polars as pl
 
 from headway.experiment import Experiment
 from headway.figures import Curve, curves
-from headway.studies import _pairs as pairs
 from headway.studies import _trace_mix_claims as claims
-from headway.studies._common.page import Figures, Findings, publish
-from headway.studies._pairs import Outcome, Scheme
 from headway.studies._trace_mix_claims import LARGE, LOADS, SCHEMES, SIZES, SMALL, TAIL, key
 from headway.studies._trace_mix_workload import workload_figures
-from headway.study import Study, StudyContext, StudyResult, Table
+from headway.studies.common import pairs
+from headway.studies.common.legacy import TraceStudy
+from headway.studies.common.legacy_page import Figures, Findings, publish
+from headway.studies.common.pairs import Outcome, Scheme
+from headway.study import StudyContext, StudyResult
+from headway.table import Table
 from headway.trace import Trace
 from headway.workloads import Campus, Tmix, sessions, tmix
 
 HOURS, QUICK_HOURS = 3.0, 0.1
 
 
-class TraceMix(Study):
+class TraceMix(TraceStudy):
     """The study; see the module."""
 
     name = "trace-mix"

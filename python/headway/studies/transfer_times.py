@@ -16,8 +16,6 @@ from headway.experiment import Experiment
 from headway.metrics.stats import Array
 from headway.studies import _transfer_times_kernel as on_kernel
 from headway.studies import _transfer_times_page as page
-from headway.studies._common import lab
-from headway.studies._common.page import Findings, publish
 from headway.studies._transfer_times_claims import all_claims
 from headway.studies._transfer_times_data import (
     BUFFERS_PKTS,
@@ -38,7 +36,10 @@ from headway.studies._transfer_times_data import (
     pieces_flow,
     target_control,
 )
-from headway.study import Study, StudyContext, StudyResult
+from headway.studies.common import lab
+from headway.studies.common.legacy import TraceStudy
+from headway.studies.common.legacy_page import Findings, publish
+from headway.study import StudyContext, StudyResult
 from headway.trace import Trace
 
 SPACING_S = 40.0
@@ -51,7 +52,7 @@ MECHANICS_PKTS = 20
 """Queue that a Jump-Start of 45 packets overflows when it leaves at once."""
 
 
-class TransferTimes(Study):
+class TransferTimes(TraceStudy):
     """The study; see the module."""
 
     name = "transfer-times"

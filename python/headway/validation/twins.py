@@ -12,12 +12,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from headway.backends.sim import SimBackend
+from headway.claims import Claim, Verdict
 from headway.experiment import Experiment
 from headway.files import save_text
 from headway.report import Report, Section, plain_table, write_report
-from headway.study import Agreement, Cell, Claim, Study, StudyContext, StudyResult, Table, Verdict
+from headway.study import Agreement, Study, StudyContext, StudyResult
+from headway.table import Cell, Table
 from headway.trace import load_trace
 
 STACK = "linux-6"
@@ -43,7 +46,7 @@ def twin(experiment: Experiment) -> Experiment:
 
 
 def beside_simulator(
-    study: Study, ctx: StudyContext, kernel: StudyResult, *, resume: bool
+    study: Study[Any, Any], ctx: StudyContext, kernel: StudyResult, *, resume: bool
 ) -> Beside:
     """Run the twin of every experiment of a study that ran on the kernel, and compare.
 
@@ -56,10 +59,11 @@ def beside_simulator(
         quick=ctx.quick,
         seed=ctx.seed,
         progress=ctx.progress,
+        notice=ctx.notice,
         resume=resume,
     )
     twins = {key: twin(experiment) for key, experiment in study.experiments(ctx).items()}
-    simulator = study.analyse(twin_ctx, twin_ctx.run_trials(twins))
+    simulator = study.conclude(twin_ctx, twin_ctx.run_trials(twins, study.observe))
     tables = compare_tables(kernel.tables, simulator.tables)
     claims = [judge(a, kernel.tables, simulator.tables) for a in study.agreements]
     notes = Counter(
@@ -153,6 +157,7 @@ def judge(agreement: Agreement, kernel: Sequence[Table], simulator: Sequence[Tab
         verdict = "holds" if worst[0] <= 1 and is_whole else "fails"
     return Claim(
         id=agreement.id,
+        basis="live",
         published=agreement.most,
         measured=None if worst is None else round(worst[1], 2),
         unit=agreement.unit,

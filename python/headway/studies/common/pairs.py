@@ -17,8 +17,8 @@ from headway.experiment import Control, Dumbbell, Experiment, Flow, Link, Sessio
 from headway.figures import Curve
 from headway.figures.style import Style, style_of
 from headway.metrics.stats import Estimate
-from headway.studies._common import lab
-from headway.study import Table
+from headway.studies.common import lab
+from headway.table import Table
 from headway.trace import Trace
 from headway.units import NS_PER_S
 from headway.workloads import Campus, Pareto, Tmix, Workload

@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from headway.claims import Claim, write_claims
 from headway.figures import svg_text
 from headway.files import save_text, saving
 from headway.report import Report, ReportFigure, Section, plain_table, write_report
-from headway.studies._common.claims import tally
-from headway.study import Cell, Claim, Study, StudyContext, StudyResult, Table, write_claims
+from headway.studies.common.legacy_claims import tally
+from headway.study import Study, StudyContext, StudyResult
+from headway.table import Cell, Table
 from headway.trace import Trace
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class Findings:
 
 
 def publish(
-    study: Study, ctx: StudyContext, traces: Mapping[str, Trace], findings: Findings
+    study: Study[Any, Any], ctx: StudyContext, traces: Mapping[str, Trace], findings: Findings
 ) -> StudyResult:
     """Write the study's files into ``ctx.out_dir``."""
     shown, files = [], []

@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Iterable
 
-from headway.study import Claim, Verdict
+from headway.claims import Claim, Verdict, told
 
 
 def in_range(
@@ -32,6 +32,7 @@ def in_range(
     holds = known and measured is not None and low <= measured <= high
     return Claim(
         id=name,
+        basis="simulated",
         published=published,
         measured=float(f"{measured:.5g}") if known and measured is not None else "nothing",
         unit=unit,
@@ -74,19 +75,17 @@ def shown(
 ) -> Claim:
     """A statement that is true or not; ``measured`` says what was seen, with numbers."""
     verdict: Verdict = "holds" if holds else "fails"
-    return Claim(name, published, measured, unit, tolerance, verdict, statement, note)
+    return Claim(name, statement, "simulated", published, measured, unit, tolerance, verdict, note)
 
 
 def unchecked(name: str, statement: str, published: float | str, reason: str) -> Claim:
     """A statement that this run cannot check, and why."""
-    return Claim(name, published, None, None, "", "not checked", statement, reason)
+    return Claim(name, statement, "simulated", published, None, None, "", "not checked", reason)
 
 
 def tally(claims: Iterable[Claim]) -> str:
-    """How many of some claims hold: "12 of 14 checked hold"."""
-    verdicts = [claim.verdict for claim in claims]
-    checked = sum(verdict != "not checked" for verdict in verdicts)
-    return f"{verdicts.count('holds')} of {checked} checked hold"
+    """How many of some claims hold."""
+    return told(claims)
 
 
 def _range(low: float, high: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from headway.models import startup
-from headway.studies._common import lab
+from headway.studies.common import lab
 
 _FIRST_S = 0.3
 _LONGEST, _GAP_S = 1.15, 0.5

@@ -1,0 +1,56 @@
+"""Published statements: how they are judged, what carries the verdict, what would refute them.
+
+A :class:`Statement` is what a paper says and how it is looked at; :func:`judge` turns it and the
+evidence of a run into a :class:`Claim`, plain data with a verdict. A :data:`Spoil` changes evidence
+so that a verdict must change, and :mod:`headway.verdicts` keeps the verdicts that a version has.
+"""
+
+from headway.claims.claim import (
+    BASES,
+    VERDICTS,
+    Basis,
+    Claim,
+    Tally,
+    Verdict,
+    holding,
+    read_claims,
+    tally,
+    told,
+    write_claims,
+)
+from headway.claims.spoil import Spoil, all_of, replaced, scaled, swapped
+from headway.claims.statement import (
+    Evidence,
+    MissingTrialError,
+    Seen,
+    Statement,
+    between,
+    judge,
+    near,
+)
+
+__all__ = [
+    "BASES",
+    "VERDICTS",
+    "Basis",
+    "Claim",
+    "Evidence",
+    "MissingTrialError",
+    "Seen",
+    "Spoil",
+    "Statement",
+    "Tally",
+    "Verdict",
+    "all_of",
+    "between",
+    "holding",
+    "judge",
+    "near",
+    "read_claims",
+    "replaced",
+    "scaled",
+    "swapped",
+    "tally",
+    "told",
+    "write_claims",
+]

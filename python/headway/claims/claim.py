@@ -1,0 +1,122 @@
+"""A claim as data: a published statement, its basis, and the verdict on it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from headway.errors import HeadwayError
+from headway.files import save_text
+
+Basis = Literal["simulated", "live", "model", "setting"]
+"""What carries a verdict: trials in the simulator or on a live kernel, a formula that was
+evaluated, or a number that was restated. Only the first two can surprise anybody."""
+
+Verdict = Literal["holds", "in part", "fails", "as stated", "differs", "not checked"]
+"""``in part``: what was judged holds, but is not all that is said. ``as stated`` and ``differs``
+are a setting's; a setting never holds."""
+
+BASES: tuple[Basis, ...] = get_args(Basis)
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+MEASURED: tuple[Basis, ...] = ("simulated", "live")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published statement beside what was found.
+
+    ``published`` and ``measured`` are numbers where the claim is a value, else words; ``measured``
+    is None when this run could not measure it. ``part`` says what of the statement is judged if it
+    is not all, ``same_as`` names the claim whose check this one repeats. ``note`` says why it fails
+    or could not be checked, or what had to be chosen.
+    """
+
+    id: str
+    statement: str
+    basis: Basis
+    published: float | str
+    measured: float | str | None
+    unit: str | None
+    tolerance: str
+    verdict: Verdict
+    note: str = ""
+    part: str = ""
+    same_as: str = ""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many claims of one basis have which verdict; a check that is shown twice counts once."""
+
+    counts: Mapping[Verdict, int]
+
+    def __getitem__(self, verdict: Verdict) -> int:
+        """Number of claims with a verdict."""
+        return self.counts.get(verdict, 0)
+
+    @property
+    def judged(self) -> int:
+        """All but those that were not checked."""
+        return sum(self.counts.values()) - self["not checked"]
+
+
+def tally(claims: Iterable[Claim]) -> dict[Basis, Tally]:
+    """Verdicts by basis, in the order of BASES; bases never mix."""
+    once = _once(claims)
+    return {
+        basis: Tally(Counter(claim.verdict for claim in once if claim.basis == basis))
+        for basis in BASES
+    }
+
+
+def _once(claims: Iterable[Claim]) -> list[Claim]:
+    """Without claims that repeat the check of another one among them."""
+    everything = list(claims)
+    names = {claim.id for claim in everything}
+    return [claim for claim in everything if claim.same_as not in names]
+
+
+def holding(tallies: Mapping[Basis, Tally]) -> tuple[int, int]:
+    """The headline: how many simulated and live claims hold, and of how many judged."""
+    own = [tallies[basis] for basis in MEASURED]
+    return sum(one["holds"] for one in own), sum(one.judged for one in own)
+
+
+def told(claims: Iterable[Claim]) -> str:
+    """The headline in words, then models and settings by themselves."""
+    tallies = tally(claims)
+    parts = []
+    for basis in MEASURED:
+        if own := tallies[basis].judged:
+            in_part = tallies[basis]["in part"]
+            more = f" (and {in_part} in part)" if in_part else ""
+            parts.append(f"{tallies[basis]['holds']} of {own} {basis} claims hold{more}")
+    if own := tallies["model"].judged:
+        parts.append(f"{tallies['model']['holds']} of {own} models")
+    if own := tallies["setting"].judged:
+        parts.append(f"{tallies['setting']['as stated']} of {own} settings are as stated")
+    if missing := sum(one["not checked"] for one in tallies.values()):
+        parts.append(f"{missing} not checked")
+    return "; ".join(parts) or "none"
+
+
+def write_claims(path: Path, claims: Sequence[Claim]) -> Path:
+    """Write claims as a JSON list of objects with the fields of :class:`Claim`."""
+    save_text(path, json.dumps([asdict(claim) for claim in claims], indent=2, ensure_ascii=False))
+    return path
+
+
+def read_claims(path: Path) -> list[Claim]:
+    """What :func:`write_claims` wrote. Raises HeadwayError."""
+    try:
+        return [Claim(**fields) for fields in json.loads(path.read_text(encoding="utf-8"))]
+    except (FileNotFoundError, NotADirectoryError):
+        raise HeadwayError(
+            f"{path.parent}: no study's claims here ({path.name} is missing)"
+        ) from None
+    except (OSError, ValueError, TypeError) as error:
+        raise HeadwayError(f"{path}: unreadable ({error})") from None

@@ -1,0 +1,169 @@
+"""A published statement and how it is judged.
+
+A function that needs a trial which this run does not have gets :class:`MissingTrialError`; its
+claim is then "not checked", with the trial's name as the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from headway.claims.claim import Basis, Claim, Verdict
+from headway.claims.spoil import Spoil
+
+Row = TypeVar("Row")
+Found = TypeVar("Found")
+Carrier = Literal["trials", "model", "setting"]
+
+
+class MissingTrialError(Exception):
+    """A trial that this run does not have; the message says which."""
+
+
+@dataclass(frozen=True)
+class Evidence(Mapping[str, Row], Generic[Row]):
+    """What was observed of each trial, by key; it says by name what it does not have."""
+
+    rows: Mapping[str, Row]
+
+    def __getitem__(self, key: str) -> Row:
+        """What was observed of a trial. Raises MissingTrialError."""
+        if key not in self.rows:
+            raise MissingTrialError(f"This run has no trial {key}.")
+        return self.rows[key]
+
+    def __contains__(self, key: object) -> bool:
+        """Whether there is such a trial."""
+        return key in self.rows
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys there are."""
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        """Number of trials."""
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen: a value or words, whether the claim holds, and by which tolerance."""
+
+    measured: float | str
+    holds: bool
+    tolerance: str = "sign"
+    unit: str | None = None
+    note: str = ""
+
+
+def between(
+    value: float | None, low: float, high: float, *, unit: str | None = None, note: str = ""
+) -> Seen:
+    """A value that must lie in [low, high]; an infinite end is open. None and NaN fail."""
+    known = value is not None and math.isfinite(value)
+    holds = known and value is not None and low <= value <= high
+    shown: float | str = value if known and value is not None else "nothing"
+    if math.isinf(low):
+        tolerance = f"≤ {high:.4g}"
+    elif math.isinf(high):
+        tolerance = f"≥ {low:.4g}"
+    else:
+        tolerance = f"{low:.4g} to {high:.4g}"
+    return Seen(shown, holds, tolerance, unit, note)
+
+
+def near(
+    value: float | None,
+    published: float,
+    *,
+    relative: float = 0.0,
+    unit: str | None = None,
+    note: str = "",
+) -> Seen:
+    """A value within ``relative`` of the published one; 0 asks for the same to nine digits."""
+    margin = abs(published) * (relative or 1e-9)
+    seen = between(value, published - margin, published + margin, unit=unit, note=note)
+    tolerance = f"±{100 * relative:g} %" if relative else "exact"
+    return Seen(seen.measured, seen.holds, tolerance, unit, note)
+
+
+@dataclass(frozen=True)
+class Statement(Generic[Found]):
+    """A statement of a paper and how it is looked at; without ``look``, ``why_not`` says why.
+
+    ``carrier``: what a verdict rests on. ``part``: what of the statement is looked at, if it is not
+    all; a claim judged so never holds, but "in part". ``ours``: why another tolerance is used than
+    the claims list proposes. ``same_as``: the claim whose check this one repeats.
+
+    ``spoil`` changes trials' evidence so that the claim must fail, and ``mend``, for one that
+    fails, so that it must hold: a check that no evidence can sway is no check.
+    """
+
+    id: str
+    text: str
+    published: float | str
+    look: Callable[[Found], Seen] | None = None
+    carrier: Carrier = "trials"
+    part: str = ""
+    ours: str = ""
+    same_as: str = ""
+    why_not: str = ""
+    spoil: Spoil | None = None
+    mend: Spoil | None = None
+
+    def basis(self, trials: Basis) -> Basis:
+        """The claim's basis, where trials are "simulated" or "live"."""
+        return trials if self.carrier == "trials" else self.carrier
+
+    def judge(self, found: Found, trials: Basis = "simulated") -> Claim:
+        """The claim with its verdict."""
+        basis = self.basis(trials)
+        if self.look is None:
+            return self._claim(basis, "not checked", None, note=self.why_not)
+        try:
+            seen = self.look(found)
+        except MissingTrialError as missing:
+            return self._claim(basis, "not checked", None, note=str(missing))
+        measured = (
+            float(f"{seen.measured:.5g}")
+            if isinstance(seen.measured, float)  # NumPy's too
+            else seen.measured
+        )
+        verdict: Verdict = ("in part" if self.part else "holds") if seen.holds else "fails"
+        if basis == "setting":
+            verdict = "as stated" if seen.holds else "differs"
+        note = " ".join(text for text in (seen.note, self.ours) if text)
+        return self._claim(basis, verdict, measured, seen.unit, seen.tolerance, note)
+
+    def _claim(
+        self,
+        basis: Basis,
+        verdict: Verdict,
+        measured: float | str | None,
+        unit: str | None = None,
+        tolerance: str = "",
+        note: str = "",
+    ) -> Claim:
+        return Claim(
+            id=self.id,
+            statement=self.text,
+            basis=basis,
+            published=self.published,
+            measured=measured,
+            unit=unit,
+            tolerance=tolerance,
+            verdict=verdict,
+            note=note,
+            part=self.part,
+            same_as=self.same_as,
+        )
+
+
+def judge(
+    statements: Iterable[Statement[Found]], found: Found, trials: Basis = "simulated"
+) -> list[Claim]:
+    """The claims with their verdicts, by id."""
+    return sorted((one.judge(found, trials) for one in statements), key=lambda claim: claim.id)

@@ -1,0 +1,136 @@
+"""``headway verdicts``: run the studies and say which verdicts are not those that are locked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from headway.backends import Backend, backend_named
+from headway.claims import Claim, told
+from headway.cli.listing import AsJson
+from headway.cli.show import Bar, console, notice, print_json, print_table, progress_bar, watch
+from headway.cli.studies import Threads
+from headway.errors import HeadwayError, InterruptedRunError
+from headway.registry import unknown
+from headway.study import Study, discover
+from headway.table import Table
+from headway.verdicts import SEEDS, Difference, as_claims, changed, differences, judged, read, write
+from headway.verdicts.pages import write_pages
+
+EXIT_DIFFERENT = 1
+
+
+def verdicts(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="STUDY...", help="Studies [all].")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Run the full form, too.")] = False,
+    seeds: Annotated[
+        bool, typer.Option("--seeds", help="Run the quick form with three more seeds, too.")
+    ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Those that need the live kernel, not the others.")
+    ] = False,
+    rewrite: Annotated[
+        bool, typer.Option("--write", help="Lock what was found, and make the pages of it.")
+    ] = False,
+    threads: Threads = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Run studies' quick form and compare every verdict and measured value with those locked."""
+    chosen = _chosen(names or [], live=live)
+    backend = backend_named("kernel" if live else "sim")
+    found: dict[str, list[Difference]] = {}
+    held: list[Claim] = []
+    with progress_bar(not as_json) as progress:
+        watch(backend, progress)
+        for number, study in enumerate(chosen):
+            try:
+                found[study.name], claims = _one(
+                    study, backend, progress, full, seeds, rewrite, threads
+                )
+            except InterruptedRunError:
+                raise InterruptedRunError(
+                    number, len(chosen), "the studies' verdicts.json" if rewrite else None
+                ) from None
+            held += claims
+    if rewrite:
+        write_pages()
+    rows = [(name, one) for name, own in found.items() for one in own]
+    if as_json:
+        print_json(
+            {
+                "studies": [study.name for study in chosen],
+                "differences": [{"study": name, **asdict(one)} for name, one in rows],
+                "written": rewrite,
+            }
+        )
+    else:
+        if rows:
+            print_table(
+                Table(
+                    "what is not as it was locked",
+                    ["study", "claim", "what", "was", "is"],
+                    [[name, one.id, one.what, one.was, one.now] for name, one in rows],
+                )
+            )
+        out = console()
+        out.print(f"{len(chosen)} studies: {told(held)}", markup=False)
+        done = "locked anew" if rewrite else "differ from what is locked"
+        out.print(f"{len({one.id for _, one in rows})} claims {done}", markup=False)
+    if rows and not rewrite:
+        raise typer.Exit(EXIT_DIFFERENT)
+
+
+def _chosen(names: Sequence[str], *, live: bool) -> list[Study[Any, Any]]:
+    known = discover()
+    for name in names:
+        if name not in known:
+            raise HeadwayError(unknown("study", name, known))
+    of_kind = {n: s for n, s in known.items() if (s.only_backend == "kernel") == live}
+    for name in names:
+        if name not in of_kind:
+            raise HeadwayError(
+                f"{name} {'runs in the simulator; leave out' if live else 'needs the kernel; add'} "
+                "--live"
+            )
+    left = sorted(set(known) - set(of_kind))
+    if not names and not live and left:
+        notice(f"not run, since they need the live kernel (--live): {', '.join(left)}")
+    return [of_kind[name] for name in names] if names else list(of_kind.values())
+
+
+def _one(
+    study: Study[Any, Any],
+    backend: Backend,
+    progress: Bar,
+    full: bool,
+    seeds: bool,
+    rewrite: bool,
+    threads: int,
+) -> tuple[list[Difference], list[Claim]]:
+    """Run what is wanted of one study; lock it, if wanted."""
+    locked = read(study)
+
+    def run(what: str, *, quick: bool, seed: int = 1) -> list[Claim]:
+        def shown(finished: int, total: int, label: str) -> None:
+            progress(finished, total, f"{study.name}, {what}: {label}")
+
+        return judged(study, backend, quick=quick, seed=seed, threads=threads, progress=shown)
+
+    small = run("quick", quick=True)
+    found = differences(locked, small, "quick")
+    large = run("full", quick=False) if full else None
+    if large is not None:
+        already = {(one.id, one.what) for one in found}
+        more = differences(locked, large, "full")
+        found += [one for one in more if (one.id, one.what) not in already or one.what == "verdict"]
+    others = {s: run(f"quick, seed {s}", quick=True, seed=s) for s in SEEDS} if seeds else None
+    if rewrite:
+        locked = changed(locked, full=large, quick=small, seeds=others)
+        write(study, locked)
+        return found, as_claims(locked)
+    return found, large or small

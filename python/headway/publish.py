@@ -1,0 +1,88 @@
+"""The files of a study's results: report.html, claims.json, figures and data, the same for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from headway.claims import Claim, told, write_claims
+from headway.files import save_text
+from headway.report import Report, ReportFigure, ReportTable, Section, plain_table, write_report
+from headway.table import Table
+from headway.trace import save_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Figures = dict[str, "tuple[str, str, Figure]"]
+"""Figures by file name: (title, caption, figure)."""
+
+
+@dataclass
+class Page:
+    """What a study shows of what it found."""
+
+    tables: Sequence[Table] = ()
+    """Printed, and in the report unless ``report_tables`` has them in another form."""
+    figures: Figures = field(default_factory=dict)
+    data: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    """Result tables by file name, saved as Parquet."""
+    summary: Sequence[tuple[str, str]] = ()
+    """(what, value): the few numbers to see first."""
+    facts: Sequence[tuple[str, str]] = ()
+    report_tables: Sequence[ReportTable] | None = None
+    sections: Sequence[Section] = ()
+    """More parts of the report, after its tables."""
+
+
+def publish(
+    out_dir: Path,
+    *,
+    title: str,
+    source: str,
+    page: Page,
+    choices: Sequence[str],
+    claims: Sequence[Claim],
+    facts: Sequence[tuple[str, str]],
+    command: str,
+) -> tuple[Path, list[Path]]:
+    """Write a study's files into ``out_dir``; returns the report and the others."""
+    from headway.figures import svg_text
+
+    shown, files = [], []
+    for name, (heading, caption, figure) in page.figures.items():
+        svg = svg_text(figure)
+        file = out_dir / "figures" / f"{name}.svg"
+        save_text(file, svg)
+        files.append(file)
+        shown.append(ReportFigure(heading, svg, caption))
+    for name, rows in page.data.items():
+        files.append(save_table(rows, out_dir / f"{name}.parquet"))
+    claims_file = write_claims(out_dir / "claims.json", claims)
+    tables = page.report_tables
+    if tables is None:
+        tables = [plain_table(table) for table in page.tables]
+    sections = [
+        Section("Figures", figures=shown),
+        Section("Tables", tables=tables),
+        *page.sections,
+        Section("Choices", choices),
+    ]
+    report = Report(
+        title=title,
+        subtitle=source,
+        summary=[*page.summary, ("claims", told(claims))],
+        sections=[
+            part
+            for part in sections
+            if part.figures or part.tables or part.paragraphs or part.charts
+        ],
+        claims=claims,
+        facts=[*page.facts, *facts],
+        commands=[command],
+    )
+    return write_report(out_dir / "report.html", report), [claims_file, *files]

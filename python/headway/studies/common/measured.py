@@ -1,0 +1,124 @@
+"""Studies that measure this machine's kernel through headwayctl instead of running experiments.
+
+A measurement is a command of headwayctl that prints JSON. It is kept as ``trials/KEY.json`` as soon
+as it is done, with the command, the program and the kernel that made it.
+"""
+
+from __future__ import annotations
+
+import abc
+import json
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from headway.backends._headwayctl import Headwayctl
+from headway.errors import HeadwayError, InterruptedRunError
+from headway.experiment import Experiment
+from headway.files import save_text
+from headway.interrupts import held, interrupted
+from headway.study import Found, Study, StudyContext
+from headway.sweep import Observed
+from headway.trace import Trace, versions
+
+Measurement = dict[str, Any]
+"""What headwayctl printed."""
+_TIMEOUT_S = 600.0
+
+
+class MeasuredStudy(Study[Measurement, Found]):
+    """A study whose trials are commands of headwayctl; it needs the kernel backend."""
+
+    only_backend: ClassVar[str | None] = "kernel"
+
+    @abc.abstractmethod
+    def commands(self, ctx: StudyContext) -> dict[str, Sequence[str]]:
+        """Arguments of headwayctl by key (a file name)."""
+
+    def experiments(self, _ctx: StudyContext) -> dict[str, Experiment]:
+        """None."""
+        return {}
+
+    def observe(self, _key: str, _trace: Trace) -> Measurement:
+        """There is no trace."""
+        raise NotImplementedError
+
+    def saved(self, ctx: StudyContext) -> Observed[Measurement]:
+        """The measurements in ``ctx.out_dir``. Raises HeadwayError if some are missing."""
+        records = {key: _load(_file(ctx, key)) for key in self.commands(ctx)}
+        missing = [key for key, one in records.items() if one is None]
+        if missing:
+            raise HeadwayError(
+                f"{ctx.out_dir}: {len(missing)} of {len(records)} measurements are missing (first: "
+                f"{missing[0]}); run `headway run {self.name} --resume --out {ctx.out_dir}`"
+            )
+        return Observed({key: one["measured"] for key, one in records.items() if one}, {})
+
+    def collect(self, ctx: StudyContext) -> Observed[Measurement]:
+        """Measure one after the other."""
+        commands = self.commands(ctx)
+        headwayctl = Headwayctl()
+        done = _finished_before(ctx, commands, headwayctl) if ctx.resume else []
+        ctx.progress(len(done), len(commands), "")
+
+        def measure() -> None:
+            for key, command in commands.items():
+                if key in done:
+                    continue
+                measured = headwayctl.json(*command, "--json", timeout_s=_TIMEOUT_S)
+                record = {**_made_by(command, headwayctl), "measured": measured}
+                with held():
+                    save_text(_file(ctx, key), json.dumps(record, indent=1))
+                    done.append(key)
+                    ctx.progress(len(done), len(commands), key)
+
+        if interrupted(measure):
+            raise InterruptedRunError(len(done), len(commands), str(ctx.trials_dir))
+        return self.saved(ctx)
+
+
+def _file(ctx: StudyContext, key: str) -> Path:
+    return ctx.trials_dir / f"{key}.json"
+
+
+def _made_by(command: Sequence[str], headwayctl: Headwayctl) -> dict[str, Any]:
+    return {
+        "command": list(command),
+        "versions": {**versions(), "headwayctl": headwayctl.digest},
+        "kernel": platform.version(),
+    }
+
+
+def _load(path: Path) -> dict[str, Any] | None:
+    try:
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise HeadwayError(f"{path}: unreadable ({error})") from None
+    return record
+
+
+def _finished_before(
+    ctx: StudyContext, commands: dict[str, Sequence[str]], headwayctl: Headwayctl
+) -> list[str]:
+    """What an earlier run left that is of this program and kernel, and a word on what is not."""
+    done, others = [], 0
+    for key, command in commands.items():
+        try:
+            saved = _load(_file(ctx, key))
+        except HeadwayError:
+            continue  # what is not whole is measured again
+        if saved is None:
+            continue
+        if {**saved, "measured": None} == {**_made_by(command, headwayctl), "measured": None}:
+            done.append(key)
+        else:
+            others += 1
+    if others:
+        ctx.notice(
+            f"{others} of {len(commands)} measurements in {ctx.trials_dir} were made by another "
+            "build of Headway, on another kernel or otherwise, and are made again"
+        )
+    return done

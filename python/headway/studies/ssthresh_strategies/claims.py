@@ -1,0 +1,86 @@
+"""Check: C-TH-094 to 098."""
+
+from __future__ import annotations
+
+from headway.claims import Evidence, Seen, Statement, between, replaced, scaled, swapped
+from headway.studies.ssthresh_strategies.experiments import APPROVED_BPS
+from headway.studies.ssthresh_strategies.observe import Start
+
+Found = Evidence[Start]
+
+
+def _slow_start_first(found: Found) -> Seen:
+    slow, lowered = found["ss-10"].full_s, found["qs-b-10-5.12"].full_s
+    return Seen(f"full after {slow:.2f} s, QS-b after {lowered:.2f} s", slow < lowered)
+
+
+def _kept(found: Found) -> Seen:
+    return between(found["qs-a-10-5.12"].full_s, 0, 1, unit="s")
+
+
+def _kept_fast(found: Found) -> Seen:
+    kept = {mbps / 1e6: found[f"qs-a-100-{mbps / 1e6:g}"].full_s for mbps in APPROVED_BPS["100"]}
+    words = ", ".join(f"{rate:g}: {seconds:.2f} s" for rate, seconds in kept.items())
+    return Seen(words, max(kept.values()) <= 2, "≤ 2 s", "Mbit/s")
+
+
+def _lag(found: Found) -> Seen:
+    lowered, kept = found["qs-b-100-5.12"], found["qs-a-100-5.12"]
+    never = lowered.full_s != lowered.full_after_s
+    return between(
+        lowered.full_s - kept.full_s,
+        3,
+        float("inf"),
+        unit="s",
+        note="Not at all within 20 s." if never else "",
+    )
+
+
+def _timeout(found: Found) -> Seen:
+    slow = found["ss-100"]
+    return Seen(
+        f"{slow.timeouts} timeouts, link full after {slow.full_s:.2f} s",
+        slow.timeouts >= 1,
+        note="The thesis calls it an artefact of its simulation: its hosts knew no backpressure, "
+        "and ours do not either.",
+    )
+
+
+STATEMENTS: tuple[Statement[Found], ...] = (
+    Statement(
+        "C-TH-094",
+        "10 Mbit/s: slow start can be faster than Quick-Start with QS-b",
+        "Slow-Start faster",
+        _slow_start_first,
+        spoil=replaced("qs-b-10-*", 0.4, "full_after_s"),
+    ),
+    Statement(
+        "C-TH-095",
+        "10 Mbit/s, QS-a: link full after",
+        "almost instantaneously",
+        _kept,
+        spoil=replaced("qs-a-10-*", 1.2, "full_after_s"),
+    ),
+    Statement(
+        "C-TH-096",
+        "100 Mbit/s, QS-a: link full almost at once, whatever rate was approved",
+        "almost immediate",
+        _kept_fast,
+        spoil=scaled("qs-a-100-5.12", 2.0, "full_after_s"),
+    ),
+    Statement(
+        "C-TH-097",
+        "100 Mbit/s, 5.12 Mbit/s approved: QS-b fills the link later than QS-a by",
+        "very slow",
+        _lag,
+        spoil=swapped("qs-a", "qs-b"),
+    ),
+    Statement(
+        "C-TH-098",
+        "100 Mbit/s: slow start's overshoot ends in a retransmission timeout",
+        "timeout after about 3 s",
+        _timeout,
+        spoil=replaced("ss-100", 0, "timeouts"),
+        mend=replaced("ss-100", 1, "timeouts"),
+    ),
+)

@@ -1,0 +1,58 @@
+"""Plot: figures 6.23 and 6.24, and when each link was full."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from headway.claims import Evidence
+from headway.figures import Panel, Series, timeseries
+from headway.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILLION, Style
+from headway.publish import Figures, Page
+from headway.studies.common.cells import seconds
+from headway.studies.ssthresh_strategies.experiments import RATES_BPS, RTT_S, rate_bps
+from headway.studies.ssthresh_strategies.observe import Start
+from headway.table import Cell, Table
+
+COLOURS = (BLACK, BLUE, GREEN, PURPLE, VERMILLION, ORANGE, "#56B4E9")
+
+
+def page(found: Evidence[Start]) -> Page:
+    """Table, figures and data."""
+    rows: list[list[Cell]] = [
+        [name, seconds(one.full_after_s), round(one.mbytes(5), 2), round(one.mbytes(20), 2)]
+        for name, one in found.items()
+    ]
+    full = {"flow": list(found), "full_after_s": [one.full_after_s for one in found.values()]}
+    return Page(
+        tables=[
+            Table(
+                "Time from the request until a slot of 200 ms is full, and data carried",
+                ["flow", "full after s", "MB in 5 s", "MB in 20 s"],
+                rows,
+                "qs-STRATEGY-LINK-RATE, Mbit/s. A dash: not within 20 s.",
+            )
+        ],
+        figures=_figures(found),
+        data={"full": pl.DataFrame(full)},
+    )
+
+
+def _figures(found: Evidence[Start]) -> Figures:
+    made: Figures = {}
+    for number, link in (("6.23", "10"), ("6.24", "100")):
+        names = [name for name in found if rate_bps(name) == RATES_BPS[link]]
+        lines = [
+            _line(found[name], name, Style(colour, "o"))
+            for name, colour in zip(names, COLOURS, strict=False)
+        ]
+        made[f"figure-{number.replace('.', '-')}"] = (
+            f"Figure {number}",
+            f"IP rate in slots of 200 ms on {link} Mbit/s.",
+            timeseries([Panel("rate (Mbit/s)", lines)], height_mm=75),
+        )
+    return made
+
+
+def _line(one: Start, name: str, style: Style) -> Series:
+    shown = one.times_s <= (10 if "100" in name else 12)
+    return Series(name, one.times_s[shown] - RTT_S, one.rates_bps[shown] / 1e6, style, step=True)

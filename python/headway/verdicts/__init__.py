@@ -1,0 +1,31 @@
+"""The verdicts that this version has on every claim, kept in a file beside each study.
+
+``headway verdicts`` runs the studies again and says what changed; with ``--write`` it rewrites the
+files, and the pages that are made from them. Nothing on those pages is typed.
+"""
+
+from headway.verdicts.locked import (
+    SEEDS,
+    Difference,
+    Locked,
+    Outcome,
+    as_claims,
+    changed,
+    differences,
+    read,
+    write,
+)
+from headway.verdicts.runs import judged
+
+__all__ = [
+    "SEEDS",
+    "Difference",
+    "Locked",
+    "Outcome",
+    "as_claims",
+    "changed",
+    "differences",
+    "judged",
+    "read",
+    "write",
+]

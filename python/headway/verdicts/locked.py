@@ -1,0 +1,208 @@
+"""Locked verdicts: what a version found, a line of JSON per claim, and how another run differs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from headway.claims import Basis, Claim, Verdict
+from headway.errors import HeadwayError
+from headway.files import save_text
+from headway.study import Study
+
+FILE = "verdicts.json"
+SEEDS = (2, 3, 4)
+"""Further seeds of the quick form: a verdict that flips with the seed is a weak one."""
+Form = Literal["full", "quick"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one form of a study found of a claim."""
+
+    verdict: Verdict
+    measured: float | str | None = None
+
+
+@dataclass(frozen=True)
+class Locked:
+    """A claim with what both forms found with seed 1, and the quick form's verdicts by seed.
+
+    ``unit``, ``tolerance`` and ``note`` are the full form's.
+    """
+
+    id: str
+    basis: Basis
+    statement: str
+    published: float | str
+    unit: str | None = None
+    tolerance: str = ""
+    part: str = ""
+    same_as: str = ""
+    note: str = ""
+    full: Outcome | None = None
+    quick: Outcome | None = None
+    seeds: Mapping[str, Verdict] = field(default_factory=dict)
+
+    @property
+    def flips(self) -> bool:
+        """Whether the quick form's verdict depends on the seed."""
+        own = {} if self.quick is None else {"1": self.quick.verdict}
+        return len({*own.values(), *self.seeds.values()}) > 1
+
+    def claim(self) -> Claim:
+        """The claim as the full form found it, else as the quick one did."""
+        outcome = self.full or self.quick or Outcome("not checked")
+        return Claim(
+            id=self.id,
+            statement=self.statement,
+            basis=self.basis,
+            published=self.published,
+            measured=outcome.measured,
+            unit=self.unit,
+            tolerance=self.tolerance,
+            verdict=outcome.verdict,
+            note=self.note,
+            part=self.part,
+            same_as=self.same_as,
+        )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something of a claim that is not what was locked."""
+
+    id: str
+    what: str
+    was: str
+    now: str
+
+
+def file_of(study: Study[Any, Any]) -> Path:
+    """Where a study's verdicts are: in its room."""
+    module = importlib.import_module(type(study).__module__)
+    assert module.__file__ is not None
+    return Path(module.__file__).parent / FILE
+
+
+def read(study: Study[Any, Any]) -> list[Locked]:
+    """The locked verdicts of a study, none where there is no file yet. Raises HeadwayError."""
+    path = file_of(study)
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return [_locked(row) for row in rows]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise HeadwayError(f"{path}: unreadable ({error})") from None
+
+
+def _locked(row: dict[str, Any]) -> Locked:
+    for form in ("full", "quick"):
+        if form in row:
+            row[form] = Outcome(**row[form])
+    return Locked(**row)
+
+
+def write(study: Study[Any, Any], locked: Sequence[Locked]) -> Path:
+    """Write a study's verdicts, whole or not at all. Raises HeadwayError."""
+    lines = [json.dumps(_row(one), ensure_ascii=False) for one in locked]
+    save_text(file_of(study), "\n".join(lines) + "\n")
+    return file_of(study)
+
+
+def _row(one: Locked) -> dict[str, Any]:
+    return {name: value for name, value in asdict(one).items() if value not in ("", None, {})}
+
+
+def as_claims(locked: Sequence[Locked]) -> list[Claim]:
+    """The claims as the full form found them."""
+    return [one.claim() for one in locked]
+
+
+def changed(
+    locked: Sequence[Locked],
+    *,
+    full: Sequence[Claim] | None = None,
+    quick: Sequence[Claim] | None = None,
+    seeds: Mapping[int, Sequence[Claim]] | None = None,
+) -> list[Locked]:
+    """The verdicts with what was run in place of what was locked.
+
+    Claims that are not judged any more are gone; what was not run stays as it was.
+    """
+    before = {one.id: one for one in locked}
+    shown = full or quick or ()
+    found = {
+        "full": {claim.id: claim for claim in full or ()},
+        "quick": {claim.id: claim for claim in quick or ()},
+    }
+    by_seed = {
+        str(seed): {claim.id: claim.verdict for claim in claims}
+        for seed, claims in (seeds or {}).items()
+    }
+    made = []
+    for claim in shown:
+        old = before.get(claim.id, Locked(claim.id, claim.basis, claim.statement, claim.published))
+        outcomes = {
+            form: Outcome(own[claim.id].verdict, own[claim.id].measured)
+            if claim.id in (own := found[form])
+            else getattr(old, form)
+            for form in ("full", "quick")
+        }
+        told = claim if full is not None or old.full is None else old
+        made.append(
+            Locked(
+                id=claim.id,
+                basis=claim.basis,
+                statement=claim.statement,
+                published=claim.published,
+                unit=told.unit,
+                tolerance=told.tolerance,
+                part=claim.part,
+                same_as=claim.same_as,
+                note=told.note,
+                full=outcomes["full"],
+                quick=outcomes["quick"],
+                seeds={seed: own[claim.id] for seed, own in by_seed.items()}
+                if seeds
+                else old.seeds,
+            )
+        )
+    return made
+
+
+def differences(locked: Sequence[Locked], claims: Sequence[Claim], form: Form) -> list[Difference]:
+    """How a run's claims differ from what is locked of this form, by id."""
+    before = {one.id: one for one in locked}
+    now = {claim.id: claim for claim in claims}
+    found = []
+    for name in sorted({*before, *now}):
+        if name not in now:
+            found.append(Difference(name, "claim", "there", "gone"))
+        elif name not in before:
+            found.append(Difference(name, "claim", "none", now[name].verdict))
+        else:
+            found += _differing(before[name], now[name], form)
+    return found
+
+
+def _differing(old: Locked, new: Claim, form: Form) -> list[Difference]:
+    outcome: Outcome | None = getattr(old, form)
+    pairs: list[tuple[str, object, object]] = [
+        (name, getattr(old, name), getattr(new, name))
+        for name in ("basis", "statement", "published", "part", "same_as")
+    ]
+    if outcome is None:
+        pairs.append(("verdict", None, new.verdict))
+    else:
+        pairs.append(("verdict", outcome.verdict, new.verdict))
+        pairs.append(("measured", outcome.measured, new.measured))
+        if "not checked" not in (outcome.verdict, new.verdict) and old.tolerance:
+            pairs.append(("unit", old.unit, new.unit))
+            pairs.append(("tolerance", old.tolerance, new.tolerance))
+    return [Difference(old.id, what, str(was), str(now)) for what, was, now in pairs if was != now]

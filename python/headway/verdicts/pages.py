@@ -1,0 +1,332 @@
+"""Pages made from the locked verdicts: docs/claims.md, a page per study, and parts of others.
+
+A part of a page that is made begins with ``<!-- made: NAME -->`` and ends with
+``<!-- end: NAME -->``; what stands between is replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import headway
+from headway.claims import BASES, Claim, holding, tally, told
+from headway.errors import HeadwayError
+from headway.files import save_text
+from headway.studies.common.left_out import LEFT_OUT
+from headway.study import Study, discover
+from headway.verdicts.locked import SEEDS, Locked, as_claims, read
+
+Studies = Mapping[str, tuple[Study[Any, Any], Sequence[Locked]]]
+"""Studies that judge claims, by name, with what is locked."""
+
+
+def write_pages() -> list[Path]:
+    """Make every page anew. Raises HeadwayError outside of a source tree."""
+    root = source_tree()
+    made = pages(root)
+    for old in (root / "docs" / "claims").glob("*.md"):
+        if old not in made:
+            old.unlink()
+    for path, text in made.items():
+        save_text(path, text)
+    return list(made)
+
+
+def source_tree() -> Path:
+    """The repository that this package is in. Raises HeadwayError if it is in none."""
+    root = Path(headway.__file__).resolve().parents[2]
+    if not (root / "docs" / "architecture.md").exists():
+        raise HeadwayError(f"--write: {root} is no source tree of Headway; it has no docs/")
+    return root
+
+
+def pages(root: Path) -> dict[Path, str]:
+    """Every page that is made, by path, and what it should say."""
+    studies = {
+        name: (study, locked) for name, study in discover().items() if (locked := read(study))
+    }
+    docs = root / "docs"
+    made = {docs / "claims.md": _summary(studies)}
+    for name, (study, locked) in studies.items():
+        made[docs / "claims" / f"{name}.md"] = _study(study, locked)
+    parts = {name: part(studies) for name, part in PARTS.items()}
+    for path in sorted({*root.glob("*.md"), *docs.glob("*.md"), *made}):
+        text = made.get(path) or path.read_text(encoding="utf-8")
+        filled = _filled(text, parts)
+        if filled != text or path in made:
+            made[path] = filled
+    return made
+
+
+def _filled(text: str, parts: Mapping[str, str]) -> str:
+    for name in re.findall(r"^<!-- made: ([\w-]+) -->$", text, re.M):
+        if name not in parts:
+            raise HeadwayError(
+                f"<!-- made: {name} -->: no such part; there are: {', '.join(parts)}"
+            )
+        pattern = rf"(?<=^<!-- made: {name} -->\n).*?(?=^<!-- end: {name} -->$)"
+        body = parts[name].rstrip("\n") + "\n"
+        text = re.sub(pattern, lambda _, body=body: body, text, flags=re.M | re.S)  # type: ignore[misc]
+    return text
+
+
+def _claims(studies: Studies) -> list[Claim]:
+    return [claim for _, locked in studies.values() for claim in as_claims(locked)]
+
+
+# ---- A page per study ----
+
+
+def _study(study: Study[Any, Any], locked: Sequence[Locked]) -> str:
+    claims = as_claims(locked)
+    lines = [
+        f"# {study.title}",
+        "",
+        f"{study.source}. `headway run {study.name}`.",
+        "",
+        f"Made by `make verdicts`, full form, seed 1: {told(claims)}.",
+        "",
+        study.description,
+        "",
+        "## Claims",
+        "",
+    ]
+    seeds = f"quick form, seeds 1 to {max(SEEDS)}"
+    lines += _table(
+        ["claim", "basis", "statement", "published", "measured", "tolerance", "verdict", seeds],
+        [_row(one) for one in locked],
+    )
+    notes = [_note(one) for one in locked if one.note or one.part or one.same_as]
+    if notes:
+        lines += ["", "## Notes", "", *notes]
+    if study.choices:
+        lines += ["", "## What the paper leaves open", ""]
+        lines += [f"- {choice}" for choice in study.choices]
+    return "\n".join([*lines, ""])
+
+
+def _row(one: Locked) -> list[str]:
+    claim = one.claim()
+    return [
+        one.id,
+        one.basis,
+        one.statement,
+        _value(one.published),
+        _measured(claim),
+        one.tolerance,
+        _marked(claim),
+        _seeds(one),
+    ]
+
+
+def _note(one: Locked) -> str:
+    parts = [f"**{one.id}**"]
+    if one.part:
+        parts.append(f"Judged in part: {one.part}")
+    if one.same_as:
+        parts.append(f"The same check as {one.same_as}, and counted once.")
+    if one.note:
+        parts.append(one.note)
+    return f"- {' '.join(parts)}"
+
+
+def _seeds(one: Locked) -> str:
+    """Verdicts of the quick form by seed, in one word where they are the same."""
+    if one.quick is None or one.basis not in ("simulated", "live"):
+        return ""
+    if not one.flips:
+        return one.quick.verdict
+    by_seed = {"1": one.quick.verdict, **one.seeds}
+    return "flips: " + ", ".join(f"{seed} {verdict}" for seed, verdict in by_seed.items())
+
+
+# ---- The summary ----
+
+
+def _summary(studies: Studies) -> str:
+    locked = [one for _, own in studies.values() for one in own]
+    claims = as_claims(locked)
+    return "\n".join(
+        [
+            "# Claims",
+            "",
+            "What the papers say and what was found, made by `make verdicts` from the files "
+            "`verdicts.json` in the studies' folders. Nothing here is typed.",
+            "",
+            "A claim has a basis. `simulated` and `live` claims are judged by trials, and for each "
+            "a test spoils the trials' evidence and sees the verdict change. A `model` is a "
+            "formula that was evaluated; a `setting` is a number restated, which never holds: it "
+            "is as stated, or differs. What is judged on a part of its statement holds `in part`. "
+            "A check that stands under two numbers counts once. What is judged, and how, was "
+            "written from the papers' sentences.",
+            "",
+            "<!-- made: headline -->",
+            "<!-- end: headline -->",
+            "",
+            "## By study",
+            "",
+            *_by_study(studies),
+            "",
+            "## What does not hold, or holds in part",
+            "",
+            *_doubtful(studies),
+            "",
+            "## Verdicts that flip with the seed",
+            "",
+            "The quick form with seeds 1 to 4; the full form has more trials or longer ones.",
+            "",
+            *_flipping(studies),
+            "",
+            "## Models and settings that differ",
+            "",
+            *_differing(studies),
+            "",
+            "## What is not checked",
+            "",
+            *_table(
+                ["claim", "statement", "why"],
+                [[c.id, c.statement, c.note] for c in claims if c.verdict == "not checked"],
+            ),
+            "",
+            "No study of this version judges:",
+            "",
+            *_table(
+                ["why", "claims", "number"],
+                [[why, _spans(names), str(len(names))] for why, names in LEFT_OUT],
+            ),
+            "",
+            "Papers 003 (MaxNet) and 004 (RAPPEP) are not built yet.",
+            "",
+        ]
+    )
+
+
+def _by_study(studies: Studies) -> list[str]:
+    rows = []
+    everything = _claims(studies)
+    named = {name: as_claims(locked) for name, (_, locked) in studies.items()}
+    for name, claims in {**named, "all": everything}.items():
+        tallies = tally(claims)
+        cells = [f"[{name}](claims/{name}.md)" if name != "all" else "all"]
+        for basis in BASES:
+            own = tallies[basis]
+            good = own["as stated"] if basis == "setting" else own["holds"]
+            cells.append(f"{good} of {own.judged}" if own.judged else "")
+        cells += [
+            str(sum(own[verdict] for own in tallies.values()) or "")
+            for verdict in ("in part", "not checked")
+        ]
+        rows.append(cells)
+    return _table(["study", *BASES, "in part", "not checked"], rows)
+
+
+def _doubtful(studies: Studies) -> list[str]:
+    return _table(
+        ["claim", "study", "statement", "published", "measured", "verdict", "why"],
+        [
+            [
+                one.id,
+                name,
+                one.statement,
+                _value(one.published),
+                _measured(claim),
+                claim.verdict,
+                " ".join(text for text in (one.part and f"Judged: {one.part}", one.note) if text),
+            ]
+            for name, (_, locked) in studies.items()
+            for one in locked
+            if (claim := one.claim()).verdict in ("fails", "in part")
+            and claim.basis in ("simulated", "live")
+        ],
+    )
+
+
+def _flipping(studies: Studies) -> list[str]:
+    return _table(
+        ["claim", "study", "statement", "full form", "quick form"],
+        [
+            [one.id, name, one.statement, one.claim().verdict, _seeds(one)]
+            for name, (_, locked) in studies.items()
+            for one in locked
+            if one.flips
+        ],
+    )
+
+
+def _differing(studies: Studies) -> list[str]:
+    return _table(
+        ["claim", "basis", "statement", "published", "found", "why"],
+        [
+            [c.id, c.basis, c.statement, _value(c.published), _measured(c), c.note]
+            for c in _claims(studies)
+            if c.basis in ("model", "setting") and c.verdict in ("fails", "differs", "in part")
+        ],
+    )
+
+
+def _headline(studies: Studies) -> str:
+    claims = _claims(studies)
+    holds, judged = holding(tally(claims))
+    spoiled = sum(
+        statement.spoil is not None
+        for study, _ in studies.values()
+        for statement in study.statements
+    )
+    share = f"{100 * holds / judged:.1f} %" if judged else "none"
+    return (
+        f"Of {judged} simulated and live claims {holds} hold ({share}). By basis: {told(claims)}. "
+        f"{spoiled} statements carry evidence that refutes them."
+    )
+
+
+PARTS: dict[str, Callable[[Studies], str]] = {"headline": _headline}
+"""Parts of pages by name."""
+
+
+# ---- Markdown ----
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    if not rows:
+        return ["None."]
+    return [
+        f"| {' | '.join(columns)} |",
+        f"|{'---|' * len(columns)}",
+        *(f"| {' | '.join(_escaped(cell) for cell in row)} |" for row in rows),
+    ]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", r"\|").replace("\n", " ")
+
+
+def _value(value: float | str | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def _measured(claim: Claim) -> str:
+    unit = f" {claim.unit}" if claim.unit and claim.measured is not None else ""
+    return f"{_value(claim.measured)}{unit}"
+
+
+def _marked(claim: Claim) -> str:
+    return f"**{claim.verdict}**" if claim.verdict in ("fails", "differs") else claim.verdict
+
+
+def _spans(names: Sequence[str]) -> str:
+    """Claims of one paper, runs of numbers in one: "C-TH-028 to 031, 033"."""
+    prefix = names[0].rpartition("-")[0]
+    numbers = sorted(int(name.rpartition("-")[2]) for name in names)
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    shown = [f"{a:03}" if a == b else f"{a:03} to {b:03}" for a, b in spans]
+    return f"{prefix}-{', '.join(shown)}"

@@ -1,0 +1,234 @@
+"""Verdicts are locked, evidence sways them, and the pages are made of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from quick import SIMULATED, quick
+from support import ROOT
+
+from headway.backends import backend_named
+from headway.claims import Claim, Statement
+from headway.studies.common.left_out import LEFT_OUT
+from headway.study import StudyContext, discover
+from headway.verdicts import Locked, Outcome, changed, differences, read
+from headway.verdicts.pages import pages
+
+STUDIES = discover()
+UNMOVED = [name for name, study in STUDIES.items() if not study.statements]
+"""Studies whose claims are not statements yet."""
+FAMILIES = {"C-TH": 293, "C-QSL": 36, "C-CD": 109}
+GOOD = ("holds", "in part")
+
+
+def statements(name: str) -> list[Statement[Any]]:
+    return [one for one in STUDIES[name].statements if one.carrier == "trials" and one.look]
+
+
+def cases(names: list[str]) -> Iterator[Any]:
+    for name in names:
+        for statement in statements(name):
+            yield pytest.param(name, statement, id=statement.id)
+
+
+# ---- Who judges what ----
+
+
+@pytest.mark.skipif(bool(UNMOVED), reason=f"no statements yet: {', '.join(UNMOVED)}")
+def test_every_claim_of_the_papers_is_judged_once_or_left_out_with_a_reason() -> None:
+    judged = [one.id for study in STUDIES.values() for one in study.statements]
+    left = [name for _, names in LEFT_OUT for name in names]
+    published = {f"{p}-{n:03}" for p, count in FAMILIES.items() for n in range(1, count + 1)}
+    assert sorted(name for name in [*judged, *left] if name.rpartition("-")[0] in FAMILIES) == (
+        sorted(published)
+    )
+    assert len(judged) == len(set(judged))
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_statement_says_what_it_is_and_what_would_refute_it(name: str) -> None:
+    known = {one.id for study in STUDIES.values() for one in study.statements}
+    for one in STUDIES[name].statements:
+        assert one.text
+        assert (one.look is None) == bool(one.why_not), f"{one.id}: looks, or says why not"
+        assert one.same_as in {"", *known} - {one.id}
+        if one.carrier == "trials" and one.look is not None:
+            assert one.spoil is not None, f"{one.id}: nothing would refute it"
+        else:
+            assert one.spoil is None
+            assert one.mend is None
+
+
+# ---- Evidence ----
+
+
+@pytest.mark.parametrize("name", sorted(set(SIMULATED) - set(UNMOVED)))
+def test_nothing_holds_without_trials(name: str, tmp_path: Path) -> None:
+    study, ctx = STUDIES[name], StudyContext(tmp_path, backend_named("sim"), quick=True)
+    for one in statements(name):
+        claim = one.judge(study.gather(ctx, {}))
+        assert claim.verdict == "not checked", f"{one.id} is judged by nothing"
+
+
+def _judged(name: str, statement: Statement[Any], rows: Mapping[str, Any]) -> Claim:
+    study, ctx = STUDIES[name], quick(name).ctx
+    return statement.judge(study.gather(ctx, rows))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "statement"), list(cases(SIMULATED)))
+def test_spoiled_evidence_changes_the_verdict(name: str, statement: Statement[Any]) -> None:
+    """One that holds must fail with its evidence spoiled; one that fails must be able to hold."""
+    rows = quick(name).seen.rows
+    before = _judged(name, statement, rows)
+    if before.verdict == "fails":
+        assert statement.mend is not None, "fails, and nothing says what it would take to hold"
+        rows = statement.mend(rows)
+        assert _judged(name, statement, rows).verdict in GOOD
+    else:
+        assert before.verdict in GOOD, before.note
+    assert statement.spoil is not None
+    after = _judged(name, statement, statement.spoil(rows))
+    assert after.verdict == "fails", f"{before.measured} -> {after.measured}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(SIMULATED) - set(UNMOVED)))
+def test_nothing_holds_by_numbers_that_are_none(name: str) -> None:
+    rows = {key: _without_numbers(row) for key, row in quick(name).seen.rows.items()}
+    for one in statements(name):
+        try:
+            claim = _judged(name, one, rows)
+        except (ValueError, ArithmeticError, IndexError):
+            continue  # no verdict either
+        assert claim.verdict not in GOOD, f"{one.id} holds: {claim.measured}"
+
+
+def _without_numbers(value: Any) -> Any:  # noqa: PLR0911
+    if isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return math.nan
+    if isinstance(value, np.ndarray):
+        return np.full(value.shape, np.nan) if value.dtype.kind == "f" else value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        changes = {
+            field.name: _without_numbers(getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if field.init
+        }
+        return dataclasses.replace(value, **changes)
+    if isinstance(value, Mapping):
+        return {key: _without_numbers(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_without_numbers(entry) for entry in value)
+    return value
+
+
+# ---- Locked ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(SIMULATED) - set(UNMOVED)))
+def test_verdicts_are_those_that_are_locked(name: str) -> None:
+    found = differences(read(STUDIES[name]), quick(name).result.claims, "quick")
+    assert not found, "\n" + "\n".join(
+        f"{one.id}: {one.what} was {one.was}, is {one.now}" for one in found
+    )
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_statement_is_locked_with_a_reason_where_it_does_not_hold(name: str) -> None:
+    locked = {one.id: one for one in read(STUDIES[name])}
+    assert set(locked) == {one.id for one in STUDIES[name].statements}
+    for one in locked.values():
+        verdict = one.claim().verdict
+        assert verdict in ("holds", "as stated") or one.note or one.part, f"{one.id}: {verdict}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(SIMULATED) - set(UNMOVED)))
+def test_a_quick_study_rebuilds_the_same_files(name: str) -> None:
+    ran = quick(name)
+    assert ran.result.report is not None
+    files = (ran.result.report, *ran.result.artefacts)
+    before = [path.read_bytes() for path in files]
+    again = ran.study.rebuild(ran.ctx)
+    assert again.claims == ran.result.claims
+    assert again.tables == ran.result.tables
+    assert [path.read_bytes() for path in files] == before
+    assert "<svg" in ran.result.report.read_text() or name == "first-megabyte"
+
+
+def test_the_pages_are_those_made_of_what_is_locked() -> None:
+    for path, text in pages(ROOT).items():
+        assert path.read_text(encoding="utf-8") == text, f"{path}: run `make verdicts`"
+    kept = {path for path in pages(ROOT) if path.parent.name == "claims"}
+    assert set((ROOT / "docs" / "claims").glob("*.md")) == kept
+
+
+CLAIM = Claim("X-1", "it is", "simulated", 1.0, 1.1, "s", "±20 %", "holds", note="why")
+LOCKED = Locked(
+    "X-1", "simulated", "it is", 1.0, "s", "±20 %", note="why", full=Outcome("holds", 1.1)
+)
+
+
+def test_whatever_changes_is_named() -> None:
+    assert differences([LOCKED], [CLAIM], "full") == []
+    for changes in (
+        {"verdict": "fails"},
+        {"measured": 1.2},
+        {"basis": "live"},
+        {"published": 2.0},
+        {"statement": "it was"},
+        {"tolerance": "±50 %"},
+        {"part": "some"},
+        {"same_as": "X-2"},
+    ):
+        [one] = differences([LOCKED], [dataclasses.replace(CLAIM, **changes)], "full")
+        assert {one.what} == set(changes)
+    assert [one.what for one in differences([LOCKED], [CLAIM], "quick")] == ["verdict"]
+    assert [one.now for one in differences([LOCKED], [], "full")] == ["gone"]
+    assert [one.was for one in differences([], [CLAIM], "full")] == ["none"]
+
+
+def test_what_was_not_run_stays_locked_and_what_is_not_judged_goes() -> None:
+    other = dataclasses.replace(CLAIM, id="X-2")
+    quick_only = changed([LOCKED], quick=[dataclasses.replace(CLAIM, verdict="fails"), other])
+    assert [one.id for one in quick_only] == ["X-1", "X-2"]
+    assert quick_only[0].full == Outcome("holds", 1.1)
+    assert quick_only[0].quick == Outcome("fails", 1.1)
+    assert quick_only[0].note == "why"
+    assert changed(quick_only, full=[other], quick=[other]) == [
+        Locked(
+            "X-2", "simulated", "it is", 1.0, "s", "±20 %", note="why",
+            full=Outcome("holds", 1.1), quick=Outcome("holds", 1.1),
+        )
+    ]  # fmt: skip
+
+
+def test_a_verdict_that_flips_with_the_seed_says_so() -> None:
+    by_seed = {2: [CLAIM], 3: [dataclasses.replace(CLAIM, verdict="fails")]}
+    [one] = changed([LOCKED], quick=[CLAIM], seeds=by_seed)
+    assert one.seeds == {"2": "holds", "3": "fails"}
+    assert one.flips
+    [same] = changed([LOCKED], quick=[CLAIM], seeds={2: [CLAIM]})
+    assert not same.flips
+
+
+def test_no_page_types_a_share_of_claims() -> None:
+    """Who writes "127 of 146 claims hold" by hand writes something that will not stay true."""
+    for path in itertools.chain(ROOT.glob("*.md"), (ROOT / "docs").glob("*.md")):
+        if path.name == "CHANGELOG.md":
+            continue
+        made = r"^<!-- made: ([\w-]+) -->.*?^<!-- end: \1 -->$"
+        typed = re.sub(made, "", path.read_text(), flags=re.M | re.S)
+        assert not re.search(r"\d+ of (the )?\d+ ([a-z]+ )*claims hold", typed), path
