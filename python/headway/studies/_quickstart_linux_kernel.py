@@ -57,6 +57,7 @@ def experiments(*, quick: bool, seed: int) -> dict[str, Experiment]:
                         start_s=start_s,
                         receive_window=None if kind == "ss" else lab.RECEIVE_WINDOW,
                         data_volume_bytes=None if kind == "ss" else size,
+                        delayed_ack=True,
                     )
                     for size, start_s in zip(sizes, starts, strict=True)
                 ]

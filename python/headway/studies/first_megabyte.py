@@ -153,6 +153,7 @@ def _flow(scheme: Scheme, start_s: float) -> Flow:
         start_s=start_s,
         receive_window=RECEIVE_WINDOW,
         data_volume_bytes=SIZE_BYTES if scheme.announces else None,
+        delayed_ack=True,  # today's hosts
     )
     rate_bps = scheme.initial_rate_bps
     return flow.model_copy(update={"initial_rate": rate_bps and int(rate_bps)})

@@ -109,6 +109,7 @@ def _trace_trials(ctx: StudyContext) -> dict[str, Experiment]:
                     control=control_of(control, kind),
                     receive_window=None if kind == "ss" else lab.RECEIVE_WINDOW,
                     data_volume_bytes=None if kind == "ss" else 20e6,
+                    delayed_ack=True,
                 )
                 trials[f"trace-{rtt_ms}-{control}-{kind}"] = lab.experiment(
                     lab.path(rtt_ms=rtt_ms),
@@ -132,6 +133,7 @@ def _size_trials(ctx: StudyContext) -> dict[str, Experiment]:
                         start_s=SPACING_S * number,
                         receive_window=None if kind == "ss" else lab.RECEIVE_WINDOW,
                         data_volume_bytes=None if kind == "ss" else size,
+                        delayed_ack=True,
                     )
                     for number, size in enumerate(SIZES_BYTES)
                 ]

@@ -34,10 +34,23 @@ RECEIVE_WINDOW = "625000 B"
 """What hosts with a fast startup announce from the start: 10 Mbit/s over 500 ms (5.2.3)."""
 STACK = "linux-2.6"
 CONTROL = "cubic26"
+EARLY, LATE, EARLY_OR_LATE = 2, 3, 4
+"""Quick-Start's activation: with the handshake, with data, with the handshake if data is known."""
 DOWNLINK = 1
 """The reverse link's number: where responses queue."""
 
 SLOW_START = "slow-start"
+
+HOSTS = {
+    # the thesis' transfers ask for a rate whatever they need of it
+    "qs_fit_data": 0,
+    # limited slow start after a grant is the RFC's, not the thesis'
+    "qs_max_ssthresh_pkts": 0,
+    # "each data transfer issues a request" (6.4.5.2), also after a loss; a denial leads back to the
+    # window before it (4.5.3.1), and so can be slower than slow start
+    "qs_rules": 1,
+}
+"""How the hosts of the thesis and of paper 000 differ from RFC 4782, in every study of theirs."""
 
 
 def path(
@@ -76,10 +89,9 @@ def quick_start(rate_bps: float, *, early: bool) -> str:
     code_bps = RATES_BPS[max(rate_code(rate_bps), 1)]
     settings = {
         "qs_rate_kbps": f"{code_bps / 1e3:.0f}",
-        "qs_activation": "2" if early else "3",
-        "qs_min_bytes": f"{2 * MSS_BYTES}",
-        "qs_fit_data": "off",
-        "qs_max_ssthresh_pkts": "0",
+        "qs_activation": EARLY if early else LATE,
+        "qs_min_bytes": 2 * MSS_BYTES,
+        **HOSTS,
     }
     options = ":".join(f"{name}={value}" for name, value in settings.items())
     return f"{CONTROL}+quick-start:{options}"
@@ -88,19 +100,17 @@ def quick_start(rate_bps: float, *, early: bool) -> str:
 def asking(rate_kbps: int, *, ssthresh: int = 0) -> dict[str, Any]:
     """The control of a flow that asks for a rate for whatever is more than a request.
 
-    With its handshake if it knows by then what it will send, else with data. The thesis' hosts go
-    on with unlimited slow start.
+    With its handshake if it knows by then what it will send, else with data.
     """
     return {
         "name": CONTROL,
         "startup": "quick-start",
         "tunables": {
             "qs_rate_kbps": rate_kbps,
-            "qs_activation": 4,
+            "qs_activation": EARLY_OR_LATE,
             "qs_min_bytes": REQUEST_BYTES,
-            "qs_fit_data": 0,
-            "qs_max_ssthresh_pkts": 0,
             "qs_ssthresh": ssthresh,
+            **HOSTS,
         },
     }
 
@@ -119,11 +129,13 @@ def requests(
     start_s: float = 0.0,
     receive_window: str | None = None,
     data_volume_bytes: float | None = None,
+    delayed_ack: bool = False,
 ) -> Flow:
     """A connection that asks for responses one after the other, ``idle_s`` between them.
 
     ``data_volume_bytes`` is what its application announces, so that the server may ask for a rate
-    in the handshake.
+    in the handshake. The thesis made quick ACKs last, so that ACKs were never delayed while a flow
+    starts (section 6.1.1.2).
     """
     last = len(sizes_bytes) - 1
     epochs = [
@@ -139,6 +151,7 @@ def requests(
             "receive_buffer": RECEIVE_BUFFER,
             "receive_window": receive_window,
             "data_volume": data_volume_bytes and f"{data_volume_bytes:.0f} B",
+            "delayed_ack": delayed_ack,
         }
     )
 

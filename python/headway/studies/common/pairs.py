@@ -34,8 +34,6 @@ PAIRS = 450
 BUFFER_PKTS = 50
 
 REQUEST_KBPS = 5120
-LATE = 3
-"""Quick-Start's activation with a connection's data, when its amount is known."""
 
 RECEIVE_WINDOW = "8388480 B"
 """What 16 bits can announce, scaled: just below the thesis' buffers of 8 MiB."""
@@ -100,14 +98,9 @@ def quick_start(
         "quick-start",
         {
             "qs_rate_kbps": REQUEST_KBPS,
-            "qs_activation": LATE,
+            "qs_activation": lab.LATE,
             "qs_min_bytes": chi_bytes - 1,
-            "qs_fit_data": 0,
-            # Limited slow start after a grant is the RFC's, not the thesis'.
-            "qs_max_ssthresh_pkts": 0,
-            # "Each data transfer issues a request" (section 6.4.5.2), also after a loss; and a
-            # denial can make it slower than slow start (sections 4.5.3.1 and 6.4.5.2).
-            "qs_rules": 1,
+            **lab.HOSTS,
         },
         router={"algorithm": algorithm, "interval_ms": interval_ms},
     )
@@ -204,7 +197,7 @@ def workload_experiment(
                 "receive_buffer": lab.RECEIVE_BUFFER,
                 # Section 6.1.1.2: flow control never limits the start.
                 "receive_window": RECEIVE_WINDOW,
-                # Section 6.1.3: quick ACKs were made to last, so that runs can be repeated.
+                # Section 6.1.1.2: quick ACKs were made to last, so that runs can be repeated.
                 "delayed_ack": False,
             }
         )
