@@ -26,7 +26,7 @@ class StandIn(SimBackend):
 
 @pytest.fixture(params=STUDIES)
 def study(request: pytest.FixtureRequest) -> Study:
-    return discover()[request.param]
+    return discover()[request.param].on("kernel")
 
 
 def test_the_kernel_backend_takes_all_its_experiments(
