@@ -22,6 +22,17 @@ CELLS: tuple[CellKey, ...] = tuple(
 """All 18 cells in the order of both tables, which is also that of the claims."""
 
 
+def cell_name(cell: CellKey) -> str:
+    """A cell as a reader calls it: "50 ms, NewReno, 2 flows"."""
+    rtt_ms, control, flows = cell
+    return f"{rtt_ms} ms, {LABELS[control]}, {flows_name(flows)}"
+
+
+def flows_name(flows: int) -> str:
+    """A number of flows in words: "1 flow"."""
+    return f"{flows} flow{'s' if flows > 1 else ''}"
+
+
 @dataclass(frozen=True)
 class Goodput:
     """A cell of table 1, in kB/s (1 kB = 1000 bytes): mean and standard deviation over runs."""
@@ -100,8 +111,8 @@ class Tolerance:
         return " or ".join(margins) or "exact"
 
 
-GOODPUT_MEAN = Tolerance(relative=0.015)
+GOODPUT_MEAN = Tolerance(relative=0.015, unit="kB/s")
 #: Only the order of magnitude can agree: it is the spread of three runs.
 GOODPUT_SD = Tolerance(below=1.0, unit="kB/s")
 DELAY_LEVEL = Tolerance(relative=0.06, absolute=25.0, unit="ms")
-DELAY_SD = Tolerance(relative=0.25)
+DELAY_SD = Tolerance(relative=0.25, unit="ms")
