@@ -41,6 +41,26 @@ class CollateralDamage(Study[Trial, Found]):
         "one-way delay, queue-full events and retransmissions; 18 cells of five trials."
     )
     statements = claims.STATEMENTS
+    choices = (
+        "Starts: at random within a round trip, as iperf opens the connections of one command in "
+        "parallel. A flow whose handshake meets a queue takes its delay for the path's, and then "
+        "H-TCP's RTT scaling makes it up to four times as fast as the flow that came first. With "
+        "flows a quarter of a second or more apart the medians of five H-TCP flows are 15 to 25 ms "
+        "lower and no longer above NewReno's (C-CD-098); the others hardly change.",
+        "Ends: every flow writes for the trial's length, then its send buffer drains, as iperf's "
+        "does; the datagrams end with the first flow.",
+        "Delays count from the moment when every flow has had its first congestion event until the "
+        "first flow stops: the paper's are those over at least twenty congestion epochs, and the "
+        "slow start before belongs to none. With it medians move by about a millisecond and "
+        "CUBIC's standard deviations by up to 10 ms. C-CD-093 and 094 take the whole trial.",
+        "A full queue refuses every packet while more than 60 000 bytes wait, as FreeBSD 7's "
+        "dummynet does. With a queue that refuses what does not fit, hardly a datagram is lost "
+        "(C-CD-095 holds), but the medians of table 2 are 8.6 ms off on average, three times as "
+        "far.",
+        "Of each quantity the highest and the lowest trial are dropped, whichever those are. The "
+        "quick form has four trials, so two remain.",
+        "Figure 3 and C-CD-102 take the delays of all trials of a cell together.",
+    )
     agreements = (
         Agreement(
             "kernel-medians",

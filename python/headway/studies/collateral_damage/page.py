@@ -47,7 +47,7 @@ def page(found: Found) -> Page:
 
 
 def _summary(found: Found) -> list[tuple[str, str]]:
-    median, mean, sd = tables.delay_errors(found)
+    median, mean, sd = tables.errors(found)
     return [
         ("mean error of the 18 median delays", f"{median.mean_abs_ms:.1f} ms"),
         ("largest error of a median", f"{median.largest_ms:.1f} ms"),

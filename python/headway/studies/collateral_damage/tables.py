@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
 from headway.report import ReportCell, ReportTable
 from headway.studies.collateral_damage.cells import Found
+from headway.studies.collateral_damage.errors import Error, delay_errors
 from headway.studies.collateral_damage.experiments import (
     DATAGRAMS_BPS,
     LINK_GOODPUT_KBYTES_S,
@@ -17,8 +14,7 @@ from headway.studies.collateral_damage.published import (
     CELLS,
     CONTROLS,
     DELAY,
-    DELAY_LEVEL,
-    DELAY_SD,
+    DELAY_TOLERANCES,
     FLOW_COUNTS,
     GOODPUT,
     GOODPUT_MEAN,
@@ -34,41 +30,10 @@ from headway.units import BITS_PER_BYTE
 
 _KB = 1000.0
 
-_STATISTICS = (
-    ("median", "owd_median_ms", DELAY_LEVEL),
-    ("mean", "owd_mean_ms", DELAY_LEVEL),
-    ("sd", "owd_sd_ms", DELAY_SD),
-)
 
-
-@dataclass(frozen=True)
-class Error:
-    """How far one statistic of table 2 is from the paper over all 18 cells."""
-
-    statistic: str
-    mean_abs_ms: float
-    largest_ms: float
-    largest_relative: float
-    """Largest |measured / published - 1|."""
-    worst_cell: CellKey
-
-
-def delay_errors(found: Found) -> list[Error]:
-    """Errors of the medians, means and standard deviations of table 2."""
-    errors = []
-    for statistic, name, _ in _STATISTICS:
-        published = np.array([getattr(DELAY[key], statistic) for key in CELLS])
-        off = np.array([found[key].mean(name) for key in CELLS]) - published
-        errors.append(
-            Error(
-                statistic,
-                float(np.abs(off).mean()),
-                float(np.abs(off).max()),
-                float(np.abs(off / published).max()),
-                CELLS[int(np.argmax(np.abs(off)))],
-            )
-        )
-    return errors
+def errors(found: Found) -> list[Error]:
+    """How far each statistic of table 2 is off."""
+    return delay_errors(lambda cell, statistic: found[cell].mean(f"owd_{statistic}_ms"))
 
 
 def printed(found: Found) -> list[Table]:
@@ -86,12 +51,13 @@ def printed(found: Found) -> list[Table]:
             for key in keys:
                 row += [GOODPUT[key].mean, round(found[key].mean("goodput_kbytes_s"), 1)]
             goodput_rows.append(row)
-            for statistic, name, _ in _STATISTICS:
+            for statistic in DELAY_TOLERANCES:
                 row = [*head, statistic]
                 for key in keys:
-                    row += [getattr(DELAY[key], statistic), round(found[key].mean(name), 1)]
+                    measured = found[key].mean(f"owd_{statistic}_ms")
+                    row += [getattr(DELAY[key], statistic), round(measured, 1)]
                 delay_rows.append(row)
-    errors: list[list[Cell]] = [
+    off: list[list[Cell]] = [
         [
             error.statistic,
             round(error.mean_abs_ms, 2),
@@ -99,7 +65,7 @@ def printed(found: Found) -> list[Table]:
             f"{100 * error.largest_relative:.1f} %",
             cell_name(error.worst_cell),
         ]
-        for error in delay_errors(found)
+        for error in errors(found)
     ]
     return [
         Table(
@@ -116,7 +82,7 @@ def printed(found: Found) -> list[Table]:
         Table(
             "Distance from table 2 over its 18 cells, in ms",
             ["statistic", "mean error", "largest", "largest %", "where"],
-            errors,
+            off,
         ),
     ]
 
@@ -142,14 +108,15 @@ def marked(found: Found) -> list[ReportTable]:
             [
                 *_head(rtt_ms, control),
                 ReportCell(statistic),
-                *_delay_cells(found, (rtt_ms, control), statistic, name, tolerance),
+                *_delay_cells(found, (rtt_ms, control), statistic, tolerance),
             ]
             for rtt_ms in RTTS_MS
             for control in CONTROLS
-            for statistic, name, tolerance in _STATISTICS
+            for statistic, tolerance in DELAY_TOLERANCES.items()
         ],
-        f"Base delay included, lost datagrams left out. Tolerance of medians and means "
-        f"{DELAY_LEVEL}, the larger; of standard deviations {DELAY_SD}.",
+        "Base delay included, lost datagrams left out. Tolerances, the larger margin: "
+        + ", ".join(f"{statistic} {margin}" for statistic, margin in DELAY_TOLERANCES.items())
+        + ".",
         [("", 3)] + [(flows_name(n), 3) for n in FLOW_COUNTS],
     )
     return [goodput, delay]
@@ -181,11 +148,11 @@ def _goodput_cells(found: Found, rtt_ms: int, control: str) -> list[ReportCell]:
 
 
 def _delay_cells(
-    found: Found, row: tuple[int, str], statistic: str, name: str, tolerance: Tolerance
+    found: Found, row: tuple[int, str], statistic: str, tolerance: Tolerance
 ) -> list[ReportCell]:
     cells = []
     for flows in FLOW_COUNTS:
-        measured = found[*row, flows].mean(name)
+        measured = found[*row, flows].mean(f"owd_{statistic}_ms")
         published = getattr(DELAY[*row, flows], statistic)
         cells += [
             ReportCell(f"{published:.1f}"),
