@@ -81,6 +81,10 @@ def as_published(key: CellKey, number: int = 3, **changes: float) -> Trial:
     )
 
 
+def keys(cell: CellKey) -> list[str]:
+    return [trial_key(cell, number) for number in range(1, TRIALS + 1)]
+
+
 def published_rows() -> dict[str, Trial]:
     return {
         trial_key(cell, number): as_published(cell, number)
@@ -228,6 +232,28 @@ def test_errors_are_zero_for_the_papers_own_numbers_and_found_otherwise() -> Non
     median, *_ = errors(changed((50, "htcp", 2), owd_median_ms=390.8 - 9))
     assert median.mean_abs_ms == pytest.approx(0.5)
     assert median.worst_cell == (50, "htcp", 2)
+
+
+def test_parts_of_pages_say_what_the_claims_say() -> None:
+    off = changed((50, "htcp", 2), owd_median_ms=390.8 - 36, owd_mean_ms=397.8 + 9)
+    parts = {name: make([one.judge(off) for one in STUDY.statements]) for name, make in STUDY.parts}
+    assert (
+        "| 50 ms | H-TCP | 347.0 | 347.0 | 390.8 | 354.8 | 459.6 | 459.6 |"
+        in parts["paper-001-medians"].splitlines()
+    )
+    said = parts["paper-001-errors"]
+    assert "medians of table 2 are 2.0 ms off on average and 36.0 ms at most (50 ms, H-TCP" in said
+    assert "the means 0.5 ms off on average and 9.0 ms at most" in said
+    assert "- C-CD-049, table 2, 50 ms, H-TCP, 2 flows: one-way delay, median: 354.8 inste" in said
+    assert said.count("\n- ") == 1
+    assert parts["paper-001-verdicts"].startswith("88 of 90 simulated claims hold (and 1 in part)")
+    assert "- C-CD-049, " in parts["paper-001-verdicts"]
+    alike = {key: as_published(cell) for cell in CELLS for key in keys(cell)}
+    claims = [one.judge(found(alike)) for one in STUDY.statements]
+    for name in ("paper-001-errors", "paper-001-verdicts"):
+        said = dict(STUDY.parts)[name](claims)
+        assert said.count("C-CD-0") == 1
+        assert "C-CD-002 and the 17 like it, table 1, standard deviations of goodput" in said
 
 
 def test_highest_and_lowest_trial_do_not_count() -> None:

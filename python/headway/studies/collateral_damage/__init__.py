@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from headway.claims import Evidence
 from headway.experiment import Experiment
 from headway.publish import Page
-from headway.studies.collateral_damage import claims, enough, observe, page
+from headway.studies.collateral_damage import claims, enough, made, observe, page
 from headway.studies.collateral_damage.cells import Found
 from headway.studies.collateral_damage.experiments import trials_per_cell
 from headway.studies.collateral_damage.observe import Trial
@@ -60,6 +60,11 @@ class CollateralDamage(Study[Trial, Found]):
         "Of each quantity the highest and the lowest trial are dropped, whichever those are. The "
         "quick form has four trials, so two remain.",
         "Figure 3 and C-CD-102 take the delays of all trials of a cell together.",
+    )
+    parts = (
+        ("paper-001-medians", made.medians),
+        ("paper-001-errors", made.errors),
+        ("paper-001-verdicts", made.verdicts),
     )
     agreements = (
         Agreement(
