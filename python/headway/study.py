@@ -142,6 +142,8 @@ class Study(abc.ABC, Generic[Row, Found]):
     """Whether a tmix file may replace the study's own connection vectors."""
     only_backend: ClassVar[str | None] = None
     """The backend it needs, if there is only one."""
+    parts: Sequence[tuple[str, Callable[[Sequence[Claim]], str]]] = ()
+    """Parts of pages that are made of its locked claims, with their names."""
     agreements: Sequence[Agreement] = ()
     """What must agree where the study runs on the kernel, beside its twin in the simulator."""
 

@@ -6,6 +6,7 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from headway.metrics.flows import backoff_times_ns
 from headway.metrics.stats import Array
@@ -21,6 +22,8 @@ _US_PER_S = 1e6
 class GrowthEpoch:
     """One epoch's growth after its recovery; arrays of shape (n,), one entry per new window."""
 
+    cwnd_before_pkts: int
+    """The window when the backoff came that began the epoch."""
     time_s: Array
     """Time since the backoff that began the epoch."""
     cwnd_pkts: Array
@@ -47,6 +50,8 @@ def growth_epochs(trace: Trace, flow: int, window: Window | None = None) -> list
     time_ns = rows["time_ns"][usable]
     cwnd = rows["cwnd_pkts"][usable].astype(np.float64)
     srtt_s = rows["srtt_us"][usable].astype(np.float64) / _US_PER_S
+    backoffs = trace["backoffs"].filter(pl.col("flow") == flow)
+    before = dict(backoffs.select("time_ns", "cwnd_pkts").iter_rows())
     epochs: list[GrowthEpoch] = []
     for start_ns, end_ns in itertools.pairwise(
         backoff_times_ns(trace, flow, window or whole_run(trace))
@@ -58,6 +63,7 @@ def growth_epochs(trace: Trace, flow: int, window: Window | None = None) -> list
         changed = np.append(True, np.diff(cwnd[part]) != 0)
         epochs.append(
             GrowthEpoch(
+                before[start_ns],
                 (time_ns[part][changed] - start_ns) / NS_PER_S,
                 cwnd[part][changed],
                 srtt_s[part][changed],

@@ -1,7 +1,8 @@
 """Pages made from the locked verdicts: docs/claims.md, a page per study, and parts of others.
 
 A part of a page that is made begins with ``<!-- made: NAME -->`` and ends with
-``<!-- end: NAME -->``; what stands between is replaced.
+``<!-- end: NAME -->``; what stands between is replaced. A study may offer parts of its own
+(``Study.parts``).
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ def pages(root: Path) -> dict[Path, str]:
     for name, (study, locked) in studies.items():
         made[docs / "claims" / f"{name}.md"] = _study(study, locked)
     parts = {name: part(studies) for name, part in PARTS.items()}
+    for study, locked in studies.values():
+        parts |= {name: part(as_claims(locked)) for name, part in study.parts}
     for path in sorted({*root.glob("*.md"), *docs.glob("*.md"), *made}):
         text = made.get(path) or path.read_text(encoding="utf-8")
         filled = _filled(text, parts)
@@ -283,7 +286,7 @@ def _headline(studies: Studies) -> str:
 
 
 PARTS: dict[str, Callable[[Studies], str]] = {"headline": _headline}
-"""Parts of pages by name."""
+"""Parts of pages by name, beside those of the studies."""
 
 
 # ---- Markdown ----

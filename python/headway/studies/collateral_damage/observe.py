@@ -1,29 +1,40 @@
-"""What paper 001 measured, taken from traces: one record per trial, one per cell.
-
-"Discarded the highest and lowest results and took the average of the remaining three" is applied
-to each quantity on its own.
-"""
+"""Run: what paper 001 measured of a trial, and the lines that its figures draw."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
+import polars as pl
 
 from headway import metrics
+from headway.figures.decimate import min_max_indices
 from headway.metrics.stats import Array
-from headway.studies._collateral_damage_data import CellKey
+from headway.report.zoom import MAX_POINTS
+from headway.studies.collateral_damage.experiments import (
+    BOTTLENECK,
+    CUBIC_GROWTH,
+    FIGURE_2,
+    RECORDED,
+)
+from headway.studies.collateral_damage.growth import (
+    CubicGrowth,
+    HtcpGrowth,
+    fit_cubic_growth,
+    fit_htcp_growth,
+)
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
 MIDDLE_NS = 60 * NS_PER_S
 """Queue-full events are counted in the minute in the middle of a trial."""
 
-BOTTLENECK = 0
-"""The number of the forward link."""
+EPOCHS_SHOWN = 3
+"""Whole epochs of figure 2."""
 
 _MS_PER_US = 1e-3
+_NS_PER_MS = 1e6
 _KB = 1000.0
 
 
@@ -61,44 +72,64 @@ class Lifetime:
     goodput_kbytes_s: float
 
 
+NUMBERS = tuple(field.name for field in fields(TrialNumbers))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A value over time; both of shape (n,)."""
+
+    time_s: Array
+    value: Array
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a figure shows of some time of a trial."""
+
+    cwnds_pkts: Mapping[int, Line]
+    """By flow, counted from 1."""
+    owd_ms: Line
+    queue_kb: Line
+
+
 @dataclass(frozen=True)
 class Trial:
-    """One trial: its numbers, its flows, and all delays (ms, shape (n,)) for the CDFs."""
+    """One trial. What only some trials record is None in the others."""
 
     numbers: TrialNumbers
-    lifetimes: Sequence[Lifetime]
+    lifetimes: tuple[Lifetime, ...]
     owd_ms: Array
+    """All delays from the moment when every flow has had a congestion event, shape (n,), ms."""
+    hosts: str
+    """Whose TCP it was."""
+    htcp_growth: HtcpGrowth | None = None
+    cubic_growth: CubicGrowth | None = None
+    figure_2: Course | None = None
+    course: Course | None = None
+    """The whole trial, thinned to what a screen shows."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """All trials of one RTT, control and number of flows."""
-
-    key: CellKey
-    trials: Sequence[Trial]
-
-    def values(self, name: str) -> list[float]:
-        """One quantity of :class:`TrialNumbers`, one value per trial."""
-        return [float(getattr(trial.numbers, name)) for trial in self.trials]
-
-    def mean(self, name: str) -> float:
-        """Mean over the trials without the highest and the lowest."""
-        return metrics.trimmed_mean(self.values(name))
-
-    def sd(self, name: str) -> float:
-        """Standard deviation over the same trials; 0 for a single one."""
-        values = self.values(name)
-        kept = [values[index] for index in metrics.without_extremes(values)]
-        return float(np.std(kept, ddof=1)) if len(kept) > 1 else 0.0
-
-    def owd_ms(self) -> Array:
-        """All delays of all trials, shape (n,), ms."""
-        return np.concatenate([trial.owd_ms for trial in self.trials])
+def observe(key: str, trace: Trace) -> Trial:
+    """One trial."""
+    cell = RECORDED.get(key)
+    numbers, owd_ms = _numbers(trace)
+    return Trial(
+        numbers,
+        tuple(_lifetime(trace, flow) for flow in trace.tcp_flows()),
+        owd_ms,
+        _hosts(trace),
+        htcp_growth=fit_htcp_growth(trace, 0) if cell == FIGURE_2 else None,
+        cubic_growth=fit_cubic_growth(trace, 0) if cell == CUBIC_GROWTH else None,
+        figure_2=_figure_2(trace) if cell == FIGURE_2 else None,
+        course=_course(trace, metrics.whole_run(trace), MAX_POINTS) if cell else None,
+    )
 
 
-Results = Mapping[CellKey, Cell]
-
-NUMBERS = tuple(field.name for field in fields(TrialNumbers))
+def _hosts(trace: Trace) -> str:
+    if "kernel" in trace.meta:
+        return f"Linux {trace.meta['kernel']['release']} of this machine"
+    return f"stack {trace.experiment.stack}"
 
 
 def epochs_per_flow(trace: Trace) -> float:
@@ -121,8 +152,8 @@ def _epochs_begin_ns(trace: Trace) -> int:
     return max((int(times[0]) for times in first if len(times)), default=0)
 
 
-def trial_of(trace: Trace) -> Trial:
-    """The numbers of one trial's trace."""
+def _numbers(trace: Trace) -> tuple[TrialNumbers, Array]:
+    """The numbers of a trial, and its delays in ms, shape (n,)."""
     experiment = trace.experiment
     end_ns = experiment.duration
     tcp = trace.tcp_flows()
@@ -152,12 +183,12 @@ def trial_of(trace: Trace) -> Trial:
         queue_full_per_minute=metrics.queue_full_per_minute(
             trace, BOTTLENECK, (middle_ns - half_ns, middle_ns + half_ns)
         ),
-        retransmits_pkts=retransmits,
+        retransmits_pkts=float(retransmits),
         retransmits_per_minute=60 * retransmits / length_s,
         epochs=epochs_per_flow(trace),
         length_s=length_s,
     )
-    return Trial(numbers, lifetimes, owd_ms)
+    return numbers, owd_ms
 
 
 def _lifetime(trace: Trace, flow: int) -> Lifetime:
@@ -173,65 +204,39 @@ def _lifetime(trace: Trace, flow: int) -> Lifetime:
     )
 
 
-@dataclass(frozen=True)
-class HtcpGrowth:
-    """H-TCP's growth as fitted over many epochs."""
-
-    low_speed_pkts_per_rtt: float
-    """Packets per round trip in the first second."""
-    exponent: float
-    """Power of the time beyond the first second with which it outgrows NewReno."""
-    epochs: int
-
-
-def fit_htcp_growth(trace: Trace, flow: int) -> HtcpGrowth | None:
-    """Fit the growth of an H-TCP flow; None without enough recorded epochs.
-
-    The window's growth is counted in packets per round trip and summed over time, which takes out
-    the round-trip time that the flow's own queue adds. What exceeds one packet per round trip
-    after the first second should grow like a power of the time since: 2 for a parabola. Time
-    counts from the end of recovery, where Linux 2.6.25 restarts H-TCP's clock.
-    """
-    low_speed_s, fit_from_s = 1.0, 0.5
-    slopes: list[float] = []
-    log_x: list[Array] = []
-    log_y: list[Array] = []
-    for epoch in metrics.growth_epochs(trace, flow):
-        t, grown = epoch.time_s - epoch.time_s[0], epoch.increase_s
-        if t[-1] < low_speed_s + 2 * fit_from_s:
-            continue
-        at_one_s = float(np.interp(low_speed_s, t, grown))
-        slopes.append(at_one_s / low_speed_s)
-        x = t - low_speed_s
-        y = grown - at_one_s - x
-        late = (x >= fit_from_s) & (y > 0)
-        log_x.append(np.log(x[late]))
-        log_y.append(np.log(y[late]))
-    if not slopes or sum(part.size for part in log_x) < 10:
+def _figure_2(trace: Trace) -> Course | None:
+    """Some whole epochs in the middle of the run; None if there are too few."""
+    flow = trace.tcp_flows()[0]
+    backoffs = metrics.backoff_times_ns(trace, flow, metrics.whole_run(trace))
+    if len(backoffs) < EPOCHS_SHOWN + 1:
         return None
-    exponent = np.polyfit(np.concatenate(log_x), np.concatenate(log_y), 1)[0]
-    return HtcpGrowth(float(np.median(slopes)), float(exponent), len(slopes))
+    first = (len(backoffs) - EPOCHS_SHOWN) // 2
+    margin_ns = NS_PER_S // 2
+    window = (int(backoffs[first]) - margin_ns, int(backoffs[first + EPOCHS_SHOWN]) + margin_ns)
+    return _course(trace, window)
 
 
-@dataclass(frozen=True)
-class CubicGrowth:
-    """CUBIC's growth as fitted over many epochs."""
+def _course(trace: Trace, window: metrics.Window, most_points: int | None = None) -> Course:
+    """Lines over a window, thinned to so many points each."""
 
-    constant: float
-    """C, packets/s^3: median over the epochs of a cubic polynomial's leading coefficient."""
-    epochs: int
+    def line(rows: pl.DataFrame, time: str, value: str, unit: float) -> Line:
+        values = rows[value].to_numpy().astype(np.float64) / unit
+        kept = min_max_indices(values, most_points or max(values.size, 4))
+        return Line(rows[time].to_numpy()[kept] / NS_PER_S, values[kept])
+
+    states = _between(trace["flow_state"], "time_ns", window)
+    queue = _between(trace["queue"], "time_ns", window).filter(pl.col("link") == BOTTLENECK)
+    datagrams = _between(trace["udp"], "sent_ns", window).drop_nulls("owd_ns")
+    return Course(
+        {
+            number: line(own, "time_ns", "cwnd_pkts", 1)
+            for number, flow in enumerate(trace.tcp_flows(), start=1)
+            if not (own := states.filter(pl.col("flow") == flow)).is_empty()
+        },
+        line(datagrams, "sent_ns", "owd_ns", _NS_PER_MS),
+        line(queue, "time_ns", "queue_bytes", _KB),
+    )
 
 
-def fit_cubic_growth(trace: Trace, flow: int) -> CubicGrowth | None:
-    """Fit a cubic to each long epoch of a CUBIC flow; None without any.
-
-    Epochs that end before the window has passed its old maximum show no cubic, only the part
-    where it slows down: they, and slow start's, are shorter than three seconds of growth.
-    """
-    long_s, smallest_points = 3.0, 8
-    leading = [
-        float(np.polyfit(epoch.time_s, epoch.cwnd_pkts, 3)[0])
-        for epoch in metrics.growth_epochs(trace, flow)
-        if epoch.time_s.size >= smallest_points and epoch.time_s[-1] - epoch.time_s[0] >= long_s
-    ]
-    return CubicGrowth(float(np.median(leading)), len(leading)) if leading else None
+def _between(rows: pl.DataFrame, column: str, window: metrics.Window) -> pl.DataFrame:
+    return rows.filter((pl.col(column) >= window[0]) & (pl.col(column) < window[1]))

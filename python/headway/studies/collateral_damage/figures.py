@@ -1,0 +1,163 @@
+"""Plot: figures 2 to 5, table 2 as a picture, and whole trials to zoom into."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.figures import (
+    QUEUE,
+    VOIP,
+    Bars,
+    Panel,
+    Sample,
+    Series,
+    cdf,
+    grouped_bars,
+    published_vs_measured,
+    style_of,
+    timeseries,
+)
+from headway.publish import Figures
+from headway.report import ZoomChart
+from headway.studies.collateral_damage.cells import Found
+from headway.studies.collateral_damage.experiments import FIGURE_2, ZOOMED
+from headway.studies.collateral_damage.observe import EPOCHS_SHOWN, Course
+from headway.studies.collateral_damage.published import (
+    CELLS,
+    CONTROLS,
+    DELAY,
+    FLOW_COUNTS,
+    LABELS,
+    RTTS_MS,
+    CellKey,
+    cell_name,
+    flows_name,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def figures(found: Found) -> Figures:
+    """The paper's figures by file name: (title, caption, figure)."""
+    made: Figures = {}
+    if (epochs := found.first(FIGURE_2).figure_2) is not None:
+        made["figure-2"] = (
+            "Figure 2",
+            f"Congestion window (above) and one-way delay (below) beside the queue, over "
+            f"{EPOCHS_SHOWN} congestion epochs of one H-TCP flow at 100 ms RTT.",
+            timeseries(_figure_2(epochs, FIGURE_2), height_mm=62),
+        )
+    made["figure-3"] = (
+        "Figure 3",
+        "Distribution of the datagrams' one-way delay at 50 ms RTT, all trials.",
+        cdf(
+            [
+                (
+                    f"({letter}) {flows_name(flows)}",
+                    [Sample(LABELS[c], c, found[RTTS_MS[0], c, flows].owd_ms()) for c in CONTROLS],
+                )
+                for letter, flows in zip("abc", FLOW_COUNTS, strict=True)
+            ],
+            x_label="one-way delay (ms)",
+        ),
+    )
+    made["figure-4"] = (
+        "Figure 4",
+        "Queue-full events per minute in the minute in the middle of the trials. Bars: mean of "
+        "the middle trials; lines: their standard deviation.",
+        _bars(found, "queue_full_per_minute", "events per minute"),
+    )
+    made["figure-5"] = (
+        "Figure 5",
+        "Retransmitted packets of a trial, all flows together. Trials last until every flow has "
+        "seen twenty epochs, so NewReno's single-flow trials are longer.",
+        _bars(found, "retransmits_pkts", "retransmitted packets", "ab"),
+    )
+    made["table-2"] = (
+        "Table 2 as a picture",
+        "Median delays of all cells; on the dotted line both agree.",
+        published_vs_measured(
+            {c: np.array([DELAY[k].median for k in CELLS if k[1] == c]) for c in CONTROLS},
+            {
+                c: np.array([found[k].mean("owd_median_ms") for k in CELLS if k[1] == c])
+                for c in CONTROLS
+            },
+            labels=LABELS,
+            unit="ms",
+            band=20.0,
+            title="median one-way delay",
+        ),
+    )
+    return made
+
+
+def _bars(found: Found, name: str, y_label: str, letters: str = "") -> Figure:
+    def bars(rtt_ms: int) -> list[Bars]:
+        return [
+            Bars(
+                LABELS[control],
+                control,
+                np.array([found[rtt_ms, control, n].mean(name) for n in FLOW_COUNTS]),
+                np.array([found[rtt_ms, control, n].sd(name) for n in FLOW_COUNTS]),
+            )
+            for control in CONTROLS
+        ]
+
+    titles = [
+        f"({letters[i]}) {rtt} ms" if letters else f"{rtt} ms" for i, rtt in enumerate(RTTS_MS)
+    ]
+    return grouped_bars(
+        [(title, bars(rtt)) for title, rtt in zip(titles, RTTS_MS, strict=True)],
+        groups=[str(n) for n in FLOW_COUNTS],
+        x_label="TCP flows",
+        y_label=y_label,
+    )
+
+
+def _figure_2(epochs: Course, cell: CellKey) -> list[Panel]:
+    queue = [_queue(epochs)]
+    return [
+        Panel("cwnd (packets)", _cwnds(epochs, cell), "queue (kB)", queue, "(a)"),
+        Panel("one-way delay (ms)", [_owd(epochs)], "queue (kB)", queue, "(b)"),
+    ]
+
+
+def zoom_charts(found: Found) -> list[ZoomChart]:
+    """Windows, queue and delays of the trials that were recorded in full."""
+    courses = [(cell, found.first(cell).course) for cell in ZOOMED]
+    return [
+        ZoomChart(
+            cell_name(cell),
+            [
+                Panel("cwnd (packets)", _cwnds(course, cell)),
+                Panel("one-way delay (ms)", [_owd(course)], "queue (kB)", [_queue(course)]),
+            ],
+        )
+        for cell, course in courses
+        if course is not None
+    ]
+
+
+def _cwnds(course: Course, cell: CellKey) -> list[Series]:
+    _, control, flows = cell
+    return [
+        Series(
+            "cwnd" if flows == 1 else f"cwnd of flow {number}",
+            line.time_s,
+            line.value,
+            style_of(control),
+            step=True,
+        )
+        for number, line in course.cwnds_pkts.items()
+    ]
+
+
+def _queue(course: Course) -> Series:
+    return Series("queue", course.queue_kb.time_s, course.queue_kb.value, QUEUE, step=True)
+
+
+def _owd(course: Course) -> Series:
+    return Series("one-way delay", course.owd_ms.time_s, course.owd_ms.value, VOIP)

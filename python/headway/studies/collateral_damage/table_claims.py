@@ -1,0 +1,134 @@
+"""Check: C-CD-001 to C-CD-090, the cells of tables 1 and 2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from headway.claims import Seen, Statement, replaced, scaled
+from headway.claims.spoil import Rows
+from headway.studies.collateral_damage.cells import Found
+from headway.studies.collateral_damage.experiments import TRIALS, trial_key
+from headway.studies.collateral_damage.published import (
+    CELLS,
+    DELAY,
+    DELAY_TOLERANCES,
+    GOODPUT,
+    GOODPUT_MEAN,
+    GOODPUT_SD_CELLS,
+    GOODPUT_SD_FACTOR,
+    CellKey,
+    Tolerance,
+    cell_name,
+    delay_claim,
+    goodput_claims,
+)
+
+_, GROUP = goodput_claims(CELLS[0])
+"""Carries the one check of all 18 deviations of goodput."""
+REFUTING = {"median": 0.9, "mean": 0.9, "sd": 0.5}
+"""By statistic of table 2, a factor that takes any cell out of its tolerance."""
+ALIKE = (
+    "Trials here differ in when flows start, within a round trip, and in nothing else; those of a "
+    "testbed differ in more."
+)
+LIFETIMES = (
+    "A sum of averages, each over its own flow's lifetime, exceeds what the link carries by as "
+    "much as the lifetimes differ. The paper's must have differed more than these, by a cause that "
+    "it does not name."
+)
+
+
+def _goodput_mean(cell: CellKey) -> Statement[Found]:
+    published, path = GOODPUT[cell].mean, "numbers.goodput_kbytes_s"
+    return Statement(
+        goodput_claims(cell)[0],
+        f"table 1, {cell_name(cell)}: summed goodput, mean over runs",
+        published,
+        _near(
+            published,
+            GOODPUT_MEAN,
+            lambda found: found[cell].mean("goodput_kbytes_s"),
+            LIFETIMES if cell[2] > 1 else "",
+        ),
+        spoil=scaled(trial_key(cell, "*"), 0.96, path),
+        mend=replaced(trial_key(cell, "*"), published, path),
+    )
+
+
+def _goodput_sd(cell: CellKey) -> Statement[Found]:
+    name = goodput_claims(cell)[1]
+    return Statement(
+        name,
+        f"table 1, {cell_name(cell)}: summed goodput, spread over runs",
+        GOODPUT[cell].sd,
+        lambda found: _sds_as_a_group(found, cell, carries=name == GROUP),
+        same_as="" if name == GROUP else GROUP,
+        spoil=replaced("*", 112.0, "numbers.goodput_kbytes_s"),  # trials that are all alike
+        mend=spread_as_published,
+    )
+
+
+def _sds_as_a_group(found: Found, shown: CellKey, carries: bool) -> Seen:
+    sds = {cell: found[cell].sd("goodput_kbytes_s") for cell in CELLS}
+    within = [
+        1 / GOODPUT_SD_FACTOR <= sd / GOODPUT[cell].sd <= GOODPUT_SD_FACTOR
+        for cell, sd in sds.items()
+    ]
+    counted = f"{sum(within)} of {len(within)} cells are within."
+    return Seen(
+        float(f"{sds[shown]:.2g}"),
+        sum(within) >= GOODPUT_SD_CELLS,
+        f"within a factor of {GOODPUT_SD_FACTOR:g} in {GOODPUT_SD_CELLS} of {len(within)} cells",
+        "kB/s",
+        f"{counted} {ALIKE}" if carries else counted,
+    )
+
+
+def spread_as_published(rows: Rows) -> Rows:
+    """Trials whose goodputs lie about the published mean, one published deviation apart."""
+    numbers = range(1, TRIALS + 1)
+    places = {trial_key(cell, n): (GOODPUT[cell], n) for cell in CELLS for n in numbers}
+    changed = {}
+    for key, row in rows.items():
+        goodput, number = places[key]
+        spread = goodput.mean + (number - (TRIALS + 1) / 2) * goodput.sd
+        changed[key] = replace(row, numbers=replace(row.numbers, goodput_kbytes_s=spread))
+    return changed
+
+
+def _delay(cell: CellKey, statistic: str, tolerance: Tolerance) -> Statement[Found]:
+    published, name = getattr(DELAY[cell], statistic), f"owd_{statistic}_ms"
+    words = {"sd": "standard deviation"}.get(statistic, statistic)
+    return Statement(
+        delay_claim(cell, statistic),
+        f"table 2, {cell_name(cell)}: one-way delay, {words}",
+        published,
+        _near(published, tolerance, lambda found: found[cell].mean(name)),
+        spoil=scaled(trial_key(cell, "*"), REFUTING[statistic], f"numbers.{name}"),
+        mend=replaced(trial_key(cell, "*"), published, f"numbers.{name}"),
+    )
+
+
+def _near(
+    published: float, tolerance: Tolerance, measure: Callable[[Found], float], why: str = ""
+) -> Callable[[Found], Seen]:
+    """Judge a number, shown as the paper's are; ``why`` is what is known of one too far off."""
+
+    def look(found: Found) -> Seen:
+        measured = measure(found)
+        holds = tolerance.accepts(published, measured)
+        note = "" if holds else why
+        return Seen(round(measured, 1), holds, str(tolerance), tolerance.unit, note)
+
+    return look
+
+
+STATEMENTS = (
+    *(make(cell) for cell in CELLS for make in (_goodput_mean, _goodput_sd)),
+    *(
+        _delay(cell, statistic, tolerance)
+        for cell in CELLS
+        for statistic, tolerance in DELAY_TOLERANCES.items()
+    ),
+)
