@@ -1,4 +1,4 @@
-"""Tables and figures of the study transfer-times."""
+"""Plot: tables, and figures 6.34 to 6.40 and 7.4."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ import polars as pl
 from headway.figures import Curve, curves, style_of
 from headway.figures.style import Style
 from headway.models import startup
-from headway.studies._transfer_times_claims import agreement
-from headway.studies._transfer_times_data import (
+from headway.publish import Figures, Page
+from headway.studies.common import lab
+from headway.studies.transfer_times.claims_transfers import agreement
+from headway.studies.transfer_times.experiments import (
     BUFFERS_PKTS,
     CAPACITIES_BPS,
     CAPACITY_SCHEMES,
     RTTS_MS,
-    SCHEMES,
     TARGET_SCHEMES,
     TARGETS_S,
-    Results,
-    agrees,
-    model_s,
 )
-from headway.studies.common import lab
-from headway.studies.common.legacy_page import Figures
+from headway.studies.transfer_times.results import Results
+from headway.studies.transfer_times.schemes import SCHEMES, agrees, model_s
 from headway.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -43,7 +41,16 @@ CHOICES = (
 )
 
 
-def agreement_table(results: Results) -> Table:
+def page(found: Results) -> Page:
+    """Tables, figures and data."""
+    return Page(
+        tables=[_agreement_table(found), _times_table(found)],
+        figures=_figures(found),
+        data={"response_times": _frame(found)},
+    )
+
+
+def _agreement_table(results: Results) -> Table:
     """How many times agree with table 6.1, per scheme and round-trip time."""
     rows: list[list[Cell]] = []
     for scheme, known in SCHEMES.items():
@@ -83,7 +90,7 @@ def _timed(results: Results, scheme: str, rtt_ms: int) -> str:
     return f"{int(good.sum())} of {good.size}"
 
 
-def times_table(results: Results) -> Table:
+def _times_table(results: Results) -> Table:
     """Simulated and computed times at 200 ms."""
     sizes = [s for s in (10e3, 50e3, 100e3, 300e3, 1e6, 10e6) if s in results.sizes_bytes]
     rows: list[list[Cell]] = []
@@ -100,7 +107,7 @@ def times_table(results: Results) -> Table:
     )
 
 
-def frame(results: Results) -> pl.DataFrame:
+def _frame(results: Results) -> pl.DataFrame:
     """Every time of the sweep over sizes."""
     return pl.DataFrame(
         [
@@ -112,10 +119,12 @@ def frame(results: Results) -> pl.DataFrame:
                 "response_s": float(measured),
                 "table_6_1_s": float(expected),
             }
-            for (scheme, rtt_ms, buffer_pkts), times in results.times_s.items()
+            for scheme in SCHEMES
+            for rtt_ms in RTTS_MS
+            for buffer_pkts in BUFFERS_PKTS
             for size, measured, expected in zip(
                 results.sizes_bytes,
-                times,
+                results.times(scheme, rtt_ms, buffer_pkts),
                 model_s(scheme, results.sizes_bytes, rtt_ms),
                 strict=True,
             )
@@ -123,7 +132,7 @@ def frame(results: Results) -> pl.DataFrame:
     )
 
 
-def figures(results: Results) -> Figures:
+def _figures(results: Results) -> Figures:
     """Figures 6.34 to 6.40 and 7.4."""
     made: Figures = {}
     for number, schemes in (
@@ -158,7 +167,7 @@ def figures(results: Results) -> Figures:
                         Curve(
                             name,
                             np.array(CAPACITIES_BPS) / 1e6,
-                            results.by_capacity_s[name],
+                            results.by_capacity(name),
                             style_of(name),
                             markers=True,
                         )
@@ -184,7 +193,7 @@ def figures(results: Results) -> Figures:
                             Curve(
                                 SCHEMES[name].label,
                                 np.array(TARGETS_S),
-                                results.by_target_s[name],
+                                results.by_target(name),
                                 style_of(name),
                                 markers=True,
                             )
