@@ -9,11 +9,16 @@ from headway.studies.first_megabyte.observe import Downloads
 Found = Evidence[Downloads]
 
 WITHIN = 0.15
+SLACK = 0.01
+"""What is faster than possible by more was not measured."""
+OURS = "No paper says so; 15 % are ours."
 
 
 def _near_least(found: Found, name: str) -> Seen:
-    most_ms = (1 + WITHIN) * 1e3 * least_s(SCHEMES[name])
-    return between(found[name].median_ms, 0.0, most_ms, unit="ms")
+    least_ms = 1e3 * least_s(SCHEMES[name])
+    return between(
+        found[name].median_ms, (1 - SLACK) * least_ms, (1 + WITHIN) * least_ms, unit="ms"
+    )
 
 
 STATEMENTS: tuple[Statement[Found], ...] = (
@@ -22,6 +27,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Mega-Start: within 15 % of the data at the link's rate and two RTTs",
         round(1e3 * least_s(SCHEMES["mega-start"]), 1),
         lambda found: _near_least(found, "mega-start"),
+        ours=OURS,
+        # no paced first flight at that rate
         spoil=swapped("mega-start", "jump-start-original"),
     ),
     Statement(
@@ -29,6 +36,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Quick-Start, early: within 15 % of the data at the link's rate and two RTTs",
         round(1e3 * least_s(SCHEMES["quick-start"]), 1),
         lambda found: _near_least(found, "quick-start"),
+        ours=OURS,
         # a request that costs a round trip
         spoil=swapped("quick-start", "quick-start-late"),
     ),

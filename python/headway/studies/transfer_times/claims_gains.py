@@ -1,26 +1,36 @@
-"""Check: what fast startups gain over size, round-trip time and capacity."""
+"""Check: what fast startups gain over size, round-trip time and capacity, and on the long path."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from headway.claims import Seen, Statement, between, scaled, swapped
-from headway.models import quick_start
+from headway.metrics.stats import Array
 from headway.studies.common import lab
-from headway.studies.transfer_times.experiments import CAPACITIES_BPS, RTTS_MS
+from headway.studies.transfer_times.experiments import (
+    AROUND_CODES_MBPS,
+    CAPACITIES_BPS,
+    LONG_RATES_BPS,
+    LONG_SIZES_BYTES,
+    RTTS_MS,
+)
 from headway.studies.transfer_times.results import Results
 from headway.studies.transfer_times.schemes import BASE, EARLY, SCHEMES
 
 KB, MB = 1e3, 1e6
-FAST = ("jump-start", EARLY)
+JUMP = "jump-start"
+FAST = (JUMP, EARLY)
 DERIVED = {
-    ("jump-start", 100): 2.7,
+    (JUMP, 100): 2.7,
     (EARLY, 100): 3.0,
-    ("jump-start", 200): 2.7,
+    (JUMP, 200): 2.7,
     (EARLY, 200): 3.7,
 }
 """Largest speedups over the size, by table 6.1."""
+WITHIN = 0.1
 AT = {rate / 1e6: index for index, rate in enumerate(CAPACITIES_BPS)}
+MID_SIZED = np.array(LONG_SIZES_BYTES) <= 1 * MB
+"""Section 6.4.2.2: "between 10 kB and 1 MB"."""
 LARGEST = int(np.argmax(CAPACITIES_BPS))
 
 
@@ -32,34 +42,59 @@ def _largest_speedups(found: Results) -> Seen:
     most = {key: _most(found, *key) for key in DERIVED}
     return Seen(
         ", ".join(f"{value:.2f}" for value in most.values()),
-        all(most[key] >= 0.9 * want for key, want in DERIVED.items()),
-        "at least 90 % of what table 6.1 gives",
-        note="Jump-Start exceeds the equation where few timers send early (C-TH-121).",
+        all(abs(most[key] / want - 1) <= WITHIN for key, want in DERIVED.items()),
+        "±10 %",
     )
 
 
 def _where(found: Results) -> Seen:
-    where = {s: float(found.sizes_bytes[np.argmax(found.speedup(s))]) for s in FAST}
+    where = {
+        (scheme, rtt): float(found.sizes_bytes[np.argmax(found.speedup(scheme, rtt))])
+        for scheme in FAST
+        for rtt in RTTS_MS
+    }
+    known = np.all([np.isfinite(found.speedup(*key)) for key in where])
+    words = [
+        f"{SCHEMES[scheme].label} {', '.join(f'{where[scheme, r] / KB:.0f}' for r in RTTS_MS)} kB"
+        for scheme in FAST
+    ]
     return Seen(
-        ", ".join(f"{SCHEMES[s].label} {size / KB:.0f} kB" for s, size in where.items()),
-        all(10 * KB <= size <= 1 * MB for size in where.values()),
+        "; ".join(words),
+        bool(known) and all(10 * KB <= size <= 1 * MB for size in where.values()),
         "inside",
+        note="At 50, 100 and 200 ms.",
     )
 
 
 def _over_rtt(found: Results) -> Seen:
     quick = [_most(found, EARLY, rtt) for rtt in RTTS_MS]
-    return Seen(" < ".join(f"{value:.2f}" for value in quick), quick[0] < quick[1] < quick[2])
+    jump = [_most(found, JUMP, rtt) for rtt in RTTS_MS]
+    saturated = all(abs(one / DERIVED[JUMP, 200] - 1) <= WITHIN for one in jump[1:])
+    return Seen(
+        f"Quick-Start {' < '.join(f'{value:.2f}' for value in quick)}; "
+        f"Jump-Start {', '.join(f'{value:.2f}' for value in jump)}",
+        quick[0] < quick[1] < quick[2] and saturated,
+        "Quick-Start monotone, Jump-Start 2.7 ±10 % from 100 ms on",
+        note="At 50, 100 and 200 ms.",
+    )
 
 
 def _ends(found: Results) -> Seen:
     outside = (found.sizes_bytes <= 2 * lab.MSS_BYTES) | (found.sizes_bytes >= 10 * MB)
-    ends = [float(found.speedup(s)[outside].max()) for s in FAST]
-    return Seen(f"at most {max(ends):.2f}", max(ends) < 1.2, "< 1.2")
+    most = float(np.max([found.speedup(scheme)[outside] for scheme in FAST]))
+    return between(
+        most, -np.inf, 1.2, note="What fits the first window, and 10 MB; ratio below 1.2."
+    )
 
 
 def _slow_start(found: Results) -> Seen:
-    return between(found.by_capacity(BASE)[LARGEST], 1.5, 2.5, unit="s")
+    fast = np.array(CAPACITIES_BPS) >= 10e6
+    times = found.by_capacity(BASE)[fast]
+    return Seen(
+        f"{times.min():.2f} to {times.max():.2f} s from 10 Mbit/s to 1 Gbit/s",
+        bool(times.min() >= 1.5 and times.max() <= 2.5),
+        "1.5 to 2.5 s",
+    )
 
 
 def _enough_asked(found: Results) -> Seen:
@@ -74,30 +109,80 @@ def _saved(found: Results, scheme: str) -> Seen:
 
 
 def _reduced(found: Results) -> Seen:
-    worse = found.by_capacity("quick-start-b") - found.by_capacity(BASE)
-    return Seen(f"{float(worse[LARGEST]):+.2f} s at 1 Gbit/s", float(worse.max()) > 0)
+    slow = found.by_capacity(BASE)
+    worse = found.by_capacity("quick-start-b") - slow
+    worst = int(np.argmax(worse))
+    return Seen(
+        f"{worse[worst]:+.2f} s at {CAPACITIES_BPS[worst] / 1e6:g} Mbit/s, "
+        f"{worse[LARGEST]:+.2f} s at 1 Gbit/s",
+        bool(np.any(worse > 0.01 * slow)),
+        "worse by more than 1 % at some capacity",
+    )
 
 
 def _steps(found: Results) -> Seen:
     full = found.by_capacity("quick-start")
-    over_step = float(full[AT[39]] - full[AT[43]])
-    beside_step = float(full[AT[43]] - full[AT[47]])
+    told, steps = [], []
+    for below, above, beside in AROUND_CODES_MBPS:
+        over = float(full[AT[above]] / full[AT[below]]) - 1
+        along = float(full[AT[beside]] / full[AT[above]]) - 1
+        told += [f"{100 * over:+.1f} % to {above:g}", f"{100 * along:+.1f} % to {beside:g}"]
+        steps.append(over <= -0.1 and abs(along) <= 0.01)
     return Seen(
-        f"39 to 43 Mbit/s: {1e3 * over_step:.0f} ms, 43 to 47: {1e3 * beside_step:.0f} ms",
-        over_step > 2 * abs(beside_step),
-        note=f"{quick_start.RATES_BPS[10] / 1e6:g} Mbit/s can be asked for from there on.",
+        ", ".join(told),
+        all(steps),
+        "at least 10 % over a rate, at most 1 % beside it",
+        "Mbit/s",
+        note="Response time over capacity; 40.96 and 81.92 Mbit/s can be asked for.",
     )
 
 
-REAL_PATH = "Measured on a real path of 1 Gbit/s and 233 ms; needs the kernel testbed."
+def _long_speedup(found: Results) -> Seen:
+    slow, quick = found.long_slow_start(), found.long_quick_start()
+    most = (slow / quick).max(axis=0)
+    judged = most[MID_SIZED]
+    return Seen(
+        _by_size(most),
+        bool(judged.min() >= 5 and judged.max() <= 12),
+        "5 to 12",
+        "times",
+        note=f"Most with {_best_mbps(found):g} Mbit/s. Slow start overflows the queue of 50 "
+        f"packets and takes {slow[-1]:.1f} s for 10 MB.",
+    )
+
+
+def _long_saved(found: Results) -> Seen:
+    most_s = (found.long_slow_start() - found.long_quick_start()).max(axis=0)
+    return Seen(
+        _by_size(most_s),
+        bool(most_s.min() >= 1 and most_s.max() < 10),
+        "1 to 10 s at every size",
+        "s",
+        note=f"Most with {_best_mbps(found):g} Mbit/s.",
+    )
+
+
+def _best_mbps(found: Results) -> float:
+    """The rate with which a megabyte is fastest."""
+    times = found.long_quick_start()[:, LONG_SIZES_BYTES.index(1 * MB)]
+    return LONG_RATES_BPS[int(np.argmin(times))] / 1e6
+
+
+def _by_size(values: Array) -> str:
+    return ", ".join(
+        f"{value:.1f} at {size / MB:g} MB"
+        for value, size in zip(values, LONG_SIZES_BYTES, strict=True)
+    )
+
 
 STATEMENTS: tuple[Statement[Results], ...] = (
     Statement(
         "C-TH-132",
         "largest speedups of Jump-Start and early Quick-Start at 100 and 200 ms",
-        "2.7, 3.0; 2.7, 3.7",
+        "several hundred percent: 2.7, 3.0; 2.7, 3.7",
         _largest_speedups,
-        spoil=swapped(EARLY, "jump-start"),
+        ours="The derived values with the tolerance of C-TH-124, as the list names none.",
+        spoil=swapped(EARLY, JUMP),
     ),
     Statement(
         "C-TH-133",
@@ -108,24 +193,26 @@ STATEMENTS: tuple[Statement[Results], ...] = (
     ),
     Statement(
         "C-TH-134",
-        "the larger the RTT, the larger Quick-Start's speedup",
-        "monotone",
+        "the larger the RTT, the larger the speedup; Jump-Start's saturates",
+        "larger RTT, higher speedup",
         _over_rtt,
+        ours="Jump-Start with the tolerance of C-TH-124.",
         spoil=swapped("rtt50", "rtt200"),
     ),
     Statement(
         "C-TH-135",
         "no speedup for what fits the first window, or for 10 MB",
-        "ratio < 1.2",
+        "not significant",
         _ends,
         spoil=scaled(f"{BASE}-rtt200-b1000", 1.5, "response_s"),
     ),
     Statement(
         "C-TH-136",
-        "slow start of 1 MB on a path of 1 Gbit/s and 200 ms",
+        "slow start of a mid-sized transfer takes about 2 s, however fast the path is",
         "of the order of 2 s",
         _slow_start,
-        spoil=swapped(BASE, "jump-start"),
+        part="that a faster path does not help: the size was chosen by the time",
+        spoil=swapped(BASE, JUMP),
     ),
     Statement(
         "C-TH-137",
@@ -145,14 +232,15 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         "C-TH-139",
         "what Jump-Start saves",
         "about one second",
-        lambda found: _saved(found, "jump-start"),
-        spoil=swapped("jump-start", "quick-start"),
+        lambda found: _saved(found, JUMP),
+        spoil=swapped(JUMP, "quick-start"),
     ),
     Statement(
         "C-TH-140",
         "Quick-Start with a reduced ssthresh (QS-b, 5.12 Mbit/s) can be worse than slow start",
-        "worse",
+        "can be worse",
         _reduced,
+        ours="The list asks for the sign; 1 % is ours, so that no rounding decides.",
         spoil=swapped("quick-start-b", "quick-start-5"),
     ),
     Statement(
@@ -160,18 +248,25 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         "few request rates make steps over the capacity",
         "steps",
         _steps,
-        spoil=scaled("capacity-quick-start-43", 1.3, "response_s"),
+        ours="What a step is, is ours.",
+        # what slow start does, which asks for nothing
+        spoil=swapped("quick-start", BASE),
     ),
     Statement(
         "C-TH-142",
-        "speedup over the rate asked for",
+        "1 Gbit/s and 233 ms: speedup by Quick-Start over the rate asked for",
         "up to a factor of ten",
-        why_not=REAL_PATH,
+        _long_speedup,
+        part="0.1 and 1 MB, mid-sized as the section has it: what was transferred is not printed",
+        ours="Limited to these with the times in view.",
+        # as from a window of ten packets
+        spoil=scaled("long-slow-start", 0.6, "response_s"),
     ),
     Statement(
         "C-TH-143",
-        "delay saved on that path",
+        "1 Gbit/s and 233 ms: delay that Quick-Start saves",
         "up to several seconds",
-        why_not=REAL_PATH,
+        _long_saved,
+        spoil=scaled("long-slow-start", 0.6, "response_s"),
     ),
 )

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
-from headway.claims import Seen, Statement, between, near, replaced, scaled, swapped
+from headway.claims import (
+    Seen,
+    Statement,
+    between,
+    near,
+    replaced,
+    scaled,
+    swapped,
+)
+from headway.claims.spoil import Rows
+from headway.metrics.stats import Array
 from headway.models import startup
+from headway.models._checks import Floats
 from headway.studies.common import lab
 from headway.studies.transfer_times.experiments import BUFFERS_PKTS, RTTS_MS
 from headway.studies.transfer_times.results import Results
@@ -17,11 +29,19 @@ from headway.studies.transfer_times.schemes import (
     LATE,
     QS_RATE_BPS,
     SCHEMES,
+    TOLERANCE,
+    TOLERANCE_S,
     agrees,
     model_s,
 )
 
 KB, MB = 1e3, 1e6
+RTT_S = lab.RTT_MS / 1e3
+K_DATA = startup.JUMP_START_DATA_BYTES
+FIRST_WINDOW = 2 * lab.MSS_BYTES
+"""What slow start sends in its first round trip, bytes."""
+PRINTED_S = 0.0005
+"""Half of the last digit in which the claims list derives times."""
 
 
 def agreement(
@@ -39,48 +59,68 @@ def agreement(
     return int(np.sum(good)), int(np.size(good))
 
 
+def _off(found: Results, scheme: str, buffer_pkts: int = BUFFERS_PKTS[0]) -> Array:
+    """Part by which times at 200 ms differ from table 6.1, over the sizes."""
+    expected = model_s(scheme, found.sizes_bytes, lab.RTT_MS)
+    return np.abs(found.times(scheme, buffer_pkts=buffer_pkts) / expected - 1)
+
+
 def _slow_start_equation(_found: Results) -> Seen:
     path = lab.model_path()
     slow = [float(startup.slow_start_response_s(s, path=path)) for s in (100 * KB, 1 * MB)]
     return Seen(
         f"{slow[0]:.3f} and {slow[1]:.3f} s",
-        abs(slow[0] - 1.215) < 1e-3 and abs(slow[1] - 2.145) < 1e-3,
-        "exact",
+        abs(slow[0] - 1.215) <= PRINTED_S and abs(slow[1] - 2.145) <= PRINTED_S,
+        "to the digits derived",
     )
 
 
 def _paced_equation(_found: Results) -> Seen:
     early = startup.paced_response_s(100 * KB, path=lab.model_path(), rate_bps=QS_RATE_BPS)
-    return near(float(early), 0.362, relative=0.002, unit="s")
+    return between(float(early), 0.362 - PRINTED_S, 0.362 + PRINTED_S, unit="s")
 
 
 def _table(found: Results) -> Seen:
-    agreed, count = agreement(found, list(SCHEMES), BUFFERS_PKTS[1])
+    known: Floats = found.sizes_bytes
+    agreed, count, off = 0, 0, 0.0
+    for scheme in SCHEMES:
+        # C-TH-120 and 121
+        judged = known > (K_DATA if scheme == "jump-start" else 0)
+        for rtt_ms in RTTS_MS:
+            times = found.times(scheme, rtt_ms, BUFFERS_PKTS[1])[judged]
+            expected = model_s(scheme, known, rtt_ms)[judged]
+            agreed += int(np.sum(agrees(times, expected)))
+            count += times.size
+            off = max(off, float(np.abs(times / expected - 1).max()))
     return Seen(
-        f"{agreed} of {count} within 3 % or 5 ms",
-        agreed >= 0.9 * count,
-        "≥ 90 % of all times",
-        note="With a queue that drops nothing. The others are Jump-Starts within K_data, which "
-        "end with the last timer; see the table.",
+        f"{agreed} of {count} times",
+        agreed == count > 0,
+        f"all within {100 * TOLERANCE:g} % or {1e3 * TOLERANCE_S:g} ms",
+        note=f"At most {100 * off:.1f} % off, on a queue that drops nothing: the equations know no "
+        "loss. The last row of the table with s - w L instead of s - w.",
     )
 
 
 def _jump_start(found: Results) -> Seen:
-    inside = (found.sizes_bytes > 2 * lab.MSS_BYTES) & (found.sizes_bytes <= 65_535)
-    jump = found.times("jump-start")[inside]
-    few = found.sizes_bytes[inside] < 10 * KB
+    inside = (found.sizes_bytes > FIRST_WINDOW) & (found.sizes_bytes <= K_DATA)
+    sizes, jump = found.sizes_bytes[inside], found.times("jump-start")[inside]
+    good = (jump >= 0.6 * 2 * RTT_S) & (jump <= 2 * RTT_S)
+    below = sizes[~good]
     return Seen(
-        f"{1e3 * jump[~few].min():.0f} to {1e3 * jump[~few].max():.0f} ms from 10 kB on",
-        bool(np.all((jump[~few] >= 0.6 * 0.4) & (jump[~few] <= 0.4 * 1.01))),
+        f"{1e3 * jump.min():.0f} to {1e3 * jump.max():.0f} ms",
+        bool(np.all(good)),
         "+0/-40 %",
-        note=f"One timer sends less than 10 kB at once: {1e3 * jump[few].min():.0f} ms (C-TH-121).",
+        note=f"Outside: up to {below.max() / KB:g} kB. Three to five packets are one timer by eq. "
+        "5.1 and leave at once."
+        if below.size
+        else "",
     )
 
 
 def _small_jump_starts(found: Results) -> Seen:
-    small = (found.sizes_bytes > 2 * lab.MSS_BYTES) & (found.sizes_bytes <= 20 * KB)
+    small = (found.sizes_bytes > FIRST_WINDOW) & (found.sizes_bytes <= 20 * KB)
     jump = found.times("jump-start")[small]
-    model = model_s("jump-start", found.sizes_bytes, 200)[small]
+    model = model_s("jump-start", found.sizes_bytes, lab.RTT_MS)[small]
     return Seen(
         f"by {1e3 * (model - jump).min():.0f} to {1e3 * (model - jump).max():.0f} ms up to 20 kB",
         bool(np.all(jump < model)),
@@ -88,49 +128,38 @@ def _small_jump_starts(found: Results) -> Seen:
 
 
 def _slow_start(found: Results) -> Seen:
-    off = [
-        max(
-            float(
-                np.abs(
-                    found.times(BASE, rtt, queue) / model_s(BASE, found.sizes_bytes, rtt) - 1
-                ).max()
-            )
-            for rtt in RTTS_MS
-        )
-        for queue in BUFFERS_PKTS
-    ]
+    off = _off(found, BASE)
+    beyond = found.sizes_bytes[off > 0.02]
+    lossless = _off(found, BASE, BUFFERS_PKTS[1])
     return Seen(
-        f"at most {100 * off[1]:.2f} % off",
-        off[1] <= 0.02,
+        f"at most {100 * off.max():.2f} % off",
+        bool(off.max() <= 0.02),
         "±2 %",
-        note="With a queue that drops nothing, as the equation assumes. With 1000 packets slow "
-        f"start fills it above 3 MB and is up to {100 * off[0]:.1f} % off.",
+        note=(f"Further off at {_list(beyond / MB)} MB. " if beyond.size else "")
+        + "Slow start overflows the queue of 1000 packets with more than 3.4 MB, and the equation "
+        f"knows no loss: with a queue of 10,000 it is at most {100 * lossless.max():.2f} % off.",
     )
 
 
 def _older_kernel(found: Results) -> Seen:
-    above = found.sizes_bytes > 10 * KB
-    slow = found.times(BASE)[above]
-    more_s = slow - found.window3()[above]
-    share = float((more_s / slow).max())
+    more_s = found.times(BASE) - found.window3()
+    small = found.sizes_bytes <= 10 * KB
+    share = float((np.abs(more_s) / found.times(BASE))[~small].max())
+    round_s = lab.model_path().round_s
+    least_s, most_s = float(more_s[small].min()), float(more_s[small].max())
+    differ = 0.5 * round_s <= most_s <= 1.1 * round_s and least_s >= -0.1 * round_s
     return Seen(
-        f"above 10 kB up to {1e3 * more_s.max():.0f} ms, {100 * share:.0f} %",
-        share <= 0.10,
-        "≤ 10 % above 10 kB",
+        f"{1e3 * most_s:.0f} ms up to 10 kB; {1e3 * more_s[~small].max():.0f} ms, "
+        f"{100 * share:.0f} %, above",
+        differ and share <= 0.10,
+        "a round up to 10 kB, 10 % above",
         note="By eq. 6.3 they differ by up to a round at any size that ends in slow start.",
     )
 
 
 def _match(found: Results) -> Seen:
-    above = found.sizes_bytes >= 10 * KB
-    far = {
-        scheme: float(
-            np.abs(
-                found.times(scheme)[above] / model_s(scheme, found.sizes_bytes, 200)[above] - 1
-            ).max()
-        )
-        for scheme in SCHEMES
-    }
+    above = found.sizes_bytes > 10 * KB
+    far = {scheme: float(_off(found, scheme)[above].max()) for scheme in SCHEMES}
     return Seen(
         f"at most {100 * far[BASE]:.1f} % off",
         far[BASE] <= 0.10,
@@ -142,17 +171,20 @@ def _match(found: Results) -> Seen:
 
 
 def _initial_start(found: Results) -> Seen:
-    published = {50 * KB: 0.40, 100 * KB: 0.57, 1 * MB: 0.47}
-    saved = {s: found.at(BASE, s) - found.at("initial-start", s) for s in published}
+    derived_kb = (50, 100, 1000)
+    above = found.sizes_bytes >= derived_kb[0] * KB
+    saved = (found.times(BASE) - found.times("initial-start"))[above]
+    told = [found.at(BASE, k * KB) - found.at("initial-start", k * KB) for k in derived_kb]
     return Seen(
-        ", ".join(f"{value:.2f}" for value in saved.values()) + " s",
-        all(abs(saved[s] / want - 1) <= 0.1 for s, want in published.items()),
-        "±10 %",
+        f"{saved.min():.3f} to {saved.max():.3f} s; {', '.join(f'{one:.2f}' for one in told)} s",
+        bool(saved.min() >= 2 * RTT_S and saved.max() <= 3 * RTT_S),
+        "2 to 3 rounds of 0.2 s",
+        note="From 50 kB on, where the derived values begin, to 10 MB; then those three.",
     )
 
 
 def _mega_start(found: Results) -> Seen:
-    return near(found.at("mega-start", 100 * KB), 0.285, relative=0.03, unit="s")
+    return near(found.at("mega-start", 100 * KB), 0.285, relative=0.05, unit="s")
 
 
 def _quick_start(found: Results) -> Seen:
@@ -161,9 +193,9 @@ def _quick_start(found: Results) -> Seen:
     long = found.sizes_bytes > 5 * MB
     return Seen(
         f"{speedup[helped].min():.2f} to {speedup[helped].max():.2f} from 5 kB to 1 MB, "
-        f"{speedup[long].max():.2f} at most above",
+        f"{speedup[long].max():.2f} at most above 5 MB",
         bool(np.all(speedup[helped] > 1.3) and np.all(speedup[long] < 1.2)),
-        "as published",
+        "> 1.3 inside, < 1.2 above",
     )
 
 
@@ -175,21 +207,33 @@ def _kink(found: Results) -> Seen:
     kink = float((y[2] - y[0] + before * x[0] - after * x[2]) / (before - after))
     return between(
         kink / KB,
-        120,
-        130,
+        123,
+        128,
         unit="kB",
         note="128 kB is q tau; L/MTU of it is payload: 123.6 kB.",
     )
 
 
 def _late(found: Results) -> Seen:
-    middle = (found.sizes_bytes > 10 * KB) & (found.sizes_bytes <= 1 * MB)
-    extra = (found.times(LATE) - found.times(EARLY))[middle]
+    asking = (found.sizes_bytes > FIRST_WINDOW) & (found.sizes_bytes <= 1 * MB)
+    extra = (found.times(LATE) - found.times(EARLY))[asking]
     return Seen(
-        f"{1e3 * extra.min():.0f} to {1e3 * extra.max():.0f} ms, mean {1e3 * extra.mean():.0f}",
-        abs(float(extra.mean()) / 0.2 - 1) <= 0.1,
-        "±10 % of the mean",
+        f"{1e3 * extra.min():.0f} to {1e3 * extra.max():.0f} ms",
+        bool(np.all(np.abs(extra / RTT_S - 1) <= 0.1)),
+        "±10 % at every size",
+        note="What needs more than the first window, up to 1 MB.",
     )
+
+
+def _list(numbers: Floats) -> str:
+    return ", ".join(f"{number:g}" for number in numbers)
+
+
+def _alike_above_10_kb(rows: Rows) -> Rows:
+    """Both initial windows as fast as each other above 10 kB, three round trips of slow start."""
+    older, newer = rows[f"{BASE}-rtt200-b1000"].response_s, rows["window3"].response_s
+    alike = np.where(older > 3.5 * RTT_S, older, newer)
+    return {**rows, "window3": dataclasses.replace(rows["window3"], response_s=alike)}
 
 
 STATEMENTS: tuple[Statement[Results], ...] = (
@@ -212,48 +256,57 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         "table 6.1: simulated response times of all schemes, sizes and round-trip times",
         "the equations",
         _table,
-        spoil=swapped("jump-start", "quick-start-late"),
+        part="all rows, but of Jump-Start's what exceeds K_data; the rest is C-TH-120 and 121",
+        ours="The list names no tolerance.",
+        spoil=swapped(EARLY, LATE),
     ),
     Statement(
         "C-TH-120",
         "Jump-Start takes two round trips for all that fits K_data",
         "400 ms",
         _jump_start,
+        ours="Before, with the times in view, only from 10 kB on.",
         spoil=swapped("jump-start", BASE),
+        # evenly spread over the round trip
+        mend=replaced("jump-start-rtt200-b1000", 0.39, "response_s"),
     ),
     Statement(
         "C-TH-121",
         "small Jump-Starts are faster than the equation",
         "smaller than the model",
         _small_jump_starts,
-        spoil=swapped("jump-start", "quick-start-late"),
+        spoil=swapped("jump-start", LATE),
     ),
     Statement(
         "C-TH-122",
-        "slow start is exactly eq. 6.3",
+        "slow start is exactly eq. 6.3: 200 ms, 1000 packets",
         "exactly modelled",
         _slow_start,
+        ours="Before, with the times in view, on the queue of 10,000.",
         spoil=swapped(BASE, "initial-start"),
+        mend=swapped("b1000", "b10000"),
     ),
     Statement(
         "C-TH-123",
         "Linux 2.6.18 and 2.6.24, initial windows of 2 and 3, differ only up to 10 kB",
-        "± 1 round below 10 kB",
+        "± 1 round up to 10 kB, match very well above",
         _older_kernel,
-        spoil=replaced("window3", 0.2, "response_s"),
-        mend=scaled("window3", 1.4, "response_s"),
+        ours="Above 10 kB the tolerance of C-TH-124.",
+        spoil=scaled("window3", 0.7, "response_s"),
+        mend=_alike_above_10_kb,
     ),
     Statement(
         "C-TH-124",
         "slow start beside the model above 10 kB, 200 ms, 1000 packets",
         "match very well",
         _match,
+        part="simulation and model; the third kind are measurements with Linux 2.6.24",
         spoil=swapped(BASE, "initial-start"),
     ),
     Statement(
         "C-TH-125",
-        "Initial-Start saves two or three rounds: at 50 kB, 100 kB, 1 MB",
-        "0.40, 0.57, 0.47 s",
+        "Initial-Start's curve is slow start's, shifted down by two to three rounds",
+        "vertical shift; 0.40, 0.57 and 0.47 s at 50 kB, 100 kB and 1 MB",
         _initial_start,
         spoil=swapped("initial-start", "jump-start"),
     ),
@@ -267,7 +320,7 @@ STATEMENTS: tuple[Statement[Results], ...] = (
     Statement(
         "C-TH-127",
         "early Quick-Start speeds up transfers of a few kB to 1 MB",
-        "> 1.3 inside, < 1.2 above 5 MB",
+        "few kilobytes to about 1 MB",
         _quick_start,
         spoil=swapped(EARLY, BASE),
     ),

@@ -1,4 +1,4 @@
-"""Setup: the trials of the simulator's form."""
+"""Setup: the trials of the simulator's form over sizes, capacities, targets and the long path."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import numpy as np
 
 from headway.experiment import Experiment, Flow
 from headway.models._checks import Floats
+from headway.models.quick_start import RATES_BPS
 from headway.studies.common import lab
-from headway.studies.transfer_times.schemes import BASE, QS_RATE_BPS, SCHEMES, flow
+from headway.studies.transfer_times.first_flights import flights, pieces, recoveries
+from headway.studies.transfer_times.schemes import BASE, LATE, QS_RATE_BPS, SCHEMES, flow
 from headway.study import StudyContext
 
 RTTS_MS = (50, 100, 200)
@@ -30,28 +32,37 @@ SPACING_S = 40.0
 """Transfers of one trial follow each other on an idle link; the longest takes 10 s."""
 
 TARGET_SIZE_BYTES = 100e3
-TARGETS_S = (0.1, 0.15, 0.25, 0.27, 0.3, 0.35, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0)
-TARGET_SCHEMES = (BASE, "initial-start", "jump-start", "mega-start", "quick-start-late")
+TARGETS_S = (0.1, 0.15, 0.21, 0.25, 0.27, 0.3, 0.35, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0)
+"""From below the round-trip time on; at 0.21 s a rate of 83 Mbit/s for a link of ten."""
+MEGA = "mega-start"
+TARGET_SCHEMES = (BASE, "initial-start", "jump-start", MEGA, LATE)
 """Figure 7.4."""
 
 CAPACITY_SIZE_BYTES = 1e6
 """Of figure 6.40; the thesis does not print its own. Slow start takes "of the order of 2 s"."""
-CAPACITIES_BPS = (2e6, 5e6, 10e6, 20e6, 39e6, 43e6, 47e6, 79e6, 90e6, 200e6, 500e6, 1000e6)
+AROUND_CODES_MBPS = ((39.0, 43.0, 47.0), (79.0, 83.0, 87.0))
+"""Below a rate that can be asked for, above it, and as much further on."""
+CAPACITIES_BPS = (
+    *(2e6, 5e6, 10e6, 20e6),
+    *(1e6 * mbps for around in AROUND_CODES_MBPS for mbps in around),
+    *(90e6, 200e6, 500e6, 1000e6),
+)
 CAPACITY_SCHEMES = (BASE, "jump-start", "quick-start", "quick-start-5", "quick-start-b")
 """Figure 6.40. Quick-Start asks for the capacity, or for 5.12 Mbit/s; with QS-b, too."""
 CAPACITY_WINDOW = "1100000 B"
 """Announced from the start there: the whole transfer."""
 
+LONG_SIZES_BYTES = (100e3, 1e6, 10e6)
+LONG_RATES_BPS = RATES_BPS[1:]
+"""Every rate that can be asked for, 80 kbit/s to 1.31 Gbit/s."""
+LONG_WINDOW = "8388480 B"
+"""Announced from the start there: what 16 bits, scaled, can say of the buffers of 8 MiB."""
+LONG_ROUTER = {"capacity_kbps": 2 * lab.LONG_BPS // 1000, "interval_ms": lab.LONG_RTT_MS}
+"""Grants whatever can be asked for."""
+LONG_SPACING_S = 120.0
+
 WINDOW_3 = f"{lab.CONTROL}+initial-start:is_window_pkts=3"
 """Slow start from the initial window of Linux 2.6.24; that of 2.6.18, and so of the stack, is 2."""
-
-PIECES_BYTES = (100_000, 10_000, 4_000)
-"""What an application writes at a time, the first all of what is timed."""
-PIECES_SCHEMES = (BASE, "jump-start")
-PIECES_GAP = "100 us"
-
-MECHANICS_PKTS = 20
-"""Queue that a Jump-Start of 45 packets overflows when it leaves at once."""
 
 
 def sizes(ctx: StudyContext) -> Floats:
@@ -60,13 +71,15 @@ def sizes(ctx: StudyContext) -> Floats:
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """A trial per scheme, RTT and queue with one flow per size; then targets, capacities."""
+    """Trials over sizes, capacities, targets and rates asked for, and of first flights."""
     return {
         **_over_sizes(ctx),
-        **_over_capacities(),
-        **_over_targets(),
-        **_pieces(),
-        **_mechanics(),
+        **_over_capacities(ctx),
+        **_over_targets(ctx),
+        **_long_path(ctx),
+        **pieces(ctx),
+        **flights(ctx),
+        **recoveries(ctx),
     }
 
 
@@ -80,9 +93,9 @@ def capacity_key(scheme: str, rate_bps: float) -> str:
     return f"capacity-{scheme}-{rate_bps / 1e6:g}"
 
 
-def pieces_key(scheme: str, piece_bytes: int) -> str:
-    """An upload written piece by piece: "pieces-jump-start-4000"."""
-    return f"pieces-{scheme}-{piece_bytes}"
+def long_key(rate_bps: int | None) -> str:
+    """A trial of figure 6.41: "long-quick-start-80kbps", or of slow start."""
+    return f"long-{BASE}" if rate_bps is None else f"long-quick-start-{rate_bps // 1000}kbps"
 
 
 def _over_sizes(ctx: StudyContext) -> dict[str, Experiment]:
@@ -95,21 +108,25 @@ def _over_sizes(ctx: StudyContext) -> dict[str, Experiment]:
                     lab.path(rtt_ms=rtt_ms, buffer_pkts=buffer_pkts),
                     flows,
                     duration_s=SPACING_S * len(flows),
+                    seed=ctx.seed,
                 )
     flows = [
         lab.requests([size], control=WINDOW_3, start_s=SPACING_S * i)
         for i, size in enumerate(sizes(ctx))
     ]
-    trials["window3"] = lab.experiment(lab.path(), flows, duration_s=SPACING_S * len(flows))
+    trials["window3"] = lab.experiment(
+        lab.path(), flows, duration_s=SPACING_S * len(flows), seed=ctx.seed
+    )
     return trials
 
 
-def _over_capacities() -> dict[str, Experiment]:
+def _over_capacities(ctx: StudyContext) -> dict[str, Experiment]:
     return {
         capacity_key(scheme, rate_bps): lab.experiment(
             lab.path(rate_bps=rate_bps),
             [_capacity_flow(scheme, rate_bps)],
             duration_s=SPACING_S,
+            seed=ctx.seed,
         )
         for scheme in CAPACITY_SCHEMES
         for rate_bps in CAPACITIES_BPS
@@ -129,94 +146,61 @@ def _capacity_flow(scheme: str, rate_bps: float) -> Flow:
 
 
 def target_rate_bps(target_s: float) -> float | None:
-    """Eq. 7.1: the IP rate that meets a target, Q = s / (T - d); None if no rate can."""
-    path = lab.model_path()
-    if target_s <= path.rtt_s:
-        return None
-    return TARGET_SIZE_BYTES / (target_s - path.rtt_s) * 8 * path.mtu_bytes / path.mss_bytes
+    """Eq. 7.1: the rate of payload that meets a target, Q = s / (T - d); None if no rate can."""
+    left_s = target_s - lab.model_path().rtt_s
+    return TARGET_SIZE_BYTES * 8 / left_s if left_s > 0 else None
 
 
-def _target_control(scheme: str, target_s: float) -> str:
-    """The control of a transfer whose application has a target for its response time."""
-    rate_bps = target_rate_bps(target_s)
-    if scheme == "mega-start":
-        if rate_bps is None:
-            return SCHEMES[BASE].control
-        return f"{SCHEMES[scheme].control}:ms_rate_kbps={max(rate_bps / 1e3, 1):.0f}"
-    if scheme == "quick-start-late":
-        if rate_bps is None:
-            return SCHEMES[BASE].control
-        return lab.quick_start(rate_bps, early=False)
-    return SCHEMES[scheme].control
-
-
-def _over_targets() -> dict[str, Experiment]:
-    trials = {}
-    for scheme in TARGET_SCHEMES:
-        flows = [
-            lab.requests(
-                [TARGET_SIZE_BYTES],
-                control=_target_control(scheme, target_s),
-                start_s=SPACING_S * i,
-                receive_window=lab.RECEIVE_WINDOW,
-            )
-            for i, target_s in enumerate(TARGETS_S)
-        ]
-        trials[f"target-{scheme}"] = lab.experiment(
-            lab.path(), flows, duration_s=SPACING_S * len(flows)
-        )
-    return trials
-
-
-def _pieces() -> dict[str, Experiment]:
-    return {
-        pieces_key(scheme, piece): lab.experiment(
-            lab.path(), [_pieces_flow(scheme, piece)], duration_s=3, sample_s=0.001
-        )
-        for scheme in PIECES_SCHEMES
-        for piece in PIECES_BYTES
-    }
-
-
-def _pieces_flow(scheme: str, piece_bytes: int) -> Flow:
-    """An upload written piece by piece. Small pieces go on until the end, each echoed."""
-    app: dict[str, str] = {"kind": "bulk", "size": f"{piece_bytes} B"}
-    if piece_bytes < PIECES_BYTES[0]:
-        app = {"kind": "pingpong", "request": f"{piece_bytes} B", "mean_interval": PIECES_GAP}
-    return Flow.model_validate(
-        {
-            "app": app,
-            "control": SCHEMES[scheme].control,
-            "receive_buffer": lab.RECEIVE_BUFFER,
-            "receive_window": lab.RECEIVE_WINDOW,
-            "extra_ack": True,
-            "start": "0 s",
-        }
+def _target_flow(scheme: str, target_s: float, start_s: float) -> Flow:
+    """A transfer whose application has a target for its response time, and names a rate for it."""
+    payload_bps = target_rate_bps(target_s)
+    ip_bps = payload_bps and payload_bps * lab.MTU_BYTES / lab.MSS_BYTES
+    control = SCHEMES[scheme].control
+    if scheme == MEGA:
+        control += ":ms_automatic=0"
+    elif scheme == LATE and ip_bps:
+        control = lab.quick_start(ip_bps, early=False)
+    elif scheme == LATE:
+        control = f"{lab.CONTROL}+quick-start:qs_activation=asked"
+    made = lab.requests(
+        [TARGET_SIZE_BYTES], control=control, start_s=start_s, receive_window=lab.RECEIVE_WINDOW
+    )
+    return (
+        made.model_copy(update={"initial_rate": int(ip_bps)}) if scheme == MEGA and ip_bps else made
     )
 
 
-def _mechanics() -> dict[str, Experiment]:
-    """Uploads, whose sender is recorded: the bursts of a Jump-Start, and one that loses packets."""
-    upload = {
-        "app": {"kind": "bulk", "size": "65160 B"},
-        "control": f"{lab.CONTROL}+jump-start",
-        "receive_buffer": lab.RECEIVE_BUFFER,
-        "receive_window": lab.RECEIVE_WINDOW,
-        "extra_ack": True,
-        "start": "0 s",
-    }
-    lossy = {**upload, "control": f"{upload['control']}:pacing_chunk_pkts=64"}
-    flows = {"bursts": upload, "loss": {**lossy, "app": {"kind": "bulk", "size": "2 MB"}}}
-    queues = {"bursts": 1000, "loss": MECHANICS_PKTS}
+def _over_targets(ctx: StudyContext) -> dict[str, Experiment]:
     return {
-        f"mechanics-{name}": Experiment.model_validate(
-            {
-                "topology": lab.path(buffer_pkts=queues[name]),
-                "flows": [fields],
-                "duration": "20 s",
-                "stack": lab.STACK,
-                "record": ["queue", "flows"],
-            }
+        f"target-{scheme}": lab.experiment(
+            lab.path(),
+            [_target_flow(scheme, t, SPACING_S * i) for i, t in enumerate(TARGETS_S)],
+            duration_s=SPACING_S * len(TARGETS_S),
+            seed=ctx.seed,
         )
-        for name, fields in flows.items()
+        for scheme in TARGET_SCHEMES
+    }
+
+
+def _long_path(ctx: StudyContext) -> dict[str, Experiment]:
+    """Transfers over the real path, one after the other, for each rate asked for."""
+    return {
+        long_key(rate_bps): lab.experiment(
+            lab.long_path(router=LONG_ROUTER),
+            [
+                lab.requests(
+                    [size],
+                    control=SCHEMES[BASE].control
+                    if rate_bps is None
+                    else lab.quick_start(rate_bps, early=True),
+                    start_s=LONG_SPACING_S * i,
+                    receive_window=None if rate_bps is None else LONG_WINDOW,
+                    data_volume_bytes=None if rate_bps is None else size,
+                )
+                for i, size in enumerate(LONG_SIZES_BYTES)
+            ],
+            duration_s=LONG_SPACING_S * len(LONG_SIZES_BYTES),
+            seed=ctx.seed,
+        )
+        for rate_bps in (None, *LONG_RATES_BPS)
     }

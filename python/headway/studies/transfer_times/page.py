@@ -1,4 +1,4 @@
-"""Plot: tables, and figures 6.34 to 6.40 and 7.4."""
+"""Plot: tables, and figures 6.34 to 6.36, 6.38 to 6.41 and 7.4."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from headway.figures import Curve, curves, style_of
-from headway.figures.style import Style
+from headway.figures.style import BLUE, GREEN, VERMILLION, Style
 from headway.models import startup
 from headway.publish import Figures, Page
 from headway.studies.common import lab
@@ -18,6 +18,8 @@ from headway.studies.transfer_times.experiments import (
     BUFFERS_PKTS,
     CAPACITIES_BPS,
     CAPACITY_SCHEMES,
+    LONG_RATES_BPS,
+    LONG_SIZES_BYTES,
     RTTS_MS,
     TARGET_SCHEMES,
     TARGETS_S,
@@ -29,24 +31,13 @@ from headway.table import Cell, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CHOICES = (
-    "Hosts have the thesis' receive buffers (8 MB). With a fast startup they also announce "
-    "625,000 bytes from the start, 10 Mbit/s over 500 ms as section 5.2.3 proposes: a receive "
-    "window that opens from four segments would hold back the round trips after the first. "
-    "Ignoring the window in the first round trip only (section 5.2.4) costs up to 70 ms at 200 ms.",
-    "Figure 6.40 does not say how large its transfer is; 1 MB takes slow start the 2 s that the "
-    "text names.",
-    "The equations know no loss. With the thesis' queue of 1000 packets some transfers of 5 MB "
-    "and more end slow start in a full queue; a queue of 10,000 shows the equations alone.",
-)
-
 
 def page(found: Results) -> Page:
     """Tables, figures and data."""
     return Page(
-        tables=[_agreement_table(found), _times_table(found)],
+        tables=[_agreement_table(found), _times_table(found), _long_table(found)],
         figures=_figures(found),
-        data={"response_times": _frame(found)},
+        data={"response_times": _frame(found), "long_path": _long_frame(found)},
     )
 
 
@@ -107,6 +98,34 @@ def _times_table(results: Results) -> Table:
     )
 
 
+def _long_table(results: Results) -> Table:
+    """Response times and speedups on the long path by the rate asked for."""
+    slow, quick = results.long_slow_start(), results.long_quick_start()
+    rows: list[list[Cell]] = [["Slow-Start", *(f"{time:.2f}" for time in slow)]]
+    rows += [
+        [f"{rate / 1e6:g}", *(f"{t:.2f} ({s / t:.1f})" for s, t in zip(slow, own, strict=True))]
+        for rate, own in zip(LONG_RATES_BPS, quick, strict=True)
+    ]
+    return Table(
+        "Response times over 1 Gbit/s and 233 ms in s (slow start's over it)",
+        ["Mbit/s asked for", *(f"{size / 1e6:g} MB" for size in LONG_SIZES_BYTES)],
+        rows,
+        "A queue of 50 packets; all rates are approved, also those above the link's.",
+    )
+
+
+def _long_frame(results: Results) -> pl.DataFrame:
+    """Every time on the long path; rate 0 is slow start."""
+    times = [results.long_slow_start(), *results.long_quick_start()]
+    return pl.DataFrame(
+        [
+            {"asked_bps": rate, "size_bytes": size, "response_s": float(time)}
+            for rate, own in zip((0, *LONG_RATES_BPS), times, strict=True)
+            for size, time in zip(LONG_SIZES_BYTES, own, strict=True)
+        ]
+    )
+
+
 def _frame(results: Results) -> pl.DataFrame:
     """Every time of the sweep over sizes."""
     return pl.DataFrame(
@@ -133,7 +152,7 @@ def _frame(results: Results) -> pl.DataFrame:
 
 
 def _figures(results: Results) -> Figures:
-    """Figures 6.34 to 6.40 and 7.4."""
+    """Figures 6.34 to 6.36, 6.38 to 6.41 and 7.4."""
     made: Figures = {}
     for number, schemes in (
         ("6.34", ("slow-start", "jump-start")),
@@ -177,6 +196,37 @@ def _figures(results: Results) -> Figures:
             ],
             x_label="path capacity (Mbit/s)",
             y_label="response time (s)",
+            x_scale="log",
+        ),
+    )
+    made["figure-6-41"] = (
+        "Figure 6.41",
+        "Slow start's response time over Quick-Start's on 1 Gbit/s and 233 ms, by the rate that is "
+        "asked for and approved.",
+        curves(
+            [
+                (
+                    "",
+                    [
+                        Curve(
+                            f"{size / 1e6:g} MB",
+                            np.array(LONG_RATES_BPS) / 1e6,
+                            speedup,
+                            Style(colour, marker),
+                            markers=True,
+                        )
+                        for size, speedup, colour, marker in zip(
+                            LONG_SIZES_BYTES,
+                            (results.long_slow_start() / results.long_quick_start()).T,
+                            (BLUE, GREEN, VERMILLION),
+                            "os^",
+                            strict=True,
+                        )
+                    ],
+                )
+            ],
+            x_label="rate asked for (Mbit/s)",
+            y_label="speedup",
             x_scale="log",
         ),
     )

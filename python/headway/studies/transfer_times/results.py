@@ -12,10 +12,16 @@ from headway.models._checks import Floats
 from headway.studies.transfer_times.experiments import (
     BUFFERS_PKTS,
     CAPACITIES_BPS,
-    PIECES_BYTES,
+    LONG_RATES_BPS,
     capacity_key,
+    long_key,
     over_sizes_key,
+)
+from headway.studies.transfer_times.first_flights import (
+    PIECES_BYTES,
+    flight_key,
     pieces_key,
+    recovery_key,
 )
 from headway.studies.transfer_times.observe import FirstFlight, Pieces, Recovery, Row, Transfers
 from headway.studies.transfer_times.schemes import BASE
@@ -58,22 +64,28 @@ class Results:
         """Times over TARGETS_S."""
         return self._response_s(f"target-{scheme}")
 
+    def long_slow_start(self) -> Array:
+        """Slow start's times on the long path, over LONG_SIZES_BYTES."""
+        return self._response_s(long_key(None))
+
+    def long_quick_start(self) -> Array:
+        """Times over (LONG_RATES_BPS, LONG_SIZES_BYTES)."""
+        return np.array([self._response_s(long_key(rate)) for rate in LONG_RATES_BPS])
+
     def by_piece(self, scheme: str) -> Array:
-        """From the handshake until the first of PIECES_BYTES has come, over PIECES_BYTES."""
+        """From the first write until the first of PIECES_BYTES has come, over PIECES_BYTES."""
         rows = [self.trials[pieces_key(scheme, piece)] for piece in PIECES_BYTES]
         return np.array([row.delivered_s for row in rows if isinstance(row, Pieces)])
 
-    @property
-    def flight(self) -> FirstFlight:
-        """A Jump-Start of 45 packets in its first round trip."""
-        row = self.trials["mechanics-bursts"]
+    def flight(self, name: str) -> FirstFlight:
+        """A first flight by its name in FLIGHTS."""
+        row = self.trials[flight_key(name)]
         assert isinstance(row, FirstFlight)
         return row
 
-    @property
-    def recovery(self) -> Recovery:
-        """A lossy Jump-Start."""
-        row = self.trials["mechanics-loss"]
+    def recovery(self, buffer_pkts: int) -> Recovery:
+        """A Jump-Start of 45 packets that left at once, into a queue of so many."""
+        row = self.trials[recovery_key(buffer_pkts)]
         assert isinstance(row, Recovery)
         return row
 
