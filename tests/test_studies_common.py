@@ -33,6 +33,18 @@ def test_the_labs_path_is_the_same_both_ways() -> None:
     assert forward.buffer == reverse.buffer
 
 
+def test_the_long_path_has_its_bottleneck_where_its_buffer_is() -> None:
+    path = lab.long_path(router={"capacity_kbps": 2_000_000})
+    forward, reverse = path.links()[0]
+    assert (forward.rate, path.rtt) == (10**9, 233 * S // 1000)
+    assert path.access_rate == 10 * forward.rate
+    assert str(reverse.buffer) == str(forward.buffer) == "50 pkts"
+    assert forward.quick_start == reverse.quick_start
+    assert forward.quick_start is not None
+    assert lab.long_path().links()[0][1].quick_start is None
+    assert str(lab.long_path(buffer_pkts=2000).buffer) == "2000 pkts"
+
+
 def test_requests_wait_between_but_not_after() -> None:
     flow = lab.requests([2e6, 2e6], idle_s=10)
     assert [epoch[1:] for epoch in flow.app.epochs] == [(2_000_000, 10 * S), (2_000_000, 0)]

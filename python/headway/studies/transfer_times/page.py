@@ -1,4 +1,4 @@
-"""Tables and figures of the study transfer-times."""
+"""Plot: tables, and figures 6.34 to 6.36, 6.38 to 6.41 and 7.4."""
 
 from __future__ import annotations
 
@@ -9,41 +9,39 @@ import numpy as np
 import polars as pl
 
 from headway.figures import Curve, curves, style_of
-from headway.figures.style import Style
+from headway.figures.style import BLUE, GREEN, VERMILLION, Style
 from headway.models import startup
-from headway.studies._transfer_times_claims import agreement
-from headway.studies._transfer_times_data import (
+from headway.publish import Figures, Page
+from headway.studies.common import lab
+from headway.studies.transfer_times.claims_transfers import agreement
+from headway.studies.transfer_times.experiments import (
     BUFFERS_PKTS,
     CAPACITIES_BPS,
     CAPACITY_SCHEMES,
+    LONG_RATES_BPS,
+    LONG_SIZES_BYTES,
     RTTS_MS,
-    SCHEMES,
     TARGET_SCHEMES,
     TARGETS_S,
-    Results,
-    agrees,
-    model_s,
 )
-from headway.studies.common import lab
-from headway.studies.common.legacy_page import Figures
+from headway.studies.transfer_times.results import Results
+from headway.studies.transfer_times.schemes import SCHEMES, agrees, model_s
 from headway.table import Cell, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CHOICES = (
-    "Hosts have the thesis' receive buffers (8 MB). With a fast startup they also announce "
-    "625,000 bytes from the start, 10 Mbit/s over 500 ms as section 5.2.3 proposes: a receive "
-    "window that opens from four segments would hold back the round trips after the first. "
-    "Ignoring the window in the first round trip only (section 5.2.4) costs up to 70 ms at 200 ms.",
-    "Figure 6.40 does not say how large its transfer is; 1 MB takes slow start the 2 s that the "
-    "text names.",
-    "The equations know no loss. With the thesis' queue of 1000 packets some transfers of 5 MB "
-    "and more end slow start in a full queue; a queue of 10,000 shows the equations alone.",
-)
+
+def page(found: Results) -> Page:
+    """Tables, figures and data."""
+    return Page(
+        tables=[_agreement_table(found), _times_table(found), _long_table(found)],
+        figures=_figures(found),
+        data={"response_times": _frame(found), "long_path": _long_frame(found)},
+    )
 
 
-def agreement_table(results: Results) -> Table:
+def _agreement_table(results: Results) -> Table:
     """How many times agree with table 6.1, per scheme and round-trip time."""
     rows: list[list[Cell]] = []
     for scheme, known in SCHEMES.items():
@@ -83,7 +81,7 @@ def _timed(results: Results, scheme: str, rtt_ms: int) -> str:
     return f"{int(good.sum())} of {good.size}"
 
 
-def times_table(results: Results) -> Table:
+def _times_table(results: Results) -> Table:
     """Simulated and computed times at 200 ms."""
     sizes = [s for s in (10e3, 50e3, 100e3, 300e3, 1e6, 10e6) if s in results.sizes_bytes]
     rows: list[list[Cell]] = []
@@ -100,7 +98,35 @@ def times_table(results: Results) -> Table:
     )
 
 
-def frame(results: Results) -> pl.DataFrame:
+def _long_table(results: Results) -> Table:
+    """Response times and speedups on the long path by the rate asked for."""
+    slow, quick = results.long_slow_start(), results.long_quick_start()
+    rows: list[list[Cell]] = [["Slow-Start", *(f"{time:.2f}" for time in slow)]]
+    rows += [
+        [f"{rate / 1e6:g}", *(f"{t:.2f} ({s / t:.1f})" for s, t in zip(slow, own, strict=True))]
+        for rate, own in zip(LONG_RATES_BPS, quick, strict=True)
+    ]
+    return Table(
+        "Response times over 1 Gbit/s and 233 ms in s (slow start's over it)",
+        ["Mbit/s asked for", *(f"{size / 1e6:g} MB" for size in LONG_SIZES_BYTES)],
+        rows,
+        "A queue of 50 packets; all rates are approved, also those above the link's.",
+    )
+
+
+def _long_frame(results: Results) -> pl.DataFrame:
+    """Every time on the long path; rate 0 is slow start."""
+    times = [results.long_slow_start(), *results.long_quick_start()]
+    return pl.DataFrame(
+        [
+            {"asked_bps": rate, "size_bytes": size, "response_s": float(time)}
+            for rate, own in zip((0, *LONG_RATES_BPS), times, strict=True)
+            for size, time in zip(LONG_SIZES_BYTES, own, strict=True)
+        ]
+    )
+
+
+def _frame(results: Results) -> pl.DataFrame:
     """Every time of the sweep over sizes."""
     return pl.DataFrame(
         [
@@ -112,10 +138,12 @@ def frame(results: Results) -> pl.DataFrame:
                 "response_s": float(measured),
                 "table_6_1_s": float(expected),
             }
-            for (scheme, rtt_ms, buffer_pkts), times in results.times_s.items()
+            for scheme in SCHEMES
+            for rtt_ms in RTTS_MS
+            for buffer_pkts in BUFFERS_PKTS
             for size, measured, expected in zip(
                 results.sizes_bytes,
-                times,
+                results.times(scheme, rtt_ms, buffer_pkts),
                 model_s(scheme, results.sizes_bytes, rtt_ms),
                 strict=True,
             )
@@ -123,8 +151,8 @@ def frame(results: Results) -> pl.DataFrame:
     )
 
 
-def figures(results: Results) -> Figures:
-    """Figures 6.34 to 6.40 and 7.4."""
+def _figures(results: Results) -> Figures:
+    """Figures 6.34 to 6.36, 6.38 to 6.41 and 7.4."""
     made: Figures = {}
     for number, schemes in (
         ("6.34", ("slow-start", "jump-start")),
@@ -158,7 +186,7 @@ def figures(results: Results) -> Figures:
                         Curve(
                             name,
                             np.array(CAPACITIES_BPS) / 1e6,
-                            results.by_capacity_s[name],
+                            results.by_capacity(name),
                             style_of(name),
                             markers=True,
                         )
@@ -168,6 +196,37 @@ def figures(results: Results) -> Figures:
             ],
             x_label="path capacity (Mbit/s)",
             y_label="response time (s)",
+            x_scale="log",
+        ),
+    )
+    made["figure-6-41"] = (
+        "Figure 6.41",
+        "Slow start's response time over Quick-Start's on 1 Gbit/s and 233 ms, by the rate that is "
+        "asked for and approved.",
+        curves(
+            [
+                (
+                    "",
+                    [
+                        Curve(
+                            f"{size / 1e6:g} MB",
+                            np.array(LONG_RATES_BPS) / 1e6,
+                            speedup,
+                            Style(colour, marker),
+                            markers=True,
+                        )
+                        for size, speedup, colour, marker in zip(
+                            LONG_SIZES_BYTES,
+                            (results.long_slow_start() / results.long_quick_start()).T,
+                            (BLUE, GREEN, VERMILLION),
+                            "os^",
+                            strict=True,
+                        )
+                    ],
+                )
+            ],
+            x_label="rate asked for (Mbit/s)",
+            y_label="speedup",
             x_scale="log",
         ),
     )
@@ -184,7 +243,7 @@ def figures(results: Results) -> Figures:
                             Curve(
                                 SCHEMES[name].label,
                                 np.array(TARGETS_S),
-                                results.by_target_s[name],
+                                results.by_target(name),
                                 style_of(name),
                                 markers=True,
                             )

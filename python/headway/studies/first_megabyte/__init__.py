@@ -1,0 +1,68 @@
+"""How long a megabyte takes over 100 Mbit/s and 200 ms with each startup, on either backend.
+
+Claim: a startup that knows its rate needs little more than the path does, the time of the data at
+the link's rate and the round trips that the startup cannot do without; slow start needs three times
+as long. Setup: one client, one server, one download at a time, CUBIC of today's Linux after the
+startup, and a Quick-Start router at the link. Run: every startup, three times. Check: the median
+within 15 % of what is least possible.  Plot: nothing; a table.
+
+No paper's figure: the thesis' question (section 6.4.2) at a path of today.
+"""
+
+from __future__ import annotations
+
+from headway.claims import Evidence
+from headway.experiment import Experiment
+from headway.publish import Page
+from headway.studies.first_megabyte import claims, experiments, observe, page
+from headway.studies.first_megabyte.experiments import SCHEMES
+from headway.studies.first_megabyte.observe import Downloads
+from headway.study import Agreement, Study, StudyContext
+from headway.trace import Trace
+
+
+class FirstMegabyte(Study[Downloads, Evidence[Downloads]]):
+    """The study; see the module."""
+
+    name = "first-megabyte"
+    title = "The first megabyte: one download with each startup"
+    source = "After Scharf, Fast Startup Internet Congestion Control (2011), section 6.4.2"
+    description = (
+        "A download of 1 MB over 100 Mbit/s and 200 ms with every startup, from the opening of "
+        "the connection to the last byte, beside what is least possible."
+    )
+    statements = claims.STATEMENTS
+    choices = (
+        "Both hosts announce 4 MB from the start, so no window holds a first flight back, "
+        "and the bottleneck's queue has room for all of it. Jump-Start and early "
+        "Quick-Start know the volume, Mega-Start and Quick-Start the rate, as an "
+        "application would say them: a late request knows only what is queued otherwise, "
+        "on Linux the first 64 kB or so. Careful Resume has 1600 packets saved.",
+    )
+    agreements = tuple(
+        Agreement(
+            f"kernel-{name}",
+            f"{scheme.label}: the kernel's time is the simulator's.",
+            table=page.TITLE,
+            row=scheme.label,
+            most=15.0,
+            unit="ms",
+            relative=0.08,
+        )
+        for name, scheme in SCHEMES.items()
+    )
+
+    def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
+        """A trial per startup, its downloads one after the other."""
+        return experiments.experiments(ctx)
+
+    def observe(self, _key: str, trace: Trace) -> Downloads:
+        """How long the downloads took."""
+        return observe.observe(trace)
+
+    def page(self, _ctx: StudyContext, found: Evidence[Downloads]) -> Page:
+        """Times beside the least possible."""
+        return page.page(found)
+
+
+STUDY = FirstMegabyte()
