@@ -1,0 +1,183 @@
+"""Run: what each download looked like on the link, and what an upload sent before its first ACK."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from headway.claims import Evidence
+from headway.metrics.stats import Array
+from headway.studies.common import lab
+from headway.studies.startup_behaviour.experiments import RTT_S, SAMPLE_S, SMALL, UPLOAD
+from headway.trace import Trace
+
+FULL_SHARE = 0.95
+"""Part of the link's rate from which a slot counts as full."""
+_UPLINK = 0
+_RESTART_PKTS = 3
+
+
+@dataclass(frozen=True)
+class Download:
+    """One response of a scheme. Times in s, data in payload bytes."""
+
+    response_s: float
+    first_round_bytes: float
+    """Sent within one round trip from its first packet on."""
+    full_after_s: float
+    """From its first packet to the end of the first full slot."""
+    full_after_request_s: float
+    """From the request to the end of the first full slot."""
+    fast_after_request_s: float
+    """From the request until more than a restart window has been sent."""
+    fast_64_kbytes_s: float
+    """Time to send 64 kB from the first 50 ms on that carry 1 Mbit/s or more."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What was seen of a scheme."""
+
+    downloads: tuple[Download, Download]
+    grants: float
+    """Requests for a rate that were granted; NaN where the host did not count."""
+    slots_s: Array
+    """Begins of slots of a round trip at the client, shape (slots,)."""
+    rates_bps: Array
+    """IP rate towards the client in each."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """One response over the smaller queue."""
+
+    response_s: float
+
+
+@dataclass(frozen=True)
+class Upload:
+    """What the initiator of a connection sent."""
+
+    first_round_bytes: float
+    """Payload bytes between the end of the handshake and the first ACK of data."""
+
+
+Row = Scheme | Response | Upload
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows by what they are of."""
+
+    schemes: Evidence[Scheme]
+    small: Evidence[Response]
+    """With the smaller queue: slow start, and windows in packets."""
+    uploads: Evidence[Upload]
+
+
+def gather(rows: Mapping[str, Row]) -> Found:
+    """Rows by what they are of."""
+    return Found(
+        Evidence({key: row for key, row in rows.items() if isinstance(row, Scheme)}),
+        Evidence(
+            {key.removeprefix(SMALL): r for key, r in rows.items() if isinstance(r, Response)}
+        ),
+        Evidence({key: row for key, row in rows.items() if isinstance(row, Upload)}),
+    )
+
+
+def observe(key: str, trace: Trace) -> Row:
+    """One trial."""
+    if key.startswith(SMALL):
+        return Response(float(lab.response_times_s(trace)[0]))
+    if key.startswith(UPLOAD):
+        return Upload(_payload(_sent_in(trace, _UPLINK, RTT_S, 2 * RTT_S - SAMPLE_S)))
+    return scheme(trace)
+
+
+def scheme(trace: Trace) -> Scheme:
+    """Both downloads of a trial."""
+    rows = trace["responses"].sort("epoch")
+    times_s = lab.response_times_s(trace)
+    begins = rows["start_ns"].to_numpy() / 1e9
+    handshake_s = (trace.flows[0].handshake_rtt_us or 0) / 1e6
+    made = []
+    for number, begin_s in enumerate(begins):
+        asked_s = begin_s + (handshake_s if number == 0 else 0.0)
+        # The request takes half a round trip; small packets before are handshake and ACKs.
+        first_s = _first_data_s(trace, asked_s + RTT_S / 4)
+        made.append(
+            Download(
+                response_s=float(times_s[number]),
+                first_round_bytes=_payload(_sent_in(trace, lab.DOWNLINK, first_s, first_s + RTT_S)),
+                full_after_s=_full_s(trace, first_s) - first_s,
+                full_after_request_s=_full_s(trace, first_s) - asked_s + RTT_S / 2,
+                fast_after_request_s=_sent_s(trace, first_s, (_RESTART_PKTS + 1) * lab.MTU_BYTES)
+                - asked_s,
+                fast_64_kbytes_s=_sent_s(
+                    trace, _fast_s(trace, first_s), 64e3 * lab.MTU_BYTES / lab.MSS_BYTES
+                )
+                - _fast_s(trace, first_s),
+            )
+        )
+    times, totals = _totals(trace)
+    edges = np.arange(0, times[-1] + 1e-9, RTT_S)
+    carried_bps = np.diff(np.interp(edges, times, totals)) * 8 / RTT_S
+    grants = trace.flows[0].quick_start_grants
+    # at the client half a round trip later
+    counted = math.nan if grants is None else float(grants)
+    return Scheme((made[0], made[1]), counted, edges[:-1] + RTT_S / 2, carried_bps)
+
+
+def _totals(trace: Trace, link: int = lab.DOWNLINK) -> tuple[Array, Array]:
+    rows = trace["link_counters"].filter(trace["link_counters"]["link"] == link).sort("time_ns")
+    times = np.concatenate([[0.0], rows["time_ns"].to_numpy() / 1e9])
+    return times, np.concatenate([[0.0], rows["sent_bytes"].to_numpy()])
+
+
+def _sent_in(trace: Trace, link: int, start_s: float, end_s: float) -> float:
+    times, totals = _totals(trace, link)
+    return float(np.interp(end_s, times, totals) - np.interp(start_s, times, totals))
+
+
+def _payload(ip_bytes: float) -> float:
+    return ip_bytes * lab.MSS_BYTES / lab.MTU_BYTES
+
+
+def _first_data_s(trace: Trace, after_s: float) -> float:
+    """The reading before the first full packet leaves."""
+    times, totals = _totals(trace)
+    sent = np.diff(totals)
+    hits = np.flatnonzero((sent >= lab.MSS_BYTES) & (times[:-1] >= after_s))
+    return float(times[hits[0]])
+
+
+def _full_s(trace: Trace, first_s: float) -> float:
+    """The end of the first full slot of a round trip; slots begin with the response."""
+    times, totals = _totals(trace)
+    for slot in range(int((times[-1] - first_s) / RTT_S)):
+        ends = first_s + RTT_S * np.array([slot, slot + 1])
+        low, high = np.interp(ends, times, totals)
+        if (high - low) * 8 / RTT_S >= FULL_SHARE * lab.LINK_BPS:
+            return float(ends[1])
+    return float("nan")
+
+
+def _fast_s(trace: Trace, after_s: float) -> float:
+    """The begin of the first 50 ms that carry 1 Mbit/s or more."""
+    times, totals = _totals(trace)
+    slot_s = 0.05
+    carried = np.interp(times + slot_s, times, totals) - totals
+    hits = np.flatnonzero((carried * 8 / slot_s >= 1e6) & (times >= after_s))
+    return float(times[hits[0]]) if hits.size else float("nan")
+
+
+def _sent_s(trace: Trace, first_s: float, ip_bytes: float) -> float:
+    """When so much has been sent from ``first_s`` on."""
+    times, totals = _totals(trace)
+    goal = float(np.interp(first_s, times, totals)) + ip_bytes
+    index = int(np.searchsorted(totals, goal))
+    return float(times[min(index, len(times) - 1)])
