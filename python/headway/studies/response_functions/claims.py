@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from collections.abc import Callable
+from dataclasses import replace
 
 from headway.claims import Seen, Statement, between, near, scaled, swapped
 from headway.experiment import Dumbbell
-from headway.metrics.stats import Array
 from headway.models import startup
+from headway.models._checks import Floats
 from headway.studies.common import lab
 from headway.studies.response_functions.experiments import (
     CAPACITY_BPS,
@@ -23,8 +23,14 @@ from headway.studies.response_functions.observe import Goodputs
 
 FREE_SHARE = 0.75
 """Loss, not the link, limits a flow whose equation gives less than this part of the link."""
+ETHERNET_BYTES = 38
+"""Header, checksum, preamble and gap of a frame."""
+SMALL_LOSS = 1e-3
+RENO_LOSSES = (1e-4, 5e-2)
+"""Between these losses simulated Reno is held against eq. 4.7."""
+CUBIC_LOSSES = (3e-4, 1e-3, 3e-3)
+"""Where CUBIC is held against eq. 4.9, if the link does not limit it there."""
 _SEGMENT_BPS = 8 * lab.MSS_BYTES / RTT_S
-_SQRT_MBPS = float(reno_sqrt_bps(1e-3)) / 1e6
 
 
 def _initial_window(_found: Goodputs) -> Seen:
@@ -32,49 +38,59 @@ def _initial_window(_found: Goodputs) -> Seen:
     return near(float(window), 3, unit="segments")
 
 
-def _square_root(found: Goodputs) -> Seen:
-    return near(found.mean_bps("reno", 1e-3) / 1e6, _SQRT_MBPS, relative=0.10, unit="Mbit/s")
-
-
-def _off(found: Goodputs) -> tuple[Array, Array]:
-    """Losses where eq. 4.7 is claimed, and simulated Reno over the equation."""
-    losses = np.array(found.losses)
-    free = (losses >= 1e-4) & (losses <= 5e-2) & (reno_bps(losses) < FREE_SHARE * CAPACITY_BPS)
-    seen = np.array([found.mean_bps("reno", loss) for loss in losses[free]])
-    return losses[free], seen / reno_bps(losses[free])
-
-
-def _reno(found: Goodputs) -> Seen:
-    losses, ratio = _off(found)
-    off = np.abs(ratio - 1)
+def _reno_over(found: Goodputs, equation_bps: Callable[[float], Floats], most: float) -> Seen:
+    """Simulated Reno over an equation at the loss, up to ``most``, where it is furthest off."""
+    ratios = {
+        loss: found.mean_bps("reno", loss) / float(equation_bps(loss))
+        for loss in found.losses
+        if RENO_LOSSES[0] <= loss <= most
+    }
+    worst = max(ratios, key=lambda loss: abs(ratios[loss] - 1))
     return Seen(
-        f"at most {100 * off.max():.1f} % apart, at p = {losses[np.argmax(off)]:.0e}",
-        bool(off.max() <= 0.10),
-        "±10 %",
-        note="The time-out term stands outside the root, as in its source; see the errata.",
+        f"{ratios[worst]:.3f} at p = {worst:.0e}", 0.9 <= ratios[worst] <= 1.1, "0.9 to 1.1"
     )
 
 
-def _furthest(found: Goodputs) -> Seen:
-    _, ratio = _off(found)
-    return between(float(ratio[np.argmax(np.abs(ratio - 1))]), 0.9, 1.1)
+def _square_root(found: Goodputs) -> Seen:
+    large = found.mean_bps("reno", RENO_LOSSES[1]) / float(reno_sqrt_bps(RENO_LOSSES[1]))
+    seen = _reno_over(found, reno_sqrt_bps, SMALL_LOSS)
+    return replace(seen, note=f"At a loss of 5 % it is {large:.2f}.")
 
 
-def _cubic_constant(found: Goodputs) -> Seen:
-    constant = float(cubic_bps(1e-3)) / _SEGMENT_BPS / (RTT_S / 1e-3) ** 0.75
-    at = 3e-4 if 3e-4 in found.losses else 1e-3
-    seen = found.mean_bps("cubic26", at) / 1e6
-    return between(
-        constant,
-        1.165,
-        1.175,
-        note=f"Simulated CUBIC gets {seen:.2f} Mbit/s, the equation has "
-        f"{float(cubic_bps(at)) / 1e6:.2f}.",
+def _with_timeouts(found: Goodputs) -> Seen:
+    seen = _reno_over(found, reno_bps, RENO_LOSSES[1])
+    return replace(
+        seen,
+        note="The time-out term stands outside the root, as in its source: inside, where the "
+        "thesis prints it, it has no unit of time.",
+    )
+
+
+def _cubic(found: Goodputs) -> Seen:
+    seen = {loss: found.mean_bps("cubic26", loss) for loss in CUBIC_LOSSES}
+    limited = [p for p in seen if float(cubic_bps(p)) >= FREE_SHARE * CAPACITY_BPS]
+    over = {p: seen[p] / float(cubic_bps(p)) for p in seen if p not in limited}
+
+    def beside(loss: float) -> str:
+        return f"{float(cubic_bps(loss)) / 1e6:.2f} beside {seen[loss] / 1e6:.2f} at {loss:.0e}"
+
+    return Seen(
+        ", ".join(beside(loss) for loss in over),
+        all(abs(1 / ratio - 1) <= 0.1 for ratio in over.values()),
+        "±10 %",
+        "Mbit/s",
+        "Eq. 4.9 has exactly 1/p packets between two losses. With random ones CUBIC gains more in "
+        "long intervals than it loses in short ones: its curve alone carries 1.26 times the "
+        "equation, 1.17 times with fast convergence as in Linux, where the simulation has "
+        f"{', '.join(f'{ratio:.2f}' for ratio in over.values())}. The constants are no reason: "
+        "1.17 follows from C = 0.4 and beta = 0.2. Nor are delayed ACKs (without them it is more) "
+        "and Reno's growth where it is faster (not at these losses). Not judged since the link "
+        f"limits: {', '.join(beside(loss) for loss in limited)}.",
     )
 
 
 def _compound_constant(_found: Goodputs) -> Seen:
-    return near(float(compound_bps(1e-3)) * 1e-3**0.8 / _SEGMENT_BPS, 0.225, relative=0.20)
+    return near(float(compound_bps(1.0)) / _SEGMENT_BPS, 0.225, relative=0.20)
 
 
 def _default_path(_found: Goodputs) -> Seen:
@@ -93,7 +109,8 @@ def _described(topology: Dumbbell) -> str:
 
 
 def _ethernet(_found: Goodputs) -> Seen:
-    return between(10 * 1500 / 1538, 9.75, 9.77, unit="Mbit/s")
+    share = lab.MTU_BYTES / (lab.MTU_BYTES + ETHERNET_BYTES)
+    return near(10 * share, 9.76, relative=1e-3, unit="Mbit/s")
 
 
 def _near_the_link(found: Goodputs) -> Seen:
@@ -116,13 +133,14 @@ def _moderate(found: Goodputs) -> Seen:
 
 
 def _large(found: Goodputs) -> Seen:
-    why = "CUBIC keeps 0.8 of a few packets where Reno keeps 0.5."
+    why = "CUBIC keeps 0.8 of a few packets where Reno keeps 0.5; if it kept 0.5, too: 1.12."
     if found.losses[-1] >= 0.1:
         why += f" At 10 %: {_over_reno(found, found.losses[-1]):.2f}."
     return between(_over_reno(found, 5e-2), 0.85, 1.15, note=why)
 
 
 _NO_COMPOUND = "Compound is not among the controls yet."
+_ALONE = "CUBIC and Reno; Compound is not among the controls yet."
 
 STATEMENTS: tuple[Statement[Goodputs], ...] = (
     Statement(
@@ -134,26 +152,27 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
     ),
     Statement(
         "C-TH-008",
-        "eq. 4.6, the square-root model, beside simulated Reno at p = 0.1 %",
-        _SQRT_MBPS,
+        "eq. 4.6, the square-root model, at small loss: simulated Reno over it, furthest off",
+        "1 where p is small",
         _square_root,
+        ours="The list gives no number: 10 % as for eq. 4.7, at losses from 0.01 to 0.1 %.",
         spoil=swapped("reno", "cubic26"),
     ),
     Statement(
         "C-TH-009",
-        "eq. 4.7 beside simulated Reno wherever loss limits the flow",
+        "eq. 4.7, with timeouts: simulated Reno over it, p from 1e-4 to 5e-2, furthest off",
         "the equation",
-        _reno,
+        _with_timeouts,
         same_as="C-TH-059",
         spoil=swapped("reno", "cubic26"),
-        mend=scaled("reno-p5e-2-*", 0.9, "goodput_bps"),
     ),
     Statement(
         "C-TH-010",
-        "eq. 4.9: the constant of CUBIC's response function from C = 0.4 and beta = 0.2",
-        1.17,
-        _cubic_constant,
-        carrier="model",
+        "eq. 4.9 beside simulated CUBIC at p = 3e-4, 1e-3 and 3e-3 where loss limits it",
+        "1.17 (L/tau) (tau/p)^0.75",
+        _cubic,
+        spoil=swapped("reno", "cubic26"),
+        mend=scaled("cubic26-p*", 0.82, "goodput_bps"),
     ),
     Statement(
         "C-TH-011",
@@ -161,7 +180,8 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
         0.225,
         _compound_constant,
         carrier="model",
-        ours="0.225 is printed; the draft's own table gives 0.255, which is used.",
+        ours="0.225 is printed. From alpha = 1/8, beta = 1/2 and k = 3/4 of the protocol's draft "
+        "follows 0.255, which also is the draft's own table, and which the figure has.",
     ),
     Statement(
         "C-TH-012",
@@ -195,6 +215,7 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
         "throughput close to the link's at very small loss",
         "> 90 % of 9.42 Mbit/s",
         _near_the_link,
+        part=_ALONE,
         spoil=swapped("reno", "cubic26"),
     ),
     Statement(
@@ -202,6 +223,7 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
         "CUBIC over Reno at p = 0.1 %",
         "significantly larger",
         _moderate,
+        part=_ALONE,
         spoil=swapped("reno", "cubic26"),
     ),
     Statement(
@@ -209,6 +231,7 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
         "CUBIC over Reno at p = 5 %",
         "Reno-like",
         _large,
+        part=_ALONE,
         spoil=scaled("cubic26-p5e-2-*", 1.5, "goodput_bps"),
         mend=scaled("cubic26-p5e-2-*", 0.85, "goodput_bps"),
     ),
@@ -216,15 +239,14 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
         "C-TH-059",
         "simulated Reno over eq. 4.7, p from 1e-4 to 5e-2: the ratio that is furthest off",
         "almost identical",
-        _furthest,
+        _with_timeouts,
         spoil=swapped("reno", "cubic26"),
-        mend=scaled("reno-p5e-2-*", 0.9, "goodput_bps"),
     ),
     Statement(
         "C-TH-060",
         "simulation and measurement differ by a few per cent",
         "<= 5 %",
-        why_not="The measurements are in a figure only; `headway validate` compares with this "
-        "kernel.",
+        why_not="The authors' measurements are in a figure only. `headway validate` compares this "
+        "simulator with this machine's kernel.",
     ),
 )

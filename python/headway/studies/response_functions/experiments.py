@@ -11,11 +11,14 @@ from headway.study import StudyContext
 
 CONTROLS = {"reno": "Reno", "cubic26": "CUBIC"}
 LOSSES = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 2e-2, 5e-2, 1e-1)
-QUICK_LOSSES = (1e-5, 1e-4, 1e-3, 1e-2, 5e-2)
+QUICK_LOSSES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 5e-2)
 RUNS, QUICK_RUNS = 2, 1
 WARMUP_S = 40.0
-LOSSES_PER_RUN, QUICK_LOSSES_PER_RUN = 2000, 200
-SHORTEST_S, LONGEST_S, QUICK_LONGEST_S = 400.0, 6000.0, 2000.0
+LOSSES_PER_RUN = 2000
+"""So many are expected in each run, if that does not take too many packets."""
+MOST_PKTS, QUICK_MOST_PKTS = 10e6, 4e6
+FULL_LINK_S = 2000.0
+"""Length of a run whose equation leaves the flow all of the link."""
 RTT_S = lab.RTT_MS / 1e3
 CAPACITY_BPS = lab.LINK_BPS * lab.MSS_BYTES / lab.MTU_BYTES
 SEGMENTS_PER_ACK = 2.0
@@ -76,10 +79,13 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def _trial(ctx: StudyContext, control: str, loss: float, run: int) -> Experiment:
-    wanted = QUICK_LOSSES_PER_RUN if ctx.quick else LOSSES_PER_RUN
-    longest = QUICK_LONGEST_S if ctx.quick else LONGEST_S
-    expected = min(float(reno_bps(loss)), CAPACITY_BPS) / (8 * lab.MSS_BYTES)
-    length_s = min(max(wanted / loss / expected, SHORTEST_S), longest)
+    equation_bps = float(reno_bps(loss))
+    if control != "reno":
+        equation_bps = max(equation_bps, float(cubic_bps(loss)))
+    wanted_pkts = min(LOSSES_PER_RUN / loss, QUICK_MOST_PKTS if ctx.quick else MOST_PKTS)
+    length_s = wanted_pkts * 8 * lab.MSS_BYTES / equation_bps
+    if equation_bps >= CAPACITY_BPS:
+        length_s = FULL_LINK_S
     flow = Flow.model_validate(
         {"control": control, "receive_buffer": lab.RECEIVE_BUFFER, "start": "0 s"}
     )
