@@ -30,6 +30,8 @@ class StartupBehaviour(Study[Row, Found]):
     choices = (
         "A slot counts as full from 95 % of the link's rate on. Times to full speed count from the "
         "first packet of the response, but for slow start from the request, as the claims say.",
+        "A startup's rate (C-TH-081) is the mean over half a round trip from when more than a "
+        "restart window of three packets has left, before ACKs of it can come.",
         "With a fast startup both hosts announce 625,000 bytes from the start (section 5.2.3 of "
         "the thesis); the server announces the 2 MB to ask for a rate early.",
         "The smaller queue of C-TH-077 is the thesis' default of 50 packets (6.1.1.1). The larger "

@@ -47,7 +47,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
         del uploads[UPLOAD_EXTRA_ACK]  # no Linux sends the extra ACK
     for name, extra_ack in uploads.items():
         trials[name] = lab.experiment(
-            lab.path(), [_upload(extra_ack)], duration_s=5, sample_s=SAMPLE_S
+            lab.path(), [_upload(extra_ack)], duration_s=5, sample_s=SAMPLE_S, record=("flows",)
         )
     return trials
 

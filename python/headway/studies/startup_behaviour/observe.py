@@ -13,6 +13,7 @@ from headway.metrics.stats import Array
 from headway.studies.common import lab
 from headway.studies.startup_behaviour.experiments import RTT_S, SAMPLE_S, SMALL, UPLOAD
 from headway.trace import Trace
+from headway.units import NS_PER_S
 
 FULL_SHARE = 0.95
 """Part of the link's rate from which a slot counts as full."""
@@ -33,8 +34,8 @@ class Download:
     """From the request to the end of the first full slot."""
     fast_after_request_s: float
     """From the request until more than a restart window has been sent."""
-    fast_64_kbytes_s: float
-    """Time to send 64 kB from the first 50 ms on that carry 1 Mbit/s or more."""
+    paced_bps: float
+    """IP rate in the half round trip from then on, before ACKs of it can come."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,10 @@ class Upload:
 
     first_round_bytes: float
     """Payload bytes between the end of the handshake and the first ACK of data."""
+    paced_pkts: float
+    """The window while a granted rate is paced out."""
+    after_pacing_pkts: float
+    """The window that the first ACK of data leaves."""
 
 
 Row = Scheme | Response | Upload
@@ -94,33 +99,45 @@ def observe(key: str, trace: Trace) -> Row:
     if key.startswith(SMALL):
         return Response(float(lab.response_times_s(trace)[0]))
     if key.startswith(UPLOAD):
-        return Upload(_payload(_sent_in(trace, _UPLINK, RTT_S, 2 * RTT_S - SAMPLE_S)))
+        return upload(trace)
     return scheme(trace)
+
+
+def upload(trace: Trace) -> Upload:
+    """The first round trips of an upload whose handshake begins the trace."""
+    windows = trace["flow_state"]
+    times_s = windows["time_ns"].to_numpy() / NS_PER_S
+    pacing = (times_s >= RTT_S) & (times_s < 2 * RTT_S)
+    # ACKs come from two round trips on and let the window grow, from its least
+    acked = (times_s >= 2 * RTT_S) & (times_s < 3 * RTT_S)
+    cwnd_pkts = windows["cwnd_pkts"].to_numpy().astype(np.float64)
+    return Upload(
+        _payload(_sent_in(trace, _UPLINK, RTT_S, 2 * RTT_S - SAMPLE_S)),
+        float(cwnd_pkts[pacing].max(initial=0.0)),
+        float(cwnd_pkts[acked].min(initial=math.inf)),
+    )
 
 
 def scheme(trace: Trace) -> Scheme:
     """Both downloads of a trial."""
     rows = trace["responses"].sort("epoch")
     times_s = lab.response_times_s(trace)
-    begins = rows["start_ns"].to_numpy() / 1e9
+    begins = rows["start_ns"].to_numpy() / NS_PER_S
     handshake_s = (trace.flows[0].handshake_rtt_us or 0) / 1e6
     made = []
     for number, begin_s in enumerate(begins):
         asked_s = begin_s + (handshake_s if number == 0 else 0.0)
         # The request takes half a round trip; small packets before are handshake and ACKs.
         first_s = _first_data_s(trace, asked_s + RTT_S / 4)
+        fast_s = _sent_s(trace, first_s, (_RESTART_PKTS + 1) * lab.MTU_BYTES)
         made.append(
             Download(
                 response_s=float(times_s[number]),
                 first_round_bytes=_payload(_sent_in(trace, lab.DOWNLINK, first_s, first_s + RTT_S)),
                 full_after_s=_full_s(trace, first_s) - first_s,
                 full_after_request_s=_full_s(trace, first_s) - asked_s + RTT_S / 2,
-                fast_after_request_s=_sent_s(trace, first_s, (_RESTART_PKTS + 1) * lab.MTU_BYTES)
-                - asked_s,
-                fast_64_kbytes_s=_sent_s(
-                    trace, _fast_s(trace, first_s), 64e3 * lab.MTU_BYTES / lab.MSS_BYTES
-                )
-                - _fast_s(trace, first_s),
+                fast_after_request_s=fast_s - asked_s,
+                paced_bps=_sent_in(trace, lab.DOWNLINK, fast_s, fast_s + RTT_S / 2) * 16 / RTT_S,
             )
         )
     times, totals = _totals(trace)
@@ -134,7 +151,7 @@ def scheme(trace: Trace) -> Scheme:
 
 def _totals(trace: Trace, link: int = lab.DOWNLINK) -> tuple[Array, Array]:
     rows = trace["link_counters"].filter(trace["link_counters"]["link"] == link).sort("time_ns")
-    times = np.concatenate([[0.0], rows["time_ns"].to_numpy() / 1e9])
+    times = np.concatenate([[0.0], rows["time_ns"].to_numpy() / NS_PER_S])
     return times, np.concatenate([[0.0], rows["sent_bytes"].to_numpy()])
 
 
@@ -164,15 +181,6 @@ def _full_s(trace: Trace, first_s: float) -> float:
         if (high - low) * 8 / RTT_S >= FULL_SHARE * lab.LINK_BPS:
             return float(ends[1])
     return float("nan")
-
-
-def _fast_s(trace: Trace, after_s: float) -> float:
-    """The begin of the first 50 ms that carry 1 Mbit/s or more."""
-    times, totals = _totals(trace)
-    slot_s = 0.05
-    carried = np.interp(times + slot_s, times, totals) - totals
-    hits = np.flatnonzero((carried * 8 / slot_s >= 1e6) & (times >= after_s))
-    return float(times[hits[0]]) if hits.size else float("nan")
 
 
 def _sent_s(trace: Trace, first_s: float, ip_bytes: float) -> float:
