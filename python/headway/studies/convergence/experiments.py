@@ -11,8 +11,10 @@ from headway.study import StudyContext
 SIZE_BYTES = 12e6
 OFFSET_S, JITTER_S = 5.0, 0.2
 LENGTH_S, SAMPLE_S = 70.0, 0.5
-RUNS, QUICK_RUNS = 12, 3
-SHORT_BYTES, SHORT_START_S = 500e3, 20.0
+RUNS, QUICK_RUNS = 12, 6
+SHORT_BYTES = 500e3
+SHORT_START_S = (20.0, 25.0)
+"""A short flow comes somewhere in this time, at any phase of the long one's window."""
 RED = "red"
 """Its parameters are not given: the thresholds of 5 and 15 packets that its author recommends."""
 CONTROLS = ("reno", "htcp")
@@ -61,18 +63,23 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
                 trials[f"{control_trial(control, red=red)}-r{run}"] = three_flows(
                     lab.SLOW_START, run, seed=ctx.seed, control=control, red=red
                 )
-    long = lab.requests([100e6], name="long")
+        trials[f"{DISTURBED}-r{run}"] = _disturbed(run, seed=ctx.seed)
+    return trials
+
+
+def _disturbed(run: int, *, seed: int) -> Experiment:
+    chance = random.Random(f"{seed}/convergence/{DISTURBED}/{run}")
     short = lab.requests(
         [SHORT_BYTES],
         control=f"{lab.CONTROL}+mega-start",
         name="short",
-        start_s=SHORT_START_S,
+        start_s=round(chance.uniform(*SHORT_START_S), 6),
         receive_window=lab.RECEIVE_WINDOW,
     )
-    trials[DISTURBED] = lab.experiment(
-        path(), [long, short], duration_s=LENGTH_S, seed=ctx.seed, sample_s=SAMPLE_S
+    long = lab.requests([100e6], name="long")
+    return lab.experiment(
+        path(), [long, short], duration_s=LENGTH_S, seed=seed * 1000 + run, sample_s=SAMPLE_S
     )
-    return trials
 
 
 def three_flows(

@@ -17,7 +17,6 @@ from headway.studies.convergence.experiments import (
     LENGTH_S,
     OFFSET_S,
     SAMPLE_S,
-    SHORT_START_S,
 )
 from headway.trace import Trace
 from headway.units import NS_PER_S
@@ -26,7 +25,10 @@ SHARING_S = 10.0
 """Longest time over which shares are compared, while all three flows are there."""
 ARRIVAL_S = 3.0
 """Time from a flow's start in which it is called new."""
-RECOVERED_SHARE = 0.8
+RECOVERED_SHARE = 0.9
+"""Part of its rate before that a flow has again when it has returned to it."""
+BEFORE_S = 5.0
+"""Time over which that rate is taken."""
 FIRST_RUN = "-r1"
 """How the trials end whose course is drawn."""
 
@@ -37,6 +39,12 @@ class Outcome:
 
     jain: float
     """Fairness of the three goodputs while all are there."""
+    together_s: float
+    """How long that is, at most SHARING_S."""
+    jain_two: float
+    """Fairness of the first two from the second's start to the first end, as long at most."""
+    change_mbps: float
+    """By how much a flow's goodput changes from slot to slot while others are there; mean."""
     new_mbps: float
     """Goodput of the second flow after its start."""
     old_mbps: float
@@ -80,8 +88,11 @@ class Run:
 class Return:
     """A long flow that another one's start disturbed."""
 
+    least_share: float
+    """Of its rate before, in the slot with the least."""
     return_s: float
-    """From the short flow's start until the long one has most of its rate again."""
+    """From the other's start until most of that rate is there again; 0 if it always was, NaN if
+    it never came back."""
 
 
 Row = Run | Return
@@ -89,10 +100,12 @@ Row = Run | Return
 
 @dataclass(frozen=True)
 class Found:
-    """Runs of three flows by trial, and the disturbed flow."""
+    """Runs by trial."""
 
     runs: Evidence[Run]
+    """Of three flows."""
     disturbed: Evidence[Return]
+    """Runs of a long flow with a short one."""
     numbers: range
     """Of the runs of this form."""
 
@@ -116,16 +129,17 @@ def gather(rows: Mapping[str, Row], numbers: range) -> Found:
 
 def observe(key: str, trace: Trace) -> Row:
     """One trial."""
-    if key == DISTURBED:
-        return Return(return_s(trace))
+    if key.startswith(DISTURBED):
+        return disturbed(trace)
     return Run(outcome(trace), _course(trace) if key.endswith(FIRST_RUN) else None)
 
 
 def outcome(trace: Trace) -> Outcome:
     """What the claims need of one run."""
-    shares = [_goodput_bps(trace, flow, *_together_s(trace)) for flow in range(3)]
+    starts_s = [(flow.start or 0) / NS_PER_S for flow in trace.experiment.flows]
+    two, three = (_until_first_end_s(trace, start_s) for start_s in starts_s[1:])
     arrival = (OFFSET_S, OFFSET_S + ARRIVAL_S)
-    end_s = _last_end_s(trace)
+    end_s = float(_ends_s(trace).max())
     rows = trace["link_counters"].filter(trace["link_counters"]["link"] == lab.DOWNLINK)
     used = np.interp(
         [0, end_s * NS_PER_S],
@@ -136,9 +150,12 @@ def outcome(trace: Trace) -> Outcome:
     later = trace.flows[1:]
     third = lab.response_times_s(trace, 2)
     return Outcome(
-        jain=metrics.jain_index(shares) or 0.0,
-        new_mbps=_goodput_bps(trace, 1, *arrival) / 1e6,
-        old_mbps=_goodput_bps(trace, 0, *arrival) / 1e6,
+        jain=_jain(trace, 3, three),
+        together_s=three[1] - three[0],
+        jain_two=_jain(trace, 2, two),
+        change_mbps=_change_bps(trace, starts_s) / 1e6,
+        new_mbps=float(_goodputs_bps(trace, 1, *arrival).mean()) / 1e6,
+        old_mbps=float(_goodputs_bps(trace, 0, *arrival).mean()) / 1e6,
         queue_share=float(used[1] - used[0]) / (end_s * 1e6) / room,
         third_s=float(third[0]) if third.size else LENGTH_S,
         last_end_s=end_s,
@@ -151,37 +168,55 @@ def _sum(counts: Sequence[int | None]) -> float:
     return math.fsum(math.nan if count is None else count for count in counts)
 
 
-def _goodput_bps(trace: Trace, flow: int, start_s: float, end_s: float) -> float:
+def _goodputs_bps(trace: Trace, flow: int, start_s: float, end_s: float) -> Array:
+    """In each slot that lies in a time."""
     times, rates = lab.flow_rate(trace, flow)
-    shown = (times > start_s + 1e-9) & (times <= end_s + 1e-9)
-    return float(rates[shown].mean())
+    return rates[(times > start_s + 1e-9) & (times <= end_s + 1e-9)]
 
 
-def _together_s(trace: Trace) -> tuple[float, float]:
-    """From the third start to the first end, whole readings, at most SHARING_S."""
-    begin = (
-        math.ceil(max(flow.start or 0 for flow in trace.experiment.flows) / 1e9 / SAMPLE_S)
-        * SAMPLE_S
-    )
-    ends = trace["responses"]["end_ns"].to_numpy() / 1e9
-    end = math.floor(float(ends.min() if ends.size else LENGTH_S) / SAMPLE_S) * SAMPLE_S
-    return begin, max(min(end, begin + SHARING_S), begin + SAMPLE_S)
+def _jain(trace: Trace, flows: int, between_s: tuple[float, float]) -> float:
+    means = [float(_goodputs_bps(trace, flow, *between_s).mean()) for flow in range(flows)]
+    index = metrics.jain_index(means)
+    return math.nan if index is None else index
 
 
-def _last_end_s(trace: Trace) -> float:
-    ends = trace["responses"]["end_ns"].to_numpy() / 1e9
-    return float(ends.max()) if ends.size == 3 else LENGTH_S
+def _ends_s(trace: Trace) -> Array:
+    """When each flow's response ended, the run's length where it did not; shape (flows,)."""
+    ends_s = np.full(len(trace.flows), LENGTH_S)
+    rows = trace["responses"]
+    ends_s[rows["flow"].to_numpy()] = rows["end_ns"].to_numpy() / NS_PER_S
+    return ends_s
 
 
-def return_s(trace: Trace) -> float:
-    """Seconds from a short flow's start until the long one has most of its rate again."""
+def _until_first_end_s(trace: Trace, start_s: float) -> tuple[float, float]:
+    """From a start to the first end, whole readings, at least one and at most SHARING_S."""
+    begin_s = math.ceil(start_s / SAMPLE_S) * SAMPLE_S
+    end_s = math.floor(float(_ends_s(trace).min()) / SAMPLE_S) * SAMPLE_S
+    return begin_s, max(min(end_s, begin_s + SHARING_S), begin_s + SAMPLE_S)
+
+
+def _change_bps(trace: Trace, starts_s: Sequence[float]) -> float:
+    """Mean change of a goodput from slot to slot, from the second start to the last but one end."""
+    ends_s = _ends_s(trace)
+    alone_s = float(np.sort(ends_s)[-2])
+    changes = [
+        np.abs(np.diff(_goodputs_bps(trace, flow, max(start_s, starts_s[1]), min(end_s, alone_s))))
+        for flow, (start_s, end_s) in enumerate(zip(starts_s, ends_s, strict=True))
+    ]
+    return float(np.concatenate(changes).mean())
+
+
+def disturbed(trace: Trace) -> Return:
+    """How a long flow bears a short one's start."""
+    start_s = (trace.experiment.flows[1].start or 0) / NS_PER_S
     times, rates = lab.flow_rate(trace, 0)
-    before = rates[(times > SHORT_START_S - 5) & (times <= SHORT_START_S)].mean()
-    dip = lab.first_below(times, rates, RECOVERED_SHARE * before, after_s=SHORT_START_S)
-    if not np.isfinite(dip):
-        return 0.0
-    back = lab.first_above(times, rates, RECOVERED_SHARE * before, after_s=dip)
-    return back - SHORT_START_S
+    before = rates[(times > start_s - BEFORE_S) & (times <= start_s)].mean()
+    least = float(rates[times > start_s].min() / before)
+    dip_s = lab.first_below(times, rates, RECOVERED_SHARE * before, after_s=start_s)
+    if not math.isfinite(dip_s):
+        return Return(least, 0.0)
+    back_s = lab.first_above(times, rates, RECOVERED_SHARE * before, after_s=dip_s)
+    return Return(least, back_s - start_s)
 
 
 def _course(trace: Trace) -> Course:
@@ -191,6 +226,6 @@ def _course(trace: Trace) -> Course:
     return Course(
         slots_s,
         (first, lab.flow_rate(trace, 1)[1], lab.flow_rate(trace, 2)[1]),
-        rows["time_ns"].to_numpy() / 1e9,
+        rows["time_ns"].to_numpy() / NS_PER_S,
         rows["queue_pkts"].to_numpy().astype(float),
     )

@@ -23,7 +23,9 @@ def page(found: Found) -> Page:
     shown: list[list[Cell]] = [
         [
             label,
+            round(found.mean(name, "jain_two"), 3),
             round(found.mean(name, "jain"), 3),
+            round(found.mean(name, "together_s"), 1),
             round(found.mean(name, "new_mbps"), 2),
             round(found.mean(name, "old_mbps"), 2),
             round(100 * found.mean(name, "queue_share")),
@@ -32,16 +34,18 @@ def page(found: Found) -> Page:
         for name, label in SCHEMES.items()
     ]
     runs = [{"scheme": name, **vars(one)} for name in SCHEMES for one in found.outcomes(name)]
+    columns = ["scheme", "Jain of 2", "of 3", "for s", "new Mbit/s", "old Mbit/s", "queue %"]
     return Page(
         tables=[
             Table(
                 f"Means over {len(found.numbers)} runs",
-                ["scheme", "Jain", "new Mbit/s", "old Mbit/s", "queue %", "3rd flow s"],
+                [*columns, "3rd flow s"],
                 shown,
-                "Jain's index from the third start to the first end, at most "
-                f"{SHARING_S:g} s; rates of the second flow and of the first in the "
-                f"{ARRIVAL_S:g} s after the second came; part of the queue used until the last "
-                "response ends; response time of the third flow.",
+                "Jain's index of the first two flows from the second start, and of all three from "
+                f"the third, to the first end, at most {SHARING_S:g} s; how long all are there; "
+                f"rates of the second and the first flow in the {ARRIVAL_S:g} s after the second "
+                "came; part of the queue used until the last response ends; response time of the "
+                "third flow.",
             )
         ],
         figures=_figures(found),
