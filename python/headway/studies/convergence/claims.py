@@ -136,7 +136,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-085",
         "RED shares more equally than drop-tail, and rates oscillate less: Jain's index of all",
-        "FI(RED) > FI(drop-tail)",
+        "roughly equal most of the time, fewer oscillations",
         _red_fairer,
         part="The shares; the thesis shows oscillations in a figure and has no number for them.",
         spoil=swapped(lab.SLOW_START, _RED),
