@@ -29,7 +29,7 @@ def counters(link: int, rates_mbps: list[tuple[int, float]], until_ms: int) -> l
 
 
 def made(tables: dict[str, list[tuple]]) -> object:
-    one = trace(tables, of=experiment(flows="1xreno"))
+    one = trace(tables, of=experiment(flows="1xreno", stack="linux-2.6"))
     flow = one.flows[0].model_copy(update={"handshake_rtt_us": HANDSHAKE_MS * 1000})
     return type(one)(one.tables, (flow,), one.links, one.meta)
 

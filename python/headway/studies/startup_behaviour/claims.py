@@ -64,8 +64,8 @@ def _window_after_pacing(found: Found) -> Seen:
     paced, left = (n * lab.MSS_BYTES for n in (upload.paced_pkts, upload.after_pacing_pkts))
     return Seen(
         left,
-        paced > UNSCALED_BYTES and UNSCALED_BYTES - lab.MSS_BYTES <= left <= UNSCALED_BYTES,
-        f"{UNSCALED_BYTES} B in whole segments",
+        paced > UNSCALED_BYTES + lab.MSS_BYTES and abs(left - UNSCALED_BYTES) < lab.MSS_BYTES,
+        f"{UNSCALED_BYTES} B rounded to segments",
         "bytes",
         f"The grant's window is {paced / 1e3:.0f} kB.",
     )
