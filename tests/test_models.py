@@ -56,6 +56,52 @@ def test_compound_window_is_64_packets_at_one_in_a_thousand() -> None:
     assert float(bps) * 0.2 / (1448 * 8) == pytest.approx(64, rel=5e-3)
 
 
+def test_compound_function_is_the_mean_of_its_sawtooth() -> None:
+    """The same by steps: a window that grows by W^0.75 / 8 per round trip and is halved."""
+    loss, window, sent, rounds = 1e-3, 40.0, [], 0
+    for _ in range(50):
+        since = 0.0
+        while since < 1 / loss:
+            since += window / 100
+            window += window**0.75 / 8 / 100
+            rounds += 1
+        sent.append(since)
+        window /= 2
+    mean = sum(sent) / (rounds / 100)
+    bps = models.compound_response_bps(loss, **PATH)
+    assert float(bps) * 0.2 / (1448 * 8) == pytest.approx(mean, rel=0.01)
+
+
+def test_random_losses_leave_cubic_more_than_its_equation_has() -> None:
+    """Eq. 4.9 has 1/p packets between any two losses; random intervals leave a quarter more."""
+    shares = {fast: _random_cubic_share(1e-3, fast_convergence=fast) for fast in (False, True)}
+    assert shares == {False: pytest.approx(1.26, abs=0.02), True: pytest.approx(1.17, abs=0.02)}
+
+
+def _random_cubic_share(loss: float, *, fast_convergence: bool) -> float:
+    """Throughput of the curve over eq. 4.9; each packet is lost with the same probability."""
+    rtt_s, c, b, flows = 0.2, 0.4, 0.2, 500
+    chance = np.random.default_rng(1)
+    step_s = rtt_s / 2
+    now, k = np.zeros(flows), np.zeros(flows)
+    plateau = np.full(flows, 60.0)
+    left, sent = chance.exponential(1 / loss, flows), 0.0
+    steps = int(200 / step_s)
+    for step in range(2 * steps):
+        window = plateau + c * (now - k) ** 3
+        left -= window * step_s / rtt_s
+        sent += float(window.sum()) * step_s / rtt_s if step >= steps else 0.0
+        now += step_s
+        lost = left <= 0
+        left[lost] = chance.exponential(1 / loss, int(lost.sum()))
+        gives_way = fast_convergence & (window < plateau)
+        wanted = np.where(gives_way, window * (1 - b / 2), window)
+        k = np.where(lost, np.cbrt((wanted - (1 - b) * window) / c), k)
+        plateau, now = np.where(lost, wanted, plateau), np.where(lost, 0.0, now)
+    equation = models.cubic_response_bps(loss, mss_bytes=1448, rtt_s=rtt_s)
+    return sent / (flows * steps * step_s) * 8 * 1448 / float(equation)
+
+
 @pytest.mark.parametrize(
     ("function", "exponent"),
     [

@@ -12,10 +12,6 @@ import numpy.typing as npt
 
 from headway.models._checks import Floats, fraction, loss_ratios, positive
 
-#: Constant of Compound TCP's response function. The thesis prints 0.225 in eq. 4.10; the table
-#: of draft-sridharan-tcpm-ctcp-02 (64 packets at a loss of 1e-3) gives 0.255.
-COMPOUND_CONSTANT = 0.255
-
 
 def reno_sqrt_bps(
     loss: npt.ArrayLike, *, mss_bytes: float, rtt_s: float, segments_per_ack: float = 1.0
@@ -121,13 +117,30 @@ def cubic_response_bps(
     )
 
 
-def compound_response_bps(loss: npt.ArrayLike, *, mss_bytes: float, rtt_s: float) -> Floats:
-    """Compound TCP's throughput while its delay window is active, eq. 4.10 with 0.255.
+def compound_response_bps(
+    loss: npt.ArrayLike,
+    *,
+    mss_bytes: float,
+    rtt_s: float,
+    growth: float = 1 / 8,
+    reduction: float = 0.5,
+    power: float = 0.75,
+) -> Floats:
+    """Compound TCP's throughput while its delay window is active, eq. 4.10.
+
+    The window W grows by a W^k per round trip and loses the part b at a loss, one every 1/p
+    packets. So 1/p = W^(2-k) (1 - (1-b)^(2-k)) / (a (2-k)) are sent between losses, in
+    W^(1-k) (1 - (1-b)^(1-k)) / (a (1-k)) round trips (draft-sridharan-tcpm-ctcp-02, section 3).
+    With its a = 1/8, b = 1/2, k = 3/4 the constant before p^-0.8 is 0.255, which also is the
+    draft's 64 packets at a loss of 1e-3; the thesis prints 0.225.
 
     Args:
         loss: segment loss ratios, any shape, each in (0, 1].
         mss_bytes: payload of a full segment, bytes, > 0.
         rtt_s: round-trip time without queueing, seconds, > 0.
+        growth: a, > 0.
+        reduction: b, in (0, 1).
+        power: k, in (0, 1).
 
     Returns:
         bit/s of payload, shape of ``loss``.
@@ -136,7 +149,13 @@ def compound_response_bps(loss: npt.ArrayLike, *, mss_bytes: float, rtt_s: float
         ValueError: if an argument is outside its range.
     """
     p = loss_ratios(loss)
-    return np.asarray(COMPOUND_CONSTANT * _segment_bps(mss_bytes, rtt_s) / p**0.8, dtype=np.float64)
+    a, kept, k = positive("growth", growth), 1 - fraction("reduction", reduction), power
+    fraction("power", k)
+    sent, rounds = (1 - kept ** (2 - k)) / (2 - k), (1 - kept ** (1 - k)) / (1 - k)
+    constant = sent / rounds * (a / sent) ** (1 / (2 - k))
+    return np.asarray(
+        constant * _segment_bps(mss_bytes, rtt_s) * p ** (-1 / (2 - k)), dtype=np.float64
+    )
 
 
 def _segment_bps(mss_bytes: float, rtt_s: float) -> float:

@@ -26,8 +26,11 @@ class SsthreshStrategies(Study[Start, Evidence[Start]]):
     )
     statements = claims.STATEMENTS
     choices = (
-        "A link is full when a slot of a round trip carries 95 % of its rate. The flows of "
-        "100 Mbit/s announce 4 MB of receive window from the start.",
+        "A link is full when a slot of a round trip carries 95 % of its rate. With Quick-Start "
+        "hosts announce 4 MB of receive window from the start, more than a round trip of 100 "
+        "Mbit/s.",
+        "Of the rates approved in figure 6.24 the text names 5.12 Mbit/s only; 20.48 and 81.92 "
+        "are ours.",
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:

@@ -6,12 +6,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from headway import metrics
+from headway.metrics.flows import RTO
 from headway.metrics.stats import Array
 from headway.studies.common import lab
 from headway.studies.ssthresh_strategies.experiments import LENGTH_S, RTT_S, rate_bps
 from headway.trace import Trace
+from headway.units import NS_PER_S
 
 FULL_SHARE = 0.95
 """Part of a link's rate from which a slot of a round trip counts as full."""
@@ -27,8 +30,10 @@ class Start:
     """IP rate of the link towards the client in each."""
     full_after_s: float
     """From the end of the handshake to the end of the first full slot; NaN: never."""
-    timeouts: int
-    """Retransmission timeouts."""
+    timeout_s: float
+    """When the first retransmission timeout came; NaN: none did."""
+    overshoot_pkts: float
+    """Packets lost until the reading after the first reduction; NaN: none was."""
 
     @property
     def full_s(self) -> float:
@@ -45,9 +50,19 @@ def observe(name: str, trace: Trace) -> Start:
     """One trial."""
     times, rates = lab.link_rate(trace)
     handshake_s = (trace.flows[0].handshake_rtt_us or 0) / 1e6
+    timeouts = trace["backoffs"].filter(pl.col("flow") == 0, pl.col("kind") == RTO)
+    reductions_ns = metrics.backoff_times_ns(trace, 0, metrics.whole_run(trace))
     return Start(
         times,
         rates,
         lab.first_above(times, rates, FULL_SHARE * rate_bps(name)) - handshake_s,
-        metrics.rtos(trace, 0, (0, int(LENGTH_S * 1e9))),
+        timeouts["time_ns"].sort()[0] / NS_PER_S if timeouts.height else math.nan,
+        _lost_by(trace, reductions_ns[0]) if reductions_ns else math.nan,
     )
+
+
+def _lost_by(trace: Trace, time_ns: int) -> float:
+    """Packets that the queue dropped up to the first reading after a time."""
+    later = pl.col("link") == lab.DOWNLINK, pl.col("time_ns") >= time_ns
+    rows = trace["link_counters"].filter(*later).sort("time_ns")
+    return float(rows["dropped_pkts"][0])

@@ -1,0 +1,231 @@
+"""Run: how three flows shared the link, and how long one was disturbed by another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headway import metrics
+from headway.claims import Evidence
+from headway.metrics.stats import Array
+from headway.studies.common import lab
+from headway.studies.convergence.experiments import (
+    DISTURBED,
+    LENGTH_S,
+    OFFSET_S,
+    SAMPLE_S,
+)
+from headway.trace import Trace
+from headway.units import NS_PER_S
+
+SHARING_S = 10.0
+"""Longest time over which shares are compared, while all three flows are there."""
+ARRIVAL_S = 3.0
+"""Time from a flow's start in which it is called new."""
+RECOVERED_SHARE = 0.9
+"""Part of its rate before that a flow has again when it has returned to it."""
+BEFORE_S = 5.0
+"""Time over which that rate is taken."""
+FIRST_RUN = "-r1"
+"""How the trials end whose course is drawn."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run of three flows."""
+
+    jain: float
+    """Fairness of the three goodputs while all are there."""
+    together_s: float
+    """How long that is, at most SHARING_S."""
+    jain_two: float
+    """Fairness of the first two from the second's start to the first end, as long at most."""
+    change_mbps: float
+    """By how much a flow's goodput changes from slot to slot while others are there; mean."""
+    new_mbps: float
+    """Goodput of the second flow after its start."""
+    old_mbps: float
+    """Goodput of the first flow in the same time."""
+    queue_share: float
+    """Mean part of the queue that was used until the last response ended."""
+    third_s: float
+    """Response time of the third flow."""
+    last_end_s: float
+    """When the last response ended."""
+    granted_later: float
+    """Quick-Start requests of the second and third flow that were granted; NaN: not counted."""
+    asked_later: float
+    """Those requests."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """What is drawn of a run."""
+
+    slots_s: Array
+    """Ends of slots, shape (slots,)."""
+    goodputs_bps: tuple[Array, Array, Array]
+    """Of each flow, in each slot."""
+    queue_s: Array
+    """When the queue towards the clients changed, shape (changes,)."""
+    queue_pkts: Array
+    """To what."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of three flows."""
+
+    outcome: Outcome
+    course: Course | None
+    """Of the first run only."""
+
+
+@dataclass(frozen=True)
+class Return:
+    """A long flow that another one's start disturbed."""
+
+    least_share: float
+    """Of its rate before, in the slot with the least."""
+    return_s: float
+    """From the other's start until most of that rate is there again; 0 if it always was, NaN if
+    it never came back."""
+
+
+Row = Run | Return
+
+
+@dataclass(frozen=True)
+class Found:
+    """Runs by trial."""
+
+    runs: Evidence[Run]
+    """Of three flows."""
+    disturbed: Evidence[Return]
+    """Runs of a long flow with a short one."""
+    numbers: range
+    """Of the runs of this form."""
+
+    def outcomes(self, name: str) -> list[Outcome]:
+        """All runs of a scheme or control. Raises MissingTrialError."""
+        return [self.runs[f"{name}-r{run}"].outcome for run in self.numbers]
+
+    def mean(self, name: str, of: str) -> float:
+        """Mean over the runs. Raises MissingTrialError."""
+        return float(np.mean([getattr(outcome, of) for outcome in self.outcomes(name)]))
+
+
+def gather(rows: Mapping[str, Row], numbers: range) -> Found:
+    """Rows by what they are of."""
+    return Found(
+        Evidence({key: row for key, row in rows.items() if isinstance(row, Run)}),
+        Evidence({key: row for key, row in rows.items() if isinstance(row, Return)}),
+        numbers,
+    )
+
+
+def observe(key: str, trace: Trace) -> Row:
+    """One trial."""
+    if key.startswith(DISTURBED):
+        return disturbed(trace)
+    return Run(outcome(trace), _course(trace) if key.endswith(FIRST_RUN) else None)
+
+
+def outcome(trace: Trace) -> Outcome:
+    """What the claims need of one run."""
+    starts_s = [(flow.start or 0) / NS_PER_S for flow in trace.experiment.flows]
+    two, three = (_until_first_end_s(trace, start_s) for start_s in starts_s[1:])
+    arrival = (OFFSET_S, OFFSET_S + ARRIVAL_S)
+    end_s = float(_ends_s(trace).max())
+    rows = trace["link_counters"].filter(trace["link_counters"]["link"] == lab.DOWNLINK)
+    used = np.interp(
+        [0, end_s * NS_PER_S],
+        rows["time_ns"].to_numpy(),
+        rows["queue_byte_us"].to_numpy().astype(float),
+    )
+    room = lab.SMALL_BUFFER_PKTS * lab.MTU_BYTES
+    later = trace.flows[1:]
+    third = lab.response_times_s(trace, 2)
+    return Outcome(
+        jain=_jain(trace, 3, three),
+        together_s=three[1] - three[0],
+        jain_two=_jain(trace, 2, two),
+        change_mbps=_change_bps(trace, starts_s) / 1e6,
+        new_mbps=float(_goodputs_bps(trace, 1, *arrival).mean()) / 1e6,
+        old_mbps=float(_goodputs_bps(trace, 0, *arrival).mean()) / 1e6,
+        queue_share=float(used[1] - used[0]) / (end_s * 1e6) / room,
+        third_s=float(third[0]) if third.size else LENGTH_S,
+        last_end_s=end_s,
+        granted_later=_sum([flow.quick_start_grants for flow in later]),
+        asked_later=_sum([flow.quick_start_requests for flow in later]),
+    )
+
+
+def _sum(counts: Sequence[int | None]) -> float:
+    return math.fsum(math.nan if count is None else count for count in counts)
+
+
+def _goodputs_bps(trace: Trace, flow: int, start_s: float, end_s: float) -> Array:
+    """In each slot that lies in a time."""
+    times, rates = lab.flow_rate(trace, flow)
+    return rates[(times > start_s + 1e-9) & (times <= end_s + 1e-9)]
+
+
+def _jain(trace: Trace, flows: int, between_s: tuple[float, float]) -> float:
+    means = [float(_goodputs_bps(trace, flow, *between_s).mean()) for flow in range(flows)]
+    index = metrics.jain_index(means)
+    return math.nan if index is None else index
+
+
+def _ends_s(trace: Trace) -> Array:
+    """When each flow's response ended, the run's length where it did not; shape (flows,)."""
+    ends_s = np.full(len(trace.flows), LENGTH_S)
+    rows = trace["responses"]
+    ends_s[rows["flow"].to_numpy()] = rows["end_ns"].to_numpy() / NS_PER_S
+    return ends_s
+
+
+def _until_first_end_s(trace: Trace, start_s: float) -> tuple[float, float]:
+    """From a start to the first end, whole readings, at least one and at most SHARING_S."""
+    begin_s = math.ceil(start_s / SAMPLE_S) * SAMPLE_S
+    end_s = math.floor(float(_ends_s(trace).min()) / SAMPLE_S) * SAMPLE_S
+    return begin_s, max(min(end_s, begin_s + SHARING_S), begin_s + SAMPLE_S)
+
+
+def _change_bps(trace: Trace, starts_s: Sequence[float]) -> float:
+    """Mean change of a goodput from slot to slot, from the second start to the last but one end."""
+    ends_s = _ends_s(trace)
+    alone_s = float(np.sort(ends_s)[-2])
+    changes = [
+        np.abs(np.diff(_goodputs_bps(trace, flow, max(start_s, starts_s[1]), min(end_s, alone_s))))
+        for flow, (start_s, end_s) in enumerate(zip(starts_s, ends_s, strict=True))
+    ]
+    return float(np.concatenate(changes).mean())
+
+
+def disturbed(trace: Trace) -> Return:
+    """How a long flow bears a short one's start."""
+    start_s = (trace.experiment.flows[1].start or 0) / NS_PER_S
+    times, rates = lab.flow_rate(trace, 0)
+    before = rates[(times > start_s - BEFORE_S) & (times <= start_s)].mean()
+    least = float(rates[times > start_s].min() / before)
+    dip_s = lab.first_below(times, rates, RECOVERED_SHARE * before, after_s=start_s)
+    if not math.isfinite(dip_s):
+        return Return(least, 0.0)
+    back_s = lab.first_above(times, rates, RECOVERED_SHARE * before, after_s=dip_s)
+    return Return(least, back_s - start_s)
+
+
+def _course(trace: Trace) -> Course:
+    slots_s, first = lab.flow_rate(trace, 0)
+    rows = trace["queue"]
+    rows = rows.filter(rows["link"] == lab.DOWNLINK)
+    return Course(
+        slots_s,
+        (first, lab.flow_rate(trace, 1)[1], lab.flow_rate(trace, 2)[1]),
+        rows["time_ns"].to_numpy() / NS_PER_S,
+        rows["queue_pkts"].to_numpy().astype(float),
+    )

@@ -1,0 +1,137 @@
+"""Check: C-TH-064 to 069."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.claims import Seen, Statement, scaled, swapped
+from headway.metrics.stats import Array
+from headway.studies.common import lab
+from headway.studies.head_of_line.experiments import (
+    CONTROLS,
+    INTERVAL_S,
+    LOSSES,
+    OTHER_STACK,
+    PROCESSING_S,
+    RTT_MS,
+    model_s,
+)
+from headway.studies.head_of_line.observe import Found, means_s
+
+SMALL_LOSS = 1e-2
+"""Above it the thesis sees times leave eq. A.7 (section 6.2.3.2)."""
+_LOSSES = np.array(LOSSES)
+_HIGH = _LOSSES > SMALL_LOSS
+
+
+def _over_model(found: Found, shown: NDArray[np.bool_], stack: str = lab.STACK) -> dict[str, Array]:
+    """Mean times over eq. A.7 by control, where ``shown``."""
+    return {c: (means_s(found, c, stack) / model_s(_LOSSES))[shown] for c in CONTROLS}
+
+
+def _small_loss(found: Found) -> Seen:
+    def furthest(up_to: float, stack: str = lab.STACK) -> dict[str, float]:
+        ratios = _over_model(found, up_to >= _LOSSES, stack)
+        return {c: float(np.abs(ratio - 1).max()) for c, ratio in ratios.items()}
+
+    off, tiny, other = furthest(SMALL_LOSS), furthest(1e-3), furthest(SMALL_LOSS, OTHER_STACK)
+    worst = max(off, key=lambda c: off[c])
+    return Seen(
+        f"at most {100 * off[worst]:.1f} % off ({CONTROLS[worst]})",
+        off[worst] <= 0.05,
+        "±5 %",
+        note=f"RTT {RTT_MS} ms; the thesis does not print its own. {100 * max(tiny.values()):.1f} "
+        "% off up to 0.1 %. At 1 % there are no timeouts yet, but a window of 7 packets on "
+        "average holds messages back for a quarter of the time, which eq. A.7 does not know. With "
+        f"{OTHER_STACK} it does so for 15 %, and times are {100 * max(other.values()):.1f} % off.",
+    )
+
+
+def _high_loss(found: Found) -> Seen:
+    least = {c: float(ratio.min()) for c, ratio in _over_model(found, _HIGH).items()}
+    return Seen(
+        ", ".join(f"{CONTROLS[c]} at least {ratio:.2f} times" for c, ratio in least.items()),
+        all(ratio > 1 for ratio in least.values()),
+    )
+
+
+def _cubic_first(found: Found) -> Seen:
+    reno, cubic = (means_s(found, c)[_HIGH] for c in ("reno", "cubic26"))
+    return Seen(
+        ", ".join(
+            f"{1e3 * c:.1f} and {1e3 * r:.1f} ms at {p:g}"
+            for p, c, r in zip(_LOSSES[_HIGH], cubic, reno, strict=True)
+        ),
+        bool(np.all(cubic < reno)),
+    )
+
+
+def _counted_s(loss: float) -> float:
+    """Mean time to the far end and back if one of 1/loss messages is lost each way.
+
+    Message by message: constant gaps; the third message behind the lost one tells of it.
+    """
+    sent = np.arange(round(1 / loss)) * INTERVAL_S
+    arrival = sent + RTT_MS / 2e3
+    arrival[0] += 3 * INTERVAL_S + RTT_MS / 1e3
+    delivered = np.maximum.accumulate(arrival)
+    return 2 * float((delivered - sent).mean()) + PROCESSING_S
+
+
+def _equation(_found: Found) -> Seen:
+    times_s = {loss: (float(model_s(loss)), _counted_s(loss)) for loss in (1e-3, 1e-2)}
+    return Seen(
+        ", ".join(
+            f"{1e3 * a:.3f} and {1e3 * b:.3f} ms at {loss:g}" for loss, (a, b) in times_s.items()
+        ),
+        all(math.isclose(a, b, rel_tol=1e-9) for a, b in times_s.values()),
+        "exact",
+    )
+
+
+STATEMENTS: tuple[Statement[Found], ...] = (
+    Statement(
+        "C-TH-064",
+        "offset of the measurement from the simulation",
+        "about 2 ms",
+        why_not="It is the emulator's of the authors' testbed, some 1 ms per direction.",
+    ),
+    Statement(
+        "C-TH-065",
+        "mean response time beside eq. A.7, loss of at most 1 %",
+        "close",
+        _small_loss,
+        spoil=scaled("*-p1e-2-*", 1.15, "mean_s"),
+        mend=swapped(lab.STACK, OTHER_STACK),
+    ),
+    Statement(
+        "C-TH-066",
+        "above 1 % the mean response time exceeds eq. A.7",
+        "larger",
+        _high_loss,
+        spoil=swapped("p2e-2", "p1e-2"),
+    ),
+    Statement(
+        "C-TH-067",
+        "above 1 % CUBIC's mean response time is below Reno's",
+        "CUBIC < Reno",
+        _cubic_first,
+        spoil=swapped("reno", "cubic26"),
+    ),
+    Statement(
+        "C-TH-068",
+        "tail of the distribution at 1 % loss, simulation beside measurement",
+        "Reno the same, CUBIC differs in about 1 %",
+        why_not="The authors' measurement is in a figure only.",
+    ),
+    Statement(
+        "C-TH-069",
+        "eq. A.5 to A.7 beside the same mean, counted message by message",
+        "tau + 2 T_hol + epsilon",
+        _equation,
+        carrier="model",
+    ),
+)

@@ -1,0 +1,48 @@
+"""Run: how long the messages of each trial took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headway.claims import Evidence
+from headway.metrics.stats import Array
+from headway.studies.common import lab
+from headway.studies.head_of_line.experiments import LOSSES, key
+from headway.trace import Trace
+from headway.units import NS_PER_S
+
+TAIL_POINTS = 400
+
+
+@dataclass(frozen=True)
+class Times:
+    """Response times of a trial."""
+
+    mean_s: float
+    tail_s: Array
+    """Some of the times in rising order, dense towards the longest; shape (n,)."""
+    tail_share: Array
+    """Part of all messages that took as long as each, or longer."""
+    slow_s: float
+    """The 99.9 % quantile."""
+
+
+Found = Evidence[Times]
+
+
+def observe(trace: Trace) -> Times:
+    """One trial."""
+    rows = trace["responses"]
+    times_s = np.asarray((rows["end_ns"] - rows["start_ns"]).to_numpy() / NS_PER_S)
+    ordered, number = np.sort(times_s), times_s.size
+    steps = np.geomspace(1, number, TAIL_POINTS).astype(np.intp)
+    keep = np.unique(number - steps).clip(0)
+    slow_s = float(np.quantile(times_s, 0.999))
+    return Times(float(times_s.mean()), ordered[keep], 1 - keep / number, slow_s)
+
+
+def means_s(found: Found, control: str, stack: str = lab.STACK) -> Array:
+    """Mean times, shape (losses,). Raises MissingTrialError."""
+    return np.array([found[key(control, loss, stack)].mean_s for loss in LOSSES])

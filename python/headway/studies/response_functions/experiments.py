@@ -1,0 +1,98 @@
+"""Setup: one greedy flow over 9.76 Mbit/s and 200 ms, each packet lost with probability p."""
+
+from __future__ import annotations
+
+from headway import models
+from headway.experiment import Experiment, Flow
+from headway.metrics.stats import Array
+from headway.models._checks import Floats
+from headway.studies.common import lab
+from headway.study import StudyContext
+
+CONTROLS = {"reno": "Reno", "cubic26": "CUBIC"}
+LOSSES = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 2e-2, 5e-2, 1e-1)
+QUICK_LOSSES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 5e-2)
+RUNS, QUICK_RUNS = 2, 1
+WARMUP_S = 40.0
+LOSSES_PER_RUN = 2000
+"""So many are expected in each run, if that does not take too many packets."""
+MOST_PKTS, QUICK_MOST_PKTS = 10e6, 4e6
+FULL_LINK_S = 2000.0
+"""Length of a run whose equation leaves the flow all of the link."""
+RTT_S = lab.RTT_MS / 1e3
+CAPACITY_BPS = lab.LINK_BPS * lab.MSS_BYTES / lab.MTU_BYTES
+SEGMENTS_PER_ACK = 2.0
+"""Linux 2.6 counts ACKs, and away from slow start every second packet is acknowledged."""
+
+
+def reno_bps(loss: float | Array) -> Floats:
+    """Eq. 4.7 for this path."""
+    return models.reno_pftk_bps(
+        loss,
+        mss_bytes=lab.MSS_BYTES,
+        rtt_s=RTT_S,
+        rto_s=RTT_S + models.LINUX_RTO_FLOOR_S,
+        segments_per_ack=SEGMENTS_PER_ACK,
+    )
+
+
+def reno_sqrt_bps(loss: float | Array) -> Floats:
+    """Eq. 4.6 for this path."""
+    return models.reno_sqrt_bps(
+        loss, mss_bytes=lab.MSS_BYTES, rtt_s=RTT_S, segments_per_ack=SEGMENTS_PER_ACK
+    )
+
+
+def cubic_bps(loss: float | Array) -> Floats:
+    """Eq. 4.9 for this path."""
+    return models.cubic_response_bps(loss, mss_bytes=lab.MSS_BYTES, rtt_s=RTT_S)
+
+
+def compound_bps(loss: float | Array) -> Floats:
+    """Eq. 4.10 for this path."""
+    return models.compound_response_bps(loss, mss_bytes=lab.MSS_BYTES, rtt_s=RTT_S)
+
+
+def key(control: str, loss: float, run: int) -> str:
+    """A trial's name: "cubic26-p1e-3-r1"."""
+    return f"{control}-p{loss:.0e}-r{run}".replace("e-0", "e-")
+
+
+def losses(ctx: StudyContext) -> tuple[float, ...]:
+    """Probabilities of loss of this form."""
+    return QUICK_LOSSES if ctx.quick else LOSSES
+
+
+def runs(ctx: StudyContext) -> int:
+    """How many runs each control and loss have."""
+    return QUICK_RUNS if ctx.quick else RUNS
+
+
+def experiments(ctx: StudyContext) -> dict[str, Experiment]:
+    """One trial per control, loss and run."""
+    return {
+        key(control, loss, run): _trial(ctx, control, loss, run)
+        for control in CONTROLS
+        for loss in losses(ctx)
+        for run in range(1, runs(ctx) + 1)
+    }
+
+
+def _trial(ctx: StudyContext, control: str, loss: float, run: int) -> Experiment:
+    equation_bps = float(reno_bps(loss))
+    if control != "reno":
+        equation_bps = max(equation_bps, float(cubic_bps(loss)))
+    wanted_pkts = min(LOSSES_PER_RUN / loss, QUICK_MOST_PKTS if ctx.quick else MOST_PKTS)
+    length_s = wanted_pkts * 8 * lab.MSS_BYTES / equation_bps
+    if equation_bps >= CAPACITY_BPS:
+        length_s = FULL_LINK_S
+    flow = Flow.model_validate(
+        {"control": control, "receive_buffer": lab.RECEIVE_BUFFER, "start": "0 s"}
+    )
+    topology = lab.path(loss=loss)
+    lossless_back = topology.reverse and topology.reverse.model_copy(update={"loss": 0.0})
+    topology = topology.model_copy(update={"reverse": lossless_back})
+    made = lab.experiment(
+        topology, [flow], duration_s=WARMUP_S + length_s, seed=ctx.seed * 1000 + run
+    )
+    return made.model_copy(update={"warmup": int(WARMUP_S * 1e9)})

@@ -1,0 +1,78 @@
+"""Plot: figures 6.15 and 6.16, and both downloads in numbers."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from headway.figures import Panel, Series, style_of, timeseries
+from headway.publish import Figures, Page
+from headway.studies.startup_behaviour.experiments import SCHEMES
+from headway.studies.startup_behaviour.observe import Found, Scheme
+from headway.table import Cell, Table
+
+TIMES = "Response times in ms"
+
+
+def page(found: Found) -> Page:
+    """Tables, figures and data."""
+    seen = {name: found.schemes[name] for name in SCHEMES}
+    shown: list[list[Cell]] = [
+        [
+            label,
+            *(round(d.response_s, 3) for d in seen[name].downloads),
+            *(round(d.full_after_s, 2) for d in seen[name].downloads),
+            *(round(d.first_round_bytes / 1e3, 1) for d in seen[name].downloads),
+        ]
+        for name, label in SCHEMES.items()
+    ]
+    times: list[list[Cell]] = [
+        [label, *(round(1e3 * d.response_s, 1) for d in seen[name].downloads)]
+        for name, label in SCHEMES.items()
+    ]
+    rows = [
+        {"scheme": name, "download": number, **vars(download)}
+        for name, own in seen.items()
+        for number, download in enumerate(own.downloads, start=1)
+    ]
+    return Page(
+        tables=[
+            Table(
+                "Both downloads: response time in s, time to full speed in s, kB in the first "
+                "round trip",
+                ["scheme", "1st", "2nd", "1st full", "2nd full", "1st kB", "2nd kB"],
+                shown,
+            ),
+            Table(TIMES, ["scheme", "first", "after idle"], times),
+        ],
+        figures=_figures(found),
+        data={"schemes": pl.DataFrame(rows)},
+    )
+
+
+def _figures(found: Found) -> Figures:
+    def panel(title: str, schemes: tuple[str, ...]) -> Panel:
+        lines = [_rate(found.schemes[name], name) for name in schemes]
+        return Panel("rate (Mbit/s)", lines, title=title)
+
+    return {
+        "figure-6-15": (
+            "Figure 6.15",
+            "IP rate at the client in slots of 200 ms, end-to-end schemes.",
+            timeseries(
+                [
+                    panel("(a)", ("slow-start", "jump-start")),
+                    panel("(b)", ("mega-start", "initial-start")),
+                ],
+                height_mm=48,
+            ),
+        ),
+        "figure-6-16": (
+            "Figure 6.16",
+            "The same with Quick-Start.",
+            timeseries([panel("", ("slow-start", "quick-start"))], height_mm=55),
+        ),
+    }
+
+
+def _rate(one: Scheme, name: str) -> Series:
+    return Series(SCHEMES[name], one.slots_s, one.rates_bps / 1e6, style_of(name), step=True)

@@ -1,0 +1,90 @@
+"""Convergence: what is read from three flows' counters, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from support import S, experiment, trace
+
+from headway.studies.common import lab
+from headway.studies.convergence.observe import disturbed, outcome
+from headway.trace import Trace
+
+SLOT_S = 0.5
+ROOM_BYTES = lab.SMALL_BUFFER_PKTS * lab.MTU_BYTES
+
+
+def counters(flow: int, rates_mbps: list[float]) -> list[tuple]:
+    """A flow's counters every half second, from its goodput in each slot."""
+    total = np.cumsum(np.array(rates_mbps) * 1e6 * SLOT_S / 8)
+    return [
+        (int((n + 1) * SLOT_S * S), flow, int(sent), 0, 0, 0, 0) for n, sent in enumerate(total)
+    ]
+
+
+def in_slots(*parts: tuple[float, list[float]]) -> list[float]:
+    """(until when in s, rates that take turns) as rates of slots."""
+    made: list[float] = []
+    for until_s, rates in parts:
+        while len(made) * SLOT_S < until_s:
+            made.append(rates[len(made) % len(rates)])
+    return made
+
+
+def three_flows(ends_s: list[float]) -> Trace:
+    """9 Mbit/s alone, 6:3 of two, then 4:4 that swing and 1; the queue half full."""
+    flows = [
+        in_slots((5, [9.0]), (10, [6.0]), (ends_s[0], [5.0, 3.0])),
+        in_slots((5, [0.0]), (10, [3.0]), (ends_s[1], [3.0, 5.0])),
+        in_slots((10, [0.0]), (ends_s[2], [1.0])),
+    ]
+    link = [(int(t * S), 1, 0, 0, 0, 0, 0, 0, int(t * 1e6 * ROOM_BYTES / 2)) for t in (0, 100)]
+    of = experiment(
+        flows=[{"control": "reno", "start": f"{start_s} s"} for start_s in (0, 5, 10)],
+        duration="100 s",
+        warmup="0 s",
+    )
+    tables = {
+        "flow_counters": [row for flow, rates in enumerate(flows) for row in counters(flow, rates)],
+        "responses": [(flow, 0, 5 * S * flow, int(end_s * S)) for flow, end_s in enumerate(ends_s)],
+        "link_counters": link,
+    }
+    return trace(tables, of=of)
+
+
+def test_shares_are_compared_until_the_first_flow_ends() -> None:
+    seen = outcome(three_flows([14.0, 30.0, 40.0]))
+    assert seen.together_s == 4
+    assert seen.jain == pytest.approx((4 + 4 + 1) ** 2 / 3 / (16 + 16 + 1))
+    two = (5 * 6 + 4 * 4) / 9, (5 * 3 + 4 * 4) / 9
+    assert seen.jain_two == pytest.approx(sum(two) ** 2 / 2 / (two[0] ** 2 + two[1] ** 2))
+    assert (seen.new_mbps, seen.old_mbps) == pytest.approx((3, 6))
+    assert (seen.third_s, seen.last_end_s) == (30, 40)
+    assert seen.queue_share == pytest.approx(0.5)
+
+
+def test_rates_are_compared_for_ten_seconds_at_most_and_changes_while_there_are_others() -> None:
+    seen = outcome(three_flows([25.0, 30.0, 40.0]))
+    assert seen.together_s == 10
+    # 2 Mbit/s up or down in every slot of two flows, none in the third's; until 30 s
+    swings = [(0.0, 9), (1.0, 1), (2.0, 29)], [(0.0, 9), (0.0, 1), (2.0, 39)], [(0.0, 39)]
+    changes = [change for flow in swings for change, times in flow for _ in range(times)]
+    assert seen.change_mbps == pytest.approx(np.mean(changes))
+
+
+def one_disturbed(rates_mbps: list[float]) -> Trace:
+    of = experiment(
+        flows=[{"control": "reno", "start": f"{start_s} s"} for start_s in (0, 20)],
+        duration="100 s",
+        warmup="0 s",
+    )
+    return trace({"flow_counters": counters(0, rates_mbps)}, of=of)
+
+
+def test_a_disturbed_flow_is_back_with_most_of_the_rate_it_had() -> None:
+    seen = disturbed(one_disturbed(in_slots((21, [8.0]), (22, [4.0]), (24, [7.0]), (40, [7.6]))))
+    assert (seen.least_share, seen.return_s) == pytest.approx((0.5, 4.5))
+    assert disturbed(one_disturbed(in_slots((40, [8.0])))).return_s == 0
+    assert math.isnan(disturbed(one_disturbed(in_slots((21, [8.0]), (40, [4.0])))).return_s)

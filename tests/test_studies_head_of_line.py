@@ -1,0 +1,20 @@
+"""Head-of-line blocking: what is kept of a trial, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import S, experiment, trace
+
+from headway.studies.head_of_line.observe import observe
+
+
+def test_the_tail_has_the_longest_time_and_the_share_that_takes_as_long() -> None:
+    times_ms = [50, 60, 50, 90]
+    rows = [(0, i, i * S, i * S + ms * 1_000_000) for i, ms in enumerate(times_ms)]
+    seen = observe(trace({"responses": rows}, of=experiment()))
+    assert seen.mean_s == pytest.approx(0.0625)
+    shares = dict(zip(np.round(1e3 * seen.tail_s), seen.tail_share, strict=True))
+    assert shares[90] == 0.25
+    assert shares[60] == 0.5
+    assert 0.089 < seen.slow_s <= 0.09
