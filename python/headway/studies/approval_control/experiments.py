@@ -1,4 +1,4 @@
-"""The four experiments of approval-control, thesis sections 6.3.3.2 and 6.3.3.3.
+"""Setup: the four experiments of thesis sections 6.3.3.2 and 6.3.3.3, and two handshakes.
 
 *Parking lot*: two routers of 100 Mbit/s; three transfers of 10 MB, with cross traffic and without.
 *Pattern*: 28 transfers of three sizes at given times. *Load*: requests without data, in an open
@@ -20,8 +20,8 @@ MBIT = 1_000_000
 LOT_BPS = 100 * MBIT
 LOT_KBPS = 81_920
 """What is asked for in the parking lot: the thesis' "82 Mbit/s"."""
-INTERVAL_S, SLOTS = 0.2, 2
-TARGET: Router = {"algorithm": "target", "interval_ms": 200, "slots": SLOTS}
+INTERVAL_MS, SLOTS = 200, 2
+TARGET: Router = {"algorithm": "target", "interval_ms": INTERVAL_MS, "slots": SLOTS}
 
 LOT_START_S = 3.0
 LOT_BYTES, LOT_IDLE_S = 10_000_000, 5.0
@@ -76,7 +76,7 @@ def experiments(*, quick: bool, seed: int) -> dict[str, Experiment]:
     for requested in REQUESTED:
         for interval_ms in INTERVALS_MS:
             for name in ("target", "fair", "optimistic"):
-                if name == "target" or interval_ms == 200:
+                if name == "target" or interval_ms == INTERVAL_MS:
                     router = {**TARGET, "algorithm": name, "interval_ms": interval_ms}
                     trials[load_key(name, interval_ms, requested)] = load(
                         router, requested, length_s, seed
