@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from headway.claims import Evidence
-from headway.studies.approval_control.observe import Handshake, Load, Lot, Pattern, Pool, Row
+from headway.studies.approval_control.observe import Codes, Handshake, Load, Lot, Pattern, Pool, Row
 
 Kind = TypeVar("Kind")
 
@@ -20,6 +20,7 @@ class Found:
     patterns: Evidence[Pattern]
     loads: Evidence[Load]
     pools: Evidence[Pool]
+    codes: Evidence[Codes]
     handshakes: Evidence[Handshake]
 
 
@@ -29,4 +30,4 @@ def gather(rows: Mapping[str, Row]) -> Found:
     def of(kind: type[Kind]) -> Evidence[Kind]:
         return Evidence({key: row for key, row in rows.items() if isinstance(row, kind)})
 
-    return Found(of(Lot), of(Pattern), of(Load), of(Pool), of(Handshake))
+    return Found(of(Lot), of(Pattern), of(Load), of(Pool), of(Codes), of(Handshake))

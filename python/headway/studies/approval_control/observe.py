@@ -57,10 +57,16 @@ class Readings:
 class Start:
     """How the sender's window went on when a transfer had asked router 1 for a rate."""
 
-    largest_pkts: float
-    """In the two round trips after it."""
+    before_pkts: float
+    """With which the request was sent."""
     used_after_s: float
-    """Until it was nearly that of the whole rate; infinite: never."""
+    """Until it was nearly that of the granted rate; infinite: never."""
+    used_pkts: float
+    """The window then."""
+    rtt_s: float
+    """The round-trip time that the sender had measured by then."""
+    largest_pkts: float
+    """The largest window in the two round trips after the request."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,8 @@ class Pattern:
 
     answers: Answers
     readings: Readings
+    offered_bytes: Array
+    """What had been offered to the router's queue at each reading."""
     response_s: Array
     """Server response time of each transfer."""
 
@@ -110,16 +118,27 @@ class Pool:
 
 
 @dataclass(frozen=True)
+class Codes:
+    """Requests that were granted within one slot."""
+
+    codes: Array
+    """As they went on."""
+    added_bps: Array
+    """By what the router's sum of grants grew with each."""
+
+
+@dataclass(frozen=True)
 class Handshake:
     """What both directions were offered until the SYN-ACK came."""
 
+    syn_pkts: float
     syn_bytes: float
     answer_pkts: float
     requests: float
     """How many a router saw."""
 
 
-Row = Lot | Pattern | Load | Pool | Handshake
+Row = Lot | Pattern | Load | Pool | Codes | Handshake
 
 
 def observe(key: str, trace: Trace) -> Row:
@@ -133,6 +152,8 @@ def observe(key: str, trace: Trace) -> Row:
         return _load(key, trace)
     if kind == "pool":
         return Pool(_answers(trace, 0))
+    if kind == "codes":
+        return _codes(trace)
     return _handshake(trace)
 
 
@@ -162,26 +183,54 @@ def _lot(trace: Trace) -> Lot:
     times_s, rates = lab.link_rate(trace, setup.ROUTER_1)
     return Lot(
         answers,
-        tuple(_start(trace, int(asked_ns)) for asked_ns in answers[1].times_ns),
+        tuple(
+            _start(trace, asked_ns, _soon_granted(answers[2], asked_ns))
+            for asked_ns in answers[1].times_ns.tolist()
+        ),
         _readings(trace, setup.ROUTER_1),
         times_s,
         rates,
     )
 
 
-def _start(trace: Trace, asked_ns: int) -> Start:
-    rows = trace["flow_state"].filter((pl.col("flow") == 0) & (pl.col("time_ns") > asked_ns))
-    soon = rows.filter(pl.col("time_ns") < asked_ns + 2 * lab.RTT_MS * 1_000_000)["cwnd_pkts"]
-    used = rows.filter(pl.col("cwnd_pkts") > 0.9 * setup.window_pkts(11))["time_ns"]
+def _soon_granted(answers: Answers, asked_ns: int) -> float:
+    """What the next router let pass of a request, bit/s; 0: none of it came that far."""
+    index = int(np.searchsorted(answers.times_ns, asked_ns))
+    if index == answers.times_ns.size or answers.times_ns[index] > asked_ns + lab.RTT_MS * 1e6:
+        return 0.0
+    return float(answers.granted_bps[index])
+
+
+def _start(trace: Trace, asked_ns: int, granted_bps: float) -> Start:
+    rows = trace["flow_state"].filter(pl.col("flow") == 0).sort("time_ns", maintain_order=True)
+    before = rows.filter(pl.col("time_ns") <= asked_ns)["cwnd_pkts"]
+    after = rows.filter(pl.col("time_ns") > asked_ns)
+    soon = after.filter(pl.col("time_ns") < asked_ns + 2 * lab.RTT_MS * 1_000_000)["cwnd_pkts"]
+    enough = 0.9 * setup.window_pkts(granted_bps) if granted_bps else math.inf
+    used = after.filter(pl.col("cwnd_pkts") > enough)
     return Start(
-        float(soon.max() or 0),  # type: ignore[arg-type]
-        (int(used[0]) - asked_ns) / NS_PER_S if used.len() else math.inf,
+        before_pkts=float(before[-1]) if before.len() else 0.0,
+        used_after_s=(used["time_ns"][0] - asked_ns) / NS_PER_S if used.height else math.inf,
+        used_pkts=float(used["cwnd_pkts"][0]) if used.height else 0.0,
+        rtt_s=used["srtt_us"][0] / 1e6 if used.height else math.nan,
+        largest_pkts=float(soon.max() or 0),  # type: ignore[arg-type]
     )
 
 
 def _pattern(trace: Trace) -> Pattern:
     times = [lab.response_times_s(trace, flow)[0] for flow in range(len(setup.PATTERN))]
-    return Pattern(_answers(trace, lab.DOWNLINK), _readings(trace, lab.DOWNLINK), np.array(times))
+    readings = _readings(trace, lab.DOWNLINK)
+    offered = trace["link_counters"].filter(pl.col("link") == lab.DOWNLINK).sort("time_ns")
+    assert _ints(offered["time_ns"]).tolist() == readings.times_ns.tolist()
+    return Pattern(
+        _answers(trace, lab.DOWNLINK), readings, _floats(offered["arrived_bytes"]), np.array(times)
+    )
+
+
+def _codes(trace: Trace) -> Codes:
+    """The sum before each request, less that before the one before it."""
+    rows = trace["approvals"].filter(pl.col("link") == 0).sort("time_ns", maintain_order=True)
+    return Codes(_floats(rows["granted_code"])[:-1], np.diff(_floats(rows["outstanding_bps"])))
 
 
 def _load(key: str, trace: Trace) -> Load:
@@ -206,6 +255,7 @@ def _handshake(trace: Trace) -> Handshake:
     """The first three quarters of a round trip."""
     rows = trace["link_counters"].filter(pl.col("time_ns") == round(lab.RTT_MS * 0.75e6))
     return Handshake(
+        float(rows.filter(pl.col("link") == 0)["arrived_pkts"][0]),
         float(rows.filter(pl.col("link") == 0)["arrived_bytes"][0]),
         float(rows.filter(pl.col("link") == lab.DOWNLINK)["arrived_pkts"][0]),
         float(_answers(trace, 0).asked_bps.size),
