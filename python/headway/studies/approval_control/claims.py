@@ -43,7 +43,7 @@ def _rounding(_: Found) -> Seen:
 
 def _largest_rate(_: Found) -> Seen:
     rate = rate_bps(_default("max_code"))
-    return Seen(rate, rate == 1.31072e9, "exact", "bit/s")
+    return Seen(f"{rate:.0f} bit/s", rate == 1.31072e9, "exact")
 
 
 STATEMENTS: tuple[Statement[Found], ...] = (
