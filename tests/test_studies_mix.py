@@ -14,14 +14,7 @@ from headway.backends.sim import SimBackend
 from headway.claims import Evidence as Trials
 from headway.claims import judge as evaluate
 from headway.experiment import Sessions
-from headway.studies import (
-    _approval_claims,
-    _load_claims,
-    _trace_mix_claims,
-    buffers,
-    capacity_error,
-    mixed_use,
-)
+from headway.studies import _load_claims, _trace_mix_claims, buffers, mixed_use
 from headway.studies.common import pairs
 from headway.studies.common.pairs import Outcome
 from headway.study import StudyContext, discover
@@ -207,28 +200,6 @@ def test_outcomes_for_two_halves_have_the_names_of_the_thesis() -> None:
     assert {name: mixed_use.outcome_class(*changes) for name, changes in named.items()} == {
         name: name for name in named
     }
-
-
-ROUTER_NAMES = ("approval-control", "capacity-error")
-
-
-@pytest.mark.parametrize("name", ROUTER_NAMES)
-def test_claims_on_routers_without_trials_are_judged_by_equations_alone(
-    name: str, tmp_path: Path
-) -> None:
-    study = discover()[name]
-    ctx = StudyContext(tmp_path, SimBackend(), quick=True)
-    assert len(study.experiments(ctx)) > 10
-    claims = {
-        "approval-control": _approval_claims.all_claims,
-        "capacity-error": lambda rows: evaluate(capacity_error.STATEMENTS, Trials(rows)),
-    }
-    found = {claim.id: claim.verdict for claim in claims[name]({})}
-    known = {"approval-control": ("019", "023", "025"), "capacity-error": ("208", "209", "211")}
-    assert all(found[f"C-TH-{number}"] == "holds" for number in known[name])
-    # Factor two is not "about factor three": an erratum of the thesis.
-    assert found.get("C-TH-210", "fails") == "fails"
-    assert list(found.values()).count("not checked") > 5
 
 
 def test_a_tmix_file_replaces_the_drawn_vectors(tmp_path: Path) -> None:

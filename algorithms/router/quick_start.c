@@ -12,13 +12,14 @@
  *	target		min(q, a - H)	H: granted in the last Omega slots
  *	share		a fixed part of a - H
  *	optimistic	min(q, a)
- *	fair		the target, once a slot's part of a opens linearly with time
+ *	fair		the target, and a slot's part of a, which opens linearly with time
  *	extreme		the target, per flow: reports and data release grants early, and
  *			who asked for more than it used gets less
  *
  * Left open by the sources and chosen here:
- * - fair: the limit holds while anything granted is remembered; a request that
- *   comes alone gets the target's rate.
+ * - fair: (4.19) bounds every request. Section 4.5.3.3 says so only "if there are
+ *   previous requests", but a slot never gives more than a / Omega there, and in
+ *   section 6.3.3.3 each request of a burst gets a small rate, the first one, too.
  * - share: theta applies to it as to the others; half of the bandwidth is our default.
  * - peak: the last N_p samples, as the text says, not the N_p + 1 of the equation.
  * - extreme: the sources give the idea only. A grant counts as used when the flow
@@ -355,9 +356,11 @@ static u64 qs_approve(const struct quick_start *s, const u32 *tun, const struct 
 		return request_Bps < unused ? request_Bps : unused;
 	if (tun[ALGORITHM] == SHARE)
 		pool = qs_permille(pool, tun[SHARE_PART]);
-	if (tun[ALGORITHM] == FAIR && outstanding) {
+	if (tun[ALGORITHM] == FAIR) {
 		/* (4.19): at first a part of the slot's bandwidth, at its end all of it */
-		elapsed_us = hw_div_u64(link->now_ns - s->slot_start_ns, 1000);
+		elapsed_us = link->now_ns > s->slot_start_ns
+				     ? hw_div_u64(link->now_ns - s->slot_start_ns, 1000)
+				     : 0; /* another processor's clock, a little behind */
 		slot_us = s->status.interval_ns / 1000;
 		open = tun[FAIR_PART] * slot_us + (1000 - tun[FAIR_PART]) * elapsed_us;
 		open = hw_part_u64(unused, hw_div_u64(open << 20, 1000 * slot_us) << 12);

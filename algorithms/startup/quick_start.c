@@ -7,7 +7,8 @@
  *
  * Choices that the RFC leaves open follow Scharf, "Fast Startup Internet Congestion
  * Control" (2011), sections 4.5.1, 5.3 and 6.3.3.1: when to ask, the threshold chi,
- * pacing in chunks, and what becomes of ssthresh. Valid for round trips below 8 s.
+ * pacing in chunks, and what becomes of ssthresh. Where his hosts differ from the RFC,
+ * qs_rules chooses. Valid for round trips below 8 s.
  *
  * Where nothing carries the requests, it is slow start.
  */
@@ -59,7 +60,8 @@ static const struct hw_tunable quick_start_tunables[] = {
 	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,
 	[RULES] = { "qs_rules", "rfc|scharf",
 		    "the RFC's, or those of Scharf's hosts: they ask for the whole rate also after "
-		    "losses, and a denial leads back to the window that the request was sent with",
+		    "losses, and a denial, or the loss of what was sent at a granted rate, takes "
+		    "back what the window grew by and leaves ssthresh as it was",
 		    RULES_RFC, RULES_RFC, RULES_SCHARF },
 };
 
@@ -67,6 +69,7 @@ struct quick_start {
 	struct hw_flight flight;
 	u32 initial_cwnd_pkts; /* to which a loss at the start leads back */
 	u32 prior_cwnd_pkts;   /* before the grant was used */
+	u32 prior_ssthresh_pkts;
 	u32 largest_cwnd_pkts; /* since the last loss */
 	u32 delivered_before;  /* packets that arrived by the time the grant is first used */
 	u32 arrived_pkts;      /* of the flight, as first sent; at least so many */
@@ -153,6 +156,7 @@ static void quick_start_use(struct quick_start *s, const u32 *tun, struct hw_con
 	s->was_granted = 1;
 	s->credit = 0;
 	s->prior_cwnd_pkts = c->cwnd_pkts;
+	s->prior_ssthresh_pkts = c->ssthresh_pkts;
 	s->is_mid = c->sent_pkts != 0;
 	s->delivered_before = (u32)c->delivered_pkts + c->inflight_pkts;
 	s->arrived_pkts = 0;
@@ -199,15 +203,37 @@ static u32 quick_start_arrived(struct quick_start *s, const struct hw_conn *c)
 	return s->arrived_pkts;
 }
 
+/* The window to which the loss of a flight leads back: that of a denied request. */
+static u32 quick_start_retreat(const struct quick_start *s, const u32 *tun, const struct hw_conn *c)
+{
+	u32 pkts = s->initial_cwnd_pkts;
+
+	if (tun[RULES] == RULES_SCHARF)
+		return hw_min_u32(c->cwnd_pkts, s->prior_cwnd_pkts);
+	if (s->is_mid)
+		pkts = hw_min_u32(s->flight.paced_pkts / 2, s->prior_cwnd_pkts);
+	return hw_min_u32(c->ssthresh_pkts, pkts);
+}
+
+/* Where slow start ends after the loss of a flight: at half of what was successfully sent
+ * (section 4.6), or where it would have ended without the flight. */
+static u32 quick_start_limit(struct quick_start *s, const u32 *tun, const struct hw_conn *c)
+{
+	if (tun[RULES] == RULES_SCHARF)
+		return s->prior_ssthresh_pkts;
+	return quick_start_arrived(s, c) / 2;
+}
+
 /*
  * Slow start while a loss of the flight is repaired (section 4.6): in Recovery cwnd
  * follows ssthresh, which so begins at the window of a denied request and grows by
- * one per ACK of new data (as after a timeout, RFC 3465 section 2.3), up to half of
- * what arrived. Else all of a large flight would be sent again at that first window.
+ * one per ACK of new data (as after a timeout, RFC 3465 section 2.3), up to where slow
+ * start ends. Else all of a large flight would be sent again at that first window.
  */
-static void quick_start_repair(struct quick_start *s, struct hw_conn *c, const struct hw_ack *ack)
+static void quick_start_repair(struct quick_start *s, const u32 *tun, struct hw_conn *c,
+			       const struct hw_ack *ack)
 {
-	u32 limit_pkts = quick_start_arrived(s, c) / 2;
+	u32 limit_pkts = quick_start_limit(s, tun, c);
 
 	if (s->flight.phase != HW_FLIGHT_RECOVERY || c->ca_state != HW_CA_RECOVERY ||
 	    !ack->acked_pkts || c->ssthresh_pkts != s->flight.ssthresh_pkts ||
@@ -222,10 +248,11 @@ static void quick_start_event(void *state, const u32 *tun, struct hw_conn *c, u8
 	struct quick_start *s = state;
 	int is_first = !c->sent_pkts;
 
-	/* slow start goes on up to half of what was successfully sent */
-	if (event == HW_EVENT_COMPLETE_CWR && hw_flight_recovered(&s->flight, c, 1))
-		c->ssthresh_pkts =
-			hw_max_u32(quick_start_arrived(s, c) / 2, hw_max_u32(c->cwnd_pkts, 2));
+	if (event == HW_EVENT_COMPLETE_CWR && hw_flight_recovered(&s->flight, c, 1)) {
+		u32 least_pkts = tun[RULES] == RULES_RFC ? hw_max_u32(c->cwnd_pkts, 2) : 2;
+
+		c->ssthresh_pkts = hw_max_u32(quick_start_limit(s, tun, c), least_pkts);
+	}
 	quick_start_look(s, c);
 	if (!hw_flight_may_begin(&s->flight, c, event, tun[AFTER_IDLE]))
 		return;
@@ -259,7 +286,7 @@ static void quick_start_pkts_acked(void *state, const u32 *tun, struct hw_conn *
 	/* QS mode ends with the first ACK of what was sent in it, and the window is what
 	 * was sent (section 4.4); ACKs of earlier data change nothing */
 	hw_flight_acked(&s->flight, c, s->prior_cwnd_pkts);
-	quick_start_repair(s, c, ack);
+	quick_start_repair(s, tun, c, ack);
 	quick_start_look(s, c);
 	quick_start_revert(s, tun, c);
 	if (c->grant == HW_GRANT_APPROVED)
@@ -292,7 +319,6 @@ static void quick_start_set_state(void *state, const u32 *tun, struct hw_conn *c
 {
 	struct quick_start *s = state;
 	int is_repaired;
-	u32 pkts;
 
 	if (new_state < HW_CA_CWR)
 		return;
@@ -305,18 +331,18 @@ static void quick_start_set_state(void *state, const u32 *tun, struct hw_conn *c
 	if (tun[RULES] == RULES_RFC) {
 		c->grant = HW_GRANT_DISABLED;
 		c->request_code = 0;
+	} else {
+		s->was_granted = 0;
 	}
-	/* a timeout, also one while it is repaired: the stack's own slow start is bounded */
+	/* a timeout, also one while it is repaired: the stack's own slow start repairs it */
 	if (new_state == HW_CA_LOSS) {
-		c->ssthresh_pkts = hw_max_u32(quick_start_arrived(s, c) / 2, 2);
+		c->ssthresh_pkts = hw_max_u32(quick_start_limit(s, tun, c), 2);
 		s->flight.phase = HW_FLIGHT_NONE;
 		return;
 	}
 	if (is_repaired)
 		return;
-	pkts = s->is_mid ? hw_min_u32(s->flight.paced_pkts / 2, s->prior_cwnd_pkts)
-			 : s->initial_cwnd_pkts;
-	c->ssthresh_pkts = hw_max_u32(hw_min_u32(c->ssthresh_pkts, pkts), 2);
+	c->ssthresh_pkts = hw_max_u32(quick_start_retreat(s, tun, c), 2);
 	c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, c->ssthresh_pkts);
 	quick_start_arrived(s, c);
 	s->flight.ssthresh_pkts = c->ssthresh_pkts;

@@ -125,9 +125,13 @@ fn the_share_algorithm_gives_half_of_what_is_left() {
 #[test]
 fn the_fair_algorithm_opens_a_slots_part_linearly() {
     let mut router = Router::new(&[("algorithm", 3)]);
-    assert_eq!(router.ask(1, 7), 7, "alone: the target's rate");
+    assert_eq!(
+        router.ask(1, 7),
+        3,
+        "nothing granted before, and no more than what is open: 0.625 Mbit/s"
+    );
     router.at(100);
-    assert_eq!(router.ask(2, 7), 0, "2.8 Mbit/s open, 5.12 granted");
+    assert_eq!(router.ask(2, 7), 5, "2.8125 - 0.32 Mbit/s");
     router.at(200);
     assert_eq!(
         router.ask(3, 7),
@@ -144,11 +148,20 @@ fn the_fair_algorithm_opens_a_slots_part_linearly() {
 }
 
 #[test]
+fn a_clock_that_lags_behind_opens_no_more_than_a_slots_start() {
+    for lag_us in 1..1000 {
+        let mut router = Router::new(&[("algorithm", 3), ("fair_permille", 100)]);
+        router.at(200).ask(1, 1);
+        router.at_ns(200_000_000 - lag_us * 1000); // another processor's
+        assert_eq!(router.ask(2, 7), 3, "0.5 - 0.08 Mbit/s, {lag_us} us behind");
+    }
+}
+
+#[test]
 fn in_a_slot_the_fair_algorithm_grants_at_most_its_part() {
     for slots in [2, 3, 5] {
         let mut router = Router::new(&[("algorithm", 3), ("slots", slots)]);
-        router.ask(1, 1); // whatever comes now is not alone
-        for slot in 1..20 {
+        for slot in 0..20 {
             let before = router.status().granted_bytes_per_s;
             for ms in 0..200 {
                 router.at(slot * 200 + ms).ask(ms, 1 + (ms as u32 * 7) % 9);

@@ -80,6 +80,12 @@ proptest! {
                 continue;
             }
             prop_assert_eq!(outstanding, expected);
+            if algorithm == 3 {
+                // the fair algorithm gives a slot its part, whoever asks first
+                let own = grants.iter().filter(|g| g.0 == now_ms / 200);
+                let (sum, load) = own.fold((0, 0), |(sum, _), g| (sum + g.1, g.2));
+                prop_assert!(sum == 0 || sum * u64::from(slots) <= given - load);
+            }
             let least = grants.iter().map(|g| g.2).min().unwrap_or(0);
             prop_assert!(grants.is_empty() || expected <= given - least);
         }

@@ -263,12 +263,11 @@ fn a_grant_that_comes_late_or_gives_no_more_than_there_is_is_declined() {
 }
 
 /// A Quick-Start flight of 170 packets, of which 40 have arrived when a loss is seen.
-fn lossy_flight(conn: &mut Conn) -> ControlInstance {
-    let mut cc = ControlInstance::new("reno", Some("quick-start"), &[]).unwrap();
+fn lossy_flight(conn: &mut Conn, tunables: &[(&str, u32)]) -> ControlInstance {
     conn.grant = Grant::Approved as u8;
     conn.granted_rate_bytes_per_s = 1_280_000;
-    cc.init(conn);
-    cc.event(conn, Event::TxStart);
+    let mut cc = start("quick-start", tunables, conn);
+    assert_eq!(conn.cwnd_pkts, 170);
     send(conn, 170);
     conn.delivered_pkts += 1;
     ack(&mut cc, conn, 1);
@@ -279,49 +278,124 @@ fn lossy_flight(conn: &mut Conn) -> ControlInstance {
     cc
 }
 
+/// A copy is sent, and an ACK comes that is for so many packets; tells ssthresh then.
+fn repair(cc: &mut ControlInstance, conn: &mut Conn, acked_pkts: u32) -> u32 {
+    conn.retrans_pkts += 1;
+    conn.sent_pkts += 1;
+    conn.delivered_pkts += 1;
+    conn.snd_una += acked_pkts * conn.mss_bytes;
+    let ack = Ack {
+        acked_pkts,
+        rtt_us: -1,
+        inflight_pkts: 60,
+    };
+    cc.pkts_acked(conn, &ack);
+    conn.ssthresh_pkts
+}
+
+/// All of the flight has arrived.
+fn end_of_recovery(cc: &mut ControlInstance, conn: &mut Conn) {
+    conn.snd_una = conn.snd_nxt;
+    cc.set_state(conn, CaState::Open);
+    conn.cwnd_pkts = conn.ssthresh_pkts;
+    cc.event(conn, Event::CompleteCwr);
+}
+
 #[test]
 fn a_lost_quick_start_flight_is_repaired_in_slow_start_up_to_half_of_what_arrived() {
     let mut conn = fresh();
-    let mut cc = lossy_flight(&mut conn);
+    let mut cc = lossy_flight(&mut conn, &[]);
     assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (10, 10)); // RFC 4782, 4.6
-    let repair = |cc: &mut ControlInstance, conn: &mut Conn, acked_pkts: u32| {
-        conn.retrans_pkts += 1;
-        conn.sent_pkts += 1;
-        conn.delivered_pkts += 1;
-        conn.snd_una += acked_pkts * conn.mss_bytes;
-        let ack = Ack {
-            acked_pkts,
-            rtt_us: -1,
-            inflight_pkts: 60,
-        };
-        cc.pkts_acked(conn, &ack);
-        conn.ssthresh_pkts
-    };
     assert_eq!(repair(&mut cc, &mut conn, 0), 10, "nothing acknowledged");
     let windows: Vec<u32> = (0..12).map(|_| repair(&mut cc, &mut conn, 8)).collect();
     // one per ACK, however much it acknowledges (RFC 3465, 2.3); 40/2 at most
     let expected: Vec<u32> = (11..=20).chain([20, 20]).collect();
     assert_eq!(windows, expected);
     // in Recovery and after it
-    conn.snd_una = conn.snd_nxt;
-    cc.set_state(&mut conn, CaState::Open);
-    conn.cwnd_pkts = conn.ssthresh_pkts;
-    cc.event(&mut conn, Event::CompleteCwr);
+    end_of_recovery(&mut cc, &mut conn);
     assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (20, 20));
     assert_eq!(conn.grant, Grant::Disabled as u8);
+}
+
+/// Scharf (4.5.1.1): "the source must undo the CWND increase", and that is all.
+#[test]
+fn by_scharfs_rules_a_lost_flight_leads_back_to_the_window_before_it_and_nothing_more() {
+    // slow start may have ended before, also below the window that there was
+    for (before, expected) in [
+        (SSTHRESH_INFINITE, (11..=40).collect()),
+        (
+            15,
+            [11, 12, 13, 14, 15].into_iter().chain([15; 25]).collect(),
+        ),
+        (7, vec![10; 30]),
+    ] {
+        for strategy in 0..=1 {
+            let rules = [("qs_rules", 1), ("qs_ssthresh", strategy)];
+            let mut conn = fresh();
+            conn.ssthresh_pkts = before;
+            let mut cc = lossy_flight(&mut conn, &rules);
+            assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (10, 10));
+            let windows: Vec<u32> = (0..30).map(|_| repair(&mut cc, &mut conn, 4)).collect();
+            assert_eq!(windows, expected, "one per ACK as far as slow start went");
+            let reached = conn.ssthresh_pkts;
+            end_of_recovery(&mut cc, &mut conn);
+            assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (reached, before));
+            assert_eq!(conn.grant, Grant::Used as u8, "it may ask again");
+            // so with a timeout, at once or while it is repaired
+            for repairs in [0, 3] {
+                let mut conn = fresh();
+                conn.ssthresh_pkts = before;
+                let mut cc = lossy_flight(&mut conn, &rules);
+                for _ in 0..repairs {
+                    repair(&mut cc, &mut conn, 4);
+                }
+                conn.cwnd_pkts = 1;
+                cc.set_state(&mut conn, CaState::Loss);
+                assert_eq!(conn.ssthresh_pkts, before);
+                // the next loss is one as ever
+                conn.ca_state = CaState::Loss as u8;
+                conn.ssthresh_pkts = 20;
+                cc.set_state(&mut conn, CaState::Loss);
+                assert_eq!(conn.ssthresh_pkts, 20);
+            }
+        }
+    }
+}
+
+#[test]
+fn by_scharfs_rules_no_more_than_the_increase_is_taken_back_in_mid_connection() {
+    let after_loss = |rules: u32| {
+        let mut conn = fresh();
+        let mut cc = start("quick-start", &[("qs_rules", rules)], &mut conn);
+        send(&mut conn, 10);
+        ack(&mut cc, &mut conn, 10);
+        conn.grant = Grant::Approved as u8;
+        conn.granted_rate_bytes_per_s = 1_280_000;
+        conn.cwnd_pkts = 100;
+        cc.event(&mut conn, Event::CwndRestart); // idle, and a window of 100 is left
+        cc.event(&mut conn, Event::TxStart);
+        assert_eq!(conn.cwnd_pkts, 170);
+        send(&mut conn, 170);
+        ack(&mut cc, &mut conn, 1);
+        conn.ssthresh_pkts = cc.ssthresh(&mut conn);
+        cc.set_state(&mut conn, CaState::Recovery);
+        conn.cwnd_pkts
+    };
+    assert_eq!(after_loss(0), 85, "half of the flight");
+    assert_eq!(after_loss(1), 100);
 }
 
 #[test]
 fn copies_under_way_are_not_taken_for_packets_that_arrived() {
     let mut conn = fresh();
-    let mut cc = lossy_flight(&mut conn);
+    let mut cc = lossy_flight(&mut conn, &[]);
     conn.retrans_pkts += 100; // all under way when the timer fires
     conn.sent_pkts += 100;
     cc.event(&mut conn, Event::Loss);
     cc.set_state(&mut conn, CaState::Loss);
     assert_eq!(conn.ssthresh_pkts, 20, "40 had arrived");
     let mut conn = fresh();
-    let mut cc = lossy_flight(&mut conn);
+    let mut cc = lossy_flight(&mut conn, &[]);
     // a reduction that proves wrong is taken back
     (conn.cwnd_pkts, conn.ssthresh_pkts) = (171, SSTHRESH_INFINITE);
     ack(&mut cc, &mut conn, 5);

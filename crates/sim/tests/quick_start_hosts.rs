@@ -414,6 +414,40 @@ fn a_mass_loss_of_the_first_flight_is_repaired_in_slow_start() {
     }
 }
 
+/// Some 300 packets of a flight of 1365 are lost. By the RFC that says where slow start ends;
+/// by Scharf's rules (4.5.1.1: "undo the CWND increase") it leads back to the window before,
+/// and says no more.
+#[test]
+fn by_scharfs_rules_slow_start_goes_on_after_a_mass_loss() {
+    for (stack, initial) in [("linux-2.6", 2), ("linux-6", 10)] {
+        let ssthresh_after = |rules: u32| {
+            let mut link = link(200, 600, json!({"capacity_kbps": 100_000}));
+            link["rate_bps"] = json!(10_000_000);
+            let tunables = json!({"qs_rate_kbps": 81_920, "qs_fit_data": 0, "qs_rules": rules});
+            let flow = flow(2_500_000, tunables, &json!({"delayed_ack": false}));
+            let trace = Trace::of(&dumbbell(stack, 20 * SECOND, &link, json!([flow])));
+            let tables = &trace.outcome.tables;
+            assert_eq!(tables.flow_counters.acked_bytes.last(), Some(&2_500_000));
+            let states = &tables.flow_state;
+            let lost = states.state.iter().position(|&s| s == 3).expect("a loss");
+            // back to the window before the flight, which grows from there
+            let least = (lost..states.state.len())
+                .take_while(|&i| states.state[i] == 3)
+                .map(|i| states.cwnd_pkts[i])
+                .min();
+            assert!(
+                least.is_some_and(|pkts| pkts <= initial),
+                "{stack}: {least:?}"
+            );
+            let over = (lost..states.state.len()).find(|&i| states.state[i] != 3);
+            states.ssthresh_pkts[over.expect("an end of Recovery")]
+        };
+        let by_rfc = ssthresh_after(0);
+        assert!((500..600).contains(&by_rfc), "{stack}: {by_rfc}");
+        assert_eq!(ssthresh_after(1), u32::MAX, "{stack}: unknown as before");
+    }
+}
+
 /// Of many connections that ask for code 8 over a router that grants `max_code`, how
 /// many are believed and how many are caught lying, whose receivers are like that.
 fn judged(max_code: u8, receiver: &Value) -> (u64, u64) {

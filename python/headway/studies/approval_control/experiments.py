@@ -1,8 +1,9 @@
-"""The four experiments of approval-control, thesis sections 6.3.3.2 and 6.3.3.3.
+"""Setup: the experiments of thesis sections 6.3.3.2 and 6.3.3.3, and what a request looks like.
 
 *Parking lot*: two routers of 100 Mbit/s; three transfers of 10 MB, with cross traffic and without.
 *Pattern*: 28 transfers of three sizes at given times. *Load*: requests without data, in an open
-loop. *Pool*: one request for everything, and what those after it get.
+loop. *Pool*: one request for everything, and what those after it get. *Codes*: requests for every
+rate that can be written. Two handshakes, with a request and without.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ MBIT = 1_000_000
 LOT_BPS = 100 * MBIT
 LOT_KBPS = 81_920
 """What is asked for in the parking lot: the thesis' "82 Mbit/s"."""
-INTERVAL_S, SLOTS = 0.2, 2
-TARGET: Router = {"algorithm": "target", "interval_ms": 200, "slots": SLOTS}
+INTERVAL_MS, SLOTS = 200, 2
+TARGET: Router = {"algorithm": "target", "interval_ms": INTERVAL_MS, "slots": SLOTS}
 
 LOT_START_S = 3.0
 LOT_BYTES, LOT_IDLE_S = 10_000_000, 5.0
@@ -49,6 +50,9 @@ PATTERN_ROUTERS: Mapping[str, Router] = {
     "optimistic": {**TARGET, "algorithm": "optimistic"},
 }
 
+LATER_MS = tuple(range(25, INTERVAL_MS, 25))
+"""The fair algorithm sees the pattern at other times within its slots, too."""
+
 LOAD_BPS = 100 * MBIT
 LOAD_CODES = (4, 5, 6, 7, 8)
 """0.64 to 10.24 Mbit/s, equally often. The mix of figure 6.29 is not printed."""
@@ -72,19 +76,26 @@ def experiments(*, quick: bool, seed: int) -> dict[str, Experiment]:
     """All trials by key."""
     trials = {"lot-alone": parking_lot(False, seed), "lot-cross": parking_lot(True, seed)}
     trials |= {f"pattern-{name}": pattern(r, seed) for name, r in PATTERN_ROUTERS.items()}
+    trials |= {late_key(ms): pattern(PATTERN_ROUTERS["fair"], seed, ms) for ms in LATER_MS}
     length_s = QUICK_LOAD_S if quick else LOAD_S
     for requested in REQUESTED:
         for interval_ms in INTERVALS_MS:
             for name in ("target", "fair", "optimistic"):
-                if name == "target" or interval_ms == 200:
+                if name == "target" or interval_ms == INTERVAL_MS:
                     router = {**TARGET, "algorithm": name, "interval_ms": interval_ms}
                     trials[load_key(name, interval_ms, requested)] = load(
                         router, requested, length_s, seed
                     )
     trials["pool"] = pool(seed)
+    trials["codes"] = codes(seed)
     trials["extra-ack"] = extra_ack(seed)
     trials["request-in-syn"] = request_in_syn(seed)
     return trials
+
+
+def late_key(later_ms: int) -> str:
+    """The pattern before the fair algorithm, later within a slot: "pattern-fair-25ms"."""
+    return f"pattern-fair-{later_ms}ms"
 
 
 def load_key(algorithm: str, interval_ms: int, requested_bps: float) -> str:
@@ -145,12 +156,17 @@ def parking_lot(cross: bool, seed: int) -> Experiment:
     return _experiment(path, flows, 40.0, seed, 0.05, ("flows",))
 
 
-def pattern(router: Router, seed: int) -> Experiment:
-    """28 transfers at given times over the thesis' link."""
+def pattern(router: Router, seed: int, later_ms: int = 0) -> Experiment:
+    """28 transfers at given times over the thesis' link, all of them a part of a slot later."""
     path = lab.path(buffer_pkts=50).model_dump(mode="json")
     path["reverse"] |= back(router)
     flows = [
-        _one_response(size, start_s, f"transfer{number}", _hosts(control=lab.asking(PATTERN_KBPS)))
+        _one_response(
+            size,
+            start_s + later_ms / 1e3,
+            f"transfer{number}",
+            _hosts(control=lab.asking(PATTERN_KBPS)),
+        )
         for number, (start_s, size) in enumerate(PATTERN)
     ]
     return _experiment(path, flows, 25.0, seed, 0.05, ())
@@ -184,6 +200,14 @@ def pool(seed: int) -> Experiment:
     return _experiment(path, [small, large], 4.0, seed, None, ())
 
 
+def codes(seed: int) -> Experiment:
+    """Requests for all rates, in one slot of a router that has enough for all of them."""
+    router = {**TARGET, "interval_ms": 10_000, "capacity_kbps": 2**32 - 1, "max_requests": 0}
+    return _experiment(
+        _fast_path(router), [_requests(tuple(range(1, 16)), 0.005, 0.0, 2.0)], 3.0, seed, None, ()
+    )
+
+
 def _fast_path(router: Router) -> dict[str, Any]:
     """10 Gbit/s, so that requests themselves are no load."""
     return {
@@ -196,16 +220,16 @@ def _fast_path(router: Router) -> dict[str, Any]:
 
 
 def _requests(
-    codes: tuple[int, ...], mean_interval_s: float, start_s: float, stop_s: float
+    asked: tuple[int, ...], mean_interval_s: float, start_s: float, stop_s: float
 ) -> Flow:
     return Flow.model_validate(
         {
             "app": {
                 "kind": "requests",
-                "codes": codes,
+                "codes": asked,
                 "mean_interval": f"{mean_interval_s * 1e9:.0f} ns",
             },
-            "name": f"requests{codes[0]}",
+            "name": f"requests{asked[0]}",
             "start": f"{start_s:g} s",
             "stop": f"{stop_s:.9g} s",
         }
@@ -250,10 +274,10 @@ def _experiment(
 
 
 def rate_bps(code: int) -> float:
-    """The rate of a code, 0 for 0 (RFC 4782)."""
-    return 0.0 if code == 0 else 40_000.0 * 2**code
+    """The rate of a code, 0 for 0."""
+    return float(models.quick_start.RATES_BPS[code])
 
 
-def window_pkts(code: int) -> float:
-    """The window of a grant in the parking lot."""
-    return models.quick_start.window_pkts(rate_bps(code), rtt_s=lab.RTT_MS / 1e3)
+def window_pkts(granted_bps: float, *, rtt_s: float = lab.RTT_MS / 1e3) -> float:
+    """The window of a grant, not rounded."""
+    return models.quick_start.window_pkts(granted_bps, rtt_s=rtt_s)

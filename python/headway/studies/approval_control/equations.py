@@ -1,0 +1,223 @@
+"""Check: every answer of a router beside its equation, and what a slot or the ring can give."""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate
+
+import numpy as np
+
+from headway import models
+from headway.claims import Seen, between
+from headway.metrics.stats import Array
+from headway.studies.approval_control import experiments as setup
+from headway.studies.approval_control.experiments import load_key, rate_bps
+from headway.studies.approval_control.found import Found
+from headway.studies.approval_control.observe import Answers, Pattern
+from headway.studies.common import lab
+from headway.units import BITS_PER_BYTE, NS_PER_S
+
+approval = models.quick_start
+INTERVAL_S = setup.INTERVAL_MS / 1e3
+ALPHA, N_PEAK = 1 / 8, 5
+"""The thesis' estimators (l. 3096; section 4.5.2.2)."""
+
+
+# ---- What can be written, what is offered ----
+
+
+def codes_are(found: Found) -> Seen:
+    """By what each code that was granted raised the router's sum of grants, in bit/s."""
+    one = found.codes["codes"]
+    same = one.added_bps == 40e3 * 2**one.codes
+    seen = {int(code) for code in one.codes[same]}
+    return Seen(
+        f"codes {min(seen, default=0)} to {max(seen, default=0)}, {same.sum()} of {same.size} "
+        "grants",
+        bool(same.all()) and seen == set(range(1, 16)),
+        "exact",
+        note="What the router remembers of a grant, beside the code that went on.",
+    )
+
+
+def _loads_are(pattern: Pattern, estimator: str) -> tuple[int, int]:
+    """How many estimates at the ends of slots are those of eq. 4.14 or 4.15, and of how many."""
+    every = round(setup.INTERVAL_MS * 1_000_000)
+    ends = np.flatnonzero(pattern.readings.times_ns % every == 0)
+    samples = np.diff(pattern.offered_bytes[ends]) * BITS_PER_BYTE / INTERVAL_S
+    loads = pattern.readings.loads_bps[ends[1:]]
+    wanted = _average(samples) if estimator == "ewma" else _peak(samples)
+    # The router counts in whole bytes per second, and rounds down at every step.
+    return int((np.abs(loads - wanted) <= 2 * BITS_PER_BYTE / ALPHA).sum()), loads.size
+
+
+def _average(samples: Array) -> Array:
+    """Eq. 4.14 after each sample, from 0."""
+    after = accumulate(samples.tolist(), lambda u, x: ALPHA * x + (1 - ALPHA) * u, initial=0.0)
+    return np.array(list(after)[1:])
+
+
+def _peak(samples: Array) -> Array:
+    """Eq. 4.15 after each sample, of the last N_peak."""
+    ends = range(1, samples.size + 1)
+    return np.array([samples[max(0, end - N_PEAK) : end].max() for end in ends])
+
+
+def loads_are(found: Found) -> Seen:
+    """Both estimators, slot by slot, from what was offered to the queue."""
+    words, right = [], True
+    for name, estimator in (("pattern-ewma", "ewma"), ("pattern-target", "peak")):
+        same, total = _loads_are(found.patterns[name], estimator)
+        words.append(f"{estimator} {same} of {total} slots")
+        right &= same == total > 0
+    return Seen(
+        ", ".join(words),
+        right,
+        "exact but for rounding",
+        note="The last N_peak samples, as the text says; the printed equation has one more.",
+    )
+
+
+# ---- Answers ----
+
+
+def _load_answers(found: Found, algorithm: str, requested_bps: float) -> Answers:
+    answers = found.loads[load_key(algorithm, setup.INTERVAL_MS, requested_bps)].answers
+    assert answers is not None, "these are looked at one by one"
+    return answers
+
+
+def _answers(found: Found, algorithm: str) -> list[tuple[float, Answers]]:
+    """An algorithm's answers and the capacity that it gave away: patterns, and every load."""
+    patterns = [f"pattern-{algorithm}"]
+    if algorithm == "fair":
+        patterns += [setup.late_key(ms) for ms in setup.LATER_MS]
+    return [
+        *((float(lab.LINK_BPS), found.patterns[name].answers) for name in patterns),
+        *((setup.LOAD_BPS, _load_answers(found, algorithm, at)) for at in setup.REQUESTED),
+    ]
+
+
+def rounded_bps(rate: float) -> float:
+    """The largest rate with a code that is not above this one."""
+    return rate_bps(approval.rate_code(rate))
+
+
+def _as_by_model(answers: Answers, capacity_bps: float, algorithm: str) -> tuple[int, int]:
+    """How many answers are those of equations 4.17 or 4.18, and of how many."""
+    same = 0
+    for asked, granted, load_bps, outstanding_bps in zip(
+        answers.asked_bps.tolist(),
+        answers.granted_bps.tolist(),
+        answers.loads_bps.tolist(),
+        answers.outstanding_bps.tolist(),
+        strict=True,
+    ):
+        spare = max(capacity_bps - load_bps, 0.0)
+        if algorithm == "optimistic":
+            given = approval.optimistic_grant_bps(asked, spare_bps=spare)
+        else:
+            given = approval.target_grant_bps(
+                asked, spare_bps=spare, outstanding_bps=outstanding_bps
+            )
+        same += rounded_bps(given) == granted
+    return same, answers.asked_bps.size
+
+
+def _fair_by_model(answers: Answers, capacity_bps: float) -> tuple[int, int]:
+    """The same for eq. 4.19."""
+    same = 0
+    now, slot = 0.0, -1
+    for at, asked, granted, load_bps, outstanding_bps in zip(
+        answers.slots(INTERVAL_S).tolist(),
+        answers.asked_bps.tolist(),
+        answers.granted_bps.tolist(),
+        answers.loads_bps.tolist(),
+        answers.outstanding_bps.tolist(),
+        strict=True,
+    ):
+        if math.floor(at) != slot:
+            slot, now = math.floor(at), 0.0
+        spare = max(capacity_bps - load_bps, 0.0)
+        given = approval.fair_grant_bps(
+            asked,
+            spare_bps=spare,
+            granted_now_bps=now,
+            outstanding_bps=outstanding_bps,
+            elapsed=at - math.floor(at),
+        )
+        # The router opens the share in steps of 2^-20 of it, and reads time in microseconds.
+        step = spare * 2.0**-17
+        same += granted in {rounded_bps(max(given + off, 0.0)) for off in (-step, 0.0, step)}
+        now += granted
+    return same, answers.asked_bps.size
+
+
+def grants_are(found: Found, algorithm: str) -> Seen:
+    """Eq. 4.17, 4.18 or 4.19, of the pattern and of every load."""
+    counts = [
+        _fair_by_model(answers, capacity_bps)
+        if algorithm == "fair"
+        else _as_by_model(answers, capacity_bps, algorithm)
+        for capacity_bps, answers in _answers(found, algorithm)
+    ]
+    same, total = (sum(count[i] for count in counts) for i in (0, 1))
+    return Seen(f"{same} of {total} answers", same == total > 0, "exact")
+
+
+# ---- Slots ----
+
+
+def fair_bound(found: Found) -> Seen:
+    """What a slot of the fair algorithm gave at most, of what it may give."""
+    largest, slots = [], 0
+    for capacity_bps, answers in _answers(found, "fair"):
+        number = np.floor(answers.slots(INTERVAL_S)).astype(np.int64)
+        granted = np.bincount(number, answers.granted_bps)
+        # The estimate of the load is the same throughout a slot.
+        share = np.zeros(granted.size)
+        share[number] = np.maximum(capacity_bps - answers.loads_bps, 0.0) / setup.SLOTS
+        given = granted != 0
+        largest.append((granted[given] / share[given]).max())
+        slots += int(given.sum())
+    worst = float(np.max(largest))
+    return Seen(f"{worst:.4f} times a / Omega at most, {slots} slots", worst <= 1, "≤ 1")
+
+
+def slots_needed(_: Found) -> Seen:
+    """Eq. 4.16 beside the slots that a request at any time within its slot needs."""
+    delay_s = 0.2
+    words, right = [], True
+    for interval_s in (0.05, 0.1, 0.15, 0.2, 0.4, 1.0):
+        phases = np.linspace(0.0, interval_s, 1001)[:-1]
+        # Data begins a round trip later; the first slot that has it throughout is metered when
+        # it is over, and until then the request has to be remembered, its own slot included.
+        first_whole = np.ceil((phases + delay_s) / interval_s - 1e-9)
+        needed = int(first_whole.max()) + 1
+        right &= needed == approval.slots_needed(delay_s, interval_s=interval_s)
+        words.append(f"{needed} of {1000 * interval_s:g} ms")
+    return Seen(
+        ", ".join(words),
+        right,
+        "exact",
+        note="Counted for d = 200 ms until a slot that has the flow's data throughout is metered.",
+    )
+
+
+def pool_is_empty(found: Found) -> Seen:
+    """How long after one request for everything the others are denied."""
+    answers = found.pools["pool"].answers
+    large = np.flatnonzero((answers.asked_bps == rate_bps(15)) & (answers.granted_bps > 0))
+    if not large.size:
+        return Seen("the large request was not granted", False, "exact")
+    begin_ns = int(answers.times_ns[large[0]])
+    after = answers.times_ns[(answers.times_ns > begin_ns) & (answers.granted_bps > 0)]
+    held = (int(after[0]) - begin_ns) / (INTERVAL_S * NS_PER_S) if after.size else math.inf
+    denied = int(((answers.times_ns > begin_ns) & (answers.granted_bps == 0)).sum())
+    return between(
+        held,
+        setup.SLOTS - 1,
+        setup.SLOTS + 0.1,
+        unit="slots",
+        note=f"Until the next request that is granted; {denied} before it were denied.",
+    )

@@ -1,0 +1,238 @@
+"""Check: C-TH-205, 206, 208 to 211, 213 and 282 to 284."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headway import models
+from headway.claims import Seen, Statement, between, near, replaced, swapped
+from headway.claims.spoil import Rows, Spoil
+from headway.studies.capacity_error.experiments import (
+    LONG_KBPS,
+    RTT_S,
+    SIZES,
+    SMALL_KBPS,
+    TODAY,
+    long_key,
+)
+from headway.studies.capacity_error.observe import Found
+from headway.studies.common import lab
+
+GRID_BPS = 640_000
+"""The largest rate that can be written below a tenth of the link's."""
+
+
+# ---- Quick-Start ----
+
+
+def _under(found: Found) -> Seen:
+    under, right = found.cases["under"], found.cases["right"]
+    return Seen(
+        f"granted {under.granted_bps / 1e6:.2f} Mbit/s, full after {under.full_after_s:.1f} s, "
+        f"{under.timeouts:g} timeouts; with c = r {right.granted_bps / 1e6:.2f} Mbit/s, "
+        f"{right.full_after_s:.1f} s, {right.timeouts:g}",
+        0 < under.granted_bps <= GRID_BPS < right.granted_bps
+        and right.full_after_s < under.full_after_s
+        and under.timeouts <= right.timeouts,
+        "≤ 0.64 Mbit/s; later, no timeout more",
+    )
+
+
+def _over(found: Found) -> Seen:
+    over, today = found.cases["over"], found.cases[TODAY]
+    lost = over.early_drops(5)
+    return Seen(
+        f"{lost} packets lost in five round trips, {over.timeouts:g} timeouts, full after "
+        f"{over.full_after_s:.1f} s",
+        lost > 0 and over.timeouts >= 1 and 2 <= over.full_after_s <= 6,
+        "loss, a timeout, 2 to 6 s",
+        note="Slow start overflows the queue of 50 packets again while it repairs the loss, and "
+        "Linux 2.6 notices lost copies by timeouts only; with hosts of today's Linux "
+        f"{today.full_after_s:.1f} s and {today.timeouts:g} timeouts.",
+    )
+
+
+def _half(found: Found) -> Seen:
+    half, slow = found.cases["half"], found.cases["slow-start"]
+    sooner_s = [one.delivered_after_s(1_000_000) for one in (half, slow)]
+    return Seen(
+        f"1 MB after {sooner_s[0]:.2f} s, Slow-Start {sooner_s[1]:.2f} s; full after "
+        f"{half.full_after_s:.1f} and {slow.full_after_s:.1f} s, {half.timeouts:g} and "
+        f"{slow.timeouts:g} timeouts",
+        sooner_s[0] < sooner_s[1]
+        and half.full_after_s <= slow.full_after_s
+        and half.timeouts <= slow.timeouts,
+        "1 MB sooner; full no later, no timeout more",
+    )
+
+
+def _harmless(found: Found) -> Seen:
+    small = found.cases["over-small"]
+    drops = small.early_drops(3)
+    return Seen(
+        f"granted {small.granted_bps / 1e6:.2f} Mbit/s, {drops} packets lost in three round trips",
+        drops == 0 and small.granted_bps == SMALL_KBPS * 1e3,
+        "granted, none lost",
+    )
+
+
+def _shared(found: Found) -> Seen:
+    shared = found.cases["shared"]
+    drops = shared.early_drops(3)
+    return Seen(
+        f"granted {shared.granted_bps / 1e6:.2f} Mbit/s, {drops} packets lost in three round trips",
+        shared.granted_bps > 0 and drops == 0,
+        "granted, none lost by overshoot",
+    )
+
+
+def _too_much(found: Found) -> Seen:
+    slow, quick = (
+        [found.long[long_key(name, size)] for size in SIZES]
+        for name in ("slow-start", "quick-start")
+    )
+    ratios = [one.took_s / other.took_s for one, other in zip(quick, slow, strict=True)]
+    longer = sum(ratio > 1 for ratio in ratios)
+    return Seen(
+        f"{', '.join(f'{ratio:.2f}' for ratio in ratios)} times Slow-Start's",
+        all(one.granted_bps == LONG_KBPS * 1e3 for one in quick)
+        and longer > len(SIZES) / 2
+        and all(abs(ratio - 1) <= 0.3 for ratio in ratios),
+        "longer at most sizes, all ±30 %",
+        note=f"At {', '.join(f'{size // 1000}' for size in SIZES)} kB; longer at {longer}, "
+        f"{100 * (sum(ratios) / len(ratios) - 1):+.0f} % in the mean. It turns on timeouts, by "
+        f"which Linux 2.6 notices lost copies: {', '.join(f'{one.timeouts:g}' for one in quick)} "
+        f"of them, and {', '.join(f'{one.timeouts:g}' for one in slow)} with Slow-Start.",
+    )
+
+
+# ---- RCP, by its equations ----
+
+
+def _settles_bits(ratio: float, alpha: float, beta: float) -> float:
+    """The queue at which RCP comes to rest: eq. 6.13 with d = tau + b / r, over and over."""
+    r, queue_bits = float(lab.LINK_BPS), 0.0
+    for _ in range(10_000):
+        queue_bits = alpha * (ratio - 1) * r * (RTT_S + queue_bits / r) / beta
+    return queue_bits
+
+
+def _queue(_: Found) -> Seen:
+    alpha, beta = 0.4, 0.226
+    words, right = [], True
+    for ratio in (1.1, 1.2, 1.4, 1.5):
+        queue_bits = models.rcp.standing_queue_bits(
+            assumed_bps=ratio * lab.LINK_BPS,
+            rate_bps=lab.LINK_BPS,
+            rtt_s=RTT_S,
+            alpha=alpha,
+            beta=beta,
+        )
+        settled_bits = _settles_bits(ratio, alpha, beta)
+        right &= abs(settled_bits / queue_bits - 1) <= 0.05
+        words.append(f"{settled_bits / 1e6:.2f} and {queue_bits / 1e6:.2f} at c/r = {ratio}")
+    return Seen(
+        "; ".join(words),
+        right,
+        "±5 %",
+        "Mbit",
+        note="Eq. 6.13 repeated until it rests, beside eq. 6.14. RCP is not simulated yet.",
+    )
+
+
+def _bound(alpha: float, beta: float) -> float:
+    return models.rcp.largest_capacity_ratio(alpha=alpha, beta=beta)
+
+
+def _stable(_: Found) -> Seen:
+    bound = _bound(0.4, 0.226)
+    rests = all(_settles_bits(at * bound, 0.4, 0.226) < 1e12 for at in (0.9, 0.99))
+    grows = all(_settles_bits(at * bound, 0.4, 0.226) > 1e12 for at in (1.01, 1.1))
+    seen = near(bound, 1.565)
+    return replace(
+        seen,
+        holds=seen.holds and rests and grows,
+        note="Eq. 6.13 repeated rests below the bound and grows without end above it.",
+    )
+
+
+def _times_slow_start(factor: float) -> Spoil:
+    """Every transfer over the long path takes so many times as long with Quick-Start."""
+
+    def spoil(rows: Rows) -> Rows:
+        changed = dict(rows)
+        for size in SIZES:
+            key = long_key("quick-start", size)
+            slow_s = rows[long_key("slow-start", size)].took_s
+            changed[key] = replace(rows[key], took_s=factor * slow_s)
+        return changed
+
+    return spoil
+
+
+STATEMENTS: tuple[Statement[Found], ...] = (
+    Statement(
+        "C-TH-205",
+        "capacity taken for a tenth",
+        "smaller grant, slower startup only",
+        _under,
+        spoil=swapped("under", "right"),
+    ),
+    Statement(
+        "C-TH-206",
+        "capacity taken for tenfold",
+        "overshoot, a timeout, full after several seconds",
+        _over,
+        spoil=swapped("over", "right"),
+        mend=replaced("over", 4.0, "full_after_s"),
+    ),
+    Statement("C-TH-208", "RCP's standing queue, eq. 6.14", "b", _queue, carrier="model"),
+    Statement(
+        "C-TH-209", "RCP's bound with 0.4 and 0.226, eq. 6.15", 1.565, _stable, carrier="model"
+    ),
+    Statement(
+        "C-TH-210",
+        "error that 0.1 and 0.1 tolerate",
+        "about factor three",
+        lambda _: between(_bound(0.1, 0.1), 2.7, 3.3, note="Eq. 6.15 gives two."),
+        carrier="model",
+        ours='"About" is 10 % here.',
+    ),
+    Statement(
+        "C-TH-211",
+        "error that 0.4 and 0.226 tolerate",
+        "at most 50 %",
+        lambda _: between(100 * (_bound(0.4, 0.226) - 1), 50, 60, unit="%"),
+        carrier="model",
+        ours="An error of 50 % must be tolerated, and not much more.",
+    ),
+    Statement(
+        "C-TH-213",
+        "grants above the long path's rate: transfer time",
+        "typically longer, the difference rather small",
+        _too_much,
+        spoil=_times_slow_start(0.8),
+        mend=_times_slow_start(1.1),
+    ),
+    Statement(
+        "C-TH-282",
+        "threshold of one half",
+        "still a certain speedup, TCP works well",
+        _half,
+        spoil=swapped("half", "slow-start"),
+    ),
+    Statement(
+        "C-TH-283",
+        "too large a capacity, but small requests",
+        "no harm",
+        _harmless,
+        spoil=swapped("over", "over-small"),
+    ),
+    Statement(
+        "C-TH-284",
+        "shared Ethernet with theta c = 10 Mbit/s",
+        "works reasonably well",
+        _shared,
+        spoil=swapped("over", "shared"),
+    ),
+)

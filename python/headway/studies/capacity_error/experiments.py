@@ -1,0 +1,123 @@
+"""Setup: a long transfer past routers that are wrong about their link, and a long path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headway.experiment import Dumbbell, Experiment, Flow
+from headway.studies.common import lab
+from headway.study import StudyContext
+
+LARGE_KBPS, SMALL_KBPS = 81_920, 5_120
+"""What is asked for: more than the link has, or less (section 6.5.3.2)."""
+LENGTH_S = 30.0
+TRANSFER_BYTES = 100_000_000
+RTT_S = lab.RTT_MS / 1e3
+SHARED_BPS = 100_000_000
+
+CASES: Mapping[str, tuple[float, int, float]] = {
+    # name: (the router's capacity over the link's, what is asked for, theta)
+    "right": (1.0, LARGE_KBPS, 1.0),
+    "under": (0.1, LARGE_KBPS, 1.0),
+    "over": (10.0, LARGE_KBPS, 1.0),
+    "over-small": (10.0, SMALL_KBPS, 1.0),
+    "half": (1.0, LARGE_KBPS, 0.5),
+}
+TODAY = "over-today"
+"""The router that takes its link for ten times faster, before hosts of today's Linux."""
+TODAYS_STACK = "linux-6"
+
+LONG_KBPS = 1_310_720
+"""The next code above the long path's rate."""
+LONG_ROUTER = {"capacity_kbps": 2 * lab.LONG_BPS // 1000, "interval_ms": lab.LONG_RTT_MS}
+LONG_LENGTH_S = 60.0
+WINDOW = "8388480 B"
+"""The largest window that can be said with the hosts' window scale."""
+SIZES = (100_000, 200_000, 300_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000, 8_000_000)
+"""None needs more than the largest window."""
+LONG_SCHEMES: Mapping[str, Any] = {
+    "slow-start": f"{lab.CONTROL}+{lab.SLOW_START}",
+    "quick-start": lab.asking(LONG_KBPS),
+}
+
+
+def experiments(ctx: StudyContext) -> dict[str, Experiment]:
+    """One trial per case, and per size and scheme on the long path."""
+    slow = f"{lab.CONTROL}+{lab.SLOW_START}"
+    trials = {"slow-start": _trial(slow, ctx.seed, None)}
+    for name in (*CASES, TODAY):
+        ratio, kbps, theta = CASES[name.removesuffix("-today")]
+        router = {
+            "capacity_kbps": round(ratio * lab.LINK_BPS / 1000),
+            "threshold_permille": round(1000 * theta),
+            "interval_ms": lab.RTT_MS,
+        }
+        stack = TODAYS_STACK if name == TODAY else lab.STACK
+        trials[name] = _trial(lab.asking(kbps), ctx.seed, router, stack=stack)
+    trials["shared"] = _trial(
+        lab.asking(LARGE_KBPS),
+        ctx.seed,
+        {"capacity_kbps": 10_000, "interval_ms": lab.RTT_MS},
+        link_bps=SHARED_BPS,
+    )
+    for size in SIZES:
+        for scheme, control in LONG_SCHEMES.items():
+            trials[long_key(scheme, size)] = _long_trial(control, size, ctx.seed)
+    return trials
+
+
+def _trial(
+    control: Any,
+    seed: int,
+    router: Mapping[str, int] | None,
+    *,
+    link_bps: int = lab.LINK_BPS,
+    stack: str = lab.STACK,
+) -> Experiment:
+    """One transfer from the opener, which so can ask in its SYN."""
+    path = lab.path(rate_bps=link_bps, buffer_pkts=lab.SMALL_BUFFER_PKTS).model_dump(mode="json")
+    path["quick_start"] = router and dict(router)
+    path["access_rate"] = f"{max(10 * link_bps, 10**9)} bit/s"
+    size = TRANSFER_BYTES * link_bps // lab.LINK_BPS
+    return lab.experiment(
+        Dumbbell.model_validate(path),
+        [_flow({"kind": "bulk", "size": f"{size} B"}, control, lab.RECEIVE_BUFFER)],
+        duration_s=LENGTH_S,
+        stack=stack,
+        seed=seed,
+        sample_s=RTT_S,
+        record=("drops",),
+    )
+
+
+def _long_trial(control: Any, size_bytes: int, seed: int) -> Experiment:
+    """One transfer over the long path, and a short answer that says when it is there."""
+    app = {"kind": "vectors", "epochs": [[f"{size_bytes} B", "100 B", "0 s"]]}
+    return lab.experiment(
+        lab.long_path(router=LONG_ROUTER),
+        [_flow(app, control, "268435456 B")],
+        duration_s=LONG_LENGTH_S,
+        seed=seed,
+        record=("drops",),
+    )
+
+
+def _flow(app: dict[str, Any], control: Any, receive_buffer: str) -> Flow:
+    return Flow.model_validate(
+        {
+            "app": app,
+            "control": control,
+            "start": "0 s",
+            "receive_buffer": receive_buffer,
+            "receive_window": WINDOW,
+            "delayed_ack": False,
+            # Else the SYN-ACK's window of 64 KiB would bound the first round trip.
+            "extra_ack": True,
+        }
+    )
+
+
+def long_key(scheme: str, size_bytes: int) -> str:
+    """A trial's name on the long path: "long-quick-start-3000kB"."""
+    return f"long-{scheme}-{size_bytes // 1000}kB"

@@ -1,0 +1,118 @@
+"""Plot: figures 6.60 and 6.62."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+
+from headway.figures import Curve, curves, style_of
+from headway.publish import Figures, Page
+from headway.studies.capacity_error.experiments import LONG_SCHEMES, SIZES, TODAY, long_key
+from headway.studies.capacity_error.observe import Found
+from headway.studies.common.cells import seconds
+from headway.table import Table
+
+LABELS = {
+    "slow-start": "Slow-Start",
+    "right": "c = r",
+    "under": "c = r/10",
+    "over": "c = 10 r",
+    TODAY: "c = 10 r, hosts of linux-6",
+    "over-small": "c = 10 r, 5.12 Mbit/s asked",
+    "half": "c = r, θ = 0.5",
+    "shared": "100 Mbit/s link, θ c = 10 Mbit/s",
+}
+
+
+def page(found: Found) -> Page:
+    """Tables, figures and data."""
+    rows = _long_rows(found)
+    return Page(
+        tables=[_table(found), _long_table(rows)],
+        figures=_figures(found, rows),
+        data={"long_path": rows},
+    )
+
+
+def _table(found: Found) -> Table:
+    return Table(
+        "A long transfer",
+        ["router", "granted (Mbit/s)", "full after (s)", "1 MB after (s)", "drops", "timeouts"],
+        [
+            [
+                label,
+                None if math.isnan(one.granted_bps) else round(one.granted_bps / 1e6, 2),
+                seconds(one.full_after_s),
+                seconds(one.delivered_after_s(1_000_000)),
+                one.drops_s.size,
+                round(one.timeouts),
+            ]
+            for label, one in ((label, found.cases[name]) for name, label in LABELS.items())
+        ],
+        "Full: a slot of 200 ms at 95 % of the rate, and those of the next second. Drops in 30 s, "
+        "timeouts until the link is full.",
+    )
+
+
+def _long_rows(found: Found) -> pl.DataFrame:
+    rows = []
+    for size in SIZES:
+        row: dict[str, float] = {"size_bytes": size}
+        for scheme in LONG_SCHEMES:
+            one, name = found.long[long_key(scheme, size)], scheme.replace("-", "_")
+            row |= {f"{name}_s": one.took_s, f"{name}_drops": one.drops}
+        rows.append(row)
+    return pl.DataFrame(rows)
+
+
+def _long_table(rows: pl.DataFrame) -> Table:
+    return Table(
+        "Transfers over 1 Gbit/s and 233 ms, granted 1.31 Gbit/s",
+        ["size (kB)", "Slow-Start (s)", "Quick-Start (s)", "drops", "drops"],
+        [
+            [
+                row["size_bytes"] // 1000,
+                seconds(row["slow_start_s"]),
+                seconds(row["quick_start_s"]),
+                round(row["slow_start_drops"]),
+                round(row["quick_start_drops"]),
+            ]
+            for row in rows.to_dicts()
+        ],
+        "From the opening of the connection until a short answer to all of it is there.",
+    )
+
+
+def _figures(found: Found, rows: pl.DataFrame) -> Figures:
+    drawn = []
+    for name in ("slow-start", "right", "under", "over"):
+        one = found.cases[name]
+        drawn.append(Curve(LABELS[name], one.times_s, one.rates_bps / 1e6, style_of(name)))
+    long = [
+        Curve(
+            label,
+            rows["size_bytes"].to_numpy() / 1e6,
+            rows[f"{name.replace('-', '_')}_s"].to_numpy(),
+            style_of(name),
+            markers=True,
+        )
+        for name, label in (("slow-start", "Slow-Start"), ("quick-start", "Quick-Start, too much"))
+    ]
+    return {
+        "figure-6-60": (
+            "Figure 6.60",
+            "Rate of a long transfer by what the router takes for its capacity.",
+            curves([("", drawn)], x_label="time (s)", y_label="rate (Mbit/s)"),
+        ),
+        "figure-6-62": (
+            "Figure 6.62",
+            "Transfer time over a long path, with a grant above its rate.",
+            curves(
+                [("", long)],
+                x_label="size (MB)",
+                y_label="transfer time (s)",
+                x_scale="log",
+            ),
+        ),
+    }
