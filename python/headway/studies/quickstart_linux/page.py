@@ -1,27 +1,33 @@
-"""Tables and figures of the study quickstart-linux."""
+"""Plot: figures 9 to 14, and the numbers in them."""
 
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
 from headway.figures import Bars, Curve, Panel, Series, curves, grouped_bars, style_of, timeseries
 from headway.figures.style import BLACK, BLUE, GREEN, VERMILLION, Style
-from headway.studies._quickstart_linux_data import (
+from headway.publish import Figures, Page
+from headway.studies.common.cells import seconds
+from headway.studies.quickstart_linux.experiments import (
     CONTROLS,
     LABELS,
-    LOAD_HTTP,
-    LOAD_SCHEMES,
-    MODELS,
     RTTS_MS,
     SIZES_BYTES,
     SPEEDUP_RTTS_MS,
     TRACES,
-    WEB_SCHEMES,
-    Results,
 )
-from headway.studies._quickstart_linux_web import HTTP
-from headway.studies._quickstart_linux_web import LABELS as HTTP_LABELS
-from headway.studies.common.legacy_page import Figures, seconds
+from headway.studies.quickstart_linux.observe import Found
+from headway.studies.quickstart_linux.web import (
+    HTTP,
+    LOAD_HTTP,
+    LOAD_SCHEMES,
+    MODELS,
+    SCHEMES,
+    SHARES,
+    one_key,
+)
+from headway.studies.quickstart_linux.web import LABELS as HTTP_LABELS
 from headway.table import Cell, Table
 
 CHOICES = (
@@ -36,26 +42,48 @@ CHOICES = (
     "two variants of HTTP/1.1, large files.",
 )
 _COLOURS = dict(zip(TRACES, (BLACK, BLUE, VERMILLION, GREEN), strict=True))
-_MODELS = {"default": "SURGE default", "large": "large files"}
 
 
-def tables(results: Results) -> list[Table]:
-    """Times to full speed, page times, load."""
+def page(found: Found) -> Page:
+    """Tables, figures and data."""
+    return Page(tables=_tables(found), figures=_figures(found), data={"web": _web(found)})
+
+
+def _web(found: Found) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            {
+                "model": model,
+                "http": http,
+                "control": control,
+                "scheme": scheme,
+                "pages": (row := found.pages(one_key(model, http, control, scheme))).count,
+                "mean_s": row.mean_s,
+            }
+            for model in MODELS
+            for http in HTTP
+            for control in CONTROLS
+            for scheme in SCHEMES
+        ]
+    )
+
+
+def _tables(found: Found) -> list[Table]:
     full: list[list[Cell]] = [
         [
             f"{rtt} ms",
             LABELS[control],
-            *(seconds(results.full_s(rtt, control, kind)) for kind in TRACES),
+            *(seconds(found.start(rtt, control, kind).full_after_s) for kind in TRACES),
         ]
         for rtt in RTTS_MS
         for control in CONTROLS
     ]
     pages: list[list[Cell]] = [
         [
-            _MODELS[model],
+            MODELS[model],
             HTTP_LABELS[http],
             LABELS[control],
-            *(round(results.page_s(model, http, control, s), 3) for s in WEB_SCHEMES),
+            *(round(found.page_s(model, http, control, s), 3) for s in SCHEMES),
         ]
         for model in MODELS
         for http in HTTP
@@ -65,12 +93,12 @@ def tables(results: Results) -> list[Table]:
         [
             int(users),
             *(
-                round(float(results.load_s[http, scheme][index]), 2)
+                round(float(found.load_s(http, scheme)[index]), 2)
                 for http in LOAD_HTTP
                 for scheme in LOAD_SCHEMES
             ),
         ]
-        for index, users in enumerate(results.users)
+        for index, users in enumerate(found.users)
     ]
     short = dict(zip(LOAD_SCHEMES, ("SS", "QS", "late", "JS"), strict=True))
     return [
@@ -82,7 +110,7 @@ def tables(results: Results) -> list[Table]:
         ),
         Table(
             "Mean download time of a page, one user, s",
-            ["model", "protocol", "control", *(short[s] for s in WEB_SCHEMES)],
+            ["model", "protocol", "control", *(short[s] for s in SCHEMES)],
             pages,
         ),
         Table(
@@ -93,8 +121,7 @@ def tables(results: Results) -> list[Table]:
     ]
 
 
-def figures(results: Results) -> Figures:
-    """Figures 9 to 14."""
+def _figures(found: Found) -> Figures:
     made: Figures = {}
     for number, rtt in (("9", 100), ("10", 200)):
         panels = [
@@ -103,8 +130,8 @@ def figures(results: Results) -> Figures:
                 [
                     Series(
                         TRACES[kind],
-                        results.rates[rtt, control, kind][0],
-                        results.rates[rtt, control, kind][1] / 1e6,
+                        found.start(rtt, control, kind).times_s,
+                        found.start(rtt, control, kind).rates_bps / 1e6,
                         Style(_COLOURS[kind], "o"),
                         step=True,
                     )
@@ -127,7 +154,7 @@ def figures(results: Results) -> Figures:
                 Curve(
                     f"{rtt} ms",
                     np.array(SIZES_BYTES),
-                    results.speedup(rtt, control),
+                    found.speedup(rtt, control),
                     Style(colour, marker),
                     markers=True,
                 )
@@ -149,14 +176,14 @@ def figures(results: Results) -> Figures:
         grouped_bars(
             [
                 (
-                    _MODELS[model],
+                    MODELS[model],
                     [
                         Bars(
                             scheme,
                             scheme,
-                            np.array([results.page_s(model, h, "reno", scheme) for h in HTTP]),
+                            np.array([found.page_s(model, h, "reno", scheme) for h in HTTP]),
                         )
-                        for scheme in WEB_SCHEMES
+                        for scheme in SCHEMES
                     ],
                 )
                 for model in MODELS
@@ -176,8 +203,8 @@ def figures(results: Results) -> Figures:
                     [
                         Curve(
                             scheme,
-                            results.users,
-                            results.load_s[http, scheme],
+                            np.array(found.users),
+                            found.load_s(http, scheme),
                             style_of(scheme),
                             markers=True,
                         )
@@ -190,8 +217,8 @@ def figures(results: Results) -> Figures:
             y_label="page time (s)",
         ),
     )
-    shares = np.array(sorted(results.share_s))
-    slow = results.page_s("large", "1.1", "cubic", "slow-start")
+    shares = np.array(SHARES)
+    slow = found.page_s("large", "1.1", "cubic", "slow-start")
     made["figure-14"] = (
         "Figure 14",
         "Mean download time of a page over the part of the capacity for Quick-Start, one user.",
@@ -203,7 +230,7 @@ def figures(results: Results) -> Figures:
                         Curve(
                             "quick-start",
                             100 * shares,
-                            np.array([results.share_s[s] for s in shares]),
+                            np.array(list(found.shares_s().values())),
                             style_of("quick-start"),
                             markers=True,
                         ),

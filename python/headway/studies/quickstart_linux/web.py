@@ -14,16 +14,88 @@ import numpy as np
 from headway.experiment import Experiment, Flow
 from headway.metrics.stats import Array
 from headway.studies.common import lab
+from headway.studies.quickstart_linux.experiments import CONTROLS
+from headway.study import StudyContext
 from headway.trace import Trace
 from headway.workloads import surge
 from headway.workloads.surge import WebPage
 
+MODELS: dict[surge.Model, str] = {"default": "SURGE default", "large": "large files"}
+SCHEMES = ("slow-start", "quick-start", "jump-start")
+LOAD_SCHEMES = ("slow-start", "quick-start", "quick-start-late", "jump-start")
+LOAD_HTTP = ("1.1", "1.1p")
+LOAD_USERS, QUICK_LOAD_USERS = (1, 2, 5, 10, 15, 20), (1, 5, 15)
+SHARES = (0.25, 0.5, 0.75, 1.0)
+PAGES, QUICK_PAGES = 200, 25
+LOAD_S, QUICK_LOAD_S = 3600.0, 200.0
+SHORTEST_THINK_S = 2.0
+"""So a user asks for fewer pages than fit with this between them."""
+STAGGER_S = 7.0
+"""Users start within one think time."""
 HTTP = ("1.0", "1.1", "1.1p")
 LABELS = {"1.0": "HTTP/1.0", "1.1": "HTTP/1.1", "1.1p": "HTTP/1.1 with pipelining"}
 FILE_SPACING_S = 30.0
 """Between the files of HTTP/1.0; the largest takes 9 s on this link."""
 ANNOUNCED_BYTES = 1e6
 """The hosts' heuristics ask for a rate in every handshake, whatever will be sent."""
+
+
+def one_key(model: str, http: str, control: str, scheme: str) -> str:
+    """One user."""
+    return f"web-{model}-{http}-{control}-{scheme}"
+
+
+def load_key(http: str, scheme: str, users: int) -> str:
+    """So many users of large files."""
+    return f"load-{http}-{scheme}-n{users}"
+
+
+def share_key(share: float) -> str:
+    """One user, with so much of the capacity for Quick-Start."""
+    return f"share-{100 * share:.0f}"
+
+
+def experiments(ctx: StudyContext) -> dict[str, Experiment]:
+    """One user in every combination, many users, and one with less capacity for Quick-Start."""
+    count = QUICK_PAGES if ctx.quick else PAGES
+    trials = {
+        one_key(model, http, name, scheme): one_user(
+            model, http, base, scheme, count=count, seed=ctx.seed
+        )
+        for model in MODELS
+        for http in HTTP
+        for name, base in CONTROLS.items()
+        for scheme in SCHEMES
+    }
+    length_s = QUICK_LOAD_S if ctx.quick else LOAD_S
+    for scheme in LOAD_SCHEMES:
+        for http in LOAD_HTTP:
+            for users in QUICK_LOAD_USERS if ctx.quick else LOAD_USERS:
+                flows = [
+                    user(
+                        load_pages(ctx.seed, number, length_s),
+                        http,
+                        CONTROLS["cubic"],
+                        scheme,
+                        start_s=STAGGER_S * number / users,
+                    )
+                    for number in range(users)
+                ]
+                trials[load_key(http, scheme, users)] = lab.experiment(
+                    lab.path(buffer_pkts=1000), flows, duration_s=length_s, seed=ctx.seed
+                )
+    for share in SHARES:
+        made = one_user(
+            "large", "1.1", CONTROLS["cubic"], "quick-start", count=count, seed=ctx.seed
+        )
+        router = f"{lab.ROUTER}:threshold_permille={1000 * share:.0f}"
+        trials[share_key(share)] = made.model_copy(update={"topology": lab.path(router=router)})
+    return trials
+
+
+def load_pages(seed: int, number: int, length_s: float) -> list[WebPage]:
+    """What a user of many may ask for in so much time."""
+    return user_pages("large", seed, number, int(length_s / SHORTEST_THINK_S))
 
 
 def control(base: str, scheme: str) -> str:
