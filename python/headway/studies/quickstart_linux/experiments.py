@@ -22,6 +22,9 @@ TRACES = {
     "qs-reduced-2": "Quick-Start 2.56 Mbit/s, ssthresh lowered",
 }
 QS_BPS, SMALL_QS_BPS = 5.12e6, 2.56e6
+ROUTER = "algorithm=target:interval_ms=1000:estimator=last"
+"""The paper's router meters "the current traffic" by the second and remembers the grants of two
+(sections 3.2 and 5.3)."""
 TRACE_S = 25.0
 
 SIZES_BYTES = (1e3, 2.8e3, 5e3, 10e3, 20e3, 50e3, 100e3, 200e3, 500e3, 1e6, 2e6, 5e6, 12e6)
@@ -68,7 +71,7 @@ def _traces(ctx: StudyContext) -> dict[str, Experiment]:
                     delayed_ack=True,
                 )
                 trials[trace_key(rtt_ms, control, kind)] = lab.experiment(
-                    lab.path(rtt_ms=rtt_ms),
+                    lab.path(rtt_ms=rtt_ms, router=ROUTER),
                     [flow],
                     duration_s=TRACE_S,
                     seed=ctx.seed,
@@ -94,7 +97,7 @@ def _sizes(ctx: StudyContext) -> dict[str, Experiment]:
                     for number, size in enumerate(SIZES_BYTES)
                 ]
                 trials[sizes_key(rtt_ms, control, kind)] = lab.experiment(
-                    lab.path(rtt_ms=rtt_ms),
+                    lab.path(rtt_ms=rtt_ms, router=ROUTER),
                     flows,
                     duration_s=SPACING_S * len(flows),
                     seed=ctx.seed,
