@@ -85,7 +85,8 @@ def _growth(found: Found) -> Seen:
     at = {c: _rate_at(found.start(100, c, "qs-reduced"), 3.0) for c in CONTROLS}
     lowered = found.full_s(100, "qs-reduced")
     return Seen(
-        f"{at['reno'] / 1e6:.2f} < {at['cubic'] / 1e6:.2f} Mbit/s; full after {_told(lowered)}",
+        f"Reno {at['reno'] / 1e6:.2f}, CUBIC {at['cubic'] / 1e6:.2f} Mbit/s; full after "
+        f"{_told(lowered)}",
         at["reno"] < at["cubic"] and lowered["cubic"] < lowered["reno"],
     )
 

@@ -43,7 +43,7 @@ class OnKernel(Study[Responses, Evidence[Responses]]):
     choices = (
         "The paper's claims are judged in the simulator with its own Linux. Here its downloads "
         "run on this machine's kernel, one after the other, and in the simulator with linux-6. "
-        "Web users hold several connections at once, which the kernel backend does not do.",
+        "Web users open one connection after the other, which the kernel backend does not do.",
     )
     agreements = tuple(
         Agreement(

@@ -14,7 +14,9 @@ from headway.studies.quickstart_linux.web import HTTP, MODELS, SHARES
 from headway.workloads import surge
 
 SLOW = "slow-start"
-FAST = ("quick-start", "jump-start")
+QUICK, JUMP = FAST = ("quick-start", "jump-start")
+LATE = "quick-start-late"
+EACH = tuple(HTTP)
 KEPT = ("1.1", "1.1p")
 EQUAL = 0.95
 """Of slow start's time: what is less is faster."""
@@ -22,30 +24,29 @@ SERVERS = 25
 """How many draws of a server's files the mean size of a page is looked at in."""
 
 
-def _spread(gains: Mapping[object, float]) -> str:
+def _spread(gains: Mapping[str, float]) -> str:
     return f"{min(gains.values()):+.2f} to {max(gains.values()):+.2f} s"
 
 
 # ---- The paper's user ----
 
 
-def _pairs(found: Found, model: str) -> dict[str, tuple[Pages, Pages]]:
+def _pairs(found: Found, model: str, https: Sequence[str] = EACH) -> dict[str, tuple[Pages, Pages]]:
     """Slow start and Quick-Start of one user, by "HTTP control"."""
     return {
         f"{http} {LABELS[control]}": (
             found.alone(model, http, control, SLOW),
-            found.alone(model, http, control, "quick-start"),
+            found.alone(model, http, control, QUICK),
         )
-        for http in HTTP
+        for http in https
         for control in CONTROLS
     }
 
 
-def _saved(found: Found, model: str) -> dict[object, float]:
-    """Seconds that Quick-Start saves, in every combination."""
-    return {
-        name: slow.mean_s - quick.mean_s for name, (slow, quick) in _pairs(found, model).items()
-    }
+def _saved(found: Found, model: str, https: Sequence[str] = EACH) -> dict[str, float]:
+    """Seconds that Quick-Start saves one user, by "HTTP control"."""
+    pairs = _pairs(found, model, https)
+    return {name: slow.mean_s - quick.mean_s for name, (slow, quick) in pairs.items()}
 
 
 def _every(found: Found) -> Seen:
@@ -68,15 +69,14 @@ def _small(found: Found) -> Seen:
 
 
 def _first(found: Found) -> Seen:
-    saved = {name: value for name, value in _saved(found, "large").items() if "1.0" in str(name)}
+    saved = _saved(found, "large", ("1.0",))
     return Seen(_spread(saved), all(value > 1 for value in saved.values()), "> 1 s")
 
 
 def _kept(found: Found) -> Seen:
     kept = {
         name: quick.mean_s / slow.mean_s
-        for name, (slow, quick) in _pairs(found, "large").items()
-        if "1.0" not in name
+        for name, (slow, quick) in _pairs(found, "large", KEPT).items()
     }
     return Seen(
         ", ".join(f"{name} {100 * value:.0f} %" for name, value in kept.items()),
@@ -89,7 +89,7 @@ def _kept(found: Found) -> Seen:
 
 
 def _rise(found: Found) -> Seen:
-    slow, quick = (found.six_s(scheme) for scheme in ("slow-start", "quick-start"))
+    slow, quick = (found.six_s(scheme) for scheme in (SLOW, QUICK))
     return Seen(
         f"slow start {_series(slow)}, Quick-Start {_series(quick)} s for "
         f"{', '.join(str(n) for n in found.users('large'))} users",
@@ -104,11 +104,9 @@ def _series(values: np.ndarray) -> str:
 
 
 def _less(found: Found) -> Seen:
-    gain = found.six_s(SLOW) - found.six_s("quick-start")
+    gain = found.six_s(SLOW) - found.six_s(QUICK)
     users = found.users("large")
-    approved = [
-        float(np.mean([one.approved for one in found.six("quick-start", n)])) for n in users
-    ]
+    approved = [float(np.mean([one.approved for one in found.six(QUICK, n)])) for n in users]
     return Seen(
         ", ".join(f"{value:+.2f}" for value in gain)
         + f" s for {', '.join(str(n) for n in users)} users",
@@ -126,7 +124,7 @@ def _half(found: Found) -> Seen:
         for share in (*SHARES, 1.0)
     ]
     return Seen(
-        ", ".join(f"{name} {half[name]:.2f} < {slow[name]:.2f}" for name in half) + " s",
+        ", ".join(f"{name} {half[name]:.2f} of {slow[name]:.2f}" for name in half) + " s",
         all(half[name] < slow[name] for name in half),
         note=f"Mean of the six by share: {', '.join(means)}.",
     )
@@ -173,8 +171,8 @@ def _file_size(_: Found) -> Seen:
 
 
 def _thesis_saved(
-    found: Found, model: str, scheme: str, https: tuple[str, ...] = tuple(HTTP)
-) -> dict[object, float]:
+    found: Found, model: str, scheme: str, https: Sequence[str] = EACH
+) -> dict[str, float]:
     """Seconds that a scheme saves one user, by HTTP."""
     return {
         http: found.thesis(model, http, SLOW).mean_s - found.thesis(model, http, scheme).mean_s
@@ -182,7 +180,7 @@ def _thesis_saved(
     }
 
 
-def _told(found: Found, model: str, https: tuple[str, ...] = tuple(HTTP)) -> str:
+def _told(found: Found, model: str, https: Sequence[str] = EACH) -> str:
     return "; ".join(
         f"{scheme} {_spread(_thesis_saved(found, model, scheme, https))}" for scheme in FAST
     )
@@ -261,12 +259,12 @@ def _denied(found: Found) -> Seen:
     over = {
         (model, scheme): float((found.load_s(model, scheme) / found.load_s(model, SLOW))[-1])
         for model in MODELS
-        for scheme in ("quick-start", "quick-start-late")
+        for scheme in (QUICK, LATE)
     }
     return Seen(
         "; ".join(
             f"{MODELS[model]}, {found.users(model)[-1]} users: early "
-            f"{over[model, 'quick-start']:.2f}, late {over[model, 'quick-start-late']:.2f}"
+            f"{over[model, QUICK]:.2f}, late {over[model, LATE]:.2f}"
             for model in MODELS
         ),
         all(value >= EQUAL for value in over.values()),
@@ -283,14 +281,13 @@ def _denied(found: Found) -> Seen:
 def _still_faster(found: Found) -> Seen:
     most = {
         model: tuple(
-            found.thesis(model, "1.1", scheme, found.users(model)[-1])
-            for scheme in ("slow-start", "jump-start")
+            found.thesis(model, "1.1", scheme, found.users(model)[-1]) for scheme in (SLOW, JUMP)
         )
         for model in MODELS
     }
     return Seen(
         "; ".join(
-            f"{MODELS[model]}: {jump.mean_s:.2f} < {slow.mean_s:.2f} s at "
+            f"{MODELS[model]}: {jump.mean_s:.2f} of {slow.mean_s:.2f} s at "
             f"{100 * slow.utilization:.0f} % load"
             for model, (slow, jump) in most.items()
         ),
