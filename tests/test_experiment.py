@@ -105,6 +105,14 @@ def test_a_bad_path_is_refused_with_its_field(field, value, said) -> None:
     assert said in explain(error.value)
 
 
+@pytest.mark.parametrize("connections", [(1,), (1, 2), (2, 0), ()])
+def test_every_epoch_has_a_connection(connections: tuple[int, ...]) -> None:
+    epochs = (("329 B", "403 B", "120 ms"),) * 2
+    with pytest.raises(ValidationError, match="connections"):
+        Vectors(epochs=epochs, connections=connections)
+    assert Vectors(epochs=epochs, connections=(1, 1)).connections == (1, 1)
+
+
 def test_tcp_needs_a_control_and_udp_must_not_have_one() -> None:
     with pytest.raises(ValidationError, match="needs a control"):
         Flow()

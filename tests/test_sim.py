@@ -129,6 +129,18 @@ def test_what_the_engine_refuses_is_one_line() -> None:
     assert "\n" not in str(error.value)
 
 
+def test_epochs_on_connections_of_their_own_each_pay_a_handshake() -> None:
+    def took_rtts(connections: tuple[int, ...] | None) -> list[int]:
+        app = {"kind": "vectors", "epochs": [["9 B", "9 B", "1 s"]] * 3, "connections": connections}
+        trace = run(experiment(flows=[{"app": app, "control": "reno"}]))
+        rows = metrics.responses(trace, (0, 10 * S))
+        return [round(seconds / 0.05) for seconds in rows["seconds"]]
+
+    assert took_rtts(None) == [2, 1, 1]
+    assert took_rtts((1, 2)) == [2, 2, 1]
+    assert took_rtts((1, 1, 1)) == [2, 2, 2]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stack", ["linux-2.6", "linux-6"])
 def test_tcptrace_agrees_with_our_goodput_and_retransmissions(stack: str, tmp_path: Path) -> None:

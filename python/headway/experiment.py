@@ -17,6 +17,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     PlainSerializer,
+    PositiveInt,
     ValidationError,
     field_validator,
     model_validator,
@@ -96,10 +97,24 @@ class Cbr(Spec):
 
 
 class Vectors(Spec):
-    """Requests and responses: epochs of (request, response, think time until the next)."""
+    """Requests and responses: epochs of (request, response, think time until the next).
+
+    ``connections`` has the number of epochs on each connection: when those of one are over, think
+    times and all, it closes and the next opens. None: all are on one.
+    """
 
     kind: Literal["vectors"] = "vectors"
     epochs: tuple[tuple[Size, Size, Time], ...] = Field(min_length=1)
+    connections: tuple[PositiveInt, ...] | None = None
+
+    @model_validator(mode="after")
+    def _all_epochs_have_a_connection(self) -> Self:
+        if self.connections is not None and sum(self.connections) != len(self.epochs):
+            raise ValueError(
+                f"connections: {sum(self.connections)} epochs in all, but there are "
+                f"{len(self.epochs)}"
+            )
+        return self
 
 
 class Pingpong(Spec):

@@ -53,10 +53,13 @@ pub(crate) struct Announced {
     pub deadline_ns: Option<u64>,
 }
 
-/// What a host pair with sessions does in the whole run, one entry per session in
-/// `start_ns` and `ends`, one per exchange in the others.
+/// What a host pair with many connections does in the whole run, one entry per session
+/// in `start_ns` and `ends`, one per exchange in the others.
 pub(crate) struct SessionList {
     pub persistent: bool,
+    /// Each session opens when the one before closes, and asks as it opens; its
+    /// `start_ns` says nothing.
+    pub in_turn: bool,
     pub start_ns: Vec<u64>,
     /// The exchange after each session's last.
     pub ends: Vec<u32>,

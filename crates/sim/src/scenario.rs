@@ -246,11 +246,15 @@ pub enum App {
         /// Time between packets.
         interval_ns: u64,
     },
-    /// Request and response vectors (a bytes, b bytes, t ns) in sequence on one
-    /// connection; t passes between a response and the next request.
+    /// Request and response vectors (a bytes, b bytes, t ns) in sequence; t passes
+    /// between a response and the next request.
     Vectors {
         /// The epochs.
         epochs: Vec<(u64, u64, u64)>,
+        /// Epochs on each connection: when those of one are over, it closes and the
+        /// next opens. Absent: all are on one.
+        #[serde(default)]
+        connections: Vec<u32>,
     },
     /// Many connections of one host pair, or many sessions in turn on one.
     Sessions(Sessions),
@@ -395,7 +399,7 @@ impl Scenario {
         }
         for (i, flow) in self.flows.iter().enumerate() {
             flow.check(&format!("flows[{i}]"), self.topology.hops())?;
-            if matches!(flow.app, App::Sessions(_)) {
+            if flow.app.has_many_connections() {
                 self.check_for_sessions(i, flow.extra_delay_ns)?;
             }
         }
@@ -406,12 +410,13 @@ impl Scenario {
     /// capture could not tell a pair's connections apart.
     fn check_for_sessions(&self, number: usize, extra_ns: u64) -> Result<(), ScenarioError> {
         if self.capture.is_some() {
-            return Err(bad("capture", "a capture", "null with sessions"));
+            let allowed = "null with many connections of one pair";
+            return Err(bad("capture", "a capture", allowed));
         }
         let path_ns = self.topology.largest_delay_ns() + extra_ns;
         if path_ns > MAX_SESSION_DELAY_NS {
             let field = format!("flows[{number}].app");
-            let allowed = "a path of at most 30 s one-way delay with sessions";
+            let allowed = "a path of at most 30 s one-way delay with many connections of one pair";
             return Err(bad(&field, path_ns, allowed));
         }
         Ok(())
@@ -591,6 +596,15 @@ impl Flow {
 }
 
 impl App {
+    /// Whether the flow is more than one connection, whose sockets are used again.
+    pub(crate) fn has_many_connections(&self) -> bool {
+        match self {
+            App::Sessions(_) => true,
+            App::Vectors { connections, .. } => !connections.is_empty(),
+            _ => false,
+        }
+    }
+
     fn check(&self, field: &str) -> Result<(), ScenarioError> {
         let within = |name: &str, value: u64, least: u64, most: u64, unit: &str| {
             if (least..=most).contains(&value) {
@@ -609,10 +623,20 @@ impl App {
                 within("ip_bytes", u64::from(*ip_bytes), 29, 65_535, "bytes")?;
                 within("interval_ns", *interval_ns, 1, MAX_TIME_NS, "ns")
             }
-            App::Vectors { epochs } => {
+            App::Vectors {
+                epochs,
+                connections,
+            } => {
                 if epochs.is_empty() {
                     let field = format!("{field}.epochs");
                     return Err(bad(&field, "[]", "at least one epoch"));
+                }
+                let sum = connections.iter().map(|&n| u64::from(n)).sum::<u64>();
+                let whole = connections.is_empty() || sum == epochs.len() as u64;
+                if !whole || connections.contains(&0) {
+                    let field = format!("{field}.connections");
+                    let allowed = format!("at least 1 each, {} in all", epochs.len());
+                    return Err(bad(&field, format!("{connections:?}"), &allowed));
                 }
                 let (mut requests, mut responses) = (0u64, 0u64);
                 for (i, &(a, b, think_ns)) in epochs.iter().enumerate() {

@@ -397,11 +397,12 @@ impl World {
     }
 
     fn summary(&self, number: usize, flow: &FlowState) -> FlowSummary {
-        let kind = match flow.app {
+        let kind = match &flow.app {
             Running::Bulk { .. } => "bulk",
             Running::Cbr { .. } => "cbr",
             Running::Vectors(_) => "vectors",
             Running::Pingpong(_) => "pingpong",
+            Running::Sessions(list) if list.in_turn => "vectors",
             Running::Sessions(_) => "sessions",
             Running::Requests(_) => "requests",
         };

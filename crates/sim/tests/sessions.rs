@@ -185,3 +185,90 @@ fn a_request_for_a_rate_does_not_hold_back_the_rest_of_a_response() {
         assert!((100 * MS..105 * MS).contains(&took_ns), "{took_ns}");
     }
 }
+
+/// Epochs of one size, so many on each connection.
+fn in_turn(connections: &[u32], think_ns: u64, response_bytes: u64) -> Value {
+    let epochs = connections.iter().sum::<u32>() as usize;
+    json!({"kind": "vectors", "connections": connections,
+        "epochs": vec![json!([300, response_bytes, think_ns]); epochs]})
+}
+
+#[test]
+fn epochs_on_connections_of_their_own_each_wait_for_a_handshake() {
+    let took = |connections: &[u32]| {
+        let vectors = in_turn(connections, 500 * MS, 1000);
+        let rows = run(&pair(10 * SECOND, 1000, &vectors)).tables.responses;
+        assert_eq!(rows.epoch, [0, 1, 2, 3]);
+        assert_eq!(rows.start_ns[0], 0);
+        for i in 1..4 {
+            // The connection opens as soon as the user has thought.
+            assert_eq!((rows.start_ns[i] - rows.end_ns[i - 1]) as u64, 500 * MS);
+        }
+        let took_ns = |i: usize| rows.end_ns[i] - rows.start_ns[i];
+        [0, 1, 2, 3].map(|i| (took_ns(i) + 50_000_000) / 100_000_000)
+    };
+    // In round trips.
+    assert_eq!(took(&[1, 1, 1, 1]), [2, 2, 2, 2]);
+    assert_eq!(took(&[1, 3]), [2, 2, 1, 1]);
+    assert_eq!(took(&[3, 1]), [2, 1, 1, 2]);
+}
+
+#[test]
+fn one_connection_that_is_named_is_the_one_that_is_not() {
+    let mut scenario = pair(60 * SECOND, 20, &in_turn(&[6], 300 * MS, 70_000));
+    scenario["topology"]["reverse"]["loss"] = json!(0.02);
+    let named = run(&scenario);
+    scenario["flows"][0]["app"]["connections"] = json!([]);
+    let whole = run(&scenario);
+    assert_eq!(named.summary.flows[0].kind, "vectors");
+    assert_eq!(named.tables.responses.end_ns, whole.tables.responses.end_ns);
+    assert_eq!(
+        named.tables.flow_counters.sent_pkts,
+        whole.tables.flow_counters.sent_pkts
+    );
+}
+
+#[test]
+fn a_connection_after_the_other_uses_few_sockets_and_stops_when_told() {
+    let mut scenario = pair(900 * SECOND, 20, &in_turn(&[1; 1000], 100 * MS, 20_000));
+    for way in ["forward", "reverse"] {
+        scenario["topology"][way]["loss"] = json!(0.02);
+    }
+    let mut world = world(&scenario);
+    while world.step() {}
+    world.check_invariants().unwrap();
+    // One is used and those of the last minute wait.
+    assert!(world.sockets() < 400, "{} sockets", world.sockets());
+    let outcome = world.finish();
+    assert_eq!(outcome.tables.responses.epoch.len(), 1000);
+    let counters = &outcome.tables.flow_counters;
+    assert_eq!(counters.delivered_bytes.last(), Some(&20_000_000));
+    assert_eq!(counters.acked_bytes, counters.delivered_bytes);
+
+    scenario["flows"][0]["stop_ns"] = json!(20 * SECOND);
+    let stopped = run(&scenario).tables.responses;
+    assert!(stopped.start_ns.iter().all(|&ns| (ns as u64) < 20 * SECOND));
+    assert!((10..100).contains(&stopped.epoch.len()));
+}
+
+#[test]
+fn connections_that_are_not_all_epochs_are_refused() {
+    for (connections, value) in [
+        (json!([1, 1]), "[1, 1]"),
+        (json!([3, 0]), "[3, 0]"),
+        (json!([4]), "[4]"),
+    ] {
+        let mut vectors = in_turn(&[3], 0, 10);
+        vectors["connections"] = connections;
+        let text = pair(SECOND, 10, &vectors).to_string();
+        let error = Scenario::from_json(&text).unwrap_err().0;
+        assert_eq!(
+            error,
+            format!("flows[0].app.connections: {value} is not allowed; at least 1 each, 3 in all")
+        );
+    }
+    let mut captured = pair(SECOND, 10, &in_turn(&[1, 1], 0, 10));
+    captured["capture"] = json!({"link": "bottleneck"});
+    let error = Scenario::from_json(&captured.to_string()).unwrap_err().0;
+    assert!(error.starts_with("capture"), "{error}");
+}

@@ -27,7 +27,7 @@ from headway.backends._kernel_hints import attach_where_missing, taking_hints
 from headway.backends._kernel_run import Run, says_something
 from headway.backends._kernel_testbed import Testbed, sides
 from headway.errors import HeadwayError, KernelCannotError
-from headway.experiment import Control, Experiment, Pingpong, Requests, Sessions
+from headway.experiment import Control, Experiment, Pingpong, Requests, Sessions, Vectors
 from headway.trace import Trace, trace_code
 
 Progress = Callable[[float, float, float], None]
@@ -264,6 +264,11 @@ def check(experiment: Experiment) -> None:
             raise HeadwayError(
                 f"kernel backend: {name}: sessions: a connection for each is not possible, the "
                 "traffic programs hold one; use vectors"
+            )
+        if isinstance(flow.app, Vectors) and len(flow.app.connections or ()) > 1:
+            raise HeadwayError(
+                f"kernel backend: {name}: connections: one after the other is not possible, the "
+                "traffic programs hold one; leave connections out"
             )
         if isinstance(flow.app, Requests):
             raise HeadwayError(

@@ -160,7 +160,11 @@ def _app(flow: Flow) -> dict[str, Any]:
             "codes": list(app.codes),
             "mean_interval_ns": app.mean_interval,
         }
-    return {"kind": "vectors", "epochs": [list(epoch) for epoch in app.epochs]}
+    return {
+        "kind": "vectors",
+        "epochs": [list(epoch) for epoch in app.epochs],
+        "connections": list(app.connections or ()),
+    }
 
 
 def _sessions(app: Sessions) -> dict[str, Any]:

@@ -31,6 +31,20 @@ pub struct Sessions {
 }
 
 impl Sessions {
+    /// Epochs (a bytes, b bytes, t ns) as sessions with so many of them each. They
+    /// have no starts: each follows the one before.
+    pub(crate) fn in_turn(epochs: &[(u64, u64, u64)], connections: &[u32]) -> Sessions {
+        Sessions {
+            persistent: false,
+            start_ns: Vec::new(),
+            exchanges: connections.to_vec(),
+            request_bytes: epochs.iter().map(|e| e.0).collect(),
+            response_bytes: epochs.iter().map(|e| e.1).collect(),
+            think_ns: epochs.iter().map(|e| e.2).collect(),
+            serve_ns: Vec::new(),
+        }
+    }
+
     pub(super) fn check(&self, field: &str) -> Result<(), ScenarioError> {
         let sessions = self.start_ns.len();
         if self.exchanges.len() != sessions {

@@ -29,7 +29,10 @@ impl World {
                 interval_ns: *interval_ns,
                 sent: 0,
             },
-            App::Vectors { epochs } => Running::Vectors(Vectors {
+            App::Vectors {
+                epochs,
+                connections,
+            } if connections.is_empty() => Running::Vectors(Vectors {
                 epochs: epochs.clone(),
                 current: 0,
                 request_end: 0,
@@ -60,17 +63,27 @@ impl World {
                 rng: stream(seed, Purpose::App, number),
                 sent: 0,
             }),
-            App::Sessions(sessions) => {
+            App::Sessions(_) | App::Vectors { .. } => {
                 let control = flow.control.as_ref().expect("checked by the scenario");
                 let control = prototypes
                     .get(control)
                     .map_err(|e| ScenarioError(format!("flows[{number}].control: {e}")))?;
-                Running::Sessions(Box::new(session_list(
-                    sessions,
-                    socket_options(flow, seed),
-                    Announced::of(flow),
-                    control,
-                )))
+                let options = socket_options(flow, seed);
+                let announced = Announced::of(flow);
+                let list = match &flow.app {
+                    App::Vectors {
+                        epochs,
+                        connections,
+                    } => {
+                        let sessions = Sessions::in_turn(epochs, connections);
+                        session_list(&sessions, true, options, announced, control)
+                    }
+                    App::Sessions(sessions) => {
+                        session_list(sessions, false, options, announced, control)
+                    }
+                    _ => unreachable!("matched above"),
+                };
+                Running::Sessions(Box::new(list))
             }
         };
         let route = number * 2;
@@ -81,7 +94,7 @@ impl World {
                 .get(control)
                 .map_err(|e| ScenarioError(format!("flows[{number}].control: {e}")))?;
             names = Some((control.name.clone(), first.startup().name.to_string()));
-            if !matches!(flow.app, App::Sessions(_)) {
+            if !flow.app.has_many_connections() {
                 sockets = Some(self.add_sockets(number, flow, first));
             }
         }
@@ -106,7 +119,7 @@ impl World {
     fn add_sockets(&mut self, number: u32, flow: &Flow, control: ControlInstance) -> (u32, u32) {
         let route = number * 2;
         let (requests, responses) = match &flow.app {
-            App::Vectors { epochs } => (
+            App::Vectors { epochs, .. } => (
                 epochs.iter().map(|e| e.0).sum(),
                 epochs.iter().map(|e| e.1).sum(),
             ),
@@ -198,6 +211,7 @@ fn socket_options(flow: &Flow, seed: u64) -> SocketOptions {
 
 fn session_list(
     sessions: &Sessions,
+    in_turn: bool,
     options: SocketOptions,
     announced: Announced,
     control: ControlInstance,
@@ -209,6 +223,7 @@ fn session_list(
     let sum = |column: &[u64]| column.iter().sum::<u64>();
     SessionList {
         persistent: sessions.persistent,
+        in_turn,
         start_ns: sessions.start_ns.clone(),
         ends: ends.collect(),
         request_bytes: sessions.request_bytes.clone(),

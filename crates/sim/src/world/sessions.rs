@@ -83,6 +83,10 @@ impl World {
 
     /// The time of a flow with sessions has come: opens what is due.
     pub(super) fn open_sessions(&mut self, flow: u32) {
+        if self.list(flow).in_turn {
+            self.open_next(flow);
+            return;
+        }
         let now_ns = self.net.now_ns;
         loop {
             let Running::Sessions(list) = &mut self.flows[flow as usize].app else {
@@ -107,6 +111,22 @@ impl World {
             };
             self.open(flow, first, end);
         }
+    }
+
+    /// Of sessions that follow one another: opens the next, if there is one.
+    fn open_next(&mut self, flow: u32) {
+        let state = &mut self.flows[flow as usize];
+        let Running::Sessions(list) = &mut state.app else {
+            return;
+        };
+        let session = list.opened;
+        if state.stopped || session == list.ends.len() {
+            return;
+        }
+        list.opened += 1;
+        let first = list.ends[..session].last().copied().unwrap_or(0);
+        let end = list.ends[session];
+        self.open(flow, first, end);
     }
 
     fn open(&mut self, flow: u32, exchange: u32, end: u32) {
@@ -150,7 +170,11 @@ impl World {
         let pair = &mut self.sockets[at as usize..at as usize + 2];
         (pair[0], pair[1]) = (client, server);
         pair[1].listen();
-        pair[0].connect(&mut self.net);
+        if self.list(flow).in_turn {
+            // As on a connection of its own, the request waits for the handshake.
+            self.send_request(number);
+        }
+        self.sockets[at as usize].connect(&mut self.net);
     }
 
     /// A closed pair of sockets for a connection of `flow`.
@@ -239,8 +263,18 @@ impl World {
         if slot.exchange == slot.end {
             self.slots[number as usize].phase = Phase::Closing;
             self.sockets[slot.client as usize].close(&mut self.net);
+            if self.list(slot.flow).in_turn {
+                self.open_next(slot.flow);
+            }
             return;
         }
+        self.send_request(number);
+        // With nothing to wait for, the other end answers at once.
+        self.serve(number);
+    }
+
+    fn send_request(&mut self, number: u32) {
+        let slot = self.slots[number as usize];
         let list = self.list(slot.flow);
         let (request, response) = (
             list.request_bytes[slot.exchange as usize],
@@ -254,8 +288,6 @@ impl World {
         let client = &mut self.sockets[slot.client as usize];
         client.write(request);
         client.pump(&mut self.net);
-        // With nothing to wait for, the other end answers at once.
-        self.serve(number);
     }
 
     /// Server: takes its time, or answers, when the whole request has arrived.

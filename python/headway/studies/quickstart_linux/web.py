@@ -1,0 +1,234 @@
+"""Setup: Web users of paper 000 and of the thesis' section 6.4.4, on 10 Mbit/s with 200 ms.
+
+A user fetches the files of a page one after the other, thinks, and goes on. With HTTP/1.0 every
+file has a connection of its own. With HTTP/1.1 a connection serves until the server, lighttpd with
+its defaults, closes it; with pipelining all embedded files are asked for at once.
+
+The paper's users run Reno and CUBIC of Linux 2.6.20 with its own quick ACKs, before a router that
+meters by the second. The thesis' run the CUBIC of its other studies, and their ACKs are never
+delayed; its router is that of section 6.4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from headway.experiment import Experiment, Flow, Vectors
+from headway.studies.common import lab
+from headway.studies.quickstart_linux.experiments import CONTROLS, QS_BPS, ROUTER
+from headway.study import StudyContext
+from headway.workloads import surge
+from headway.workloads.surge import WebPage
+
+MODELS: dict[surge.Model, str] = {"default": "SURGE default", "large": "large files"}
+HTTP = {"1.0": "HTTP/1.0", "1.1": "HTTP/1.1", "1.1p": "HTTP/1.1 with pipelining"}
+PAPER_SCHEMES = ("slow-start", "quick-start")
+THESIS_SCHEMES = ("slow-start", "quick-start", "jump-start")
+LOAD_SCHEMES = ("slow-start", "quick-start", "quick-start-late", "jump-start")
+SHARES = (0.25, 0.5, 0.75)
+"""Parts of the capacity for Quick-Start; the rest of the trials have all of it."""
+
+SAMPLE_S = 3600.0
+"""One hour per sample."""
+QUICK_ALONE_S, QUICK_PAPER_S, QUICK_THESIS_S = 900.0, 180.0, 720.0
+"""One user; many of the paper, who are looked at for large differences; many of the thesis, who are
+looked at for small ones."""
+USERS: dict[surge.Model, tuple[int, ...]] = {"default": (100, 250), "large": (5, 10, 20)}
+"""Besides one. The most of both models ask for most of the link; how many the papers had is not
+printed."""
+STAGGER_S = 7.0
+"""Users start within one mean think time."""
+
+KEEP_ALIVE_REQUESTS, KEEP_ALIVE_US = 16, 5_000_000
+"""A connection ends after so many requests or when it is idle for longer: lighttpd 1.4's."""
+HANDSHAKE_BYTES = 3 * lab.MSS_BYTES
+"""What makes a host ask for a rate in a handshake, before it knows what it will send."""
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """What a user's hosts run."""
+
+    control: str
+    """The control with its options."""
+    delayed_ack: bool
+    router: str
+
+
+def paper_hosts(control: str) -> Hosts:
+    """Of paper 000, Reno or CUBIC."""
+    return Hosts(CONTROLS[control], delayed_ack=True, router=ROUTER)
+
+
+THESIS_HOSTS = Hosts(lab.CONTROL, delayed_ack=False, router=lab.ROUTER)
+
+
+def alone_key(model: str, http: str, control: str, scheme: str) -> str:
+    """One user of the paper."""
+    return f"web-{model}-{http}-{control}-{scheme}"
+
+
+def load_key(http: str, control: str, scheme: str, users: int) -> str:
+    """So many users of the paper, large files."""
+    if users == 1:
+        return alone_key("large", http, control, scheme)
+    return f"load-{http}-{control}-{scheme}-n{users}"
+
+
+def share_key(share: float, http: str, control: str) -> str:
+    """One user of the paper, large files, with so much of the capacity for Quick-Start."""
+    if share == 1:
+        return alone_key("large", http, control, "quick-start")
+    return f"share-{100 * share:.0f}-{http}-{control}"
+
+
+def thesis_key(model: str, http: str, scheme: str, users: int = 1) -> str:
+    """So many users of the thesis."""
+    return f"thesis-{model}-{http}-{scheme}-n{users}"
+
+
+def users_of(model: surge.Model, *, quick: bool) -> tuple[int, ...]:
+    """How many users there are, from one on."""
+    return (1, USERS[model][-1]) if quick else (1, *USERS[model])
+
+
+def experiments(ctx: StudyContext) -> dict[str, Experiment]:
+    """Figures 12 to 14 of the paper, 6.48 and 6.49 of the thesis."""
+    return {**_paper(ctx), **_thesis(ctx)}
+
+
+def _paper(ctx: StudyContext) -> dict[str, Experiment]:
+    trials = {}
+    every = [(control, scheme) for control in CONTROLS for scheme in PAPER_SCHEMES]
+    for http in HTTP:
+        for model in MODELS:
+            wanted = {
+                alone_key(model, http, control, scheme): (paper_hosts(control), scheme)
+                for control, scheme in every
+            }
+            if model == "large":
+                wanted |= {
+                    share_key(share, http, control): (_limited(control, share), "quick-start")
+                    for share in SHARES
+                    for control in CONTROLS
+                }
+            trials.update(_trials(ctx, model, http, 1, wanted))
+        for users in users_of("large", quick=ctx.quick)[1:]:
+            wanted = {
+                load_key(http, control, scheme, users): (paper_hosts(control), scheme)
+                for control, scheme in every
+            }
+            trials.update(_trials(ctx, "large", http, users, wanted, quick_s=QUICK_PAPER_S))
+    return trials
+
+
+def _limited(control: str, share: float) -> Hosts:
+    hosts = paper_hosts(control)
+    return replace(hosts, router=f"{hosts.router}:threshold_permille={1000 * share:.0f}")
+
+
+def _thesis(ctx: StudyContext) -> dict[str, Experiment]:
+    trials = {}
+    for model in MODELS:
+        for http in HTTP:
+            for users in users_of(model, quick=ctx.quick) if http == "1.1" else (1,):
+                schemes = LOAD_SCHEMES if http == "1.1" else THESIS_SCHEMES
+                wanted = {
+                    thesis_key(model, http, scheme, users): (THESIS_HOSTS, scheme)
+                    for scheme in schemes
+                }
+                quick_s = QUICK_ALONE_S if users == 1 else QUICK_THESIS_S
+                trials.update(_trials(ctx, model, http, users, wanted, quick_s=quick_s))
+    return trials
+
+
+def _trials(
+    ctx: StudyContext,
+    model: surge.Model,
+    http: str,
+    users: int,
+    wanted: Mapping[str, tuple[Hosts, str]],
+    *,
+    quick_s: float = QUICK_ALONE_S,
+) -> dict[str, Experiment]:
+    """Trials of the same users, who ask for the same, by key; with what hosts and scheme."""
+    length_s = quick_s if ctx.quick else SAMPLE_S
+    server = surge.server(model, f"{ctx.seed}")
+    names = [f"{ctx.seed}/{model}/user{number}" for number in range(users)]
+    asked = [requests(server.visits(name, length_s), http) for name in names]
+    return {
+        key: lab.experiment(
+            lab.path(router=hosts.router),
+            [
+                _user(app, hosts, scheme, start_s=STAGGER_S * number / users)
+                for number, app in enumerate(asked)
+            ],
+            duration_s=length_s,
+            seed=ctx.seed,
+        )
+        for key, (hosts, scheme) in wanted.items()
+    }
+
+
+def _user(app: Vectors, hosts: Hosts, scheme: str, *, start_s: float) -> Flow:
+    return Flow.model_validate(
+        {
+            "app": app,
+            "control": _control(hosts.control, scheme),
+            "receive_buffer": lab.RECEIVE_BUFFER,
+            "receive_window": None if scheme == "slow-start" else lab.RECEIVE_WINDOW,
+            "data_volume": f"{HANDSHAKE_BYTES} B" if scheme == "quick-start" else None,
+            "delayed_ack": hosts.delayed_ack,
+            "start": f"{start_s:.6f} s",
+        }
+    )
+
+
+def requests(visits: Sequence[WebPage], http: str) -> Vectors:
+    """What a user asks for, and how much of it on each connection.
+
+    The last epoch of a page is the one that a think time follows.
+    """
+    most = 1 if http == "1.0" else KEEP_ALIVE_REQUESTS
+    epochs: list[tuple[int, int, int]] = []
+    connections: list[int] = []
+    # Of the connection that is open: number of its first epoch, and requests on it.
+    first = served = 0
+
+    def close() -> None:
+        nonlocal first, served
+        if len(epochs) > first:
+            connections.append(len(epochs) - first)
+        first, served = len(epochs), 0
+
+    for page in visits:
+        base, *rest = page.files_bytes
+        # Requests that leave together; those of one file do not wait for others.
+        batches = [[base], rest] if http == "1.1p" else [[size] for size in page.files_bytes]
+        for batch in batches:
+            done = 0
+            while done < len(batch):
+                if served == most:
+                    close()
+                together = batch[done : done + most - served]
+                epochs.append((len(together) * lab.REQUEST_BYTES, sum(together), 0))
+                served += len(together)
+                done += len(together)
+        asked, given, _ = epochs[-1]
+        epochs[-1] = (asked, given, 1000 * page.think_us)
+        if page.think_us > KEEP_ALIVE_US:
+            close()
+    close()
+    # already whole bytes and nanoseconds, and many
+    return Vectors.model_construct(epochs=tuple(epochs), connections=tuple(connections))
+
+
+def _control(base: str, scheme: str) -> str:
+    """A user's control: "slow-start", "jump-start", "quick-start" or "quick-start-late"."""
+    if scheme.startswith("quick-start"):
+        startup = lab.quick_start(QS_BPS, early=scheme == "quick-start").partition("+")[2]
+    else:
+        startup = scheme
+    name, _, options = base.partition(":")
+    return f"{name}+{startup}" + (f":{options}" if options else "")
