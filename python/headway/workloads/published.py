@@ -7,6 +7,7 @@ chosen; each choice is named as one.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -99,6 +100,7 @@ def fitted(mean: float, *, threshold: float, above: float, largest: float) -> Cu
     return with_sigma(float(sigma))
 
 
+@functools.cache
 def campus_responses() -> CutOff:
     """Response sizes of the campus traces, bytes: log-normal, mean 14 kB (section 3.3.3.2).
 
@@ -113,6 +115,7 @@ def campus_responses() -> CutOff:
     )
 
 
+@functools.cache
 def campus_requests() -> CutOff:
     """Request sizes of the campus traces, bytes: a mean of 1 kB; the shape is a choice."""
     return fitted(
@@ -123,11 +126,13 @@ def campus_requests() -> CutOff:
     )
 
 
+@functools.cache
 def campus_think_us() -> CutOff:
     """Think times, microseconds; a choice, see :data:`THINK_MEDIAN_S`."""
     return CutOff(LogNormal(math.log(THINK_MEDIAN_S * 1e6), THINK_SIGMA), LONGEST_THINK_S * 1e6)
 
 
+@functools.lru_cache
 def synthetic_responses(mean_bytes: float) -> TruncatedPareto:
     """Response sizes of sections 6.4.3 and 6.5.2, bytes: truncated Pareto, cut off at 10 MB."""
     return truncated_pareto_of_mean(mean_bytes, shape=TAIL_SHAPE, largest=CUTOFF_BYTES)

@@ -68,10 +68,6 @@ class Workload(Spec):
         """Application bytes of all responses."""
         return self.load * self.rate * PAYLOAD_SHARE * self.until / NS_PER_S / BITS_PER_BYTE
 
-    def __hash__(self) -> int:
-        """By value, so that sessions are made once for all experiments that share them."""
-        return hash(self.model_dump_json())
-
 
 @functools.lru_cache(maxsize=4)
 def sessions(workload: Workload) -> SessionTable:
