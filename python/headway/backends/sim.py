@@ -224,6 +224,7 @@ def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
         "initial_rate_bps": flow.initial_rate,
         "data_volume_bytes": flow.data_volume,
         "announces": flow.announces,
+        "announces_first": flow.announces_first,
         "stabilize": flow.stabilize,
         "deadline_ns": flow.deadline,
         "willing_rate_bps": flow.willing_rate,
