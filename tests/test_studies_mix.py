@@ -15,7 +15,7 @@ from headway.claims import Evidence as Trials
 from headway.claims import judge as evaluate
 from headway.experiment import Sessions
 from headway.studies import _approval_claims, capacity_error, mixed_use, trace_mix
-from headway.studies.common import pairs, traffic
+from headway.studies.common import lab, pairs, traffic
 from headway.study import StudyContext, discover
 from headway.trace import Trace
 from headway.workloads import Campus, sessions, shares, tmix
@@ -55,8 +55,12 @@ def test_responses_know_their_sizes() -> None:
         assert own["response_bytes"].to_list() == share.response_bytes[own["epoch"]].tolist()
         assert own["request_bytes"].to_list() == share.request_bytes[own["epoch"]].tolist()
     rtt_s = 0.004 + 2 * np.array([f.delay for f in experiment.flows])[rows["flow"]] / 1e9
-    # No response comes before a round trip and its own transmission are over.
-    least = rtt_s + rows["response_bytes"].to_numpy() * 8 / 9.76e6
+    # No response comes before a round trip, the server's delay and its transmission are over.
+    delays = [share.serve_us for share in shares(workload, 30)]
+    served_s = np.array(
+        [delays[flow][epoch] / 1e6 for flow, epoch in rows.select("flow", "epoch").iter_rows()]
+    )
+    least = rtt_s + served_s + rows["response_bytes"].to_numpy() * 8 / 9.76e6
     assert (rows["seconds"].to_numpy() >= least).all()
 
 
@@ -79,7 +83,7 @@ def test_a_trial_with_routers_counts_their_answers() -> None:
 
 def test_what_is_kept_of_epochs_is_what_the_table_of_them_says() -> None:
     trace = trial(pairs.SLOW_START, vectors=Campus())
-    kept, rows = trace_mix.observe.observe(trace), traffic.responses(trace, from_opening=True)
+    kept, rows = trace_mix.observe.observe(trace), traffic.responses(trace)
     seconds, sizes = rows["seconds"].to_numpy(), rows["response_bytes"].to_numpy()
     assert kept.count == rows.height > 1000
     assert kept.mean_s == pytest.approx(seconds.mean(), rel=1e-3)
@@ -159,6 +163,15 @@ def test_claims_on_routers_without_trials_are_judged_by_equations_alone(
     # Factor two is not "about factor three": an erratum of the thesis.
     assert found.get("C-TH-210", "fails") == "fails"
     assert list(found.values()).count("not checked") > 5
+
+
+def test_quick_start_asks_in_the_handshake_where_connections_open() -> None:
+    workload = pairs.workload(Campus(), load=0.1, hours=0.02, seed=1)
+    for scheme, foresees in ((pairs.QUICK_STARTS[1], True), (pairs.ROUTERS[0], False)):
+        flow = pairs.workload_experiment(workload, [scheme], pairs=9).flows[0]
+        assert flow.announces_first == scheme.foresees == foresees
+        assert flow.control is not None
+        assert (flow.control.tunables["qs_activation"] == lab.EARLY_OR_LATE) == foresees
 
 
 def test_a_tmix_file_replaces_the_drawn_vectors(tmp_path: Path) -> None:

@@ -29,7 +29,10 @@ class Buffers(Study[Traffic, Evidence[Traffic]]):
     )
     takes_vectors = True
     statements = claims.STATEMENTS
-    choices = trace_mix.choices.CHOICES
+    choices = (
+        *trace_mix.choices.VECTORS,
+        "Buffers of 10 to 500 packets: the text names 50 and 100 only.",
+    )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
         """One trial per scheme and buffer, all with the same sessions."""
@@ -37,7 +40,7 @@ class Buffers(Study[Traffic, Evidence[Traffic]]):
 
     def observe(self, _key: str, trace: Trace) -> Traffic:
         """Epoch durations and loss."""
-        return traffic.traffic(trace, traffic.responses(trace, from_opening=True))
+        return traffic.traffic(trace, traffic.responses(trace))
 
     def page(self, _ctx: StudyContext, found: Evidence[Traffic]) -> Page:
         """Loss and epoch durations by buffer."""

@@ -16,7 +16,7 @@ SCHEMES = (
     pairs.MEGA_START,
     *pairs.QUICK_STARTS,
 )
-HOURS, QUICK_HOURS = trace_mix.experiments.HOURS, 0.05
+HOURS, QUICK_HOURS = trace_mix.experiments.HOURS, 0.2
 """Section 6.5.1: "all other parameters are set like in the previous section"."""
 
 

@@ -45,6 +45,8 @@ class Scheme:
     tunables: Mapping[str, int] = field(default_factory=dict)
     router: Mapping[str, int | str] | None = None
     """Tunables of a Quick-Start router; None: the router knows nothing of it."""
+    foresees: bool = False
+    """Either end knows when a connection opens how large its first message will be."""
 
     @property
     def style(self) -> Style:
@@ -78,11 +80,13 @@ def quick_start(
     chi_bytes: int = 1,
     algorithm: str = "target",
     interval_ms: int = 200,
+    early: bool = False,
 ) -> Scheme:
     """Quick-Start with a router that approves by ``algorithm`` in slots of ``interval_ms``.
 
-    Each response of more than ``chi_bytes`` asks for 5.12 Mbit/s with its first data (section
-    6.4.5.2); an interval of 0 adapts itself.
+    Each message of more than ``chi_bytes`` asks for 5.12 Mbit/s (section 6.4.5.2): with its first
+    data, or where ``early`` the first of a connection in the handshake (section 5.1.1.4). An
+    interval of 0 adapts itself.
     """
     return Scheme(
         key,
@@ -90,11 +94,12 @@ def quick_start(
         "quick-start",
         {
             "qs_rate_kbps": REQUEST_KBPS,
-            "qs_activation": lab.LATE,
+            "qs_activation": lab.EARLY_OR_LATE if early else lab.LATE,
             "qs_min_bytes": chi_bytes - 1,
             **lab.HOSTS,
         },
         router={"algorithm": algorithm, "interval_ms": interval_ms},
+        foresees=early,
     )
 
 
@@ -108,20 +113,21 @@ ROUTERS = (
     quick_start("quick-start-fair", "fair", algorithm="fair"),
     quick_start("quick-start-optimistic", "optimistic", algorithm="optimistic"),
 )
-"""Ways of approval; every transfer asks."""
+"""Ways of approval; every transfer asks, with data: its connection is there already."""
 
 QUICK_STARTS = (
-    ROUTERS[0],
-    quick_start("quick-start-chi", "target, above 10 kB", chi_bytes=CHI_BYTES),
-    ROUTERS[-1],
+    quick_start("quick-start", "target, 200 ms", early=True),
+    quick_start("quick-start-chi", "target, above 10 kB", chi_bytes=CHI_BYTES, early=True),
+    quick_start("quick-start-optimistic", "optimistic", algorithm="optimistic", early=True),
     quick_start(
         "quick-start-chi-optimistic",
         "optimistic, above 10 kB",
         chi_bytes=CHI_BYTES,
         algorithm="optimistic",
+        early=True,
     ),
 )
-"""Who asks, and how is it approved; figures 6.51, 6.55, 6.57 and 6.59."""
+"""Who asks, and how is it approved, where connections open: figures 6.51, 6.55, 6.57 and 6.59."""
 
 
 def present(schemes: Sequence[Scheme]) -> list[Scheme]:
@@ -177,10 +183,7 @@ def workload_experiment(
     With several schemes (section 6.5.2) a pair's is :func:`scheme_number`.
     """
     nearest_ms = min(rtts_ms)
-    hosts = [
-        [_host(scheme.control, (rtt_ms - nearest_ms) / 2) for rtt_ms in rtts_ms]
-        for scheme in schemes
-    ]
+    hosts = [[_host(scheme, (rtt_ms - nearest_ms) / 2) for rtt_ms in rtts_ms] for scheme in schemes]
     flows = [
         hosts[scheme_number(pair, len(rtts_ms), len(schemes))][pair % len(rtts_ms)].model_copy(
             update={
@@ -204,11 +207,12 @@ def workload_experiment(
     )
 
 
-def _host(control: Control, delay_ms: float) -> Flow:
+def _host(scheme: Scheme, delay_ms: float) -> Flow:
     """A host pair that has nothing to do yet."""
     return Flow.model_validate(
         {
-            "control": control,
+            "control": scheme.control,
+            "announces_first": scheme.foresees,
             "start": "0 s",
             "delay": f"{delay_ms:g} ms",
             "receive_buffer": lab.RECEIVE_BUFFER,

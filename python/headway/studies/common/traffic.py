@@ -68,14 +68,12 @@ def traffic(trace: Trace, rows: pl.DataFrame) -> Traffic:
     )
 
 
-def responses(trace: Trace, from_opening: bool = False) -> pl.DataFrame:
+def responses(trace: Trace) -> pl.DataFrame:
     """Responses asked for after the warm-up and before the sessions end."""
     experiment = trace.experiment
     app = experiment.flows[0].app
     assert isinstance(app, Sessions)
-    return metrics.responses(
-        trace, (experiment.warmup, app.workload.until), from_opening=from_opening
-    )
+    return metrics.responses(trace, (experiment.warmup, app.workload.until))
 
 
 def mean_s(seconds: Floats) -> Estimate:

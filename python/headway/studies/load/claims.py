@@ -89,7 +89,7 @@ def _ends_fail(found: Found) -> Seen:
         max(gains.values()) < 0.1,
         "gain < 10 % from 30 % load on",
         note=f"Loss at 30 % load: {', '.join(losses)}. It costs less than the round trips that "
-        "are saved; from 70 % on Mega-Start is no better.",
+        "are saved; at high loads Mega-Start is no better.",
     )
 
 
@@ -100,7 +100,7 @@ def _too_large_window(found: Found) -> Seen:
         max(gains.values()) < 0,
         "slower from 30 % load on",
         note="A window of 100 packets over a buffer of 50; the text gives neither the window nor "
-        "a load. From 50 % on it is slower.",
+        "a load. At high loads it is slower.",
     )
 
 

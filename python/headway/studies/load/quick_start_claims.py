@@ -12,7 +12,7 @@ from headway.claims import (
     Seen,
     Statement,
     all_of,
-    between,
+    near,
     replaced,
     scaled,
     swapped,
@@ -187,7 +187,7 @@ def _approval_trend(found: Found) -> Seen:
 
 
 def _threshold(_: Found) -> Seen:
-    return between(float(pairs.CHI_BYTES), 10_000, 10_000, unit="B")
+    return near(float(pairs.CHI_BYTES), 10_000, unit="B")
 
 
 STATEMENTS: tuple[Statement[Found], ...] = (

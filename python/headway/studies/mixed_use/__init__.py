@@ -29,13 +29,14 @@ class MixedUse(Study[Halves, Evidence[Halves]]):
     )
     statements = claims.STATEMENTS
     choices = (
-        "Each request has a connection of its own, as in trace-mix; the response time "
-        "counts from the end of the handshake (section 6.4.2.1). With persistent "
-        "connections the verdicts are the same. The loads are 15 to 75 %; the thesis "
-        "prints the highest.",
-        "That the other half is not significantly slower: the difference is within 5 % "
-        "of the case that all use slow start, or within its 95 % confidence interval "
-        "(ten batches, each with the same sessions in both cases).",
+        "Each request has a connection of its own, as in trace-mix; the response time counts from "
+        "the end of the handshake (section 6.4.2.1), in which a server that is to answer may ask "
+        "for a rate, since it knows how much. With persistent connections, and with requests that "
+        "all go with data, the verdicts are the same. The loads are 15 to 75 %; the thesis prints "
+        "the highest.",
+        "Both cases have the same sessions, so response times are compared one by one: what a half "
+        "gains or loses is the mean difference, in parts of the mean where all use slow start, "
+        "with its 95 % interval (ten batches).",
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:

@@ -9,7 +9,7 @@ from headway.workloads import published
 
 LOADS = (0.15, 0.3, 0.45, 0.6, 0.75)
 SCHEMES = (pairs.JUMP_START, pairs.INITIAL_START, pairs.MEGA_START, *pairs.QUICK_STARTS)
-HOURS, QUICK_HOURS = 2.0, 0.05
+HOURS, QUICK_HOURS = 2.0, 0.2
 RTTS = len(pairs.RTTS_MS)
 DEFAULT, FAST = 0, 1
 """The halves' numbers in a trial."""

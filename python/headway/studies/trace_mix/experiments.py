@@ -7,7 +7,9 @@ from headway.studies.common import pairs
 from headway.study import StudyContext
 from headway.workloads import Campus, SessionTable, Tmix, Workload, sessions, tmix
 
-HOURS, QUICK_HOURS = 3.0, 0.1
+HOURS = 3.0
+QUICK_HOURS = {0.06: 1.0, 0.15: 0.4, 0.35: 0.4, 0.5: 0.2, 0.65: 0.2}
+"""By load: where most statements look, and where there is little traffic, for longer."""
 LOADS = (0.06, 0.15, 0.35, 0.5, 0.65)
 SMALL, MODERATE = 0.06, 0.35
 SCHEMES = (
@@ -33,7 +35,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 def workload(ctx: StudyContext, load: float) -> Workload:
     """What all schemes carry at a load."""
-    return pairs.workload(vectors_of(ctx), load=load, hours=hours(ctx), seed=ctx.seed)
+    return pairs.workload(vectors_of(ctx), load=load, hours=hours(ctx, load), seed=ctx.seed)
 
 
 def vectors(ctx: StudyContext) -> SessionTable:
@@ -41,9 +43,9 @@ def vectors(ctx: StudyContext) -> SessionTable:
     return sessions(pairs.workload(vectors_of(ctx), load=SMALL, hours=HOURS, seed=ctx.seed))
 
 
-def hours(ctx: StudyContext) -> float:
+def hours(ctx: StudyContext, load: float) -> float:
     """Virtual time in which sessions start."""
-    return QUICK_HOURS if ctx.quick else HOURS
+    return QUICK_HOURS[load] if ctx.quick else HOURS
 
 
 def vectors_of(ctx: StudyContext) -> Campus | Tmix:

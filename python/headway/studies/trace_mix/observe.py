@@ -64,7 +64,7 @@ class Mix(Evidence[Epochs]):
 
 def observe(trace: Trace) -> Epochs:
     """One trial."""
-    rows = traffic.responses(trace, from_opening=True)
+    rows = traffic.responses(trace)
     whole = traffic.traffic(trace, rows)
     seconds = rows["seconds"].to_numpy()
     sizes = rows["response_bytes"].to_numpy()

@@ -36,10 +36,16 @@ def page(ctx: StudyContext, found: Found) -> Page:
         data={"cells": _cells(found)},
         facts=[
             ("Epochs", f"{sum(one.count for one in found.values())} in all trials"),
-            ("Sessions' length", f"{experiments.hours(ctx):g} h of virtual time per trial"),
+            ("Sessions' length", f"{_hours(ctx)} h of virtual time per trial"),
             ("Vectors", str(ctx.vectors or "drawn; see the choices")),
         ],
     )
+
+
+def _hours(ctx: StudyContext) -> str:
+    """Shortest to longest."""
+    hours = sorted({experiments.hours(ctx, load) for load in LOADS})
+    return f"{hours[0]:g}" if len(hours) == 1 else f"{hours[0]:g} to {hours[-1]:g}"
 
 
 def _table(
