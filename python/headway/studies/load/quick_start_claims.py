@@ -113,15 +113,16 @@ def _optimistic_speedup(found: Found) -> Seen:
 
 
 def _strategies_alike(found: Found) -> Seen:
-    off = {}
+    off, slowest = {}, []
     for load in (SMALL, LOADS[-1]):
-        means = [mean(found, scheme.key, load) for scheme in ROUTERS]
-        off[load] = 100 * (max(means) / min(means) - 1)
+        means = {scheme.label: mean(found, scheme.key, load) for scheme in ROUTERS}
+        off[load] = 100 * (max(means.values()) / min(means.values()) - 1)
+        slowest.append(f"{max(means, key=lambda label: means[label])} at {100 * load:g} %")
     return Seen(
         f"spread {by_load(off, '%', 1)}",
         max(off.values()) <= 10,
         "within 10 %",
-        note="Slots of 1 s are the slowest at 5 % load, see C-TH-157.",
+        note=f"Slowest: {', '.join(slowest)}.",
     )
 
 
