@@ -148,6 +148,14 @@ def test_experiments_cannot_be_changed() -> None:
         experiment().seed = 5
 
 
+def test_a_first_message_is_foreseen_or_all_of_a_connection() -> None:
+    first = experiment(flows="1xcubic+quick-start:announces_first=true")
+    [flow] = scenario(first)["flows"]
+    assert (flow["announces"], flow["announces_first"]) == (False, True)
+    with pytest.raises(ValidationError, match="leave one of them out"):
+        Flow(control="cubic", announces=True, announces_first=True)
+
+
 def test_a_bdp_buffer_is_lowered_to_bytes_of_the_base_rtt() -> None:
     lowered = scenario(
         experiment(

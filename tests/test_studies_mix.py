@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,33 +10,17 @@ import pytest
 
 from headway import metrics
 from headway.backends.sim import SimBackend
+from headway.claims import Evidence
 from headway.claims import Evidence as Trials
 from headway.claims import judge as evaluate
 from headway.experiment import Sessions
-from headway.studies import _load_claims, _trace_mix_claims, buffers, mixed_use
-from headway.studies.common import pairs
-from headway.studies.common.pairs import Outcome
+from headway.studies import mixed_use, trace_mix
+from headway.studies.common import lab, pairs, traffic
 from headway.study import StudyContext, discover
+from headway.trace import Trace
 from headway.workloads import Campus, sessions, shares, tmix
 
 NAMES = ("buffers", "load", "mixed-use", "trace-mix")
-
-
-def outcome(seconds: float, loss: float = 0.01, *, size: float = 20_000) -> Outcome:
-    """A trial in which every response took about so long."""
-    n = 40_000
-    spread = np.linspace(0.9, 1.1, n)
-    rows = pl.DataFrame(
-        {
-            "flow": np.arange(n) % 450,
-            "epoch": np.arange(n) // 450,
-            "start_ns": np.arange(n) * 10**6,
-            "seconds": seconds * spread,
-            "request_bytes": np.full(n, 100),
-            "response_bytes": np.where(np.arange(n) % 5 == 0, size, 500.0),
-        }
-    )
-    return Outcome(rows, loss, 0.35, {"granted_bps": 1e9, "grants": 10.0, "requests": 20.0}, 100.0)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -72,120 +55,78 @@ def test_responses_know_their_sizes() -> None:
         assert own["response_bytes"].to_list() == share.response_bytes[own["epoch"]].tolist()
         assert own["request_bytes"].to_list() == share.request_bytes[own["epoch"]].tolist()
     rtt_s = 0.004 + 2 * np.array([f.delay for f in experiment.flows])[rows["flow"]] / 1e9
-    # No response comes before a round trip and its own transmission are over.
-    least = rtt_s + rows["response_bytes"].to_numpy() * 8 / 9.76e6
+    # No response comes before a round trip, the server's delay and its transmission are over.
+    delays = [share.serve_us for share in shares(workload, 30)]
+    served_s = np.array(
+        [delays[flow][epoch] / 1e6 for flow, epoch in rows.select("flow", "epoch").iter_rows()]
+    )
+    least = rtt_s + served_s + rows["response_bytes"].to_numpy() * 8 / 9.76e6
     assert (rows["seconds"].to_numpy() >= least).all()
 
 
-def test_the_first_exchange_of_a_connection_can_count_from_its_opening() -> None:
-    workload = pairs.workload(Campus(), load=0.3, hours=0.02, seed=1)
-    experiment = pairs.workload_experiment(workload, [pairs.SLOW_START], pairs=30)
-    trace, window = SimBackend().run(experiment), (0, experiment.duration)
-    asked = metrics.responses(trace, window)
-    opened = metrics.responses(trace, window, from_opening=True)
-    assert opened.drop("seconds").equals(asked.drop("seconds"))
-    more_s = (opened["seconds"] - asked["seconds"]).to_numpy()
-    rtt_s = 0.004 + 2 * np.array([f.delay for f in experiment.flows])[asked["flow"]] / 1e9
-    firsts = sum((share.ends - share.exchanges).size for share in shares(workload, 30))
-    assert (more_s[more_s > 0] >= rtt_s[more_s > 0]).all()
-    assert (more_s > 0).sum() == firsts
-    kept = pairs.workload(Campus(), load=0.3, hours=0.02, seed=1, persistent=True)
-    trace = SimBackend().run(pairs.workload_experiment(kept, [pairs.SLOW_START], pairs=30))
-    assert metrics.responses(trace, window, from_opening=True).equals(
-        metrics.responses(trace, window)
-    )
+def trial(scheme: pairs.Scheme, *, vectors: pairs.Vectors, schemes: int = 1) -> Trace:
+    """Some minutes of 36 pairs."""
+    workload = pairs.workload(vectors, load=0.3, hours=0.05, seed=1)
+    halves = [pairs.SLOW_START, scheme] if schemes == 2 else [scheme]
+    return SimBackend().run(pairs.workload_experiment(workload, halves, pairs=36))
 
 
 def test_a_trial_with_routers_counts_their_answers() -> None:
-    workload = pairs.workload(Campus(), load=0.3, hours=0.02, seed=1)
-    routed = pairs.workload_experiment(workload, [pairs.QUICK_STARTS[0]], pairs=30)
-    found = pairs.outcome(SimBackend().run(routed))
-    assert 0 < found.approved_part <= 1
-    assert found.granted_bps_per_s > 0
-    plain = pairs.workload_experiment(workload, [pairs.SLOW_START], pairs=30)
-    with pytest.raises(ValueError, match="no Quick-Start router"):
-        _ = pairs.outcome(SimBackend().run(plain)).approved_part
+    routed = trial(pairs.QUICK_STARTS[0], vectors=Campus())
+    counted = traffic.traffic(routed, traffic.responses(routed)).router
+    assert counted is not None
+    assert 0 < counted.approved_part <= 1
+    assert counted.granted_bps > counted.grants > 0
+    plain = trial(pairs.SLOW_START, vectors=Campus())
+    assert traffic.traffic(plain, traffic.responses(plain)).router is None
 
 
-def test_claims_on_the_mix_follow_what_is_measured() -> None:
-    slow = outcome(0.2)
-    results = {
-        _trace_mix_claims.key(scheme.key, load): slow
-        for scheme in _trace_mix_claims.SCHEMES
-        for load in _trace_mix_claims.LOADS
-    }
-    workload = pairs.workload(Campus(), load=0.06, hours=0.1, seed=1)
-
-    def verdicts() -> dict[str, str]:
-        return {c.id: c.verdict for c in _trace_mix_claims.all_claims(results, workload)}
-
-    alike = verdicts()
-    assert alike["C-TH-175"] == "holds"
-    assert alike["C-TH-187"] == "fails"
-    assert alike["C-TH-178"] == "holds"
-    results["jump-start-35"] = replace(slow, loss=0.02)
-    results["initial-start-35"] = replace(slow, loss=0.015)
-    results["quick-start-35"] = outcome(0.1)
-    changed = verdicts()
-    assert changed["C-TH-187"] == "holds"
-    assert changed["C-TH-188"] == "holds"
-    assert changed["C-TH-178"] == "fails"
-    assert changed["C-TH-175"] == "fails"
-
-
-def test_claims_on_load_follow_what_is_measured() -> None:
-    results = {
-        _load_claims.key(scheme.key, load): outcome(1.0)
-        for scheme in (*_load_claims.SCHEMES, *_load_claims.ROUTERS)
-        for load in _load_claims.LOADS
-    }
-
-    def verdict(name: str) -> str:
-        return next(c.verdict for c in _load_claims.all_claims(results) if c.id == name)
-
-    assert verdict("C-TH-148") == "fails"
-    assert verdict("C-TH-150") == "holds"
-    for load in _load_claims.LOADS:
-        results[_load_claims.key("jump-start", load)] = outcome(0.7)
-    assert verdict("C-TH-148") == "holds"
-    assert verdict("C-TH-146") == "holds"
-    assert verdict("C-TH-149") == "fails"
-    assert verdict("C-TH-165") == "not checked"
-
-
-def test_claims_on_buffers_follow_what_is_measured() -> None:
-    losses = dict(zip(buffers.BUFFERS_PKTS, (2, 1.5, 1, 1.1, 1.2, 1.3, 1.4, 1.4), strict=True))
-    results = {
-        buffers.key(scheme.key, b): outcome(0.2, loss / 100)
-        for scheme in buffers.SCHEMES
-        for b, loss in losses.items()
-    }
-    for b in buffers.BUFFERS_PKTS:
-        if b < 100:
-            results[buffers.key("jump-start", b)] = outcome(0.2, losses[b] / 50)
-    found = {c.id: c.verdict for c in evaluate(buffers.STATEMENTS, Trials(results))}
-    holds = {name for name, verdict in found.items() if verdict == "holds"}
-    assert holds == {f"C-TH-{n}" for n in (195, 196, 197, 198, 199, 201)}
+def test_what_is_kept_of_epochs_is_what_the_table_of_them_says() -> None:
+    trace = trial(pairs.SLOW_START, vectors=Campus())
+    kept, rows = trace_mix.observe.observe(trace), traffic.responses(trace)
+    seconds, sizes = rows["seconds"].to_numpy(), rows["response_bytes"].to_numpy()
+    assert kept.count == rows.height > 1000
+    assert kept.mean_s == pytest.approx(seconds.mean(), rel=1e-3)
+    assert kept.large.mean == pytest.approx(seconds[sizes >= 10_000].mean(), rel=0.03)
+    assert kept.p95_s == pytest.approx(np.quantile(seconds, 0.95))
+    assert kept.above_ms == {ms: float((1e3 * seconds > ms).mean()) for ms in kept.above_ms}
+    for at_s, part in zip(kept.tail_s, kept.tail_part, strict=True):
+        assert (seconds >= at_s).mean() == pytest.approx(part)
+    by_size, ends = kept.by_size, trace_mix.observe.SIZES_BYTES
+    for middle, mean_s, lower_s, upper_s in zip(
+        by_size.bytes, by_size.mean_s, by_size.lower_s, by_size.upper_s, strict=True
+    ):
+        place = int(np.searchsorted(ends, middle)) - 1
+        own = seconds[(sizes >= ends[place]) & (sizes < ends[place + 1])]
+        assert own.size >= trace_mix.observe.ENOUGH
+        assert mean_s == pytest.approx(own.mean())
+        assert (lower_s, upper_s) == pytest.approx(tuple(np.quantile(own, [0.25, 0.75])))
+    assert by_size.bytes.size > 5
 
 
 def test_halves_of_a_mixed_trial_are_compared_request_by_request() -> None:
-    both = outcome(0.3)
-    rows = both.rows.with_columns(
-        pl.when(pl.col("flow") // 9 % 2 == 1)
-        .then(pl.col("seconds") * 0.8)
-        .otherwise(pl.col("seconds"))
-        .alias("seconds")
-    )
-    faster = replace(both, rows=rows)
-    results = {}
-    for load in mixed_use.LOADS:
-        results[mixed_use.key("slow-start", load)] = both
-        for scheme in mixed_use.SCHEMES:
-            results[mixed_use.key(scheme.key, load)] = faster
-    found = {c.id: c for c in evaluate(mixed_use.STATEMENTS, Trials(results))}
-    assert found["C-TH-202"].verdict == "holds"
-    assert "own -20.0" in str(found["C-TH-202"].measured)
-    assert found["C-TH-203"].verdict == "fails"
+    vectors = pairs.synthetic(14_000)
+    rows = {}
+    for scheme in (pairs.SLOW_START, pairs.JUMP_START):
+        trace = trial(scheme, vectors=vectors, schemes=2)
+        name = mixed_use.experiments.key(scheme.key, 0.3)
+        rows[name] = mixed_use.observe.observe(trace)
+        answered = traffic.responses(trace)
+        for number, half in enumerate((rows[name].default, rows[name].fast)):
+            own = answered.filter(pl.col("flow") // 9 % 2 == number)["seconds"].to_numpy()
+            kept = half.seconds[np.isfinite(half.seconds)]
+            assert np.sort(kept) == pytest.approx(np.sort(own), rel=1e-6)
+            assert half.mean_s == pytest.approx(own.mean(), rel=1e-3)
+    found = Evidence(rows)
+    both = [
+        rows[mixed_use.experiments.key(s, 0.3)].fast.seconds for s in ("slow-start", "jump-start")
+    ]
+    change, interval = mixed_use.claims.change(found, "jump-start", 1, 0.3)
+    there = np.isfinite(both[0] + both[1])
+    assert change == pytest.approx(both[1][there].mean() / both[0][there].mean() - 1, abs=0.01)
+    assert change < -0.1 < -interval
+    # the same sessions in the same order: what does not change has no spread
+    assert mixed_use.claims.change(found, "slow-start", 1, 0.3) == (0, 0)
 
 
 def test_outcomes_for_two_halves_have_the_names_of_the_thesis() -> None:
@@ -197,11 +138,13 @@ def test_outcomes_for_two_halves_have_the_names_of_the_thesis() -> None:
         "detrimental": ((0.2, 0.01), (0.06, 0.01)),
         "–": ((-0.01, 0.02), (0.06, 0.1)),
     }
-    assert {name: mixed_use.outcome_class(*changes) for name, changes in named.items()} == {
+    assert {name: mixed_use.claims.outcome_class(*changes) for name, changes in named.items()} == {
         name: name for name in named
     }
 
 
+from headway.studies import mixed_use, trace_mix
+from headway.studies.common import lab, pairs, traffic
 def test_a_tmix_file_replaces_the_drawn_vectors(tmp_path: Path) -> None:
     connection = tmix.Connection(0, (tmix.Exchange(200, 0, 30_000, 0),) * 2)
     file = tmix.write(tmp_path / "one.tmix", [connection])

@@ -59,6 +59,22 @@ def test_campus_sizes_are_those_the_thesis_prints() -> None:
     assert responses.cdf(10_000) > 0.8
 
 
+def test_servers_delay_as_published() -> None:
+    delays = published.campus_serve_us()
+    # PackMime-HTTP's divisor for other means, 5.9 ms, is their median
+    assert delays.quantile(0.5) == pytest.approx(5_900, rel=0.01)
+    assert delays.cdf(99_999) == pytest.approx(0.89, abs=0.002)
+    assert delays.cdf(100_000) == 1
+    q = np.linspace(0.01, 0.88, 50)
+    assert delays.cdf(delays.quantile(q)) == pytest.approx(q)
+    drawn = sessions(CAMPUS).serve_us
+    assert np.median(drawn) == pytest.approx(5_900, rel=0.03)
+    assert drawn.max() == 100_000
+    none = sessions(CAMPUS.model_copy(update={"vectors": Campus(serve_factor=0)}))
+    assert not none.serve_us.any()
+    assert (none.response_bytes == sessions(CAMPUS).response_bytes).all()
+
+
 def test_a_size_can_be_neither_too_common_nor_too_large_for_its_mean() -> None:
     with pytest.raises(ValueError, match="no log-normal"):
         published.fitted(100.0, threshold=1000.0, above=0.5, largest=1e6)

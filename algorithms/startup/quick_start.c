@@ -131,6 +131,16 @@ static void quick_start_open(void *state, const u32 *tun, struct hw_conn *c)
 		c->request_code = (u8)quick_start_code(0, tun, c);
 }
 
+static void quick_start_look(struct quick_start *s, const struct hw_conn *c)
+{
+	if (c->grant != HW_GRANT_APPROVED) {
+		s->is_answered = 0;
+	} else if (!s->is_answered) {
+		s->is_answered = 1;
+		s->answered_us = (u32)c->now_us;
+	}
+}
+
 static void quick_start_init(void *state, const u32 *tun, struct hw_conn *c)
 {
 	struct quick_start *s = state;
@@ -138,6 +148,8 @@ static void quick_start_init(void *state, const u32 *tun, struct hw_conn *c)
 	(void)tun;
 	s->initial_cwnd_pkts = c->cwnd_pkts;
 	s->largest_cwnd_pkts = c->cwnd_pkts;
+	/* an answer in the handshake grows old from here */
+	quick_start_look(s, c);
 }
 
 /* A grant is there: use it or not, once and for all. */
@@ -165,16 +177,6 @@ static void quick_start_use(struct quick_start *s, const u32 *tun, struct hw_con
 						HW_SSTHRESH_INFINITE);
 	hw_flight_begin(&s->flight, c, pkts, c->granted_rate_Bps, tun[CHUNK]);
 	c->ignore_peer_window = tun[IGNORE_WINDOW] != 0;
-}
-
-static void quick_start_look(struct quick_start *s, const struct hw_conn *c)
-{
-	if (c->grant != HW_GRANT_APPROVED) {
-		s->is_answered = 0;
-	} else if (!s->is_answered) {
-		s->is_answered = 1;
-		s->answered_us = (u32)c->now_us;
-	}
 }
 
 /* Asks with the data that is about to leave, at most once per round trip. */

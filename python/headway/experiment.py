@@ -178,7 +178,8 @@ class Flow(Spec):
     its start; where no rate is named it gives one, and says whether a fast startup is needed.
     ``receive_window`` is what both hosts announce from the start, and ``extra_ack`` lets the
     responder say it right after the SYN-ACK, whose own window ends at 65535 bytes. With
-    ``announces`` every connection's volume is announced, by either side its own. ``willing_rate``
+    ``announces`` every connection's volume is announced, by either side its own; with
+    ``announces_first`` how large its first message will be, and no more. ``willing_rate``
     bounds what both hosts accept as receivers of Quick-Start requests; below 80 kbit/s they do
     not answer.
     """
@@ -198,6 +199,7 @@ class Flow(Spec):
     initial_rate: Annotated[Rate, Field(gt=0)] | None = None
     data_volume: PositiveSize | None = None
     announces: bool = False
+    announces_first: bool = False
     stabilize: bool = False
     deadline: Annotated[Time, Field(gt=0)] | None = None
     willing_rate: Rate | None = None
@@ -223,6 +225,12 @@ class Flow(Spec):
             raise ValueError(f"a {self.app.kind} flow is UDP and has no control")
         if not isinstance(self.app, Cbr | Requests) and self.control is None:
             raise ValueError("a TCP flow needs a control, for example control='cubic'")
+        return self
+
+    @model_validator(mode="after")
+    def _announces_one_or_all(self) -> Self:
+        if self.announces and self.announces_first:
+            raise ValueError("announces_first: is less than announces; leave one of them out")
         return self
 
     @model_validator(mode="after")
@@ -430,8 +438,8 @@ def parse_flows(text: str) -> list[Flow]:
 
     NAME is a control, or "voip". An option is a field of Flow (sack, timestamps, delayed_ack,
     nodelay, receive_buffer, receive_window, extra_ack, initial_rate, data_volume, announces,
-    stabilize, deadline, willing_rate, start, stop, delay, from_hop, to_hop, size) or a tunable of
-    the control or startup. Raises ValueError naming the part that is wrong.
+    announces_first, stabilize, deadline, willing_rate, start, stop, delay, from_hop, to_hop, size)
+    or a tunable of the control or startup. Raises ValueError naming the part that is wrong.
     """
     flows: list[Flow] = []
     for part in text.split(","):

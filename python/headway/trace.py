@@ -262,7 +262,7 @@ def from_engine(experiment: Experiment, result: Mapping[str, Any], key: str) -> 
             for (table, column), missing in _NULLS.items()
             if table == name
         )
-    return Trace(
+    trace = Trace(
         tables=tables,
         flows=tuple(FlowSummary.model_validate(flow) for flow in summary["flows"]),
         links=tuple(summary["links"]),
@@ -277,6 +277,9 @@ def from_engine(experiment: Experiment, result: Mapping[str, Any], key: str) -> 
         },
         capture=result.get("capture"),
     )
+    # it is at hand: not read back from its own description
+    trace.__dict__["experiment"] = experiment
+    return trace
 
 
 def save_trace(trace: Trace, path: Path | str) -> Path:

@@ -7,6 +7,7 @@ is refused, because 50 could be milliseconds or seconds and 1000 bits or bytes.
 
 from __future__ import annotations
 
+import functools
 import re
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Literal, NamedTuple
@@ -172,6 +173,7 @@ def _format(value: int, units: list[tuple[str, Decimal]]) -> str:
     return f"{value} {units[-1][0]}"
 
 
+@functools.lru_cache(maxsize=1024)
 def format_rate(rate_bps: int) -> str:
     """The shortest exact text; ``parse_rate`` gives the same number back."""
     return _format(
@@ -179,6 +181,7 @@ def format_rate(rate_bps: int) -> str:
     )
 
 
+@functools.lru_cache(maxsize=1024)
 def format_time(time_ns: int) -> str:
     """The shortest exact text; ``parse_time`` gives the same number back."""
     return _format(time_ns, [(unit, TIMES_NS[unit]) for unit in ("s", "ms", "us", "ns")])

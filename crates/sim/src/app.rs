@@ -38,6 +38,27 @@ pub(crate) struct Requests {
     pub sent: u64,
 }
 
+/// How far the ends of a connection know, when it opens, what they will send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Foreseen {
+    Nothing,
+    /// The first message.
+    First,
+    /// All of it.
+    All,
+}
+
+impl Foreseen {
+    /// Bytes that an end foresees of its messages.
+    pub fn bytes_of(self, messages: impl IntoIterator<Item = u64>) -> u64 {
+        match self {
+            Foreseen::Nothing => 0,
+            Foreseen::First => messages.into_iter().next().unwrap_or(0),
+            Foreseen::All => messages.into_iter().fold(0, u64::saturating_add),
+        }
+    }
+}
+
 /// What a flow's application says of its connections before it sends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Announced {
@@ -45,8 +66,8 @@ pub(crate) struct Announced {
     pub initial_rate_bps: u64,
     /// The same; 0: nothing.
     pub volume_bytes: u64,
-    /// Each side says of each connection what it will send.
-    pub each: bool,
+    /// What each side says of each connection instead.
+    pub each: Foreseen,
     /// The initial rate is all that is ever needed.
     pub stabilize: bool,
     /// Time for a response from its request, for a bulk transfer from its start.

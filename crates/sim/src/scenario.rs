@@ -188,6 +188,10 @@ pub struct Flow {
     /// The application announces what each connection will send before it does.
     #[serde(default)]
     pub announces: bool,
+    /// Each end announces how large its first message will be, before its connection
+    /// opens, and nothing else.
+    #[serde(default)]
+    pub announces_first: bool,
     /// Highest rate of IP bits per second that both ends take as receivers of
     /// Quick-Start requests; absent: any; below 80 kbit/s: they do not answer.
     #[serde(default)]

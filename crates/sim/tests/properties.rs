@@ -147,17 +147,18 @@ fn hints() -> impl Strategy<Value = Value> {
     (
         (some(80_000..50_000_000), some(1..1_000_000)),
         (some(2_920..8_000_000), some(0..100_000_000)),
-        (any::<[bool; 4]>(), select(vec![0u8, 0, 1, 15])),
+        (any::<[bool; 5]>(), select(vec![0u8, 0, 1, 15])),
     )
         .prop_map(
             |(
                 (rate, volume),
                 (window, willing),
-                ([extra_ack, announces, ignore, stabilize], lie),
+                ([extra_ack, announces, first, ignore, stabilize], lie),
             )| {
                 json!({"initial_rate_bps": rate, "data_volume_bytes": volume,
                 "receive_window_bytes": window, "willing_rate_bps": willing,
-                "extra_ack": extra_ack, "announces": announces, "inflates_codes": lie, "forges_nonce": lie == 15,
+                "extra_ack": extra_ack, "announces": announces, "announces_first": first,
+                "inflates_codes": lie, "forges_nonce": lie == 15,
                 "ignore_peer_window": ignore, "stabilize": stabilize})
             },
         )

@@ -259,6 +259,52 @@ fn a_server_asks_in_the_syn_ack_if_its_application_says_how_much_comes() {
 }
 
 #[test]
+fn a_server_may_foresee_its_first_response_only() {
+    let link = link(100, 1000, json!({}));
+    let seen = |sizes: [u64; 2], field: &str| {
+        let mut download = flow(1, json!({}), &json!({field: true}));
+        download["app"] = json!({"kind": "vectors",
+            "epochs": [[400, sizes[0], SECOND], [400, sizes[1], 0]]});
+        briefs(&trace(&link, download))
+    };
+    let rest = ["ACK out response 8", "data back report 8"];
+    let early = seen([1_000_000, 5_000], "announces_first");
+    assert_eq!(early, ["SYN back request 8", rest[0], rest[1]]);
+    let late = seen([5_000, 1_000_000], "announces_first");
+    assert_eq!(late, ["data back request 8", rest[0], rest[1]]);
+    let all = seen([5_000, 1_000_000], "announces");
+    assert_eq!(all[0], "SYN back request 8");
+}
+
+/// Seconds that the response takes a session's server from when it has thought, the
+/// requests of the pair, and the grants.
+fn served(serve_ms: u64) -> (f64, u64, u64) {
+    let mut session = flow(1, json!({}), &json!({"announces_first": true}));
+    session["app"] = json!({"kind": "sessions", "persistent": false, "start_ns": [0],
+        "exchanges": [1], "request_bytes": [400], "response_bytes": [1_000_000],
+        "think_ns": [0], "serve_ns": [serve_ms * MS]});
+    let link = link(200, 1000, json!({}));
+    let mut scenario = dumbbell("linux-6", 6 * SECOND, &link, json!([session]));
+    scenario["capture"] = Value::Null;
+    let outcome = run(&scenario);
+    let (rows, flow) = (&outcome.tables.responses, &outcome.summary.flows[0]);
+    let took_ns = (rows.end_ns[0] - rows.start_ns[0]) as u64 - serve_ms * MS;
+    let asked = (flow.quick_start_requests, flow.quick_start_grants);
+    (took_ns as f64 / SECOND as f64, asked.0, asked.1)
+}
+
+#[test]
+fn a_grant_of_the_handshake_is_not_used_after_a_round_trip() {
+    let (soon_s, requests, grants) = served(150);
+    assert_eq!((requests, grants), (1, 1));
+    // 1 MB at 10.24 Mbit/s is 0.8 s, less what slow start gains after a round trip
+    assert!(soon_s < 0.9, "{soon_s}");
+    let (late_s, requests, grants) = served(250);
+    assert_eq!((requests, grants), (1, 1));
+    assert!(late_s > soon_s + 0.3, "{late_s}");
+}
+
+#[test]
 fn an_idle_connection_asks_again() {
     let mut twice = flow(1, json!({}), &json!({}));
     twice["app"] = json!({"kind": "vectors",

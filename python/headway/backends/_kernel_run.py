@@ -36,15 +36,16 @@ def _server_sends_more(flow: Flow) -> bool:
 def _says(flow: Flow, end: str) -> dict[str, int]:
     """What an end ("client" or "server") says of its connection before it opens.
 
-    As in the simulator: who sends more says its rate and volume; with ``announces`` both say
-    what they will send.
+    As in the simulator: who sends more says its rate and volume; with ``announces`` or
+    ``announces_first`` both say what they will send.
     """
     said: dict[str, int | None] = {}
     if (end == "server") == _server_sends_more(flow):
         said = {"initial-rate": flow.initial_rate, "data-volume": flow.data_volume}
-    if flow.announces and isinstance(flow.app, Vectors):
-        said["data-volume"] = sum(epoch[end == "server"] for epoch in flow.app.epochs)
-    elif flow.announces and isinstance(flow.app, Bulk):
+    if (flow.announces or flow.announces_first) and isinstance(flow.app, Vectors):
+        epochs = flow.app.epochs if flow.announces else flow.app.epochs[:1]
+        said["data-volume"] = sum(epoch[end == "server"] for epoch in epochs)
+    elif (flow.announces or flow.announces_first) and isinstance(flow.app, Bulk):
         said["data-volume"] = flow.app.size
     return {name: value for name, value in said.items() if value}
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Any
 
@@ -21,9 +22,11 @@ from headway.experiment import (
     Pingpong,
     Requests,
     Sessions,
+    Vectors,
     limit_bytes,
 )
 from headway.trace import Trace, from_engine, trace_code
+from headway.workloads import SessionTable, Workload
 
 _NS_PER_US = 1000
 
@@ -64,10 +67,10 @@ class SimBackend:
 
     def key(self, experiment: Experiment) -> str:
         """A hash of the engine's sources, of what makes a trace, and of the scenario."""
-        return _key(json.dumps(scenario(experiment)))
+        return _key(scenario_json(experiment))
 
     def _run(self, experiment: Experiment, stop: _engine.Stop | None) -> Trace:
-        text = json.dumps(scenario(experiment))
+        text = scenario_json(experiment)
         try:
             result = _engine.run(text, stop)
         except ValueError as error:
@@ -87,8 +90,39 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
+def scenario_json(experiment: Experiment) -> str:
+    """The experiment in the engine's terms, as it takes it: see :func:`scenario`.
+
+    What sessions ask for is most of a scenario, and the same in many.
+    """
+    flows = (
+        _with_app(fields, _session_texts(app.workload, app.pairs)[app.pair])
+        if isinstance(app := flow.app, Sessions)
+        else _with_app(fields, json.dumps(_app(flow)))
+        for flow, fields in zip(experiment.flows, _flows(experiment), strict=True)
+    )
+    return f'{json.dumps(_world(experiment))[:-1]}, "flows": [{", ".join(flows)}]}}'
+
+
+def _with_app(fields: dict[str, Any], app: str) -> str:
+    return f'{json.dumps(fields)[:-1]}, "app": {app}}}'
+
+
+@functools.lru_cache(maxsize=4)
+def _session_texts(workload: Workload, pairs: int) -> tuple[str, ...]:
+    """Each pair's sessions as JSON."""
+    shares = workloads.shares(workload, pairs)
+    return tuple(json.dumps(_sessions(share, workload.persistent)) for share in shares)
+
+
 def scenario(experiment: Experiment) -> dict[str, Any]:
     """The experiment in the engine's terms: SI integers, every default filled in."""
+    fields: dict[str, Any] = json.loads(scenario_json(experiment))
+    return fields
+
+
+def _world(experiment: Experiment) -> dict[str, Any]:
+    """All but the flows."""
     rtt_ns = experiment.base_rtt_ns
     hops = [
         {"forward": link_fields(forward, rtt_ns), "reverse": link_fields(reverse, rtt_ns)}
@@ -106,12 +140,6 @@ def scenario(experiment: Experiment) -> dict[str, Any]:
             "access_rate_bps": experiment.topology.access_rate,
             "access_delay_ns": experiment.topology.access_delay,
         },
-        "flows": [
-            _flow(flow, name, start_ns)
-            for flow, name, start_ns in zip(
-                experiment.flows, experiment.flow_names(), experiment.start_times_ns(), strict=True
-            )
-        ],
         "checkpoints_ns": experiment.checkpoints_ns(),
         "record": {name: name in experiment.record for name in ("flows", "queue", "udp", "drops")},
         "capture": capture and {"link": capture.link, "snaplen_bytes": capture.snaplen},
@@ -152,14 +180,13 @@ def _app(flow: Flow) -> dict[str, Any]:
             "request_bytes": app.request,
             "mean_interval_ns": app.mean_interval,
         }
-    if isinstance(app, Sessions):
-        return _sessions(app)
     if isinstance(app, Requests):
         return {
             "kind": "requests",
             "codes": list(app.codes),
             "mean_interval_ns": app.mean_interval,
         }
+    assert isinstance(app, Vectors)
     return {
         "kind": "vectors",
         "epochs": [list(epoch) for epoch in app.epochs],
@@ -167,11 +194,10 @@ def _app(flow: Flow) -> dict[str, Any]:
     }
 
 
-def _sessions(app: Sessions) -> dict[str, Any]:
-    share = workloads.shares(app.workload, app.pairs)[app.pair]
+def _sessions(share: SessionTable, persistent: bool) -> dict[str, Any]:
     return {
         "kind": "sessions",
-        "persistent": app.workload.persistent,
+        "persistent": persistent,
         "start_ns": (share.start_us * _NS_PER_US).tolist(),
         "exchanges": share.exchanges.tolist(),
         "request_bytes": share.request_bytes.tolist(),
@@ -181,11 +207,16 @@ def _sessions(app: Sessions) -> dict[str, Any]:
     }
 
 
+def _flows(experiment: Experiment) -> Iterator[dict[str, Any]]:
+    """Flows without their applications."""
+    names, starts_ns = experiment.flow_names(), experiment.start_times_ns()
+    return (_flow(*each) for each in zip(experiment.flows, names, starts_ns, strict=True))
+
+
 def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
     control = flow.control
     return {
         "name": name,
-        "app": _app(flow),
         "control": control
         and {"name": control.name, "startup": control.startup, "tunables": control.tunables},
         "sack": flow.sack,
@@ -197,6 +228,7 @@ def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
         "initial_rate_bps": flow.initial_rate,
         "data_volume_bytes": flow.data_volume,
         "announces": flow.announces,
+        "announces_first": flow.announces_first,
         "stabilize": flow.stabilize,
         "deadline_ns": flow.deadline,
         "willing_rate_bps": flow.willing_rate,

@@ -7,6 +7,7 @@ chosen; each choice is named as one.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -45,6 +46,12 @@ THINK_MEDIAN_S, THINK_SIGMA = 0.6, 1.5
 LONGEST_THINK_S = 30.0
 """A choice: connections of the campus trace that idle longer are rare and would only idle."""
 
+SERVE_SHAPE, SERVE_RATE_HZ, LONGEST_SERVE_S = 0.63, 305.0, 0.1
+"""Server delays: their inverses are Weibull distributed, and no delay is longer. A choice: the
+thesis prints none. These are PackMime-HTTP's (Cao, Cleveland, Gao, Jeffay, Smith, Weigle, INFOCOM
+2004; as its authors draw them in ns-2), of Web traffic and partly from the campus whose traces the
+thesis replays."""
+
 
 @dataclass(frozen=True)
 class CutOff:
@@ -70,6 +77,28 @@ class CutOff:
     def quantile(self, q: npt.ArrayLike) -> Floats:
         """The value that is exceeded with probability 1 - q, shape of ``q``."""
         return self.whole.quantile(np.asarray(q, dtype=np.float64) * self._kept)
+
+
+@dataclass(frozen=True)
+class InverseWeibull:
+    """1/W of a Weibull variable W, but at most ``largest``; ``scale`` is W's, in 1/unit."""
+
+    shape: float
+    scale: float
+    largest: float
+
+    def cdf(self, z: npt.ArrayLike) -> Floats:
+        """P(Z <= z), shape of ``z``; 0 at or below 0, 1 from ``largest`` on."""
+        values = np.asarray(z, dtype=np.float64)
+        safe = np.where(values > 0, values, 1.0)
+        share = np.exp(-((safe * self.scale) ** -self.shape))
+        return np.where(values >= self.largest, 1.0, np.where(values > 0, share, 0.0))
+
+    def quantile(self, q: npt.ArrayLike) -> Floats:
+        """The value that is exceeded with probability 1 - q, shape of ``q``."""
+        with np.errstate(divide="ignore"):
+            values = (-np.log(np.asarray(q, dtype=np.float64))) ** (-1 / self.shape) / self.scale
+        return np.minimum(values, self.largest)
 
 
 def fitted(mean: float, *, threshold: float, above: float, largest: float) -> CutOff:
@@ -99,6 +128,7 @@ def fitted(mean: float, *, threshold: float, above: float, largest: float) -> Cu
     return with_sigma(float(sigma))
 
 
+@functools.cache
 def campus_responses() -> CutOff:
     """Response sizes of the campus traces, bytes: log-normal, mean 14 kB (section 3.3.3.2).
 
@@ -113,6 +143,7 @@ def campus_responses() -> CutOff:
     )
 
 
+@functools.cache
 def campus_requests() -> CutOff:
     """Request sizes of the campus traces, bytes: a mean of 1 kB; the shape is a choice."""
     return fitted(
@@ -123,11 +154,19 @@ def campus_requests() -> CutOff:
     )
 
 
+@functools.cache
 def campus_think_us() -> CutOff:
     """Think times, microseconds; a choice, see :data:`THINK_MEDIAN_S`."""
     return CutOff(LogNormal(math.log(THINK_MEDIAN_S * 1e6), THINK_SIGMA), LONGEST_THINK_S * 1e6)
 
 
+@functools.cache
+def campus_serve_us() -> InverseWeibull:
+    """Delays between request and response at the server, microseconds; a choice."""
+    return InverseWeibull(SERVE_SHAPE, SERVE_RATE_HZ / 1e6, LONGEST_SERVE_S * 1e6)
+
+
+@functools.lru_cache
 def synthetic_responses(mean_bytes: float) -> TruncatedPareto:
     """Response sizes of sections 6.4.3 and 6.5.2, bytes: truncated Pareto, cut off at 10 MB."""
     return truncated_pareto_of_mean(mean_bytes, shape=TAIL_SHAPE, largest=CUTOFF_BYTES)

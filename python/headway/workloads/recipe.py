@@ -25,9 +25,13 @@ PAYLOAD_SHARE = 1448 / 1500
 
 
 class Campus(Spec):
-    """Connection vectors like those of the campus traces of 2008: see ``published``."""
+    """Connection vectors like those of the campus traces of 2008: see ``published``.
+
+    ``serve_factor`` multiplies the servers' delays; 0: they answer at once.
+    """
 
     kind: Literal["campus"] = "campus"
+    serve_factor: float = Field(default=1.0, ge=0.0, allow_inf_nan=False)
 
 
 class Pareto(Spec):
@@ -68,10 +72,6 @@ class Workload(Spec):
         """Application bytes of all responses."""
         return self.load * self.rate * PAYLOAD_SHARE * self.until / NS_PER_S / BITS_PER_BYTE
 
-    def __hash__(self) -> int:
-        """By value, so that sessions are made once for all experiments that share them."""
-        return hash(self.model_dump_json())
-
 
 @functools.lru_cache(maxsize=4)
 def sessions(workload: Workload) -> SessionTable:
@@ -110,10 +110,10 @@ def _vectors(workload: Workload) -> SessionTable:
         )
         ones = np.ones(responses.size, dtype=np.int64)
         return SessionTable(0 * ones, ones, kind.request * ones, responses, 0 * ones, 0 * ones)
-    return _campus(name, workload.wanted_bytes)
+    return _campus(name, workload.wanted_bytes, kind.serve_factor)
 
 
-def _campus(name: str, wanted_bytes: float) -> SessionTable:
+def _campus(name: str, wanted_bytes: float, serve_factor: float) -> SessionTable:
     sizes = Stream(f"{name}/response")
     of = published.campus_responses()
     responses = _drawn_until(
@@ -129,8 +129,10 @@ def _campus(name: str, wanted_bytes: float) -> SessionTable:
     requests = np.maximum(Stream(f"{name}/request").draw(published.campus_requests(), total), 1)
     think_us = Stream(f"{name}/think").draw(published.campus_think_us(), total)
     think_us[last] = 0
+    serve_us = Stream(f"{name}/serve").draw(published.campus_serve_us(), total)
+    serve_us = np.rint(serve_factor * serve_us).astype(np.int64)
     zeros = np.zeros(exchanges.size, dtype=np.int64)
-    return SessionTable(zeros, exchanges, requests, responses, think_us, np.zeros_like(responses))
+    return SessionTable(zeros, exchanges, requests, responses, think_us, serve_us)
 
 
 def _drawn_until(draw: Callable[[int], Ints], wanted: float, mean: float) -> Ints:

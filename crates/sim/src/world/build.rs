@@ -1,7 +1,7 @@
 //! Flows of a scenario as they are at the start.
 
 use super::{FlowState, Totals, World};
-use crate::app::{Announced, Pingpong, Requests, Running, SessionList, Vectors};
+use crate::app::{Announced, Foreseen, Pingpong, Requests, Running, SessionList, Vectors};
 use crate::controls::Prototypes;
 use crate::event::What;
 use crate::rng::{stream, Purpose};
@@ -118,15 +118,12 @@ impl World {
 
     fn add_sockets(&mut self, number: u32, flow: &Flow, control: ControlInstance) -> (u32, u32) {
         let route = number * 2;
-        let (requests, responses) = match &flow.app {
-            App::Vectors { epochs, .. } => (
-                epochs.iter().map(|e| e.0).sum(),
-                epochs.iter().map(|e| e.1).sum(),
-            ),
-            App::Bulk { bytes } => (bytes.unwrap_or(u64::MAX), 0),
-            _ => (0, 0),
+        let (requests, responses): (Vec<u64>, Vec<u64>) = match &flow.app {
+            App::Vectors { epochs, .. } => epochs.iter().map(|e| (e.0, e.1)).unzip(),
+            App::Bulk { bytes } => (vec![bytes.unwrap_or(u64::MAX)], Vec::new()),
+            _ => (Vec::new(), Vec::new()),
         };
-        let responder_sends_more = responses > requests;
+        let responder_sends_more = responses.iter().sum::<u64>() > requests.iter().sum();
         let options = socket_options(flow, self.seed);
         let id = self.sockets.len() as u32;
         self.sockets.push(Socket::new(
@@ -148,11 +145,11 @@ impl World {
             control,
         ));
         let announced = Announced::of(flow);
-        for (number, volume) in [(id, requests), (id + 1, responses)] {
+        for (number, messages) in [(id, requests), (id + 1, responses)] {
             let sends_more = number == id + u32::from(responder_sends_more);
             let socket = &mut self.sockets[number as usize];
             socket.recorded = sends_more;
-            announced.tell(socket, sends_more, volume);
+            announced.tell(socket, sends_more, messages);
             if let (App::Bulk { .. }, true, Some(time_ns)) =
                 (&flow.app, sends_more, flow.deadline_ns)
             {
@@ -168,19 +165,27 @@ impl Announced {
         Announced {
             initial_rate_bps: flow.initial_rate_bps.unwrap_or(0),
             volume_bytes: flow.data_volume_bytes.unwrap_or(0),
-            each: flow.announces,
+            each: match (flow.announces, flow.announces_first) {
+                (true, _) => Foreseen::All,
+                (false, true) => Foreseen::First,
+                (false, false) => Foreseen::Nothing,
+            },
             stabilize: flow.stabilize,
             deadline_ns: flow.deadline_ns,
         }
     }
 
-    /// Tells a socket, which sends more than its peer or not, and how much.
-    pub fn tell(&self, socket: &mut Socket, sends_more: bool, sends_bytes: u64) {
+    /// Tells a socket, which sends more than its peer or not, and which messages.
+    pub fn tell(
+        &self,
+        socket: &mut Socket,
+        sends_more: bool,
+        messages: impl IntoIterator<Item = u64>,
+    ) {
         let rate_bps = if sends_more { self.initial_rate_bps } else { 0 };
         let volume_bytes = match (self.each, sends_more) {
-            (true, _) => sends_bytes,
-            (false, true) => self.volume_bytes,
-            (false, false) => 0,
+            (Foreseen::Nothing, true) => self.volume_bytes,
+            (each, _) => each.bytes_of(messages),
         };
         socket.announce(rate_bps, self.stabilize && sends_more, volume_bytes);
     }

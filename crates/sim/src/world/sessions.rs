@@ -163,10 +163,12 @@ impl World {
         };
         let (mut client, mut server) = self.fresh_sockets(flow, at);
         let list = self.list(flow);
-        let sum = |column: &[u64]| column[exchange as usize..end as usize].iter().sum();
+        let own = exchange as usize..end as usize;
         let (announced, more) = (list.announced, list.responses_are_more);
-        announced.tell(&mut client, !more, sum(&list.request_bytes));
-        announced.tell(&mut server, more, sum(&list.response_bytes));
+        let requests = list.request_bytes[own.clone()].iter().copied();
+        let responses = list.response_bytes[own].iter().copied();
+        announced.tell(&mut client, !more, requests);
+        announced.tell(&mut server, more, responses);
         let pair = &mut self.sockets[at as usize..at as usize + 2];
         (pair[0], pair[1]) = (client, server);
         pair[1].listen();

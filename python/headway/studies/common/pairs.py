@@ -6,20 +6,12 @@ the same sessions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-import numpy as np
-import polars as pl
-
-from headway import metrics
 from headway.experiment import Control, Dumbbell, Experiment, Flow, Link, Sessions
-from headway.figures import Curve
 from headway.figures.style import Style, style_of
-from headway.metrics.stats import Estimate
 from headway.studies.common import lab
-from headway.table import Table
-from headway.trace import Trace
 from headway.units import NS_PER_S
 from headway.workloads import Campus, Pareto, Tmix, Workload
 
@@ -53,6 +45,8 @@ class Scheme:
     tunables: Mapping[str, int] = field(default_factory=dict)
     router: Mapping[str, int | str] | None = None
     """Tunables of a Quick-Start router; None: the router knows nothing of it."""
+    foresees: bool = False
+    """Either end knows when a connection opens how large its first message will be."""
 
     @property
     def style(self) -> Style:
@@ -86,11 +80,13 @@ def quick_start(
     chi_bytes: int = 1,
     algorithm: str = "target",
     interval_ms: int = 200,
+    early: bool = False,
 ) -> Scheme:
     """Quick-Start with a router that approves by ``algorithm`` in slots of ``interval_ms``.
 
-    Each response of more than ``chi_bytes`` asks for 5.12 Mbit/s with its first data (section
-    6.4.5.2); an interval of 0 adapts itself.
+    Each message of more than ``chi_bytes`` asks for 5.12 Mbit/s (section 6.4.5.2): with its first
+    data, or where ``early`` the first of a connection in the handshake (section 5.1.1.4). An
+    interval of 0 adapts itself.
     """
     return Scheme(
         key,
@@ -98,11 +94,12 @@ def quick_start(
         "quick-start",
         {
             "qs_rate_kbps": REQUEST_KBPS,
-            "qs_activation": lab.LATE,
+            "qs_activation": lab.EARLY_OR_LATE if early else lab.LATE,
             "qs_min_bytes": chi_bytes - 1,
             **lab.HOSTS,
         },
         router={"algorithm": algorithm, "interval_ms": interval_ms},
+        foresees=early,
     )
 
 
@@ -116,20 +113,21 @@ ROUTERS = (
     quick_start("quick-start-fair", "fair", algorithm="fair"),
     quick_start("quick-start-optimistic", "optimistic", algorithm="optimistic"),
 )
-"""Ways of approval; every transfer asks."""
+"""Ways of approval; every transfer asks, with data: its connection is there already."""
 
 QUICK_STARTS = (
-    ROUTERS[0],
-    quick_start("quick-start-chi", "target, above 10 kB", chi_bytes=CHI_BYTES),
-    ROUTERS[-1],
+    quick_start("quick-start", "target, 200 ms", early=True),
+    quick_start("quick-start-chi", "target, above 10 kB", chi_bytes=CHI_BYTES, early=True),
+    quick_start("quick-start-optimistic", "optimistic", algorithm="optimistic", early=True),
     quick_start(
         "quick-start-chi-optimistic",
         "optimistic, above 10 kB",
         chi_bytes=CHI_BYTES,
         algorithm="optimistic",
+        early=True,
     ),
 )
-"""Who asks, and how is it approved; figures 6.51, 6.55, 6.57 and 6.59."""
+"""Who asks, and how is it approved, where connections open: figures 6.51, 6.55, 6.57 and 6.59."""
 
 
 def present(schemes: Sequence[Scheme]) -> list[Scheme]:
@@ -184,21 +182,13 @@ def workload_experiment(
 
     With several schemes (section 6.5.2) a pair's is :func:`scheme_number`.
     """
-    controls = [scheme.control for scheme in schemes]
     nearest_ms = min(rtts_ms)
+    hosts = [[_host(scheme, (rtt_ms - nearest_ms) / 2) for rtt_ms in rtts_ms] for scheme in schemes]
     flows = [
-        Flow.model_validate(
-            {
+        hosts[scheme_number(pair, len(rtts_ms), len(schemes))][pair % len(rtts_ms)].model_copy(
+            update={
                 "app": Sessions(workload=sessions, pair=pair, pairs=pairs),
-                "control": controls[scheme_number(pair, len(rtts_ms), len(schemes))],
                 "name": f"pair{pair}",
-                "start": "0 s",
-                "delay": f"{(rtts_ms[pair % len(rtts_ms)] - nearest_ms) / 2:g} ms",
-                "receive_buffer": lab.RECEIVE_BUFFER,
-                # Section 6.1.1.2: flow control never limits the start.
-                "receive_window": RECEIVE_WINDOW,
-                # Section 6.1.1.2: quick ACKs were made to last, so that runs can be repeated.
-                "delayed_ack": False,
             }
         )
         for pair in range(pairs)
@@ -217,6 +207,23 @@ def workload_experiment(
     )
 
 
+def _host(scheme: Scheme, delay_ms: float) -> Flow:
+    """A host pair that has nothing to do yet."""
+    return Flow.model_validate(
+        {
+            "control": scheme.control,
+            "announces_first": scheme.foresees,
+            "start": "0 s",
+            "delay": f"{delay_ms:g} ms",
+            "receive_buffer": lab.RECEIVE_BUFFER,
+            # Section 6.1.1.2: flow control never limits the start.
+            "receive_window": RECEIVE_WINDOW,
+            # Section 6.1.1.2: quick ACKs were made to last, so that runs can be repeated.
+            "delayed_ack": False,
+        }
+    )
+
+
 def bottleneck(rtt_ms: float, buffer_pkts: int, schemes: Sequence[Scheme]) -> Dumbbell:
     """The link; the routers at both ends know Quick-Start if a scheme wants it."""
     path = lab.path(rtt_ms=rtt_ms, buffer_pkts=buffer_pkts, router=None)
@@ -231,164 +238,3 @@ def bottleneck(rtt_ms: float, buffer_pkts: int, schemes: Sequence[Scheme]) -> Du
 def scheme_number(pair: int, rtts: int, schemes: int) -> int:
     """Which of the schemes a pair uses, so that each has all RTTs."""
     return pair // rtts % schemes
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of one trial."""
-
-    rows: pl.DataFrame
-    """Responses; see :func:`headway.metrics.responses`."""
-    loss: float
-    """Part of the responses' packets that the bottleneck dropped."""
-    utilization: float
-    approvals: Mapping[str, float] | None = None
-    """What the responses' router counted after the warm-up, if it knows Quick-Start."""
-    measured_s: float = 0.0
-
-    @property
-    def granted_bps_per_s(self) -> float:
-        """Bandwidth that the router granted per second."""
-        return self._counted("granted_bps") / self.measured_s
-
-    @property
-    def approved_part(self) -> float:
-        """Part of the requests that got a rate."""
-        return self._counted("grants") / max(self._counted("requests"), 1.0)
-
-    def _counted(self, name: str) -> float:
-        if self.approvals is None:
-            raise ValueError("the trial has no Quick-Start router")
-        return self.approvals[name]
-
-    @property
-    def mean_s(self) -> float:
-        """Mean response time, or epoch duration."""
-        return self.estimate.mean
-
-    @property
-    def estimate(self) -> Estimate:
-        """The same with its confidence interval."""
-        return metrics.mean_response_s(self.rows)
-
-    def quantile_s(self, q: float) -> float:
-        """A quantile of the response times."""
-        return metrics.quantile_s(self.rows, q)
-
-    def above(self, seconds: float) -> float:
-        """Part of the responses that took longer."""
-        return float((self.rows["seconds"] > seconds).mean() or 0.0)  # type: ignore[arg-type]
-
-    def sized(self, low_bytes: float, high_bytes: float) -> Outcome:
-        """The same for exchanges whose response is in [low, high) bytes."""
-        size = pl.col("response_bytes")
-        kept = self.rows.filter((size >= low_bytes) & (size < high_bytes))
-        return replace(self, rows=kept)
-
-    def group(self, number: int, rtts: int, schemes: int) -> Outcome:
-        """The same for the pairs of one of several schemes."""
-        kept = self.rows.filter(pl.col("flow") // rtts % schemes == number)
-        return replace(self, rows=kept)
-
-
-def outcome(trace: Trace, *, from_opening: bool = False) -> Outcome:
-    """Responses asked for after the warm-up and before the sessions end.
-
-    ``from_opening``: the first on a connection counts from when the client opens it.
-    """
-    experiment = trace.experiment
-    app = experiment.flows[0].app
-    assert isinstance(app, Sessions)
-    window = (experiment.warmup, app.workload.until)
-    return Outcome(
-        rows=metrics.responses(trace, window, from_opening=from_opening),
-        loss=metrics.drop_rate(trace, lab.DOWNLINK) or 0.0,
-        utilization=metrics.utilization(trace, lab.DOWNLINK),
-        approvals=_approvals(trace),
-        measured_s=(experiment.duration - experiment.warmup) / NS_PER_S,
-    )
-
-
-def _approvals(trace: Trace) -> dict[str, float] | None:
-    """What the responses' router counted from the warm-up on; None without one."""
-    rows = trace["approval_counters"].filter(pl.col("link") == lab.DOWNLINK).sort("time_ns")
-    _, back = trace.experiment.topology.links()[0]
-    if back.quick_start is None:
-        return None
-    before = rows.filter(pl.col("time_ns") <= trace.warmup_ns).to_dicts()
-    last = rows.to_dicts()[-1]
-    names = ("requests", "grants", "granted_bps")
-    return {name: float(last[name] - (before[-1][name] if before else 0)) for name in names}
-
-
-Value = Callable[[Outcome], float]
-
-
-def percent(part: float) -> str:
-    """A part as a heading: "35 %"."""
-    return f"{100 * part:g} %"
-
-
-def table(
-    results: Mapping[str, Outcome],
-    schemes: Sequence[Scheme],
-    columns: Sequence[float],
-    key: Callable[[str, float], str],
-    title: str,
-    value: Value,
-    *,
-    column: Callable[[float], str] = str,
-) -> Table:
-    """A quantity by scheme and one other axis; empty where there is no trial."""
-    return Table(
-        title,
-        ["scheme", *map(column, columns)],
-        [
-            [
-                scheme.label,
-                *(
-                    round(value(results[name]), 2)
-                    if (name := key(scheme.key, at)) in results
-                    else None
-                    for at in columns
-                ),
-            ]
-            for scheme in schemes
-        ],
-    )
-
-
-def over(
-    results: Mapping[str, Outcome],
-    scheme: Scheme,
-    columns: Sequence[float],
-    key: Callable[[str, float], str],
-    value: Value,
-) -> Curve:
-    """A quantity of a scheme over an axis, where there are trials."""
-    found = [(at, results[name]) for at in columns if (name := key(scheme.key, at)) in results]
-    return Curve(
-        scheme.label,
-        np.array([at for at, _ in found]),
-        np.array([value(one) for _, one in found]),
-        scheme.style,
-        markers=True,
-    )
-
-
-def cells(results: Mapping[str, Outcome]) -> pl.DataFrame:
-    """Every trial's numbers as one row."""
-    return pl.DataFrame(
-        [
-            {
-                "trial": name,
-                "responses": one.rows.height,
-                "mean_s": one.mean_s,
-                "mean_half_width_s": one.estimate.half_width,
-                "p95_s": one.quantile_s(0.95),
-                "loss": one.loss,
-                "utilization": one.utilization,
-            }
-            for name, one in results.items()
-        ]
-    )

@@ -1,0 +1,167 @@
+"""What is kept of a trial with many host pairs, and how studies of them show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+
+from headway import metrics
+from headway.experiment import Sessions
+from headway.figures import Curve
+from headway.metrics.stats import Estimate, batch_means, confidence_interval
+from headway.studies.common import lab
+from headway.studies.common.pairs import Scheme
+from headway.table import Table
+from headway.trace import Trace
+from headway.workloads.draws import Floats
+
+
+@dataclass(frozen=True)
+class Router:
+    """What the responses' Quick-Start router counted from the warm-up on."""
+
+    requests: float
+    grants: float
+    granted_bps: float
+    """Sum of all grants."""
+
+    @property
+    def approved_part(self) -> float:
+        """Part of the requests that got a rate."""
+        return self.grants / max(self.requests, 1.0)
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What came of one trial: responses asked for from the warm-up until the sessions end."""
+
+    count: int
+    """Responses, or epochs."""
+    seconds: Estimate
+    """Their mean time, of ten batches in the order of their starts."""
+    p95_s: float
+    loss: float
+    """Part of the responses' packets that the bottleneck dropped."""
+    utilization: float
+    router: Router | None
+    """None: the trial has no Quick-Start router."""
+
+    @property
+    def mean_s(self) -> float:
+        """Mean response time, or epoch duration."""
+        return self.seconds.mean
+
+
+def traffic(trace: Trace, rows: pl.DataFrame) -> Traffic:
+    """All of it; ``rows`` are the trial's :func:`responses`."""
+    return Traffic(
+        count=rows.height,
+        seconds=metrics.mean_response_s(rows),
+        p95_s=metrics.quantile_s(rows, 0.95),
+        loss=metrics.drop_rate(trace, lab.DOWNLINK) or 0.0,
+        utilization=metrics.utilization(trace, lab.DOWNLINK),
+        router=_router(trace),
+    )
+
+
+def responses(trace: Trace) -> pl.DataFrame:
+    """Responses asked for after the warm-up and before the sessions end."""
+    experiment = trace.experiment
+    app = experiment.flows[0].app
+    assert isinstance(app, Sessions)
+    return metrics.responses(trace, (experiment.warmup, app.workload.until))
+
+
+def mean_s(seconds: Floats) -> Estimate:
+    """Mean of a part of the responses, in the order of their starts; NaN for fewer than ten."""
+    if seconds.size < 10:
+        return Estimate(float("nan"), None, None, 0)
+    return confidence_interval([float(mean) for mean in batch_means(seconds)])
+
+
+def _router(trace: Trace) -> Router | None:
+    _, back = trace.experiment.topology.links()[0]
+    if back.quick_start is None:
+        return None
+    rows = trace["approval_counters"].filter(pl.col("link") == lab.DOWNLINK).sort("time_ns")
+    before = rows.filter(pl.col("time_ns") <= trace.warmup_ns).to_dicts()
+    last = rows.to_dicts()[-1]
+    names = ("requests", "grants", "granted_bps")
+    return Router(*(float(last[name] - (before[-1][name] if before else 0)) for name in names))
+
+
+Row = TypeVar("Row")
+Key = Callable[[str, float], str]
+"""A trial's name of a scheme's and a place on the other axis."""
+
+
+def percent(part: float) -> str:
+    """A part as a heading: "35 %"."""
+    return f"{100 * part:g} %"
+
+
+def table(
+    found: Mapping[str, Row],
+    schemes: Sequence[Scheme],
+    columns: Sequence[float],
+    key: Key,
+    title: str,
+    value: Callable[[Row], float],
+    *,
+    column: Callable[[float], str] = str,
+) -> Table:
+    """A quantity by scheme and one other axis; empty where there is no trial."""
+    return Table(
+        title,
+        ["scheme", *map(column, columns)],
+        [
+            [
+                scheme.label,
+                *(
+                    round(value(found[name]), 2) if (name := key(scheme.key, at)) in found else None
+                    for at in columns
+                ),
+            ]
+            for scheme in schemes
+        ],
+    )
+
+
+def over(
+    found: Mapping[str, Row],
+    scheme: Scheme,
+    columns: Sequence[float],
+    key: Key,
+    value: Callable[[Row], float],
+) -> Curve:
+    """A quantity of a scheme over an axis, where there are trials."""
+    seen = [(at, found[name]) for at in columns if (name := key(scheme.key, at)) in found]
+    return Curve(
+        scheme.label,
+        np.array([at for at, _ in seen]),
+        np.array([value(one) for _, one in seen]),
+        scheme.style,
+        markers=True,
+    )
+
+
+def cells(found: Mapping[str, Traffic]) -> pl.DataFrame:
+    """Every trial's numbers as one row."""
+    return pl.DataFrame(
+        [
+            {
+                "trial": name,
+                "responses": one.count,
+                "mean_s": one.mean_s,
+                "mean_half_width_s": one.seconds.half_width,
+                "p95_s": one.p95_s,
+                "loss": one.loss,
+                "utilization": one.utilization,
+            }
+            for name, one in found.items()
+        ]
+    )

@@ -1,0 +1,53 @@
+"""Thesis, section 6.4.5: what fast startups do to a realistic mix of many small transfers.
+
+Claim: most exchanges are too small to gain; those of more than 10 kB gain some hundred
+milliseconds. Jump- and Initial-Start lose a little more, Mega-Start much more; Quick-Start helps
+only on a lightly loaded link, or with optimistic routers or an activation threshold.
+Setup: 450 host pairs with nine RTTs from 4 to 200 ms on 10 Mbit/s with 50 packets of buffer;
+connection vectors like those of a campus in 2008.  Run: three hours for each scheme and load.
+Plot: figures 6.50 to 6.55.
+"""
+
+from collections.abc import Mapping
+
+from headway.experiment import Experiment
+from headway.publish import Page
+from headway.studies.trace_mix import choices, claims, experiments, observe, page
+from headway.studies.trace_mix.observe import Epochs, Mix
+from headway.study import Study, StudyContext
+from headway.trace import Trace
+
+
+class TraceMix(Study[Epochs, Mix]):
+    """The study; see the module."""
+
+    name = "trace-mix"
+    title = "A realistic mix: 450 host pairs, campus traffic, every startup"
+    source = "Scharf, Fast Startup Internet Congestion Control (2011), section 6.4.5"
+    description = (
+        "450 host pairs, RTTs of 4 to 200 ms, 10 Mbit/s, 50 packets of buffer; connection vectors "
+        "like those of campus traces of 2008; three hours per startup at loads of 6 to 65 %. "
+        "Epoch durations, by size, and packet loss."
+    )
+    takes_vectors = True
+    statements = claims.STATEMENTS
+    choices = choices.CHOICES
+
+    def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
+        """One trial per scheme and load."""
+        return experiments.experiments(ctx)
+
+    def observe(self, _key: str, trace: Trace) -> Epochs:
+        """Epoch durations, loss, and what the router answered."""
+        return observe.observe(trace)
+
+    def gather(self, ctx: StudyContext, rows: Mapping[str, Epochs]) -> Mix:
+        """All trials, and the vectors."""
+        return Mix(rows, experiments.vectors(ctx))
+
+    def page(self, ctx: StudyContext, found: Mix) -> Page:
+        """Epoch durations and loss by load, their distributions, and the workload's."""
+        return page.page(ctx, found)
+
+
+STUDY = TraceMix()

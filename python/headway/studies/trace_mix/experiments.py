@@ -1,0 +1,61 @@
+"""Setup: 450 host pairs, campus traffic on 10 Mbit/s, by startup and load."""
+
+from __future__ import annotations
+
+from headway.experiment import Experiment
+from headway.studies.common import pairs
+from headway.study import StudyContext
+from headway.workloads import Campus, SessionTable, Tmix, Workload, sessions, tmix
+
+HOURS = 3.0
+QUICK_HOURS = {0.06: 1.0, 0.15: 0.4, 0.35: 0.4, 0.5: 0.2, 0.65: 0.2}
+"""By load: where most statements look, and where there is little traffic, for longer."""
+LOADS = (0.06, 0.15, 0.35, 0.5, 0.65)
+SMALL, MODERATE = 0.06, 0.35
+SCHEMES = (
+    pairs.SLOW_START,
+    pairs.JUMP_START,
+    pairs.SMALL_JUMP_START,
+    pairs.INITIAL_START,
+    pairs.MEGA_START,
+    *pairs.QUICK_STARTS,
+)
+
+
+def experiments(ctx: StudyContext) -> dict[str, Experiment]:
+    """One trial per scheme and load."""
+    return {
+        key(scheme.key, load): pairs.workload_experiment(
+            workload(ctx, load), [scheme], seed=ctx.seed
+        )
+        for load in LOADS
+        for scheme in pairs.present(SCHEMES)
+    }
+
+
+def workload(ctx: StudyContext, load: float) -> Workload:
+    """What all schemes carry at a load."""
+    return pairs.workload(vectors_of(ctx), load=load, hours=hours(ctx, load), seed=ctx.seed)
+
+
+def vectors(ctx: StudyContext) -> SessionTable:
+    """The sessions of the smallest load, of three hours in the quick form, too."""
+    return sessions(pairs.workload(vectors_of(ctx), load=SMALL, hours=HOURS, seed=ctx.seed))
+
+
+def hours(ctx: StudyContext, load: float) -> float:
+    """Virtual time in which sessions start."""
+    return QUICK_HOURS[load] if ctx.quick else HOURS
+
+
+def vectors_of(ctx: StudyContext) -> Campus | Tmix:
+    """The file that was given, or vectors drawn from what the thesis prints."""
+    if ctx.vectors is None:
+        return Campus()
+    _, digest = tmix.load(ctx.vectors)
+    return Tmix(path=str(ctx.vectors), sha256=digest)
+
+
+def key(scheme: str, load: float) -> str:
+    """A trial's name: "jump-start-35"."""
+    return f"{scheme}-{round(100 * load):02d}"
