@@ -18,6 +18,7 @@ mod hooks;
 pub mod inventory;
 mod load;
 mod lock;
+pub mod namespace;
 pub mod netns;
 mod objects;
 mod paths;
@@ -32,6 +33,7 @@ pub mod testbed;
 pub mod traffic;
 pub mod trial;
 mod window;
+pub mod window_bench;
 
 pub use load::{missing, verify};
 pub use objects::{objects, probe_object, ControlObject};
