@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headway import machine
 from headway.backends import Backend, backend_named
 from headway.claims import Claim, told
 from headway.cli.listing import AsJson
@@ -17,7 +18,18 @@ from headway.errors import HeadwayError, InterruptedRunError
 from headway.registry import unknown
 from headway.study import Study, discover
 from headway.table import Table
-from headway.verdicts import SEEDS, Difference, as_claims, changed, differences, judged, read, write
+from headway.verdicts import (
+    SEEDS,
+    Difference,
+    Form,
+    as_claims,
+    changed,
+    differences,
+    judged,
+    measured_on,
+    read,
+    write,
+)
 from headway.verdicts.pages import write_pages
 
 EXIT_DIFFERENT = 1
@@ -131,6 +143,10 @@ def _one(
     others = {s: run(f"quick, seed {s}", quick=True, seed=s) for s in SEEDS} if seeds else None
     if rewrite:
         locked = changed(locked, full=large, quick=small, seeds=others)
-        write(study, locked)
+        machines = measured_on(study)
+        if backend.name != "sim":
+            ran: list[Form] = ["quick"] if large is None else ["quick", "full"]
+            machines |= dict.fromkeys(ran, machine.told())
+        write(study, locked, machines)
         return found, as_claims(locked)
     return found, large or small
