@@ -27,6 +27,9 @@ mod router;
 mod rundir;
 pub mod sampler;
 mod shared;
+#[cfg(test)]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 mod sockets;
 pub mod status;
 pub mod testbed;
