@@ -55,6 +55,7 @@ def test_every_live_study_has_made_up_evidence() -> None:
     assert live == LIVE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIVE)
 def test_a_live_study_judges_what_it_measured_and_rebuilds(
     name: str, ctx: StudyContext, monkeypatch: pytest.MonkeyPatch
@@ -81,11 +82,11 @@ def test_an_interrupted_run_keeps_what_is_finished_and_says_so(
 ) -> None:
     monkeypatch.setattr(Fake, "interrupted_in", 3)
     with pytest.raises(InterruptedRunError, match="2 of 5"):
-        STUDY.run(ctx)
+        STUDY.collect(ctx)
     with pytest.raises(HeadwayError, match="3 of 5 measurements are missing"):
-        STUDY.rebuild(ctx)
+        STUDY.saved(ctx)
     ctx.resume = True
-    STUDY.run(ctx)
+    STUDY.collect(ctx)
     assert Fake.calls == 6  # the third began twice
     assert notices == [f"2 of 5 measurements in {ctx.trials_dir} are kept"]
 
@@ -102,12 +103,12 @@ def test_an_interrupted_run_keeps_what_is_finished_and_says_so(
 def test_what_something_else_measured_is_measured_again(
     ctx: StudyContext, notices: list[str], part: str, other: object, said: str
 ) -> None:
-    STUDY.run(ctx)
+    STUDY.collect(ctx)
     path = ctx.trials_dir / "requests-1.json"
     record = json.loads(path.read_text())
     path.write_text(json.dumps({**record, part: other}))
     ctx.resume = True
-    STUDY.run(ctx)
+    STUDY.collect(ctx)
     assert Fake.calls == 6
     assert notices == [
         f"4 of 5 measurements in {ctx.trials_dir} are kept",
@@ -117,11 +118,11 @@ def test_what_something_else_measured_is_measured_again(
 
 
 def test_an_unreadable_measurement_is_made_again(ctx: StudyContext, notices: list[str]) -> None:
-    STUDY.run(ctx)
+    STUDY.collect(ctx)
     (ctx.trials_dir / "requests-1.json").write_text("{")
     with pytest.raises(HeadwayError, match=r"requests-1\.json: unreadable"):
-        STUDY.rebuild(ctx)
+        STUDY.saved(ctx)
     ctx.resume = True
-    STUDY.run(ctx)
+    STUDY.collect(ctx)
     assert Fake.calls == 6
     assert notices[1].endswith("made again: 1 of an unreadable file")

@@ -52,7 +52,12 @@ def verdicts(
     threads: Threads = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Run studies' quick form and compare every verdict and measured value with those locked."""
+    """Run studies' quick form and compare every verdict and measured value with those locked.
+
+    Of a live kernel only the verdicts are compared: it measures nothing twice the same.
+    """
+    if live and seeds:
+        raise HeadwayError("--seeds: studies of the live kernel draw nothing; leave it out")
     chosen = _chosen(names or [], live=live)
     backend = backend_named("kernel" if live else "sim")
     found: dict[str, list[Difference]] = {}
