@@ -44,7 +44,8 @@ def _rate(share: int, margin: float) -> Look:
 def _delay(share: int, margin: float) -> Look:
     def look(found: Found) -> Seen:
         load = found[requests(share)]
-        note = _scatter(found, Load.delay_ratio)
+        program = "" if load.program_ns is None else f" The program takes {load.program_ns:.0f} ns."
+        note = f"{_scatter(found, Load.delay_ratio)}{program}"
         return between(load.delay_ratio(load.with_), 1 - margin, 1 + margin, note=note)
 
     return look
@@ -53,8 +54,8 @@ def _delay(share: int, margin: float) -> Look:
 def _effort(share: int, low: float, high: float) -> Look:
     def look(found: Found) -> Seen:
         load = found[requests(share)]
-        note = f"{_scatter(found, Load.effort_ratio)} {_without(load, share)}"
-        return between(load.effort_ratio(load.with_), low, high, note=note.strip())
+        note = f"{_scatter(found, Load.effort_ratio)} {_FLOOR if share == 0 else _without(load)}"
+        return between(load.effort_ratio(load.with_), low, high, note=note)
 
     return look
 
@@ -75,11 +76,12 @@ def _scatter(found: Found, ratio: Callable[[Load, Router], float]) -> str:
     return f"The unmodified router by itself, measured twice: {ratio(load, load.without):.3f}."
 
 
-def _without(load: Load, share: int) -> str:
-    if share == 0:
-        return ""
+def _without(load: Load) -> str:
     ratio = load.effort_ratio(load.without)
-    return f"An unmodified router takes {ratio:.2f} times the effort for the same packets."
+    return (
+        "The thesis' router spent some of it on IP options as such; here an unmodified one takes "
+        f"{ratio:.2f} times the effort for the same packets."
+    )
 
 
 def _many(found: Found) -> Seen:
