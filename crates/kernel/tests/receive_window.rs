@@ -5,6 +5,8 @@ mod common;
 #[path = "common/lab.rs"]
 mod lab;
 
+use std::time::{Duration, Instant};
+
 use headway_kernel::window_bench::{Hosts, Setting, Transferred};
 use lab::{fails, json, left_over, succeeds, Cgroup};
 
@@ -128,16 +130,17 @@ const BENCH: [&str; 8] = [
     "window-bench",
     "--bytes",
     "100kB",
-    "--rtt",
-    "50ms",
     "--rounds",
     "2",
+    "--buffer",
+    "200pkts",
 ];
 
 fn the_bench_tells_both_windows_and_what_arrived_and_leaves_nothing() {
     let small = ["--first-window", "4", "--initial-window", "2"];
     let slow_start = ["--control", "cubic+slow-start"];
-    let outcome = json(&[&BENCH[..], &small, &slow_start].concat());
+    let short = ["--rtt", "50ms"];
+    let outcome = json(&[&BENCH[..], &short, &small, &slow_start].concat());
     let rounds = outcome["rounds"].as_array().unwrap();
     assert_eq!(rounds.len(), 2);
     for round in rounds {
@@ -159,7 +162,14 @@ fn the_bench_tells_both_windows_and_what_arrived_and_leaves_nothing() {
     }
     assert_eq!(outcome["counters"].as_object().unwrap().len(), 0);
 
-    let large = json(&[&BENCH[..], &["--extra-ack", "1MB", "--sender-connects"]].concat());
+    let large = json(
+        &[
+            &BENCH[..],
+            &short,
+            &["--extra-ack", "1MB", "--sender-connects"],
+        ]
+        .concat(),
+    );
     assert_eq!(large["counters"]["extra_acks"], 2, "{large}");
     assert!(
         large["rounds"][0]["windows"][0]["window_bytes"]
@@ -168,6 +178,26 @@ fn the_bench_tells_both_windows_and_what_arrived_and_leaves_nothing() {
             > 900_000
     );
     assert_eq!(attached(), Vec::<String>::new());
+}
+
+fn a_bench_that_is_killed_leaves_nothing() {
+    for delay_ms in [100, 400, 900] {
+        let arguments = [&BENCH[..], &["--ignore-peer", "1MB", "--rtt", "500ms"]].concat();
+        let mut bench = lab::headwayctl(&arguments[..]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(delay_ms));
+        bench.kill().unwrap();
+        bench.wait().unwrap();
+        // the kernel takes links away a moment after their last holder
+        let end = Instant::now() + Duration::from_secs(5);
+        while !attached().is_empty() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert_eq!(
+            attached(),
+            Vec::<String>::new(),
+            "killed after {delay_ms} ms"
+        );
+    }
 }
 
 fn what_the_bench_cannot_do_it_says_in_a_line() {
@@ -200,6 +230,10 @@ fn main() {
         (
             "the bench tells both windows and what arrived, and leaves nothing",
             &the_bench_tells_both_windows_and_what_arrived_and_leaves_nothing,
+        ),
+        (
+            "a bench that is killed leaves nothing",
+            &a_bench_that_is_killed_leaves_nothing,
         ),
         (
             "what the bench cannot do it says in a line",
