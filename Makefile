@@ -54,7 +54,13 @@ demo: build ## build, run paper 001's study, say where its report is
 	$(BIN)/headway run $(STUDY) --out $(OUT)
 	@echo "Open $(abspath $(OUT))/report.html in a browser; it needs no network."
 
-test: test-packages test-rust test-kernel test-python ## every test: Rust, eBPF objects, Python
+# What a suite cannot run it notes in this file, and the last words are made of it.
+SKIPS := $(CURDIR)/target/skipped.tsv
+
+test: ## every test: Rust, eBPF objects, Python; ends with what this machine could not run, and why
+	@mkdir -p $(dir $(SKIPS)) && : >$(SKIPS)
+	@HEADWAY_SKIPS=$(SKIPS) $(MAKE) --no-print-directory test-packages test-rust test-kernel test-python; \
+	status=$$?; tests/skipped.sh $(SKIPS); exit $$status
 
 test-packages: # what only some tests need; says how to get it where it may not
 	@tests/system_packages.sh
@@ -64,7 +70,9 @@ test-rust:
 
 test-kernel:
 	cargo test --quiet --release -p headway-emulator
-	@if tests/system_packages.sh --ready; then cargo test --quiet -p headway-kernel; fi
+	@if tests/system_packages.sh --ready; then cargo test --quiet -p headway-kernel; \
+	else tests/skipped.sh --note "$$(ls crates/kernel/tests/*.rs | wc -l)" "suites of headway-kernel" \
+	"it is not built without clang-19, libbpf, libelf and zlib"; fi
 
 test-python: build $(VENV)/.dev
 	$(BIN)/python -m pytest

@@ -10,21 +10,25 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import made_up
 import numpy as np
 import pytest
 from quick import SIMULATED, quick
-from support import ROOT
+from support import ROOT, headway
 
 from headway.backends import backend_named
 from headway.claims import Claim, Statement
 from headway.studies.common.left_out import LEFT_OUT
 from headway.study import StudyContext, discover
-from headway.verdicts import Locked, Outcome, changed, differences, read
+from headway.verdicts import Locked, Outcome, changed, differences, locked, measured_on, read, write
 from headway.verdicts.pages import pages
 
 STUDIES = discover()
 UNMOVED = [name for name, study in STUDIES.items() if not study.statements]
 """Studies whose claims are not statements yet."""
+MOVED = sorted(set(STUDIES) - set(UNMOVED))
+LIVE = [name for name in MOVED if name not in SIMULATED]
+"""Studies of a live kernel, which are judged here by evidence that is made up."""
 FAMILIES = {"C-TH": 293, "C-QSL": 36, "C-CD": 109}
 GOOD = ("holds", "in part")
 
@@ -70,7 +74,15 @@ def test_a_statement_says_what_it_is_and_what_would_refute_it(name: str) -> None
 # ---- Evidence ----
 
 
-@pytest.mark.parametrize("name", sorted(set(SIMULATED) - set(UNMOVED)))
+def evidence(name: str) -> tuple[StudyContext, Mapping[str, Any]]:
+    """What the quick form of a study observes."""
+    if name in LIVE:
+        ctx = made_up.context(Path("nowhere"))
+        return ctx, made_up.rows(name, ctx)
+    return quick(name).ctx, quick(name).seen.rows
+
+
+@pytest.mark.parametrize("name", MOVED)
 def test_nothing_holds_without_trials(name: str, tmp_path: Path) -> None:
     study, ctx = STUDIES[name], StudyContext(tmp_path, backend_named("sim"), quick=True)
     for one in statements(name):
@@ -79,15 +91,15 @@ def test_nothing_holds_without_trials(name: str, tmp_path: Path) -> None:
 
 
 def _judged(name: str, statement: Statement[Any], rows: Mapping[str, Any]) -> Claim:
-    study, ctx = STUDIES[name], quick(name).ctx
-    return statement.judge(study.gather(ctx, rows))
+    ctx, _ = evidence(name)
+    return statement.judge(STUDIES[name].gather(ctx, rows))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "statement"), list(cases(SIMULATED)))
+@pytest.mark.parametrize(("name", "statement"), list(cases(MOVED)))
 def test_spoiled_evidence_changes_the_verdict(name: str, statement: Statement[Any]) -> None:
     """One that holds must fail with its evidence spoiled; one that fails must be able to hold."""
-    rows = quick(name).seen.rows
+    _, rows = evidence(name)
     before = _judged(name, statement, rows)
     if before.verdict == "fails":
         assert statement.mend is not None, "fails, and nothing says what it would take to hold"
@@ -100,16 +112,37 @@ def test_spoiled_evidence_changes_the_verdict(name: str, statement: Statement[An
     assert after.verdict == "fails", f"{before.measured} -> {after.measured}"
 
 
+@pytest.mark.parametrize("name", LIVE)
+def test_a_live_claim_has_evidence_either_way(name: str) -> None:
+    """What another machine finds may hold or fail: each claim says what would make it do both."""
+    _, rows = evidence(name)
+    for one in statements(name):
+        assert one.spoil is not None
+        assert one.mend is not None
+        assert _judged(name, one, one.spoil(one.mend(rows))).verdict == "fails", one.id
+        assert _judged(name, one, one.mend(one.spoil(rows))).verdict in GOOD, one.id
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(SIMULATED) - set(UNMOVED)))
+@pytest.mark.parametrize("name", MOVED)
 def test_nothing_holds_by_numbers_that_are_none(name: str) -> None:
-    rows = {key: _without_numbers(row) for key, row in quick(name).seen.rows.items()}
+    without = _without_measurements if name in LIVE else _without_numbers
+    rows = {key: without(row) for key, row in evidence(name)[1].items()}
     for one in statements(name):
         try:
             claim = _judged(name, one, rows)
-        except (ValueError, ArithmeticError, IndexError):
+        except (ValueError, ArithmeticError, LookupError):
             continue  # no verdict either
         assert claim.verdict not in GOOD, f"{one.id} holds: {claim.measured}"
+
+
+def _without_measurements(value: Any) -> Any:
+    """JSON, in which all that is measured may be whole numbers."""
+    if isinstance(value, Mapping):
+        return {key: _without_measurements(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_measurements(entry) for entry in value]
+    return math.nan if isinstance(value, int | float) else value
 
 
 def _without_numbers(value: Any) -> Any:  # noqa: PLR0911
@@ -152,6 +185,20 @@ def test_every_statement_is_locked_with_a_reason_where_it_does_not_hold(name: st
     for one in locked.values():
         verdict = one.claim().verdict
         assert verdict in ("holds", "as stated") or one.note or one.part, f"{one.id}: {verdict}"
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_live_verdicts_say_what_they_were_measured_on(name: str) -> None:
+    on = measured_on(STUDIES[name])
+    assert set(on) == {"full", "quick"}
+    assert all("Linux" in machine and " x " in machine for machine in on.values())
+    page = pages(ROOT)[ROOT / "docs" / "claims" / f"{name}.md"]
+    assert f"Made by `make verdicts-live`, full form on {on['full']}" in page
+    assert "seed" not in page.partition("## Notes")[0]
+    for one in read(STUDIES[name]):
+        assert one.full is not None
+        assert one.quick is not None
+        assert one.basis in ("live", "setting", "model")
 
 
 @pytest.mark.slow
@@ -198,6 +245,34 @@ def test_whatever_changes_is_named() -> None:
     assert [one.what for one in differences([LOCKED], [CLAIM], "quick")] == ["verdict"]
     assert [one.now for one in differences([LOCKED], [], "full")] == ["gone"]
     assert [one.was for one in differences([], [CLAIM], "full")] == ["none"]
+
+
+def test_of_live_claims_only_the_verdict_must_stay() -> None:
+    was = dataclasses.replace(LOCKED, basis="live")
+    now = dataclasses.replace(CLAIM, basis="live", measured=1.2)
+    assert differences([was], [now], "full") == []
+    failed = dataclasses.replace(now, verdict="fails")
+    assert [one.what for one in differences([was], [failed], "full")] == ["verdict"]
+
+
+def test_the_machine_of_each_form_is_kept_beside_the_verdicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locked, "file_of", lambda study: tmp_path / "verdicts.json")
+    study = STUDIES["overhead"]
+    assert measured_on(study) == {}
+    write(study, [LOCKED], {"quick": "Linux 6.18, 2 x A", "full": "Linux 6.12, 4 x B"})
+    assert read(study) == [LOCKED]
+    assert measured_on(study) == {"quick": "Linux 6.18, 2 x A", "full": "Linux 6.12, 4 x B"}
+    write(study, [LOCKED])
+    assert measured_on(study) == {}
+    assert read(study) == [LOCKED]
+
+
+def test_a_live_kernel_has_no_seeds() -> None:
+    done = headway("verdicts", "--live", "--seeds")
+    assert done.returncode == 2
+    assert done.stderr.startswith("headway: --seeds: studies of the live kernel draw nothing")
 
 
 def test_what_was_not_run_stays_locked_and_what_is_not_judged_goes() -> None:

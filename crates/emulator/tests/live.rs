@@ -3,6 +3,8 @@
 //! wide, for the machine may be busy; what was measured is printed.
 
 mod common;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -26,7 +28,7 @@ macro_rules! need {
     ($($missing:expr),+) => {
         let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(reason) = None$(.or_else(|| $missing))+ {
-            say(&format!("skipped: {reason}"));
+            skipped::skipped(1, &reason);
             return;
         }
     };

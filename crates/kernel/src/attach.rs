@@ -4,12 +4,13 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use libbpf_rs::{MapCore as _, MapType};
+use libbpf_rs::{Link, MapCore as _, MapMut, MapType, Object, OpenObject};
 use serde::Serialize;
 
 use crate::bpf;
 use crate::cli::error::{Attempt as _, CliError};
 use crate::constants::{self, Tunables};
+use crate::hints::{self, Prefix};
 use crate::inventory::{self, Attachment};
 use crate::load;
 use crate::netns::{self, Netns};
@@ -17,6 +18,9 @@ use crate::objects::{choose, ControlObject};
 use crate::quick_start;
 use crate::rundir::{self, Lock};
 use crate::shared;
+
+/// What connections to a prefix do that say nothing (algorithms/port/bpf/app.h).
+const PREFIXES: &str = "hw_prefixes";
 
 /// What to attach.
 #[derive(Debug)]
@@ -114,6 +118,11 @@ impl Request {
     }
 
     fn check(&self) -> Result<(), CliError> {
+        self.check_loadable()?;
+        rundir::enter()
+    }
+
+    fn check_loadable(&self) -> Result<(), CliError> {
         let scope = rundir::scope()?;
         if !self.name.starts_with(&scope) {
             return Err(CliError::bad_input(format!(
@@ -127,7 +136,34 @@ impl Request {
                 self.name
             )));
         }
-        rundir::enter()
+        Ok(())
+    }
+
+    /// Attaches for as long as the result is held, with maps of its own: its connections
+    /// hear of nobody's hints, but that each will carry so much.
+    ///
+    /// # Errors
+    /// The kernel refuses, or has a control of that name.
+    pub(crate) fn hold(&self, volume_bytes: u64) -> Result<Held, CliError> {
+        self.check_loadable()?;
+        let mut object = load::load(self.open()?, &self.name)?;
+        // a startup that does not ask has no such map
+        if let Some(prefixes) = object.maps().find(|map| map.name() == PREFIXES) {
+            hints::write_default(&prefixes, Prefix::ALL, 0, volume_bytes, 0)?;
+        }
+        let link = struct_ops(&mut object)?
+            .attach_struct_ops()
+            .map_err(|error| load::attach_error(&self.name, &error))?;
+        Ok(Held { object, link })
+    }
+
+    fn open(&self) -> Result<OpenObject, CliError> {
+        constants::open(
+            self.object.name,
+            self.object.bytes,
+            Some(&self.name),
+            &self.tunables,
+        )
     }
 
     /// Attaches. Killed at any moment, it leaves nothing that detach does not find.
@@ -162,18 +198,10 @@ impl Request {
 
     /// Loads and attaches; true if it took another's place.
     fn attach(&self, lock: &Lock) -> Result<bool, CliError> {
-        let mut open = constants::open(
-            self.object.name,
-            self.object.bytes,
-            Some(&self.name),
-            &self.tunables,
-        )?;
+        let mut open = self.open()?;
         shared::share_maps(&mut open, lock)?;
         let mut object = load::load(open, &self.name)?;
-        let mut map = object
-            .maps_mut()
-            .find(|map| map.map_type() == MapType::StructOps)
-            .ok_or_else(|| CliError::failed("the object has no struct_ops map"))?;
+        let mut map = struct_ops(&mut object)?;
         let before = attached_as(&self.name)?;
         match (map.attach_struct_ops(), before) {
             (Ok(link), None) => {
@@ -232,6 +260,21 @@ impl Request {
     }
 }
 
+/// A control that goes with the value.
+#[derive(Debug)]
+#[allow(dead_code)] // it is there to be dropped
+pub(crate) struct Held {
+    object: Object,
+    link: Link,
+}
+
+fn struct_ops(object: &mut Object) -> Result<MapMut<'_>, CliError> {
+    object
+        .maps_mut()
+        .find(|map| map.map_type() == MapType::StructOps)
+        .ok_or_else(|| CliError::failed("the object has no struct_ops map"))
+}
+
 fn set_default(name: &str, netns: &Netns) -> String {
     format!("make {name} the default of namespace {}", netns.label)
 }
@@ -271,8 +314,8 @@ mod tests {
 
     #[test]
     fn bad_input_names_what_is_wrong() {
-        if crate::objects().is_err() {
-            return;
+        if let Err(reason) = crate::objects() {
+            return crate::skipped::skipped(1, reason);
         }
         assert!(refused("cubic", &["beta"], None).contains("name=value"));
         assert!(refused("cubic", &["betta=700"], None).contains("beta"));
@@ -284,8 +327,8 @@ mod tests {
 
     #[test]
     fn tunables_not_set_have_their_defaults() {
-        if crate::objects().is_err() {
-            return;
+        if let Err(reason) = crate::objects() {
+            return crate::skipped::skipped(1, reason);
         }
         let request = Request::new("cubic", &["beta=800".to_owned()], None, None).unwrap();
         let all = request.outcome(false, None).tunables;

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
 
-use libbpf_rs::{MapCore as _, MapFlags, ObjectBuilder};
+use libbpf_rs::{MapCore, MapFlags, ObjectBuilder};
 use serde::Serialize;
 
 use crate::bpf::{self, Point};
@@ -75,7 +75,7 @@ pub struct PrefixDefault {
 }
 
 impl Prefix {
-    const ALL: Self = Self {
+    pub(crate) const ALL: Self = Self {
         address: Ipv6Addr::UNSPECIFIED,
         bits: 0,
     };
@@ -325,6 +325,17 @@ pub fn set_default(
     }
     let map = shared::map("hw_prefixes")
         .ok_or_else(|| CliError::failed("the map of prefixes went away; try again"))?;
+    write_default(&map, prefix, rate_bps, volume_bytes, kind)
+}
+
+/// Sets it in a map of prefixes.
+pub(crate) fn write_default(
+    map: &impl MapCore,
+    prefix: Prefix,
+    rate_bps: u64,
+    volume_bytes: u64,
+    kind: u8,
+) -> Result<(), CliError> {
     let mut value = [0u8; 24];
     value[..8].copy_from_slice(&(rate_bps / 8).to_ne_bytes());
     value[8..16].copy_from_slice(&volume_bytes.to_ne_bytes());

@@ -182,20 +182,9 @@ impl Hook {
     /// The sums over all CPUs of a per-CPU map's 64-bit counters.
     #[must_use]
     pub fn counters(&self, map: &str) -> Vec<u64> {
-        let Some((map, info)) = self.map(map) else {
-            return Vec::new();
-        };
-        let stride = info.value_bytes.next_multiple_of(8) as usize;
-        let Ok(value) = bpf::first_element(map.as_fd(), stride * bpf::possible_cpus()) else {
-            return Vec::new();
-        };
-        let mut sums = vec![0u64; stride / 8];
-        for cpu in value.chunks_exact(stride) {
-            for (sum, raw) in sums.iter_mut().zip(cpu.chunks_exact(8)) {
-                *sum = sum.wrapping_add(u64::from_ne_bytes(raw.try_into().expect("8 bytes")));
-            }
-        }
-        sums
+        self.map(map)
+            .and_then(|(map, info)| per_cpu_sums(map.as_fd(), info.value_bytes as usize).ok())
+            .unwrap_or_default()
     }
 
     /// What people call it: the place and what is there.
@@ -227,6 +216,22 @@ impl Hook {
         }
         Ok(())
     }
+}
+
+/// The sums over all CPUs of the 64-bit counters in a per-CPU map's only element.
+///
+/// # Errors
+/// It cannot be read.
+pub fn per_cpu_sums(map: BorrowedFd<'_>, value_bytes: usize) -> io::Result<Vec<u64>> {
+    let stride = value_bytes.next_multiple_of(8);
+    let value = bpf::first_element(map, stride * bpf::possible_cpus())?;
+    let mut sums = vec![0u64; stride / 8];
+    for cpu in value.chunks_exact(stride) {
+        for (sum, raw) in sums.iter_mut().zip(cpu.chunks_exact(8)) {
+            *sum = sum.wrapping_add(u64::from_ne_bytes(raw.try_into().expect("8 bytes")));
+        }
+    }
+    Ok(sums)
 }
 
 /// A loaded object's program.

@@ -18,6 +18,7 @@ mod hooks;
 pub mod inventory;
 mod load;
 mod lock;
+pub mod namespace;
 pub mod netns;
 mod objects;
 mod paths;
@@ -26,12 +27,16 @@ mod router;
 mod rundir;
 pub mod sampler;
 mod shared;
+#[cfg(test)]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 mod sockets;
 pub mod status;
 pub mod testbed;
 pub mod traffic;
 pub mod trial;
 mod window;
+pub mod window_bench;
 
 pub use load::{missing, verify};
 pub use objects::{objects, probe_object, ControlObject};

@@ -181,26 +181,30 @@ impl Request {
         load::load(open, "the Quick-Start router")
     }
 
-    /// Attaches it for as long as the result is held.
-    pub(crate) fn hold(&self) -> Result<Attached, CliError> {
-        let object = self.load()?;
-        let link = self
-            .device
-            .hold(&object, PROGRAM, Point::Egress)
-            .attempt(format!("attach a program to {}", self.device.place()))?;
-        Ok(Attached { object, link })
+    /// Loads it, to be attached now and then by this process.
+    pub(crate) fn loaded(&self) -> Result<Loaded, CliError> {
+        Ok(Loaded {
+            object: self.load()?,
+            device: self.device.clone(),
+        })
     }
 }
 
-/// A router that goes with the value.
-pub(crate) struct Attached {
+/// A router whose program is in the kernel, and goes with the value.
+pub(crate) struct Loaded {
     object: Object,
-    #[allow(dead_code)] // it is there to be dropped
-    link: OwnedFd,
+    device: Device,
 }
 
-impl Attached {
-    /// Requests and grants since it was attached.
+impl Loaded {
+    /// Attaches it for as long as the result is held.
+    pub(crate) fn hold(&self) -> Result<OwnedFd, CliError> {
+        self.device
+            .hold(&self.object, PROGRAM, Point::Egress)
+            .attempt(format!("attach a program to {}", self.device.place()))
+    }
+
+    /// Requests and grants so far.
     pub(crate) fn requests_and_grants(&self) -> io::Result<(u64, u64)> {
         let words = words_of(&self.object)?;
         let word = |name: &str| {

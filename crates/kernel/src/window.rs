@@ -2,12 +2,14 @@
 //! (`algorithms/kernel/window.bpf.c`).
 
 use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 
-use libbpf_rs::ObjectBuilder;
+use libbpf_rs::{MapCore as _, Object, ObjectBuilder};
 use serde::Serialize;
 
 use crate::bpf::Point;
-use crate::cli::error::CliError;
+use crate::cli::error::{Attempt as _, CliError};
 use crate::device::{self, Device};
 use crate::hooks::{self, Hook};
 use crate::load;
@@ -18,6 +20,7 @@ const PROGRAMS: [(&str, Point); 2] = [
     ("hw_window_in", Point::Ingress),
     ("hw_window_out", Point::Egress),
 ];
+const COUNTERS_MAP: &str = "hw_window_cnt";
 /// The fields of `struct hw_window_counters`, in order.
 const COUNTERS: [&str; 2] = ["extra_acks", "raised"];
 
@@ -61,6 +64,14 @@ pub fn attach(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<(), Cl
     for hook in there.iter().filter(|h| h.place == place && is_ours(h)) {
         hook.detach(&lock)?;
     }
+    let object = load(device, own_bytes, peer_bytes)?;
+    for (program, point) in PROGRAMS {
+        device.attach(&object, program, point, &lock)?;
+    }
+    Ok(())
+}
+
+fn load(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<Object, CliError> {
     let bytes = window_object()
         .map_err(|reason| CliError::failed(format!("this build has no eBPF objects: {reason}")))?;
     let mut open = ObjectBuilder::default()
@@ -76,11 +87,49 @@ pub fn attach(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<(), Cl
             ("hw_peer_window_bytes", &peer_bytes.to_ne_bytes()),
         ],
     )?;
-    let object = load::load(open, "the programs of first windows")?;
-    for (program, point) in PROGRAMS {
-        device.attach(&object, program, point, &lock)?;
+    load::load(open, "the programs of first windows")
+}
+
+/// The same for as long as the result is held.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn hold(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<Held, CliError> {
+    let object = load(device, own_bytes, peer_bytes)?;
+    let links = PROGRAMS
+        .iter()
+        .map(|&(program, point)| device.hold(&object, program, point))
+        .collect::<io::Result<Vec<OwnedFd>>>()
+        .attempt(format!("attach a program to {}", device.place()))?;
+    Ok(Held { object, links })
+}
+
+/// First windows that go with the value.
+#[derive(Debug)]
+pub(crate) struct Held {
+    object: Object,
+    #[allow(dead_code)] // they are there to be dropped
+    links: Vec<OwnedFd>,
+}
+
+impl Held {
+    /// What happened, by name.
+    pub(crate) fn counters(&self) -> io::Result<BTreeMap<String, u64>> {
+        let map = self
+            .object
+            .maps()
+            .find(|map| map.name() == COUNTERS_MAP)
+            .ok_or_else(|| io::Error::other("no counters"))?;
+        hooks::per_cpu_sums(map.as_fd(), map.value_size() as usize).map(named)
     }
-    Ok(())
+}
+
+fn named(sums: Vec<u64>) -> BTreeMap<String, u64> {
+    COUNTERS
+        .iter()
+        .map(|name| (*name).to_owned())
+        .zip(sums)
+        .collect()
 }
 
 fn is_ours(hook: &Hook) -> bool {
@@ -107,11 +156,7 @@ pub fn devices() -> Result<Vec<FirstWindow>, CliError> {
             complete: hooks.len() == PROGRAMS.len() && hooks.iter().all(|h| !h.gone),
             own_bytes: bytes_of(&hooks[0], "hw_own_window_bytes"),
             peer_bytes: bytes_of(&hooks[0], "hw_peer_window_bytes"),
-            counters: COUNTERS
-                .iter()
-                .map(|name| (*name).to_owned())
-                .zip(hooks[0].counters("hw_window_cnt"))
-                .collect(),
+            counters: named(hooks[0].counters(COUNTERS_MAP)),
         })
         .collect())
 }

@@ -319,8 +319,8 @@ fn a_full_link_refuses_and_the_refusal_is_reported() {
 fn wireshark_reads_what_is_on_the_wire() {
     for program in ["tcpdump", "tshark"] {
         if Command::new(program).arg("--version").output().is_err() {
-            println!("skipped: there is no {program}");
-            return;
+            let reason = format!("{program} is not installed");
+            return common::skipped::skipped(1, &reason);
         }
     }
     let path = Path::with_hosts(true);

@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use headway_kernel::forwarding::path::{
-    Namespace, RoutedPath, HOST_DEVICE, ROUTER_MAC, ROUTER_OUT, SINK, SOURCE_MAC,
+    RoutedPath, HOST_DEVICE, ROUTER_MAC, ROUTER_OUT, SINK, SOURCE_MAC,
 };
+use headway_kernel::namespace::Namespace;
 use lab::{json, succeeds};
 use wire::{checksum, each_option, hostile, option, packet, sum_up, Random, IP_BYTES, OPTION};
 
@@ -49,7 +50,7 @@ impl Lab {
             "host",
             "quick-start",
             "--netns",
-            &at(&lab.path.sink),
+            &lab.path.sink.path(),
             "--dev",
             HOST_DEVICE,
         ]);
@@ -66,7 +67,7 @@ impl Lab {
             "--capacity",
             "1gbit",
         ];
-        let netns = at(&self.path.router);
+        let netns = self.path.router.path();
         words.extend([
             "--netns",
             &netns,
@@ -99,10 +100,6 @@ impl Drop for Lab {
     fn drop(&mut self) {
         succeeds(&["detach", "--all"]);
     }
-}
-
-fn at(namespace: &Namespace) -> String {
-    namespace.netns.path.display().to_string()
 }
 
 /// A packet socket at a host's device.

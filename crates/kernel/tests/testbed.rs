@@ -1,6 +1,9 @@
 //! The testbed by its command line: real programs run in it, and nothing of it is
 //! ever left.
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -58,7 +61,7 @@ fn missing(programs: &[&str]) -> Option<String> {
 macro_rules! need {
     ($($program:literal),*) => {
         if let Some(reason) = missing(&[$($program),*]) {
-            say(&format!("skipped: {reason}"));
+            skipped::skipped(1, &reason);
             return;
         }
     };

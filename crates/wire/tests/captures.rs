@@ -1,5 +1,8 @@
 //! Capture files: what another program reads in them, and files we did not write.
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use headway_wire::ipv4_options::QuickStart;
 use headway_wire::options::InTcp;
 use headway_wire::packet::{build_tcp, build_udp};
@@ -8,7 +11,6 @@ use headway_wire::tcp_options::{
     Mss, QuickStartResponse, Sack, SackBlock, SackPermitted, Timestamps, WindowScale,
 };
 use headway_wire::{Ecn, Ipv4Repr, OptionSpace, Payload, TcpFlags, TcpRepr, UdpRepr};
-use std::io::Write as _;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -168,11 +170,8 @@ fn tshark(file: &Scratch, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let output = match command.output() {
         Ok(output) => output,
         Err(error) => {
-            // Straight to the stream: the macros' output is hidden when a test passes.
-            let _ = writeln!(
-                std::io::stderr(),
-                "skipped: tshark does not start ({error}); apt-get install tshark"
-            );
+            let reason = format!("tshark does not start ({error}); apt-get install tshark");
+            skipped::skipped(1, &reason);
             return None;
         }
     };

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headway import machine
 from headway.backends import Backend, backend_named
 from headway.claims import Claim, told
 from headway.cli.listing import AsJson
@@ -17,7 +18,18 @@ from headway.errors import HeadwayError, InterruptedRunError
 from headway.registry import unknown
 from headway.study import Study, discover
 from headway.table import Table
-from headway.verdicts import SEEDS, Difference, as_claims, changed, differences, judged, read, write
+from headway.verdicts import (
+    SEEDS,
+    Difference,
+    Form,
+    as_claims,
+    changed,
+    differences,
+    judged,
+    measured_on,
+    read,
+    write,
+)
 from headway.verdicts.pages import write_pages
 
 EXIT_DIFFERENT = 1
@@ -40,7 +52,12 @@ def verdicts(
     threads: Threads = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Run studies' quick form and compare every verdict and measured value with those locked."""
+    """Run studies' quick form and compare every verdict and measured value with those locked.
+
+    Of a live kernel only the verdicts are compared: it measures nothing twice the same.
+    """
+    if live and seeds:
+        raise HeadwayError("--seeds: studies of the live kernel draw nothing; leave it out")
     chosen = _chosen(names or [], live=live)
     backend = backend_named("kernel" if live else "sim")
     found: dict[str, list[Difference]] = {}
@@ -131,6 +148,10 @@ def _one(
     others = {s: run(f"quick, seed {s}", quick=True, seed=s) for s in SEEDS} if seeds else None
     if rewrite:
         locked = changed(locked, full=large, quick=small, seeds=others)
-        write(study, locked)
+        machines = measured_on(study)
+        if backend.name != "sim":
+            ran: list[Form] = ["quick"] if large is None else ["quick", "full"]
+            machines |= dict.fromkeys(ran, machine.told())
+        write(study, locked, machines)
         return found, as_claims(locked)
     return found, large or small

@@ -7,11 +7,13 @@ files, and the pages that are made from them. Nothing on those pages is typed.
 from headway.verdicts.locked import (
     SEEDS,
     Difference,
+    Form,
     Locked,
     Outcome,
     as_claims,
     changed,
     differences,
+    measured_on,
     read,
     write,
 )
@@ -20,12 +22,14 @@ from headway.verdicts.runs import judged
 __all__ = [
     "SEEDS",
     "Difference",
+    "Form",
     "Locked",
     "Outcome",
     "as_claims",
     "changed",
     "differences",
     "judged",
+    "measured_on",
     "read",
     "write",
 ]

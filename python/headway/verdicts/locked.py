@@ -1,4 +1,7 @@
-"""Locked verdicts: what a version found, a line of JSON per claim, and how another run differs."""
+"""Locked verdicts: what a version found, a line of JSON per claim, and how another run differs.
+
+Where a live kernel was measured, a first line says on what: ``{"measured_on": {form: machine}}``.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ FILE = "verdicts.json"
 SEEDS = (2, 3, 4)
 """Further seeds of the quick form: a verdict that flips with the seed is a weak one."""
 Form = Literal["full", "quick"]
+MACHINE = "measured_on"
+"""The key of the line that says what a live kernel ran on."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +96,25 @@ def file_of(study: Study[Any, Any]) -> Path:
 
 def read(study: Study[Any, Any]) -> list[Locked]:
     """The locked verdicts of a study, none where there is no file yet. Raises HeadwayError."""
+    try:
+        return [_locked(row) for row in _rows(study) if MACHINE not in row]
+    except (TypeError, KeyError) as error:
+        raise HeadwayError(f"{file_of(study)}: unreadable ({error})") from None
+
+
+def measured_on(study: Study[Any, Any]) -> dict[Form, str]:
+    """The machine that each form of a live study was measured on. Raises HeadwayError."""
+    machines = [row[MACHINE] for row in _rows(study) if MACHINE in row]
+    return dict(machines[0]) if machines else {}
+
+
+def _rows(study: Study[Any, Any]) -> list[dict[str, Any]]:
     path = file_of(study)
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        return [_locked(row) for row in rows]
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError) as error:
         raise HeadwayError(f"{path}: unreadable ({error})") from None
 
 
@@ -108,9 +125,15 @@ def _locked(row: dict[str, Any]) -> Locked:
     return Locked(**row)
 
 
-def write(study: Study[Any, Any], locked: Sequence[Locked]) -> Path:
-    """Write a study's verdicts, whole or not at all. Raises HeadwayError."""
-    lines = [json.dumps(_row(one), ensure_ascii=False) for one in locked]
+def write(
+    study: Study[Any, Any], locked: Sequence[Locked], machines: Mapping[Form, str] | None = None
+) -> Path:
+    """Write a study's verdicts, whole or not at all. Raises HeadwayError.
+
+    ``machines``: what each form of a live study was measured on.
+    """
+    rows = [{MACHINE: dict(machines)}] if machines else []
+    lines = [json.dumps(row, ensure_ascii=False) for row in (*rows, *map(_row, locked))]
     save_text(file_of(study), "\n".join(lines) + "\n")
     return file_of(study)
 
@@ -177,7 +200,10 @@ def changed(
 
 
 def differences(locked: Sequence[Locked], claims: Sequence[Claim], form: Form) -> list[Difference]:
-    """How a run's claims differ from what is locked of this form, by id."""
+    """How a run's claims differ from what is locked of this form, by id.
+
+    What a live kernel measures is never the same twice: of live claims only the verdict counts.
+    """
     before = {one.id: one for one in locked}
     now = {claim.id: claim for claim in claims}
     found = []
@@ -201,7 +227,8 @@ def _differing(old: Locked, new: Claim, form: Form) -> list[Difference]:
         pairs.append(("verdict", None, new.verdict))
     else:
         pairs.append(("verdict", outcome.verdict, new.verdict))
-        pairs.append(("measured", outcome.measured, new.measured))
+        if new.basis != "live":
+            pairs.append(("measured", outcome.measured, new.measured))
         if "not checked" not in (outcome.verdict, new.verdict) and old.tolerance:
             pairs.append(("unit", old.unit, new.unit))
             pairs.append(("tolerance", old.tolerance, new.tolerance))

@@ -18,7 +18,7 @@ from headway.errors import HeadwayError
 from headway.files import save_text
 from headway.studies.common.left_out import LEFT_OUT
 from headway.study import Study, discover
-from headway.verdicts.locked import SEEDS, Locked, as_claims, read
+from headway.verdicts.locked import SEEDS, Locked, as_claims, measured_on, read
 
 Studies = Mapping[str, tuple[Study[Any, Any], Sequence[Locked]]]
 """Studies that judge claims, by name, with what is locked."""
@@ -90,14 +90,14 @@ def _study(study: Study[Any, Any], locked: Sequence[Locked]) -> str:
         "",
         f"{study.source}. `headway run {study.name}`.",
         "",
-        f"Made by `make verdicts`, full form, seed 1: {told(claims)}.",
+        f"{_made(study)}: {told(claims)}.",
         "",
         study.description,
         "",
         "## Claims",
         "",
     ]
-    seeds = f"quick form, seeds 1 to {max(SEEDS)}"
+    seeds = "quick form" if _is_live(study) else f"quick form, seeds 1 to {max(SEEDS)}"
     lines += _table(
         ["claim", "basis", "statement", "published", "measured", "tolerance", "verdict", seeds],
         [_row(one) for one in locked],
@@ -109,6 +109,19 @@ def _study(study: Study[Any, Any], locked: Sequence[Locked]) -> str:
         lines += ["", "## What the paper leaves open", ""]
         lines += [f"- {choice}" for choice in study.choices]
     return "\n".join([*lines, ""])
+
+
+def _is_live(study: Study[Any, Any]) -> bool:
+    return study.only_backend == "kernel"
+
+
+def _made(study: Study[Any, Any]) -> str:
+    """By what, and of a live study on what."""
+    if not _is_live(study):
+        return "Made by `make verdicts`, full form, seed 1"
+    on = measured_on(study)
+    quick = "" if on.get("quick") == on.get("full") else f"; quick form on {on.get('quick')}"
+    return f"Made by `make verdicts-live`, full form on {on.get('full')}{quick}"
 
 
 def _row(one: Locked) -> list[str]:

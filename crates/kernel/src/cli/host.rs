@@ -4,9 +4,11 @@ use clap::{Args, Subcommand};
 
 use super::at_device::{print_list, AtDevice};
 use super::error::CliError;
+use super::print_json;
 use crate::quick_start::{self, Host};
 use crate::testbed::units;
 use crate::window::{self, FirstWindow};
+use crate::window_bench::{self, Bench, Outcome, Setting};
 
 /// What a host does at a device of its own
 #[derive(Debug, Args)]
@@ -19,6 +21,7 @@ pub struct HostCommand {
 enum Command {
     QuickStart(QuickStartCommand),
     Window(WindowCommand),
+    WindowBench(WindowBenchCommand),
 }
 
 /// Ask for rates, and answer those who ask (RFC 4782); `detach --dev` ends it
@@ -43,6 +46,55 @@ struct WindowCommand {
     /// Until the first data is acknowledged take a peer's window to be this large
     #[arg(long, value_name = "SIZE")]
     ignore_peer: Option<String>,
+}
+
+/// Measure what a receiver's window makes of a start: transfers over an emulated path
+/// between hosts of their own, with both windows and what arrives
+#[derive(Debug, Args)]
+struct WindowBenchCommand {
+    /// Of the sender: CONTROL[+STARTUP]
+    #[arg(long, default_value = "cubic+jump-start")]
+    control: String,
+    /// A tunable's value; may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+    /// Data of a transfer
+    #[arg(long, value_name = "SIZE", default_value = "1MB")]
+    bytes: String,
+    /// Transfers
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// The sender opens the connection; else the receiver does and asks
+    #[arg(long)]
+    sender_connects: bool,
+    /// The receiver's first window, in packets [what its buffer has room for]
+    #[arg(long, value_name = "PKTS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    first_window: Option<u32>,
+    /// The sender's first congestion window, in packets [the kernel's]
+    #[arg(long, value_name = "PKTS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    initial_window: Option<u32>,
+    /// The receiver sends an ACK with this window right after its SYN-ACK
+    #[arg(long, value_name = "SIZE")]
+    extra_ack: Option<String>,
+    /// Until the first data is acknowledged the sender takes the window to be this large
+    #[arg(long, value_name = "SIZE")]
+    ignore_peer: Option<String>,
+    /// tcp_rmem and tcp_wmem of both hosts: least, at first, most, in bytes
+    #[arg(long, num_args = 3, value_name = "BYTES",
+          default_values_t = [4096, 4_194_304, 8_388_608])]
+    buffers: Vec<u64>,
+    /// Of the path, both directions
+    #[arg(long, default_value = "10mbit")]
+    rate: String,
+    /// Propagation there and back
+    #[arg(long, default_value = "200ms")]
+    rtt: String,
+    /// Room of each queue: 1bdp, 60000, 64kB or 100pkts
+    #[arg(long, default_value = "1000pkts")]
+    buffer: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// What TCP's largest scale allows.
@@ -76,6 +128,66 @@ pub(super) fn run(command: &HostCommand) -> Result<(), CliError> {
             );
             Ok(())
         }
+        Command::WindowBench(command) => bench(command),
+    }
+}
+
+/// A transfer is in memory as a whole.
+const MOST_BYTES: u64 = 1 << 30;
+
+fn bench(command: &WindowBenchCommand) -> Result<(), CliError> {
+    let bytes = match units::buffer(&command.bytes) {
+        Ok(units::Buffer::Bytes(bytes)) if (1..=MOST_BYTES).contains(&bytes) => bytes as usize,
+        _ => {
+            return Err(CliError::bad_input(format!(
+                "--bytes \"{}\": must be 1 to {MOST_BYTES} bytes, like 1MB",
+                command.bytes
+            )))
+        }
+    };
+    let buffers = <[u64; 3]>::try_from(command.buffers.as_slice())
+        .map_err(|_| CliError::bad_input("--buffers: three sizes"))?;
+    let outcome = window_bench::measure(&Bench {
+        control: command.control.clone(),
+        settings: command.settings.clone(),
+        setting: Setting {
+            rate: command.rate.clone(),
+            rtt: command.rtt.clone(),
+            buffer: command.buffer.clone(),
+            buffers,
+            initial_window_pkts: command.initial_window,
+            first_window_pkts: command.first_window,
+        },
+        bytes,
+        rounds: command.rounds,
+        sender_connects: command.sender_connects,
+        extra_ack_bytes: window_bytes("--extra-ack", command.extra_ack.as_deref())?,
+        ignore_peer_bytes: window_bytes("--ignore-peer", command.ignore_peer.as_deref())?,
+    })?;
+    if command.json {
+        return print_json(&outcome);
+    }
+    print_outcome(&outcome);
+    Ok(())
+}
+
+fn print_outcome(outcome: &Outcome) {
+    println!("{}, {} bytes:", outcome.control, outcome.bytes);
+    for round in &outcome.rounds {
+        let first = round.windows.first().map_or(0, |w| w.window_bytes);
+        let limited = round
+            .window_limited_us
+            .map_or_else(|| "?".to_owned(), |us| format!("{:.0}", us as f64 / 1e3));
+        println!(
+            "  {:7.1} ms, first window {first} bytes, held back by the window for {limited} ms, \
+             {} segments sent again",
+            round.took_us as f64 / 1e3,
+            round.retransmits_pkts
+        );
+    }
+    print_list("counters", &outcome.counters);
+    for warning in &outcome.warnings {
+        println!("  the link did not keep time: {warning}");
     }
 }
 

@@ -49,7 +49,7 @@ struct QuickStartCommand {
 }
 
 /// Measure what the program costs: packets through a router of network namespaces, with it
-/// and without, in turns
+/// and without, and packets without requests, in turns
 #[derive(Debug, Args)]
 struct BenchCommand {
     /// Bytes of an IP packet
@@ -61,7 +61,7 @@ struct BenchCommand {
     /// Turns
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Of each half of a turn
+    /// Of each part of a turn
     #[arg(long, default_value = "500ms")]
     time: String,
     /// Also delays, at so many packets per second
@@ -153,16 +153,22 @@ fn bench(command: &BenchCommand) -> Result<(), CliError> {
 }
 
 fn print_outcome(outcome: &Outcome) {
-    println!("packets per second of one processor, without the program and with it:");
+    println!(
+        "packets per second of one processor: without requests, with them, and with the program:"
+    );
     for round in &outcome.rounds {
         println!(
-            "  {:9.0} {:9.0}  {:.3}",
+            "  {:9.0} {:9.0} {:9.0}  {:.3}",
+            round.plain.rate_pps,
             round.without.rate_pps,
             round.with.rate_pps,
             round.with.rate_pps / round.without.rate_pps
         );
     }
-    println!("ratio of the medians {:.3}", outcome.rate_ratio);
+    println!(
+        "with the program by without it, the rounds' median: {:.3}",
+        outcome.rate_ratio
+    );
     println!(
         "of a packet's time {:.0} ns are sending it",
         outcome.sending_cpu_ns
@@ -171,11 +177,13 @@ fn print_outcome(outcome: &Outcome) {
         println!("{ns:.0} ns per packet in the program, the kernel's counting included");
     }
     println!("{} requests, {} grants", outcome.requests, outcome.grants);
-    for (title, delays) in outcome
-        .delays
-        .iter()
-        .flat_map(|(without, with)| [("without", without), ("with", with)])
-    {
+    for (title, delays) in outcome.delays.iter().flat_map(|sides| {
+        [
+            ("without requests", &sides.plain),
+            ("without the program", &sides.without),
+            ("with it", &sides.with),
+        ]
+    }) {
         println!(
             "delay {title}: mean {:.2} us, {} of {} lost",
             delays.mean_us, delays.lost, delays.packets

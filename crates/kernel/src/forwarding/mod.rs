@@ -1,5 +1,5 @@
 //! What a Quick-Start router costs: packets through a router of network namespaces, with
-//! its program and without, in turns.
+//! its program and without, in turns, and packets without requests through one without it.
 //!
 //! A packet crosses both pairs of devices within the system call that sends it, on one
 //! processor. The time of that processor is what counts: it stays the same where others
@@ -18,14 +18,12 @@ use crate::bpf;
 use crate::cli::error::{Attempt as _, CliError};
 use crate::device::Device;
 use crate::load;
-use crate::router::{Attached, Request};
+use crate::router::{Loaded, Request};
 use packets::{flood, trickle, Arrivals, Flood};
 use path::{RoutedPath, NOBODY_MAC, ROUTER_MAC, ROUTER_OUT};
 
 /// Packets before the first that count.
 const WARM_UP: Duration = Duration::from_millis(200);
-/// Turns in which delays are measured.
-const MOST_DELAY_ROUNDS: u32 = 5;
 /// Delays are told at these parts of the packets, in 1/10^6.
 const QUANTILES: [u32; 12] = [
     0, 100_000, 250_000, 500_000, 750_000, 900_000, 950_000, 990_000, 995_000, 999_000, 999_900,
@@ -39,9 +37,9 @@ pub struct Bench {
     pub packet_bytes: usize,
     /// Packets with a request, of a hundred.
     pub requests_percent: usize,
-    /// Turns, each without and with the program.
+    /// Turns.
     pub rounds: u32,
-    /// Time of each half of a turn.
+    /// Time of each part of a turn.
     pub time: Duration,
     /// The router's tunables, by name.
     pub settings: Vec<(String, String)>,
@@ -62,13 +60,15 @@ pub struct Forwarded {
     pub cpu_ns: f64,
 }
 
-/// One turn.
+/// The same of three routers.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Round {
-    /// The router as it is.
-    pub without: Forwarded,
+pub struct Sides<T> {
+    /// As it is, and no packet carries a request.
+    pub plain: T,
+    /// As it is, with the packets that the program is measured with.
+    pub without: T,
     /// With the program.
-    pub with: Forwarded,
+    pub with: T,
 }
 
 /// Time from the call that sends a packet until it is at the sink's device.
@@ -92,16 +92,18 @@ pub struct Outcome {
     /// As asked for.
     pub requests_percent: usize,
     /// The turns.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<Sides<Forwarded>>,
     /// Sending, and a router that drops the packet at once: of the time of a forwarded
     /// packet, what is not forwarding.
     pub sending_cpu_ns: f64,
-    /// Medians of the rounds: rate with the program by that without.
+    /// Rate with the program by that of the same packets without, the rounds' median.
     pub rate_ratio: f64,
     /// Time in the program by the kernel's statistics, which take part of it.
     pub program_ns: Option<f64>,
-    /// Delays without and with the program.
-    pub delays: Option<(Delays, Delays)>,
+    /// Delays, if asked for: of each side's turns the one whose mean is the median.
+    pub delays: Option<Sides<Delays>>,
+    /// The mean of every turn, in us; empty if delays were not asked for.
+    pub delay_rounds_us: Vec<Sides<f64>>,
     /// What the router did in the turns: its counters.
     pub requests: u64,
     /// Of the requests.
@@ -110,28 +112,24 @@ pub struct Outcome {
 
 struct Lab {
     path: RoutedPath,
-    device: Device,
+    router: Loaded,
     bench: Bench,
 }
 
 impl Lab {
-    fn attach(&self) -> Result<Attached, CliError> {
-        Request::new(self.device.clone(), &self.bench.settings)?.hold()
-    }
-
-    fn flood(&self, to: [u8; 6], time: Duration) -> Result<Flood, CliError> {
+    fn flood(&self, to: [u8; 6], percent: usize, time: Duration) -> Result<Flood, CliError> {
         let bench = &self.bench;
         self.path
             .source
             .netns
-            .inside(|| flood(to, bench.packet_bytes, bench.requests_percent, time))
+            .inside(|| flood(to, bench.packet_bytes, percent, time))
             .attempt("send packets to the router")
     }
 
-    fn forward(&self, time: Duration) -> Result<Forwarded, CliError> {
+    fn forward(&self, percent: usize, time: Duration) -> Result<Forwarded, CliError> {
         let what = "count packets";
         let before = self.path.arrived_pkts().attempt(what)?;
-        let sent = self.flood(ROUTER_MAC, time)?;
+        let sent = self.flood(ROUTER_MAC, percent, time)?;
         let packets = self.path.arrived_pkts().attempt(what)? - before;
         // where the kernel puts packets off, some may find its queue full
         if packets * 10 < sent.packets * 9 {
@@ -148,7 +146,7 @@ impl Lab {
         })
     }
 
-    fn delays(&self, rate_pps: u32) -> Result<Delays, CliError> {
+    fn delays(&self, percent: usize, rate_pps: u32) -> Result<Delays, CliError> {
         let bench = &self.bench;
         let packets = (f64::from(rate_pps) * bench.time.as_secs_f64()) as usize;
         let arrivals = self
@@ -160,15 +158,11 @@ impl Lab {
         let done = AtomicBool::new(false);
         let (sent, arrived) = std::thread::scope(|scope| {
             let collector = scope.spawn(|| arrivals.collect(&done));
-            let sent = self.path.source.netns.inside(|| {
-                trickle(
-                    ROUTER_MAC,
-                    bench.packet_bytes,
-                    bench.requests_percent,
-                    rate_pps,
-                    packets,
-                )
-            });
+            let sent = self
+                .path
+                .source
+                .netns
+                .inside(|| trickle(ROUTER_MAC, bench.packet_bytes, percent, rate_pps, packets));
             std::thread::sleep(Duration::from_millis(50));
             done.store(true, Ordering::Release);
             let arrived = collector.join();
@@ -215,78 +209,125 @@ pub fn measure(bench: Bench) -> Result<Outcome, CliError> {
         )));
     }
     let path = RoutedPath::new(false)?;
-    let router = path.router.netns.path.display().to_string();
-    let device = Device::find(Some(&router), ROUTER_OUT)?;
+    let device = Device::find(Some(&path.router.path()), ROUTER_OUT)?;
+    let router = Request::new(device, &bench.settings)?.loaded()?;
     let lab = Lab {
         path,
-        device,
+        router,
         bench,
     };
     let bench = &lab.bench;
-    lab.forward(WARM_UP)?;
+    let percent = bench.requests_percent;
+    lab.forward(percent, WARM_UP)?;
     let (mut rounds, mut sending_ns) = (Vec::new(), Vec::new());
-    let (mut requests, mut grants) = (0, 0);
-    let mut with_program = || -> Result<Forwarded, CliError> {
-        let held = lab.attach()?;
-        let with = lab.forward(bench.time)?;
-        let seen = held.requests_and_grants().attempt("read the router")?;
-        requests += seen.0;
-        grants += seen.1;
-        Ok(with)
-    };
     for number in 0..bench.rounds {
-        // whoever comes first has no advantage
-        let (without, with) = if number % 2 == 0 {
-            let without = lab.forward(bench.time)?;
-            (without, with_program()?)
-        } else {
-            let with = with_program()?;
-            (lab.forward(bench.time)?, with)
-        };
-        rounds.push(Round { without, with });
-        let sending = lab.flood(NOBODY_MAC, bench.time)?;
+        rounds.push(in_turn(number, |side| match side {
+            Side::Plain => lab.forward(0, bench.time),
+            Side::Without => lab.forward(percent, bench.time),
+            Side::With => {
+                let _held = lab.router.hold()?;
+                lab.forward(percent, bench.time)
+            }
+        })?);
+        let sending = lab.flood(NOBODY_MAC, percent, bench.time)?;
         sending_ns.push(sending.cpu_ns as f64 / sending.packets as f64);
     }
-    let delays = match bench.delay_pps {
-        None => None,
-        Some(rate) => Some(both_delays(&lab, rate)?),
+    let (requests, grants) = lab
+        .router
+        .requests_and_grants()
+        .attempt("read the router")?;
+    let mut turns = match bench.delay_pps {
+        None => Vec::new(),
+        Some(rate) => delays_in_turn(&lab, rate)?,
     };
     Ok(Outcome {
         packet_bytes: bench.packet_bytes,
-        requests_percent: bench.requests_percent,
+        requests_percent: percent,
         sending_cpu_ns: median(sending_ns.into_iter()),
-        rate_ratio: median(rounds.iter().map(|r| r.with.rate_pps))
-            / median(rounds.iter().map(|r| r.without.rate_pps)),
+        rate_ratio: median(rounds.iter().map(|r| r.with.rate_pps / r.without.rate_pps)),
         rounds,
         program_ns: program_ns(&lab)?,
-        delays,
+        delay_rounds_us: turns
+            .iter()
+            .map(|turn| Sides {
+                plain: turn.plain.mean_us,
+                without: turn.without.mean_us,
+                with: turn.with.mean_us,
+            })
+            .collect(),
+        delays: middle(&mut turns),
         requests,
         grants,
     })
 }
 
-/// Delays without and with the program: of a few turns, those whose mean is the median.
-fn both_delays(lab: &Lab, rate_pps: u32) -> Result<(Delays, Delays), CliError> {
-    let (mut without, mut with) = (Vec::new(), Vec::new());
-    for _ in 0..lab.bench.rounds.min(MOST_DELAY_ROUNDS) {
-        without.push(lab.delays(rate_pps)?);
-        let held = lab.attach()?;
-        with.push(lab.delays(rate_pps)?);
-        drop(held);
-    }
-    let middle = |mut all: Vec<Delays>| {
-        all.sort_by(|a, b| a.mean_us.total_cmp(&b.mean_us));
-        all.swap_remove(all.len() / 2)
+#[derive(Clone, Copy)]
+enum Side {
+    Plain,
+    Without,
+    With,
+}
+
+/// One turn. Each begins with another side: whoever comes first has no advantage.
+fn in_turn<T>(
+    number: u32,
+    mut measure: impl FnMut(Side) -> Result<T, CliError>,
+) -> Result<Sides<T>, CliError> {
+    // fields are made in the order in which they stand
+    Ok(match number % 3 {
+        0 => Sides {
+            plain: measure(Side::Plain)?,
+            without: measure(Side::Without)?,
+            with: measure(Side::With)?,
+        },
+        1 => Sides {
+            without: measure(Side::Without)?,
+            with: measure(Side::With)?,
+            plain: measure(Side::Plain)?,
+        },
+        _ => Sides {
+            with: measure(Side::With)?,
+            plain: measure(Side::Plain)?,
+            without: measure(Side::Without)?,
+        },
+    })
+}
+
+fn delays_in_turn(lab: &Lab, rate_pps: u32) -> Result<Vec<Sides<Delays>>, CliError> {
+    let percent = lab.bench.requests_percent;
+    (0..lab.bench.rounds)
+        .map(|number| {
+            in_turn(number, |side| match side {
+                Side::Plain => lab.delays(0, rate_pps),
+                Side::Without => lab.delays(percent, rate_pps),
+                Side::With => {
+                    let _held = lab.router.hold()?;
+                    lab.delays(percent, rate_pps)
+                }
+            })
+        })
+        .collect()
+}
+
+/// Of each side, the turn whose mean is the median; none of no turns.
+fn middle(turns: &mut [Sides<Delays>]) -> Option<Sides<Delays>> {
+    let mut of = |side: fn(&Sides<Delays>) -> &Delays| {
+        turns.sort_by(|a, b| side(a).mean_us.total_cmp(&side(b).mean_us));
+        turns.get(turns.len() / 2).map(|turn| side(turn).clone())
     };
-    Ok((middle(without), middle(with)))
+    Some(Sides {
+        plain: of(|turn| &turn.plain)?,
+        without: of(|turn| &turn.without)?,
+        with: of(|turn| &turn.with)?,
+    })
 }
 
 /// Mean time in the program while the kernel counts it.
 fn program_ns(lab: &Lab) -> Result<Option<f64>, CliError> {
-    let held = lab.attach()?;
+    let _held = lab.router.hold()?;
     let counting = bpf::enable_statistics().attempt("let the kernel count programs' runs")?;
-    lab.forward(lab.bench.time)?;
+    lab.forward(lab.bench.requests_percent, lab.bench.time)?;
     drop(counting);
-    let (runs, time_ns) = held.runs().attempt("read the program's time")?;
+    let (runs, time_ns) = lab.router.runs().attempt("read the program's time")?;
     Ok((runs > 0).then(|| time_ns as f64 / runs as f64))
 }

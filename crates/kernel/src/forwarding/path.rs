@@ -1,15 +1,12 @@
 //! Three network namespaces in a row: a source, a router, a sink. They have no names:
 //! whatever ends this process, nothing of them is left.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::AsRawFd as _;
-use std::path::Path;
-use std::process::Command;
 
-use crate::cli::error::{Attempt as _, CliError};
-use crate::netns::Netns;
+use crate::cli::error::CliError;
+use crate::namespace::{self, Namespace};
 
 /// The device of the source, and that of the sink.
 pub const HOST_DEVICE: &str = "hw0";
@@ -26,73 +23,6 @@ pub const SOURCE_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 pub const ROUTER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 /// Of nobody.
 pub const NOBODY_MAC: [u8; 6] = [2, 0, 0, 0, 0, 9];
-
-/// A namespace that lasts as long as the value.
-#[derive(Debug)]
-pub struct Namespace {
-    /// To work in it.
-    pub netns: Netns,
-    _file: File,
-}
-
-impl Namespace {
-    fn new() -> Result<Self, CliError> {
-        let file = std::thread::spawn(|| {
-            // SAFETY: concerns this thread only, which ends here.
-            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            File::open("/proc/thread-self/ns/net")
-        })
-        .join()
-        .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
-        .attempt("make a network namespace")?;
-        let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
-        Ok(Self {
-            netns: Netns::find(&path)?,
-            _file: file,
-        })
-    }
-
-    fn path(&self) -> String {
-        self.netns.path.display().to_string()
-    }
-
-    /// Runs `ip` with words inside.
-    ///
-    /// # Errors
-    /// What it says.
-    pub fn ip(&self, words: &str) -> Result<(), CliError> {
-        let output = self
-            .netns
-            .inside(|| Command::new("ip").args(words.split(' ')).output())
-            .map_err(|e| match e.kind() {
-                io::ErrorKind::NotFound => {
-                    CliError::kernel_cannot("`ip` is missing; install iproute2")
-                }
-                _ => CliError::failed(format!("cannot run ip {words}: {e}")),
-            })?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let text = String::from_utf8_lossy(&output.stderr);
-        Err(CliError::failed(format!(
-            "cannot run ip {words}: {}",
-            text.trim()
-        )))
-    }
-
-    /// Sets a variable of /proc/sys/net inside.
-    ///
-    /// # Errors
-    /// There is none of that name.
-    pub fn sysctl(&self, name: &str, value: &str) -> Result<(), CliError> {
-        let path = Path::new("/proc/sys/net").join(name);
-        self.netns
-            .inside(|| fs::write(&path, value))
-            .attempt(format!("set net/{name}"))
-    }
-}
 
 /// The three in a row.
 #[derive(Debug)]
@@ -112,10 +42,7 @@ impl RoutedPath {
     /// # Errors
     /// Lack of privilege; no `ip`.
     pub fn new(sink_listens: bool) -> Result<Self, CliError> {
-        // SAFETY: takes nothing, cannot fail.
-        if unsafe { libc::geteuid() } != 0 {
-            return Err(CliError::kernel_cannot("network namespaces need root"));
-        }
+        namespace::check()?;
         let path = Self {
             source: Namespace::new()?,
             router: Namespace::new()?,

@@ -51,7 +51,7 @@ pub fn plan(spec: &Spec) -> Vec<String> {
 }
 
 /// Arguments of `ip` for the device of a host.
-fn configuration(spec: &Spec, host: &HostState) -> Vec<String> {
+pub(super) fn configuration(spec: &Spec, host: &HostState) -> Vec<String> {
     let other_side = if host.name.starts_with("left") {
         78
     } else {
@@ -139,7 +139,7 @@ fn make(lock: &Lock, spec: &Spec, state: &mut State) -> Result<(), CliError> {
         ip(lock, &["netns", "add", &host.namespace], "")?;
     }
     for host in &state.hosts {
-        set_sysctls(spec, host)?;
+        set_sysctls(spec, &Netns::find(&host.namespace)?)?;
     }
     set_control(spec, state)?;
     let mut emulator = start_emulator(lock, state)?;
@@ -208,8 +208,7 @@ fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-fn set_sysctls(spec: &Spec, host: &HostState) -> Result<(), CliError> {
-    let netns = Netns::find(&host.namespace)?;
+pub(super) fn set_sysctls(spec: &Spec, netns: &Netns) -> Result<(), CliError> {
     for (name, value) in &spec.sysctls {
         let path = sysctl_path(name);
         match netns.inside(|| fs::write(&path, value)) {
@@ -221,7 +220,7 @@ fn set_sysctls(spec: &Spec, host: &HostState) -> Result<(), CliError> {
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
                 return Err(CliError::bad_input(format!("{name} cannot be \"{value}\"")));
             }
-            result => result.attempt(format!("set {name} in {}", host.namespace))?,
+            result => result.attempt(format!("set {name} in {}", netns.label))?,
         }
     }
     Ok(())

@@ -269,6 +269,10 @@ pub fn reset_on_close(socket: &TcpStream, reset: bool) {
 pub struct TcpInfo {
     /// Largest segment sent, bytes of data.
     pub mss_bytes: u32,
+    /// Congestion window.
+    pub cwnd_pkts: u32,
+    /// What the receiver announced last.
+    pub peer_window_bytes: Option<u32>,
     /// Segments sent again.
     pub retransmits_pkts: u32,
     /// Segments with data sent, first or again.
@@ -324,6 +328,8 @@ impl TcpInfo {
         Self {
             mss_bytes: u32_at(16).unwrap_or(0),
             srtt_us: u32_at(68).unwrap_or(0),
+            cwnd_pkts: u32_at(80).unwrap_or(0),
+            peer_window_bytes: u32_at(228),
             retransmits_pkts: u32_at(100).unwrap_or(0),
             acked_bytes: u64_at(120),
             received_bytes: u64_at(128),

@@ -2,6 +2,9 @@
 //! libtest would hide.
 #![allow(dead_code)]
 
+#[path = "../../../../tests/skipped.rs"]
+pub mod skipped;
+
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// Why the eBPF tests cannot run here.
@@ -16,11 +19,7 @@ pub fn reason_to_skip() -> Option<String> {
 pub fn run(tests: &[(&str, &dyn Fn())]) {
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-'));
     if let Some(reason) = reason_to_skip() {
-        println!(
-            "\ntest result: ok. 0 passed; 0 failed\nskipped {} tests: {reason}",
-            tests.len()
-        );
-        return;
+        return skipped::skipped(tests.len(), &reason);
     }
     let chosen: Vec<_> = tests
         .iter()

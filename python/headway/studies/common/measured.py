@@ -1,18 +1,19 @@
 """Studies that measure this machine's kernel through headwayctl instead of running experiments.
 
 A measurement is a command of headwayctl that prints JSON. It is kept as ``trials/KEY.json`` as soon
-as it is done, with the command, the program and the kernel that made it.
+as it is done, with the command, the programs and the machine that made it.
 """
 
 from __future__ import annotations
 
 import abc
 import json
-import platform
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from headway import machine
 from headway.backends._headwayctl import Headwayctl
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
@@ -24,6 +25,8 @@ from headway.trace import Trace, versions
 
 Measurement = dict[str, Any]
 """What headwayctl printed."""
+Commands = Mapping[str, Sequence[str]]
+"""Arguments of headwayctl by key (a file name)."""
 _TIMEOUT_S = 600.0
 
 
@@ -33,8 +36,8 @@ class MeasuredStudy(Study[Measurement, Found]):
     only_backend: ClassVar[str | None] = "kernel"
 
     @abc.abstractmethod
-    def commands(self, ctx: StudyContext) -> dict[str, Sequence[str]]:
-        """Arguments of headwayctl by key (a file name)."""
+    def commands(self, ctx: StudyContext) -> Commands:
+        """What is measured."""
 
     def experiments(self, _ctx: StudyContext) -> dict[str, Experiment]:
         """None."""
@@ -53,7 +56,11 @@ class MeasuredStudy(Study[Measurement, Found]):
                 f"{ctx.out_dir}: {len(missing)} of {len(records)} measurements are missing (first: "
                 f"{missing[0]}); run `headway run {self.name} --resume --out {ctx.out_dir}`"
             )
-        return Observed({key: one["measured"] for key, one in records.items() if one}, {})
+        seen: Observed[Measurement] = Observed()
+        for key, one in records.items():
+            if one:
+                seen.add(key, one["measured"], _meta(one))
+        return seen
 
     def collect(self, ctx: StudyContext) -> Observed[Measurement]:
         """Measure one after the other."""
@@ -82,11 +89,29 @@ def _file(ctx: StudyContext, key: str) -> Path:
     return ctx.trials_dir / f"{key}.json"
 
 
+_MADE_BY = {
+    "command": "another command",
+    "versions": "another build of Headway",
+    "kernel": "another kernel",
+    "processor": "another processor",
+}
+"""The parts of a record that say what made it, and what is said of one that is not ours."""
+
+
 def _made_by(command: Sequence[str], headwayctl: Headwayctl) -> dict[str, Any]:
     return {
         "command": list(command),
         "versions": {**versions(), "headwayctl": headwayctl.digest},
-        "kernel": platform.version(),
+        "kernel": machine.kernel(),
+        "processor": machine.processor(),
+    }
+
+
+def _meta(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "backend": "kernel",
+        "versions": record["versions"],
+        "platform": f"{record['kernel']}, {record['processor']}",
     }
 
 
@@ -100,25 +125,33 @@ def _load(path: Path) -> dict[str, Any] | None:
     return record
 
 
-def _finished_before(
-    ctx: StudyContext, commands: dict[str, Sequence[str]], headwayctl: Headwayctl
-) -> list[str]:
-    """What an earlier run left that is of this program and kernel, and a word on what is not."""
-    done, others = [], 0
+def _finished_before(ctx: StudyContext, commands: Commands, headwayctl: Headwayctl) -> list[str]:
+    """What an earlier run left that is of this program, machine and command.
+
+    A word on what is kept, and on what is not, with the reason.
+    """
+    done: list[str] = []
+    others: Counter[str] = Counter()
     for key, command in commands.items():
         try:
             saved = _load(_file(ctx, key))
         except HeadwayError:
-            continue  # what is not whole is measured again
+            others["an unreadable file"] += 1
+            continue
         if saved is None:
             continue
-        if {**saved, "measured": None} == {**_made_by(command, headwayctl), "measured": None}:
-            done.append(key)
+        wanted = _made_by(command, headwayctl)
+        differs = [word for part, word in _MADE_BY.items() if saved.get(part) != wanted[part]]
+        if differs:
+            others[" and ".join(differs)] += 1
         else:
-            others += 1
+            done.append(key)
+    if done:
+        ctx.notice(f"{len(done)} of {len(commands)} measurements in {ctx.trials_dir} are kept")
     if others:
+        why = ", ".join(f"{count} of {reason}" for reason, count in others.items())
         ctx.notice(
-            f"{others} of {len(commands)} measurements in {ctx.trials_dir} were made by another "
-            "build of Headway, on another kernel or otherwise, and are made again"
+            f"{others.total()} of {len(commands)} measurements in {ctx.trials_dir} are made again: "
+            f"{why}"
         )
     return done

@@ -1,0 +1,93 @@
+//! A testbed that one process has for itself: its hosts' namespaces have no names and
+//! its emulator is a thread, so that whatever ends the process ends them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use headway_emulator::{tun, Emulator, EmulatorError, Summary};
+
+use super::up::{configuration, set_sysctls};
+use super::Spec;
+use crate::cli::error::{Attempt as _, CliError};
+use crate::namespace::{self, Namespace};
+
+/// One host on either side of a link.
+#[derive(Debug)]
+pub struct Private {
+    /// Its device and addresses are those of every testbed.
+    pub left: Namespace,
+    /// The other one.
+    pub right: Namespace,
+    stop: Arc<AtomicBool>,
+    emulator: Option<JoinHandle<Result<Summary, EmulatorError>>>,
+}
+
+impl Private {
+    /// Makes it, and starts the emulator. Of the hosts the first on each side is made, and
+    /// their default congestion control is the machine's.
+    ///
+    /// # Errors
+    /// Lack of privilege; no `ip`; no TUN devices.
+    pub fn new(spec: &Spec) -> Result<Self, CliError> {
+        namespace::check()?;
+        let hosts = spec.hosts();
+        let sides = [Namespace::new()?, Namespace::new()?];
+        let mut devices = Vec::new();
+        for (namespace, name) in sides.iter().zip(["left1", "right1"]) {
+            let host = hosts
+                .iter()
+                .find(|host| host.name == name)
+                .ok_or_else(|| CliError::failed(format!("no host {name}")))?;
+            set_sysctls(spec, &namespace.netns)?;
+            devices.push(
+                namespace
+                    .netns
+                    .inside(|| tun::create(&host.device))
+                    .attempt(format!("make device {} of {name}", host.device))?,
+            );
+            for line in configuration(spec, host) {
+                namespace.ip(&line)?;
+            }
+        }
+        let right = devices.split_off(1);
+        let mut emulator = Emulator::new(spec.config.clone(), devices, right).map_err(failed)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&stop);
+        let [left, right] = sides;
+        Ok(Self {
+            left,
+            right,
+            stop,
+            emulator: Some(std::thread::spawn(move || emulator.run(&until))),
+        })
+    }
+
+    /// Ends it. Returns what the emulator did.
+    ///
+    /// # Errors
+    /// The emulator ended before.
+    pub fn finish(mut self) -> Result<Summary, CliError> {
+        self.end()
+            .unwrap_or_else(|| Err(CliError::failed("the emulator has ended")))
+    }
+
+    fn end(&mut self) -> Option<Result<Summary, CliError>> {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.emulator.take()?.join();
+        Some(ended.map_or_else(
+            |_| Err(CliError::failed("the emulator panicked")),
+            |result| result.map_err(failed),
+        ))
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        let _ = self.end(); // who wants to know calls finish()
+    }
+}
+
+fn failed(error: EmulatorError) -> CliError {
+    CliError::failed(error.to_string())
+}

@@ -1,0 +1,90 @@
+"""Run: what is kept of what headwayctl printed, and how three routers compare by it.
+
+The three are measured in turns, so that what slows the machine for a while slows all of them: a
+ratio is the median over the turns, each against the plain router of its own turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Router:
+    """A router's turns: packets per second of a processor, and processor time of a packet."""
+
+    turns: Sequence[Mapping[str, float]]
+    sending_ns: float
+    """Of a packet's processor time, what is not forwarding."""
+    delays_us: Sequence[float]
+    """Mean delay, by turn."""
+    quantiles_us: Sequence[tuple[int, float]]
+    """Part of the packets, in 1/10^6, and the delay that they do not exceed."""
+
+    @classmethod
+    def of(cls, measured: Mapping[str, Any], side: str) -> Self:
+        """Of one side of what headwayctl printed."""
+        return cls(
+            turns=[turn[side] for turn in measured["rounds"]],
+            sending_ns=measured["sending_cpu_ns"],
+            delays_us=[turn[side] for turn in measured["delay_rounds_us"]],
+            quantiles_us=[(part, us) for part, us in measured["delays"][side]["quantiles_us"]],
+        )
+
+    @property
+    def rates_pps(self) -> list[float]:
+        """Packets per second of a processor, by turn."""
+        return [turn["rate_pps"] for turn in self.turns]
+
+    @property
+    def efforts_ns(self) -> list[float]:
+        """Processor time of forwarding a packet, by turn."""
+        return [turn["cpu_ns"] - self.sending_ns for turn in self.turns]
+
+    def quantile_us(self, part: int) -> float:
+        """The delay that so many of 10^6 packets do not exceed."""
+        return dict(self.quantiles_us)[part]
+
+
+@dataclass(frozen=True)
+class Load:
+    """One share of requests.
+
+    ``plain`` is an unmodified router that no request passes, as in table 6.4; ``without`` is
+    unmodified too and gets the packets that the one with the program gets.
+    """
+
+    plain: Router
+    without: Router
+    with_: Router
+    program_ns: float | None
+    """Time in the program per packet, by the kernel's count, which is part of it."""
+
+    @classmethod
+    def of(cls, measured: Mapping[str, Any]) -> Self:
+        """From what headwayctl printed."""
+        return cls(
+            plain=Router.of(measured, "plain"),
+            without=Router.of(measured, "without"),
+            with_=Router.of(measured, "with"),
+            program_ns=measured["program_ns"],
+        )
+
+    def rate_ratio(self, router: Router) -> float:
+        """A router's peak rate by that of the plain one."""
+        return _paired(router.rates_pps, self.plain.rates_pps)
+
+    def effort_ratio(self, router: Router) -> float:
+        """The same of the effort of forwarding."""
+        return _paired(router.efforts_ns, self.plain.efforts_ns)
+
+    def delay_ratio(self, router: Router) -> float:
+        """The same of mean delays."""
+        return _paired(router.delays_us, self.plain.delays_us)
+
+
+def _paired(ours: Sequence[float], plain: Sequence[float]) -> float:
+    return median(one / other for one, other in zip(ours, plain, strict=True))

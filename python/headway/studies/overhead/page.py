@@ -1,0 +1,130 @@
+"""Plot: table 6.4 with this machine's numbers, figure 6.65, and the effort of forwarding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from headway.claims import Evidence
+from headway.figures import Curve, curves, style_of
+from headway.figures.style import BLACK, GREEN, ORANGE, VERMILLION, Style
+from headway.publish import Figures, Page
+from headway.studies.overhead.experiments import SHARES, SLOTS_MS, requests, slots
+from headway.studies.overhead.observe import Load, Router
+from headway.table import Cell, Table
+
+RATIOS = ("rate ratio", "effort ratio", "delay ratio")
+COLOURS = {0: style_of("quick-start"), 1: Style(GREEN, "^"), 50: Style(VERMILLION, "s")}
+"""Of the router with the program, by requests in %."""
+
+
+def page(found: Evidence[Load]) -> Page:
+    """Table, figures and data."""
+    loads = {share: found[requests(share)] for share in SHARES}
+    return Page(
+        tables=[_table(loads)], figures=_figures(found, loads), data={"turns": _turns(found)}
+    )
+
+
+def _table(loads: Mapping[int, Load]) -> Table:
+    rows: list[list[Cell]] = []
+    for share, load in loads.items():
+        if share == 0:
+            rows.append(_row("unmodified", share, load, load.plain))
+        name = "unmodified, again" if share == 0 else "unmodified"
+        rows.append(_row(name, share, load, load.without))
+        rows.append(_row("Quick-Start", share, load, load.with_))
+    return Table(
+        "A router's packets per second of a processor, delay and effort",
+        ["router", "requests %", "Mpps", "delay us", "effort ns", "program ns", *RATIOS],
+        rows,
+        note="Medians of the turns. Ratios are to an unmodified router without requests in the "
+        "same turn; what it differs by from itself is the measurement's own scatter. The kernel's "
+        "count of the time in the program is part of it.",
+    )
+
+
+def _row(name: str, share: int, load: Load, router: Router) -> list[Cell]:
+    in_program = router is load.with_ and load.program_ns is not None
+    return [
+        name,
+        share,
+        round(median(router.rates_pps) / 1e6, 3),
+        round(median(router.delays_us), 2),
+        round(median(router.efforts_ns)),
+        round(load.program_ns) if in_program and load.program_ns else None,
+        round(load.rate_ratio(router), 3),
+        round(load.effort_ratio(router), 2),
+        round(load.delay_ratio(router), 3),
+    ]
+
+
+def _figures(found: Evidence[Load], loads: Mapping[int, Load]) -> Figures:
+    plain = style_of("slow-start")
+    by_slot = {ms: found[slots(ms)] for ms in SLOTS_MS}
+    shares = [_delays("unmodified", loads[0].plain, plain)] + [
+        _delays(f"Quick-Start, {share} %", load.with_, COLOURS[share])
+        for share, load in loads.items()
+    ]
+    lengths = [_delays("unmodified", by_slot[SLOTS_MS[0]].plain, Style(BLACK, "o"))] + [
+        _delays(f"slots of {ms} ms", load.with_, Style(colour, "d"))
+        for (ms, load), colour in zip(by_slot.items(), (ORANGE, GREEN), strict=True)
+    ]
+    at = np.array(list(loads), dtype=np.float64)
+    without = np.array([median(load.without.efforts_ns) for load in loads.values()])
+    efforts = np.array([median(load.with_.efforts_ns) for load in loads.values()])
+    return {
+        "figure-6-65": (
+            "Figure 6.65",
+            "Part of the packets that take longer through the router.",
+            curves(
+                [("requests", shares), ("length of slots, 1 % requests", lengths)],
+                x_label="delay (us)",
+                y_label="part of packets",
+                x_scale="log",
+                y_scale="log",
+            ),
+        ),
+        "table-6-4-effort": (
+            "Table 6.4: effort of forwarding",
+            "Processor time of one packet, without what sending it takes.",
+            curves(
+                [
+                    (
+                        "",
+                        [
+                            Curve("unmodified", at, without, plain, markers=True),
+                            Curve("Quick-Start", at, efforts, COLOURS[0], markers=True),
+                        ],
+                    )
+                ],
+                x_label="packets with a request (%)",
+                y_label="time per packet (ns)",
+            ),
+        ),
+    }
+
+
+def _delays(label: str, router: Router, style: Style) -> Curve:
+    parts = np.array([1 - part / 1e6 for part, _ in router.quantiles_us])
+    times = np.array([us for _, us in router.quantiles_us])
+    keep = parts > 0
+    return Curve(label, times[keep], parts[keep], style)
+
+
+def _turns(found: Evidence[Load]) -> pl.DataFrame:
+    rows: list[dict[str, Any]] = [
+        {"measurement": key, "turn": number, "router": router, **one}
+        for key, load in found.items()
+        for router, own in (
+            ("unmodified, no requests", load.plain),
+            ("unmodified", load.without),
+            ("Quick-Start", load.with_),
+        )
+        for number, one in enumerate(own.turns)
+    ]
+    return pl.DataFrame(rows)

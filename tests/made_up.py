@@ -1,0 +1,133 @@
+"""What headwayctl could have measured: evidence for the studies of a live kernel.
+
+A live kernel never gives the same numbers twice, so tests judge these.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from headway.backends import Recorded
+from headway.studies.common.measured import MeasuredStudy, Measurement
+from headway.study import StudyContext, discover
+
+PARTS = (0, 500_000, 900_000, 990_000, 999_000, 1_000_000)
+
+TURNS = (1.0, 1.1, 0.99)
+"""How long things take in the turns: the machine is not always as fast."""
+
+
+def option(command: Sequence[str], name: str, default: str = "") -> str:
+    """The value of an option on a command line."""
+    return command[command.index(name) + 1] if name in command else default
+
+
+def router_bench(command: Sequence[str], *, more_ns: float = 20.0) -> Measurement:
+    """`headwayctl router bench`: the program takes ``more_ns`` of 2 us, and 300 more of every
+    packet with a request; 1 us is sending."""
+    share = int(option(command, "--requests"))
+    program_ns = more_ns + 3.0 * share
+    sides = {"plain": 2000.0, "without": 2000.0, "with": 2000.0 + program_ns}
+
+    def turn(slower: float) -> dict[str, Any]:
+        return {
+            side: {
+                "packets": 1000,
+                "rate_pps": 1e9 / (ns * slower),
+                "clock_pps": 4e5,
+                "cpu_ns": ns * slower,
+            }
+            for side, ns in sides.items()
+        }
+
+    delays = {
+        side: {
+            "packets": 1000,
+            "lost": 0,
+            "mean_us": ns / 1e3,
+            "quantiles_us": [[part, ns / 1e3 * (1 + part / 1e6)] for part in PARTS],
+        }
+        for side, ns in sides.items()
+    }
+    return {
+        "rounds": [turn(slower) for slower in TURNS],
+        "sending_cpu_ns": 1000.0,
+        "program_ns": program_ns,
+        "delays": delays,
+        "delay_rounds_us": [
+            {side: ns / 1e3 * slower for side, ns in sides.items()} for slower in TURNS
+        ],
+    }
+
+
+MSS_BYTES = 1448
+RTT_US = 200_000
+LINK_PKTS = 166
+"""What a round trip of 10 Mbit/s and 200 ms carries."""
+
+
+def window_bench(command: Sequence[str]) -> Measurement:
+    """`headwayctl host window-bench`: a start that doubles what it sends with every round trip,
+    from what the receiver's first window and the startup let out, until the link is full."""
+    small = int(option(command, "--first-window", "10000"))
+    size_bytes = int(option(command, "--bytes"))
+    flight_pkts = 45 if "cubic+jump-start" in command else 2
+    late_us = 0
+    if "--ignore-peer" in command:
+        late_us = 30_000
+    else:
+        flight_pkts = min(flight_pkts, small)
+    if "--extra-ack" in command:
+        flight_pkts = LINK_PKTS
+    time_us, cwnd_pkts, sent_pkts = RTT_US, flight_pkts, 0.0
+    windows, arrived = [], [(RTT_US // 2, 1)]
+    while sent_pkts * MSS_BYTES < size_bytes:
+        round_pkts = min(cwnd_pkts, LINK_PKTS, size_bytes / MSS_BYTES - sent_pkts)
+        for part in range(10):
+            cwnd_bytes = round(cwnd_pkts * (1 + part / 10) * MSS_BYTES)
+            seen = {"cwnd_bytes": cwnd_bytes, "window_bytes": 2 * cwnd_bytes}
+            windows.append({"time_us": time_us + part * RTT_US // 10, **seen})
+        sent_pkts += round_pkts
+        time_us += round(RTT_US * max(round_pkts / LINK_PKTS, cwnd_pkts < LINK_PKTS))
+        arrived.append((time_us + late_us, round(sent_pkts * MSS_BYTES)))
+        cwnd_pkts *= 2
+
+    def transfer(later_us: int) -> dict[str, Any]:
+        return {
+            "took_us": arrived[-1][0] + later_us,
+            "windows": windows,
+            "arrived": [[us + later_us, count] for us, count in arrived],
+            "window_limited_us": late_us,
+            "retransmits_pkts": 0,
+        }
+
+    return {
+        "control": option(command, "--control"),
+        "bytes": size_bytes,
+        "rounds": [transfer(later_us) for later_us in (0, 900, 300)],
+        "counters": {},
+        "on_time": True,
+        "warnings": [],
+    }
+
+
+MEASURE: Mapping[str, Callable[[Sequence[str]], Measurement]] = {
+    "overhead": router_bench,
+    "receive-window": window_bench,
+}
+"""What each live study's commands print."""
+
+
+def context(out_dir: Any) -> StudyContext:
+    """Of a live study's quick form."""
+    return StudyContext(out_dir, Recorded("kernel"), quick=True)
+
+
+def rows(name: str, ctx: StudyContext) -> dict[str, Measurement]:
+    """A live study's measurements by key."""
+    study = discover()[name]
+    assert isinstance(study, MeasuredStudy)
+    made = {key: MEASURE[name](command) for key, command in study.commands(ctx).items()}
+    return dict(json.loads(json.dumps(made)))  # as it comes from a file

@@ -1,0 +1,24 @@
+//! A test that this machine cannot run says so where it is seen: past the harness, which
+//! hides what a passing test prints, and in the file that HEADWAY_SKIPS names, of which
+//! `make test` makes its last words (tests/skipped.sh).
+//!
+//! Every crate with such tests includes this file.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+
+/// So many tests of this crate and target did not run.
+pub fn skipped(tests: usize, reason: &str) {
+    let reason = reason.replace(['\n', '\t'], " ");
+    let who = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_CRATE_NAME"));
+    // a stream of the process, not a macro: those are captured
+    let _ = writeln!(std::io::stderr(), "skipped, {who}: {tests} tests: {reason}");
+    if let Some(path) = std::env::var_os("HEADWAY_SKIPS") {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .unwrap_or_else(|e| panic!("HEADWAY_SKIPS={}: {e}", path.to_string_lossy()));
+        writeln!(file, "{tests}\ttests of {who}\t{reason}").expect("HEADWAY_SKIPS can be written");
+    }
+}
