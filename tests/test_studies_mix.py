@@ -11,8 +11,6 @@ import pytest
 from headway import metrics
 from headway.backends.sim import SimBackend
 from headway.claims import Evidence
-from headway.claims import Evidence as Trials
-from headway.claims import judge as evaluate
 from headway.experiment import Sessions
 from headway.studies import mixed_use, trace_mix
 from headway.studies.common import lab, pairs, traffic
@@ -143,8 +141,15 @@ def test_outcomes_for_two_halves_have_the_names_of_the_thesis() -> None:
     }
 
 
-from headway.studies import mixed_use, trace_mix
-from headway.studies.common import lab, pairs, traffic
+def test_quick_start_asks_in_the_handshake_where_connections_open() -> None:
+    workload = pairs.workload(Campus(), load=0.1, hours=0.02, seed=1)
+    for scheme, foresees in ((pairs.QUICK_STARTS[1], True), (pairs.ROUTERS[0], False)):
+        flow = pairs.workload_experiment(workload, [scheme], pairs=9).flows[0]
+        assert flow.announces_first == scheme.foresees == foresees
+        assert flow.control is not None
+        assert (flow.control.tunables["qs_activation"] == lab.EARLY_OR_LATE) == foresees
+
+
 def test_a_tmix_file_replaces_the_drawn_vectors(tmp_path: Path) -> None:
     connection = tmix.Connection(0, (tmix.Exchange(200, 0, 30_000, 0),) * 2)
     file = tmix.write(tmp_path / "one.tmix", [connection])

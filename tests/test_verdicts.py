@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,7 @@ from headway.verdicts import Locked, Outcome, changed, differences, locked, meas
 from headway.verdicts.pages import pages
 
 STUDIES = discover()
-UNMOVED = [name for name, study in STUDIES.items() if not study.statements]
-"""Studies whose claims are not statements yet."""
-MOVED = sorted(set(STUDIES) - set(UNMOVED))
-LIVE = [name for name in MOVED if name not in SIMULATED]
+LIVE = [name for name in STUDIES if name not in SIMULATED]
 """Studies of a live kernel, which are judged here by evidence that is made up."""
 FAMILIES = {"C-TH": 293, "C-QSL": 36, "C-CD": 109}
 GOOD = ("holds", "in part")
@@ -37,16 +34,15 @@ def statements(name: str) -> list[Statement[Any]]:
     return [one for one in STUDIES[name].statements if one.carrier == "trials" and one.look]
 
 
-def cases(names: list[str]) -> Iterator[Any]:
+def cases(names: Iterable[str]) -> Iterator[Any]:
     for name in names:
         for statement in statements(name):
-            yield pytest.param(name, statement, id=statement.id)
+            yield pytest.param(name, statement, id=f"{name}-{statement.id}")
 
 
 # ---- Who judges what ----
 
 
-@pytest.mark.skipif(bool(UNMOVED), reason=f"no statements yet: {', '.join(UNMOVED)}")
 def test_every_claim_of_the_papers_is_judged_once_or_left_out_with_a_reason() -> None:
     judged = [one.id for study in STUDIES.values() for one in study.statements]
     left = [name for _, names in LEFT_OUT for name in names]
@@ -82,7 +78,7 @@ def evidence(name: str) -> tuple[StudyContext, Mapping[str, Any]]:
     return quick(name).ctx, quick(name).seen.rows
 
 
-@pytest.mark.parametrize("name", MOVED)
+@pytest.mark.parametrize("name", STUDIES)
 def test_nothing_holds_without_trials(name: str, tmp_path: Path) -> None:
     study, ctx = STUDIES[name], StudyContext(tmp_path, backend_named("sim"), quick=True)
     for one in statements(name):
@@ -96,7 +92,7 @@ def _judged(name: str, statement: Statement[Any], rows: Mapping[str, Any]) -> Cl
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "statement"), list(cases(MOVED)))
+@pytest.mark.parametrize(("name", "statement"), list(cases(STUDIES)))
 def test_spoiled_evidence_changes_the_verdict(name: str, statement: Statement[Any]) -> None:
     """One that holds must fail with its evidence spoiled; one that fails must be able to hold."""
     _, rows = evidence(name)
@@ -124,7 +120,7 @@ def test_a_live_claim_has_evidence_either_way(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MOVED)
+@pytest.mark.parametrize("name", STUDIES)
 def test_nothing_holds_by_numbers_that_are_none(name: str) -> None:
     without = _without_measurements if name in LIVE else _without_numbers
     rows = {key: without(row) for key, row in evidence(name)[1].items()}
@@ -170,7 +166,7 @@ def _without_numbers(value: Any) -> Any:  # noqa: PLR0911
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(SIMULATED) - set(UNMOVED)))
+@pytest.mark.parametrize("name", SIMULATED)
 def test_verdicts_are_those_that_are_locked(name: str) -> None:
     found = differences(read(STUDIES[name]), quick(name).result.claims, "quick")
     assert not found, "\n" + "\n".join(
@@ -202,7 +198,7 @@ def test_live_verdicts_say_what_they_were_measured_on(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(SIMULATED) - set(UNMOVED)))
+@pytest.mark.parametrize("name", SIMULATED)
 def test_a_quick_study_rebuilds_the_same_files(name: str) -> None:
     ran = quick(name)
     assert ran.result.report is not None

@@ -1,5 +1,4 @@
-"""Published studies as code: one module per paper, found by listing this folder.
+"""Published studies as code: a package per study, found by listing this folder.
 
-A module that begins with an underscore belongs to the study of the same name; what several studies
-share is in ``_common``.
+What several studies share is in ``common``, which is none.
 """

@@ -256,6 +256,7 @@ def _doubtful(studies: Studies) -> list[str]:
             for one in locked
             if (claim := one.claim()).verdict in ("fails", "in part")
             and claim.basis in ("simulated", "live")
+            and not claim.same_as
         ],
     )
 
