@@ -91,7 +91,7 @@ verdicts: build ## run every study in full, show which verdicts changed, lock th
 	$(BIN)/headway verdicts --full --seeds --write
 
 verdicts-live: build headwayctl ## the same for the studies that measure this machine's kernel; needs root
-	$(BIN)/headway verdicts --live --full --write
+	$(BIN)/headway verdicts --live --full --seeds --write
 
 format: $(VENV)/.dev ## format all sources as `make check` wants them
 	cargo fmt --all

@@ -14,7 +14,7 @@ import made_up
 import numpy as np
 import pytest
 from quick import SIMULATED, quick
-from support import ROOT, headway
+from support import ROOT
 
 from headway.backends import backend_named
 from headway.claims import Claim, Statement
@@ -190,11 +190,13 @@ def test_live_verdicts_say_what_they_were_measured_on(name: str) -> None:
     assert all("Linux" in machine and " x " in machine for machine in on.values())
     page = pages(ROOT)[ROOT / "docs" / "claims" / f"{name}.md"]
     assert f"Made by `make verdicts-live`, full form on {on['full']}" in page
+    assert "quick form, runs 1 to 4" in page
     assert "seed" not in page.partition("## Notes")[0]
     for one in read(STUDIES[name]):
         assert one.full is not None
         assert one.quick is not None
         assert one.basis in ("live", "setting", "model")
+        assert set(one.seeds) == {"2", "3", "4"}
 
 
 @pytest.mark.slow
@@ -263,12 +265,6 @@ def test_the_machine_of_each_form_is_kept_beside_the_verdicts(
     write(study, [LOCKED])
     assert measured_on(study) == {}
     assert read(study) == [LOCKED]
-
-
-def test_a_live_kernel_has_no_seeds() -> None:
-    done = headway("verdicts", "--live", "--seeds")
-    assert done.returncode == 2
-    assert done.stderr.startswith("headway: --seeds: studies of the live kernel draw nothing")
 
 
 def test_what_was_not_run_stays_locked_and_what_is_not_judged_goes() -> None:

@@ -19,7 +19,9 @@ from headway.study import Study
 
 FILE = "verdicts.json"
 SEEDS = (2, 3, 4)
-"""Further seeds of the quick form: a verdict that flips with the seed is a weak one."""
+"""Further seeds of the quick form: a verdict that flips with the seed is a weak one.
+
+A measurement draws nothing; of a live kernel they are further runs."""
 Form = Literal["full", "quick"]
 MACHINE = "measured_on"
 """The key of the line that says what a live kernel ran on."""
@@ -55,7 +57,7 @@ class Locked:
 
     @property
     def flips(self) -> bool:
-        """Whether the quick form's verdict depends on the seed."""
+        """Whether the quick form's verdict depends on the seed, or the run of a measurement."""
         own = {} if self.quick is None else {"1": self.quick.verdict}
         return len({*own.values(), *self.seeds.values()}) > 1
 

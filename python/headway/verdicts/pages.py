@@ -97,7 +97,7 @@ def _study(study: Study[Any, Any], locked: Sequence[Locked]) -> str:
         "## Claims",
         "",
     ]
-    seeds = "quick form" if _is_live(study) else f"quick form, seeds 1 to {max(SEEDS)}"
+    seeds = f"quick form, {'runs' if _is_live(study) else 'seeds'} 1 to {max(SEEDS)}"
     lines += _table(
         ["claim", "basis", "statement", "published", "measured", "tolerance", "verdict", seeds],
         [_row(one) for one in locked],
@@ -190,9 +190,10 @@ def _summary(studies: Studies) -> str:
             "",
             *_doubtful(studies),
             "",
-            "## Verdicts that flip with the seed",
+            "## Verdicts that flip with the seed or the run",
             "",
-            "The quick form with seeds 1 to 4; the full form has more trials or longer ones.",
+            "The quick form with seeds 1 to 4, of a live kernel four runs of it; the full form has "
+            "more trials or longer ones.",
             "",
             *_flipping(studies),
             "",
