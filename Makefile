@@ -59,18 +59,18 @@ SKIPS := $(CURDIR)/target/skipped.tsv
 
 test: ## every test: Rust, eBPF objects, Python; ends with what this machine could not run, and why
 	@mkdir -p $(dir $(SKIPS)) && : >$(SKIPS)
-	@HEADWAY_SKIPS=$(SKIPS) $(MAKE) --no-print-directory test-packages test-rust test-kernel test-python; \
+	@HEADWAY_SKIPS=$(SKIPS) $(MAKE) --no-print-directory --keep-going test-packages test-rust test-kernel test-python; \
 	status=$$?; tests/skipped.sh $(SKIPS); exit $$status
 
 test-packages: # what only some tests need; says how to get it where it may not
 	@tests/system_packages.sh
 
 test-rust:
-	cargo test --quiet $(CRATES) --exclude headway-python --exclude headway-emulator
+	cargo test --quiet --no-fail-fast $(CRATES) --exclude headway-python --exclude headway-emulator
 
 test-kernel:
-	cargo test --quiet --release -p headway-emulator
-	@if tests/system_packages.sh --ready; then cargo test --quiet -p headway-kernel; \
+	cargo test --quiet --no-fail-fast --release -p headway-emulator
+	@if tests/system_packages.sh --ready; then cargo test --quiet --no-fail-fast -p headway-kernel; \
 	else tests/skipped.sh --note "$$(ls crates/kernel/tests/*.rs | wc -l)" "suites of headway-kernel" \
 	"it is not built without clang-19, libbpf, libelf and zlib"; fi
 

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from headway.backends import _headwayctl
+from headway.backends import _headwayctl, run
 from headway.experiment import Experiment
 from headway.trace import SCHEMA, FlowSummary, Trace
 
@@ -105,3 +105,20 @@ def on_kernel(test: Callable[..., None]) -> Callable[..., None]:
     """Real time and root: slow, and skipped with its reason where it cannot be."""
     skip = pytest.mark.skipif(REASON is not None, reason=f"kernel backend: {REASON}")
     return pytest.mark.slow(skip(test))
+
+
+ATTEMPTS = 5
+
+
+def punctual(asked: Experiment) -> Trace:
+    """The experiment on the kernel, run while the machine kept time.
+
+    What a busy machine delivers late says nothing about the kernel: such a run is done again. Skips
+    the test, with the reason, where the machine never kept time.
+    """
+    for _ in range(ATTEMPTS):
+        done = run(asked, backend="kernel")
+        late = [note for note in done.meta["notes"] if "late" in note]
+        if not late:
+            return done
+    pytest.skip(f"the machine is too busy for real time: {late[0]} in the last of {ATTEMPTS} runs")
