@@ -292,7 +292,7 @@ def test_rates_are_asked_for_and_announced_as_in_the_simulator() -> None:
         assert (last["requests"], last["grants"], last["reports"]) == (1, 1, 1)
     # What else the machine does only adds to a transfer: the least of three is the transfer's own.
     slow, quick, mega = least = [min(own) for own in zip(*times[:3], strict=True)]
-    assert 400 < quick < mega + 60 < slow
+    assert 400 < mega < quick < slow
     for one, two in zip(least, times[3], strict=True):
         assert abs(one - two) < max(0.08 * two, 15)
     left = _headwayctl.Headwayctl().json("status", "--json")
