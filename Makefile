@@ -59,8 +59,11 @@ SKIPS := $(CURDIR)/target/skipped.tsv
 
 test: ## every test: Rust, eBPF objects, Python; ends with what this machine could not run, and why
 	@mkdir -p $(dir $(SKIPS)) && : >$(SKIPS)
-	@HEADWAY_SKIPS=$(SKIPS) $(MAKE) --no-print-directory --keep-going test-packages test-rust test-kernel test-python; \
-	status=$$?; tests/skipped.sh $(SKIPS); exit $$status
+	@export HEADWAY_SKIPS=$(SKIPS); run="$(MAKE) --no-print-directory --keep-going"; status=0; \
+	$$run test-packages || status=$$?; \
+	$$run --jobs=2 test-rust build || status=$$?; \
+	$$run test-kernel test-python || status=$$?; \
+	tests/skipped.sh $(SKIPS); exit $$status
 
 test-packages: # what only some tests need; says how to get it where it may not
 	@tests/system_packages.sh
