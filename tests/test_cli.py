@@ -287,7 +287,10 @@ def test_claims_of_several_studies_are_counted(capfd, tmp_path: Path) -> None:
     assert status == 0
     assert re.search(r"all +simulated +2 +0 +1 +0 +0 +1\b", out)
     assert re.search(r"all +setting +0 +0 +0 +1 +0 +0\b", out)
-    assert re.search(r"A-2 +simulated +fails +much +1.5 s +why", out)
+    assert (
+        "\n A-2  it is\n      fails (simulated)\n      published: much\n      measured: 1.5 s\n"
+        "      tolerance: sign\n      why\n"
+    ) in out
     assert out.endswith("2 of 3 simulated and live claims hold: 66.7 %\n")
 
     wanted = tmp_path / "wanted.txt"
@@ -299,6 +302,23 @@ def test_claims_of_several_studies_are_counted(capfd, tmp_path: Path) -> None:
     assert said["missing"] == ["C-9"]
     assert said["share"] == 1.0
     assert [claim["id"] for claim in said["not_holding"]] == ["B-1"]
+
+
+def test_a_claim_is_printed_with_its_statement_and_a_check_once(capfd, tmp_path: Path) -> None:
+    long = "the median of what arrives " * 8
+    made = [
+        Claim("A-1", long, "simulated", 9.5, 1.25, "ms", "±20 %", "fails", note="why"),
+        Claim("A-21", "b", "simulated", 3, 2, "ms", "±20 %", "fails", note="why", same_as="A-1"),
+    ]
+    (tmp_path / "one").mkdir()
+    write_claims(tmp_path / "one" / "claims.json", made)
+    _, out, _ = run(capfd, "claims", str(tmp_path / "one"))
+    assert max(map(len, out.splitlines())) <= 100
+    assert f" A-1   {long.strip()} fails (simulated)" in re.sub(r"\n {7}", " ", out)
+    assert "fails (simulated): published 9.5 ms, measured 1.25 ms; tolerance: ±20 %" in out
+    assert " A-21  b\n" in out
+    assert "published 3 ms, measured 2 ms, see A-1" in out
+    assert out.count("why") == 1
 
 
 def test_claims_that_cannot_be_counted_are_refused(capfd, tmp_path: Path) -> None:

@@ -1,21 +1,105 @@
-"""A table as plain data: printed in a terminal, put into a report, compared between backends."""
+"""A table as plain data: printed in a terminal, put into a report, compared between backends.
+
+How its numbers are written is decided here, once for all of them: as many decimals in every cell
+of a column, so that points stand below each other, and numbers to the right.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 Cell = str | int | float | None
+
+ABSENT = "–"
+"""A cell without a value."""
+DIGITS = 4
+"""Significant digits of a column's largest number."""
+_LEAST_DIGITS = 2
+"""Of its smallest, if there are numbers that have so many."""
+_MOST_DECIMALS = 6
+_WITH_COMMAS = 10_000
+_NUMBER = re.compile(r"[-+±−]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?( ?%)?")
 
 
 @dataclass(frozen=True)
 class Table:
     """A table to print and to put in the report: plain data, at most 100 columns wide as text.
 
-    Each row has one cell per column; None prints as an empty cell.
+    Each row has one cell per column; None prints as a dash. ``by_row`` says that every row is a
+    quantity in a unit of its own: then numbers have equal decimals along a row, not down a column.
     """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
+    by_row: bool = False
+
+
+def texts(table: Table) -> list[list[str]]:
+    """The cells as they are to be read, row by row; numbers of a column have equal decimals."""
+    if table.by_row:
+        return [written(row) for row in table.rows]
+    columns = [written([row[i] for row in table.rows]) for i in range(len(table.columns))]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def written(cells: Sequence[Cell]) -> list[str]:
+    """Cells of one unit as text: floats with equal decimals, whole numbers alone as they are."""
+    decimals = _decimals([cell for cell in cells if isinstance(cell, float)])
+    measured = any(isinstance(cell, float) for cell in cells)
+    return [_text(cell, decimals, measured) for cell in cells]
+
+
+def alone(cell: Cell, unit: str | None = None) -> str:
+    """A value that stands in no column: at most five digits, and its unit."""
+    if not isinstance(cell, int | float):
+        return ABSENT if cell is None else cell
+    text = f"{cell:.5g}" if isinstance(cell, float) else str(cell)
+    return f"{text} {unit}" if unit else text
+
+
+def to_the_right(cells: Sequence[Cell]) -> bool:
+    """Whether a column is one of numbers: any is one, or all text that is there looks like one."""
+    if any(isinstance(cell, int | float) for cell in cells):
+        return True
+    there = [cell.strip() for cell in cells if isinstance(cell, str)]
+    there = [text for text in there if text not in ("", ABSENT)]
+    return bool(there) and all(_NUMBER.fullmatch(text) for text in there)
+
+
+def _text(cell: Cell, decimals: int | None, measured: bool) -> str:
+    if cell is None:
+        return ABSENT
+    if isinstance(cell, str) or not measured or not math.isfinite(cell):
+        return str(cell)
+    if decimals is None:
+        return f"{cell:.{DIGITS}g}"
+    commas = "," if abs(cell) >= _WITH_COMMAS else ""
+    return f"{cell:{commas}.{decimals}f}"
+
+
+def _decimals(values: Sequence[float]) -> int | None:
+    """Decimals for a column; None if it spans too much for any."""
+    sizes = [abs(value) for value in values if math.isfinite(value) and value != 0]
+    if not sizes:
+        return 0
+    most = max(_shown(size) for size in sizes)
+    wanted = max(_for_digits(max(sizes), DIGITS), _for_digits(min(sizes), _LEAST_DIGITS), 0)
+    decimals = min(most, wanted)
+    return None if decimals > _MOST_DECIMALS else decimals
+
+
+def _for_digits(size: float, digits: int) -> int:
+    """Decimals that show so many significant digits of a number."""
+    return digits - 1 - math.floor(math.log10(size))
+
+
+def _shown(size: float) -> int:
+    """Decimals that a number has, of those that matter."""
+    exponent = Decimal(f"{size:.{DIGITS}g}").normalize().as_tuple().exponent
+    return max(0, -int(exponent))

@@ -219,7 +219,9 @@ def _print(base: Experiment, mean: Summary, trials: int) -> None:
     rows: list[list[Cell]] = [["queue, bytes", *_spread(link["queue_bytes"], 1)]]
     if mean["voip"] is not None:
         rows.append(["one-way delay, ms", *_spread(mean["voip"]["owd_us"], 1e-3)])
-    print_table(Table("", ["", "median", "mean", "sd", "p95", "p99", "min", "max"], rows))
+    print_table(
+        Table("", ["", "median", "mean", "sd", "p95", "p99", "min", "max"], rows, by_row=True)
+    )
     out = console()
     voip = f", VoIP lost {cell(mean['voip']['lost_pkts'])}" if mean["voip"] else ""
     out.print(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated
 
 import typer
@@ -22,7 +23,7 @@ from headway.claims import (
 from headway.cli.listing import AsJson
 from headway.cli.show import console, print_json, print_table
 from headway.errors import HeadwayError
-from headway.table import Cell, Table
+from headway.table import Cell, Table, alone
 
 DOUBTFUL: tuple[Verdict, ...] = ("in part", "fails", "differs")
 """Verdicts of what was judged and does not hold."""
@@ -61,11 +62,7 @@ def claims(
         return
     print_table(counts_table({str(d): own for d, own in found.items()}))
     if others:
-        rows: list[list[Cell]] = [
-            [c.id, c.basis, c.verdict, c.published, measured(c), c.note] for c in others
-        ]
-        columns = ["id", "basis", "verdict", "published", "measured", "note"]
-        print_table(Table("claims that do not hold", columns, rows))
+        print_claims("claims that do not hold", others)
     out = console()
     if missing:
         out.print(f"in none of these results: {', '.join(missing)}", markup=False)
@@ -98,11 +95,40 @@ def counts_table(claims: Mapping[str, Sequence[Claim]]) -> Table:
     return Table("claims", ["results", "basis", *VERDICTS], rows)
 
 
-def measured(claim: Claim) -> Cell:
-    """What was measured, with its unit."""
-    if claim.measured is None or claim.unit is None:
-        return claim.measured
-    return f"{claim.measured} {claim.unit}"
+def print_claims(title: str, claims: Sequence[Claim]) -> None:
+    """Print claims: identifier and statement, then the verdict with both values, then why.
+
+    What is said once of a check is not said again of the claims that repeat it.
+    """
+    out = console()
+    names = {claim.id for claim in claims}
+    indent = " " * (max(map(len, names)) + 3)
+    out.print(f"\n{title}\n", markup=False)
+    for claim in claims:
+        begins = f" {claim.id}".ljust(len(indent))
+        for text in [claim.statement, *_found(claim, repeats=claim.same_as in names)]:
+            lines = wrap(text, out.width, initial_indent=begins, subsequent_indent=indent)
+            out.print("\n".join(lines), markup=False, soft_wrap=True)
+            begins = indent
+    out.print()
+
+
+def _found(claim: Claim, *, repeats: bool) -> list[str]:
+    """Lines about a claim after its statement."""
+    verdict = f"{claim.verdict} ({claim.basis})"
+    published, measured = (alone(v, claim.unit) for v in (claim.published, claim.measured))
+    tolerance = f"tolerance: {claim.tolerance}" if claim.tolerance else ""
+    if repeats:
+        return [f"{verdict}: published {published}, measured {measured}, see {claim.same_as}"]
+    if isinstance(claim.published, str) or isinstance(claim.measured, str):
+        lines = [verdict, f"published: {published}", f"measured: {measured}", tolerance]
+    else:
+        last = f"; {tolerance}" if tolerance else ""
+        lines = [f"{verdict}: published {published}, measured {measured}{last}"]
+    if claim.same_as:
+        lines.append(f"the same check as {claim.same_as}")
+    lines += [f"judged: {claim.part}" if claim.part else "", claim.note]
+    return [line for line in lines if line]
 
 
 def _names(path: Path) -> set[str]:

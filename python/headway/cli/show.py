@@ -14,12 +14,11 @@ from rich.table import Table as RichTable
 
 from headway.backends import Backend
 from headway.backends.kernel import KernelBackend
-from headway.table import Cell, Table
+from headway.table import Table, texts, to_the_right
 
 MAX_COLUMNS = 100
 _MANY_COLUMNS = 9
 """More stand closer together."""
-_ABSENT = "–"
 
 
 def console() -> Console:
@@ -34,17 +33,8 @@ def print_json(data: object) -> None:
     print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def cell_text(cell: Cell) -> str:
-    """A cell as text: floats with four significant digits, None as a dash."""
-    if cell is None:
-        return _ABSENT
-    if isinstance(cell, float):
-        return f"{cell:,.0f}" if abs(cell) >= 10_000 else f"{cell:.4g}"
-    return str(cell)
-
-
 def print_table(table: Table) -> None:
-    """Print one table with its title, note and numbers to the right."""
+    """Print one table with its title and note; numbers to the right, their points in line."""
     drawn = RichTable(
         title=table.title,
         title_justify="left",
@@ -54,10 +44,10 @@ def print_table(table: Table) -> None:
         collapse_padding=len(table.columns) > _MANY_COLUMNS,
     )
     for index, name in enumerate(table.columns):
-        numeric = any(isinstance(row[index], int | float) for row in table.rows)
+        numeric = to_the_right([row[index] for row in table.rows])
         drawn.add_column(name, justify="right" if numeric else "left", overflow="fold")
-    for row in table.rows:
-        drawn.add_row(*(_escaped(cell_text(cell)) for cell in row))
+    for row in texts(table):
+        drawn.add_row(*map(_escaped, row))
     out = console()
     out.print(drawn)
     if table.note:

@@ -11,13 +11,12 @@ import typer
 
 from headway.backends import Recorded, backend_named
 from headway.claims import told
-from headway.cli.claims import DOUBTFUL, counts, measured
+from headway.cli.claims import DOUBTFUL, counts, print_claims
 from headway.cli.listing import AsJson
 from headway.cli.show import console, notice, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.registry import unknown
 from headway.study import Study, StudyContext, StudyResult, discover
-from headway.table import Table
 from headway.trace import load_trace
 from headway.validation.twins import Beside, beside_simulator
 
@@ -183,13 +182,7 @@ def _show(
         print_table(table)
     others = [claim for claim in result.claims if claim.verdict in DOUBTFUL]
     if others:
-        print_table(
-            Table(
-                "claims that did not hold",
-                ["id", "basis", "verdict", "published", "measured", "tolerance"],
-                [[c.id, c.basis, c.verdict, c.published, measured(c), c.tolerance] for c in others],
-            )
-        )
+        print_claims("claims that did not hold", others)
     out = console()
     out.print(f"claims: {told(result.claims)}", markup=False)
     if beside is not None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from headway.claims import BASES, VERDICTS, Claim, Verdict, told
 from headway.files import save_text
 from headway.report.zoom import ZoomChart, script_and_divs
-from headway.table import Table
+from headway.table import Table, alone, texts
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -85,12 +85,8 @@ class Report:
 
 def plain_table(table: Table) -> ReportTable:
     """A study's printed table as it stands."""
-    return ReportTable(
-        table.title,
-        table.columns,
-        [[ReportCell(_text(cell)) for cell in row] for row in table.rows],
-        table.note,
-    )
+    rows = [[ReportCell(text) for text in row] for row in texts(table)]
+    return ReportTable(table.title, table.columns, rows, table.note)
 
 
 def render(report: Report) -> str:
@@ -107,7 +103,7 @@ def render(report: Report) -> str:
         verdicts=[(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]],
         bases=[(basis, bases[basis]) for basis in BASES if bases[basis]],
         told=told(report.claims),
-        text=_text,
+        text=alone,
         id=id,
     )
 
@@ -131,12 +127,3 @@ def _template() -> Template:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return environment.from_string(source)
-
-
-def _text(value: str | int | float | None) -> str:
-    """A value as a reader wants it: at most five digits, nothing for a missing one."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    return str(value)

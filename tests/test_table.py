@@ -1,0 +1,63 @@
+"""Tables: as many decimals in every cell of a column, numbers to the right, in all outputs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from headway.table import ABSENT, Cell, Table, alone, texts, to_the_right, written
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        ([15.24, 15.09, 7.913], ["15.24", "15.09", "7.91"]),
+        ([32, 34, 39.6, None], ["32.0", "34.0", "39.6", ABSENT]),
+        ([0.5, 0.25, 0.0], ["0.50", "0.25", "0.00"]),
+        ([1.0, 2.0], ["1", "2"]),
+        ([12345.678, 3.25], ["12,345.7", "3.2"]),
+        ([100.0, 0.0123], ["100.000", "0.012"]),
+        ([-4.25, 18.5], ["-4.25", "18.50"]),
+        ([1e-9, 1e9], ["1e-09", "1e+09"]),
+        ([1, 60000], ["1", "60000"]),
+        ([math.nan, 1.5], ["nan", "1.5"]),
+        (["50 ms", "x"], ["50 ms", "x"]),
+        ([], []),
+    ],
+)
+def test_numbers_of_a_column_have_equal_decimals(cells: list[Cell], shown: list[str]) -> None:
+    assert written(cells) == shown
+
+
+def test_a_table_says_whether_a_unit_goes_down_or_along() -> None:
+    rows: list[list[Cell]] = [["bytes", 53704.4, 5124.0], ["ms", 450.41, 41.0]]
+    assert texts(Table("", ["", "a", "b"], rows)) == [
+        ["bytes", "53,704", "5124"],
+        ["ms", "450", "41"],
+    ]
+    assert texts(Table("", ["", "a", "b"], rows, by_row=True)) == [
+        ["bytes", "53,704", "5124"],
+        ["ms", "450.4", "41.0"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["", 1.5], True),
+        (["1.9 %", "25.1 %", "–"], True),
+        (["+27.2", "-3", "−0.5"], True),
+        (["50 ms", "100 ms"], False),
+        (["slow start", "3"], False),
+        (["", None], False),
+    ],
+)
+def test_numbers_stand_to_the_right_also_as_text(cells: list[Cell], numbers: bool) -> None:
+    assert to_the_right(cells) is numbers
+
+
+def test_a_value_by_itself_has_its_unit() -> None:
+    assert alone(2.66712345, "ms") == "2.6671 ms"
+    assert alone("a < b", "ms") == "a < b"
+    assert alone(None, "ms") == ABSENT
