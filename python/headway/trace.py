@@ -156,6 +156,8 @@ class FlowSummary(BaseModel):
     first_packet_ns: int | None = None
     last_packet_ns: int | None = None
     unique_bytes: int | None = None
+    done_ns: int | None = None
+    """When the last byte of a transfer with a size had arrived in order at the receiver."""
     handshake_rtt_us: int | None = None
     mss_bytes: int | None = None
     rate_limited: bool | int | None = None

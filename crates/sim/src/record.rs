@@ -351,6 +351,10 @@ pub struct FlowSummary {
     pub last_packet_ns: Option<u64>,
     /// Distinct payload bytes sent.
     pub unique_bytes: u64,
+    /// Last byte of a transfer with a size in order at the receiver; absent: there
+    /// is none, or not all has arrived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done_ns: Option<u64>,
     /// From the SYN to the SYN-ACK; null without a handshake.
     pub handshake_rtt_us: Option<u64>,
     /// Payload of a full segment; null for UDP.

@@ -430,6 +430,9 @@ impl World {
             first_packet_ns: seen.map(|s| s.0),
             last_packet_ns: seen.map(|s| s.1),
             unique_bytes: sum.unique_bytes,
+            done_ns: flow
+                .sockets
+                .and_then(|(_, b)| self.sockets[b as usize].done_ns),
             handshake_rtt_us: opener.and_then(|s| s.handshake_us),
             mss_bytes: socket.map(|s| s.mss),
             recoveries: sum.counters.recoveries,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,11 +12,11 @@ from headway.backends import as_it_is, backend_named
 from headway.cli.listing import AsJson
 from headway.cli.show import console, print_json, print_table, progress_bar, watch
 from headway.cli.studies import BackendName, Threads
+from headway.digest import average, digest_of
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Capture, Dumbbell, Experiment, Flow, Voip, parse_flows
 from headway.files import save_bytes
 from headway.interrupts import held, interrupted
-from headway.metrics import Distribution
 from headway.table import Cell, Table
 from headway.trace import Trace, save_trace
 from headway.units import format_time, parse_positive_time
@@ -124,55 +122,8 @@ def _sample_every(duration: str) -> str | None:
     return format_time(max(length_ns // _SAMPLES, 1_000_000))
 
 
-def summarize(trace: Trace) -> Summary:
-    """One trial as ``headway try --json`` gives it."""
-    table = metrics.flow_table(trace)
-    flows: list[Summary] = [
-        {"cc": row.pop("control"), **row} for row in table.drop("flow").iter_rows(named=True)
-    ]
-    udp = trace.udp_flows()
-    return {
-        "flows": flows,
-        "link": {
-            "utilization": metrics.utilization(trace),
-            "throughput_bps": metrics.throughput_bps(trace),
-            "drops_pkts": metrics.drops_pkts(trace),
-            "drop_rate": metrics.drop_rate(trace),
-            "queue_full_events": metrics.queue_full_events(trace),
-            "queue_full_per_minute": metrics.queue_full_per_minute(trace),
-            "queue_bytes": _distribution(metrics.queue_bytes(trace)),
-        },
-        "voip": {
-            "owd_us": _distribution(metrics.owd_distribution_us(trace)),
-            "lost_pkts": metrics.lost_pkts(trace),
-        }
-        if udp
-        else None,
-        "jain_index": metrics.flow_jain_index(trace),
-    }
-
-
-def _distribution(values: Distribution) -> Summary:
-    summary = asdict(values)
-    del summary["count"]
-    return summary
-
-
-def average(trials: list[Any]) -> Any:
-    """The mean over trials of every number in equally built JSON; one trial stays as it is."""
-    first = trials[0]
-    if len(trials) == 1 or first is None or isinstance(first, str):
-        return first
-    if isinstance(first, dict):
-        return {key: average([trial[key] for trial in trials]) for key in first}
-    if isinstance(first, list):
-        return [average(list(items)) for items in zip(*trials, strict=True)]
-    known = [trial for trial in trials if trial is not None]
-    return math.fsum(known) / len(known)
-
-
 def _give(base: Experiment, traces: list[Trace], as_json: bool) -> None:
-    summaries = [summarize(trace) for trace in traces]
+    summaries = [digest_of(trace) for trace in traces]
     mean = average(summaries)
     if len(traces) > 1:
         for index, flow in enumerate(mean["flows"]):

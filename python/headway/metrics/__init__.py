@@ -4,6 +4,7 @@ Unless a window is given, each is over [warmup, end] of the run. Flows and links
 their number. Names end in the unit of what is returned.
 """
 
+from headway.fairness import jain_index
 from headway.metrics.delay import lost_pkts, owd_distribution_us, owd_us
 from headway.metrics.flows import (
     backoff_times_ns,
@@ -37,7 +38,6 @@ from headway.metrics.stats import (
     cdf,
     confidence_interval,
     distribution,
-    jain_index,
     trimmed_mean,
     weighted_distribution,
     without_extremes,

@@ -7,9 +7,16 @@ import itertools
 import numpy as np
 import polars as pl
 
-from headway.experiment import BATCHES
-from headway.metrics.stats import Array, Distribution, jain_index, weighted_distribution
-from headway.metrics.windows import Window, counter_change, held_values, window_of
+from headway.digest import batch_edges_ns
+from headway.fairness import jain_index
+from headway.metrics.stats import Array, Distribution, weighted_distribution
+from headway.metrics.windows import (
+    Window,
+    counter_change,
+    counters_at,
+    held_values,
+    window_of,
+)
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
@@ -45,9 +52,7 @@ def goodput_bps(trace: Trace, flow: int, window: Window | None = None) -> float:
 
 def batch_goodputs_bps(trace: Trace, flow: int) -> Array:
     """Goodput in each of the ten equal parts of [warmup, end], shape (10,), for batch means."""
-    start_ns, end_ns = window_of(trace)
-    span_ns = end_ns - start_ns
-    edges = [start_ns + span_ns * k // BATCHES for k in range(BATCHES)] + [end_ns]
+    edges = batch_edges_ns(trace.experiment)
     return np.array([goodput_bps(trace, flow, pair) for pair in itertools.pairwise(edges)])
 
 
@@ -65,7 +70,11 @@ def rtos(trace: Trace, flow: int, window: Window | None = None) -> int:
 
 def flow_jain_index(trace: Trace, window: Window | None = None) -> float | None:
     """Jain's index of the TCP flows' goodputs; None without TCP flows."""
-    return jain_index([goodput_bps(trace, flow, window) for flow in trace.tcp_flows()])
+    before, after = (
+        counters_at(trace["flow_counters"], "flow", time_ns)["delivered_bytes"]
+        for time_ns in window or window_of(trace)
+    )
+    return jain_index((after - before).to_list())
 
 
 def backoff_times_ns(trace: Trace, flow: int, window: Window | None = None) -> list[int]:
@@ -73,15 +82,24 @@ def backoff_times_ns(trace: Trace, flow: int, window: Window | None = None) -> l
 
     Entering recovery and timing out count; a backoff that was undone next does not.
     """
-    start_ns, end_ns = window or window_of(trace)
-    rows = trace["backoffs"].filter(pl.col("flow") == flow).sort("time_ns", maintain_order=True)
-    times: list[int] = []
-    for time_ns, kind in rows.select("time_ns", "kind").iter_rows():
+    rows = trace["backoffs"].filter(pl.col("flow") == flow)
+    return _backoffs(rows, window or window_of(trace)).get(flow, [])
+
+
+def _backoffs(rows: pl.DataFrame, window: Window) -> dict[int, list[int]]:
+    """When each flow backed off in the window; flows that never did are left out."""
+    start_ns, end_ns = window
+    times: dict[int, list[int]] = {}
+    ordered = rows.sort("time_ns", maintain_order=True)
+    for flow, time_ns, kind in ordered.select("flow", "time_ns", "kind").iter_rows():
         if kind in (RECOVERY, RTO):
-            times.append(time_ns)
-        elif kind == UNDO and times:
-            times.pop()
-    return [time_ns for time_ns in times if start_ns <= time_ns < end_ns]
+            times.setdefault(flow, []).append(time_ns)
+        elif kind == UNDO and times.get(flow):
+            times[flow].pop()
+    return {
+        flow: [time_ns for time_ns in own if start_ns <= time_ns < end_ns]
+        for flow, own in times.items()
+    }
 
 
 def congestion_epochs_s(trace: Trace, flow: int, window: Window | None = None) -> Array:
@@ -104,34 +122,89 @@ def cwnd_pkts(trace: Trace, flow: int, window: Window | None = None) -> Distribu
     return weighted_distribution(*held_values(rows, "cwnd_pkts", window or window_of(trace)))
 
 
+def flow_totals(trace: Trace) -> pl.DataFrame:
+    """What each TCP flow did, one row per flow; linear in the trace's rows, however many flows.
+
+    Columns: flow; delivered_bytes, a list of totals at the warm-up and at the end of each of the
+    ten batches (at the run's end only, where batches were not recorded); over [warmup, end]
+    sent_pkts, retransmits_pkts, rtos, backoffs and the means over time srtt_us and cwnd_pkts;
+    finite_ns, when ssthresh was first finite. Null: not recorded.
+    """
+    window = window_of(trace)
+    counters = trace["flow_counters"]
+    before, after = (counters_at(counters, "flow", time_ns) for time_ns in window)
+    change = after.select(
+        "flow", *(after[name] - before[name] for name in ("sent_pkts", "retransmits_pkts", "rtos"))
+    )
+    edges = batch_edges_ns(trace.experiment)
+    if not set(edges) <= {0, *counters["time_ns"].unique()}:
+        edges = list(window)  # made by who reads counters at the ends only
+    delivered = [counters_at(counters, "flow", at_ns)["delivered_bytes"] for at_ns in edges]
+    change = change.with_columns(
+        pl.concat_list(column.alias(str(k)) for k, column in enumerate(delivered)).alias(
+            "delivered_bytes"
+        )
+    )
+    backoffs = {flow: len(own) for flow, own in _backoffs(trace["backoffs"], window).items()}
+    counted = pl.DataFrame(
+        {"flow": list(backoffs), "backoffs": list(backoffs.values())},
+        schema={"flow": pl.UInt32, "backoffs": pl.UInt64},
+    )
+    return (
+        pl.DataFrame({"flow": trace.tcp_flows()}, schema={"flow": pl.UInt32})
+        .join(change, on="flow", how="left")
+        .join(counted, on="flow", how="left")
+        .with_columns(pl.col("backoffs").fill_null(0))
+        .join(_held_means(trace, window), on="flow", how="left")
+        .sort("flow")
+    )
+
+
+def _held_means(trace: Trace, window: Window) -> pl.DataFrame:
+    """Means over time of each flow's smoothed RTT and window, and when ssthresh became finite."""
+    start_ns, end_ns = window
+    until = pl.col("time_ns").shift(-1).over("flow").fill_null(end_ns)
+    held = until.clip(start_ns, end_ns) - pl.col("time_ns").clip(start_ns, end_ns)
+
+    def mean(column: str) -> pl.Expr:
+        known = pl.col("held_ns").filter(pl.col(column).is_not_null()).sum()
+        total = (pl.col(column).cast(pl.Float64) * pl.col("held_ns")).sum()
+        return pl.when(known > 0).then(total / known).alias(column)
+
+    return (
+        trace["flow_state"]
+        .with_columns(held.alias("held_ns"))
+        .group_by("flow")
+        .agg(
+            mean("srtt_us"),
+            mean("cwnd_pkts"),
+            pl.col("time_ns")
+            .filter(pl.col("ssthresh_pkts").is_not_null())
+            .min()
+            .alias("finite_ns"),
+        )
+    )
+
+
 def flow_table(trace: Trace) -> pl.DataFrame:
     """One row per TCP flow over [warmup, end]; null where nothing was recorded."""
-    return pl.DataFrame(
-        [
-            {
-                "flow": flow,
-                "name": trace.flows[flow].name,
-                "control": trace.flows[flow].control,
-                "goodput_bps": goodput_bps(trace, flow),
-                "goodput_tcptrace_bps": goodput_tcptrace_bps(trace, flow),
-                "retransmits_pkts": retransmits_pkts(trace, flow),
-                "rtos": rtos(trace, flow),
-                "srtt_us": srtt_us(trace, flow).mean,
-                "cwnd_pkts": cwnd_pkts(trace, flow).mean,
-                "backoffs": len(backoff_times_ns(trace, flow)),
-            }
-            for flow in trace.tcp_flows()
-        ],
-        schema={
-            "flow": pl.UInt32,
-            "name": pl.String,
-            "control": pl.String,
-            "goodput_bps": pl.Float64,
-            "goodput_tcptrace_bps": pl.Float64,
-            "retransmits_pkts": pl.UInt64,
-            "rtos": pl.UInt64,
-            "srtt_us": pl.Float64,
-            "cwnd_pkts": pl.Float64,
-            "backoffs": pl.UInt64,
-        },
+    start_ns, end_ns = window_of(trace)
+    totals = flow_totals(trace)
+    per_s = BITS_PER_BYTE * NS_PER_S / (end_ns - start_ns)
+    delivered = pl.col("delivered_bytes").list
+    return totals.select(
+        "flow",
+        pl.Series("name", [trace.flows[flow].name for flow in totals["flow"]], pl.String),
+        pl.Series("control", [trace.flows[flow].control for flow in totals["flow"]], pl.String),
+        ((delivered.last() - delivered.first()) * per_s).alias("goodput_bps"),
+        pl.Series(
+            "goodput_tcptrace_bps",
+            [goodput_tcptrace_bps(trace, flow) for flow in totals["flow"]],
+            pl.Float64,
+        ),
+        "retransmits_pkts",
+        "rtos",
+        "srtt_us",
+        "cwnd_pkts",
+        "backoffs",
     )

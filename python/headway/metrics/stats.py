@@ -147,14 +147,3 @@ def without_extremes(values: Sequence[float]) -> list[int]:
 def trimmed_mean(values: Sequence[float]) -> float:
     """Mean over trials after the best and the worst one were dropped."""
     return float(np.mean([values[i] for i in without_extremes(values)]))
-
-
-def jain_index(rates: Sequence[float]) -> float | None:
-    """Jain's fairness index (Σx)² / (n Σx²), from 1/n to 1; None if nobody sent anything."""
-    sample = np.asarray(rates, dtype=np.float64)
-    if (sample < 0).any():
-        raise ValueError("rates must be at least 0")
-    if sample.size == 0 or not sample.any():
-        return None
-    sample = sample / sample.max()  # the index has no scale; squares then cannot overflow
-    return float(sample.sum() ** 2 / (sample.size * np.dot(sample, sample)))

@@ -40,6 +40,20 @@ def counter_change(
     return totals[1] - totals[0]
 
 
+def counters_at(counters: pl.DataFrame, owner: str, time_ns: int) -> pl.DataFrame:
+    """Every counter of every flow or link at a checkpoint, one row each, sorted by ``owner``.
+
+    Linear in the rows. At time 0 all are 0. Raises ValueError where it is no checkpoint.
+    """
+    rows = counters.filter(pl.col("time_ns") == time_ns).drop("time_ns").sort(owner)
+    if rows.is_empty() and time_ns == 0:
+        owners = counters.drop("time_ns").unique(owner).sort(owner)
+        return owners.with_columns(pl.exclude(owner) * 0)
+    if rows.is_empty() and counters.height:
+        raise ValueError(f"no counters of any {owner} at {time_ns} ns; it is no checkpoint")
+    return rows
+
+
 def held_values(rows: pl.DataFrame, column: str, window: Window) -> tuple[Array, Array]:
     """A signal recorded on change, as values (n,) and how long each held in the window, in ns.
 

@@ -201,6 +201,8 @@ pub struct Socket {
     profile: &'static Profile,
     /// In-order application bytes received.
     pub delivered_bytes: u64,
+    /// All that will come, where that is known.
+    expected_bytes: u64,
     /// The peer sent a FIN.
     fin_received: Option<u64>,
     receiver: Receiver,
@@ -246,6 +248,8 @@ pub struct Socket {
     syn_sent_ns: u64,
     /// SYN to SYN-ACK, once known.
     pub handshake_us: Option<u64>,
+    /// When all that was expected had arrived.
+    pub(crate) done_ns: Option<u64>,
     last_recorded: (u32, u32, u32, u32, u8),
 }
 
@@ -344,8 +348,10 @@ impl Socket {
             ),
             options,
             delivered_bytes: 0,
+            expected_bytes: u64::MAX,
             counters: Counters::default(),
             handshake_us: None,
+            done_ns: None,
             signals: Signals::default(),
             last_recorded: (0, 0, 0, 0, 255),
         }
@@ -363,6 +369,11 @@ impl Socket {
     /// When the last byte of what is about to be written should have arrived.
     pub fn set_deadline(&mut self, at_ns: u64) {
         self.deadline_ns = at_ns;
+    }
+
+    /// How many bytes the peer will send in all.
+    pub(crate) fn expect(&mut self, bytes: u64) {
+        self.expected_bytes = bytes;
     }
 
     /// When this end, which opened the connection, could send; None before.
@@ -657,6 +668,9 @@ impl Socket {
         if bytes > 0 {
             self.delivered_bytes = self.receiver.rcv_nxt - 1 - u64::from(self.fin_arrived());
             self.signals.delivered = true;
+            if self.delivered_bytes == self.expected_bytes {
+                self.done_ns.get_or_insert(net.now_ns);
+            }
         }
         match plan {
             AckPlan::Now => self.ack_owed_now(net),

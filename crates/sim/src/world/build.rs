@@ -149,6 +149,9 @@ impl World {
             let sends_more = number == id + u32::from(responder_sends_more);
             let socket = &mut self.sockets[number as usize];
             socket.recorded = sends_more;
+            if let (App::Bulk { bytes: Some(bytes) }, false) = (&flow.app, sends_more) {
+                socket.expect(*bytes);
+            }
             announced.tell(socket, sends_more, messages);
             if let (App::Bulk { .. }, true, Some(time_ns)) =
                 (&flow.app, sends_more, flow.deadline_ns)

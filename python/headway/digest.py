@@ -1,0 +1,212 @@
+"""What is kept of one trial where no trace is asked for: plain Python numbers.
+
+A digest is made of a trace (:func:`digest_of`), or by the engine while it runs, which then keeps
+no tables (backends/sim.py); both give the same, the engine its quantiles to 0.05 %. Nothing here
+imports the libraries of numbers unless there is a trace.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from headway.experiment import BATCHES, Bulk, Experiment
+from headway.fairness import jain_index
+from headway.units import BITS_PER_BYTE, NS_PER_S
+
+if TYPE_CHECKING:
+    from headway.trace import Trace
+
+QUANTILE_RESOLUTION = 0.0005
+"""Quantiles of the engine's digest are at most this share beside those of a trace."""
+_STUDENT_9 = 2.2621571627409915
+"""97.5 % quantile of Student's t with BATCHES - 1 degrees of freedom."""
+_NS_PER_US = 1000
+_NS_PER_MINUTE = 60 * NS_PER_S
+
+Spread = dict[str, float | None]
+"""median, mean, sd, p95, p99, min, max; all None without a sample."""
+SPREAD = ("median", "mean", "sd", "p95", "p99", "min", "max")
+
+
+class FlowDigest(TypedDict):
+    """One TCP flow, over [warmup, end] where nothing else is said. None: not known."""
+
+    cc: str
+    startup: str | None
+    name: str
+    goodput_bps: float
+    goodput_bps_batch_ci95: float | None
+    """Half the width of the 95 % interval of ten batch means."""
+    goodput_tcptrace_bps: float | None
+    """Unique bytes over the connection's own time, in the whole run."""
+    retransmits_pkts: int
+    rtos: int
+    srtt_us: float | None
+    """Mean over time, as cwnd_pkts."""
+    cwnd_pkts: float | None
+    backoffs: int
+    size_bytes: int | None
+    """What a bulk transfer was asked to carry."""
+    delivered_bytes: int
+    """New bytes in order at the receiver, in the whole run."""
+    fct_us: float | None
+    """Flow completion time: from the SYN until the last byte has arrived in order. None: it has
+    no size, or had not all arrived when the run ended."""
+    slow_start_us: float | None
+    """From the flow's first packet until ssthresh was first finite. None: it never was."""
+    quick_start_requests: int
+    quick_start_grants: int
+
+
+class LinkDigest(TypedDict):
+    """One direction of a hop, over [warmup, end]."""
+
+    name: str
+    utilization: float
+    throughput_bps: float
+    drops_pkts: int
+    drop_rate: float | None
+    queue_full_events: int
+    queue_full_per_minute: float
+    queue_bytes: Spread
+    """Over time."""
+    quick_start: dict[str, int] | None
+    """Totals of the whole run: requests, grants, lowered, denials. None: no such router."""
+
+
+class VoipDigest(TypedDict):
+    """All datagrams that were sent in [warmup, end]."""
+
+    owd_us: Spread
+    lost_pkts: int
+
+
+class Digest(TypedDict):
+    """One trial; ``link`` is the first hop in the direction of the data, the first of ``links``."""
+
+    flows: list[FlowDigest]
+    link: LinkDigest
+    links: list[LinkDigest]
+    voip: VoipDigest | None
+    jain_index: float | None
+
+
+def batch_edges_ns(experiment: Experiment) -> list[int]:
+    """Where the ten equal parts of [warmup, end] begin and end, 11 times."""
+    start_ns, span_ns = experiment.warmup, experiment.duration - experiment.warmup
+    return [start_ns + span_ns * k // BATCHES for k in range(BATCHES + 1)]
+
+
+def digest_of(trace: Trace) -> Digest:
+    """The digest of a trace; linear in its rows, however many flows it has."""
+    from headway.metrics.totals import trace_totals
+
+    return digest_of_totals(trace.experiment, trace_totals(trace))
+
+
+def digest_of_totals(experiment: Experiment, totals: Mapping[str, Any]) -> Digest:
+    """The digest of counts: {"flows": [...], "links": [...], "udp": {...} or None}.
+
+    A flow's, a link's and the datagrams' keys are those of crates/sim/src/digest.rs.
+    """
+    edges = batch_edges_ns(experiment)
+    rates = [link.rate for hop in experiment.topology.links() for link in hop]
+    flows = [
+        _flow(experiment, edges, flow) for flow in totals["flows"] if flow["control"] is not None
+    ]
+    links = [
+        _link(edges[-1] - edges[0], rate, link)
+        for rate, link in zip(rates, totals["links"], strict=True)
+    ]
+    return {
+        "flows": flows,
+        "link": links[0],
+        "links": links,
+        "voip": totals["udp"],
+        "jain_index": jain_index([flow["goodput_bps"] for flow in flows]),
+    }
+
+
+def _flow(experiment: Experiment, edges: Sequence[int], of: Mapping[str, Any]) -> FlowDigest:
+    app = experiment.flows[of["flow"]].app
+    delivered: Sequence[int] = of["delivered_bytes"]
+    first_ns, last_ns, done_ns = of["first_packet_ns"], of["last_packet_ns"], of["done_ns"]
+    tcptrace = None
+    if None not in (of["unique_bytes"], first_ns, last_ns) and last_ns > first_ns:
+        tcptrace = _bps(of["unique_bytes"], last_ns - first_ns)
+    batches = [
+        _bps(after - before, end_ns - start_ns)
+        for (before, after), (start_ns, end_ns) in zip(
+            itertools.pairwise(delivered), itertools.pairwise(edges), strict=False
+        )
+    ]
+    return {
+        "cc": of["control"],
+        "startup": of["startup"],
+        "name": of["name"],
+        "goodput_bps": _bps(delivered[-1] - delivered[0], edges[-1] - edges[0]),
+        "goodput_bps_batch_ci95": _half_width(batches) if len(batches) == BATCHES else None,
+        "goodput_tcptrace_bps": tcptrace,
+        "retransmits_pkts": of["retransmits_pkts"],
+        "rtos": of["rtos"],
+        "srtt_us": of["srtt_us"],
+        "cwnd_pkts": of["cwnd_pkts"],
+        "backoffs": of["backoffs"],
+        "size_bytes": app.size if isinstance(app, Bulk) else None,
+        "delivered_bytes": delivered[-1],
+        "fct_us": _since_us(first_ns, done_ns),
+        "slow_start_us": _since_us(first_ns, of["finite_ns"]),
+        "quick_start_requests": of["quick_start_requests"],
+        "quick_start_grants": of["quick_start_grants"],
+    }
+
+
+def _link(span_ns: int, rate_bps: int, of: Mapping[str, Any]) -> LinkDigest:
+    throughput_bps = _bps(of["sent_bytes"], span_ns)
+    arrived, dropped, full = of["arrived_pkts"], of["dropped_pkts"], of["queue_full_events"]
+    return {
+        "name": of["name"],
+        "utilization": min(1.0, throughput_bps / rate_bps),
+        "throughput_bps": throughput_bps,
+        "drops_pkts": dropped,
+        "drop_rate": dropped / arrived if arrived else None,
+        "queue_full_events": full,
+        "queue_full_per_minute": full * _NS_PER_MINUTE / span_ns,
+        "queue_bytes": of["queue_bytes"],
+        "quick_start": of["quick_start"],
+    }
+
+
+def _bps(amount_bytes: int, span_ns: int) -> float:
+    return amount_bytes * BITS_PER_BYTE * NS_PER_S / span_ns
+
+
+def _since_us(start_ns: int | None, end_ns: int | None) -> float | None:
+    return None if start_ns is None or end_ns is None else (end_ns - start_ns) / _NS_PER_US
+
+
+def _half_width(batches: Sequence[float]) -> float:
+    mean = math.fsum(batches) / len(batches)
+    squares = math.fsum((value - mean) ** 2 for value in batches)
+    return _STUDENT_9 * math.sqrt(squares / (len(batches) - 1) / len(batches))
+
+
+def average(trials: Sequence[Any]) -> Any:
+    """The mean over trials of every number in equally built JSON; one trial stays as it is.
+
+    What is None in some trials is the mean over the others.
+    """
+    known = [trial for trial in trials if trial is not None]
+    if len(trials) == 1 or not known:
+        return trials[0]
+    first = known[0]
+    if isinstance(first, str):
+        return first
+    if isinstance(first, dict):
+        return {key: average([trial[key] for trial in known]) for key in first}
+    if isinstance(first, list):
+        return [average(list(items)) for items in zip(*known, strict=True)]
+    return math.fsum(known) / len(known)

@@ -1,0 +1,91 @@
+"""The digest: what `headway try` prints of one trial."""
+
+from __future__ import annotations
+
+import pytest
+
+from headway import metrics
+from headway.backends import run
+from headway.digest import average, digest_of
+from headway.experiment import Experiment
+from headway.metrics.stats import confidence_interval
+from headway.trace import Trace
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    """Endless flows and finite ones, one that does not end, and a call, on a lossy path."""
+    return run(
+        Experiment.model_validate(
+            {
+                "topology": {
+                    "kind": "dumbbell",
+                    "rate": "5Mbit/s",
+                    "rtt": "60 ms",
+                    "buffer": "1BDP",
+                    "loss": "0.2%",
+                },
+                "flows": "1xcubic,1xreno:size=300kB:start=2 s,1xhtcp:size=1GB,1xvoip",
+                "duration": "12 s",
+                "warmup": "3 s",
+            }
+        )
+    )
+
+
+def test_a_digest_gives_what_the_metrics_of_each_flow_give(trace: Trace) -> None:
+    digest = digest_of(trace)
+    assert [flow["name"] for flow in digest["flows"]] == ["cubic-0", "reno-1", "htcp-2"]
+    for number, flow in enumerate(digest["flows"]):
+        assert flow["goodput_bps"] == pytest.approx(metrics.goodput_bps(trace, number), rel=1e-12)
+        assert flow["goodput_tcptrace_bps"] == metrics.goodput_tcptrace_bps(trace, number)
+        assert flow["retransmits_pkts"] == metrics.retransmits_pkts(trace, number)
+        assert flow["rtos"] == metrics.rtos(trace, number)
+        assert flow["backoffs"] == len(metrics.backoff_times_ns(trace, number))
+        assert flow["srtt_us"] == pytest.approx(metrics.srtt_us(trace, number).mean, rel=1e-12)
+        assert flow["cwnd_pkts"] == pytest.approx(metrics.cwnd_pkts(trace, number).mean, rel=1e-12)
+        batches = confidence_interval(metrics.batch_goodputs_bps(trace, number).tolist())
+        assert flow["goodput_bps_batch_ci95"] == pytest.approx(batches.half_width, rel=1e-9)
+    assert digest["jain_index"] == pytest.approx(metrics.flow_jain_index(trace))
+    for number, link in enumerate(digest["links"]):
+        queue = metrics.queue_bytes(trace, number)
+        assert link["queue_bytes"]["p95"] == queue.p95
+        assert link["utilization"] == metrics.utilization(trace, number)
+        assert link["drop_rate"] == metrics.drop_rate(trace, number)
+        assert link["queue_full_per_minute"] == metrics.queue_full_per_minute(trace, number)
+    assert digest["link"] == digest["links"][0]
+    assert digest["voip"] is not None
+    assert digest["voip"]["owd_us"]["median"] == metrics.owd_distribution_us(trace).median
+    assert digest["voip"]["lost_pkts"] == metrics.lost_pkts(trace)
+
+
+def test_completion_is_from_the_syn_to_the_last_byte_in_order(trace: Trace) -> None:
+    endless, finite, too_large = digest_of(trace)["flows"]
+    assert endless["fct_us"] is None
+    assert endless["size_bytes"] is None
+    assert too_large["fct_us"] is None
+    assert too_large["size_bytes"] == 10**9
+    assert finite["delivered_bytes"] == finite["size_bytes"] == 300_000
+    # Its FIN and the ACKs of the end come later than its data.
+    end = trace.flows[1]
+    assert end.done_ns is not None
+    assert end.first_packet_ns is not None
+    assert end.last_packet_ns is not None
+    assert 2e9 == end.first_packet_ns < end.done_ns < end.last_packet_ns
+    assert finite["fct_us"] == (end.done_ns - end.first_packet_ns) / 1000
+    # 1 RTT of handshake, then 300 kB at less than the link's rate.
+    assert finite["fct_us"] > 60_000 + 300_000 * 8 / 5
+
+
+def test_slow_start_is_left_when_ssthresh_is_finite(trace: Trace) -> None:
+    states = trace["flow_state"].filter(flow=0).drop_nulls("ssthresh_pkts")
+    first_ns = states["time_ns"][0] - (trace.flows[0].first_packet_ns or 0)
+    assert digest_of(trace)["flows"][0]["slow_start_us"] == first_ns / 1000
+    idle = run(trace.experiment.model_copy(update={"duration": 100_000_000, "warmup": 0}))
+    assert digest_of(idle)["flows"][0]["slow_start_us"] is None
+
+
+def test_trials_are_averaged_over_those_that_know() -> None:
+    trials = [{"a": 1, "b": None, "c": [None, "x"]}, {"a": 2, "b": 4.0, "c": [None, "x"]}]
+    assert average(trials) == {"a": 1.5, "b": 4.0, "c": [None, "x"]}
+    assert average(trials[:1]) is trials[0]
