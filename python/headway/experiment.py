@@ -11,6 +11,7 @@ chain is the sum over all its hops. A flow's own extra delay does not count.
 from __future__ import annotations
 
 import random
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -35,6 +36,9 @@ Probability = Annotated[float, BeforeValidator(units.parse_probability)]
 
 Record = Literal["flows", "queue", "udp", "drops"]
 RECORDS: tuple[Record, ...] = ("flows", "queue", "udp", "drops")
+KERNEL_OWN = "kernel:"
+"""Before the name of a control that the running kernel brings itself: "kernel:bbr"."""
+_KERNEL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,15}")
 BATCHES = 10
 """Equal parts of [warmup, duration] between which counters are read, for batch means."""
 
@@ -58,7 +62,8 @@ class Control(Spec):
     """How a flow goes on, how it starts, and both their tunables.
 
     Text says the same: "cubic", "cubic+slow-start", "htcp:adaptive_backoff=off".
-    ``startup`` None means the control's own.
+    ``startup`` None means the control's own. "kernel:NAME" is a control that the running kernel
+    brings itself, for the kernel backend; it starts as it does and has no tunables here.
     """
 
     name: str
@@ -72,13 +77,29 @@ class Control(Spec):
         name, plus, startup = str(fields.get("name", "")).partition("+")
         if plus:
             fields.update(name=name, startup=startup)
+        if name.startswith(KERNEL_OWN):
+            return _of_the_kernel(name, fields)
         control = registry().control(name)
         started = registry().startup(fields.get("startup") or control.startup or "slow-start")
         fields["tunables"] = check_tunables([control, started], fields.get("tunables") or {})
         return fields
 
+    @property
+    def kernel_own(self) -> str | None:
+        """The kernel's name of a control it brings itself; None for one of ours."""
+        own = self.name.startswith(KERNEL_OWN)
+        return self.name.removeprefix(KERNEL_OWN) if own else None
+
     def __str__(self) -> str:
         return self.name + (f"+{self.startup}" if self.startup else "")
+
+
+def _of_the_kernel(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    if not _KERNEL_NAME.fullmatch(name.removeprefix(KERNEL_OWN)):
+        raise ValueError(f"{name!r}: write kernel:NAME, for example kernel:bbr")
+    if fields.get("startup") or fields.get("tunables"):
+        raise ValueError(f"{name} is the kernel's own: no startup and no tunables can be set")
+    return fields
 
 
 class Bulk(Spec):
@@ -492,7 +513,7 @@ def _named_withoptions_of_text(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{value!r} is no name")
     fields = dict(value)
-    name, *options = str(fields.get("name", "")).split(":")
+    name, *options = _name_and_options(str(fields.get("name", "")))
     if options:
         fields.update(
             name=name, tunables={**dict(fields.get("tunables") or {}), **options_of_text(options)}
@@ -500,11 +521,18 @@ def _named_withoptions_of_text(value: Any) -> dict[str, Any]:
     return fields
 
 
+def _name_and_options(text: str) -> list[str]:
+    """What colons separate; a kernel's own control has one in its name."""
+    own = KERNEL_OWN if text.startswith(KERNEL_OWN) else ""
+    name, *options = text.removeprefix(own).split(":")
+    return [own + name, *options]
+
+
 _FLOW_OPTIONS = frozenset(Flow.model_fields) - {"app", "control"} | {"size"}
 
 
 def _flow_fields(text: str) -> dict[str, Any]:
-    name, *parts = text.split(":")
+    name, *parts = _name_and_options(text)
     options = options_of_text(parts)
     fields: dict[str, Any] = {key: options.pop(key) for key in _FLOW_OPTIONS if key in options}
     if name == "voip":

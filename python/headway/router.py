@@ -11,9 +11,9 @@ from headway.registry import check_tunables, options_of_text, registry
 
 def _quick_start(value: Any) -> Any:
     """Tunables of a Quick-Start router by name, from fields, text or True."""
-    if value is None or value is False:
+    if value is None or value in (False, "off"):
         return None
-    if value is True:
+    if value in (True, "on"):
         value = {}
     if isinstance(value, str):
         value = options_of_text(value.split(":"))
@@ -25,7 +25,7 @@ def _quick_start(value: Any) -> Any:
 QuickStart = Annotated[dict[str, int] | None, BeforeValidator(_quick_start)]
 """Whether a link's router answers Quick-Start requests (RFC 4782), and its tunables.
 
-True, {"algorithm": "fair", "interval_ms": 200} or "algorithm=fair:interval_ms=200"; None is a
-router that does not know Quick-Start, which every request on its way shows. `headway describe
-quick-start` lists the tunables.
+True or "on", {"algorithm": "fair", "interval_ms": 200} or "algorithm=fair:interval_ms=200"; None
+or "off" is a router that does not know Quick-Start, which every request on its way shows.
+`headway describe quick-start` lists the tunables.
 """

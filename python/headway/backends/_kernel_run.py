@@ -328,14 +328,16 @@ class Run:
         unique = None
         if info.get("sent_bytes") is not None and info.get("retransmitted_bytes") is not None:
             unique = info["sent_bytes"] - info["retransmitted_bytes"]
-        control = registry().control(flow.control.name)
+        startup = flow.control.startup
+        if startup is None and flow.control.kernel_own is None:
+            startup = registry().control(flow.control.name).startup
         quick_start = self._testbed.quick_start
         assert quick_start is not None
         return FlowSummary(
             name=name,
             kind=flow.app.kind,
-            control=control.name,
-            startup=flow.control.startup or control.startup,
+            control=flow.control.name,
+            startup=startup,
             first_packet_ns=first_ns,
             last_packet_ns=last_ns,
             unique_bytes=unique,

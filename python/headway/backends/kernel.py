@@ -50,6 +50,8 @@ than there are cores would only make all of them late."""
 _runs = itertools.count()
 _LARGE_WINDOW_SINCE = (6, 10)
 _SMALL_WINDOW_BYTES = 65_535
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_OF_A_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 
 
 class KernelBackend:
@@ -170,8 +172,9 @@ class KernelBackend:
                 continue
             key = flow.control.model_dump_json()
             if key not in names:
-                if self._builtin:
-                    names[key] = flow.control.name
+                own = flow.control.name if self._builtin else flow.control.kernel_own
+                if own is not None:
+                    names[key] = own
                 else:
                     names[key] = f"{name}_{len(names):x}"[-15:]
                     caretaker.mind("control", names[key])
@@ -260,6 +263,12 @@ def check(experiment: Experiment) -> None:
         raise HeadwayError("kernel backend: topology: a chain is not possible, use a dumbbell")
     quick_start.check(experiment, len(sides(experiment)))
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
+        own = flow.control and flow.control.kernel_own
+        if own and own not in (there := _kernels_own()):
+            raise KernelCannotError(
+                f"kernel backend: {name}: this kernel has no control {own!r}; it has "
+                f"{', '.join(there)} (`modprobe tcp_{own}` loads one that is a module)"
+            )
         if isinstance(flow.app, Sessions):
             raise HeadwayError(
                 f"kernel backend: {name}: sessions: a connection for each is not possible, the "
@@ -294,6 +303,11 @@ def check(experiment: Experiment) -> None:
                 f"{_SMALL_WINDOW_BYTES} B are announced from the start, and this is "
                 f"{platform.release()}"
             )
+
+
+def _kernels_own() -> list[str]:
+    """The controls that this kernel has loaded, those of headwayctl's runs left out."""
+    return [name for name in _AVAILABLE.read_text().split() if not _OF_A_RUN.match(name)]
 
 
 def _linux() -> tuple[int, int]:

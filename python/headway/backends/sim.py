@@ -215,6 +215,11 @@ def _flows(experiment: Experiment) -> Iterator[dict[str, Any]]:
 
 def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
     control = flow.control
+    if control is not None and control.kernel_own is not None:
+        raise HeadwayError(
+            f"{control}: the simulator does not have the kernel's own controls; "
+            "it needs backend kernel"
+        )
     return {
         "name": name,
         "control": control

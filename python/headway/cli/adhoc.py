@@ -1,42 +1,90 @@
-"""``headway try``: an ad-hoc dumbbell, a few trials, and what came of it."""
+"""``headway try``: an ad-hoc experiment, a few trials, and what came of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from headway import metrics
 from headway.backends import as_it_is, backend_named
+from headway.cli import try_experiment
 from headway.cli.listing import AsJson
+from headway.cli.places import check_file, check_folder, path
 from headway.cli.show import console, print_json, print_table, progress_bar, watch
 from headway.cli.studies import BackendName, Threads
+from headway.cli.try_experiment import Asked
 from headway.digest import average, digest_of
 from headway.errors import HeadwayError, InterruptedRunError
-from headway.experiment import Capture, Dumbbell, Experiment, Flow, Voip, parse_flows
+from headway.experiment import Capture, Chain, Dumbbell, Experiment
 from headway.files import save_bytes
 from headway.interrupts import held, interrupted
 from headway.table import Cell, Table
 from headway.trace import Trace, save_trace
-from headway.units import format_time, parse_positive_time
-
-_START_SPREAD = "1 s"
-"""Trials differ by when their flows start; each draws from this."""
-_SAMPLES = 500
-"""Readings of the counters along a run, for time series in what is plotted and exported."""
+from headway.units import format_rate, format_time
 
 Summary = dict[str, Any]
 
 
+class Try(TyperCommand):
+    """``--quick-start`` may stand without a value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put "on" where none of its tunables follow."""
+        for index in range(len(args) - 1, -1, -1):
+            follows = args[index + 1 : index + 2]
+            if args[index] == "--quick-start" and (not follows or not _is_tunables(follows[0])):
+                args.insert(index + 1, "on")
+        return super().parse_args(ctx, args)
+
+
+def _is_tunables(text: str) -> bool:
+    return text in ("on", "off") or ("=" in text and not text.startswith("-"))
+
+
 def try_out(
+    context: typer.Context,
+    experiment: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="A whole experiment, .json or .toml.", show_default=False
+        ),
+    ] = None,
     rate: Annotated[str, typer.Option(help="Bottleneck, each direction.")] = "1Mbit/s",
     rtt: Annotated[str, typer.Option(help="Base round-trip time.")] = "50 ms",
     buffer: Annotated[str, typer.Option(help="Queue: bytes, pkts or BDP.")] = "60000 B",
     loss: Annotated[str, typer.Option(help="Random loss of data packets: 0.01 or 1%.")] = "0",
+    aqm: Annotated[
+        str, typer.Option(help="The queue's algorithm, for example red:max_th_pkts=40.")
+    ] = "drop-tail",
+    quick_start: Annotated[
+        str | None,
+        typer.Option(
+            help="Routers answer Quick-Start requests; alone, or with tunables: algorithm=fair."
+        ),
+    ] = None,
+    hop: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RATE,DELAY,BUFFER",
+            help="A hop of a chain instead of one bottleneck; again for each.",
+        ),
+    ] = None,
     flows: Annotated[
-        str, typer.Option(help="For example 2xcubic,1xhtcp:adaptive_backoff=off:sack=off.")
+        str, typer.Option(help="For example 2xcubic,1xhtcp+jump-start:size=1MB:sack=off.")
     ] = "1xcubic",
+    control: Annotated[
+        str | None,
+        typer.Option(
+            help="One flow of this control; with --backend kernel also one of the kernel's."
+        ),
+    ] = None,
+    apart: Annotated[
+        str | None, typer.Option(help="Flows start one after the other, so far apart.")
+    ] = None,
     voip: Annotated[bool, typer.Option("--voip", help="Add a VoIP stream.")] = False,
     duration: Annotated[str, typer.Option(help="Simulated length.")] = "30 s",
     warmup: Annotated[str, typer.Option(help="What metrics leave out at the start.")] = "0 s",
@@ -45,36 +93,62 @@ def try_out(
     stack: Annotated[str, typer.Option(help="TCP endpoint: linux-2.6, linux-6.")] = "linux-6",
     backend: BackendName = "sim",
     pcap: Annotated[
-        Path | None, typer.Option("--pcap", help="Write the first trial's packets (pcapng).")
+        Path | None,
+        typer.Option(
+            "--pcap",
+            parser=path,
+            metavar="FILE",
+            help="Write the first trial's packets (pcapng).",
+        ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", help="Write the first trial's time series.")
+        Path | None,
+        typer.Option(
+            "--plot", parser=path, metavar="FILE", help="Write the first trial's time series."
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Save each trial's trace.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", parser=path, metavar="DIR", help="Save each trial's trace."),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save",
+            parser=path,
+            metavar="FILE",
+            help="Write the experiment as .json, then run it.",
+        ),
+    ] = None,
     threads: Threads = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Try flows on a dumbbell; the default is a 1 Mbit/s home link with one CUBIC flow."""
-    runner = backend_named(backend)
-    if plot is not None:
-        from headway.cli.plot import check_format
+    """Try flows on a dumbbell or a chain; the default is a 1 Mbit/s home link with one CUBIC flow.
 
-        check_format(plot)
-    base = Experiment.model_validate(
-        {
-            "topology": {
-                "kind": "dumbbell", "rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss
-            },
-            "flows": _flows(flows, voip),
-            "duration": duration,
-            "warmup": warmup,
-            "seed": seed,
-            "stack": stack,
-            "start_spread": _START_SPREAD,
-            "sample": _sample_every(duration),
-        }
-    )  # fmt: skip
-    capturing = base.model_copy(update={"capture": Capture() if pcap else None})
+    Or run a whole experiment from a file.
+    """
+    runner = backend_named(backend)
+    _check_files(pcap=pcap, plot=plot, out=out, save=save)
+    given = _given(context)
+    if experiment is not None:
+        _refuse(given, _PARTS, f"{experiment} says the whole experiment; change it there")
+        base = try_experiment.of_file(experiment)
+        if "seed" in given:
+            base = Experiment.model_validate({**base.model_dump(mode="json"), "seed": seed})
+        seed = base.seed
+    else:
+        if hop:
+            _refuse(given, ("rate", "rtt", "buffer", "loss"), "each --hop says its own")
+        if control is not None:
+            _refuse(given, ("flows",), "--control is one flow; put it into --flows")
+        asked = Asked(
+            rate, rtt, buffer, loss, aqm, quick_start, hop or (), flows, control, voip, apart,
+            duration, warmup, stack,
+        )  # fmt: skip
+        base = try_experiment.of_options(asked, seed, backend)
+    if save is not None:
+        try_experiment.save(base, save)
+    capturing = base.model_copy(update={"capture": Capture()}) if pcap else base
     experiments = [
         (base if trial else capturing).model_copy(update={"seed": seed + trial})
         for trial in range(trials)
@@ -106,20 +180,38 @@ def try_out(
         raise InterruptedRunError(len(done), trials, kept)
 
 
-def _flows(text: str, voip: bool) -> tuple[Flow, ...]:
-    try:
-        flows = parse_flows(text)
-    except ValueError as error:
-        raise HeadwayError(f"flows: {error}") from None
-    return (*flows, Flow(app=Voip)) if voip else tuple(flows)
+_PARTS = (
+    "rate", "rtt", "buffer", "loss", "aqm", "quick_start", "hop", "flows", "control", "apart",
+    "voip", "duration", "warmup", "stack",
+)  # fmt: skip
+"""Options that say a part of the experiment."""
 
 
-def _sample_every(duration: str) -> str | None:
-    try:
-        length_ns = parse_positive_time(duration)
-    except ValueError:
-        return None  # the experiment says what is wrong with it
-    return format_time(max(length_ns // _SAMPLES, 1_000_000))
+def _given(context: typer.Context) -> set[str]:
+    """The options that stand on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
+
+
+def _refuse(given: set[str], names: Sequence[str], why: str) -> None:
+    for name in names:
+        if name in given:
+            raise HeadwayError(f"--{name.replace('_', '-')}: {why}")
+
+
+def _check_files(
+    *, pcap: Path | None, plot: Path | None, out: Path | None, save: Path | None
+) -> None:
+    """Raises HeadwayError, before anything runs, for what cannot be written after it."""
+    for option, file in {"pcap": pcap, "plot": plot, "save": save}.items():
+        check_file(option, file)
+    check_folder("out", out)
+    if save is not None:
+        try_experiment.check_save(save)
+    if plot is not None:
+        from headway.cli.plot import check_format
+
+        check_format(plot)
 
 
 def _give(base: Experiment, traces: list[Trace], as_json: bool) -> None:
@@ -144,12 +236,9 @@ def _scaled(value: float | None, factor: float) -> float | None:
 
 
 def _print(base: Experiment, mean: Summary, trials: int) -> None:
-    path = base.topology
-    assert isinstance(path, Dumbbell)
-    shown = path.model_dump(mode="json")
     print_table(
         Table(
-            f"{shown['rate']}, {shown['rtt']}, {shown['buffer']}, {base.stack}"
+            f"{_shown(base.topology)}, {base.stack}"
             f" · {format_time(base.duration)}, {trials} trial{'s' if trials > 1 else ''}",
             ["flow", "goodput kbit/s", "±95 %", "sent again", "RTOs", "srtt ms", "cwnd pkts"],
             [
@@ -180,6 +269,21 @@ def _print(base: Experiment, mean: Summary, trials: int) -> None:
         f"queue full {cell(link['queue_full_events'])} times{voip}",
         markup=False,
     )
+
+
+def _shown(path: Dumbbell | Chain) -> str:
+    """A path in a few words: what is not as usual, too."""
+    forward = [link for link, _ in path.links()]
+    several = len(forward) > 1
+    rtt_ns = sum(there.delay + back.delay for there, back in path.links())
+    parts = [
+        " + ".join(dict.fromkeys(format_rate(link.rate) for link in forward)),
+        format_time(rtt_ns + 4 * path.access_delay),
+        " + ".join(dict.fromkeys(str(link.buffer) for link in forward)),
+        *dict.fromkeys(link.aqm.name for link in forward if link.aqm.name != "drop-tail"),
+        *dict.fromkeys("quick-start routers" for link in forward if link.quick_start is not None),
+    ]
+    return (f"{len(forward)} hops: " if several else "") + ", ".join(parts)
 
 
 def cell(value: float) -> str:

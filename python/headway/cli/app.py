@@ -29,7 +29,7 @@ app = typer.Typer(
 app.command("list")(listing.list_all)
 app.command("describe")(listing.describe)
 app.command("run")(studies.run)
-app.command("try")(adhoc.try_out)
+app.command("try", cls=adhoc.Try)(adhoc.try_out)
 app.command("report")(studies.report)
 app.command("claims")(claims.claims)
 app.command("verdicts")(verdicts.verdicts)

@@ -1,0 +1,195 @@
+"""The experiment of ``headway try``: made of its options, or read from a file."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from headway.errors import HeadwayError
+from headway.experiment import (
+    KERNEL_OWN,
+    Chain,
+    Experiment,
+    Flow,
+    Hop,
+    Link,
+    Voip,
+    explain,
+    parse_flows,
+)
+from headway.files import save_text
+from headway.registry import options_of_text, registry
+from headway.units import format_time, parse_positive_time, parse_time
+
+_START_SPREAD = "1 s"
+"""Trials differ by when their flows start; each draws from this."""
+_SAMPLES = 500
+"""Readings of the counters along a run, for time series in what is plotted and exported."""
+_MAX_FILE_BYTES = 64 * 1024 * 1024
+"""A million flows have room."""
+_READERS: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomllib.loads}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options say, as text."""
+
+    rate: str
+    rtt: str
+    buffer: str
+    loss: str
+    aqm: str
+    quick_start: str | None
+    hops: Sequence[str]
+    flows: str
+    control: str | None
+    voip: bool
+    apart: str | None
+    duration: str
+    warmup: str
+    stack: str
+
+
+def of_options(asked: Asked, seed: int, backend: str) -> Experiment:
+    """The experiment that the options describe; raises HeadwayError or ValidationError."""
+    flows = _flows(asked.flows) if asked.control is None else [_of_control(asked.control, backend)]
+    if asked.apart is not None:
+        flows = _apart(flows, asked.apart)
+    if asked.voip:
+        flows.append(Flow(app=Voip))
+    return Experiment.model_validate(
+        {
+            "topology": _chain(asked) if asked.hops else _dumbbell(asked),
+            "flows": flows,
+            "duration": asked.duration,
+            "warmup": asked.warmup,
+            "seed": seed,
+            "stack": asked.stack,
+            "start_spread": _START_SPREAD,
+            "sample": _sample_every(asked.duration),
+        }
+    )
+
+
+def _dumbbell(asked: Asked) -> dict[str, Any]:
+    return {
+        "kind": "dumbbell",
+        "rate": asked.rate,
+        "rtt": asked.rtt,
+        "buffer": asked.buffer,
+        "loss": asked.loss,
+        "aqm": asked.aqm,
+        "quick_start": asked.quick_start,
+    }
+
+
+def _chain(asked: Asked) -> Chain:
+    """Hops as RATE,DELAY,BUFFER[,FIELD=VALUE]...; --aqm and --quick-start are each one's."""
+    hops = []
+    for text in asked.hops:
+        try:
+            rate, delay, buffer, *more = (part.strip() for part in text.split(","))
+        except ValueError:
+            raise HeadwayError(
+                f"hop: {text!r}: write RATE,DELAY,BUFFER[,FIELD=VALUE]..., "
+                "for example 10Mbit/s,20ms,1BDP,aqm=red"
+            ) from None
+        try:
+            fields = options_of_text(more)
+            link = {"aqm": asked.aqm, "quick_start": asked.quick_start, **fields}
+            hops.append(
+                Hop(
+                    forward=Link.model_validate(
+                        {**link, "rate": rate, "delay": delay, "buffer": buffer}
+                    )
+                )
+            )
+        except ValidationError as error:
+            raise HeadwayError(f"hop: {text!r}: {explain(error)}") from None
+        except ValueError as error:
+            raise HeadwayError(f"hop: {text!r}: {error}") from None
+    return Chain(hops=tuple(hops))
+
+
+def _flows(text: str) -> list[Flow]:
+    try:
+        return parse_flows(text)
+    except ValueError as error:
+        raise HeadwayError(f"flows: {error}") from None
+
+
+def _of_control(name: str, backend: str) -> Flow:
+    """A flow of a control of ours, or else of one the kernel has."""
+    bare = name.partition("+")[0].partition(":")[0]
+    known = {control.name for control in registry().controls}
+    if backend == "kernel" and bare not in known and not name.startswith(KERNEL_OWN):
+        name = KERNEL_OWN + name
+    try:
+        [flow] = parse_flows(name)
+    except ValueError as error:
+        hint = "" if bare in known else "; the kernel's own controls need --backend kernel"
+        raise HeadwayError(f"control: {error}{hint}") from None
+    return flow
+
+
+def _apart(flows: Sequence[Flow], interval: str) -> list[Flow]:
+    """One after the other: each that has no start begins an interval after the one before."""
+    try:
+        interval_ns = parse_time(interval)
+    except ValueError as error:
+        raise HeadwayError(f"apart: {error}") from None
+    return [
+        flow if flow.start is not None else flow.model_copy(update={"start": interval_ns * index})
+        for index, flow in enumerate(flows)
+    ]
+
+
+def _sample_every(duration: str) -> str | None:
+    try:
+        length_ns = parse_positive_time(duration)
+    except ValueError:
+        return None  # the experiment says what is wrong with it
+    return format_time(max(length_ns // _SAMPLES, 1_000_000))
+
+
+def of_file(path: Path) -> Experiment:
+    """The experiment in a .json or .toml file, all fields as Experiment has them.
+
+    What ``headway try --json`` printed will do, too: its ``experiment`` counts. Raises
+    HeadwayError, in one line.
+    """
+    read = _READERS.get(path.suffix.lower())
+    if read is None:
+        raise HeadwayError(f"{path}: name an experiment's file that ends in .json or .toml")
+    try:
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise HeadwayError(f"{path}: larger than {_MAX_FILE_BYTES >> 20} MiB")
+        fields = read(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise HeadwayError(f"{path}: cannot read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise HeadwayError(f"{path}: no {path.suffix[1:].upper()}: {error}") from None
+    if isinstance(fields, dict) and "topology" not in fields and "experiment" in fields:
+        fields = fields["experiment"]
+    try:
+        return Experiment.model_validate(fields)
+    except ValidationError as error:
+        raise HeadwayError(f"{path}: {explain(error)}") from None
+
+
+def check_save(path: Path) -> None:
+    """Raises HeadwayError for a file that :func:`save` would not write."""
+    if path.suffix.lower() != ".json":
+        raise HeadwayError(f"save: {path}: name a file that ends in .json")
+
+
+def save(experiment: Experiment, path: Path) -> None:
+    """Write the experiment as JSON that :func:`of_file` reads. Raises HeadwayError."""
+    text = json.dumps(experiment.model_dump(mode="json"), indent=2, ensure_ascii=False)
+    save_text(path, text + "\n")

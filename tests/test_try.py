@@ -1,0 +1,184 @@
+"""``headway try``: whole experiments, chains, routers, and what is refused before a run."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headway.cli.app import execute
+from headway.experiment import Control, Experiment, parse_flows
+
+SHORT = ["--duration", "2 s"]
+
+
+def run(capfd, *arguments: str) -> tuple[int, str, str]:
+    """Run in this process, which is quicker; returns status, stdout and stderr."""
+    status = execute(arguments)
+    printed = capfd.readouterr()
+    return status, printed.out, printed.err
+
+
+def tried(capfd, *arguments: str) -> dict:
+    """The JSON of a run that went well."""
+    status, out, err = run(capfd, "try", *arguments, "--json")
+    assert status == 0, err
+    return json.loads(out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--out", ""], "'' is the name of no file or folder"),
+        (["--pcap", ""], "'' is the name of no file or folder"),
+        (["--plot", "/no/such/p.svg"], "plot: /no/such/p.svg: cannot save: there is no folder"),
+        (["--pcap", "/no/such/p"], "pcap: /no/such/p: cannot save: there is no folder /no/such"),
+        (["--pcap", "/tmp"], "pcap: /tmp: cannot save: it is a folder"),
+        (["--plot", "p.gif"], "name a file that ends in .svg, .pdf, .png"),
+        (["--save", "x.toml"], "save: x.toml: name a file that ends in .json"),
+        (["--out", "/dev/null/x"], "out: /dev/null/x: cannot save: /dev/null is no folder"),
+        (["--hop", "1Mbit/s"], "write RATE,DELAY,BUFFER[,FIELD=VALUE]"),
+        (["--hop", "1Mbit/s,2ms,1BDP,x=5"], "x: no such field"),
+        (["--hop", "1Mbit/s,2ms,1BDP", "--rtt", "5ms"], "--rtt: each --hop says its own"),
+        (["--aqm", "rid"], "aqm: unknown router 'rid'; nearest: red"),
+        (["--aqm", "red:max_th_pkt=4"], "nearest: max_th_pkts"),
+        (["--quick-start", "algorithm=foo"], "allowed: target, share, optimistic, fair, extreme"),
+        (["--control", "cubic", "--flows", "1xreno"], "--flows: --control is one flow"),
+        (["--control", "bbr"], "the kernel's own controls need --backend kernel"),
+        (["--flows", "kernel:bbr"], "the simulator does not have the kernel's own controls"),
+        (["--flows", "kernel:bbr+hystart"], "kernel:bbr is the kernel's own: no startup"),
+        (["--apart", "5"], "apart: '5' has no unit"),
+        (["/no/such.json"], "cannot read: No such file"),
+        (["/dev/null"], "name an experiment's file that ends in .json or .toml"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line_before_anything_runs(
+    capfd, monkeypatch, arguments: list[str], said: str
+) -> None:
+    from headway.backends.sim import SimBackend, scenario_json
+
+    def never(_self, experiments, *_: object) -> None:
+        scenario_json(experiments[0])
+        pytest.fail("it ran")
+
+    monkeypatch.setattr(SimBackend, "run_each", never)
+    status, out, err = run(capfd, "try", *arguments)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_a_kernels_own_control_is_named_with_its_prefix_and_nothing_else() -> None:
+    [flow] = parse_flows("1xkernel:bbr:sack=off:size=1MB")
+    assert flow.control is not None
+    assert (flow.control.kernel_own, flow.sack) == ("bbr", False)
+    assert Control.model_validate(flow.control.model_dump()) == flow.control
+    for text in ("kernel:", "kernel:a/b", "kernel:" + 16 * "x", "kernel:bbr:high_gain=2"):
+        with pytest.raises(ValueError, match="kernel"):
+            parse_flows(text)
+
+
+EXPERIMENT = """
+flows = "1xcubic+quick-start:initial_rate=2Mbit/s:size=100kB,1xvoip"
+duration = "2 s"
+seed = 9
+
+[topology]
+kind = "dumbbell"
+rate = "2 Mbit/s"
+rtt = "40 ms"
+buffer = "40 pkts"
+quick_start = "algorithm=fair"
+"""
+
+
+def test_a_whole_experiment_comes_from_toml_or_json_and_is_saved(capfd, tmp_path: Path) -> None:
+    toml, saved = tmp_path / "e.toml", tmp_path / "e.json"
+    toml.write_text(EXPERIMENT)
+    first = tried(capfd, str(toml), "--save", str(saved))
+    assert first["seeds"] == [9]
+    assert Experiment.model_validate(json.loads(saved.read_text())).seed == 9
+    again = tried(capfd, str(saved))
+    assert again == first
+    printed = tmp_path / "printed.json"
+    printed.write_text(json.dumps(first))
+    assert tried(capfd, str(printed)) == first
+    assert tried(capfd, str(saved), "--seed", "3", "--trials", "2")["seeds"] == [3, 4]
+
+
+def test_options_and_their_saved_experiment_give_the_same(capfd, tmp_path: Path) -> None:
+    saved = tmp_path / "e.json"
+    options = ["--aqm", "red:max_th_pkts=30", "--rate", "3Mbit/s", "--flows", "2xreno", *SHORT]
+    first = tried(capfd, *options, "--quick-start", "--save", str(saved))
+    assert first["experiment"]["topology"]["aqm"]["tunables"] == {"max_th_pkts": 30}
+    assert first["experiment"]["topology"]["quick_start"] == {}
+    assert tried(capfd, str(saved)) == first
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.json", "{", "a.json: no JSON"),
+        ("a.json", "[]", "a.json: "),
+        ("a.json", "[" * 100_000, "a.json: "),
+        ("a.json", '{"experiment": 1}', "a.json: "),
+        ("a.json", "9" * 5000, "a.json: "),
+        ("a.toml", "a = ", "a.toml: no TOML"),
+        ("a.toml", EXPERIMENT.replace("seed", "sead"), "a.toml: sead: no such field"),
+        ("a.toml", EXPERIMENT + 'rat = "1 Mbit/s"\n', "a.toml: topology.rat: no such field"),
+        ("a.toml", EXPERIMENT.replace('"2 Mbit/s"', "2"), "a.toml: topology.rate: 2 has no unit"),
+    ],
+)
+def test_a_file_that_is_no_experiment_is_one_line(
+    capfd, tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    status, out, err = run(capfd, "try", str(tmp_path / name))
+    assert (status, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_what_contradicts_a_file_is_refused(capfd, tmp_path: Path) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text(EXPERIMENT)
+    for option in (["--rate", "1Mbit/s"], ["--voip"], ["--quick-start"], ["--stack", "linux-6"]):
+        status, _, err = run(capfd, "try", str(file), *option)
+        assert status == 2
+        assert f"{option[0]}: {file} says the whole experiment; change it there" in err
+
+
+def test_a_chain_has_its_hops_and_flows_enter_and_leave_where_they_say(capfd) -> None:
+    result = tried(
+        capfd,
+        *("--hop", "10Mbit/s,5ms,1BDP", "--hop", "4Mbit/s,10ms,40pkts,aqm=red"),
+        *("--flows", "cubic,cubic:to_hop=1,cubic:from_hop=1", "--quick-start", *SHORT),
+    )
+    first, second = (hop["forward"] for hop in result["experiment"]["topology"]["hops"])
+    assert (first["aqm"]["name"], second["aqm"]["name"]) == ("drop-tail", "red")
+    assert first["quick_start"] == second["quick_start"] == {}
+    goodputs = [flow["goodput_bps"] for flow in result["flows"]]
+    assert goodputs[0] + goodputs[2] < 4e6 < goodputs[0] + goodputs[1]
+    status, out, _ = run(capfd, "try", "--hop", "1Mbit/s,5ms,9pkts", "--hop", "2Mbit/s,1ms,9pkts")
+    assert status == 0
+    assert out.startswith("2 hops: 1 Mbit/s + 2 Mbit/s, 12 ms, 9 pkts")
+
+
+def test_flows_apart_start_one_after_the_other(capfd) -> None:
+    result = tried(
+        capfd, "--flows", "3xcubic:size=10kB,reno:start=50ms", "--apart", "600ms", *SHORT
+    )
+    starts = [flow["start"] for flow in result["experiment"]["flows"]]
+    assert starts == ["0 ns", "600 ms", "1.2 s", "50 ms"]
+
+
+def test_a_control_alone_is_one_flow_of_it(capfd) -> None:
+    result = tried(capfd, "--control", "htcp+hystart:sack=off", *SHORT)
+    assert [flow["cc"] for flow in result["flows"]] == ["htcp"]
+
+
+def test_a_picture_is_refused_where_its_folder_is_missing_and_none_is_made(
+    capfd, tmp_path: Path
+) -> None:
+    folder = tmp_path / "missing"
+    assert run(capfd, "try", *SHORT, "--plot", str(folder / "p.svg"))[0] == 2
+    assert not list(tmp_path.iterdir())
