@@ -27,7 +27,7 @@ from headway.workloads import (
     shares,
     tmix,
 )
-from headway.workloads.recipe import PAYLOAD_SHARE
+from headway.workloads.workload import PAYLOAD_SHARE
 
 CAMPUS = Workload(vectors=Campus(), load=0.35, rate="10 Mbit/s", until="1 h", seed=7)
 

@@ -28,7 +28,7 @@ from headway import units
 from headway.registry import check_tunables, options_of_text, registry
 from headway.router import QuickStart
 from headway.spec import Length, PositiveSize, Rate, Size, Spec, Time
-from headway.workloads import Workload
+from headway.workloads.workload import Workload
 
 QueueLimit = Annotated[units.Buffer, BeforeValidator(units.parse_buffer), PlainSerializer(str)]
 """Bytes, packets or bandwidth-delay products, written "60000 B", "40 pkts", "1 BDP"."""

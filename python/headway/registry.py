@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from headway.errors import HeadwayError
+from headway.catalogue import algorithms_json
 
 _SWITCH = {"on": 1, "off": 0, "true": 1, "false": 0, "yes": 1, "no": 0}
 
@@ -168,8 +168,4 @@ def options_of_text(parts: list[str]) -> dict[str, str]:
 @functools.cache
 def registry() -> Registry:
     """The engine's registry. Raises HeadwayError if the engine was not built."""
-    try:
-        from headway import _engine
-    except ImportError as error:
-        raise HeadwayError(f"the engine is not built ({error}); run `make build`") from None
-    return Registry.model_validate_json(_engine.algorithms())
+    return Registry.model_validate_json(algorithms_json())

@@ -30,7 +30,8 @@ from headway.files import save_text
 from headway.publish import Page, publish
 from headway.sweep import Notice, Observed, Progress, no_notice, no_progress, observed
 from headway.table import Table
-from headway.trace import Trace, load_trace, made_by_others, versions
+from headway.trace import Trace, load_trace, made_by_others
+from headway.versions import versions
 
 Row = TypeVar("Row")
 Found = TypeVar("Found")

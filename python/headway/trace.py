@@ -9,8 +9,6 @@ holds no wall-clock time, so the same experiment saves the same bytes.
 from __future__ import annotations
 
 import functools
-import hashlib
-import importlib.metadata
 import io
 import json
 import platform
@@ -26,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, explain
 from headway.files import save_bytes, saving_dir
+from headway.versions import versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -222,25 +221,6 @@ class Trace:
     def udp_flows(self) -> list[int]:
         """The numbers of the UDP flows."""
         return [index for index, flow in enumerate(self.flows) if flow.control is None]
-
-
-def versions() -> dict[str, str]:
-    """What a result depends on: Headway, its engine, Python and the libraries of numbers."""
-    from headway import _engine
-
-    return {
-        "headway": importlib.metadata.version("headway"),
-        "engine": f"{_engine.version()} ({_engine.sources()})",
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "polars": pl.__version__,
-    }
-
-
-@functools.cache
-def trace_code() -> str:
-    """A hash of the code that makes a trace from what a backend gives."""
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
 
 
 def made_by_others(trace: Trace) -> bool:

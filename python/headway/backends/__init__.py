@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from headway.errors import HeadwayError
-from headway.experiment import Experiment
-from headway.trace import Trace
+
+if TYPE_CHECKING:
+    from headway.experiment import Experiment
+    from headway.trace import Trace
 
 T = TypeVar("T")
-Work = Callable[[int, Trace], T]
+Work = Callable[[int, "Trace"], T]
 """Called with (index of the experiment, its trace) where the experiment ran, in any thread."""
 Finished = Callable[[int, T], None]
 """Called with (index of the experiment, what the work made of it) as each one finishes, in any

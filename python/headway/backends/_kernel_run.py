@@ -18,7 +18,8 @@ from headway.backends._kernel_testbed import Testbed
 from headway.errors import HeadwayError
 from headway.experiment import Bulk, Cbr, Experiment, Flow, Pingpong, Vectors
 from headway.registry import registry
-from headway.trace import FlowSummary, Trace, versions
+from headway.trace import FlowSummary, Trace
+from headway.versions import versions
 
 _FIRST_PORT = 20_001
 _SETUP_NS = 500_000_000

@@ -28,7 +28,8 @@ from headway.backends._kernel_run import Run, says_something
 from headway.backends._kernel_testbed import Testbed, sides
 from headway.errors import HeadwayError, KernelCannotError
 from headway.experiment import Control, Experiment, Pingpong, Requests, Sessions, Vectors
-from headway.trace import Trace, trace_code
+from headway.trace import Trace
+from headway.versions import trace_code
 
 Progress = Callable[[float, float, float], None]
 """Called about twice a second with the seconds of all runs so far, those of all runs together,

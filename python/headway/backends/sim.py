@@ -8,9 +8,9 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headway import _engine, workloads
+from headway import _engine
 from headway.backends import Finished, T, Work
 from headway.errors import HeadwayError
 from headway.experiment import (
@@ -25,8 +25,11 @@ from headway.experiment import (
     Vectors,
     limit_bytes,
 )
-from headway.trace import Trace, from_engine, trace_code
-from headway.workloads import SessionTable, Workload
+from headway.versions import trace_code
+
+if TYPE_CHECKING:
+    from headway.trace import Trace
+    from headway.workloads import SessionTable, Workload
 
 _NS_PER_US = 1000
 
@@ -70,6 +73,8 @@ class SimBackend:
         return _key(scenario_json(experiment))
 
     def _run(self, experiment: Experiment, stop: _engine.Stop | None) -> Trace:
+        from headway.trace import from_engine  # and Polars
+
         text = scenario_json(experiment)
         try:
             result = _engine.run(text, stop)
@@ -111,6 +116,8 @@ def _with_app(fields: dict[str, Any], app: str) -> str:
 @functools.lru_cache(maxsize=4)
 def _session_texts(workload: Workload, pairs: int) -> tuple[str, ...]:
     """Each pair's sessions as JSON."""
+    from headway import workloads
+
     shares = workloads.shares(workload, pairs)
     return tuple(json.dumps(_sessions(share, workload.persistent)) for share in shares)
 

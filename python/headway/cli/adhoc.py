@@ -12,10 +12,9 @@ from typer.core import TyperCommand
 from headway import metrics
 from headway.backends import as_it_is, backend_named
 from headway.cli import try_experiment
-from headway.cli.listing import AsJson
+from headway.cli.options import AsJson, BackendName, Threads
 from headway.cli.places import check_file, check_folder, path
 from headway.cli.show import console, print_json, print_table, progress_bar, watch
-from headway.cli.studies import BackendName, Threads
 from headway.cli.try_experiment import Asked
 from headway.digest import average, digest_of
 from headway.errors import HeadwayError, InterruptedRunError

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 from typer.exceptions import TyperException
 
-from headway.cli import adhoc, claims, listing, studies, validate, verdicts
+from headway.cli.commands import OnDemand
 from headway.errors import HeadwayError, InterruptedRunError, KernelCannotError
-from headway.experiment import explain
 
 EXIT_ERROR = 2
 EXIT_KERNEL_CANNOT = 3
@@ -21,20 +19,12 @@ EXIT_INTERRUPTED = 130
 
 app = typer.Typer(
     name="headway",
+    cls=OnDemand,
     help="Run published TCP studies, and your own, in a simulator that behaves like Linux.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("list")(listing.list_all)
-app.command("describe")(listing.describe)
-app.command("run")(studies.run)
-app.command("try", cls=adhoc.Try)(adhoc.try_out)
-app.command("report")(studies.report)
-app.command("claims")(claims.claims)
-app.command("verdicts")(verdicts.verdicts)
-app.command("export")(studies.export)
-app.command("validate")(validate.validate)
 
 
 def _print_version(wanted: bool) -> None:
@@ -82,25 +72,30 @@ def execute(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), EXIT_INTERRUPTED)
     except KernelCannotError as error:
         return _fail(str(error), EXIT_KERNEL_CANNOT)
-    except (HeadwayError, ValidationError, TyperException, OSError) as error:
-        return _fail(_one_line(error))
     except KeyboardInterrupt:
         status = EXIT_INTERRUPTED
+    except Exception as error:
+        line = _one_line(error)
+        if line is None:
+            raise
+        return _fail(line)
     if status == EXIT_INTERRUPTED:
         return _fail("interrupted", EXIT_INTERRUPTED)
     return status if isinstance(status, int) else 0
 
 
-def _one_line(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        return explain(error).removeprefix("topology.")  # options do not say so
+def _one_line(error: Exception) -> str | None:
+    """What a person can do something about; None is a fault of ours."""
+    if isinstance(error, HeadwayError):
+        return str(error)
     if isinstance(error, TyperException):
         return f"{error.format_message()} (see headway --help)"
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    return str(error)
+    # Asked for without importing what may not have been needed.
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is not None and isinstance(error, pydantic.ValidationError):
+        from headway.experiment import explain
 
-
-def main() -> None:
-    """Entry point of the ``headway`` command."""
-    sys.exit(execute())
+        return explain(error).removeprefix("topology.")  # options do not say so
+    return None

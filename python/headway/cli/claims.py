@@ -20,7 +20,7 @@ from headway.claims import (
     tally,
     told,
 )
-from headway.cli.listing import AsJson
+from headway.cli.options import AsJson
 from headway.cli.show import console, print_json, print_table
 from headway.errors import HeadwayError
 from headway.table import Cell, Table, alone

@@ -1,34 +1,27 @@
-"""``headway list`` and ``headway describe``: what there is."""
+"""``headway list``: what there is, without loading it."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import Any
 
-import typer
-
+from headway import catalogue
 from headway.backends import BACKENDS
 from headway.backends._headwayctl import unusable
+from headway.cli.options import AsJson
 from headway.cli.show import console, print_json, print_table
-from headway.errors import HeadwayError
-from headway.registry import Algorithm, Stack, Tunable, registry, unknown
-from headway.study import Study, discover
 from headway.table import Table
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
 
 def list_all(as_json: AsJson = False) -> None:
     """List studies, controls, startups, router algorithms, stacks and backends."""
-    known = registry()
+    known = catalogue.algorithms()
     groups: dict[str, list[dict[str, Any]]] = {
-        "studies": [
-            {"name": study.name, "title": study.title, "source": study.source}
-            for study in discover().values()
-        ],
-        "controls": [_short(item) for item in known.controls],
-        "startups": [_short(item) for item in known.startups],
-        "routers": [_short(item) for item in known.routers],
-        "stacks": [stack.model_dump() for stack in known.stacks],
+        "studies": [_short(asdict(study)) for study in catalogue.studies().values()],
+        **{
+            kind: [_short(item) for item in known[kind]]
+            for kind in ("controls", "startups", "routers", "stacks")
+        },
     }
     if as_json:
         print_json({**groups, "backends": list(BACKENDS)})
@@ -40,73 +33,5 @@ def list_all(as_json: AsJson = False) -> None:
     console().print(f"backends: {', '.join(BACKENDS)}{note}", markup=False)
 
 
-def _short(item: Algorithm) -> dict[str, Any]:
-    return {"name": item.name, "title": item.title, "source": item.source}
-
-
-def describe(
-    name: Annotated[str, typer.Argument(help="A study, control, startup, router or stack.")],
-    as_json: AsJson = False,
-) -> None:
-    """Describe one study or algorithm: its source, its state and its tunables."""
-    known = registry()
-    groups: list[tuple[str, dict[str, Study[Any, Any] | Algorithm | Stack]]] = [
-        ("study", dict(discover())),
-        ("control", {item.name: item for item in known.controls}),
-        ("startup", {item.name: item for item in known.startups}),
-        ("router", {item.name: item for item in known.routers}),
-        ("stack", {item.name: item for item in known.stacks}),
-    ]
-    found = [(kind, items[name]) for kind, items in groups if name in items]
-    if not found:
-        names = sorted({key for _, items in groups for key in items})
-        raise HeadwayError(unknown("name", name, names))
-    if as_json:
-        # One name may be both a startup and a router algorithm (quick-start is).
-        described = [_as_json(kind, item) for kind, item in found]
-        print_json(described[0] if len(described) == 1 else described)
-        return
-    for kind, item in found:
-        _print(kind, item)
-
-
-def _as_json(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> dict[str, Any]:
-    if isinstance(item, Study):
-        return {
-            "kind": kind,
-            "name": item.name,
-            "title": item.title,
-            "source": item.source,
-            "description": item.description,
-        }
-    return {"kind": kind, **item.model_dump()}
-
-
-def _print(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> None:
-    out = console()
-    out.print(f"{kind} {item.name}: {item.title}", markup=False)
-    if isinstance(item, Stack):
-        return
-    out.print(f"source: {item.source}", markup=False)
-    if isinstance(item, Study):
-        if item.description:
-            out.print(item.description, markup=False)
-        out.print(f"run it: headway run {item.name}", markup=False)
-        return
-    if item.startup:
-        out.print(f"startup: {item.startup}", markup=False)
-    if item.state_bytes is not None:
-        per = "link" if kind == "router" else "flow"
-        out.print(f"state: {item.state_bytes} bytes per {per}", markup=False)
-    if item.tunables:
-        print_table(
-            Table(
-                "tunables",
-                ["name", "default", "allowed", "meaning"],
-                [[t.name, _default(t), t.allowed, t.meaning] for t in item.tunables],
-            )
-        )
-
-
-def _default(tunable: Tunable) -> str:
-    return tunable.choices[tunable.default] if tunable.choices else str(tunable.default)
+def _short(item: dict[str, Any]) -> dict[str, Any]:
+    return {key: item[key] for key in ("name", "title", "source") if key in item}

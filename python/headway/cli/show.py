@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as RichProgress
-from rich.table import Table as RichTable
+from typing import TYPE_CHECKING
 
 from headway.backends import Backend
-from headway.backends.kernel import KernelBackend
 from headway.table import Table, texts, to_the_right
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as RichProgress
 
 MAX_COLUMNS = 100
 _MANY_COLUMNS = 9
@@ -23,6 +22,8 @@ _MANY_COLUMNS = 9
 
 def console() -> Console:
     """Standard output, never wider than 100 columns, and 100 where it is not a terminal."""
+    from rich.console import Console
+
     out = Console(highlight=False, soft_wrap=False)
     out.width = min(out.width, MAX_COLUMNS) if out.is_terminal else MAX_COLUMNS
     return out
@@ -35,6 +36,9 @@ def print_json(data: object) -> None:
 
 def print_table(table: Table) -> None:
     """Print one table with its title and note; numbers to the right, their points in line."""
+    from rich import box
+    from rich.table import Table as RichTable
+
     drawn = RichTable(
         title=table.title,
         title_justify="left",
@@ -92,10 +96,14 @@ class Bar:
 @contextmanager
 def progress_bar(wanted: bool = True) -> Iterator[Bar]:
     """A progress callback that draws a bar on stderr, where that is a terminal."""
-    err = Console(stderr=True)
-    if not wanted or not err.is_terminal:
+    if not wanted or not sys.stderr.isatty():
         yield Bar()
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
+
+    err = Console(stderr=True)
     drawn = RichProgress(
         BarColumn(),
         TextColumn("{task.fields[what]}", markup=False),
@@ -109,10 +117,10 @@ def progress_bar(wanted: bool = True) -> Iterator[Bar]:
 
 def notice(line: str) -> None:
     """Print a line that whoever started the run should read, on stderr."""
-    Console(stderr=True, highlight=False).print(f"headway: {line}", markup=False, soft_wrap=True)
+    print(f"headway: {line}", file=sys.stderr)
 
 
 def watch(backend: Backend, bar: Bar) -> None:
     """Let the bar follow a backend that runs in real time."""
-    if isinstance(backend, KernelBackend):
+    if hasattr(backend, "progress"):
         backend.progress = bar.seconds

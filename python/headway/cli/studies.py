@@ -12,16 +12,13 @@ import typer
 from headway.backends import Recorded, backend_named
 from headway.claims import told
 from headway.cli.claims import DOUBTFUL, counts, print_claims
-from headway.cli.listing import AsJson
+from headway.cli.options import AsJson, Threads
 from headway.cli.show import console, notice, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.registry import unknown
 from headway.study import Study, StudyContext, StudyResult, discover
 from headway.trace import load_trace
 from headway.validation.twins import Beside, beside_simulator
-
-BackendName = Annotated[str, typer.Option("--backend", help="Where it runs: sim, kernel.")]
-Threads = Annotated[int, typer.Option("--threads", min=0, help="Threads; 0 is one per core.")]
 
 
 def run(

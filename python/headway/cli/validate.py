@@ -16,7 +16,7 @@ import typer
 
 from headway.backends import Backend, as_it_is, backend_named
 from headway.backends.kernel import KernelBackend
-from headway.cli.listing import AsJson
+from headway.cli.options import AsJson
 from headway.cli.show import console, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
@@ -24,7 +24,7 @@ from headway.files import save_text
 from headway.registry import registry
 from headway.sweep import Progress
 from headway.table import Table
-from headway.trace import Trace, save_trace, versions
+from headway.trace import Trace, save_trace
 from headway.validation import Comparison, Scenario, compare, matrix, quick_matrix
 from headway.validation.builtin import Pair, compare_builtin
 from headway.validation.builtin import section as builtin_section
@@ -32,6 +32,7 @@ from headway.validation.compare import retransmits_share, spreads
 from headway.validation.cost import RATE, RTT, Cost, measure, pairs
 from headway.validation.cost import section as cost_section
 from headway.validation.report import overlay, page, with_sections
+from headway.versions import versions
 
 _DURATION_S, _QUICK_DURATION_S = 30, 12
 _PAGE = Path("docs/validation.md")

@@ -11,9 +11,8 @@ import typer
 from headway import machine
 from headway.backends import Backend, backend_named
 from headway.claims import Claim, told
-from headway.cli.listing import AsJson
+from headway.cli.options import AsJson, Threads
 from headway.cli.show import Bar, console, notice, print_json, print_table, progress_bar, watch
-from headway.cli.studies import Threads
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.registry import unknown
 from headway.study import Study, discover

@@ -4,10 +4,29 @@ Pure functions: the same words give the same sessions on every machine. A :class
 what an experiment names; :func:`sessions` and :func:`shares` make the numbers of it.
 """
 
-from headway.workloads import published, tmix
-from headway.workloads.draws import Stream
-from headway.workloads.recipe import Campus, Pareto, Tmix, Workload, sessions, shares
-from headway.workloads.sessions import SessionTable, from_vectors
+from typing import TYPE_CHECKING
+
+from headway.lazy import lazily
+from headway.workloads.workload import Campus, Pareto, Tmix, Workload
+
+if TYPE_CHECKING:
+    from headway.workloads import published, tmix
+    from headway.workloads.draws import Stream
+    from headway.workloads.recipe import sessions, shares
+    from headway.workloads.session_table import SessionTable, from_vectors
+else:
+    __getattr__ = lazily(
+        __name__,
+        {
+            "SessionTable": "headway.workloads.session_table",
+            "Stream": "headway.workloads.draws",
+            "from_vectors": "headway.workloads.session_table",
+            "published": "headway.workloads.published",
+            "sessions": "headway.workloads.recipe",
+            "shares": "headway.workloads.recipe",
+            "tmix": "headway.workloads.tmix",
+        },
+    )
 
 __all__ = [
     "Campus",

@@ -38,7 +38,7 @@ import numpy as np
 
 from headway.errors import HeadwayError
 from headway.files import save_text
-from headway.workloads.sessions import SessionTable
+from headway.workloads.session_table import SessionTable
 
 Format = Literal["original", "ns2"]
 

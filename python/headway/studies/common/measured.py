@@ -21,7 +21,8 @@ from headway.files import save_text
 from headway.interrupts import held, interrupted
 from headway.study import Found, Study, StudyContext
 from headway.sweep import Observed
-from headway.trace import Trace, versions
+from headway.trace import Trace
+from headway.versions import versions
 
 Measurement = dict[str, Any]
 """What headwayctl printed."""

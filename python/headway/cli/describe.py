@@ -1,0 +1,86 @@
+"""``headway describe``: all there is to say of one study or algorithm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headway import catalogue
+from headway.cli.options import AsJson
+from headway.cli.show import console, print_json, print_table
+from headway.errors import HeadwayError
+from headway.registry import Algorithm, Stack, Tunable, registry, unknown
+from headway.table import Table
+
+if TYPE_CHECKING:
+    from headway.study import Study
+
+
+def describe(
+    name: Annotated[str, typer.Argument(help="A study, control, startup, router or stack.")],
+    as_json: AsJson = False,
+) -> None:
+    """Describe one study or algorithm: its source, its state and its tunables."""
+    known = registry()
+    study = catalogue.study_named(name)
+    groups: list[tuple[str, dict[str, Study[Any, Any] | Algorithm | Stack]]] = [
+        ("study", {name: study} if study else {}),
+        ("control", {item.name: item for item in known.controls}),
+        ("startup", {item.name: item for item in known.startups}),
+        ("router", {item.name: item for item in known.routers}),
+        ("stack", {item.name: item for item in known.stacks}),
+    ]
+    found = [(kind, items[name]) for kind, items in groups if name in items]
+    if not found:
+        names = sorted({*catalogue.studies(), *(key for _, items in groups for key in items)})
+        raise HeadwayError(unknown("name", name, names))
+    if as_json:
+        # One name may be both a startup and a router algorithm (quick-start is).
+        described = [_as_json(kind, item) for kind, item in found]
+        print_json(described[0] if len(described) == 1 else described)
+        return
+    for kind, item in found:
+        _print(kind, item)
+
+
+def _as_json(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> dict[str, Any]:
+    if isinstance(item, Algorithm | Stack):
+        return {"kind": kind, **item.model_dump()}
+    return {
+        "kind": kind,
+        "name": item.name,
+        "title": item.title,
+        "source": item.source,
+        "description": item.description,
+    }
+
+
+def _print(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> None:
+    out = console()
+    out.print(f"{kind} {item.name}: {item.title}", markup=False)
+    if isinstance(item, Stack):
+        return
+    out.print(f"source: {item.source}", markup=False)
+    if not isinstance(item, Algorithm):
+        if item.description:
+            out.print(item.description, markup=False)
+        out.print(f"run it: headway run {item.name}", markup=False)
+        return
+    if item.startup:
+        out.print(f"startup: {item.startup}", markup=False)
+    if item.state_bytes is not None:
+        per = "link" if kind == "router" else "flow"
+        out.print(f"state: {item.state_bytes} bytes per {per}", markup=False)
+    if item.tunables:
+        print_table(
+            Table(
+                "tunables",
+                ["name", "default", "allowed", "meaning"],
+                [[t.name, _default(t), t.allowed, t.meaning] for t in item.tunables],
+            )
+        )
+
+
+def _default(tunable: Tunable) -> str:
+    return tunable.choices[tunable.default] if tunable.choices else str(tunable.default)

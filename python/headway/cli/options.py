@@ -1,0 +1,11 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+BackendName = Annotated[str, typer.Option("--backend", help="Where it runs: sim, kernel.")]
+Threads = Annotated[int, typer.Option("--threads", min=0, help="Threads; 0 is one per core.")]
