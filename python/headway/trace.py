@@ -141,6 +141,8 @@ _NULLS: dict[tuple[str, str], int] = {
 }
 _STATE_FILE = "trace.json"
 _CAPTURE_FILE = "capture.pcapng"
+_OWN = frozenset({_STATE_FILE, _CAPTURE_FILE, *(f"{name}.parquet" for name in SCHEMA)})
+"""All names that the folder of a trace can have in it."""
 
 
 class FlowSummary(BaseModel):
@@ -265,9 +267,10 @@ def from_engine(experiment: Experiment, result: Mapping[str, Any], key: str) -> 
 
 
 def save_trace(trace: Trace, path: Path | str) -> Path:
-    """Save as the folder ``path``, whole or not at all; an existing one is replaced.
+    """Save as the folder ``path``, whole or not at all; an existing trace is replaced.
 
-    Raises HeadwayError, in one line, for a full disk or a place that cannot be written.
+    Raises HeadwayError, in one line, for a full disk, a place that cannot be written, or a folder
+    that has other things in it than a trace's.
     """
     path = Path(path)
     state = {
@@ -278,7 +281,7 @@ def save_trace(trace: Trace, path: Path | str) -> Path:
         "captured": trace.capture is not None,
         "meta": dict(trace.meta),
     }
-    with saving_dir(path) as folder:
+    with saving_dir(path, _OWN.__contains__) as folder:
         for name, frame in trace.tables.items():
             (folder / f"{name}.parquet").write_bytes(_parquet(frame))
         if trace.capture is not None:

@@ -21,6 +21,7 @@ from headway.claims import (
     told,
 )
 from headway.cli.options import AsJson
+from headway.cli.places import path
 from headway.cli.show import console, print_json, print_table
 from headway.errors import HeadwayError
 from headway.table import Cell, Table, alone
@@ -31,11 +32,16 @@ DOUBTFUL: tuple[Verdict, ...] = ("in part", "fails", "differs")
 
 def claims(
     directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Studies' results folders.")
+        list[Path], typer.Argument(parser=path, metavar="DIR...", help="Studies' results folders.")
     ],
     only: Annotated[
         Path | None,
-        typer.Option("--only", metavar="FILE", help="Count the claims named in FILE, one a line."),
+        typer.Option(
+            "--only",
+            parser=path,
+            metavar="FILE",
+            help="Count the claims named in FILE, one a line.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -13,6 +13,7 @@ from headway.backends import Recorded, backend_named
 from headway.claims import told
 from headway.cli.claims import DOUBTFUL, counts, print_claims
 from headway.cli.options import AsJson, Threads
+from headway.cli.places import path
 from headway.cli.show import console, notice, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.registry import unknown
@@ -32,14 +33,20 @@ def run(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Base of the trials' seeds.")] = 1,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Results folder [results/STUDY].")
+        Path | None,
+        typer.Option("--out", parser=path, metavar="DIR", help="Results folder [results/STUDY]."),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Keep the trials an interrupted run finished.")
     ] = False,
     vectors: Annotated[
         Path | None,
-        typer.Option("--vectors", help="A tmix file, for a study that takes one."),
+        typer.Option(
+            "--vectors",
+            parser=path,
+            metavar="FILE",
+            help="A tmix file, for a study that takes one.",
+        ),
     ] = None,
     threads: Threads = 0,
     as_json: AsJson = False,
@@ -74,7 +81,9 @@ def run(
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A study's results folder.")],
+    directory: Annotated[
+        Path, typer.Argument(parser=path, metavar="DIR", help="A study's results folder.")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Rebuild a study's report, claims and tables from the trials saved in DIR."""
@@ -102,9 +111,14 @@ def report(
 
 def export(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A saved trace, or a study's results folder.")
+        Path,
+        typer.Argument(
+            parser=path, metavar="DIR", help="A saved trace, or a study's results folder."
+        ),
     ],
-    flent: Annotated[Path, typer.Option("--flent", metavar="FILE", help="The .flent.gz to write.")],
+    flent: Annotated[
+        Path, typer.Option("--flent", parser=path, metavar="FILE", help="The .flent.gz to write.")
+    ],
     trial: Annotated[str | None, typer.Option("--trial", help="Which trial of a study.")] = None,
     as_json: AsJson = False,
 ) -> None:

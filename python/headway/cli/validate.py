@@ -17,6 +17,7 @@ import typer
 from headway.backends import Backend, as_it_is, backend_named
 from headway.backends.kernel import KernelBackend
 from headway.cli.options import AsJson
+from headway.cli.places import path
 from headway.cli.show import console, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
@@ -47,7 +48,9 @@ def validate(
     quick: Annotated[
         bool, typer.Option("--quick", help="Six short scenarios; writes no page by itself.")
     ] = False,
-    out: Annotated[Path, typer.Option("--out", help="Results folder.")] = Path("results/validate"),
+    out: Annotated[
+        Path, typer.Option("--out", parser=path, metavar="DIR", help="Results folder.")
+    ] = Path("results/validate"),
     only: Annotated[
         str, typer.Option("--only", help="Scenarios whose name has this part, as htcp or loss.")
     ] = "",
@@ -62,7 +65,10 @@ def validate(
         int, typer.Option("--repeats", min=0, help="Of a run that could not keep time, at most.")
     ] = 2,
     page_path: Annotated[
-        Path | None, typer.Option("--page", help="The page to write [docs/validation.md].")
+        Path | None,
+        typer.Option(
+            "--page", parser=path, metavar="FILE", help="The page to write [docs/validation.md]."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of every scenario.")] = 1,
     with_matrix: Annotated[
