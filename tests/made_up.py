@@ -72,7 +72,7 @@ def window_bench(command: Sequence[str]) -> Measurement:
     """`headwayctl host window-bench`: a start that doubles what it sends with every round trip,
     from what the receiver's first window and the startup let out, until the link is full."""
     small = int(option(command, "--first-window", "10000"))
-    size_bytes = int(option(command, "--bytes"))
+    size_bytes = int(option(command, "--bytes").removesuffix("B"))
     flight_pkts = 45 if "cubic+jump-start" in command else 2
     late_us = 0
     if "--ignore-peer" in command:

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::bpf;
 use crate::cli::error::{Attempt as _, CliError};
 use crate::constants::{self, Tunables};
-use crate::hints::{self, Prefix};
+use crate::hints::{self, Prefix, PREFIXES};
 use crate::inventory::{self, Attachment};
 use crate::load;
 use crate::netns::{self, Netns};
@@ -18,9 +18,6 @@ use crate::objects::{choose, ControlObject};
 use crate::quick_start;
 use crate::rundir::{self, Lock};
 use crate::shared;
-
-/// What connections to a prefix do that say nothing (algorithms/port/bpf/app.h).
-const PREFIXES: &str = "hw_prefixes";
 
 /// What to attach.
 #[derive(Debug)]
@@ -69,7 +66,10 @@ impl Request {
         default_in: Option<&str>,
     ) -> Result<Self, CliError> {
         let object = choose(choice)?;
-        let name = name.unwrap_or(object.name);
+        let name = match name {
+            Some(name) => name.to_owned(),
+            None => default_name(object)?,
+        };
         let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || name.len() > 15 || !name.chars().all(is_letter) {
             return Err(CliError::bad_input(format!(
@@ -79,7 +79,7 @@ impl Request {
         Ok(Self {
             object,
             tunables: constants::tunables(object, settings)?,
-            name: name.to_owned(),
+            name,
             default_in: default_in.map(Netns::find).transpose()?,
         })
     }
@@ -107,6 +107,9 @@ impl Request {
     pub fn plan(&self) -> Result<Outcome, CliError> {
         self.check()?;
         let replaced = attached_as(&self.name)?.is_some();
+        if !replaced && is_available(&self.name) {
+            return Err(load::name_taken(&self.name));
+        }
         let change = match &self.default_in {
             Some(netns) => Some(DefaultChange {
                 namespace: netns.label.clone(),
@@ -202,32 +205,28 @@ impl Request {
         shared::share_maps(&mut open, lock)?;
         let mut object = load::load(open, &self.name)?;
         let mut map = struct_ops(&mut object)?;
-        let before = attached_as(&self.name)?;
-        match (map.attach_struct_ops(), before) {
-            (Ok(link), None) => {
-                self.pin(link.as_fd())?;
-                Ok(false)
+        let Some(before) = attached_as(&self.name)? else {
+            if is_available(&self.name) {
+                return Err(load::name_taken(&self.name));
             }
-            (Ok(_), Some(before)) => Err(CliError::failed(format!(
-                "{} (map {}) went away while it was being replaced; try again",
-                self.name, before.map_id
-            ))),
-            // the name is taken by one of ours: the attempt has made the map ready
-            (Err(_), Some(before)) => {
-                let link = before.link_id.map(bpf::link_by_id).ok_or_else(|| {
-                    CliError::kernel_cannot(format!(
-                        "{0} was attached without a link and cannot be replaced; run `headwayctl detach {0}` first",
-                        self.name
-                    ))
-                })?;
-                let what = format!("replace {}", self.name);
-                let link: OwnedFd = link.attempt(&what)?;
-                bpf::link_update(link.as_fd(), map.as_fd()).attempt(&what)?;
-                self.pin(link.as_fd())?;
-                Ok(true)
-            }
-            (Err(error), None) => Err(load::attach_error(&self.name, &error)),
-        }
+            let link = map
+                .attach_struct_ops()
+                .map_err(|error| load::attach_error(&self.name, &error))?;
+            self.pin(link.as_fd())?;
+            return Ok(false);
+        };
+        let link = before.link_id.map(bpf::link_by_id).ok_or_else(|| {
+            CliError::kernel_cannot(format!(
+                "{0} was attached without a link and cannot be replaced; run `headwayctl detach {0}` first",
+                self.name
+            ))
+        })?;
+        let what = format!("replace {}", self.name);
+        let link: OwnedFd = link.attempt(&what)?;
+        make_ready(&mut map).attempt(&what)?;
+        bpf::link_update(link.as_fd(), map.as_fd()).attempt(&what)?;
+        self.pin(link.as_fd())?;
+        Ok(true)
     }
 
     /// The link outlives this process by its pin.
@@ -257,6 +256,100 @@ impl Request {
             }
         }
         Ok(())
+    }
+}
+
+/// Fills in a control's map in the kernel, which libbpf does on its way to a link only.
+/// A link of a name that is taken would leave a warning in the kernel's log, so the
+/// attempt ends before the kernel looks at the name: it may open no more descriptors.
+fn make_ready(map: &mut MapMut<'_>) -> io::Result<()> {
+    // SAFETY: plain data that the kernel reads and writes.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let none = libc::rlimit {
+            rlim_cur: 0,
+            ..limit
+        };
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &none) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // what is wrong with the map, the update of the link will tell
+        drop(map.attach_struct_ops());
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &limit) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// The congestion controls that sockets can choose, whoever's they are.
+fn available() -> Vec<String> {
+    let list = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let text = fs::read_to_string(list).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Whether sockets can choose a control of that name.
+pub(crate) fn is_available(name: &str) -> bool {
+    available().iter().any(|other| other == name)
+}
+
+/// The name that people type: the control's, where its startup is its own and the kernel
+/// has none of its own by that name; else with the startup's suffix. A scope's names
+/// begin with it.
+fn default_name(object: &ControlObject) -> Result<String, CliError> {
+    let scope = rundir::scope()?;
+    let is_own_startup = headway_algorithms::control(object.control)
+        .is_ok_and(|control| control.startup == object.startup);
+    let plain = object.control.replace('-', "_");
+    let name = if is_own_startup && (!is_available(&plain) || is_ours(&plain)) {
+        plain
+    } else {
+        object.name.to_owned()
+    };
+    Ok(if scope.is_empty() {
+        name
+    } else {
+        format!("{scope}_{}", object.name)
+    })
+}
+
+fn is_ours(name: &str) -> bool {
+    // who may not look has nothing attached either
+    load::missing().is_none() && attached_as(name).is_ok_and(|found| found.is_some())
+}
+
+/// The kernel's name of an attached control, from that or from what people type: `htcp`,
+/// `cubic+hystart`. None: nothing of Headway is attached so.
+///
+/// # Errors
+/// Several are.
+pub fn find_name(typed: &str) -> Result<Option<String>, CliError> {
+    if load::missing().is_some() {
+        return Ok(None);
+    }
+    let mut attached = inventory::find()?;
+    attached.retain(|a| a.attached);
+    if attached.iter().any(|a| a.name == typed) {
+        return Ok(Some(typed.to_owned()));
+    }
+    let Ok(object) = choose(typed) else {
+        return Ok(None);
+    };
+    attached.retain(|a| a.control == object.control && a.startup == object.startup);
+    match attached.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only.name.clone())),
+        many => {
+            let names: Vec<&str> = many.iter().map(|a| a.name.as_str()).collect();
+            Err(CliError::bad_input(format!(
+                "\"{typed}\" is attached more than once; which of {}?",
+                names.join(", ")
+            )))
+        }
     }
 }
 

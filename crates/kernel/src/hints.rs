@@ -38,6 +38,8 @@ const OPTIONS: [&str; 5] = [
     "data_volume",
     "deadline",
 ];
+/// What connections to a prefix do that say nothing (algorithms/port/bpf/app.h).
+pub(crate) const PREFIXES: &str = "hw_prefixes";
 /// The application types, in the order of their numbers.
 pub const TYPES: [&str; 3] = ["standard", "responsive", "lowpriority"];
 
@@ -178,11 +180,12 @@ fn root_cgroup() -> Result<PathBuf, CliError> {
 }
 
 /// Takes the socket options from all processes of a cgroup and of those below it;
-/// None: of the machine. Where they were taken before, they are no more.
+/// None: of the machine. Where they were taken before, they are no more. `dry_run`: only
+/// says where it would be.
 ///
 /// # Errors
 /// There is no such cgroup, or the kernel refuses.
-pub fn attach(cgroup: Option<&Path>) -> Result<String, CliError> {
+pub fn attach(cgroup: Option<&Path>, dry_run: bool) -> Result<String, CliError> {
     check()?;
     let cgroup = match cgroup {
         Some(path) => path.to_owned(),
@@ -200,6 +203,9 @@ pub fn attach(cgroup: Option<&Path>) -> Result<String, CliError> {
             )))
         }
     };
+    if dry_run {
+        return Ok(place);
+    }
     let lock = rundir::lock()?;
     rundir::mount_bpffs(&lock)?;
     for hook in attached()? {
@@ -258,25 +264,47 @@ fn attached() -> Result<Vec<Hook>, CliError> {
     Ok(hooks)
 }
 
-/// Takes them no more. Returns where they were taken. Defaults for prefixes stay.
+/// What `detach` ended, or would.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// The cgroups from whose processes options were taken.
+    pub places: Vec<String>,
+    /// The prefixes that had defaults.
+    pub defaults: Vec<String>,
+}
+
+/// Takes them no more, and forgets the defaults of prefixes unless they are to be kept.
+/// `dry_run`: only says what would end.
 ///
 /// # Errors
-/// They were not taken at all; the kernel refuses.
-pub fn detach() -> Result<Vec<String>, CliError> {
+/// There is nothing to end; the kernel refuses.
+pub fn detach(keep_defaults: bool, dry_run: bool) -> Result<Ended, CliError> {
     check()?;
-    let lock = rundir::lock()?;
     let hooks = attached()?;
-    if hooks.is_empty() {
+    let mut ended = Ended::default();
+    if !keep_defaults {
+        ended.defaults = defaults().into_iter().map(|d| d.prefix).collect();
+    }
+    if hooks.is_empty() && ended.defaults.is_empty() {
         return Err(CliError::bad_input(
             "no hints are taken; `headwayctl hints attach` starts it",
         ));
     }
+    ended.places = hooks.iter().map(|hook| hook.place.clone()).collect();
+    ended.places.dedup();
+    if dry_run {
+        return Ok(ended);
+    }
+    let lock = rundir::lock()?;
     for hook in &hooks {
         hook.detach(&lock)?;
     }
-    let mut places: Vec<String> = hooks.into_iter().map(|hook| hook.place).collect();
-    places.dedup();
-    Ok(places)
+    for prefix in &ended.defaults {
+        if let (Some(map), Ok(prefix)) = (shared::map(PREFIXES), Prefix::parse(prefix)) {
+            let _ = map.delete(&prefix.to_bytes()); // another command may have been first
+        }
+    }
+    Ok(ended)
 }
 
 /// Where the socket options are taken, and how often each was used.
@@ -307,7 +335,7 @@ pub fn status() -> Result<Vec<Hints>, CliError> {
 }
 
 /// Sets the default of a prefix; it holds at once, also for what runs already and
-/// has not yet connected.
+/// has not yet connected. `dry_run`: only checks that it could.
 ///
 /// # Errors
 /// Lack of privilege, or too many prefixes.
@@ -316,14 +344,18 @@ pub fn set_default(
     rate_bps: u64,
     volume_bytes: u64,
     kind: u8,
+    dry_run: bool,
 ) -> Result<(), CliError> {
     check()?;
+    if dry_run {
+        return Ok(());
+    }
     let lock = rundir::lock()?;
     rundir::mount_bpffs(&lock)?;
-    if shared::map("hw_prefixes").is_none() {
+    if shared::map(PREFIXES).is_none() {
         make_maps(&lock)?;
     }
-    let map = shared::map("hw_prefixes")
+    let map = shared::map(PREFIXES)
         .ok_or_else(|| CliError::failed("the map of prefixes went away; try again"))?;
     write_default(&map, prefix, rate_bps, volume_bytes, kind)
 }
@@ -355,16 +387,23 @@ fn make_maps(lock: &Lock) -> Result<(), CliError> {
     load::load(open, "the map of prefixes").map(drop)
 }
 
-/// Forgets the default of a prefix.
+/// Forgets the default of a prefix. `dry_run`: only checks that it has one.
 ///
 /// # Errors
 /// It has none.
-pub fn unset_default(prefix: Prefix) -> Result<(), CliError> {
+pub fn unset_default(prefix: Prefix, dry_run: bool) -> Result<(), CliError> {
     check()?;
-    let _lock = rundir::lock()?;
-    let removed = shared::map("hw_prefixes").is_some_and(|m| m.delete(&prefix.to_bytes()).is_ok());
-    if removed {
-        return Ok(());
+    let key = prefix.to_bytes();
+    let known =
+        shared::map(PREFIXES).filter(|m| matches!(m.lookup(&key, MapFlags::ANY), Ok(Some(_))));
+    if let Some(map) = known {
+        if dry_run {
+            return Ok(());
+        }
+        let _lock = rundir::lock()?;
+        return map
+            .delete(&key)
+            .map_err(|e| CliError::failed(format!("cannot forget the default of {prefix}: {e}")));
     }
     let known: Vec<String> = defaults().into_iter().map(|d| d.prefix).collect();
     Err(CliError::bad_input(format!(
@@ -380,7 +419,7 @@ pub fn unset_default(prefix: Prefix) -> Result<(), CliError> {
 /// All defaults.
 #[must_use]
 pub fn defaults() -> Vec<PrefixDefault> {
-    let Some(map) = shared::map("hw_prefixes") else {
+    let Some(map) = shared::map(PREFIXES) else {
         return Vec::new();
     };
     let mut found: Vec<PrefixDefault> = map

@@ -98,11 +98,17 @@ pub fn load(open: OpenObject, name: &str) -> Result<Object, CliError> {
 #[must_use]
 pub fn attach_error(name: &str, error: &libbpf_rs::Error) -> CliError {
     match error.kind() {
-        ErrorKind::AlreadyExists => CliError::bad_input(format!(
-            "the kernel has a congestion control {name} that is not Headway's; choose another name with --name"
-        )),
+        ErrorKind::AlreadyExists => name_taken(name),
         _ => CliError::kernel_cannot(format!("cannot attach {name}: {error}")),
     }
+}
+
+/// The kernel's own, or another program's.
+#[must_use]
+pub fn name_taken(name: &str) -> CliError {
+    CliError::bad_input(format!(
+        "the kernel has a congestion control {name} that is not Headway's; choose another name with --name"
+    ))
 }
 
 /// Jiffies per second: the kernel's coarse clock goes by jiffies and tells its step.

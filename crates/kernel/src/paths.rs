@@ -39,17 +39,21 @@ pub struct Memory {
     pub paths: Vec<SavedPath>,
 }
 
-/// Remembers paths for so long; 0: forgets all and remembers nothing.
+/// Remembers paths for so long; 0: forgets all and remembers nothing. `dry_run`: only
+/// checks that it could.
 ///
 /// # Errors
 /// Lack of privilege.
-pub fn remember(lifetime_ns: u64) -> Result<(), CliError> {
+pub fn remember(lifetime_ns: u64, dry_run: bool) -> Result<(), CliError> {
     if let Some(reason) = load::missing() {
         return Err(CliError::kernel_cannot(format!(
             "cannot remember paths: {reason}"
         )));
     }
     rundir::enter()?;
+    if dry_run {
+        return Ok(());
+    }
     let lock = rundir::lock()?;
     rundir::mount_bpffs(&lock)?;
     if shared::map("hw_manager").is_none() {

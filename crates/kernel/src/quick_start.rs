@@ -52,16 +52,20 @@ pub struct Host {
 
 /// Lets the host behind a device take part: its congestion controls of the startup
 /// quick-start ask, and its TCP answers the requests of others up to a rate code.
+/// `dry_run`: only checks that it could.
 ///
 /// # Errors
 /// The kernel refuses: devices have links for programs since Linux 6.6.
-pub fn attach_host(device: &Device, willing_code: u32) -> Result<(), CliError> {
+pub fn attach_host(device: &Device, willing_code: u32, dry_run: bool) -> Result<(), CliError> {
     if let Some(reason) = load::missing() {
         return Err(CliError::kernel_cannot(format!(
             "cannot take part in Quick-Start: {reason}"
         )));
     }
     rundir::enter()?;
+    if dry_run {
+        return Ok(());
+    }
     let lock = rundir::lock()?;
     rundir::mount_bpffs(&lock)?;
     for hook in hooks_at(&device.place())? {

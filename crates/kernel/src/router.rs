@@ -146,11 +146,12 @@ impl Request {
         Ok(Self { device, tunables })
     }
 
-    /// Attaches it; one that was there before is no more, with what it knew.
+    /// Attaches it; one that was there before is no more, with what it knew. `dry_run`:
+    /// only checks that it could.
     ///
     /// # Errors
     /// The kernel refuses: devices have links for programs since Linux 6.6.
-    pub fn run(&self) -> Result<String, CliError> {
+    pub fn run(&self, dry_run: bool) -> Result<String, CliError> {
         let place = self.device.place();
         if let Some(reason) = load::missing() {
             return Err(CliError::kernel_cannot(format!(
@@ -158,6 +159,9 @@ impl Request {
             )));
         }
         rundir::enter()?;
+        if dry_run {
+            return Ok(place);
+        }
         let lock = rundir::lock()?;
         rundir::mount_bpffs(&lock)?;
         let object = self.load()?;

@@ -39,19 +39,22 @@ pub struct FirstWindow {
     pub counters: BTreeMap<String, u64>,
 }
 
-/// Begins it; 0 bytes: not done.
+/// Begins it; 0 bytes: not done. `dry_run`: only checks that it could.
 ///
 /// # Errors
 /// The kernel refuses; Quick-Start is there already, which must come after it.
-pub fn attach(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<(), CliError> {
+pub fn attach(
+    device: &Device,
+    own_bytes: u32,
+    peer_bytes: u32,
+    dry_run: bool,
+) -> Result<(), CliError> {
     if let Some(reason) = load::missing() {
         return Err(CliError::kernel_cannot(format!(
             "cannot change first windows: {reason}"
         )));
     }
     rundir::enter()?;
-    let lock = rundir::lock()?;
-    rundir::mount_bpffs(&lock)?;
     let place = device.place();
     let there = hooks::find()?;
     let mut own = there.iter().filter(|h| h.place == place);
@@ -61,6 +64,11 @@ pub fn attach(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<(), Cl
              `headwayctl detach --dev` it and attach it again later"
         )));
     }
+    if dry_run {
+        return Ok(());
+    }
+    let lock = rundir::lock()?;
+    rundir::mount_bpffs(&lock)?;
     for hook in there.iter().filter(|h| h.place == place && is_ours(h)) {
         hook.detach(&lock)?;
     }

@@ -267,7 +267,7 @@ fn costs_are_measured_on_request() {
     let running = lab
         .connect(Some("hwt_g"))
         .carry(Duration::from_millis(1_500));
-    let status = json(&["status", "--measure", "1"]);
+    let status = json(&["status", "--measure", "1s"]);
     let cost = &status["attached"][0]["cost_per_ack"];
     assert!(cost["acks"].as_u64() > Some(20), "{status}");
     let ns = cost["ns_per_ack"].as_u64().unwrap();
@@ -296,7 +296,8 @@ fn errors_are_one_line_with_a_status() {
         ),
         (&["attach", "reno", "--name", "other"], "HEADWAY_SCOPE"),
         (&["detach", "hwt_nothing"], "hwt_nothing"),
-        (&["detach"], "required"),
+        (&["detach"], "nothing is attached"),
+        (&["status", "--measure", "1"], "no unit"),
         (&["no-such-command"], "no-such-command"),
         (&[], "--help"),
     ] {

@@ -168,7 +168,7 @@ fn attached_again_it_is_elsewhere_and_detached_it_is_nowhere() {
     assert_eq!(hints[0]["pinned"], true);
     assert_eq!(number(set(&socket(), RATE, 1u32)), Some(libc::ENOPROTOOPT));
     succeeds(&["hints", "set", "10.0.0.0/8", "--type", "responsive"]);
-    succeeds(&["hints", "detach"]);
+    succeeds(&["hints", "detach", "--keep-defaults"]);
     let status = json(&["status"]);
     assert_eq!(status["hints"], serde_json::json!([]));
     assert_eq!(status["hint_defaults"][0]["prefix"], "10.0.0.0/8");

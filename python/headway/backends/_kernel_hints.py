@@ -43,7 +43,7 @@ def taking_hints(ctl: Headwayctl, caretaker: Caretaker) -> Iterator[None]:
             if _alone(lock.fileno()) and lock.read() == _OURS:
                 lock.truncate(0)
                 with contextlib.suppress(HeadwayError):  # somebody took them away
-                    ctl.run("hints", "detach")
+                    ctl.run("hints", "detach", "--keep-defaults")
 
 
 def attach_where_missing(ctl: Headwayctl, caretaker: Caretaker) -> None:

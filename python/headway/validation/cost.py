@@ -89,7 +89,7 @@ class _Counting:
 
     def _count(self) -> None:
         try:
-            self._status = Headwayctl().json("status", "--measure", str(MEASURED_S), "--json")
+            self._status = Headwayctl().json("status", "--measure", f"{MEASURED_S}s", "--json")
         except HeadwayError as error:
             self._status = error
 

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use clap::Args;
 
 use super::error::CliError;
+use super::out::say;
 use crate::device::Device;
 
 /// A device and its namespace.
@@ -34,6 +35,6 @@ pub(super) fn print_list<'a, V: Display + 'a>(
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     if !items.is_empty() {
-        println!("  {title}: {}", items.join(" "));
+        say!("  {title}: {}", items.join(" "));
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::error::CliError;
-use super::print_json;
+use super::out::{self, say};
 use crate::attach::{Outcome, Request};
 
 /// Attach a control, or put it in the place of the one of its name
@@ -42,7 +42,7 @@ pub(super) fn run(command: &AttachCommand) -> Result<(), CliError> {
         request.run()?
     };
     if command.json {
-        return print_json(&outcome);
+        return out::json(&outcome);
     }
     print(&outcome, command.dry_run);
     Ok(())
@@ -55,15 +55,17 @@ fn print(outcome: &Outcome, dry_run: bool) {
         (false, false) => "attached",
         (false, true) => "replaced",
     };
-    println!(
+    say!(
         "{verb} {} ({}+{})",
-        outcome.name, outcome.control, outcome.startup
+        outcome.name,
+        outcome.control,
+        outcome.startup
     );
     for (name, value) in &outcome.tunables {
-        println!("  {name} = {value}");
+        say!("  {name} = {value}");
     }
     if let Some(change) = &outcome.default_in {
-        println!(
+        say!(
             "{} the default of namespace {} (was {})",
             if dry_run { "would make it" } else { "made it" },
             change.namespace,

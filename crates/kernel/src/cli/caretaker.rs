@@ -44,7 +44,8 @@ pub(super) fn run(_: &CaretakerCommand) -> Result<(), CliError> {
             let _ = detach::detach(detach::What::Control(name));
         }
         if takes_hints && nobody_runs() {
-            let _ = hints::detach();
+            // what somebody set by hand is not the dead program's
+            let _ = hints::detach(true, false);
         }
         std::thread::sleep(Duration::from_millis(500));
     }

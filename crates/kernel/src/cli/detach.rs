@@ -3,15 +3,17 @@
 use clap::Args;
 
 use super::error::CliError;
-use super::print_json;
+use super::out::{self, say};
+use crate::attach::find_name;
 use crate::detach::{self, What};
 use crate::device::Device;
+use crate::{hooks, inventory, load, rundir};
 
 /// Take a control away, or what is at a device, or everything of Headway
 #[derive(Debug, Args)]
 pub struct DetachCommand {
-    /// The kernel's name of the control, as `status` shows it
-    #[arg(required_unless_present_any = ["all", "dev"], conflicts_with_all = ["all", "dev"])]
+    /// The control, as `status` shows it or as it was attached [the only thing there is]
+    #[arg(value_name = "CONTROL", conflicts_with_all = ["all", "dev"])]
     name: Option<String>,
     /// What Headway has at a device: `host` and `router`
     #[arg(long, value_name = "DEVICE", conflicts_with = "all")]
@@ -30,15 +32,74 @@ pub struct DetachCommand {
     json: bool,
 }
 
+/// What can be detached by itself.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Thing {
+    Control(String),
+    Device(String),
+    Hints,
+}
+
+/// What `detach` alone means, where it is clear.
+fn only_thing() -> Result<Thing, CliError> {
+    if let Some(reason) = load::missing() {
+        return Err(CliError::kernel_cannot(format!("cannot detach: {reason}")));
+    }
+    rundir::enter()?;
+    let controls = inventory::find()?.into_iter().filter(|a| a.attached);
+    let mut things: Vec<Thing> = controls.map(|a| Thing::Control(a.name)).collect();
+    things.extend(hooks::find()?.into_iter().map(|hook| {
+        if hook.program.starts_with("hw_hints") {
+            Thing::Hints
+        } else {
+            Thing::Device(hook.place)
+        }
+    }));
+    things.sort();
+    things.dedup();
+    if things.len() == 1 && things[0] != Thing::Hints {
+        return Ok(things.remove(0));
+    }
+    let ways: Vec<String> = things
+        .iter()
+        .map(|thing| match thing {
+            Thing::Control(name) => format!("`detach {name}`"),
+            Thing::Device(place) => match place.rsplit_once(':') {
+                Some((netns, dev)) if netns != "self" => {
+                    format!("`detach --dev {dev} --netns {netns}`")
+                }
+                _ => format!(
+                    "`detach --dev {}`",
+                    place.rsplit(':').next().unwrap_or(place)
+                ),
+            },
+            Thing::Hints => "`hints detach`".to_owned(),
+        })
+        .collect();
+    Err(CliError::bad_input(if ways.is_empty() {
+        "detach what? nothing is attached".to_owned()
+    } else {
+        format!("detach what? {}, or `detach --all`", ways.join(", "))
+    }))
+}
+
 pub(super) fn run(command: &DetachCommand) -> Result<(), CliError> {
     let device = match &command.dev {
         Some(name) => Some(Device::find(command.netns.as_deref(), name)?.place()),
         None => None,
     };
-    let what = match (&command.name, &device) {
-        (Some(name), _) => What::Control(name),
-        (None, Some(place)) => What::Device(place),
-        (None, None) => What::All,
+    let name = match &command.name {
+        Some(typed) => Some(find_name(typed)?.unwrap_or_else(|| typed.clone())),
+        None => None,
+    };
+    let only = match (&name, &device) {
+        (None, None) if !command.all => Some(only_thing()?),
+        _ => None,
+    };
+    let what = match (&name, &device, &only) {
+        (Some(name), ..) | (_, _, Some(Thing::Control(name))) => What::Control(name),
+        (_, Some(place), _) | (_, _, Some(Thing::Device(place))) => What::Device(place),
+        (None, None, _) => What::All,
     };
     let outcome = if command.dry_run {
         detach::plan(what)?
@@ -46,7 +107,7 @@ pub(super) fn run(command: &DetachCommand) -> Result<(), CliError> {
         detach::detach(what)?
     };
     if command.json {
-        return print_json(&outcome);
+        return out::json(&outcome);
     }
     let (detached, made) = if command.dry_run {
         ("would detach", "would make")
@@ -54,15 +115,16 @@ pub(super) fn run(command: &DetachCommand) -> Result<(), CliError> {
         ("detached", "made")
     };
     if outcome.detached.is_empty() && outcome.restored.is_empty() {
-        println!("nothing is attached");
+        say!("nothing is attached");
     }
     for name in &outcome.detached {
-        println!("{detached} {name}");
+        say!("{detached} {name}");
     }
     for restored in &outcome.restored {
-        println!(
+        say!(
             "{made} {} the default of namespace {} again",
-            restored.control, restored.namespace
+            restored.control,
+            restored.namespace
         );
     }
     Ok(())

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::error::CliError;
-use super::print_json;
+use super::out::{self, say};
 use crate::doctor;
 
 /// Say what this kernel can do, what is missing and how to get it
@@ -17,14 +17,14 @@ pub struct DoctorCommand {
 pub(super) fn run(command: &DoctorCommand) -> Result<(), CliError> {
     let report = doctor::examine();
     if command.json {
-        print_json(&report)?;
+        out::json(&report)?;
     } else {
-        println!("kernel {}", report.kernel);
+        say!("kernel {}", report.kernel);
         for item in &report.items {
             let mark = if item.ok { "ok     " } else { "MISSING" };
-            println!("{mark} {:<32} {}", item.name, item.found);
+            say!("{mark} {:<32} {}", item.name, item.found);
             if let Some(remedy) = &item.remedy {
-                println!("        to get it: {remedy}");
+                say!("        to get it: {remedy}");
             }
         }
     }

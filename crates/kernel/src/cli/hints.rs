@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::at_device::print_list;
 use super::error::CliError;
-use super::print_json;
+use super::out::{self, say};
+use super::tell::Tell;
 use crate::hints::{self, Prefix, PrefixDefault, TYPES};
 use crate::paths::{self, Memory};
 use crate::testbed::units;
@@ -39,11 +40,20 @@ struct AttachCommand {
     /// Folder of the cgroup whose processes may use them [the machine's]
     #[arg(long, value_name = "DIR")]
     cgroup: Option<PathBuf>,
+    #[command(flatten)]
+    tell: Tell,
 }
 
-/// Take them no more; connections keep what they were given
+/// Take them no more, and forget the defaults of all prefixes; connections keep what they
+/// were given
 #[derive(Debug, Args)]
-struct DetachCommand {}
+struct DetachCommand {
+    /// The defaults of prefixes stay
+    #[arg(long)]
+    keep_defaults: bool,
+    #[command(flatten)]
+    tell: Tell,
+}
 
 /// Set what connections to a prefix do that say nothing themselves
 #[derive(Debug, Args)]
@@ -60,6 +70,8 @@ struct SetCommand {
     /// standard, responsive or lowpriority [standard]
     #[arg(long = "type", value_name = "TYPE")]
     application_type: Option<String>,
+    #[command(flatten)]
+    tell: Tell,
 }
 
 /// Forget the default of a prefix
@@ -67,6 +79,8 @@ struct SetCommand {
 struct UnsetCommand {
     /// As it was set
     prefix: String,
+    #[command(flatten)]
+    tell: Tell,
 }
 
 /// Remember what connections find out of their paths, for those that come later
@@ -74,11 +88,16 @@ struct UnsetCommand {
 struct RememberCommand {
     /// How long it is good for, like 10min
     lifetime: String,
+    #[command(flatten)]
+    tell: Tell,
 }
 
 /// Forget all of it, and remember nothing more
 #[derive(Debug, Args)]
-struct ForgetCommand {}
+struct ForgetCommand {
+    #[command(flatten)]
+    tell: Tell,
+}
 
 /// Show where options are taken, how often they were used, and all defaults
 #[derive(Debug, Args)]
@@ -90,49 +109,84 @@ struct ListCommand {
 
 pub(super) fn run(command: &HintsCommand) -> Result<(), CliError> {
     match &command.command {
-        Command::Attach(command) => {
-            let place = hints::attach(command.cgroup.as_deref())?;
-            println!("taking hints from the processes of {place}");
-        }
-        Command::Detach(_) => {
-            for place in hints::detach()? {
-                println!("no more hints from the processes of {place}");
-            }
-        }
-        Command::Set(command) => set(command)?,
+        Command::Attach(command) => attach(command),
+        Command::Detach(command) => detach(command),
+        Command::Set(command) => set(command),
         Command::Unset(command) => {
             let prefix = Prefix::parse(&command.prefix)?;
-            hints::unset_default(prefix)?;
-            println!("{prefix} has no default");
+            hints::unset_default(prefix, command.tell.dry_run)?;
+            command.tell.change(
+                &format!("{prefix} has no default"),
+                &format!("forget the default of {prefix}"),
+                json!({ "prefix": prefix.to_string() }),
+            )
         }
-        Command::Remember(command) => remember(&command.lifetime)?,
-        Command::Forget(_) => {
-            paths::remember(0)?;
-            println!("paths are not remembered");
+        Command::Remember(command) => remember(command),
+        Command::Forget(command) => {
+            paths::remember(0, command.tell.dry_run)?;
+            let value = json!({ "lifetime_s": null });
+            let tell = command.tell;
+            tell.change("paths are not remembered", "forget all paths", value)
         }
-        Command::List(command) => list(command)?,
+        Command::List(command) => list(command),
+    }
+}
+
+fn attach(command: &AttachCommand) -> Result<(), CliError> {
+    let place = hints::attach(command.cgroup.as_deref(), command.tell.dry_run)?;
+    command.tell.change(
+        &format!("taking hints from the processes of {place}"),
+        &format!("take hints from the processes of {place}"),
+        json!({ "cgroup": place }),
+    )
+}
+
+fn detach(command: &DetachCommand) -> Result<(), CliError> {
+    let dry_run = command.tell.dry_run;
+    let ended = hints::detach(command.keep_defaults, dry_run)?;
+    if command.tell.json {
+        let value = json!({
+            "cgroups": ended.places, "defaults": ended.defaults, "dry_run": dry_run
+        });
+        return out::json(&value);
+    }
+    for place in &ended.places {
+        if dry_run {
+            say!("would take no more hints from the processes of {place}");
+        } else {
+            say!("no more hints from the processes of {place}");
+        }
+    }
+    for prefix in &ended.defaults {
+        if dry_run {
+            say!("would forget the default of {prefix}");
+        } else {
+            say!("{prefix} has no default");
+        }
     }
     Ok(())
 }
 
-fn remember(lifetime: &str) -> Result<(), CliError> {
+fn remember(command: &RememberCommand) -> Result<(), CliError> {
+    let lifetime = &command.lifetime;
     let ns = units::time_ns(lifetime).map_err(|e| CliError::bad_input(format!("LIFETIME {e}")))?;
     if ns < LEAST_LIFETIME_NS {
         return Err(CliError::bad_input(format!(
             "LIFETIME \"{lifetime}\": must be 1s or more, or use `headwayctl hints forget`"
         )));
     }
-    paths::remember(ns)?;
-    println!("what connections find out of their paths is good for {lifetime}");
-    Ok(())
+    paths::remember(ns, command.tell.dry_run)?;
+    command.tell.change(
+        &format!("what connections find out of their paths is good for {lifetime}"),
+        &format!("remember for {lifetime} what connections find out of their paths"),
+        json!({ "lifetime_s": ns / 1_000_000_000 }),
+    )
 }
 
 fn set(command: &SetCommand) -> Result<(), CliError> {
     let prefix = Prefix::parse(&command.prefix)?;
     let rate_bps = match &command.rate {
-        Some(text) => {
-            units::rate_bps(text).map_err(|e| CliError::bad_input(format!("--rate {e}")))?
-        }
+        Some(text) => stored_rate(text)?,
         None => 0,
     };
     let kind = match &command.application_type {
@@ -144,42 +198,64 @@ fn set(command: &SetCommand) -> Result<(), CliError> {
             ))
         })?,
     };
-    let volume_bytes = match command.volume.as_deref().map(units::buffer) {
-        None => 0,
-        Some(Ok(units::Buffer::Bytes(bytes))) if bytes > 0 => bytes,
-        Some(_) => {
-            return Err(CliError::bad_input(format!(
-                "--volume \"{}\": must be a number of bytes like 60000, 64kB or 1MB",
-                command.volume.as_deref().unwrap_or_default()
-            )))
+    let volume_bytes = match &command.volume {
+        Some(text) => {
+            units::bytes(text).map_err(|e| CliError::bad_input(format!("--volume {e}")))?
         }
+        None => 0,
     };
     hints::set_default(
         prefix,
         rate_bps,
         volume_bytes,
         u8::try_from(kind).unwrap_or(0),
+        command.tell.dry_run,
     )?;
-    println!("{prefix}: {}", describe(rate_bps, TYPES[kind]));
-    Ok(())
+    let default = PrefixDefault {
+        prefix: prefix.to_string(),
+        rate_bps,
+        volume_bytes: Some(volume_bytes).filter(|&bytes| bytes > 0),
+        application_type: TYPES[kind],
+    };
+    let shown = describe(&default);
+    command.tell.change(
+        &format!("{prefix}: {shown}"),
+        &format!("make this the default of {prefix}: {shown}"),
+        json!(default),
+    )
 }
 
-fn describe(rate_bps: u64, kind: &str) -> String {
-    if rate_bps == 0 {
-        format!("{kind}, no initial rate")
-    } else {
-        format!("{kind}, initial rate {} Mbit/s", rate_bps as f64 / 1e6)
+/// A rate as the kernel keeps it: in whole bytes per second.
+fn stored_rate(text: &str) -> Result<u64, CliError> {
+    let rate_bps = units::rate_bps(text).map_err(|e| CliError::bad_input(format!("--rate {e}")))?;
+    match rate_bps / 8 {
+        0 => Err(CliError::bad_input(format!(
+            "--rate \"{text}\": must be 8 bit/s or more, for it is kept in bytes"
+        ))),
+        bytes => Ok(bytes * 8),
     }
+}
+
+fn describe(default: &PrefixDefault) -> String {
+    let mut text = default.application_type.to_owned();
+    text += &match default.rate_bps {
+        0 => ", no initial rate".to_owned(),
+        bps => format!(", initial rate {} Mbit/s", bps as f64 / 1e6),
+    };
+    if let Some(bytes) = default.volume_bytes {
+        text += &format!(", volume {}", units::shown_bytes(bytes));
+    }
+    text
 }
 
 fn list(command: &ListCommand) -> Result<(), CliError> {
     let (hints, defaults) = (hints::status()?, hints::defaults());
     let memory = paths::memory();
     if command.json {
-        return print_json(&json!({ "hints": hints, "defaults": defaults, "memory": memory }));
+        return out::json(&json!({ "hints": hints, "defaults": defaults, "memory": memory }));
     }
     if hints.is_empty() && defaults.is_empty() && memory.lifetime_s.is_none() {
-        println!("no hints are taken, and no prefix has a default");
+        say!("no hints are taken, and no prefix has a default");
     }
     print(&hints, &defaults);
     print_memory(&memory);
@@ -190,7 +266,7 @@ fn print_memory(memory: &Memory) {
     let Some(lifetime_s) = memory.lifetime_s else {
         return;
     };
-    println!("paths are remembered for {lifetime_s} s");
+    say!("paths are remembered for {lifetime_s} s");
     for path in &memory.paths {
         let what = match (path.rate_bps, path.min_rtt_us) {
             (Some(bps), Some(us)) => format!(
@@ -201,14 +277,14 @@ fn print_memory(memory: &Memory) {
             ),
             _ => "in use".to_owned(),
         };
-        println!("  {}: {what}, {} s ago", path.destination, path.age_s);
+        say!("  {}: {what}, {} s ago", path.destination, path.age_s);
     }
 }
 
 /// As `status` shows it too.
 pub(super) fn print(hints: &[hints::Hints], defaults: &[PrefixDefault]) {
     for entry in hints {
-        println!(
+        say!(
             "hints from the processes of {}{}",
             entry.cgroup,
             if entry.pinned {
@@ -219,14 +295,10 @@ pub(super) fn print(hints: &[hints::Hints], defaults: &[PrefixDefault]) {
         );
         print_list("counters", &entry.counters);
         if !entry.sees_writes {
-            println!("  of a large write its first piece only: this kernel tells of no more");
+            say!("  of a large write its first piece only: this kernel tells of no more");
         }
     }
     for entry in defaults {
-        println!(
-            "hint for {}: {}",
-            entry.prefix,
-            describe(entry.rate_bps, entry.application_type)
-        );
+        say!("hint for {}: {}", entry.prefix, describe(entry));
     }
 }

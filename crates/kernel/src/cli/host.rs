@@ -1,10 +1,12 @@
 //! `headwayctl host`
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 
 use super::at_device::{print_list, AtDevice};
 use super::error::CliError;
-use super::print_json;
+use super::out::{self, say};
+use super::tell::Tell;
 use crate::quick_start::{self, Host};
 use crate::testbed::units;
 use crate::window::{self, FirstWindow};
@@ -32,6 +34,8 @@ struct QuickStartCommand {
     /// Highest rate granted as receiver, like 100mbit [any]
     #[arg(long, value_name = "RATE")]
     at_most: Option<String>,
+    #[command(flatten)]
+    tell: Tell,
 }
 
 /// Let connections begin with larger windows than TCP's header or receiver say (thesis
@@ -46,6 +50,8 @@ struct WindowCommand {
     /// Until the first data is acknowledged take a peer's window to be this large
     #[arg(long, value_name = "SIZE")]
     ignore_peer: Option<String>,
+    #[command(flatten)]
+    tell: Tell,
 }
 
 /// Measure what a receiver's window makes of a start: transfers over an emulated path
@@ -89,7 +95,7 @@ struct WindowBenchCommand {
     /// Propagation there and back
     #[arg(long, default_value = "200ms")]
     rtt: String,
-    /// Room of each queue: 1bdp, 60000, 64kB or 100pkts
+    /// Room of each queue: 1bdp, 60000B, 64kB or 100pkts
     #[arg(long, default_value = "1000pkts")]
     buffer: String,
     /// Print JSON
@@ -102,16 +108,16 @@ const LARGEST_WINDOW_BYTES: u64 = 65_535 << 14;
 
 /// 0 where there is none.
 fn window_bytes(name: &str, text: Option<&str>) -> Result<u32, CliError> {
-    match text.map(units::buffer) {
-        None => Ok(0),
-        Some(Ok(units::Buffer::Bytes(bytes))) if (1..=LARGEST_WINDOW_BYTES).contains(&bytes) => {
-            Ok(u32::try_from(bytes).unwrap_or(0))
-        }
-        Some(_) => Err(CliError::bad_input(format!(
-            "{name} \"{}\": must be a number of bytes up to {LARGEST_WINDOW_BYTES}, like 64kB or 1MB",
-            text.unwrap_or_default()
-        ))),
+    let Some(text) = text else {
+        return Ok(0);
+    };
+    let bytes = units::bytes(text).map_err(|e| CliError::bad_input(format!("{name} {e}")))?;
+    if !(1..=LARGEST_WINDOW_BYTES).contains(&bytes) {
+        return Err(CliError::bad_input(format!(
+            "{name} \"{text}\": must be at most {LARGEST_WINDOW_BYTES} bytes"
+        )));
     }
+    Ok(u32::try_from(bytes).unwrap_or(0))
 }
 
 pub(super) fn run(command: &HostCommand) -> Result<(), CliError> {
@@ -121,12 +127,13 @@ pub(super) fn run(command: &HostCommand) -> Result<(), CliError> {
             let own = window_bytes("--extra-ack", command.extra_ack.as_deref())?;
             let peer = window_bytes("--ignore-peer", command.ignore_peer.as_deref())?;
             let device = command.at.find()?;
-            window::attach(&device, own, peer)?;
-            println!(
-                "connections at {} begin with larger windows",
-                device.place()
-            );
-            Ok(())
+            window::attach(&device, own, peer, command.tell.dry_run)?;
+            let place = device.place();
+            command.tell.change(
+                &format!("connections at {place} begin with larger windows"),
+                &format!("let connections at {place} begin with larger windows"),
+                json!({ "place": place, "extra_ack_bytes": own, "ignore_peer_bytes": peer }),
+            )
         }
         Command::WindowBench(command) => bench(command),
     }
@@ -136,15 +143,15 @@ pub(super) fn run(command: &HostCommand) -> Result<(), CliError> {
 const MOST_BYTES: u64 = 1 << 30;
 
 fn bench(command: &WindowBenchCommand) -> Result<(), CliError> {
-    let bytes = match units::buffer(&command.bytes) {
-        Ok(units::Buffer::Bytes(bytes)) if (1..=MOST_BYTES).contains(&bytes) => bytes as usize,
-        _ => {
-            return Err(CliError::bad_input(format!(
-                "--bytes \"{}\": must be 1 to {MOST_BYTES} bytes, like 1MB",
-                command.bytes
-            )))
-        }
-    };
+    let bytes =
+        units::bytes(&command.bytes).map_err(|e| CliError::bad_input(format!("--bytes {e}")))?;
+    if bytes > MOST_BYTES {
+        return Err(CliError::bad_input(format!(
+            "--bytes \"{}\": must be at most {MOST_BYTES} bytes",
+            command.bytes
+        )));
+    }
+    let bytes = bytes as usize;
     let buffers = <[u64; 3]>::try_from(command.buffers.as_slice())
         .map_err(|_| CliError::bad_input("--buffers: three sizes"))?;
     let outcome = window_bench::measure(&Bench {
@@ -165,20 +172,20 @@ fn bench(command: &WindowBenchCommand) -> Result<(), CliError> {
         ignore_peer_bytes: window_bytes("--ignore-peer", command.ignore_peer.as_deref())?,
     })?;
     if command.json {
-        return print_json(&outcome);
+        return out::json(&outcome);
     }
     print_outcome(&outcome);
     Ok(())
 }
 
 fn print_outcome(outcome: &Outcome) {
-    println!("{}, {} bytes:", outcome.control, outcome.bytes);
+    say!("{}, {} bytes:", outcome.control, outcome.bytes);
     for round in &outcome.rounds {
         let first = round.windows.first().map_or(0, |w| w.window_bytes);
         let limited = round
             .window_limited_us
             .map_or_else(|| "?".to_owned(), |us| format!("{:.0}", us as f64 / 1e3));
-        println!(
+        say!(
             "  {:7.1} ms, first window {first} bytes, held back by the window for {limited} ms, \
              {} segments sent again",
             round.took_us as f64 / 1e3,
@@ -187,14 +194,14 @@ fn print_outcome(outcome: &Outcome) {
     }
     print_list("counters", &outcome.counters);
     for warning in &outcome.warnings {
-        println!("  the link did not keep time: {warning}");
+        say!("  the link did not keep time: {warning}");
     }
 }
 
 /// As `status` shows it.
 pub(super) fn print_windows(devices: &[FirstWindow]) {
     for device in devices {
-        println!(
+        say!(
             "{}  first windows: {}{}",
             device.place,
             [
@@ -227,18 +234,22 @@ fn quick_start(command: &QuickStartCommand) -> Result<(), CliError> {
         }
     };
     let device = command.at.find()?;
-    quick_start::attach_host(&device, code)?;
-    println!(
-        "the host behind {} takes part in Quick-Start",
-        device.place()
-    );
-    Ok(())
+    quick_start::attach_host(&device, code, command.tell.dry_run)?;
+    let place = device.place();
+    command.tell.change(
+        &format!("the host behind {place} takes part in Quick-Start"),
+        &format!("let the host behind {place} take part in Quick-Start"),
+        json!({
+            "place": place,
+            "at_most_bps": 8 * headway_algorithms::quick_start::rate_bytes_per_s(code),
+        }),
+    )
 }
 
 /// As `status` shows it.
 pub(super) fn print(hosts: &[Host]) {
     for host in hosts {
-        println!(
+        say!(
             "{}  host of Quick-Start{}",
             host.place,
             if host.complete {
@@ -249,7 +260,7 @@ pub(super) fn print(hosts: &[Host]) {
         );
         print_list("counters", &host.counters);
         for remark in &host.remarks {
-            println!("  {remark}");
+            say!("  {remark}");
         }
     }
 }

@@ -8,15 +8,18 @@ mod doctor;
 pub mod error;
 mod hints;
 mod host;
+pub(crate) mod out;
 mod router;
 mod sample;
 mod status;
+mod tell;
 mod testbed;
 mod traffic;
 
+use std::io::Write as _;
+
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use serde::Serialize;
 
 use error::CliError;
 
@@ -52,16 +55,18 @@ pub fn main() -> u8 {
         Err(error) => match error.kind() {
             // what was asked for, on stdout
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                let _ = error.print();
-                return 0;
+                out::note(error.print());
+                Ok(())
             }
             _ => Err(CliError::bad_input(one_line(&error))),
         },
     };
-    match result {
+    let printed = out::finish();
+    match result.and(printed) {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("headwayctl: {error}");
+            // nobody may be there to read it
+            let _ = writeln!(std::io::stderr(), "headwayctl: {error}");
             error.exit_status
         }
     }
@@ -98,13 +103,6 @@ fn one_line(error: &clap::Error) -> String {
     lines.join(" ")
 }
 
-fn print_json(value: &impl Serialize) -> Result<(), CliError> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|e| CliError::failed(format!("cannot write JSON: {e}")))?;
-    println!("{text}");
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,12 +113,56 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// The commands that do something, with their whole names.
+    fn leaves(command: &clap::Command, name: &str, found: &mut Vec<(String, Vec<String>)>) {
+        let children: Vec<_> = command
+            .get_subcommands()
+            .filter(|c| !c.is_hide_set())
+            .collect();
+        if children.is_empty() {
+            let options = command.get_arguments().filter_map(|a| a.get_long());
+            found.push((name.to_owned(), options.map(str::to_owned).collect()));
+        }
+        for child in children {
+            let name = format!("{name} {}", child.get_name());
+            leaves(child, name.trim(), found);
+        }
+    }
+
+    #[test]
+    fn every_command_prints_json_and_says_what_it_would_change() {
+        // what they print is JSON in any case, or another program's, or a file's
+        let prints_its_own =
+            |name: &str| name.starts_with("traffic ") || ["sample", "testbed exec"].contains(&name);
+        // these only look; a bench takes away with it what it made
+        let changes_nothing = [
+            "doctor",
+            "status",
+            "hints list",
+            "host window-bench",
+            "router bench",
+            "testbed status",
+        ];
+        let mut found = Vec::new();
+        leaves(&Cli::command(), "", &mut found);
+        assert!(found.len() > 25, "{found:?}");
+        for (name, options) in found {
+            let has = |option: &str| options.iter().any(|o| o == option);
+            if prints_its_own(&name) {
+                continue;
+            }
+            assert!(has("json"), "{name} has no --json");
+            let changes = !changes_nothing.contains(&name.as_str());
+            assert_eq!(has("dry-run"), changes, "{name}: --dry-run");
+        }
+    }
+
     #[test]
     fn a_wrong_command_line_is_one_line() {
         for line in [
             vec!["headwayctl"],
             vec!["headwayctl", "atach", "cubic"],
-            vec!["headwayctl", "detach"],
+            vec!["headwayctl", "detach", "--all", "cubic"],
             vec!["headwayctl", "attach", "cubic", "--colour"],
         ] {
             let text = one_line(&Cli::try_parse_from(line).unwrap_err());

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
+use serde_json::json;
 
 use super::at_device::{print_list, AtDevice};
 use super::error::CliError;
-use super::print_json;
+use super::out::{self, say};
+use super::tell::Tell;
 use crate::constants::name_and_value;
 use crate::forwarding::packets::LEAST_BYTES;
 use crate::forwarding::{self, Bench, Outcome};
@@ -46,6 +48,8 @@ struct QuickStartCommand {
     /// several times
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
+    #[command(flatten)]
+    tell: Tell,
 }
 
 /// Measure what the program costs: packets through a router of network namespaces, with it
@@ -110,9 +114,13 @@ fn attach(command: &QuickStartCommand) -> Result<(), CliError> {
         settings.extend(value.iter().map(|v| (name.to_owned(), v.clone())));
     }
     add_settings(&mut settings, &command.settings)?;
-    let place = Request::new(command.at.find()?, &settings)?.run()?;
-    println!("{place} answers Quick-Start requests");
-    Ok(())
+    let request = Request::new(command.at.find()?, &settings)?;
+    let place = request.run(command.tell.dry_run)?;
+    command.tell.change(
+        &format!("{place} answers Quick-Start requests"),
+        &format!("answer Quick-Start requests at {place}"),
+        json!({ "place": place, "capacity_bps": capacity_bps }),
+    )
 }
 
 fn add_settings(to: &mut Vec<(String, String)>, settings: &[String]) -> Result<(), CliError> {
@@ -146,18 +154,16 @@ fn bench(command: &BenchCommand) -> Result<(), CliError> {
         delay_pps: command.delays,
     })?;
     if command.json {
-        return print_json(&outcome);
+        return out::json(&outcome);
     }
     print_outcome(&outcome);
     Ok(())
 }
 
 fn print_outcome(outcome: &Outcome) {
-    println!(
-        "packets per second of one processor: without requests, with them, and with the program:"
-    );
+    say!("packets per second of one processor: without requests, with them, and with the program:");
     for round in &outcome.rounds {
-        println!(
+        say!(
             "  {:9.0} {:9.0} {:9.0}  {:.3}",
             round.plain.rate_pps,
             round.without.rate_pps,
@@ -165,18 +171,18 @@ fn print_outcome(outcome: &Outcome) {
             round.with.rate_pps / round.without.rate_pps
         );
     }
-    println!(
+    say!(
         "with the program by without it, the rounds' median: {:.3}",
         outcome.rate_ratio
     );
-    println!(
+    say!(
         "of a packet's time {:.0} ns are sending it",
         outcome.sending_cpu_ns
     );
     if let Some(ns) = outcome.program_ns {
-        println!("{ns:.0} ns per packet in the program, the kernel's counting included");
+        say!("{ns:.0} ns per packet in the program, the kernel's counting included");
     }
-    println!("{} requests, {} grants", outcome.requests, outcome.grants);
+    say!("{} requests, {} grants", outcome.requests, outcome.grants);
     for (title, delays) in outcome.delays.iter().flat_map(|sides| {
         [
             ("without requests", &sides.plain),
@@ -184,9 +190,11 @@ fn print_outcome(outcome: &Outcome) {
             ("with it", &sides.with),
         ]
     }) {
-        println!(
+        say!(
             "delay {title}: mean {:.2} us, {} of {} lost",
-            delays.mean_us, delays.lost, delays.packets
+            delays.mean_us,
+            delays.lost,
+            delays.packets
         );
     }
 }
@@ -194,7 +202,7 @@ fn print_outcome(outcome: &Outcome) {
 /// As `status` shows it.
 pub(super) fn print(routers: &[Router]) {
     for router in routers {
-        println!(
+        say!(
             "{}  router of Quick-Start{}",
             router.place,
             if router.gone {
@@ -204,7 +212,7 @@ pub(super) fn print(routers: &[Router]) {
             }
         );
         let mbit = |bps: u64| bps as f64 / 1e6;
-        println!(
+        say!(
             "  load {:.3} Mbit/s ({:.1} % of the capacity), granted and not yet seen {:.3} Mbit/s, \
              granted in all {:.3} Mbit/s",
             mbit(router.usage_bps),
@@ -215,7 +223,7 @@ pub(super) fn print(routers: &[Router]) {
         print_list("counters", &router.counters);
         print_list("tunables", &router.tunables);
         if let Some(cost) = router.cost_per_packet {
-            println!("  cost: {} ns per packet over {}", cost.ns, cost.runs);
+            say!("  cost: {} ns per packet over {}", cost.ns, cost.runs);
         }
     }
 }

@@ -6,34 +6,46 @@ use clap::Args;
 
 use super::at_device::print_list;
 use super::error::CliError;
-use super::{hints, host, print_json, router};
+use super::out::{self, say};
+use super::{hints, host, router};
 use crate::inventory::Attachment;
 use crate::status::{self, Entry};
+use crate::testbed::units;
 
 /// Show everything of Headway that is attached, whoever attached it
 #[derive(Debug, Args)]
 pub struct StatusCommand {
-    /// Let the kernel count programs' runs for so many seconds first
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
-    measure: Option<u64>,
+    /// Let the kernel count programs' runs for so long first, like 1s
+    #[arg(long, value_name = "TIME", value_parser = measured_for)]
+    measure: Option<Duration>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
+/// A tenth of a second says something; nobody waits longer than an hour.
+fn measured_for(text: &str) -> Result<Duration, String> {
+    let time = Duration::from_nanos(units::time_ns(text)?);
+    if (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&time) {
+        Ok(time)
+    } else {
+        Err("must be 100ms to 60min".to_owned())
+    }
+}
+
 pub(super) fn run(command: &StatusCommand) -> Result<(), CliError> {
-    let status = status::status(command.measure.map(Duration::from_secs))?;
+    let status = status::status(command.measure)?;
     if command.json {
-        return print_json(&status);
+        return out::json(&status);
     }
     if status.is_empty() {
-        println!("nothing is attached");
+        say!("nothing is attached");
     }
     for entry in &status.attached {
         print_entry(entry);
     }
     for attachment in &status.lingering {
-        println!(
+        say!(
             "{}  {}  detached or replaced; {} still use it",
             attachment.name,
             attachment.pair(),
@@ -52,7 +64,7 @@ pub(super) fn run(command: &StatusCommand) -> Result<(), CliError> {
 
 fn print_entry(entry: &Entry) {
     let attachment: &Attachment = &entry.attachment;
-    println!(
+    say!(
         "{}  {}  {} sockets  {}",
         attachment.name,
         attachment.pair(),
@@ -64,7 +76,7 @@ fn print_entry(entry: &Entry) {
         }
     );
     for used in &entry.used_in {
-        println!(
+        say!(
             "  namespace {}: {} sockets{}",
             used.namespace,
             used.sockets,
@@ -74,9 +86,10 @@ fn print_entry(entry: &Entry) {
     print_list("tunables", &attachment.tunables);
     print_list("counters", &attachment.counters);
     if let Some(cost) = entry.cost_per_ack {
-        println!(
+        say!(
             "  cost: {} ns per ACK over {} ACKs",
-            cost.ns_per_ack, cost.acks
+            cost.ns_per_ack,
+            cost.acks
         );
     }
 }

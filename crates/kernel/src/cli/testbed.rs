@@ -8,7 +8,7 @@ use headway_emulator::Summary;
 use serde_json::json;
 
 use super::error::CliError;
-use super::print_json;
+use super::out::{self, say};
 use crate::testbed::{self, LinkOptions, Spec, State, DEFAULT_NAME};
 
 /// Hosts in network namespaces, joined by an emulated link
@@ -53,7 +53,7 @@ struct UpCommand {
     /// Propagation there and back, like 50ms [without preset: 50ms]
     #[arg(long)]
     rtt: Option<String>,
-    /// Room of each queue: 1bdp, 60000, 64kB or 100pkts [without preset: 1bdp]
+    /// Room of each queue: 1bdp, 60000B, 64kB or 100pkts [without preset: 1bdp]
     #[arg(long)]
     buffer: Option<String>,
     /// Random loss of each direction, like 1% [none]
@@ -119,8 +119,8 @@ struct StatusCommand {
 /// Take a testbed away, with all that runs in it
 #[derive(Debug, Args)]
 struct DownCommand {
-    /// Of the testbed
-    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    /// Of the testbed [the only one there is]
+    #[arg(conflicts_with = "all")]
     name: Option<String>,
     /// All testbeds, however they were left
     #[arg(long)]
@@ -181,17 +181,17 @@ fn up(command: &UpCommand) -> Result<(), CliError> {
     if command.dry_run {
         let steps = testbed::plan(&spec);
         if command.json {
-            return print_json(&json!({ "steps": steps }));
+            return out::json(&json!({ "steps": steps }));
         }
-        steps.iter().for_each(|step| println!("would {step}"));
+        steps.iter().for_each(|step| say!("would {step}"));
         return Ok(());
     }
     let state = testbed::up(&spec)?;
     if command.json {
-        return print_json(&state);
+        return out::json(&state);
     }
     print_state(&state);
-    println!(
+    say!(
         "  headwayctl testbed exec --name {} left1 -- ping {}",
         state.name,
         state.hosts[state.hosts.len() / 2].address
@@ -200,9 +200,10 @@ fn up(command: &UpCommand) -> Result<(), CliError> {
 }
 
 fn print_state(state: &State) {
-    println!(
+    say!(
         "testbed {}, congestion control {}",
-        state.name, state.control
+        state.name,
+        state.control
     );
     let paths = [
         (&state.config.forward, "left to right"),
@@ -219,7 +220,7 @@ fn print_state(state: &State) {
             None => format!("{} Mbit/s", link.rate_bps as f64 / 1e6),
             Some(_) => "a rate by a file".into(),
         };
-        println!(
+        say!(
             "  {direction}: {rate}, {} ms, {} of {room}, loss {} %",
             link.delay_ns as f64 / 1e6,
             link.aqm.name,
@@ -227,9 +228,11 @@ fn print_state(state: &State) {
         );
     }
     for host in &state.hosts {
-        println!(
+        say!(
             "  {}  {}  namespace {}",
-            host.name, host.address, host.namespace
+            host.name,
+            host.address,
+            host.namespace
         );
     }
 }
@@ -237,7 +240,7 @@ fn print_state(state: &State) {
 fn print_summary(summary: &Summary) {
     let ms = |ns: Option<u64>| ns.map_or("-".into(), |ns| format!("{:.3}", ns as f64 / 1e6));
     for direction in &summary.directions {
-        println!(
+        say!(
             "  {}: {} packets arrived, {} dropped, {} delivered; late by 99 % {} ms, at most {} ms",
             direction.name,
             direction.arrived_pkts,
@@ -248,39 +251,44 @@ fn print_summary(summary: &Summary) {
         );
     }
     for warning in &summary.warnings {
-        println!("  warning: {warning}");
+        say!("  warning: {warning}");
     }
 }
 
 fn status(command: &StatusCommand) -> Result<(), CliError> {
     let (testbeds, leftovers) = testbed::status();
     if command.json {
-        return print_json(&json!({ "testbeds": testbeds, "leftovers": leftovers }));
+        return out::json(&json!({ "testbeds": testbeds, "leftovers": leftovers }));
     }
     if testbeds.is_empty() && leftovers.is_empty() {
-        println!("there is no testbed");
+        say!("there is no testbed");
     }
     for testbed in &testbeds {
         print_state(&testbed.state);
         if !testbed.alive {
             let name = &testbed.state.name;
-            println!("  it does not run; `headwayctl testbed down {name}` removes what is left");
+            say!("  it does not run; `headwayctl testbed down {name}` removes what is left");
         }
         testbed.summary.iter().for_each(print_summary);
     }
     for namespace in &leftovers {
-        println!("namespace {namespace} was left; `headwayctl testbed down --all` removes it");
+        say!("namespace {namespace} was left; `headwayctl testbed down --all` removes it");
     }
     Ok(())
 }
 
 fn down(command: &DownCommand) -> Result<(), CliError> {
-    let removed = testbed::down(command.name.as_deref(), command.dry_run)?;
+    let only = match &command.name {
+        None if !command.all => Some(testbed::only_name()?),
+        _ => None,
+    };
+    let name = command.name.as_deref().or(only.as_deref());
+    let removed = testbed::down(name, command.dry_run)?;
     if command.json {
-        return print_json(&json!({ "removed": removed }));
+        return out::json(&json!({ "removed": removed }));
     }
     if removed.is_empty() {
-        println!("there is no testbed");
+        say!("there is no testbed");
     }
     let verb = if command.dry_run {
         "would remove"
@@ -288,7 +296,7 @@ fn down(command: &DownCommand) -> Result<(), CliError> {
         "removed"
     };
     for testbed in &removed {
-        println!("{verb} testbed {}", testbed.name);
+        say!("{verb} testbed {}", testbed.name);
         testbed.summary.iter().for_each(print_summary);
     }
     Ok(())

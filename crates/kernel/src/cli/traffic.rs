@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::error::{Attempt, CliError};
+use super::out::{self, say};
 use crate::traffic::{self, clock::now_ns, Epoch};
 
 /// One end of one flow. Times are ns of CLOCK_MONOTONIC; a JSON summary ends it.
@@ -276,15 +277,13 @@ fn messages(a: PingpongEnd) -> traffic::Pingpong {
 
 /// Says that peers may come: one line, before the summary.
 pub(super) fn ready() {
-    use std::io::Write;
-    println!("ready");
-    // nobody reading is nobody waiting
-    let _ = std::io::stdout().flush();
+    say!("ready");
+    out::flush();
 }
 
 pub(super) fn print(summary: &impl Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string(summary).expect("numbers and names");
-    println!("{text}");
+    say!("{text}");
     Ok(())
 }
 

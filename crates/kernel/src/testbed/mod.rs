@@ -25,7 +25,7 @@ pub use exec::exec;
 pub use preset::{Preset, PRESETS};
 pub use private::Private;
 pub use spec::{LinkOptions, Spec};
-pub use state::{status, HostState, State, Status};
+pub use state::{only_name, status, HostState, State, Status};
 pub use up::{plan, up};
 
 /// The name of the device inside each host.

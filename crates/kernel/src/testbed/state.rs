@@ -263,6 +263,22 @@ pub fn find(name: Option<&str>) -> Result<State, CliError> {
     })
 }
 
+/// The name of the only testbed there is, in whatever state.
+///
+/// # Errors
+/// There is none, or it is not clear which is meant.
+pub fn only_name() -> Result<String, CliError> {
+    let mut names = names();
+    match names.len() {
+        0 => Err(CliError::bad_input("take down what? there is no testbed")),
+        1 => Ok(names.remove(0)),
+        _ => Err(CliError::bad_input(format!(
+            "take down which testbed? NAME, one of {}, or --all",
+            names.join(", ")
+        ))),
+    }
+}
+
 /// All testbeds, and the namespaces of those that left nothing else.
 #[must_use]
 pub fn status() -> (Vec<Status>, Vec<String>) {

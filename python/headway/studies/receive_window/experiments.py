@@ -62,8 +62,8 @@ def commands(ctx: StudyContext) -> Commands:
             *("host", "window-bench", "--control", f"cubic+{startup}", *options),
             *("--initial-window", str(INITIAL_WINDOW_PKTS)),
             *("--buffers", *map(str, BUFFERS_BYTES)),
-            *("--bytes", str(QUICK_BYTES if ctx.quick else BYTES)),
-            *("--rate", f"{RATE_BPS:.0f}", "--rtt", f"{RTT_S:g}s"),
+            *("--bytes", f"{QUICK_BYTES if ctx.quick else BYTES}B"),
+            *("--rate", f"{RATE_BPS:.0f}bit", "--rtt", f"{RTT_S:g}s"),
             *("--buffer", "1000pkts", "--rounds", "2" if ctx.quick else "5"),
         ]
         for case, (startup, options) in _CASES.items()

@@ -1,0 +1,247 @@
+//! What the command line promises is what happens: names as people type them, dry runs
+//! that refuse what the run refuses, numbers that are stored as they are told, and
+//! output that nobody reads.
+
+mod common;
+#[path = "common/lab.rs"]
+mod lab;
+
+use std::fs::{File, OpenOptions};
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::process::Stdio;
+
+use lab::{attached, fails, headwayctl, json, left_over, one_line, succeeds, Lab};
+use serde_json::Value;
+
+fn nothing_is_left() {
+    succeeds(&["detach", "--all"]);
+    assert_eq!(left_over(), Vec::<String>::new());
+}
+
+/// What the kernel says to its log from now on.
+struct KernelLog(File);
+
+impl KernelLog {
+    fn follow() -> Self {
+        let mut log = Self(
+            OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_NONBLOCK)
+                .open("/dev/kmsg")
+                .unwrap(),
+        );
+        log.news();
+        log
+    }
+
+    fn news(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut record = [0u8; 8192];
+        loop {
+            match self.0.read(&mut record) {
+                Ok(n) => lines.push(String::from_utf8_lossy(&record[..n]).into_owned()),
+                Err(e) if e.raw_os_error() == Some(libc::EPIPE) => {} // some were overwritten
+                Err(_) => return lines,
+            }
+        }
+    }
+}
+
+fn a_control_is_found_under_the_name_people_type() {
+    // without a scope: the control's own name where the kernel has none such
+    let planned = |choice: &str| -> Value {
+        let mut command = headwayctl(&["attach", choice, "--dry-run", "--json"]);
+        let output = command.env_remove("HEADWAY_SCOPE").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let list = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let available = std::fs::read_to_string(list).unwrap();
+    let has = |name: &str| available.split_whitespace().any(|other| other == name);
+    for control in ["htcp", "cubic", "reno"] {
+        let name = planned(control)["name"].as_str().unwrap().to_owned();
+        assert_eq!(name == control, !has(control), "{control}: {name}");
+        assert!(name.starts_with(control));
+    }
+    assert_eq!(planned("htcp+hystart")["name"], "htcp_hs");
+
+    // a scope's names begin with it, and are found all the same
+    let outcome = json(&["attach", "htcp"]);
+    let name = outcome["name"].as_str().unwrap();
+    assert!(name.starts_with("hwt_htcp_"), "{name}");
+    succeeds(&["attach", "htcp+hystart", "--name", "hwt_h"]);
+    assert_eq!(json(&["detach", "htcp+hystart"])["detached"][0], "hwt_h");
+    succeeds(&["attach", "htcp", "--name", "hwt_again"]);
+    let line = fails(&["detach", "htcp"], 2);
+    assert!(line.contains(name) && line.contains("hwt_again"), "{line}");
+    succeeds(&["detach", "hwt_again"]);
+    assert_eq!(json(&["detach", "htcp"])["detached"][0], name);
+    nothing_is_left();
+}
+
+fn detach_alone_takes_the_only_thing_or_says_what_there_is() {
+    let line = fails(&["detach"], 2);
+    assert!(line.contains("nothing is attached"), "{line}");
+    succeeds(&["attach", "reno", "--name", "hwt_one"]);
+    succeeds(&["host", "quick-start", "--dev", "lo"]);
+    let line = fails(&["detach"], 2);
+    for word in ["`detach hwt_one`", "`detach --dev lo", "`detach --all`"] {
+        assert!(line.contains(word), "{line}");
+    }
+    succeeds(&["detach", "--dev", "lo"]);
+    assert_eq!(json(&["detach", "--dry-run"])["detached"][0], "hwt_one");
+    assert_eq!(json(&["detach"])["detached"][0], "hwt_one");
+    assert!(attached("hwt_one").is_none());
+    nothing_is_left();
+}
+
+fn a_dry_run_refuses_what_the_run_refuses() {
+    let reno = |arguments: &[&str]| {
+        let mut command = headwayctl(arguments);
+        command.env("HEADWAY_SCOPE", "reno").output().unwrap()
+    };
+    let mut log = KernelLog::follow();
+    let planned = one_line(&reno(&["attach", "reno", "--name", "reno", "--dry-run"]), 2);
+    assert!(planned.contains("not Headway's"), "{planned}");
+    assert_eq!(
+        planned,
+        one_line(&reno(&["attach", "reno", "--name", "reno"]), 2)
+    );
+    assert_eq!(log.news(), Vec::<String>::new());
+}
+
+fn a_hot_swap_leaves_no_warning_in_the_kernels_log() {
+    succeeds(&["attach", "reno", "--name", "hwt_swap"]);
+    let mut log = KernelLog::follow();
+    let outcome = json(&["attach", "cubic", "--name", "hwt_swap"]);
+    assert_eq!(outcome["replaced"], true);
+    assert_eq!(attached("hwt_swap").unwrap()["control"], "cubic");
+    let said = log.news();
+    assert!(
+        !said.iter().any(|line| line.contains("hwt_swap")),
+        "{said:?}"
+    );
+    nothing_is_left();
+}
+
+fn hints_are_stored_as_they_are_told_and_end_with_detach() {
+    let line = fails(&["hints", "set", "10.0.0.0/8", "--rate", "7bit"], 2);
+    assert!(line.contains("8 bit/s or more"), "{line}");
+    let line = fails(&["hints", "set", "10.0.0.0/8", "--rate", "10"], 2);
+    assert!(line.contains("no unit"), "{line}");
+    let set = ["hints", "set", "10.0.0.0/8", "--volume", "1MB", "--rate"];
+    let told = json(&[&set[..], &["15bit", "--dry-run"]].concat());
+    assert_eq!(
+        (&told["rate_bps"], &told["dry_run"]),
+        (&8.into(), &true.into())
+    );
+    assert_eq!(json(&["status"])["hint_defaults"], serde_json::json!([]));
+    let told = json(&[&set[..], &["15bit"]].concat());
+    let stored = &json(&["status"])["hint_defaults"][0];
+    for field in ["prefix", "rate_bps", "volume_bytes", "application_type"] {
+        assert_eq!(told[field], stored[field], "{field}");
+    }
+    let text = succeeds(&["status"]);
+    assert!(
+        text.contains("10.0.0.0/8: standard") && text.contains("volume 1 MB"),
+        "{text}"
+    );
+
+    let would = succeeds(&["hints", "detach", "--dry-run"]);
+    assert!(
+        would.contains("would forget the default of 10.0.0.0/8"),
+        "{would}"
+    );
+    fails(&["hints", "detach", "--keep-defaults"], 2); // then there is nothing to end
+    assert_eq!(json(&["hints", "detach"])["defaults"][0], "10.0.0.0/8");
+    assert_eq!(json(&["hints", "list"])["defaults"], serde_json::json!([]));
+    nothing_is_left();
+}
+
+fn dry_runs_of_everything_else_change_nothing() {
+    let lab = Lab::new();
+    let at = ["--dev", "lo", "--netns", &lab.name, "--dry-run"];
+    for (command, word) in [
+        (&["host", "quick-start"][..], "would let the host behind"),
+        (
+            &["host", "window", "--extra-ack", "1MB"],
+            "would let connections",
+        ),
+        (
+            &["router", "quick-start", "--capacity", "10mbit"],
+            "would answer",
+        ),
+    ] {
+        let text = succeeds(&[command, &at].concat());
+        assert!(text.starts_with(word), "{text}");
+        let told = json(&[command, &at].concat());
+        assert_eq!(told["place"], format!("{}:lo", lab.name));
+    }
+    for command in [
+        &["hints", "attach"][..],
+        &["hints", "remember", "10min"],
+        &["hints", "forget"],
+    ] {
+        let text = succeeds(&[command, &["--dry-run"]].concat());
+        assert!(text.starts_with("would "), "{text}");
+    }
+    assert_eq!(left_over(), Vec::<String>::new());
+}
+
+fn output_that_cannot_be_written_is_a_line_and_what_nobody_reads_is_nothing() {
+    for arguments in [
+        &["status"][..],
+        &["doctor"],
+        &["--help"],
+        &["status", "--json"],
+    ] {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = headwayctl(arguments);
+        let line = one_line(&command.stdout(full).output().unwrap(), 2);
+        assert!(line.contains("No space left"), "{line}");
+
+        let mut command = headwayctl(arguments);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take()); // as `| true` does
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+        assert_eq!(output.status.code(), Some(0));
+    }
+    nothing_is_left();
+}
+
+fn main() {
+    let _lock = lab::machine_to_oneself();
+    common::run(&[
+        (
+            "a control is found under the name people type",
+            &a_control_is_found_under_the_name_people_type,
+        ),
+        (
+            "detach alone takes the only thing or says what there is",
+            &detach_alone_takes_the_only_thing_or_says_what_there_is,
+        ),
+        (
+            "a dry run refuses what the run refuses",
+            &a_dry_run_refuses_what_the_run_refuses,
+        ),
+        (
+            "a hot swap leaves no warning in the kernel's log",
+            &a_hot_swap_leaves_no_warning_in_the_kernels_log,
+        ),
+        (
+            "hints are stored as they are told and end with detach",
+            &hints_are_stored_as_they_are_told_and_end_with_detach,
+        ),
+        (
+            "dry runs of everything else change nothing",
+            &dry_runs_of_everything_else_change_nothing,
+        ),
+        (
+            "output that cannot be written is a line and what nobody reads is nothing",
+            &output_that_cannot_be_written_is_a_line_and_what_nobody_reads_is_nothing,
+        ),
+    ]);
+}
