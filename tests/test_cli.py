@@ -30,7 +30,7 @@ def run(capfd, *arguments: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("try --flows 1xcubik", "flows: 1xcubik: control: unknown control 'cubik'; nearest: cubic"),
+        ("try --flows 1xcubik", "flows: 1xcubik: unknown control 'cubik'; nearest: cubic"),
         ("try --flows 1xcubic+slow-stat", "unknown startup 'slow-stat'; nearest: slow-start"),
         ("try --flows 1xhtcp:adaptive_backoff=2", "out of range; allowed: on or off"),
         ("try --flows 1xhtcp:adaptiv_backoff=off", "nearest: adaptive_backoff"),
@@ -44,7 +44,7 @@ def run(capfd, *arguments: str) -> tuple[int, str, str]:
         ("try --buffer 0BDP", "buffer: '0BDP' must be more than 0"),
         ("try --loss 2", "loss: '2' must be at least 0"),
         ("try --duration 0s", "duration: '0s' must be more than 0"),
-        ("try --warmup 30s", "warmup 30 s must be less than duration 30 s"),
+        ("try --warmup 30s", "warmup: 30 s is not allowed; less than duration, 30 s"),
         ("try --stack linux-7", "unknown stack 'linux-7'; nearest: linux-6"),
         ("try --backend kernal", "backend: unknown 'kernal'; allowed: sim"),
         ("try --trials 0", "--trials"),

@@ -10,6 +10,10 @@ class HeadwayError(Exception):
         super().__init__(" ".join(message.split()))
 
 
+class ExperimentError(HeadwayError, ValueError):
+    """A description that cannot be: its line names the field, the value and what is allowed."""
+
+
 class InterruptedRunError(HeadwayError):
     """A run was stopped on request; says how many trials were finished and where they are."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
 from headway.registry import check_tunables, options_of_text, registry
+from headway.spec import Given
 
 
 def _quick_start(value: Any) -> Any:
@@ -22,7 +23,12 @@ def _quick_start(value: Any) -> Any:
     return check_tunables([registry().router("quick-start")], value)
 
 
-QuickStart = Annotated[dict[str, int] | None, BeforeValidator(_quick_start)]
+if TYPE_CHECKING:
+    QuickStart = Given[
+        dict[str, int] | None, dict[str, int | str] | dict[str, int] | str | bool | None
+    ]
+else:
+    QuickStart = Annotated[dict[str, int] | None, BeforeValidator(_quick_start)]
 """Whether a link's router answers Quick-Start requests (RFC 4782), and its tunables.
 
 True or "on", {"algorithm": "fair", "interval_ms": 200} or "algorithm=fair:interval_ms=200"; None

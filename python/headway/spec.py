@@ -1,30 +1,249 @@
-"""What all typed descriptions share: a frozen base, and quantities written with their unit."""
+"""What all typed descriptions share: a frozen base, one line for what is wrong, and quantities.
+
+A quantity is written with its unit ("50 ms") and kept as an integer (nanoseconds), so type
+checkers need to know both: a field of type ``Time`` takes text and gives an int.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, get_args, overload
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from headway import units
+from headway.errors import ExperimentError
+from headway.registry import unknown
 
-Rate = Annotated[int, BeforeValidator(units.parse_rate), PlainSerializer(units.format_rate)]
-"""Bits per second, written "1Mbit/s"."""
-Time = Annotated[int, BeforeValidator(units.parse_time), PlainSerializer(units.format_time)]
-"""Nanoseconds, written "50 ms"."""
-Length = Annotated[
-    int, BeforeValidator(units.parse_positive_time), PlainSerializer(units.format_time)
-]
-"""Nanoseconds, more than 0."""
-Size = Annotated[int, BeforeValidator(units.parse_size), PlainSerializer(units.format_size)]
-"""Bytes, written "60000 B"."""
-PositiveSize = Annotated[
-    int, BeforeValidator(units.parse_positive_size), PlainSerializer(units.format_size)
-]
-"""Bytes, more than 0."""
+MAX_RATE_BPS = 10_000_000_000_000
+MAX_TIME_NS = 10 * 366 * 86_400 * units.NS_PER_S
+MAX_BYTES = 1 << 50
+"""What the engine takes at most (crates/sim/src/scenario.rs): sums stay far from overflow."""
+
+Kept = TypeVar("Kept")
+Written = TypeVar("Written")
+
+if TYPE_CHECKING:
+
+    class Given(Generic[Kept, Written]):
+        """A field that is kept as one type and written as another.
+
+        Type checkers take what a class is made with from ``__set__``. mypy looks for the name
+        Written where the field stands, so a module with such fields imports it.
+        """
+
+        @overload
+        def __get__(self, instance: None, owner: Any) -> Self: ...
+        @overload
+        def __get__(self, instance: object, owner: Any) -> Kept: ...
+        def __get__(self, instance: object, owner: Any) -> Any: ...
+        def __set__(self, instance: object, value: Written) -> None: ...
+
+    Rate = Given[int, str]
+    MaybeRate = Given[int | None, str | None]
+    Time = Given[int, str]
+    MaybeTime = Given[int | None, str | None]
+    Length = Given[int, str]
+    MaybeLength = Given[int | None, str | None]
+    Size = Given[int, str]
+    PositiveSize = Given[int, str]
+    MaybeSize = Given[int | None, str | None]
+    Probability = Given[float, float | str]
+else:
+
+    class Given:
+        """At run time a field is what it is kept as; validators make it of what is written."""
+
+        def __class_getitem__(cls, kept_and_written):
+            return kept_and_written[0]
+
+
+def default(value: object) -> Any:
+    """What a field is if it is not written: a value as it is kept."""
+    return value
+
+
+def default_made_by(make: Callable[[], object]) -> Any:
+    """The same, made anew each time."""
+    return Field(default_factory=make)
+
+
+def within(least: int, most: int, show: Callable[[int], str], allowed: str = "") -> AfterValidator:
+    """Refuses a number outside [least, most], and says it with its unit; None passes."""
+
+    def check(value: int | None) -> int | None:
+        if value is not None and not least <= value <= most:
+            range_shown = allowed or f"{show(least)} to {show(most)}"
+            raise ValueError(f"{show(value)} is not allowed; {range_shown}")
+        return value
+
+    return AfterValidator(check)
+
+
+if not TYPE_CHECKING:
+    _RATE = within(1, MAX_RATE_BPS, units.format_rate, "1 bit/s to 10 Tbit/s")
+    _TIME = within(0, MAX_TIME_NS, units.format_time, "at most 10 years")
+    _SIZE = within(0, MAX_BYTES, units.format_size, "at most 1 PiB")
+
+    Rate = Annotated[
+        int, BeforeValidator(units.parse_rate), _RATE, PlainSerializer(units.format_rate)
+    ]
+    """Bits per second, written "1Mbit/s"."""
+    Time = Annotated[
+        int, BeforeValidator(units.parse_time), _TIME, PlainSerializer(units.format_time)
+    ]
+    """Nanoseconds, written "50 ms"."""
+    Length = Annotated[
+        int, BeforeValidator(units.parse_positive_time), _TIME, PlainSerializer(units.format_time)
+    ]
+    """Nanoseconds, more than 0."""
+    Size = Annotated[
+        int, BeforeValidator(units.parse_size), _SIZE, PlainSerializer(units.format_size)
+    ]
+    """Bytes, written "60000 B"."""
+    PositiveSize = Annotated[
+        int, BeforeValidator(units.parse_positive_size), _SIZE, PlainSerializer(units.format_size)
+    ]
+    """Bytes, more than 0."""
+    Probability = Annotated[float, BeforeValidator(units.parse_probability)]
+    """From 0 up to, not including, 1; written 0.01 or "1%"."""
+    MaybeRate, MaybeTime, MaybeLength = Rate | None, Time | None, Length | None
+    MaybeSize = PositiveSize | None
 
 
 class Spec(BaseModel):
-    """Frozen, and a misspelt field is an error."""
+    """Frozen; what is wrong with it is one line, an ExperimentError.
+
+    The line names the field, the value and what is allowed. A misspelt field is an error.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_no_other_fields(cls, value: Any) -> Any:
+        if isinstance(value, dict):
+            for name, part in value.items():
+                if name not in cls.model_fields:
+                    hint = unknown("", str(name), cls.model_fields).partition("; ")[2]
+                    raise _of_a_field(name, f"no such field; {hint}")
+                if name in _UNIONS and isinstance(part, dict) and "kind" not in part:
+                    members = get_args(cls.model_fields[name].annotation)
+                    kinds = (member.model_fields["kind"].default for member in members)
+                    allowed = f"is missing; allowed: {', '.join(kinds)}"
+                    raise _of_a_field(f"{name}.kind", allowed)
+        return value
+
+    if not TYPE_CHECKING:  # its signature is that of the fields
+
+        def __init__(self, /, **data):
+            try:
+                super().__init__(**data)
+            except ValidationError as error:
+                raise ExperimentError(explain(error)) from None
+
+        # Else pydantic would call it for what is nested, too, and lose where that is.
+        __init__.__pydantic_base_init__ = True
+
+        def __setattr__(self, name, value):
+            try:
+                super().__setattr__(name, value)
+            except ValidationError:
+                whose = type(self).__name__
+                raise ExperimentError(
+                    f"{name}: {whose} cannot be changed; make another, "
+                    "for example with model_copy(update=...)"
+                ) from None
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """One of these from its fields, as text or as a mapping. Raises ExperimentError."""
+        try:
+            return super().model_validate(obj, **options)
+        except ValidationError as error:
+            raise ExperimentError(explain(error)) from None
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
+        """One of these from JSON, as ``model_dump_json`` writes it. Raises ExperimentError."""
+        try:
+            return super().model_validate_json(json_data, **options)
+        except ValidationError as error:
+            raise ExperimentError(explain(error)) from None
+
+
+def _of_a_field(name: object, what: str) -> PydanticCustomError:
+    return PydanticCustomError("of_a_field", "{what}", {"name": str(name), "what": what})
+
+
+_UNIONS = ("topology", "app", "vectors")
+"""Fields that are one of several kinds."""
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "more than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+    "too_short": ("min_length", "at least"),
+    "too_long": ("max_length", "at most"),
+}
+_LONGEST_SHOWN = 60
+
+
+def explain(error: ValidationError) -> str:
+    """The first thing that is wrong, as one line: the field, the value, what is allowed."""
+    first = error.errors(include_url=False)[0]
+    kind, context = first["type"], first.get("ctx", {})
+    where = _where(first["loc"])
+    if kind == "value_error":
+        what = str(context["error"])
+    elif kind == "of_a_field":
+        where, what = _where((*first["loc"], context["name"])), context["what"]
+    elif kind == "missing":
+        what = "is missing"
+    elif kind == "extra_forbidden":
+        what = "no such field"
+    elif kind == "union_tag_invalid":
+        what = f"unknown kind {context['tag']!r}; allowed: {context['expected_tags']}"
+    else:
+        what = f"{shorten(repr(first['input']))} is not allowed; {_allowed(first, context)}"
+    return " ".join((f"{where}: {what}" if where else what).split())
+
+
+def _where(location: tuple[int | str, ...]) -> str:
+    """flows[0].app.size: without the chosen kind of a union, which nobody wrote."""
+    text, of_union = "", False
+    for part in location:
+        if of_union and isinstance(part, str):
+            of_union = False
+        elif isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+            of_union = part in _UNIONS
+    return text
+
+
+def shorten(text: str) -> str:
+    """``text`` so that a line with it can be read: its beginning, where it is long."""
+    text = text.strip()
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
+
+
+def _allowed(first: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+    if first["type"] in _BOUNDS:
+        name, words = _BOUNDS[first["type"]]
+        return f"{words} {context[name]}" + (" of them" if "length" in name else "")
+    if first["type"] == "literal_error":
+        return f"one of {context['expected']}"
+    message = str(first["msg"])
+    return message.removeprefix("Input should be ")

@@ -58,6 +58,8 @@ _BUFFERS_SHOWN = f"{_SIZES_SHOWN}, pkts, BDP"
 
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+(?![A-Za-z]))?)\s*(\S*)\s*")
 _LARGEST = Decimal(2**63 - 1)
+_DIGITS = 30
+"""More, before or after the point, is no quantity of ours, and arithmetic with it has no end."""
 
 
 class Buffer(NamedTuple):
@@ -78,7 +80,11 @@ def _split(text: object, kind: str, shown: str) -> tuple[Decimal, str]:
         raise ValueError(f"{text!r} is no {kind}; write a number and one of: {shown}")
     if not match[2]:
         raise ValueError(f"{match[1]!r} has no unit; allowed: {shown}")
-    return Decimal(match[1]), match[2]
+    number = Decimal(match[1])
+    if number and not -_DIGITS <= number.adjusted() <= _DIGITS:
+        size = "large" if number.adjusted() > 0 else "small"
+        raise ValueError(f"{str(text)[:40]!r} is too {size}")
+    return number, match[2]
 
 
 def _whole(value: Decimal, text: object) -> int:

@@ -11,7 +11,7 @@ import typer
 from typer.exceptions import TyperException
 
 from headway.cli.commands import OnDemand
-from headway.errors import HeadwayError, InterruptedRunError, KernelCannotError
+from headway.errors import ExperimentError, HeadwayError, InterruptedRunError, KernelCannotError
 
 EXIT_ERROR = 2
 EXIT_KERNEL_CANNOT = 3
@@ -86,16 +86,12 @@ def execute(arguments: Sequence[str] | None = None) -> int:
 
 def _one_line(error: Exception) -> str | None:
     """What a person can do something about; None is a fault of ours."""
+    if isinstance(error, ExperimentError):
+        return str(error).removeprefix("topology.")  # options do not say so
     if isinstance(error, HeadwayError):
         return str(error)
     if isinstance(error, TyperException):
         return f"{error.format_message()} (see headway --help)"
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    # Asked for without importing what may not have been needed.
-    pydantic = sys.modules.get("pydantic")
-    if pydantic is not None and isinstance(error, pydantic.ValidationError):
-        from headway.experiment import explain
-
-        return explain(error).removeprefix("topology.")  # options do not say so
     return None

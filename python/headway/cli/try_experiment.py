@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from headway.errors import HeadwayError
+from headway.errors import ExperimentError, HeadwayError
 from headway.experiment import (
     KERNEL_OWN,
     Chain,
@@ -20,7 +18,6 @@ from headway.experiment import (
     Hop,
     Link,
     Voip,
-    explain,
     parse_flows,
 )
 from headway.files import save_text
@@ -57,7 +54,7 @@ class Asked:
 
 
 def of_options(asked: Asked, seed: int, backend: str) -> Experiment:
-    """The experiment that the options describe; raises HeadwayError or ValidationError."""
+    """The experiment that the options describe; raises HeadwayError (an ExperimentError)."""
     flows = _flows(asked.flows) if asked.control is None else [_of_control(asked.control, backend)]
     if asked.apart is not None:
         flows = _apart(flows, asked.apart)
@@ -110,8 +107,6 @@ def _chain(asked: Asked) -> Chain:
                     )
                 )
             )
-        except ValidationError as error:
-            raise HeadwayError(f"hop: {text!r}: {explain(error)}") from None
         except ValueError as error:
             raise HeadwayError(f"hop: {text!r}: {error}") from None
     return Chain(hops=tuple(hops))
@@ -179,8 +174,8 @@ def of_file(path: Path) -> Experiment:
         fields = fields["experiment"]
     try:
         return Experiment.model_validate(fields)
-    except ValidationError as error:
-        raise HeadwayError(f"{path}: {explain(error)}") from None
+    except ExperimentError as error:
+        raise HeadwayError(f"{path}: {error}") from None
 
 
 def check_save(path: Path) -> None:

@@ -16,16 +16,14 @@ import numpy.typing as npt
 from scipy import optimize, special
 
 from headway.models.distributions import LogNormal, TruncatedPareto, truncated_pareto_of_mean
+from headway.workloads import workload
 from headway.workloads.draws import Floats
 
-CUTOFF_BYTES = 10_000_000
-"""K: the largest response of the synthetic workloads (section 6.4.3.1)."""
+CUTOFF_BYTES = workload.LARGEST_RESPONSE_BYTES
+MEAN_RESPONSE_BYTES = workload.MEAN_RESPONSE_BYTES
 
 TAIL_SHAPE = 1.1
 """alpha of the tail, fitted to campus traces of 2008 (section 3.3.3.2)."""
-
-MEAN_RESPONSE_BYTES = 14_000
-"""Of the campus traces (section 3.3.3.2), and of the synthetic workload of section 6.5.2."""
 
 LARGER_MEAN_RESPONSE_BYTES = 114_000
 """Of the workload with more mid-sized transfers (section 6.4.3.1)."""

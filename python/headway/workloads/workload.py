@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, PositiveFloat
+from pydantic import Field, model_validator
 
-from headway.spec import Length, PositiveSize, Rate, Size, Spec
-from headway.units import BITS_PER_BYTE, NS_PER_S
+from headway.spec import (
+    Length,
+    PositiveSize,
+    Rate,
+    Size,
+    Spec,
+    Written,  # noqa: F401 - see Given
+    default,
+    within,
+)
+from headway.units import BITS_PER_BYTE, NS_PER_S, format_size
 
 PAYLOAD_SHARE = 1448 / 1500
 """L / MTU: what full packets with timestamps carry of a link's rate in IP bits."""
+
+LARGEST_RESPONSE_BYTES = 10_000_000
+"""K: the largest response of the synthetic workloads (section 6.4.3.1)."""
+MEAN_RESPONSE_BYTES = 14_000
+"""Of the campus traces (section 3.3.3.2), and of the synthetic workload of section 6.5.2."""
+MAX_EXCHANGES = 30_000_000
+"""Of one workload: two gigabytes of columns."""
 
 
 class Campus(Spec):
@@ -20,15 +36,15 @@ class Campus(Spec):
     """
 
     kind: Literal["campus"] = "campus"
-    serve_factor: float = Field(default=1.0, ge=0.0, allow_inf_nan=False)
+    serve_factor: float = Field(default=1.0, ge=0.0, le=1e6, allow_inf_nan=False)
 
 
 class Pareto(Spec):
     """One exchange per session: a small request, a truncated Pareto response up to 10 MB."""
 
     kind: Literal["pareto"] = "pareto"
-    mean: PositiveSize
-    request: Size = 100
+    mean: Annotated[PositiveSize, within(1, LARGEST_RESPONSE_BYTES - 1, format_size)]
+    request: Annotated[Size, within(0, LARGEST_RESPONSE_BYTES, format_size)] = default(100)
 
 
 class Tmix(Spec):
@@ -50,11 +66,21 @@ class Workload(Spec):
     """
 
     vectors: Annotated[Campus | Pareto | Tmix, Field(discriminator="kind")]
-    load: PositiveFloat
+    load: float = Field(gt=0, allow_inf_nan=False)
     rate: Rate
     until: Length
     persistent: bool = False
     seed: int = Field(default=1, ge=0)
+
+    @model_validator(mode="after")
+    def _can_be_drawn(self) -> Self:
+        mean = self.vectors.mean if isinstance(self.vectors, Pareto) else MEAN_RESPONSE_BYTES
+        if self.wanted_bytes / mean > MAX_EXCHANGES:
+            raise ValueError(
+                f"load: {self.load:g} is not allowed; at most {MAX_EXCHANGES} responses in all, "
+                f"here {self.wanted_bytes / mean:.3g}"
+            )
+        return self
 
     @property
     def wanted_bytes(self) -> float:

@@ -1,0 +1,44 @@
+"""The typed experiment: path, flows, stack, length, seed.
+
+Everything is written with its unit and checked when it is made; an Experiment that exists can
+be run, by the simulator unless it names the kernel's own controls. What is wrong is one line, an
+ExperimentError. Models are frozen and compare by value.
+
+A bandwidth-delay product ("1 BDP") is rate × base RTT in whole bytes, and the limit is then one
+in bytes. The base RTT of a dumbbell is its ``rtt`` plus twice its two access delays; that of a
+chain is the sum over all its hops. A flow's own extra delay does not count.
+"""
+
+from headway.experiment.algorithms import KERNEL_OWN, Aqm, Control
+from headway.experiment.apps import Bulk, Cbr, Pingpong, Requests, Sessions, Vectors, Voip
+from headway.experiment.flow import FLOW_OPTIONS, Flow, parse_flows
+from headway.experiment.path import Capture, Chain, Dumbbell, Hop, Link, limit_bytes
+from headway.experiment.whole import BATCHES, RECORDS, Experiment, Record
+from headway.spec import explain
+
+__all__ = [
+    "BATCHES",
+    "FLOW_OPTIONS",
+    "KERNEL_OWN",
+    "RECORDS",
+    "Aqm",
+    "Bulk",
+    "Capture",
+    "Cbr",
+    "Chain",
+    "Control",
+    "Dumbbell",
+    "Experiment",
+    "Flow",
+    "Hop",
+    "Link",
+    "Pingpong",
+    "Record",
+    "Requests",
+    "Sessions",
+    "Vectors",
+    "Voip",
+    "explain",
+    "limit_bytes",
+    "parse_flows",
+]

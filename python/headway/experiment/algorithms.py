@@ -1,0 +1,111 @@
+"""Algorithms as an experiment names them: a flow's control, a queue's."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import model_validator
+
+from headway.registry import check_tunables, options_of_text, registry
+from headway.spec import Given, Spec, Written, default_made_by  # noqa: F401 - see Given
+
+KERNEL_OWN = "kernel:"
+"""Before the name of a control that the running kernel brings itself: "kernel:bbr"."""
+_KERNEL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,15}")
+
+Tunables = Given[dict[str, int], "dict[str, int] | dict[str, int | bool | str]"]
+
+
+class Aqm(Spec):
+    """A queue's algorithm and its tunables; text is enough where defaults will do: "drop-tail".
+
+    ``tunables`` are by name, as `headway describe red` lists them with units and ranges: whole
+    numbers, on or off, or the name of a choice. A name or a value that is not known is refused.
+    """
+
+    name: str = "drop-tail"
+    tunables: Tunables = default_made_by(dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, value: Any) -> Any:
+        if isinstance(value, Aqm):
+            return value
+        fields = named_with_options(value)
+        owner = registry().queue(str(fields.get("name", "drop-tail")))
+        fields["tunables"] = check_tunables([owner], fields.get("tunables") or {})
+        return fields
+
+
+class Control(Spec):
+    """How a flow goes on, how it starts, and both their tunables.
+
+    Text says the same: "cubic", "cubic+slow-start", "htcp:adaptive_backoff=off".
+    ``startup`` None means the control's own. "kernel:NAME" is a control that the running kernel
+    brings itself, for the kernel backend; it starts as it does and has no tunables here. `headway
+    list` has the names, `headway describe
+    htcp` the tunables with units and ranges. What is not known or out of range is refused.
+    """
+
+    name: str
+    startup: str | None = None
+    tunables: Tunables = default_made_by(dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, value: Any) -> Any:
+        if isinstance(value, Control):
+            return value
+        fields = named_with_options(value)
+        name, plus, startup = str(fields.get("name", "")).partition("+")
+        if plus:
+            fields.update(name=name, startup=startup)
+        if name.startswith(KERNEL_OWN):
+            return _of_the_kernel(name, fields)
+        control = registry().control(name)
+        started = registry().startup(fields.get("startup") or control.startup or "slow-start")
+        fields["tunables"] = check_tunables([control, started], fields.get("tunables") or {})
+        return fields
+
+    @property
+    def kernel_own(self) -> str | None:
+        """The kernel's name of a control it brings itself; None for one of ours."""
+        own = self.name.startswith(KERNEL_OWN)
+        return self.name.removeprefix(KERNEL_OWN) if own else None
+
+    def __str__(self) -> str:
+        return self.name + (f"+{self.startup}" if self.startup else "")
+
+
+def _of_the_kernel(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    if not _KERNEL_NAME.fullmatch(name.removeprefix(KERNEL_OWN)):
+        raise ValueError(f"{name!r}: write kernel:NAME, for example kernel:bbr")
+    if fields.get("startup") or fields.get("tunables"):
+        raise ValueError(f"{name} is the kernel's own: no startup and no tunables can be set")
+    return fields
+
+
+def named_with_options(value: Any) -> dict[str, Any]:
+    """Fields of a Control or Aqm from text ("htcp:adaptive_backoff=off") or from fields.
+
+    Raises ValueError for anything else.
+    """
+    if isinstance(value, str):
+        value = {"name": value}
+    if not isinstance(value, dict):
+        raise ValueError(f"{value!r} is no name")
+    fields = dict(value)
+    name, *options = name_and_options(str(fields.get("name", "")))
+    if options:
+        fields.update(
+            name=name, tunables={**dict(fields.get("tunables") or {}), **options_of_text(options)}
+        )
+    return fields
+
+
+def name_and_options(text: str) -> list[str]:
+    """What colons separate; a kernel's own control has one in its name."""
+    own = KERNEL_OWN if text.startswith(KERNEL_OWN) else ""
+    name, *options = text.removeprefix(own).split(":")
+    return [own + name, *options]

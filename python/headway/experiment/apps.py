@@ -1,0 +1,126 @@
+"""What a flow carries: bulk data, calls, requests and responses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import Field, PositiveInt, model_validator
+
+from headway.spec import (
+    MAX_BYTES,
+    Given,
+    Length,
+    MaybeSize,
+    PositiveSize,
+    Size,
+    Spec,
+    Time,
+    Written,  # noqa: F401 - see Given
+    default,
+    within,
+)
+from headway.units import format_size
+from headway.workloads.workload import Workload
+
+MAX_MESSAGE_BYTES = 1 << 30
+"""Messages of a ping-pong have no end, so each is small."""
+MAX_PAIRS = 1_000_000
+
+if TYPE_CHECKING:
+    Epochs = Given[tuple[tuple[int, int, int], ...], Sequence[tuple[str, str, str]]]
+else:
+    Epochs = tuple[tuple[Size, Size, Time], ...]
+
+
+class Bulk(Spec):
+    """Sends ``size`` as fast as TCP lets it, then closes; None sends until the end."""
+
+    kind: Literal["bulk"] = "bulk"
+    size: MaybeSize = default(None)
+
+
+class Cbr(Spec):
+    """Constant bit rate over UDP: one IP packet of ``packet`` bytes, headers and all, at a time."""
+
+    kind: Literal["cbr"] = "cbr"
+    packet: Annotated[PositiveSize, within(29, 65_535, format_size)]
+    interval: Length
+
+
+class Vectors(Spec):
+    """Requests and responses: epochs of (request, response, think time until the next).
+
+    ``connections`` has the number of epochs on each connection: when those of one are over, think
+    times and all, it closes and the next opens. None: all are on one.
+    """
+
+    kind: Literal["vectors"] = "vectors"
+    epochs: Epochs = Field(min_length=1)
+    connections: Given[tuple[PositiveInt, ...] | None, Sequence[int] | None] = default(None)
+
+    @model_validator(mode="after")
+    def _all_epochs_have_a_connection(self) -> Self:
+        if self.connections is not None and sum(self.connections) != len(self.epochs):
+            raise ValueError(
+                f"connections: {sum(self.connections)} epochs in all, but there are "
+                f"{len(self.epochs)}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _sums_are_counted(self) -> Self:
+        for column, what in enumerate(("requests", "responses")):
+            total = sum(epoch[column] for epoch in self.epochs)
+            if total > MAX_BYTES:
+                most = format_size(MAX_BYTES)
+                raise ValueError(f"epochs: {format_size(total)} of {what} in all; at most {most}")
+        return self
+
+
+class Pingpong(Spec):
+    """Messages of ``request`` bytes with exponential gaps of mean ``mean_interval``, each echoed.
+
+    An open loop: a message is due whether or not the one before was answered (thesis 6.2.3).
+    """
+
+    kind: Literal["pingpong"] = "pingpong"
+    request: Annotated[PositiveSize, within(1, MAX_MESSAGE_BYTES, format_size)]
+    mean_interval: Length
+
+
+class Requests(Spec):
+    """Quick-Start requests without data, with exponential gaps of mean ``mean_interval``.
+
+    Each is an empty UDP datagram that asks for the rate of one of ``codes`` (1 to 15, 40 kbit/s
+    times two to its power), all as likely: the load of the thesis' section 6.3.3.3.
+    """
+
+    kind: Literal["requests"] = "requests"
+    codes: Given[tuple[Annotated[int, Field(ge=1, le=15)], ...], Sequence[int]] = Field(
+        min_length=1, max_length=1000
+    )
+    mean_interval: Length
+
+
+Voip = Cbr(packet="186 B", interval="20 ms")
+"""A G.711 call, one direction: 160 bytes of voice every 20 ms, 186-byte IP packets (paper 001)."""
+
+
+class Sessions(Spec):
+    """The share of one host pair in a workload of ``pairs``: that of number ``pair``, from 0.
+
+    The opener asks, the other end answers, on one connection per session or, if the workload is
+    persistent, on one for all. Responses travel in the reverse direction.
+    """
+
+    kind: Literal["sessions"] = "sessions"
+    workload: Workload
+    pair: int = Field(ge=0)
+    pairs: int = Field(ge=1, le=MAX_PAIRS)
+
+    @model_validator(mode="after")
+    def _is_one_of_them(self) -> Self:
+        if self.pair >= self.pairs:
+            raise ValueError(f"pair: {self.pair} must be less than pairs, {self.pairs}")
+        return self

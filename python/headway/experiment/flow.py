@@ -1,0 +1,203 @@
+"""One flow, and flows as compact text."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from headway import units
+from headway.errors import ExperimentError
+from headway.experiment.algorithms import KERNEL_OWN, Control, name_and_options
+from headway.experiment.apps import Bulk, Cbr, Pingpong, Requests, Sessions, Vectors, Voip
+from headway.registry import options_of_text, registry, unknown
+from headway.spec import (
+    Given,
+    MaybeLength,
+    MaybeRate,
+    MaybeSize,
+    MaybeTime,
+    Spec,
+    Time,
+    Written,  # noqa: F401 - see Given
+    default,
+    shorten,
+    within,
+)
+
+MAX_FLOWS = 1_000_000
+_LONGEST_NAME = 200
+_LARGEST_WINDOW_BYTES = 65_535 << 7
+"""What 16 bits can say with the sockets' window scale."""
+
+
+class Flow(Spec):
+    """One connection (or UDP stream) from a host of its own to another host of its own.
+
+    ``start`` None lets the experiment draw it from its ``start_spread``. ``delay`` is extra
+    one-way delay of the flow's own path, in each direction. ``from_hop`` and ``to_hop`` are
+    routers of a chain, counted from 0: the flow enters at one, leaves at the other, and crosses
+    the hops between; ``to_hop`` None is behind the last hop. ``receive_buffer`` is that of both
+    hosts from the start (Linux: the default of tcp_rmem), 4096 B to 1 GiB; None is the stack's
+    own, which grows.
+
+    ``initial_rate`` and ``data_volume`` are what the application tells its sockets before it
+    sends: the rate to start with, in IP bits per second, and how much will come. Startups may use
+    them. With ``stabilize`` the initial rate is all it ever needs. ``deadline`` is the time in
+    which a response should arrive from when its request leaves, or a bulk transfer with a size from
+    its start; where no rate is named it gives one, and says whether a fast startup is needed.
+    ``receive_window`` is what both hosts announce from the start, 2920 B to 8 MiB, and
+    ``extra_ack`` lets the responder say it right after the SYN-ACK, whose own window ends at
+    65535 bytes. With
+    ``announces`` every connection's volume is announced, by either side its own; with
+    ``announces_first`` how large its first message will be, and no more. ``willing_rate``
+    bounds what both hosts accept as receivers of Quick-Start requests; below 80 kbit/s they do
+    not answer.
+    """
+
+    app: Annotated[
+        Bulk | Cbr | Vectors | Pingpong | Sessions | Requests, Field(discriminator="kind")
+    ] = Bulk()
+    control: Given[Control | None, Control | str | None] = default(None)
+    name: str | None = None
+    sack: bool = True
+    timestamps: bool = True
+    delayed_ack: bool = True
+    nodelay: bool = False
+    receive_buffer: Annotated[
+        MaybeSize, within(4096, 1 << 30, units.format_size, "4096 B to 1 GiB")
+    ] = default(None)
+    receive_window: Annotated[MaybeSize, within(2920, _LARGEST_WINDOW_BYTES, units.format_size)] = (
+        default(None)
+    )
+    extra_ack: bool = False
+    initial_rate: MaybeRate = default(None)
+    data_volume: MaybeSize = default(None)
+    announces: bool = False
+    announces_first: bool = False
+    stabilize: bool = False
+    deadline: MaybeLength = default(None)
+    willing_rate: MaybeRate = default(None)
+    start: MaybeTime = default(None)
+    stop: MaybeTime = default(None)
+    delay: Time = default(0)
+    from_hop: int = Field(default=0, ge=0)
+    to_hop: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text(cls, value: Any) -> Any:
+        return _flow_fields(value) if isinstance(value, str) else value
+
+    @field_validator("control", mode="before")
+    @classmethod
+    def _control_text(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _tcp_has_control(self) -> Self:
+        if isinstance(self.app, Cbr | Requests) and self.control is not None:
+            raise ValueError(f"a {self.app.kind} flow is UDP and has no control")
+        if not isinstance(self.app, Cbr | Requests) and self.control is None:
+            raise ValueError("a TCP flow needs a control, for example control='cubic'")
+        return self
+
+    @model_validator(mode="after")
+    def _announces_one_or_all(self) -> Self:
+        if self.announces and self.announces_first:
+            raise ValueError("announces_first: is less than announces; leave one of them out")
+        return self
+
+    @model_validator(mode="after")
+    def _deadline_has_an_end(self) -> Self:
+        bounded = isinstance(self.app, Vectors | Sessions)
+        bounded = bounded or (isinstance(self.app, Bulk) and self.app.size is not None)
+        if self.deadline is not None and not bounded:
+            raise ValueError("deadline: needs responses, or a bulk transfer with a size")
+        return self
+
+    @model_validator(mode="after")
+    def _goes_somewhere(self) -> Self:
+        if self.to_hop is not None and self.from_hop >= self.to_hop:
+            raise ValueError(
+                f"from_hop: {self.from_hop} is not allowed; less than to_hop, {self.to_hop}"
+            )
+        if self.start is not None and self.stop is not None and self.stop <= self.start:
+            raise ValueError(
+                f"stop: {units.format_time(self.stop)} is not allowed; "
+                f"later than start, {units.format_time(self.start)}"
+            )
+        return self
+
+    @field_validator("name")
+    @classmethod
+    def _name_can_be_printed(cls, value: str | None) -> str | None:
+        if value is not None and not (len(value) <= _LONGEST_NAME and value.isprintable()):
+            raise ValueError(
+                f"{shorten(repr(value))} is not allowed; up to {_LONGEST_NAME} printable characters"
+            )
+        return value
+
+    @property
+    def is_tcp(self) -> bool:
+        """Whether this flow is a TCP connection."""
+        return self.control is not None
+
+
+FLOW_OPTIONS = (*(name for name in Flow.model_fields if name not in ("app", "control")), "size")
+"""What the text of a flow may set beside the tunables of its algorithms."""
+
+
+def parse_flows(text: str) -> list[Flow]:
+    """Flows from compact text: COUNTxNAME[+STARTUP][:OPTION=VALUE]..., separated by commas.
+
+    NAME is a control, or "voip". An option is one of FLOW_OPTIONS (the fields of Flow, and
+    ``size`` of a bulk transfer, written with their units) or a tunable of the control or startup.
+    At most 1,000,000 flows. Raises ExperimentError naming the part that is wrong.
+    """
+    flows: list[Flow] = []
+    for part in text.split(","):
+        count, cross, rest = part.strip().partition("x")
+        if not (cross and count.isascii() and count.isdigit()):
+            count, rest = "1", part.strip()
+        number = int(count) if len(count) <= len(str(MAX_FLOWS)) else MAX_FLOWS + 1
+        if not rest or number == 0:
+            raise ExperimentError(
+                f"{part!r}: write for example 2xcubic or 1xhtcp:adaptive_backoff=off"
+            )
+        if len(flows) + number > MAX_FLOWS:
+            raise ExperimentError(f"{shorten(part)}: too many flows; at most {MAX_FLOWS} in all")
+        try:
+            flows += [Flow.model_validate(rest)] * number
+        except ExperimentError as error:
+            raise ExperimentError(f"{shorten(part)}: {error}") from None
+    return flows
+
+
+def _flow_fields(text: str) -> dict[str, Any]:
+    name, *parts = name_and_options(text)
+    options = options_of_text(parts)
+    fields: dict[str, Any] = {key: options.pop(key) for key in FLOW_OPTIONS if key in options}
+    if name == "voip":
+        other = next(iter(options), "size" if "size" in fields else None)
+        if other is not None:
+            allowed = (option for option in FLOW_OPTIONS if option != "size")
+            raise ValueError(f"voip has no option {other!r}; allowed: {', '.join(allowed)}")
+        return {"app": Voip, **fields}
+    if not name.startswith(KERNEL_OWN):
+        _check_options(name, options)
+    if "size" in fields:
+        fields["app"] = {"kind": "bulk", "size": fields.pop("size")}
+    return {"control": {"name": name, "tunables": options}, **fields}
+
+
+def _check_options(name: str, options: dict[str, str]) -> None:
+    """What is no field of a flow is a tunable of its control or startup."""
+    control, _, startup = name.partition("+")
+    owner = registry().control(control)
+    started = registry().startup(startup or owner.startup or "slow-start")
+    tunables = [tunable.name for tunable in (*owner.tunables, *started.tunables)]
+    for option in options:
+        if option not in tunables:
+            whose = f"option of {name}"
+            raise ValueError(unknown(whose, option, (*tunables, *FLOW_OPTIONS)))

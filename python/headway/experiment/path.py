@@ -1,0 +1,156 @@
+"""Where packets go: links, dumbbells, chains of hops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, field_validator
+
+from headway import units
+from headway.experiment.algorithms import Aqm
+from headway.router import QuickStart
+from headway.spec import (
+    Given,
+    Probability,
+    Rate,
+    Size,
+    Spec,
+    Time,
+    Written,  # noqa: F401 - see Given
+    default,
+    default_made_by,
+    within,
+)
+
+if TYPE_CHECKING:
+    QueueLimit = Given[units.Buffer, units.Buffer | str]
+else:
+    QueueLimit = Annotated[units.Buffer, BeforeValidator(units.parse_buffer), PlainSerializer(str)]
+    """Bytes, packets or bandwidth-delay products, written "60000 B", "40 pkts", "1 BDP"."""
+QueueAlgorithm = Given[Aqm, "Aqm | str"]
+
+MAX_HOPS = 64
+MAX_LIMIT = 2**32 - 1
+"""Of a queue, in bytes or in packets."""
+
+
+class Link(Spec):
+    """One direction of a hop: a queue, a rate, a delay, and what goes wrong on the way.
+
+    ``loss``, ``duplicate`` and ``reorder`` are probabilities per packet; a reordered packet
+    comes ``reorder_delay`` later. ``quick_start`` is what the router before the link does with
+    requests; ``drop_ip_options`` drops packets with IP options, as some paths do.
+    """
+
+    rate: Rate
+    delay: Time
+    buffer: QueueLimit
+    aqm: QueueAlgorithm = default_made_by(Aqm)
+    loss: Probability = default(0.0)
+    duplicate: Probability = default(0.0)
+    reorder: Probability = default(0.0)
+    reorder_delay: Time = default(0)
+    quick_start: QuickStart = default(None)
+    drop_ip_options: bool = False
+
+    @field_validator("aqm", mode="before")
+    @classmethod
+    def _aqm_text(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+
+class Dumbbell(Spec):
+    """One bottleneck in each direction between any number of host pairs.
+
+    ``rtt`` is propagation only, half of it each way. ``buffer``, ``aqm``, ``loss``,
+    ``duplicate`` and ``reorder`` are those of the forward direction, where data goes.
+    ``reverse`` None mirrors rate, delay, buffer, ``quick_start`` and ``drop_ip_options``,
+    drop-tail, without loss.
+    """
+
+    kind: Literal["dumbbell"] = "dumbbell"
+    rate: Rate
+    rtt: Time
+    buffer: QueueLimit
+    aqm: QueueAlgorithm = default_made_by(Aqm)
+    loss: Probability = default(0.0)
+    duplicate: Probability = default(0.0)
+    reorder: Probability = default(0.0)
+    reorder_delay: Time = default(0)
+    quick_start: QuickStart = default(None)
+    drop_ip_options: bool = False
+    reverse: Link | None = None
+    access_rate: Rate = default(10**9)
+    access_delay: Time = default(0)
+
+    @field_validator("aqm", mode="before")
+    @classmethod
+    def _aqm_text(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    def links(self) -> list[tuple[Link, Link]]:
+        """The hop's forward and reverse link."""
+        half_ns = self.rtt // 2
+        forward = Link.model_construct(
+            rate=self.rate,
+            delay=half_ns,
+            buffer=self.buffer,
+            aqm=self.aqm,
+            loss=self.loss,
+            duplicate=self.duplicate,
+            reorder=self.reorder,
+            reorder_delay=self.reorder_delay,
+            quick_start=self.quick_start,
+            drop_ip_options=self.drop_ip_options,
+        )
+        return [(forward, self.reverse or _mirror(forward, self.rtt - half_ns))]
+
+
+class Hop(Spec):
+    """One hop of a chain; ``reverse`` None mirrors the forward link as a dumbbell's does."""
+
+    forward: Link
+    reverse: Link | None = None
+
+
+class Chain(Spec):
+    """Routers in a row (a parking lot); flows enter and leave where they say."""
+
+    kind: Literal["chain"] = "chain"
+    hops: Given[tuple[Hop, ...], Sequence[Hop]] = Field(min_length=1, max_length=MAX_HOPS)
+    access_rate: Rate = default(10**9)
+    access_delay: Time = default(0)
+
+    def links(self) -> list[tuple[Link, Link]]:
+        """Each hop's forward and reverse link."""
+        return [
+            (hop.forward, hop.reverse or _mirror(hop.forward, hop.forward.delay))
+            for hop in self.hops
+        ]
+
+
+class Capture(Spec):
+    """A packet capture in pcapng: one link ("forward0") or both directions ("bottleneck")."""
+
+    link: str = "bottleneck"
+    snaplen: Annotated[Size, within(0, 2**32 - 1, units.format_size)] = default(0)
+
+
+def limit_bytes(link: Link, base_rtt_ns: int) -> int | None:
+    """The link's queue limit in bytes, or None if it is in packets."""
+    amount, unit = link.buffer
+    if unit == "pkts":
+        return None
+    return int(amount * units.bdp_bytes(link.rate, base_rtt_ns)) if unit == "BDP" else int(amount)
+
+
+def _mirror(link: Link, delay_ns: int) -> Link:
+    return Link.model_construct(
+        rate=link.rate,
+        delay=delay_ns,
+        buffer=link.buffer,
+        aqm=Aqm(name="drop-tail"),
+        quick_start=link.quick_start,
+        drop_ip_options=link.drop_ip_options,
+    )

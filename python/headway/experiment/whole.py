@@ -1,0 +1,197 @@
+"""The experiment itself, and what only the whole of it can know."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from headway import units
+from headway.errors import ExperimentError
+from headway.experiment.apps import Sessions, Vectors, Voip
+from headway.experiment.flow import MAX_FLOWS, Flow, parse_flows
+from headway.experiment.path import MAX_LIMIT, Capture, Chain, Dumbbell, Link, limit_bytes
+from headway.registry import registry
+from headway.spec import (
+    Given,
+    Length,
+    MaybeLength,
+    Spec,
+    Time,
+    Written,  # noqa: F401 - see Given
+    default,
+    within,
+)
+from headway.units import format_time
+
+Record = Literal["flows", "queue", "udp", "drops"]
+RECORDS: tuple[Record, ...] = ("flows", "queue", "udp", "drops")
+BATCHES = 10
+"""Equal parts of [warmup, duration] between which counters are read, for batch means."""
+
+MAX_DURATION_NS = 49 * 86_400 * units.NS_PER_S
+"""The 32-bit millisecond clock of TCP's timestamps wraps after 49.7 days."""
+MAX_SAMPLES = 10_000_000
+MAX_SESSION_DELAY_NS = 30 * units.NS_PER_S
+"""Half of TIME_WAIT: after it sockets are used again, so no packet may take longer."""
+
+_WAYS = ("forward", "reverse")
+
+
+class Experiment(Spec):
+    """All that decides a run. The same experiment gives the same trace, bit for bit.
+
+    ``flows`` is a list of Flow, or text such as "2xcubic,1xhtcp:adaptive_backoff=off,1xvoip".
+    Metrics use [warmup, duration]. Flows without a start begin somewhere in
+    [0, start_spread), drawn from the seed. ``sample`` adds readings of the counters at that
+    interval to those at the warm-up and at the ten batches of the rest.
+    """
+
+    topology: Annotated[Dumbbell | Chain, Field(discriminator="kind")]
+    flows: Given[tuple[Flow, ...], str | Sequence[Flow | str]] = Field(
+        min_length=1, max_length=MAX_FLOWS
+    )
+    duration: Annotated[
+        Length, within(1, MAX_DURATION_NS, format_time, "more than 0, at most 49 days")
+    ]
+    warmup: Time = default(0)
+    stack: str = "linux-6"
+    seed: int = Field(default=1, ge=0, lt=2**63)
+    start_spread: Time = default(0)
+    sample: MaybeLength = default(None)
+    record: Given[tuple[Record, ...], Sequence[Record]] = default(RECORDS)
+    capture: Capture | None = None
+
+    @field_validator("flows", mode="before")
+    @classmethod
+    def _flows_text(cls, value: Any) -> Any:
+        return parse_flows(value) if isinstance(value, str) else value
+
+    @field_validator("stack")
+    @classmethod
+    def _known_stack(cls, value: str) -> str:
+        return registry().stack(value).name
+
+    @model_validator(mode="after")
+    def _can_run(self) -> Self:
+        self._check_whole()
+        return self
+
+    def _check_whole(self) -> None:
+        """What only the whole can know; raises ValueError."""
+        if self.warmup >= self.duration:
+            raise ValueError(
+                f"warmup: {format_time(self.warmup)} is not allowed; "
+                f"less than duration, {format_time(self.duration)}"
+            )
+        if self.sample is not None and self.duration // self.sample > MAX_SAMPLES:
+            raise ValueError(
+                f"sample: {format_time(self.sample)} is not allowed; "
+                f"at least {format_time(-(-self.duration // MAX_SAMPLES))} of this duration"
+            )
+        for index, pair in enumerate(self.topology.links()):
+            for link in pair:
+                self._queue_has_room(index, link)
+        hops = len(self.topology.links())
+        names = ("bottleneck", *(f"{way}{hop}" for hop in range(hops) for way in _WAYS))
+        if self.capture is not None and self.capture.link not in names:
+            raise ValueError(
+                f"capture.link: {self.capture.link!r} is not allowed; {', '.join(names)}"
+            )
+        seen: set[int] = set()  # text makes the same flow many times over
+        for number, flow in enumerate(self.flows):
+            if id(flow) not in seen:
+                seen.add(id(flow))
+                self._flow_fits(f"flows[{number}]", flow, hops)
+
+    def _queue_has_room(self, hop: int, link: Link) -> None:
+        in_bytes = limit_bytes(link, self.base_rtt_ns)
+        room = int(link.buffer.amount) if in_bytes is None else in_bytes
+        if room == 0:
+            raise ValueError(f"buffer: {link.buffer} of hop {hop} is less than one byte")
+        if room > MAX_LIMIT:
+            unit = "pkts" if in_bytes is None else "B"
+            raise ValueError(
+                f"buffer: {link.buffer} of hop {hop} is not allowed; at most {MAX_LIMIT} {unit}"
+            )
+
+    def _flow_fits(self, where: str, flow: Flow, hops: int) -> None:
+        if flow.to_hop is not None and flow.to_hop > hops:
+            raise ValueError(f"{where}.to_hop: {flow.to_hop} is not allowed; at most {hops}")
+        if flow.from_hop >= hops:
+            raise ValueError(
+                f"{where}.from_hop: {flow.from_hop} is not allowed; "
+                f"less than the number of hops, {hops}"
+            )
+        # Whatever the seed draws.
+        latest_ns = max(self.start_spread - 1, 0) if flow.start is None else flow.start
+        if flow.stop is not None and flow.stop <= latest_ns:
+            raise ValueError(
+                f"{where}.stop: {format_time(flow.stop)} is not allowed; "
+                f"later than every start, up to {format_time(latest_ns)}"
+            )
+        if isinstance(flow.app, Sessions) or (
+            isinstance(flow.app, Vectors) and flow.app.connections is not None
+        ):
+            self._many_connections_fit(where, flow)
+
+    def _many_connections_fit(self, where: str, flow: Flow) -> None:
+        if self.capture is not None:
+            raise ValueError(
+                f"capture: is not allowed with {where}; "
+                "it could not tell the connections of one pair apart"
+            )
+        path_ns = 2 * self.topology.access_delay + flow.delay
+        for pair in self.topology.links():
+            path_ns += max(link.delay + link.reorder_delay for link in pair)
+        if path_ns > MAX_SESSION_DELAY_NS:
+            raise ValueError(
+                f"{where}.app: {format_time(path_ns)} of one-way delay is not allowed; "
+                f"at most {format_time(MAX_SESSION_DELAY_NS)} with many connections of one pair"
+            )
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """The same with other fields, which are taken as they are kept: ns, bit/s, bytes.
+
+        What is made is checked as a whole, as the first was. Raises ExperimentError.
+        """
+        made = super().model_copy(update=update, deep=deep)
+        try:
+            made._check_whole()
+        except ValueError as error:
+            raise ExperimentError(str(error)) from None
+        return made
+
+    @property
+    def base_rtt_ns(self) -> int:
+        """Propagation delay there and back over the whole path, without extra host delays."""
+        hops_ns = sum(forward.delay + back.delay for forward, back in self.topology.links())
+        return hops_ns + 4 * self.topology.access_delay
+
+    def flow_names(self) -> list[str]:
+        """One name per flow: its own, else its control's (or "voip", "cbr") and its index."""
+        return [
+            flow.name
+            or f"{flow.control.name if flow.control else 'voip' if flow.app == Voip else 'cbr'}-{i}"
+            for i, flow in enumerate(self.flows)
+        ]
+
+    def start_times_ns(self) -> list[int]:
+        """When each flow starts; those without a time of their own are drawn from the seed."""
+        # random() of a text seed is the one generator Python promises never to change.
+        return [
+            flow.start
+            if flow.start is not None
+            else int(random.Random(f"{self.seed}/start/{i}").random() * self.start_spread)
+            for i, flow in enumerate(self.flows)
+        ]
+
+    def checkpoints_ns(self) -> list[int]:
+        """When counters are read, sorted: the warm-up, the batches' ends, every ``sample``."""
+        span_ns = self.duration - self.warmup
+        times = {self.warmup + span_ns * k // BATCHES for k in range(BATCHES)}
+        if self.sample is not None:
+            times.update(range(self.sample, self.duration, self.sample))
+        return sorted(times)
