@@ -342,10 +342,20 @@ class Run:
             first_packet_ns=first_ns,
             last_packet_ns=last_ns,
             unique_bytes=unique,
+            done_ns=self._done_ns(index, flow),
             handshake_rtt_us=_handshake_us(samples) or self._connected_us(index),
             mss_bytes=info.get("mss_bytes"),
             **quick_start.of_flow(index),
         )
+
+    def _done_ns(self, index: int, flow: Flow) -> int | None:
+        """When the last byte of a bulk transfer with a size was read; None if it was not."""
+        got = self._got[index]
+        size = flow.app.size if isinstance(flow.app, Bulk) else None
+        if size is None or got.get("last_ns") is None or got["received_bytes"] < size:
+            return None
+        last_ns: int = got["last_ns"]
+        return last_ns - self.start_ns
 
     def _connected_us(self, index: int) -> int | None:
         """How long the client's connect() took; the sampler sees no SYN of a server's socket."""

@@ -9,23 +9,19 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from headway import metrics
 from headway.backends import as_it_is, backend_named
 from headway.cli import try_experiment
 from headway.cli.options import AsJson, BackendName, Threads
 from headway.cli.places import check_file, check_folder, path
-from headway.cli.show import console, print_json, print_table, progress_bar, watch
+from headway.cli.show import progress_bar, watch
 from headway.cli.try_experiment import Asked
-from headway.digest import average, digest_of
+from headway.cli.try_told import give
+from headway.digest import digest_of
 from headway.errors import HeadwayError, InterruptedRunError
-from headway.experiment import Capture, Chain, Dumbbell, Experiment
+from headway.experiment import Capture, Experiment
 from headway.files import save_bytes
 from headway.interrupts import held, interrupted
-from headway.table import Cell, Table
 from headway.trace import Trace, save_trace
-from headway.units import format_rate, format_time
-
-Summary = dict[str, Any]
 
 
 class Try(TyperCommand):
@@ -173,7 +169,9 @@ def try_out(
 
             plot_trace(done[0], plot)
     if done:
-        _give(base, [done[index] for index in sorted(done)], as_json)
+        traces = [done[index] for index in sorted(done)]
+        digests = [digest_of(trace) for trace in traces]
+        give(base, digests, [trace.meta for trace in traces], as_json=as_json)
     if stopped:
         kept = str(out / "trials") if out else "the results above" if done else None
         raise InterruptedRunError(len(done), trials, kept)
@@ -211,86 +209,3 @@ def _check_files(
         from headway.cli.plot import check_format
 
         check_format(plot)
-
-
-def _give(base: Experiment, traces: list[Trace], as_json: bool) -> None:
-    summaries = [digest_of(trace) for trace in traces]
-    mean = average(summaries)
-    if len(traces) > 1:
-        for index, flow in enumerate(mean["flows"]):
-            goodputs = [summary["flows"][index]["goodput_bps"] for summary in summaries]
-            flow["goodput_bps_ci95"] = metrics.confidence_interval(goodputs).half_width
-    if as_json:
-        mean["trials"] = summaries if len(traces) > 1 else []
-        mean["experiment"] = base.model_dump(mode="json")
-        mean["seeds"] = [trace.meta["seed"] for trace in traces]
-        mean["versions"] = traces[0].meta["versions"]
-        print_json(mean)
-    else:
-        _print(base, mean, len(traces))
-
-
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
-
-
-def _print(base: Experiment, mean: Summary, trials: int) -> None:
-    print_table(
-        Table(
-            f"{_shown(base.topology)}, {base.stack}"
-            f" · {format_time(base.duration)}, {trials} trial{'s' if trials > 1 else ''}",
-            ["flow", "goodput kbit/s", "±95 %", "sent again", "RTOs", "srtt ms", "cwnd pkts"],
-            [
-                [
-                    flow["name"],
-                    _scaled(flow["goodput_bps"], 1e-3),
-                    _scaled(flow.get("goodput_bps_ci95"), 1e-3),
-                    flow["retransmits_pkts"],
-                    flow["rtos"],
-                    _scaled(flow["srtt_us"], 1e-3),
-                    flow["cwnd_pkts"],
-                ]
-                for flow in mean["flows"]
-            ],
-        )
-    )
-    link = mean["link"]
-    rows: list[list[Cell]] = [["queue, bytes", *_spread(link["queue_bytes"], 1)]]
-    if mean["voip"] is not None:
-        rows.append(["one-way delay, ms", *_spread(mean["voip"]["owd_us"], 1e-3)])
-    print_table(
-        Table("", ["", "median", "mean", "sd", "p95", "p99", "min", "max"], rows, by_row=True)
-    )
-    out = console()
-    voip = f", VoIP lost {cell(mean['voip']['lost_pkts'])}" if mean["voip"] else ""
-    out.print(
-        f"utilization {link['utilization']:.1%}, drops {cell(link['drops_pkts'])}, "
-        f"queue full {cell(link['queue_full_events'])} times{voip}",
-        markup=False,
-    )
-
-
-def _shown(path: Dumbbell | Chain) -> str:
-    """A path in a few words: what is not as usual, too."""
-    forward = [link for link, _ in path.links()]
-    several = len(forward) > 1
-    rtt_ns = sum(there.delay + back.delay for there, back in path.links())
-    parts = [
-        " + ".join(dict.fromkeys(format_rate(link.rate) for link in forward)),
-        format_time(rtt_ns + 4 * path.access_delay),
-        " + ".join(dict.fromkeys(str(link.buffer) for link in forward)),
-        *dict.fromkeys(link.aqm.name for link in forward if link.aqm.name != "drop-tail"),
-        *dict.fromkeys("quick-start routers" for link in forward if link.quick_start is not None),
-    ]
-    return (f"{len(forward)} hops: " if several else "") + ", ".join(parts)
-
-
-def cell(value: float) -> str:
-    """A count, or a mean of counts, as text."""
-    return f"{value:g}" if value == int(value) else f"{value:.1f}"
-
-
-def _spread(values: Summary, factor: float) -> list[Cell]:
-    return [
-        _scaled(values[key], factor) for key in ("median", "mean", "sd", "p95", "p99", "min", "max")
-    ]

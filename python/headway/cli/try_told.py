@@ -1,0 +1,174 @@
+"""What ``headway try`` prints: flows, queues, routers, and what is to be doubted."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from headway.cli.show import console, notice, print_json, print_table
+from headway.cli.try_warned import warnings
+from headway.digest import SPREAD, average
+from headway.experiment import Chain, Dumbbell, Experiment
+from headway.table import Cell, Table
+from headway.units import BITS_PER_BYTE, format_rate, format_time
+
+_MOST_FLOWS = 100
+"""Rows of the table of flows; of the others a line says something."""
+
+Summary = dict[str, Any]
+
+
+def give(base: Experiment, trials: Sequence[Any], metas: Sequence[Any], *, as_json: bool) -> None:
+    """Print what came of the trials, and warn: their digests, and the ``meta`` of their traces."""
+    mean: Summary = dict(average(trials))
+    mean["flows"] = [dict(flow) for flow in mean["flows"]]
+    if len(trials) > 1:
+        _intervals(mean["flows"], trials)
+    notes = dict.fromkeys(note for meta in metas for note in meta.get("notes", ()))
+    mean["warnings"] = [*warnings(base, mean["flows"]), *notes]
+    if as_json:
+        mean["trials"] = list(trials) if len(trials) > 1 else []
+        mean["experiment"] = base.model_dump(mode="json")
+        mean["seeds"] = [meta["seed"] for meta in metas]
+        mean["versions"] = metas[0]["versions"]
+        print_json(mean)
+    else:
+        _print(base, mean, len(trials))
+    for line in mean["warnings"]:
+        notice(f"warning: {line}")
+
+
+def _intervals(flows: Sequence[Summary], trials: Sequence[Any]) -> None:
+    """Half the widths of the 95 % intervals over the trials."""
+    for index, flow in enumerate(flows):
+        of_trials = [trial["flows"][index] for trial in trials]
+        flow["goodput_bps_ci95"] = _half_width([each["goodput_bps"] for each in of_trials])
+        flow["fct_us_ci95"] = _half_width([each["fct_us"] for each in of_trials])
+
+
+def _half_width(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return None
+    from headway.metrics import confidence_interval
+
+    return confidence_interval(known).half_width
+
+
+def _print(base: Experiment, mean: Summary, trials: int) -> None:
+    print_table(_flows(base, mean["flows"], trials))
+    forward = mean["links"][::2]
+    several = len(forward) > 1
+    rows: list[list[Cell]] = [
+        [f"queue{f' of hop {hop}' if several else ''}, bytes", *_spread(link["queue_bytes"], 1)]
+        for hop, link in enumerate(forward)
+    ]
+    if mean["voip"] is not None:
+        rows.append(["one-way delay, ms", *_spread(mean["voip"]["owd_us"], 1e-3)])
+    print_table(Table("", ["", *SPREAD], rows, by_row=True))
+    for hop, link in enumerate(forward):
+        voip = f", VoIP lost {cell(mean['voip']['lost_pkts'])}" if mean["voip"] and not hop else ""
+        console().print(
+            f"{f'hop {hop}: ' if several else ''}utilization {link['utilization']:.1%}, "
+            f"drops {cell(link['drops_pkts'])}, "
+            f"queue full {cell(link['queue_full_events'])} times{voip}{_router(link)}",
+            markup=False,
+        )
+
+
+def _router(link: Summary) -> str:
+    if link["quick_start"] is None:
+        return ""
+    counted = {name: cell(value) for name, value in link["quick_start"].items()}
+    return (
+        f"; Quick-Start: {counted['requests']} requested, {counted['grants']} granted "
+        f"({counted['lowered']} lowered), {counted['denials']} denied"
+    )
+
+
+def _flows(base: Experiment, flows: Sequence[Summary], trials: int) -> Table:
+    """Completion times where flows have a size; their goodput is then over that time."""
+    sized = any(flow["size_bytes"] is not None for flow in flows)
+    named = any(flow.control and flow.control.startup for flow in base.flows)
+    shown = flows[:_MOST_FLOWS]
+    columns: list[tuple[str, list[Cell]]] = [("flow", [flow["name"] for flow in shown])]
+    if named:
+        columns.append(("startup", [flow["startup"] for flow in shown]))
+    if sized:
+        columns.append(("done after ms", [_scaled(flow["fct_us"], 1e-3) for flow in shown]))
+        if trials > 1:
+            columns.append(("±95 %", [_scaled(flow["fct_us_ci95"], 1e-3) for flow in shown]))
+    columns.append(("goodput kbit/s", [_scaled(_goodput_bps(flow), 1e-3) for flow in shown]))
+    if not sized:
+        width = "goodput_bps_ci95" if trials > 1 else "goodput_bps_batch_ci95"
+        columns.append(("±95 %", [_scaled(flow[width], 1e-3) for flow in shown]))
+    columns += [
+        ("sent again", [flow["retransmits_pkts"] for flow in shown]),
+        ("RTOs", [flow["rtos"] for flow in shown]),
+        ("srtt ms", [_scaled(flow["srtt_us"], 1e-3) for flow in shown]),
+        ("cwnd pkts", [flow["cwnd_pkts"] for flow in shown]),
+    ]
+    return Table(
+        f"{_shown(base.topology)}, {base.stack}"
+        f" · {format_time(base.duration)}, {trials} trial{'s' if trials > 1 else ''}",
+        [name for name, _ in columns],
+        [list(row) for row in zip(*(cells for _, cells in columns), strict=True)],
+        note=_rest(flows),
+    )
+
+
+def _goodput_bps(flow: Summary) -> float | None:
+    """Of a flow that is done over its own time; else over [warmup, duration]."""
+    if flow["size_bytes"] is None or flow["fct_us"] is None:
+        goodput_bps: float | None = flow["goodput_bps"]
+        return goodput_bps
+    return float(flow["size_bytes"] * BITS_PER_BYTE * 1e6 / flow["fct_us"])
+
+
+def _rest(flows: Sequence[Summary]) -> str:
+    """What the table leaves out, in words."""
+    if len(flows) <= _MOST_FLOWS:
+        return ""
+    goodputs = _median_of([_goodput_bps(flow) for flow in flows], 1e-3)
+    said = [f"goodput {goodputs} kbit/s"]
+    times = [flow["fct_us"] for flow in flows if flow["fct_us"] is not None]
+    if times:
+        said.append(f"{len(times)} are done after {_median_of(times, 1e-3)} ms")
+    return (
+        f"and {len(flows) - _MOST_FLOWS:,} more flows; of all {len(flows):,}, as median "
+        f"(least to most): {', '.join(said)}; --json has each"
+    )
+
+
+def _median_of(values: Sequence[float | None], factor: float) -> str:
+    known = [value * factor for value in values if value is not None]
+    return f"{statistics.median(known):.4g} ({min(known):.4g} to {max(known):.4g})"
+
+
+def _shown(path: Dumbbell | Chain) -> str:
+    """A path in a few words: what is not as usual, too."""
+    forward = [link for link, _ in path.links()]
+    several = len(forward) > 1
+    rtt_ns = sum(there.delay + back.delay for there, back in path.links())
+    parts = [
+        " + ".join(dict.fromkeys(format_rate(link.rate) for link in forward)),
+        format_time(rtt_ns + 4 * path.access_delay),
+        " + ".join(dict.fromkeys(str(link.buffer) for link in forward)),
+        *dict.fromkeys(link.aqm.name for link in forward if link.aqm.name != "drop-tail"),
+        *dict.fromkeys("quick-start" for link in forward if link.quick_start is not None),
+    ]
+    return (f"{len(forward)} hops: " if several else "") + ", ".join(parts)
+
+
+def cell(value: float) -> str:
+    """A count, or a mean of counts, as text."""
+    return f"{value:g}" if value == int(value) else f"{value:.1f}"
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _spread(values: Summary, factor: float) -> list[Cell]:
+    return [_scaled(values[key], factor) for key in SPREAD]

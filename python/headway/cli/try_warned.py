@@ -1,0 +1,153 @@
+"""What ``headway try`` warns of: a line for each thing that was not what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from headway.experiment import Bulk, Cbr, Control, Experiment, Flow, Link, limit_bytes
+from headway.registry import registry
+from headway.units import format_rate, format_size, format_time
+
+_FULL_PACKET_BYTES = 1500
+"""Of TCP with data: the MTU of every host here."""
+_NAMED = 3
+"""Flows that a line names; more are counted."""
+
+FlowDigest = dict[str, Any]
+"""A flow of a digest, or of the mean over several: see headway.digest."""
+
+
+def warnings(experiment: Experiment, flows: Sequence[FlowDigest]) -> list[str]:
+    """Every warning, one line each; ``flows`` are those of the digest, means over the trials.
+
+    Equal warnings of several flows are one line.
+    """
+    lines = list(_small_queues(experiment))
+    told: dict[str, list[str]] = {}
+    tcp = [flow for flow in experiment.flows if flow.is_tcp]
+    for flow, digest in zip(tcp, flows, strict=True):
+        silent = _nothing_arrived(experiment, flow, digest)
+        texts = [silent, _nothing_to_work_with(experiment, flow, digest)]
+        if silent is None:
+            texts += [_unfinished(experiment, digest), _never_left_slow_start(flow, digest)]
+        for text in filter(None, texts):
+            told.setdefault(text, []).append(digest["name"])
+    return lines + [f"{_names(names)}: {text}" for text, names in told.items()]
+
+
+def _names(names: Sequence[str]) -> str:
+    if len(names) <= _NAMED:
+        return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"{', '.join(names[: _NAMED - 1])} and {len(names) - _NAMED + 1} more flows"
+
+
+def _small_queues(experiment: Experiment) -> Iterable[str]:
+    sizes = [
+        flow.app.packet if isinstance(flow.app, Cbr) else _FULL_PACKET_BYTES
+        for flow in experiment.flows
+        if flow.is_tcp or isinstance(flow.app, Cbr)
+    ]
+    largest = max(sizes, default=0)
+    hops = experiment.topology.links()
+    for index, (forward, _) in enumerate(hops):
+        limit = limit_bytes(forward, experiment.base_rtt_ns)
+        if limit is not None and limit < largest:
+            where = f" of hop {index}" if len(hops) > 1 else ""
+            given = f" ({forward.buffer})" if forward.buffer.unit == "BDP" else ""
+            yield (
+                f"buffer{where}: {format_size(limit)}{given} hold less than a packet of "
+                f"{largest} B, so none of that size gets through; "
+                "a packet counts while it is sent, too"
+            )
+
+
+def _nothing_arrived(experiment: Experiment, flow: Flow, digest: FlowDigest) -> str | None:
+    began = flow.start is None or flow.start < experiment.duration
+    if digest["delivered_bytes"] or not isinstance(flow.app, Bulk):
+        return None
+    return "nothing arrived" if began else "starts after the end of the run"
+
+
+def _unfinished(experiment: Experiment, digest: FlowDigest) -> str | None:
+    if digest["size_bytes"] is None or digest["fct_us"] is not None:
+        return None
+    arrived = format_size(int(digest["delivered_bytes"]))
+    return (
+        f"not done when the run ended ({format_time(experiment.duration)}): {arrived} of "
+        f"{format_size(int(digest['size_bytes']))} had arrived; a longer --duration lets it end"
+    )
+
+
+def _nothing_to_work_with(experiment: Experiment, flow: Flow, digest: FlowDigest) -> str | None:
+    assert flow.control is not None
+    say = _STARTUPS.get(digest["startup"] or "")
+    return say(experiment, flow, flow.control, digest) if say else None
+
+
+def _no_saved_window(_: Experiment, __: Flow, control: Control, ___: FlowDigest) -> str | None:
+    if control.tunables.get("cr_saved_cwnd_pkts", 0) > 0:
+        return None
+    return (
+        "careful-resume had no saved window, so it was slow start; give "
+        "cr_saved_cwnd_pkts=PACKETS (and cr_saved_rtt_us)"
+    )
+
+
+def _no_rate_to_pace(_: Experiment, flow: Flow, control: Control, __: FlowDigest) -> str | None:
+    return _no_rate("mega-start", "ms_rate_kbps", flow, control, "paced")
+
+
+def _no_rate(startup: str, tunable: str, flow: Flow, control: Control, verb: str) -> str | None:
+    """The rate was none of the application's: what it was instead."""
+    if flow.initial_rate or flow.deadline or tunable in control.tunables:
+        return None
+    rate_kbps = _default(startup, tunable)
+    return (
+        f"no rate was announced, so {startup} {verb} its default, {format_rate(rate_kbps * 1000)}; "
+        f"give initial_rate=RATE"
+    )
+
+
+def _no_grant(
+    experiment: Experiment, flow: Flow, control: Control, digest: FlowDigest
+) -> str | None:
+    if digest["quick_start_grants"]:
+        return _no_rate("quick-start", "qs_rate_kbps", flow, control, "asked for")
+    silent = [link for link in _path(experiment, flow) if link.quick_start is None]
+    if silent:
+        return (
+            "no router on the path answers Quick-Start requests, so it was slow start; "
+            "--quick-start lets them"
+        )
+    if not digest["quick_start_requests"]:
+        return (
+            "quick-start asked for no rate, so it was slow start: nothing large enough was known "
+            "to come (qs_min_bytes), or the rate is no more than slow start's"
+        )
+    return "no Quick-Start request was granted, so it was slow start"
+
+
+def _path(experiment: Experiment, flow: Flow) -> list[Link]:
+    hops = experiment.topology.links()
+    return [link for hop in hops[flow.from_hop : flow.to_hop] for link in hop]
+
+
+def _default(startup: str, tunable: str) -> int:
+    found = {each.name: each.default for each in registry().startup(startup).tunables}
+    return found[tunable]
+
+
+_STARTUPS: dict[str, Callable[[Experiment, Flow, Control, FlowDigest], str | None]] = {
+    "careful-resume": _no_saved_window,
+    "mega-start": _no_rate_to_pace,
+    "quick-start": _no_grant,
+}
+"""What each startup cannot do without."""
+
+
+def _never_left_slow_start(flow: Flow, digest: FlowDigest) -> str | None:
+    endless = isinstance(flow.app, Bulk) and flow.app.size is None
+    if not endless or digest["slow_start_us"] is not None or digest["cc"].startswith("kernel:"):
+        return None
+    return "never left slow start: its goodput is that of the ramp, not of the control"
