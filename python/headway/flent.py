@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +26,13 @@ from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
 VERSION = 4
+MAX_BYTES = 64 << 20
+"""What a data file may unpack to: hours of a dozen flows."""
 _STEP_NS = NS_PER_S // 5  # Flent's usual step of 0.2 s
 _EPOCH = "1970-01-01T00:00:00.000000Z"
+
+
+_MAYBE = (dict, type(None))
 
 
 @dataclass(frozen=True)
@@ -110,20 +116,45 @@ def export_flent(trace: Trace, path: Path) -> None:
 
 
 def import_flent(path: Path) -> FlentData:
-    """Read a Flent data file of format version 4. Raises HeadwayError, in one line."""
+    """Read a Flent data file of format version 4.
+
+    Raises HeadwayError, in one line, for what is no such file or unpacks to more than MAX_BYTES.
+    """
     try:
-        data = json.loads(gzip.decompress(path.read_bytes()))
+        data = json.loads(_unpacked(path))
         if data["version"] != VERSION:
             raise HeadwayError(
                 f"{path}: Flent file format version {data['version']}, this reads {VERSION}"
             )
         columns = {"time_s": data["x_values"], **data["results"]}
+        if not isinstance(data["metadata"], dict) or not isinstance(data.get("raw_values"), _MAYBE):
+            raise ValueError("metadata and raw_values must be objects")
+        for name, values in columns.items():
+            _check_series(name, values, len(data["x_values"]))
         series = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.Float64), strict=False)
         return FlentData(data["metadata"], series, data.get("raw_values") or {})
     except FileNotFoundError:
         raise HeadwayError(f"{path}: no such file") from None
-    except (OSError, EOFError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+    except (OSError, EOFError, zlib.error, pl.exceptions.PolarsError) as error:
         raise HeadwayError(f"{path}: unreadable Flent data file ({error})") from None
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise HeadwayError(f"{path}: unreadable Flent data file ({error})") from None
+
+
+def _unpacked(path: Path) -> bytes:
+    """The file's text, which a few bytes may make very long. Raises ValueError beyond the limit."""
+    with gzip.open(path) as stream:
+        text = stream.read(MAX_BYTES + 1)
+    if len(text) > MAX_BYTES:
+        raise ValueError(f"more than {MAX_BYTES >> 20} MiB when unpacked")
+    return text
+
+
+def _check_series(name: str, values: Any, length: int) -> None:
+    if not isinstance(values, list) or len(values) != length:
+        raise ValueError(f"{name[:60]!r} is no list of {length} values")
+    if not all(value is None or isinstance(value, int | float) for value in values):
+        raise ValueError(f"{name[:60]!r} has values that are no numbers")
 
 
 def _signal(rows: pl.DataFrame, at: str, column: str, scale: float) -> tuple[Array, Array]:

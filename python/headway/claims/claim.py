@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -113,10 +114,30 @@ def write_claims(path: Path, claims: Sequence[Claim]) -> Path:
 def read_claims(path: Path) -> list[Claim]:
     """What :func:`write_claims` wrote. Raises HeadwayError."""
     try:
-        return [Claim(**fields) for fields in json.loads(path.read_text(encoding="utf-8"))]
+        return [_claim(fields) for fields in json.loads(path.read_text(encoding="utf-8"))]
     except (FileNotFoundError, NotADirectoryError):
         raise HeadwayError(
             f"{path.parent}: no study's claims here ({path.name} is missing)"
         ) from None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise HeadwayError(f"{path}: unreadable ({error})") from None
+
+
+def _claim(fields: Mapping[str, object]) -> Claim:
+    """A claim of its fields; raises TypeError or ValueError naming the one that is wrong."""
+    claim = Claim(**fields)  # type: ignore[arg-type] # that is what is checked here
+    for name, value in asdict(claim).items():
+        if name in ("published", "measured"):
+            is_right = isinstance(value, str) or (
+                isinstance(value, int | float) and math.isfinite(value)
+            )
+        else:
+            is_right = isinstance(value, str)
+        if not (is_right or (value is None and name in ("measured", "unit"))):
+            raise ValueError(f"{name}: {str(value)[:60]!r} is not allowed")
+    for name, allowed in (("basis", BASES), ("verdict", VERDICTS)):
+        if getattr(claim, name) not in allowed:
+            raise ValueError(
+                f"{name}: {getattr(claim, name)[:60]!r}; allowed: {', '.join(allowed)}"
+            )
+    return claim

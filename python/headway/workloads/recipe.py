@@ -12,17 +12,22 @@ from collections.abc import Callable
 
 import numpy as np
 
+from headway.errors import HeadwayError
 from headway.workloads import published, tmix
 from headway.workloads.draws import Ints, Stream
 from headway.workloads.session_table import SessionTable
 from headway.workloads.workload import Pareto, Tmix, Workload
+
+MOST_RESPONSES = 20_000_000
+"""Of a workload: some 2 GB of numbers."""
 
 
 @functools.lru_cache(maxsize=4)
 def sessions(workload: Workload) -> SessionTable:
     """All sessions of a workload, in the order of their starts.
 
-    Raises HeadwayError if a tmix file is not readable or not the one that was meant.
+    Raises HeadwayError if a tmix file is not readable or not the one that was meant, and for a load
+    of more than MOST_RESPONSES responses.
     """
     drawn = _vectors(workload)
     starts = np.sort(
@@ -48,6 +53,7 @@ def _vectors(workload: Workload) -> SessionTable:
         return _enough(tmix.read(kind.path, sha256=kind.sha256), workload)
     name = f"{workload.seed}/{kind.kind}"
     if isinstance(kind, Pareto):
+        _refuse_too_many(workload.wanted_bytes, kind.mean)
         sizes = Stream(f"{name}/response")
         of = published.synthetic_responses(kind.mean)
         responses = _drawn_until(
@@ -59,6 +65,7 @@ def _vectors(workload: Workload) -> SessionTable:
 
 
 def _campus(name: str, wanted_bytes: float, serve_factor: float) -> SessionTable:
+    _refuse_too_many(wanted_bytes, published.MEAN_RESPONSE_BYTES)
     sizes = Stream(f"{name}/response")
     of = published.campus_responses()
     responses = _drawn_until(
@@ -80,6 +87,14 @@ def _campus(name: str, wanted_bytes: float, serve_factor: float) -> SessionTable
     return SessionTable(zeros, exchanges, requests, responses, think_us, serve_us)
 
 
+def _refuse_too_many(wanted_bytes: float, mean_bytes: float) -> None:
+    if wanted_bytes > mean_bytes * MOST_RESPONSES:
+        raise HeadwayError(
+            f"workload: its load is {wanted_bytes:.3g} bytes in responses of {mean_bytes:.3g} on "
+            f"average, {wanted_bytes / mean_bytes:.2g} of them; at most {MOST_RESPONSES:,}"
+        )
+
+
 def _drawn_until(draw: Callable[[int], Ints], wanted: float, mean: float) -> Ints:
     """Values until their sum reaches ``wanted``; at least one."""
     drawn: list[Ints] = []
@@ -98,6 +113,7 @@ def _enough(given: SessionTable, workload: Workload) -> SessionTable:
     per_session = np.add.reduceat(
         given.response_bytes, given.ends - given.exchanges, dtype=np.int64
     )
+    _refuse_too_many(workload.wanted_bytes, float(given.response_bytes.mean()))
     order = Stream(f"{workload.seed}/order")
     rounds: list[Ints] = []
     reached, wanted = 0, workload.wanted_bytes

@@ -43,6 +43,9 @@ from headway.workloads.session_table import SessionTable
 Format = Literal["original", "ns2"]
 
 _LARGEST = 2**53
+_MOST_DIGITS = len(str(_LARGEST))
+_SHOWN = 60
+"""Characters of a wrong line that a message repeats."""
 _COUNTS = {"w": 2, "r": 1, "l": 2, "m": 2}
 
 
@@ -96,7 +99,9 @@ def parse(text: str, name: str = "tmix") -> File:
             current = _Reading(where, words)
             concurrent += not current.sequential
         elif current is None:
-            raise HeadwayError(f"{where}: {words[0]!r} before the first SEQ, S, CONC or C line")
+            raise HeadwayError(
+                f"{where}: {_short(words[:1])} before the first SEQ, S, CONC or C line"
+            )
         elif current.sequential or words[0] in _COUNTS:
             current.take(where, words)
     if current is not None and current.sequential:
@@ -140,7 +145,7 @@ class _Reading:
             else:
                 self._send(kind == "I", count)
         else:
-            raise HeadwayError(f"{where}: {kind!r} is no line of a sequential connection")
+            raise HeadwayError(f"{where}: {_short([kind])} is no line of a sequential connection")
 
     def _send(self, by_initiator: bool, count: int) -> None:
         wait_us, self.wait_us = self.wait_us, 0
@@ -183,19 +188,27 @@ def _numbers(where: str, kind: str, words: Sequence[str], count: int) -> tuple[f
     except ValueError:
         values = ()
     if len(values) != count or not all(0 <= value <= _LARGEST for value in values):
-        raise HeadwayError(f"{where}: {kind} {' '.join(words)!r}: needs {count} numbers >= 0")
+        raise HeadwayError(f"{where}: {kind} {_short(words)}: needs {count} numbers >= 0")
     return values
 
 
 def _integers(
     where: str, kind: str, words: Sequence[str], count: int | None = None
 ) -> tuple[int, ...]:
-    if not all(word.isdecimal() and int(word) <= _LARGEST for word in words) or (
-        count is not None and len(words) != count
-    ):
+    if not all(map(_is_number, words)) or (count is not None and len(words) != count):
         wanted = "whole numbers" if count is None else f"{count} whole number{'s' * (count > 1)}"
-        raise HeadwayError(f"{where}: {kind} {' '.join(words)!r}: needs {wanted} >= 0")
+        raise HeadwayError(f"{where}: {kind} {_short(words)}: needs {wanted} >= 0")
     return tuple(int(word) for word in words)
+
+
+def _is_number(word: str) -> bool:
+    # Python refuses to convert more than 4300 digits, with an error of its own.
+    return word.isdecimal() and len(word.lstrip("0")) <= _MOST_DIGITS and int(word) <= _LARGEST
+
+
+def _short(words: Sequence[str]) -> str:
+    text = " ".join(words)
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def text_of(connections: Iterable[Connection], form: Format = "original") -> str:

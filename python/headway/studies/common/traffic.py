@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from headway import metrics
-from headway.experiment import Sessions
+from headway.errors import HeadwayError
+from headway.experiment import BATCHES, Sessions
 from headway.figures import Curve
 from headway.metrics.stats import Estimate, batch_means, confidence_interval
 from headway.studies.common import lab
@@ -57,7 +58,12 @@ class Traffic:
 
 
 def traffic(trace: Trace, rows: pl.DataFrame) -> Traffic:
-    """All of it; ``rows`` are the trial's :func:`responses`."""
+    """All of it; ``rows`` are the trial's :func:`responses`. Raises HeadwayError for too few."""
+    if rows.height < BATCHES:
+        raise HeadwayError(
+            f"{rows.height} responses were complete when the run ended; a mean with its interval "
+            f"needs {BATCHES}, so shorter responses or a longer run"
+        )
     return Traffic(
         count=rows.height,
         seconds=metrics.mean_response_s(rows),
