@@ -42,6 +42,13 @@ def shown(program: str) -> list[tuple[str, list[str]]]:
 SHOWN, SHOWN_CTL = shown("headway"), shown("headwayctl")
 
 
+SAYS = {
+    "README.md": ("headwayctl status", r"connections=[1-9]"),
+    "docs/testbed.md": ("headwayctl status", r"connections=[1-9]"),
+}
+"""What a command of a page has to print where it is shown: that it measured what it says."""
+
+
 def test_there_are_commands_to_run() -> None:
     assert SHOWN
     assert SHOWN_CTL
@@ -83,6 +90,9 @@ def test_shown_kernel_commands_work(where: str, lines: list[str], tmp_path: Path
                 continue
             out, errors = process.communicate(timeout=60)
             assert process.returncode == 0, f"{line}: {errors}{out}"
+            command, words = SAYS.get(where.split(":", maxsplit=1)[0], ("", ""))
+            if command and line.endswith(command):
+                assert re.search(words, out), f"{line}: {out}"
     finally:
         for process in behind:
             process.terminate()

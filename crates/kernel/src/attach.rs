@@ -84,6 +84,24 @@ impl Request {
         })
     }
 
+    /// The kernel's name of it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether this very control is attached under its name, with the same tunables.
+    ///
+    /// # Errors
+    /// Lack of privilege.
+    pub fn is_attached(&self) -> Result<bool, CliError> {
+        let wanted = self.outcome(false, None);
+        Ok(attached_as(&self.name)?.is_some_and(|there| {
+            (there.control.as_str(), there.startup.as_str()) == (wanted.control, wanted.startup)
+                && there.tunables == wanted.tunables
+        }))
+    }
+
     fn outcome(&self, replaced: bool, default_in: Option<DefaultChange>) -> Outcome {
         Outcome {
             name: self.name.clone(),

@@ -10,6 +10,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use lab::{attached, fails, headwayctl, json, left_over, one_line, succeeds, Lab};
 use serde_json::Value;
@@ -159,6 +160,90 @@ fn hints_are_stored_as_they_are_told_and_end_with_detach() {
     nothing_is_left();
 }
 
+/// Some bytes from left to right, by the default control of the testbed's hosts.
+fn carry(testbed: &str) {
+    let exec = |host: &str, arguments: &[&str]| {
+        let program = env!("CARGO_BIN_EXE_headwayctl");
+        let mut command = headwayctl(&["testbed", "exec", "--name", testbed, host, "--", program]);
+        command
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let address = "10.78.0.1:5001";
+    let mut receiver = exec("right1", &["traffic", "bulk-receive", "--listen", address]);
+    let mut ready = [0u8; 6];
+    let output = receiver.stdout.as_mut().unwrap();
+    output.read_exact(&mut ready).unwrap();
+    let sender = exec(
+        "left1",
+        &["traffic", "bulk-send", "--to", address, "--bytes", "100000"],
+    );
+    assert!(sender.wait_with_output().unwrap().status.success());
+    assert!(receiver.wait_with_output().unwrap().status.success());
+}
+
+fn a_testbed_attaches_its_control_and_takes_it_away_again() {
+    let (one, two) = ("hwtcl-one", "hwtcl-two");
+    let up = |name: &str, control: &str| {
+        let words = ["testbed", "up", "--name", name, "--control", control];
+        [&words[..], &["--rate", "10 Mbit/s", "--rtt", "10ms"]]
+            .concat()
+            .join("\n")
+    };
+    let words = |text: &str| -> Vec<String> { text.lines().map(str::to_owned).collect() };
+    let run = |arguments: &str, option: &str| -> String {
+        let mut all = words(arguments);
+        all.extend((!option.is_empty()).then(|| option.to_owned()));
+        succeeds(&all.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let refused = |control: &str| -> String {
+        let all = words(&up(one, control));
+        fails(&all.iter().map(String::as_str).collect::<Vec<_>>(), 2)
+    };
+    assert!(refused("htcp:adaptive_backof=off").contains("adaptive_backoff"));
+    assert!(refused("kernel:reno:beta=700").contains("no settings"));
+    assert!(refused("htpc").contains("htpc"));
+    let with_htcp = up(one, "htcp:adaptive_backoff=off");
+    assert!(run(&with_htcp, "--dry-run").contains("would attach hwt_htcp_"));
+    assert_eq!(left_over(), Vec::<String>::new());
+
+    let state: Value = serde_json::from_str(&run(&with_htcp, "--json")).unwrap();
+    let name = state["control"].as_str().unwrap().to_owned();
+    assert_eq!(state["attached_control"], name.as_str());
+    carry(one);
+    let entry = attached(&name).unwrap();
+    assert_eq!(entry["control"], "htcp");
+    assert_eq!(entry["tunables"]["adaptive_backoff"], 0);
+    assert!(
+        entry["counters"]["connections"].as_u64() >= Some(1),
+        "{entry}"
+    );
+
+    // another one shares it, under the name people type, and with it goes what is attached
+    let line = {
+        let all = words(&up(two, "htcp:adaptive_backoff=on"));
+        fails(&all.iter().map(String::as_str).collect::<Vec<_>>(), 2)
+    };
+    assert!(line.contains("other settings"), "{line}");
+    run(&up(two, "htcp"), "");
+    let removed = json(&["testbed", "down", one]);
+    assert_eq!(removed["removed"][0]["detached"], Value::Null);
+    assert!(attached(&name).is_some());
+    let would = succeeds(&["testbed", "down", two, "--dry-run"]);
+    assert!(would.contains(&format!("would detach {name}")), "{would}");
+    let removed = json(&["testbed", "down", two]);
+    assert_eq!(removed["removed"][0]["detached"], name.as_str());
+    assert!(attached(&name).is_none());
+    // the kernel takes its time with namespaces, whose default it was
+    let patience = Instant::now() + Duration::from_secs(10);
+    while !left_over().is_empty() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    nothing_is_left();
+}
+
 fn dry_runs_of_everything_else_change_nothing() {
     let lab = Lab::new();
     let at = ["--dev", "lo", "--netns", &lab.name, "--dry-run"];
@@ -234,6 +319,10 @@ fn main() {
         (
             "hints are stored as they are told and end with detach",
             &hints_are_stored_as_they_are_told_and_end_with_detach,
+        ),
+        (
+            "a testbed attaches its control and takes it away again",
+            &a_testbed_attaches_its_control_and_takes_it_away_again,
         ),
         (
             "dry runs of everything else change nothing",

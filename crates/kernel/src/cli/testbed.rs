@@ -78,7 +78,8 @@ struct UpCommand {
     /// Hosts on each side
     #[arg(long, default_value_t = 1, value_name = "K")]
     hosts: u32,
-    /// Default congestion control of all hosts
+    /// Default congestion control of all hosts: what the kernel has, or
+    /// CONTROL[+STARTUP][:TUNABLE=VALUE]... of Headway, which is attached until `down`
     #[arg(long, default_value = "cubic")]
     control: String,
     /// A setting of all hosts, like net.ipv4.tcp_sack=0; can be repeated
@@ -179,7 +180,7 @@ fn up(command: &UpCommand) -> Result<(), CliError> {
         command.log.clone(),
     )?;
     if command.dry_run {
-        let steps = testbed::plan(&spec);
+        let steps = testbed::plan(&spec)?;
         if command.json {
             return out::json(&json!({ "steps": steps }));
         }
@@ -201,9 +202,14 @@ fn up(command: &UpCommand) -> Result<(), CliError> {
 
 fn print_state(state: &State) {
     say!(
-        "testbed {}, congestion control {}",
+        "testbed {}, congestion control {}{}",
         state.name,
-        state.control
+        state.control,
+        if state.attached_control.is_some() {
+            ", attached for it"
+        } else {
+            ""
+        }
     );
     let paths = [
         (&state.config.forward, "left to right"),
@@ -297,6 +303,14 @@ fn down(command: &DownCommand) -> Result<(), CliError> {
     };
     for testbed in &removed {
         say!("{verb} testbed {}", testbed.name);
+        if let Some(control) = &testbed.detached {
+            let verb = if command.dry_run {
+                "would detach"
+            } else {
+                "detached"
+            };
+            say!("{verb} {control}");
+        }
         testbed.summary.iter().for_each(print_summary);
     }
     Ok(())

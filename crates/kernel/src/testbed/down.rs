@@ -9,6 +9,7 @@ use std::time::Duration;
 use headway_emulator::Summary;
 use serde::Serialize;
 
+use super::control;
 use super::process;
 use super::state::{self, State};
 use crate::cli::error::{Attempt as _, CliError};
@@ -29,6 +30,8 @@ pub struct Removed {
     pub ended_processes: Vec<i32>,
     /// The emulator's last word; null if it never had one.
     pub summary: Option<Summary>,
+    /// The control that went with it, for `up` had attached it; null: none.
+    pub detached: Option<String>,
 }
 
 /// Takes one testbed away, or all. With `dry_run` says what would be taken away.
@@ -70,8 +73,13 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, CliErr
         namespaces: namespaces.clone(),
         ended_processes: inside.iter().map(|p| p.pid).collect(),
         summary: state::load_summary(name),
+        detached: None,
     };
     if dry_run {
+        removed.detached = match &state {
+            Some(state) => control::give_up(state, true)?,
+            None => None,
+        };
         return Ok(removed);
     }
     if let Some(control) = state.as_ref().and_then(|s| s.allowed_control.as_deref()) {
@@ -98,6 +106,9 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, CliErr
     detach::detach_in(&namespaces)?;
     for namespace in &namespaces {
         unmount(&path(namespace)).attempt(format!("remove namespace {namespace}"))?;
+    }
+    if let Some(state) = &state {
+        removed.detached = control::give_up(state, false)?;
     }
     state::forget(name)?;
     Ok(removed)

@@ -7,6 +7,7 @@
 //! name, and devices live only as long as the emulator, which lives only if `up`
 //! came to its end.
 
+mod control;
 mod daemon;
 mod down;
 mod exec;

@@ -71,6 +71,9 @@ pub struct State {
     /// A control that is allowed to all namespaces for a moment; not null means that
     /// `up` was killed in that moment, and `down` takes the permission back.
     pub allowed_control: Option<String>,
+    /// A control that `up` attached, and `down` takes away.
+    #[serde(default)]
+    pub attached_control: Option<String>,
 }
 
 /// A testbed, and how it does.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::control::{self, Chosen};
 use super::process::Process;
 use super::state::{self, HostState, Phase, State};
 use super::{daemon, down, offloads, Spec};
@@ -21,9 +22,17 @@ const DEVICE_QUEUE_PKTS: u32 = 20_000;
 const CONTROL: &str = "net.ipv4.tcp_congestion_control";
 
 /// What `up` would do, in words.
-#[must_use]
-pub fn plan(spec: &Spec) -> Vec<String> {
+///
+/// # Errors
+/// The control cannot be attached.
+pub fn plan(spec: &Spec) -> Result<Vec<String>, CliError> {
     let mut steps = vec![];
+    let chosen = control::choose(&spec.control)?;
+    if let Some(request) = &chosen.attach {
+        let outcome = request.plan()?;
+        let pair = format!("{}+{}", outcome.control, outcome.startup);
+        steps.push(format!("attach {} ({pair})", outcome.name));
+    }
     for host in spec.hosts() {
         steps.push(format!("add network namespace {}", host.namespace));
         for (name, value) in &spec.sysctls {
@@ -31,7 +40,7 @@ pub fn plan(spec: &Spec) -> Vec<String> {
         }
         steps.push(format!(
             "set {CONTROL} = {} in {}",
-            spec.control, host.namespace
+            chosen.name, host.namespace
         ));
         steps.push(format!(
             "add TUN device {} in {}",
@@ -47,7 +56,7 @@ pub fn plan(spec: &Spec) -> Vec<String> {
     if let Some(folder) = &spec.log {
         steps.push(format!("log every packet to {}", folder.display()));
     }
-    steps
+    Ok(steps)
 }
 
 /// Arguments of `ip` for the device of a host.
@@ -83,6 +92,7 @@ pub fn up(spec: &Spec) -> Result<State, CliError> {
             "there is a testbed {name} already; `headwayctl testbed down {name}` removes it"
         )));
     }
+    let chosen = control::choose(&spec.control)?;
     let mut state = State {
         version: 1,
         name: name.clone(),
@@ -91,15 +101,16 @@ pub fn up(spec: &Spec) -> Result<State, CliError> {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |d| d.as_nanos() as u64),
         preset: spec.preset.clone(),
-        control: spec.control.clone(),
+        control: chosen.name.clone(),
         emulator: None,
         hosts: spec.hosts(),
         config: spec.config.clone(),
         sysctls: spec.sysctls.clone(),
         log: spec.log.clone(),
         allowed_control: None,
+        attached_control: None,
     };
-    match make(&lock, spec, &mut state) {
+    match make(&lock, spec, &chosen, &mut state) {
         Ok(()) => Ok(state),
         Err(error) => {
             // the first error says more than one of cleaning up
@@ -127,7 +138,7 @@ fn check_machine() -> Result<(), CliError> {
         .map_err(|_| CliError::kernel_cannot("a testbed needs `ip`; install iproute2"))
 }
 
-fn make(lock: &Lock, spec: &Spec, state: &mut State) -> Result<(), CliError> {
+fn make(lock: &Lock, spec: &Spec, chosen: &Chosen, state: &mut State) -> Result<(), CliError> {
     state.save()?;
     if let Some(folder) = &spec.log {
         let what = format!("write to {}", folder.display());
@@ -141,7 +152,8 @@ fn make(lock: &Lock, spec: &Spec, state: &mut State) -> Result<(), CliError> {
     for host in &state.hosts {
         set_sysctls(spec, &Netns::find(&host.namespace)?)?;
     }
-    set_control(spec, state)?;
+    attach(chosen, state)?;
+    set_control(state)?;
     let mut emulator = start_emulator(lock, state)?;
     for host in &state.hosts {
         let lines = configuration(spec, host).join("\n");
@@ -226,11 +238,27 @@ pub(super) fn set_sysctls(spec: &Spec, netns: &Netns) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Attaches the control if it has to be; the state file knows of it before it happens.
+fn attach(chosen: &Chosen, state: &mut State) -> Result<(), CliError> {
+    let Some(request) = &chosen.attach else {
+        return Ok(());
+    };
+    state.attached_control = Some(chosen.name.clone());
+    state.save()?;
+    let attached = request.run();
+    if attached.is_err() {
+        // of that name there may be somebody else's
+        state.attached_control = None;
+        state.save()?;
+    }
+    attached.map(drop)
+}
+
 /// Makes a control the default of all hosts. Where only the first namespace may
 /// use it, it is allowed to all for a moment; the state file knows of that before
 /// it happens.
-fn set_control(spec: &Spec, state: &mut State) -> Result<(), CliError> {
-    let control = spec.control.as_str();
+fn set_control(state: &mut State) -> Result<(), CliError> {
+    let control = &state.control.clone();
     let set_all = |hosts: &[HostState]| -> Result<io::Result<()>, CliError> {
         for host in hosts {
             let result = Netns::find(&host.namespace)?.set_default_control(control);
