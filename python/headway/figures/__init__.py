@@ -17,9 +17,10 @@ from headway.figures.plots import (
     published_vs_measured,
     timeseries,
 )
-from headway.figures.style import QUEUE, VOIP, Style, style_of
+from headway.figures.style import PUBLISHED, QUEUE, VOIP, Style, label_of, one_of, style_of
 
 __all__ = [
+    "PUBLISHED",
     "QUEUE",
     "VOIP",
     "Bars",
@@ -32,7 +33,9 @@ __all__ = [
     "curves",
     "figure_bytes",
     "grouped_bars",
+    "label_of",
     "min_max_indices",
+    "one_of",
     "published_vs_measured",
     "save_figure",
     "style_of",

@@ -18,8 +18,9 @@ from headway.files import save_bytes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
-_MM_PER_INCH = 25.4
+MM_PER_INCH = 25.4
 _CSS_PX_PER_INCH = 96
 
 #: Figures are sized for paper; a screen is read from further away.
@@ -69,23 +70,28 @@ def drawing() -> Iterator[None]:
 
 
 def new_figure(
-    *, width_mm: float = 170, height_mm: float = 70, rows: int = 1, columns: int = 1
+    *,
+    width_mm: float = 170,
+    height_mm: float = 70,
+    rows: int = 1,
+    columns: int = 1,
+    share_x: bool = False,
+    share_y: bool = False,
 ) -> tuple[Figure, list[Axes]]:
     """A figure with rows x columns axes.
 
     Args:
         width_mm, height_mm: size on paper, millimetres, > 0.
         rows, columns: grid of axes, each >= 1.
+        share_x, share_y: whether all axes show the same range.
 
     Returns:
         the figure and its axes, row by row. Call inside :func:`drawing`.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(
-        figsize=(width_mm / _MM_PER_INCH, height_mm / _MM_PER_INCH), layout="constrained"
-    )
-    axes = figure.subplots(rows, columns, squeeze=False)
+    figure = Figure(figsize=(width_mm / MM_PER_INCH, height_mm / MM_PER_INCH), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y)
     return figure, list(axes.flat)
 
 
@@ -141,12 +147,39 @@ def save_figure(figure: Figure, path: Path, formats: Sequence[str] = ("svg", "pd
     return files
 
 
-def legend_above(figure: Figure, axes: Sequence[Axes], *, most_columns: int | None = None) -> None:
-    """One legend above all panels, each label once; none without labels."""
-    lines: dict[str, Any] = {}
-    for ax in axes:
-        for line, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            lines.setdefault(label, line)
-    if lines:
-        columns = min(len(lines), most_columns or len(lines))
-        figure.legend(list(lines.values()), list(lines), loc="outside upper center", ncols=columns)
+def legend_above(figure: Figure) -> None:
+    """One legend above all panels, each label once, in as many rows as its width needs.
+
+    The figure grows by the rows after the first, so that the panels keep their size. Call it when
+    everything is drawn; without labels there is no legend.
+    """
+    entries: dict[str, Any] = {}
+    for ax in figure.axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    if not entries:
+        return
+    room_px = figure.bbox.width * _LEGEND_SHARE
+    columns = len(entries)
+    legend = _legend(figure, entries, columns)
+    row_px = legend.get_window_extent().height
+    while columns > 1 and legend.get_window_extent().width > room_px:
+        legend.remove()
+        columns -= 1
+        legend = _legend(figure, entries, columns)
+    rows = -(-len(entries) // columns)
+    if (even := -(-len(entries) // rows)) < columns:
+        legend.remove()
+        legend = _legend(figure, entries, even)
+    more_px = legend.get_window_extent().height - row_px
+    figure.set_figheight(figure.get_figheight() + more_px / figure.dpi)
+
+
+_LEGEND_SHARE = 0.97
+"""Part of the figure's width that a legend may have."""
+
+
+def _legend(figure: Figure, entries: dict[str, Any], columns: int) -> Legend:
+    return figure.legend(
+        list(entries.values()), list(entries), loc="outside upper center", ncols=columns
+    )

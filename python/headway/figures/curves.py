@@ -13,21 +13,32 @@ from headway.figures.canvas import drawing, legend_above, new_figure
 from headway.figures.style import Style
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Scale = Literal["linear", "log"]
 
 
+Array = npt.NDArray[Any]
+
+
 @dataclass(frozen=True)
 class Curve:
-    """Points (x, y) of shape (n,); drawn as a line, as markers, or both."""
+    """Points (x, y) of shape (n,); drawn as a line, as markers, or both.
+
+    ``low`` and ``high``, of the same shape, are the ends of what y may be: lines through the
+    points, or with ``band`` a shaded band. NaN is no interval.
+    """
 
     label: str
-    x: npt.NDArray[Any]
-    y: npt.NDArray[Any]
+    x: Array
+    y: Array
     style: Style
     line: bool = True
     markers: bool = False
+    low: Array | None = None
+    high: Array | None = None
+    band: bool = False
 
 
 def curves(
@@ -38,6 +49,8 @@ def curves(
     x_scale: Scale = "linear",
     y_scale: Scale = "linear",
     height_mm: float = 75,
+    share_x: bool = True,
+    share_y: bool = True,
 ) -> Figure:
     """Panels side by side with shared labels.
 
@@ -46,6 +59,7 @@ def curves(
         x_label, y_label: with units.
         x_scale, y_scale: "linear" (y from 0) or "log".
         height_mm: height, millimetres.
+        share_x, share_y: whether all panels show the same range.
 
     Returns:
         the figure.
@@ -56,8 +70,12 @@ def curves(
     if not panels:
         raise ValueError("a figure of curves needs at least one panel")
     with drawing():
-        figure, axes = new_figure(height_mm=height_mm, columns=len(panels))
+        figure, axes = new_figure(
+            height_mm=height_mm, columns=len(panels), share_x=share_x, share_y=share_y
+        )
         for ax, (title, drawn) in zip(axes, panels, strict=True):
+            ax.set_xscale(x_scale)
+            ax.set_yscale(y_scale)
             for curve in drawn:
                 ax.plot(
                     np.asarray(curve.x),
@@ -69,12 +87,32 @@ def curves(
                     markersize=3.2,
                     linewidth=1.0,
                 )
-            ax.set_xscale(x_scale)
-            ax.set_yscale(y_scale)
-            if y_scale == "linear":
-                ax.set_ylim(bottom=0)
+                _draw_interval(ax, curve)
             ax.set_title(title, loc="left")
             ax.set_xlabel(x_label)
+        if y_scale == "linear":
+            for ax in axes:  # not before all panels that share the scale are drawn
+                ax.set_ylim(bottom=0)
         axes[0].set_ylabel(y_label)
-        legend_above(figure, axes, most_columns=4)
+        legend_above(figure)
     return figure
+
+
+def _draw_interval(ax: Axes, curve: Curve) -> None:
+    if curve.low is None or curve.high is None:
+        return
+    if curve.band:
+        ax.fill_between(
+            curve.x, curve.low, curve.high, color=curve.style.colour, alpha=0.13, linewidth=0
+        )
+        return
+    ax.errorbar(
+        curve.x,
+        curve.y,
+        yerr=np.stack([curve.y - curve.low, curve.high - curve.y]),
+        fmt="none",
+        ecolor=curve.style.colour,
+        elinewidth=0.8,
+        capsize=1.8,
+        capthick=0.8,
+    )

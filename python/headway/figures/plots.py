@@ -68,9 +68,11 @@ def timeseries(
     if not panels:
         raise ValueError("a time series figure needs at least one panel")
     with drawing():
-        figure, axes = new_figure(height_mm=height_mm * len(panels), rows=len(panels))
+        figure, axes = new_figure(height_mm=height_mm * len(panels), rows=len(panels), share_x=True)
+        drawn = 0
         for ax, panel in zip(axes, panels, strict=True):
-            lines = [_draw_series(ax, series) for series in panel.series]
+            for series in panel.series:
+                _draw_series(ax, series)
             ax.set_ylabel(panel.y_label)
             ax.set_ylim(bottom=0)
             ax.margins(x=0.01)
@@ -80,16 +82,17 @@ def timeseries(
                 right = ax.twinx()
                 right.spines["right"].set_visible(True)
                 right.grid(False)
-                lines += [_draw_series(right, series) for series in panel.right_series]
+                for series in panel.right_series:
+                    _draw_series(right, series)
                 right.set_ylabel(panel.right_label)
                 right.set_ylim(bottom=0)
                 # What the left scale shows is the subject; keep it on top.
                 ax.set_zorder(right.get_zorder() + 1)
                 ax.patch.set_visible(False)
-            if len(lines) > 1:
-                names = [str(line.get_label()) for line in lines]
-                _legend_above(ax, lines, names)
+            drawn = max(drawn, len(panel.series) + len(panel.right_series))
         axes[-1].set_xlabel(x_label)
+        if drawn > 1:
+            legend_above(figure)
     return figure
 
 
@@ -144,7 +147,7 @@ def cdf(
             ax.set_xlabel(x_label)
             ax.set_ylim(0, 1.01)
         axes[0].set_ylabel("part of packets")
-        legend_above(figure, axes)
+        legend_above(figure)
     return figure
 
 
@@ -212,7 +215,7 @@ def grouped_bars(
         for ax in axes:
             ax.set_ylim(0, top * 1.08 if top > 0 else 1)
         axes[0].set_ylabel(y_label)
-        legend_above(figure, axes)
+        legend_above(figure)
     return figure
 
 
@@ -272,26 +275,15 @@ def published_vs_measured(
     return figure
 
 
-def _legend_above(ax: Axes, lines: Sequence[Any], names: Sequence[str]) -> None:
-    ax.legend(
-        lines,
-        names,
-        loc="lower right",
-        bbox_to_anchor=(1, 1),
-        borderaxespad=0.2,
-        ncols=len(lines),
-    )
-
-
-def _draw_series(ax: Axes, series: Series) -> Any:
-    """Draw one line, thinned to what a page can show; returns the line."""
+def _draw_series(ax: Axes, series: Series) -> None:
+    """Draw one line, thinned to what a page can show."""
     keep = min_max_indices(series.y, MAX_POINTS)
-    (line,) = ax.plot(
+    ax.plot(
         series.x[keep],
         series.y[keep],
         label=series.label,
         color=series.style.colour,
+        linestyle=series.style.dash,
         linewidth=1.1,
         drawstyle="steps-post" if series.step else "default",
     )
-    return line

@@ -1,8 +1,9 @@
-"""One colour and one marker per algorithm, in every figure and report.
+"""One colour, one marker and one name for people per scheme, in every figure and report.
 
 Colours are those of Okabe and Ito (2008), which remain distinct under the common kinds of colour
-blindness; line style and marker repeat the information for prints without colour. An algorithm
-that is not listed gets a fixed, name-dependent choice, so a new control needs no entry here.
+blindness; line style and marker repeat the information for prints without colour. Variants of a
+scheme are shades of its colour, and so are several flows of one control. A scheme that is not
+listed gets a fixed, name-dependent choice, so a new control needs no entry here.
 """
 
 from __future__ import annotations
@@ -28,10 +29,18 @@ class Style:
 
 
 _DASHED: Dash = (0, (6, 2))
-_DOTTED: Dash = (0, (1, 1))
+_DOTTED: Dash = (0, (2, 1))
 _DASH_DOT: Dash = (0, (6, 2, 1, 2))
 
-#: The registry. Keys are the names of controls, startups and routers.
+
+def shade(colour: str, part: float) -> str:
+    """A colour mixed with white (``part`` up to 1) or, below 0, with black (down to -1)."""
+    end = 255 if part > 0 else 0
+    levels = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(one + abs(part) * (end - one)):02X}" for one in levels)
+
+
+#: By the names of controls, startups, routers and the studies' variants of them.
 STYLES: dict[str, Style] = {
     "reno": Style(BLUE, "o"),
     "htcp": Style(VERMILLION, "s", _DASHED, "//"),
@@ -43,14 +52,63 @@ STYLES: dict[str, Style] = {
     "hybla": Style(SKY, "p", _DASH_DOT, "--"),
     "bbr": Style(BLACK, "*", _DASHED, "||"),
     "slow-start": Style(BLACK, "o"),
+    "slow-start-red": Style(PURPLE, "H", _DASH_DOT, "\\\\"),
+    "hystart": Style(GREY, "v", _DASHED, "xx"),
+    "hystart-plus-plus": Style(GREY, "P", _DOTTED, "++"),
+    "careful-resume": Style(PURPLE, "*", _DASHED, "||"),
     "initial-start": Style(ORANGE, "s", _DASHED, "//"),
+    "initial-start-100": Style(shade(ORANGE, -0.4), "X", _DASH_DOT, "xx"),
+    "jump-start": Style(VERMILLION, "<", _DOTTED, "--"),
+    "jump-start-10": Style(shade(VERMILLION, -0.4), "p", _DASH_DOT, "||"),
     "mega-start": Style(GREEN, ">", _DASH_DOT, ".."),
     "quick-start": Style(BLUE, "d", _DOTTED, "oo"),
-    "jump-start": Style(VERMILLION, "<", _DOTTED, "--"),
+    "quick-start-late": Style(shade(BLUE, 0.45), "D", _DASHED, "++"),
+    "quick-start-chi": Style(shade(BLUE, -0.45), "^", _DASHED, "xx"),
+    "quick-start-5": Style(shade(BLUE, 0.3), "^", _DASHED, "xx"),
+    "quick-start-b": Style(shade(BLUE, -0.35), "v", _DASH_DOT, "//"),
+    "quick-start-1000ms": Style(shade(BLUE, -0.45), "s", "-", "//"),
+    "quick-start-adaptive": Style(shade(BLUE, 0.45), "8", _DASH_DOT, "||"),
+    "quick-start-fair": Style(PURPLE, "h", "-", "--"),
+    "quick-start-optimistic": Style(SKY, "v", "-", ".."),
+    "quick-start-chi-optimistic": Style(shade(SKY, -0.45), "p", _DASH_DOT, "\\\\"),
     "xcp": Style(PURPLE, ">", _DASHED, "xx"),
     "rcp": Style(GREEN, "h", _DOTTED, "++"),
     "vcp": Style(ORANGE, "8", "-", "||"),
     "maxnet": Style(BLACK, "D", "-", "//"),
+}
+
+#: What people call them; a scheme that is not listed keeps its name.
+LABELS: dict[str, str] = {
+    "reno": "Reno",
+    "htcp": "H-TCP",
+    "cubic26": "CUBIC of Linux 2.6",
+    "cubic": "CUBIC",
+    "bic": "BIC",
+    "compound": "Compound",
+    "fast": "FAST",
+    "hybla": "Hybla",
+    "bbr": "BBR",
+    "vegas": "Vegas",
+    "westwood": "Westwood",
+    "dctcp": "DCTCP",
+    "slow-start": "Slow-Start",
+    "slow-start-red": "Slow-Start, RED",
+    "hystart": "HyStart",
+    "hystart-plus-plus": "HyStart++",
+    "careful-resume": "Careful Resume",
+    "initial-start": "Initial-Start",
+    "initial-start-100": "Initial-Start, 100 L",
+    "jump-start": "Jump-Start",
+    "jump-start-10": "Jump-Start, 10 L",
+    "mega-start": "Mega-Start",
+    "quick-start": "Quick-Start",
+    "quick-start-late": "Quick-Start, late",
+    "xcp": "XCP",
+    "rcp": "RCP",
+    "vcp": "VCP",
+    "maxnet": "MaxNet",
+    "voip": "VoIP",
+    "cbr": "constant rate",
 }
 
 #: Things that are not algorithms.
@@ -72,7 +130,8 @@ def style_of(name: str) -> Style:
             the control's colour and takes the startup's marker and dash.
 
     Returns:
-        its style; for an unlisted name one that depends on nothing but the name.
+        its style; for an unlisted name one that depends on nothing but the name, in a shade of
+        the scheme that it is a variant of ("jump-start-20").
     """
     control, _, startup = name.partition("+")
     if startup:
@@ -81,9 +140,39 @@ def style_of(name: str) -> Style:
     if name in STYLES:
         return STYLES[name]
     number = zlib.crc32(name.encode())
+    marker = _MARKERS[number // 7 % len(_MARKERS)]
+    families = [listed for listed in STYLES if name.startswith(f"{listed}-")]
+    if families:
+        return replace(one_of(STYLES[max(families, key=len)], 1 + number % 4), marker=marker)
     return Style(
         _COLOURS[number % len(_COLOURS)],
-        _MARKERS[number // 7 % len(_MARKERS)],
+        marker,
         _DASHES[number // 101 % len(_DASHES)],
         _HATCHES[number // 409 % len(_HATCHES)],
     )
+
+
+def label_of(name: str) -> str:
+    """A control, a startup or both for people: "CUBIC with Jump-Start" of "cubic+jump-start"."""
+    return " with ".join(LABELS.get(one, one.replace("_", " ")) for one in name.split("+"))
+
+
+_SHADES = (0.0, 0.45, -0.5, 0.65, -0.25)
+_SHADES_OF_DARK = (0.0, 0.4, 0.2, 0.6, 0.8)
+"""Of several flows of one control; no two so near that they look the same."""
+
+
+def one_of(style: Style, number: int) -> Style:
+    """The look of one of several flows of a control: another shade of its colour, another dash.
+
+    Args:
+        style: the control's.
+        number: which of the flows, >= 0. The first keeps the control's own look; from 16 on looks
+            come again.
+    """
+    if number == 0:
+        return style
+    dashes = [dash for dash in _DASHES if dash != style.dash]
+    dark = max(int(style.colour[at : at + 2], 16) for at in (1, 3, 5)) < 0x70
+    part = (_SHADES_OF_DARK if dark else _SHADES)[number % len(_SHADES)]
+    return replace(style, colour=shade(style.colour, part), dash=dashes[(number - 1) % len(dashes)])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
-from headway.figures import Curve, curves, style_of
+from headway.figures import Curve, curves, one_of, style_of
 from headway.figures.style import GREY, Style
 from headway.publish import Figures, Page
 from headway.studies.approval_control import experiments as setup
@@ -13,6 +15,14 @@ from headway.studies.approval_control.found import Found
 from headway.studies.approval_control.observe import Lot, Pattern
 from headway.table import Table
 from headway.units import NS_PER_S
+
+_TITLES = {
+    "target": "Target",
+    "ewma": "Target, load averaged (EWMA)",
+    "fair": "Fair",
+    "optimistic": "Optimistic",
+}
+"""The ways of approval."""
 
 
 def page(found: Found) -> Page:
@@ -100,7 +110,7 @@ def _figures(found: Found) -> Figures:
             f"Figure {number.replace('-', '.')}",
             "Pattern of 28 transfers: estimated load as a line, granted rates as markers.",
             curves(
-                [(name, _pattern(found.patterns[f"pattern-{name}"])) for name in names],
+                [(_TITLES[name], _pattern(found.patterns[f"pattern-{name}"])) for name in names],
                 x_label="time (s)",
                 y_label="rate (Mbit/s)",
             ),
@@ -150,6 +160,15 @@ def _pattern(pattern: Pattern) -> list[Curve]:
     ]
 
 
+def _style(algorithm: str, interval_ms: int) -> Style:
+    """The way of approval has the colour of its Quick-Start; slots of other lengths, its shades."""
+    if algorithm != "target":
+        return style_of(f"quick-start-{algorithm}")
+    others = [ms for ms in setup.INTERVALS_MS if ms != setup.INTERVAL_MS]
+    number = 0 if interval_ms == setup.INTERVAL_MS else 1 + others.index(interval_ms)
+    return replace(one_of(style_of("quick-start"), number), marker="d^s8"[number])
+
+
 def _over_requests(found: Found, *, fairness: bool) -> list[Curve]:
     x = np.array(setup.REQUESTED) / setup.MBIT
     drawn = []
@@ -159,8 +178,10 @@ def _over_requests(found: Found, *, fairness: bool) -> list[Curve]:
         values = [
             load.fairness if fairness else load.granted_bps_per_s / setup.MBIT for load in own
         ]
-        style = style_of(f"{algorithm}-{ms}")
-        drawn.append(Curve(f"{algorithm}, {ms} ms", x, np.array(values), style, markers=True))
+        style = _style(algorithm, ms)
+        drawn.append(
+            Curve(f"{_TITLES[algorithm]}, {ms} ms", x, np.array(values), style, markers=True)
+        )
     if fairness:
         best = [load.best_fairness for load in own]
         drawn.append(Curve("optimum", x, np.array(best), Style(GREY, ".", (0, (1, 1)))))

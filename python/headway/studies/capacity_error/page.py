@@ -6,7 +6,7 @@ import math
 
 import polars as pl
 
-from headway.figures import Curve, curves, style_of
+from headway.figures import Curve, curves, one_of, style_of
 from headway.publish import Figures, Page
 from headway.studies.capacity_error.experiments import LONG_SCHEMES, SIZES, TODAY, long_key
 from headway.studies.capacity_error.observe import Found
@@ -23,6 +23,15 @@ LABELS = {
     "half": "c = r, θ = 0.5",
     "shared": "100 Mbit/s link, θ c = 10 Mbit/s",
 }
+
+
+_STYLES = {
+    "slow-start": style_of("slow-start"),
+    "right": style_of("quick-start"),
+    "under": one_of(style_of("quick-start"), 1),
+    "over": one_of(style_of("quick-start"), 2),
+}
+"""What the router takes for its capacity is a shade of Quick-Start."""
 
 
 def page(found: Found) -> Page:
@@ -88,7 +97,7 @@ def _figures(found: Found, rows: pl.DataFrame) -> Figures:
     drawn = []
     for name in ("slow-start", "right", "under", "over"):
         one = found.cases[name]
-        drawn.append(Curve(LABELS[name], one.times_s, one.rates_bps / 1e6, style_of(name)))
+        drawn.append(Curve(LABELS[name], one.times_s, one.rates_bps / 1e6, _STYLES[name]))
     long = [
         Curve(
             label,

@@ -15,6 +15,8 @@ from headway.figures import (
     Series,
     cdf,
     grouped_bars,
+    label_of,
+    one_of,
     published_vs_measured,
     style_of,
     timeseries,
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_NAMES = {**LABELS, "cubic26": label_of("cubic26")}
+"""In legends; the CUBIC of today has another colour."""
+
+
 def figures(found: Found) -> Figures:
     """The paper's figures by file name: (title, caption, figure)."""
     made: Figures = {}
@@ -57,7 +63,7 @@ def figures(found: Found) -> Figures:
             [
                 (
                     f"({letter}) {flows_name(flows)}",
-                    [Sample(LABELS[c], c, found[RTTS_MS[0], c, flows].owd_ms()) for c in CONTROLS],
+                    [Sample(_NAMES[c], c, found[RTTS_MS[0], c, flows].owd_ms()) for c in CONTROLS],
                 )
                 for letter, flows in zip("abc", FLOW_COUNTS, strict=True)
             ],
@@ -85,7 +91,7 @@ def figures(found: Found) -> Figures:
                 c: np.array([found[k].mean("owd_median_ms") for k in CELLS if k[1] == c])
                 for c in CONTROLS
             },
-            labels=LABELS,
+            labels=_NAMES,
             unit="ms",
             band=20.0,
             title="median one-way delay",
@@ -98,7 +104,7 @@ def _bars(found: Found, name: str, y_label: str, letters: str = "") -> Figure:
     def bars(rtt_ms: int) -> list[Bars]:
         return [
             Bars(
-                LABELS[control],
+                _NAMES[control],
                 control,
                 np.array([found[rtt_ms, control, n].mean(name) for n in FLOW_COUNTS]),
                 np.array([found[rtt_ms, control, n].sd(name) for n in FLOW_COUNTS]),
@@ -148,10 +154,10 @@ def _cwnds(course: Course, cell: CellKey) -> list[Series]:
             "cwnd" if flows == 1 else f"cwnd of flow {number}",
             line.time_s,
             line.value,
-            style_of(control),
+            one_of(style_of(control), shade),
             step=True,
         )
-        for number, line in course.cwnds_pkts.items()
+        for shade, (number, line) in enumerate(course.cwnds_pkts.items())
     ]
 
 

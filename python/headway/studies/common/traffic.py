@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from headway import metrics
 from headway.errors import HeadwayError
 from headway.experiment import BATCHES, Sessions
-from headway.figures import Curve
+from headway.figures import Curve, Style
 from headway.metrics.stats import Estimate, batch_means, confidence_interval
 from headway.studies.common import lab
 from headway.studies.common.pairs import Scheme
@@ -153,6 +155,24 @@ def over(
         scheme.style,
         markers=True,
     )
+
+
+def means_over(
+    found: Mapping[str, Traffic], scheme: Scheme, columns: Sequence[float], key: Key
+) -> Curve:
+    """Mean times of a scheme over an axis with their 95 % intervals, where there are trials."""
+    seen = [(at, found[name]) for at in columns if (name := key(scheme.key, at)) in found]
+    at = np.array([at for at, _ in seen])
+    return with_intervals(scheme.label, at, [one.seconds for _, one in seen], scheme.style)
+
+
+def with_intervals(
+    label: str, x: npt.NDArray[Any], means: Sequence[Estimate], style: Style
+) -> Curve:
+    """Means with their confidence intervals; a mean of too few batches has none."""
+    mean = np.array([one.mean for one in means])
+    half = np.array([math.nan if one.half_width is None else one.half_width for one in means])
+    return Curve(label, x, mean, style, markers=True, low=mean - half, high=mean + half)
 
 
 def cells(found: Mapping[str, Traffic]) -> pl.DataFrame:

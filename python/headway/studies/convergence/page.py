@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from headway.figures import Panel, Series, timeseries
-from headway.figures.style import BLUE, GREEN, QUEUE, VERMILLION, Style
+from headway.figures import QUEUE, Panel, Series, one_of, style_of, timeseries
 from headway.publish import Figures, Page
 from headway.studies.convergence.experiments import SCHEMES
 from headway.studies.convergence.observe import (
@@ -86,9 +85,13 @@ def _figures(found: Found) -> Figures:
 
 def _panel(course: Course, scheme: str) -> Panel:
     lines = [
-        Series(f"flow {number}", course.slots_s, bps / 1e6, Style(colour, "o"), step=True)
-        for number, (bps, colour) in enumerate(
-            zip(course.goodputs_bps, (BLUE, VERMILLION, GREEN), strict=True), start=1
+        Series(
+            f"{SCHEMES[scheme]}, flow {number + 1}",
+            course.slots_s,
+            bps / 1e6,
+            one_of(style_of(scheme), number),
+            step=True,
         )
+        for number, bps in enumerate(course.goodputs_bps)
     ]
     return Panel("goodput (Mbit/s)", lines, title=SCHEMES[scheme])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from headway.figures import Curve, curves, style_of
+from headway.figures import Curve, curves, label_of, style_of
 from headway.publish import Figures, Page
 from headway.studies.head_of_line.experiments import (
     CONTROLS,
@@ -54,7 +54,8 @@ def _figures(found: Found) -> Figures:
     p = np.geomspace(losses[shown].min(), losses.max(), 100)
     drawn = [Curve("eq. A.7", p, 1e3 * model_s(p), style_of("slow-start"))]
     tail = []
-    for control, name in CONTROLS.items():
+    for control in CONTROLS:
+        name = label_of(control)
         style, mean_ms = style_of(control), 1e3 * means_s(found, control)
         drawn.append(Curve(name, losses[shown], mean_ms[shown], style, line=True, markers=True))
         one = found[key(control, TAIL_LOSS)]

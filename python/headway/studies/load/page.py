@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from headway.claims import Evidence
-from headway.figures import Curve, curves
+from headway.figures import Curve, curves, style_of
 from headway.figures.style import GREY, LIGHT, Style
 from headway.publish import Figures, Page
 from headway.studies.common import pairs, traffic
@@ -21,7 +21,6 @@ from headway.studies.load.experiments import (
     ROUTERS,
     SCHEMES,
     chi_key,
-    chi_scheme,
     key,
 )
 from headway.table import Table
@@ -68,13 +67,13 @@ def _references() -> list[Curve]:
 
 def _figures(found: Found, schemes: list[Scheme]) -> Figures:
     def drawn(shown: list[Scheme]) -> list[Curve]:
-        return [traffic.over(found, s, LOADS, key, lambda one: one.mean_s) for s in shown]
+        return [traffic.means_over(found, s, LOADS, key) for s in shown]
 
     ends = [s for s in schemes if s.router is None]
     made: Figures = {
         "figures-6-42-43": (
             "Figures 6.42 and 6.43",
-            "Mean response time over load, end-to-end startups.",
+            "Mean response time over load, end-to-end startups, with 95 % intervals.",
             curves(
                 [("", [*_references(), *drawn(ends)])],
                 x_label="load",
@@ -83,7 +82,8 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
         ),
         "figures-6-44-46": (
             "Figures 6.44 and 6.46",
-            "Mean response time over load, Quick-Start with several ways of approval.",
+            "Mean response time over load, Quick-Start with several ways of approval, with 95 % "
+            "intervals.",
             curves(
                 [("", drawn([s for s in schemes if pairs.with_router(s)]))],
                 x_label="load",
@@ -107,6 +107,7 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
                 x_label="threshold (bytes)",
                 y_label="mean response time (s)",
                 x_scale="log",
+                share_y=False,
             ),
         )
     return made
@@ -116,13 +117,8 @@ def _by_threshold(found: Found, mean_bytes: int) -> list[Curve]:
     chis = [chi for chi in CHIS if chi_key(mean_bytes, chi) in found]
     slow = found[chi_key(mean_bytes, None)].mean_s
     at = np.array([max(chi, 100) for chi in chis])
+    seconds = [found[chi_key(mean_bytes, chi)].seconds for chi in chis]
     return [
-        Curve(
-            "Quick-Start, target",
-            at,
-            np.array([found[chi_key(mean_bytes, chi)].mean_s for chi in chis]),
-            chi_scheme(1).style,
-            markers=True,
-        ),
+        traffic.with_intervals("Quick-Start, target", at, seconds, style_of("quick-start")),
         Curve("Slow-Start", at, np.full(len(chis), slow), pairs.SLOW_START.style),
     ]

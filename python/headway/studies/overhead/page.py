@@ -10,15 +10,15 @@ import numpy as np
 import polars as pl
 
 from headway.claims import Evidence
-from headway.figures import Curve, curves, style_of
-from headway.figures.style import BLACK, GREEN, ORANGE, VERMILLION, Style
+from headway.figures import Curve, Style, curves, one_of, style_of
 from headway.publish import Figures, Page
 from headway.studies.overhead.experiments import SHARES, SLOTS_MS, requests, slots
 from headway.studies.overhead.observe import Load, Router
 from headway.table import Cell, Table
 
 RATIOS = ("rate ratio", "effort ratio", "delay ratio")
-COLOURS = {0: style_of("quick-start"), 1: Style(GREEN, "^"), 50: Style(VERMILLION, "s")}
+_QUICK_START = style_of("quick-start")
+COLOURS = {share: one_of(style_of("quick-start"), number) for number, share in enumerate(SHARES)}
 """Of the router with the program, by requests in %."""
 
 
@@ -70,9 +70,9 @@ def _figures(found: Evidence[Load], loads: Mapping[int, Load]) -> Figures:
         _delays(f"Quick-Start, {share} %", load.with_, COLOURS[share])
         for share, load in loads.items()
     ]
-    lengths = [_delays("unmodified", by_slot[SLOTS_MS[0]].plain, Style(BLACK, "o"))] + [
-        _delays(f"slots of {ms} ms", load.with_, Style(colour, "d"))
-        for (ms, load), colour in zip(by_slot.items(), (ORANGE, GREEN), strict=True)
+    lengths = [_delays("unmodified", by_slot[SLOTS_MS[0]].plain, plain)] + [
+        _delays(f"Quick-Start, slots of {ms} ms", load.with_, one_of(_QUICK_START, 3 + number))
+        for number, (ms, load) in enumerate(by_slot.items())
     ]
     at = np.array(list(loads), dtype=np.float64)
     without = np.array([median(load.without.efforts_ns) for load in loads.values()])

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from headway.figures import Bars, Curve, Panel, Series, curves, grouped_bars, style_of, timeseries
-from headway.figures.style import BLACK, BLUE, GREEN, VERMILLION, Style
+from headway.figures import (
+    Bars,
+    Curve,
+    Panel,
+    Series,
+    curves,
+    grouped_bars,
+    label_of,
+    one_of,
+    style_of,
+    timeseries,
+)
 from headway.metrics.stats import Array
 from headway.publish import Figures, Page
 from headway.studies.common.cells import seconds
@@ -71,8 +81,9 @@ CHOICES = (
     "model. Figure 6.49 has both models; SURGE's default needs ten times the users for as much "
     "load. How many there were is not printed.",
 )
-_COLOURS = dict(zip(TRACES, (BLACK, BLUE, VERMILLION, GREEN), strict=True))
 
+_STYLES = dict(zip(TRACES, ("slow-start", "quick-start", "quick-start-b"), strict=False))
+"""Those of figures 9 and 10: a lowered ssthresh is what the thesis calls QS-b."""
 
 _SHORT = dict(zip(LOAD_SCHEMES, ("SS", "QS", "late", "JS"), strict=True))
 
@@ -262,11 +273,10 @@ def _start_figures(found: Found) -> Figures:
                         TRACES[kind],
                         found.start(rtt, control, kind).times_s,
                         found.start(rtt, control, kind).rates_bps / 1e6,
-                        Style(_COLOURS[kind], "o"),
+                        style_of(scheme),
                         step=True,
                     )
-                    for kind in TRACES
-                    if kind != "qs-reduced-2"
+                    for kind, scheme in _STYLES.items()
                 ],
                 title=LABELS[control],
             )
@@ -285,12 +295,10 @@ def _start_figures(found: Found) -> Figures:
                     f"{rtt} ms",
                     np.array(SIZES_BYTES),
                     found.speedup(rtt, control),
-                    Style(colour, marker),
+                    replace(one_of(style_of("quick-start"), number), marker=marker),
                     markers=True,
                 )
-                for rtt, colour, marker in zip(
-                    SPEEDUP_RTTS_MS, (BLACK, BLUE, VERMILLION, GREEN), "os^v", strict=True
-                )
+                for number, (rtt, marker) in enumerate(zip(SPEEDUP_RTTS_MS, "dos^", strict=True))
             ],
         )
         for control in CONTROLS
@@ -312,7 +320,7 @@ def _web_figures(found: Found) -> Figures:
             grouped_bars(
                 [
                     (
-                        f"{model}, {label}",
+                        f"{MODELS[model]}, {label}",
                         [
                             _bars(scheme, [found.alone(model, h, control, scheme) for h in HTTP])
                             for scheme in PAPER_SCHEMES
@@ -365,20 +373,15 @@ def _web_figures(found: Found) -> Figures:
         ),
         "figure-6-49": (
             "Figure 6.49 of the thesis",
-            "Mean download time of a page over the number of users, HTTP/1.1.",
+            "Mean download time of a page over the number of users, HTTP/1.1, with 95 % intervals.",
             curves(
                 [
-                    (
-                        MODELS[model],
-                        [
-                            _curve(scheme, found.users(model), found.load_s(model, scheme))
-                            for scheme in LOAD_SCHEMES
-                        ],
-                    )
+                    (MODELS[model], [_over_users(found, model, scheme) for scheme in LOAD_SCHEMES])
                     for model in MODELS
                 ],
                 x_label="users",
                 y_label="page time (s)",
+                share_x=False,
             ),
         ),
         "figure-14": _share_figure(found),
@@ -387,11 +390,20 @@ def _web_figures(found: Found) -> Figures:
 
 def _bars(scheme: str, rows: Sequence[Pages]) -> Bars:
     heights = np.array([row.mean_s for row in rows])
-    return Bars(scheme, scheme, heights, np.array([row.half_width_s for row in rows]))
+    return Bars(label_of(scheme), scheme, heights, np.array([row.half_width_s for row in rows]))
 
 
-def _curve(scheme: str, x: npt.ArrayLike, y: Array) -> Curve:
-    return Curve(scheme, np.asarray(x), y, style_of(scheme), markers=True)
+def _curve(scheme: str, x: npt.ArrayLike, y: Array, half_width: Array | None = None) -> Curve:
+    low, high = (None, None) if half_width is None else (y - half_width, y + half_width)
+    return Curve(
+        label_of(scheme), np.asarray(x), y, style_of(scheme), markers=True, low=low, high=high
+    )
+
+
+def _over_users(found: Found, model: surge.Model, scheme: str) -> Curve:
+    users = found.users(model)
+    widths = np.array([found.thesis(model, "1.1", scheme, n).half_width_s for n in users])
+    return _curve(scheme, users, found.load_s(model, scheme), widths)
 
 
 def _share_figure(found: Found) -> tuple[str, str, Figure]:
@@ -400,7 +412,9 @@ def _share_figure(found: Found) -> tuple[str, str, Figure]:
     slow = found.six_s("slow-start")[0]
     percent = np.array([100 * share for share in shares])
     quick = _curve("quick-start", percent, np.array(means))
-    line = Curve("slow-start", percent, np.full(percent.size, slow), style_of("slow-start"))
+    line = Curve(
+        label_of("slow-start"), percent, np.full(percent.size, slow), style_of("slow-start")
+    )
     return (
         "Figure 14",
         "Mean download time of a page over the part of the capacity for Quick-Start, one user, "

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from headway.claims import Evidence
-from headway.figures import Panel, Series, style_of, timeseries
-from headway.figures.style import BLACK, BLUE, GREEN, ORANGE, VERMILLION, Style
+from headway.figures import Panel, Series, Style, one_of, style_of, timeseries
+from headway.figures.style import ORANGE
 from headway.publish import Figures, Page
 from headway.studies.receive_window.experiments import (
     BEYOND_WINDOW,
@@ -32,9 +32,9 @@ TITLES = {
 }
 DOWNLOADS = {
     SLOW_START: style_of("slow-start"),
-    SENDER_ONLY: Style(VERMILLION, "s"),
-    BOTH_ENDS: Style(BLUE, "o"),
-    BEYOND_WINDOW: Style(GREEN, "^"),
+    SENDER_ONLY: one_of(style_of("jump-start"), 1),
+    BOTH_ENDS: style_of("jump-start"),
+    BEYOND_WINDOW: one_of(style_of("jump-start"), 2),
 }
 """The cases of figure 5.12."""
 
@@ -88,8 +88,10 @@ def _row(title: str, case: Case) -> list[Cell]:
 def _figures(found: Evidence[Case]) -> Figures:
     grown = found[SLOW_START].transfers[0]
     windows = [
-        Series("announced window", grown.times_s, grown.window_bytes / 1e3, Style(ORANGE, "s")),
-        Series("cwnd", grown.times_s, grown.cwnd_bytes / 1e3, Style(BLACK, "o")),
+        Series(
+            "announced window", grown.times_s, grown.window_bytes / 1e3, Style(ORANGE, "s", "--")
+        ),
+        Series("cwnd", grown.times_s, grown.cwnd_bytes / 1e3, style_of("slow-start")),
     ]
     arrived = []
     for key, style in DOWNLOADS.items():

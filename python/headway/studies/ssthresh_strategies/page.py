@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from headway.claims import Evidence
-from headway.figures import Panel, Series, timeseries
-from headway.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILLION, Style
+from headway.figures import Panel, Series, Style, label_of, one_of, style_of, timeseries
 from headway.publish import Figures, Page
 from headway.studies.common.cells import seconds
-from headway.studies.ssthresh_strategies.experiments import RATES_BPS, RTT_S, rate_bps
+from headway.studies.ssthresh_strategies.experiments import (
+    APPROVED_BPS,
+    RATES_BPS,
+    RTT_S,
+    rate_bps,
+)
 from headway.studies.ssthresh_strategies.observe import Start
 from headway.table import Cell, Table
 
-COLOURS = (BLACK, BLUE, GREEN, PURPLE, VERMILLION, ORANGE, "#56B4E9")
+_SCHEMES = {"a": "quick-start", "b": "quick-start-b"}
+"""How the strategies are drawn; figure 6.40 of the thesis compares the same two."""
 
 
 def page(found: Evidence[Start]) -> Page:
@@ -41,18 +48,25 @@ def _figures(found: Evidence[Start]) -> Figures:
     made: Figures = {}
     for number, link in (("6.23", "10"), ("6.24", "100")):
         names = [name for name in found if rate_bps(name) == RATES_BPS[link]]
-        lines = [
-            _line(found[name], name, Style(colour, "o"))
-            for name, colour in zip(names, COLOURS, strict=False)
-        ]
+        lines = [_line(found[name], name, *_look(name, APPROVED_BPS[link])) for name in names]
         made[f"figure-{number.replace('.', '-')}"] = (
             f"Figure {number}",
-            f"IP rate in slots of 200 ms on {link} Mbit/s.",
+            f"IP rate in slots of 200 ms on {link} Mbit/s. QS-a: ssthresh kept; QS-b: ssthresh set "
+            "to the window of Quick-Start.",
             timeseries([Panel("rate (Mbit/s)", lines)], height_mm=75),
         )
     return made
 
 
-def _line(one: Start, name: str, style: Style) -> Series:
+def _look(name: str, approved_bps: Sequence[float]) -> tuple[str, Style]:
+    """A trial's label, and its style: a shade per rate that is approved."""
+    if name.startswith("ss"):
+        return label_of("slow-start"), style_of("slow-start")
+    _, strategy, _, mbps = name.split("-")
+    number = [f"{rate / 1e6:g}" for rate in approved_bps].index(mbps)
+    return f"QS-{strategy}, {mbps} Mbit/s", one_of(style_of(_SCHEMES[strategy]), number)
+
+
+def _line(one: Start, name: str, label: str, style: Style) -> Series:
     shown = one.times_s <= (10 if "100" in name else 12)
-    return Series(name, one.times_s[shown] - RTT_S, one.rates_bps[shown] / 1e6, style, step=True)
+    return Series(label, one.times_s[shown] - RTT_S, one.rates_bps[shown] / 1e6, style, step=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -82,12 +81,12 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
     shown = [s for s in schemes if s.key in ("slow-start", "jump-start", "quick-start-chi")]
     made["figures-6-52-53"] = (
         "Figures 6.52 and 6.53",
-        "Epoch duration by the response's size: mean, and dotted the quartiles.",
+        "Epoch duration by the response's size: mean, and shaded between the quartiles.",
         curves(
             [
                 (
                     f"{100 * load:g} %",
-                    [curve for s in shown for curve in _by_size(found[key(s.key, load)], s)],
+                    [_by_size(found[key(s.key, load)], s) for s in shown],
                 )
                 for load in (SMALL, 0.35)
             ],
@@ -116,15 +115,19 @@ def _tail(one: Epochs, scheme: Scheme) -> Curve:
     return Curve(scheme.label, one.tail_s, one.tail_part, scheme.style)
 
 
-def _by_size(one: Epochs, scheme: Scheme) -> list[Curve]:
+def _by_size(one: Epochs, scheme: Scheme) -> Curve:
     """Mean and quartiles."""
     sizes = one.by_size
-    dotted = replace(scheme.style, dash=(0, (1, 1)))
-    return [
-        Curve(scheme.label, sizes.bytes, sizes.mean_s, scheme.style, markers=True),
-        Curve(scheme.label, sizes.bytes, sizes.lower_s, dotted),
-        Curve(scheme.label, sizes.bytes, sizes.upper_s, dotted),
-    ]
+    return Curve(
+        scheme.label,
+        sizes.bytes,
+        sizes.mean_s,
+        scheme.style,
+        markers=True,
+        low=sizes.lower_s,
+        high=sizes.upper_s,
+        band=True,
+    )
 
 
 def _trade(found: Found, scheme: Scheme) -> Curve:

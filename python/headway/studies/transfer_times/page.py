@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from headway.figures import Curve, curves, style_of
-from headway.figures.style import BLUE, GREEN, VERMILLION, Style
+from headway.figures import Curve, curves, label_of, one_of, style_of
+from headway.figures.style import LIGHT, Style
 from headway.models import startup
 from headway.publish import Figures, Page
 from headway.studies.common import lab
@@ -184,7 +185,7 @@ def _figures(results: Results) -> Figures:
                     "",
                     [
                         Curve(
-                            name,
+                            _CAPACITY_LABELS.get(name) or label_of(name),
                             np.array(CAPACITIES_BPS) / 1e6,
                             results.by_capacity(name),
                             style_of(name),
@@ -212,15 +213,15 @@ def _figures(results: Results) -> Figures:
                             f"{size / 1e6:g} MB",
                             np.array(LONG_RATES_BPS) / 1e6,
                             speedup,
-                            Style(colour, marker),
+                            replace(one_of(style_of("quick-start"), number), marker="dos"[number]),
                             markers=True,
                         )
-                        for size, speedup, colour, marker in zip(
-                            LONG_SIZES_BYTES,
-                            (results.long_slow_start() / results.long_quick_start()).T,
-                            (BLUE, GREEN, VERMILLION),
-                            "os^",
-                            strict=True,
+                        for number, (size, speedup) in enumerate(
+                            zip(
+                                LONG_SIZES_BYTES,
+                                (results.long_slow_start() / results.long_quick_start()).T,
+                                strict=True,
+                            )
                         )
                     ],
                 )
@@ -259,7 +260,13 @@ def _figures(results: Results) -> Figures:
     return made
 
 
-_LIMIT = Style("#ABABAB", ".", ":")
+_LIMIT = Style(LIGHT, ".", ":")
+_CAPACITY_LABELS = {
+    "quick-start": "Quick-Start, asks for the capacity",
+    "quick-start-5": "asks for 5.12 Mbit/s",
+    "quick-start-b": "the same, ssthresh lowered (QS-b)",
+}
+"""Of figure 6.40, where the rate that is asked for matters."""
 
 
 def _over_sizes(results: Results, schemes: Sequence[str]) -> list[Curve]:
@@ -286,8 +293,8 @@ def _over_sizes(results: Results, schemes: Sequence[str]) -> list[Curve]:
 def _speedup_figure(results: Results, scheme: str) -> Figure:
     fine = np.geomspace(results.sizes_bytes.min(), results.sizes_bytes.max(), 600)
     drawn: list[Curve] = []
-    for rtt_ms, dash in ((10, ":"), (50, "-."), (100, "--"), (200, "-")):
-        style = Style(style_of(scheme).colour, "osv^"[(rtt_ms // 50) % 4], dash)
+    for number, (rtt_ms, marker) in enumerate(zip((200, 100, 50, 10), "osv^", strict=True)):
+        style = replace(one_of(style_of(scheme), number), marker=marker)
         ratio = model_s("slow-start", fine, rtt_ms) / model_s(scheme, fine, rtt_ms)
         drawn.append(Curve(f"{rtt_ms} ms", fine, ratio, style))
         if rtt_ms in RTTS_MS:

@@ -1,0 +1,375 @@
+"""Every figure of every study is measured: nothing cut, covered, confused or left as a key.
+
+The checker has to find each kind of fault in a figure that has just that one, and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import made_up
+import numpy as np
+import pytest
+from quick import SIMULATED, quick
+
+from headway.figures import (
+    Bars,
+    Curve,
+    Panel,
+    Series,
+    curves,
+    grouped_bars,
+    label_of,
+    one_of,
+    style_of,
+    timeseries,
+)
+from headway.figures.canvas import MM_PER_INCH, new_figure
+from headway.figures.faults import faults, key_in, series_of
+from headway.figures.style import LABELS, STYLES
+from headway.publish import Figures
+from headway.study import discover
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STUDIES = discover()
+LIVE = [name for name in STUDIES if name not in SIMULATED]
+X = np.linspace(0, 10, 50)
+NONE = style_of("reno")
+
+
+@functools.cache
+def figures(name: str) -> Figures:
+    """What a study draws of its quick form, or of measurements that are made up."""
+    study = STUDIES[name]
+    if name in LIVE:
+        ctx = made_up.context(Path("nowhere"))
+        rows = made_up.rows(name, ctx)
+    else:
+        ctx, rows = quick(name).ctx, quick(name).seen.rows
+    return study.page(ctx, study.gather(ctx, rows)).figures
+
+
+# ---- Every figure ----
+
+
+@pytest.mark.parametrize(
+    "name", [*LIVE, *(pytest.param(name, marks=pytest.mark.slow) for name in SIMULATED)]
+)
+def test_every_figure_of_a_study_is_without_a_fault(name: str) -> None:
+    found = {file: list(map(str, faults(one))) for file, (_, _, one) in figures(name).items()}
+    assert {file: wrong for file, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.slow
+def test_a_scheme_has_one_colour_in_every_figure() -> None:
+    """By the name in the legend, whatever the study; shades are for variants and for flows."""
+    named = {label: style_of(name).colour for name, label in LABELS.items()}
+    seen: dict[str, set[str]] = {}
+    for name in STUDIES:
+        for file, (_, _, figure) in figures(name).items():
+            for label, colour in _colours(figure):
+                if label in named and colour != named[label].lower():
+                    seen.setdefault(label, set()).add(f"{name} {file}: {colour}")
+    assert not seen
+
+
+def _colours(figure: Figure) -> list[tuple[str, str]]:
+    from matplotlib.colors import to_hex
+
+    return [(label, to_hex(look.colour)) for ax in figure.axes for label, look in series_of(ax)]
+
+
+# ---- Each kind of fault is found ----
+
+
+def plain(*, width_mm: float = 170, height_mm: float = 70) -> tuple[Figure, Axes]:
+    """A figure with nothing wrong in it."""
+    figure, (ax,) = new_figure(width_mm=width_mm, height_mm=height_mm)
+    ax.plot(X, X)
+    ax.set_xlabel("time (s)")
+    return figure, ax
+
+
+def side_by_side() -> tuple[Figure, list[Axes]]:
+    figure, axes = new_figure(columns=2)
+    for ax in axes:
+        ax.plot(X, X)
+    return figure, axes
+
+
+def legend_that_is_cut() -> Figure:
+    figure, ax = plain()
+    ax.lines[0].set_label("a name that is far too long for a figure of this width " * 3)
+    figure.legend(loc="outside upper center")
+    return figure
+
+
+def label_that_is_cut() -> Figure:
+    figure, ax = plain(height_mm=45)
+    ax.set_ylabel("what is shown here, in the unit in which it is shown (Mbit/s)")
+    return figure
+
+
+def tick_label_that_is_cut() -> Figure:
+    figure, ax = plain()
+    figure.set_layout_engine("none")
+    ax.set_position((0.0, 0.2, 0.9, 0.7))
+    return figure
+
+
+def data_beyond_the_axes() -> Figure:
+    figure, ax = plain()
+    ax.set_ylim(0, 5)
+    return figure
+
+
+def bar_beyond_the_axes() -> Figure:
+    figure, ax = new_figure()
+    ax[0].bar([1, 2], [3, 4])
+    ax[0].set_ylim(0, 3.5)
+    return figure
+
+
+def legend_over_data() -> Figure:
+    figure, ax = plain()
+    ax.lines[0].set_label("a line")
+    ax.legend(loc="lower left")
+    return figure
+
+
+def legend_over_markers() -> Figure:
+    figure, (ax,) = new_figure()
+    ax.plot([1, 2, 3], [1, 2, 3], linestyle="none", marker="o", label="points")
+    ax.legend(loc="lower left")
+    return figure
+
+
+def legend_over_bars() -> Figure:
+    figure, (ax,) = new_figure()
+    ax.bar([1, 2], [3, 4], label="bars")
+    ax.legend(loc="lower right")
+    return figure
+
+
+def legend_over_a_band() -> Figure:
+    figure, (ax,) = new_figure()
+    ax.fill_between(X, X, X + 5, label="a band")
+    ax.legend(loc="center")
+    return figure
+
+
+def tick_labels_over_each_other() -> Figure:
+    figure, ax = plain()
+    ax.set_xticks([1, 1.2], ["one thing", "another thing"])
+    return figure
+
+
+def title_over_the_plot_above() -> Figure:
+    figure, axes = new_figure(rows=2, height_mm=100)
+    figure.set_layout_engine("none")
+    axes[0].set_xticks([])
+    axes[1].set_title("the second", y=1.4)
+    return figure
+
+
+def legend_over_a_title() -> Figure:
+    figure, ax = plain()
+    ax.set_title("a title in the middle")
+    ax.lines[0].set_label("a line")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), borderaxespad=0)
+    ax.get_legend().set_in_layout(True)  # type: ignore[union-attr]
+    return figure
+
+
+def times_that_differ() -> Figure:
+    figure, axes = new_figure(rows=2, height_mm=100)
+    axes[0].plot(X, X)
+    axes[1].plot(X[:10], X[:10])
+    axes[1].set_xlabel("time (s)")
+    return figure
+
+
+def lines_alike() -> Figure:
+    figure, ax = plain()
+    ax.plot(X, X + 1, color=ax.lines[0].get_color())
+    return figure
+
+
+def lines_of_nearly_one_shade() -> Figure:
+    figure, (ax,) = new_figure()
+    ax.plot(X, X, color="#0072B2")
+    ax.plot(X, 2 * X, color="#107AB6")
+    return figure
+
+
+def lines_alike_on_both_scales() -> Figure:
+    figure, ax = plain()
+    ax.twinx().plot(X, 2 * X, color=ax.lines[0].get_color())
+    return figure
+
+
+def bars_alike() -> Figure:
+    figure, (ax,) = new_figure()
+    for place in (0.0, 0.4):
+        ax.bar(np.arange(3) + place, [1, 2, 3], 0.4, color="#0072B2", hatch="//")
+    return figure
+
+
+def one_name_in_two_colours() -> Figure:
+    figure, axes = side_by_side()
+    for ax, name in zip(axes, ("reno", "htcp"), strict=True):
+        ax.lines[0].set(label="Reno", color=style_of(name).colour)
+    return figure
+
+
+def one_name_with_two_markers() -> Figure:
+    figure, axes = side_by_side()
+    for ax, marker in zip(axes, "os", strict=True):
+        ax.lines[0].set(label="Reno", marker=marker, color="#0072B2")
+    return figure
+
+
+def control_as_the_registry_has_it() -> Figure:
+    figure, ax = plain()
+    ax.lines[0].set_label("cubic26")
+    figure.legend(loc="outside upper center")
+    return figure
+
+
+def column_as_a_label() -> Figure:
+    figure, ax = plain()
+    ax.set_ylabel("cwnd_pkts")
+    return figure
+
+
+def collapsed() -> Figure:
+    return plain(width_mm=30)[0]
+
+
+BAD: list[tuple[str, Callable[[], Figure]]] = [
+    ("outside", legend_that_is_cut),
+    ("outside", label_that_is_cut),
+    ("outside", tick_label_that_is_cut),
+    ("cut", data_beyond_the_axes),
+    ("cut", bar_beyond_the_axes),
+    ("over data", legend_over_data),
+    ("over data", legend_over_markers),
+    ("over data", legend_over_bars),
+    ("over data", legend_over_a_band),
+    ("over text", tick_labels_over_each_other),
+    ("over text", title_over_the_plot_above),
+    ("over text", legend_over_a_title),
+    ("time", times_that_differ),
+    ("alike", lines_alike),
+    ("alike", lines_of_nearly_one_shade),
+    ("alike", lines_alike_on_both_scales),
+    ("alike", bars_alike),
+    ("two looks", one_name_in_two_colours),
+    ("two looks", one_name_with_two_markers),
+    ("key", control_as_the_registry_has_it),
+    ("key", column_as_a_label),
+    ("sliver", collapsed),
+]
+
+
+@pytest.mark.parametrize(("kind", "make"), BAD, ids=[make.__name__ for _, make in BAD])
+def test_a_bad_figure_is_found(kind: str, make: Callable[[], Figure]) -> None:
+    assert {one.kind for one in faults(make())} == {kind}
+
+
+def test_a_good_figure_has_no_fault() -> None:
+    assert faults(plain()[0]) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["cubic26", "CUBIC beside cubic26", "jump-start", "cubic+jump-start", "hosts of linux-2.6",
+     "owd_ms", "reno", "qs-a-100-81.92", "quick-start-b"],
+)  # fmt: skip
+def test_keys_are_known(text: str) -> None:
+    assert key_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["CUBIC", "Jump-Start", "slow start's half (ms)", "log-normal", "target", "one-way delay (ms)",
+     "end to end", "10", "$10^{-3}$", "rate (Mbit/s)", "Reno"],
+)  # fmt: skip
+def test_words_for_people_are_no_keys(text: str) -> None:
+    assert key_in(text) is None
+
+
+def test_every_scheme_is_called_by_a_name_for_people() -> None:
+    assert [name for name in LABELS if key_in(label_of(name))] == []
+    assert label_of("cubic+jump-start") == "CUBIC with Jump-Start"
+
+
+# ---- What keeps figures so ----
+
+
+def long_names(count: int) -> list[Curve]:
+    return [
+        Curve(f"a scheme with a rather long name, {n}", X, n * X, one_of(NONE, n))
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 12])
+def test_a_legend_takes_as_many_rows_as_its_width_needs(count: int) -> None:
+    figure = curves([("", long_names(count))], x_label="x", y_label="y", height_mm=60)
+    assert faults(figure) == []
+    [ax] = figure.axes
+    height_mm = MM_PER_INCH * ax.bbox.height / figure.dpi
+    assert height_mm > 35, "the rows of the legend are not taken from the plot"
+
+
+def test_panels_over_time_share_their_axis() -> None:
+    panels = [
+        Panel("long", [Series("a", X, X, style_of("reno"))]),
+        Panel("short", [Series("b", X[:9], X[:9], style_of("htcp"))]),
+    ]
+    figure = timeseries(panels)
+    assert faults(figure) == []
+    assert len({ax.get_xlim() for ax in figure.axes}) == 1
+
+
+def test_a_shared_scale_shows_all_of_every_panel() -> None:
+    low, high = (Curve(label, X, k * X, style_of(label)) for label, k in (("reno", 1), ("htcp", 9)))
+    figure = curves([("low", [low]), ("high", [high])], x_label="x", y_label="y")
+    assert "cut" not in {one.kind for one in faults(figure)}
+
+
+@pytest.mark.parametrize("name", STYLES)
+def test_several_flows_of_one_control_can_be_told_apart(name: str) -> None:
+    _, (ax,) = new_figure()
+    for number in range(10):
+        style = one_of(style_of(name), number)
+        ax.plot(X, X, color=style.colour, linestyle=style.dash)
+    looks = [look for _, look in series_of(ax)]
+    assert not [one for one, other in combinations(looks, 2) if one.same_as(other)]
+
+
+def test_the_middle_of_an_interval_is_its_point() -> None:
+    y, half = np.array([3.0, 4.0, 5.0]), np.array([1.0, np.nan, 0.5])
+    curve = Curve("a", X[:3], y, NONE, markers=True, low=y - half, high=y + half)
+    figure = curves([("", [curve])], x_label="x", y_label="y")
+    assert faults(figure) == []
+    [bars] = figure.axes[0].collections
+    ends = [segment[:, 1].tolist() for segment in bars.get_segments() if len(segment)]  # type: ignore[attr-defined]
+    assert [2.0, 4.0] in ends
+    assert [4.5, 5.5] in ends
+
+
+def test_bars_with_errors_are_one_series_each() -> None:
+    heights = np.array([1.0, 2.0])
+    bars = [
+        Bars(label_of(name), name, heights, 0.1 * heights) for name in ("reno", "htcp", "cubic")
+    ]
+    assert faults(grouped_bars([("", bars)], groups=["a", "b"], y_label="y")) == []
