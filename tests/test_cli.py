@@ -14,6 +14,7 @@ from support import HEADWAY, headway
 
 from headway.claims import Claim, Verdict, write_claims
 from headway.cli.app import execute
+from headway.study import Study
 from headway.trace import load_trace
 
 LONG = ["--rate", "50Mbit/s", "--duration", "60 s"]
@@ -338,6 +339,29 @@ def test_claims_that_cannot_be_counted_are_refused(capfd, tmp_path: Path) -> Non
         assert (status, out) == (2, "")
         assert message in err
         assert err.count("\n") == 1
+
+
+def test_run_overwrites_results_of_other_settings_only_when_told(
+    capfd, monkeypatch, tmp_path: Path
+) -> None:
+    ran = []
+    monkeypatch.setattr(Study, "run", lambda self, ctx: self.describe(ctx) or ran.append(ctx.seed))
+    monkeypatch.setattr("headway.cli.studies._show", lambda *_: None)
+    out = ["--out", str(tmp_path), "--quick"]
+    assert run(capfd, "run", "buffers", *out)[0] == 0
+    assert run(capfd, "run", "buffers", *out)[0] == 0
+    for other in (
+        ["buffers", *out, "--seed", "5"],
+        ["buffers", *out, "--seed", "5", "--resume"],
+        ["buffers", "--out", str(tmp_path)],
+        ["load", *out],
+    ):
+        status, _, err = run(capfd, "run", *other)
+        assert status == 2
+        assert "has results of `headway run buffers --quick --backend sim --seed 1`" in err
+        assert err.count("\n") == 1
+    assert run(capfd, "run", "buffers", *out, "--seed", "5", "--force")[0] == 0
+    assert ran == [1, 1, 5]
 
 
 @pytest.mark.slow

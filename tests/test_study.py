@@ -142,3 +142,28 @@ def test_a_report_is_rebuilt_without_the_backend_it_ran_on(ctx: StudyContext) ->
     Small().rebuild(ctx)
     with pytest.raises(HeadwayError, match="backend kernel: only recorded traces"):
         Small().run(ctx)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 4},
+        {"quick": True},
+        {"vectors": Path("/x")},
+        {"backend": Recorded("kernel")},
+    ],
+)
+def test_results_of_other_settings_are_not_overwritten(ctx: StudyContext, change: dict) -> None:
+    Small().refuse_to_overwrite(ctx)  # nothing is there
+    Small().describe(ctx)
+    Small().refuse_to_overwrite(ctx)  # the same again
+    with pytest.raises(HeadwayError, match="--force") as refused:
+        Small().refuse_to_overwrite(replace(ctx, **change))
+    assert "`headway run small --backend sim --seed 3`" in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, "\xff"])
+def test_results_that_cannot_be_read_are_not_overwritten(ctx: StudyContext, text: str) -> None:
+    (ctx.out_dir / "study.json").write_text(text, encoding="latin-1")
+    with pytest.raises(HeadwayError, match="that cannot be read"):
+        Small().refuse_to_overwrite(ctx)

@@ -36,6 +36,7 @@ from headway.versions import versions
 Row = TypeVar("Row")
 Found = TypeVar("Found")
 AnyStudy = "Study[Any, Any]"
+STUDY_FILE = "study.json"
 
 
 @dataclass(frozen=True)
@@ -227,25 +228,41 @@ class Study(abc.ABC, Generic[Row, Found]):
             choices=self.choices,
             claims=claims,
             facts=_facts(ctx, seen),
-            command=_command(ctx, self.name),
+            command=_command(self.settings(ctx)),
         )
         return StudyResult(page.tables, claims, report, files)
 
+    def settings(self, ctx: StudyContext) -> dict[str, Any]:
+        """What decides the results of a run of it, as study.json says it."""
+        return {
+            "study": self.name,
+            "seed": ctx.seed,
+            "quick": ctx.quick,
+            "backend": ctx.backend.name,
+            "vectors": ctx.vectors and str(ctx.vectors),
+        }
+
     def describe(self, ctx: StudyContext) -> None:
         """Write study.json: what is run."""
-        save_text(
-            ctx.out_dir / "study.json",
-            json.dumps(
-                {
-                    "study": self.name,
-                    "seed": ctx.seed,
-                    "quick": ctx.quick,
-                    "backend": ctx.backend.name,
-                    "vectors": ctx.vectors and str(ctx.vectors),
-                    "versions": versions(),
-                },
-                indent=2,
-            ),
+        said = {**self.settings(ctx), "versions": versions()}
+        save_text(ctx.out_dir / STUDY_FILE, json.dumps(said, indent=2))
+
+    def refuse_to_overwrite(self, ctx: StudyContext) -> None:
+        """Raises HeadwayError where ``ctx.out_dir`` has results of other settings."""
+        try:
+            found = json.loads((ctx.out_dir / STUDY_FILE).read_text(encoding="utf-8"))
+            there = {name: found.get(name) for name in self.settings(ctx)}
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, RecursionError, AttributeError) as error:
+            what = f"a {STUDY_FILE} that cannot be read ({error})"
+        else:
+            if there == self.settings(ctx):
+                return
+            what = f"results of `{_command(there)}`"
+        raise HeadwayError(
+            f"{ctx.out_dir}: has {what}; name another folder with --out, or overwrite them with "
+            "--force"
         )
 
 
@@ -266,9 +283,14 @@ def _facts(ctx: StudyContext, seen: Observed[Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _command(ctx: StudyContext, name: str) -> str:
-    quick = " --quick" if ctx.quick else ""
-    return f"headway run {name}{quick} --backend {ctx.backend.name} --seed {ctx.seed}"
+def _command(settings: Mapping[str, Any]) -> str:
+    """What was typed for such results."""
+    quick = " --quick" if settings["quick"] else ""
+    vectors = f" --vectors {settings['vectors']}" if settings["vectors"] else ""
+    return (
+        f"headway run {settings['study']}{quick} --backend {settings['backend']} "
+        f"--seed {settings['seed']}{vectors}"
+    )
 
 
 def discover() -> dict[str, Study[Any, Any]]:

@@ -17,7 +17,7 @@ from headway.cli.places import path
 from headway.cli.show import console, notice, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.registry import unknown
-from headway.study import Study, StudyContext, StudyResult, discover
+from headway.study import STUDY_FILE, Study, StudyContext, StudyResult, discover
 from headway.trace import load_trace
 from headway.validation.twins import Beside, beside_simulator
 
@@ -38,6 +38,9 @@ def run(
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Keep the trials an interrupted run finished.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite results of other settings.")
     ] = False,
     vectors: Annotated[
         Path | None,
@@ -75,6 +78,8 @@ def run(
             resume=resume,
             vectors=vectors and vectors.resolve(),
         )
+        if not force:
+            chosen.refuse_to_overwrite(context)
         result = chosen.run(context)
         beside = _beside(chosen, context, result, resume=resume)
     _show(chosen, result, beside, as_json)
@@ -87,7 +92,7 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Rebuild a study's report, claims and tables from the trials saved in DIR."""
-    path = directory / "study.json"
+    path = directory / STUDY_FILE
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
         chosen = _study(str(saved["study"])).on(str(saved["backend"]))
@@ -101,7 +106,7 @@ def report(
         )
     except FileNotFoundError:
         raise HeadwayError(
-            f"{directory}: no study's results here (study.json is missing)"
+            f"{directory}: no study's results here ({STUDY_FILE} is missing)"
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise HeadwayError(f"{path}: unreadable ({error})") from None
