@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from headway import metrics
 from headway.backends import run
-from headway.digest import average, digest_of
+from headway.backends.sim import SimBackend
+from headway.digest import QUANTILE_RESOLUTION, average, digest_of
 from headway.experiment import Experiment
 from headway.metrics.stats import confidence_interval
 from headway.trace import Trace
@@ -89,3 +93,86 @@ def test_trials_are_averaged_over_those_that_know() -> None:
     trials = [{"a": 1, "b": None, "c": [None, "x"]}, {"a": 2, "b": 4.0, "c": [None, "x"]}]
     assert average(trials) == {"a": 1.5, "b": 4.0, "c": [None, "x"]}
     assert average(trials[:1]) is trials[0]
+
+
+def _dumbbell(**changes: Any) -> dict[str, Any]:
+    return {"kind": "dumbbell", "rate": "5Mbit/s", "rtt": "40 ms", "buffer": "1BDP", **changes}
+
+
+_HOP = {
+    "forward": {
+        "rate": "3Mbit/s",
+        "delay": "10 ms",
+        "buffer": "20 pkts",
+        "reorder": 0.01,
+        "reorder_delay": "5 ms",
+        "duplicate": 0.01,
+    }
+}
+EXPERIMENTS: dict[str, dict[str, Any]] = {
+    "several flows and a call on a lossy path": {
+        "topology": _dumbbell(loss="0.2%"),
+        "flows": "2xcubic,1xreno:size=200kB,1xvoip,1xhtcp:sack=off:stop=6 s",
+        "warmup": "1500 ms",
+    },
+    "early drops and an older stack": {
+        "topology": _dumbbell(aqm="red"),
+        "flows": "2xreno,1xvoip:delay=3ms",
+        "stack": "linux-2.6",
+    },
+    "routers that answer": {
+        "topology": _dumbbell(quick_start={}),
+        "flows": "2xcubic+quick-start:initial_rate=2Mbit/s:size=300kB,1xcubic",
+        "start_spread": "1 s",
+        "warmup": "400 ms",
+    },
+    "a chain that reorders and duplicates": {
+        "topology": {"kind": "chain", "hops": [_HOP, _HOP]},
+        "flows": "1xcubic,1xreno:from_hop=1,1xvoip:to_hop=1",
+    },
+    "a time without a packet": {"topology": _dumbbell(), "flows": "1xcubic:start=9 s"},
+    "connections one after the other": {
+        "topology": _dumbbell(),
+        "flows": [
+            {
+                "control": "cubic",
+                "app": {
+                    "kind": "vectors",
+                    "epochs": [["300 B", "90 kB", "20 ms"]] * 6,
+                    "connections": [2, 1, 3],
+                },
+            },
+            {"app": {"kind": "requests", "codes": [3], "mean_interval": "30 ms"}},
+        ],
+    },
+}
+
+
+def _beside(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The numbers of two digests, pairwise."""
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            yield from _beside(one[key], other[key], f"{path}.{key}")
+    elif isinstance(one, list):
+        assert len(one) == len(other)
+        for index, pair in enumerate(zip(one, other, strict=True)):
+            yield from _beside(*pair, f"{path}[{index}]")
+    else:
+        yield path, one, other
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_engine_sums_up_what_a_trace_would_say(name: str) -> None:
+    experiment = Experiment.model_validate({"duration": "8 s", **EXPERIMENTS[name]})
+    backend = SimBackend()
+    summed_up, traced = backend.digest(experiment), digest_of(backend.run(experiment))
+    for path, of_trace, of_engine in _beside(traced, summed_up):
+        if path.endswith((".median", ".p95", ".p99")):
+            assert of_engine == pytest.approx(of_trace, rel=QUANTILE_RESOLUTION), path
+        elif isinstance(of_trace, float):
+            assert of_engine == pytest.approx(of_trace, rel=1e-12), path
+        else:
+            assert of_engine == of_trace, path
+    # and it is not all nothing
+    assert traced["link"]["throughput_bps"] > 0 or "without" in name

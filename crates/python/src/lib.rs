@@ -56,6 +56,12 @@ fn array<'py>(py: Python<'py>, column: Column) -> Bound<'py, PyAny> {
 }
 
 fn to_python<'py>(py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(py);
+    if let Some(totals) = outcome.digest {
+        let text = py.detach(|| serde_json::to_string(&totals).map_err(invalid))?;
+        result.set_item("digest", text)?;
+        return Ok(result);
+    }
     let tables = PyDict::new(py);
     for (name, columns) in outcome.tables.into_columns() {
         let table = PyDict::new(py);
@@ -64,7 +70,6 @@ fn to_python<'py>(py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyDi
         }
         tables.set_item(name, table)?;
     }
-    let result = PyDict::new(py);
     result.set_item(
         "summary",
         serde_json::to_string(&outcome.summary).map_err(invalid)?,

@@ -176,9 +176,7 @@ impl Vectors {
         }
         self.asked = false;
         let epoch = self.current as u32;
-        net.tables
-            .responses
-            .push(flow, epoch, self.started_ns as i64, net.now_ns as i64);
+        net.answered(flow, epoch, self.started_ns);
         let think_ns = self.epochs[self.current].2;
         self.current += 1;
         Next::At(net.now_ns + think_ns)
@@ -215,10 +213,7 @@ impl Pingpong {
             let Some(sent_ns) = self.waiting.pop_front() else {
                 break;
             };
-            let now_ns = net.now_ns as i64;
-            net.tables
-                .responses
-                .push(flow, self.done as u32, sent_ns as i64, now_ns);
+            net.answered(flow, self.done as u32, sent_ns);
             self.done += 1;
         }
     }

@@ -1,6 +1,7 @@
 //! A link's Quick-Start router: it works beside the queue's algorithm, meters what is
 //! offered to the queue and answers requests.
 
+use crate::digest::Answers;
 use crate::link::Offered;
 use crate::record::Tables;
 use crate::scenario::LinkSpec;
@@ -45,7 +46,7 @@ impl Approval {
         let before = self.instance.status();
         let asked = **option;
         self.instance.answer(view, sender_of(packet.route), option);
-        if asked.function == quick_start::REQUEST && asked.code > 0 {
+        if asked.function == quick_start::REQUEST && asked.code > 0 && !tables.summed_up {
             // one that goes by untouched is denied too, by its TTL
             let limited = self.instance.status().limited > before.limited;
             let granted = if limited { 0 } else { option.code };
@@ -58,6 +59,18 @@ impl Approval {
                 before.usage_bytes_per_s * 8,
                 before.outstanding_bytes_per_s * 8,
             );
+        }
+    }
+
+    /// Totals of the whole run so far.
+    pub fn answers(&mut self, view: &LinkView) -> Answers {
+        self.instance.meter(view, 1, 0);
+        let s = self.instance.status();
+        Answers {
+            requests: s.requests,
+            grants: s.grants,
+            lowered: s.lowered,
+            denials: s.denials,
         }
     }
 

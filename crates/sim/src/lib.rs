@@ -21,6 +21,7 @@ mod app;
 mod approval;
 mod capture;
 mod controls;
+pub mod digest;
 pub mod event;
 pub mod link;
 pub mod net;

@@ -5,6 +5,7 @@
 //! moment is found by taking out what has departed since (`drain`).
 
 use crate::approval::Approval;
+use crate::digest::{LinkTotals, Spread};
 use crate::record::Tables;
 use crate::rng::{stream, Purpose};
 use crate::scenario::LinkSpec;
@@ -102,7 +103,7 @@ pub enum Offer {
 }
 
 /// What a link has done.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Counters {
     /// Offered.
     pub arrived_pkts: u64,
@@ -120,6 +121,15 @@ pub struct Counters {
     pub queue_byte_ns: u128,
 }
 
+/// What a link's digest is made of.
+#[derive(Default)]
+struct Watch {
+    from_ns: u64,
+    before: Counters,
+    queue_bytes: Spread,
+    full_events: u64,
+}
+
 /// A link between routers: a wire behind a queue, with disturbances.
 pub struct Link {
     wire: Wire,
@@ -132,6 +142,7 @@ pub struct Link {
     queue_bytes: u32,
     number: u32,
     record_queue: bool,
+    watch: Option<Box<Watch>>,
     full_since: Option<(u64, u32)>,
     last_change_ns: u64,
     loss: u64,
@@ -178,6 +189,7 @@ impl Link {
             queue_bytes: 0,
             number,
             record_queue,
+            watch: None,
             full_since: None,
             last_change_ns: 0,
             loss: threshold(spec.loss),
@@ -245,6 +257,10 @@ impl Link {
 
     #[inline]
     fn integrate(&mut self, time_ns: u64) {
+        if let Some(watch) = &mut self.watch {
+            let held_ns = time_ns.saturating_sub(self.last_change_ns.max(watch.from_ns));
+            watch.queue_bytes.add(u64::from(self.queue_bytes), held_ns);
+        }
         self.counters.queue_byte_ns +=
             u128::from(self.queue_bytes) * u128::from(time_ns - self.last_change_ns);
         self.last_change_ns = time_ns;
@@ -334,6 +350,10 @@ impl Link {
     #[inline]
     fn end_full(&mut self, now_ns: u64, tables: &mut Tables) {
         if let Some((start_ns, pkts)) = self.full_since.take() {
+            if let Some(watch) = &mut self.watch {
+                watch.full_events += u64::from(start_ns >= watch.from_ns);
+                return;
+            }
             tables
                 .queue_full
                 .push(self.number, start_ns as i64, now_ns as i64, pkts);
@@ -360,6 +380,41 @@ impl Link {
                 ..self.view
             };
             approval.count(&view, tables);
+        }
+    }
+
+    /// Sums up what happens from this time on, instead of recording it.
+    pub(crate) fn watch(&mut self, from_ns: u64) {
+        self.watch = Some(Box::new(Watch {
+            from_ns,
+            ..Watch::default()
+        }));
+    }
+
+    /// The part that is summed up begins, and the counters are up to date.
+    pub(crate) fn begin(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.before = self.counters.clone();
+        }
+    }
+
+    /// What was summed up until `now_ns`, after [`Link::settle`].
+    pub(crate) fn totals(&mut self, now_ns: u64, name: String) -> LinkTotals {
+        let watch = self.watch.take().unwrap_or_default();
+        let (now, before) = (&self.counters, &watch.before);
+        let view = LinkView {
+            now_ns,
+            ..self.view
+        };
+        LinkTotals {
+            name,
+            arrived_pkts: now.arrived_pkts - before.arrived_pkts,
+            sent_pkts: now.sent_pkts - before.sent_pkts,
+            sent_bytes: now.sent_bytes - before.sent_bytes,
+            dropped_pkts: now.dropped_pkts - before.dropped_pkts,
+            queue_full_events: watch.full_events,
+            queue_bytes: watch.queue_bytes.over_time(),
+            quick_start: self.approval.as_mut().map(|a| a.answers(&view)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The network between the hosts: packets, links, routes, and what is recorded of them.
 
 use crate::capture::Tap;
+use crate::digest::Digest;
 use crate::event::{Events, What};
 use crate::link::{Drop, Link, Offer, Offered};
 use crate::packet::{rare, Packet, RareOptions, Sacks, Slab};
@@ -19,6 +20,8 @@ pub struct Net {
     /// What the run leaves behind.
     pub tables: Tables,
     pub(crate) record: Record,
+    /// Sums that are kept instead of tables.
+    pub(crate) digest: Option<Box<Digest>>,
     pub(crate) tap: Option<Tap>,
     /// Per flow: first and last packet at the sender's host.
     pub(crate) seen_ns: Vec<Option<(u64, u64)>>,
@@ -178,6 +181,13 @@ impl Net {
 
     fn lose(&mut self, number: u32, id: u32, reason: Drop) {
         let packet = self.packets[id];
+        if let Some(digest) = &mut self.digest {
+            if packet.udp {
+                digest.lost(packet.sent_ns);
+            }
+            self.packets.remove(id);
+            return;
+        }
         if self.record.drops {
             let now_ns = self.now_ns as i64;
             self.tables
@@ -188,6 +198,16 @@ impl Net {
             self.tables.udp.push(packet.flow, packet.sent_ns as i64, -1);
         }
         self.packets.remove(id);
+    }
+
+    /// A request was answered.
+    pub(crate) fn answered(&mut self, flow: u32, exchange: u32, asked_ns: u64) {
+        if self.digest.is_none() {
+            let now_ns = self.now_ns as i64;
+            self.tables
+                .responses
+                .push(flow, exchange, asked_ns as i64, now_ns);
+        }
     }
 
     /// Packets that entered the network and have not left it, for tests.

@@ -291,6 +291,8 @@ table! {
 /// Every table of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
+    /// Nothing is to be added: the run is summed up in a digest.
+    pub summed_up: bool,
     /// Sender state.
     pub flow_state: FlowState,
     /// Queue lengths.

@@ -33,6 +33,10 @@ pub struct Scenario {
     /// What to keep.
     #[serde(default)]
     pub record: Record,
+    /// Instead of a trace: totals of what happens from this time on, which take no
+    /// more memory when the run is longer. Of the checkpoints those from then on count.
+    #[serde(default)]
+    pub digest_from_ns: Option<u64>,
     /// One link to export as pcapng.
     #[serde(default)]
     pub capture: Option<Capture>,

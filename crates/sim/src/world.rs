@@ -8,6 +8,7 @@ pub(crate) use sessions::Totals;
 use crate::app::{self, Next, Running};
 use crate::capture::Tap;
 use crate::controls::Prototypes;
+use crate::digest::{self, Digest};
 use crate::event::{Event, Events, What};
 use crate::net::Net;
 use crate::packet::{Packet, RareOptions, Sacks, Slab};
@@ -36,8 +37,10 @@ struct FlowState {
 pub struct Outcome {
     /// Flows and links as a whole.
     pub summary: Summary,
-    /// The trace.
+    /// The trace; empty where there is a digest.
     pub tables: Tables,
+    /// What happened in sums, where the scenario wants them instead of a trace.
+    pub digest: Option<digest::Totals>,
     /// The captured link as a pcapng file.
     pub capture: Option<Vec<u8>>,
 }
@@ -80,8 +83,14 @@ impl World {
             packets: Slab::default(),
             links: built.links,
             routes: built.routes,
-            tables: Tables::default(),
+            tables: Tables {
+                summed_up: scenario.digest_from_ns.is_some(),
+                ..Tables::default()
+            },
             record: scenario.record.clone(),
+            digest: scenario
+                .digest_from_ns
+                .map(|from_ns| Box::new(Digest::new(from_ns, scenario.flows.len()))),
             tap,
             seen_ns: vec![None; scenario.flows.len()],
             arrived: RareOptions::default(),
@@ -98,11 +107,18 @@ impl World {
             duration_ns: scenario.duration_ns,
             events: 0,
         };
+        let mut checkpoints = scenario.checkpoints_ns.clone();
+        if let Some(from_ns) = scenario.digest_from_ns {
+            world.net.record.flows = true;
+            checkpoints.push(from_ns);
+            for link in &mut world.net.links {
+                link.watch(from_ns);
+            }
+        }
         let mut prototypes = Prototypes::default();
         for (number, flow) in scenario.flows.iter().enumerate() {
             world.add_flow(number as u32, flow, scenario.seed, &mut prototypes)?;
         }
-        let mut checkpoints = scenario.checkpoints_ns.clone();
         checkpoints.retain(|&t| t < scenario.duration_ns);
         checkpoints.sort_unstable();
         checkpoints.dedup();
@@ -202,7 +218,9 @@ impl World {
 
     fn arrived(&mut self, packet: &Packet, sacks: &Sacks) {
         if packet.udp {
-            if self.net.record.udp {
+            if let Some(digest) = &mut self.net.digest {
+                digest.arrived(packet.sent_ns, self.net.now_ns);
+            } else if self.net.record.udp {
                 let sent_ns = packet.sent_ns as i64;
                 let owd_ns = self.net.now_ns as i64 - sent_ns;
                 self.net.tables.udp.push(packet.flow, sent_ns, owd_ns);
@@ -336,6 +354,11 @@ impl World {
     /// Records every counter.
     fn count(&mut self) {
         let now_ns = self.net.now_ns;
+        if let Some(mut digest) = self.net.digest.take() {
+            self.checkpoint(&mut digest);
+            self.net.digest = Some(digest);
+            return;
+        }
         for number in 0..self.flows.len() {
             let Some(sum) = self.totals(number) else {
                 continue;
@@ -368,6 +391,53 @@ impl World {
         }
     }
 
+    fn checkpoint(&mut self, digest: &mut Digest) {
+        let now_ns = self.net.now_ns;
+        let counters = |number| {
+            let sum = self.totals(number).unwrap_or_default();
+            (sum.at_checkpoint(), sum.delivered_bytes)
+        };
+        digest.checkpoint(now_ns, (0..self.flows.len()).map(counters));
+        for link in &mut self.net.links {
+            link.settle(now_ns, &mut self.net.tables);
+            if now_ns == digest.from_ns {
+                link.begin();
+            }
+        }
+    }
+
+    /// What was summed up, at the end.
+    fn digested(&mut self, mut digest: Box<Digest>, flows: &[FlowSummary]) -> digest::Totals {
+        let end_ns = self.duration_ns;
+        let flows = (0_u32..)
+            .zip(flows)
+            .filter(|(_, flow)| flow.control.is_some())
+            .map(|(number, flow)| {
+                let end = self.totals(number as usize).unwrap_or_default();
+                digest::FlowTotals {
+                    counts: digest.flow(number, end_ns, end.at_checkpoint()),
+                    name: flow.name.clone(),
+                    control: flow.control.clone(),
+                    startup: flow.startup.clone(),
+                    first_packet_ns: flow.first_packet_ns,
+                    last_packet_ns: flow.last_packet_ns,
+                    unique_bytes: flow.unique_bytes,
+                    done_ns: flow.done_ns,
+                    quick_start_requests: flow.quick_start_requests,
+                    quick_start_grants: flow.quick_start_grants,
+                }
+            })
+            .collect();
+        let links = self.net.links.iter_mut().zip(&self.link_names);
+        digest::Totals {
+            flows,
+            links: links
+                .map(|(link, name)| link.totals(end_ns, name.clone()))
+                .collect(),
+            udp: (self.flows.iter().any(|f| f.control.is_none())).then(|| digest.udp()),
+        }
+    }
+
     /// Closes the books of a run that is over.
     pub fn finish(mut self) -> Outcome {
         self.net.now_ns = self.duration_ns;
@@ -375,12 +445,14 @@ impl World {
         for link in &mut self.net.links {
             link.finish(self.duration_ns, &mut self.net.tables);
         }
-        let flows = self
+        let flows: Vec<_> = self
             .flows
             .iter()
             .enumerate()
             .map(|(i, f)| self.summary(i, f))
             .collect();
+        let digest = self.net.digest.take();
+        let digest = digest.map(|digest| self.digested(digest, &flows));
         let summary = Summary {
             engine: env!("CARGO_PKG_VERSION"),
             seed: self.seed,
@@ -392,6 +464,7 @@ impl World {
         Outcome {
             summary,
             tables: self.net.tables,
+            digest,
             capture,
         }
     }

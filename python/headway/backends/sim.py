@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from headway.experiment import (
 from headway.versions import trace_code
 
 if TYPE_CHECKING:
+    from headway.digest import Digest
     from headway.trace import Trace
     from headway.workloads import SessionTable, Workload
 
@@ -51,13 +52,42 @@ class SimBackend:
         threads: int = 0,
     ) -> None:
         """Run several on ``threads`` threads (0: one per core); see Backend.run_each."""
+        self._each(
+            len(experiments),
+            lambda index, stop: work(index, self._run(experiments[index], stop)),
+            finished,
+            threads,
+        )
+
+    def digest(self, experiment: Experiment) -> Digest:
+        """What happens in an experiment, summed up while it runs: no trace, and little memory.
+
+        As :func:`headway.digest.digest_of` of its trace, its quantiles within
+        QUANTILE_RESOLUTION; ``sample``, ``record`` and ``capture`` are of no account.
+        """
+        return self._digest(experiment, None)
+
+    def digest_each(
+        self, experiments: Sequence[Experiment], finished: Finished[Digest], threads: int = 0
+    ) -> None:
+        """:meth:`digest` of several, as :meth:`run_each` does it."""
+        self._each(
+            len(experiments),
+            lambda index, stop: self._digest(experiments[index], stop),
+            finished,
+            threads,
+        )
+
+    def _each(
+        self,
+        count: int,
+        run: Callable[[int, _engine.Stop], T],
+        finished: Finished[T],
+        threads: int,
+    ) -> None:
         stop = _engine.Stop()
-
-        def one(index: int) -> T:
-            return work(index, self._run(experiments[index], stop))
-
         with ThreadPoolExecutor(threads or _cores()) as pool:
-            pending = {pool.submit(one, index): index for index in range(len(experiments))}
+            pending = {pool.submit(run, index, stop): index for index in range(count)}
             try:
                 while pending:
                     # A timeout lets Ctrl-C in.
@@ -76,11 +106,21 @@ class SimBackend:
         from headway.trace import from_engine  # and Polars
 
         text = scenario_json(experiment)
-        try:
-            result = _engine.run(text, stop)
-        except ValueError as error:
-            raise HeadwayError(f"simulator: {error}") from None
-        return from_engine(experiment, result, _key(text))
+        return from_engine(experiment, _engine_runs(text, stop), _key(text))
+
+    def _digest(self, experiment: Experiment, stop: _engine.Stop | None) -> Digest:
+        from headway.digest import digest_of_totals
+
+        plain = experiment.model_copy(update={"sample": None, "capture": None})
+        result = _engine_runs(scenario_json(plain, digest_from_ns=plain.warmup), stop)
+        return digest_of_totals(experiment, json.loads(result["digest"]))
+
+
+def _engine_runs(scenario_json: str, stop: _engine.Stop | None) -> dict[str, Any]:
+    try:
+        return _engine.run(scenario_json, stop)
+    except ValueError as error:
+        raise HeadwayError(f"simulator: {error}") from None
 
 
 def _key(scenario_json: str) -> str:
@@ -95,10 +135,11 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def scenario_json(experiment: Experiment) -> str:
+def scenario_json(experiment: Experiment, digest_from_ns: int | None = None) -> str:
     """The experiment in the engine's terms, as it takes it: see :func:`scenario`.
 
-    What sessions ask for is most of a scenario, and the same in many.
+    With ``digest_from_ns`` it asks for a digest from then on instead of a trace. What sessions
+    ask for is most of a scenario, and the same in many.
     """
     flows = (
         _with_app(fields, _session_texts(app.workload, app.pairs)[app.pair])
@@ -106,7 +147,10 @@ def scenario_json(experiment: Experiment) -> str:
         else _with_app(fields, json.dumps(_app(flow)))
         for flow, fields in zip(experiment.flows, _flows(experiment), strict=True)
     )
-    return f'{json.dumps(_world(experiment))[:-1]}, "flows": [{", ".join(flows)}]}}'
+    world = _world(experiment)
+    if digest_from_ns is not None:
+        world["digest_from_ns"] = digest_from_ns
+    return f'{json.dumps(world)[:-1]}, "flows": [{", ".join(flows)}]}}'
 
 
 def _with_app(fields: dict[str, Any], app: str) -> str:

@@ -9,19 +9,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from headway.backends import as_it_is, backend_named
+from headway.backends import backend_named
 from headway.cli import try_experiment
 from headway.cli.options import AsJson, BackendName, Threads
 from headway.cli.places import check_file, check_folder, path
 from headway.cli.show import progress_bar, watch
 from headway.cli.try_experiment import Asked
+from headway.cli.try_run import Done, Wanted, run_trials
 from headway.cli.try_told import give
-from headway.digest import digest_of
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Capture, Experiment
 from headway.files import save_bytes
-from headway.interrupts import held, interrupted
-from headway.trace import Trace, save_trace
+from headway.interrupts import interrupted
 
 
 class Try(TyperCommand):
@@ -148,30 +147,27 @@ def try_out(
         (base if trial else capturing).model_copy(update={"seed": seed + trial})
         for trial in range(trials)
     ]
-    done: dict[int, Trace] = {}
+    done: dict[int, Done] = {}
     with progress_bar(not as_json) as progress:
         watch(runner, progress)
 
-        def finished(index: int, trace: Trace) -> None:
-            with held():
-                if out is not None:
-                    save_trace(trace, out / "trials" / f"seed{experiments[index].seed}")
-                done[index] = trace
-                progress(len(done), trials, f"trial {index + 1}")
+        def finished(index: int, result: Done) -> None:
+            done[index] = result
+            progress(len(done), trials, f"trial {index + 1}")
 
         progress(0, trials, "")
-        stopped = interrupted(lambda: runner.run_each(experiments, as_it_is, finished, threads))
-    if 0 in done:
+        wanted = Wanted(out=out and out / "trials", pcap=pcap, plot=plot)
+        stopped = interrupted(lambda: run_trials(runner, experiments, wanted, finished, threads))
+    if 0 in done and (first := done[0].trace) is not None:
         if pcap is not None:
-            save_bytes(pcap, done[0].capture or b"")
+            save_bytes(pcap, first.capture or b"")
         if plot is not None:
             from headway.cli.plot import plot_trace
 
-            plot_trace(done[0], plot)
+            plot_trace(first, plot)
     if done:
-        traces = [done[index] for index in sorted(done)]
-        digests = [digest_of(trace) for trace in traces]
-        give(base, digests, [trace.meta for trace in traces], as_json=as_json)
+        results = [done[index] for index in sorted(done)]
+        give(base, [r.digest for r in results], [r.meta for r in results], as_json=as_json)
     if stopped:
         kept = str(out / "trials") if out else "the results above" if done else None
         raise InterruptedRunError(len(done), trials, kept)

@@ -769,6 +769,10 @@ impl Socket {
         );
         if state != self.last_recorded {
             self.last_recorded = state;
+            if let Some(digest) = &mut net.digest {
+                digest.state(self.flow, net.now_ns, state.0, state.1, state.2);
+                return;
+            }
             let now_ns = net.now_ns as i64;
             net.tables.flow_state.push(
                 self.flow, now_ns, state.0, state.1, state.2, state.3, state.4,

@@ -5,6 +5,7 @@
 
 use super::World;
 use crate::app::{request_left_ns, Running, SessionList};
+use crate::digest::AtCheckpoint;
 use crate::event::What;
 use crate::tcp::{Counters, Socket};
 
@@ -57,6 +58,14 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
+    pub fn at_checkpoint(&self) -> AtCheckpoint {
+        AtCheckpoint {
+            sent_pkts: self.counters.sent_pkts,
+            retransmits_pkts: self.counters.retransmits_pkts,
+            rtos: self.counters.rtos,
+        }
+    }
+
     pub fn add(&mut self, from: &Socket, to: &Socket) {
         self.delivered_bytes += to.delivered_bytes;
         self.acked_bytes += from.acked_bytes();
@@ -332,9 +341,7 @@ impl World {
         if self.sockets[slot.client as usize].delivered_bytes < slot.response_end {
             return;
         }
-        let (asked_ns, now_ns) = (slot.asked_ns as i64, self.net.now_ns as i64);
-        let table = &mut self.net.tables.responses;
-        table.push(slot.flow, slot.exchange, asked_ns, now_ns);
+        self.net.answered(slot.flow, slot.exchange, slot.asked_ns);
         let think_ns = self.list(slot.flow).think_ns[slot.exchange as usize];
         let slot = &mut self.slots[number as usize];
         slot.exchange += 1;

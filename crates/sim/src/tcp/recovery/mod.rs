@@ -26,6 +26,14 @@ fn stamp_ms(time_ns: u64) -> u32 {
 
 impl Socket {
     fn note_backoff(&self, net: &mut Net, kind: u8, before: u32) {
+        if let Some(digest) = &mut net.digest {
+            match kind {
+                kind::RECOVERY | kind::RTO => digest.backoff(self.flow, net.now_ns),
+                kind::UNDO => digest.undo(self.flow),
+                _ => {}
+            }
+            return;
+        }
         let now_ns = net.now_ns as i64;
         net.tables
             .backoffs

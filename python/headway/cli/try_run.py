@@ -1,0 +1,78 @@
+"""The trials of ``headway try``: what is kept of each is no more than is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headway.backends import Backend
+from headway.backends.sim import SimBackend
+from headway.digest import Digest, digest_of
+from headway.experiment import Experiment
+from headway.interrupts import held
+from headway.versions import versions
+
+if TYPE_CHECKING:
+    from headway.trace import Trace
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is made of traces; without any of it there are none."""
+
+    out: Path | None
+    """Where each trial's trace is saved."""
+    pcap: Path | None
+    plot: Path | None
+    """What is made of the first trial's."""
+
+    def any(self) -> bool:
+        """Whether traces are needed."""
+        return not (self.out is None and self.pcap is None and self.plot is None)
+
+
+@dataclass(frozen=True)
+class Done:
+    """One trial; its trace only where something is to be made of it."""
+
+    digest: Digest
+    meta: Mapping[str, Any]
+    trace: Trace | None = None
+
+
+def run_trials(
+    backend: Backend,
+    experiments: Sequence[Experiment],
+    wanted: Wanted,
+    finished: Callable[[int, Done], None],
+    threads: int,
+) -> None:
+    """Run all and hand over each as it finishes, its trace saved if that is wanted.
+
+    The simulator gives digests without traces where no trace is wanted.
+    """
+    if isinstance(backend, SimBackend) and not wanted.any():
+
+        def summed_up(index: int, digest: Digest) -> None:
+            meta = {"seed": experiments[index].seed, "versions": versions()}
+            with held():
+                finished(index, Done(digest, meta))
+
+        backend.digest_each(experiments, summed_up, threads)
+        return
+
+    def work(_index: int, trace: Trace) -> Done:
+        return Done(digest_of(trace), trace.meta, trace)
+
+    def traced(index: int, done: Done) -> None:
+        with held():  # what is saved is counted
+            if wanted.out is not None and done.trace is not None:
+                from headway.trace import save_trace
+
+                save_trace(done.trace, wanted.out / f"seed{experiments[index].seed}")
+            pictured = index == 0 and (wanted.pcap is not None or wanted.plot is not None)
+            finished(index, done if pictured else replace(done, trace=None))
+
+    backend.run_each(experiments, work, traced, threads)
