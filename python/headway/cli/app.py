@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -11,6 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from headway.cli.commands import OnDemand
+from headway.cli.start import give_up_output
 from headway.errors import ExperimentError, HeadwayError, InterruptedRunError, KernelCannotError
 
 EXIT_ERROR = 2
@@ -50,7 +50,10 @@ def _root(
 
 
 def _fail(message: str, status: int = EXIT_ERROR) -> int:
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except OSError:
+        give_up_output()
     print(f"headway: {' '.join(message.split())}", file=sys.stderr)
     return status
 
@@ -66,7 +69,7 @@ def execute(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has seen enough; nothing more may be written, even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up_output()
         return 0
     except InterruptedRunError as error:
         return _fail(str(error), EXIT_INTERRUPTED)
@@ -93,5 +96,5 @@ def _one_line(error: Exception) -> str | None:
     if isinstance(error, TyperException):
         return f"{error.format_message()} (see headway --help)"
     if isinstance(error, OSError):
-        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return f"{error.filename or 'output'}: {error.strerror or error}"
     return None

@@ -9,6 +9,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from headway.cli.start import commands_take_ctrl_c
+
 
 @dataclass(frozen=True)
 class Command:
@@ -77,7 +79,9 @@ class OnDemand(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is called, with its options, and what is left for it."""
         name, named, rest = super().resolve_command(ctx, args)
-        return name, named and load(name or ""), rest
+        loaded = named and load(name or "")
+        commands_take_ctrl_c()
+        return name, loaded, rest
 
 
 def load(name: str) -> Any:

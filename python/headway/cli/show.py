@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from headway.backends import Backend
+from headway.cli.start import is_unicode
 from headway.table import Table, texts, to_the_right
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 MAX_COLUMNS = 100
+_LINES = 24
 _MANY_COLUMNS = 9
 """More stand closer together."""
 
@@ -24,14 +27,17 @@ def console() -> Console:
     """Standard output, never wider than 100 columns, and 100 where it is not a terminal."""
     from rich.console import Console
 
-    out = Console(highlight=False, soft_wrap=False)
-    out.width = min(out.width, MAX_COLUMNS) if out.is_terminal else MAX_COLUMNS
-    return out
+    # Rich takes every terminal that calls itself dumb for 80 columns wide, unless told both.
+    columns, lines = shutil.get_terminal_size((MAX_COLUMNS, _LINES))
+    if not sys.stdout.isatty():
+        columns = MAX_COLUMNS
+    return Console(highlight=False, soft_wrap=False, width=min(columns, MAX_COLUMNS), height=lines)
 
 
 def print_json(data: object) -> None:
     """Print JSON for scripts; NaN is refused, since it is no JSON."""
-    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+    plain = not is_unicode(sys.stdout)
+    print(json.dumps(data, indent=2, ensure_ascii=plain, allow_nan=False))
 
 
 def print_table(table: Table) -> None:
