@@ -27,6 +27,7 @@ need command -v nft -- nftables
 need command -v iperf3 -- iperf3
 need command -v curl -- curl
 need command -v nginx -- nginx-light
+need command -v chromium -- chromium
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support import experiment
 
+from headway.backends import backend_named
 from headway.claims import Claim
 from headway.errors import HeadwayError
 from headway.figures import Panel, Series, style_of, svg_text, timeseries
 from headway.report import (
+    Edge,
+    Node,
     Report,
     ReportCell,
     ReportFigure,
     ReportTable,
     Section,
+    Sketch,
     ZoomChart,
+    asked,
     plain_table,
     render,
+    row,
+    sketches,
     write_report,
 )
+from headway.report.sketch import Way
+from headway.study import StudyContext, discover
 from headway.table import Table
 
 TIME_S = np.linspace(0, 100, 200_000)
@@ -30,19 +41,23 @@ PANEL = Panel("cwnd (packets)", [Series("cwnd", TIME_S, TIME_S % 3, style_of("ht
 
 
 class Page(HTMLParser):
-    """Collects what a browser would fetch, open elements, and text outside scripts."""
+    """What a browser would fetch, elements, identifiers outside pictures, text outside scripts."""
 
     def __init__(self) -> None:
         super().__init__()
         self.fetched: list[str] = []
         self.tags: list[str] = []
         self.text = ""
-        self._skip = 0
+        self.names: list[str] = []
+        self._skip = self._drawn = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self._skip += tag in ("script", "style")
+        self._drawn += tag == "svg"
         values = dict(attrs)
+        if "id" in values and not self._drawn:
+            self.names.append(values["id"] or "")
         for name in ("src", "href", "data", "srcset", "poster", "action", "xlink:href"):
             value = values.get(name)
             if value and not value.startswith(("#", "data:")):
@@ -50,6 +65,7 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         self._skip -= tag in ("script", "style")
+        self._drawn -= tag == "svg"
 
     def handle_data(self, data: str) -> None:
         if not self._skip:
@@ -93,6 +109,9 @@ def example() -> Report:
         ],
         facts=[("seed", "1"), ("engine", "0.1.0")],
         commands=["headway run study --seed 1"],
+        asked=[("What is claimed", "One is <faster>.")],
+        sketches=sketches([experiment()]),
+        form=[("Form", "quick"), ("Seed", "1")],
     )
 
 
@@ -135,7 +154,9 @@ def test_verdicts_are_words_and_marks_not_only_colours(html: str) -> None:
     assert re.search(
         r'class="v-fails"><span class="mark" aria-hidden="true">&#10007;</span>fails', html
     )
-    assert re.search(r'class="v-holds" title="within 25 ms"><span[^>]*>&#10003;</span>391.0', html)
+    assert re.search(
+        r'class="n v-holds" title="within 25 ms"><span[^>]*>&#10003;</span>391.0', html
+    )
 
 
 def test_the_library_is_embedded_once_however_many_charts(html: str) -> None:
@@ -160,3 +181,141 @@ def test_writing_says_in_one_line_what_went_wrong(tmp_path: Path) -> None:
         write_report(tmp_path / "file" / "report.html", example())
     path = write_report(tmp_path / "report.html", example())
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_it_begins_with_what_was_asked_and_found_and_which_form_it_is(html: str) -> None:
+    page = Page()
+    page.feed(html)
+    text = " ".join(page.text.split())
+    order = ["Form: quick", "Seed: 1", "One is <faster>.", "60000 B, drop-tail", "What was found",
+             "As published (2)", "C-1 delay of one. Measured: 1.1 ms; published: 1 ms.",
+             "In part (1)", "Not as published (1)", "Words before the table."]  # fmt: skip
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+
+
+def test_every_figure_table_and_claim_has_a_link_of_its_own(html: str) -> None:
+    page = Page()
+    page.feed(html)
+    own = page.names
+    assert {"figure-1", "table-delay", "table-plain", "chart-one-flow", "C-1", "claims"} <= set(own)
+    assert sorted(own) == sorted(set(own))
+    links = re.findall(r'class="anchor" href="#([^"]+)"', html)
+    assert set(links) <= set(own)
+    assert {"figure-1", "C-1", "table-delay"} <= set(links)
+
+
+def test_two_things_of_one_name_are_told_apart() -> None:
+    twice = [plain_table(Table("Sizes: small", ["a"], [])), plain_table(Table("Sizes", ["a"], []))]
+    page = render(Report("t", "s", sections=[Section("Claims", tables=twice), Section("Found")]))
+    for name in ("claims-2", "found-2", "table-sizes", "table-sizes-2"):
+        assert f'id="{name}"' in page
+
+
+def test_numbers_stand_to_the_right_and_words_to_the_left(html: str) -> None:
+    assert '<th scope="col" class="n">published</th>' in html
+    assert '<th scope="col">path</th>' in html
+    assert '<td class="n">393.2</td>' in html
+    assert "<td>50 ms</td>" in html
+    assert '<span class="v-holds">1 holds</span>' in html
+
+
+def test_nothing_that_is_put_in_becomes_part_of_the_page() -> None:
+    evil = "\"><img src=x onerror='alert(1)'></text></title>"
+    cell = ReportCell(evil, "holds", evil)
+    page = render(
+        Report(
+            evil,
+            evil,
+            [(evil, evil)],
+            [
+                Section(evil, [evil], [ReportTable(evil, [evil], [[cell]], evil, [(evil, 1)])],
+                        [ReportFigure(evil, "<svg></svg>", evil, evil)],
+                        [ZoomChart(evil, [PANEL], evil)]),
+            ],
+            [Claim(evil, evil, "live", evil, evil, evil, evil, "fails", evil, evil, evil)],
+            [(evil, evil)],
+            [evil],
+            [(evil, evil)],
+            [row([Node([evil]), Node([evil])], [Edge([evil], [evil])], evil, [Way(0, 1, evil)])],
+            [(evil, evil)],
+        )
+    )  # fmt: skip
+    read = Page()
+    read.feed(page)
+    assert "img" not in read.tags
+    assert read.fetched == []
+    assert read.tags.count("title") == 1
+
+
+DOCSTRING = """A study.
+
+Claim: this is
+so, mostly. Setup: two hosts. Run: ten times.  Check: the median.
+Plot: figure 3.
+
+Somebody (2011).
+"""
+
+
+def test_what_was_asked_is_in_a_study_s_own_words() -> None:
+    assert asked(DOCSTRING, "else") == [
+        ("What is claimed", "This is so, mostly."),
+        ("Set-up", "Two hosts."),
+        ("The full form", "Ten times."),
+        ("What was checked", "The median."),
+    ]
+    assert asked(None, "else") == [("Set-up", "else")]
+
+
+@pytest.mark.parametrize("name", sorted(discover()))
+def test_every_study_says_what_it_asks_and_draws_what_it_measures(name: str, tmp_path) -> None:
+    study = discover()[name]
+    for form in (study, study.on("kernel")):
+        ctx = StudyContext(tmp_path, backend_named("sim"), quick=True)
+        drawn = form.sketches(ctx)
+        assert drawn
+        for sketch in drawn:
+            assert sketch.svg.count("<text") >= 3
+            assert len(sketch.caption) > 40
+    assert asked(sys.modules[type(study).__module__].__doc__, "")[0][0] == "What is claimed"
+
+
+def test_a_dumbbell_s_sketch_has_the_values_of_all_experiments() -> None:
+    path = {"kind": "dumbbell", "rate": "1Mbit/s", "rtt": "50 ms", "buffer": "40 pkts"}
+    drawn = sketches(
+        [experiment(topology=path | {"rtt": f"{ms} ms", "loss": 0.01}) for ms in (50, 80, 9, 300)]
+        + [experiment(topology=path | {"rate": "9Mbit/s", "quick_start": True}, flows="1xreno")]
+    )
+    [sketch] = drawn
+    for text in ("1 or 9 Mbit/s", "40 pkts, drop-tail", "9 to 300 ms round trip", "1 or 2",
+                 "random loss 0.01", "Quick-Start router in some"):  # fmt: skip
+        assert text in sketch.svg, text
+    assert "5 trials of 10 s" in sketch.caption
+    assert _inside(sketch)
+
+
+def test_a_chain_s_sketch_has_its_hops_and_who_goes_where() -> None:
+    hops = [
+        {"forward": {"rate": rate, "delay": "10 ms", "buffer": "40 pkts"}}
+        for rate in ("1 Mbit/s", "2 Mbit/s", "3 Mbit/s")
+    ]
+    chain = experiment(
+        topology={"kind": "chain", "hops": hops}, flows="1xreno,1xcubic:from_hop=1:to_hop=2"
+    )
+    [sketch] = sketches([chain])
+    assert sketch.svg.count("<circle") == 4
+    for text in ("1 Mbit/s", "2 Mbit/s", "3 Mbit/s", "10 ms each way", ">reno<", ">cubic<"):
+        assert text in sketch.svg, text
+    assert _inside(sketch)
+
+
+def _inside(sketch: Sketch) -> bool:
+    """Whether no text begins or ends outside of the picture, by the width it was laid out for."""
+    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', sketch.svg)
+    assert found is not None
+    width, height = map(float, found.groups())
+    return all(
+        len(text) * 3 <= float(x) <= width - len(text) * 3 and 8 <= float(y) <= height
+        for x, y, text in re.findall(r'<text x="([\d.]+)" y="([\d.]+)">([^<]+)<', sketch.svg)
+    )

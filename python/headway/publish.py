@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from headway.claims import Claim, told, write_claims
+from headway.claims import Claim, write_claims
 from headway.files import save_text
-from headway.report import Report, ReportFigure, ReportTable, Section, plain_table, write_report
+from headway.report import (
+    Report,
+    ReportFigure,
+    ReportTable,
+    Section,
+    Sketch,
+    ZoomChart,
+    plain_table,
+    write_report,
+)
 from headway.table import Table
 from headway.trace import save_table
 
@@ -49,6 +58,9 @@ def publish(
     claims: Sequence[Claim],
     facts: Sequence[tuple[str, str]],
     command: str,
+    asked: Sequence[tuple[str, str]] = (),
+    sketches: Sequence[Sketch] = (),
+    form: Sequence[tuple[str, str]] = (),
 ) -> tuple[Path, list[Path]]:
     """Write a study's files into ``out_dir``; returns the report and the others."""
     from headway.figures import svg_text
@@ -59,7 +71,7 @@ def publish(
         file = out_dir / "figures" / f"{name}.svg"
         save_text(file, svg)
         files.append(file)
-        shown.append(ReportFigure(heading, svg, caption))
+        shown.append(ReportFigure(heading, svg, caption, name, _to_zoom(heading, figure)))
     for name, rows in page.data.items():
         files.append(save_table(rows, out_dir / f"{name}.parquet"))
     claims_file = write_claims(out_dir / "claims.json", claims)
@@ -75,7 +87,7 @@ def publish(
     report = Report(
         title=title,
         subtitle=source,
-        summary=[*page.summary, ("claims", told(claims))],
+        summary=page.summary,
         sections=[
             part
             for part in sections
@@ -84,5 +96,16 @@ def publish(
         claims=claims,
         facts=[*page.facts, *facts],
         commands=[command],
+        asked=asked,
+        sketches=sketches,
+        form=form,
     )
     return write_report(out_dir / "report.html", report), [claims_file, *files]
+
+
+def _to_zoom(title: str, figure: Figure) -> ZoomChart | None:
+    """A figure over time once more, to zoom into."""
+    from headway.figures import shown_over_time
+
+    shown = shown_over_time(figure)
+    return None if shown is None else ZoomChart(title, shown[1], x_label=shown[0])

@@ -17,6 +17,7 @@ import abc
 import importlib
 import json
 import pkgutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.files import save_text
 from headway.publish import Page, publish
+from headway.report import Sketch, asked, sketches
 from headway.sweep import Notice, Observed, Progress, no_notice, no_progress, observed
 from headway.table import Table
 from headway.trace import Trace, load_trace, made_by_others
@@ -169,6 +171,10 @@ class Study(abc.ABC, Generic[Row, Found]):
     def page(self, ctx: StudyContext, found: Found) -> Page:
         """Tables, figures and data to show."""
 
+    def sketches(self, ctx: StudyContext) -> list[Sketch]:
+        """What is measured, drawn: by default the topologies of its experiments."""
+        return sketches(self.experiments(ctx).values())
+
     def judge(self, ctx: StudyContext, found: Found) -> list[Claim]:
         """Every statement with its verdict."""
         return judge(self.statements, found, ctx.basis)
@@ -229,6 +235,9 @@ class Study(abc.ABC, Generic[Row, Found]):
             claims=claims,
             facts=_facts(ctx, seen),
             command=_command(self.settings(ctx)),
+            asked=asked(sys.modules[type(self).__module__].__doc__, self.description),
+            sketches=self.sketches(ctx),
+            form=_facts(ctx, seen)[:_AT_THE_BEGINNING],
         )
         return StudyResult(page.tables, claims, report, files)
 
@@ -266,11 +275,15 @@ class Study(abc.ABC, Generic[Row, Found]):
         )
 
 
+_AT_THE_BEGINNING = 5
+"""So many of the facts the report begins with: all but the platform."""
+
+
 def _facts(ctx: StudyContext, seen: Observed[Any]) -> list[tuple[str, str]]:
     facts = [
+        ("Form", "quick: fewer or shorter trials" if ctx.quick else "full"),
         ("Trials", str(len(seen.rows))),
         ("Seed", str(ctx.seed)),
-        ("Quick", "yes: fewer or shorter trials" if ctx.quick else "no"),
     ]
     if not seen.meta:
         return facts

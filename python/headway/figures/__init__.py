@@ -18,6 +18,7 @@ from headway.figures.plots import (
     timeseries,
 )
 from headway.figures.style import PUBLISHED, QUEUE, VOIP, Style, label_of, one_of, style_of
+from headway.figures.timed import shown_over_time
 
 __all__ = [
     "PUBLISHED",
@@ -38,6 +39,7 @@ __all__ = [
     "one_of",
     "published_vs_measured",
     "save_figure",
+    "shown_over_time",
     "style_of",
     "svg_text",
     "timeseries",

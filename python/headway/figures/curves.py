@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headway.figures.canvas import drawing, legend_above, new_figure
+from headway.figures.plots import Panel, Series
 from headway.figures.style import Style
+from headway.figures.timed import remember
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,6 +97,7 @@ def curves(
                 ax.set_ylim(bottom=0)
         axes[0].set_ylabel(y_label)
         legend_above(figure)
+    remember(figure, x_label, [_panel(title, drawn, y_label) for title, drawn in panels])
     return figure
 
 
@@ -116,3 +119,8 @@ def _draw_interval(ax: Axes, curve: Curve) -> None:
         capsize=1.8,
         capthick=0.8,
     )
+
+
+def _panel(title: str, drawn: Sequence[Curve], y_label: str) -> Panel:
+    lines = [Series(one.label, one.x, one.y, one.style, points=not one.line) for one in drawn]
+    return Panel(y_label, lines, title=title)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from headway.figures.canvas import drawing, legend_above, new_figure
 from headway.figures.decimate import min_max_indices
 from headway.figures.style import PUBLISHED, Style, style_of
+from headway.figures.timed import remember
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +37,8 @@ class Series:
     style: Style
     step: bool = False
     """True if the value holds until the next x."""
+    points: bool = False
+    """True if it has no line, but a marker at every point."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ def timeseries(
         axes[-1].set_xlabel(x_label)
         if drawn > 1:
             legend_above(figure)
+    remember(figure, x_label, panels)
     return figure
 
 
@@ -283,7 +287,8 @@ def _draw_series(ax: Axes, series: Series) -> None:
         series.y[keep],
         label=series.label,
         color=series.style.colour,
-        linestyle=series.style.dash,
+        linestyle="none" if series.points else series.style.dash,
         linewidth=1.1,
         drawstyle="steps-post" if series.step else "default",
+        marker=series.style.marker if series.points else "",
     )

@@ -10,16 +10,24 @@ from headway.report.page import (
     render,
     write_report,
 )
+from headway.report.sketch import Edge, Node, Sketch, row, sketches
+from headway.report.words import asked
 from headway.report.zoom import ZoomChart
 
 __all__ = [
+    "Edge",
+    "Node",
     "Report",
     "ReportCell",
     "ReportFigure",
     "ReportTable",
     "Section",
+    "Sketch",
     "ZoomChart",
+    "asked",
     "plain_table",
     "render",
+    "row",
+    "sketches",
     "write_report",
 ]

@@ -5,6 +5,7 @@ A study fills a :class:`Report` with plain data; :func:`render` turns it into th
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING
 
 from headway.claims import BASES, VERDICTS, Claim, Verdict, told
 from headway.files import save_text
+from headway.report.sketch import Sketch
+from headway.report.words import found
 from headway.report.zoom import ZoomChart, script_and_divs
-from headway.table import Table, alone, texts
+from headway.table import Table, alone, texts, to_the_right
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -41,14 +44,28 @@ class ReportTable:
     note: str = ""
     groups: Sequence[tuple[str, int]] = ()
 
+    @property
+    def numeric(self) -> list[bool]:
+        """Per column, whether it has numbers; they stand to the right."""
+        return [to_the_right([row[i].text for row in self.rows]) for i in range(len(self.columns))]
+
+    @property
+    def verdicts(self) -> list[tuple[Verdict, int]]:
+        """How many cells were checked, by verdict."""
+        counts = Counter(cell.verdict for row in self.rows for cell in row)
+        return [(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]]
+
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure: an ``<svg>`` element as text, and what one sees in it."""
+    """A figure: an ``<svg>`` element as text, what one sees in it, and the same to zoom into."""
 
     title: str
     svg: str
     caption: str = ""
+    name: str = ""
+    """Its file's, in links; without one they are made of the title."""
+    chart: ZoomChart | None = None
 
 
 @dataclass(frozen=True)
@@ -60,11 +77,6 @@ class Section:
     tables: Sequence[ReportTable] = ()
     figures: Sequence[ReportFigure] = ()
     charts: Sequence[ZoomChart] = ()
-
-    @property
-    def anchor(self) -> str:
-        """The section's identifier in links."""
-        return "".join(c if c.isalnum() else "-" for c in self.title.lower()).strip("-")
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,12 @@ class Report:
     """(what, value): what was run, with which versions and seed."""
     commands: Sequence[str] = field(default=())
     """How to repeat it."""
+    asked: Sequence[tuple[str, str]] = ()
+    """(what, words): what the study asked."""
+    sketches: Sequence[Sketch] = ()
+    """What was measured, as pictures."""
+    form: Sequence[tuple[str, str]] = ()
+    """(what, value): which form, seed and versions this is; stands at the beginning."""
 
 
 def plain_table(table: Table) -> ReportTable:
@@ -91,18 +109,28 @@ def plain_table(table: Table) -> ReportTable:
 
 def render(report: Report) -> str:
     """The whole page as HTML."""
-    charts = [chart for section in report.sections for chart in section.charts]
+    charts = [
+        chart
+        for section in report.sections
+        for chart in (*(figure.chart for figure in section.figures), *section.charts)
+        if chart is not None
+    ]
     library, script, divs = script_and_divs(charts)
     counts = Counter(claim.verdict for claim in report.claims)
     bases = Counter(claim.basis for claim in report.claims)
+    anchors = _anchors(report)
     return _template().render(
         report=report,
+        style=_part("page.css"),
+        script=_part("page.js"),
         library=library,
         chart_script=script,
         chart_div=dict(zip(map(id, charts), divs, strict=True)),
         verdicts=[(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]],
         bases=[(basis, bases[basis]) for basis in BASES if bases[basis]],
         told=told(report.claims),
+        found=found(report.claims),
+        anchor=lambda thing: anchors[id(thing)],
         text=alone,
         id=id,
     )
@@ -118,12 +146,51 @@ def write_report(path: Path, report: Report) -> Path:
     return path
 
 
+OWN_ANCHORS = ("asked", "found", "claims", "what-was-run")
+"""Parts that the page itself makes."""
+
+
+def _anchors(report: Report) -> dict[int, str]:
+    """A name for links to every section, table, figure and chart, by ``id``; no two are the same.
+
+    Claims have their identifiers.
+    """
+    taken = {*OWN_ANCHORS, *(claim.id for claim in report.claims)}
+    made: dict[int, str] = {}
+
+    def name(thing: object, kind: str, title: str) -> None:
+        own = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or kind
+        if kind and not own.startswith(kind):
+            own = f"{kind}-{own}"
+        number, free = 1, own
+        while free in taken:
+            number += 1
+            free = f"{own}-{number}"
+        taken.add(free)
+        made[id(thing)] = free
+
+    for section in report.sections:
+        name(section, "", section.title)
+    for section in report.sections:
+        for table in section.tables:
+            name(table, "table", re.split(r"[:.] |[:.]$", table.title)[0])
+        for figure in section.figures:
+            name(figure, "figure", figure.name or figure.title)
+        for chart in section.charts:
+            name(chart, "chart", chart.title)
+    return made
+
+
 @cache
 def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
-    source = resources.files("headway.report").joinpath("page.html.j2").read_text("utf-8")
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string(source)
+    return environment.from_string(_part("page.html.j2"))
+
+
+@cache
+def _part(name: str) -> str:
+    return resources.files("headway.report").joinpath(name).read_text("utf-8")

@@ -15,7 +15,7 @@ import numpy as np
 
 from headway.figures.decimate import min_max_indices
 from headway.figures.plots import Panel, Series
-from headway.figures.style import GREY
+from headway.figures.style import BLACK, GREY
 
 if TYPE_CHECKING:
     from bokeh import plotting
@@ -27,6 +27,10 @@ MAX_POINTS = 4000
 
 #: A model ("p1042" in quotes) or an element or document (a UUID).
 _IDENTIFIER = re.compile(r'"(p\d+)"|([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})')
+
+
+_PAGE_COLOURS = {BLACK: "ink", GREY: "grey"}
+"""Colours that the page's script replaces by those of its scheme."""
 
 
 @dataclass(frozen=True)
@@ -132,11 +136,14 @@ def _line(plot: plotting.figure, series: Series, extra: dict[str, Any]) -> Any:
     y = np.asarray(series.y[keep], dtype=np.float32)
     if series.step:
         x, y = np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]
-    return plot.line(
-        x,
-        y,
-        legend_label=series.label,
-        color=series.style.colour,
-        line_width=1.2,
+    told: dict[str, Any] = {
+        "legend_label": series.label,
+        "color": series.style.colour,
+        "name": _PAGE_COLOURS.get(series.style.colour),
         **extra,
-    )
+    }
+    if series.points:
+        return plot.scatter(x, y, size=5, **told)
+    dash = series.style.dash
+    pattern = [3 * part for part in dash[1]] if isinstance(dash, tuple) else "solid"
+    return plot.line(x, y, line_width=1.2, line_dash=pattern, **told)

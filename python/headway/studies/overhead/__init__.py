@@ -16,6 +16,7 @@ from collections.abc import Mapping
 
 from headway.claims import Evidence
 from headway.publish import Page
+from headway.report import Sketch
 from headway.studies.common.measured import Commands, MeasuredStudy, Measurement
 from headway.studies.overhead import claims, experiments, page
 from headway.studies.overhead.observe import Load
@@ -46,6 +47,10 @@ class Overhead(MeasuredStudy[Evidence[Load]]):
     def gather(self, _ctx: StudyContext, rows: Mapping[str, Measurement]) -> Evidence[Load]:
         """The router with its program and without, by what was measured."""
         return Evidence({key: Load.of(row) for key, row in rows.items()})
+
+    def sketches(self, _ctx: StudyContext) -> list[Sketch]:
+        """The router between two hosts."""
+        return [page.sketch()]
 
     def page(self, _ctx: StudyContext, found: Evidence[Load]) -> Page:
         """Table 6.4 with this machine's numbers, and figure 6.65."""

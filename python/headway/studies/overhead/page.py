@@ -12,7 +12,8 @@ import polars as pl
 from headway.claims import Evidence
 from headway.figures import Curve, Style, curves, one_of, style_of
 from headway.publish import Figures, Page
-from headway.studies.overhead.experiments import SHARES, SLOTS_MS, requests, slots
+from headway.report import Edge, Node, Sketch, row
+from headway.studies.overhead.experiments import PACKET_BYTES, SHARES, SLOTS_MS, requests, slots
 from headway.studies.overhead.observe import Load, Router
 from headway.table import Cell, Table
 
@@ -27,6 +28,24 @@ def page(found: Evidence[Load]) -> Page:
     loads = {share: found[requests(share)] for share in SHARES}
     return Page(
         tables=[_table(loads)], figures=_figures(found, loads), data={"turns": _turns(found)}
+    )
+
+
+def sketch() -> Sketch:
+    """Three network namespaces; what is measured is the one in the middle."""
+    shares = f"{', '.join(map(str, SHARES[:-1]))} or {SHARES[-1]} %"
+    return row(
+        [
+            Node(["sending host"]),
+            Node(["router of this", "machine's kernel"]),
+            Node(["receiving host,", "drops"]),
+        ],
+        [
+            Edge([f"packets of {PACKET_BYTES} B,", f"{shares} requests"]),
+            Edge(["packets/s, delay,", "processor time"]),
+        ],
+        "The router in the middle forwards within one processor, unmodified or with the program "
+        "of Quick-Start that meters packets and answers requests, in turns.",
     )
 
 

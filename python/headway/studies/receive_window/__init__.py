@@ -16,6 +16,7 @@ from collections.abc import Mapping
 
 from headway.claims import Evidence
 from headway.publish import Page
+from headway.report import Sketch
 from headway.studies.common.measured import Commands, MeasuredStudy, Measurement
 from headway.studies.receive_window import claims, experiments, page
 from headway.studies.receive_window.observe import Case
@@ -43,6 +44,10 @@ class ReceiveWindow(MeasuredStudy[Evidence[Case]]):
     def gather(self, _ctx: StudyContext, rows: Mapping[str, Measurement]) -> Evidence[Case]:
         """The transfers of each case."""
         return Evidence({key: Case.of(row) for key, row in rows.items()})
+
+    def sketches(self, _ctx: StudyContext) -> list[Sketch]:
+        """A sender and a receiver with a first window."""
+        return [page.sketch()]
 
     def page(self, _ctx: StudyContext, found: Evidence[Case]) -> Page:
         """Response times, windows, and what arrived when."""

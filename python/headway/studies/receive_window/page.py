@@ -11,11 +11,15 @@ from headway.claims import Evidence
 from headway.figures import Panel, Series, Style, one_of, style_of, timeseries
 from headway.figures.style import ORANGE
 from headway.publish import Figures, Page
+from headway.report import Edge, Node, Sketch, row
 from headway.studies.receive_window.experiments import (
     BEYOND_WINDOW,
     BOTH_ENDS,
     EXTRA_ACK,
+    FIRST_WINDOW_PKTS,
     INITIATOR,
+    RATE_BPS,
+    RTT_S,
     SENDER_ONLY,
     SLOW_START,
 )
@@ -42,6 +46,26 @@ DOWNLOADS = {
 def page(found: Evidence[Case]) -> Page:
     """Table, figures and data."""
     return Page(tables=[_table(found)], figures=_figures(found), data={"transfers": _data(found)})
+
+
+def sketch() -> Sketch:
+    """Two hosts and the path between them; what differs is what they say and obey."""
+    return row(
+        [
+            Node(["sender:", "slow start or", "Jump-Start"]),
+            Node(router=True),
+            Node(["receiver: first", f"window {FIRST_WINDOW_PKTS} packets", "or large"]),
+        ],
+        [
+            Edge(),
+            Edge(
+                [f"{RATE_BPS / 1e6:g} Mbit/s", f"{1e3 * RTT_S:g} ms round trip", "1000 pkts"],
+                ["time, cwnd, window"],
+            ),
+        ],
+        "Hosts in network namespaces of this machine's kernel; the sender obeys the window that "
+        "the receiver announces, or ignores it for a round trip.",
+    )
 
 
 def _table(found: Evidence[Case]) -> Table:

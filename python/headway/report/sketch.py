@@ -1,0 +1,314 @@
+"""Sketches of what was measured: hosts, routers and links, as SVG made from the experiments.
+
+Lines and letters take the colour of the text around them, so a sketch is as readable in a dark
+page as in a light one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from textwrap import wrap
+from typing import TypeVar
+
+from headway.experiment import Bulk, Cbr, Chain, Experiment, Flow, Link, Requests
+from headway.units import Buffer, format_rate, format_time
+
+Value = TypeVar("Value", int, float, Buffer)
+
+_LETTER = 6.1
+"""Width of a letter at the size below; text is laid out before anybody knows the font."""
+_SIZE, _LINE = 11, 14
+_GAP = 8
+_ROUTER = 13
+"""Radius of a router's circle."""
+_FEW = 3
+"""So many values of a setting are named, of more the range."""
+_NAMED = 6
+"""So many kinds of flows are named."""
+_LABEL_LETTERS = 28
+"""Labels of links are folded beyond."""
+_MOST_LABELLED = 5
+"""Of longer chains only the first hop has a label."""
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """An ``<svg>`` element as text, and what it shows in words."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Node:
+    """A box with lines of text; a router is a circle. ``several`` draws it as a stack."""
+
+    lines: Sequence[str] = ()
+    router: bool = False
+    several: bool = False
+
+    @property
+    def width(self) -> float:
+        """In user units of the picture."""
+        return 2 * _ROUTER if self.router else max(map(len, self.lines)) * _LETTER + 2 * _GAP
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A line between neighbours with text above and below."""
+
+    above: Sequence[str] = ()
+    below: Sequence[str] = ()
+
+    @property
+    def width(self) -> float:
+        """In user units of the picture."""
+        longest = max(map(len, (*self.above, *self.below)), default=0)
+        return max(22.0, longest * _LETTER + 2 * _GAP)
+
+
+@dataclass(frozen=True)
+class Way:
+    """An arrow below the row, from one node to another, with what goes there."""
+
+    begin: int
+    end: int
+    label: str
+
+
+def row(
+    nodes: Sequence[Node], edges: Sequence[Edge], caption: str, ways: Sequence[Way] = ()
+) -> Sketch:
+    """Nodes in a row, with one edge fewer between them."""
+    above = _LINE * max((len(edge.above) for edge in edges), default=0)
+    half = max(_ROUTER if node.router else (_LINE * len(node.lines) + _GAP) / 2 for node in nodes)
+    middle = max(above + _GAP, half) + _GAP
+    below = max([half, *(_LINE * len(edge.below) + _GAP for edge in edges)])
+    parts: list[str] = []
+    centres: list[float] = []
+    x = float(_GAP)
+    for index, node in enumerate(nodes):
+        parts += _node(node, x, middle)
+        centres.append(x + node.width / 2)
+        x += node.width
+        if index < len(edges):
+            parts += _edge(edges[index], x, middle)
+            x += edges[index].width
+    y = middle + below + _GAP
+    for way in ways:
+        y += _LINE
+        parts += _way(way, centres, y)
+        y += _GAP
+    return Sketch(_svg(parts, x + _GAP, y + _GAP, caption), caption)
+
+
+def sketches(experiments: Iterable[Experiment]) -> list[Sketch]:
+    """One sketch for all dumbbells, and one per length of chain.
+
+    Settings that differ between the experiments are shown as values or as a range.
+    """
+    groups: dict[int, list[Experiment]] = {}
+    for one in experiments:
+        hops = len(one.topology.hops) if isinstance(one.topology, Chain) else 0
+        groups.setdefault(hops, []).append(one)
+    return [_chain(own) if hops else _dumbbell(own) for hops, own in sorted(groups.items())]
+
+
+def _dumbbell(experiments: Sequence[Experiment]) -> Sketch:
+    forward = [one.topology.links()[0][0] for one in experiments]
+    back = [one.topology.links()[0][1] for one in experiments]
+    rtts_ns = {one.base_rtt_ns + 2 * flow.delay for one in experiments for flow in one.flows}
+    flows = {len(one.flows) for one in experiments}
+    asks = all(not _pushes(flow) for one in experiments for flow in one.flows)
+    left, right = ("client", "server") if asks else ("sender", "receiver")
+    one_pair = flows == {1}
+    count = _values(flows, str)
+    ends = [
+        Node([name] if one_pair else [count, f"{name}s"], several=not one_pair)
+        for name in (left, right)
+    ]
+    rtt = f"{_values(rtts_ns, format_time)} round trip"
+    notes = _extras(forward)
+    if _limits(back) != _limits(forward):
+        notes.append(f"back: {', '.join(_limits(back))}")
+    link = Edge(_folded(*_limits(forward), rtt), _folded(*notes))
+    router = Node(router=True)
+    words = "; ".join((", ".join(_limits(forward)), rtt, *notes))
+    return row(
+        [ends[0], router, router, ends[1]],
+        [Edge(), link, Edge()],
+        f"{count} pair{'' if one_pair else 's'} of hosts over one bottleneck: {words}. "
+        f"{_trials(experiments)}",
+    )
+
+
+def _chain(experiments: Sequence[Experiment]) -> Sketch:
+    links = list(zip(*(one.topology.links() for one in experiments), strict=True))
+    forward = [[pair[0] for pair in hop] for hop in links]
+    labels = [
+        (*_limits(hop), f"{_values({link.delay for link in hop}, format_time)} each way")
+        for hop in forward
+    ]
+    alike = len(set(labels)) == 1 or len(labels) > _MOST_LABELLED
+    edges = [
+        Edge([] if alike and index else _folded(*label), _folded(*_extras(forward[index])))
+        for index, label in enumerate(labels)
+    ]
+    between: dict[tuple[int, int], set[str]] = {}
+    for one in experiments:
+        for flow in one.flows:
+            end = len(links) if flow.to_hop is None else flow.to_hop
+            between.setdefault((flow.from_hop, end), set()).add(_kind(flow))
+    ways = [Way(*ends, _named(sorted(own))) for ends, own in sorted(between.items())]
+    words = "; ".join(", ".join(label) for label in dict.fromkeys(labels))
+    return row(
+        [Node(router=True)] * (len(links) + 1),
+        edges,
+        f"Hops in a row, {len(links)}: {words}. {_trials(experiments)}",
+        ways,
+    )
+
+
+def _trials(experiments: Sequence[Experiment]) -> str:
+    flows = _named(sorted({_kind(flow) for one in experiments for flow in one.flows}))
+    lengths = _values({one.duration for one in experiments}, _length)
+    stacks = _named(sorted({one.stack for one in experiments}))
+    number = len(experiments)
+    return (
+        f"{number} trial{'s' if number > 1 else ''} of {lengths}, hosts of {stacks}; "
+        f"flows: {flows}."
+    )
+
+
+def _length(time_ns: int) -> str:
+    """To three digits: long enough for people."""
+    return f"{time_ns / 1e9:.3g} s" if time_ns < 1000e9 else f"{time_ns / 1e9:.0f} s"
+
+
+def _kind(flow: Flow) -> str:
+    if flow.control is not None:
+        return str(flow.control)
+    return "datagrams at a constant rate" if isinstance(flow.app, Cbr) else "requests without data"
+
+
+def _pushes(flow: Flow) -> bool:
+    return isinstance(flow.app, Bulk | Cbr | Requests)
+
+
+def _limits(links: Sequence[Link]) -> list[str]:
+    """Rate, then queue and its algorithm."""
+    return [
+        _values({link.rate for link in links}, format_rate),
+        f"{_buffers({link.buffer for link in links})}, "
+        + _named(sorted({link.aqm.name for link in links})),
+    ]
+
+
+def _extras(links: Sequence[Link]) -> list[str]:
+    """What else happens on the way, if it does anywhere."""
+    said = []
+    if losses := {link.loss for link in links} - {0.0}:
+        said.append(f"random loss {_values(losses, '{:g}'.format)}")
+    if any(link.quick_start is not None for link in links):
+        some = "" if all(link.quick_start is not None for link in links) else " in some trials"
+        said.append(f"Quick-Start router{some}")
+    if any(link.drop_ip_options for link in links):
+        said.append("drops IP options")
+    return said
+
+
+def _buffers(buffers: set[Buffer]) -> str:
+    by_unit: dict[str, set[Buffer]] = {}
+    for buffer in buffers:
+        by_unit.setdefault(buffer.unit, set()).add(buffer)
+    return " or ".join(_values(own, str) for _, own in sorted(by_unit.items()))
+
+
+def _values(values: set[Value], shown: Callable[[Value], str]) -> str:
+    """A few values, or the smallest and the largest."""
+    ordered = sorted(values)
+    texts = list(dict.fromkeys(map(shown, ordered)))
+    if len(texts) > _FEW:
+        texts = [texts[0], texts[-1]]
+        join = " to "
+    else:
+        join = " or "
+    *first, last = texts
+    unit = last.rpartition(" ")[2]
+    if all(text.endswith(f" {unit}") for text in first):
+        first = [text.removesuffix(f" {unit}") for text in first]
+    return f"{', '.join(first)}{join}{last}" if first else last
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _folded(*texts: str) -> list[str]:
+    return [
+        line
+        for text in texts
+        for line in wrap(text, _LABEL_LETTERS, break_long_words=False, break_on_hyphens=False)
+    ]
+
+
+def _node(node: Node, x: float, middle: float) -> list[str]:
+    if node.router:
+        centre = x + _ROUTER
+        arm = _ROUTER * 0.5
+        cross = "".join(
+            f'<path d="M{centre + dx * arm:g} {middle + dy * arm:g}L{centre - dx * arm:g} '
+            f'{middle - dy * arm:g}"/>'
+            for dx, dy in ((1, 1), (1, -1))
+        )
+        return [f'<circle cx="{centre:g}" cy="{middle:g}" r="{_ROUTER}"/>{cross}']
+    height = _LINE * len(node.lines) + _GAP
+    top = middle - height / 2
+    box = f'width="{node.width:g}" height="{height:g}" rx="3"'
+    behind = f'<rect class="behind" x="{x + 4:g}" y="{top - 4:g}" {box}/>' if node.several else ""
+    first = middle - _LINE * (len(node.lines) - 1) / 2
+    return [
+        f'{behind}<rect x="{x:g}" y="{top:g}" {box}/>',
+        *_texts(node.lines, x + node.width / 2, first),
+    ]
+
+
+def _edge(edge: Edge, x: float, middle: float) -> list[str]:
+    centre = x + edge.width / 2
+    return [
+        f'<path d="M{x:g} {middle:g}H{x + edge.width:g}"/>',
+        *_texts(edge.above, centre, middle - _GAP - _LINE * (len(edge.above) - 0.5)),
+        *_texts(edge.below, centre, middle + _GAP + _LINE / 2),
+    ]
+
+
+def _way(way: Way, centres: Sequence[float], y: float) -> list[str]:
+    begin, end = centres[way.begin], centres[way.end]
+    tip = f"M{end - 6:g} {y - 3:g}L{end:g} {y:g}L{end - 6:g} {y + 3:g}"
+    text = way.label
+    return [
+        f'<path d="M{begin:g} {y:g}H{end:g}{tip}"/>',
+        *_texts([text], (begin + end) / 2, y - _LINE / 2),
+    ]
+
+
+def _texts(lines: Sequence[str], x: float, y: float) -> list[str]:
+    """Lines centred at x, the middle of the first at y."""
+    return [
+        f'<text x="{x:g}" y="{y + number * _LINE + _SIZE * 0.36:g}">{escape(line)}</text>'
+        for number, line in enumerate(lines)
+    ]
+
+
+def _svg(parts: Sequence[str], width: float, height: float, caption: str) -> str:
+    return (
+        f'<svg class="sketch" role="img" aria-label="{escape(caption)}" '
+        f'viewBox="0 0 {width:g} {height:g}" style="width: {1.4 * width:.0f}px" '
+        f'fill="none" stroke="currentColor" xmlns="http://www.w3.org/2000/svg">'
+        f"<style>.sketch text {{ fill: currentColor; stroke: none; text-anchor: middle; "
+        f"font: {_SIZE}px sans-serif }} .sketch .behind {{ opacity: 0.5 }}</style>"
+        f"{''.join(parts)}</svg>"
+    )

@@ -1,0 +1,73 @@
+"""What a report begins with: what a study asked, and what it found, in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from inspect import cleandoc
+
+from headway.claims import Claim, Verdict
+
+_PARTS = {
+    "Claim": "What is claimed",
+    "Setup": "Set-up",
+    "Run": "The full form",
+    "Check": "What was checked",
+    "Plot": "",
+}
+"""Parts of a study's docstring, and what the report calls them; what is plotted stands there."""
+_BEGINS = re.compile(rf"\b({'|'.join(_PARTS)}):\s")
+
+
+def asked(docstring: str | None, description: str) -> list[tuple[str, str]]:
+    """(what, words) of a study: the parts of its module's docstring, else its description."""
+    first = cleandoc(docstring or "").partition("Claim:")[2].partition("\n\n")[0]
+    _, *parts = _BEGINS.split(f"Claim: {first}") if first else [""]
+    words = [
+        (_PARTS[name], " ".join(text.split()))
+        for name, text in zip(parts[::2], parts[1::2], strict=True)
+        if _PARTS[name]
+    ]
+    return [(what, _sentence(text)) for what, text in words] or [("Set-up", description)]
+
+
+def _sentence(text: str) -> str:
+    ended = text if text.endswith((".", "?")) else f"{text}."
+    return ended[:1].upper() + ended[1:]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Claims with one kind of verdict, in words: with each those that repeat its check."""
+
+    title: str
+    verdict: Verdict
+    claims: Sequence[tuple[Claim, Sequence[Claim]]]
+    shown: int
+    """So many stand there at once; the others when they are asked for."""
+
+
+_GROUPS: tuple[tuple[str, tuple[Verdict, ...], int], ...] = (
+    ("As published", ("holds", "as stated"), 5),
+    ("In part", ("in part",), 10),
+    ("Not as published", ("fails", "differs"), 10),
+    ("Not checked", ("not checked",), 0),
+)
+
+
+def found(claims: Sequence[Claim]) -> list[Found]:
+    """All claims by what became of them, without empty groups."""
+    groups = []
+    for title, verdicts, shown in _GROUPS:
+        own = {claim.id: claim for claim in claims if claim.verdict in verdicts}
+        repeats: dict[str, list[Claim]] = {}
+        for claim in own.values():
+            if claim.same_as in own:
+                repeats.setdefault(claim.same_as, []).append(claim)
+        first = [
+            (claim, repeats.get(claim.id, [])) for claim in own.values() if claim.same_as not in own
+        ]
+        if first:
+            groups.append(Found(title, verdicts[0], first, shown))
+    return groups

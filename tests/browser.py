@@ -1,0 +1,180 @@
+"""A headless Chromium for tests: DevTools over a pipe, so nothing is needed but the program."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+_ANSWER_S = 30.0
+_HAND_OVER = """
+import os, sys
+reads, writes, *command = sys.argv[1:]
+# Out of the way first: either may be the other's number.
+reads, writes = os.dup(os.dup(int(reads))), os.dup(os.dup(int(writes)))
+os.dup2(reads, 3)
+os.dup2(writes, 4)
+os.execv(command[0], command)
+"""
+"""--remote-debugging-pipe reads from descriptor 3 and writes to 4."""
+
+
+def program() -> str | None:
+    """Path of the browser; None where there is none."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+class Browser:
+    """One page of a running browser. Commands and events are those of the DevTools protocol."""
+
+    def __init__(self, to_browser: int, from_browser: int) -> None:
+        self._to, self._from = to_browser, from_browser
+        self._read = b""
+        self._number = 0
+        self._session = ""
+        self.events: list[dict[str, Any]] = []
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.ask("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.ask(f"{domain}.enable")
+
+    def ask(self, method: str, **params: Any) -> Any:
+        """Send a command and wait for its result."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._to, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._next()
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer["error"]
+                return answer["result"]
+            self.events.append(answer)
+
+    def wait_for(self, event: str) -> dict[str, Any]:
+        """The next event of this name since :meth:`open`, or the first one that came already."""
+        while not (found := [one for one in self.events if one.get("method") == event]):
+            self.events.append(self._next())
+        return found[0]
+
+    def open(self, page: Path) -> None:
+        """Show a file."""
+        self.events = []
+        self.ask("Page.navigate", url=page.resolve().as_uri())
+        self.wait_for("Page.loadEventFired")
+        self._settle()
+
+    def become(self, width_px: int, scheme: str, height_px: int = 900) -> None:
+        """Be a window of this size of somebody who prefers this colour scheme."""
+        self.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width_px, height=height_px, deviceScaleFactor=1, mobile=width_px < 600,
+        )  # fmt: skip
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.ask("Emulation.setEmulatedMedia", features=[feature])
+        self._settle()
+
+    def _settle(self) -> None:
+        """Charts are drawn a frame or two after all else."""
+        self.value("new Promise(done => setTimeout(() => requestAnimationFrame(done), 150))")
+
+    def value(self, expression: str) -> Any:
+        """What a JavaScript expression is; promises are waited for."""
+        result = self.ask(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
+        )
+        assert "exceptionDetails" not in result, result["exceptionDetails"]
+        return result["result"].get("value")
+
+    def picture(self, path: Path | None = None, *, whole: bool = False) -> bytes:
+        """A screenshot as PNG, of the window or of the whole page; saved where wanted."""
+        shot = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        picture = base64.b64decode(shot["data"])
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(picture)
+        return picture
+
+    @property
+    def complaints(self) -> list[str]:
+        """Errors and warnings of the page since :meth:`open`: exceptions, the console, the log."""
+        said = []
+        for event in self.events:
+            params = event.get("params", {})
+            if event.get("method") == "Runtime.exceptionThrown":
+                said.append(str(params["exceptionDetails"]))
+            elif event.get("method") == "Runtime.consoleAPICalled" and params["type"] in (
+                "error",
+                "warning",
+                "assert",
+            ):
+                said.append(str(params["args"]))
+            elif event.get("method") == "Log.entryAdded":
+                said.append(str(params["entry"]))
+        return said
+
+    @property
+    def requests(self) -> list[str]:
+        """What the page asked for beside itself, since :meth:`open`; data in the page left out."""
+        asked = [e["params"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
+        return [
+            one["request"]["url"]
+            for one in asked
+            if one["request"]["url"] != one["documentURL"]
+            and not one["request"]["url"].startswith(("data:", "blob:"))
+        ]
+
+    def _next(self) -> dict[str, Any]:
+        deadline = time.monotonic() + _ANSWER_S
+        while b"\0" not in self._read:
+            ready, _, _ = select.select([self._from], [], [], max(0, deadline - time.monotonic()))
+            assert ready, "the browser does not answer"
+            more = os.read(self._from, 1 << 20)
+            assert more, "the browser is gone"
+            self._read += more
+        message, _, self._read = self._read.partition(b"\0")
+        answer: dict[str, Any] = json.loads(message)
+        return answer
+
+
+@contextmanager
+def browser(profile: Path) -> Iterator[Browser]:
+    """A browser with an empty profile; it ends with the block."""
+    path = program()
+    assert path is not None
+    for_browser, to_browser = os.pipe()
+    from_browser, by_browser = os.pipe()
+    command = [
+        path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        "--no-first-run", "--disable-background-networking", "--hide-scrollbars",
+        "--remote-debugging-pipe", f"--user-data-dir={profile}",
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HAND_OVER, str(for_browser), str(by_browser), *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(for_browser, by_browser),
+        env={**os.environ, "HOME": str(profile)},
+    )
+    os.close(for_browser)
+    os.close(by_browser)
+    try:
+        yield Browser(to_browser, from_browser)
+    finally:
+        os.close(to_browser)
+        os.close(from_browser)
+        process.terminate()
+        process.wait(timeout=20)
