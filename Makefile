@@ -19,7 +19,7 @@ CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
 .PHONY: help build headwayctl demo test test-packages test-rust test-kernel test-python check verdicts verdicts-live \
-	format bench bench-peers bench-start profile lock clean
+	format bench bench-peers bench-start profile pages lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -112,6 +112,9 @@ bench-start: build ## how long the shortest commands take, beside a Python that 
 
 profile: ## where the simulator's time goes
 	benchmarks/profile.sh
+
+pages: build ## docs/python, a page per public class and function, of their docstrings
+	$(BIN)/python docs/pages.py
 
 lock: ## resolve the newest dependencies into the two lock files
 	tests/lock.sh $(PYTHON)

@@ -6,13 +6,15 @@ Each is imported when it is first used: the command line starts in a third of a 
 
 from typing import TYPE_CHECKING
 
-from headway.errors import HeadwayError
+from headway.errors import ExperimentError, HeadwayError
 from headway.lazy import lazily
 
 if TYPE_CHECKING:
     from headway.backends import run, run_many
     from headway.experiment import (
+        Aqm,
         Bulk,
+        Capture,
         Cbr,
         Chain,
         Control,
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
         Hop,
         Link,
         Pingpong,
+        Requests,
+        Sessions,
         Vectors,
         Voip,
     )
@@ -30,7 +34,9 @@ else:
     _OF = {
         "headway.backends": ("run", "run_many"),
         "headway.experiment": (
+            "Aqm",
             "Bulk",
+            "Capture",
             "Cbr",
             "Chain",
             "Control",
@@ -40,6 +46,8 @@ else:
             "Hop",
             "Link",
             "Pingpong",
+            "Requests",
+            "Sessions",
             "Vectors",
             "Voip",
         ),
@@ -48,17 +56,22 @@ else:
     __getattr__ = lazily(__name__, {name: of for of, names in _OF.items() for name in names})
 
 __all__ = [
+    "Aqm",
     "Bulk",
+    "Capture",
     "Cbr",
     "Chain",
     "Control",
     "Dumbbell",
     "Experiment",
+    "ExperimentError",
     "Flow",
     "HeadwayError",
     "Hop",
     "Link",
     "Pingpong",
+    "Requests",
+    "Sessions",
     "Trace",
     "Vectors",
     "Voip",

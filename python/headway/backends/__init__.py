@@ -100,14 +100,24 @@ def as_it_is(_index: int, trace: Trace) -> Trace:
 
 
 def run(experiment: Experiment, backend: str = "sim") -> Trace:
-    """Run one experiment and return its trace."""
+    """Run one experiment and return its trace.
+
+    ``backend`` is "sim", in virtual time, or "kernel", this machine's Linux in real time: it needs
+    root and headwayctl. Raises HeadwayError for a backend that there is not and for what it cannot
+    do; where the kernel or a privilege is missing that is a KernelCannotError.
+    """
     return backend_named(backend).run(experiment)
 
 
 def run_many(
     experiments: Sequence[Experiment], threads: int = 0, backend: str = "sim"
 ) -> list[Trace]:
-    """Run several experiments in parallel; traces come back in the order given."""
+    """Run several experiments in parallel; traces come back in the order given.
+
+    ``threads`` 0 is one per core; the kernel runs one at a time. All traces are in memory at once:
+    for many, or long ones, see ``headway.sweep``. Raises HeadwayError as :func:`run` does, and then
+    none of the traces is kept.
+    """
     traces: dict[int, Trace] = {}
     backend_named(backend).run_each(experiments, as_it_is, traces.__setitem__, threads)
     return [traces[index] for index in range(len(experiments))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -58,7 +59,7 @@ class Flow(Spec):
     app: Annotated[
         Bulk | Cbr | Vectors | Pingpong | Sessions | Requests, Field(discriminator="kind")
     ] = Bulk()
-    control: Given[Control | None, Control | str | None] = default(None)
+    control: Given[Control | None, Control | Mapping[str, Any] | str | None] = default(None)
     name: str | None = None
     sack: bool = True
     timestamps: bool = True

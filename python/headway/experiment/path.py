@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, field_validator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 else:
     QueueLimit = Annotated[units.Buffer, BeforeValidator(units.parse_buffer), PlainSerializer(str)]
     """Bytes, packets or bandwidth-delay products, written "60000 B", "40 pkts", "1 BDP"."""
-QueueAlgorithm = Given[Aqm, "Aqm | str"]
+QueueAlgorithm = Given[Aqm, Aqm | Mapping[str, Any] | str]
 
 MAX_HOPS = 64
 MAX_LIMIT = 2**32 - 1

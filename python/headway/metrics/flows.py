@@ -41,7 +41,8 @@ def goodput_tcptrace_bps(trace: Trace, flow: int) -> float | None:
 def goodput_bps(trace: Trace, flow: int, window: Window | None = None) -> float:
     """New application bytes delivered in order over the window, in bits/s.
 
-    The window's ends must be checkpoints; None is [warmup, end].
+    The window is [start_ns, end_ns), None is [warmup, end]. Its ends must be checkpoints
+    (``Experiment.checkpoints_ns``, the end, or 0), else it raises ValueError.
     """
     start_ns, end_ns = window or window_of(trace)
     change = counter_change(
@@ -57,14 +58,20 @@ def batch_goodputs_bps(trace: Trace, flow: int) -> Array:
 
 
 def retransmits_pkts(trace: Trace, flow: int, window: Window | None = None) -> int:
-    """Packets sent again in the window (default [warmup, end]); (0, end) for the whole run."""
+    """Packets sent again in the window (default [warmup, end]); (0, end) for the whole run.
+
+    Raises ValueError where an end of the window is no checkpoint.
+    """
     return counter_change(
         trace["flow_counters"], "flow", flow, "retransmits_pkts", window or window_of(trace)
     )
 
 
 def rtos(trace: Trace, flow: int, window: Window | None = None) -> int:
-    """Retransmission timeouts in the window (default [warmup, end])."""
+    """Retransmission timeouts in the window (default [warmup, end]).
+
+    Raises ValueError where an end of the window is no checkpoint.
+    """
     return counter_change(trace["flow_counters"], "flow", flow, "rtos", window or window_of(trace))
 
 

@@ -17,7 +17,12 @@ def _change(trace: Trace, link: int, column: str, window: Window | None) -> int:
 
 
 def throughput_bps(trace: Trace, link: int = 0, window: Window | None = None) -> float:
-    """All bytes the link sent in the window, IP headers and retransmissions too, in bits/s."""
+    """All bytes the link sent in the window, IP headers and retransmissions too, in bits/s.
+
+    The window is [start_ns, end_ns), by default [warmup, end]; its ends must be checkpoints
+    (``Experiment.checkpoints_ns``, the end, or 0), else it raises ValueError. Links 2k and 2k + 1
+    are those of hop k, forward and reverse.
+    """
     start_ns, end_ns = window or window_of(trace)
     return (
         _change(trace, link, "sent_bytes", window) * BITS_PER_BYTE * NS_PER_S / (end_ns - start_ns)
@@ -28,6 +33,7 @@ def utilization(trace: Trace, link: int = 0, window: Window | None = None) -> fl
     """Throughput over the link's rate, 0 to 1 (default [warmup, end]).
 
     A packet counts where its last bit was sent, so one packet may fall to either side of an end.
+    Raises ValueError where an end of the window is no checkpoint.
     """
     forward, reverse = trace.experiment.topology.links()[link // 2]
     rate_bps = (forward if link % 2 == 0 else reverse).rate
@@ -35,12 +41,18 @@ def utilization(trace: Trace, link: int = 0, window: Window | None = None) -> fl
 
 
 def drops_pkts(trace: Trace, link: int = 0, window: Window | None = None) -> int:
-    """Packets that arrived at the link in the window and never left it."""
+    """Packets that arrived at the link in the window and never left it.
+
+    Raises ValueError where an end of the window is no checkpoint.
+    """
     return _change(trace, link, "dropped_pkts", window)
 
 
 def drop_rate(trace: Trace, link: int = 0, window: Window | None = None) -> float | None:
-    """Dropped over arrived packets in the window; None if none arrived."""
+    """Dropped over arrived packets in the window, 0 to 1; None if none arrived.
+
+    Raises ValueError where an end of the window is no checkpoint.
+    """
     arrived = _change(trace, link, "arrived_pkts", window)
     return drops_pkts(trace, link, window) / arrived if arrived else None
 
@@ -66,7 +78,10 @@ def queue_full_per_minute(trace: Trace, link: int = 0, window: Window | None = N
 
 
 def queue_bytes(trace: Trace, link: int = 0, window: Window | None = None) -> Distribution:
-    """The queue's length in bytes over the window, weighted by time; empty until it changes."""
+    """The queue's length in bytes over the window, weighted by time; empty until it changes.
+
+    Of an experiment whose ``record`` leaves "queue" out it is empty.
+    """
     if "queue" not in trace.experiment.record:
         return Distribution(count=0)
     rows = trace["queue"].filter(pl.col("link") == link).select("time_ns", "queue_bytes")
