@@ -15,7 +15,10 @@ import made_up
 import numpy as np
 import pytest
 from quick import SIMULATED, quick
+from support import S, experiment, trace
 
+from headway.backends import run
+from headway.cli.plot import trace_figure
 from headway.figures import (
     Bars,
     Curve,
@@ -373,3 +376,63 @@ def test_bars_with_errors_are_one_series_each() -> None:
         Bars(label_of(name), name, heights, 0.1 * heights) for name in ("reno", "htcp", "cubic")
     ]
     assert faults(grouped_bars([("", bars)], groups=["a", "b"], y_label="y")) == []
+
+
+# ---- What `headway try --plot` draws ----
+
+
+def drawn(figure: Figure, y_label: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The lines of a panel by label: (x, y)."""
+    [ax] = [ax for ax in figure.axes if ax.get_ylabel() == y_label]
+    return {
+        str(line.get_label()): (np.asarray(line.get_xdata()), np.asarray(line.get_ydata()))
+        for line in ax.lines
+    }
+
+
+def counted(flow: int, *bytes_at_s: tuple[int, int]) -> list[tuple[int, ...]]:
+    return [(at_s * S, flow, total, 0, 0, 0, 0) for at_s, total in bytes_at_s]
+
+
+def test_a_trial_is_drawn_with_goodputs_windows_rtts_queue_and_delays() -> None:
+    made = run(experiment(flows="3xcubic,2xcubic+jump-start,2xreno,1xvoip", sample="50 ms"))
+    figure = trace_figure(made)
+    assert faults(figure) == []
+    assert [ax.get_ylabel() for ax in figure.axes] == [
+        "goodput (Mbit/s)", "cwnd (packets)", "RTT (ms)", "queue (kB)", "one-way delay (ms)",
+    ]  # fmt: skip
+    goodputs = drawn(figure, "goodput (Mbit/s)")
+    assert set(goodputs) == {
+        *(f"CUBIC, flow {n}" for n in range(3)),
+        *(f"CUBIC with Jump-Start, flow {n}" for n in (3, 4)),
+        *(f"Reno, flow {n}" for n in (5, 6)),
+    }
+    _, rates_mbps = goodputs["CUBIC, flow 0"]
+    delivered = made["flow_counters"].filter(flow=0)["delivered_bytes"].to_list()[-1]
+    assert rates_mbps.mean() == pytest.approx(8 * delivered / 10e6, rel=0.1)
+
+
+def test_more_flows_than_a_picture_can_show_are_drawn_by_control() -> None:
+    figure = trace_figure(run(experiment(flows="8xcubic,7xreno", sample="50 ms", duration="3 s")))
+    assert faults(figure) == []
+    assert set(drawn(figure, "mean RTT (ms)")) == {"CUBIC, 8 flows", "Reno, 7 flows"}
+
+
+def test_goodputs_of_many_flows_are_summed_and_windows_are_means() -> None:
+    flows = experiment(flows="12xreno", duration="10 s", warmup="0 s")
+    counters = [row for flow in range(12) for row in counted(flow, (5, 10_000), (10, 40_000))]
+    state = [(flow, 1 * S, 10 + flow, None, 50_000, 0, 0) for flow in range(12)]
+    state += [(0, 6 * S, 130, None, 50_000, 0, 0)]
+    figure = trace_figure(trace({"flow_counters": counters, "flow_state": state}, of=flows))
+    x, y = drawn(figure, "goodput of all (Mbit/s)")["Reno, 12 flows"]
+    assert x.tolist() == [2.5, 7.5]
+    assert y.tolist() == pytest.approx([12 * 0.016, 12 * 0.048])
+    x, y = drawn(figure, "mean cwnd (packets)")["Reno, 12 flows"]
+    assert np.interp([2, 9], x, y).tolist() == pytest.approx([15.5, 25.5])
+
+
+def test_a_flow_with_a_name_keeps_it() -> None:
+    named = experiment(flows=[{"control": "reno", "name": "backup of the disk"}])
+    state = [(0, 1 * S, 10, None, 50_000, 0, 0), (0, 2 * S, 20, None, 50_000, 0, 0)]
+    figure = trace_figure(trace({"flow_state": state}, of=named))
+    assert list(drawn(figure, "cwnd (packets)")) == ["backup of the disk"]

@@ -1,17 +1,37 @@
-"""``headway try --plot``: one trial's time series as a picture."""
+"""``headway try --plot``: one trial's time series as a picture.
+
+Each flow has its line; where there are more than a picture can show, each control has one, of all
+its flows together. Every table is read once, however many flows there are.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from headway.errors import HeadwayError
-from headway.figures import QUEUE, VOIP, Panel, Series, Style, save_figure, style_of, timeseries
-from headway.trace import Trace
-from headway.units import NS_PER_S
+from headway.metrics.stats import Array
+from headway.units import BITS_PER_BYTE, NS_PER_S
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headway.figures import Panel, Series, Style
+    from headway.trace import FlowSummary, Trace
 
 FORMATS = ("svg", "pdf", "png")
+
+MOST_FLOWS = 10
+"""Flows with a line of their own."""
+_SLOTS, _GOODPUT_SLOTS = 120, 60
+"""Into which a run is cut for means over flows, and for goodputs."""
+_PANEL_MM = 38
 
 
 def check_format(path: Path) -> str:
@@ -23,42 +43,218 @@ def check_format(path: Path) -> str:
 
 
 def plot_trace(trace: Trace, path: Path) -> None:
-    """Congestion windows, the bottleneck's queue and one-way delays over time."""
+    """Write the picture of a trace; raises HeadwayError if that cannot be."""
+    from headway.figures import save_figure
+
     file_format = check_format(path)
-    panels = [Panel("cwnd (packets)", [_cwnd(trace, flow) for flow in trace.tcp_flows()])]
-    queue = trace["queue"].filter(pl.col("link") == 0)
-    panels.append(
-        Panel("queue (bytes)", [_series("queue", queue, "queue_bytes", 1.0, QUEUE, step=True)])
-    )
-    delays = [
-        _series(
-            trace.flows[flow].name,
-            trace["udp"].filter(pl.col("flow") == flow).drop_nulls().rename({"sent_ns": "time_ns"}),
-            "owd_ns",
-            1e6,
-            VOIP,
-        )
-        for flow in trace.udp_flows()
+    save_figure(trace_figure(trace), path.with_suffix(""), [file_format])
+
+
+def trace_figure(trace: Trace) -> Figure:
+    """Goodputs, congestion windows, RTTs, queues and one-way delays over one time axis."""
+    from headway.figures import Panel, timeseries
+
+    alone = len(trace.tcp_flows()) <= MOST_FLOWS
+    panels = [*(_of_each(trace) if alone else _of_all(trace)), Panel("queue (kB)", _queues(trace))]
+    if trace.udp_flows():
+        panels.append(Panel("one-way delay (ms)", _delays(trace)))
+    return timeseries([one for one in panels if one.series], height_mm=_PANEL_MM)
+
+
+# ---- A line per flow ----
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What a flow, or all flows of a control, are called and how they look."""
+
+    label: str
+    style: Style
+
+
+def _of_each(trace: Trace) -> list[Panel]:
+    from headway.figures import Panel
+
+    drawn = _flows(trace)
+    state = _by(trace["flow_state"], "flow")
+    return [
+        Panel("goodput (Mbit/s)", _goodputs(trace, {flow: (flow,) for flow in drawn}, drawn)),
+        Panel("cwnd (packets)", [_held(one, state[n], "cwnd_pkts", 1) for n, one in drawn.items()]),
+        Panel("RTT (ms)", [_held(one, state[n], "srtt_us", 1e3) for n, one in drawn.items()]),
     ]
-    if delays:
-        panels.append(Panel("one-way delay (ms)", delays))
-    panels = [panel for panel in panels if panel.series]
-    save_figure(timeseries(panels), path.with_suffix(""), [file_format])
 
 
-def _cwnd(trace: Trace, flow: int) -> Series:
-    rows = trace["flow_state"].filter(pl.col("flow") == flow)
-    style = style_of(trace.flows[flow].control or "")
-    return _series(trace.flows[flow].name, rows, "cwnd_pkts", 1.0, style, step=True)
+def _flows(trace: Trace) -> dict[int, _Drawn]:
+    """TCP flows by number; several of one scheme are shades of its colour."""
+    from headway.figures import label_of, one_of, style_of
+
+    schemes = {flow: _scheme(trace.flows[flow]) for flow in trace.tcp_flows()}
+    several = Counter(schemes.values())
+    before: Counter[str] = Counter()
+    drawn = {}
+    for flow, scheme in schemes.items():
+        given = trace.experiment.flows[flow].name
+        number = f", flow {flow}" if several[scheme] > 1 else ""
+        style = one_of(style_of(scheme), before[scheme])
+        drawn[flow] = _Drawn(given or f"{label_of(scheme)}{number}", style)
+        before[scheme] += 1
+    return drawn
 
 
-def _series(
-    label: str, rows: pl.DataFrame, column: str, scale: float, style: Style, *, step: bool = False
-) -> Series:
-    return Series(
-        label,
-        rows["time_ns"].to_numpy() / NS_PER_S,
-        rows[column].to_numpy() / scale,
-        style,
-        step=step,
+def _scheme(flow: FlowSummary) -> str:
+    """A flow's control, and its startup where that is not the control's own."""
+    from headway.registry import registry
+
+    control = (flow.control or "").removeprefix("kernel:")
+    own = next((one.startup for one in registry().controls if one.name == control), flow.startup)
+    return control if flow.startup in (None, own) else f"{control}+{flow.startup}"
+
+
+def _held(drawn: _Drawn, rows: pl.DataFrame, column: str, unit: float) -> Series:
+    """A signal that is recorded when it changes."""
+    from headway.figures import Series
+
+    known = rows.drop_nulls(column)
+    times_s = known["time_ns"].to_numpy() / NS_PER_S
+    return Series(drawn.label, times_s, known[column].to_numpy() / unit, drawn.style, step=True)
+
+
+def _by(table: pl.DataFrame, column: str) -> dict[int, pl.DataFrame]:
+    """A table cut by flow or link in one pass; those without a row have an empty one."""
+
+    class Parts(dict[int, pl.DataFrame]):
+        def __missing__(self, key: int) -> pl.DataFrame:
+            return table.clear()
+
+    cut = table.partition_by(column, as_dict=True, include_key=False)
+    return Parts({int(key[0]): part for key, part in cut.items()})
+
+
+# ---- A line per control ----
+
+
+def _of_all(trace: Trace) -> list[Panel]:
+    from headway.figures import Panel, label_of, style_of
+
+    groups: dict[str, list[int]] = {}
+    for flow in trace.tcp_flows():
+        groups.setdefault(_scheme(trace.flows[flow]), []).append(flow)
+    members = dict(enumerate(groups.values()))
+    drawn = {
+        number: _Drawn(f"{label_of(scheme)}, {len(flows)} flows", style_of(scheme))
+        for number, (scheme, flows) in enumerate(groups.items())
+    }
+    return [
+        Panel("goodput of all (Mbit/s)", _goodputs(trace, members, drawn)),
+        Panel("mean cwnd (packets)", _means(trace, members, drawn, "cwnd_pkts", 1)),
+        Panel("mean RTT (ms)", _means(trace, members, drawn, "srtt_us", 1e3)),
+    ]
+
+
+def _means(
+    trace: Trace,
+    members: Mapping[int, Sequence[int]],
+    drawn: Mapping[int, _Drawn],
+    column: str,
+    unit: float,
+) -> list[Series]:
+    """Means over flows of what each has at the end of a slot."""
+    from headway.figures import Series
+
+    slot_ns = _slot_ns(trace, _SLOTS)
+    rows = (
+        trace["flow_state"]
+        .drop_nulls(column)
+        .group_by("flow", (pl.col("time_ns") // slot_ns).alias("slot"))
+        .agg(pl.col(column).sort_by("time_ns").last())
     )
+    held = np.full((len(trace.flows), _SLOTS), np.nan, dtype=np.float32)
+    slots = np.minimum(rows["slot"].to_numpy(), _SLOTS - 1)
+    held[rows["flow"].to_numpy(), slots] = rows[column].to_numpy() / unit
+    # what did not change in a slot is what it was before
+    latest = np.where(np.isnan(held), 0, np.arange(_SLOTS))
+    held = np.take_along_axis(held, np.maximum.accumulate(latest, axis=1), axis=1)
+    times_s = (np.arange(_SLOTS) + 1) * slot_ns / NS_PER_S
+    lines = []
+    for number, one in drawn.items():
+        own = held[list(members[number])]
+        known = ~np.isnan(own).all(axis=0)
+        lines.append(
+            Series(one.label, times_s[known], np.nanmean(own[:, known], axis=0), one.style)
+        )
+    return lines
+
+
+# ---- Both ----
+
+
+def _slot_ns(trace: Trace, slots: int) -> int:
+    return -(-trace.duration_ns // slots)
+
+
+def _goodputs(
+    trace: Trace, members: Mapping[int, Sequence[int]], drawn: Mapping[int, _Drawn]
+) -> list[Series]:
+    """New in-order bytes of each group of flows per slot, as far as the counters were read."""
+    from headway.figures import Series
+
+    group = np.full(len(trace.flows), -1)
+    for number, flows in members.items():
+        group[list(flows)] = number
+    counters = trace["flow_counters"]
+    totals = (
+        counters.select(
+            "time_ns", "delivered_bytes", group=pl.Series(group)[counters["flow"].cast(pl.Int64)]
+        )
+        .group_by("group", "time_ns")
+        .agg(pl.col("delivered_bytes").sum())
+        .sort("time_ns")
+    )
+    parts = _by(totals, "group")
+    lines = []
+    for number, one in drawn.items():
+        times_ns, total = _spaced(parts[number], _slot_ns(trace, _GOODPUT_SLOTS))
+        if times_ns.size > 1:
+            rates_bps = BITS_PER_BYTE * np.diff(total) / np.diff(times_ns) * NS_PER_S
+            middle_s = (times_ns[1:] + times_ns[:-1]) / 2 / NS_PER_S
+            lines.append(Series(one.label, middle_s, rates_bps / 1e6, one.style))
+    return lines
+
+
+def _spaced(rows: pl.DataFrame, least_ns: int) -> tuple[Array, Array]:
+    """Readings at least a slot apart, from 0 at the start on: times in ns and totals."""
+    times_ns = np.concatenate([[0.0], rows["time_ns"].to_numpy()])
+    total = np.concatenate([[0.0], rows["delivered_bytes"].to_numpy()])
+    slots = times_ns // least_ns
+    last = np.append(slots[1:] != slots[:-1], True)
+    last[0] = True
+    return times_ns[last], total[last]
+
+
+def _queues(trace: Trace) -> list[Series]:
+    """Of every link towards the receivers; a chain has several."""
+    from headway.figures import QUEUE, one_of
+
+    links = [n for n, name in enumerate(trace.links) if name.startswith("forward")]
+    rows = _by(trace["queue"], "link")
+    labels = ["queue"] if len(links) == 1 else [f"queue of hop {n}" for n in range(len(links))]
+    return [
+        _held(_Drawn(label, one_of(QUEUE, number)), rows[link], "queue_bytes", 1e3)
+        for number, (link, label) in enumerate(zip(links, labels, strict=True))
+        if number < MOST_FLOWS
+    ]
+
+
+def _delays(trace: Trace) -> list[Series]:
+    from headway.figures import VOIP, Series, one_of
+
+    rows = _by(trace["udp"].drop_nulls(), "flow")
+    flows = trace.udp_flows()[:MOST_FLOWS]
+    lines = []
+    for number, flow in enumerate(flows):
+        given = trace.experiment.flows[flow].name
+        label = given or ("datagrams" if len(flows) == 1 else f"datagrams, flow {flow}")
+        times_s = rows[flow]["sent_ns"].to_numpy() / NS_PER_S
+        delays_ms = rows[flow]["owd_ns"].to_numpy() / 1e6
+        lines.append(Series(label, times_s, delays_ms, one_of(VOIP, number)))
+    return lines
