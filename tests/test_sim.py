@@ -13,9 +13,9 @@ from support import S, experiment
 from headway import metrics, run
 from headway.backends import as_it_is, backend_named
 from headway.errors import HeadwayError
-from headway.experiment import Capture
+from headway.experiment import Capture, parse_flows
 from headway.registry import registry
-from headway.trace import SCHEMA, save_trace
+from headway.trace import SCHEMA, Trace, save_trace
 
 MIXED = experiment(
     flows="1xcubic,1xreno:sack=off,1xhtcp,1xvoip", start_spread="1 s", capture=Capture()
@@ -176,3 +176,29 @@ def test_tcptrace_agrees_with_our_goodput_and_retransmissions(stack: str, tmp_pa
         assert seen["throughput"][index] * 8 == pytest.approx(
             metrics.goodput_tcptrace_bps(trace, flow), rel=0.005
         )
+
+
+@pytest.mark.parametrize(
+    "app",
+    [
+        {"kind": "bulk", "size": "200 kB"},
+        {"kind": "vectors", "epochs": [["1 kB", "50 kB", "1 s"]] * 2, "connections": [1, 1]},
+    ],
+)
+def test_a_flow_may_have_a_stack_of_its_own(app: dict) -> None:
+    """It behaves as in an experiment of that stack, and beside others they keep theirs."""
+
+    def alone(stack: str, of_flow: str | None) -> Trace:
+        flow = {"app": app, "control": "reno", "start": "0 s", "stack": of_flow}
+        return run(experiment(flows=[flow], stack=stack, duration="5 s"))
+
+    older, newer = alone("linux-2.6", None), alone("linux-6", None)
+    assert not older["flow_state"].equals(newer["flow_state"])
+    own = alone("linux-6", "linux-2.6")
+    for name, table in older.tables.items():
+        assert own[name].equals(table), name
+    both = run(experiment(flows="reno:stack=linux-2.6,reno"))["flow_state"]
+    old, new = (both.filter(pl.col("flow") == flow)["cwnd_pkts"][0] for flow in (0, 1))
+    assert old < new == 10
+    with pytest.raises(HeadwayError, match="stack: unknown stack 'linux-7'; nearest: linux-6"):
+        parse_flows("reno:stack=linux-7")

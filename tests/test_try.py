@@ -107,7 +107,8 @@ def test_a_whole_experiment_comes_from_toml_or_json_and_is_saved(capfd, tmp_path
 
 def test_options_and_their_saved_experiment_give_the_same(capfd, tmp_path: Path) -> None:
     saved = tmp_path / "e.json"
-    options = ["--aqm", "red:max_th_pkts=30", "--rate", "3Mbit/s", "--flows", "2xreno", *SHORT]
+    options = ["--aqm", "red:max_th_pkts=30", "--rate", "3Mbit/s", *SHORT]
+    options += ["--flows", "reno,reno:stack=linux-2.6"]
     first = tried(capfd, *options, "--quick-start", "--save", str(saved))
     assert first["experiment"]["topology"]["aqm"]["tunables"] == {"max_th_pkts": 30}
     assert first["experiment"]["topology"]["quick_start"] == {}

@@ -20,7 +20,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Simulated time, in nanoseconds; at least 1.
     pub duration_ns: u64,
-    /// Stack profile of all hosts.
+    /// Stack profile of all hosts whose flow names none.
     #[serde(default = "default_stack")]
     pub stack: String,
     /// The network.
@@ -154,6 +154,9 @@ pub struct Flow {
     /// Congestion control of both ends; must be absent for UDP.
     #[serde(default)]
     pub control: Option<Control>,
+    /// Stack profile of both hosts; absent: the scenario's.
+    #[serde(default)]
+    pub stack: Option<String>,
     /// Selective acknowledgements offered by both ends.
     #[serde(default = "yes")]
     pub sack: bool,

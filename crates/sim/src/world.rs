@@ -26,6 +26,7 @@ struct FlowState {
     app: Running,
     /// Sockets of the opener and of the other end.
     sockets: Option<(u32, u32)>,
+    profile: &'static Profile,
     route: u32,
     start_ns: u64,
     stop_ns: Option<u64>,
@@ -61,6 +62,14 @@ pub struct World {
     events: u64,
 }
 
+/// A stack's profile by name; `field` is where it was named.
+fn profile_of(field: &str, name: &str) -> Result<&'static Profile, ScenarioError> {
+    profile(name).ok_or_else(|| {
+        let names: Vec<_> = PROFILES.iter().map(|p| p.name).collect();
+        bad(field, name, &names.join(" or "))
+    })
+}
+
 impl World {
     /// Builds the network and the hosts.
     ///
@@ -68,10 +77,7 @@ impl World {
     /// One line that names the field, for anything the scenario's own check
     /// cannot know: stacks, algorithms, tunables, link names.
     pub fn new(scenario: &Scenario) -> Result<World, ScenarioError> {
-        let profile = profile(&scenario.stack).ok_or_else(|| {
-            let names: Vec<_> = PROFILES.iter().map(|p| p.name).collect();
-            bad("stack", &scenario.stack, &names.join(" or "))
-        })?;
+        let profile = profile_of("stack", &scenario.stack)?;
         let built = Built::new(scenario)?;
         let tap = match &scenario.capture {
             Some(capture) => Some(Tap::new(capture, &built, scenario.seed)?),

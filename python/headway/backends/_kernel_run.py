@@ -368,10 +368,12 @@ class Run:
     def _meta(self, builtin: bool) -> dict[str, Any]:
         experiment = self._experiment
         notes = []
-        if experiment.stack != "linux-6":
+        stacks = {flow.stack or experiment.stack for flow in experiment.flows}
+        if stacks != {"linux-6"}:
             notes.append(
-                f"the experiment asks for stack {experiment.stack}; on the kernel backend the "
-                f"stack is that of Linux {platform.release()}, and only the controls are the same"
+                f"the experiment asks for stack {' and '.join(sorted(stacks))}; on the kernel "
+                f"backend the stack is that of Linux {platform.release()}, and only the controls "
+                "are the same"
             )
         if builtin:
             notes.append("the kernel's own controls, not Headway's")

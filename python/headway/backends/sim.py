@@ -275,6 +275,7 @@ def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
         "name": name,
         "control": control
         and {"name": control.name, "startup": control.startup, "tunables": control.tunables},
+        **({"stack": flow.stack} if flow.stack else {}),
         "sack": flow.sack,
         "timestamps": flow.timestamps,
         "delayed_ack": flow.delayed_ack,

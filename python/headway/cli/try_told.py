@@ -110,7 +110,7 @@ def _flows(base: Experiment, flows: Sequence[Summary], trials: int) -> Table:
         ("cwnd pkts", [flow["cwnd_pkts"] for flow in shown]),
     ]
     return Table(
-        f"{_shown(base.topology)}, {base.stack}"
+        f"{_shown(base.topology)}, {_stacks(base)}"
         f" · {format_time(base.duration)}, {trials} trial{'s' if trials > 1 else ''}",
         [name for name, _ in columns],
         [list(row) for row in zip(*(cells for _, cells in columns), strict=True)],
@@ -159,6 +159,11 @@ def _shown(path: Dumbbell | Chain) -> str:
         *dict.fromkeys("quick-start" for link in forward if link.quick_start is not None),
     ]
     return (f"{len(forward)} hops: " if several else "") + ", ".join(parts)
+
+
+def _stacks(base: Experiment) -> str:
+    of_flows = dict.fromkeys(flow.stack or base.stack for flow in base.flows if flow.is_tcp)
+    return " + ".join(of_flows) or base.stack
 
 
 def cell(value: float) -> str:

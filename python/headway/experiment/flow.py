@@ -40,7 +40,7 @@ class Flow(Spec):
     routers of a chain, counted from 0: the flow enters at one, leaves at the other, and crosses
     the hops between; ``to_hop`` None is behind the last hop. ``receive_buffer`` is that of both
     hosts from the start (Linux: the default of tcp_rmem), 4096 B to 1 GiB; None is the stack's
-    own, which grows.
+    own, which grows. ``stack`` is the TCP endpoint of both hosts; None is the experiment's.
 
     ``initial_rate`` and ``data_volume`` are what the application tells its sockets before it
     sends: the rate to start with, in IP bits per second, and how much will come. Startups may use
@@ -65,6 +65,7 @@ class Flow(Spec):
     timestamps: bool = True
     delayed_ack: bool = True
     nodelay: bool = False
+    stack: str | None = None
     receive_buffer: Annotated[
         MaybeSize, within(4096, 1 << 30, units.format_size, "4096 B to 1 GiB")
     ] = default(None)
@@ -94,6 +95,11 @@ class Flow(Spec):
     @classmethod
     def _control_text(cls, value: Any) -> Any:
         return {"name": value} if isinstance(value, str) else value
+
+    @field_validator("stack")
+    @classmethod
+    def _known_stack(cls, value: str | None) -> str | None:
+        return value and registry().stack(value).name
 
     @model_validator(mode="after")
     def _tcp_has_control(self) -> Self:

@@ -1,11 +1,12 @@
 //! Flows of a scenario as they are at the start.
 
-use super::{FlowState, Totals, World};
+use super::{profile_of, FlowState, Totals, World};
 use crate::app::{Announced, Foreseen, Pingpong, Requests, Running, SessionList, Vectors};
 use crate::controls::Prototypes;
 use crate::event::What;
 use crate::rng::{stream, Purpose};
 use crate::scenario::{App, Flow, ScenarioError, Sessions};
+use crate::tcp::profile::Profile;
 use crate::tcp::{Socket, SocketOptions};
 use headway_algorithms::quick_start::{code_down, MAX_CODE};
 use headway_algorithms::ControlInstance;
@@ -86,6 +87,10 @@ impl World {
                 Running::Sessions(Box::new(list))
             }
         };
+        let profile = match &flow.stack {
+            Some(name) => profile_of(&format!("flows[{number}].stack"), name)?,
+            None => self.profile,
+        };
         let route = number * 2;
         let mut sockets = None;
         let mut names = None;
@@ -95,7 +100,7 @@ impl World {
                 .map_err(|e| ScenarioError(format!("flows[{number}].control: {e}")))?;
             names = Some((control.name.clone(), first.startup().name.to_string()));
             if !flow.app.has_many_connections() {
-                sockets = Some(self.add_sockets(number, flow, first));
+                sockets = Some(self.add_sockets(number, flow, profile, first));
             }
         }
         self.flows.push(FlowState {
@@ -103,6 +108,7 @@ impl World {
             control: names,
             app,
             sockets,
+            profile,
             route,
             start_ns: flow.start_ns,
             stop_ns: flow.stop_ns,
@@ -116,7 +122,13 @@ impl World {
         Ok(())
     }
 
-    fn add_sockets(&mut self, number: u32, flow: &Flow, control: ControlInstance) -> (u32, u32) {
+    fn add_sockets(
+        &mut self,
+        number: u32,
+        flow: &Flow,
+        profile: &'static Profile,
+        control: ControlInstance,
+    ) -> (u32, u32) {
         let route = number * 2;
         let (requests, responses): (Vec<u64>, Vec<u64>) = match &flow.app {
             App::Vectors { epochs, .. } => epochs.iter().map(|e| (e.0, e.1)).unzip(),
@@ -131,7 +143,7 @@ impl World {
             id + 1,
             number,
             route,
-            self.profile,
+            profile,
             options.clone(),
             control.clone(),
         ));
@@ -140,7 +152,7 @@ impl World {
             id,
             number,
             route + 1,
-            self.profile,
+            profile,
             options,
             control,
         ));

@@ -3,7 +3,7 @@
 //! is made when needed and used again after the connection has waited out
 //! TIME_WAIT, so memory follows the connections that are open, not those of the run.
 
-use super::World;
+use super::{FlowState, World};
 use crate::app::{request_left_ns, Running, SessionList};
 use crate::digest::AtCheckpoint;
 use crate::event::What;
@@ -191,10 +191,10 @@ impl World {
     /// A closed pair of sockets for a connection of `flow`.
     fn fresh_sockets(&self, flow: u32, at: u32) -> (Socket, Socket) {
         let list = self.list(flow);
-        let route = self.flows[flow as usize].route;
+        let FlowState { route, profile, .. } = self.flows[flow as usize];
         let new = |id, peer, route| {
             let (options, control) = (list.options.clone(), list.control.clone());
-            Socket::new(id, peer, flow, route, self.profile, options, control)
+            Socket::new(id, peer, flow, route, profile, options, control)
         };
         let mut pair = (new(at, at + 1, route), new(at + 1, at, route + 1));
         if list.responses_are_more {
