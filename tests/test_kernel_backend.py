@@ -5,6 +5,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from support import on_kernel, punctual
 
 from headway import Experiment, metrics
-from headway.backends import _headwayctl, run
+from headway.backends import _headwayctl, _kernel_folders, run
 from headway.errors import HeadwayError
 from headway.trace import SCHEMA, Trace, load_trace, save_trace
 
@@ -103,6 +104,10 @@ def test_nothing_is_left_after_a_kill() -> None:
     process = started()
     process.kill()
     process.wait()
+    folders = list(Path(tempfile.gettempdir()).glob(f"headway-run-*-{process.pid}-*"))
+    assert folders
+    _kernel_folders.remove_left_behind()  # as the next run does
+    assert not any(folder.exists() for folder in folders)
     deadline = time.monotonic() + 30
     while left_by(process.pid) and time.monotonic() < deadline:
         time.sleep(0.5)

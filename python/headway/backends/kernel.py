@@ -12,7 +12,6 @@ import itertools
 import os
 import platform
 import re
-import tempfile
 import threading
 import time
 from collections import deque
@@ -23,6 +22,7 @@ from pathlib import Path
 from headway.backends import Finished, T, Work
 from headway.backends import _kernel_quick_start as quick_start
 from headway.backends._headwayctl import Caretaker, Headwayctl
+from headway.backends._kernel_folders import run_folder
 from headway.backends._kernel_hints import attach_where_missing, taking_hints
 from headway.backends._kernel_run import Run, says_something
 from headway.backends._kernel_testbed import Testbed, sides
@@ -129,17 +129,17 @@ class KernelBackend:
         elapsed: Callable[[float], None],
     ) -> Trace:
         name = f"hw{os.getpid():x}n{next(_runs):x}"
-        with tempfile.TemporaryDirectory(prefix="headway-") as folder, contextlib.ExitStack() as up:
+        with run_folder() as folder, contextlib.ExitStack() as up:
             with _setting_up:
                 if cancel.is_set():
                     raise KeyboardInterrupt
                 controls = self._attach(experiment, name, caretaker, up)
-                testbed = Testbed(self._ctl, experiment, name, Path(folder))
+                testbed = Testbed(self._ctl, experiment, name, folder)
                 caretaker.mind("testbed", name)
                 up.enter_context(testbed)
                 if any(map(says_something, experiment.flows)):
                     attach_where_missing(self._ctl, caretaker)
-                run = Run(self._ctl, testbed, experiment, controls, Path(folder))
+                run = Run(self._ctl, testbed, experiment, controls, folder)
                 up.callback(run.kill)
                 run.start()
             for left_s in _seconds(run.end_ns, cancel):

@@ -55,7 +55,8 @@ pub(super) fn run(_: &CaretakerCommand) -> Result<(), CliError> {
 /// Whether no other program runs experiments that use hints (see _kernel_hints.py).
 fn nobody_runs() -> bool {
     let scope = rundir::scope().unwrap_or_default();
-    let Ok(lock) = File::open(format!("/run/lock/headway-hints{scope}")) else {
+    let dash = if scope.is_empty() { "" } else { "-" };
+    let Ok(lock) = File::open(format!("/run/headway.hints{dash}{scope}")) else {
         return true;
     };
     // SAFETY: a valid descriptor, whose lock goes with it.

@@ -1,0 +1,67 @@
+"""The folder of a run on the kernel: its name says whose it is, so that the next run can tell.
+
+A run that was killed cannot remove its own. Names begin with what no later process has again: the
+boot, the namespace of process numbers, the number and the time when the process started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+_PREFIX = "headway-run"
+_NAME = re.compile(_PREFIX + r"-([0-9a-f]{8})-(\d+)-(\d+)-(\d+)-\w+")
+_START_FIELD = 22
+"""Of /proc/PID/stat: clock ticks from the boot to the start of the process."""
+
+
+@contextlib.contextmanager
+def run_folder() -> Iterator[Path]:
+    """A folder for a run's files, under the temporary folder; what dead runs left there goes."""
+    remove_left_behind()
+    prefix = f"{_PREFIX}-{_boot()}-{_pid_namespace()}-{os.getpid()}-{_started(os.getpid())}-"
+    with tempfile.TemporaryDirectory(prefix=prefix) as folder:
+        yield Path(folder)
+
+
+def remove_left_behind() -> None:
+    """Remove the folders of this user's runs that were killed."""
+    with contextlib.suppress(OSError):  # it changes under our hands
+        for entry in list(os.scandir(tempfile.gettempdir())):
+            found = _NAME.fullmatch(entry.name)
+            if found is None or not entry.is_dir(follow_symlinks=False):
+                continue
+            is_mine = entry.stat(follow_symlinks=False).st_uid == os.getuid()
+            if is_mine and _is_dead(found[1], *map(int, found.groups()[1:])):
+                shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _is_dead(boot: str, namespace: int, pid: int, started: int) -> bool:
+    if boot != _boot():
+        return True
+    # of another namespace's processes nothing is known
+    return namespace == _pid_namespace() and _started(pid) != started
+
+
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
+
+
+def _pid_namespace() -> int:
+    return Path("/proc/self/ns/pid").stat().st_ino
+
+
+def _started(pid: int) -> int | None:
+    """When the process started; None if there is none, or only its remains."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    # the name of the program, in parentheses, may have anything in it
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else int(fields[_START_FIELD - 3])
