@@ -26,10 +26,11 @@ help: ## list these targets
 
 build: $(VENV)/.engine headwayctl ## build everything: .venv/bin/headway and, where it can be, headwayctl beside it
 
-# The kernel part. What it needs is not needed by the simulator, so its absence is no error.
+# The kernel part, with its completions and manual. What it needs is not needed by the simulator, so
+# its absence is no error.
 headwayctl: $(VENV)/.venv
 	@if tests/system_packages.sh --ready; then cargo build --release --locked --quiet -p headway-kernel && \
-	ln -sf ../../target/release/headwayctl $(BIN)/; \
+	ln -sf ../../target/release/headwayctl $(BIN)/ && $(BIN)/headwayctl pages $(VENV)/share >/dev/null; \
 	else echo "headwayctl is left out: it needs clang-19 llvm-19 libbpf-dev libelf-dev zlib1g-dev pkg-config"; fi
 
 $(VENV)/.venv:

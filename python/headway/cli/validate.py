@@ -26,6 +26,7 @@ from headway.registry import registry
 from headway.sweep import Progress
 from headway.table import Table
 from headway.trace import Trace, save_trace
+from headway.units import NS_PER_S, parse_positive_time
 from headway.validation import Comparison, Scenario, compare, matrix, quick_matrix
 from headway.validation.builtin import Pair, compare_builtin
 from headway.validation.builtin import section as builtin_section
@@ -35,13 +36,27 @@ from headway.validation.cost import section as cost_section
 from headway.validation.report import overlay, page, with_sections
 from headway.versions import versions
 
-_DURATION_S, _QUICK_DURATION_S = 30, 12
+_DURATION_S, _QUICK_DURATION_S, _LEAST_DURATION_S = 30, 12, 5
 _PAGE = Path("docs/validation.md")
 _SIM_TRIALS = 5
 """Random loss makes trials differ, and the simulator's take no time: so many for each of the
 kernel's, with seeds that go on from those."""
 Experiments = Callable[[Scenario, int], list[Experiment]]
 """The trials of a scenario; where loss is random, so many times as usual."""
+
+
+def _length_s(text: str) -> int:
+    """Whole seconds from "30 s". Raises HeadwayError."""
+    try:
+        length_ns = parse_positive_time(text)
+    except ValueError as error:
+        raise HeadwayError(f"duration: {error}") from None
+    length_s, rest = divmod(length_ns, NS_PER_S)
+    if rest or length_s < _LEAST_DURATION_S:
+        raise HeadwayError(
+            f"duration: {text} is not allowed; whole seconds from {_LEAST_DURATION_S} s on"
+        )
+    return length_s
 
 
 def validate(
@@ -55,7 +70,10 @@ def validate(
         str, typer.Option("--only", help="Scenarios whose name has this part, as htcp or loss.")
     ] = "",
     duration: Annotated[
-        int | None, typer.Option("--duration", min=5, help="Seconds of each scenario.")
+        int | None,
+        typer.Option(
+            "--duration", parser=_length_s, metavar="TIME", help="Of each scenario, as 30s."
+        ),
     ] = None,
     trials: Annotated[int, typer.Option("--trials", min=1, help="Of each; medians count.")] = 1,
     loss_trials: Annotated[

@@ -9,6 +9,7 @@ pub mod error;
 mod hints;
 mod host;
 pub(crate) mod out;
+mod pages;
 mod router;
 mod sample;
 mod status;
@@ -23,9 +24,12 @@ use clap::{Parser, Subcommand};
 
 use error::CliError;
 
+/// The program's name.
+const NAME: &str = "headwayctl";
+
 /// Attaches Headway's congestion controls to the running kernel and takes them away
 #[derive(Debug, Parser)]
-#[command(name = "headwayctl", version, propagate_version = true)]
+#[command(name = NAME, version, propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -43,6 +47,8 @@ enum Command {
     Traffic(traffic::Traffic),
     Sample(sample::Sample),
     Testbed(testbed::TestbedCommand),
+    #[command(hide = true)]
+    Pages(pages::PagesCommand),
     #[command(hide = true)]
     Caretaker(caretaker::CaretakerCommand),
 }
@@ -84,6 +90,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Traffic(command) => traffic::run(command),
         Command::Sample(command) => sample::run(command),
         Command::Testbed(command) => testbed::run(&command),
+        Command::Pages(command) => pages::run(&command),
         Command::Caretaker(command) => caretaker::run(&command),
     }
 }
