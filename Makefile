@@ -19,7 +19,7 @@ CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
 .PHONY: help build headwayctl demo test test-packages test-rust test-kernel test-python check verdicts verdicts-live \
-	format bench bench-peers bench-start profile pages lock clean
+	format bench bench-peers bench-start bench-try profile pages lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -107,6 +107,9 @@ bench: build ## the dumbbell benchmark: packets per second, ns per packet, peak 
 
 bench-peers: build ## the same beside ns-3 (Debian: apt-get install ns3 libns3-dev g++)
 	$(BIN)/python benchmarks/run_bench.py --peers
+
+bench-try: build ## whole `headway try` processes on one core: packets per second, peak memory
+	$(BIN)/python benchmarks/try_bench.py
 
 bench-start: build ## how long the shortest commands take, beside a Python that does nothing
 	$(BIN)/python benchmarks/start_bench.py

@@ -42,6 +42,8 @@ class FlowDigest(TypedDict):
     """Half the width of the 95 % interval of ten batch means."""
     goodput_tcptrace_bps: float | None
     """Unique bytes over the connection's own time, in the whole run."""
+    sent_pkts: int
+    """Data packets, retransmissions included."""
     retransmits_pkts: int
     rtos: int
     srtt_us: float | None
@@ -150,6 +152,7 @@ def _flow(experiment: Experiment, edges: Sequence[int], of: Mapping[str, Any]) -
         "goodput_bps": _bps(delivered[-1] - delivered[0], edges[-1] - edges[0]),
         "goodput_bps_batch_ci95": _half_width(batches) if len(batches) == BATCHES else None,
         "goodput_tcptrace_bps": tcptrace,
+        "sent_pkts": of["sent_pkts"],
         "retransmits_pkts": of["retransmits_pkts"],
         "rtos": of["rtos"],
         "srtt_us": of["srtt_us"],
