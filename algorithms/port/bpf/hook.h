@@ -7,6 +7,10 @@
 #define HEADWAY_PORT_BPF_HOOK_H
 
 const volatile char hw_scope[16] = ""; /* HEADWAY_SCOPE of who attached it */
-const volatile char hw_place[96] = ""; /* the cgroup's folder, or namespace and device */
+/*
+ * The cgroup's folder, or namespace and device as they were called then: a namespace's
+ * name has at most 255 bytes, a device's 15.
+ */
+const volatile char hw_place[512] = "";
 
 #endif

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::bpf;
 use crate::cli::error::{Attempt as _, CliError};
 use crate::constants::{self, Tunables};
+use crate::detach;
 use crate::hints::{self, Prefix, PREFIXES};
 use crate::inventory::{self, Attachment};
 use crate::load;
@@ -145,9 +146,9 @@ impl Request {
 
     fn check_loadable(&self) -> Result<(), CliError> {
         let scope = rundir::scope()?;
-        if !self.name.starts_with(&scope) {
+        if !rundir::is_in_scope(&self.name, &scope) {
             return Err(CliError::bad_input(format!(
-                "name \"{}\": must begin with \"{scope}\", as HEADWAY_SCOPE asks",
+                "name \"{}\": must begin with \"{scope}_\" or \"{scope}-\", as HEADWAY_SCOPE asks",
                 self.name
             )));
         }
@@ -195,26 +196,64 @@ impl Request {
         self.check()?;
         let lock = rundir::lock()?;
         rundir::mount_bpffs(&lock)?;
-        let replaced = self.attach(&lock)?;
-        quick_start::note_asker(&self.name, self.object.startup, &self.tunables[1], &lock)?;
-        let change = match &self.default_in {
+        // what cannot be noted is not begun
+        let previous = match &self.default_in {
             Some(netns) => {
                 let previous = previous_default(netns)?;
                 rundir::record_default(&lock, netns, &previous, &self.name)?;
-                netns
-                    .set_default_control(&self.name)
-                    .attempt(set_default(&self.name, netns))?;
-                Some(DefaultChange {
-                    namespace: netns.label.clone(),
-                    previous,
-                })
+                Some(previous)
             }
             None => None,
         };
+        let before = attached_as(&self.name)?;
+        // held, so that it can be put back
+        let map = before.as_ref().and_then(|b| bpf::map_by_id(b.map_id).ok());
+        self.carry_out(previous, &lock).inspect_err(|_| {
+            // the first error says more than one of putting back
+            let _ = self.take_back(before.as_ref(), map.as_ref(), &lock);
+        })
+    }
+
+    fn carry_out(&self, previous: Option<String>, lock: &Lock) -> Result<Outcome, CliError> {
+        let replaced = self.attach(lock)?;
+        quick_start::note_asker(&self.name, self.object.startup, &self.tunables[1], lock)?;
+        let mut change = None;
+        if let (Some(netns), Some(previous)) = (&self.default_in, previous) {
+            netns
+                .set_default_control(&self.name)
+                .attempt(set_default(&self.name, netns))?;
+            change = Some(DefaultChange {
+                namespace: netns.label.clone(),
+                previous,
+            });
+        }
         if replaced {
             self.renew_defaults()?;
         }
         Ok(self.outcome(replaced, change))
+    }
+
+    /// After a failure: what was attached before is again, or nothing is.
+    fn take_back(
+        &self,
+        before: Option<&Attachment>,
+        map: Option<&OwnedFd>,
+        lock: &Lock,
+    ) -> Result<(), CliError> {
+        let now = attached_as(&self.name)?;
+        match (before, now) {
+            (None, Some(_)) => detach::take_away(&self.name, lock)?,
+            (Some(before), Some(now)) if before.map_id != now.map_id => {
+                let what = format!("put {} back", self.name);
+                if let (Some(link), Some(map)) = (now.link_id, map) {
+                    let link = bpf::link_by_id(link).attempt(&what)?;
+                    bpf::link_update(link.as_fd(), map.as_fd()).attempt(&what)?;
+                    self.renew_defaults()?;
+                }
+            }
+            _ => {}
+        }
+        detach::forget_defaults(lock)
     }
 
     /// Loads and attaches; true if it took another's place.

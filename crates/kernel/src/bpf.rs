@@ -20,6 +20,9 @@ pub const LINK_TYPE_TCX: u32 = sys::BPF_LINK_TYPE_TCX;
 /// `BPF_LINK_TYPE_RAW_TRACEPOINT`.
 pub const LINK_TYPE_RAW_TRACEPOINT: u32 = sys::BPF_LINK_TYPE_RAW_TRACEPOINT;
 
+/// At most so many programs are at a device, one way (kernel/bpf/mprog.c).
+const LINKS_AT_DEVICE: usize = 64;
+
 /// What the kernel tells of a map.
 #[derive(Clone, Debug)]
 pub struct MapInfo {
@@ -354,6 +357,31 @@ pub fn attach(program: BorrowedFd<'_>, target: i32, point: Point) -> io::Result<
             std::ptr::null(),
         ))
     }
+}
+
+/// The ids of the links at a device of this thread's namespace, both ways.
+///
+/// # Errors
+/// There is no such device; the kernel has no links at devices (older than 6.6).
+pub fn links_at(device: i32) -> io::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for kind in [sys::BPF_TCX_INGRESS, sys::BPF_TCX_EGRESS] {
+        let mut links = [0u32; LINKS_AT_DEVICE];
+        let mut programs = [0u32; LINKS_AT_DEVICE];
+        // SAFETY: plain data, for which zero is a value; its size and the arrays' length
+        // are handed over.
+        let count = unsafe {
+            let mut options: sys::bpf_prog_query_opts = std::mem::zeroed();
+            options.sz = size_of_val(&options) as sys::size_t;
+            options.prog_ids = programs.as_mut_ptr();
+            options.link_ids = links.as_mut_ptr();
+            options.__bindgen_anon_1.count = LINKS_AT_DEVICE as u32;
+            check(sys::bpf_prog_query_opts(device, kind, &mut options))?;
+            options.__bindgen_anon_1.count as usize
+        };
+        found.extend(links.iter().take(count).filter(|&&id| id != 0));
+    }
+    Ok(found)
 }
 
 /// Takes effect at once, whoever still holds the link.

@@ -7,10 +7,11 @@ use serde::Serialize;
 
 use crate::bpf;
 use crate::cli::error::{Attempt as _, CliError};
+use crate::device::Device;
 use crate::hooks::{self, Hook};
 use crate::inventory::{self, Attachment};
 use crate::load;
-use crate::netns::{self, Netns};
+use crate::netns::{self, Identity, Netns};
 use crate::quick_start;
 use crate::rundir::{self, Lock};
 
@@ -158,6 +159,31 @@ fn make_plan(what: What<'_>) -> Result<Plan, CliError> {
     })
 }
 
+/// The place of a device that may have been renamed since, or have gone, with its
+/// namespace or alone.
+///
+/// # Errors
+/// There is neither such a device nor anything that was attached to one.
+pub fn place(netns: Option<&str>, device: &str) -> Result<String, CliError> {
+    check()?;
+    let found = Device::find(netns, device).map(|device| device.place());
+    let hooks = hooks::find()?;
+    if let Ok(place) = &found {
+        if hooks.iter().any(|hook| hook.place == *place) {
+            return found;
+        }
+    }
+    let label = match netns {
+        Some(name) => Netns::find(name).map_or_else(|_| name.to_owned(), |n| n.place_label()),
+        None => Netns::own()?.place_label(),
+    };
+    let noted = format!("{label}:{device}");
+    match hooks.into_iter().find(|hook| hook.noted_place == noted) {
+        Some(hook) => Ok(hook.place),
+        None => found,
+    }
+}
+
 /// The programs at a device.
 fn plan_of_device(place: &str) -> Result<Plan, CliError> {
     let mut hooks = hooks::find()?;
@@ -183,6 +209,22 @@ pub fn detach(what: What<'_>) -> Result<Outcome, CliError> {
     check()?;
     let lock = rundir::lock()?;
     let plan = make_plan(what)?;
+    carry_out(&plan, &lock)?;
+    match what {
+        What::Control(name) => forget(name, &lock)?,
+        What::Device(_) => drop(lock),
+        What::All => rundir::remove(lock)?,
+    }
+    Ok(outcome(&plan))
+}
+
+/// The same for a control, by whoever has the lock.
+pub(crate) fn take_away(name: &str, lock: &Lock) -> Result<(), CliError> {
+    carry_out(&make_plan(What::Control(name))?, lock)?;
+    forget(name, lock)
+}
+
+fn carry_out(plan: &Plan, lock: &Lock) -> Result<(), CliError> {
     for (netns, control) in &plan.defaults {
         restore(netns, control)?;
     }
@@ -190,21 +232,20 @@ pub fn detach(what: What<'_>) -> Result<Outcome, CliError> {
         unregister(attachment)?;
     }
     for hook in &plan.hooks {
-        hook.detach(&lock)?;
+        hook.detach(lock)?;
     }
-    match what {
-        What::Control(name) => {
-            let pin = rundir::pin_path(name);
-            if rundir::pins().contains(&pin) {
-                fs::remove_file(&pin).attempt(format!("remove the pin of {name}"))?;
-            }
-            forget_defaults(&lock)?;
-            quick_start::forget_asker(name, &lock);
-        }
-        What::Device(_) => drop(lock),
-        What::All => rundir::remove(lock)?,
+    Ok(())
+}
+
+/// Removes a control's pin and records.
+fn forget(name: &str, lock: &Lock) -> Result<(), CliError> {
+    let pin = rundir::pin_path(name);
+    if rundir::pins().contains(&pin) {
+        fs::remove_file(&pin).attempt(format!("remove the pin of {name}"))?;
     }
-    Ok(outcome(&plan))
+    forget_defaults(lock)?;
+    quick_start::forget_asker(name, lock);
+    Ok(())
 }
 
 /// Takes away what is at the devices of namespaces that are about to go: their pins
@@ -212,14 +253,17 @@ pub fn detach(what: What<'_>) -> Result<Outcome, CliError> {
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn detach_in(namespaces: &[String]) -> Result<(), CliError> {
+pub fn detach_in(namespaces: &[(Identity, &str)]) -> Result<(), CliError> {
     if load::missing().is_some() {
         return Ok(()); // nothing can have been attached
     }
     let mut hooks = hooks::find()?;
-    hooks.retain(|hook| {
-        let namespace = hook.place.rsplit_once(':').map(|(namespace, _)| namespace);
-        namespace.is_some_and(|n| namespaces.iter().any(|name| name == n))
+    hooks.retain(|hook| match hook.netns {
+        Some(at) => namespaces.iter().any(|(identity, _)| *identity == at),
+        // the devices went with the emulator
+        None => hook.noted_place.rsplit_once(':').is_some_and(|(label, _)| {
+            hook.gone && namespaces.iter().any(|(_, name)| *name == label)
+        }),
     });
     if hooks.is_empty() {
         return Ok(());
@@ -228,13 +272,13 @@ pub fn detach_in(namespaces: &[String]) -> Result<(), CliError> {
     for hook in &hooks {
         hook.detach(&lock)?;
     }
-    rundir::release(lock);
+    drop(lock);
     Ok(())
 }
 
 /// Forgets the records of namespaces whose default is none of Headway's any more,
 /// be it that it was put back or that somebody set another.
-fn forget_defaults(lock: &Lock) -> Result<(), CliError> {
+pub(crate) fn forget_defaults(lock: &Lock) -> Result<(), CliError> {
     let attached = inventory::find()?;
     let namespaces = netns::all();
     for record in rundir::default_records() {

@@ -62,10 +62,10 @@ impl Device {
         })
     }
 
-    /// How it is called in what is attached to it.
+    /// How it is called in what is attached to it; no two devices are called the same.
     #[must_use]
     pub fn place(&self) -> String {
-        format!("{}:{}", self.netns.label, self.name)
+        format!("{}:{}", self.netns.place_label(), self.name)
     }
 
     /// Says in an object's constants where it will be attached.
@@ -134,6 +134,18 @@ fn examine(name: &str) -> io::Result<(i32, u16)> {
         let number = i32::try_from(number).map_err(io::Error::other)?;
         Ok((number, request.ifr_ifru.ifru_hwaddr.sa_family))
     }
+}
+
+/// The name of a device of this thread's namespace by its number.
+pub fn name_of(number: u32) -> Option<String> {
+    let mut name = [0u8; libc::IFNAMSIZ];
+    // SAFETY: a buffer of the size that the call asks for.
+    let found = unsafe { libc::if_indextoname(number, name.as_mut_ptr().cast()) };
+    if found.is_null() {
+        return None;
+    }
+    let end = name.iter().position(|&b| b == 0)?;
+    Some(String::from_utf8_lossy(&name[..end]).into_owned())
 }
 
 /// The namespace's inode, by which programs know it.

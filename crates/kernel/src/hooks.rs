@@ -12,11 +12,12 @@ use serde::Serialize;
 use crate::bpf;
 use crate::btf::{self, Btf};
 use crate::cli::error::{Attempt as _, CliError};
+use crate::device;
+use crate::netns::{self, Identity, Netns};
 use crate::rundir::{self, Lock};
 
-/// Longest name of a scope and of a place, as algorithms/port/bpf/hook.h has room for.
-const SCOPE_BYTES: usize = 16;
-const PLACE_BYTES: usize = 96;
+/// Longest place, as algorithms/port/bpf/hook.h has room for; of a scope, all is noted.
+const PLACE_BYTES: usize = 512;
 
 const KINDS: [u32; 3] = [
     bpf::LINK_TYPE_CGROUP,
@@ -29,8 +30,14 @@ const KINDS: [u32; 3] = [
 pub struct Hook {
     /// The program's name.
     pub program: String,
-    /// The cgroup's folder, or namespace and device.
+    /// The cgroup's folder, or namespace and device as they are called now.
     pub place: String,
+    /// The same as it was called when it was attached.
+    #[serde(skip)]
+    pub noted_place: String,
+    /// Whose namespace the device is in; unknown of a device that has gone.
+    #[serde(skip)]
+    pub netns: Option<Identity>,
     /// Id of the link that keeps it attached.
     pub link_id: u32,
     /// Whether the device it was attached to has gone.
@@ -81,11 +88,14 @@ pub fn set_constants(open: &mut OpenObject, constants: &[(&str, &[u8])]) -> Resu
 /// # Errors
 /// As of [`set_constants`].
 pub fn set_place(open: &mut OpenObject, place: &str) -> Result<(), CliError> {
-    let mut scope = rundir::scope()?.into_bytes();
-    scope.truncate(SCOPE_BYTES - 1);
-    let mut place = place.as_bytes().to_vec();
-    place.truncate(PLACE_BYTES - 1);
-    set_constants(open, &[("hw_scope", &scope), ("hw_place", &place)])
+    let scope = rundir::scope()?.into_bytes();
+    // the end tells more of a long path than its beginning
+    let mut from = place.len().saturating_sub(PLACE_BYTES - 1);
+    while !place.is_char_boundary(from) {
+        from += 1;
+    }
+    let place = &place.as_bytes()[from..];
+    set_constants(open, &[("hw_scope", &scope), ("hw_place", place)])
 }
 
 /// Everything of Headway that is attached so, by name and place.
@@ -100,6 +110,7 @@ pub fn find() -> Result<Vec<Hook>, CliError> {
         let info = bpf::pinned(&path).and_then(|fd| bpf::link_info(fd.as_fd()));
         pinned.extend(info.map(|info| info.id));
     }
+    let mut places = Places::default();
     let mut found = Vec::new();
     for id in bpf::link_ids().attempt(what)? {
         // it may go away while we look
@@ -114,15 +125,22 @@ pub fn find() -> Result<Vec<Hook>, CliError> {
         else {
             continue;
         };
-        let Some((its_scope, place)) = place_of(&program.map_ids) else {
+        let Some((its_scope, noted_place)) = place_of(&program.map_ids) else {
             continue; // not ours
         };
-        if its_scope.starts_with(&scope) {
+        if scope.is_empty() || its_scope == scope {
+            let is_at_device = link.kind == bpf::LINK_TYPE_TCX;
+            let now = (is_at_device && link.device != 0)
+                .then(|| places.find(id, link.device, &noted_place))
+                .flatten();
+            let (netns, place) = now.map_or((None, None), |(n, p)| (Some(n), Some(p)));
             found.push(Hook {
                 program: program.name,
-                place,
+                place: place.unwrap_or_else(|| noted_place.clone()),
+                noted_place,
+                netns,
                 link_id: id,
-                gone: link.kind == bpf::LINK_TYPE_TCX && link.device == 0,
+                gone: is_at_device && link.device == 0,
                 pinned: pinned.contains(&id),
                 runs: program.runs,
                 run_time_ns: program.run_time_ns,
@@ -134,18 +152,49 @@ pub fn find() -> Result<Vec<Hook>, CliError> {
     Ok(found)
 }
 
+/// Where devices are now: a link tells the number of its device, not the namespace, and
+/// what it was called when a program was attached, others may be called today.
+#[derive(Default)]
+struct Places {
+    /// With the label of each; empty until the first is looked for.
+    namespaces: Vec<(Netns, String)>,
+}
+
+impl Places {
+    /// Namespace and place of the device that has that number and that link.
+    fn find(&mut self, link_id: u32, device: u32, noted: &str) -> Option<(Identity, String)> {
+        if self.namespaces.is_empty() {
+            self.namespaces = netns::all()
+                .into_iter()
+                .map(|netns| {
+                    let label = netns.place_label();
+                    (netns, label)
+                })
+                .collect();
+        }
+        let (noted, _) = noted.rsplit_once(':')?;
+        // most are where they were
+        self.namespaces.sort_by_key(|(_, label)| label != noted);
+        let number = i32::try_from(device).ok()?;
+        self.namespaces.iter().find_map(|(netns, label)| {
+            let name = netns.inside(|| {
+                let is_here = bpf::links_at(number)?.contains(&link_id);
+                Ok(device::name_of(device).filter(|_| is_here))
+            });
+            Some((netns.identity, format!("{label}:{}", name.ok()??)))
+        })
+    }
+}
+
 /// What a program's constants say of it: scope and place.
 fn place_of(map_ids: &[u32]) -> Option<(String, String)> {
     map_ids.iter().find_map(|&id| {
-        let text = |name: &str, bytes: usize| {
+        let text = |name: &str| {
             let raw = constant(id, name)?;
-            let end = raw.iter().position(|&b| b == 0).unwrap_or(bytes);
-            Some(String::from_utf8_lossy(&raw[..end.min(bytes)]).into_owned())
+            let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
+            Some(String::from_utf8_lossy(&raw[..end]).into_owned())
         };
-        Some((
-            text("hw_scope", SCOPE_BYTES)?,
-            text("hw_place", PLACE_BYTES)?,
-        ))
+        Some((text("hw_scope")?, text("hw_place")?))
     })
 }
 

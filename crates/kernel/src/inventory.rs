@@ -198,7 +198,7 @@ pub fn find() -> Result<Vec<Attachment>, CliError> {
             read_data_map(id, &mut attachment);
         }
         // a map that was loaded but never registered is somebody's trial
-        if !attachment.name.is_empty() && attachment.name.starts_with(&scope) {
+        if !attachment.name.is_empty() && rundir::is_in_scope(&attachment.name, &scope) {
             found.push(attachment);
         }
     }

@@ -19,6 +19,7 @@ pub mod inventory;
 mod load;
 mod lock;
 pub mod namespace;
+mod netlink;
 pub mod netns;
 mod objects;
 mod paths;

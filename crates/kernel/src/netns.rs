@@ -15,6 +15,10 @@ const NAMED: &str = "/run/netns";
 /// Read and written by whoever is inside.
 const DEFAULT_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
+/// The namespace of the first process, and what it is called.
+const FIRST: &str = "/proc/1/ns/net";
+const FIRST_LABEL: &str = "init";
+
 /// Device and inode, by which the kernel tells namespaces apart.
 pub type Identity = (u64, u64);
 
@@ -23,15 +27,19 @@ pub type Identity = (u64, u64);
 pub struct Netns {
     /// Its identity.
     pub identity: Identity,
-    /// A name for people: that of `ip netns`, "init", or a process in it.
+    /// A name for people: that of `ip netns`, "init", or a process in it; with
+    /// [`Netns::place_label`] one tells namespaces apart.
     pub label: String,
     /// A file to enter it by.
     pub path: PathBuf,
 }
 
 fn identity(path: &Path) -> io::Result<Identity> {
-    let meta = fs::metadata(path)?;
-    Ok((meta.dev(), meta.ino()))
+    fs::metadata(path).map(|meta| identity_of(&meta))
+}
+
+fn identity_of(meta: &fs::Metadata) -> Identity {
+    (meta.dev(), meta.ino())
 }
 
 impl Netns {
@@ -43,7 +51,8 @@ impl Netns {
         })
     }
 
-    /// The namespace of a name of `ip netns`, or of a path such as /proc/PID/ns/net.
+    /// The namespace of a name of `ip netns`, of a path such as /proc/PID/ns/net, or of
+    /// what `status` calls one that has no name.
     ///
     /// # Errors
     /// There is none, with the names there are.
@@ -56,7 +65,9 @@ impl Netns {
         let netns = Self::at(path, name.to_owned()).ok();
         // only a namespace's file is on the same device as our own
         let own = identity(Path::new("/proc/self/ns/net")).map(|id| id.0).ok();
-        netns.filter(|n| Some(n.identity.0) == own).ok_or_else(|| {
+        let netns = netns.filter(|n| Some(n.identity.0) == own);
+        let by_label = || all().into_iter().find(|n| n.place_label() == name);
+        netns.or_else(by_label).ok_or_else(|| {
             let known = named();
             CliError::bad_input(format!(
                 "no network namespace \"{name}\"; {}",
@@ -81,13 +92,33 @@ impl Netns {
             .ok_or_else(|| CliError::failed("the own network namespace is not to be found"))
     }
 
+    /// What it is called in places: no two namespaces have the same, and one has the
+    /// same however it was found, by whichever command.
+    #[must_use]
+    pub fn place_label(&self) -> String {
+        if identity(Path::new(FIRST)).ok() == Some(self.identity) {
+            return FIRST_LABEL.to_owned();
+        }
+        named()
+            .into_iter()
+            // a name that looks like another namespace's label is none
+            .filter(|name| name != FIRST_LABEL && !name.starts_with("net:["))
+            .find(|name| identity(&Path::new(NAMED).join(name)).ok() == Some(self.identity))
+            .unwrap_or_else(|| self.kernels_label())
+    }
+
+    /// As the links in /proc/PID/ns are shown.
+    fn kernels_label(&self) -> String {
+        format!("net:[{}]", self.identity.1)
+    }
+
     /// Runs `work` inside, on a thread of its own, and waits for it.
     ///
     /// # Errors
     /// The namespace is gone or may not be entered, or what `work` returned.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         let file = File::open(&self.path)?;
-        if identity(&self.path)? != self.identity {
+        if identity_of(&file.metadata()?) != self.identity {
             return Err(io::Error::from_raw_os_error(libc::ESTALE));
         }
         std::thread::scope(|scope| {
@@ -148,7 +179,7 @@ pub fn all() -> Vec<Netns> {
             }
         }
     };
-    add(PathBuf::from("/proc/1/ns/net"), "init".to_owned());
+    add(PathBuf::from(FIRST), FIRST_LABEL.to_owned());
     for name in named() {
         add(Path::new(NAMED).join(&name), name);
     }

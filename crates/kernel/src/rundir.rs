@@ -10,34 +10,50 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::error::{Attempt as _, CliError};
-use crate::lock;
 pub use crate::lock::Lock;
 use crate::netns::{self, Identity, Netns};
 
 /// Restricts headwayctl to controls whose name begins like this, with a folder of
 /// its own, so that tests do not take away what is at work.
-const SCOPE: &str = "HEADWAY_SCOPE";
+pub const SCOPE: &str = "HEADWAY_SCOPE";
+/// Where what has no scope is kept.
+const MACHINE: &str = "/run/headway";
+/// So that a control's name, of 15 characters at most, has room for more than it.
+const SCOPE_LONGEST: usize = 13;
 const BPF_FS_MAGIC: libc::c_long = 0xcafe_4a11;
 
-/// The prefix of the names that this process may touch; empty for all.
+/// The word that the names begin with which this process may touch; empty for all.
 ///
 /// # Errors
-/// It is not made of letters and digits.
+/// It is not made of letters and digits, or too long for a control's name.
 pub fn scope() -> Result<String, CliError> {
-    let scope = std::env::var(SCOPE).unwrap_or_default();
-    if scope.chars().all(|c| c.is_ascii_alphanumeric()) {
+    let scope = std::env::var_os(SCOPE).unwrap_or_default();
+    let scope = scope.to_string_lossy().into_owned();
+    if scope.len() <= SCOPE_LONGEST && scope.chars().all(|c| c.is_ascii_alphanumeric()) {
         Ok(scope)
     } else {
         Err(CliError::bad_input(format!(
-            "{SCOPE}=\"{scope}\": must be letters and digits"
+            "{SCOPE}=\"{scope}\": must be at most {SCOPE_LONGEST} letters and digits"
         )))
     }
 }
 
-fn root() -> PathBuf {
+/// Whether a control's name is of a scope: its first word is, and not only its first
+/// letters, which may be those of another scope.
+#[must_use]
+pub fn is_in_scope(name: &str, scope: &str) -> bool {
+    scope.is_empty()
+        || name
+            .strip_prefix(scope)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+}
+
+/// Where the state of this process's scope is kept. Only root may write there.
+#[must_use]
+pub fn root() -> PathBuf {
     match scope() {
-        Ok(scope) if !scope.is_empty() => PathBuf::from(format!("/run/headway-{scope}")),
-        _ => PathBuf::from("/run/headway"),
+        Ok(scope) if !scope.is_empty() => PathBuf::from(format!("{MACHINE}-{scope}")),
+        _ => PathBuf::from(MACHINE),
     }
 }
 
@@ -73,6 +89,17 @@ pub struct DefaultRecord {
 /// Lack of privilege.
 pub fn lock() -> Result<Lock, CliError> {
     Lock::take(&root())
+}
+
+/// The same, and nobody of another scope changes what is the machine's alone.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn lock_machine() -> Result<[Option<Lock>; 2], CliError> {
+    let own = lock()?;
+    let machine = Path::new(MACHINE);
+    let other = (root() != machine).then(|| Lock::take(machine));
+    Ok([Some(own), other.transpose()?])
 }
 
 /// Whether Headway's bpffs is mounted and seen from here.
@@ -197,8 +224,10 @@ pub fn record_default(
     let json = serde_json::to_vec(&record)
         .map_err(io::Error::from)
         .attempt(&what)?;
-    fs::write(&partial, json).attempt(&what)?;
-    fs::rename(&partial, &path).attempt(&what)
+    fs::write(&partial, json)
+        .and_then(|()| fs::rename(&partial, &path))
+        .inspect_err(|_| drop(fs::remove_file(&partial)))
+        .attempt(&what)
 }
 
 /// Forgets a namespace's record.
@@ -206,20 +235,6 @@ pub fn forget_default(_lock: &Lock, identity: Identity) {
     let path = record_path(identity);
     let _ = fs::remove_file(path.with_extension("partial"));
     let _ = fs::remove_file(path);
-}
-
-/// Lets go; the lock's file goes too if nothing but testbeds is kept here, so that
-/// a command that only needed the lock leaves no file.
-pub fn release(lock: Lock) {
-    let has_more = fs::read_dir(root())
-        .into_iter()
-        .flatten()
-        .flatten()
-        .any(|entry| entry.file_name() != lock::FILE && entry.file_name() != "testbed");
-    if !has_more {
-        let _ = lock.remove_file();
-    }
-    drop(lock);
 }
 
 /// Removes everything that `detach --all` must not leave: records, the bpffs with
@@ -247,8 +262,27 @@ pub fn remove(lock: Lock) -> Result<(), CliError> {
     if bpffs.exists() {
         fs::remove_dir(&bpffs).attempt(what(&bpffs))?;
     }
-    lock.remove_file().attempt("remove the lock")?;
-    let _ = fs::remove_dir(root());
     drop(lock);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_a_word_and_not_the_first_letters_of_one() {
+        for (name, is_ours) in [
+            ("ann_x", true),
+            ("ann-x", true),
+            ("ann", true),
+            ("anna_x", false),
+            ("ann1", false),
+            ("x_ann", false),
+            ("an", false),
+        ] {
+            assert_eq!(is_in_scope(name, "ann"), is_ours, "{name}");
+            assert!(is_in_scope(name, ""));
+        }
+    }
 }

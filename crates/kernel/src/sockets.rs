@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+
+use crate::netlink::{acknowledged, text, u16_at, Netlink, HEADER_BYTES, NLMSG_ERROR};
 
 const NETLINK_SOCK_DIAG: i32 = 4;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_CONG: u16 = 4;
-const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const NLM_F_REQUEST_DUMP: u16 = 0x301;
-const HEADER_BYTES: usize = 16;
 const REQUEST_BYTES: usize = 56;
 /// `struct inet_diag_msg`, which the attributes follow.
 const MESSAGE_BYTES: usize = 72;
@@ -22,49 +21,12 @@ const STATES: u32 = 0xfff & !(1 << 6 | 1 << 3 | 1 << 12 | 1 << 10);
 /// # Errors
 /// The kernel has no `inet_diag`.
 pub fn count_by_control() -> io::Result<BTreeMap<String, u64>> {
-    // SAFETY: makes a descriptor that nobody else owns.
-    let socket = unsafe {
-        let fd = libc::socket(
-            libc::AF_NETLINK,
-            libc::SOCK_RAW | libc::SOCK_CLOEXEC,
-            NETLINK_SOCK_DIAG,
-        );
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
+    let socket = Netlink::open(NETLINK_SOCK_DIAG)?;
     let mut counts = BTreeMap::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let request = request(family as u8);
-        // SAFETY: a buffer and its length.
-        let sent = unsafe {
-            libc::send(
-                socket.as_raw_fd(),
-                request.as_ptr().cast(),
-                request.len(),
-                0,
-            )
-        };
-        if sent < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        socket.send(&request(family as u8))?;
         let mut buffer = vec![0u8; 1 << 16];
-        loop {
-            // SAFETY: a buffer and its length.
-            let n = unsafe {
-                libc::recv(
-                    socket.as_raw_fd(),
-                    buffer.as_mut_ptr().cast(),
-                    buffer.len(),
-                    0,
-                )
-            };
-            let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
-            if take(&buffer[..n], &mut counts)? {
-                break;
-            }
-        }
+        while !take(socket.receive(&mut buffer)?, &mut counts)? {}
     }
     Ok(counts)
 }
@@ -82,27 +44,21 @@ fn request(family: u8) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
     bytes
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> usize {
-    usize::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]))
-}
-
 /// Takes one datagram of the answer; true when it was the last.
 fn take(mut bytes: &[u8], counts: &mut BTreeMap<String, u64>) -> io::Result<bool> {
     while bytes.len() >= HEADER_BYTES {
         let length = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize;
-        let kind = u16_at(bytes, 4) as u16;
+        let kind = u16_at(bytes, 4);
         if length < HEADER_BYTES || length > bytes.len() {
             return Err(io::Error::other("the kernel's answer is cut short"));
         }
         let payload = &bytes[HEADER_BYTES..length];
         match kind {
             NLMSG_DONE => return Ok(true),
-            NLMSG_ERROR if payload.len() >= 4 => {
-                let code = i32::from_ne_bytes([payload[0], payload[1], payload[2], payload[3]]);
-                return Err(io::Error::from_raw_os_error(-code));
-            }
+            NLMSG_ERROR => acknowledged(payload)?,
             _ => {
-                if let Some(name) = control_of(payload.get(MESSAGE_BYTES..).unwrap_or(&[])) {
+                let attributes = payload.get(MESSAGE_BYTES..).unwrap_or(&[]);
+                if let Some(name) = text(attributes, INET_DIAG_CONG) {
                     *counts.entry(name).or_insert(0) += 1;
                 }
             }
@@ -110,24 +66,6 @@ fn take(mut bytes: &[u8], counts: &mut BTreeMap<String, u64>) -> io::Result<bool
         bytes = &bytes[length.next_multiple_of(4).min(bytes.len())..];
     }
     Ok(false)
-}
-
-/// The value of `INET_DIAG_CONG` in a list of attributes.
-fn control_of(mut attributes: &[u8]) -> Option<String> {
-    while attributes.len() >= 4 {
-        let length = u16_at(attributes, 0);
-        let kind = u16_at(attributes, 2) as u16;
-        if length < 4 || length > attributes.len() {
-            return None;
-        }
-        if kind == INET_DIAG_CONG {
-            let name = &attributes[4..length];
-            let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());
-            return Some(String::from_utf8_lossy(&name[..end]).into_owned());
-        }
-        attributes = &attributes[length.next_multiple_of(4).min(attributes.len())..];
-    }
-    None
 }
 
 #[cfg(test)]
@@ -161,6 +99,6 @@ mod tests {
         assert!(take(&bytes, &mut counts).is_err());
         bytes[0..4].copy_from_slice(&20u32.to_ne_bytes());
         assert!(take(&bytes[..20], &mut counts).is_ok());
-        assert!(control_of(&[9, 0, 4, 0, b'x']).is_none());
+        assert!(text(&[9, 0, 4, 0, b'x'], INET_DIAG_CONG).is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! headwayctl killed at random moments leaves nothing that `detach --all` does not
-//! remove, and connections of other programs go on. HEADWAY_KILLS sets how many.
+//! remove, and connections of other programs go on. HEADWAY_KILLS sets how many, HEADWAY_SWAPS
+//! how many swaps under traffic.
 
 mod common;
 #[path = "common/lab.rs"]
@@ -40,10 +41,14 @@ fn random(n: u64) -> u64 {
         % n
 }
 
+/// How often, by the environment; 20 where it says nothing.
+fn number(variable: &str) -> u32 {
+    let text = std::env::var(variable).ok();
+    text.map_or(20, |text| text.parse().expect("it is a number"))
+}
+
 fn kills_leave_nothing() {
-    let kills: u32 = std::env::var("HEADWAY_KILLS")
-        .ok()
-        .map_or(20, |text| text.parse().expect("HEADWAY_KILLS is a number"));
+    let kills = number("HEADWAY_KILLS");
     let lab = Lab::new();
     let cgroup = Cgroup::enter();
     cgroup.leave(); // the other connection is none of Headway's
@@ -120,6 +125,39 @@ fn many_at_once_do_not_get_in_each_others_way() {
     }
 }
 
+fn hot_swaps_under_traffic_harm_no_connection() {
+    let swaps = number("HEADWAY_SWAPS");
+    let lab = Lab::new();
+    succeeds(&[
+        "attach",
+        "reno",
+        "--name",
+        "hwt_s",
+        "--default-in",
+        &lab.name,
+    ]);
+    let mut running = Vec::new();
+    let start = Instant::now();
+    for i in 0..swaps as usize {
+        if i % 10 == 0 {
+            // a connection that began with each of them, and outlives many
+            let each = Duration::from_millis(300) + start.elapsed() / (i as u32 + 1) * 20;
+            running.push(lab.connect(None).carry(each));
+        }
+        let pair = ["cubic", "htcp", "reno+hystart", "cubic+jump-start"][i % 4];
+        let outcome = lab::json(&["attach", pair, "--name", "hwt_s"]);
+        assert_eq!(outcome["replaced"], true);
+    }
+    for connection in running {
+        let (bytes, connection) = connection.join().unwrap();
+        assert!(bytes > 100_000, "{bytes}");
+        assert_eq!(lab::chosen(&connection.out), "hwt_s");
+    }
+    succeeds(&["detach", "--all"]);
+    assert_eq!(left_over(), Vec::<String>::new());
+    assert_eq!(lab.default(), "reno");
+}
+
 fn main() {
     let _lock = lab::machine_to_oneself();
     common::run(&[
@@ -128,5 +166,9 @@ fn main() {
             &many_at_once_do_not_get_in_each_others_way,
         ),
         ("kills leave nothing", &kills_leave_nothing),
+        (
+            "hot swaps under traffic harm no connection",
+            &hot_swaps_under_traffic_harm_no_connection,
+        ),
     ]);
 }

@@ -6,7 +6,7 @@ use super::error::CliError;
 use super::out::{self, say};
 use crate::attach::find_name;
 use crate::detach::{self, What};
-use crate::device::Device;
+use crate::netns::Netns;
 use crate::{hooks, inventory, load, rundir};
 
 /// Take a control away, or what is at a device, or everything of Headway
@@ -60,12 +60,13 @@ fn only_thing() -> Result<Thing, CliError> {
     if things.len() == 1 && things[0] != Thing::Hints {
         return Ok(things.remove(0));
     }
+    let here = Netns::own()?.place_label();
     let ways: Vec<String> = things
         .iter()
         .map(|thing| match thing {
             Thing::Control(name) => format!("`detach {name}`"),
             Thing::Device(place) => match place.rsplit_once(':') {
-                Some((netns, dev)) if netns != "self" => {
+                Some((netns, dev)) if netns != here => {
                     format!("`detach --dev {dev} --netns {netns}`")
                 }
                 _ => format!(
@@ -85,7 +86,7 @@ fn only_thing() -> Result<Thing, CliError> {
 
 pub(super) fn run(command: &DetachCommand) -> Result<(), CliError> {
     let device = match &command.dev {
-        Some(name) => Some(Device::find(command.netns.as_deref(), name)?.place()),
+        Some(name) => Some(detach::place(command.netns.as_deref(), name)?),
         None => None,
     };
     let name = match &command.name {

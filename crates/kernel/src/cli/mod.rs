@@ -22,6 +22,7 @@ use std::io::Write as _;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
+use crate::rundir;
 use error::CliError;
 
 /// The program's name.
@@ -79,6 +80,7 @@ pub fn main() -> u8 {
 }
 
 fn run(command: Command) -> Result<(), CliError> {
+    rundir::scope()?; // a wrong one must not become all
     match command {
         Command::Doctor(command) => doctor::run(&command),
         Command::Attach(command) => attach::run(&command),

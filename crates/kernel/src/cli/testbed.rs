@@ -277,8 +277,8 @@ fn status(command: &StatusCommand) -> Result<(), CliError> {
         }
         testbed.summary.iter().for_each(print_summary);
     }
-    for namespace in &leftovers {
-        say!("namespace {namespace} was left; `headwayctl testbed down --all` removes it");
+    for leftover in &leftovers {
+        say!("{leftover} was left; `headwayctl testbed down --all` removes it");
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Taking a testbed away, also one that was never finished.
 
 use std::ffi::CString;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -10,11 +10,12 @@ use headway_emulator::Summary;
 use serde::Serialize;
 
 use super::control;
-use super::process;
+use super::process::{self, Process};
 use super::state::{self, State};
 use crate::cli::error::{Attempt as _, CliError};
 use crate::detach;
-use crate::lock::Lock;
+use crate::lock::{self, Lock};
+use crate::netns::{Identity, Netns};
 use crate::rundir;
 
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
@@ -51,31 +52,53 @@ pub fn down(name: Option<&str>, dry_run: bool) -> Result<Vec<Removed>, CliError>
         }
         None => names,
     };
-    let removed = chosen
-        .iter()
-        .map(|name| remove(&lock, name, dry_run))
-        .collect();
-    state::release(lock);
-    removed
+    let (mut removed, mut errors) = (vec![], vec![]);
+    for name in &chosen {
+        // one that cannot be removed keeps none of the others
+        match remove(&lock, name, dry_run) {
+            Ok(testbed) => removed.push(testbed),
+            Err(error) => errors.push(error),
+        }
+    }
+    match errors.as_slice() {
+        [] => Ok(removed),
+        [first, ..] => {
+            let messages: Vec<&str> = errors.iter().map(|e| e.message.as_str()).collect();
+            Err(CliError {
+                message: messages.join("; "),
+                exit_status: first.exit_status,
+            })
+        }
+    }
 }
 
 /// Removes everything of a testbed.
 pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, CliError> {
     let state = State::load(name);
-    let namespaces = state::namespaces(name);
-    let path = |namespace: &String| Path::new(state::NAMED).join(namespace);
-    let inside: Vec<_> = namespaces
-        .iter()
-        .flat_map(|namespace| process::inside(&path(namespace)))
-        .collect();
     let mut removed = Removed {
         name: name.to_owned(),
-        namespaces: namespaces.clone(),
-        ended_processes: inside.iter().map(|p| p.pid).collect(),
+        namespaces: state::namespaces(name),
+        ended_processes: vec![],
         summary: state::load_summary(name),
         detached: None,
     };
+    // Held open, so that no other namespace gets the numbers by which they are known.
+    let held: Vec<(File, Identity, String)> = removed
+        .namespaces
+        .iter()
+        .filter_map(|namespace| {
+            let netns = Netns::find(namespace).ok()?;
+            Some((
+                File::open(&netns.path).ok()?,
+                netns.identity,
+                namespace.clone(),
+            ))
+        })
+        .collect();
+    let identities: Vec<Identity> = held.iter().map(|(_, identity, _)| *identity).collect();
+    let inside = || process::inside(&identities);
     if dry_run {
+        removed.ended_processes = inside().iter().map(|p| p.pid).collect();
         removed.detached = match &state {
             Some(state) => control::give_up(state, true)?,
             None => None,
@@ -83,35 +106,61 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, CliErr
         return Ok(removed);
     }
     if let Some(control) = state.as_ref().and_then(|s| s.allowed_control.as_deref()) {
-        let controls = rundir::lock()?;
+        let controls = rundir::lock_machine()?;
         forbid(control)?;
-        rundir::release(controls);
+        drop(controls);
     }
     // Programs first, while their network is still there.
-    if !process::end(&inside, Duration::from_secs(2)) {
-        return Err(CliError::failed(format!(
-            "a process in testbed {name} does not end"
-        )));
+    let programs = process::end(inside, Duration::from_secs(2));
+    removed.ended_processes = programs.asked;
+    all_ended(name, &programs.left)?;
+    // Then the emulator, whose devices go with it. Its state file may be lost.
+    let noted = state.as_ref().and_then(|s| s.emulator);
+    let emulators = || -> Vec<Process> {
+        let found = process::emulators().into_iter();
+        let mut found: Vec<Process> = found.filter(|e| e.0 == name).map(|e| e.1).collect();
+        found.extend(noted.filter(|p| p.is_alive() && !found.contains(p)));
+        found
+    };
+    all_ended(name, &process::end(emulators, Duration::from_secs(5)).left)?;
+    removed.summary = state::load_summary(name);
+    let named = held
+        .iter()
+        .map(|(_, identity, name)| (*identity, name.as_str()));
+    detach::detach_in(&named.collect::<Vec<_>>())?;
+    for namespace in &removed.namespaces {
+        let path = Path::new(state::NAMED).join(namespace);
+        unmount(&path).attempt(format!("remove namespace {namespace}"))?;
     }
-    // Then the emulator, whose devices go with it.
-    if let Some(emulator) = state.as_ref().and_then(|s| s.emulator) {
-        if !process::end(&[emulator], Duration::from_secs(5)) {
-            return Err(CliError::failed(format!(
-                "the emulator of testbed {name}, process {}, does not end",
-                emulator.pid
-            )));
-        }
-        removed.summary = state::load_summary(name);
-    }
-    detach::detach_in(&namespaces)?;
-    for namespace in &namespaces {
-        unmount(&path(namespace)).attempt(format!("remove namespace {namespace}"))?;
+    // Who came in by a name just before it went.
+    let late = process::end(inside, Duration::from_secs(1));
+    removed.ended_processes.extend(late.asked);
+    all_ended(name, &late.left)?;
+    for path in state.iter().flat_map(state::names_of_nothing) {
+        fs::remove_file(&path).attempt(format!("remove {}", path.display()))?;
     }
     if let Some(state) = &state {
         removed.detached = control::give_up(state, false)?;
     }
     state::forget(name)?;
     Ok(removed)
+}
+
+/// Says what stays, and how to go on.
+fn all_ended(name: &str, left: &[Process]) -> Result<(), CliError> {
+    if left.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<String> = left.iter().take(5).map(|p| lock::describe(p.pid)).collect();
+    let more = left.len() - list.len();
+    Err(CliError::failed(format!(
+        "testbed {name} is not removed: {} of its processes {} not end, {}{}; \
+         `headwayctl testbed down {name}` tries again",
+        left.len(),
+        if left.len() == 1 { "does" } else { "do" },
+        list.join(", "),
+        if more > 0 { " and others" } else { "" }
+    )))
 }
 
 /// What `ip netns del` does, also for a name whose namespace was never mounted.

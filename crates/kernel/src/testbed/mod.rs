@@ -3,15 +3,16 @@
 //! A testbed has a row of hosts on the left and one on the right. Each host is a
 //! network namespace with a TUN device whose other end the emulator holds; all of
 //! them share one link in each direction. What exists is always found again: the
-//! state file is written before the first change, namespaces carry the testbed's
-//! name, and devices live only as long as the emulator, which lives only if `up`
-//! came to its end.
+//! state file is written before the first change, namespaces say whose they are
+//! (own.rs), and devices live only as long as the emulator, which lives only if `up`
+//! came to its end and is known by its command line.
 
 mod control;
 mod daemon;
 mod down;
 mod exec;
 mod offloads;
+mod own;
 mod preset;
 mod private;
 mod process;

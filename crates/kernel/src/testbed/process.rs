@@ -3,10 +3,17 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+
+use crate::netns::Identity;
+use crate::rundir;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
+/// How long processes are made to end.
+const FORCE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 5 });
 
 /// A process that was seen running.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
@@ -45,41 +52,122 @@ impl Process {
     }
 }
 
-/// Every process in the network namespace at `path`.
-pub fn inside(path: &Path) -> Vec<Process> {
-    let identity = |path: &Path| fs::metadata(path).map(|m| (m.dev(), m.ino())).ok();
-    let Some(wanted) = identity(path) else {
-        return vec![];
-    };
-    let own = std::process::id() as i32;
+/// The numbers of all processes.
+fn all() -> Vec<i32> {
     fs::read_dir("/proc")
         .into_iter()
         .flatten()
         .flatten()
-        .filter(|entry| identity(&entry.path().join("ns/net")) == Some(wanted))
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|&pid| pid != own)
+        .collect()
+}
+
+/// Every process in one of these network namespaces.
+pub fn inside(namespaces: &[Identity]) -> Vec<Process> {
+    if namespaces.is_empty() {
+        return vec![];
+    }
+    let own = std::process::id() as i32;
+    all()
+        .into_iter()
+        .filter(|&pid| {
+            fs::metadata(format!("/proc/{pid}/ns/net"))
+                .is_ok_and(|m| pid != own && namespaces.contains(&(m.dev(), m.ino())))
+        })
         .filter_map(Process::find)
         .collect()
 }
 
-/// Asks processes to end, and makes those end that do not within `patience`.
-/// Returns whether all are gone.
-pub fn end(processes: &[Process], patience: Duration) -> bool {
-    for (signal, wait) in [
-        (libc::SIGTERM, patience),
-        (libc::SIGKILL, Duration::from_secs(5)),
-    ] {
-        processes.iter().for_each(|p| p.signal(signal));
-        let end = Instant::now() + wait;
-        while processes.iter().any(Process::is_alive) {
-            if Instant::now() >= end {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(2));
+/// The emulators of this scope that run, by the name of their testbed, also those whose
+/// state file is lost.
+pub fn emulators() -> Vec<(String, Process)> {
+    let scope = rundir::scope().unwrap_or_default();
+    let own_program = program_of("self");
+    // SAFETY: takes nothing, cannot fail.
+    let own_user = unsafe { libc::geteuid() };
+    all()
+        .into_iter()
+        .filter_map(|pid| {
+            let name = emulator_of(&fs::read(format!("/proc/{pid}/cmdline")).ok()?)?;
+            let user = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
+            let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+            let is_ours = user == own_user
+                && program_of(&pid.to_string()) == own_program
+                && scope_in(&environment) == scope;
+            Some((name, Process::find(pid).filter(|_| is_ours)?))
+        })
+        .collect()
+}
+
+/// The name of a process's program, which may have been installed anew since.
+fn program_of(process: &str) -> Option<String> {
+    let path = fs::read_link(format!("/proc/{process}/exe")).ok()?;
+    let name = path.file_name()?.to_str()?;
+    Some(name.trim_end_matches(" (deleted)").to_owned())
+}
+
+/// The testbed whose emulator has this command line (see up.rs).
+fn emulator_of(command_line: &[u8]) -> Option<String> {
+    let words: Vec<&[u8]> = command_line.split(|&b| b == 0).collect();
+    match words.as_slice() {
+        [_, b"testbed", b"emulator", name, b"--lock-fd", ..] => {
+            String::from_utf8(name.to_vec()).ok()
         }
+        _ => None,
     }
-    !processes.iter().any(Process::is_alive)
+}
+
+fn scope_in(environment: &[u8]) -> String {
+    let prefix = format!("{}=", rundir::SCOPE);
+    let value = environment
+        .split(|&b| b == 0)
+        .find_map(|entry| entry.strip_prefix(prefix.as_bytes()));
+    String::from_utf8_lossy(value.unwrap_or_default()).into_owned()
+}
+
+/// What came of processes that were to end.
+#[derive(Debug, Default)]
+pub struct Ended {
+    /// Numbers of those that were asked to end.
+    pub asked: Vec<i32>,
+    /// Those that are still there.
+    pub left: Vec<Process>,
+}
+
+/// Ends all that `find` finds, looking again and again: those that are there may start
+/// others meanwhile. Asks them first, and makes those end that do not within
+/// `patience`. Gives up after `FORCE` more.
+pub fn end(find: impl Fn() -> Vec<Process>, patience: Duration) -> Ended {
+    let mut ended = Ended::default();
+    let until = Instant::now() + patience;
+    let mut asked: Vec<Process> = vec![];
+    loop {
+        ended.left = find();
+        for process in &ended.left {
+            if !asked.contains(process) {
+                process.signal(libc::SIGTERM);
+                asked.push(*process);
+            }
+        }
+        if ended.left.is_empty() || Instant::now() >= until {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let until = Instant::now() + FORCE;
+    while !ended.left.is_empty() && Instant::now() < until {
+        // what has stopped starts no other while its turn comes
+        for signal in [libc::SIGSTOP, libc::SIGKILL] {
+            ended.left.iter().for_each(|p| p.signal(signal));
+        }
+        asked.extend(&ended.left);
+        std::thread::sleep(PAUSE);
+        ended.left = find();
+    }
+    ended.asked = asked.iter().map(|p| p.pid).collect();
+    ended.asked.sort_unstable();
+    ended.asked.dedup();
+    ended
 }
 
 #[cfg(test)]
@@ -92,7 +180,14 @@ mod tests {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let process = Process::find(child.id() as i32).unwrap();
         assert!(process.is_alive());
-        assert!(end(&[process], Duration::from_secs(5)));
+        let alive = || {
+            vec![process]
+                .into_iter()
+                .filter(Process::is_alive)
+                .collect()
+        };
+        let ended = end(alive, Duration::from_secs(5));
+        assert_eq!((ended.asked, ended.left), (vec![process.pid], vec![]));
         child.wait().unwrap();
         assert_eq!(Process::find(process.pid), None);
     }
@@ -102,6 +197,38 @@ mod tests {
         let mut own = Process::find(std::process::id() as i32).unwrap();
         own.start_ticks += 1;
         assert!(!own.is_alive());
-        assert!(end(&[own], Duration::ZERO));
+        own.signal(libc::SIGKILL);
+    }
+
+    #[test]
+    fn what_does_not_end_is_told() {
+        // a number that nobody has is never signalled, and here never gone
+        let gone = Process {
+            pid: i32::MAX,
+            start_ticks: 1,
+        };
+        let looks = std::cell::Cell::new(0);
+        let find = || {
+            looks.set(looks.get() + 1);
+            vec![gone]
+        };
+        let ended = end(find, Duration::ZERO);
+        assert_eq!((ended.asked, ended.left), (vec![i32::MAX], vec![gone]));
+        assert!(looks.get() > 10);
+    }
+
+    #[test]
+    fn an_emulator_is_known_by_its_command_line_and_scope() {
+        let line = b"/x/headwayctl\0testbed\0emulator\0a-b\0--lock-fd\x003\0";
+        assert_eq!(emulator_of(line), Some("a-b".to_owned()));
+        for other in [
+            &b"vi\0testbed\0emulator\0a-b\0"[..],
+            b"testbed\0emulator\0a-b\0--lock-fd\0",
+            b"",
+        ] {
+            assert_eq!(emulator_of(other), None);
+        }
+        assert_eq!(scope_in(b"A=b\0HEADWAY_SCOPE=ann\0"), "ann");
+        assert_eq!(scope_in(b"XHEADWAY_SCOPE=ann\0"), "");
     }
 }

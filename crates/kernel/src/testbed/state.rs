@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use headway_emulator::{Config, Summary};
 use serde::{Deserialize, Serialize};
 
-use super::process::Process;
+use super::own;
+use super::process::{self, Process};
 use crate::cli::error::{Attempt as _, CliError};
-use crate::lock::Lock;
+use crate::lock::{self, Lock};
+use crate::netns::Netns;
+use crate::rundir;
 
-const ROOT: &str = "/run/headway/testbed";
 /// Where `ip netns` keeps namespaces by name.
 pub const NAMED: &str = "/run/netns";
 
@@ -88,8 +90,13 @@ pub struct Status {
     pub summary: Option<Summary>,
 }
 
+/// Of this process's scope.
+fn folder() -> PathBuf {
+    rundir::root().join(lock::TESTBEDS)
+}
+
 fn file(name: &str, extension: &str) -> PathBuf {
-    Path::new(ROOT).join(format!("{name}.{extension}"))
+    folder().join(format!("{name}.{extension}"))
 }
 
 /// Where the emulator writes what goes wrong.
@@ -179,59 +186,70 @@ pub fn forget(name: &str) -> Result<(), CliError> {
 /// # Errors
 /// Lack of privilege.
 pub fn lock() -> Result<Lock, CliError> {
-    Lock::take(Path::new(ROOT))
+    Lock::take(&folder())
 }
 
-/// Removes the folder if no testbed is left, and lets go.
-pub fn release(lock: Lock) {
-    if names().is_empty() {
-        let _ = lock.remove_file();
-        let _ = fs::remove_dir(ROOT);
-        // others may keep something here
-        let _ = Path::new(ROOT).parent().map(fs::remove_dir);
-    }
-    drop(lock);
-}
-
-/// The names of all testbeds that left a file or a namespace.
+/// The names of all testbeds of this scope that left a file, a namespace or an emulator.
 #[must_use]
 pub fn names() -> Vec<String> {
-    let list = |folder: &str| -> Vec<String> {
-        fs::read_dir(folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|e| e.file_name().into_string().ok())
-            .collect()
-    };
-    let mut names: Vec<String> = list(ROOT)
+    let mut names: Vec<String> = list(&folder())
         .iter()
         .filter_map(|f| f.split_once('.'))
         .map(|(name, _)| name.to_owned())
         .collect();
-    names.extend(
-        list(NAMED)
-            .iter()
-            .filter_map(|n| super::owner(n))
-            .map(|(testbed, _)| testbed.to_owned()),
-    );
+    names.extend(own_namespaces().into_iter().map(|(testbed, _)| testbed));
+    names.extend(process::emulators().into_iter().map(|(testbed, _)| testbed));
     names.sort();
     names.dedup();
     names
 }
 
-/// The namespaces that a testbed has.
-#[must_use]
-pub fn namespaces(testbed: &str) -> Vec<String> {
-    let mut found: Vec<String> = fs::read_dir(NAMED)
+fn list(folder: &Path) -> Vec<String> {
+    fs::read_dir(folder)
         .into_iter()
         .flatten()
         .flatten()
         .filter_map(|e| e.file_name().into_string().ok())
-        .filter(|n| super::owner(n).is_some_and(|(owner, _)| owner == testbed))
+        .collect()
+}
+
+/// The namespaces of this scope's testbeds, with their testbed. What is only named like
+/// one is somebody else's.
+fn own_namespaces() -> Vec<(String, String)> {
+    list(Path::new(NAMED))
+        .into_iter()
+        .filter_map(|namespace| {
+            let (testbed, _) = super::owner(&namespace)?;
+            own::is_ours(testbed, &namespace).then(|| (testbed.to_owned(), namespace.clone()))
+        })
+        .collect()
+}
+
+/// The namespaces that a testbed has.
+#[must_use]
+pub fn namespaces(testbed: &str) -> Vec<String> {
+    let mut found: Vec<String> = own_namespaces()
+        .into_iter()
+        .filter(|(owner, _)| owner == testbed)
+        .map(|(_, namespace)| namespace)
         .collect();
     found.sort();
     found
+}
+
+/// Names that `up` was killed before it gave them to a namespace: files, and empty.
+#[must_use]
+pub fn names_of_nothing(state: &State) -> Vec<PathBuf> {
+    let paths = state
+        .hosts
+        .iter()
+        .map(|h| Path::new(NAMED).join(&h.namespace));
+    paths
+        .filter(|path| {
+            Netns::find(&path.to_string_lossy()).is_err()
+                && fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.len() == 0)
+        })
+        .collect()
 }
 
 /// The testbed of that name, or the only one there is.
@@ -282,20 +300,37 @@ pub fn only_name() -> Result<String, CliError> {
     }
 }
 
-/// All testbeds, and the namespaces of those that left nothing else.
+/// All testbeds, and in words what there is of those that left nothing else.
 #[must_use]
 pub fn status() -> (Vec<Status>, Vec<String>) {
     let mut known = vec![];
     let mut leftovers = vec![];
     for name in names() {
-        match State::load(&name) {
-            Some(state) => known.push(Status {
-                alive: state.is_alive(),
-                summary: load_summary(&name),
-                state,
-            }),
-            None => leftovers.extend(namespaces(&name)),
-        }
+        let Some(state) = State::load(&name) else {
+            let namespaces = namespaces(&name).into_iter();
+            leftovers.extend(namespaces.map(|namespace| format!("namespace {namespace}")));
+            let emulators = process::emulators().into_iter();
+            leftovers.extend(
+                emulators
+                    .filter(|(testbed, _)| *testbed == name)
+                    .map(|(_, process)| lock::describe(process.pid)),
+            );
+            let files = list(&folder()).into_iter();
+            leftovers.extend(
+                files
+                    .filter(|f| {
+                        f.split_once('.')
+                            .is_some_and(|(testbed, _)| testbed == name)
+                    })
+                    .map(|f| format!("file {}", folder().join(f).display())),
+            );
+            continue;
+        };
+        known.push(Status {
+            alive: state.is_alive(),
+            summary: load_summary(&name),
+            state,
+        });
     }
     (known, leftovers)
 }

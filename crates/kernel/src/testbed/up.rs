@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::control::{self, Chosen};
 use super::process::Process;
 use super::state::{self, HostState, Phase, State};
-use super::{daemon, down, offloads, Spec};
+use super::{daemon, down, offloads, own, Spec};
 use crate::cli::error::{Attempt as _, CliError};
 use crate::lock::Lock;
 use crate::netns::Netns;
@@ -92,6 +92,15 @@ pub fn up(spec: &Spec) -> Result<State, CliError> {
             "there is a testbed {name} already; `headwayctl testbed down {name}` removes it"
         )));
     }
+    let taken = spec.hosts().into_iter().map(|host| host.namespace);
+    let taken =
+        taken.filter(|name| fs::symlink_metadata(Path::new(state::NAMED).join(name)).is_ok());
+    if let Some(namespace) = taken.into_iter().next() {
+        return Err(CliError::bad_input(format!(
+            "testbed {name}: there is a network namespace {namespace} already, and it is none \
+             of this testbed's; take another --name"
+        )));
+    }
     let chosen = control::choose(&spec.control)?;
     let mut state = State {
         version: 1,
@@ -115,7 +124,6 @@ pub fn up(spec: &Spec) -> Result<State, CliError> {
         Err(error) => {
             // the first error says more than one of cleaning up
             let _ = down::remove(&lock, name, false);
-            state::release(lock);
             Err(error)
         }
     }
@@ -147,7 +155,7 @@ fn make(lock: &Lock, spec: &Spec, chosen: &Chosen, state: &mut State) -> Result<
         state::write_whole(&folder.join("columns.json"), &columns).attempt(&what)?;
     }
     for host in &state.hosts {
-        ip(lock, &["netns", "add", &host.namespace], "")?;
+        own::add(&spec.name, &host.namespace)?;
     }
     for host in &state.hosts {
         set_sysctls(spec, &Netns::find(&host.namespace)?)?;
@@ -276,11 +284,11 @@ fn set_control(state: &mut State) -> Result<(), CliError> {
     if is_restricted(&result) {
         state.allowed_control = Some(control.to_owned());
         state.save()?;
-        let controls = rundir::lock()?;
+        let controls = rundir::lock_machine()?;
         down::allow(control)?;
         result = set_all(&state.hosts)?;
         down::forbid(control)?;
-        rundir::release(controls);
+        drop(controls);
         state.allowed_control = None;
         state.save()?;
     }

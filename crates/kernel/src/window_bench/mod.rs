@@ -167,7 +167,9 @@ pub fn measure(bench: &Bench) -> Result<Outcome, CliError> {
         )));
     }
     // names of controls are the machine's
-    let name = format!("{}wb{:x}", rundir::scope()?, std::process::id());
+    let mut name = format!("{}_wb{:x}", rundir::scope()?, std::process::id());
+    name.truncate(15);
+    let name = name.trim_start_matches('_').to_owned();
     let control = attach::Request::new(&bench.control, &bench.settings, Some(&name), None)?
         .hold(bench.bytes as u64)?;
     let hosts = Hosts::new(&bench.setting)?;

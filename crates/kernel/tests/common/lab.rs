@@ -76,7 +76,7 @@ pub fn left_over() -> Vec<String> {
         found.push("/run/headway-hwt".to_owned());
     }
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
-    if mounts.contains("/run/headway-hwt") {
+    if mounts.contains("/run/headway-hwt/") {
         found.push("a mount".to_owned());
     }
     found
@@ -98,7 +98,7 @@ pub fn machine_to_oneself() -> Option<File> {
     Some(file)
 }
 
-fn ip(arguments: &[&str]) {
+pub fn ip(arguments: &[&str]) {
     let output = Command::new("ip").args(arguments).output().unwrap();
     assert!(output.status.success(), "ip {arguments:?}: {output:?}");
 }

@@ -1,0 +1,250 @@
+//! What stays behind: nothing, however a command was attacked or ended, and what has to
+//! stay is said.
+
+mod common;
+#[path = "common/lab.rs"]
+mod lab;
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{symlink, DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use headway_kernel::netns::Netns;
+use lab::{attached, fails, headwayctl, json, succeeds, Lab};
+use serde_json::Value;
+
+const ROOT: &str = "/run/headway-hwt";
+const NAME: &str = "hwt-left";
+
+fn up() -> Value {
+    json(&["testbed", "up", "--name", NAME])
+}
+
+/// Processes in a namespace.
+fn inside(inode: u64) -> usize {
+    let list = fs::read_dir("/proc").unwrap().flatten();
+    list.filter(|e| fs::metadata(e.path().join("ns/net")).is_ok_and(|m| m.ino() == inode))
+        .count()
+}
+
+fn is_running(pid: u64) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat[stat.rfind(')').unwrap()..].starts_with(") Z"))
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn programs_that_start_others_and_ignore_signals_end() {
+    up();
+    let left = Netns::find(&format!("headway-{NAME}-left1")).unwrap();
+    let inode = left.identity.1;
+    // each of them is a new process, and none hears SIGTERM
+    let script = "trap '' TERM; n=0; while [ $n -lt 400 ]; do sleep 100 & n=$((n+1)); \
+                  sleep 0.01; done; sleep 100";
+    let mut forking = headwayctl(&["testbed", "exec", "--name", NAME, "left1", "--"])
+        .args(["sh", "-c", script])
+        .spawn()
+        .unwrap();
+    wait_until("it forks", || inside(inode) > 10);
+    let removed = json(&["testbed", "down", NAME]);
+    assert_eq!(inside(inode), 0);
+    let ended = removed["removed"][0]["ended_processes"].as_array().unwrap();
+    assert!(ended.len() > 20, "{}", ended.len());
+    forking.wait().unwrap();
+    assert!(!Path::new(ROOT).exists());
+}
+
+fn an_emulator_whose_state_is_lost_is_seen_and_removed() {
+    let state = format!("{ROOT}/testbed/{NAME}.json");
+    for (how, down) in [("cut", NAME), ("deleted", "--all")] {
+        let pid = up()["emulator"]["pid"].as_u64().unwrap();
+        match how {
+            "cut" => File::options()
+                .write(true)
+                .open(&state)
+                .and_then(|file| file.set_len(40))
+                .unwrap(),
+            _ => fs::remove_dir_all(ROOT).unwrap(),
+        }
+        let status = json(&["testbed", "status"]).to_string();
+        assert!(status.contains(&format!("process {pid} (")), "{status}");
+        assert!(
+            status.contains(&format!("headway-{NAME}-left1")),
+            "{status}"
+        );
+        assert!(is_running(pid));
+        fails(&["testbed", "up", "--name", NAME], 2);
+        succeeds(&["testbed", "down", down]);
+        assert!(!is_running(pid), "{how}");
+        assert!(!Path::new(&format!("/run/netns/headway-{NAME}-left1")).exists());
+        assert!(!Path::new(ROOT).exists());
+    }
+    // neither file nor name, only the process
+    let pid = up()["emulator"]["pid"].as_u64().unwrap();
+    fs::remove_dir_all(ROOT).unwrap();
+    for side in ["left1", "right1"] {
+        lab::ip(&["netns", "del", &format!("headway-{NAME}-{side}")]);
+    }
+    succeeds(&["testbed", "down", "--all"]);
+    assert!(!is_running(pid));
+}
+
+/// A full disk at a folder, for as long as the value.
+struct Full(String);
+
+impl Full {
+    fn at(folder: &str) -> Self {
+        fs::create_dir_all(folder).unwrap();
+        let mount = ["-t", "tmpfs", "-o", "size=4k,nr_inodes=9", "none", folder];
+        assert!(Command::new("mount")
+            .args(mount)
+            .status()
+            .unwrap()
+            .success());
+        fs::write(format!("{folder}/full"), [1; 4096]).unwrap();
+        Self(folder.to_owned())
+    }
+}
+
+impl Drop for Full {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+fn attach_that_cannot_note_the_default_leaves_nothing_attached() {
+    let lab = Lab::new();
+    let attach = [
+        "attach",
+        "reno",
+        "--name",
+        "hwt_d",
+        "--default-in",
+        &lab.name,
+    ];
+    {
+        let _full = Full::at(&format!("{ROOT}/defaults"));
+        let line = fails(&attach, 1);
+        assert!(line.contains("No space left"), "{line}");
+        assert_eq!(attached("hwt_d"), None);
+        assert_eq!(lab.default(), "reno");
+        // one that was there stays as it was
+        succeeds(&["attach", "cubic", "--name", "hwt_d"]);
+        fails(&attach, 1);
+        assert_eq!(attached("hwt_d").unwrap()["control"], "cubic");
+        succeeds(&["detach", "hwt_d"]);
+    }
+    // and with room it works
+    succeeds(&attach);
+    assert_eq!(lab.default(), "hwt_d");
+    succeeds(&["detach", "--all"]);
+    assert_eq!(lab::left_over(), Vec::<String>::new());
+    assert_eq!(lab.default(), "reno");
+}
+
+fn what_never_was_leaves_no_file() {
+    for (arguments, exit_status) in [
+        (&["testbed", "down", "hwt-never"][..], 2),
+        (
+            &["testbed", "up", "--name", NAME, "--control", "nonsense"],
+            2,
+        ),
+        (&["detach", "hwt_never"], 2),
+        (&["hints", "detach"], 2),
+    ] {
+        fails(arguments, exit_status);
+        assert!(!Path::new(ROOT).exists(), "{arguments:?}");
+    }
+    for arguments in [&["testbed", "status"][..], &["testbed", "down", "--all"]] {
+        succeeds(arguments);
+        assert!(!Path::new(ROOT).exists(), "{arguments:?}");
+    }
+    // a name for a namespace that `up` was killed before it could give it
+    up();
+    let host = format!("/run/netns/headway-{NAME}-left1");
+    lab::ip(&["netns", "del", &format!("headway-{NAME}-left1")]);
+    fs::write(&host, "").unwrap();
+    succeeds(&["testbed", "down", NAME]);
+    assert!(!Path::new(&host).exists());
+    assert!(!Path::new(ROOT).exists());
+}
+
+fn a_lock_is_roots_alone_and_who_waits_is_told_for_whom() {
+    let path = format!("{ROOT}/lock");
+    succeeds(&["attach", "reno", "--name", "hwt_l"]);
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    let mut nobody = Command::new("cat");
+    let opened = nobody.arg(&path).uid(65534).gid(65534).output().unwrap();
+    assert!(!opened.status.success(), "{opened:?}");
+
+    let held = File::options().write(true).open(&path).unwrap();
+    // SAFETY: a valid descriptor.
+    assert_eq!(unsafe { libc::flock(held.as_raw_fd(), libc::LOCK_EX) }, 0);
+    let mut waiting = headwayctl(&["detach", "--all"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = vec![0; 4096];
+    let n = waiting.stderr.as_mut().unwrap().read(&mut line).unwrap();
+    let line = String::from_utf8_lossy(&line[..n]).into_owned();
+    let holder = format!("held by process {} (", std::process::id());
+    assert!(line.contains(&path) && line.contains(&holder), "{line}");
+    assert!(line.contains("left_behind"), "{line}");
+    assert!(waiting.try_wait().unwrap().is_none());
+    drop(held);
+    assert!(waiting.wait().unwrap().success());
+    assert_eq!(lab::left_over(), Vec::<String>::new());
+
+    // and never behind a link
+    let target = std::env::temp_dir().join(format!("hwt-kept-{}", std::process::id()));
+    fs::write(&target, "kept").unwrap();
+    fs::DirBuilder::new().mode(0o755).create(ROOT).unwrap();
+    symlink(&target, &path).unwrap();
+    fails(&["detach", "--all"], 1);
+    assert_eq!(fs::read_to_string(&target).unwrap(), "kept");
+    fs::remove_file(&target).unwrap();
+    fs::remove_file(&path).unwrap();
+    succeeds(&["detach", "--all"]);
+    assert!(!Path::new(ROOT).exists());
+}
+
+fn main() {
+    let _lock = lab::machine_to_oneself();
+    common::run(&[
+        (
+            "programs that start others and ignore signals end",
+            &programs_that_start_others_and_ignore_signals_end,
+        ),
+        (
+            "an emulator whose state is lost is seen and removed",
+            &an_emulator_whose_state_is_lost_is_seen_and_removed,
+        ),
+        (
+            "attach that cannot note the default leaves nothing attached",
+            &attach_that_cannot_note_the_default_leaves_nothing_attached,
+        ),
+        (
+            "what never was leaves no file",
+            &what_never_was_leaves_no_file,
+        ),
+        (
+            "a lock is root's alone, and who waits is told for whom",
+            &a_lock_is_roots_alone_and_who_waits_is_told_for_whom,
+        ),
+    ]);
+}

@@ -1,0 +1,330 @@
+//! Whose something is: one scope's commands leave alone what another's made, and what is
+//! nobody's of Headway; a device is told from another of the same name.
+
+mod common;
+#[path = "common/lab.rs"]
+mod lab;
+
+use std::fs;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use headway_kernel::namespace::Namespace;
+use lab::{fails, headwayctl, ip, json, one_line, succeeds, Lab};
+use serde_json::Value;
+
+/// Begins like the scope of all other tests, which is "hwt".
+const OTHER: &str = "hwtx";
+
+fn in_scope(scope: &str, arguments: &[&str]) -> Output {
+    let mut command = headwayctl(arguments);
+    command.env("HEADWAY_SCOPE", scope).output().unwrap()
+}
+
+fn other(arguments: &[&str]) -> String {
+    let output = in_scope(OTHER, arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn other_json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&other(&[arguments, &["--json"]].concat())).unwrap()
+}
+
+/// The other scope's things go with the value.
+struct Others;
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        in_scope(OTHER, &["testbed", "down", "--all"]);
+        in_scope(OTHER, &["detach", "--all"]);
+    }
+}
+
+fn named(namespace: &str) -> bool {
+    Path::new("/run/netns").join(namespace).exists()
+}
+
+fn a_testbed_is_its_scopes_alone() {
+    let _others = Others;
+    let up = ["testbed", "up", "--name"];
+    other(&[&up[..], &["hwt-theirs"]].concat());
+    succeeds(&[&up[..], &["hwt-ours"]].concat());
+    let names = |status: Value| -> Vec<String> {
+        let list = status["testbeds"].as_array().unwrap().clone();
+        list.iter()
+            .map(|t| t["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names(json(&["testbed", "status"])), ["hwt-ours"]);
+    assert_eq!(names(other_json(&["testbed", "status"])), ["hwt-theirs"]);
+    let line = fails(&[&up[..], &["hwt-theirs"]].concat(), 2);
+    assert!(line.contains("headway-hwt-theirs-left1"), "{line}");
+    fails(&["testbed", "down", "hwt-theirs"], 2);
+
+    let removed = json(&["testbed", "down", "--all"]);
+    assert_eq!(removed["removed"][0]["name"], "hwt-ours");
+    assert_eq!(removed["removed"].as_array().unwrap().len(), 1);
+    assert!(!named("headway-hwt-ours-left1"));
+    let status = other_json(&["testbed", "status"]);
+    assert_eq!(status["testbeds"][0]["alive"], true);
+    other(&["testbed", "down", "hwt-theirs"]);
+    assert!(!named("headway-hwt-theirs-left1"));
+    for scope in ["hwt", OTHER] {
+        assert!(!Path::new(&format!("/run/headway-{scope}")).exists());
+    }
+}
+
+fn a_namespace_that_is_only_named_like_ours_stays() {
+    let foreign = "headway-hwt-foreign-left1";
+    ip(&["netns", "add", foreign]);
+    let status = json(&["testbed", "status"]);
+    assert_eq!(status["leftovers"].as_array().unwrap().len(), 0);
+    assert!(succeeds(&["testbed", "down", "--all"]).contains("there is no testbed"));
+    let line = fails(&["testbed", "up", "--name", "hwt-foreign"], 2);
+    assert!(line.contains(foreign) && line.contains("--name"), "{line}");
+    assert!(named(foreign));
+    ip(&["netns", "del", foreign]);
+
+    // also one that took the place of a testbed's
+    succeeds(&["testbed", "up", "--name", "hwt-foreign"]);
+    ip(&["netns", "del", foreign]);
+    ip(&["netns", "add", foreign]);
+    succeeds(&["testbed", "down", "hwt-foreign"]);
+    assert!(named(foreign));
+    assert!(!named("headway-hwt-foreign-right1"));
+    ip(&["netns", "del", foreign]);
+}
+
+fn a_scope_is_a_word_and_not_the_beginning_of_one() {
+    let _others = Others;
+    let lab = Lab::new();
+    succeeds(&["attach", "reno", "--name", "hwt_a"]);
+    other(&["attach", "reno", "--name", "hwtx_a"]);
+    other(&["host", "quick-start", "--dev", "lo", "--netns", &lab.name]);
+    fails(&["attach", "reno", "--name", "hwtx_b"], 2);
+    succeeds(&["detach", "--all"]);
+    assert_eq!(lab::left_over(), Vec::<String>::new());
+    let status = other_json(&["status"]);
+    assert_eq!(status["attached"][0]["name"], "hwtx_a");
+    assert_eq!(status["quick_start_hosts"].as_array().unwrap().len(), 1);
+    other(&["detach", "--all"]);
+    assert_eq!(
+        other_json(&["status"])["quick_start_hosts"],
+        Value::from([(); 0])
+    );
+
+    // no kernel's name would have room for more than such a scope
+    for command in [
+        &["status"][..],
+        &["detach", "--all"],
+        &["testbed", "status"],
+    ] {
+        let output = in_scope("abcdefghijklmnopqrstuvw", command);
+        assert!(one_line(&output, 2).contains("13"), "{output:?}");
+        one_line(&in_scope("a/b", command), 2);
+    }
+}
+
+fn namespaces_without_a_name_are_told_apart() {
+    let spaces = [Namespace::new().unwrap(), Namespace::new().unwrap()];
+    let inside = |which: usize, arguments: &[&str]| {
+        let run = || headwayctl(arguments).output();
+        spaces[which].netns.inside(run).unwrap()
+    };
+    for which in [0, 1] {
+        let output = inside(which, &["host", "quick-start", "--dev", "lo"]);
+        assert!(output.status.success(), "{output:?}");
+    }
+    let hosts = json(&["status"])["quick_start_hosts"].clone();
+    assert_ne!(hosts[0]["place"], hosts[1]["place"]);
+    let output = inside(0, &["detach", "--dev", "lo", "--json"]);
+    assert!(output.status.success(), "{output:?}");
+    let hosts = json(&["status"])["quick_start_hosts"].clone();
+    assert_eq!(hosts.as_array().unwrap().len(), 1);
+    assert_eq!(hosts[0]["complete"], true);
+    one_line(&inside(0, &["detach", "--dev", "lo"]), 2);
+    // by a path as well, or as `status` calls it while a process is in it
+    succeeds(&["detach", "--dev", "lo", "--netns", &spaces[1].path()]);
+    let output = inside(1, &["host", "quick-start", "--dev", "lo"]);
+    assert!(output.status.success(), "{output:?}");
+    let place = json(&["status"])["quick_start_hosts"][0]["place"].clone();
+    let label = place.as_str().unwrap().strip_suffix(":lo").unwrap();
+    let output = inside(1, &["detach", "--dev", "lo", "--netns", label]);
+    assert!(output.status.success(), "{output:?}");
+    succeeds(&["detach", "--all"]);
+    assert_eq!(lab::left_over(), Vec::<String>::new());
+}
+
+fn a_device_that_was_renamed_moved_or_deleted_is_found() {
+    let (lab, elsewhere) = (Lab::new(), Lab::new());
+    let attach = |device: &str| {
+        ip(&["-n", &lab.name, "link", "add", device, "type", "veth"]);
+        succeeds(&[
+            "host",
+            "window",
+            "--dev",
+            device,
+            "--netns",
+            &lab.name,
+            "--extra-ack",
+            "1MB",
+        ]);
+    };
+    let places = || -> Vec<String> {
+        let list = json(&["status"])["first_windows"].clone();
+        let list = list.as_array().unwrap().clone();
+        list.iter()
+            .map(|w| w["place"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let detach = |netns: &str, device: &str| {
+        succeeds(&["detach", "--dev", device, "--netns", netns]);
+        assert_eq!(places(), Vec::<String>::new());
+    };
+    // by its new name, by its old one
+    for name in ["hwnew", "hwold"] {
+        attach("hwold");
+        ip(&["-n", &lab.name, "link", "set", "hwold", "name", "hwnew"]);
+        assert_eq!(places(), [format!("{}:hwnew", lab.name)]);
+        detach(&lab.name, name);
+        ip(&["-n", &lab.name, "link", "del", "hwnew"]);
+    }
+    attach("hwmoved");
+    ip(&[
+        "-n",
+        &lab.name,
+        "link",
+        "set",
+        "hwmoved",
+        "netns",
+        &elsewhere.name,
+    ]);
+    assert_eq!(places(), [format!("{}:hwmoved", elsewhere.name)]);
+    detach(&elsewhere.name, "hwmoved");
+
+    attach("hwgone");
+    ip(&["-n", &lab.name, "link", "del", "hwgone"]);
+    detach(&lab.name, "hwgone");
+
+    attach("hwgone");
+    let name = lab.name.clone();
+    drop(lab);
+    let end = Instant::now() + Duration::from_secs(5);
+    let complete = || json(&["status"])["first_windows"][0]["complete"] == true;
+    while complete() {
+        assert!(Instant::now() < end, "the kernel keeps the device");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    detach(&name, "hwgone");
+    fails(&["detach", "--dev", "hwgone", "--netns", &name], 2);
+    succeeds(&["detach", "--all"]);
+}
+
+fn a_long_name_of_a_namespace_is_found() {
+    let long = format!("hwtest-{}", "x".repeat(200));
+    ip(&["netns", "add", &long]);
+    let at = ["--dev", "lo", "--netns", &long];
+    succeeds(&[&["host", "quick-start"], &at[..]].concat());
+    let hosts = json(&["status"])["quick_start_hosts"].clone();
+    assert_eq!(hosts[0]["place"], format!("{long}:lo"));
+    let done = json(&[&["detach"], &at[..]].concat());
+    assert_eq!(done["detached"].as_array().unwrap().len(), 2);
+    ip(&["netns", "del", &long]);
+    succeeds(&["detach", "--all"]);
+    assert_eq!(lab::left_over(), Vec::<String>::new());
+}
+
+/// A program that lets all packets by, at a device's way in; none of Headway's.
+fn foreign_program(lab: &Lab) -> [OwnedFd; 2] {
+    use libbpf_sys as sys;
+    // r0 = TCX_NEXT; exit
+    let code: [u64; 2] = [0xffff_ffff_0000_00b7, 0x95];
+    let owned = |fd: i32| {
+        assert!(fd >= 0, "error {fd}");
+        // SAFETY: a new descriptor.
+        unsafe { OwnedFd::from_raw_fd(fd) }
+    };
+    // SAFETY: terminated strings, two instructions, no options; then descriptors.
+    let program = owned(unsafe {
+        sys::bpf_prog_load(
+            sys::BPF_PROG_TYPE_SCHED_CLS,
+            c"foreign".as_ptr(),
+            c"GPL".as_ptr(),
+            code.as_ptr().cast(),
+            2,
+            std::ptr::null_mut(),
+        )
+    });
+    let fd = program.as_raw_fd();
+    let attach =
+        || Ok(unsafe { sys::bpf_link_create(fd, 1, sys::BPF_TCX_INGRESS, std::ptr::null()) });
+    [owned(lab.netns.inside(attach).unwrap()), program]
+}
+
+fn what_is_none_of_headways_is_not_touched() {
+    let lab = Lab::new();
+    let [link, _program] = foreign_program(&lab);
+    let at = ["--dev", "lo", "--netns", &lab.name];
+    let device = || -> String {
+        let path = format!("/proc/self/fdinfo/{}", link.as_raw_fd());
+        let text = fs::read_to_string(path).unwrap();
+        let line = text.lines().find(|line| line.starts_with("ifindex"));
+        line.unwrap().to_owned()
+    };
+    let before = device();
+    assert!(before.ends_with('1'), "{before}");
+    succeeds(&[&["host", "quick-start"], &at[..]].concat());
+    succeeds(&[&["detach"], &at[..]].concat());
+    fails(&[&["detach"], &at[..]].concat(), 2);
+    succeeds(&["detach", "--all"]);
+    assert_eq!(device(), before);
+
+    // nor a program whose command line is an emulator's
+    let mut child = Command::new("tail")
+        .args(["testbed", "emulator", "hwt-none", "--lock-fd"])
+        .args(["--follow=name", "--retry"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(succeeds(&["testbed", "down", "--all"]).contains("there is no testbed"));
+    assert!(child.try_wait().unwrap().is_none());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn main() {
+    let _lock = lab::machine_to_oneself();
+    common::run(&[
+        (
+            "a testbed is its scope's alone",
+            &a_testbed_is_its_scopes_alone,
+        ),
+        (
+            "a namespace that is only named like ours stays",
+            &a_namespace_that_is_only_named_like_ours_stays,
+        ),
+        (
+            "a scope is a word and not the beginning of one",
+            &a_scope_is_a_word_and_not_the_beginning_of_one,
+        ),
+        (
+            "namespaces without a name are told apart",
+            &namespaces_without_a_name_are_told_apart,
+        ),
+        (
+            "a device that was renamed, moved or deleted is found",
+            &a_device_that_was_renamed_moved_or_deleted_is_found,
+        ),
+        (
+            "a long name of a namespace is found",
+            &a_long_name_of_a_namespace_is_found,
+        ),
+        (
+            "what is none of Headway's is not touched",
+            &what_is_none_of_headways_is_not_touched,
+        ),
+    ]);
+}
