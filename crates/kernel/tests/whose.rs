@@ -8,7 +8,7 @@ mod lab;
 use std::fs;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use headway_kernel::namespace::Namespace;
@@ -283,16 +283,19 @@ fn what_is_none_of_headways_is_not_touched() {
     assert_eq!(device(), before);
 
     // nor a program whose command line is an emulator's
-    let mut child = Command::new("tail")
-        .args(["testbed", "emulator", "hwt-none", "--lock-fd"])
-        .args(["--follow=name", "--retry"])
-        .stderr(Stdio::null())
+    let folder = std::env::temp_dir().join(format!("hwtest-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("testbed"), "while :; do sleep 0.1; done").unwrap();
+    let mut child = Command::new("sh")
+        .args(["testbed", "emulator", "hwt-none", "--lock-fd", "3"])
+        .current_dir(&folder)
         .spawn()
         .unwrap();
     assert!(succeeds(&["testbed", "down", "--all"]).contains("there is no testbed"));
     assert!(child.try_wait().unwrap().is_none());
     child.kill().unwrap();
     child.wait().unwrap();
+    fs::remove_dir_all(&folder).unwrap();
 }
 
 fn main() {
