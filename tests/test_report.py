@@ -14,7 +14,17 @@ from support import experiment
 from headway.backends import backend_named
 from headway.claims import Claim
 from headway.errors import HeadwayError
-from headway.figures import Panel, Series, style_of, svg_text, timeseries
+from headway.figures import (
+    Curve,
+    Panel,
+    Series,
+    curves,
+    shown_over_time,
+    style_of,
+    svg_text,
+    timeseries,
+)
+from headway.figures.style import STYLES
 from headway.report import (
     Edge,
     Node,
@@ -32,6 +42,7 @@ from headway.report import (
     sketches,
     write_report,
 )
+from headway.report.dark import INK, PAPER, contrast, in_the_dark
 from headway.report.sketch import Way
 from headway.study import StudyContext, discover
 from headway.table import Table
@@ -319,3 +330,40 @@ def _inside(sketch: Sketch) -> bool:
         len(text) * 3 <= float(x) <= width - len(text) * 3 and 8 <= float(y) <= height
         for x, y, text in re.findall(r'<text x="([\d.]+)" y="([\d.]+)">([^<]+)<', sketch.svg)
     )
+
+
+def test_every_colour_of_a_figure_is_seen_in_the_dark_and_no_two_become_one() -> None:
+    colours = sorted({style.colour.lower() for style in STYLES.values()})
+    dark = [in_the_dark(colour) for colour in colours]
+    assert min(contrast(colour, PAPER) for colour in dark) >= 4.5
+    assert len(set(dark)) == len(colours)
+    assert (in_the_dark("#000000"), in_the_dark("#ffffff")) == (INK, PAPER)
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+
+
+def test_a_dark_page_has_a_rule_for_all_that_its_figures_paint(html: str) -> None:
+    dark = html[html.rindex("prefers-color-scheme: dark", 0, html.index("</style>")) :]
+    for name, colour in ("ink", INK), ("paper", PAPER):
+        assert f"--{name}: {colour};" in html
+    painted = set(re.findall(r"(fill|stroke): (#[0-9a-f]{6})", html[html.index("<figure") :]))
+    assert len(painted) > 3
+    for what, colour in painted:
+        rule = f'figure svg [style*="{what}: {colour}"] {{ {what}: {in_the_dark(colour)} !important'
+        assert rule in dark
+
+
+def test_a_figure_over_time_is_there_to_be_zoomed_into_and_no_other() -> None:
+    points = Curve("dots", TIME_S[:9], TIME_S[:9], style_of("reno"), line=False)
+    over_time = curves([("", [points])], x_label="time (s)", y_label="kB")
+    shown = shown_over_time(over_time)
+    assert shown is not None
+    label, [panel] = shown
+    assert (label, panel.y_label, panel.series[0].points) == ("time (s)", "kB", True)
+    assert shown_over_time(curves([("", [points])], x_label="size (B)", y_label="s")) is None
+    again = shown_over_time(timeseries([PANEL]))
+    assert again is not None
+    assert again[1][0].series[0].x.size == TIME_S.size
+    figure = ReportFigure("One", "<svg></svg>", chart=ZoomChart("One", [panel]))
+    page = render(Report("t", "s", sections=[Section("F", figures=[figure])]))
+    assert "<summary>One to zoom into</summary>" in page
+    assert '"Scatter"' in page

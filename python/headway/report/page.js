@@ -52,6 +52,7 @@
   // Charts are drawn on a canvas, which no style sheet reaches: they are told the page's colours.
   if (!window.Bokeh) return;
   var dark = window.matchMedia("(prefers-color-scheme: dark)");
+  var lines = JSON.parse(document.documentElement.dataset.dark);
   function paint() {
     var style = getComputedStyle(document.documentElement);
     function colour(name) { return style.getPropertyValue("--" + name).trim(); }
@@ -64,9 +65,10 @@
         Object.keys(texts).forEach(function (name) {
           if (name in model.properties) model[name] = colour(texts[name]);
         });
-        if (model.type === "GlyphRenderer" && (model.name === "ink" || model.name === "grey")) {
-          model.glyph.line_color = colour(model.name);
-          if ("fill_color" in model.glyph.properties) model.glyph.fill_color = colour(model.name);
+        if (model.type === "GlyphRenderer" && model.name in lines) {
+          var line = dark.matches ? lines[model.name] : model.name;
+          model.glyph.line_color = line;
+          if ("fill_color" in model.glyph.properties) model.glyph.fill_color = line;
         }
       });
     });

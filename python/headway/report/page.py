@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from headway.claims import BASES, VERDICTS, Claim, Verdict, told
 from headway.files import save_text
+from headway.report.dark import in_the_dark, rules
 from headway.report.sketch import Sketch
 from headway.report.words import found
-from headway.report.zoom import ZoomChart, script_and_divs
+from headway.report.zoom import ZoomChart, colours, script_and_divs
 from headway.table import Table, alone, texts, to_the_right
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ def render(report: Report) -> str:
         report=report,
         style=_part("page.css"),
         script=_part("page.js"),
+        dark_rules=rules(figure.svg for section in report.sections for figure in section.figures),
+        dark_colours={colour: in_the_dark(colour) for colour in sorted(colours(charts))},
         library=library,
         chart_script=script,
         chart_div=dict(zip(map(id, charts), divs, strict=True)),

@@ -304,9 +304,10 @@ def _texts(lines: Sequence[str], x: float, y: float) -> list[str]:
 
 
 def _svg(parts: Sequence[str], width: float, height: float, caption: str) -> str:
+    sizes = f"width: {1.4 * width:.0f}px; min-width: {0.9 * width:.0f}px"
     return (
-        f'<svg class="sketch" role="img" aria-label="{escape(caption)}" '
-        f'viewBox="0 0 {width:g} {height:g}" style="width: {1.4 * width:.0f}px" '
+        f'<svg class="sketch" role="img" aria-label="{escape(caption)}" style="{sizes}" '
+        f'viewBox="0 0 {width:g} {height:g}" '
         f'fill="none" stroke="currentColor" xmlns="http://www.w3.org/2000/svg">'
         f"<style>.sketch text {{ fill: currentColor; stroke: none; text-anchor: middle; "
         f"font: {_SIZE}px sans-serif }} .sketch .behind {{ opacity: 0.5 }}</style>"

@@ -34,7 +34,8 @@ def asked(docstring: str | None, description: str) -> list[tuple[str, str]]:
 
 def _sentence(text: str) -> str:
     ended = text if text.endswith((".", "?")) else f"{text}."
-    return ended[:1].upper() + ended[1:]
+    is_command = ended.startswith("headway")
+    return ended if is_command else ended[:1].upper() + ended[1:]
 
 
 @dataclass(frozen=True)

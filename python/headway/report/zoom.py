@@ -15,7 +15,7 @@ import numpy as np
 
 from headway.figures.decimate import min_max_indices
 from headway.figures.plots import Panel, Series
-from headway.figures.style import BLACK, GREY
+from headway.figures.style import GREY
 
 if TYPE_CHECKING:
     from bokeh import plotting
@@ -29,10 +29,6 @@ MAX_POINTS = 4000
 _IDENTIFIER = re.compile(r'"(p\d+)"|([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})')
 
 
-_PAGE_COLOURS = {BLACK: "ink", GREY: "grey"}
-"""Colours that the page's script replaces by those of its scheme."""
-
-
 @dataclass(frozen=True)
 class ZoomChart:
     """Panels over one time axis that zoom and pan together."""
@@ -41,6 +37,16 @@ class ZoomChart:
     panels: Sequence[Panel]
     note: str = ""
     x_label: str = "time (s)"
+
+
+def colours(charts: Sequence[ZoomChart]) -> set[str]:
+    """Those of all lines, in small letters."""
+    return {
+        series.style.colour.lower()
+        for chart in charts
+        for panel in chart.panels
+        for series in (*panel.series, *panel.right_series)
+    }
 
 
 def script_and_divs(charts: Sequence[ZoomChart]) -> tuple[str, str, list[str]]:
@@ -139,7 +145,8 @@ def _line(plot: plotting.figure, series: Series, extra: dict[str, Any]) -> Any:
     told: dict[str, Any] = {
         "legend_label": series.label,
         "color": series.style.colour,
-        "name": _PAGE_COLOURS.get(series.style.colour),
+        # By this the page's script finds what a dark page shows instead.
+        "name": series.style.colour.lower(),
         **extra,
     }
     if series.points:

@@ -1,0 +1,66 @@
+"""Figures in a dark page: the same hues, light enough to be seen.
+
+Greys go from the page's ink to its paper as they go from black to white on a light one. Colours
+keep their hue; their lightness is moved into the upper part of the scale, so that shades keep their
+order.
+"""
+
+from __future__ import annotations
+
+import colorsys
+import re
+from collections.abc import Iterable
+
+INK, PAPER = "#e6e8ea", "#15181b"
+"""Of the page's dark scheme (page.css)."""
+_DARKEST, _SPAN = 0.36, 0.45
+"""Lightness of what was black, and how much more what was white gets."""
+_SATURATION = 0.75
+"""So much of it is left; bright and saturated colours glare on black."""
+_GREY = 10
+"""Colours whose parts differ by less are greys."""
+_PAINTED = re.compile(r"(fill|stroke): (#[0-9a-f]{6})\b")
+
+
+def in_the_dark(colour: str) -> str:
+    """The colour ("#0072b2") that a dark page shows instead."""
+    red, green, blue = _parts(colour)
+    if max(red, green, blue) - min(red, green, blue) < _GREY:
+        part = (red + green + blue) / 3 / 255
+        ends = zip(_parts(INK), _parts(PAPER), strict=True)
+        return _hex(*((1 - part) * ink + part * paper for ink, paper in ends))
+    hue, lightness, saturation = colorsys.rgb_to_hls(red / 255, green / 255, blue / 255)
+    moved = _DARKEST + _SPAN * lightness
+    painted = colorsys.hls_to_rgb(hue, moved, _SATURATION * saturation)
+    return _hex(*(255 * part for part in painted))
+
+
+def rules(pictures: Iterable[str]) -> str:
+    """Style rules for all that is painted in these SVGs, one a line."""
+    painted = sorted({match for svg in pictures for match in _PAINTED.findall(svg)})
+    return "\n".join(
+        f'figure svg [style*="{what}: {colour}"] {{ {what}: {in_the_dark(colour)} !important; }}'
+        for what, colour in painted
+    )
+
+
+def contrast(one: str, other: str) -> float:
+    """How far two colours stand apart, 1 to 21, as WCAG 2.1 has it."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    linear = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (value / 255 for value in _parts(colour))
+    )
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def _parts(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _hex(*parts: float) -> str:
+    return "#" + "".join(f"{round(part):02x}" for part in parts)
