@@ -205,7 +205,10 @@ class Study(abc.ABC, Generic[Row, Found]):
         seen: Observed[Row] = Observed()
         others = 0
         for key, experiment in experiments.items():
-            trace = load_trace(ctx.trials_dir / key)
+            try:
+                trace = load_trace(ctx.trials_dir / key)
+            except HeadwayError as error:
+                raise HeadwayError(f"{error}; {again}") from None
             if trace.experiment != experiment:
                 raise HeadwayError(f"{ctx.trials_dir / key}: trial of another run; {again}")
             others += made_by_others(trace)

@@ -150,17 +150,24 @@ def _finished_before(
     """What an earlier run left that this one would give again, and a word on what it would not."""
     done: dict[str, tuple[Row, Mapping[str, Any]]] = {}
     others = 0
+    damaged: list[str] = []
     for key, experiment in experiments.items():
         if not (directory / key).is_dir():
             continue
         try:
             trace = load_trace(directory / key)
-        except HeadwayError:
-            continue  # what is not whole is run again
+        except HeadwayError as error:
+            damaged.append(str(error))
+            continue
         if trace.meta.get("key") == backend.key(experiment):
             done[key] = observe(key, trace), trace.meta
         elif trace.experiment == experiment:
             others += 1
+    if damaged:
+        notice(
+            f"{len(damaged)} of {len(experiments)} trials in {directory} are damaged, and are run "
+            f"again: {damaged[0]}"
+        )
     if others:
         notice(
             f"{others} of {len(experiments)} trials in {directory} were made by another build of "

@@ -21,7 +21,8 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from headway.errors import HeadwayError
+from headway import whole
+from headway.errors import ExperimentError, HeadwayError
 from headway.experiment import Experiment, explain
 from headway.files import save_bytes, saving_dir
 from headway.versions import versions
@@ -286,7 +287,8 @@ def save_trace(trace: Trace, path: Path | str) -> Path:
             (folder / f"{name}.parquet").write_bytes(_parquet(frame))
         if trace.capture is not None:
             (folder / _CAPTURE_FILE).write_bytes(trace.capture)
-        (folder / _STATE_FILE).write_text(json.dumps(state, indent=1), encoding="utf-8")
+        text = json.dumps(whole.with_sums(state, folder), indent=1)
+        (folder / _STATE_FILE).write_text(text, encoding="utf-8")
     return path
 
 
@@ -310,26 +312,41 @@ def load_trace(path: Path | str) -> Trace:
         state = json.loads((path / _STATE_FILE).read_text(encoding="utf-8"))
         if state["format"] != FORMAT:
             raise HeadwayError(f"{path}: trace format {state['format']}, this reads {FORMAT}")
+        whole.check(state, path)
         tables = {}
         for name, columns in SCHEMA.items():
+            whole.check(state, path, f"{name}.parquet")
             with (path / f"{name}.parquet").open("rb") as file:
                 frame = pl.read_parquet(file)
             if dict(frame.schema) != columns or frame.height != state["rows"][name]:
                 raise ValueError(f"{name}.parquet does not have the columns or rows it should")
             tables[name] = frame
-        return Trace(
+        if state["captured"]:
+            whole.check(state, path, _CAPTURE_FILE)
+        trace = Trace(
             tables=tables,
             flows=tuple(FlowSummary.model_validate(flow) for flow in state["flows"]),
             links=tuple(state["links"]),
             meta=state["meta"],
             capture=(path / _CAPTURE_FILE).read_bytes() if state["captured"] else None,
         )
+        _ = trace.experiment  # what made it has to be known
+        return trace
+    except ExperimentError as error:
+        raise HeadwayError(f"{path}: unreadable or truncated trace ({error})") from None
     except FileNotFoundError as error:
         missing = Path(error.filename).name if path.is_dir() else "the folder"
         raise HeadwayError(f"{path}: not a trace ({missing} is missing)") from None
     except ValidationError as error:
         raise HeadwayError(f"{path}: unreadable or truncated trace ({explain(error)})") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except KeyError as error:
+        raise HeadwayError(f"{path}: unreadable or truncated trace (no {error} in it)") from None
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise HeadwayError(f"{path}: unreadable or truncated trace ({error})") from None
     except pl.exceptions.PolarsError as error:
+        raise HeadwayError(f"{path}: unreadable or truncated trace ({error})") from None
+    except BaseException as error:
+        # A panic in Polars, of a trace that has no checksums; it is no Exception.
+        if type(error).__name__ != "PanicException":
+            raise
         raise HeadwayError(f"{path}: unreadable or truncated trace ({error})") from None

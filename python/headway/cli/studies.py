@@ -95,6 +95,8 @@ def report(
     path = directory / STUDY_FILE
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
+        if type(saved["seed"]) is not int or type(saved["quick"]) is not bool:
+            raise ValueError("seed must be a whole number and quick true or false")
         chosen = _study(str(saved["study"])).on(str(saved["backend"]))
         context = StudyContext(
             out_dir=directory,
@@ -108,7 +110,7 @@ def report(
         raise HeadwayError(
             f"{directory}: no study's results here ({STUDY_FILE} is missing)"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise HeadwayError(f"{path}: unreadable ({error})") from None
     result = chosen.rebuild(context)
     _show(chosen, result, _beside(chosen, context, result, resume=True), as_json)

@@ -119,9 +119,12 @@ def _meta(record: Mapping[str, Any]) -> dict[str, Any]:
 def _load(path: Path) -> dict[str, Any] | None:
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        missing = [part for part in (*_MADE_BY, "measured") if part not in record]
+        if missing:
+            raise ValueError(f"no {missing[0]!r} in it")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise HeadwayError(f"{path}: unreadable ({error})") from None
     return record
 

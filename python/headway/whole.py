@@ -1,0 +1,52 @@
+"""Whether a saved trace is as it was saved: checksums of its files, kept in trace.json.
+
+A flipped byte in a Parquet file is not always an error to who reads it: Polars panics at some, and
+gives other numbers for others.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_KEY = "crc32"
+_STATE = "state"
+"""Stands for what trace.json says beside the checksums."""
+_CHUNK_BYTES = 1 << 20
+
+
+def with_sums(state: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The state with the checksums of itself and of all files in ``folder``."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return {**state, _KEY: {_STATE: _state_sum(state), **{p.name: _file_sum(p) for p in files}}}
+
+
+def check(state: Mapping[str, Any], folder: Path, file: str | None = None) -> None:
+    """Raises ValueError if ``file``, or without one the state, is not as it was saved.
+
+    Nothing is known of a trace that was saved before there were checksums.
+    """
+    sums = state.get(_KEY)
+    if sums is None:
+        return
+    if file is None:
+        found = _state_sum({key: value for key, value in state.items() if key != _KEY})
+    else:
+        found = _file_sum(folder / file)
+    if sums[file or _STATE] != found:
+        raise ValueError(f"{file or 'trace.json'} is not as it was saved: its checksum differs")
+
+
+def _state_sum(state: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(state, sort_keys=True, separators=(",", ":")).encode())
+
+
+def _file_sum(path: Path) -> int:
+    found = 0
+    with path.open("rb") as file:
+        while part := file.read(_CHUNK_BYTES):
+            found = zlib.crc32(part, found)
+    return found
