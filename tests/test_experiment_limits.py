@@ -126,7 +126,7 @@ def test_a_workload_that_could_not_be_drawn_is_refused() -> None:
     fields: dict[str, Any] = {"load": 0.5, "rate": "10 Mbit/s", "until": "10 s"}
     for changes, said in (
         ({"vectors": {"kind": "pareto", "mean": "10 MB"}}, "vectors.mean: 10000000 B is not"),
-        ({"load": 1e9}, "load: 1e.09 is not allowed; at most 30000000 responses"),
+        ({"load": 1e9}, "load: 1e.09 is not allowed; at most 20,000,000 responses"),
         ({"load": float("inf")}, "load"),
         ({"vectors": {"kind": "camp"}}, "vectors: unknown kind 'camp'; allowed: 'campus'"),
     ):

@@ -7,8 +7,10 @@ from pathlib import Path
 from headway.errors import HeadwayError
 
 
-def path(text: str) -> Path:
+def path(text: str | Path) -> Path:
     """The path an option names. Raises HeadwayError for "", to pathlib the folder one is in."""
+    if isinstance(text, Path):  # an option's default
+        return text
     if not text.strip() or "\0" in text:
         raise HeadwayError(f"{text!r} is the name of no file or folder")
     return Path(text)

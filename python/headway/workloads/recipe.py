@@ -16,18 +16,15 @@ from headway.errors import HeadwayError
 from headway.workloads import published, tmix
 from headway.workloads.draws import Ints, Stream
 from headway.workloads.session_table import SessionTable
-from headway.workloads.workload import Pareto, Tmix, Workload
-
-MOST_RESPONSES = 20_000_000
-"""Of a workload: some 2 GB of numbers."""
+from headway.workloads.workload import MOST_RESPONSES, Pareto, Tmix, Workload
 
 
 @functools.lru_cache(maxsize=4)
 def sessions(workload: Workload) -> SessionTable:
     """All sessions of a workload, in the order of their starts.
 
-    Raises HeadwayError if a tmix file is not readable or not the one that was meant, and for a load
-    of more than MOST_RESPONSES responses.
+    Raises HeadwayError if a tmix file is not readable or not the one that was meant, and if the
+    load takes more than MOST_RESPONSES of its responses.
     """
     drawn = _vectors(workload)
     starts = np.sort(
@@ -53,7 +50,6 @@ def _vectors(workload: Workload) -> SessionTable:
         return _enough(tmix.read(kind.path, sha256=kind.sha256), workload)
     name = f"{workload.seed}/{kind.kind}"
     if isinstance(kind, Pareto):
-        _refuse_too_many(workload.wanted_bytes, kind.mean)
         sizes = Stream(f"{name}/response")
         of = published.synthetic_responses(kind.mean)
         responses = _drawn_until(
@@ -65,7 +61,6 @@ def _vectors(workload: Workload) -> SessionTable:
 
 
 def _campus(name: str, wanted_bytes: float, serve_factor: float) -> SessionTable:
-    _refuse_too_many(wanted_bytes, published.MEAN_RESPONSE_BYTES)
     sizes = Stream(f"{name}/response")
     of = published.campus_responses()
     responses = _drawn_until(
@@ -87,14 +82,6 @@ def _campus(name: str, wanted_bytes: float, serve_factor: float) -> SessionTable
     return SessionTable(zeros, exchanges, requests, responses, think_us, serve_us)
 
 
-def _refuse_too_many(wanted_bytes: float, mean_bytes: float) -> None:
-    if wanted_bytes > mean_bytes * MOST_RESPONSES:
-        raise HeadwayError(
-            f"workload: its load is {wanted_bytes:.3g} bytes in responses of {mean_bytes:.3g} on "
-            f"average, {wanted_bytes / mean_bytes:.2g} of them; at most {MOST_RESPONSES:,}"
-        )
-
-
 def _drawn_until(draw: Callable[[int], Ints], wanted: float, mean: float) -> Ints:
     """Values until their sum reaches ``wanted``; at least one."""
     drawn: list[Ints] = []
@@ -113,7 +100,14 @@ def _enough(given: SessionTable, workload: Workload) -> SessionTable:
     per_session = np.add.reduceat(
         given.response_bytes, given.ends - given.exchanges, dtype=np.int64
     )
-    _refuse_too_many(workload.wanted_bytes, float(given.response_bytes.mean()))
+    # of drawn responses Workload knows the mean when it is made, of a file's nobody before now
+    mean_bytes = float(given.response_bytes.mean())
+    if workload.wanted_bytes > mean_bytes * MOST_RESPONSES:
+        raise HeadwayError(
+            f"workload: its load is {workload.wanted_bytes:.3g} bytes in responses of "
+            f"{mean_bytes:.3g} on average, {workload.wanted_bytes / mean_bytes:.2g} of them; "
+            f"at most {MOST_RESPONSES:,}"
+        )
     order = Stream(f"{workload.seed}/order")
     rounds: list[Ints] = []
     reached, wanted = 0, workload.wanted_bytes

@@ -25,8 +25,8 @@ LARGEST_RESPONSE_BYTES = 10_000_000
 """K: the largest response of the synthetic workloads (section 6.4.3.1)."""
 MEAN_RESPONSE_BYTES = 14_000
 """Of the campus traces (section 3.3.3.2), and of the synthetic workload of section 6.5.2."""
-MAX_EXCHANGES = 30_000_000
-"""Of one workload: two gigabytes of columns."""
+MOST_RESPONSES = 20_000_000
+"""Of one workload: some 2 GB of columns."""
 
 
 class Campus(Spec):
@@ -75,9 +75,9 @@ class Workload(Spec):
     @model_validator(mode="after")
     def _can_be_drawn(self) -> Self:
         mean = self.vectors.mean if isinstance(self.vectors, Pareto) else MEAN_RESPONSE_BYTES
-        if self.wanted_bytes / mean > MAX_EXCHANGES:
+        if self.wanted_bytes / mean > MOST_RESPONSES:
             raise ValueError(
-                f"load: {self.load:g} is not allowed; at most {MAX_EXCHANGES} responses in all, "
+                f"load: {self.load:g} is not allowed; at most {MOST_RESPONSES:,} responses in all, "
                 f"here {self.wanted_bytes / mean:.3g}"
             )
         return self
