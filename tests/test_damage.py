@@ -1,5 +1,6 @@
 """Results that somebody or something damaged: named in one line, or run again, never believed."""
 
+import dataclasses
 import json
 import random
 import shutil
@@ -126,6 +127,13 @@ def test_resume_runs_damaged_trials_again_and_says_so(results: Path, capsys) -> 
         )
     assert execute(run) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_keys_that_are_numbers_do_no_harm(tmp_path: Path) -> None:
+    made = trace()
+    meta = {**made.meta, "kernel": {10: "a", 9: ("b", 0.1)}}
+    loaded = load_trace(save_trace(dataclasses.replace(made, meta=meta), tmp_path / "t"))
+    assert loaded.meta["kernel"] == {"10": "a", "9": ["b", 0.1]}
 
 
 def test_every_file_of_a_trace_is_checked(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def check(state: Mapping[str, Any], folder: Path, file: str | None = None) -> No
 
 
 def _state_sum(state: Mapping[str, Any]) -> int:
+    state = json.loads(json.dumps(state))  # as it is read: keys that are numbers become text
     return zlib.crc32(json.dumps(state, sort_keys=True, separators=(",", ":")).encode())
 
 
