@@ -51,7 +51,8 @@ def loaded_by(*arguments: str) -> set[str]:
         ("list", NUMBERS | PICTURES | STUDIES),
         ("list --json", NUMBERS | PICTURES | STUDIES | {"rich"}),
         ("describe cubic", NUMBERS | PICTURES | STUDIES),
-        ("try --duration 1s", {"scipy", "pandas"} | PICTURES | STUDIES),
+        ("try --duration 1s", NUMBERS | PICTURES | STUDIES),
+        ("try --duration 1s --json", NUMBERS | PICTURES | STUDIES | {"rich"}),
     ],
 )
 def test_a_command_loads_nothing_that_it_does_not_need(arguments: str, without: set[str]) -> None:
