@@ -11,6 +11,7 @@ import pytest
 from headway.figures import (
     QUEUE,
     Bars,
+    Pairs,
     Panel,
     Sample,
     Series,
@@ -121,13 +122,10 @@ def test_bars_must_match_their_groups() -> None:
 
 
 def test_published_beside_measured_puts_each_pair_at_its_place() -> None:
-    figure = published_vs_measured(
-        {"reno": np.array([1.0, 2.0])},
-        {"reno": np.array([1.5, 2.5])},
-        labels={"reno": "NewReno"},
-        unit="ms",
-        band=1.0,
+    pairs = Pairs(
+        "delay", "ms", {"reno": np.array([1.0, 2.0])}, {"reno": np.array([1.5, 2.5])}, band=1.0
     )
+    figure = published_vs_measured([pairs], labels={"reno": "NewReno"})
     points = figure.axes[0].get_lines()[-1]
     assert np.asarray(points.get_xdata()).tolist() == [1.0, 2.0]
     assert np.asarray(points.get_ydata()).tolist() == [1.5, 2.5]

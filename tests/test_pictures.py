@@ -174,6 +174,18 @@ def tick_labels_over_each_other() -> Figure:
     return figure
 
 
+def tick_labels_that_read_as_one() -> Figure:
+    figure, ax = plain()
+    figure.set_layout_engine("none")
+    ax.set_position((0.2, 0.3, 0.7, 0.6))
+    ax.set_xticks([1, 2], ["a", "b"])
+    figure.draw_without_rendering()
+    left = ax.get_xticklabels()[0].get_window_extent()
+    beside = left.x1 + left.width / 2 + 0.5
+    ax.set_xticks([1, float(ax.transData.inverted().transform((beside, 0))[0])], ["a", "b"])
+    return figure
+
+
 def title_over_the_plot_above() -> Figure:
     figure, axes = new_figure(rows=2, height_mm=100)
     figure.set_layout_engine("none")
@@ -267,6 +279,7 @@ BAD: list[tuple[str, Callable[[], Figure]]] = [
     ("over data", legend_over_bars),
     ("over data", legend_over_a_band),
     ("over text", tick_labels_over_each_other),
+    ("over text", tick_labels_that_read_as_one),
     ("over text", title_over_the_plot_above),
     ("over text", legend_over_a_title),
     ("time", times_that_differ),

@@ -9,6 +9,7 @@ from headway.figures.curves import Curve, curves
 from headway.figures.decimate import min_max_indices
 from headway.figures.plots import (
     Bars,
+    Pairs,
     Panel,
     Sample,
     Series,
@@ -26,6 +27,7 @@ __all__ = [
     "VOIP",
     "Bars",
     "Curve",
+    "Pairs",
     "Panel",
     "Sample",
     "Series",

@@ -147,6 +147,23 @@ def save_figure(figure: Figure, path: Path, formats: Sequence[str] = ("svg", "pd
     return files
 
 
+def from_zero(axes: Sequence[Axes]) -> None:
+    """Let y begin at 0 and end above the highest number, in all axes that share their scale.
+
+    Call it when everything is drawn: a limit that is set ends the search for limits.
+    """
+    highest: dict[Axes, float] = {}
+    for ax in axes:
+        own = ax.get_shared_y_axes().get_siblings(ax)
+        highest[ax] = max(float(one.dataLim.y1) for one in own)
+    for ax in axes:
+        top = max(ax.get_ylim()[1], _HEADROOM * highest[ax]) if highest[ax] > 0 else None
+        ax.set_ylim(0, top)
+
+
+_HEADROOM = 1.05
+
+
 def legend_above(figure: Figure) -> None:
     """One legend above all panels, each label once, in as many rows as its width needs.
 

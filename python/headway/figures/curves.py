@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from headway.figures.canvas import drawing, legend_above, new_figure
+from headway.figures.canvas import drawing, from_zero, legend_above, new_figure
 from headway.figures.plots import Panel, Series
 from headway.figures.style import Style
 from headway.figures.timed import remember
@@ -93,8 +93,7 @@ def curves(
             ax.set_title(title, loc="left")
             ax.set_xlabel(x_label)
         if y_scale == "linear":
-            for ax in axes:  # not before all panels that share the scale are drawn
-                ax.set_ylim(bottom=0)
+            from_zero(axes)
         axes[0].set_ylabel(y_label)
         legend_above(figure)
     remember(figure, x_label, [_panel(title, drawn, y_label) for title, drawn in panels])

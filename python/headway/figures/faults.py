@@ -36,6 +36,8 @@ Kind = Literal[
 
 _SLACK_PX = 1.0
 """Boxes of letters have some air: so much more than touching is a fault."""
+_WORD_GAP_PX = 2.0
+"""Between words of one line."""
 _LEAST_MM = (25.0, 18.0)
 """Width and height below which a plot shows nothing."""
 _LEAST_SHADE = 0.10
@@ -220,6 +222,8 @@ def _over_text(
     for (one, _, a), (other, _, b) in combinations(boxes, 2):
         if (by_px := _overlap_px(a, b)) > _SLACK_PX:
             yield Fault("over text", f"{_name(one)} and {_name(other)} by {by_px:.0f} px")
+        elif _in_a_line(a, b) and _gap_px(a, b) < _WORD_GAP_PX:
+            yield Fault("over text", f"{_name(one)} and {_name(other)} read as one")
     for text, of, box in boxes:
         for legend in legends:
             if of is not legend and _overlap_px(box, legend.get_window_extent()) > _SLACK_PX:
@@ -228,6 +232,14 @@ def _over_text(
             apart = of in axes and not _same_place(of, ax)
             if apart and (by_px := _overlap_px(box, ax.bbox)) > _SLACK_PX:
                 yield Fault("over text", f"{_name(text)} over another plot by {by_px:.0f} px")
+
+
+def _in_a_line(a: BboxBase, b: BboxBase) -> bool:
+    return min(a.y1, b.y1) - max(a.y0, b.y0) > min(a.height, b.height) / 2
+
+
+def _gap_px(a: BboxBase, b: BboxBase) -> float:
+    return float(max(a.x0, b.x0) - min(a.x1, b.x1))
 
 
 def _overlap_px(a: BboxBase, b: BboxBase) -> float:

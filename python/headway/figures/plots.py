@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from headway.figures.canvas import drawing, legend_above, new_figure
+from headway.figures.canvas import drawing, from_zero, legend_above, new_figure
 from headway.figures.decimate import min_max_indices
 from headway.figures.style import PUBLISHED, Style, style_of
 from headway.figures.timed import remember
@@ -77,7 +77,7 @@ def timeseries(
             for series in panel.series:
                 _draw_series(ax, series)
             ax.set_ylabel(panel.y_label)
-            ax.set_ylim(bottom=0)
+            from_zero([ax])
             ax.margins(x=0.01)
             if panel.title:
                 ax.set_title(panel.title, loc="left")
@@ -88,7 +88,7 @@ def timeseries(
                 for series in panel.right_series:
                     _draw_series(right, series)
                 right.set_ylabel(panel.right_label)
-                right.set_ylim(bottom=0)
+                from_zero([right])
                 # What the left scale shows is the subject; keep it on top.
                 ax.set_zorder(right.get_zorder() + 1)
                 ax.patch.set_visible(False)
@@ -223,60 +223,89 @@ def grouped_bars(
     return figure
 
 
+@dataclass(frozen=True)
+class Pairs:
+    """Published and measured values by algorithm, in ``unit``, equal shapes (n,).
+
+    ``half_widths`` of the measured ones' intervals, by algorithm; NaN is none. ``band`` is the
+    half-width of the shaded tolerance.
+    """
+
+    title: str
+    unit: str
+    published: Mapping[str, Array]
+    measured: Mapping[str, Array]
+    half_widths: Mapping[str, Array] | None = None
+    band: float | None = None
+
+
 def published_vs_measured(
-    published: Mapping[str, Array],
-    measured: Mapping[str, Array],
-    *,
-    labels: Mapping[str, str],
-    unit: str,
-    band: float | None = None,
-    title: str = "",
-    height_mm: float = 85,
+    panels: Sequence[Pairs], *, labels: Mapping[str, str], height_mm: float = 75
 ) -> Figure:
     """Measured against published values; a perfect reproduction lies on the diagonal.
 
     Args:
-        published, measured: values by algorithm, equal shapes (n,).
+        panels: one beside the other, at least one.
         labels: the algorithms' names to print; its order is the legend's.
-        unit: of all values.
-        band: half-width of the shaded tolerance, in ``unit``.
-        title: above the figure.
-        height_mm: height (and width), millimetres.
+        height_mm: height, millimetres.
 
     Returns:
         the figure.
+
+    Raises:
+        ValueError: without panels.
     """
+    if not panels:
+        raise ValueError("a figure of published values needs at least one panel")
     with drawing():
-        figure, (ax,) = new_figure(width_mm=height_mm * 1.1, height_mm=height_mm)
-        everything = np.concatenate(
-            [np.ravel(v) for values in (published, measured) for v in values.values()]
+        figure, axes = new_figure(
+            width_mm=min(170, 1.1 * height_mm * len(panels)),
+            height_mm=height_mm,
+            columns=len(panels),
         )
-        low, high = float(np.nanmin(everything)), float(np.nanmax(everything))
-        margin = 0.06 * (high - low) or 1.0
-        ends = np.array([low - margin, high + margin])
-        if band is not None:
-            ax.fill_between(
-                ends, ends - band, ends + band, color="#E8E8E8", label=f"±{band:g} {unit}"
-            )
-        ax.plot(ends, ends, color=PUBLISHED.colour, linestyle=PUBLISHED.dash, linewidth=0.9)
-        for algorithm, label in labels.items():
-            style = style_of(algorithm)
-            ax.plot(
-                published[algorithm],
-                measured[algorithm],
-                linestyle="none",
-                marker=style.marker,
-                color=style.colour,
-                label=label,
-            )
-        ax.set_xlim(*ends)
-        ax.set_ylim(*ends)
-        ax.set_xlabel(f"published ({unit})")
-        ax.set_ylabel(f"measured ({unit})")
-        if title:
-            ax.set_title(title, loc="left")
-        ax.legend(loc="upper left")
+        for ax, pairs in zip(axes, panels, strict=True):
+            _draw_pairs(ax, pairs, labels)
+            ax.set_xlabel(f"published ({pairs.unit})")
+            ax.set_title(pairs.title, loc="left")
+        axes[0].set_ylabel(f"measured ({panels[0].unit})")
+        legend_above(figure)
     return figure
+
+
+def _draw_pairs(ax: Axes, pairs: Pairs, labels: Mapping[str, str]) -> None:
+    widths = {
+        name: np.nan_to_num((pairs.half_widths or {}).get(name, np.zeros_like(measured)))
+        for name, measured in pairs.measured.items()
+    }
+    everything = np.concatenate(
+        [
+            *(np.ravel(one) for one in pairs.published.values()),
+            *(np.ravel(one - widths[name]) for name, one in pairs.measured.items()),
+            *(np.ravel(one + widths[name]) for name, one in pairs.measured.items()),
+        ]
+    )
+    low, high = float(np.nanmin(everything)), float(np.nanmax(everything))
+    margin = 0.06 * (high - low) or 1.0
+    ends = np.array([low - margin, high + margin])
+    if pairs.band is not None:
+        label = f"±{pairs.band:g} {pairs.unit}"
+        ax.fill_between(ends, ends - pairs.band, ends + pairs.band, color="#E8E8E8", label=label)
+    ax.plot(ends, ends, color=PUBLISHED.colour, linestyle=PUBLISHED.dash, linewidth=0.9)
+    for algorithm, label in labels.items():
+        style = style_of(algorithm)
+        ax.errorbar(
+            pairs.published[algorithm],
+            pairs.measured[algorithm],
+            yerr=widths[algorithm] if pairs.half_widths else None,
+            linestyle="none",
+            marker=style.marker,
+            color=style.colour,
+            elinewidth=0.8,
+            label=label,
+        )
+    ax.set_xlim(*ends)
+    ax.set_ylim(*ends)
+    ax.locator_params(nbins=5)
 
 
 def _draw_series(ax: Axes, series: Series) -> None:

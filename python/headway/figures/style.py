@@ -114,7 +114,7 @@ LABELS: dict[str, str] = {
 #: Things that are not algorithms.
 VOIP = Style(BLACK, ".", "-")
 QUEUE = Style(LIGHT, ".", "-")
-PUBLISHED = Style(BLACK, "_", _DOTTED)
+PUBLISHED = Style(BLACK, "x", _DOTTED)
 
 _COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 _MARKERS = "os^vDPX*phd<>8"

@@ -1,15 +1,18 @@
-"""Plot: figures 2 to 5, table 2 as a picture, and whole trials to zoom into."""
+"""Plot: figures 2 to 5, tables 1 and 2 as pictures, and whole trials to zoom into."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway import metrics
 from headway.figures import (
     QUEUE,
     VOIP,
     Bars,
+    Pairs,
     Panel,
     Sample,
     Series,
@@ -23,7 +26,7 @@ from headway.figures import (
 )
 from headway.publish import Figures
 from headway.report import ZoomChart
-from headway.studies.collateral_damage.cells import Found
+from headway.studies.collateral_damage.cells import Cell, Found
 from headway.studies.collateral_damage.experiments import FIGURE_2, ZOOMED
 from headway.studies.collateral_damage.observe import EPOCHS_SHOWN, Course
 from headway.studies.collateral_damage.published import (
@@ -31,6 +34,7 @@ from headway.studies.collateral_damage.published import (
     CONTROLS,
     DELAY,
     FLOW_COUNTS,
+    GOODPUT,
     LABELS,
     RTTS_MS,
     CellKey,
@@ -82,22 +86,51 @@ def figures(found: Found) -> Figures:
         "seen twenty epochs, so NewReno's single-flow trials are longer.",
         _bars(found, "retransmits_pkts", "retransmitted packets", "ab"),
     )
+    made["table-1"] = (
+        "Table 1 as a picture",
+        "Summed goodputs of all cells with 95 % intervals over the trials; on the dotted line both "
+        "agree.",
+        published_vs_measured(
+            [_pairs(found, "", "kB/s", "goodput_kbytes_s", lambda cell: GOODPUT[cell].mean)],
+            labels=_NAMES,
+        ),
+    )
     made["table-2"] = (
         "Table 2 as a picture",
-        "Median delays of all cells; on the dotted line both agree.",
+        "Delays of all cells with 95 % intervals over the trials; on the dotted line both agree.",
         published_vs_measured(
-            {c: np.array([DELAY[k].median for k in CELLS if k[1] == c]) for c in CONTROLS},
-            {
-                c: np.array([found[k].mean("owd_median_ms") for k in CELLS if k[1] == c])
-                for c in CONTROLS
-            },
+            [
+                _pairs(found, "median delay", "ms", "owd_median_ms", lambda c: DELAY[c].median),
+                _pairs(found, "mean", "ms", "owd_mean_ms", lambda cell: DELAY[cell].mean),
+                _pairs(found, "standard deviation", "ms", "owd_sd_ms", lambda c: DELAY[c].sd),
+            ],
             labels=_NAMES,
-            unit="ms",
-            band=20.0,
-            title="median one-way delay",
         ),
     )
     return made
+
+
+def _pairs(
+    found: Found,
+    title: str,
+    unit: str,
+    name: str,
+    published: Callable[[CellKey], float],
+) -> Pairs:
+    """A quantity of the trials beside the paper's, by control."""
+    own = {control: [key for key in CELLS if key[1] == control] for control in CONTROLS}
+    return Pairs(
+        title,
+        unit,
+        {c: np.array([published(key) for key in keys]) for c, keys in own.items()},
+        {c: np.array([found[key].mean(name) for key in keys]) for c, keys in own.items()},
+        {c: np.array([_half_width(found[key], name) for key in keys]) for c, keys in own.items()},
+    )
+
+
+def _half_width(cell: Cell, name: str) -> float:
+    half_width = metrics.confidence_interval(cell.values(name)).half_width
+    return float("nan") if half_width is None else half_width
 
 
 def _bars(found: Found, name: str, y_label: str, letters: str = "") -> Figure:

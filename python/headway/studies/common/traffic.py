@@ -167,11 +167,15 @@ def means_over(
 
 
 def with_intervals(
-    label: str, x: npt.NDArray[Any], means: Sequence[Estimate], style: Style
+    label: str,
+    x: npt.NDArray[Any],
+    means: Sequence[Estimate],
+    style: Style,
+    scale: float = 1.0,
 ) -> Curve:
-    """Means with their confidence intervals; a mean of too few batches has none."""
-    mean = np.array([one.mean for one in means])
-    half = np.array([math.nan if one.half_width is None else one.half_width for one in means])
+    """Means, times ``scale``, with their confidence intervals; one of too few batches has none."""
+    widths = [math.nan if one.half_width is None else one.half_width for one in means]
+    mean, half = scale * np.array([one.mean for one in means]), scale * np.array(widths)
     return Curve(label, x, mean, style, markers=True, low=mean - half, high=mean + half)
 
 

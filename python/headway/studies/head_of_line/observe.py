@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from headway.claims import Evidence
-from headway.metrics.stats import Array
+from headway.experiment import BATCHES
+from headway.metrics.stats import Array, batch_means, confidence_interval
 from headway.studies.common import lab
 from headway.studies.head_of_line.experiments import LOSSES, key
 from headway.trace import Trace
@@ -21,6 +22,8 @@ class Times:
     """Response times of a trial."""
 
     mean_s: float
+    half_width_s: float
+    """Of the 95 % interval of the mean, by ten batches; NaN: too few messages."""
     tail_s: Array
     """Some of the times in rising order, dense towards the longest; shape (n,)."""
     tail_share: Array
@@ -40,7 +43,13 @@ def observe(trace: Trace) -> Times:
     steps = np.geomspace(1, number, TAIL_POINTS).astype(np.intp)
     keep = np.unique(number - steps).clip(0)
     slow_s = float(np.quantile(times_s, 0.999))
-    return Times(float(times_s.mean()), ordered[keep], 1 - keep / number, slow_s)
+    half_width = (
+        confidence_interval([float(mean) for mean in batch_means(times_s)]).half_width
+        if number >= BATCHES
+        else None
+    )
+    half_width_s = float("nan") if half_width is None else half_width
+    return Times(float(times_s.mean()), half_width_s, ordered[keep], 1 - keep / number, slow_s)
 
 
 def means_s(found: Found, control: str, stack: str = lab.STACK) -> Array:

@@ -57,13 +57,24 @@ def _figures(found: Found) -> Figures:
     for control in CONTROLS:
         name = label_of(control)
         style, mean_ms = style_of(control), 1e3 * means_s(found, control)
-        drawn.append(Curve(name, losses[shown], mean_ms[shown], style, line=True, markers=True))
+        widths_ms = np.array([1e3 * found[key(control, loss)].half_width_s for loss in LOSSES])
+        drawn.append(
+            Curve(
+                name,
+                losses[shown],
+                mean_ms[shown],
+                style,
+                markers=True,
+                low=(mean_ms - widths_ms)[shown],
+                high=(mean_ms + widths_ms)[shown],
+            )
+        )
         one = found[key(control, TAIL_LOSS)]
         tail.append(Curve(name, 1e3 * one.tail_s, one.tail_share, style))
     return {
         "figure-6-13": (
             "Figure 6.13",
-            "Mean response time over loss.",
+            "Mean response time over loss, with 95 % intervals.",
             curves(
                 [("", drawn)],
                 x_label="packet loss probability",

@@ -93,14 +93,21 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
 
     def drawn(shown: list[Scheme]) -> list[Curve]:
         return [
-            Curve(s.label, means_ms(s, DEFAULT), means_ms(s, FAST), s.style, markers=True)
+            traffic.with_intervals(
+                s.label,
+                means_ms(s, DEFAULT),
+                [half(found, s.key, FAST, load).mean for load in LOADS],
+                s.style,
+                scale=1e3,
+            )
             for s in shown
         ]
 
     return {
         "figures-6-58-59": (
             "Figures 6.58 and 6.59",
-            "Mean response times of the two halves, one marker per load.",
+            "Mean response times of the two halves, one marker per load, with 95 % intervals "
+            "of the other half's.",
             curves(
                 [
                     ("end to end", drawn([s for s in schemes if s.router is None])),

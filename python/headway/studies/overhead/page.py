@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from headway.claims import Evidence
-from headway.figures import Curve, Style, curves, one_of, style_of
+from headway.figures import PUBLISHED, Curve, Style, curves, one_of, style_of
 from headway.publish import Figures, Page
 from headway.report import Edge, Node, Sketch, row
 from headway.studies.overhead.experiments import PACKET_BYTES, SHARES, SLOTS_MS, requests, slots
@@ -108,6 +108,17 @@ def _figures(found: Evidence[Load], loads: Mapping[int, Load]) -> Figures:
                 y_scale="log",
             ),
         ),
+        "table-6-4": (
+            "Table 6.4",
+            "A router with the program by an unmodified one, over the packets that ask: medians "
+            "of the turns with the least and the most, and what the thesis printed.",
+            curves(
+                [(title, _ratio(loads, of, published)) for title, of, published in _RATIOS],
+                x_label="requests (%)",
+                y_label="ratio",
+                share_y=False,
+            ),
+        ),
         "table-6-4-effort": (
             "Table 6.4: effort of forwarding",
             "Processor time of one packet, without what sending it takes.",
@@ -126,6 +137,45 @@ def _figures(found: Evidence[Load], loads: Mapping[int, Load]) -> Figures:
             ),
         ),
     }
+
+
+def _ratio(
+    loads: Mapping[int, Load],
+    of: Callable[[Load], Sequence[float]],
+    published: Mapping[int, float],
+) -> list[Curve]:
+    at = np.array(list(loads), dtype=np.float64)
+    turns = [of(load) for load in loads.values()]
+    middle = np.array([median(one) for one in turns])
+    low, high = np.array([min(one) for one in turns]), np.array([max(one) for one in turns])
+    return [
+        Curve("Quick-Start", at, middle, _QUICK_START, markers=True, low=low, high=high),
+        Curve(
+            "published",
+            np.array(list(published)),
+            np.array(list(published.values())),
+            PUBLISHED,
+            line=False,
+            markers=True,
+        ),
+    ]
+
+
+def _turns_by_plain(
+    of: Callable[[Router], Sequence[float]],
+) -> Callable[[Load], list[float]]:
+    """Each turn by the unmodified router's of the same turn."""
+    return lambda load: [
+        one / plain for one, plain in zip(of(load.with_), of(load.plain), strict=True)
+    ]
+
+
+_RATIOS = (
+    ("peak rate", _turns_by_plain(lambda one: one.rates_pps), {0: 1.0, 1: 1.0, 50: 1.0}),
+    ("mean delay", _turns_by_plain(lambda one: one.delays_us), {0: 1.0, 1: 1.0, 50: 1.0}),
+    ("effort", _turns_by_plain(lambda one: one.efforts_ns), {0: 1.04, 1: 1.12, 50: 3.24}),
+)
+"""Titles, ours, and table 6.4's Linux by requests in %: C-TH-223 to 225, 228 to 230, 233 to 235."""
 
 
 def _delays(label: str, router: Router, style: Style) -> Curve:

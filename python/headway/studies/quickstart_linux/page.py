@@ -356,15 +356,12 @@ def _web_figures(found: Found) -> Figures:
         "figure-13": (
             "Figure 13",
             "Mean download time of a page over the number of users, large files: mean of Reno and "
-            "CUBIC with three variants of HTTP.",
+            "CUBIC with three variants of HTTP, with 95 % intervals.",
             curves(
                 [
                     (
                         "",
-                        [
-                            _curve(scheme, found.users("large"), found.six_s(scheme))
-                            for scheme in PAPER_SCHEMES
-                        ],
+                        [_six_over_users(found, scheme) for scheme in PAPER_SCHEMES],
                     )
                 ],
                 x_label="users",
@@ -400,6 +397,17 @@ def _curve(scheme: str, x: npt.ArrayLike, y: Array, half_width: Array | None = N
     )
 
 
+def _of_six(rows: Sequence[Pages]) -> float:
+    """Half of the 95 % interval of a mean over independent trials."""
+    return math.hypot(*(one.half_width_s for one in rows)) / len(rows)
+
+
+def _six_over_users(found: Found, scheme: str) -> Curve:
+    users = found.users("large")
+    widths = np.array([_of_six(found.six(scheme, n)) for n in users])
+    return _curve(scheme, users, found.six_s(scheme), widths)
+
+
 def _over_users(found: Found, model: surge.Model, scheme: str) -> Curve:
     users = found.users(model)
     widths = np.array([found.thesis(model, "1.1", scheme, n).half_width_s for n in users])
@@ -411,13 +419,18 @@ def _share_figure(found: Found) -> tuple[str, str, Figure]:
     means = [float(np.mean(list(found.share_s(share).values()))) for share in shares]
     slow = found.six_s("slow-start")[0]
     percent = np.array([100 * share for share in shares])
-    quick = _curve("quick-start", percent, np.array(means))
+    rows = [
+        [found.pages(share_key(share, http, control)) for http in HTTP for control in CONTROLS]
+        for share in shares
+    ]
+    widths = np.array([_of_six(six) for six in rows])
+    quick = _curve("quick-start", percent, np.array(means), widths)
     line = Curve(
         label_of("slow-start"), percent, np.full(percent.size, slow), style_of("slow-start")
     )
     return (
         "Figure 14",
         "Mean download time of a page over the part of the capacity for Quick-Start, one user, "
-        "large files: mean of Reno and CUBIC with three variants of HTTP.",
+        "large files: mean of Reno and CUBIC with three variants of HTTP, with 95 % intervals.",
         curves([("", [quick, line])], x_label="part of the capacity (%)", y_label="page time (s)"),
     )

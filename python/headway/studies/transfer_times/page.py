@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from headway.figures import Curve, curves, label_of, one_of, style_of
+from headway.figures import PUBLISHED, Curve, curves, label_of, one_of, style_of
 from headway.figures.style import LIGHT, Style
 from headway.models import startup
 from headway.publish import Figures, Page
@@ -162,9 +162,10 @@ def _figures(results: Results) -> Figures:
     ):
         made[f"figure-{number.replace('.', '-')}"] = (
             f"Figure {number}",
-            "Response time over size at 200 ms: lines are table 6.1, markers simulation.",
+            "Response time over size at 200 ms: lines are table 6.1, markers simulation, crosses "
+            "what the thesis prints of its measurements.",
             curves(
-                [("", _over_sizes(results, schemes))],
+                [("", [*_over_sizes(results, schemes), *_published(schemes)])],
                 x_label="response size (bytes)",
                 y_label="response time (s)",
                 x_scale="log",
@@ -269,6 +270,21 @@ _CAPACITY_LABELS = {
 """Of figure 6.40, where the rate that is asked for matters."""
 
 
+_PUBLISHED: dict[str, tuple[float, float]] = {
+    "jump-start": (startup.JUMP_START_DATA_BYTES, 0.4),
+    "mega-start": (100e3, 0.285),
+    "quick-start": (100e3, 0.362),
+}
+"""Size and response time at 200 ms that the thesis prints: C-TH-120, 126 and 118."""
+_LARGEST_SPEEDUPS = {"jump-start": {100: 2.7, 200: 3.0}, "quick-start": {100: 2.7, 200: 3.7}}
+"""By RTT in ms: C-TH-132."""
+
+
+def _published(schemes: Sequence[str]) -> list[Curve]:
+    size, time_s = np.array([_PUBLISHED[one] for one in schemes if one in _PUBLISHED]).T
+    return [Curve("published", size, time_s, PUBLISHED, line=False, markers=True)]
+
+
 def _over_sizes(results: Results, schemes: Sequence[str]) -> list[Curve]:
     fine = np.geomspace(results.sizes_bytes.min(), 2e6, 400)
     shown = results.sizes_bytes <= 2e6
@@ -308,6 +324,9 @@ def _speedup_figure(results: Results, scheme: str) -> Figure:
                     markers=True,
                 )
             )
+    for number, (rtt_ms, largest) in enumerate(_LARGEST_SPEEDUPS[scheme].items()):
+        name, level = f"{rtt_ms} ms, largest published", np.full(fine.size, largest)
+        drawn.append(Curve(name, fine, level, one_of(PUBLISHED, number)))
     return curves(
         [("", drawn)],
         x_label="response size (bytes)",
