@@ -16,6 +16,7 @@ from headway.claims import Claim, Verdict, write_claims
 from headway.cli.app import execute
 from headway.study import Study
 from headway.trace import load_trace
+from headway.verdicts import Difference
 
 LONG = ["--rate", "50Mbit/s", "--duration", "60 s"]
 SHORT = ["--duration", "3 s", "--warmup", "1 s"]
@@ -323,6 +324,18 @@ def test_a_claim_is_printed_with_its_statement_and_a_check_once(capfd, tmp_path:
     assert " A-21  b\n" in out
     assert "published 3 ms, measured 2 ms, see A-1" in out
     assert out.count("why") == 1
+
+
+def test_what_is_not_as_it_was_locked_says_what_was_claimed(capfd, monkeypatch) -> None:
+    found = [Difference("A-1", "verdict", "holds", "fails"), Difference("A-1", "value", "1", "2")]
+    claim = Claim("A-1", "one is faster", "simulated", 1, 2, "s", "sign", "fails")
+    monkeypatch.setattr("headway.cli.verdicts._one", lambda *_: (found, [claim]))
+    status, out, _ = run(capfd, "verdicts", "first-megabyte")
+    assert status == 1
+    assert (
+        "\n A-1  first-megabyte: one is faster\n      verdict: was holds, is fails\n"
+        "      value: was 1, is 2\n"
+    ) in out
 
 
 def test_claims_that_cannot_be_counted_are_refused(capfd, tmp_path: Path) -> None:

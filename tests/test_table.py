@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from headway.table import ABSENT, Cell, Table, alone, texts, to_the_right, written
+from headway.table import ABSENT, Cell, Table, alone, markdown, texts, to_the_right, written
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,15 @@ def test_a_table_says_whether_a_unit_goes_down_or_along() -> None:
 )
 def test_numbers_stand_to_the_right_also_as_text(cells: list[Cell], numbers: bool) -> None:
     assert to_the_right(cells) is numbers
+
+
+def test_a_page_s_table_has_numbers_to_the_right_and_its_bars_escaped() -> None:
+    assert markdown(["a", "b", "c"], [["x|y", 1.5, "3"], ["z", 12.25, None]]) == [
+        "| a | b | c |",
+        "|---|---:|---:|",
+        r"| x\|y | 1.50 | 3 |",
+        "| z | 12.25 | – |",
+    ]
 
 
 def test_a_value_by_itself_has_its_unit() -> None:

@@ -55,6 +55,21 @@ def written(cells: Sequence[Cell]) -> list[str]:
     return [_text(cell, decimals, measured) for cell in cells]
 
 
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
+    """The lines of a table of a page in docs/; cells that are text already stay as they are."""
+    cells = texts(Table("", columns, rows))
+    numeric = [to_the_right([row[index] for row in cells]) for index in range(len(columns))]
+    return [
+        f"| {' | '.join(columns)} |",
+        f"|{''.join('---:|' if right else '---|' for right in numeric)}",
+        *(f"| {' | '.join(map(_in_one_cell, row))} |" for row in cells),
+    ]
+
+
+def _in_one_cell(text: str) -> str:
+    return text.replace("|", r"\|").replace("\n", " ")
+
+
 def alone(cell: Cell, unit: str | None = None) -> str:
     """A value that stands in no column: at most five digits, and its unit."""
     if not isinstance(cell, int | float):

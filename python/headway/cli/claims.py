@@ -106,13 +106,24 @@ def print_claims(title: str, claims: Sequence[Claim]) -> None:
 
     What is said once of a check is not said again of the claims that repeat it.
     """
-    out = console()
     names = {claim.id for claim in claims}
-    indent = " " * (max(map(len, names)) + 3)
+    print_named(
+        title,
+        [
+            (claim.id, [claim.statement, *_found(claim, repeats=claim.same_as in names)])
+            for claim in claims
+        ],
+    )
+
+
+def print_named(title: str, items: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Print names, and beside each its texts, one below the other and folded where they end."""
+    out = console()
+    indent = " " * (max(len(name) for name, _ in items) + 3)
     out.print(f"\n{title}\n", markup=False)
-    for claim in claims:
-        begins = f" {claim.id}".ljust(len(indent))
-        for text in [claim.statement, *_found(claim, repeats=claim.same_as in names)]:
+    for name, parts in items:
+        begins = f" {name}".ljust(len(indent))
+        for text in filter(None, parts):
             lines = wrap(text, out.width, initial_indent=begins, subsequent_indent=indent)
             out.print("\n".join(lines), markup=False, soft_wrap=True)
             begins = indent

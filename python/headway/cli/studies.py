@@ -11,13 +11,14 @@ import typer
 
 from headway.backends import Recorded, backend_named
 from headway.claims import told
-from headway.cli.claims import DOUBTFUL, counts, print_claims
+from headway.cli.claims import DOUBTFUL, counts, print_claims, print_named
 from headway.cli.options import AsJson, Threads
 from headway.cli.places import path
 from headway.cli.show import console, notice, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.registry import unknown
 from headway.study import STUDY_FILE, Study, StudyContext, StudyResult, discover
+from headway.table import alone
 from headway.trace import load_trace
 from headway.validation.twins import Beside, beside_simulator
 
@@ -215,9 +216,19 @@ def _show_beside(beside: Beside) -> None:
         print_table(table)
     for note, runs in beside.notes.items():
         console().print(f"{runs} runs on the kernel: {note}", markup=False)
-    for claim in beside.claims:
-        console().print(
-            f"{claim.id} {claim.verdict}: largest difference {claim.measured} {claim.unit}, "
-            f"allowed {claim.published:g} {claim.unit} {claim.tolerance}".rstrip(),
-            markup=False,
+    if beside.claims:
+        print_named(
+            "what must agree with the simulator",
+            [
+                (
+                    claim.id,
+                    [
+                        claim.statement,
+                        f"{claim.verdict}: largest difference {alone(claim.measured, claim.unit)}, "
+                        f"allowed {alone(claim.published, claim.unit)} {claim.tolerance}".rstrip(),
+                        claim.note,
+                    ],
+                )
+                for claim in beside.claims
+            ],
         )

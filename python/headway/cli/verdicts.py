@@ -11,12 +11,13 @@ import typer
 from headway import machine
 from headway.backends import Backend, backend_named
 from headway.claims import Claim, told
+from headway.cli.claims import print_named
 from headway.cli.options import AsJson, Threads
-from headway.cli.show import Bar, console, notice, print_json, print_table, progress_bar, watch
+from headway.cli.show import Bar, console, notice, print_json, progress_bar, watch
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.registry import unknown
 from headway.study import Study, discover
-from headway.table import Table
+from headway.table import alone
 from headway.verdicts import (
     SEEDS,
     Difference,
@@ -87,19 +88,25 @@ def verdicts(
         )
     else:
         if rows:
-            print_table(
-                Table(
-                    "what is not as it was locked",
-                    ["study", "claim", "what", "was", "is"],
-                    [[name, one.id, one.what, one.was, one.now] for name, one in rows],
-                )
-            )
+            print_named("what is not as it was locked", _told(rows, held))
         out = console()
         out.print(f"{len(chosen)} studies: {told(held)}", markup=False)
         done = "locked anew" if rewrite else "differ from what is locked"
         out.print(f"{len({one.id for _, one in rows})} claims {done}", markup=False)
     if rows and not rewrite:
         raise typer.Exit(EXIT_DIFFERENT)
+
+
+def _told(
+    rows: Sequence[tuple[str, Difference]], claims: Sequence[Claim]
+) -> list[tuple[str, list[str]]]:
+    """By claim: what it states, and all that differs."""
+    statements = {claim.id: f": {claim.statement}" for claim in claims}
+    told_of: dict[str, list[str]] = {}
+    for study, one in rows:
+        lines = told_of.setdefault(one.id, [f"{study}{statements.get(one.id, '')}"])
+        lines.append(f"{one.what}: was {alone(one.was)}, is {alone(one.now)}")
+    return list(told_of.items())
 
 
 def _chosen(names: Sequence[str], *, live: bool) -> list[Study[Any, Any]]:

@@ -18,6 +18,7 @@ from headway.errors import HeadwayError
 from headway.files import save_text
 from headway.studies.common.left_out import LEFT_OUT
 from headway.study import Study, discover
+from headway.table import markdown
 from headway.verdicts.locked import SEEDS, Locked, as_claims, measured_on, read
 
 Studies = Mapping[str, tuple[Study[Any, Any], Sequence[Locked]]]
@@ -308,17 +309,7 @@ PARTS: dict[str, Callable[[Studies], str]] = {"headline": _headline}
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    if not rows:
-        return ["None."]
-    return [
-        f"| {' | '.join(columns)} |",
-        f"|{'---|' * len(columns)}",
-        *(f"| {' | '.join(_escaped(cell) for cell in row)} |" for row in rows),
-    ]
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", r"\|").replace("\n", " ")
+    return markdown(columns, rows) if rows else ["None."]
 
 
 def _value(value: float | str | None) -> str:

@@ -19,6 +19,7 @@ from headway.studies.collateral_damage.published import (
     delay_claim,
     goodput_claims,
 )
+from headway.table import markdown
 
 _, SPREAD = goodput_claims(CELLS[0])
 """The claim that carries the check of all standard deviations of goodput."""
@@ -30,7 +31,7 @@ def medians(claims: Sequence[Claim]) -> str:
     columns = ["RTT", "control"]
     for flows in FLOW_COUNTS:
         columns += [f"{flows}: paper", "ours"]
-    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    rows = []
     for rtt_ms in RTTS_MS:
         for control in CONTROLS:
             row = [f"{rtt_ms} ms", LABELS[control]]
@@ -38,8 +39,8 @@ def medians(claims: Sequence[Claim]) -> str:
                 cell = (rtt_ms, control, flows)
                 ours = measured[delay_claim(cell, "median")]
                 row += [f"{DELAY[cell].median:.1f}", f"{ours:.1f}"]
-            lines.append(f"| {' | '.join(row)} |")
-    return "\n".join(lines)
+            rows.append(row)
+    return "\n".join(markdown(columns, rows))
 
 
 def errors(claims: Sequence[Claim]) -> str:
