@@ -18,7 +18,7 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
-.PHONY: help build headwayctl demo test test-packages test-rust test-kernel test-python check verdicts verdicts-live \
+.PHONY: help build engine headwayctl demo test test-packages test-rust test-kernel test-python check verdicts verdicts-live \
 	format bench bench-peers bench-start bench-try profile pages lock clean
 
 help: ## list these targets
@@ -50,6 +50,11 @@ $(VENV)/.engine: $(VENV)/.deps $(ENGINE)
 	@command -v cargo >/dev/null || { echo "Headway needs Rust 1.85 or later: cargo is missing"; exit 1; }
 	PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
+
+engine: ## after a changed line of C or Rust in the simulator: the engine again, in seconds
+	@test -e $(VENV)/.engine || { echo "make build comes first"; exit 1; }
+	cargo build --profile engine --locked --quiet -p headway-python
+	install -m 755 target/engine/lib_engine.so python/headway/_engine.abi3.so
 
 demo: build ## build, run paper 001's study, say where its report is
 	$(BIN)/headway run $(STUDY) --out $(OUT)
