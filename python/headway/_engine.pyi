@@ -1,5 +1,6 @@
 """The engine: PyO3 glue of crates/python over the simulator."""
 
+from collections.abc import Callable
 from typing import Any
 
 class Stop:
@@ -9,4 +10,13 @@ class Stop:
 def version() -> str: ...
 def sources() -> str: ...
 def algorithms() -> str: ...
-def run(scenario_json: str, stop: Stop | None = None) -> dict[str, Any]: ...
+def free_bytes() -> int: ...
+def run(
+    scenario_json: str,
+    stop: Stop | None = None,
+    *,
+    progress: Callable[[int], object] | None = None,
+    limit_bytes: int | None = None,
+    spill: Callable[[dict[str, Any]], object] | None = None,
+    spill_bytes: int = ...,
+) -> dict[str, Any]: ...

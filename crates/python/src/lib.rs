@@ -1,9 +1,11 @@
 //! The Python module `headway._engine`: glue over the simulator, nothing else.
 
-use headway_sim::record::Column;
+mod memory;
+
+use headway_sim::record::{Column, Tables};
 use headway_sim::{Outcome, Scenario, World};
 use numpy::IntoPyArray;
-use pyo3::exceptions::{PyInterruptedError, PyValueError};
+use pyo3::exceptions::{PyInterruptedError, PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +13,10 @@ use std::time::{Duration, Instant};
 
 /// How often a long run looks for Ctrl-C, and whether it is still wanted.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+/// How often the progress is told.
+const TELL_INTERVAL: Duration = Duration::from_millis(250);
+/// Rows that are kept before they are handed over, where somebody takes them.
+const SPILL_BYTES: usize = 64 << 20;
 /// Events between two looks at the clock.
 const EVENTS_PER_LOOK: u32 = 100_000;
 
@@ -46,6 +52,12 @@ fn sources() -> &'static str {
     env!("HEADWAY_SOURCES")
 }
 
+/// Memory that this process may still take: the machine's, its group's and its own limit.
+#[pyfunction]
+fn free_bytes() -> u64 {
+    memory::free_bytes()
+}
+
 fn array<'py>(py: Python<'py>, column: Column) -> Bound<'py, PyAny> {
     match column {
         Column::U8(v) => v.into_pyarray(py).into_any(),
@@ -55,21 +67,28 @@ fn array<'py>(py: Python<'py>, column: Column) -> Bound<'py, PyAny> {
     }
 }
 
-fn to_python<'py>(py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyDict>> {
-    let result = PyDict::new(py);
-    if let Some(totals) = outcome.digest {
-        let text = py.detach(|| serde_json::to_string(&totals).map_err(invalid))?;
-        result.set_item("digest", text)?;
-        return Ok(result);
-    }
-    let tables = PyDict::new(py);
-    for (name, columns) in outcome.tables.into_columns() {
+fn tables_to_python(py: Python<'_>, tables: Tables) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    for (name, columns) in tables.into_columns() {
         let table = PyDict::new(py);
         for (column, values) in columns {
             table.set_item(column, array(py, values))?;
         }
-        tables.set_item(name, table)?;
+        all.set_item(name, table)?;
     }
+    Ok(all)
+}
+
+fn to_python<'py>(py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(py);
+    if let Some(totals) = &outcome.digest {
+        let text = py.detach(|| serde_json::to_string(totals).map_err(invalid))?;
+        result.set_item("digest", text)?;
+    }
+    if outcome.tables.off {
+        return Ok(result);
+    }
+    let tables = tables_to_python(py, outcome.tables)?;
     result.set_item(
         "summary",
         serde_json::to_string(&outcome.summary).map_err(invalid)?,
@@ -102,23 +121,58 @@ impl Stop {
 
 /// Runs one scenario in the calling thread, while other Python threads go on.
 ///
-/// Raises ValueError with one line if the scenario is not valid, KeyboardInterrupt
-/// on Ctrl-C in the main thread, and InterruptedError if `stop` is set meanwhile.
+/// `progress` is called with the simulated nanoseconds a few times a second. Where there
+/// is a `spill`, it is called with the tables' rows so far whenever they take more than
+/// `spill_bytes`, and the result has those that came after.
+///
+/// Raises ValueError with one line if the scenario is not valid, MemoryError with one
+/// line if trace and capture come to need more than `limit_bytes` (default: what is
+/// free as the run begins), KeyboardInterrupt on Ctrl-C in the main thread, and
+/// InterruptedError if `stop` is set meanwhile.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, stop=None))]
+#[pyo3(signature = (scenario_json, stop=None, *, progress=None, limit_bytes=None, spill=None, spill_bytes=SPILL_BYTES))]
 fn run<'py>(
     py: Python<'py>,
     scenario_json: &str,
     stop: Option<&Stop>,
+    progress: Option<&Bound<'py, PyAny>>,
+    limit_bytes: Option<u64>,
+    spill: Option<&Bound<'py, PyAny>>,
+    spill_bytes: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
+    // what Python makes of it needs room, too
+    let limit_bytes = limit_bytes.unwrap_or_else(|| memory::free_bytes() / 2);
     let mut world = py.detach(|| {
         let scenario = Scenario::from_json(scenario_json).map_err(invalid)?;
         World::new(&scenario).map_err(invalid)
     })?;
+    let spill_bytes = if spill.is_some() {
+        spill_bytes
+    } else {
+        usize::MAX
+    };
+    let mut told = Instant::now();
     loop {
         let until = Instant::now() + SIGNAL_INTERVAL;
-        if !py.detach(|| goes_on(&mut world, until)) {
+        let (more, spilling) = py.detach(|| {
+            let bound = usize::try_from(limit_bytes).unwrap_or(usize::MAX);
+            (
+                goes_on(&mut world, until, bound, spill_bytes),
+                world.table_bytes() >= spill_bytes,
+            )
+        });
+        if let (Some(spill), true) = (spill, spilling) {
+            spill.call1((tables_to_python(py, world.take_tables())?,))?;
+        }
+        if world.trace_bytes() as u64 > limit_bytes {
+            return Err(too_large(&world, limit_bytes));
+        }
+        if !more {
             break;
+        }
+        if let (Some(progress), true) = (progress, told.elapsed() >= TELL_INTERVAL) {
+            told = Instant::now();
+            progress.call1((world.now_ns(),))?;
         }
         py.check_signals()?;
         if stop.is_some_and(|stop| stop.0.load(Ordering::Relaxed)) {
@@ -128,18 +182,28 @@ fn run<'py>(
     to_python(py, py.detach(|| world.finish()))
 }
 
-/// Runs until the time is over; false if the run ended before.
-fn goes_on(world: &mut World, until: Instant) -> bool {
+/// Runs until the time is over, or the trace is larger than one of the bounds; false if
+/// the run ended before. Bounds are looked at after the same events in every run.
+fn goes_on(world: &mut World, until: Instant, limit_bytes: usize, spill_bytes: usize) -> bool {
     loop {
         for _ in 0..EVENTS_PER_LOOK {
             if !world.step() {
                 return false;
             }
         }
-        if Instant::now() >= until {
+        let large = world.trace_bytes() > limit_bytes || world.table_bytes() >= spill_bytes;
+        if large || Instant::now() >= until {
             return true;
         }
     }
+}
+
+fn too_large(world: &World, limit_bytes: u64) -> PyErr {
+    PyMemoryError::new_err(format!(
+        "after {:.1} s the trace needs more than the {} MB that are free for it",
+        world.now_ns() as f64 / 1e9,
+        limit_bytes / 1_000_000
+    ))
 }
 
 #[pymodule]
@@ -148,5 +212,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(sources, module)?)?;
+    module.add_function(wrap_pyfunction!(free_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }

@@ -46,7 +46,7 @@ impl Approval {
         let before = self.instance.status();
         let asked = **option;
         self.instance.answer(view, sender_of(packet.route), option);
-        if asked.function == quick_start::REQUEST && asked.code > 0 && !tables.summed_up {
+        if asked.function == quick_start::REQUEST && asked.code > 0 && !tables.off {
             // one that goes by untouched is denied too, by its TTL
             let limited = self.instance.status().limited > before.limited;
             let granted = if limited { 0 } else { option.code };

@@ -24,6 +24,9 @@ use std::net::Ipv4Addr;
 const SERVER_PORT: u16 = 5001;
 const CLIENT_PORT: u16 = 40_000;
 
+/// What a packet's block has in a pcapng file beside its bytes.
+const BLOCK_BYTES: usize = 36;
+
 /// Where packets are taken off, and the file they go to.
 pub(crate) struct Tap {
     /// Links whose packets are taken as they enter, before the queue decides.
@@ -33,6 +36,8 @@ pub(crate) struct Tap {
     seed: u64,
     writer: Writer<Vec<u8>>,
     packets: Vec<(u64, Whole)>,
+    snaplen_bytes: u32,
+    file_bytes: usize,
 }
 
 /// All that a packet carries.
@@ -70,18 +75,34 @@ impl Tap {
             seed,
             writer,
             packets: vec![],
+            snaplen_bytes: capture.snaplen_bytes,
+            file_bytes: 0,
         })
+    }
+
+    /// Memory of the packets so far, and of the file that they will be.
+    pub fn bytes(&self) -> usize {
+        self.packets.len() * size_of::<(u64, Whole)>() + self.file_bytes
+    }
+
+    fn note(&mut self, time_ns: u64, whole: Whole) {
+        let kept_bytes = match self.snaplen_bytes {
+            0 => whole.0.ip_bytes,
+            snaplen => whole.0.ip_bytes.min(snaplen),
+        };
+        self.file_bytes += kept_bytes as usize + BLOCK_BYTES;
+        self.packets.push((time_ns, whole));
     }
 
     pub fn entering(&mut self, link: u32, now_ns: u64, whole: impl FnOnce() -> Whole) {
         if self.entering.contains(&link) {
-            self.packets.push((now_ns, whole()));
+            self.note(now_ns, whole());
         }
     }
 
     pub fn leaving(&mut self, link: u32, now_ns: u64, whole: impl FnOnce() -> Whole) {
         if self.leaving.contains(&link) {
-            self.packets.push((now_ns, whole()));
+            self.note(now_ns, whole());
         }
     }
 

@@ -352,11 +352,12 @@ impl Link {
         if let Some((start_ns, pkts)) = self.full_since.take() {
             if let Some(watch) = &mut self.watch {
                 watch.full_events += u64::from(start_ns >= watch.from_ns);
-                return;
             }
-            tables
-                .queue_full
-                .push(self.number, start_ns as i64, now_ns as i64, pkts);
+            if !tables.off {
+                tables
+                    .queue_full
+                    .push(self.number, start_ns as i64, now_ns as i64, pkts);
+            }
         }
     }
 

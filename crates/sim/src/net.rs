@@ -20,7 +20,9 @@ pub struct Net {
     /// What the run leaves behind.
     pub tables: Tables,
     pub(crate) record: Record,
-    /// Sums that are kept instead of tables.
+    /// Somebody wants to know when senders change.
+    pub(crate) follows_senders: bool,
+    /// Sums of what happens, where they are wanted.
     pub(crate) digest: Option<Box<Digest>>,
     pub(crate) tap: Option<Tap>,
     /// Per flow: first and last packet at the sender's host.
@@ -185,8 +187,6 @@ impl Net {
             if packet.udp {
                 digest.lost(packet.sent_ns);
             }
-            self.packets.remove(id);
-            return;
         }
         if self.record.drops {
             let now_ns = self.now_ns as i64;
@@ -202,7 +202,7 @@ impl Net {
 
     /// A request was answered.
     pub(crate) fn answered(&mut self, flow: u32, exchange: u32, asked_ns: u64) {
-        if self.digest.is_none() {
+        if !self.tables.off {
             let now_ns = self.now_ns as i64;
             self.tables
                 .responses

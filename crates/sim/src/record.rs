@@ -17,6 +17,11 @@ macro_rules! table {
             pub fn push(&mut self, $($column: $type),*) {
                 $(self.$column.push($column);)*
             }
+
+            /// Memory of its rows.
+            pub fn bytes(&self) -> usize {
+                0 $(+ self.$column.len() * size_of::<$type>())*
+            }
         }
 
         impl Columns for $name {
@@ -291,8 +296,8 @@ table! {
 /// Every table of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
-    /// Nothing is to be added: the run is summed up in a digest.
-    pub summed_up: bool,
+    /// Nothing is to be added: no trace is wanted.
+    pub off: bool,
     /// Sender state.
     pub flow_state: FlowState,
     /// Queue lengths.
@@ -318,6 +323,21 @@ pub struct Tables {
 }
 
 impl Tables {
+    /// Memory of all rows.
+    pub fn bytes(&self) -> usize {
+        self.flow_state.bytes()
+            + self.queue.bytes()
+            + self.drops.bytes()
+            + self.queue_full.bytes()
+            + self.udp.bytes()
+            + self.backoffs.bytes()
+            + self.flow_counters.bytes()
+            + self.link_counters.bytes()
+            + self.responses.bytes()
+            + self.approvals.bytes()
+            + self.approval_counters.bytes()
+    }
+
     /// Every table by name, as columns.
     pub fn into_columns(self) -> Vec<(&'static str, Vec<(&'static str, Column)>)> {
         vec![

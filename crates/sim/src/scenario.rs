@@ -33,10 +33,13 @@ pub struct Scenario {
     /// What to keep.
     #[serde(default)]
     pub record: Record,
-    /// Instead of a trace: totals of what happens from this time on, which take no
-    /// more memory when the run is longer. Of the checkpoints those from then on count.
+    /// Totals of what happens from this time on, which take no more memory when the
+    /// run is longer. Of the checkpoints those from then on count.
     #[serde(default)]
     pub digest_from_ns: Option<u64>,
+    /// Keep a trace; false: no table gets a row.
+    #[serde(default = "yes")]
+    pub trace: bool,
     /// One link to export as pcapng.
     #[serde(default)]
     pub capture: Option<Capture>,
@@ -298,6 +301,18 @@ pub struct Record {
     pub udp: bool,
     /// Every dropped packet.
     pub drops: bool,
+}
+
+impl Record {
+    /// Nothing.
+    pub fn none() -> Record {
+        Record {
+            flows: false,
+            queue: false,
+            udp: false,
+            drops: false,
+        }
+    }
 }
 
 impl Default for Record {

@@ -107,7 +107,7 @@ impl Built {
             .collect();
         let number = self.links.len() as u32;
         let router = |view: &_| RouterInstance::new(&spec.aqm.name, &tunables, view);
-        let record = scenario.record.queue && scenario.digest_from_ns.is_none();
+        let record = scenario.record.queue && scenario.trace;
         let link = Link::new(spec, router, number, scenario.seed, record)
             .map_err(|e| ScenarioError(format!("{name}.aqm: {e}")))?
             .with_approval(spec)

@@ -13,7 +13,7 @@ use crate::event::{Event, Events, What};
 use crate::net::Net;
 use crate::packet::{Packet, RareOptions, Sacks, Slab};
 use crate::record::{FlowSummary, Summary, Tables};
-use crate::scenario::{bad, Scenario, ScenarioError};
+use crate::scenario::{bad, Record, Scenario, ScenarioError};
 use crate::tcp::profile::{profile, Profile, PROFILES};
 use crate::tcp::Socket;
 use crate::topology::{Built, Route};
@@ -38,9 +38,9 @@ struct FlowState {
 pub struct Outcome {
     /// Flows and links as a whole.
     pub summary: Summary,
-    /// The trace; empty where there is a digest.
+    /// The trace; what was not taken out meanwhile.
     pub tables: Tables,
-    /// What happened in sums, where the scenario wants them instead of a trace.
+    /// What happened in sums, where the scenario wants them.
     pub digest: Option<digest::Totals>,
     /// The captured link as a pcapng file.
     pub capture: Option<Vec<u8>>,
@@ -83,6 +83,11 @@ impl World {
             Some(capture) => Some(Tap::new(capture, &built, scenario.seed)?),
             None => None,
         };
+        let record = if scenario.trace {
+            scenario.record.clone()
+        } else {
+            Record::none()
+        };
         let net = Net {
             now_ns: 0,
             events: Events::default(),
@@ -90,10 +95,11 @@ impl World {
             links: built.links,
             routes: built.routes,
             tables: Tables {
-                summed_up: scenario.digest_from_ns.is_some(),
+                off: !scenario.trace,
                 ..Tables::default()
             },
-            record: scenario.record.clone(),
+            follows_senders: record.flows || scenario.digest_from_ns.is_some(),
+            record,
             digest: scenario
                 .digest_from_ns
                 .map(|from_ns| Box::new(Digest::new(from_ns, scenario.flows.len()))),
@@ -115,7 +121,6 @@ impl World {
         };
         let mut checkpoints = scenario.checkpoints_ns.clone();
         if let Some(from_ns) = scenario.digest_from_ns {
-            world.net.record.flows = true;
             checkpoints.push(from_ns);
             for link in &mut world.net.links {
                 link.watch(from_ns);
@@ -174,6 +179,32 @@ impl World {
         }
     }
 
+    /// Simulated time so far.
+    pub fn now_ns(&self) -> u64 {
+        self.net.now_ns
+    }
+
+    /// Memory of the trace so far, of what of a capture is kept, and of the file that
+    /// it will be.
+    pub fn trace_bytes(&self) -> usize {
+        self.net.tables.bytes() + self.net.tap.as_ref().map_or(0, Tap::bytes)
+    }
+
+    /// Memory of the tables alone.
+    pub fn table_bytes(&self) -> usize {
+        self.net.tables.bytes()
+    }
+
+    /// The rows so far, for who keeps them elsewhere.
+    pub fn take_tables(&mut self) -> Tables {
+        let off = self.net.tables.off;
+        let fresh = Tables {
+            off,
+            ..Tables::default()
+        };
+        std::mem::replace(&mut self.net.tables, fresh)
+    }
+
     /// Runs to the end.
     pub fn run(mut self) -> Outcome {
         while self.step() {}
@@ -226,7 +257,8 @@ impl World {
         if packet.udp {
             if let Some(digest) = &mut self.net.digest {
                 digest.arrived(packet.sent_ns, self.net.now_ns);
-            } else if self.net.record.udp {
+            }
+            if self.net.record.udp {
                 let sent_ns = packet.sent_ns as i64;
                 let owd_ns = self.net.now_ns as i64 - sent_ns;
                 self.net.tables.udp.push(packet.flow, sent_ns, owd_ns);
@@ -363,6 +395,8 @@ impl World {
         if let Some(mut digest) = self.net.digest.take() {
             self.checkpoint(&mut digest);
             self.net.digest = Some(digest);
+        }
+        if self.net.tables.off {
             return;
         }
         for number in 0..self.flows.len() {

@@ -25,6 +25,8 @@ from headway.experiment import (
     Vectors,
     limit_bytes,
 )
+from headway.limits import FLOW_BYTES, READING_BYTES, check_room
+from headway.units import format_time
 from headway.versions import trace_code
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class SimBackend:
     """Virtual time, no privileges, the same trace on every machine."""
 
     name = "sim"
+    _side_by_side = 1
 
     def run(self, experiment: Experiment) -> Trace:
         """Run one experiment in this thread's time; other Python threads go on."""
@@ -86,6 +89,7 @@ class SimBackend:
         threads: int,
     ) -> None:
         stop = _engine.Stop()
+        self._side_by_side = min(threads or _cores(), max(count, 1))
         with ThreadPoolExecutor(threads or _cores()) as pool:
             pending = {pool.submit(run, index, stop): index for index in range(count)}
             try:
@@ -105,22 +109,29 @@ class SimBackend:
     def _run(self, experiment: Experiment, stop: _engine.Stop | None) -> Trace:
         from headway.trace import from_engine  # and Polars
 
+        check_size(experiment)
         text = scenario_json(experiment)
-        return from_engine(experiment, _engine_runs(text, stop), _key(text))
+        return from_engine(experiment, self._engine(text, stop), _key(text))
 
     def _digest(self, experiment: Experiment, stop: _engine.Stop | None) -> Digest:
         from headway.digest import digest_of_totals
 
         plain = experiment.model_copy(update={"sample": None, "capture": None})
-        result = _engine_runs(scenario_json(plain, digest_from_ns=plain.warmup), stop)
+        check_size(plain)
+        result = self._engine(scenario_json(plain, digest_from_ns=plain.warmup), stop)
         return digest_of_totals(experiment, json.loads(result["digest"]))
 
-
-def _engine_runs(scenario_json: str, stop: _engine.Stop | None) -> dict[str, Any]:
-    try:
-        return _engine.run(scenario_json, stop)
-    except ValueError as error:
-        raise HeadwayError(f"simulator: {error}") from None
+    def _engine(self, scenario_json: str, stop: _engine.Stop | None) -> dict[str, Any]:
+        try:
+            free_bytes = _engine.free_bytes() // self._side_by_side
+            return _engine.run(scenario_json, stop, limit_bytes=free_bytes // 2)
+        except ValueError as error:
+            raise HeadwayError(f"simulator: {error}") from None
+        except MemoryError as error:
+            raise HeadwayError(
+                f"simulator: {error}; shorten the run, or leave out of record, sample and capture "
+                "what is not needed"
+            ) from None
 
 
 def _key(scenario_json: str) -> str:
@@ -133,6 +144,18 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def check_size(experiment: Experiment) -> None:
+    """Raises HeadwayError for what surely needs more memory than is free."""
+    flows = len(experiment.flows)
+    check_room(f"flows: {flows}", flows * FLOW_BYTES)
+    if experiment.sample is not None:
+        readings = experiment.duration // experiment.sample
+        check_room(
+            f"sample: {format_time(experiment.sample)}: {readings} readings of {flows} flows",
+            readings * flows * READING_BYTES,
+        )
 
 
 def scenario_json(experiment: Experiment, digest_from_ns: int | None = None) -> str:
@@ -149,7 +172,7 @@ def scenario_json(experiment: Experiment, digest_from_ns: int | None = None) -> 
     )
     world = _world(experiment)
     if digest_from_ns is not None:
-        world["digest_from_ns"] = digest_from_ns
+        world.update(digest_from_ns=digest_from_ns, trace=False)
     return f'{json.dumps(world)[:-1]}, "flows": [{", ".join(flows)}]}}'
 
 

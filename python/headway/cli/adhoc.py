@@ -15,12 +15,11 @@ from headway.cli.options import AsJson, BackendName, Threads
 from headway.cli.places import check_file, check_folder, path
 from headway.cli.show import progress_bar, watch
 from headway.cli.try_experiment import Asked
-from headway.cli.try_run import Done, Wanted, run_trials
+from headway.cli.try_run import Wanted, check_trials, run_trials
 from headway.cli.try_told import give
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Capture, Experiment
 from headway.files import save_bytes
-from headway.interrupts import interrupted
 
 
 class Try(TyperCommand):
@@ -143,21 +142,15 @@ def try_out(
     if save is not None:
         try_experiment.save(base, save)
     capturing = base.model_copy(update={"capture": Capture()}) if pcap else base
+    check_trials(base, trials)
     experiments = [
         (base if trial else capturing).model_copy(update={"seed": seed + trial})
         for trial in range(trials)
     ]
-    done: dict[int, Done] = {}
     with progress_bar(not as_json) as progress:
         watch(runner, progress)
-
-        def finished(index: int, result: Done) -> None:
-            done[index] = result
-            progress(len(done), trials, f"trial {index + 1}")
-
-        progress(0, trials, "")
         wanted = Wanted(out=out and out / "trials", pcap=pcap, plot=plot)
-        stopped = interrupted(lambda: run_trials(runner, experiments, wanted, finished, threads))
+        done, end = run_trials(runner, experiments, wanted, threads, progress)
     if 0 in done and (first := done[0].trace) is not None:
         if pcap is not None:
             save_bytes(pcap, first.capture or b"")
@@ -168,9 +161,11 @@ def try_out(
     if done:
         results = [done[index] for index in sorted(done)]
         give(base, [r.digest for r in results], [r.meta for r in results], as_json=as_json)
-    if stopped:
+    if isinstance(end, KeyboardInterrupt):
         kept = str(out / "trials") if out else "the results above" if done else None
         raise InterruptedRunError(len(done), trials, kept)
+    if end is not None:
+        raise end
 
 
 _PARTS = (

@@ -95,6 +95,8 @@ def _one_line(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, TyperException):
         return f"{error.format_message()} (see headway --help)"
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}" if str(error) else "not enough memory"
     if isinstance(error, OSError):
         return f"{error.filename or 'output'}: {error.strerror or error}"
     return None

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 from headway.backends import Backend
 from headway.backends.sim import SimBackend
 from headway.digest import Digest, digest_of
+from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.interrupts import held
+from headway.limits import TRIAL_BYTES, TRIAL_FLOW_BYTES, check_room
 from headway.versions import versions
 
 if TYPE_CHECKING:
+    from headway.sweep import Progress
     from headway.trace import Trace
 
 
@@ -42,14 +45,42 @@ class Done:
     trace: Trace | None = None
 
 
+def check_trials(experiment: Experiment, trials: int) -> None:
+    """Raises HeadwayError if the results of so many trials surely have no room."""
+    each_bytes = TRIAL_BYTES + len(experiment.flows) * TRIAL_FLOW_BYTES
+    check_room(f"--trials: {trials}", trials * each_bytes)
+
+
 def run_trials(
+    backend: Backend,
+    experiments: Sequence[Experiment],
+    wanted: Wanted,
+    threads: int,
+    progress: Progress,
+) -> tuple[dict[int, Done], KeyboardInterrupt | HeadwayError | None]:
+    """Run all; those that finished, by their index, and what ended it before its time."""
+    done: dict[int, Done] = {}
+
+    def finished(index: int, result: Done) -> None:
+        done[index] = result
+        progress(len(done), len(experiments), f"trial {index + 1}")
+
+    progress(0, len(experiments), "")
+    try:
+        _run(backend, experiments, wanted, finished, threads)
+    except (KeyboardInterrupt, HeadwayError) as end:
+        return done, end
+    return done, None
+
+
+def _run(
     backend: Backend,
     experiments: Sequence[Experiment],
     wanted: Wanted,
     finished: Callable[[int, Done], None],
     threads: int,
 ) -> None:
-    """Run all and hand over each as it finishes, its trace saved if that is wanted.
+    """Hand over each as it finishes, its trace saved if that is wanted.
 
     The simulator gives digests without traces where no trace is wanted.
     """

@@ -752,7 +752,7 @@ impl Socket {
     /// Writes the sender's state to the trace if it changed.
     #[inline]
     fn record(&mut self, net: &mut Net) {
-        if !self.recorded || !net.record.flows {
+        if !self.recorded || !net.follows_senders {
             return;
         }
         let ssthresh = match self.conn.ssthresh_pkts {
@@ -771,6 +771,8 @@ impl Socket {
             self.last_recorded = state;
             if let Some(digest) = &mut net.digest {
                 digest.state(self.flow, net.now_ns, state.0, state.1, state.2);
+            }
+            if !net.record.flows {
                 return;
             }
             let now_ns = net.now_ns as i64;

@@ -32,6 +32,8 @@ impl Socket {
                 kind::UNDO => digest.undo(self.flow),
                 _ => {}
             }
+        }
+        if net.tables.off {
             return;
         }
         let now_ns = net.now_ns as i64;

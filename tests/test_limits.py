@@ -1,0 +1,120 @@
+"""What needs more memory than there is ends in one line, and what is finished is kept."""
+
+from __future__ import annotations
+
+import json
+import resource
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import headway
+
+from headway import _engine
+from headway.backends import sim
+from headway.backends.sim import SimBackend
+from headway.cli.app import execute
+from headway.errors import HeadwayError
+from headway.experiment import Capture, Experiment
+
+MB = 1_000_000
+
+
+def _limited(megabytes: int, *arguments: str) -> Any:
+    """The command in a process whose address space is bounded."""
+    most = megabytes * MB
+    return headway(
+        *arguments, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    )
+
+
+def _path(rate: str) -> dict[str, Any]:
+    return {"kind": "dumbbell", "rate": rate, "rtt": "20 ms", "buffer": "1BDP"}
+
+
+def _has(monkeypatch: pytest.MonkeyPatch, megabytes: float) -> None:
+    """Let the machine have so much memory and no more."""
+    monkeypatch.setattr(_engine, "free_bytes", lambda: int(megabytes * MB))
+
+
+def test_a_long_try_takes_no_more_memory_than_a_short_one() -> None:
+    # A trace of it is half a gigabyte.
+    done = _limited(400, "try", "--rate", "1Gbit/s", "--duration", "60s", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["link"]["throughput_bps"] > 5e8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        (["--flows", "1000000000xcubic"], "flows: 1000000000xcubic"),
+        (["--flows", "400000xcubic"], "flows: 400000 would need 3.2 GB of memory at least; "),
+        (["--trials", "1000000000"], "--trials: 1000000000 would need 5,000.0 GB of memory"),
+    ],
+)
+def test_what_surely_has_no_room_is_refused_before_it_begins(
+    arguments: list[str],
+    field: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _has(monkeypatch, 3000)
+    assert execute(["try", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"headway: {field}")
+    assert said.count("\n") == 1
+
+
+def test_readings_of_the_counters_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    _has(monkeypatch, 100)
+    many = Experiment.model_validate(
+        {
+            "topology": _path("1Mbit/s"),
+            "flows": "1000xcubic",
+            "duration": "10 s",
+            "sample": "1 ms",
+        }
+    )
+    with pytest.raises(HeadwayError, match=r"^sample: 1 ms: 10000 readings of 1000 flows would"):
+        SimBackend().run(many)
+
+
+@pytest.mark.parametrize("capture", [None, Capture()])
+def test_a_trace_that_grows_too_large_ends_the_run_in_one_line(
+    capture: Capture | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _has(monkeypatch, 20)
+    long = Experiment.model_validate(
+        {"topology": _path("1Gbit/s"), "flows": "1xcubic", "duration": "1 h", "capture": capture}
+    )
+    with pytest.raises(HeadwayError, match=r"^simulator: after \d+\.\d s the trace needs more th"):
+        SimBackend().run(long)
+
+
+def test_the_engine_bounds_itself_where_nobody_does() -> None:
+    long = Experiment.model_validate(
+        {"topology": _path("1Gbit/s"), "flows": "1xcubic", "duration": "1 h"}
+    )
+    scenario = sim.scenario_json(long.model_copy(update={"capture": Capture()}))
+    with pytest.raises(MemoryError, match="more than the 30 MB that are free for it"):
+        _engine.run(scenario, limit_bytes=30 * MB)
+    assert _engine.free_bytes() > 30 * MB
+
+
+def test_trials_that_were_finished_are_shown_when_a_later_one_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    whole = SimBackend._run
+
+    def second_fails(self: SimBackend, experiment: Experiment, stop: Any) -> Any:
+        if experiment.seed == 2:
+            raise HeadwayError("simulator: no more memory")
+        return whole(self, experiment, stop)
+
+    monkeypatch.setattr(SimBackend, "_run", second_fails)
+    arguments = ["--trials", "2", "--threads", "1", "--duration", "2s", "--out", str(tmp_path)]
+    assert execute(["try", *arguments]) == 2
+    said = capsys.readouterr()
+    assert "cubic-0" in said.out
+    assert said.err == "headway: simulator: no more memory\n"
+    assert [folder.name for folder in (tmp_path / "trials").iterdir()] == ["seed1"]
