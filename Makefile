@@ -24,7 +24,7 @@ CRATES := --workspace --exclude headway-kernel
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: $(VENV)/.engine headwayctl ## build everything: .venv/bin/headway and, where it can be, headwayctl beside it
+build: $(VENV)/.engine $(VENV)/.pages headwayctl ## build everything: .venv/bin/headway and, where it can be, headwayctl beside it
 
 # The kernel part, with its completions and manual. What it needs is not needed by the simulator, so
 # its absence is no error.
@@ -55,6 +55,11 @@ engine: ## after a changed line of C or Rust in the simulator: the engine again,
 	@test -e $(VENV)/.engine || { echo "make build comes first"; exit 1; }
 	cargo build --profile engine --locked --quiet -p headway-python
 	install -m 755 target/engine/lib_engine.so python/headway/_engine.abi3.so
+
+# Completions and the manual of headway, made of its commands.
+$(VENV)/.pages: $(VENV)/.engine $(wildcard python/headway/cli/*.py)
+	$(BIN)/python -m headway.cli.pages $(VENV)/share >/dev/null
+	@touch $@
 
 demo: build ## build, run paper 001's study, say where its report is
 	$(BIN)/headway run $(STUDY) --out $(OUT)

@@ -28,6 +28,9 @@ need command -v iperf3 -- iperf3
 need command -v curl -- curl
 need command -v nginx -- nginx-light
 need command -v chromium -- chromium
+need command -v zsh -- zsh
+need command -v fish -- fish
+need command -v lexgrog -- man-db
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then

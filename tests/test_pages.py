@@ -1,74 +1,103 @@
-"""Pages of docs/python are those that the docstrings make, and shown programs are well typed."""
+"""Completions and the manual, as the shells and man read them."""
 
-from __future__ import annotations
-
-import importlib.util
-import re
+import shutil
 import subprocess
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from support import ROOT
-from test_docs import blocks
+
+from headway import catalogue
+from headway.cli import pages
+from headway.cli.commands import COMMANDS
+
+BASH = "bash-completion/completions/headway"
+ZSH = "zsh/site-functions/_headway"
+FISH = "fish/vendor_completions.d/headway.fish"
 
 
 @pytest.fixture(scope="module")
-def maker() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("share")
+    pages.write(folder)
+    return folder
 
 
-@pytest.fixture(scope="module")
-def made(maker: ModuleType) -> dict[str, str]:
-    return maker.pages()
+def ran(*command: str | Path) -> str:
+    if shutil.which(str(command[0])) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
 
 
-def test_pages_of_the_python_face_are_fresh(maker: ModuleType, made: dict[str, str]) -> None:
-    there = {page.name: page.read_text(encoding="utf-8") for page in maker.PAGES.glob("*.md")}
-    stale = sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
-    assert not stale, f"run `make pages`: {stale}"
-
-
-def test_every_public_name_is_documented(made: dict[str, str]) -> None:
-    bare = [name for name, text in made.items() if len(re.split(r"```\n", text)[-1].strip()) < 40]
-    assert not bare
-    assert {f"headway.{name}.md" for name in ("Hop", "Chain", "Experiment", "run")} <= set(made)
-
-
-def test_links_of_the_pages_lead_somewhere(maker: ModuleType, made: dict[str, str]) -> None:
-    for name, text in made.items():
-        for target in re.findall(r"\]\(([^)#]+)[)#]", text):
-            assert (maker.PAGES / target).exists() or target in made, f"{name}: {target}"
-
-
-@pytest.mark.slow
-def test_shown_programs_are_well_typed(tmp_path: Path) -> None:
-    """By a checker that knows nothing but what the package says: no plugin, no configuration."""
-    shown = [source for _, source in blocks("python")]
-    assert len(shown) >= 3
-    files = []
-    for number, source in enumerate(shown):
-        files.append(tmp_path / f"shown_{number}.py")
-        files[-1].write_text(source, encoding="utf-8")
-    wrong = tmp_path / "wrong.py"
-    wrong.write_text(
-        "from headway import Flow, Hop\nFlow(control=7)\nFlow(delai='1 s')\nHop()\n",
-        encoding="utf-8",
+def bash(share: Path, *words: str) -> list[str]:
+    line = " ".join(f"'{word}'" for word in words)
+    script = (
+        f"source {share / BASH}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; "
+        '_headway; printf "%s\\n" "${COMPREPLY[@]}"'
     )
-    done = subprocess.run(
-        [
-            sys.executable, "-m", "mypy", "--strict", "--config-file=", "--python-executable",
-            sys.executable, "--cache-dir", str(tmp_path / "cache"), *map(str, [*files, wrong]),
-        ],
-        cwd=tmp_path, env={"MYPYPATH": str(ROOT / "python"), "PATH": ""}, timeout=240,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    lines = [line for line in done.stdout.splitlines() if "error:" in line]
-    assert [line for line in lines if "wrong.py" not in line] == [], done.stdout + done.stderr
-    assert [line.split(":")[1] for line in lines] == ["2", "3", "4"], done.stdout
+    return ran("bash", "-c", script).split()
+
+
+def fish(share: Path, line: str) -> list[str]:
+    said = ran("fish", "--no-config", "-c", f"source {share / FISH}; complete -C '{line}'")
+    return [one.split("\t")[0] for one in said.splitlines()]
+
+
+def test_every_command_and_option_is_in_every_page(share: Path) -> None:
+    every = pages.pages()
+    assert [page.name for page in every] == list(COMMANDS)
+    scripts = [(share / name).read_text(encoding="utf-8") for name in (BASH, ZSH, FISH)]
+    for page in every:
+        manual = (share / f"man/man1/headway-{page.name}.1").read_text(encoding="utf-8")
+        assert any("--help" in option.names for option in page.options)
+        for option in page.options:
+            assert option.help
+            for name in option.names:
+                assert name.replace("-", "\\-") in manual
+                for script in scripts:
+                    assert name in script or f"-l {name[2:]} " in script
+
+
+def test_bash_completes_commands_options_and_names(share: Path) -> None:
+    assert bash(share, "headway", "tr") == ["try"]
+    assert bash(share, "headway", "try", "--dur") == ["--duration"]
+    assert bash(share, "headway", "try", "--backend", "") == ["sim", "kernel"]
+    assert bash(share, "headway", "try", "--stack", "linux-2") == ["linux-2.6"]
+    assert bash(share, "headway", "run", "coll") == ["collateral-damage"]
+    assert bash(share, "headway", "describe", "cub") == ["cubic", "cubic26"]
+    assert bash(share, "headway", "run", "--seed", "") == []
+    (share / "results").mkdir(exist_ok=True)
+    assert bash(share, "headway", "report", f"{share}/res") == [f"{share}/results"]
+    assert bash(share, "headway", "run", "--out", f"{share}/res") == [f"{share}/results"]
+
+
+def test_fish_completes_the_same(share: Path) -> None:
+    assert fish(share, "headway tr") == ["try"]
+    assert fish(share, "headway try --dur") == ["--duration"]
+    assert fish(share, "headway try --backend ") == ["kernel", "sim"]
+    assert fish(share, "headway run coll") == ["collateral-damage"]
+
+
+def test_zsh_reads_its_completion(share: Path) -> None:
+    ran("zsh", "-n", share / ZSH)
+    # defined as compinit would, which needs a terminal
+    script = f"compdef() {{ print -- $*; }}; source {share / ZSH}; whence -w _headway"
+    assert ran("zsh", "-f", "-c", script).splitlines() == [
+        "_headway headway",
+        "_headway: function",
+    ]
+
+
+def test_man_reads_every_page(share: Path) -> None:
+    for path in sorted((share / "man" / "man1").iterdir()):
+        assert path.stem in ran("lexgrog", path)
+        shown = ran("man", "--warnings=w", "-l", path)
+        for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "SEE ALSO"):
+            assert f"\n{section}\n" in f"\n{shown}"
+
+
+def test_studies_are_not_forgotten(share: Path) -> None:
+    text = (share / BASH).read_text(encoding="utf-8")
+    assert all(name in text for name in catalogue.studies())
