@@ -34,6 +34,17 @@ def commands(block: str, program: str) -> list[str]:
     return [line for line in lines if line.split()[0].endswith(program)]
 
 
+def printed(block: str) -> list[str]:
+    """What a block shows below its last command, up to a line of dots; nothing if it shows none."""
+    *_, after = re.split(r"^\$ .*$", block.replace("\\\n", " "), flags=re.MULTILINE)
+    lines = _written(after)
+    return lines[: lines.index("...")] if "..." in lines else lines
+
+
+def _written(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
 def shown(program: str) -> list[tuple[str, list[str]]]:
     found = [(where, commands(block, program)) for where, block in blocks("console")]
     return [(where, lines) for where, lines in found if lines]
@@ -63,6 +74,8 @@ def test_shown_commands_work(where: str, lines: list[str], tmp_path: Path) -> No
         done = headway(*shlex.split(before_pipe, comments=True)[1:], cwd=tmp_path)
         assert done.returncode == 0, f"{line}: {done.stderr}"
         assert done.stdout.strip()
+    expected = printed(dict(blocks("console"))[where])
+    assert _written(done.stdout)[: len(expected)] == expected
 
 
 @on_kernel
