@@ -55,6 +55,10 @@ SHOWN, SHOWN_CTL = shown("headway"), shown("headwayctl")
 
 SAYS = {
     "README.md": ("headwayctl status", r"connections=[1-9]"),
+    "docs/quick-start.md": (
+        "headwayctl status",
+        r"asked for 10.24 Mbit/s, got 5.12 .*: 10 Mbit",
+    ),
     "docs/testbed.md": ("headwayctl status", r"connections=[1-9]"),
 }
 """What a command of a page has to print where it is shown: that it measured what it says."""

@@ -13,6 +13,7 @@
 #include "port/bpf/hook.h"
 #include "port/bpf/packet.h"
 #include "port/bpf/paths.h"
+#include "port/bpf/recent.h"
 #include "port/bpf/segment.h"
 #include "startup/quick_start.c"
 
@@ -58,6 +59,22 @@ struct {
 		if (hw_cpu)                                                                        \
 			hw_cpu->field++;                                                           \
 	} while (0)
+
+/* Keeps what became of a request, for `headwayctl status`. */
+static __always_inline void hw_keep(const struct hw_qs_key *key, const struct hw_qs_flow *flow)
+{
+	struct hw_recent_request *recent = hw_next_recent();
+
+	if (!recent)
+		return;
+	recent->sender = key->local;
+	recent->peer = key->peer;
+	recent->sender_port = key->local_port;
+	recent->peer_port = key->peer_port;
+	recent->asked_code = flow->host.code;
+	recent->granted_code = flow->host.granted_code;
+	recent->failure = flow->host.failure;
+}
 
 /* An IPv4 option behind the header that has none: in, unless the packet is one of
  * several in a buffer or would become too long for the device. */
@@ -240,6 +257,7 @@ int hw_qs_out(struct __sk_buff *skb)
 				hw_qs_fail(&flow->host, HW_QS_LOST);
 				flow->host.report_due = 0;
 				HW_COUNT_UP(failures[HW_QS_LOST]);
+				hw_keep(&key, flow);
 			}
 			flow->respond = 0;
 			return HW_NEXT_PROGRAM;
@@ -351,9 +369,11 @@ int hw_qs_in(struct __sk_buff *skb)
 	if (s.tcp.flags & HW_TCP_RST) {
 		hw_qs_fail(&flow->host, HW_QS_LOST);
 		HW_COUNT_UP(failures[HW_QS_LOST]);
+		hw_keep(&key, flow);
 		return HW_NEXT_PROGRAM;
 	}
 	hw_answered(skb, &s, flow);
+	hw_keep(&key, flow);
 	return HW_NEXT_PROGRAM;
 }
 

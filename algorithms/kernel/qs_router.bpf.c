@@ -16,6 +16,7 @@
 #include "port/bpf/kernel.h"
 #include "port/bpf/hook.h"
 #include "port/bpf/packet.h"
+#include "port/bpf/recent.h"
 #include "router/quick_start.c"
 
 #define HW_MAX_TUNABLES 16
@@ -217,6 +218,29 @@ static __noinline u64 hw_end_slot(struct __sk_buff *skb, u32 ip_bytes)
 	return now_ticks + (end_ns > now_ns ? (end_ns - now_ns) / hw_tick_ns : 0);
 }
 
+/* Keeps what was asked and granted, and what was known then, for `headwayctl status`. */
+static __always_inline void hw_keep(struct __sk_buff *skb, const struct hw_ipv4 *ip,
+				    const struct hw_qs_option *asked,
+				    const struct hw_qs_option *granted, u64 usage_Bps,
+				    u64 outstanding_Bps, u32 limited)
+{
+	struct hw_recent_request *recent = hw_next_recent();
+	struct hw_ports ports = {};
+
+	if (!recent)
+		return;
+	bpf_skb_load_bytes(skb, hw_link_header_bytes + hw_ipv4_length(ip), &ports, sizeof(ports));
+	recent->usage_Bps = usage_Bps;
+	recent->outstanding_Bps = outstanding_Bps;
+	recent->sender = ip->source;
+	recent->peer = ip->destination;
+	recent->sender_port = ports.source;
+	recent->peer_port = ports.destination;
+	recent->asked_code = asked->code;
+	recent->granted_code = limited ? 0 : granted->code;
+	recent->failure = limited;
+}
+
 /* Answers the request of a packet, or takes note of its report, if it has one. Returns
  * whether it has. */
 static __noinline int hw_answer(struct __sk_buff *skb)
@@ -227,7 +251,7 @@ static __noinline int hw_answer(struct __sk_buff *skb)
 	struct hw_link view = {};
 	u32 tun[HW_MAX_TUNABLES];
 	u32 zero = 0;
-	u64 flow;
+	u64 flow, limited, usage_Bps, outstanding_Bps;
 	int at;
 
 	link = bpf_map_lookup_elem(&hw_qs_links, &zero);
@@ -242,9 +266,20 @@ static __noinline int hw_answer(struct __sk_buff *skb)
 	before = option;
 
 	bpf_spin_lock(&link->lock);
+	limited = link->state.status.limited;
 	hw_router_quick_start.quick_start(&link->state, tun, &view, flow, &option);
+	limited = link->state.status.limited - limited;
+	usage_Bps = link->state.status.usage_Bps;
+	outstanding_Bps = link->state.status.outstanding_Bps;
 	bpf_spin_unlock(&link->lock);
 
+	if (before.function == HW_QS_REQUEST && before.code) {
+		/* this grant is among them by now */
+		if (!limited)
+			outstanding_Bps -= hw_qs_rate_Bps(option.code);
+		hw_keep(skb, &header.ip, &before, &option, usage_Bps, outstanding_Bps,
+			(u32)limited);
+	}
 	if (option.code && !skb->ingress_ifindex)
 		option.ttl = before.ttl;
 	if (option.code != before.code || option.ttl != before.ttl || option.nonce != before.nonce)

@@ -24,6 +24,7 @@ pub mod netns;
 mod objects;
 mod paths;
 mod quick_start;
+mod recent;
 mod router;
 mod rundir;
 pub mod sampler;

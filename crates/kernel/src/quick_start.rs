@@ -12,6 +12,7 @@ use crate::device::{self, Device};
 use crate::hooks::{self, Hook};
 use crate::load;
 use crate::objects::quick_start_host_object;
+use crate::recent::{self, Recent};
 use crate::rundir::{self, Lock};
 use crate::shared;
 
@@ -48,6 +49,8 @@ pub struct Host {
     pub counters: BTreeMap<String, u64>,
     /// What of it says that the path does not take part; one line each.
     pub remarks: Vec<String>,
+    /// Its last requests and what became of them, the latest first.
+    pub recent: Vec<Recent>,
 }
 
 /// Lets the host behind a device take part: its congestion controls of the startup
@@ -126,6 +129,7 @@ pub fn hosts() -> Result<Vec<Host>, CliError> {
                 place,
                 complete: hooks.len() == PROGRAMS.len() && hooks.iter().all(|h| !h.gone),
                 remarks: remarks(&counters),
+                recent: recent::of_host(&hooks[0]),
                 counters,
             }
         })

@@ -15,6 +15,7 @@ use crate::device::Device;
 use crate::hooks::{self, Hook};
 use crate::load;
 use crate::objects::quick_start_router_object;
+use crate::recent::{self, Recent};
 use crate::rundir;
 
 /// The program of algorithms/kernel/qs_router.bpf.c.
@@ -51,6 +52,8 @@ pub struct Router {
     pub gone: bool,
     /// Its tunables, by name.
     pub tunables: BTreeMap<String, u32>,
+    /// The names of those values that have one: of the algorithm and the estimator.
+    pub named: BTreeMap<String, String>,
     /// Load of the link as the router estimates it, bit/s.
     pub usage_bps: u64,
     /// The same as a part of the capacity, 1/1000.
@@ -65,6 +68,8 @@ pub struct Router {
     pub counters: BTreeMap<String, u64>,
     /// Packets, and nanoseconds for each, while statistics were on.
     pub cost_per_packet: Option<Cost>,
+    /// Its last answers, the latest first.
+    pub recent: Vec<Recent>,
 }
 
 /// What the router costs.
@@ -280,6 +285,14 @@ pub fn routers() -> Result<Vec<Router>, CliError> {
         }
         routers.push(Router {
             gone: hook.gone,
+            named: infos
+                .iter()
+                .filter_map(|info| {
+                    let name = info.choices()?.nth(*tunables.get(info.name)? as usize)?;
+                    Some((info.name.to_owned(), name.to_owned()))
+                })
+                .collect(),
+            recent: recent::of_router(&hook, &tunables),
             usage_bps,
             utilization_permille: (usage_bps * 1000).checked_div(capacity_bps).unwrap_or(0),
             outstanding_bps: word("outstanding") * 8,

@@ -229,6 +229,30 @@ fn a_granted_rate_shortens_a_download_and_is_reported() {
         assert_eq!(n(&router, counter), 1, "{router}");
     }
     assert_eq!(router["granted_bps"], 81_920_000);
+    // the last requests, with the reason why it was lowered
+    let (there, here) = (&router["recent"][0], &server["recent"][0]);
+    for told in [there, here] {
+        assert_eq!(told["asked_bps"], 163_840_000, "{told}");
+        assert_eq!(told["granted_bps"], 81_920_000, "{told}");
+        let peer = told["peer"].as_str().unwrap();
+        assert!(peer.starts_with("10.78.0.1:"), "{told}");
+    }
+    assert_eq!(
+        (&there["sender"], &here["reason"]),
+        (&here["sender"], &Value::Null)
+    );
+    let reason = there["reason"].as_str().unwrap();
+    assert!(reason.contains("100"), "{reason}");
+    assert_eq!(router["named"]["algorithm"], "target");
+    let text = succeeds(&["status"]);
+    for words in [
+        "algorithm=target",
+        "estimator=peak",
+        "got 81.92 Mbit/s",
+        reason,
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
     assert!(n(&router, "bytes") > 2 * BYTES as u64);
     assert_eq!(path.damaged(), 0);
 }
@@ -313,6 +337,9 @@ fn a_full_link_refuses_and_the_refusal_is_reported() {
     assert_eq!(n(&server, "reports"), 1, "{server}");
     let router = path.router_status();
     assert_eq!(n(&router, "denials"), 1, "{router}");
+    let reason = router["recent"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("0.05 Mbit/s are all"), "{reason}");
+    assert_eq!(server["recent"][0]["reason"], "not answered");
     assert_eq!(n(&router, "reports"), 1, "{router}");
 }
 

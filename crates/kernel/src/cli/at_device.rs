@@ -7,6 +7,7 @@ use clap::Args;
 use super::error::CliError;
 use super::out::say;
 use crate::device::Device;
+use crate::recent::Recent;
 
 /// A device and its namespace.
 #[derive(Debug, Args)]
@@ -36,5 +37,30 @@ pub(super) fn print_list<'a, V: Display + 'a>(
         .collect();
     if !items.is_empty() {
         say!("  {title}: {}", items.join(" "));
+    }
+}
+
+/// So many of the last requests are told in words; JSON has all.
+const TOLD: usize = 5;
+
+/// Prints the last requests and what became of them.
+pub(super) fn print_recent(recent: &[Recent]) {
+    let mbit = |bps: u64| bps as f64 / 1e6;
+    for request in recent.iter().take(TOLD) {
+        let granted = match request.granted_bps {
+            0 => "nothing".to_owned(),
+            bps => format!("{} Mbit/s", mbit(bps)),
+        };
+        say!(
+            "  {:.1} s ago {} to {}: asked for {} Mbit/s, got {granted}{}",
+            request.age_ms as f64 / 1e3,
+            request.sender,
+            request.peer,
+            mbit(request.asked_bps),
+            match &request.reason {
+                Some(reason) => format!(": {reason}"),
+                None => String::new(),
+            }
+        );
     }
 }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::at_device::{print_list, AtDevice};
+use super::at_device::{print_list, print_recent, AtDevice};
 use super::error::CliError;
 use super::out::{self, say};
 use super::tell::Tell;
@@ -262,5 +262,6 @@ pub(super) fn print(hosts: &[Host]) {
         for remark in &host.remarks {
             say!("  {remark}");
         }
+        print_recent(&host.recent);
     }
 }

@@ -6,7 +6,7 @@ use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::at_device::{print_list, AtDevice};
+use super::at_device::{print_list, print_recent, AtDevice};
 use super::error::CliError;
 use super::out::{self, say};
 use super::tell::Tell;
@@ -221,7 +221,15 @@ pub(super) fn print(routers: &[Router]) {
             mbit(router.granted_bps)
         );
         print_list("counters", &router.counters);
-        print_list("tunables", &router.tunables);
+        let shown = |name: &String, value: &u32| match router.named.get(name) {
+            Some(text) => text.clone(),
+            None => value.to_string(),
+        };
+        print_list(
+            "tunables",
+            router.tunables.iter().map(|(n, v)| (n, shown(n, v))),
+        );
+        print_recent(&router.recent);
         if let Some(cost) = router.cost_per_packet {
             say!("  cost: {} ns per packet over {}", cost.ns, cost.runs);
         }
