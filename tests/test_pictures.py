@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import made_up
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from quick import SIMULATED, quick
 from support import S, experiment, trace
 
@@ -34,8 +35,9 @@ from headway.figures import (
 from headway.figures.canvas import MM_PER_INCH, new_figure
 from headway.figures.faults import faults, key_in, series_of
 from headway.figures.style import LABELS, STYLES
-from headway.publish import Figures
+from headway.publish import Figures, Page
 from headway.study import discover
+from headway.validation.report import overlay_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,15 +50,20 @@ NONE = style_of("reno")
 
 
 @functools.cache
-def figures(name: str) -> Figures:
-    """What a study draws of its quick form, or of measurements that are made up."""
+def page(name: str) -> Page:
+    """What a study shows of its quick form, or of measurements that are made up."""
     study = STUDIES[name]
     if name in LIVE:
         ctx = made_up.context(Path("nowhere"))
         rows = made_up.rows(name, ctx)
     else:
         ctx, rows = quick(name).ctx, quick(name).seen.rows
-    return study.page(ctx, study.gather(ctx, rows)).figures
+    return study.page(ctx, study.gather(ctx, rows))
+
+
+def figures(name: str) -> Figures:
+    """What a study draws."""
+    return page(name).figures
 
 
 # ---- Every figure ----
@@ -73,20 +80,37 @@ def test_every_figure_of_a_study_is_without_a_fault(name: str) -> None:
 @pytest.mark.slow
 def test_a_scheme_has_one_colour_in_every_figure() -> None:
     """By the name in the legend, whatever the study; shades are for variants and for flows."""
-    named = {label: style_of(name).colour for name, label in LABELS.items()}
-    seen: dict[str, set[str]] = {}
+    named = {label: style_of(name) for name, label in LABELS.items()}
     for name in STUDIES:
         for file, (_, _, figure) in figures(name).items():
-            for label, colour in _colours(figure):
-                if label in named and colour != named[label].lower():
-                    seen.setdefault(label, set()).add(f"{name} {file}: {colour}")
-    assert not seen
+            for label, look in (one for ax in figure.axes for one in series_of(ax)):
+                if label not in named:
+                    continue
+                assert to_hex(look.colour) == named[label].colour.lower(), f"{name} {file}: {label}"
+                assert look.marker in (None, named[label].marker), f"{name} {file}: {label}"
 
 
-def _colours(figure: Figure) -> list[tuple[str, str]]:
-    from matplotlib.colors import to_hex
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SIMULATED)
+def test_series_that_zoom_can_be_told_apart_and_have_names_for_people(name: str) -> None:
+    charts = [chart for section in page(name).sections for chart in section.charts]
+    for panel in (panel for chart in charts for panel in chart.panels):
+        series = [*panel.series, *panel.right_series]
+        looks = {(one.style.colour, str(one.style.dash), one.points) for one in series}
+        assert len(looks) == len(series), panel.y_label
+        assert [one.label for one in series if key_in(one.label)] == []
+        assert key_in(panel.y_label) is None
 
-    return [(label, to_hex(look.colour)) for ax in figure.axes for label, look in series_of(ax)]
+
+def test_both_backends_windows_are_drawn_over_each_other() -> None:
+    flows = experiment(flows="2xcubic26,1xhtcp")
+    state = [
+        (flow, at_s * S, 10 + flow + at_s, None, 50_000, 0, 0)
+        for flow in range(3)
+        for at_s in range(1, 9)
+    ]
+    sim, kernel = (trace({"flow_state": rows}, of=flows) for rows in (state, state[:-4]))
+    assert faults(overlay_figure(sim, kernel)) == []
 
 
 # ---- Each kind of fault is found ----

@@ -9,6 +9,7 @@ import pytest
 
 from headway.backends import backend_named
 from headway.backends.sim import SimBackend
+from headway.figures.faults import faults
 from headway.study import Study, StudyContext, discover
 from headway.validation.twins import beside_simulator, twin
 
@@ -43,10 +44,14 @@ def test_the_kernel_backend_takes_all_its_experiments(
 
 
 def test_every_agreement_is_judged_and_a_backend_agrees_with_itself(
-    study: Study, tmp_path: Path
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ctx = StudyContext(tmp_path, StandIn(), quick=True)
+    pages, draw = [], study.page
+    monkeypatch.setattr(study, "page", lambda *of: pages.append(draw(*of)) or pages[-1])
     result = study.run(ctx)
+    for name, (_, _, figure) in pages[0].figures.items():
+        assert list(map(str, faults(figure))) == [], name
     beside = beside_simulator(study, ctx, result, resume=False)
     assert [claim.id for claim in beside.claims] == [each.id for each in study.agreements]
     assert {(claim.verdict, claim.measured) for claim in beside.claims} == {("holds", 0.0)}

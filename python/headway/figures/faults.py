@@ -61,12 +61,16 @@ class Look:
 
     colour: tuple[float, float, float, float]
     """Red, green, blue and opacity, 0 to 1."""
-    rest: tuple[object, ...]
+    dash: str | None = None
+    """None: no line."""
+    marker: object = None
+    hatch: str | None = None
 
     def same_as(self, other: Look) -> bool:
         """Whether nobody could tell the two apart."""
         near = max(abs(a - b) for a, b in zip(self.colour, other.colour, strict=True))
-        return self.rest == other.rest and near < _LEAST_SHADE
+        rest = (self.dash, self.marker, self.hatch) == (other.dash, other.marker, other.hatch)
+        return rest and near < _LEAST_SHADE
 
 
 def faults(figure: Figure) -> list[Fault]:
@@ -303,16 +307,18 @@ def series_of(ax: Axes) -> Iterator[tuple[str, Look]]:
             caps |= {id(line) for line in held.lines[1]}
         elif isinstance(held, BarContainer) and held.patches:
             bar = held.patches[0]
-            yield str(held.get_label()), Look(to_rgba(bar.get_facecolor()), (bar.get_hatch(),))
+            yield str(held.get_label()), Look(to_rgba(bar.get_facecolor()), hatch=bar.get_hatch())
     for line in ax.lines:
         if id(line) in caps or not line.get_visible() or not np.size(line.get_xdata()):
             continue
-        dash = _has_line(line) and str(line._unscaled_dash_pattern)  # type: ignore[attr-defined]
+        pattern = str(line._unscaled_dash_pattern)  # type: ignore[attr-defined]
         marker = None if line.get_marker() in _NOTHING else line.get_marker()
-        yield (
-            str(line.get_label()),
-            Look(to_rgba(line.get_color(), line.get_alpha()), (dash, marker)),
+        look = Look(
+            to_rgba(line.get_color(), line.get_alpha()),
+            dash=pattern if _has_line(line) else None,
+            marker=marker,
         )
+        yield str(line.get_label()), look
 
 
 _NOTHING = (None, "None", "none", "", " ")

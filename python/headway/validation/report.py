@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from headway.figures import Panel, Series, save_figure, timeseries
+from headway.figures import Panel, Series, label_of, save_figure, timeseries
 from headway.figures.style import BLUE, VERMILLION, Style
 from headway.trace import Trace
 from headway.units import NS_PER_S
@@ -23,14 +23,23 @@ from headway.validation.compare import (
     spreads,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 KNOWN = "## Known differences"
 """From this heading on, the page is written by people and kept."""
 _NOTHING_KNOWN = f"{KNOWN}\n\nNone has been explained yet.\n"
-_SIM, _KERNEL = Style(VERMILLION, "o"), Style(BLUE, "s")
+_SIM, _KERNEL = Style(VERMILLION, "o"), Style(BLUE, "s", "--")
 
 
 def overlay(sim: Trace, kernel: Trace, path: Path) -> Path:
     """Both backends' congestion windows of each flow over each other, as SVG."""
+    [file] = save_figure(overlay_figure(sim, kernel), path, ["svg"])
+    return file
+
+
+def overlay_figure(sim: Trace, kernel: Trace) -> Figure:
+    """Both backends' congestion windows of each flow over each other."""
     panels = []
     for flow in sim.tcp_flows():
         series = []
@@ -45,9 +54,9 @@ def overlay(sim: Trace, kernel: Trace, path: Path) -> Path:
                     step=True,
                 )
             )
-        panels.append(Panel(f"{sim.flows[flow].name}: cwnd (packets)", series))
-    [file] = save_figure(timeseries(panels), path, ["svg"])
-    return file
+        control = label_of(sim.flows[flow].control or "")
+        panels.append(Panel("cwnd (packets)", series, title=f"{control}, flow {flow}"))
+    return timeseries(panels, height_mm=45)
 
 
 def page(

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from headway.figures import (
+    PUBLISHED,
     Bars,
     Curve,
     Panel,
@@ -25,6 +26,7 @@ from headway.figures import (
 )
 from headway.metrics.stats import Array
 from headway.publish import Figures, Page
+from headway.studies.common import lab
 from headway.studies.common.cells import seconds
 from headway.studies.quickstart_linux.experiments import (
     CONTROLS,
@@ -82,6 +84,8 @@ CHOICES = (
     "load. How many there were is not printed.",
 )
 
+_PUBLISHED_FULL_S = {100: (1.0,)}
+"""By RTT in ms, when slow start fills the link: C-QSL-001."""
 _STYLES = dict(zip(TRACES, ("slow-start", "quick-start", "quick-start-b"), strict=False))
 """Those of figures 9 and 10: a lowered ssthresh is what the thesis calls QS-b."""
 
@@ -277,6 +281,16 @@ def _start_figures(found: Found) -> Figures:
                         step=True,
                     )
                     for kind, scheme in _STYLES.items()
+                ]
+                + [
+                    Series(
+                        "Slow-Start full, published",
+                        np.array([full_s]),
+                        np.array([lab.LINK_BPS / 1e6]),
+                        PUBLISHED,
+                        points=True,
+                    )
+                    for full_s in _PUBLISHED_FULL_S.get(rtt, ())
                 ],
                 title=LABELS[control],
             )

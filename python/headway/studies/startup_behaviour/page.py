@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
-from headway.figures import Panel, Series, style_of, timeseries
+from headway.figures import PUBLISHED, Panel, Series, style_of, timeseries
 from headway.publish import Figures, Page
-from headway.studies.startup_behaviour.experiments import SCHEMES
+from headway.studies.common import lab
+from headway.studies.startup_behaviour.experiments import RTT_S, SCHEMES
 from headway.studies.startup_behaviour.observe import Found, Scheme
 from headway.table import Cell, Table
 
@@ -50,9 +52,9 @@ def page(found: Found) -> Page:
 
 
 def _figures(found: Found) -> Figures:
-    def panel(title: str, schemes: tuple[str, ...]) -> Panel:
+    def panel(title: str, schemes: tuple[str, ...], *beside: Series) -> Panel:
         lines = [_rate(found.schemes[name], name) for name in schemes]
-        return Panel("rate (Mbit/s)", lines, title=title)
+        return Panel("rate (Mbit/s)", [*lines, *beside], title=title)
 
     return {
         "figure-6-15": (
@@ -60,7 +62,7 @@ def _figures(found: Found) -> Figures:
             "IP rate at the client in slots of 200 ms, end-to-end schemes.",
             timeseries(
                 [
-                    panel("(a)", ("slow-start", "jump-start")),
+                    panel("(a)", ("slow-start", "jump-start"), _published()),
                     panel("(b)", ("mega-start", "initial-start")),
                 ],
                 height_mm=48,
@@ -72,6 +74,16 @@ def _figures(found: Found) -> Figures:
             timeseries([panel("", ("slow-start", "quick-start"))], height_mm=55),
         ),
     }
+
+
+_PUBLISHED_FULL_S = 2.0
+"""From the request, which follows the handshake, until slow start fills the path: C-TH-070."""
+
+
+def _published() -> Series:
+    at = np.array([RTT_S + _PUBLISHED_FULL_S])
+    full_mbps = np.array([lab.LINK_BPS / 1e6])
+    return Series("Slow-Start full, published", at, full_mbps, PUBLISHED, points=True)
 
 
 def _rate(one: Scheme, name: str) -> Series:
