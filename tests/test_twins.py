@@ -98,5 +98,7 @@ def test_the_twin_is_run_with_the_kernels_stack_and_saved(tmp_path) -> None:
     [claim] = beside.claims
     assert claim.verdict == "fails"
     assert beside.notes == {"# packets were late": 1}
-    assert beside.report.exists()
+    page = beside.report.read_text()
+    assert "How near do 1 trials" in page
+    assert "60000 B, drop-tail" in page
     assert (tmp_path / "beside-simulator.json").exists()

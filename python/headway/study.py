@@ -282,9 +282,14 @@ _AT_THE_BEGINNING = 5
 """So many of the facts the report begins with: all but the platform."""
 
 
+def form(ctx: StudyContext) -> str:
+    """How much of a study is run, in words."""
+    return "quick: fewer or shorter trials" if ctx.quick else "full"
+
+
 def _facts(ctx: StudyContext, seen: Observed[Any]) -> list[tuple[str, str]]:
     facts = [
-        ("Form", "quick: fewer or shorter trials" if ctx.quick else "full"),
+        ("Form", form(ctx)),
         ("Trials", str(len(seen.rows))),
         ("Seed", str(ctx.seed)),
     ]

@@ -19,9 +19,10 @@ from headway.claims import Claim, Verdict
 from headway.experiment import Experiment
 from headway.files import save_text
 from headway.report import Report, Section, plain_table, write_report
-from headway.study import Agreement, Study, StudyContext, StudyResult
+from headway.study import Agreement, Study, StudyContext, StudyResult, form
 from headway.table import Cell, Table
 from headway.trace import load_trace
+from headway.versions import versions
 
 STACK = "linux-6"
 """The profile that stands for the kernel."""
@@ -101,6 +102,21 @@ def beside_simulator(
         facts=[
             (f"{count} of {len(twins)} runs on the kernel", note) for note, count in notes.items()
         ],
+        asked=[
+            (
+                "What is asked",
+                f"How near do {len(twins)} trials on this machine's kernel come to the same "
+                f"trials in the simulator with stack {STACK}?",
+            ),
+            ("Set-up", study.description),
+            (
+                "What was checked",
+                "As published stands the largest difference that is allowed, as measured the "
+                "largest that there was.",
+            ),
+        ],
+        sketches=study.sketches(ctx),
+        form=[("Form", form(ctx)), ("Seed", str(ctx.seed)), ("Headway", versions()["headway"])],
     )
     return Beside(tables, claims, notes, write_report(path.with_suffix(".html"), report))
 
