@@ -115,6 +115,9 @@ def test_options_and_their_saved_experiment_give_the_same(capfd, tmp_path: Path)
     assert tried(capfd, str(saved)) == first
 
 
+STARTED = '[{ control = { name = "reno", startup = 1e308 } }] #'
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
@@ -124,6 +127,9 @@ def test_options_and_their_saved_experiment_give_the_same(capfd, tmp_path: Path)
         ("a.json", '{"experiment": 1}', "a.json: "),
         ("a.json", "9" * 5000, "a.json: "),
         ("a.toml", "a = ", "a.toml: no TOML"),
+        ("a.toml", EXPERIMENT.replace('"2 s"', f'"{"9" * 5000} s"'), "a.toml: duration: '999"),
+        ("a.toml", EXPERIMENT + "[[flows]]\n", "a.toml: no TOML"),
+        ("b.toml", EXPERIMENT.replace("flows = ", f"flows = {STARTED}"), "startup '1e+308'"),
         ("a.toml", EXPERIMENT.replace("seed", "sead"), "a.toml: sead: no such field"),
         ("a.toml", EXPERIMENT + 'rat = "1 Mbit/s"\n', "a.toml: topology.rat: no such field"),
         ("a.toml", EXPERIMENT.replace('"2 Mbit/s"', "2"), "a.toml: topology.rate: 2 has no unit"),
@@ -137,6 +143,7 @@ def test_a_file_that_is_no_experiment_is_one_line(
     assert (status, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
+    assert len(err) < 600
 
 
 def test_what_contradicts_a_file_is_refused(capfd, tmp_path: Path) -> None:

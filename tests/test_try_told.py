@@ -119,3 +119,8 @@ def test_every_hop_of_a_chain_is_told(capfd) -> None:
     assert status == 0
     for said in ("queue of hop 0, bytes", "queue of hop 1, bytes", "hop 0: util", "hop 1: util"):
         assert said in out
+
+
+def test_a_run_of_a_nanosecond_has_no_batches(capfd) -> None:
+    [flow] = tried(capfd, "--duration", "1ns")["flows"]
+    assert flow["goodput_bps_batch_ci95"] is None

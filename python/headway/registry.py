@@ -129,7 +129,7 @@ class Registry(BaseModel):
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> str:
     """One line: what is unknown, and the nearest names (all of them where none is near)."""
-    names = list(names)
+    names, name = list(names), str(name)  # a file may say anything
     lowered = {known.lower(): known for known in names}
     near = [lowered[key] for key in difflib.get_close_matches(name.lower(), lowered, n=3)]
     hint = f"nearest: {', '.join(near)}" if near else f"known: {', '.join(names)}"

@@ -30,6 +30,7 @@ _SAMPLES = 500
 """Readings of the counters along a run, for time series in what is plotted and exported."""
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 """A million flows have room."""
+_MOST_CHARACTERS = 400
 _READERS: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomllib.loads}
 
 
@@ -175,7 +176,14 @@ def of_file(path: Path) -> Experiment:
     try:
         return Experiment.model_validate(fields)
     except ExperimentError as error:
-        raise HeadwayError(f"{path}: {error}") from None
+        raise HeadwayError(f"{path}: {_readable(str(error))}") from None
+
+
+def _readable(line: str) -> str:
+    """A line without the middle of what is too long in it: values quoted from a file."""
+    if len(line) <= _MOST_CHARACTERS:
+        return line
+    return f"{line[: _MOST_CHARACTERS // 2]} ... {line[-_MOST_CHARACTERS // 2 :]}"
 
 
 def check_save(path: Path) -> None:
