@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,20 @@ def headway(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]
         stdin=subprocess.DEVNULL,
         **options,
     )
+
+
+def beside(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """What stands at the same place of two equally built JSON values, with the place."""
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            yield from beside(one[key], other[key], f"{path}.{key}")
+    elif isinstance(one, list):
+        assert len(one) == len(other)
+        for index, pair in enumerate(zip(one, other, strict=True)):
+            yield from beside(*pair, f"{path}[{index}]")
+    else:
+        yield path, one, other
 
 
 BUILT = [ROOT / "target" / profile / "headwayctl" for profile in ("release", "debug")]

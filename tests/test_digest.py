@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support import beside
 
 from headway import metrics
 from headway.backends import run
@@ -148,26 +148,12 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-def _beside(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """The numbers of two digests, pairwise."""
-    if isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            yield from _beside(one[key], other[key], f"{path}.{key}")
-    elif isinstance(one, list):
-        assert len(one) == len(other)
-        for index, pair in enumerate(zip(one, other, strict=True)):
-            yield from _beside(*pair, f"{path}[{index}]")
-    else:
-        yield path, one, other
-
-
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_engine_sums_up_what_a_trace_would_say(name: str) -> None:
     experiment = Experiment.model_validate({"duration": "8 s", **EXPERIMENTS[name]})
     backend = SimBackend()
     summed_up, traced = backend.digest(experiment), digest_of(backend.run(experiment))
-    for path, of_trace, of_engine in _beside(traced, summed_up):
+    for path, of_trace, of_engine in beside(traced, summed_up):
         if path.endswith((".median", ".p95", ".p99")):
             assert of_engine == pytest.approx(of_trace, rel=QUANTILE_RESOLUTION), path
         elif isinstance(of_trace, float):

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import headway
+from support import beside, headway
 
 from headway import _engine
 from headway.backends import sim
 from headway.backends.sim import SimBackend
 from headway.cli.app import execute
+from headway.digest import QUANTILE_RESOLUTION, Digest, digest_of
 from headway.errors import HeadwayError
 from headway.experiment import Capture, Experiment
+from headway.spill import GrowingTrace, spilling
+from headway.trace import load_trace, save_trace
 
 MB = 1_000_000
 
@@ -104,17 +107,62 @@ def test_the_engine_bounds_itself_where_nobody_does() -> None:
 def test_trials_that_were_finished_are_shown_when_a_later_one_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    whole = SimBackend._run
+    whole = SimBackend._record
 
-    def second_fails(self: SimBackend, experiment: Experiment, stop: Any) -> Any:
+    def second_fails(self: SimBackend, experiment: Experiment, *rest: Any) -> Any:
         if experiment.seed == 2:
             raise HeadwayError("simulator: no more memory")
-        return whole(self, experiment, stop)
+        return whole(self, experiment, *rest)
 
-    monkeypatch.setattr(SimBackend, "_run", second_fails)
+    monkeypatch.setattr(SimBackend, "_record", second_fails)
     arguments = ["--trials", "2", "--threads", "1", "--duration", "2s", "--out", str(tmp_path)]
     assert execute(["try", *arguments]) == 2
     said = capsys.readouterr()
     assert "cubic-0" in said.out
     assert said.err == "headway: simulator: no more memory\n"
     assert [folder.name for folder in (tmp_path / "trials").iterdir()] == ["seed1"]
+
+
+def test_a_trace_that_is_saved_is_written_out_while_it_grows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    long = Experiment.model_validate(
+        {
+            "topology": _path("20Mbit/s"),
+            "flows": "1xcubic,1xreno:size=1MB,1xvoip",
+            "duration": "40 s",
+            "warmup": "1 s",
+            "start_spread": "1 s",
+        }
+    )
+    in_memory = SimBackend().run(long)
+    saved = save_trace(in_memory, tmp_path / "in-memory")
+
+    told: list[tuple[float, float]] = []
+    _has(monkeypatch, 8)  # and half of it is for the trace
+    with pytest.raises(HeadwayError, match="the trace needs more"):
+        SimBackend().run(long)
+    backend = SimBackend(lambda done_s, total_s: told.append((done_s, total_s)))
+    backend.spill_bytes = MB
+    place = tmp_path / "trials" / "seed1"
+
+    def finished(index: int, result: tuple[Digest, GrowingTrace]) -> None:
+        digest, growing = result
+        assert not growing.is_whole
+        growing.save(place)
+        for path, one, other in beside(digest_of(in_memory), digest):
+            close = pytest.approx(one, rel=QUANTILE_RESOLUTION) if isinstance(one, float) else one
+            assert other == close, path
+
+    with spilling(place.parent) as folder:
+        backend.record_each([long], folder, finished)
+    assert told[-1] == (40.0, 40.0)
+    grown = load_trace(place)
+    assert grown.flows == in_memory.flows
+    assert grown.meta == in_memory.meta
+    for name, table in in_memory.tables.items():
+        assert grown[name].equals(table), name
+    assert sorted(path.name for path in place.iterdir()) == sorted(
+        path.name for path in saved.iterdir()
+    )
+    assert [path.name for path in place.parent.iterdir()] == ["seed1"]

@@ -12,7 +12,7 @@ import functools
 import io
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -232,6 +232,17 @@ def made_by_others(trace: Trace) -> bool:
     return trace.meta.get("backend") == "sim" and made_by != versions()["engine"]
 
 
+def frame_of(name: str, data: Mapping[str, Any]) -> pl.DataFrame:
+    """A table of the engine's columns, with nulls for what the engine writes for them."""
+    columns = SCHEMA[name]
+    frame = pl.DataFrame({column: data[column] for column in columns}, schema=columns)
+    return frame.with_columns(
+        pl.when(pl.col(column) != missing).then(pl.col(column))
+        for (table, column), missing in _NULLS.items()
+        if table == name
+    )
+
+
 def from_engine(experiment: Experiment, result: Mapping[str, Any], key: str) -> Trace:
     """A Trace of an engine's result: {"summary": JSON, "tables": {...}, "capture": bytes}.
 
@@ -239,14 +250,8 @@ def from_engine(experiment: Experiment, result: Mapping[str, Any], key: str) -> 
     """
     summary = json.loads(result["summary"])
     tables = {}
-    for name, columns in SCHEMA.items():
-        data = result["tables"][name]
-        frame = pl.DataFrame({column: data[column] for column in columns}, schema=columns)
-        tables[name] = frame.with_columns(
-            pl.when(pl.col(column) != missing).then(pl.col(column))
-            for (table, column), missing in _NULLS.items()
-            if table == name
-        )
+    for name in SCHEMA:
+        tables[name] = frame_of(name, result["tables"][name])
     trace = Trace(
         tables=tables,
         flows=tuple(FlowSummary.model_validate(flow) for flow in summary["flows"]),
@@ -267,29 +272,40 @@ def from_engine(experiment: Experiment, result: Mapping[str, Any], key: str) -> 
     return trace
 
 
-def save_trace(trace: Trace, path: Path | str) -> Path:
+WriteTable = Callable[[str, pl.DataFrame, Path], int]
+"""Called with (name of a table, its rows, file to write); returns how many rows it wrote."""
+
+
+def save_trace(trace: Trace, path: Path | str, write: WriteTable | None = None) -> Path:
     """Save as the folder ``path``, whole or not at all; an existing trace is replaced.
 
-    Raises HeadwayError, in one line, for a full disk, a place that cannot be written, or a folder
-    that has other things in it than a trace's.
+    ``write`` writes the tables; None writes the rows that the trace has. Raises HeadwayError, in
+    one line, for a full disk, a place that cannot be written, or a folder that has other things in
+    it than a trace's.
     """
     path = Path(path)
-    state = {
+    state: dict[str, Any] = {
         "format": FORMAT,
         "flows": [flow.model_dump(mode="json") for flow in trace.flows],
         "links": list(trace.links),
-        "rows": {name: frame.height for name, frame in trace.tables.items()},
         "captured": trace.capture is not None,
         "meta": dict(trace.meta),
     }
     with saving_dir(path, _OWN.__contains__) as folder:
-        for name, frame in trace.tables.items():
-            (folder / f"{name}.parquet").write_bytes(_parquet(frame))
+        state["rows"] = {
+            name: (write or _write_table)(name, frame, folder / f"{name}.parquet")
+            for name, frame in trace.tables.items()
+        }
         if trace.capture is not None:
             (folder / _CAPTURE_FILE).write_bytes(trace.capture)
         text = json.dumps(whole.with_sums(state, folder), indent=1)
         (folder / _STATE_FILE).write_text(text, encoding="utf-8")
     return path
+
+
+def _write_table(_name: str, frame: pl.DataFrame, file: Path) -> int:
+    file.write_bytes(_parquet(frame))
+    return frame.height
 
 
 def save_table(frame: pl.DataFrame, path: Path) -> Path:

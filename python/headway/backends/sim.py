@@ -6,9 +6,10 @@ import functools
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headway import _engine
 from headway.backends import Finished, T, Work
@@ -30,22 +31,62 @@ from headway.units import format_time
 from headway.versions import trace_code
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from headway.digest import Digest
+    from headway.spill import GrowingTrace
     from headway.trace import Trace
     from headway.workloads import SessionTable, Workload
 
 _NS_PER_US = 1000
 
 
+Simulated = Callable[[float, float], None]
+"""Called a few times a second, in any thread, with the seconds that all runs together have
+simulated so far, and those that they will have at their end."""
+
+
+class _Watched(NamedTuple):
+    """What a run is stopped by, and what it tells the simulated time to."""
+
+    stop: _engine.Stop | None = None
+    progress: Callable[[int], None] | None = None
+
+
+class _Clock:
+    """How far several runs are."""
+
+    def __init__(self, experiments: Sequence[Experiment], told: Simulated | None) -> None:
+        self._told = told
+        self._now_ns = [0] * len(experiments)
+        self._sum_ns = 0
+        self._end_ns = sum(experiment.duration for experiment in experiments)
+        self._lock = threading.Lock()
+
+    def at(self, index: int, now_ns: int) -> None:
+        """A run has come so far."""
+        with self._lock:
+            self._sum_ns += now_ns - self._now_ns[index]
+            self._now_ns[index] = now_ns
+            sum_ns = self._sum_ns
+        if self._told is not None:
+            self._told(sum_ns / 1e9, self._end_ns / 1e9)
+
+
 class SimBackend:
     """Virtual time, no privileges, the same trace on every machine."""
 
     name = "sim"
+    spill_bytes = 64 << 20
+    """Rows of a growing trace that are in memory before they are written out."""
     _side_by_side = 1
+
+    def __init__(self, simulated: Simulated | None = None) -> None:
+        self.simulated = simulated
 
     def run(self, experiment: Experiment) -> Trace:
         """Run one experiment in this thread's time; other Python threads go on."""
-        return self._run(experiment, None)
+        return self._run(experiment, _Watched())
 
     def run_each(
         self,
@@ -56,8 +97,8 @@ class SimBackend:
     ) -> None:
         """Run several on ``threads`` threads (0: one per core); see Backend.run_each."""
         self._each(
-            len(experiments),
-            lambda index, stop: work(index, self._run(experiments[index], stop)),
+            experiments,
+            lambda index, watched: work(index, self._run(experiments[index], watched)),
             finished,
             threads,
         )
@@ -68,36 +109,62 @@ class SimBackend:
         As :func:`headway.digest.digest_of` of its trace, its quantiles within
         QUANTILE_RESOLUTION; ``sample``, ``record`` and ``capture`` are of no account.
         """
-        return self._digest(experiment, None)
+        return self._digest(experiment, _Watched())
 
     def digest_each(
         self, experiments: Sequence[Experiment], finished: Finished[Digest], threads: int = 0
     ) -> None:
         """:meth:`digest` of several, as :meth:`run_each` does it."""
         self._each(
-            len(experiments),
-            lambda index, stop: self._digest(experiments[index], stop),
+            experiments,
+            lambda index, watched: self._digest(experiments[index], watched),
+            finished,
+            threads,
+        )
+
+    def record_each(
+        self,
+        experiments: Sequence[Experiment],
+        beside: Path,
+        finished: Finished[tuple[Digest, GrowingTrace]],
+        threads: int = 0,
+    ) -> None:
+        """:meth:`digest` of several with their traces, which are written out as they grow.
+
+        What grows is in folders of their own in ``beside``, until whoever gets the traces saves
+        them.
+        """
+        self._each(
+            experiments,
+            lambda index, watched: self._record(experiments[index], beside / str(index), watched),
             finished,
             threads,
         )
 
     def _each(
         self,
-        count: int,
-        run: Callable[[int, _engine.Stop], T],
+        experiments: Sequence[Experiment],
+        run: Callable[[int, _Watched], T],
         finished: Finished[T],
         threads: int,
     ) -> None:
+        clock = _Clock(experiments, self.simulated)
         stop = _engine.Stop()
+        count = len(experiments)
         self._side_by_side = min(threads or _cores(), max(count, 1))
         with ThreadPoolExecutor(threads or _cores()) as pool:
-            pending = {pool.submit(run, index, stop): index for index in range(count)}
+            pending = {
+                pool.submit(run, index, _Watched(stop, functools.partial(clock.at, index))): index
+                for index in range(count)
+            }
             try:
                 while pending:
                     # A timeout lets Ctrl-C in.
                     done, _ = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
                     for future in done:
-                        finished(pending.pop(future), future.result())
+                        index = pending.pop(future)
+                        clock.at(index, experiments[index].duration)
+                        finished(index, future.result())
             finally:
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -106,25 +173,50 @@ class SimBackend:
         """A hash of the engine's sources, of what makes a trace, and of the scenario."""
         return _key(scenario_json(experiment))
 
-    def _run(self, experiment: Experiment, stop: _engine.Stop | None) -> Trace:
+    def _run(self, experiment: Experiment, watched: _Watched) -> Trace:
         from headway.trace import from_engine  # and Polars
 
         check_size(experiment)
         text = scenario_json(experiment)
-        return from_engine(experiment, self._engine(text, stop), _key(text))
+        return from_engine(experiment, self._engine(text, watched), _key(text))
 
-    def _digest(self, experiment: Experiment, stop: _engine.Stop | None) -> Digest:
+    def _digest(self, experiment: Experiment, watched: _Watched) -> Digest:
         from headway.digest import digest_of_totals
 
         plain = experiment.model_copy(update={"sample": None, "capture": None})
         check_size(plain)
-        result = self._engine(scenario_json(plain, digest_from_ns=plain.warmup), stop)
+        result = self._engine(scenario_json(plain, digest_from_ns=plain.warmup), watched)
         return digest_of_totals(experiment, json.loads(result["digest"]))
 
-    def _engine(self, scenario_json: str, stop: _engine.Stop | None) -> dict[str, Any]:
+    def _record(
+        self, experiment: Experiment, folder: Path, watched: _Watched
+    ) -> tuple[Digest, GrowingTrace]:
+        from headway.digest import digest_of_totals
+        from headway.spill import GrowingTrace
+        from headway.trace import from_engine
+
+        check_size(experiment)
+        growing = GrowingTrace(folder)
+        text = scenario_json(experiment, experiment.warmup, trace=True)
+        result = self._engine(text, watched, growing.take)
+        growing.trace = from_engine(experiment, result, self.key(experiment))
+        return digest_of_totals(experiment, json.loads(result["digest"])), growing
+
+    def _engine(
+        self,
+        scenario_json: str,
+        watched: _Watched,
+        spill: Callable[[dict[str, Any]], None] | None = None,
+    ) -> dict[str, Any]:
         try:
-            free_bytes = _engine.free_bytes() // self._side_by_side
-            return _engine.run(scenario_json, stop, limit_bytes=free_bytes // 2)
+            return _engine.run(
+                scenario_json,
+                watched.stop,
+                progress=watched.progress,
+                limit_bytes=_engine.free_bytes() // self._side_by_side // 2,
+                spill=spill,
+                spill_bytes=self.spill_bytes,
+            )
         except ValueError as error:
             raise HeadwayError(f"simulator: {error}") from None
         except MemoryError as error:
@@ -158,11 +250,13 @@ def check_size(experiment: Experiment) -> None:
         )
 
 
-def scenario_json(experiment: Experiment, digest_from_ns: int | None = None) -> str:
+def scenario_json(
+    experiment: Experiment, digest_from_ns: int | None = None, *, trace: bool = False
+) -> str:
     """The experiment in the engine's terms, as it takes it: see :func:`scenario`.
 
-    With ``digest_from_ns`` it asks for a digest from then on instead of a trace. What sessions
-    ask for is most of a scenario, and the same in many.
+    With ``digest_from_ns`` it asks for a digest from then on, and for a ``trace`` or none. What
+    sessions ask for is most of a scenario, and the same in many.
     """
     flows = (
         _with_app(fields, _session_texts(app.workload, app.pairs)[app.pair])
@@ -172,7 +266,7 @@ def scenario_json(experiment: Experiment, digest_from_ns: int | None = None) -> 
     )
     world = _world(experiment)
     if digest_from_ns is not None:
-        world.update(digest_from_ns=digest_from_ns, trace=False)
+        world.update(digest_from_ns=digest_from_ns, trace=trace)
     return f'{json.dumps(world)[:-1]}, "flows": [{", ".join(flows)}]}}'
 
 

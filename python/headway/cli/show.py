@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.backends import Backend
@@ -79,6 +82,7 @@ class Bar:
         self._task = drawn.add_task("", total=None, what="") if drawn else None
         self._counted = ""
         self._in_seconds = False
+        self._since_s = time.monotonic()
 
     def __call__(self, finished: int, total: int, label: str) -> None:
         """So many of so many are finished; ``label`` is the newest."""
@@ -94,9 +98,26 @@ class Bar:
         minutes, rest = divmod(round(left_s), 60)
         self._update(done_s, total_s, f"{self._counted}, {minutes}:{rest:02} left")
 
+    def simulated(self, done_s: float, total_s: float) -> None:
+        """So many seconds of all runs are simulated: how fast, and in how much memory."""
+        self._in_seconds = True
+        speed = done_s / max(time.monotonic() - self._since_s, 1e-3)
+        told = f"{done_s:,.0f} of {total_s:,.0f} s, {speed:,.0f} s per second{_memory()}"
+        self._update(done_s, total_s, f"{self._counted} {told}".lstrip())
+
     def _update(self, done: float, total: float, what: str) -> None:
         if self._drawn is not None and self._task is not None:
             self._drawn.update(self._task, completed=done, total=total, what=what)
+
+
+def _memory() -> str:
+    """What this process takes now, where Linux says so."""
+    try:
+        with Path("/proc/self/statm").open(encoding="ascii") as pages:
+            taken_bytes = int(pages.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return ""
+    return f", {taken_bytes / 1e6:,.0f} MB"
 
 
 @contextmanager
@@ -127,6 +148,8 @@ def notice(line: str) -> None:
 
 
 def watch(backend: Backend, bar: Bar) -> None:
-    """Let the bar follow a backend that runs in real time."""
+    """Let the bar follow the seconds of a backend's runs."""
+    if hasattr(backend, "simulated"):
+        backend.simulated = bar.simulated
     if hasattr(backend, "progress"):
         backend.progress = bar.seconds

@@ -31,9 +31,14 @@ class Wanted:
     plot: Path | None
     """What is made of the first trial's."""
 
+    @property
+    def first_trace(self) -> bool:
+        """Whether something is made of the first trial's trace."""
+        return self.pcap is not None or self.plot is not None
+
     def any(self) -> bool:
         """Whether traces are needed."""
-        return not (self.out is None and self.pcap is None and self.plot is None)
+        return self.out is not None or self.first_trace
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,47 @@ def _run(
                 finished(index, Done(digest, meta))
 
         backend.digest_each(experiments, summed_up, threads)
-        return
+    elif isinstance(backend, SimBackend) and wanted.out is not None:
+        _record(backend, experiments, wanted.out, finished, threads, keep=wanted.first_trace)
+    else:
+        _keep(backend, experiments, wanted, finished, threads)
+
+
+def _record(
+    backend: SimBackend,
+    experiments: Sequence[Experiment],
+    out: Path,
+    finished: Callable[[int, Done], None],
+    threads: int,
+    *,
+    keep: bool,
+) -> None:
+    """Save traces that are written out as they grow; keep the first one, too, if it is wanted."""
+    from headway.spill import GrowingTrace, spilling
+    from headway.trace import load_trace
+
+    def recorded(index: int, result: tuple[Digest, GrowingTrace]) -> None:
+        digest, growing = result
+        place = out / f"seed{experiments[index].seed}"
+        with held():  # what is saved is counted
+            growing.save(place)
+            trace = None
+            if keep and index == 0:
+                trace = growing.trace if growing.is_whole else load_trace(place)
+            finished(index, Done(digest, growing.trace.meta, trace))
+
+    with spilling(out) as beside:
+        backend.record_each(experiments, beside, recorded, threads)
+
+
+def _keep(
+    backend: Backend,
+    experiments: Sequence[Experiment],
+    wanted: Wanted,
+    finished: Callable[[int, Done], None],
+    threads: int,
+) -> None:
+    """Make the digests of whole traces."""
 
     def work(_index: int, trace: Trace) -> Done:
         return Done(digest_of(trace), trace.meta, trace)
@@ -103,7 +148,7 @@ def _run(
                 from headway.trace import save_trace
 
                 save_trace(done.trace, wanted.out / f"seed{experiments[index].seed}")
-            pictured = index == 0 and (wanted.pcap is not None or wanted.plot is not None)
+            pictured = index == 0 and wanted.first_trace
             finished(index, done if pictured else replace(done, trace=None))
 
     backend.run_each(experiments, work, traced, threads)

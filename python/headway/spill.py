@@ -1,0 +1,86 @@
+"""A trace that is written out while it grows, so that a long run needs little memory.
+
+The engine hands over its rows whenever they have become many; each table's rows are a file of
+their own until the run ends, when they are joined. A trace that stayed small is never written
+twice, and saves the same bytes as any other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from headway.errors import HeadwayError
+from headway.files import save_error
+from headway.trace import Trace, frame_of, save_trace
+
+_ROW_GROUP = 1 << 18
+
+
+class GrowingTrace:
+    """The rows of one run so far; ``trace`` has those that were not written out, at the end."""
+
+    trace: Trace
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._parts: dict[str, list[tuple[Path, int]]] = {}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was written out, and ``trace`` has all rows."""
+        return not self._parts
+
+    def take(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write rows out; the engine calls it with all columns of every table."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for name, columns in tables.items():
+                frame = frame_of(name, columns)
+                if frame.is_empty():
+                    continue
+                parts = self._parts.setdefault(name, [])
+                path = self._folder / f"{name}.{len(parts)}.parquet"
+                with path.open("wb") as file:
+                    frame.write_parquet(file, compression="zstd", compression_level=1)
+                parts.append((path, frame.height))
+        except OSError as error:
+            raise save_error(self._folder, error) from None
+        except pl.exceptions.PolarsError as error:
+            raise HeadwayError(f"{self._folder}: cannot save: {error}") from None
+
+    def save(self, path: Path) -> None:
+        """Save the whole trace, see :func:`headway.trace.save_trace`."""
+        save_trace(self.trace, path, self._joined if self._parts else None)
+        self.drop()
+
+    def drop(self) -> None:
+        """Remove what was written out."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _joined(self, name: str, frame: pl.DataFrame, file: Path) -> int:
+        """Write a table's rows, those written out first; returns how many there are."""
+        parts = self._parts.get(name, [])
+        frames: Sequence[pl.LazyFrame] = [pl.scan_parquet(part) for part, _ in parts]
+        try:
+            pl.concat([*frames, frame.lazy()]).sink_parquet(
+                file, compression="zstd", compression_level=1, row_group_size=_ROW_GROUP
+            )
+        except pl.exceptions.PolarsError as error:
+            raise HeadwayError(f"{file.parent}: cannot save: {error}") from None
+        return frame.height + sum(rows for _, rows in parts)
+
+
+@contextlib.contextmanager
+def spilling(beside: Path) -> Iterator[Path]:
+    """A folder for rows that are written out, which is made when needed and does not stay."""
+    folder = beside / ".growing"
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
