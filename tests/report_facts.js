@@ -58,7 +58,7 @@
     headings: headings.map((e) => Math.round(e.offsetTop)),
     titles: headings.map((e) => e.firstChild.textContent),
     sketch: document.querySelector("#asked svg").getBoundingClientRect().width,
-    charts: Bokeh.documents
+    charts: (window.Bokeh ? Bokeh.documents : [])
       .flatMap((page) => Array.from(page.all_models))
       .filter((model) => model.type === "Figure")
       .map((model) => model.background_fill_color),

@@ -14,6 +14,19 @@ import pytest
 from matplotlib.image import imread
 from quick import quick
 
+from headway.claims import Claim
+from headway.report import (
+    Edge,
+    Node,
+    Report,
+    ReportCell,
+    ReportFigure,
+    ReportTable,
+    Section,
+    row,
+    write_report,
+)
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(browser.program() is None, reason="chromium is not installed"),
@@ -139,3 +152,27 @@ def test_a_link_finds_its_claim_whatever_is_left_out(looked: Looked) -> None:
     assert shown[:2] == [True, False]
     assert -1 <= shown[2] < 900
     assert shown[3].endswith(f"report.html#{name}")
+
+
+@pytest.mark.parametrize("width", [DESK_PX, PHONE_PX])
+def test_words_without_end_are_folded_or_scroll_in_their_own_box(
+    looked: Looked, tmp_path: Path, width: int
+) -> None:
+    long = "<b>" + "w" * 300
+    cells = [[ReportCell(long, "holds", long)] * 3] * 2
+    claims = [
+        Claim(long, long, "live", long, long, long, long, "not checked", long, long),
+        Claim("C-1", long, "live", long, 1.5, long, long, "fails", long, long, long),
+    ]
+    table = ReportTable(long, [long] * 3, cells, long, [(long, 3)])
+    sections = [Section(long, [long], [table], [ReportFigure(long, "<svg></svg>", long, long)])]
+    sketch = row([Node([long]), Node([long])], [Edge([long])], long)
+    pairs = [(long, long)]
+    report = Report(long, long, pairs, sections, claims, pairs, [long], pairs, [sketch], pairs)
+    looked.window.become(width, "light")
+    looked.window.open(write_report(tmp_path / "report.html", report))
+    facts = looked.window.value(FACTS)
+    assert facts["page"] <= width
+    assert facts["wide"] == []
+    assert facts["hidden"] == 0
+    assert looked.window.complaints == []
