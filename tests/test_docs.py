@@ -1,126 +1,129 @@
-"""Every command shown in a ```console block and every ```python block is run as written."""
+"""Pages can be followed: every command, program and file that they show is run as written."""
 
-import os
 import re
-import shlex
-import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import followed
 import pytest
-from support import ROOT, headway, on_kernel
+from support import ROOT, on_kernel
 
-from headway.backends._headwayctl import Headwayctl
-
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-
-
-def blocks(kind: str, pages: Sequence[Path] = PAGES) -> list[tuple[str, str]]:
-    found = []
-    for page in pages:
-        text = page.read_text(encoding="utf-8")
-        for match in re.finditer(rf"^```{kind}\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-            line = text[: match.start()].count("\n") + 1
-            found.append((f"{page.relative_to(ROOT)}:{line}", match[1]))
-    return found
+PAGES = followed.all_pages()
+SHOWN = {page: followed.steps(page) for page in PAGES}
 
 
-def commands(block: str, program: str) -> list[str]:
-    """Every `$ program ...` of a console block; a backslash continues the line."""
-    lines = re.findall(r"^\$ (.*)$", block.replace("\\\n", " "), re.MULTILINE)
-    return [line for line in lines if line.split()[0].endswith(program)]
+def of_kind(kind: str) -> list[object]:
+    """Pages with something of a kind to follow."""
+    return [
+        pytest.param(page, id=page.relative_to(ROOT).as_posix())
+        for page, steps in SHOWN.items()
+        if any(step.kind == kind and step.mark != "not" for step in steps)
+    ]
 
 
-def printed(block: str) -> list[str]:
-    """What a block shows below its last command, up to a line of dots; nothing if it shows none."""
-    *_, after = re.split(r"^\$ .*$", block.replace("\\\n", " "), flags=re.MULTILINE)
-    lines = _written(after)
-    return lines[: lines.index("...")] if "..." in lines else lines
+def programs(pages: Sequence[Path] = PAGES) -> list[str]:
+    """Every whole program of the pages."""
+    return [
+        step.text
+        for page in pages
+        for step in SHOWN[page]
+        if step.form == "program" or step.path.endswith(".py")
+    ]
 
 
-def _written(text: str) -> list[str]:
-    return [line.rstrip() for line in text.splitlines() if line.strip()]
-
-
-def shown(program: str) -> list[tuple[str, list[str]]]:
-    found = [(where, commands(block, program)) for where, block in blocks("console")]
-    return [(where, lines) for where, lines in found if lines]
-
-
-SHOWN, SHOWN_CTL = shown("headway"), shown("headwayctl")
-
-
-SAYS = {
-    "README.md": ("headwayctl status", r"connections=[1-9]"),
-    "docs/quick-start.md": (
-        "headwayctl status",
-        r"asked for 10.24 Mbit/s, got 5.12 .*: 10 Mbit",
-    ),
-    "docs/testbed.md": ("headwayctl status", r"connections=[1-9]"),
-}
-"""What a command of a page has to print where it is shown: that it measured what it says."""
-
-
-def test_there_are_commands_to_run() -> None:
-    assert SHOWN
-    assert SHOWN_CTL
+def test_there_is_something_to_follow() -> None:
+    assert of_kind("quick")
+    assert of_kind("live")
+    assert of_kind("make")
+    assert len(programs()) > 5
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("where", "lines"), [pytest.param(*c, id=c[0]) for c in SHOWN])
-def test_shown_commands_work(where: str, lines: list[str], tmp_path: Path) -> None:
-    """The commands of a block run one after the other in one folder."""
-    for line in lines:
-        before_pipe = line.split(" | ", maxsplit=1)[0]
-        done = headway(*shlex.split(before_pipe, comments=True)[1:], cwd=tmp_path)
-        assert done.returncode == 0, f"{line}: {done.stderr}"
-        assert done.stdout.strip()
-    expected = printed(dict(blocks("console"))[where])
-    assert _written(done.stdout)[: len(expected)] == expected
+@pytest.mark.parametrize("page", of_kind("quick"))
+def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
+    followed_steps, _, failed = followed.follow(page, {"quick"}, folder=tmp_path)
+    assert failed is None
+    assert followed_steps
+
+
+@pytest.mark.parametrize("source", [pytest.param(s, id=s[:30]) for s in programs(PAGES[1:2])])
+def test_an_example_that_becomes_part_of_the_sources_can_be_loaded(source: str) -> None:
+    names: dict[str, object] = {"__name__": "shown"}
+    exec(compile(source, "CONTRIBUTING.md", "exec"), names)
+    assert hasattr(names["STUDY"], "statements")
 
 
 @on_kernel
-@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
-@pytest.mark.parametrize(("where", "lines"), [pytest.param(*c, id=c[0]) for c in SHOWN_CTL])
-def test_shown_kernel_commands_work(where: str, lines: list[str], tmp_path: Path) -> None:
-    """The same for headwayctl, beside the page's files; a command with & ends with its block."""
-    page = ROOT / where.split(":", maxsplit=1)[0]
-    files = re.findall(r"^```file (\S+)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    for name, text in files:
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    program = Headwayctl().path
-    path = f"{Path(program).parent}:{os.environ['PATH']}"
-    behind: list[subprocess.Popen[str]] = []
-    try:
-        for line in lines:
-            arguments = shlex.split(line.removesuffix("&"), comments=True)[1:]
-            process = subprocess.Popen(
-                [program, *arguments], cwd=tmp_path, env={**os.environ, "PATH": path},
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            )  # fmt: skip
-            if line.endswith("&"):
-                behind.append(process)
-                time.sleep(1)
-                continue
-            out, errors = process.communicate(timeout=60)
-            assert process.returncode == 0, f"{line}: {errors}{out}"
-            command, words = SAYS.get(where.split(":", maxsplit=1)[0], ("", ""))
-            if command and line.endswith(command):
-                assert re.search(words, out), f"{line}: {out}"
-    finally:
-        for process in behind:
-            process.terminate()
-            process.communicate(timeout=10)
-    for name, _ in files:
-        if name.endswith(".py") and (tmp_path / "log").exists():
-            subprocess.run([sys.executable, name], cwd=tmp_path, check=True, timeout=60)
+@pytest.mark.skipif(followed.shutil.which("iperf3") is None, reason="iperf3 is not installed")
+@pytest.mark.parametrize("page", of_kind("live"))
+def test_the_live_part_of_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
+    for folder in ("include", "examples"):  # what the pages' commands name
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    _, _, failed = followed.follow(page, {"live"}, folder=tmp_path)
+    assert failed is None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("where", "source"), [pytest.param(*b, id=b[0]) for b in blocks("python")])
-def test_a_shown_program_works(where: str, source: str, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    exec(compile(source, where, "exec"), {"__name__": "__main__"})
+def test_what_is_left_out_says_why() -> None:
+    for steps in SHOWN.values():
+        for step in steps:
+            if step.mark == "not" or step.kind == "long":
+                assert len(step.reason) > 10, step
+
+
+def test_no_shown_command_is_overlooked() -> None:
+    """Whatever begins with one of our commands, in any block, is a step."""
+    for page, steps in SHOWN.items():
+        text = page.read_text(encoding="utf-8")
+        for line in re.findall(r"^(?:    |\$ )((?:\.venv/bin/)?headway(?:ctl)? .*)$", text, re.M):
+            begin = line.removesuffix("\\").strip()
+            assert any(begin in step.text for step in steps), f"{page}: {line}"
+
+
+PAGE = """# A page
+
+```console
+$ echo first > it && \\
+    cat it
+```
+
+<!-- not followed, echo never: it is
+     the second of two -->
+
+    make nothing
+    echo never
+
+```file there.txt
+one
+```
+
+```sh
+grep -q one there.txt
+grep -q two there.txt
+```
+
+```console
+$ echo after
+```
+"""
+
+
+def test_a_command_that_fails_is_named_with_page_and_line(tmp_path: Path, capfd) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE, encoding="utf-8")
+    assert [(step.line, step.kind) for step in followed.steps(page)] == [
+        (4, "quick"), (11, "make"), (12, "quick"), (14, "file"), (18, "quick"), (24, "quick"),
+    ]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, followed.__file__, "--quick", "--folder", tmp_path, page],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert f"{page}:11: not followed: make nothing: builds or tests everything" in done.stdout
+    assert f"{page}:12: not followed: echo never: it is the second of two" in done.stdout
+    assert f"FAILED {page}:18: script grep -q one there.txt" in done.stdout
+    assert "failed: line 3: grep -q two there.txt" in done.stdout
+    assert "after" not in done.stdout
+    assert (tmp_path / "it").read_text() == "first\n"
+    assert not (tmp_path / "there.txt").exists()

@@ -1,0 +1,462 @@
+#!/usr/bin/env python3
+"""Follows README, CONTRIBUTING and docs from top to bottom, as a reader does, in this checkout.
+
+    python tests/followed.py                  what needs minutes, the live kernel included
+    python tests/followed.py --make --long    with `make demo`, `make check`, ..., and hours of runs
+    python tests/followed.py --quick docs/cli.md
+    python tests/followed.py --list
+
+Every `console` and `sh` block, every block that is indented and begins with a command, and every
+program that is shown is run in its order. A block whose first line ends with a path
+(```c algorithms/cc/aimd.c, ```file config.json) is written there, and taken away at the end of its
+page. A comment before a block says what is done with it, and the reason is printed:
+
+    <!-- not followed: why -->               nothing of it
+    <!-- not followed, WORD: why -->         not the commands that begin with WORD
+    <!-- followed with --long: why -->       (or --long, WORD)
+    <!-- followed beside eth0 eth1: why -->  in a network namespace with such devices
+
+A page ends at the first command that fails, with its page, line and text; the others go on. Exit
+status 1 if one failed. The live kernel's part needs root and headwayctl; where it cannot be, one
+line says why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import fcntl
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMANDS = (
+    "make", "headway", "headwayctl", ".venv/bin/headway", ".venv/bin/headwayctl", "python", "ip",
+    "wireshark", "tshark", "tcptrace", "iperf3", "cargo", "cc",
+)  # fmt: skip
+LIVE = re.compile(r"headwayctl|--backend kernel|headway validate|iperf3|ip route")
+TIMEOUT_S = {"quick": 300, "live": 1800, "make": 3 * 3600, "long": 6 * 3600}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that a page asks for."""
+
+    page: str
+    line: int
+    form: str
+    """command, script, program, or file: to be written."""
+    text: str
+    reason: str = ""
+    """Why it is not followed, or what is said of it."""
+    mark: str = ""
+    path: str = ""
+    devices: tuple[str, ...] = ()
+    shows: tuple[str, ...] = ()
+    """What stands below the command, up to a line of dots: the beginning of what it prints."""
+
+    @property
+    def kind(self) -> str:
+        """What it needs: quick, live, make or long; a file needs nothing."""
+        if self.mark == "long":
+            return "long"
+        if self.form == "file":
+            return "make" if "/" in self.path else "file"  # among the sources
+        if self.text.startswith(("make ", "cargo ")):
+            return "make"
+        if self.mark == "log" or (self.form != "program" and LIVE.search(self.text)):
+            return "live"
+        return "quick"
+
+    @property
+    def where(self) -> str:
+        """PAGE:LINE."""
+        return f"{self.page}:{self.line}"
+
+
+def all_pages() -> list[Path]:
+    """In the order in which one reads them."""
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def steps(page: Path) -> list[Step]:
+    """What a page asks its reader to do, in its order."""
+    found: list[Step] = []
+    said: list[re.Match[str]] = []
+    name = page.relative_to(ROOT).as_posix() if page.is_relative_to(ROOT) else str(page)
+    for line, form, info, text in _blocks(page.read_text(encoding="utf-8")):
+        if form == "comment":
+            said += re.finditer(
+                r"(not followed|followed with --(?P<mark>\w+)|followed beside (?P<devices>[^:]+))"
+                r"(?:, (?P<word>[^:]+))?: (?P<why>.+)",
+                text,
+            )
+            continue
+        for step in _of_block(name, line, form, info, text):
+            for one in said:
+                if one["word"] is None or step.text.startswith(one["word"]):
+                    mark = one["mark"] or ("beside" if one["devices"] else "not")
+                    devices = tuple((one["devices"] or "").split())
+                    step = replace(step, reason=one["why"], mark=mark, devices=devices)  # noqa: PLW2901
+            found.append(step)
+        said = []
+    return found
+
+
+def _blocks(text: str) -> Iterator[tuple[int, str, str, str]]:
+    """(line, form, info string, text) of fences, indented blocks and comments about following."""
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        begin = at + 1
+        if line.startswith("```"):
+            end = next(i for i in range(at + 1, len(lines)) if lines[i].startswith("```"))
+            yield begin, "fence", line[3:].strip(), "\n".join(lines[at + 1 : end])
+            at = end
+        elif re.match(r"<!-- (not )?followed", line):
+            end = next(i for i in range(at, len(lines)) if "-->" in lines[i])
+            comment = " ".join(part.strip() for part in lines[at : end + 1])
+            yield begin, "comment", "", comment.removeprefix("<!-- ").removesuffix(" -->")
+            at = end
+        elif line.startswith("    ") and line.strip() and (at == 0 or not lines[at - 1].strip()):
+            end = at
+            while end < len(lines) and (lines[end].startswith("    ") or not lines[end].strip()):
+                end += 1
+            yield begin, "indented", "", "\n".join(part[4:] for part in lines[at:end])
+            at = end - 1
+        at += 1
+
+
+def _of_block(page: str, line: int, form: str, info: str, text: str) -> Iterator[Step]:
+    language, _, path = info.partition(" ")
+    if form == "fence" and path:
+        yield Step(page, line, "file", text + "\n", path=path)
+        if language == "file" and path.endswith(".py"):
+            yield Step(page, line, "command", f"python {path}", mark="log")
+    elif form == "fence" and language == "python":
+        yield Step(page, line, "program", text)
+    elif form == "fence" and language == "sh":
+        yield Step(page, line, "script", text)
+    elif form == "fence" and language == "console":
+        yield from _commands(page, line + 1, text, prompt="$ ")
+    elif form == "indented" and text.split(maxsplit=1)[0] in COMMANDS:
+        yield from _commands(page, line, text, prompt="")
+
+
+def _commands(page: str, first: int, text: str, prompt: str) -> Iterator[Step]:
+    """Commands of a block, joined where a backslash continues them."""
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        line, number = lines[at], first + at
+        at += 1
+        if not line.startswith(prompt) or not line.strip():
+            continue
+        whole = line.removeprefix(prompt)
+        while whole.endswith("\\"):
+            whole = whole[:-1] + lines[at].strip()
+            at += 1
+        below = itertools.takewhile(lambda line: prompt and line[:2] != prompt, lines[at:])
+        shows = itertools.takewhile(lambda line: line != "...", printed_lines(below))
+        yield Step(page, number, "command", whole, shows=tuple(shows))
+
+
+def printed_lines(lines: Iterable[str]) -> list[str]:
+    """Lines that say something, without what stands to the right of it."""
+    return [line.rstrip() for line in lines if line.strip()]
+
+
+# --- doing it ---
+
+
+class FailedError(Exception):
+    """A command that did not do what its page says."""
+
+
+class Reader:
+    """Somebody at a shell in the checkout, who follows one page."""
+
+    def __init__(self, folder: Path = ROOT) -> None:
+        self.folder = folder
+        self.behind: list[subprocess.Popen[bytes]] = []
+        self.written: list[Path] = []
+        places = [ROOT / ".venv" / "bin", Path(sys.executable).parent, ROOT / "target" / "release"]
+        named = os.environ.get("HEADWAYCTL")
+        places += [Path(named).parent] if named else []
+        self.environment = {
+            **os.environ,
+            "PATH": ":".join([*map(str, places), os.environ["PATH"]]),
+            "COLUMNS": "100",
+            "NO_COLOR": "1",
+        }
+        self.environment.pop("HEADWAY_SCOPE", None)
+
+    def do(self, step: Step) -> str:
+        """What the step prints. Raises FailedError."""
+        if step.form == "file":
+            path = self.folder / step.path
+            if path.exists():
+                raise FailedError(f"{step.path} is there already")
+            path.write_text(step.text, encoding="utf-8")
+            self.written.append(path)
+            return ""
+        command = self._command(step)
+        if step.devices:
+            command = ["nsenter", f"--net=/run/netns/{_NAMESPACE}", *command]
+        # A file: a pipe would wait for what goes on behind.
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            process = subprocess.Popen(
+                command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=errors, start_new_session=True,
+            )  # fmt: skip
+            if step.text.endswith("&") and step.form == "command":
+                self.behind.append(process)
+                time.sleep(1)
+                return ""
+            self._wait(process, step)
+            printed, said = (_read(file) for file in (output, errors))
+        if process.returncode != 0:
+            raise FailedError(f"exit status {process.returncode}\n{_last_lines(printed + said)}")
+        expected = SHOWS.get((step.page, step.text.removeprefix(".venv/bin/")))
+        if expected is not None and not re.search(expected, printed):
+            raise FailedError(f"does not show {expected!r}:\n{_last_lines(printed)}")
+        there = printed_lines(printed.splitlines())[: len(step.shows)]
+        if step.shows and tuple(there) != step.shows:
+            raise FailedError("does not print what the page shows:\n" + _difference(step, there))
+        return printed
+
+    def _wait(self, process: subprocess.Popen[bytes], step: Step) -> None:
+        try:
+            check = DURING.get((step.page, "iperf3 --client" in step.text))
+            if check is not None:
+                time.sleep(2)
+                check(self)
+            process.wait(TIMEOUT_S[step.kind])
+        except subprocess.TimeoutExpired:
+            raise FailedError(f"still running after {TIMEOUT_S[step.kind]} s") from None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+
+    def _command(self, step: Step) -> list[str]:
+        venv = ROOT / ".venv" / "bin"
+        text = step.text.removesuffix("&")
+        if not venv.exists():  # a checkout that is tested by another's environment
+            text = text.replace(".venv/bin/", "")
+        if step.form == "program":
+            python = venv / "python" if venv.exists() else Path(sys.executable)
+            return [str(python), "-c", text]
+        trap = "trap 'echo \"failed: line $LINENO: $BASH_COMMAND\" >&2' ERR\n"
+        return ["bash", "-eE", "-c", (trap if step.form == "script" else "") + text]
+
+    def leave(self) -> None:
+        """Ends what runs behind, and takes away what was written for the page."""
+        for process in self.behind:
+            process.terminate()
+        for process in self.behind:
+            process.wait(30)
+        for path in self.written:
+            path.unlink(missing_ok=True)
+            if path.suffix in (".c", ".rs"):
+                (ROOT / ".venv" / ".engine").unlink(missing_ok=True)  # built with it
+
+
+def _read(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def _difference(step: Step, there: Sequence[str]) -> str:
+    return "\n".join(difflib.unified_diff(step.shows, there, "page", "printed", lineterm=""))
+
+
+def _last_lines(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.strip().splitlines()[-12:])
+
+
+def carries_connections(reader: Reader) -> None:
+    """While iperf3 runs, status shows that what README attached carries connections."""
+    done = subprocess.run(
+        ["headwayctl", "status", "--json"], env=reader.environment, capture_output=True, text=True,
+        check=False, timeout=30,
+    )  # fmt: skip
+    attached = json.loads(done.stdout or "{}").get("attached", [])
+    carried = [one["counters"]["connections"] for one in attached if one["control"] == "htcp"]
+    used = [one["used_in"] for one in attached if one["control"] == "htcp"]
+    if not any(carried) or not any(used):
+        raise FailedError(f"headwayctl status while it runs: connections {carried}, sockets {used}")
+    print(f"    while it runs, headwayctl status: connections={max(carried)}")
+
+
+DURING: dict[tuple[str, bool], Callable[[Reader], None]] = {
+    ("README.md", True): carries_connections,
+}
+"""By page, and whether it is iperf3's client: what must hold while it runs."""
+SHOWS = {
+    ("README.md", "headwayctl status"): r"connections=[1-9]",
+    ("docs/quick-start.md", "headwayctl status"): r"asked for 10.24 Mbit/s, got 5.12 .*: 10 Mbit",
+    ("docs/testbed.md", "headwayctl status"): r"connections=[1-9]",
+}
+"""What a command has to print where it is shown: that it measured what the page says."""
+LOCK = Path("/run/lock/headway-tests")
+"""Who uses names of the whole machine, of sockets or of cgroups, does so alone (tests/)."""
+_NAMESPACE = "headway-followed"
+
+
+class Devices:
+    """A network namespace with devices of the names that a page uses."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+
+    def __enter__(self) -> None:
+        if self.names:
+            self._ip("netns", "add", _NAMESPACE)
+            for number, name in enumerate(self.names):
+                far = f"far{number}"
+                self._ip("-n", _NAMESPACE, "link", "add", name, "type", "veth", "peer", "name", far)
+                self._ip("-n", _NAMESPACE, "addr", "add", f"192.0.2.{10 + number}/24", "dev", name)
+                for end in (name, far):
+                    self._ip("-n", _NAMESPACE, "link", "set", end, "up")
+
+    def __exit__(self, *_: object) -> None:
+        if self.names:
+            subprocess.run(["ip", "netns", "del", _NAMESPACE], check=False)
+
+    @staticmethod
+    def _ip(*arguments: str) -> None:
+        subprocess.run(["ip", *arguments], check=True)
+
+
+def left_out(step: Step, wanted: Set[str], live: str | None) -> str:
+    """Why a step is not followed now; empty: it is."""
+    if step.mark == "not":
+        return step.reason
+    if step.kind not in wanted and step.kind != "file":
+        if step.kind == "long":
+            return f"{step.reason} (--long follows it)"
+        return NOT_WANTED[step.kind]
+    return (live or "") if step.kind == "live" or LIVE.search(step.text) else ""
+
+
+NOT_WANTED = {
+    "make": "builds or tests everything (--make follows it)",
+    "live": "of the live kernel, which --quick leaves out",
+    "quick": "only the live kernel is asked for",
+}
+
+
+def no_live_kernel() -> str | None:
+    """Why the live kernel's part cannot be followed, in one line; None: it can."""
+    if os.geteuid() != 0:
+        return "the live kernel's part needs root"
+    reader = Reader()
+    headwayctl = shutil.which("headwayctl", path=reader.environment["PATH"])
+    if headwayctl is None:
+        return "the live kernel's part needs headwayctl (make build)"
+    done = subprocess.run([headwayctl, "doctor"], capture_output=True, check=False)
+    return None if done.returncode == 0 else "this kernel lacks something: headwayctl doctor"
+
+
+def follow(
+    page: Path, wanted: Set[str], live: str | None = None, folder: Path = ROOT
+) -> tuple[int, int, str | None]:
+    """(followed, left out, what failed) of a page, of the kinds that are wanted."""
+    reader, followed, out = Reader(folder), 0, 0
+    todo = [(step, left_out(step, wanted, live)) for step in steps(page)]
+    alive = any(step.kind == "live" and not why for step, why in todo)
+    devices = tuple(dict.fromkeys(name for step, why in todo if not why for name in step.devices))
+    with alone() if alive else nullcontext(), Devices(devices):
+        try:
+            for step, why in todo:
+                if why:
+                    out += 1
+                    print(f"  {step.where}: not followed: {_told(step)}: {why}")
+                    continue
+                print(f"  {step.where}: {_told(step)}", flush=True)
+                begun = time.monotonic()
+                try:
+                    reader.do(step)
+                except FailedError as failed:
+                    return followed, out, f"{step.where}: {_told(step)}: {failed}"
+                followed += 1
+                if (took := time.monotonic() - begun) > 10:
+                    print(f"    {took:.0f} s")
+        finally:
+            reader.leave()
+    return followed, out, None
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Waits for other tests that use names of the whole machine."""
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _told(step: Step) -> str:
+    if step.form == "file":
+        return f"writes {step.path}"
+    first = step.text.strip().splitlines()[0]
+    return first if step.form == "command" else f"{step.form} {first} ..."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Follows the pages; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else None,
+        epilog="Without PAGE all are followed.",
+    )
+    parser.add_argument("pages", nargs="*", metavar="PAGE", type=Path)
+    parser.add_argument("--list", action="store_true", help="say what would be followed")
+    parser.add_argument("--quick", action="store_true", help="leave the live kernel out")
+    parser.add_argument("--make", action="store_true", help="the make targets, too: minutes")
+    parser.add_argument("--long", action="store_true", help="what takes many minutes, too")
+    parser.add_argument(
+        "--folder", type=Path, default=ROOT, help="where commands run; the checkout"
+    )
+    parser.add_argument("--build", action="store_true", help="`make build` first")
+    asked = parser.parse_args(arguments)
+    pages = [page.resolve() for page in asked.pages] or all_pages()
+    if asked.list:
+        for page in pages:
+            for step in steps(page):
+                kind = f"not: {step.reason}" if step.mark == "not" else step.kind
+                print(f"{step.where}\t{kind}\t{_told(step)}")
+        return 0
+    if asked.build:
+        subprocess.run(["make", "build"], cwd=ROOT, check=True)
+    wanted = {"quick"} if asked.quick else {"quick", "live"}
+    wanted |= {kind for kind in ("make", "long") if getattr(asked, kind)}
+    live = no_live_kernel()
+    followed, out, failures = 0, 0, []
+    for page in pages:
+        print(page.relative_to(ROOT) if page.is_relative_to(ROOT) else page, flush=True)
+        done, not_done, failed = follow(page, wanted, live, asked.folder)
+        followed, out = followed + done, out + not_done
+        if failed:
+            failures.append(failed)
+            print(f"  FAILED {failed}", flush=True)
+    print(f"{followed} steps of {len(pages)} pages followed, {out} left out for the reasons above")
+    for failed in failures:
+        print(f"FAILED {failed}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
