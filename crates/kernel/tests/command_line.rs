@@ -160,8 +160,8 @@ fn hints_are_stored_as_they_are_told_and_end_with_detach() {
     nothing_is_left();
 }
 
-/// Some bytes from left to right, by the default control of the testbed's hosts.
-fn carry(testbed: &str) {
+/// Some bytes from left to right, by the default control of the testbed's hosts or another.
+fn carry(testbed: &str, control: &[&str]) {
     let exec = |host: &str, arguments: &[&str]| {
         let program = env!("CARGO_BIN_EXE_headwayctl");
         let mut command = headwayctl(&["testbed", "exec", "--name", testbed, host, "--", program]);
@@ -176,10 +176,8 @@ fn carry(testbed: &str) {
     let mut ready = [0u8; 6];
     let output = receiver.stdout.as_mut().unwrap();
     output.read_exact(&mut ready).unwrap();
-    let sender = exec(
-        "left1",
-        &["traffic", "bulk-send", "--to", address, "--bytes", "100000"],
-    );
+    let send = ["traffic", "bulk-send", "--to", address, "--bytes", "100000"];
+    let sender = exec("left1", &[&send, control].concat());
     assert!(sender.wait_with_output().unwrap().status.success());
     assert!(receiver.wait_with_output().unwrap().status.success());
 }
@@ -212,12 +210,20 @@ fn a_testbed_attaches_its_control_and_takes_it_away_again() {
     let state: Value = serde_json::from_str(&run(&with_htcp, "--json")).unwrap();
     let name = state["control"].as_str().unwrap().to_owned();
     assert_eq!(state["attached_control"], name.as_str());
-    carry(one);
+    carry(one, &[]);
     let entry = attached(&name).unwrap();
     assert_eq!(entry["control"], "htcp");
     assert_eq!(entry["tunables"]["adaptive_backoff"], 0);
     assert!(
         entry["counters"]["connections"].as_u64() >= Some(1),
+        "{entry}"
+    );
+
+    let before = entry["counters"]["connections"].as_u64();
+    carry(one, &["--control", "htcp"]);
+    let entry = attached(&name).unwrap();
+    assert!(
+        entry["counters"]["connections"].as_u64() > before,
         "{entry}"
     );
 

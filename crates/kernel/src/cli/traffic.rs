@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::error::{Attempt, CliError};
 use super::out::{self, say};
+use crate::attach::{find_name, is_available};
 use crate::traffic::{self, clock::now_ns, Epoch};
 
 /// One end of one flow. Times are ns of CLOCK_MONOTONIC; a JSON summary ends it.
@@ -65,7 +66,8 @@ struct BulkSend {
     /// Address and port of the receiver.
     #[arg(long)]
     to: SocketAddrV4,
-    /// The kernel's name of the congestion control [default: the namespace's].
+    /// The congestion control, by the kernel's name or as it was attached [default: the
+    /// namespace's].
     #[arg(long)]
     control: Option<String>,
     /// Send small segments at once.
@@ -130,7 +132,8 @@ struct VectorsEnd {
     /// The epochs as JSON: [[request bytes, response bytes, think ns], ...].
     #[arg(long)]
     epochs: String,
-    /// The kernel's name of the congestion control [default: the namespace's].
+    /// The congestion control, by the kernel's name or as it was attached [default: the
+    /// namespace's].
     #[arg(long)]
     control: Option<String>,
     /// Send small segments at once.
@@ -169,7 +172,8 @@ struct PingpongEnd {
     /// Number of the flow.
     #[arg(long, default_value_t = 0)]
     flow: u32,
-    /// The kernel's name of the congestion control [default: the namespace's].
+    /// The congestion control, by the kernel's name or as it was attached [default: the
+    /// namespace's].
     #[arg(long)]
     control: Option<String>,
     /// Send small segments at once.
@@ -201,7 +205,7 @@ pub fn run(arguments: Traffic) -> Result<(), CliError> {
     match arguments.end {
         End::BulkSend(a) => print(&traffic::bulk_send(&traffic::BulkSend {
             to: a.to,
-            control: a.control,
+            control: known(a.control)?,
             nodelay: a.nodelay,
             hints: a.hints.into(),
             bytes: a.bytes,
@@ -235,8 +239,8 @@ pub fn run(arguments: Traffic) -> Result<(), CliError> {
         }
         End::VectorsClient(a) => print(&traffic::vectors_client(&conversation(a)?)?),
         End::VectorsServer(a) => print(&traffic::vectors_server(&conversation(a)?, ready)?),
-        End::PingpongClient(a) => print(&traffic::pingpong_client(&messages(a))?),
-        End::PingpongServer(a) => print(&traffic::pingpong_server(&messages(a), ready)?),
+        End::PingpongClient(a) => print(&traffic::pingpong_client(&messages(a)?)?),
+        End::PingpongServer(a) => print(&traffic::pingpong_server(&messages(a)?, ready)?),
     }
 }
 
@@ -248,7 +252,7 @@ fn conversation(a: VectorsEnd) -> Result<traffic::Vectors, CliError> {
     }
     Ok(traffic::Vectors {
         address: a.address,
-        control: a.control,
+        control: known(a.control)?,
         nodelay: a.nodelay,
         hints: a.hints.into(),
         epochs,
@@ -259,10 +263,10 @@ fn conversation(a: VectorsEnd) -> Result<traffic::Vectors, CliError> {
     })
 }
 
-fn messages(a: PingpongEnd) -> traffic::Pingpong {
-    traffic::Pingpong {
+fn messages(a: PingpongEnd) -> Result<traffic::Pingpong, CliError> {
+    Ok(traffic::Pingpong {
         address: a.address,
-        control: a.control,
+        control: known(a.control)?,
         nodelay: a.nodelay,
         message_bytes: a.bytes,
         mean_interval_ns: a.mean_interval_ns,
@@ -272,6 +276,14 @@ fn messages(a: PingpongEnd) -> traffic::Pingpong {
         stop_ns: a.stop.unwrap_or(a.end),
         end_ns: a.end,
         out: a.out,
+    })
+}
+
+/// The kernel's name of a control that may be named as it was attached.
+fn known(control: Option<String>) -> Result<Option<String>, CliError> {
+    match control {
+        Some(name) if !is_available(&name) => Ok(Some(find_name(&name)?.unwrap_or(name))),
+        other => Ok(other),
     }
 }
 
