@@ -181,8 +181,10 @@ def legend_above(figure: Figure) -> None:
     legend = _legend(figure, entries, columns)
     row_px = legend.get_window_extent().height
     while columns > 1 and legend.get_window_extent().width > room_px:
+        share = room_px / legend.get_window_extent().width
         legend.remove()
-        columns -= 1
+        # entries differ in width, so one more than the share says may fit
+        columns = min(columns - 1, int(columns * share) + 1)
         legend = _legend(figure, entries, columns)
     rows = -(-len(entries) // columns)
     if (even := -(-len(entries) // rows)) < columns:

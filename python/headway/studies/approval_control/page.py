@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from headway.figures import Curve, curves, one_of, style_of
+from headway.figures import PUBLISHED, Curve, curves, one_of, style_of
 from headway.figures.style import GREY, Style
 from headway.publish import Figures, Page
 from headway.studies.approval_control import experiments as setup
@@ -98,8 +98,11 @@ def _figures(found: Found) -> Figures:
         "Parking lot: rate of the first router's link over time.",
         curves(
             [
-                (title, [_rate(found.lots[name])])
-                for name, title in (("lot-alone", "alone"), ("lot-cross", "with cross traffic"))
+                ("alone", [_rate(found.lots["lot-alone"])]),
+                (
+                    "with cross traffic",
+                    [_rate(found.lots["lot-cross"]), _published_load(found.lots["lot-cross"])],
+                ),
             ],
             x_label="time (s)",
             y_label="rate (Mbit/s)",
@@ -137,6 +140,12 @@ def _rate(lot: Lot) -> Curve:
     return Curve(
         "link 1", lot.link_times_s, lot.link_rates_bps / setup.MBIT, style_of("quick-start")
     )
+
+
+def _published_load(lot: Lot) -> Curve:
+    """What router 1 measured when the first transfer asked: C-TH-100."""
+    at = lot.answers[1].times_ns[:1] / NS_PER_S
+    return Curve("load, published", at, np.array([30.0]), PUBLISHED, line=False, markers=True)
 
 
 def _pattern(pattern: Pattern) -> list[Curve]:

@@ -62,7 +62,7 @@ def _figures(found: Found) -> Figures:
             "IP rate at the client in slots of 200 ms, end-to-end schemes.",
             timeseries(
                 [
-                    panel("(a)", ("slow-start", "jump-start"), _published()),
+                    panel("(a)", ("slow-start", "jump-start"), _full("slow-start")),
                     panel("(b)", ("mega-start", "initial-start")),
                 ],
                 height_mm=48,
@@ -71,19 +71,22 @@ def _figures(found: Found) -> Figures:
         "figure-6-16": (
             "Figure 6.16",
             "The same with Quick-Start.",
-            timeseries([panel("", ("slow-start", "quick-start"))], height_mm=55),
+            timeseries(
+                [panel("", ("slow-start", "quick-start"), _full("quick-start"))], height_mm=55
+            ),
         ),
     }
 
 
-_PUBLISHED_FULL_S = 2.0
-"""From the request, which follows the handshake, until slow start fills the path: C-TH-070."""
+_PUBLISHED_FULL_S = {"slow-start": RTT_S + 2.0, "quick-start": 2 * RTT_S + 0.3}
+"""At the client: 2 s from the request, which follows the handshake (C-TH-070); 300 ms from the
+first data, a round trip after the request (C-TH-079)."""
 
 
-def _published() -> Series:
-    at = np.array([RTT_S + _PUBLISHED_FULL_S])
+def _full(scheme: str) -> Series:
+    at = np.array([_PUBLISHED_FULL_S[scheme]])
     full_mbps = np.array([lab.LINK_BPS / 1e6])
-    return Series("Slow-Start full, published", at, full_mbps, PUBLISHED, points=True)
+    return Series(f"{SCHEMES[scheme]} full, published", at, full_mbps, PUBLISHED, points=True)
 
 
 def _rate(one: Scheme, name: str) -> Series:
