@@ -74,6 +74,15 @@ def test_another_experiment_under_the_same_key_is_run_again(tmp_path: Path) -> N
     assert again.ran == 1
 
 
+def test_a_trial_without_room_says_how_many_are_kept(tmp_path: Path, monkeypatch) -> None:
+    points = {"small": make("reno", "50 ms")}
+    points["large"] = points["small"].model_copy(update={"duration": 3600 * 10**9})
+    monkeypatch.setattr("headway._engine.free_bytes", lambda: 10_000_000)
+    with pytest.raises(HeadwayError, match=r"trace needs more than.*; 1 of 2 trials are kept"):
+        run_trials(points, tmp_path, threads=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["small"]
+
+
 def test_a_failed_save_says_how_many_are_kept(tmp_path: Path, monkeypatch) -> None:
     def full(trace, path):
         if path.name == "b":

@@ -117,11 +117,8 @@ def observed(
     def work(index: int, trace: Trace) -> tuple[Row, Mapping[str, Any]]:
         key = todo[index]
         if directory is not None:
-            try:
-                with held():
-                    save_trace(trace, directory / key)
-            except HeadwayError as error:
-                raise HeadwayError(f"{error}; {len(kept)} of {total} trials are kept") from None
+            with held():
+                save_trace(trace, directory / key)
             kept.add(key)
         return observe(key, trace), trace.meta
 
@@ -132,7 +129,13 @@ def observed(
 
     progress(len(done), total, "")
     wanted = [experiments[key] for key in todo]
-    if interrupted(lambda: backend.run_each(wanted, work, finished, threads)):
+    try:
+        stopped = interrupted(lambda: backend.run_each(wanted, work, finished, threads))
+    except HeadwayError as error:
+        if directory is None or type(error) is not HeadwayError:
+            raise
+        raise HeadwayError(f"{error}; {len(kept)} of {total} trials are kept") from None
+    if stopped:
         raise InterruptedRunError(len(kept), total, str(directory) if directory else None)
     seen: Observed[Row] = Observed()
     for key in experiments:

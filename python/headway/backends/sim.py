@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headway import _engine
@@ -152,16 +153,21 @@ class SimBackend:
         stop = _engine.Stop()
         count = len(experiments)
         self._side_by_side = min(threads or _cores(), max(count, 1))
+        waiting = iter(range(count))
         with ThreadPoolExecutor(threads or _cores()) as pool:
-            pending = {
-                pool.submit(run, index, _Watched(stop, functools.partial(clock.at, index))): index
-                for index in range(count)
-            }
+            pending: dict[Future[T], int] = {}
             try:
-                while pending:
+                while True:
+                    # No more results wait for this thread than runs go on.
+                    for index in itertools.islice(waiting, 2 * self._side_by_side - len(pending)):
+                        watched = _Watched(stop, functools.partial(clock.at, index))
+                        pending[pool.submit(run, index, watched)] = index
+                    if not pending:
+                        break
                     # A timeout lets Ctrl-C in.
                     done, _ = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
-                    for future in done:
+                    # One that failed ends them all: after those that did not.
+                    for future in sorted(done, key=lambda one: one.exception() is not None):
                         index = pending.pop(future)
                         clock.at(index, experiments[index].duration)
                         finished(index, future.result())

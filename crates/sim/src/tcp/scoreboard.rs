@@ -65,6 +65,16 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// A segment was sent. What has been acknowledged since the oldest transmission is
+    /// history, and is dropped here: a connection without losses never looks for it.
+    #[inline]
+    pub fn transmitted(&mut self, number: u64, now_ns: u64) {
+        while self.by_time.front().is_some_and(|t| t.0 < self.first) {
+            self.by_time.pop_front();
+        }
+        self.by_time.push_back((number, now_ns));
+    }
+
     /// Packets sent and not cumulatively acknowledged.
     #[inline]
     pub fn packets_out(&self) -> u32 {
@@ -274,5 +284,32 @@ impl Scoreboard {
                 .iter()
                 .zip(self.segments.iter().skip(1))
                 .all(|(a, b)| a.end() == b.seq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transmissions_that_were_acknowledged_are_forgotten_without_a_loss() {
+        let mut board = Scoreboard::default();
+        for number in 0..10_000 {
+            let (seq, sent_ns) = (1 + number * 100, number * 1000);
+            let segment = Segment {
+                seq,
+                len: 100,
+                marks: 0,
+                fin: false,
+                sent_ns,
+                retrans_nxt: 0,
+            };
+            board.push(segment);
+            board.transmitted(number, sent_ns);
+            if board.packets_out() > 10 {
+                board.pop();
+            }
+            assert!(board.by_time.len() <= 12, "{}", board.by_time.len());
+        }
     }
 }

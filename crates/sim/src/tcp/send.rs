@@ -181,7 +181,7 @@ impl Socket {
         self.transmit(net, &segment);
         self.board.push(segment);
         if self.uses_rack() {
-            self.board.by_time.push_back((number, net.now_ns));
+            self.board.transmitted(number, net.now_ns);
         }
         self.snd_nxt += u64::from(len);
         self.fin_sent |= fin;
@@ -224,7 +224,7 @@ impl Socket {
         let snd_nxt = self.snd_nxt;
         self.board.resent(number, net.now_ns, snd_nxt, mark);
         if self.uses_rack() {
-            self.board.by_time.push_back((number, net.now_ns));
+            self.board.transmitted(number, net.now_ns);
         }
         if self.retrans_stamp_ns == 0 {
             self.retrans_stamp_ns = net.now_ns;
