@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from headway.cli.show import print_table
 from headway.table import ABSENT, Cell, Table, alone, markdown, texts, to_the_right, written
 
 
@@ -48,6 +49,8 @@ def test_a_table_says_whether_a_unit_goes_down_or_along() -> None:
         (["", 1.5], True),
         (["1.9 %", "25.1 %", "–"], True),
         (["+27.2", "-3", "−0.5"], True),
+        (["13 of 13", "9 of 13"], True),
+        (["0.60/0.61", "11.19 (0.8)", "2.7 / 8.2"], True),
         (["50 ms", "100 ms"], False),
         (["slow start", "3"], False),
         (["", None], False),
@@ -64,6 +67,12 @@ def test_a_page_s_table_has_numbers_to_the_right_and_its_bars_escaped() -> None:
         r"| x\|y | 1.50 | 3 |",
         "| z | 12.25 | – |",
     ]
+
+
+def test_a_long_title_is_not_folded_at_the_width_of_a_narrow_table(capsys) -> None:
+    title = "Response times of every startup over a path in s, [those of slow start over it]"
+    print_table(Table(title, ["a"], [[1.5]]))
+    assert capsys.readouterr().out.splitlines()[0] == title
 
 
 def test_a_value_by_itself_has_its_unit() -> None:

@@ -22,7 +22,9 @@ _LEAST_DIGITS = 2
 """Of its smallest, if there are numbers that have so many."""
 _MOST_DECIMALS = 6
 _WITH_COMMAS = 10_000
-_NUMBER = re.compile(r"[-+±−]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?( ?%)?")
+_ONE = r"[-+±−]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?( ?%)?"
+_NUMBER = re.compile(rf"{_ONE}((/| of | / ){_ONE}| \({_ONE}\))?")
+"""A number, also beside another one: "13 of 13", "0.60/0.61", "1.40 (2.5)"."""
 
 
 @dataclass(frozen=True)

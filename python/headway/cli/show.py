@@ -49,9 +49,6 @@ def print_table(table: Table) -> None:
     from rich.table import Table as RichTable
 
     drawn = RichTable(
-        title=table.title,
-        title_justify="left",
-        title_style="",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=len(table.columns) > _MANY_COLUMNS,
@@ -62,6 +59,8 @@ def print_table(table: Table) -> None:
     for row in texts(table):
         drawn.add_row(*map(_escaped, row))
     out = console()
+    if table.title:  # by itself, since a table folds it at its own width
+        out.print(table.title, markup=False)
     out.print(drawn)
     if table.note:
         out.print(table.note, markup=False)
