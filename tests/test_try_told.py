@@ -64,7 +64,14 @@ def test_several_trials_give_the_interval_of_completion_times(capfd) -> None:
             ["--flows", "cubic+quick-start", "--quick-start", "threshold_permille=0"],
             "no Quick-Start request was granted",
         ),
-        (["--flows", "cubic+quick-start", "--quick-start"], "asked for its default, 10 Mbit/s"),
+        (
+            ["--flows", "cubic+quick-start", "--rate", "9Mbit/s", "--quick-start", "max_code=4"],
+            "granted was no more than slow start has anyway",
+        ),
+        (
+            ["--flows", "cubic+quick-start", "--rate", "50Mbit/s", "--quick-start"],
+            "asked for its default, 10 Mbit/s",
+        ),
         (["--flows", "cubic+mega-start"], "no rate was announced, so mega-start paced its default"),
         (
             ["--flows", "5xcubic+careful-resume"],
@@ -92,12 +99,27 @@ def test_what_is_as_asked_is_not_warned_of() -> None:
                 "quick_start": "on",
             },
             "flows": "cubic:size=100kB,cubic+mega-start:ms_rate_kbps=2000,"
-            "cubic+quick-start:initial_rate=2Mbit/s,voip,"
+            "cubic+quick-start:initial_rate=8Mbit/s,voip,"
             "cubic+careful-resume:cr_saved_cwnd_pkts=50,reno+jump-start,htcp+initial-start",
             "duration": "4 s",
         }
     )  # fmt: skip
     assert warnings(quiet, digest_of(run_one(quiet))["flows"]) == []
+
+
+def test_what_the_kernel_counts_only_together_is_not_warned_of() -> None:
+    """Where several flows ask it knows no flow's own requests."""
+    topology = {"kind": "dumbbell", "rate": "9 Mbit/s", "rtt": "40 ms", "buffer": "9 pkts"}
+    asked = Experiment.model_validate(
+        {
+            "topology": {**topology, "quick_start": "on"},
+            "flows": "2xcubic+quick-start:initial_rate=2Mbit/s",
+            "duration": "2 s",
+        }
+    )
+    unknown = dict.fromkeys(("quick_start_requests", "quick_start_grants", "quick_start_used"))
+    flows = [{**flow, **unknown} for flow in digest_of(run_one(asked))["flows"]]
+    assert warnings(asked, flows) == []
 
 
 def test_of_many_flows_a_hundred_are_printed_and_the_rest_is_said(capfd) -> None:

@@ -61,6 +61,8 @@ class FlowDigest(TypedDict):
     """From the flow's first packet until ssthresh was first finite. None: it never was."""
     quick_start_requests: int
     quick_start_grants: int
+    quick_start_used: int | None
+    """Of the grants, those that were more than the flow had anyway. None: not known."""
 
 
 class LinkDigest(TypedDict):
@@ -165,6 +167,7 @@ def _flow(experiment: Experiment, edges: Sequence[int], of: Mapping[str, Any]) -
         "slow_start_us": _since_us(first_ns, of["finite_ns"]),
         "quick_start_requests": of["quick_start_requests"],
         "quick_start_grants": of["quick_start_grants"],
+        "quick_start_used": of["quick_start_used"],
     }
 
 

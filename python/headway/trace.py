@@ -165,6 +165,7 @@ class FlowSummary(BaseModel):
     rate_limited: bool | int | None = None
     quick_start_requests: int | None = 0
     quick_start_grants: int | None = 0
+    quick_start_used: int | None = 0
     quick_start_lies: int | None = 0
     quick_start_failure: str | None = None
 

@@ -388,6 +388,8 @@ pub struct FlowTotals {
     pub quick_start_requests: u64,
     /// As in the summary.
     pub quick_start_grants: u64,
+    /// As in the summary.
+    pub quick_start_used: u64,
 }
 
 /// All datagrams that were sent in the measured part.

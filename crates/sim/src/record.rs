@@ -397,6 +397,9 @@ pub struct FlowSummary {
     /// Of them, granted; absent: none.
     #[serde(skip_serializing_if = "is_zero")]
     pub quick_start_grants: u64,
+    /// Of the grants, those that the startup used: more than the flow had anyway; absent: none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub quick_start_used: u64,
     /// Answers that were found out to be lies; absent: none.
     #[serde(skip_serializing_if = "is_zero")]
     pub quick_start_lies: u64,

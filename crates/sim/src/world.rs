@@ -465,6 +465,7 @@ impl World {
                     done_ns: flow.done_ns,
                     quick_start_requests: flow.quick_start_requests,
                     quick_start_grants: flow.quick_start_grants,
+                    quick_start_used: flow.quick_start_used,
                 }
             })
             .collect();
@@ -555,6 +556,7 @@ impl World {
             datagrams,
             quick_start_requests: sum.counters.qs_requests,
             quick_start_grants: sum.counters.qs_grants,
+            quick_start_used: sum.counters.qs_used,
             quick_start_lies: sum.counters.qs_lies,
             quick_start_failure: socket.and_then(Socket::quick_start_failure),
         }

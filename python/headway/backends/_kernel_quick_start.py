@@ -134,6 +134,7 @@ class QuickStart:
             return {
                 "quick_start_requests": None,
                 "quick_start_grants": None,
+                "quick_start_used": None,
                 "quick_start_lies": None,
             }
         counters = [host["counters"] for host in self._status["hosts"] if host is not None]
@@ -142,6 +143,7 @@ class QuickStart:
         return {
             "quick_start_requests": total["requests"],
             "quick_start_grants": total["grants"],
+            "quick_start_used": None,
             "quick_start_lies": total["nonce_forged"] + total["inflated"],
             "quick_start_failure": failure,
         }

@@ -112,10 +112,16 @@ def _no_rate(startup: str, tunable: str, flow: Flow, control: Control, verb: str
 def _no_grant(
     experiment: Experiment, flow: Flow, control: Control, digest: FlowDigest
 ) -> str | None:
+    if digest["quick_start_grants"] is None and not _silent(experiment, flow):
+        return None  # of several that ask the kernel counts only the sum
+    if digest["quick_start_grants"] and digest["quick_start_used"] == 0:
+        return (
+            "what Quick-Start's routers granted was no more than slow start has anyway, so it was "
+            "slow start"
+        )
     if digest["quick_start_grants"]:
         return _no_rate("quick-start", "qs_rate_kbps", flow, control, "asked for")
-    silent = [link for link in _path(experiment, flow) if link.quick_start is None]
-    if silent:
+    if _silent(experiment, flow):
         return (
             "no router on the path answers Quick-Start requests, so it was slow start; "
             "--quick-start lets them"
@@ -128,9 +134,10 @@ def _no_grant(
     return "no Quick-Start request was granted, so it was slow start"
 
 
-def _path(experiment: Experiment, flow: Flow) -> list[Link]:
-    hops = experiment.topology.links()
-    return [link for hop in hops[flow.from_hop : flow.to_hop] for link in hop]
+def _silent(experiment: Experiment, flow: Flow) -> list[Link]:
+    """The links on a flow's path whose routers take no part in Quick-Start."""
+    hops = experiment.topology.links()[flow.from_hop : flow.to_hop]
+    return [link for hop in hops for link in hop if link.quick_start is None]
 
 
 def _default(startup: str, tunable: str) -> int:

@@ -17,7 +17,7 @@ from headway.trace import Trace
 _QUICK_START = ("requests", "grants", "lowered", "denials")
 _OF_FLOW = (
     "name", "control", "startup", "first_packet_ns", "last_packet_ns", "unique_bytes", "done_ns",
-    "quick_start_requests", "quick_start_grants",
+    "quick_start_requests", "quick_start_grants", "quick_start_used",
 )  # fmt: skip
 
 

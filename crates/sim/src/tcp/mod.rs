@@ -160,6 +160,8 @@ pub struct Counters {
     pub qs_requests: u64,
     /// Of them, granted.
     pub qs_grants: u64,
+    /// Of the grants, those that the startup used: more than it had anyway.
+    pub qs_used: u64,
     /// Answers that were found out to be lies.
     pub qs_lies: u64,
 }

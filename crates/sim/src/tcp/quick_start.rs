@@ -102,6 +102,7 @@ impl Socket {
         if report_is_due && fits(&packet) {
             let granted = u32::from(q.host.granted_code);
             other = q.host.report(if used { granted } else { 0 });
+            self.counters.qs_used += u64::from(used && granted > 0);
         } else if code > 0 && is_new && fits(&packet) {
             let random = q.rng.next_u64();
             other = q.host.request(code, INITIAL_TTL, random);

@@ -78,6 +78,7 @@ impl Totals {
         sum.undos += one.undos;
         sum.qs_requests += one.qs_requests;
         sum.qs_grants += one.qs_grants;
+        sum.qs_used += one.qs_used;
         sum.qs_lies += one.qs_lies;
     }
 }
