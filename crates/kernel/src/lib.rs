@@ -18,6 +18,7 @@ mod hooks;
 pub mod inventory;
 mod load;
 mod lock;
+mod names;
 pub mod namespace;
 mod netlink;
 pub mod netns;

@@ -250,7 +250,12 @@ pub fn remove(lock: Lock) -> Result<(), CliError> {
         fs::remove_dir_all(&defaults).attempt(what(&defaults))?;
     }
     for pin in pins() {
-        fs::remove_file(&pin).attempt(what(&pin))?;
+        let removed = if pin.is_dir() {
+            fs::remove_dir_all(&pin) // somebody's folder
+        } else {
+            fs::remove_file(&pin)
+        };
+        removed.attempt(what(&pin))?;
     }
     while has_bpffs() {
         let target = c_path(&bpffs).attempt(what(&bpffs))?;

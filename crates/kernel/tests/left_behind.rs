@@ -7,7 +7,7 @@ mod lab;
 
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::{symlink, DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -145,6 +145,20 @@ fn attach_that_cannot_note_the_default_leaves_nothing_attached() {
         assert_eq!(attached("hwt_d").unwrap()["control"], "cubic");
         succeeds(&["detach", "hwt_d"]);
     }
+    // replaced, and then its link cannot be pinned: the old one is put back
+    succeeds(&["attach", "htcp", "--name", "hwt_d"]);
+    let pin = format!("{ROOT}/bpf/hwt_d");
+    let c_pin = std::ffi::CString::new(pin.as_str()).unwrap();
+    // SAFETY: a terminated string; a new descriptor, which keeps the link.
+    let _link = unsafe { OwnedFd::from_raw_fd(libbpf_sys::bpf_obj_get(c_pin.as_ptr())) };
+    fs::remove_file(&pin).unwrap();
+    fs::create_dir(&pin).unwrap();
+    let line = fails(&["attach", "cubic", "--name", "hwt_d"], 3);
+    assert!(line.contains("pin"), "{line}");
+    assert_eq!(attached("hwt_d").unwrap()["control"], "htcp");
+    // what is no pin goes with all
+    succeeds(&["detach", "--all"]);
+    assert_eq!(lab::left_over(), Vec::<String>::new());
     // and with room it works
     succeeds(&attach);
     assert_eq!(lab.default(), "hwt_d");

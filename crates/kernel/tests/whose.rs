@@ -224,15 +224,13 @@ fn a_device_that_was_renamed_moved_or_deleted_is_found() {
 }
 
 fn a_long_name_of_a_namespace_is_found() {
-    let long = format!("hwtest-{}", "x".repeat(200));
-    ip(&["netns", "add", &long]);
-    let at = ["--dev", "lo", "--netns", &long];
+    let lab = Lab::called(format!("hwtest-{}", "x".repeat(200)));
+    let at = ["--dev", "lo", "--netns", &lab.name];
     succeeds(&[&["host", "quick-start"], &at[..]].concat());
     let hosts = json(&["status"])["quick_start_hosts"].clone();
-    assert_eq!(hosts[0]["place"], format!("{long}:lo"));
+    assert_eq!(hosts[0]["place"], format!("{}:lo", lab.name));
     let done = json(&[&["detach"], &at[..]].concat());
     assert_eq!(done["detached"].as_array().unwrap().len(), 2);
-    ip(&["netns", "del", &long]);
     succeeds(&["detach", "--all"]);
     assert_eq!(lab::left_over(), Vec::<String>::new());
 }

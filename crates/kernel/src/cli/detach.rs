@@ -4,8 +4,8 @@ use clap::Args;
 
 use super::error::CliError;
 use super::out::{self, say};
-use crate::attach::find_name;
 use crate::detach::{self, What};
+use crate::names::find_name;
 use crate::netns::Netns;
 use crate::{hooks, inventory, load, rundir};
 

@@ -2,9 +2,10 @@
 //! or one of Headway's that `up` attaches and `down` takes away again.
 
 use super::state::{self, State};
-use crate::attach::{self, Request};
+use crate::attach::Request;
 use crate::cli::error::CliError;
 use crate::detach::{self, What};
+use crate::names;
 use crate::objects;
 
 /// Before the name of a control that is to be the kernel's own.
@@ -41,10 +42,10 @@ pub fn choose(text: &str) -> Result<Chosen, CliError> {
     let choice = parts.next().unwrap_or_default();
     let settings: Vec<String> = parts.map(str::to_owned).collect();
     if settings.is_empty() {
-        if attach::is_available(choice) {
+        if names::is_available(choice) {
             return Ok(there(choice));
         }
-        if let Some(name) = attach::find_name(choice)? {
+        if let Some(name) = names::find_name(choice)? {
             return Ok(there(&name));
         }
         // a module that the kernel loads when it is asked for it, or an error it tells
@@ -57,7 +58,7 @@ pub fn choose(text: &str) -> Result<Chosen, CliError> {
     if request.is_attached()? {
         return Ok(there(&name));
     }
-    if attach::is_available(&name) {
+    if names::is_available(&name) {
         return Err(CliError::bad_input(format!(
             "--control \"{text}\": {name} is there with other settings; --control {name} takes it as \
              it is, and `headwayctl detach {name}` takes it away"
@@ -90,7 +91,7 @@ pub fn give_up(state: &State, dry_run: bool) -> Result<Option<String>, CliError>
         }
         return Ok(None);
     }
-    if attach::find_name(name)?.as_ref() != Some(name) {
+    if names::find_name(name)?.as_ref() != Some(name) {
         return Ok(None); // somebody was first
     }
     if !dry_run {

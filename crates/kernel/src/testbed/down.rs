@@ -198,3 +198,21 @@ pub fn forbid(control: &str) -> Result<(), CliError> {
     controls.retain(|c| c != control);
     fs::write(ALLOWED, controls.join(" ")).attempt(&what)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_is_named_and_what_to_do() {
+        all_ended("a", &[]).unwrap();
+        let own = Process::find(std::process::id() as i32).unwrap();
+        let error = all_ended("a", &[own; 7]).unwrap_err();
+        assert_eq!(error.exit_status, crate::cli::error::FAILED);
+        let name = format!("process {} (", own.pid);
+        assert_eq!(error.message.matches(&name).count(), 5, "{error}");
+        for word in ["a is not removed", "7 of", "and others", "testbed down a"] {
+            assert!(error.message.contains(word), "{word}: {error}");
+        }
+    }
+}

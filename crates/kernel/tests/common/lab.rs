@@ -113,7 +113,10 @@ impl Lab {
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("hwtest-{}-{number}", std::process::id());
+        Self::called(format!("hwtest-{}-{number}", std::process::id()))
+    }
+
+    pub fn called(name: String) -> Self {
         ip(&["netns", "add", &name]);
         let netns = Netns::find(&name).unwrap();
         let lab = Self { name, netns };
