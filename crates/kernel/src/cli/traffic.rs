@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::error::{Attempt, CliError};
 use super::out::{self, say};
-use crate::attach::{find_name, is_available};
+use crate::names::{find_name, is_available};
 use crate::traffic::{self, clock::now_ns, Epoch};
 
 /// One end of one flow. Times are ns of CLOCK_MONOTONIC; a JSON summary ends it.
