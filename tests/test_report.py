@@ -359,7 +359,8 @@ def test_a_figure_over_time_is_there_to_be_zoomed_into_and_no_other() -> None:
     assert shown is not None
     label, [panel] = shown
     assert (label, panel.y_label, panel.series[0].points) == ("time (s)", "kB", True)
-    assert shown_over_time(curves([("", [points])], x_label="size (B)", y_label="s")) is None
+    for other in "size (B)", "time between vectors (s)":
+        assert shown_over_time(curves([("", [points])], x_label=other, y_label="s")) is None
     again = shown_over_time(timeseries([PANEL]))
     assert again is not None
     assert again[1][0].series[0].x.size == TIME_S.size

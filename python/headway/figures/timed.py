@@ -16,7 +16,7 @@ _OF: WeakKeyDictionary[Figure, tuple[str, Sequence[Panel]]] = WeakKeyDictionary(
 
 def remember(figure: Figure, x_label: str, panels: Sequence[Panel]) -> None:
     """Keep the whole series of a figure whose x axis is time, for as long as the figure lives."""
-    if x_label.startswith("time"):
+    if x_label.startswith("time ("):
         _OF[figure] = (x_label, panels)
 
 
