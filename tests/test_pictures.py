@@ -464,6 +464,7 @@ def test_goodputs_of_many_flows_are_summed_and_windows_are_means() -> None:
     x, y = drawn(figure, "goodput of all (Mbit/s)")["Reno, 12 flows"]
     assert x.tolist() == [2.5, 7.5]
     assert y.tolist() == pytest.approx([12 * 0.016, 12 * 0.048])
+    assert figure.legends[0].get_texts()[0].get_text() == "Reno, 12 flows"
     x, y = drawn(figure, "mean cwnd (packets)")["Reno, 12 flows"]
     assert np.interp([2, 9], x, y).tolist() == pytest.approx([15.5, 25.5])
 

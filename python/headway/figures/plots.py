@@ -72,7 +72,6 @@ def timeseries(
         raise ValueError("a time series figure needs at least one panel")
     with drawing():
         figure, axes = new_figure(height_mm=height_mm * len(panels), rows=len(panels), share_x=True)
-        drawn = 0
         for ax, panel in zip(axes, panels, strict=True):
             for series in panel.series:
                 _draw_series(ax, series)
@@ -92,9 +91,9 @@ def timeseries(
                 # What the left scale shows is the subject; keep it on top.
                 ax.set_zorder(right.get_zorder() + 1)
                 ax.patch.set_visible(False)
-            drawn = max(drawn, len(panel.series) + len(panel.right_series))
         axes[-1].set_xlabel(x_label)
-        if drawn > 1:
+        shown = [one for panel in panels for one in (*panel.series, *panel.right_series)]
+        if len({one.label for one in shown}) > 1:
             legend_above(figure)
     remember(figure, x_label, panels)
     return figure

@@ -157,7 +157,7 @@ def label_of(name: str) -> str:
     return " with ".join(LABELS.get(one, one.replace("_", " ")) for one in name.split("+"))
 
 
-_SHADES = (0.0, 0.45, -0.5, 0.65, -0.25)
+_SHADES = (0.0, -0.5, 0.45, -0.25, 0.65)
 _SHADES_OF_DARK = (0.0, 0.4, 0.2, 0.6, 0.8)
 """Of several flows of one control; no two so near that they look the same."""
 
