@@ -94,6 +94,15 @@ def test_a_trace_that_grows_too_large_ends_the_run_in_one_line(
         SimBackend().run(long)
 
 
+def test_a_capture_that_does_not_fit_is_no_panic(tmp_path: Path) -> None:
+    long = ["try", "--rate", "1Gbit/s", "--rtt", "1ms", "--duration", "1h"]
+    done = _limited(1000, *long, "--pcap", str(tmp_path / "packets.pcapng"))
+    assert done.returncode == 2
+    assert "the trace needs more than the" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_engine_bounds_itself_where_nobody_does() -> None:
     long = Experiment.model_validate(
         {"topology": _path("1Gbit/s"), "flows": "1xcubic", "duration": "1 h"}
@@ -139,7 +148,7 @@ def test_a_trace_that_is_saved_is_written_out_while_it_grows(
     saved = save_trace(in_memory, tmp_path / "in-memory")
 
     told: list[tuple[float, float]] = []
-    _has(monkeypatch, 8)  # and half of it is for the trace
+    _has(monkeypatch, 16)  # and a quarter of it is for the trace
     with pytest.raises(HeadwayError, match="the trace needs more"):
         SimBackend().run(long)
     backend = SimBackend(lambda done_s, total_s: told.append((done_s, total_s)))

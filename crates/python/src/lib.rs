@@ -96,7 +96,16 @@ fn to_python<'py>(py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyDi
     result.set_item("tables", tables)?;
     result.set_item(
         "capture",
-        outcome.capture.map(|bytes| PyBytes::new(py, &bytes)),
+        // with no room for it this is a MemoryError
+        outcome
+            .capture
+            .map(|bytes| {
+                PyBytes::new_with(py, bytes.len(), |room| {
+                    room.copy_from_slice(&bytes);
+                    Ok(())
+                })
+            })
+            .transpose()?,
     )?;
     Ok(result)
 }
@@ -140,8 +149,8 @@ fn run<'py>(
     spill: Option<&Bound<'py, PyAny>>,
     spill_bytes: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
-    // what Python makes of it needs room, too
-    let limit_bytes = limit_bytes.unwrap_or_else(|| memory::free_bytes() / 2);
+    // columns grow by doubling, and what Python makes of them needs room, too
+    let limit_bytes = limit_bytes.unwrap_or_else(|| memory::free_bytes() / 4);
     let mut world = py.detach(|| {
         let scenario = Scenario::from_json(scenario_json).map_err(invalid)?;
         World::new(&scenario).map_err(invalid)

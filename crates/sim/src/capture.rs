@@ -82,7 +82,7 @@ impl Tap {
 
     /// Memory of the packets so far, and of the file that they will be.
     pub fn bytes(&self) -> usize {
-        self.packets.len() * size_of::<(u64, Whole)>() + self.file_bytes
+        self.packets.capacity() * size_of::<(u64, Whole)>() + self.file_bytes
     }
 
     fn note(&mut self, time_ns: u64, whole: Whole) {
@@ -111,6 +111,8 @@ impl Tap {
     pub fn finish(mut self, until_ns: u64) -> Vec<u8> {
         self.packets.retain(|p| p.0 <= until_ns);
         self.packets.sort_by_key(|p| p.0);
+        // Exactly as much: it may be most of what is free.
+        self.writer.out_mut().reserve_exact(self.file_bytes);
         let mut buffer = Vec::new();
         for (number, (time_ns, whole)) in self.packets.iter().enumerate() {
             write_packet(&mut buffer, whole, self.seed, number as u16);

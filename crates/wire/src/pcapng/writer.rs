@@ -132,6 +132,11 @@ impl<W: Write> Writer<W> {
         &mut self.out
     }
 
+    /// What it writes to, so that room can be made before.
+    pub fn out_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Flushes and returns the output.
     ///
     /// # Errors
