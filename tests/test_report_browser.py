@@ -15,6 +15,8 @@ from matplotlib.image import imread
 from quick import quick
 
 from headway.claims import Claim
+from headway.figures import Curve, Style, curves, svg_text
+from headway.figures.style import BLACK
 from headway.report import (
     Edge,
     Node,
@@ -176,3 +178,22 @@ def test_words_without_end_are_folded_or_scroll_in_their_own_box(
     assert facts["wide"] == []
     assert facts["hidden"] == 0
     assert looked.window.complaints == []
+
+
+def test_markers_and_ticks_are_drawn_in_a_dark_page_as_in_a_light_one(
+    looked: Looked, tmp_path: Path
+) -> None:
+    """They are copies of a shape, which rules for what lies within a figure do not reach."""
+    many = np.arange(60.0)
+    crosses = Curve("published", many, many, Style(BLACK, "x"), line=False, markers=True)
+    figure = ReportFigure("F", svg_text(curves([("", [crosses])], x_label="x", y_label="y")))
+    report = Report("t", "s", sections=[Section("F", figures=[figure])])
+    page = write_report(tmp_path / "report.html", report)
+    inked = []
+    for scheme in SCHEMES:
+        looked.window.become(DESK_PX, scheme)
+        looked.window.open(page)
+        shown = imread(io.BytesIO(looked.window.picture()))[..., :3].mean(axis=2)
+        inked.append((np.abs(shown - np.median(shown)) > 0.4).sum())
+    assert inked[0] > 2000
+    assert inked[1] == pytest.approx(inked[0], rel=0.15)

@@ -36,10 +36,13 @@ def in_the_dark(colour: str) -> str:
 
 
 def rules(pictures: Iterable[str]) -> str:
-    """Style rules for all that is painted in these SVGs, one a line."""
+    """Style rules for all that is painted in these SVGs, one a line.
+
+    They name no element around: what ``<use>`` copies, as markers and ticks are, has none.
+    """
     painted = sorted({match for svg in pictures for match in _PAINTED.findall(svg)})
     return "\n".join(
-        f'figure svg [style*="{what}: {colour}"] {{ {what}: {in_the_dark(colour)} !important; }}'
+        f'[style*="{what}: {colour}"] {{ {what}: {in_the_dark(colour)} !important; }}'
         for what, colour in painted
     )
 
