@@ -45,6 +45,13 @@ def of_an_experiment_that_cannot_be(trial: Path) -> None:
     (trial / "trace.json").write_text(json.dumps(state))
 
 
+def without_a_flow(trial: Path) -> None:
+    state = json.loads((trial / "trace.json").read_text())
+    del state["crc32"]
+    state["flows"].pop()
+    (trial / "trace.json").write_text(json.dumps(state))
+
+
 def with_another_number(trial: Path) -> None:
     text = (trial / "trace.json").read_text()
     assert '"seed": 1' in text
@@ -76,6 +83,7 @@ DAMAGES: list[Callable[[Path], None]] = [
     without_meta,
     without_meta_and_sums,
     of_an_experiment_that_cannot_be,
+    without_a_flow,
     with_another_number,
     flipped,
     truncated,

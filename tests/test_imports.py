@@ -93,6 +93,7 @@ def test_packages_give_every_name_they_promise() -> None:
     for package in (headway, workloads):
         for name in package.__all__:
             assert getattr(package, name) is not None
+        assert dir(package) == sorted(package.__all__)
         with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
             _ = package.nothing
 

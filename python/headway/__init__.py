@@ -55,6 +55,11 @@ else:
     }
     __getattr__ = lazily(__name__, {name: of for of, names in _OF.items() for name in names})
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 __all__ = [
     "Aqm",
     "Bulk",

@@ -309,6 +309,16 @@ def _write_table(_name: str, frame: pl.DataFrame, file: Path) -> int:
     return frame.height
 
 
+def _fits(trace: Trace) -> None:
+    """Raises ValueError if the parts cannot be of one run; its experiment has to be known."""
+    if len(trace.flows) != len(trace.experiment.flows):
+        raise ValueError(
+            f"{len(trace.flows)} flows of an experiment with {len(trace.experiment.flows)}"
+        )
+    if not isinstance(trace.meta.get("versions", {}), dict):
+        raise ValueError("versions is no object")
+
+
 def save_table(frame: pl.DataFrame, path: Path) -> Path:
     """Save one table as a Parquet file, whole or not at all. Raises HeadwayError."""
     save_bytes(path, _parquet(frame))
@@ -347,7 +357,7 @@ def load_trace(path: Path | str) -> Trace:
             meta=state["meta"],
             capture=(path / _CAPTURE_FILE).read_bytes() if state["captured"] else None,
         )
-        _ = trace.experiment  # what made it has to be known
+        _fits(trace)
         return trace
     except ExperimentError as error:
         raise HeadwayError(f"{path}: unreadable or truncated trace ({error})") from None

@@ -28,6 +28,11 @@ else:
         },
     )
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 __all__ = [
     "Campus",
     "Pareto",
