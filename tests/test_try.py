@@ -46,6 +46,7 @@ def tried(capfd, *arguments: str) -> dict:
         (["--control", "bbr"], "the kernel's own controls need --backend kernel"),
         (["--flows", "kernel:bbr"], "the simulator does not have the kernel's own controls"),
         (["--flows", "kernel:bbr+hystart"], "kernel:bbr is the kernel's own: no startup"),
+        (["--seed", str(2**63 - 1), "--trials", "2"], f"trials has {2**63}; below 2**63"),
         (["--apart", "5"], "apart: '5' has no unit"),
         (["/no/such.json"], "cannot read: No such file"),
         (["/dev/null"], "name an experiment's file that ends in .json or .toml"),
@@ -144,6 +145,17 @@ def test_a_file_that_is_no_experiment_is_one_line(
     assert said in err
     assert err.count("\n") == 1
     assert len(err) < 600
+
+
+def test_a_capture_that_the_file_asks_for_is_that_of_pcap(capfd, tmp_path: Path) -> None:
+    file, packets = tmp_path / "e.toml", tmp_path / "p.pcapng"
+    file.write_text(f'capture = {{ link = "forward0", snaplen = "60 B" }}{EXPERIMENT}')
+    result = tried(capfd, str(file), "--pcap", str(packets))
+    assert result["experiment"]["capture"] == {"link": "forward0", "snaplen": "60 B"}
+    whole = tmp_path / "whole.pcapng"
+    file.write_text(EXPERIMENT)
+    tried(capfd, str(file), "--pcap", str(whole))
+    assert 0 < packets.stat().st_size < whole.stat().st_size / 4
 
 
 def test_what_contradicts_a_file_is_refused(capfd, tmp_path: Path) -> None:

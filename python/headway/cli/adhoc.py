@@ -128,7 +128,6 @@ def try_out(
         base = try_experiment.of_file(experiment)
         if "seed" in given:
             base = Experiment.model_validate({**base.model_dump(mode="json"), "seed": seed})
-        seed = base.seed
     else:
         if hop:
             _refuse(given, ("rate", "rtt", "buffer", "loss"), "each --hop says its own")
@@ -141,12 +140,8 @@ def try_out(
         base = try_experiment.of_options(asked, seed, backend)
     if save is not None:
         try_experiment.save(base, save)
-    capturing = base.model_copy(update={"capture": Capture()}) if pcap else base
     check_trials(base, trials)
-    experiments = [
-        (base if trial else capturing).model_copy(update={"seed": seed + trial})
-        for trial in range(trials)
-    ]
+    experiments = _experiments(base, trials, pcap=pcap is not None, kept=out is not None)
     with progress_bar(not as_json) as progress:
         watch(runner, progress)
         wanted = Wanted(out=out and out / "trials", pcap=pcap, plot=plot)
@@ -166,6 +161,25 @@ def try_out(
         raise InterruptedRunError(len(done), trials, kept)
     if end is not None:
         raise end
+
+
+_SEEDS = 2**63
+
+
+def _experiments(base: Experiment, trials: int, *, pcap: bool, kept: bool) -> list[Experiment]:
+    """One for each trial; where its packets are wanted, the first captures them.
+
+    What the experiment itself captures is for nobody where no trace is kept.
+    """
+    last = base.seed + trials - 1
+    if last >= _SEEDS:
+        raise HeadwayError(f"seed: the last of {trials} trials has {last}; below 2**63")
+    plain = base if kept else base.model_copy(update={"capture": None})
+    first = base.model_copy(update={"capture": base.capture or Capture()}) if pcap else plain
+    return [
+        (plain if trial else first).model_copy(update={"seed": base.seed + trial})
+        for trial in range(trials)
+    ]
 
 
 _PARTS = (
