@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import S, trace
+from support import S, experiment, trace
 
 from headway.errors import HeadwayError
 from headway.files import save_text
@@ -163,3 +163,15 @@ def test_metadata_is_json() -> None:
     made = trace()
     assert json.loads(json.dumps(dict(made.meta))) == made.meta
     assert dataclasses.is_dataclass(made)
+
+
+def test_rows_of_one_of_many_flows_are_those_of_a_filter() -> None:
+    many = trace(
+        {"backoffs": [(number % 40, number * 7 % 90, 0, 9, 4) for number in range(300)]},
+        of=experiment(flows="50xreno"),
+    )
+    for flow in range(50):
+        found = many.rows_of("backoffs", "flow", flow)
+        assert found.equals(many["backoffs"].filter(flow=flow))
+        assert found.schema == many["backoffs"].schema
+    assert many.rows_of("backoffs", "flow", 45).is_empty()

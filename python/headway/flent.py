@@ -73,7 +73,7 @@ def export_flent(trace: Trace, path: Path) -> None:
         exact = dict(zip(at_ns.tolist(), goodput.tolist(), strict=True))
         sampled = np.array([exact.get(float(t), np.nan) for t in times_ns])
         add(f"TCP upload::{name}", "Mbits/s", at_ns, goodput, sampled)
-        states = trace["flow_state"].filter(pl.col("flow") == flow)
+        states = trace.rows_of("flow_state", "flow", flow)
         for column, label, unit, scale in (
             ("cwnd_pkts", "tcp_cwnd", "packets", 1.0),
             ("srtt_us", "tcp_rtt", "ms", 1000.0),
@@ -81,14 +81,14 @@ def export_flent(trace: Trace, path: Path) -> None:
             at_ns, values = _signal(states, "time_ns", column, scale)
             add(f"TCP upload::{name}::{label}", unit, at_ns, values, _at(times_ns, at_ns, values))
     for flow in trace.udp_flows():
-        rows = trace["udp"].filter(pl.col("flow") == flow)
+        rows = trace.rows_of("udp", "flow", flow)
         at_ns, values = _signal(rows, "sent_ns", "owd_ns", 1e6)
         add(
             f"OWD (ms)::{trace.flows[flow].name}",
             "ms", at_ns, values, _at(times_ns, at_ns, values),
         )  # fmt: skip
     for link, name in enumerate(trace.links):
-        rows = trace["queue"].filter(pl.col("link") == link)
+        rows = trace.rows_of("queue", "link", link)
         at_ns, values = _signal(rows, "time_ns", "queue_bytes", 1.0)
         add(f"qdisc backlog::{name}", "bytes", at_ns, values, _at(times_ns, at_ns, values))
     data = {
@@ -174,7 +174,7 @@ def _at(times_ns: np.ndarray[Any, Any], at_ns: Array, values: Array) -> Array:
 
 def _goodput_mbps(trace: Trace, flow: int) -> tuple[Array, Array]:
     """Goodput between one reading of the counters and the next, and the time of the later one."""
-    rows = trace["flow_counters"].filter(pl.col("flow") == flow).sort("time_ns")
+    rows = trace.rows_of("flow_counters", "flow", flow).sort("time_ns")
     at_ns = np.append(0.0, rows["time_ns"].cast(pl.Float64).to_numpy())
     delivered = np.append(0.0, rows["delivered_bytes"].cast(pl.Float64).to_numpy())
     later = np.diff(at_ns) > 0

@@ -140,6 +140,8 @@ _NULLS: dict[tuple[str, str], int] = {
     ("flow_state", "srtt_us"): _U32_MAX,
     ("udp", "owd_ns"): -1,
 }
+_FEW = 16
+"""Flows for each of which a table may be gone through."""
 _STATE_FILE = "trace.json"
 _CAPTURE_FILE = "capture.pcapng"
 _OWN = frozenset({_STATE_FILE, _CAPTURE_FILE, *(f"{name}.parquet" for name in SCHEMA)})
@@ -198,6 +200,25 @@ class Trace:
     def __getitem__(self, table: str) -> pl.DataFrame:
         """A table by name."""
         return self.tables[table]
+
+    def rows_of(self, table: str, owner: str, index: int) -> pl.DataFrame:
+        """A table's rows of one flow or link: ``owner`` is that column's name.
+
+        Where there are many, all are cut out at once when the first is asked for, so that asking
+        for each is linear in the rows.
+        """
+        frame = self.tables[table]
+        if len(self.flows if owner == "flow" else self.links) <= _FEW:
+            return frame.filter(pl.col(owner) == index)
+        cut = self._cut.get((table, owner))
+        if cut is None:
+            cut = frame.partition_by(owner, as_dict=True, maintain_order=True)
+            self._cut[table, owner] = cut
+        return cut.get((index,), frame.clear())
+
+    @functools.cached_property
+    def _cut(self) -> dict[tuple[str, str], dict[tuple[Any, ...], pl.DataFrame]]:
+        return {}
 
     def numpy(self, table: str) -> dict[str, np.ndarray[Any, Any]]:
         """A table's columns as arrays of one length; columns with nulls become floats with NaN."""

@@ -45,9 +45,7 @@ def goodput_bps(trace: Trace, flow: int, window: Window | None = None) -> float:
     (``Experiment.checkpoints_ns``, the end, or 0), else it raises ValueError.
     """
     start_ns, end_ns = window or window_of(trace)
-    change = counter_change(
-        trace["flow_counters"], "flow", flow, "delivered_bytes", (start_ns, end_ns)
-    )
+    change = counter_change(trace, "flow", flow, "delivered_bytes", (start_ns, end_ns))
     return change * BITS_PER_BYTE * NS_PER_S / (end_ns - start_ns)
 
 
@@ -62,9 +60,7 @@ def retransmits_pkts(trace: Trace, flow: int, window: Window | None = None) -> i
 
     Raises ValueError where an end of the window is no checkpoint.
     """
-    return counter_change(
-        trace["flow_counters"], "flow", flow, "retransmits_pkts", window or window_of(trace)
-    )
+    return counter_change(trace, "flow", flow, "retransmits_pkts", window or window_of(trace))
 
 
 def rtos(trace: Trace, flow: int, window: Window | None = None) -> int:
@@ -72,7 +68,7 @@ def rtos(trace: Trace, flow: int, window: Window | None = None) -> int:
 
     Raises ValueError where an end of the window is no checkpoint.
     """
-    return counter_change(trace["flow_counters"], "flow", flow, "rtos", window or window_of(trace))
+    return counter_change(trace, "flow", flow, "rtos", window or window_of(trace))
 
 
 def flow_jain_index(trace: Trace, window: Window | None = None) -> float | None:
@@ -89,7 +85,7 @@ def backoff_times_ns(trace: Trace, flow: int, window: Window | None = None) -> l
 
     Entering recovery and timing out count; a backoff that was undone next does not.
     """
-    rows = trace["backoffs"].filter(pl.col("flow") == flow)
+    rows = trace.rows_of("backoffs", "flow", flow)
     return _backoffs(rows, window or window_of(trace)).get(flow, [])
 
 
@@ -119,13 +115,13 @@ def congestion_epochs_s(trace: Trace, flow: int, window: Window | None = None) -
 
 def srtt_us(trace: Trace, flow: int, window: Window | None = None) -> Distribution:
     """The smoothed RTT over the window (default [warmup, end]), weighted by time."""
-    rows = trace["flow_state"].filter(pl.col("flow") == flow)
+    rows = trace.rows_of("flow_state", "flow", flow)
     return weighted_distribution(*held_values(rows, "srtt_us", window or window_of(trace)))
 
 
 def cwnd_pkts(trace: Trace, flow: int, window: Window | None = None) -> Distribution:
     """The congestion window over the window (default [warmup, end]), weighted by time."""
-    rows = trace["flow_state"].filter(pl.col("flow") == flow)
+    rows = trace.rows_of("flow_state", "flow", flow)
     return weighted_distribution(*held_values(rows, "cwnd_pkts", window or window_of(trace)))
 
 

@@ -6,7 +6,6 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from headway.metrics.flows import backoff_times_ns
 from headway.metrics.stats import Array
@@ -50,7 +49,7 @@ def growth_epochs(trace: Trace, flow: int, window: Window | None = None) -> list
     time_ns = rows["time_ns"][usable]
     cwnd = rows["cwnd_pkts"][usable].astype(np.float64)
     srtt_s = rows["srtt_us"][usable].astype(np.float64) / _US_PER_S
-    backoffs = trace["backoffs"].filter(pl.col("flow") == flow)
+    backoffs = trace.rows_of("backoffs", "flow", flow)
     before = dict(backoffs.select("time_ns", "cwnd_pkts").iter_rows())
     epochs: list[GrowthEpoch] = []
     for start_ns, end_ns in itertools.pairwise(

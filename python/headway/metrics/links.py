@@ -13,7 +13,7 @@ _NS_PER_MINUTE = 60 * NS_PER_S
 
 
 def _change(trace: Trace, link: int, column: str, window: Window | None) -> int:
-    return counter_change(trace["link_counters"], "link", link, column, window or window_of(trace))
+    return counter_change(trace, "link", link, column, window or window_of(trace))
 
 
 def throughput_bps(trace: Trace, link: int = 0, window: Window | None = None) -> float:
@@ -84,7 +84,7 @@ def queue_bytes(trace: Trace, link: int = 0, window: Window | None = None) -> Di
     """
     if "queue" not in trace.experiment.record:
         return Distribution(count=0)
-    rows = trace["queue"].filter(pl.col("link") == link).select("time_ns", "queue_bytes")
+    rows = trace.rows_of("queue", "link", link).select("time_ns", "queue_bytes")
     rows = pl.concat([pl.DataFrame([(0, 0)], schema=rows.schema, orient="row"), rows])
     return weighted_distribution(*held_values(rows, "queue_bytes", window or window_of(trace)))
 

@@ -23,14 +23,13 @@ def whole_run(trace: Trace) -> Window:
     return 0, trace.experiment.duration
 
 
-def counter_change(
-    counters: pl.DataFrame, owner: str, index: int, column: str, window: Window
-) -> int:
+def counter_change(trace: Trace, owner: str, index: int, column: str, window: Window) -> int:
     """How much a counter of flow or link ``index`` grew over the window.
 
-    Raises ValueError if one end is not a checkpoint (time 0 is one: all counters are 0).
+    ``owner`` is "flow" or "link". Raises ValueError if one end is not a checkpoint (time 0 is one:
+    all counters are 0).
     """
-    rows = counters.filter(pl.col(owner) == index)
+    rows = trace.rows_of(f"{owner}_counters", owner, index)
     totals: list[int] = []
     for time_ns in window:
         at = rows.filter(pl.col("time_ns") == time_ns)[column]
