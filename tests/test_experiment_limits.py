@@ -93,6 +93,8 @@ def test_every_way_to_make_one_ends_in_one_line() -> None:
 def test_a_changed_copy_is_checked_as_a_whole() -> None:
     made = experiment(flows="1xreno")
     assert made.model_copy(update={"seed": 2}).seed == 2
+    with pytest.raises(ExperimentError, match="seed: -1 is not allowed"):
+        made.model_copy(update={"seed": -1})
     with pytest.raises(ExperimentError, match=r"flows\[0\].to_hop: 2 is not allowed"):
         made.model_copy(update={"flows": tuple(parse_flows("1xreno:to_hop=2"))})
     with pytest.raises(ExperimentError, match="seed: Experiment cannot be changed"):

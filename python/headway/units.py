@@ -116,7 +116,7 @@ def parse_time(text: object) -> int:
 
 
 def parse_positive_time(text: object) -> int:
-    """Nanoseconds, more than 0."""
+    """Nanoseconds, more than 0. Raises ValueError with the allowed units."""
     return _scaled(text, "time", TIMES_NS, _TIMES_SHOWN, positive=True)
 
 
@@ -126,12 +126,15 @@ def parse_size(text: object) -> int:
 
 
 def parse_positive_size(text: object) -> int:
-    """Bytes, more than 0."""
+    """Bytes, more than 0. Raises ValueError with the allowed units."""
     return _scaled(text, "size", SIZES_BYTES, _SIZES_SHOWN, positive=True)
 
 
 def parse_buffer(text: object) -> Buffer:
-    """A queue limit in bytes, packets or BDP, more than 0."""
+    """A queue limit in bytes, whole packets or BDP, more than 0: "60000 B", "40 pkts", "1.5 BDP".
+
+    Raises ValueError with the allowed units.
+    """
     if isinstance(text, Buffer):
         return text
     number, unit = _split(text, "queue limit", _BUFFERS_SHOWN)
@@ -149,7 +152,10 @@ def parse_buffer(text: object) -> Buffer:
 
 
 def parse_probability(value: object) -> float:
-    """A probability from 0 up to, not including, 1: a number, or text such as "0.01" or "1%"."""
+    """A probability from 0 up to, not including, 1: a number, or text such as "0.01" or "1%".
+
+    Raises ValueError for anything else.
+    """
     percent = isinstance(value, str) and value.strip().endswith("%")
     try:
         number = float(str(value).strip().removesuffix("%")) / (100 if percent else 1)
@@ -161,7 +167,7 @@ def parse_probability(value: object) -> float:
 
 
 def bdp_bytes(rate_bps: int, rtt_ns: int) -> int:
-    """Bandwidth-delay product: rate × base RTT, in whole bytes."""
+    """Bandwidth-delay product: rate (bit/s) × base RTT (ns), in whole bytes, rounded down."""
     return rate_bps * rtt_ns // (BITS_PER_BYTE * NS_PER_S)
 
 
@@ -181,7 +187,7 @@ def _format(value: int, units: list[tuple[str, Decimal]]) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def format_rate(rate_bps: int) -> str:
-    """The shortest exact text; ``parse_rate`` gives the same number back."""
+    """Bits per second as the shortest exact text; ``parse_rate`` gives the same number back."""
     return _format(
         rate_bps, [(unit, RATES_BPS[unit]) for unit in ("Gbit/s", "Mbit/s", "kbit/s", "bit/s")]
     )
@@ -189,10 +195,10 @@ def format_rate(rate_bps: int) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def format_time(time_ns: int) -> str:
-    """The shortest exact text; ``parse_time`` gives the same number back."""
+    """Nanoseconds as the shortest exact text; ``parse_time`` gives the same number back."""
     return _format(time_ns, [(unit, TIMES_NS[unit]) for unit in ("s", "ms", "us", "ns")])
 
 
 def format_size(size_bytes: int) -> str:
-    """Exact text in bytes; ``parse_size`` gives the same number back."""
+    """Bytes as exact text in B; ``parse_size`` gives the same number back."""
     return f"{size_bytes} B"

@@ -81,6 +81,8 @@ class Experiment(Spec):
 
     def _check_whole(self) -> None:
         """What only the whole can know; raises ValueError."""
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"seed: {self.seed} is not allowed; 0 to 2**63 - 1")
         if self.warmup >= self.duration:
             raise ValueError(
                 f"warmup: {format_time(self.warmup)} is not allowed; "

@@ -30,10 +30,17 @@ def owd_us(trace: Trace, flow: int | None = None, window: Window | None = None) 
 def owd_distribution_us(
     trace: Trace, flow: int | None = None, window: Window | None = None
 ) -> Distribution:
-    """Median, mean, sd, percentiles and extremes of :func:`owd_us`; lost ones are left out."""
+    """Median, mean, sd, percentiles and extremes of :func:`owd_us`, µs; lost ones are left out.
+
+    ``flow`` None takes all UDP flows; the window's default is [warmup, end]. All None but
+    ``count`` where nothing arrived.
+    """
     return distribution(owd_us(trace, flow, window))
 
 
 def lost_pkts(trace: Trace, flow: int | None = None, window: Window | None = None) -> int:
-    """Datagrams sent in the window that were lost; one still under way at the end was not."""
+    """Datagrams sent in the window that were lost; one still under way at the end was not.
+
+    ``flow`` None takes all UDP flows; the window's default is [warmup, end].
+    """
     return _datagrams(trace, flow, window)["owd_ns"].null_count()

@@ -37,7 +37,10 @@ def sessions(workload: Workload) -> SessionTable:
 
 @functools.lru_cache(maxsize=4)
 def shares(workload: Workload, parts: int) -> tuple[SessionTable, ...]:
-    """The sessions of each of ``parts`` host pairs; a session falls to any of them alike."""
+    """The sessions of each of ``parts`` host pairs; a session falls to any of them alike.
+
+    Raises HeadwayError as :func:`sessions` does.
+    """
     everything = sessions(workload)
     owner = Stream(f"{workload.seed}/pairs").below(parts, len(everything))
     return tuple(everything.split(owner, parts))

@@ -95,7 +95,11 @@ class SessionTable:
 def from_vectors(
     vectors: Sequence[Sequence[tuple[int, int, int]]], start_us: Sequence[int]
 ) -> SessionTable:
-    """Sessions of a-b-t vectors (bytes, bytes, microseconds) and their starts, in that order."""
+    """Sessions of a-b-t vectors (bytes, bytes, microseconds) and their starts (microseconds).
+
+    Servers answer at once. Raises ValueError where there are not as many starts as vectors, a
+    vector is empty, starts are not sorted, or a number is below 0.
+    """
     rows = [row for vector in vectors for row in vector]
     table = np.array(rows, dtype=np.int64).reshape(len(rows), 3)
     return SessionTable(

@@ -1,0 +1,160 @@
+"""What a page asks its reader to do: commands, scripts, programs and files, in its order.
+
+tests/followed.py has the rules, and does it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMANDS = (
+    "make", "headway", "headwayctl", ".venv/bin/headway", ".venv/bin/headwayctl", "python", "ip",
+    "wireshark", "tshark", "tcptrace", "iperf3", "cargo", "cc",
+)  # fmt: skip
+LIVE = re.compile(r"headwayctl|--backend kernel|headway validate|iperf3|ip route")
+SAYS = {
+    ("README.md", "headwayctl status"): r"connections=[1-9]",
+    ("docs/quick-start.md", "headwayctl status"): r"asked for 10.24 Mbit/s, got 5.12 .*: 10 Mbit",
+    ("docs/testbed.md", "headwayctl status"): r"connections=[1-9]",
+}
+"""What a page's last such command has to print: that it measured what the page says."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that a page asks for."""
+
+    page: str
+    line: int
+    form: str
+    """command, script, program, or file: to be written."""
+    text: str
+    reason: str = ""
+    """Why it is not followed, or what is said of it."""
+    mark: str = ""
+    path: str = ""
+    devices: tuple[str, ...] = ()
+    shows: tuple[str, ...] = ()
+    """What stands below the command, up to a line of dots: the beginning of what it prints."""
+    says: str = ""
+    """A pattern of what it must print."""
+
+    @property
+    def kind(self) -> str:
+        """What it needs: quick, live, make or long; a file needs nothing."""
+        if self.mark == "long":
+            return "long"
+        if self.form == "file":
+            return "make" if "/" in self.path else "file"  # among the sources
+        if self.text.startswith(("make ", "cargo ")):
+            return "make"
+        if self.mark == "log" or (self.form != "program" and LIVE.search(self.text)):
+            return "live"
+        return "quick"
+
+    @property
+    def where(self) -> str:
+        """PAGE:LINE."""
+        return f"{self.page}:{self.line}"
+
+
+def all_pages() -> list[Path]:
+    """In the order in which one reads them."""
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def steps(page: Path) -> list[Step]:
+    """What a page asks its reader to do, in its order."""
+    found: list[Step] = []
+    said: list[re.Match[str]] = []
+    name = page.relative_to(ROOT).as_posix() if page.is_relative_to(ROOT) else str(page)
+    for line, form, info, text in _blocks(page.read_text(encoding="utf-8")):
+        if form == "comment":
+            said += re.finditer(
+                r"(not followed|followed with --(?P<mark>\w+)|followed beside (?P<devices>[^:]+))"
+                r"(?:, (?P<word>[^:]+))?: (?P<why>.+)",
+                text,
+            )
+            continue
+        for step in _of_block(name, line, form, info, text):
+            for one in said:
+                if one["word"] is None or step.text.startswith(one["word"]):
+                    mark = one["mark"] or ("beside" if one["devices"] else "not")
+                    devices = tuple((one["devices"] or "").split())
+                    step = replace(step, reason=one["why"], mark=mark, devices=devices)  # noqa: PLW2901
+            found.append(step)
+        said = []
+    for (where, text), says in SAYS.items():
+        own = [at for at, step in enumerate(found) if step.text.removeprefix(".venv/bin/") == text]
+        if name == where:
+            found[own[-1]] = replace(found[own[-1]], says=says)
+    return found
+
+
+def _blocks(text: str) -> Iterator[tuple[int, str, str, str]]:
+    """(line, form, info string, text) of fences, indented blocks and comments about following."""
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        begin = at + 1
+        if line.startswith("```"):
+            end = next(i for i in range(at + 1, len(lines)) if lines[i].startswith("```"))
+            yield begin, "fence", line[3:].strip(), "\n".join(lines[at + 1 : end])
+            at = end
+        elif re.match(r"<!-- (not )?followed", line):
+            end = next(i for i in range(at, len(lines)) if "-->" in lines[i])
+            comment = " ".join(part.strip() for part in lines[at : end + 1])
+            yield begin, "comment", "", comment.removeprefix("<!-- ").removesuffix(" -->")
+            at = end
+        elif line.startswith("    ") and line.strip() and (at == 0 or not lines[at - 1].strip()):
+            end = at
+            while end < len(lines) and (lines[end].startswith("    ") or not lines[end].strip()):
+                end += 1
+            yield begin, "indented", "", "\n".join(part[4:] for part in lines[at:end])
+            at = end - 1
+        at += 1
+
+
+def _of_block(page: str, line: int, form: str, info: str, text: str) -> Iterator[Step]:
+    language, _, path = info.partition(" ")
+    if form == "fence" and path:
+        yield Step(page, line, "file", text + "\n", path=path)
+        if language == "file" and path.endswith(".py"):
+            yield Step(page, line, "command", f"python {path}", mark="log")
+    elif form == "fence" and language == "python":
+        yield Step(page, line, "program", text)
+    elif form == "fence" and language == "sh":
+        yield Step(page, line, "script", text)
+    elif form == "fence" and language == "console":
+        yield from _commands(page, line + 1, text, prompt="$ ")
+    elif form == "indented" and text.split(maxsplit=1)[0] in COMMANDS:
+        yield from _commands(page, line, text, prompt="")
+
+
+def _commands(page: str, first: int, text: str, prompt: str) -> Iterator[Step]:
+    """Commands of a block, joined where a backslash continues them."""
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        line, number = lines[at], first + at
+        at += 1
+        if not line.startswith(prompt) or not line.strip():
+            continue
+        whole = line.removeprefix(prompt)
+        while whole.endswith("\\"):
+            whole = whole[:-1] + lines[at].strip()
+            at += 1
+        below = itertools.takewhile(lambda line: prompt and line[:2] != prompt, lines[at:])
+        shows = itertools.takewhile(lambda line: line != "...", printed_lines(below))
+        yield Step(page, number, "command", whole, shows=tuple(shows))
+
+
+def printed_lines(lines: Iterable[str]) -> list[str]:
+    """Lines that say something, without what stands to the right of it."""
+    return [line.rstrip() for line in lines if line.strip()]
