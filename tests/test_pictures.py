@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import made_up
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 from quick import SIMULATED, quick
 from support import S, experiment, trace
 
@@ -86,7 +85,7 @@ def test_a_scheme_has_one_colour_in_every_figure() -> None:
             for label, look in (one for ax in figure.axes for one in series_of(ax)):
                 if label not in named:
                     continue
-                assert to_hex(look.colour) == named[label].colour.lower(), f"{name} {file}: {label}"
+                assert look.colour == named[label].colour.lower(), f"{name} {file}: {label}"
                 assert look.marker in (None, named[label].marker), f"{name} {file}: {label}"
 
 

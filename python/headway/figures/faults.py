@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from headway.figures.canvas import MM_PER_INCH, drawing
-from headway.figures.style import STYLES
+from headway.figures.style import STYLES, apart
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -40,8 +40,8 @@ _WORD_GAP_PX = 2.0
 """Between words of one line."""
 _LEAST_MM = (25.0, 18.0)
 """Width and height below which a plot shows nothing."""
-_LEAST_SHADE = 0.10
-"""Largest difference of red, green or blue (0 to 1) up to which two colours look the same."""
+_LEAST_APART = 10.0
+"""Nearer than this (:func:`headway.figures.style.apart`) two lines' colours look the same."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Fault:
 class Look:
     """How a line or a group of bars is told from another."""
 
-    colour: tuple[float, float, float, float]
-    """Red, green, blue and opacity, 0 to 1."""
+    colour: str
+    """Red, green and blue: "#0072b2"."""
     dash: str | None = None
     """None: no line."""
     marker: object = None
@@ -68,9 +68,8 @@ class Look:
 
     def same_as(self, other: Look) -> bool:
         """Whether nobody could tell the two apart."""
-        near = max(abs(a - b) for a, b in zip(self.colour, other.colour, strict=True))
         rest = (self.dash, self.marker, self.hatch) == (other.dash, other.marker, other.hatch)
-        return rest and near < _LEAST_SHADE
+        return rest and apart(self.colour, other.colour) < _LEAST_APART
 
 
 def faults(figure: Figure) -> list[Fault]:
@@ -298,7 +297,7 @@ def _two_looks(axes: Sequence[Axes]) -> Iterator[Fault]:
 
 def series_of(ax: Axes) -> Iterator[tuple[str, Look]]:
     """Lines and groups of bars of a plot by their labels; the caps of error bars are none."""
-    from matplotlib.colors import to_rgba
+    from matplotlib.colors import to_hex
     from matplotlib.container import BarContainer, ErrorbarContainer
 
     caps: set[int] = set()
@@ -307,14 +306,14 @@ def series_of(ax: Axes) -> Iterator[tuple[str, Look]]:
             caps |= {id(line) for line in held.lines[1]}
         elif isinstance(held, BarContainer) and held.patches:
             bar = held.patches[0]
-            yield str(held.get_label()), Look(to_rgba(bar.get_facecolor()), hatch=bar.get_hatch())
+            yield str(held.get_label()), Look(to_hex(bar.get_facecolor()), hatch=bar.get_hatch())
     for line in ax.lines:
         if id(line) in caps or not line.get_visible() or not np.size(line.get_xdata()):
             continue
         pattern = str(line._unscaled_dash_pattern)  # type: ignore[attr-defined]
         marker = None if line.get_marker() in _NOTHING else line.get_marker()
         look = Look(
-            to_rgba(line.get_color(), line.get_alpha()),
+            to_hex(line.get_color()),
             dash=pattern if _has_line(line) else None,
             marker=marker,
         )

@@ -8,6 +8,7 @@ listed gets a fixed, name-dependent choice, so a new control needs no entry here
 
 from __future__ import annotations
 
+import math
 import zlib
 from dataclasses import dataclass, replace
 
@@ -40,6 +41,27 @@ def shade(colour: str, part: float) -> str:
     return "#" + "".join(f"{round(one + abs(part) * (end - one)):02X}" for one in levels)
 
 
+def apart(one: str, other: str) -> float:
+    """How different two colours look: their distance in CIE's L*a*b* of 1976.
+
+    About 2 can just be seen side by side; lines need more.
+    """
+    places = zip(_lab(one), _lab(other), strict=True)
+    return math.sqrt(sum((a - b) ** 2 for a, b in places))
+
+
+def _lab(colour: str) -> tuple[float, float, float]:
+    levels = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (
+        level / 12.92 if level <= 0.04045 else ((level + 0.055) / 1.055) ** 2.4 for level in levels
+    )
+    x = (0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.9505
+    y = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    z = (0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.089
+    x, y, z = (one ** (1 / 3) if one > 0.008856 else 7.787 * one + 16 / 116 for one in (x, y, z))
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
 #: By the names of controls, startups, routers and the studies' variants of them.
 STYLES: dict[str, Style] = {
     "reno": Style(BLUE, "o"),
@@ -65,7 +87,7 @@ STYLES: dict[str, Style] = {
     "quick-start-late": Style(shade(BLUE, 0.45), "D", _DASHED, "++"),
     "quick-start-chi": Style(shade(BLUE, -0.45), "^", _DASHED, "xx"),
     "quick-start-5": Style(shade(BLUE, 0.3), "^", _DASHED, "xx"),
-    "quick-start-b": Style(shade(BLUE, -0.35), "v", _DASH_DOT, "//"),
+    "quick-start-b": Style(shade(PURPLE, -0.35), "v", _DASH_DOT, "//"),
     "quick-start-1000ms": Style(shade(BLUE, -0.45), "s", "-", "//"),
     "quick-start-adaptive": Style(shade(BLUE, 0.45), "8", _DASH_DOT, "||"),
     "quick-start-fair": Style(PURPLE, "h", "-", "--"),
@@ -157,9 +179,10 @@ def label_of(name: str) -> str:
     return " with ".join(LABELS.get(one, one.replace("_", " ")) for one in name.split("+"))
 
 
-_SHADES = (0.0, -0.5, 0.45, -0.25, 0.65)
-_SHADES_OF_DARK = (0.0, 0.4, 0.2, 0.6, 0.8)
-"""Of several flows of one control; no two so near that they look the same."""
+_SHADES = (0.0, 0.4, -0.25, 0.65, -0.5)
+_SHADES_OF_DARK = (0.0, 0.6, 0.2, 0.75, 0.4)
+"""Of several flows of one control. Those that come to have the same dash a round later are far from
+each other."""
 
 
 def one_of(style: Style, number: int) -> Style:
@@ -167,12 +190,10 @@ def one_of(style: Style, number: int) -> Style:
 
     Args:
         style: the control's.
-        number: which of the flows, >= 0. The first keeps the control's own look; from 16 on looks
+        number: which of the flows, >= 0. The first keeps the control's own look; from 20 on looks
             come again.
     """
-    if number == 0:
-        return style
-    dashes = [dash for dash in _DASHES if dash != style.dash]
+    dashes = (style.dash, *(dash for dash in _DASHES if dash != style.dash))
     dark = max(int(style.colour[at : at + 2], 16) for at in (1, 3, 5)) < 0x70
     part = (_SHADES_OF_DARK if dark else _SHADES)[number % len(_SHADES)]
-    return replace(style, colour=shade(style.colour, part), dash=dashes[(number - 1) % len(dashes)])
+    return replace(style, colour=shade(style.colour, part), dash=dashes[number % len(_DASHES)])
