@@ -154,7 +154,7 @@ fn hot_swaps_under_traffic_harm_no_connection() {
         assert_eq!(lab::chosen(&connection.out), "hwt_s");
     }
     succeeds(&["detach", "--all"]);
-    assert_eq!(left_over(), Vec::<String>::new());
+    assert_eq!(lab::left_attached(), Vec::<String>::new());
     assert_eq!(lab.default(), "reno");
 }
 

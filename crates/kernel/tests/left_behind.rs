@@ -65,6 +65,67 @@ fn programs_that_start_others_and_ignore_signals_end() {
     assert!(!Path::new(ROOT).exists());
 }
 
+/// A cgroup whose processes not even SIGKILL ends; None: this machine has only cgroup2,
+/// where it does.
+struct Frozen(std::path::PathBuf);
+
+impl Frozen {
+    fn with(pids: &[u8]) -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let mut fields = mounts.lines().map(|line| line.split(' '));
+        let root = fields.find_map(|mut f| {
+            let at = f.nth(1)?;
+            (f.next()? == "cgroup" && f.next()?.split(',').any(|o| o == "freezer")).then_some(at)
+        })?;
+        let group = Self(Path::new(root).join(format!("hwtest-{}", std::process::id())));
+        fs::create_dir_all(&group.0).unwrap();
+        for pid in String::from_utf8_lossy(pids).lines() {
+            fs::write(group.0.join("cgroup.procs"), pid).unwrap();
+        }
+        fs::write(group.0.join("freezer.state"), "FROZEN").unwrap();
+        Some(group)
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = fs::write(self.0.join("freezer.state"), "THAWED");
+        wait_until("it is empty", || fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+fn what_does_not_end_is_named_and_stays_for_the_next_down() {
+    up();
+    succeeds(&["testbed", "up", "--name", "hwt-other"]);
+    let mut sleeping = headwayctl(&["testbed", "exec", "--name", NAME, "right1", "--"])
+        .args(["sleep", "100"])
+        .spawn()
+        .unwrap();
+    let host = format!("headway-{NAME}-right1");
+    let pids = || {
+        let ip = Command::new("ip").args(["netns", "pids", &host]).output();
+        ip.unwrap().stdout
+    };
+    wait_until("it sleeps", || !pids().is_empty());
+    match Frozen::with(&pids()) {
+        None => common::skipped::skipped(1, "no freezer of cgroup v1"),
+        Some(_frozen) => {
+            let line = fails(&["testbed", "down", "--all"], 1);
+            assert!(line.contains(&format!("{NAME} is not removed")), "{line}");
+            assert!(
+                line.contains(&format!("process {} (", sleeping.id())),
+                "{line}"
+            );
+            let status = json(&["testbed", "status"]);
+            assert_eq!(status["testbeds"].as_array().unwrap().len(), 1); // the other has gone
+            assert_eq!(status["testbeds"][0]["alive"], true);
+        }
+    }
+    succeeds(&["testbed", "down", "--all"]);
+    sleeping.wait().unwrap();
+    assert!(!Path::new(ROOT).exists());
+}
+
 fn an_emulator_whose_state_is_lost_is_seen_and_removed() {
     let state = format!("{ROOT}/testbed/{NAME}.json");
     for (how, down) in [("cut", NAME), ("deleted", "--all")] {
@@ -158,12 +219,12 @@ fn attach_that_cannot_note_the_default_leaves_nothing_attached() {
     assert_eq!(attached("hwt_d").unwrap()["control"], "htcp");
     // what is no pin goes with all
     succeeds(&["detach", "--all"]);
-    assert_eq!(lab::left_over(), Vec::<String>::new());
+    assert_eq!(lab::left_attached(), Vec::<String>::new());
     // and with room it works
     succeeds(&attach);
     assert_eq!(lab.default(), "hwt_d");
     succeeds(&["detach", "--all"]);
-    assert_eq!(lab::left_over(), Vec::<String>::new());
+    assert_eq!(lab::left_attached(), Vec::<String>::new());
     assert_eq!(lab.default(), "reno");
 }
 
@@ -222,7 +283,7 @@ fn a_lock_is_roots_alone_and_who_waits_is_told_for_whom() {
     assert!(waiting.try_wait().unwrap().is_none());
     drop(held);
     assert!(waiting.wait().unwrap().success());
-    assert_eq!(lab::left_over(), Vec::<String>::new());
+    assert_eq!(lab::left_attached(), Vec::<String>::new());
 
     // and never behind a link
     let target = std::env::temp_dir().join(format!("hwt-kept-{}", std::process::id()));
@@ -243,6 +304,10 @@ fn main() {
         (
             "programs that start others and ignore signals end",
             &programs_that_start_others_and_ignore_signals_end,
+        ),
+        (
+            "what does not end is named and stays for the next down",
+            &what_does_not_end_is_named_and_stays_for_the_next_down,
         ),
         (
             "an emulator whose state is lost is seen and removed",

@@ -8,7 +8,7 @@ mod lab;
 use std::time::{Duration, Instant};
 
 use headway_kernel::window_bench::{Hosts, Setting, Transferred};
-use lab::{fails, json, left_over, succeeds, Cgroup};
+use lab::{fails, json, left_attached, succeeds, Cgroup};
 
 /// 139 packets: a round trip of the path holds 166.
 const BYTES: usize = 200_000;
@@ -56,16 +56,9 @@ impl Drop for Path {
     fn drop(&mut self) {
         succeeds(&["detach", "--all"]);
         if !std::thread::panicking() {
-            assert_eq!(attached(), Vec::<String>::new());
+            assert_eq!(left_attached(), Vec::<String>::new());
         }
     }
-}
-
-/// What is left but controls that only sockets which have closed still hold.
-fn attached() -> Vec<String> {
-    let mut left = left_over();
-    left.retain(|entry| !entry.starts_with("lingering"));
-    left
 }
 
 /// All that was written may leave, until the first of it is acknowledged.
@@ -177,7 +170,7 @@ fn the_bench_tells_both_windows_and_what_arrived_and_leaves_nothing() {
             .unwrap()
             > 900_000
     );
-    assert_eq!(attached(), Vec::<String>::new());
+    assert_eq!(left_attached(), Vec::<String>::new());
 }
 
 fn a_bench_that_is_killed_leaves_nothing() {
@@ -189,11 +182,11 @@ fn a_bench_that_is_killed_leaves_nothing() {
         bench.wait().unwrap();
         // the kernel takes links away a moment after their last holder
         let end = Instant::now() + Duration::from_secs(5);
-        while !attached().is_empty() && Instant::now() < end {
+        while !left_attached().is_empty() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(50));
         }
         assert_eq!(
-            attached(),
+            left_attached(),
             Vec::<String>::new(),
             "killed after {delay_ms} ms"
         );

@@ -82,6 +82,14 @@ pub fn left_over() -> Vec<String> {
     found
 }
 
+/// The same but controls that only sockets which have closed still hold, of another test
+/// perhaps.
+pub fn left_attached() -> Vec<String> {
+    let mut left = left_over();
+    left.retain(|entry| !entry.starts_with("lingering"));
+    left
+}
+
 /// Names of congestion controls are the whole machine's: one test program at a time,
 /// which keeps to names of its own and so leaves alone what is at work.
 pub fn machine_to_oneself() -> Option<File> {
