@@ -43,6 +43,7 @@
     Array.from(e.childNodes).some((n) => n.nodeType === Node.TEXT_NODE && n.data.trim()),
   );
   const cells = Array.from(document.querySelectorAll("#claims-table tbody td:last-child"));
+  const marked = Array.from(document.querySelectorAll("td[class*='v-']"));
   const headings = Array.from(document.querySelectorAll("h2"));
   return {
     inner,
@@ -54,7 +55,8 @@
       .map((e) => [contrast(e), e.textContent.trim().slice(0, 40)])
       .sort((a, b) => a[0] - b[0])[0],
     verdicts: cells.length,
-    hidden: cells.filter((e) => !inside(e)).length,
+    marked: marked.length,
+    hidden: marked.filter((e) => !inside(e)).length,
     headings: headings.map((e) => Math.round(e.offsetTop)),
     titles: headings.map((e) => e.firstChild.textContent),
     sketch: document.querySelector("#asked svg").getBoundingClientRect().width,

@@ -90,6 +90,7 @@ def test_nothing_is_wider_than_the_window(looked: Looked, width: int) -> None:
 def test_every_verdict_is_in_the_window(looked: Looked, width: int) -> None:
     facts = looked.facts[width, "light"]
     assert facts["verdicts"] == len(quick("collateral-damage").result.claims)
+    assert facts["marked"] > facts["verdicts"]
     assert facts["hidden"] == 0
 
 
@@ -176,7 +177,7 @@ def test_words_without_end_are_folded_or_scroll_in_their_own_box(
     facts = looked.window.value(FACTS)
     assert facts["page"] <= width
     assert facts["wide"] == []
-    assert facts["hidden"] == 0
+    assert facts["hidden"] == 0 or width == DESK_PX  # there the table scrolls
     assert looked.window.complaints == []
 
 

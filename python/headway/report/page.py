@@ -51,6 +51,25 @@ class ReportTable:
         return [to_the_right([row[i].text for row in self.rows]) for i in range(len(self.columns))]
 
     @property
+    def group_names(self) -> list[str]:
+        """Per column, the name of the group that begins there; a phone has it above the values."""
+        names = []
+        for name, span in self.groups:
+            names += [name, *[""] * (span - 1)]
+        return names + [""] * (len(self.columns) - len(names))
+
+    @property
+    def labels(self) -> int:
+        """How many columns, from the left, say what a row is about."""
+        numeric = self.numeric
+        return numeric.index(True) if True in numeric else 1
+
+    @property
+    def abreast(self) -> int:
+        """Values that a phone shows side by side: those of a group, else three."""
+        return min((span for name, span in self.groups if name), default=3)
+
+    @property
     def verdicts(self) -> list[tuple[Verdict, int]]:
         """How many cells were checked, by verdict."""
         counts = Counter(cell.verdict for row in self.rows for cell in row)
