@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from headway import _engine
 from headway.backends import sim
 from headway.backends.sim import SimBackend
 from headway.cli.app import execute
+from headway.cli.show import Bar, watch
 from headway.digest import QUANTILE_RESOLUTION, Digest, digest_of
 from headway.errors import HeadwayError
 from headway.experiment import Capture, Experiment
@@ -175,3 +177,24 @@ def test_a_trace_that_is_saved_is_written_out_while_it_grows(
         path.name for path in saved.iterdir()
     )
     assert [path.name for path in place.parent.iterdir()] == ["seed1"]
+
+
+def test_the_bar_shows_simulated_time_speed_and_memory() -> None:
+    class Drawn:
+        shown: str
+
+        def add_task(self, *_: object, **__: object) -> int:
+            return 0
+
+        def update(self, _task: int, *, what: str, **done: float) -> None:
+            self.shown = f"{what} {done['completed']:g}/{done['total']:g}"
+
+    drawn: Any = Drawn()
+    bar = Bar(drawn)
+    watch(backend := SimBackend(), bar)
+    bar(0, 3, "")
+    assert backend.simulated is not None
+    backend.simulated(12.0, 90.0)
+    assert re.fullmatch(r"0/3 12 of 90 s, [\d,]+ s per second, [\d,]+ MB 12/90", drawn.shown), (
+        drawn.shown
+    )

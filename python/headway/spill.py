@@ -8,6 +8,7 @@ twice, and saves the same bytes as any other.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -79,7 +80,7 @@ class GrowingTrace:
 @contextlib.contextmanager
 def spilling(beside: Path) -> Iterator[Path]:
     """A folder for rows that are written out, which is made when needed and does not stay."""
-    folder = beside / ".growing"
+    folder = beside / f".growing.{os.getpid()}"
     try:
         yield folder
     finally:
