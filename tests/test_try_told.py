@@ -122,6 +122,28 @@ def test_what_the_kernel_counts_only_together_is_not_warned_of() -> None:
     assert warnings(asked, flows) == []
 
 
+def test_another_backend_stands_beside(capfd, monkeypatch) -> None:
+    """The simulator again, under the name of the other: what both give is the same."""
+    from headway.backends import BACKENDS
+
+    monkeypatch.setitem(BACKENDS, "kernel", BACKENDS["sim"])
+    options = ["--flows", "cubic:size=20kB,cubic+mega-start:size=30kB", "--duration", "2s"]
+    result = tried(capfd, *options, "--beside", "kernel")
+    assert result["beside"]["backend"] == "kernel"
+    assert result["beside"]["flows"] == result["flows"]
+    assert len(result["warnings"]) == 1  # equal ones are said once
+    assert tried(capfd, *options)["beside"] is None
+    _, out, _ = run(capfd, "try", *options, "--beside", "kernel")
+    [row] = [line.split() for line in out.splitlines() if "cubic-0" in line]
+    assert row[2] == row[3]
+    assert row[4] == "+0.0%"
+    _, out, _ = run(capfd, "try", "--duration", "1s", "--beside", "kernel", "--trials", "2")
+    assert "kernel kbit/s   differs" in out
+    status, _, err = run(capfd, "try", "--beside", "sim")
+    assert status == 2
+    assert "beside: sim is where it runs; name another backend" in err
+
+
 def test_of_many_flows_a_hundred_are_printed_and_the_rest_is_said(capfd) -> None:
     status, out, _ = run(
         capfd, "try", "--flows", "104xcubic:size=3kB", "--rate", "9Mbit/s", "--duration", "3s"

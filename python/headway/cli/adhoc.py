@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -15,11 +15,14 @@ from headway.cli.options import AsJson, BackendName, Threads
 from headway.cli.places import check_file, check_folder, path
 from headway.cli.show import progress_bar, watch
 from headway.cli.try_experiment import Asked
-from headway.cli.try_run import Wanted, check_trials, run_trials
-from headway.cli.try_told import give
+from headway.cli.try_run import Done, Wanted, check_trials, run_trials
+from headway.cli.try_told import Beside, give
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Capture, Experiment
 from headway.files import save_bytes
+
+if TYPE_CHECKING:
+    from headway.trace import Trace
 
 
 class Try(TyperCommand):
@@ -85,6 +88,10 @@ def try_out(
     seed: Annotated[int, typer.Option(min=0, help="Of the first trial; then + 1.")] = 1,
     stack: Annotated[str, typer.Option(help="TCP endpoint: linux-2.6, linux-6.")] = "linux-6",
     backend: BackendName = "sim",
+    beside: Annotated[
+        str | None,
+        typer.Option(metavar="BACKEND", help="Run there, too, and show what flows do in both."),
+    ] = None,
     pcap: Annotated[
         Path | None,
         typer.Option(
@@ -120,7 +127,9 @@ def try_out(
 
     Or run a whole experiment from a file.
     """
-    runner = backend_named(backend)
+    if beside == backend:
+        raise HeadwayError(f"beside: {beside} is where it runs; name another backend")
+    runner, other = backend_named(backend), beside and backend_named(beside)
     _check_files(pcap=pcap, plot=plot, out=out, save=save)
     given = _given(context)
     if experiment is not None:
@@ -146,21 +155,31 @@ def try_out(
         watch(runner, progress)
         wanted = Wanted(out=out and out / "trials", pcap=pcap, plot=plot)
         done, end = run_trials(runner, experiments, wanted, threads, progress)
-    if 0 in done and (first := done[0].trace) is not None:
-        if pcap is not None:
-            save_bytes(pcap, first.capture or b"")
-        if plot is not None:
-            from headway.cli.plot import plot_trace
-
-            plot_trace(first, plot)
+        also: dict[int, Done] = {}
+        if other and end is None:
+            watch(other, progress)
+            nothing = Wanted(out=None, pcap=None, plot=None)
+            also, end = run_trials(other, experiments, nothing, threads, progress)
+    if 0 in done:
+        _write(done[0].trace, pcap, plot)
     if done:
-        results = [done[index] for index in sorted(done)]
-        give(base, [r.digest for r in results], [r.meta for r in results], as_json=as_json)
+        found = Beside(beside, list(also.values())) if beside and also else None
+        give(base, [done[index] for index in sorted(done)], found, as_json=as_json)
     if isinstance(end, KeyboardInterrupt):
         kept = str(out / "trials") if out else "the results above" if done else None
         raise InterruptedRunError(len(done), trials, kept)
     if end is not None:
         raise end
+
+
+def _write(first: Trace | None, pcap: Path | None, plot: Path | None) -> None:
+    """What is made of the first trial's trace."""
+    if first is not None and pcap is not None:
+        save_bytes(pcap, first.capture or b"")
+    if first is not None and plot is not None:
+        from headway.cli.plot import plot_trace
+
+        plot_trace(first, plot)
 
 
 _SEEDS = 2**63

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from headway.cli.show import console, notice, print_json, print_table
+from headway.cli.try_run import Done
 from headway.cli.try_warned import warnings
 from headway.digest import SPREAD, average
 from headway.experiment import Chain, Dumbbell, Experiment
@@ -19,24 +21,52 @@ _MOST_FLOWS = 100
 Summary = dict[str, Any]
 
 
-def give(base: Experiment, trials: Sequence[Any], metas: Sequence[Any], *, as_json: bool) -> None:
-    """Print what came of the trials, and warn: their digests, and the ``meta`` of their traces."""
-    mean: Summary = dict(average(trials))
-    mean["flows"] = [dict(flow) for flow in mean["flows"]]
-    if len(trials) > 1:
-        _intervals(mean["flows"], trials)
-    notes = dict.fromkeys(note for meta in metas for note in meta.get("notes", ()))
-    mean["warnings"] = [*warnings(base, mean["flows"]), *notes]
+@dataclass(frozen=True)
+class Beside:
+    """The same trials on another backend."""
+
+    backend: str
+    trials: Sequence[Done]
+
+
+def give(
+    base: Experiment, done: Sequence[Done], beside: Beside | None = None, *, as_json: bool
+) -> None:
+    """Print what came of the trials, and warn."""
+    trials = [each.digest for each in done]
+    mean = _mean(trials)
+    mean["warnings"] = _doubts(base, mean, done)
+    mean["beside"] = None
+    if beside is not None:
+        other = _mean([each.digest for each in beside.trials])
+        mean["beside"] = {"backend": beside.backend, **other}
+        for line in _doubts(base, other, beside.trials):
+            if line not in mean["warnings"]:
+                mean["warnings"].append(f"{beside.backend}: {line}")
     if as_json:
-        mean["trials"] = list(trials) if len(trials) > 1 else []
+        mean["trials"] = trials if len(trials) > 1 else []
         mean["experiment"] = base.model_dump(mode="json")
-        mean["seeds"] = [meta["seed"] for meta in metas]
-        mean["versions"] = metas[0]["versions"]
+        mean["seeds"] = [each.meta["seed"] for each in done]
+        mean["versions"] = done[0].meta["versions"]
         print_json(mean)
     else:
         _print(base, mean, len(trials))
     for line in mean["warnings"]:
         notice(f"warning: {line}")
+
+
+def _mean(trials: Sequence[Any]) -> Summary:
+    mean: Summary = dict(average(trials))
+    mean["flows"] = [dict(flow) for flow in mean["flows"]]
+    if len(trials) > 1:
+        _intervals(mean["flows"], trials)
+    return mean
+
+
+def _doubts(base: Experiment, mean: Summary, done: Sequence[Done]) -> list[str]:
+    """What is to be warned of, and what the backend itself doubts."""
+    notes = dict.fromkeys(note for each in done for note in each.meta.get("notes", ()))
+    return [*warnings(base, mean["flows"]), *notes]
 
 
 def _intervals(flows: Sequence[Summary], trials: Sequence[Any]) -> None:
@@ -57,7 +87,7 @@ def _half_width(values: Sequence[float | None]) -> float | None:
 
 
 def _print(base: Experiment, mean: Summary, trials: int) -> None:
-    print_table(_flows(base, mean["flows"], trials))
+    print_table(_flows(base, mean["flows"], trials, mean["beside"]))
     forward = mean["links"][::2]
     several = len(forward) > 1
     rows: list[list[Cell]] = [
@@ -87,8 +117,14 @@ def _router(link: Summary) -> str:
     )
 
 
-def _flows(base: Experiment, flows: Sequence[Summary], trials: int) -> Table:
-    """Completion times where flows have a size; their goodput is then over that time."""
+def _flows(
+    base: Experiment, flows: Sequence[Summary], trials: int, beside: Summary | None
+) -> Table:
+    """Completion times where flows have a size; their goodput is then over that time.
+
+    With another backend beside it those of both, and how far they differ, instead of what else
+    there is.
+    """
     sized = any(flow["size_bytes"] is not None for flow in flows)
     named = any(flow.control and flow.control.startup for flow in base.flows)
     shown = flows[:_MOST_FLOWS]
@@ -99,16 +135,23 @@ def _flows(base: Experiment, flows: Sequence[Summary], trials: int) -> Table:
         columns.append(("done after ms", [_scaled(flow["fct_us"], 1e-3) for flow in shown]))
         if trials > 1:
             columns.append(("±95 %", [_scaled(flow["fct_us_ci95"], 1e-3) for flow in shown]))
+    if beside is not None and sized:
+        columns += _differences(shown, beside, "ms", lambda flow: _scaled(flow["fct_us"], 1e-3))
     columns.append(("goodput kbit/s", [_scaled(_goodput_bps(flow), 1e-3) for flow in shown]))
     if not sized:
         width = "goodput_bps_ci95" if trials > 1 else "goodput_bps_batch_ci95"
         columns.append(("±95 %", [_scaled(flow[width], 1e-3) for flow in shown]))
-    columns += [
-        ("sent again", [flow["retransmits_pkts"] for flow in shown]),
-        ("RTOs", [flow["rtos"] for flow in shown]),
-        ("srtt ms", [_scaled(flow["srtt_us"], 1e-3) for flow in shown]),
-        ("cwnd pkts", [flow["cwnd_pkts"] for flow in shown]),
-    ]
+    if beside is not None and not sized:
+        columns += _differences(
+            shown, beside, "kbit/s", lambda flow: _scaled(_goodput_bps(flow), 1e-3)
+        )
+    columns.append(("sent again", [flow["retransmits_pkts"] for flow in shown]))
+    if beside is None:
+        columns += [
+            ("RTOs", [flow["rtos"] for flow in shown]),
+            ("srtt ms", [_scaled(flow["srtt_us"], 1e-3) for flow in shown]),
+            ("cwnd pkts", [flow["cwnd_pkts"] for flow in shown]),
+        ]
     return Table(
         f"{_shown(base.topology)}, {_stacks(base)}"
         f" · {format_time(base.duration)}, {trials} trial{'s' if trials > 1 else ''}",
@@ -116,6 +159,23 @@ def _flows(base: Experiment, flows: Sequence[Summary], trials: int) -> Table:
         [list(row) for row in zip(*(cells for _, cells in columns), strict=True)],
         note=_rest(flows),
     )
+
+
+def _differences(
+    shown: Sequence[Summary],
+    beside: Summary,
+    unit: str,
+    value: Callable[[Summary], float | None],
+) -> list[tuple[str, list[Cell]]]:
+    """The other backend's column, and how far it is off."""
+    pairs = [
+        (value(here), value(there)) for here, there in zip(shown, beside["flows"], strict=False)
+    ]
+    differs: list[Cell] = [
+        None if here is None or there is None or not here else f"{(there - here) / here:+.1%}"
+        for here, there in pairs
+    ]
+    return [(f"{beside['backend']} {unit}", [there for _, there in pairs]), ("differs", differs)]
 
 
 def _goodput_bps(flow: Summary) -> float | None:
