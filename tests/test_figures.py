@@ -11,11 +11,13 @@ import pytest
 from headway.figures import (
     QUEUE,
     Bars,
+    Dot,
     Pairs,
     Panel,
     Sample,
     Series,
     cdf,
+    dots,
     figure_bytes,
     grouped_bars,
     min_max_indices,
@@ -119,6 +121,15 @@ def test_bars_must_match_their_groups() -> None:
         grouped_bars(
             [("", [Bars("x", "reno", np.array([1.0, 2.0]))])], groups=list("abc"), y_label="y"
         )
+
+
+def test_dots_stand_at_their_numbers_with_what_they_are_held_against() -> None:
+    rows = [Dot("Reno", "reno", 3.0, 2.0, 5.0, 1.0), Dot("H-TCP", "htcp", 4.0, 4.0, 4.0, 1.5)]
+    [ax] = dots(rows, x_label="time (ms)", reference_label="least").axes
+    reference, *values = (np.asarray(line.get_xdata()).tolist() for line in ax.get_lines())
+    assert reference == [1.0, 1.5]
+    assert values == [[3.0], [4.0]]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["Reno", "H-TCP"]
 
 
 def test_published_beside_measured_puts_each_pair_at_its_place() -> None:

@@ -223,6 +223,62 @@ def grouped_bars(
 
 
 @dataclass(frozen=True)
+class Dot:
+    """One number of one algorithm, the ends of what it may be, and what it is held against."""
+
+    label: str
+    algorithm: str
+    value: float
+    low: float
+    high: float
+    reference: float
+
+
+def dots(
+    rows: Sequence[Dot], *, x_label: str, reference_label: str, height_mm: float = 70
+) -> Figure:
+    """A row per algorithm, from the top: its number with its ends, and a tick at the reference.
+
+    Args:
+        rows: at least one; labels stand at the left.
+        x_label: with its unit; x begins at 0.
+        reference_label: what the ticks are.
+        height_mm: height, millimetres.
+
+    Returns:
+        the figure.
+
+    Raises:
+        ValueError: without rows.
+    """
+    if not rows:
+        raise ValueError("a figure of dots needs at least one row")
+    with drawing():
+        figure, (ax,) = new_figure(height_mm=height_mm)
+        places = np.arange(len(rows))
+        ax.plot(
+            [row.reference for row in rows],
+            places,
+            linestyle="none",
+            marker="|",
+            markersize=11,
+            color=PUBLISHED.colour,
+            label=reference_label,
+        )
+        for place, row in zip(places, rows, strict=True):
+            style = style_of(row.algorithm)
+            ax.hlines(place, row.low, row.high, color=style.colour, linewidth=1.2)
+            ax.plot(row.value, place, marker=style.marker, color=style.colour, linestyle="none")
+        ax.set_yticks(places, [row.label for row in rows])
+        ax.invert_yaxis()
+        ax.set_xlim(0, None)
+        ax.set_xlabel(x_label)
+        ax.grid(False, axis="y")
+        legend_above(figure)
+    return figure
+
+
+@dataclass(frozen=True)
 class Pairs:
     """Published and measured values by algorithm, in ``unit``, equal shapes (n,).
 
