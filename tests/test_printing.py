@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from support import HEADWAY
 
+from headway.claims import Claim, write_claims
+
 SHORT = ["try", "--duration", "1s", "--voip"]
 
 
@@ -74,6 +76,17 @@ def test_what_an_encoding_lacks_is_written_plainly() -> None:
     assert json.loads(plain.stdout) == json.loads(started("", "list", "--json").stdout)
     said = started("", "try", "--flows", "1xcubic–µ", PYTHONIOENCODING="ascii")
     assert "cubic-u" in one_line(said)
+
+
+def test_a_file_whose_name_is_no_text_is_named_as_it_is(tmp_path: Path) -> None:
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/d\xff")
+    claim = Claim("C-1", "s", "simulated", 1.0, 1.0, None, "", "holds")
+    write_claims(Path(folder) / "claims.json", [claim])
+    plain = started("", "claims", folder, PYTHONIOENCODING="utf-8:strict")
+    assert plain.returncode == 0, plain.stderr
+    assert "d\N{REPLACEMENT CHARACTER}" in plain.stdout  # as the byte is read here
+    for_scripts = started("", "claims", folder, "--json", PYTHONIOENCODING="utf-8:strict")
+    assert json.loads(for_scripts.stdout)["results"][0]["dir"] == folder
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "many", "", "99999999999999999999"])

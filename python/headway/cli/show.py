@@ -39,8 +39,12 @@ def console() -> Console:
 
 def print_json(data: object) -> None:
     """Print JSON for scripts; NaN is refused, since it is no JSON."""
-    plain = not is_unicode(sys.stdout)
-    print(json.dumps(data, indent=2, ensure_ascii=plain, allow_nan=False))
+    text = json.dumps(data, indent=2, ensure_ascii=not is_unicode(sys.stdout), allow_nan=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a file's name that is no text
+        text = json.dumps(data, indent=2, allow_nan=False)
+    print(text)
 
 
 def print_table(table: Table) -> None:

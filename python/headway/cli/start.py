@@ -66,16 +66,22 @@ def _streams() -> str | None:
         return "standard output is closed; give it a file, or /dev/null"
     codecs.register_error("headway", _plainly)
     for stream in streams:
-        if stream is not None and not is_unicode(stream) and hasattr(stream, "reconfigure"):
+        if stream is not None and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="headway")
     return None
 
 
-def _plainly(error: UnicodeError) -> tuple[str, int]:
+def _plainly(error: UnicodeError) -> tuple[bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lost = error.object[error.start : error.end]
-    return "".join(_PLAIN.get(character, "?") for character in lost), error.end
+    return b"".join(map(_plain, lost)), error.end
+
+
+def _plain(character: str) -> bytes:
+    if "\udc80" <= character <= "\udcff":  # a byte of a file's name that is no text
+        return bytes([ord(character) - 0xDC00])
+    return _PLAIN.get(character, "?").encode("ascii")
 
 
 def _environment() -> str | None:
