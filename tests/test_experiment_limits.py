@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from typing import Any
@@ -249,6 +250,64 @@ def test_every_experiment_that_can_be_made_runs(fields: dict[str, Any]) -> None:
     assert Experiment.model_validate(json.loads(made.model_dump_json())) == made
     trace = run(made)
     assert len(trace.flows) == len(made.flows)
+
+
+WHOLE: dict[str, Any] = {
+    "topology": {
+        "kind": "chain",
+        "hops": [{"forward": {**HOP["forward"], "aqm": {"name": "red", "tunables": {"ecn": 1}}}}],
+        "access_rate": "1 Gbit/s",
+    },
+    "flows": [
+        {"control": {"name": "cubic", "startup": "hystart", "tunables": {"beta": 700}}},
+        {"control": "reno", "app": TURNS, "to_hop": 1, "delay": "1 ms", "sack": True},
+        {"app": {"kind": "requests", "codes": [3], "mean_interval": "1 s"}, "name": "asks"},
+        {
+            "control": "htcp",
+            "app": {
+                "kind": "sessions",
+                "workload": {
+                    "vectors": {"kind": "pareto", "mean": "14 kB"},
+                    "load": 0.5, "rate": "1 Mbit/s", "until": "1 s",
+                },
+                "pair": 0,
+                "pairs": 2,
+            },
+        },
+    ],
+    "duration": "200 ms",
+    "record": ["queue"],
+}  # fmt: skip
+JUNK = [
+    None, True, 0, -1, 7, 1.5, 2**70, 10**4000, float("nan"), float("inf"), "", "x", "1", "x:y=z",
+    "9" * 5000 + " s", "1e999999 Mbit/s", "\ud800", "a\nb", b"b", [], {}, [[]], ["x"], [None],
+    {"kind": []}, {"kind": "bulk"}, {3: 4}, {"name": ["x"]}, {"name": "cubic", "startup": ["x"]},
+    {"name": "cubic", "tunables": 3}, {"name": "cubic", "tunables": {3: 4}}, object(),
+]  # fmt: skip
+
+
+def places(part: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = part.items() if isinstance(part, dict) else enumerate(part)
+    more = (places(value, (*at, key)) for key, value in inner if isinstance(value, dict | list))
+    return [*((*at, key) for key in (part if isinstance(part, dict) else range(len(part)))),
+            *(place for found in more for place in found)]  # fmt: skip
+
+
+@pytest.mark.parametrize("junk", [pytest.param(j, id=f"junk{i}") for i, j in enumerate(JUNK)])
+def test_junk_in_any_field_is_refused_in_one_line_or_runs(junk: object) -> None:
+    assert run(Experiment.model_validate(WHOLE)).flows
+    for place in places(WHOLE):
+        fields = copy.deepcopy(WHOLE)
+        part = fields
+        for key in place[:-1]:
+            part = part[key]
+        part[place[-1]] = junk
+        try:
+            run(Experiment.model_validate(fields))
+        except ExperimentError as error:
+            line = str(error)
+            assert line.isprintable(), place
+            assert len(line) < 600, place
 
 
 def test_a_vector_of_more_than_a_pebibyte_is_refused() -> None:

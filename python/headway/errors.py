@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_LONG_WORD = re.compile(r"(\S{60})\S{20,}")
+
 
 class HeadwayError(Exception):
     """Something the user can put right; its text is one line without a traceback."""
@@ -11,7 +15,17 @@ class HeadwayError(Exception):
 
 
 class ExperimentError(HeadwayError, ValueError):
-    """A description that cannot be: its line names the field, the value and what is allowed."""
+    """A description that cannot be: its line names the field, the value and what is allowed.
+
+    What was written may be anything: its words are cut where they are long, and it is printable.
+    """
+
+    def __init__(self, message: str) -> None:
+        printable = "".join(
+            c if c.isprintable() or c.isspace() else c.encode("ascii", "backslashreplace").decode()
+            for c in message
+        )
+        super().__init__(_LONG_WORD.sub(r"\1...", printable))
 
 
 class InterruptedRunError(HeadwayError):

@@ -150,7 +150,7 @@ def check_tunables(owners: Iterable[Algorithm], values: Mapping[str, object]) ->
     for name in values:
         if name not in known:
             where = "+".join(owner.name for owner in owners)
-            raise ValueError(unknown(f"tunable of {where}", name, known or ["(none)"]))
+            raise ValueError(unknown(f"tunable of {where}", str(name), known or ["(none)"]))
     return {name: known[name].check(value) for name, value in values.items()}
 
 

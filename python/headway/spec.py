@@ -149,8 +149,8 @@ class Spec(BaseModel):
         def __init__(self, /, **data):
             try:
                 super().__init__(**data)
-            except ValidationError as error:
-                raise ExperimentError(explain(error)) from None
+            except (ValidationError, UnicodeError) as error:
+                raise _refused(error) from None
 
         # Else pydantic would call it for what is nested, too, and lose where that is.
         __init__.__pydantic_base_init__ = True
@@ -170,20 +170,26 @@ class Spec(BaseModel):
         """One of these from its fields, as text or as a mapping. Raises ExperimentError."""
         try:
             return super().model_validate(obj, **options)
-        except ValidationError as error:
-            raise ExperimentError(explain(error)) from None
+        except (ValidationError, UnicodeError) as error:
+            raise _refused(error) from None
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
         """One of these from JSON, as ``model_dump_json`` writes it. Raises ExperimentError."""
         try:
             return super().model_validate_json(json_data, **options)
-        except ValidationError as error:
-            raise ExperimentError(explain(error)) from None
+        except (ValidationError, UnicodeError) as error:
+            raise _refused(error) from None
 
 
 def _of_a_field(name: object, what: str) -> PydanticCustomError:
     return PydanticCustomError("of_a_field", "{what}", {"name": str(name), "what": what})
+
+
+def _refused(error: ValidationError | UnicodeError) -> ExperimentError:
+    if isinstance(error, ValidationError):
+        return ExperimentError(explain(error))
+    return ExperimentError(f"not all of it is text: {error}")
 
 
 _UNIONS = ("topology", "app", "vectors")
@@ -209,13 +215,13 @@ def explain(error: ValidationError) -> str:
     elif kind == "of_a_field":
         where, what = _where((*first["loc"], context["name"])), context["what"]
     elif kind == "missing":
-        what = "is missing"
+        what = "is missing; it has to be given"
     elif kind == "extra_forbidden":
         what = "no such field"
     elif kind == "union_tag_invalid":
         what = f"unknown kind {context['tag']!r}; allowed: {context['expected_tags']}"
     else:
-        what = f"{shorten(repr(first['input']))} is not allowed; {_allowed(first, context)}"
+        what = f"{_as_written(first['input'])} is not allowed; {_allowed(first, context)}"
     return " ".join((f"{where}: {what}" if where else what).split())
 
 
@@ -239,10 +245,19 @@ def shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
 
 
+def _as_written(value: object) -> str:
+    try:
+        return shorten(repr(value))
+    except ValueError:  # an integer of more digits than Python prints
+        return f"{type(value).__name__} of very many digits"
+
+
 def _allowed(first: Mapping[str, Any], context: Mapping[str, Any]) -> str:
     if first["type"] in _BOUNDS:
         name, words = _BOUNDS[first["type"]]
         return f"{words} {context[name]}" + (" of them" if "length" in name else "")
+    if first["type"] in ("model_attributes_type", "model_type"):
+        return "fields by name"
     if first["type"] == "literal_error":
         return f"one of {context['expected']}"
     message = str(first["msg"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import model_validator
@@ -34,7 +35,7 @@ class Aqm(Spec):
             return value
         fields = named_with_options(value)
         owner = registry().queue(str(fields.get("name", "drop-tail")))
-        fields["tunables"] = check_tunables([owner], fields.get("tunables") or {})
+        fields["tunables"] = check_tunables([owner], fields["tunables"])
         return fields
 
 
@@ -58,14 +59,16 @@ class Control(Spec):
         if isinstance(value, Control):
             return value
         fields = named_with_options(value)
-        name, plus, startup = str(fields.get("name", "")).partition("+")
+        name, plus, of_name = str(fields.get("name", "")).partition("+")
         if plus:
-            fields.update(name=name, startup=startup)
+            fields.update(name=name, startup=of_name)
         if name.startswith(KERNEL_OWN):
             return _of_the_kernel(name, fields)
         control = registry().control(name)
-        started = registry().startup(fields.get("startup") or control.startup or "slow-start")
-        fields["tunables"] = check_tunables([control, started], fields.get("tunables") or {})
+        startup = fields.get("startup")
+        own = control.startup or "slow-start"
+        started = registry().startup(own if startup is None else str(startup))
+        fields["tunables"] = check_tunables([control, started], fields["tunables"])
         return fields
 
     @property
@@ -96,11 +99,13 @@ def named_with_options(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{value!r} is no name")
     fields = dict(value)
+    given = fields.get("tunables") or {}
+    if not isinstance(given, Mapping):
+        raise ValueError(f"tunables: {given!r} is not allowed; values by name")
     name, *options = name_and_options(str(fields.get("name", "")))
     if options:
-        fields.update(
-            name=name, tunables={**dict(fields.get("tunables") or {}), **options_of_text(options)}
-        )
+        fields["name"] = name
+    fields["tunables"] = {**given, **options_of_text(options)}
     return fields
 
 
