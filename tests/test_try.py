@@ -116,7 +116,11 @@ def test_options_and_their_saved_experiment_give_the_same(capfd, tmp_path: Path)
     assert tried(capfd, str(saved)) == first
 
 
-STARTED = '[{ control = { name = "reno", startup = 1e308 } }] #'
+def controlled(field: str) -> str:
+    """The experiment with this said of its flow's control."""
+    return EXPERIMENT.replace(
+        "flows = ", f'flows = [{{ control = {{ name = "reno", {field} }} }}] #'
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +134,10 @@ STARTED = '[{ control = { name = "reno", startup = 1e308 } }] #'
         ("a.toml", "a = ", "a.toml: no TOML"),
         ("a.toml", EXPERIMENT.replace('"2 s"', f'"{"9" * 5000} s"'), "a.toml: duration: '999"),
         ("a.toml", EXPERIMENT + "[[flows]]\n", "a.toml: no TOML"),
-        ("b.toml", EXPERIMENT.replace("flows = ", f"flows = {STARTED}"), "startup '1e+308'"),
+        ("b.toml", controlled("startup = 1e308"), "startup"),
+        ("b.toml", controlled("startup = [1]"), "startup"),
+        ("b.toml", controlled("tunables = 3"), "tunables: 3 is not allowed"),
+        ("b.toml", EXPERIMENT + "aqm = { tunables = [1] }", "tunables: [1] is not allowed"),
         ("a.toml", EXPERIMENT.replace("seed", "sead"), "a.toml: sead: no such field"),
         ("a.toml", EXPERIMENT + 'rat = "1 Mbit/s"\n', "a.toml: topology.rat: no such field"),
         ("a.toml", EXPERIMENT.replace('"2 Mbit/s"', "2"), "a.toml: topology.rate: 2 has no unit"),
