@@ -132,6 +132,15 @@ def test_a_claim_with_a_wrong_field_is_named(tmp_path: Path, capsys, changes, sa
         assert printed.err.count("\n") == 1
 
 
+def test_a_message_repeats_no_more_than_a_screen_of_somebodys_input(tmp_path: Path) -> None:
+    file = tmp_path / "claims.json"
+    file.write_text(json.dumps([{**CLAIM, "9" * 100_000: 1}]))
+    with pytest.raises(HeadwayError) as failed:
+        read_claims(file)
+    assert str(failed.value).startswith(f"{file}: unreadable")
+    assert len(str(failed.value)) < 1100
+
+
 @pytest.mark.parametrize("text", ["7", "[7]", "{}x", '"x"', "[" * 100_000, "[" + MANY_DIGITS + "]"])
 def test_claims_that_are_no_list_of_claims_are_one_line(tmp_path: Path, text: str) -> None:
     file = tmp_path / "claims.json"

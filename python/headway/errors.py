@@ -7,11 +7,18 @@ import re
 _LONG_WORD = re.compile(r"(\S{60})\S{20,}")
 
 
+_LONGEST, _END = 1000, 200
+"""Characters of a message, and of its end, that are kept."""
+
+
 class HeadwayError(Exception):
     """Something the user can put right; its text is one line without a traceback."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        line = " ".join(message.split())
+        if len(line) > _LONGEST:  # somebody's input is in it
+            line = f"{line[: _LONGEST - _END]} ... {line[-_END:]}"
+        super().__init__(line)
 
 
 class ExperimentError(HeadwayError, ValueError):
