@@ -19,7 +19,7 @@ CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
 .PHONY: help build engine headwayctl demo test test-packages test-rust test-kernel test-python check verdicts verdicts-live \
-	format bench bench-peers bench-start bench-try profile pages lock clean
+	format bench bench-peers bench-start bench-try profile follow pages lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -126,6 +126,9 @@ bench-start: build ## how long the shortest commands take, beside a Python that 
 
 profile: ## where the simulator's time goes
 	benchmarks/profile.sh
+
+follow: build ## README, CONTRIBUTING and docs from top to bottom, as a reader does; as root the live kernel, too
+	$(BIN)/python tests/followed.py
 
 pages: build ## docs/python, a page per public class and function, of their docstrings
 	$(BIN)/python docs/pages.py
