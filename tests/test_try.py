@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support import ROOT
 
 from headway.cli.app import execute
 from headway.experiment import Control, Experiment, parse_flows
@@ -209,3 +210,12 @@ def test_a_picture_is_refused_where_its_folder_is_missing_and_none_is_made(
     folder = tmp_path / "missing"
     assert run(capfd, "try", *SHORT, "--plot", str(folder / "p.svg"))[0] == 2
     assert not list(tmp_path.iterdir())
+
+
+def test_the_experiment_of_the_page_runs(capfd, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    file = tmp_path / "e.toml"
+    file.write_text(page.partition("```toml\n")[2].partition("```")[0])
+    result = tried(capfd, str(file))
+    assert [flow["fct_us"] is not None for flow in result["flows"]] == [True, True]
+    assert result["warnings"] == []
