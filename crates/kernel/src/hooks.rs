@@ -318,11 +318,12 @@ fn refused(what: &str, error: &io::Error) -> CliError {
     }
 }
 
+/// The link's own number tells it from one whose device had that number before, and is
+/// elsewhere now.
 fn pin_link(link: BorrowedFd<'_>, name: &str) -> io::Result<()> {
-    let path = rundir::other_pin_path("link", name);
-    match fs::remove_file(&path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-        _ => {}
-    }
-    bpf::pin(link, &path)
+    let id = bpf::link_info(link)?.id;
+    bpf::pin(
+        link,
+        &rundir::other_pin_path("link", &format!("{name}_{id}")),
+    )
 }

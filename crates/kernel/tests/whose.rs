@@ -160,18 +160,13 @@ fn namespaces_without_a_name_are_told_apart() {
 
 fn a_device_that_was_renamed_moved_or_deleted_is_found() {
     let (lab, elsewhere) = (Lab::new(), Lab::new());
+    let take_part = |device: &str| {
+        let at = ["--dev", device, "--netns", &lab.name];
+        succeeds(&[&["host", "window", "--extra-ack", "1MB"], &at[..]].concat());
+    };
     let attach = |device: &str| {
         ip(&["-n", &lab.name, "link", "add", device, "type", "veth"]);
-        succeeds(&[
-            "host",
-            "window",
-            "--dev",
-            device,
-            "--netns",
-            &lab.name,
-            "--extra-ack",
-            "1MB",
-        ]);
+        take_part(device);
     };
     let places = || -> Vec<String> {
         let list = json(&["status"])["first_windows"].clone();
@@ -192,7 +187,13 @@ fn a_device_that_was_renamed_moved_or_deleted_is_found() {
         detach(&lab.name, name);
         ip(&["-n", &lab.name, "link", "del", "hwnew"]);
     }
-    attach("hwmoved");
+    // another one gets the number that it had
+    let add = |device: &str| {
+        let index = ["name", device, "index", "4077", "type", "veth"];
+        ip(&[&["-n", &lab.name, "link", "add"], &index[..]].concat());
+        take_part(device);
+    };
+    add("hwmoved");
     ip(&[
         "-n",
         &lab.name,
@@ -202,7 +203,14 @@ fn a_device_that_was_renamed_moved_or_deleted_is_found() {
         "netns",
         &elsewhere.name,
     ]);
-    assert_eq!(places(), [format!("{}:hwmoved", elsewhere.name)]);
+    let moved = format!("{}:hwmoved", elsewhere.name);
+    assert_eq!(places(), [moved.clone()]);
+    add("hwtwin");
+    let mut both = [moved.clone(), format!("{}:hwtwin", lab.name)];
+    both.sort();
+    assert_eq!(places(), both);
+    succeeds(&["detach", "--dev", "hwtwin", "--netns", &lab.name]);
+    assert_eq!(places(), [moved]);
     detach(&elsewhere.name, "hwmoved");
 
     attach("hwgone");
