@@ -36,6 +36,19 @@ impl TunableInfo {
         self.unit.contains('|').then(|| self.unit.split('|'))
     }
 
+    /// A value as people write it: by its name where it has one, on or off for a switch.
+    pub fn shown(&self, value: u32) -> String {
+        match (self.is_switch(), value) {
+            (true, 0) => return "off".to_owned(),
+            (true, 1) => return "on".to_owned(),
+            _ => {}
+        }
+        let name = self
+            .choices()
+            .and_then(|mut names| names.nth(value as usize));
+        name.map_or_else(|| value.to_string(), str::to_owned)
+    }
+
     /// Reads a value as people write it: an integer, for a switch also on/off,
     /// yes/no or true/false, for a choice also its name.
     ///

@@ -58,6 +58,11 @@ fn values_are_numbers_and_switches_also_words() {
     assert!(switch.parse("2").is_err());
     let number = find_tunable("cubic26", None, "max_increment").unwrap();
     assert_eq!(number.parse("100"), Ok(100));
+    assert_eq!([switch.shown(0), switch.shown(1)], ["off", "on"]);
+    assert_eq!(number.shown(100), "100");
+    let router = headway_algorithms::router("quick-start").unwrap();
+    let choice = router.tunables.iter().find(|t| t.name == "algorithm");
+    assert_eq!(choice.unwrap().shown(3), "fair");
     assert_eq!(
         number.parse("on").unwrap_err().to_string(),
         "tunable max_increment = on: must be 1 to 65535 packets per 100 ms"

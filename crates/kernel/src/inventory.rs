@@ -260,6 +260,21 @@ fn read_data_map(id: u32, attachment: &mut Attachment) {
     }
 }
 
+/// Tunables of a pair as people write them.
+#[must_use]
+pub fn shown_tunables(
+    control: &str,
+    startup: &str,
+    tunables: &BTreeMap<String, u32>,
+) -> BTreeMap<String, String> {
+    let shown = |(name, value): (&String, &u32)| {
+        let text = headway_algorithms::find_tunable(control, Some(startup), name)
+            .map_or_else(|_| value.to_string(), |info| info.shown(*value));
+        (name.clone(), text)
+    };
+    tunables.iter().map(shown).collect()
+}
+
 impl Attachment {
     /// "cubic+hystart", or what an object that does not tell is called.
     #[must_use]
@@ -269,6 +284,12 @@ impl Attachment {
         } else {
             format!("{}+{}", self.control, self.startup)
         }
+    }
+
+    /// Its tunables as people write them: "hystart_detect=both", "after_idle=on".
+    #[must_use]
+    pub fn shown_tunables(&self) -> BTreeMap<String, String> {
+        shown_tunables(&self.control, &self.startup, &self.tunables)
     }
 
     /// Runs and time of the programs that run on every ACK: (ACKs, ns per ACK).

@@ -24,6 +24,7 @@ mod netlink;
 pub mod netns;
 mod objects;
 mod paths;
+mod prefix;
 mod quick_start;
 mod recent;
 mod router;

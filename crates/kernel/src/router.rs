@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use headway_algorithms::RouterInfo;
+use headway_algorithms::{RouterInfo, TunableInfo};
 use libbpf_rs::{MapCore as _, Object, ObjectBuilder, OpenObject};
 use serde::Serialize;
 
@@ -54,6 +54,9 @@ pub struct Router {
     pub tunables: BTreeMap<String, u32>,
     /// The names of those values that have one: of the algorithm and the estimator.
     pub named: BTreeMap<String, String>,
+    /// All tunables as people write them.
+    #[serde(skip)]
+    pub shown: BTreeMap<String, String>,
     /// Load of the link as the router estimates it, bit/s.
     pub usage_bps: u64,
     /// The same as a part of the capacity, 1/1000.
@@ -285,11 +288,12 @@ pub fn routers() -> Result<Vec<Router>, CliError> {
         }
         routers.push(Router {
             gone: hook.gone,
-            named: infos
+            named: named(infos, &tunables),
+            shown: infos
                 .iter()
                 .filter_map(|info| {
-                    let name = info.choices()?.nth(*tunables.get(info.name)? as usize)?;
-                    Some((info.name.to_owned(), name.to_owned()))
+                    let value = *tunables.get(info.name)?;
+                    Some((info.name.to_owned(), info.shown(value)))
                 })
                 .collect(),
             recent: recent::of_router(&hook, &tunables),
@@ -308,6 +312,14 @@ pub fn routers() -> Result<Vec<Router>, CliError> {
         });
     }
     Ok(routers)
+}
+
+/// The tunables whose values have names, with those.
+fn named(infos: &[TunableInfo], tunables: &BTreeMap<String, u32>) -> BTreeMap<String, String> {
+    let choices = infos.iter().filter(|info| info.choices().is_some());
+    choices
+        .filter_map(|info| Some((info.name.to_owned(), info.shown(*tunables.get(info.name)?))))
+        .collect()
 }
 
 /// `struct hw_qs_status` of a router.

@@ -214,6 +214,7 @@ fn a_testbed_attaches_its_control_and_takes_it_away_again() {
     let entry = attached(&name).unwrap();
     assert_eq!(entry["control"], "htcp");
     assert_eq!(entry["tunables"]["adaptive_backoff"], 0);
+    assert!(succeeds(&["status"]).contains("adaptive_backoff=off"));
     assert!(
         entry["counters"]["connections"].as_u64() >= Some(1),
         "{entry}"

@@ -5,6 +5,7 @@ use clap::Args;
 use super::error::CliError;
 use super::out::{self, say};
 use crate::attach::{Outcome, Request};
+use crate::inventory::shown_tunables;
 
 /// Attach a control, or put it in the place of the one of its name
 #[derive(Debug, Args)]
@@ -61,7 +62,7 @@ fn print(outcome: &Outcome, dry_run: bool) {
         outcome.control,
         outcome.startup
     );
-    for (name, value) in &outcome.tunables {
+    for (name, value) in shown_tunables(outcome.control, outcome.startup, &outcome.tunables) {
         say!("  {name} = {value}");
     }
     if let Some(change) = &outcome.default_in {

@@ -221,14 +221,7 @@ pub(super) fn print(routers: &[Router]) {
             mbit(router.granted_bps)
         );
         print_list("counters", &router.counters);
-        let shown = |name: &String, value: &u32| match router.named.get(name) {
-            Some(text) => text.clone(),
-            None => value.to_string(),
-        };
-        print_list(
-            "tunables",
-            router.tunables.iter().map(|(n, v)| (n, shown(n, v))),
-        );
+        print_list("tunables", &router.shown);
         print_recent(&router.recent);
         if let Some(cost) = router.cost_per_packet {
             say!("  cost: {} ns per packet over {}", cost.ns, cost.runs);

@@ -83,7 +83,7 @@ fn print_entry(entry: &Entry) {
             if used.is_default { ", default" } else { "" }
         );
     }
-    print_list("tunables", &attachment.tunables);
+    print_list("tunables", &attachment.shown_tunables());
     print_list("counters", &attachment.counters);
     if let Some(cost) = entry.cost_per_ack {
         say!(
