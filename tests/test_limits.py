@@ -96,13 +96,18 @@ def test_a_trace_that_grows_too_large_ends_the_run_in_one_line(
         SimBackend().run(long)
 
 
-def test_a_capture_that_does_not_fit_is_no_panic(tmp_path: Path) -> None:
-    long = ["try", "--rate", "1Gbit/s", "--rtt", "1ms", "--duration", "1h"]
-    done = _limited(1000, *long, "--pcap", str(tmp_path / "packets.pcapng"))
-    assert done.returncode == 2
-    assert "the trace needs more than the" in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
+def test_packets_are_written_out_while_they_are_captured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for file in ("at-once", "in-parts"):
+        path = tmp_path / f"{file}.pcapng"
+        arguments = ["--rate", "20Mbit/s", "--duration", "15s", "--pcap", str(path), "--json"]
+        assert execute(["try", *arguments]) == 0
+        monkeypatch.setattr(SimBackend, "spill_bytes", 2 * MB)
+        _has(monkeypatch, 60)
+    assert (tmp_path / "at-once.pcapng").read_bytes() == path.read_bytes()
+    assert path.stat().st_size > 30 * MB
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_the_engine_bounds_itself_where_nobody_does() -> None:
@@ -120,10 +125,10 @@ def test_trials_that_were_finished_are_shown_when_a_later_one_fails(
 ) -> None:
     whole = SimBackend._record
 
-    def second_fails(self: SimBackend, experiment: Experiment, *rest: Any) -> Any:
+    def second_fails(self: SimBackend, experiment: Experiment, *rest: Any, **more: Any) -> Any:
         if experiment.seed == 2:
             raise HeadwayError("simulator: no more memory")
-        return whole(self, experiment, *rest)
+        return whole(self, experiment, *rest, **more)
 
     monkeypatch.setattr(SimBackend, "_record", second_fails)
     arguments = ["--trials", "2", "--threads", "1", "--duration", "2s", "--out", str(tmp_path)]
@@ -144,6 +149,8 @@ def test_a_trace_that_is_saved_is_written_out_while_it_grows(
             "duration": "40 s",
             "warmup": "1 s",
             "start_spread": "1 s",
+            "sample": "70 ms",
+            "capture": {"snaplen": "64 B"},
         }
     )
     in_memory = SimBackend().run(long)
@@ -171,6 +178,7 @@ def test_a_trace_that_is_saved_is_written_out_while_it_grows(
     grown = load_trace(place)
     assert grown.flows == in_memory.flows
     assert grown.meta == in_memory.meta
+    assert grown.capture == in_memory.capture
     for name, table in in_memory.tables.items():
         assert grown[name].equals(table), name
     assert sorted(path.name for path in place.iterdir()) == sorted(

@@ -17,6 +17,6 @@ def run(
     *,
     progress: Callable[[int], object] | None = None,
     limit_bytes: int | None = None,
-    spill: Callable[[dict[str, Any]], object] | None = None,
+    spill: Callable[[dict[str, Any] | None, bytes | None], object] | None = None,
     spill_bytes: int = ...,
 ) -> dict[str, Any]: ...

@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,7 +27,12 @@ def save_error(path: Path, error: OSError | RuntimeError) -> HeadwayError:
 
 
 def save_bytes(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path``, whole or not at all.
+    """Write ``data`` to ``path``, whole or not at all; see :func:`save_parts`."""
+    save_parts(path, [data])
+
+
+def save_parts(path: Path, parts: Iterable[bytes]) -> None:
+    """Write all parts to ``path``, whole or not at all.
 
     A link is followed: what it names is replaced, and the link stays. What is no regular file (a
     device, a FIFO, an open descriptor) is written into. Raises HeadwayError for any OSError; then
@@ -36,7 +41,7 @@ def save_bytes(path: Path, data: bytes) -> None:
     try:
         if _is_written_into(path):
             with path.open("wb") as stream:
-                stream.write(data)
+                stream.writelines(parts)
             return
         target = path.resolve() if path.is_symlink() else path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +51,8 @@ def save_bytes(path: Path, data: bytes) -> None:
         raise save_error(path, error) from None
     temporary = Path(name)
     try:
-        temporary.write_bytes(data)
+        with temporary.open("wb") as stream:
+            stream.writelines(parts)
         temporary.chmod(0o644)
         temporary.replace(target)
     except OSError as error:

@@ -21,27 +21,40 @@ from headway.files import save_error
 from headway.trace import Trace, frame_of, save_trace
 
 _ROW_GROUP = 1 << 18
+_CHUNK_BYTES = 1 << 20
 
 
 class GrowingTrace:
-    """The rows of one run so far; ``trace`` has those that were not written out, at the end."""
+    """The rows and the captured packets of one run so far.
 
-    trace: Trace
+    At its end ``trace`` has the rows that were not written out, None if nobody wants any, and
+    ``captured`` what was not of the capture.
+    """
+
+    trace: Trace | None = None
+    captured: bytes | None = None
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._parts: dict[str, list[tuple[Path, int]]] = {}
+        self._packets: Path | None = None
 
     @property
     def is_whole(self) -> bool:
         """Whether nothing was written out, and ``trace`` has all rows."""
-        return not self._parts
+        return not self._parts and self._packets is None
 
-    def take(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
+    def take(
+        self, tables: Mapping[str, Mapping[str, Any]] | None, capture: bytes | None = None
+    ) -> None:
         """Write rows out; the engine calls it with all columns of every table."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            for name, columns in tables.items():
+            if capture is not None:
+                self._packets = self._folder / "packets"
+                with self._packets.open("ab") as file:
+                    file.write(capture)
+            for name, columns in (tables or {}).items():
                 frame = frame_of(name, columns)
                 if frame.is_empty():
                     continue
@@ -57,8 +70,17 @@ class GrowingTrace:
 
     def save(self, path: Path) -> None:
         """Save the whole trace, see :func:`headway.trace.save_trace`."""
-        save_trace(self.trace, path, self._joined if self._parts else None)
+        assert self.trace is not None
+        save_trace(self.trace, path, self._joined if self._parts else None, self.capture())
         self.drop()
+
+    def capture(self) -> Iterator[bytes]:
+        """The captured file in parts."""
+        if self._packets is not None:
+            with self._packets.open("rb") as file:
+                while part := file.read(_CHUNK_BYTES):
+                    yield part
+        yield self.captured or b""
 
     def drop(self) -> None:
         """Remove what was written out."""

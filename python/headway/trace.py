@@ -12,7 +12,7 @@ import functools
 import io
 import json
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -298,12 +298,17 @@ WriteTable = Callable[[str, pl.DataFrame, Path], int]
 """Called with (name of a table, its rows, file to write); returns how many rows it wrote."""
 
 
-def save_trace(trace: Trace, path: Path | str, write: WriteTable | None = None) -> Path:
+def save_trace(
+    trace: Trace,
+    path: Path | str,
+    write: WriteTable | None = None,
+    capture: Iterable[bytes] | None = None,
+) -> Path:
     """Save as the folder ``path``, whole or not at all; an existing trace is replaced.
 
-    ``write`` writes the tables; None writes the rows that the trace has. Raises HeadwayError, in
-    one line, for a full disk, a place that cannot be written, or a folder that has other things in
-    it than a trace's.
+    ``write`` writes the tables; None writes the rows that the trace has. ``capture`` is its capture
+    in parts; None takes the trace's own. Raises HeadwayError, in one line, for a full disk, a place
+    that cannot be written, or a folder that has other things in it than a trace's.
     """
     path = Path(path)
     state: dict[str, Any] = {
@@ -319,7 +324,8 @@ def save_trace(trace: Trace, path: Path | str, write: WriteTable | None = None) 
             for name, frame in trace.tables.items()
         }
         if trace.capture is not None:
-            (folder / _CAPTURE_FILE).write_bytes(trace.capture)
+            with (folder / _CAPTURE_FILE).open("wb") as file:
+                file.writelines([trace.capture] if capture is None else capture)
         text = json.dumps(whole.with_sums(state, folder), indent=1)
         (folder / _STATE_FILE).write_text(text, encoding="utf-8")
     return path

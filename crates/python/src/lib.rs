@@ -67,6 +67,14 @@ fn array<'py>(py: Python<'py>, column: Column) -> Bound<'py, PyAny> {
     }
 }
 
+/// With no room for it this is a MemoryError.
+fn to_bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, bytes.len(), |room| {
+        room.copy_from_slice(bytes);
+        Ok(())
+    })
+}
+
 fn tables_to_python(py: Python<'_>, tables: Tables) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
     for (name, columns) in tables.into_columns() {
@@ -85,6 +93,8 @@ fn to_python<'py>(py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyDi
         let text = py.detach(|| serde_json::to_string(totals).map_err(invalid))?;
         result.set_item("digest", text)?;
     }
+    let capture = outcome.capture.map(|bytes| to_bytes(py, &bytes));
+    result.set_item("capture", capture.transpose()?)?;
     if outcome.tables.off {
         return Ok(result);
     }
@@ -94,19 +104,6 @@ fn to_python<'py>(py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyDi
         serde_json::to_string(&outcome.summary).map_err(invalid)?,
     )?;
     result.set_item("tables", tables)?;
-    result.set_item(
-        "capture",
-        // with no room for it this is a MemoryError
-        outcome
-            .capture
-            .map(|bytes| {
-                PyBytes::new_with(py, bytes.len(), |room| {
-                    room.copy_from_slice(&bytes);
-                    Ok(())
-                })
-            })
-            .transpose()?,
-    )?;
     Ok(result)
 }
 
@@ -131,8 +128,9 @@ impl Stop {
 /// Runs one scenario in the calling thread, while other Python threads go on.
 ///
 /// `progress` is called with the simulated nanoseconds a few times a second. Where there
-/// is a `spill`, it is called with the tables' rows so far whenever they take more than
-/// `spill_bytes`, and the result has those that came after.
+/// is a `spill`, it is called with the tables' rows and the captured file so far, None
+/// for what is not wanted, whenever they take more than `spill_bytes`, and the result
+/// has what came after.
 ///
 /// Raises ValueError with one line if the scenario is not valid, MemoryError with one
 /// line if trace and capture come to need more than `limit_bytes` (default: what is
@@ -167,11 +165,21 @@ fn run<'py>(
             let bound = usize::try_from(limit_bytes).unwrap_or(usize::MAX);
             (
                 goes_on(&mut world, until, bound, spill_bytes),
-                world.table_bytes() >= spill_bytes,
+                world.spillable_bytes() >= spill_bytes,
             )
         });
         if let (Some(spill), true) = (spill, spilling) {
-            spill.call1((tables_to_python(py, world.take_tables())?,))?;
+            let tables = world.take_tables();
+            let tables = if tables.off {
+                None
+            } else {
+                Some(tables_to_python(py, tables)?)
+            };
+            let capture = py.detach(|| world.take_capture());
+            spill.call1((
+                tables,
+                capture.map(|bytes| to_bytes(py, &bytes)).transpose()?,
+            ))?;
         }
         if world.trace_bytes() as u64 > limit_bytes {
             return Err(too_large(&world, limit_bytes));
@@ -200,7 +208,7 @@ fn goes_on(world: &mut World, until: Instant, limit_bytes: usize, spill_bytes: u
                 return false;
             }
         }
-        let large = world.trace_bytes() > limit_bytes || world.table_bytes() >= spill_bytes;
+        let large = world.trace_bytes() > limit_bytes || world.spillable_bytes() >= spill_bytes;
         if large || Instant::now() >= until {
             return true;
         }

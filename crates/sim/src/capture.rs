@@ -37,7 +37,9 @@ pub(crate) struct Tap {
     writer: Writer<Vec<u8>>,
     packets: Vec<(u64, Whole)>,
     snaplen_bytes: u32,
+    /// Of the packets that are not written yet.
     file_bytes: usize,
+    written: u64,
 }
 
 /// All that a packet carries.
@@ -77,20 +79,31 @@ impl Tap {
             packets: vec![],
             snaplen_bytes: capture.snaplen_bytes,
             file_bytes: 0,
+            written: 0,
         })
     }
 
-    /// Memory of the packets so far, and of the file that they will be.
+    /// Memory of the packets that are not written yet, and of what they will be.
     pub fn bytes(&self) -> usize {
         self.packets.capacity() * size_of::<(u64, Whole)>() + self.file_bytes
     }
 
-    fn note(&mut self, time_ns: u64, whole: Whole) {
-        let kept_bytes = match self.snaplen_bytes {
-            0 => whole.0.ip_bytes,
-            snaplen => whole.0.ip_bytes.min(snaplen),
+    /// The same without room that is empty.
+    pub fn noted_bytes(&self) -> usize {
+        self.packets.len() * size_of::<(u64, Whole)>() + self.file_bytes
+    }
+
+    /// What a packet takes of the file.
+    fn kept_bytes(snaplen_bytes: u32, packet: &Packet) -> usize {
+        let kept_bytes = match snaplen_bytes {
+            0 => packet.ip_bytes,
+            snaplen => packet.ip_bytes.min(snaplen),
         };
-        self.file_bytes += kept_bytes as usize + BLOCK_BYTES;
+        kept_bytes as usize + BLOCK_BYTES
+    }
+
+    fn note(&mut self, time_ns: u64, whole: Whole) {
+        self.file_bytes += Tap::kept_bytes(self.snaplen_bytes, &whole.0);
         self.packets.push((time_ns, whole));
     }
 
@@ -106,23 +119,37 @@ impl Tap {
         }
     }
 
-    /// The file, up to a time. Packets were noted when their times were known,
-    /// which may be ahead of others; the file has them in order of time.
+    /// The file, up to a time; what was not taken of it before. Packets were noted when
+    /// their times were known, which may be ahead of others; the file has them in order
+    /// of time.
     pub fn finish(mut self, until_ns: u64) -> Vec<u8> {
-        self.packets.retain(|p| p.0 <= until_ns);
-        self.packets.sort_by_key(|p| p.0);
-        // Exactly as much: it may be most of what is free.
-        self.writer.out_mut().reserve_exact(self.file_bytes);
-        let mut buffer = Vec::new();
-        for (number, (time_ns, whole)) in self.packets.iter().enumerate() {
-            write_packet(&mut buffer, whole, self.seed, number as u16);
-            self.writer
-                .write_packet(0, *time_ns, &buffer, None)
-                .expect("writing to memory does not fail");
-        }
+        self.write(until_ns);
         self.writer
             .finish()
             .expect("writing to memory does not fail")
+    }
+
+    /// The file so far, up to now: what comes later is noted with later times.
+    pub fn take(&mut self, now_ns: u64) -> Vec<u8> {
+        self.write(now_ns);
+        self.packets.shrink_to_fit();
+        std::mem::take(self.writer.out_mut())
+    }
+
+    fn write(&mut self, until_ns: u64) {
+        self.packets.sort_by_key(|p| p.0);
+        let ready = self.packets.partition_point(|p| p.0 <= until_ns);
+        // Exactly as much: it may be most of what is free.
+        self.writer.out_mut().reserve_exact(self.file_bytes);
+        let mut buffer = Vec::new();
+        for (time_ns, whole) in self.packets.drain(..ready) {
+            self.file_bytes -= Tap::kept_bytes(self.snaplen_bytes, &whole.0);
+            write_packet(&mut buffer, &whole, self.seed, self.written as u16);
+            self.written += 1;
+            self.writer
+                .write_packet(0, time_ns, &buffer, None)
+                .expect("writing to memory does not fail");
+        }
     }
 }
 

@@ -236,26 +236,30 @@ pub(crate) struct AtCheckpoint {
 pub(crate) struct Digest {
     /// Where the measured part begins.
     pub from_ns: u64,
+    /// When deliveries are noted, beside the end.
+    at_ns: Vec<u64>,
     senders: Vec<Sender>,
     /// Of each flow at the beginning of the measured part.
     before: Vec<AtCheckpoint>,
-    /// Bytes of each flow, by checkpoint of the measured part.
+    /// Bytes of each flow at the times that are noted.
     delivered_bytes: Vec<Vec<u64>>,
     owd_ns: Spread,
     lost_pkts: u64,
 }
 
 impl Digest {
-    /// A digest of `[from_ns, end)`.
-    pub fn new(from_ns: u64, flows: usize) -> Digest {
-        Digest {
-            from_ns,
+    /// A digest of what comes from the first of some times on, if there is one.
+    pub fn new(mut at_ns: Vec<u64>, flows: usize) -> Option<Digest> {
+        at_ns.sort_unstable();
+        Some(Digest {
+            from_ns: *at_ns.first()?,
+            at_ns,
             senders: vec![Sender::default(); flows],
             before: vec![AtCheckpoint::default(); flows],
             delivered_bytes: Vec::new(),
             owd_ns: Spread::default(),
             lost_pkts: 0,
-        }
+        })
     }
 
     /// A sender's state has changed.
@@ -302,11 +306,13 @@ impl Digest {
         self.lost_pkts += u64::from(sent_ns >= self.from_ns);
     }
 
-    /// Counters of all flows at a checkpoint; UDP flows have none.
+    /// Whether deliveries are noted at this time, or it is the end.
+    pub fn notes(&self, now_ns: u64, end_ns: u64) -> bool {
+        now_ns == end_ns || self.at_ns.binary_search(&now_ns).is_ok()
+    }
+
+    /// Counters of all flows at a time that it notes; UDP flows have none.
     pub fn checkpoint(&mut self, now_ns: u64, flows: impl Iterator<Item = (AtCheckpoint, u64)>) {
-        if now_ns < self.from_ns {
-            return;
-        }
         let (counters, delivered): (Vec<_>, Vec<_>) = flows.unzip();
         if now_ns == self.from_ns {
             self.before = counters;
@@ -346,7 +352,7 @@ impl Digest {
 pub struct FlowCounts {
     /// Flow number.
     pub flow: u32,
-    /// Totals at its beginning and at every checkpoint, the end included.
+    /// Totals at each time of the scenario's `digest_at_ns`, and at the end.
     pub delivered_bytes: Vec<u64>,
     /// Data packets, retransmissions included.
     pub sent_pkts: u64,

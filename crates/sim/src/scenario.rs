@@ -33,10 +33,10 @@ pub struct Scenario {
     /// What to keep.
     #[serde(default)]
     pub record: Record,
-    /// Totals of what happens from this time on, which take no more memory when the
-    /// run is longer. Of the checkpoints those from then on count.
+    /// Totals of what happens from the first of these times on, and of what had arrived
+    /// at each of them; they take no more memory when the run is longer.
     #[serde(default)]
-    pub digest_from_ns: Option<u64>,
+    pub digest_at_ns: Vec<u64>,
     /// Keep a trace; false: no table gets a row.
     #[serde(default = "yes")]
     pub trace: bool,

@@ -98,11 +98,9 @@ impl World {
                 off: !scenario.trace,
                 ..Tables::default()
             },
-            follows_senders: record.flows || scenario.digest_from_ns.is_some(),
+            follows_senders: record.flows || !scenario.digest_at_ns.is_empty(),
             record,
-            digest: scenario
-                .digest_from_ns
-                .map(|from_ns| Box::new(Digest::new(from_ns, scenario.flows.len()))),
+            digest: Digest::new(scenario.digest_at_ns.clone(), scenario.flows.len()).map(Box::new),
             tap,
             seen_ns: vec![None; scenario.flows.len()],
             arrived: RareOptions::default(),
@@ -120,8 +118,9 @@ impl World {
             events: 0,
         };
         let mut checkpoints = scenario.checkpoints_ns.clone();
-        if let Some(from_ns) = scenario.digest_from_ns {
-            checkpoints.push(from_ns);
+        checkpoints.extend(&scenario.digest_at_ns);
+        if let Some(digest) = &world.net.digest {
+            let from_ns = digest.from_ns;
             for link in &mut world.net.links {
                 link.watch(from_ns);
             }
@@ -190,9 +189,15 @@ impl World {
         self.net.tables.bytes() + self.net.tap.as_ref().map_or(0, Tap::bytes)
     }
 
-    /// Memory of the tables alone.
-    pub fn table_bytes(&self) -> usize {
-        self.net.tables.bytes()
+    /// Memory of what can be taken.
+    pub fn spillable_bytes(&self) -> usize {
+        self.net.tables.bytes() + self.net.tap.as_ref().map_or(0, Tap::noted_bytes)
+    }
+
+    /// The part of the captured file that was not taken yet.
+    pub fn take_capture(&mut self) -> Option<Vec<u8>> {
+        let now_ns = self.net.now_ns;
+        self.net.tap.as_mut().map(|tap| tap.take(now_ns))
     }
 
     /// The rows so far, for who keeps them elsewhere.
@@ -437,7 +442,9 @@ impl World {
             let sum = self.totals(number).unwrap_or_default();
             (sum.at_checkpoint(), sum.delivered_bytes)
         };
-        digest.checkpoint(now_ns, (0..self.flows.len()).map(counters));
+        if digest.notes(now_ns, self.duration_ns) {
+            digest.checkpoint(now_ns, (0..self.flows.len()).map(counters));
+        }
         for link in &mut self.net.links {
             link.settle(now_ns, &mut self.net.tables);
             if now_ns == digest.from_ns {

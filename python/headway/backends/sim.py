@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headway import _engine
 from headway.backends import Finished, T, Work
+from headway.digest import batch_edges_ns
 from headway.errors import HeadwayError
 from headway.experiment import (
     Bulk,
@@ -129,15 +130,19 @@ class SimBackend:
         beside: Path,
         finished: Finished[tuple[Digest, GrowingTrace]],
         threads: int = 0,
+        *,
+        trace: bool = True,
     ) -> None:
         """:meth:`digest` of several with their traces, which are written out as they grow.
 
         What grows is in folders of their own in ``beside``, until whoever gets the traces saves
-        them.
+        them. Without ``trace`` only captures are kept, of experiments that have one.
         """
         self._each(
             experiments,
-            lambda index, watched: self._record(experiments[index], beside / str(index), watched),
+            lambda index, watched: self._record(
+                experiments[index], beside / str(index), watched, trace=trace
+            ),
             finished,
             threads,
         )
@@ -191,11 +196,11 @@ class SimBackend:
 
         plain = experiment.model_copy(update={"sample": None, "capture": None})
         check_size(plain)
-        result = self._engine(scenario_json(plain, digest_from_ns=plain.warmup), watched)
+        result = self._engine(scenario_json(plain, digest=True, trace=False), watched)
         return digest_of_totals(experiment, json.loads(result["digest"]))
 
     def _record(
-        self, experiment: Experiment, folder: Path, watched: _Watched
+        self, experiment: Experiment, folder: Path, watched: _Watched, *, trace: bool
     ) -> tuple[Digest, GrowingTrace]:
         from headway.digest import digest_of_totals
         from headway.spill import GrowingTrace
@@ -203,16 +208,18 @@ class SimBackend:
 
         check_size(experiment)
         growing = GrowingTrace(folder)
-        text = scenario_json(experiment, experiment.warmup, trace=True)
+        text = scenario_json(experiment, digest=True, trace=trace)
         result = self._engine(text, watched, growing.take)
-        growing.trace = from_engine(experiment, result, self.key(experiment))
+        growing.captured = result["capture"]
+        if trace:
+            growing.trace = from_engine(experiment, result, self.key(experiment))
         return digest_of_totals(experiment, json.loads(result["digest"])), growing
 
     def _engine(
         self,
         scenario_json: str,
         watched: _Watched,
-        spill: Callable[[dict[str, Any]], None] | None = None,
+        spill: Callable[[dict[str, Any] | None, bytes | None], None] | None = None,
     ) -> dict[str, Any]:
         try:
             return _engine.run(
@@ -256,13 +263,11 @@ def check_size(experiment: Experiment) -> None:
         )
 
 
-def scenario_json(
-    experiment: Experiment, digest_from_ns: int | None = None, *, trace: bool = False
-) -> str:
+def scenario_json(experiment: Experiment, *, digest: bool = False, trace: bool = True) -> str:
     """The experiment in the engine's terms, as it takes it: see :func:`scenario`.
 
-    With ``digest_from_ns`` it asks for a digest from then on, and for a ``trace`` or none. What
-    sessions ask for is most of a scenario, and the same in many.
+    It asks for a ``digest``, a ``trace`` or both. What sessions ask for is most of a scenario, and
+    the same in many.
     """
     flows = (
         _with_app(fields, _session_texts(app.workload, app.pairs)[app.pair])
@@ -271,8 +276,10 @@ def scenario_json(
         for flow, fields in zip(experiment.flows, _flows(experiment), strict=True)
     )
     world = _world(experiment)
-    if digest_from_ns is not None:
-        world.update(digest_from_ns=digest_from_ns, trace=trace)
+    if digest:
+        world["digest_at_ns"] = batch_edges_ns(experiment)
+    if not trace:
+        world["trace"] = False
     return f'{json.dumps(world)[:-1]}, "flows": [{", ".join(flows)}]}}'
 
 

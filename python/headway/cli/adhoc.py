@@ -19,10 +19,9 @@ from headway.cli.try_run import Done, Wanted, check_trials, run_trials
 from headway.cli.try_told import Beside, give
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Capture, Experiment
-from headway.files import save_bytes
 
 if TYPE_CHECKING:
-    from headway.trace import Trace
+    pass
 
 
 class Try(TyperCommand):
@@ -160,8 +159,10 @@ def try_out(
             watch(other, progress)
             nothing = Wanted(out=None, pcap=None, plot=None)
             also, end = run_trials(other, experiments, nothing, threads, progress)
-    if 0 in done:
-        _write(done[0].trace, pcap, plot)
+    if plot is not None and 0 in done and done[0].trace is not None:
+        from headway.cli.plot import plot_trace
+
+        plot_trace(done[0].trace, plot)
     if done:
         found = Beside(beside, list(also.values())) if beside and also else None
         give(base, [done[index] for index in sorted(done)], found, as_json=as_json)
@@ -170,16 +171,6 @@ def try_out(
         raise InterruptedRunError(len(done), trials, kept)
     if end is not None:
         raise end
-
-
-def _write(first: Trace | None, pcap: Path | None, plot: Path | None) -> None:
-    """What is made of the first trial's trace."""
-    if first is not None and pcap is not None:
-        save_bytes(pcap, first.capture or b"")
-    if first is not None and plot is not None:
-        from headway.cli.plot import plot_trace
-
-        plot_trace(first, plot)
 
 
 _SEEDS = 2**63

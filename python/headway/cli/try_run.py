@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from headway.backends.sim import SimBackend
 from headway.digest import Digest, digest_of
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
+from headway.files import save_parts
 from headway.interrupts import held
 from headway.limits import TRIAL_BYTES, TRIAL_FLOW_BYTES, check_room
 from headway.versions import versions
@@ -31,14 +33,17 @@ class Wanted:
     plot: Path | None
     """What is made of the first trial's."""
 
-    @property
-    def first_trace(self) -> bool:
-        """Whether something is made of the first trial's trace."""
-        return self.pcap is not None or self.plot is not None
-
     def any(self) -> bool:
-        """Whether traces are needed."""
-        return self.out is not None or self.first_trace
+        """Whether traces or packets are needed."""
+        return not (self.out is None and self.pcap is None and self.plot is None)
+
+    def room(self) -> Path:
+        """A folder on the disk where the most of it will be."""
+        if self.out is not None:
+            return self.out
+        if self.pcap is not None and (self.pcap.is_file() or not self.pcap.exists()):
+            return self.pcap.resolve().parent
+        return Path(tempfile.gettempdir())
 
 
 @dataclass(frozen=True)
@@ -97,8 +102,8 @@ def _run(
                 finished(index, Done(digest, meta))
 
         backend.digest_each(experiments, summed_up, threads)
-    elif isinstance(backend, SimBackend) and wanted.out is not None:
-        _record(backend, experiments, wanted.out, finished, threads, keep=wanted.first_trace)
+    elif isinstance(backend, SimBackend) and (wanted.out is not None or wanted.plot is None):
+        _record(backend, experiments, wanted, finished, threads)
     else:
         _keep(backend, experiments, wanted, finished, threads)
 
@@ -106,28 +111,33 @@ def _run(
 def _record(
     backend: SimBackend,
     experiments: Sequence[Experiment],
-    out: Path,
+    wanted: Wanted,
     finished: Callable[[int, Done], None],
     threads: int,
-    *,
-    keep: bool,
 ) -> None:
-    """Save traces that are written out as they grow; keep the first one, too, if it is wanted."""
+    """Save traces and packets that are written out as they grow; keep what is to be plotted."""
     from headway.spill import GrowingTrace, spilling
     from headway.trace import load_trace
 
     def recorded(index: int, result: tuple[Digest, GrowingTrace]) -> None:
         digest, growing = result
-        place = out / f"seed{experiments[index].seed}"
+        seed = experiments[index].seed
+        meta = {"seed": seed, "versions": versions()}
+        trace = None
         with held():  # what is saved is counted
-            growing.save(place)
-            trace = None
-            if keep and index == 0:
-                trace = growing.trace if growing.is_whole else load_trace(place)
-            finished(index, Done(digest, growing.trace.meta, trace))
+            if index == 0 and wanted.pcap is not None:
+                save_parts(wanted.pcap, growing.capture())
+            if wanted.out is not None and growing.trace is not None:
+                whole = growing.is_whole
+                growing.save(wanted.out / f"seed{seed}")
+                meta = dict(growing.trace.meta)
+                if index == 0 and wanted.plot is not None:
+                    trace = growing.trace if whole else load_trace(wanted.out / f"seed{seed}")
+            growing.drop()
+            finished(index, Done(digest, meta, trace))
 
-    with spilling(out) as beside:
-        backend.record_each(experiments, beside, recorded, threads)
+    with spilling(wanted.room()) as beside:
+        backend.record_each(experiments, beside, recorded, threads, trace=wanted.out is not None)
 
 
 def _keep(
@@ -148,7 +158,9 @@ def _keep(
                 from headway.trace import save_trace
 
                 save_trace(done.trace, wanted.out / f"seed{experiments[index].seed}")
-            pictured = index == 0 and wanted.first_trace
-            finished(index, done if pictured else replace(done, trace=None))
+            if index == 0 and wanted.pcap is not None and done.trace is not None:
+                save_parts(wanted.pcap, [done.trace.capture or b""])
+            plotted = index == 0 and wanted.plot is not None
+            finished(index, done if plotted else replace(done, trace=None))
 
     backend.run_each(experiments, work, traced, threads)
