@@ -235,13 +235,19 @@ fn a_testbed_attaches_its_control_and_takes_it_away_again() {
     };
     assert!(line.contains("other settings"), "{line}");
     run(&up(two, "htcp"), "");
+    let line = fails(&["testbed", "down"], 2);
+    assert!(
+        line.contains(one) && line.contains(two) && line.contains("--all"),
+        "{line}"
+    );
     let removed = json(&["testbed", "down", one]);
     assert_eq!(removed["removed"][0]["detached"], Value::Null);
     assert!(attached(&name).is_some());
     let would = succeeds(&["testbed", "down", two, "--dry-run"]);
     assert!(would.contains(&format!("would detach {name}")), "{would}");
-    let removed = json(&["testbed", "down", two]);
+    let removed = json(&["testbed", "down"]); // it is the only one
     assert_eq!(removed["removed"][0]["detached"], name.as_str());
+    assert!(fails(&["testbed", "down"], 2).contains("there is no testbed"));
     assert!(attached(&name).is_none());
     // the kernel takes its time with namespaces, whose default it was
     let patience = Instant::now() + Duration::from_secs(10);
@@ -301,6 +307,10 @@ fn output_that_cannot_be_written_is_a_line_and_what_nobody_reads_is_nothing() {
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
         assert_eq!(output.status.code(), Some(0));
     }
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = headwayctl(&["attach", "cubik"]);
+    let status = command.stderr(full).status().unwrap();
+    assert_eq!(status.code(), Some(2));
     nothing_is_left();
 }
 
