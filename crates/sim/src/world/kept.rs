@@ -1,0 +1,147 @@
+//! What is kept of a run while it goes on: how much it is, what is taken out of it, and
+//! what is summed up.
+
+use super::{FlowState, World};
+use crate::app::Running;
+use crate::capture::Tap;
+use crate::digest::{self, Digest};
+use crate::record::{FlowSummary, Tables};
+use crate::tcp::Socket;
+
+impl World {
+    /// Simulated time so far.
+    pub fn now_ns(&self) -> u64 {
+        self.net.now_ns
+    }
+
+    /// Memory of the trace so far, of what of a capture is kept, and of the file that
+    /// it will be.
+    pub fn trace_bytes(&self) -> usize {
+        self.net.tables.bytes() + self.net.tap.as_ref().map_or(0, Tap::bytes)
+    }
+
+    /// Memory of what can be taken.
+    pub fn spillable_bytes(&self) -> usize {
+        self.net.tables.bytes() + self.net.tap.as_ref().map_or(0, Tap::noted_bytes)
+    }
+
+    /// The part of the captured file that was not taken yet.
+    pub fn take_capture(&mut self) -> Option<Vec<u8>> {
+        let now_ns = self.net.now_ns;
+        self.net.tap.as_mut().map(|tap| tap.take(now_ns))
+    }
+
+    /// The rows so far, for who keeps them elsewhere.
+    pub fn take_tables(&mut self) -> Tables {
+        let off = self.net.tables.off;
+        let fresh = Tables {
+            off,
+            ..Tables::default()
+        };
+        std::mem::replace(&mut self.net.tables, fresh)
+    }
+
+    /// Notes every counter, where the digest wants it now.
+    pub(super) fn checkpoint(&mut self, digest: &mut Digest) {
+        let now_ns = self.net.now_ns;
+        let counters = |number| {
+            let sum = self.totals(number).unwrap_or_default();
+            (sum.at_checkpoint(), sum.delivered_bytes)
+        };
+        if digest.notes(now_ns, self.duration_ns) {
+            digest.checkpoint(now_ns, (0..self.flows.len()).map(counters));
+        }
+        for link in &mut self.net.links {
+            link.settle(now_ns, &mut self.net.tables);
+            if now_ns == digest.from_ns {
+                link.begin();
+            }
+        }
+    }
+
+    /// What was summed up, at the end.
+    pub(super) fn digested(&mut self, mut digest: Digest, flows: &[FlowSummary]) -> digest::Totals {
+        let end_ns = self.duration_ns;
+        let flows = (0_u32..)
+            .zip(flows)
+            .filter(|(_, flow)| flow.control.is_some())
+            .map(|(number, flow)| {
+                let end = self.totals(number as usize).unwrap_or_default();
+                digest::FlowTotals {
+                    counts: digest.flow(number, end_ns, end.at_checkpoint()),
+                    name: flow.name.clone(),
+                    control: flow.control.clone(),
+                    startup: flow.startup.clone(),
+                    first_packet_ns: flow.first_packet_ns,
+                    last_packet_ns: flow.last_packet_ns,
+                    unique_bytes: flow.unique_bytes,
+                    done_ns: flow.done_ns,
+                    quick_start_requests: flow.quick_start_requests,
+                    quick_start_grants: flow.quick_start_grants,
+                    quick_start_used: flow.quick_start_used,
+                }
+            })
+            .collect();
+        let links = self.net.links.iter_mut().zip(&self.link_names);
+        digest::Totals {
+            flows,
+            links: links
+                .map(|(link, name)| link.totals(end_ns, name.clone()))
+                .collect(),
+            udp: (self.flows.iter().any(|f| f.control.is_none())).then(|| digest.udp()),
+        }
+    }
+
+    /// What is known of a flow as a whole.
+    pub(super) fn summary(&self, number: usize, flow: &FlowState) -> FlowSummary {
+        let kind = match &flow.app {
+            Running::Bulk { .. } => "bulk",
+            Running::Cbr { .. } => "cbr",
+            Running::Vectors(_) => "vectors",
+            Running::Pingpong(_) => "pingpong",
+            Running::Sessions(list) if list.in_turn => "vectors",
+            Running::Sessions(_) => "sessions",
+            Running::Requests(_) => "requests",
+        };
+        let seen = self.net.seen_ns[number];
+        let socket = flow.sockets.map(|(a, b)| {
+            let a = &self.sockets[a as usize];
+            if a.recorded {
+                a
+            } else {
+                &self.sockets[b as usize]
+            }
+        });
+        let sum = self.totals(number).unwrap_or_default();
+        let opener = flow.sockets.map(|(a, _)| &self.sockets[a as usize]);
+        let datagrams = match &flow.app {
+            Running::Cbr { sent, .. } => *sent,
+            Running::Requests(requests) => requests.sent,
+            _ => 0,
+        };
+        FlowSummary {
+            name: flow.name.clone(),
+            kind,
+            control: flow.control.as_ref().map(|c| c.0.clone()),
+            startup: flow.control.as_ref().map(|c| c.1.clone()),
+            first_packet_ns: seen.map(|s| s.0),
+            last_packet_ns: seen.map(|s| s.1),
+            unique_bytes: sum.unique_bytes,
+            done_ns: flow
+                .sockets
+                .and_then(|(_, b)| self.sockets[b as usize].done_ns),
+            handshake_rtt_us: opener.and_then(|s| s.handshake_us),
+            mss_bytes: socket.map(|s| s.mss),
+            recoveries: sum.counters.recoveries,
+            undos: sum.counters.undos,
+            srtt_us: socket.and_then(Socket::srtt_us),
+            min_rtt_us: socket.and_then(Socket::min_rtt_us),
+            datagrams,
+            quick_start_requests: sum.counters.qs_requests,
+            quick_start_grants: sum.counters.qs_grants,
+            quick_start_used: sum.counters.qs_used,
+            quick_start_lies: sum.counters.qs_lies,
+            quick_start_failure: socket.and_then(Socket::quick_start_failure),
+        }
+    }
+}
