@@ -204,7 +204,7 @@ fn a_device_that_was_renamed_moved_or_deleted_is_found() {
         &elsewhere.name,
     ]);
     let moved = format!("{}:hwmoved", elsewhere.name);
-    assert_eq!(places(), [moved.clone()]);
+    assert_eq!(places(), std::slice::from_ref(&moved));
     add("hwtwin");
     let mut both = [moved.clone(), format!("{}:hwtwin", lab.name)];
     both.sort();
