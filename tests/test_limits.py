@@ -157,7 +157,7 @@ def test_a_trace_that_is_saved_is_written_out_while_it_grows(
     saved = save_trace(in_memory, tmp_path / "in-memory")
 
     told: list[tuple[float, float]] = []
-    _has(monkeypatch, 16)  # and a quarter of it is for the trace
+    _has(monkeypatch, 16)  # and a third of it is for the trace
     with pytest.raises(HeadwayError, match="the trace needs more"):
         SimBackend().run(long)
     backend = SimBackend(lambda done_s, total_s: told.append((done_s, total_s)))

@@ -148,7 +148,7 @@ fn run<'py>(
     spill_bytes: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
     // columns grow by doubling, and what Python makes of them needs room, too
-    let limit_bytes = limit_bytes.unwrap_or_else(|| memory::free_bytes() / 4);
+    let limit_bytes = limit_bytes.unwrap_or_else(|| memory::free_bytes() / 3);
     let mut world = py.detach(|| {
         let scenario = Scenario::from_json(scenario_json).map_err(invalid)?;
         World::new(&scenario).map_err(invalid)

@@ -226,7 +226,7 @@ class SimBackend:
                 scenario_json,
                 watched.stop,
                 progress=watched.progress,
-                limit_bytes=_engine.free_bytes() // self._side_by_side // 4,
+                limit_bytes=_engine.free_bytes() // self._side_by_side // 3,
                 spill=spill,
                 spill_bytes=self.spill_bytes,
             )
