@@ -3,6 +3,8 @@
 use std::fs;
 
 const PAGE_BYTES: u64 = 4096;
+/// Allocators and threads of Polars reserve this much address space for what they use.
+const ADDRESSES_PER_BYTE: u64 = 3;
 
 /// The least of what the machine has free, what is left of its group's limit, and what
 /// is left of its own limit of address space. Where Linux does not say: no limit.
@@ -45,5 +47,5 @@ fn own() -> Option<u64> {
     let most: u64 = line.split_whitespace().nth(3)?.parse().ok()?;
     let pages = fs::read_to_string("/proc/self/statm").ok()?;
     let taken: u64 = pages.split_whitespace().next()?.parse().ok()?;
-    Some(most.saturating_sub(taken * PAGE_BYTES))
+    Some(most.saturating_sub(taken * PAGE_BYTES) / ADDRESSES_PER_BYTE)
 }
