@@ -18,8 +18,8 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
-.PHONY: help build engine headwayctl demo test test-packages test-rust test-kernel test-python check verdicts verdicts-live \
-	format bench bench-peers bench-start bench-try profile follow pages lock clean
+.PHONY: help build engine headwayctl demo test test-packages test-rust built-tests test-kernel test-python \
+	check verdicts verdicts-live format bench bench-peers bench-start bench-try profile follow pages lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,7 +72,7 @@ test: ## every test: Rust, eBPF objects, Python; ends with what this machine cou
 	@mkdir -p $(dir $(SKIPS)) && : >$(SKIPS)
 	@export HEADWAY_SKIPS=$(SKIPS); run="$(MAKE) --no-print-directory --keep-going"; status=0; \
 	$$run test-packages || status=$$?; \
-	$$run --jobs=2 test-rust build || status=$$?; \
+	$$run --jobs=2 test-rust build built-tests || status=$$?; \
 	$$run test-kernel test-python || status=$$?; \
 	tests/skipped.sh $(SKIPS); exit $$status
 
@@ -81,6 +81,10 @@ test-packages: # what only some tests need; says how to get it where it may not
 
 test-rust:
 	cargo test --quiet --no-fail-fast $(CRATES) --exclude headway-python --exclude headway-emulator
+
+built-tests: $(VENV)/.dev # what the tests of the live kernel and of Python need, before they want the machine for themselves
+	@if tests/system_packages.sh --ready; then cargo test --quiet --no-run -p headway-kernel; fi
+	cargo test --quiet --no-run --release -p headway-emulator
 
 test-kernel:
 	cargo test --quiet --no-fail-fast --release -p headway-emulator

@@ -42,7 +42,7 @@ if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
 		trap 'rm -f "$policy"' EXIT
 		printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy"
 	fi
-	if apt-get -qq update >/dev/null && apt-get -qq install -y "${missing[@]}" >/dev/null; then
+	if apt-get -qq update >/dev/null && apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null; then
 		exit 0
 	fi
 fi
