@@ -49,6 +49,18 @@ def test_a_long_try_takes_no_more_memory_than_a_short_one() -> None:
     assert json.loads(done.stdout)["link"]["throughput_bps"] > 5e8
 
 
+@pytest.mark.slow
+def test_a_hundred_thousand_flows_end() -> None:
+    # What cost flows times rows had not ended after fifteen minutes; this may take two.
+    done = headway(
+        *("try", "--flows", "100000xreno:start=0s", "--duration", "80ms"),
+        *("--rate", "100Gbit/s", "--rtt", "20ms", "--buffer", "1BDP"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "and 99,900 more flows" in done.stdout
+    assert "drops 0," not in done.stdout  # a million packets at once are more than the queue holds
+
+
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [
