@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headway import _engine
 from headway.backends import Finished, T, Work
-from headway.digest import batch_edges_ns
+from headway.digest import batch_edges_ns, digest_of_totals
 from headway.errors import HeadwayError
 from headway.experiment import (
     Bulk,
@@ -192,8 +192,6 @@ class SimBackend:
         return from_engine(experiment, self._engine(text, watched), _key(text))
 
     def _digest(self, experiment: Experiment, watched: _Watched) -> Digest:
-        from headway.digest import digest_of_totals
-
         plain = experiment.model_copy(update={"sample": None, "capture": None})
         check_size(plain)
         result = self._engine(scenario_json(plain, digest=True, trace=False), watched)
@@ -202,7 +200,6 @@ class SimBackend:
     def _record(
         self, experiment: Experiment, folder: Path, watched: _Watched, *, trace: bool
     ) -> tuple[Digest, GrowingTrace]:
-        from headway.digest import digest_of_totals
         from headway.spill import GrowingTrace
         from headway.trace import from_engine
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -19,9 +19,6 @@ from headway.cli.try_run import Done, Wanted, check_trials, run_trials
 from headway.cli.try_told import Beside, give
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Capture, Experiment
-
-if TYPE_CHECKING:
-    pass
 
 
 class Try(TyperCommand):

@@ -155,6 +155,7 @@ _STARTUPS: dict[str, Callable[[Experiment, Flow, Control, FlowDigest], str | Non
 
 def _never_left_slow_start(flow: Flow, digest: FlowDigest) -> str | None:
     endless = isinstance(flow.app, Bulk) and flow.app.size is None
-    if not endless or digest["slow_start_us"] is not None or digest["cc"].startswith("kernel:"):
+    of_the_kernel = flow.control is not None and flow.control.kernel_own is not None
+    if not endless or digest["slow_start_us"] is not None or of_the_kernel:
         return None
     return "never left slow start: its goodput is that of the ramp, not of the control"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, field_validator
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 from headway import units
 from headway.experiment.algorithms import Aqm
@@ -54,11 +54,6 @@ class Link(Spec):
     quick_start: QuickStart = default(None)
     drop_ip_options: bool = False
 
-    @field_validator("aqm", mode="before")
-    @classmethod
-    def _aqm_text(cls, value: Any) -> Any:
-        return {"name": value} if isinstance(value, str) else value
-
 
 class Dumbbell(Spec):
     """One bottleneck in each direction between any number of host pairs.
@@ -83,11 +78,6 @@ class Dumbbell(Spec):
     reverse: Link | None = None
     access_rate: Rate = default(10**9)
     access_delay: Time = default(0)
-
-    @field_validator("aqm", mode="before")
-    @classmethod
-    def _aqm_text(cls, value: Any) -> Any:
-        return {"name": value} if isinstance(value, str) else value
 
     def links(self) -> list[tuple[Link, Link]]:
         """The hop's forward and reverse link."""
