@@ -114,7 +114,7 @@ def digest_of(trace: Trace) -> Digest:
 def digest_of_totals(experiment: Experiment, totals: Mapping[str, Any]) -> Digest:
     """The digest of counts: {"flows": [...], "links": [...], "udp": {...} or None}.
 
-    A flow's, a link's and the datagrams' keys are those of crates/sim/src/digest.
+    A flow's, a link's and the datagrams' keys are those of crates/sim/src/trace/digest.
     """
     edges = batch_edges_ns(experiment)
     rates = [link.rate for hop in experiment.topology.links() for link in hop]

@@ -28,7 +28,7 @@ from headway.registry import unknown
 MAX_RATE_BPS = 10_000_000_000_000
 MAX_TIME_NS = 10 * 366 * 86_400 * units.NS_PER_S
 MAX_BYTES = 1 << 50
-"""What the engine takes at most (crates/sim/src/scenario.rs): sums stay far from overflow."""
+"""What the engine takes at most (crates/sim/src/scenario): sums stay far from overflow."""
 
 Kept = TypeVar("Kept")
 Written = TypeVar("Written")

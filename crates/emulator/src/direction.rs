@@ -1,8 +1,8 @@
 //! One direction in virtual time: the simulator's link, and what it does to packets.
 
 use headway_algorithms::RouterInstance;
-use headway_sim::link::{Drop, Link, Offer, Offered};
-use headway_sim::record::Tables;
+use headway_sim::net::link::{Drop, Link, Offer, Offered};
+use headway_sim::trace::record::Tables;
 
 use crate::config::{EmulatorError, Path};
 use crate::lateness::Histogram;

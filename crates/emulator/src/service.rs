@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path as File;
 
-use headway_sim::link::Wire;
+use headway_sim::net::link::Wire;
 use headway_sim::scenario::LinkSpec;
 
 use crate::config::{error, EmulatorError, Vary};

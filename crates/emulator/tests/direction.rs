@@ -2,7 +2,7 @@
 //! file tells it.
 
 use headway_emulator::{Carried, Direction, Outcome, Path, Vary};
-use headway_sim::link::Drop;
+use headway_sim::net::link::Drop;
 use headway_sim::scenario::LinkSpec;
 
 const MS: u64 = 1_000_000;

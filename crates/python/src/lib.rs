@@ -2,7 +2,7 @@
 
 mod memory;
 
-use headway_sim::record::{Column, Tables};
+use headway_sim::trace::record::{Column, Tables};
 use headway_sim::{Outcome, Scenario, World};
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyInterruptedError, PyMemoryError, PyValueError};
@@ -27,7 +27,7 @@ fn invalid(error: impl std::fmt::Display) -> PyErr {
 /// The registry of algorithms and stacks, as JSON.
 #[pyfunction]
 fn algorithms() -> PyResult<String> {
-    let stacks: Vec<_> = headway_sim::tcp::profile::PROFILES
+    let stacks: Vec<_> = headway_sim::host::tcp::profile::PROFILES
         .iter()
         .map(|p| serde_json::json!({"name": p.name, "title": p.title}))
         .collect();

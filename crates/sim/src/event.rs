@@ -17,7 +17,7 @@ use std::collections::BinaryHeap;
 pub enum What {
     /// Packet `id` arrives at the next node of its route.
     Arrival = 0,
-    /// A timer of socket `id >> 3` with [`crate::tcp::Timer`] number `id & 7`.
+    /// A timer of socket `id >> 3` with [`crate::host::tcp::Timer`] number `id & 7`.
     Timer = 1,
     /// Flow `id`'s application wants to act.
     App = 2,

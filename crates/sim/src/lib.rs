@@ -17,20 +17,13 @@
 //! assert!(outcome.summary.flows[0].unique_bytes > 100_000);
 //! ```
 
-mod app;
-mod approval;
-mod capture;
 mod controls;
-pub mod digest;
 pub mod event;
-pub mod link;
+pub mod host;
 pub mod net;
-pub mod packet;
-pub mod record;
 pub mod rng;
 pub mod scenario;
-pub mod tcp;
-mod topology;
+pub mod trace;
 mod world;
 
 pub use scenario::{Scenario, ScenarioError};

@@ -8,7 +8,7 @@
 mod common;
 
 use common::{bulk, run, MS, SECOND};
-use headway_sim::record::Column;
+use headway_sim::trace::record::Column;
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 

@@ -1,6 +1,6 @@
 //! Many connections of one host pair, as data.
 
-use super::{bad, ScenarioError, MAX_BYTES, MAX_TIME_NS};
+use super::limits::{bad, ScenarioError, MAX_BYTES, MAX_TIME_NS};
 use serde::Deserialize;
 
 /// Exchanges of one flow.

@@ -1,13 +1,13 @@
 //! Flows of a scenario as they are at the start.
 
 use super::{profile_of, FlowState, Totals, World};
-use crate::app::{Announced, Foreseen, Pingpong, Requests, Running, SessionList, Vectors};
 use crate::controls::Prototypes;
 use crate::event::What;
+use crate::host::apps::{Announced, Foreseen, Pingpong, Requests, Running, SessionList, Vectors};
+use crate::host::tcp::profile::Profile;
+use crate::host::tcp::{Socket, SocketOptions};
 use crate::rng::{stream, Purpose};
 use crate::scenario::{App, Flow, ScenarioError, Sessions};
-use crate::tcp::profile::Profile;
-use crate::tcp::{Socket, SocketOptions};
 use headway_algorithms::quick_start::{code_down, MAX_CODE};
 use headway_algorithms::ControlInstance;
 use std::collections::VecDeque;

@@ -2,11 +2,11 @@
 //! what is summed up.
 
 use super::{FlowState, World};
-use crate::app::Running;
-use crate::capture::Tap;
-use crate::digest::{self, Digest};
-use crate::record::{FlowSummary, Tables};
-use crate::tcp::Socket;
+use crate::host::apps::Running;
+use crate::host::tcp::Socket;
+use crate::net::capture::Tap;
+use crate::trace::digest::{self, Digest};
+use crate::trace::record::{FlowSummary, Tables};
 
 impl World {
     /// Simulated time so far.

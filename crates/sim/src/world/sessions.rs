@@ -4,10 +4,10 @@
 //! TIME_WAIT, so memory follows the connections that are open, not those of the run.
 
 use super::{FlowState, World};
-use crate::app::{request_left_ns, Running, SessionList};
-use crate::digest::AtCheckpoint;
 use crate::event::What;
-use crate::tcp::{Counters, Socket};
+use crate::host::apps::{request_left_ns, Running, SessionList};
+use crate::host::tcp::{Counters, Socket};
+use crate::trace::digest::AtCheckpoint;
 
 /// TCP_TIMEWAIT_LEN of Linux. No packet outlives it, so none can reach a socket's
 /// next connection: the scenario refuses paths with more than half of it in delays.

@@ -1,15 +1,15 @@
 //! Recovery of linux-2.6: FACK finds losses by distance, rate halving reduces
 //! the window (tcp_fastretrans_alert and what it calls, Linux 2.6.24).
 
+use crate::host::tcp::ack::AckInfo;
+use crate::host::tcp::scoreboard::{LOST, RETRANS, SACKED};
+use crate::host::tcp::{ca, Socket};
 use crate::net::Net;
-use crate::tcp::ack::AckInfo;
-use crate::tcp::scoreboard::{LOST, RETRANS, SACKED};
-use crate::tcp::{ca, Socket};
 use headway_algorithms::CaState;
 
 impl Socket {
     /// tcp_fastretrans_alert of 2.6.24.
-    pub(in crate::tcp) fn alert_26(&mut self, net: &mut Net, info: &AckInfo) {
+    pub(in crate::host::tcp) fn alert_26(&mut self, net: &mut Net, info: &AckInfo) {
         let duplicate = info.is_duplicate();
         let mut do_lost =
             duplicate || (info.sacked_pkts > 0 && self.board.forward() > self.reordering);

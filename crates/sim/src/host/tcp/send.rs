@@ -4,8 +4,8 @@
 use super::profile::Reduction;
 use super::scoreboard::{Segment, PUSH};
 use super::{ca, Pending, Socket, State, Timer, HEADER_BYTES, TIMESTAMP_BYTES};
+use crate::net::packet::{flags, Packet, Sacks};
 use crate::net::Net;
-use crate::packet::{flags, Packet, Sacks};
 use headway_algorithms::{Event, SSTHRESH_INFINITE};
 
 impl Socket {

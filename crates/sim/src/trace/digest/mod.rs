@@ -5,7 +5,7 @@ mod spread;
 
 pub use spread::{Distribution, Spread, EXACT_BELOW};
 
-use crate::record::NULL_U32;
+use crate::trace::record::NULL_U32;
 use serde::Serialize;
 
 /// A signal that keeps its value until it changes, as its mean over time.

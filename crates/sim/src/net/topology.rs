@@ -1,7 +1,7 @@
 //! Links and routes of a topology. Hosts know nothing of each other: a packet
 //! carries the number of its route.
 
-use crate::link::{Link, Wire};
+use crate::net::link::{Link, Wire};
 use crate::scenario::{LinkSpec, Scenario, ScenarioError, Topology};
 use headway_algorithms::RouterInstance;
 

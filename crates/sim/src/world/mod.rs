@@ -6,18 +6,18 @@ mod sessions;
 
 pub(crate) use sessions::Totals;
 
-use crate::app::{self, Next, Running};
-use crate::capture::Tap;
 use crate::controls::Prototypes;
-use crate::digest::{self, Digest};
 use crate::event::{Event, Events, What};
+use crate::host::apps::{self as app, Next, Running};
+use crate::host::tcp::profile::{profile, Profile, PROFILES};
+use crate::host::tcp::Socket;
+use crate::net::capture::Tap;
+use crate::net::packet::{Packet, RareOptions, Sacks, Slab};
+use crate::net::topology::{Built, Route};
 use crate::net::Net;
-use crate::packet::{Packet, RareOptions, Sacks, Slab};
-use crate::record::{Summary, Tables};
 use crate::scenario::{bad, Record, Scenario, ScenarioError};
-use crate::tcp::profile::{profile, Profile, PROFILES};
-use crate::tcp::Socket;
-use crate::topology::{Built, Route};
+use crate::trace::digest::{self, Digest};
+use crate::trace::record::{Summary, Tables};
 use sessions::Slot;
 
 /// A flow at run time.

@@ -1,9 +1,9 @@
 //! Applications: what the two ends of a flow do with their sockets.
 
+use crate::host::tcp::{Socket, SocketOptions};
+use crate::net::packet::{rare, Packet, RareOptions, Sacks};
 use crate::net::Net;
-use crate::packet::{rare, Packet, RareOptions, Sacks};
 use crate::rng;
-use crate::tcp::{Socket, SocketOptions};
 use crate::world::Totals;
 use headway_algorithms::quick_start::OPTION_BYTES;
 use headway_algorithms::{ControlInstance, QsHost};

@@ -3,16 +3,16 @@
 //! tcp_recovery.c and what they call, Linux 6.1).
 
 use super::kind;
+use crate::host::tcp::ack::AckInfo;
+use crate::host::tcp::scoreboard::{LOST, RETRANS, SACKED};
+use crate::host::tcp::{ca, Pending, Socket, Timer};
+use crate::net::packet::Packet;
 use crate::net::Net;
-use crate::packet::Packet;
-use crate::tcp::ack::AckInfo;
-use crate::tcp::scoreboard::{LOST, RETRANS, SACKED};
-use crate::tcp::{ca, Pending, Socket, Timer};
 use headway_algorithms::CaState;
 
 impl Socket {
     /// tcp_fastretrans_alert of 6.1. Returns whether lost packets may be sent again.
-    pub(in crate::tcp) fn alert_6(
+    pub(in crate::host::tcp) fn alert_6(
         &mut self,
         net: &mut Net,
         info: &AckInfo,
@@ -143,7 +143,7 @@ impl Socket {
     }
 
     /// RACK.rtt and the newest delivery (RFC 8985, 6.2 step 2).
-    pub(in crate::tcp) fn rack_advance(
+    pub(in crate::host::tcp) fn rack_advance(
         &mut self,
         net: &Net,
         sent_ns: u64,
@@ -216,7 +216,7 @@ impl Socket {
     }
 
     /// Adapts the reordering window to D-SACKs (tcp_rack_update_reo_wnd).
-    pub(in crate::tcp) fn rack_dsack(&mut self, info: &AckInfo) {
+    pub(in crate::host::tcp) fn rack_dsack(&mut self, info: &AckInfo) {
         if !self.uses_rack() || !(info.dsack || self.rack.dsack_seen) {
             return;
         }
@@ -234,7 +234,7 @@ impl Socket {
     }
 
     /// The settling time of reordered packets is over.
-    pub(in crate::tcp) fn reorder_timer_fired(&mut self, net: &mut Net) {
+    pub(in crate::host::tcp) fn reorder_timer_fired(&mut self, net: &mut Net) {
         let in_flight = self.board.in_flight();
         let losses = self.board.losses;
         self.rack_detect(net);
@@ -251,7 +251,7 @@ impl Socket {
     }
 
     /// Proportional rate reduction per ACK (RFC 6937, tcp_cwnd_reduction).
-    pub(in crate::tcp) fn reduce_by_prr(
+    pub(in crate::host::tcp) fn reduce_by_prr(
         &mut self,
         delivered: u32,
         newly_lost: bool,
@@ -277,7 +277,7 @@ impl Socket {
     }
 
     /// The ACK that settles a tail loss probe (tcp_process_tlp_ack).
-    pub(in crate::tcp) fn probe_acked(&mut self, net: &mut Net, info: &AckInfo, p: &Packet) {
+    pub(in crate::host::tcp) fn probe_acked(&mut self, net: &mut Net, info: &AckInfo, p: &Packet) {
         if p.ack < self.tlp_high_seq {
             return;
         }

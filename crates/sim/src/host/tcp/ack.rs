@@ -3,8 +3,8 @@
 use super::profile::Detection;
 use super::scoreboard::{EVER_RETRANS, RETRANS, SACKED};
 use super::{ca, Pending, Socket, Timer};
+use crate::net::packet::{flags, Packet, SackBlock, Sacks};
 use crate::net::Net;
-use crate::packet::{flags, Packet, SackBlock, Sacks};
 use headway_algorithms::Ack;
 
 /// What one ACK brought.

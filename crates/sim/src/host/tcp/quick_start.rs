@@ -3,8 +3,8 @@
 //! the use of a granted rate algorithms/startup/quick_start.c.
 
 use super::{Socket, HEADER_BYTES, MTU_BYTES};
+use crate::net::packet::{flags, rare, Packet, RareOptions, Sacks, INITIAL_TTL};
 use crate::net::Net;
-use crate::packet::{flags, rare, Packet, RareOptions, Sacks, INITIAL_TTL};
 use crate::rng::{stream, Purpose};
 use headway_algorithms::quick_start::{
     rate_bytes_per_s, QsFailure, QsState, MAX_CODE, OPTION_BYTES, REQUEST,

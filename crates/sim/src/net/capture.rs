@@ -4,11 +4,11 @@
 //! flow's number; payload is the deterministic pattern of the stream it belongs
 //! to, so reassembled bytes can be checked.
 
-use crate::packet::{flags, rare, Packet, RareOptions, Sacks};
+use crate::net::packet::{flags, rare, Packet, RareOptions, Sacks};
+use crate::net::topology::Built;
 use crate::rng::{stream, Purpose};
+use crate::scenario::limits::WINDOW_SHIFT;
 use crate::scenario::{bad, Capture, ScenarioError};
-use crate::tcp::WINDOW_SHIFT;
-use crate::topology::Built;
 use headway_algorithms::{quick_start, QsOption};
 use headway_wire::ipv4_options::QuickStart;
 use headway_wire::packet::{build_tcp, build_udp};

@@ -4,11 +4,11 @@
 //! joins, and a hop costs one event at most. The queue's length at any later
 //! moment is found by taking out what has departed since (`drain`).
 
-use crate::approval::Approval;
-use crate::digest::{LinkTotals, Spread};
-use crate::record::Tables;
+use crate::net::approval::Approval;
 use crate::rng::{stream, Purpose};
 use crate::scenario::LinkSpec;
+use crate::trace::digest::{LinkTotals, Spread};
+use crate::trace::record::Tables;
 use headway_algorithms::{AlgorithmError, LinkView, PacketView, QsOption, RouterInstance, Verdict};
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -1,10 +1,10 @@
 //! A link's Quick-Start router: it works beside the queue's algorithm, meters what is
 //! offered to the queue and answers requests.
 
-use crate::digest::Answers;
-use crate::link::Offered;
-use crate::record::Tables;
+use crate::net::link::Offered;
 use crate::scenario::LinkSpec;
+use crate::trace::digest::Answers;
+use crate::trace::record::Tables;
 use headway_algorithms::{quick_start, AlgorithmError, LinkView, QuickStartInstance};
 
 /// The router of one link.

@@ -13,9 +13,9 @@ mod scoreboard;
 mod segmentation;
 mod send;
 
+use crate::net::packet::{flags, Packet, Sacks};
 use crate::net::Net;
-use crate::packet::{flags, Packet, Sacks};
-use crate::record::NULL_U32;
+use crate::trace::record::NULL_U32;
 use headway_algorithms::{CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
 use pacing::Pacing;
 use profile::{Profile, DUPTHRESH};
@@ -32,8 +32,7 @@ pub const HEADER_BYTES: u32 = 40;
 pub const TIMESTAMP_BYTES: u32 = 12;
 /// Largest send buffer (tcp_wmem).
 const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
-/// Window scale of every socket: what Linux chooses for receive buffers of 4 to 8 MiB.
-pub const WINDOW_SHIFT: u8 = 7;
+pub use crate::scenario::limits::WINDOW_SHIFT;
 
 /// Sender states as numbers, in the order of severity.
 mod ca {

@@ -4,7 +4,7 @@
 use super::profile::{Profile, Reduction, DUPTHRESH};
 use super::rtt::Rtt;
 use super::{HEADER_BYTES, MTU_BYTES, WINDOW_SHIFT};
-use crate::packet::Sacks;
+use crate::net::packet::Sacks;
 
 const MS: u64 = 1_000_000;
 /// TCP_ATO_MIN and TCP_DELACK_MIN.

@@ -1,13 +1,19 @@
 //! The network between the hosts: packets, links, routes, and what is recorded of them.
 
-use crate::capture::Tap;
-use crate::digest::Digest;
+mod approval;
+pub(crate) mod capture;
+pub mod link;
+pub mod packet;
+pub(crate) mod topology;
+
 use crate::event::{Events, What};
-use crate::link::{Drop, Link, Offer, Offered};
-use crate::packet::{rare, Packet, RareOptions, Sacks, Slab};
-use crate::record::Tables;
+use crate::net::capture::Tap;
+use crate::net::link::{Drop, Link, Offer, Offered};
+use crate::net::packet::{rare, Packet, RareOptions, Sacks, Slab};
+use crate::net::topology::Route;
 use crate::scenario::Record;
-use crate::topology::Route;
+use crate::trace::digest::Digest;
+use crate::trace::record::Tables;
 
 /// Everything that a host may touch when it sends.
 pub struct Net {

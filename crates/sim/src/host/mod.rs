@@ -1,0 +1,4 @@
+//! Hosts: TCP endpoints and the applications on them.
+
+pub(crate) mod apps;
+pub mod tcp;

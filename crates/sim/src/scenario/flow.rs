@@ -1,0 +1,182 @@
+//! One pair of hosts, their sockets and how they start.
+
+use super::limits::{
+    bad, check_rate, check_time, yes, ScenarioError, MAX_BYTES, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES,
+    RECEIVE_BUFFER_BYTES,
+};
+use super::App;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// One pair of hosts and what it does.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// For people; need not be unique.
+    pub name: String,
+    /// The application.
+    pub app: App,
+    /// Congestion control of both ends; must be absent for UDP.
+    #[serde(default)]
+    pub control: Option<Control>,
+    /// Stack profile of both hosts; absent: the scenario's.
+    #[serde(default)]
+    pub stack: Option<String>,
+    /// Selective acknowledgements offered by both ends.
+    #[serde(default = "yes")]
+    pub sack: bool,
+    /// Timestamps offered by both ends.
+    #[serde(default = "yes")]
+    pub timestamps: bool,
+    /// Delayed ACKs; without them every segment is acknowledged at once.
+    #[serde(default = "yes")]
+    pub delayed_ack: bool,
+    /// Receive buffer of both ends from the start (tcp_rmem's default); absent: the
+    /// stack's own.
+    #[serde(default)]
+    pub receive_buffer_bytes: Option<u64>,
+    /// TCP_NODELAY at both ends.
+    #[serde(default)]
+    pub nodelay: bool,
+    /// Rate of IP bits per second that the application asks to start with.
+    #[serde(default)]
+    pub initial_rate_bps: Option<u64>,
+    /// Bytes that the application announces before it writes them.
+    #[serde(default)]
+    pub data_volume_bytes: Option<u64>,
+    /// The application never needs more than its initial rate.
+    #[serde(default)]
+    pub stabilize: bool,
+    /// Time in which a response should arrive from when its request leaves, or a bulk
+    /// transfer from its start.
+    #[serde(default)]
+    pub deadline_ns: Option<u64>,
+    /// Receive window of both ends from the start; absent: the stack's own.
+    #[serde(default)]
+    pub receive_window_bytes: Option<u64>,
+    /// The responder sends an ACK with its scaled window after the SYN-ACK.
+    #[serde(default)]
+    pub extra_ack: bool,
+    /// The application announces what each connection will send before it does.
+    #[serde(default)]
+    pub announces: bool,
+    /// Each end announces how large its first message will be, before its connection
+    /// opens, and nothing else.
+    #[serde(default)]
+    pub announces_first: bool,
+    /// Highest rate of IP bits per second that both ends take as receivers of
+    /// Quick-Start requests; absent: any; below 80 kbit/s: they do not answer.
+    #[serde(default)]
+    pub willing_rate_bps: Option<u64>,
+    /// Codes by which a receiver raises the rate in its answers: a lie.
+    #[serde(default)]
+    pub inflates_codes: u8,
+    /// It makes up the nonce in its answers.
+    #[serde(default)]
+    pub forges_nonce: bool,
+    /// When the application opens the flow.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// When it stops sending; absent: never.
+    #[serde(default)]
+    pub stop_ns: Option<u64>,
+    /// Extra one-way delay of this pair's access link.
+    #[serde(default)]
+    pub extra_delay_ns: u64,
+    /// Router where the sender is attached (chain only).
+    #[serde(default)]
+    pub from_hop: u32,
+    /// Router where the receiver is attached; absent: the last.
+    #[serde(default)]
+    pub to_hop: Option<u32>,
+}
+
+/// A congestion control, how it starts, and tunables of either.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Control {
+    /// Name in the registry.
+    pub name: String,
+    /// Startup; absent: the control's own.
+    #[serde(default)]
+    pub startup: Option<String>,
+    /// Tunables that differ from their defaults.
+    #[serde(default)]
+    pub tunables: BTreeMap<String, u32>,
+}
+
+impl Flow {
+    pub(super) fn check(&self, field: &str, hops: u32) -> Result<(), ScenarioError> {
+        check_time(&format!("{field}.start_ns"), self.start_ns)?;
+        check_time(&format!("{field}.extra_delay_ns"), self.extra_delay_ns)?;
+        if let Some(stop_ns) = self.stop_ns {
+            if stop_ns <= self.start_ns {
+                return Err(bad(
+                    &format!("{field}.stop_ns"),
+                    stop_ns,
+                    "later than start_ns",
+                ));
+            }
+        }
+        if let Some(bytes) = self.receive_buffer_bytes {
+            if !RECEIVE_BUFFER_BYTES.contains(&bytes) {
+                return Err(bad(
+                    &format!("{field}.receive_buffer_bytes"),
+                    bytes,
+                    "4096 bytes to 1 GiB",
+                ));
+            }
+        }
+        if let Some(rate_bps) = self.initial_rate_bps {
+            check_rate(&format!("{field}.initial_rate_bps"), rate_bps)?;
+        }
+        if let Some(bytes) = self.data_volume_bytes {
+            if bytes == 0 || bytes > MAX_BYTES {
+                let field = format!("{field}.data_volume_bytes");
+                return Err(bad(&field, bytes, &format!("1 to {MAX_BYTES} bytes")));
+            }
+        }
+        if let Some(time_ns) = self.deadline_ns {
+            let field = format!("{field}.deadline_ns");
+            check_time(&field, time_ns)?;
+            let bounded = matches!(
+                self.app,
+                App::Bulk { bytes: Some(_) } | App::Vectors { .. } | App::Sessions(_)
+            );
+            if time_ns == 0 || !bounded {
+                let allowed = "more than 0, of responses or of a bulk transfer with a size";
+                return Err(bad(&field, time_ns, allowed));
+            }
+        }
+        if let Some(bytes) = self.receive_window_bytes {
+            if !(MIN_WINDOW_BYTES..=MAX_WINDOW_BYTES).contains(&bytes) {
+                let field = format!("{field}.receive_window_bytes");
+                let allowed = format!("{MIN_WINDOW_BYTES} to {MAX_WINDOW_BYTES} bytes");
+                return Err(bad(&field, bytes, &allowed));
+            }
+        }
+        let to = self.to_hop.unwrap_or(hops);
+        if to > hops || self.from_hop >= to {
+            return Err(bad(
+                &format!("{field}.from_hop"),
+                format!("{} to {to}", self.from_hop),
+                &format!("from_hop < to_hop <= {hops}"),
+            ));
+        }
+        match (&self.app, &self.control) {
+            (App::Cbr { .. } | App::Requests { .. }, Some(_)) => Err(bad(
+                &format!("{field}.control"),
+                "a control",
+                "null for UDP",
+            )),
+            (App::Cbr { .. } | App::Requests { .. }, None) | (_, Some(_)) => {
+                self.app.check(&format!("{field}.app"))
+            }
+            (_, None) => Err(bad(
+                &format!("{field}.control"),
+                "null",
+                "a control's name for TCP",
+            )),
+        }
+    }
+}

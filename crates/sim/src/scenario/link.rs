@@ -1,0 +1,90 @@
+//! One direction of a link and its queue.
+
+use super::limits::{bad, check_probability, check_rate, check_time, is_false, ScenarioError};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One direction of a link.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// IP bits per second, at least 1.
+    pub rate_bps: u64,
+    /// Propagation delay.
+    #[serde(default)]
+    pub delay_ns: u64,
+    /// Queue management; drop-tail when absent.
+    #[serde(default)]
+    pub aqm: Aqm,
+    /// Room of the queue in IP bytes, waiting and in transmission.
+    #[serde(default)]
+    pub limit_bytes: Option<u64>,
+    /// Room of the queue in packets, waiting and in transmission.
+    #[serde(default)]
+    pub limit_pkts: Option<u32>,
+    /// Probability that a packet is lost before it reaches the queue.
+    #[serde(default)]
+    pub loss: f64,
+    /// Probability that a packet arrives twice.
+    #[serde(default)]
+    pub duplicate: f64,
+    /// Probability that a packet is held back by `reorder_delay_ns`.
+    #[serde(default)]
+    pub reorder: f64,
+    /// How long a reordered packet is held back.
+    #[serde(default)]
+    pub reorder_delay_ns: u64,
+    /// Tunables of the Quick-Start router before the link; absent: it takes no part,
+    /// and takes only the IP TTL down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quick_start: Option<BTreeMap<String, u32>>,
+    /// Drops packets that have IP options, as some paths do.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub drop_ip_options: bool,
+}
+
+/// A queue's algorithm and its tunables.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Aqm {
+    /// Name in the registry.
+    pub name: String,
+    /// Tunables that differ from their defaults.
+    #[serde(default)]
+    pub tunables: BTreeMap<String, u32>,
+}
+
+impl Default for Aqm {
+    fn default() -> Self {
+        Aqm {
+            name: "drop-tail".into(),
+            tunables: BTreeMap::new(),
+        }
+    }
+}
+
+impl LinkSpec {
+    /// Checks every field; `field` is the name of the whole in messages.
+    ///
+    /// # Errors
+    /// One line for a value out of range.
+    pub fn check(&self, field: &str) -> Result<(), ScenarioError> {
+        check_rate(&format!("{field}.rate_bps"), self.rate_bps)?;
+        check_time(&format!("{field}.delay_ns"), self.delay_ns)?;
+        check_time(&format!("{field}.reorder_delay_ns"), self.reorder_delay_ns)?;
+        check_probability(&format!("{field}.loss"), self.loss)?;
+        check_probability(&format!("{field}.duplicate"), self.duplicate)?;
+        check_probability(&format!("{field}.reorder"), self.reorder)?;
+        if self.limit_bytes == Some(0) || self.limit_bytes > Some(u64::from(u32::MAX)) {
+            return Err(bad(
+                &format!("{field}.limit_bytes"),
+                self.limit_bytes.unwrap_or(0),
+                "1 to 4294967295 bytes",
+            ));
+        }
+        if self.limit_pkts == Some(0) {
+            return Err(bad(&format!("{field}.limit_pkts"), 0, "at least 1 packet"));
+        }
+        Ok(())
+    }
+}

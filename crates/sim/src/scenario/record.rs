@@ -1,0 +1,52 @@
+//! What a run leaves behind.
+
+use serde::Deserialize;
+
+/// What the trace keeps. All of it by default.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Record {
+    /// Sender state of every flow, on change.
+    pub flows: bool,
+    /// Queue length of every recorded link, on change.
+    pub queue: bool,
+    /// One-way delay of every datagram.
+    pub udp: bool,
+    /// Every dropped packet.
+    pub drops: bool,
+}
+
+impl Record {
+    /// Nothing.
+    pub fn none() -> Record {
+        Record {
+            flows: false,
+            queue: false,
+            udp: false,
+            drops: false,
+        }
+    }
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Record {
+            flows: true,
+            queue: true,
+            udp: true,
+            drops: true,
+        }
+    }
+}
+
+/// Export of one link.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    /// A link's name, or "bottleneck": the senders' side of the first hop,
+    /// both directions, as tcpdump would see it there.
+    pub link: String,
+    /// Bytes kept of each packet; 0 keeps all.
+    #[serde(default)]
+    pub snaplen_bytes: u32,
+}

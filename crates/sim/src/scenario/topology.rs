@@ -1,0 +1,78 @@
+//! The network between the hosts.
+
+use super::limits::gigabit;
+use super::LinkSpec;
+use serde::Deserialize;
+
+/// The network between the hosts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+// One per scenario: the size of the larger variant costs nothing.
+#[allow(clippy::large_enum_variant)]
+pub enum Topology {
+    /// Every host pair has its own access links to one shared bottleneck.
+    Dumbbell {
+        /// Senders to receivers.
+        forward: LinkSpec,
+        /// Receivers to senders.
+        reverse: LinkSpec,
+        /// Rate of each access link, bits per second.
+        #[serde(default = "gigabit")]
+        access_rate_bps: u64,
+        /// One-way delay of each access link.
+        #[serde(default)]
+        access_delay_ns: u64,
+    },
+    /// Routers in a row (parking lot); flows enter and leave where they like.
+    Chain {
+        /// The links between neighbouring routers.
+        hops: Vec<Hop>,
+        /// Rate of each access link, bits per second.
+        #[serde(default = "gigabit")]
+        access_rate_bps: u64,
+        /// One-way delay of each access link.
+        #[serde(default)]
+        access_delay_ns: u64,
+    },
+}
+
+/// Both directions between two neighbouring routers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hop {
+    /// Away from the first router.
+    pub forward: LinkSpec,
+    /// Towards the first router.
+    pub reverse: LinkSpec,
+}
+
+impl Topology {
+    /// Number of links in a row.
+    pub fn hops(&self) -> u32 {
+        match self {
+            Topology::Dumbbell { .. } => 1,
+            Topology::Chain { hops, .. } => hops.len() as u32,
+        }
+    }
+
+    /// The longest that propagation and reordering can take in one direction.
+    pub(super) fn largest_delay_ns(&self) -> u64 {
+        let link = |l: &LinkSpec| l.delay_ns + l.reorder_delay_ns;
+        match self {
+            Topology::Dumbbell {
+                forward,
+                reverse,
+                access_delay_ns,
+                ..
+            } => link(forward).max(link(reverse)) + 2 * access_delay_ns,
+            Topology::Chain {
+                hops,
+                access_delay_ns,
+                ..
+            } => {
+                let longest = |h: &Hop| link(&h.forward).max(link(&h.reverse));
+                hops.iter().map(longest).sum::<u64>() + 2 * access_delay_ns
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! What a run leaves behind: tables of what happened, or sums of it.
+
+pub mod digest;
+pub mod record;
