@@ -3,6 +3,8 @@
 //! offsets; byte 0 is the SYN.
 
 mod ack;
+mod handshake;
+mod observe;
 mod pacing;
 pub mod profile;
 mod quick_start;
@@ -12,10 +14,13 @@ mod rtt;
 mod scoreboard;
 mod segmentation;
 mod send;
+mod tail_probe;
+mod timers;
+mod validation;
+mod writer;
 
 use crate::net::packet::{flags, Packet, Sacks};
 use crate::net::Net;
-use crate::trace::record::NULL_U32;
 use headway_algorithms::{CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
 use pacing::Pacing;
 use profile::{Profile, DUPTHRESH};
@@ -23,6 +28,9 @@ use quick_start::{QuickStart, QuickStartFlags};
 use receiver::{AckPlan, Receiver};
 use rtt::Rtt;
 use scoreboard::Scoreboard;
+pub(crate) use timers::Pending;
+pub use timers::Timer;
+use timers::{TimerSlot, NEVER};
 
 /// Ethernet's payload: the largest IP packet.
 pub const MTU_BYTES: u32 = 1500;
@@ -30,8 +38,6 @@ pub const MTU_BYTES: u32 = 1500;
 pub const HEADER_BYTES: u32 = 40;
 /// The timestamp option with its padding.
 pub const TIMESTAMP_BYTES: u32 = 12;
-/// Largest send buffer (tcp_wmem).
-const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
 pub use crate::scenario::limits::WINDOW_SHIFT;
 
 /// Sender states as numbers, in the order of severity.
@@ -58,36 +64,6 @@ pub enum State {
     /// Open.
     Established,
 }
-
-/// A socket's timers; each has one deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Timer {
-    /// Retransmission, tail loss probe or RACK reordering, see [`Pending`].
-    Resend = 0,
-    /// Delayed or compressed ACK.
-    Ack = 1,
-    /// Next paced transmission.
-    Pace = 2,
-}
-
-/// What the resend timer is armed for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pending {
-    Rto,
-    Probe,
-    Reorder,
-}
-
-/// A timer's deadline and the one event that stands for it. Moving a deadline
-/// later costs nothing: the event finds out when it fires.
-#[derive(Clone, Copy, Debug)]
-struct TimerSlot {
-    deadline_ns: u64,
-    scheduled_ns: u64,
-}
-
-const NEVER: u64 = u64::MAX;
 
 /// What a flow asks of both its sockets.
 #[derive(Clone, Debug)]
@@ -377,45 +353,9 @@ impl Socket {
         self.expected_bytes = bytes;
     }
 
-    /// When this end, which opened the connection, could send; None before.
-    pub(crate) fn opened_ns(&self) -> Option<u64> {
-        Some(self.syn_sent_ns + self.handshake_us? * 1000)
-    }
-
     /// State of the connection.
     pub fn state(&self) -> State {
         self.state
-    }
-
-    /// Bytes the peer has acknowledged, SYN and FIN not counted.
-    pub fn acked_bytes(&self) -> u64 {
-        self.snd_una.saturating_sub(1).min(self.write_end - 1)
-    }
-
-    /// Distinct payload bytes handed to the network.
-    pub fn unique_bytes(&self) -> u64 {
-        self.snd_nxt.saturating_sub(1).min(self.write_end - 1)
-    }
-
-    /// The peer's FIN and all before it have arrived.
-    pub(crate) fn fin_arrived(&self) -> bool {
-        self.fin_received
-            .is_some_and(|end| self.receiver.rcv_nxt >= end)
-    }
-
-    /// This end's FIN and all before it have been acknowledged.
-    pub(crate) fn fin_acked(&self) -> bool {
-        self.fin_sent && self.snd_una == self.snd_nxt
-    }
-
-    /// Smoothed RTT, if there was a sample.
-    pub fn srtt_us(&self) -> Option<u32> {
-        (self.rtt.srtt_us() != 0).then(|| self.rtt.srtt_us() as u32)
-    }
-
-    /// Smallest RTT, if there was a sample.
-    pub fn min_rtt_us(&self) -> Option<u32> {
-        (self.rtt.min_us != u32::MAX).then_some(self.rtt.min_us)
     }
 
     /// What happened since the last call that the application should know, if it
@@ -424,65 +364,6 @@ impl Socket {
         let signals = std::mem::take(&mut self.signals);
         let news = signals.established || signals.delivered;
         (self.options.interactive && news).then_some(signals)
-    }
-
-    /// Waits for a SYN.
-    pub fn listen(&mut self) {
-        self.state = State::Listen;
-    }
-
-    /// Sends the SYN.
-    pub fn connect(&mut self, net: &mut Net) {
-        self.state = State::SynSent;
-        self.send_syn(net);
-    }
-
-    fn send_syn(&mut self, net: &mut Net) {
-        self.syn_sent_ns = net.now_ns;
-        if self.snd_nxt == 0 {
-            self.quick_start_opens(net);
-        } else if self.quick_start.is_some() {
-            self.request_was_lost(net, true);
-        }
-        self.snd_nxt = 1;
-        let flags = if self.state == State::SynSent {
-            flags::SYN
-        } else {
-            flags::SYN | flags::ACK
-        };
-        // MSS, SACK permitted, timestamps and window scale: 20 bytes with padding.
-        let options = 4
-            + if self.options.timestamps { 10 } else { 0 }
-            + if self.options.sack { 2 } else { 0 }
-            + 4;
-        let ack = if self.state == State::SynSent {
-            0
-        } else {
-            self.receiver.rcv_nxt
-        };
-        let syn = Packet {
-            seq: 0,
-            ack,
-            ip_bytes: HEADER_BYTES + (options as u32).div_ceil(4) * 4,
-            flags,
-            // The window of a SYN is not scaled.
-            window_bytes: self.receiver.initial_window_bytes().min(65_535) as u32,
-            ts_val_ms: self.timestamp(net),
-            ts_ecr_ms: self.receiver.ts_recent_ms,
-            sack_permitted: self.options.sack,
-            ..self.blank(net)
-        };
-        if self.quick_start_flags.due {
-            self.send_with_options(net, syn, &Sacks::default());
-        } else {
-            net.send(syn, &Sacks::default());
-        }
-        let mut rto_us = self.rtt.rto_us();
-        if self.quick_start_flags.waits {
-            rto_us = rto_us.max(quick_start::SYN_RTO_US);
-        }
-        self.arm(net, Timer::Resend, net.now_ns + rto_us * 1000);
-        self.pending = Some(Pending::Rto);
     }
 
     /// Addressing that all packets of this socket share.
@@ -503,35 +384,6 @@ impl Socket {
         } else {
             0
         }
-    }
-
-    /// The application writes. Nothing is sent until `pump`.
-    pub fn write(&mut self, bytes: u64) {
-        self.write_end += bytes;
-    }
-
-    /// The application will write without end.
-    pub fn write_forever(&mut self) {
-        self.write_end = u64::MAX >> 2;
-    }
-
-    /// The application stops writing. What is in the send buffer is still
-    /// delivered, and a FIN follows. An application that writes without end has
-    /// the buffer full, and Linux has let it grow to twice the largest window.
-    pub fn stop(&mut self, net: &mut Net) {
-        let per_pkt = self.profile.send_buffer_per_pkt_bytes;
-        let buffered = 2 * u64::from(self.largest_cwnd_pkts) * per_pkt;
-        let end = self
-            .snd_nxt
-            .max(self.snd_una + buffered.min(MAX_SEND_BUFFER_BYTES));
-        self.write_end = self.write_end.min(end.max(1));
-        self.close(net);
-    }
-
-    /// A FIN follows the data.
-    pub fn close(&mut self, net: &mut Net) {
-        self.fin_queued = true;
-        self.pump(net);
     }
 
     /// Sends what may be sent now.
@@ -565,76 +417,6 @@ impl Socket {
         self.push_pending(net);
         self.acknowledge_if_owed(net);
         self.record(net);
-    }
-
-    /// A packet before the connection is established. Returns whether it is now, and
-    /// the packet may carry more.
-    #[cold]
-    fn shake_hands(&mut self, net: &mut Net, p: &Packet) -> bool {
-        match self.state {
-            State::Closed | State::Established => false,
-            State::Listen => {
-                if p.flags & flags::SYN != 0 {
-                    self.receiver.ts_recent_ms = p.ts_val_ms;
-                    self.snd_wnd = u64::from(p.window_bytes);
-                    self.state = State::SynReceived;
-                    self.send_syn(net);
-                    if self.options.extra_ack {
-                        self.send_ack(net);
-                    }
-                }
-                false
-            }
-            State::SynSent => {
-                if p.flags & (flags::SYN | flags::ACK) == flags::SYN | flags::ACK {
-                    self.established(net, p);
-                    if self.snd_nxt < self.write_end {
-                        self.transmission_starts(net, 0);
-                    }
-                    self.send_ack(net);
-                    self.push_pending(net);
-                    self.record(net);
-                }
-                false
-            }
-            State::SynReceived => {
-                if p.flags & flags::SYN != 0 {
-                    self.send_syn(net);
-                    return false;
-                }
-                if p.ack < 1 {
-                    return false;
-                }
-                self.established(net, p);
-                true
-            }
-        }
-    }
-
-    fn established(&mut self, net: &mut Net, p: &Packet) {
-        let sample_us = (net.now_ns - self.syn_sent_ns) / 1000;
-        if self.state == State::SynSent {
-            self.handshake_us = Some(sample_us);
-        }
-        self.state = State::Established;
-        self.snd_una = 1;
-        self.snd_wnd = u64::from(p.window_bytes);
-        self.receiver.ts_recent_ms = p.ts_val_ms;
-        self.disarm(Timer::Resend);
-        self.pending = None;
-        if self.retries == 0 {
-            self.take_rtt_sample(sample_us);
-        } else if !self.profile.counts_acks && self.retries > 1 {
-            // 6.1 tcp_init_transfer forgives one lost SYN, now that it waits 1 s only.
-            self.conn.cwnd_pkts = 1;
-        }
-        self.retries = 0;
-        self.rtt.end_backoff();
-        self.cwnd_stamp_ns = net.now_ns;
-        self.last_sent_ns = net.now_ns;
-        self.refresh(net);
-        self.control.init(&mut self.conn);
-        self.signals.established = true;
     }
 
     fn take_rtt_sample(&mut self, sample_us: u64) {
@@ -683,48 +465,6 @@ impl Socket {
         }
     }
 
-    /// One of this socket's timer events has come up.
-    pub fn on_timer(&mut self, net: &mut Net, number: u32) {
-        let slot = &mut self.timers[number as usize];
-        if slot.scheduled_ns != net.now_ns {
-            return;
-        }
-        slot.scheduled_ns = NEVER;
-        if slot.deadline_ns > net.now_ns {
-            if slot.deadline_ns != NEVER {
-                let at_ns = slot.deadline_ns;
-                slot.scheduled_ns = at_ns;
-                net.set_timer(at_ns, self.id, number);
-            }
-            return;
-        }
-        slot.deadline_ns = NEVER;
-        match number {
-            0 => self.resend_timer_fired(net),
-            1 => {
-                if self.receiver.owes_ack() {
-                    self.receiver.delack_fired(self.rtt.rto_us());
-                    self.send_ack(net);
-                }
-            }
-            _ => self.push_pending(net),
-        }
-        self.record(net);
-    }
-
-    fn arm(&mut self, net: &mut Net, timer: Timer, at_ns: u64) {
-        let slot = &mut self.timers[timer as usize];
-        slot.deadline_ns = at_ns;
-        if at_ns < slot.scheduled_ns {
-            slot.scheduled_ns = at_ns;
-            net.set_timer(at_ns, self.id, timer as u32);
-        }
-    }
-
-    fn disarm(&mut self, timer: Timer) {
-        self.timers[timer as usize].deadline_ns = NEVER;
-    }
-
     /// Tells the congestion control what it may know now.
     #[inline]
     fn refresh(&mut self, net: &Net) {
@@ -748,64 +488,5 @@ impl Socket {
             self.refresh(net);
             self.control.set_state(&mut self.conn, state);
         }
-    }
-
-    /// Writes the sender's state to the trace if it changed.
-    #[inline]
-    fn record(&mut self, net: &mut Net) {
-        if !self.recorded || !net.follows_senders {
-            return;
-        }
-        let ssthresh = match self.conn.ssthresh_pkts {
-            SSTHRESH_INFINITE => NULL_U32,
-            pkts => pkts,
-        };
-        let srtt = self.srtt_us().unwrap_or(NULL_U32);
-        let state = (
-            self.conn.cwnd_pkts,
-            ssthresh,
-            srtt,
-            self.board.in_flight(),
-            self.conn.ca_state,
-        );
-        if state != self.last_recorded {
-            self.last_recorded = state;
-            if let Some(digest) = &mut net.digest {
-                digest.state(self.flow, net.now_ns, state.0, state.1, state.2);
-            }
-            if !net.record.flows {
-                return;
-            }
-            let now_ns = net.now_ns as i64;
-            net.tables.flow_state.push(
-                self.flow, now_ns, state.0, state.1, state.2, state.3, state.4,
-            );
-        }
-    }
-
-    /// Every internal relation that must hold between events; for tests.
-    pub fn check_invariants(&self) -> Result<(), String> {
-        if self.conn.cwnd_pkts < 1 {
-            return Err(format!("flow {}: cwnd is 0", self.flow));
-        }
-        if !self.board.is_consistent(self.options.sack) {
-            return Err(format!(
-                "flow {}: the scoreboard's counts disagree with its marks",
-                self.flow
-            ));
-        }
-        let armed = self.timers[Timer::Resend as usize].deadline_ns != NEVER;
-        if self.state == State::Established && self.board.packets_out() > 0 && !armed {
-            return Err(format!(
-                "flow {}: data is outstanding and no timer runs",
-                self.flow
-            ));
-        }
-        for slot in &self.timers {
-            if slot.deadline_ns < slot.scheduled_ns {
-                return Err(format!("flow {}: a timer has lost its event", self.flow));
-            }
-        }
-        Ok(())
     }
 }

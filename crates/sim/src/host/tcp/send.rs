@@ -1,12 +1,11 @@
-//! Transmission: new data, acknowledgements, retransmissions, validation of the
-//! window, pacing (Linux tcp_output.c).
+//! Transmission: new data, acknowledgements, retransmissions (Linux
+//! tcp_output.c).
 
 use super::profile::Reduction;
 use super::scoreboard::{Segment, PUSH};
 use super::{ca, Pending, Socket, State, Timer, HEADER_BYTES, TIMESTAMP_BYTES};
 use crate::net::packet::{flags, Packet, Sacks};
 use crate::net::Net;
-use headway_algorithms::{Event, SSTHRESH_INFINITE};
 
 impl Socket {
     fn max_sack_blocks(&self) -> usize {
@@ -165,7 +164,7 @@ impl Socket {
     }
 
     /// `small`: less than options leave room for (tcp_minshall_update with mss_now).
-    fn send_new(&mut self, net: &mut Net, len: u32, fin: bool, small: bool, mark: u8) {
+    pub(super) fn send_new(&mut self, net: &mut Net, len: u32, fin: bool, small: bool, mark: u8) {
         let number = self.board.end();
         let segment = Segment {
             seq: self.snd_nxt,
@@ -297,165 +296,5 @@ impl Socket {
         self.pending = Some(Pending::Rto);
         let at_ns = net.now_ns + self.rtt.rto_us() * 1000;
         self.arm(net, Timer::Resend, at_ns);
-    }
-
-    /// After an idle period longer than the timeout cwnd decays by half per
-    /// timeout (tcp_cwnd_restart), and the control hears of the restart.
-    pub(super) fn after_idle(&mut self, net: &mut Net) {
-        if self.board.packets_out() > 0 || self.snd_nxt >= self.write_end {
-            return;
-        }
-        let idle_ns = net.now_ns - self.last_sent_ns;
-        let rto_ns = self.rtt.rto_us() * 1000;
-        if self.snd_nxt > 1 && idle_ns > rto_ns {
-            let restart = self.restart_cwnd_pkts().min(self.conn.cwnd_pkts);
-            self.conn.ssthresh_pkts = self.current_ssthresh();
-            let mut cwnd = self.conn.cwnd_pkts;
-            let mut left_ns = idle_ns;
-            while left_ns > rto_ns && cwnd > restart {
-                left_ns -= rto_ns;
-                cwnd /= 2;
-            }
-            self.conn.cwnd_pkts = cwnd.max(restart);
-            self.cwnd_stamp_ns = net.now_ns;
-            self.cwnd_used = 0;
-            self.refresh(net);
-            self.control.event(&mut self.conn, Event::CwndRestart);
-        }
-        self.transmission_starts(net, idle_ns);
-    }
-
-    /// The first data after nothing was in flight is about to leave.
-    pub(super) fn transmission_starts(&mut self, net: &mut Net, idle_ns: u64) {
-        self.refresh(net);
-        self.conn.idle_us = u32::try_from(idle_ns / 1000).unwrap_or(u32::MAX);
-        self.control.event(&mut self.conn, Event::TxStart);
-        self.quick_start_flags.due |= self.conn.request_code > 0;
-    }
-
-    fn restart_cwnd_pkts(&self) -> u32 {
-        self.profile.restart_cwnd_pkts(self.mss)
-    }
-
-    /// ssthresh as it counts now: three quarters of cwnd where it was not reduced
-    /// for congestion (tcp_current_ssthresh).
-    pub(super) fn current_ssthresh(&self) -> u32 {
-        let cwnd = self.conn.cwnd_pkts;
-        if matches!(self.conn.ca_state, ca::CWR | ca::RECOVERY) {
-            self.conn.ssthresh_pkts
-        } else {
-            self.conn.ssthresh_pkts.max((cwnd >> 1) + (cwnd >> 2))
-        }
-    }
-
-    /// Congestion window validation (RFC 2861 as in Linux), after sending.
-    fn validate_cwnd(&mut self, net: &mut Net, limited: bool) {
-        let out = self.board.packets_out();
-        self.largest_cwnd_pkts = self.largest_cwnd_pkts.max(self.conn.cwnd_pkts);
-        if self.snd_una >= self.usage_seq
-            || limited
-            || (!self.cwnd_limited && out > self.max_packets_out)
-        {
-            self.cwnd_limited = limited;
-            self.max_packets_out = out;
-            self.usage_seq = self.snd_nxt;
-        }
-        let filled = if self.profile.counts_acks {
-            out >= self.conn.cwnd_pkts
-        } else {
-            self.grows_when_acked()
-        };
-        if filled {
-            self.cwnd_used = 0;
-            self.cwnd_stamp_ns = net.now_ns;
-            return;
-        }
-        self.cwnd_used = self.cwnd_used.max(out);
-        if net.now_ns - self.cwnd_stamp_ns >= self.rtt.rto_us() * 1000
-            && self.conn.ca_state == ca::OPEN
-            && self.snd_nxt >= self.write_end
-        {
-            // The application did not fill the window for a whole timeout.
-            let used = self.cwnd_used.max(self.restart_cwnd_pkts());
-            if used < self.conn.cwnd_pkts {
-                self.conn.ssthresh_pkts = self.current_ssthresh();
-                self.conn.cwnd_pkts = (self.conn.cwnd_pkts + used) / 2;
-            }
-            self.cwnd_used = 0;
-            self.cwnd_stamp_ns = net.now_ns;
-        }
-    }
-
-    /// linux-6: the window was used when it was last tried (tcp_is_cwnd_limited).
-    pub(super) fn grows_when_acked(&self) -> bool {
-        if self.conn.cwnd_pkts < self.conn.ssthresh_pkts {
-            self.conn.cwnd_pkts < 2 * self.max_packets_out
-        } else {
-            self.cwnd_limited
-        }
-    }
-
-    /// linux-2.6: decided from what was in flight before the ACK; a third of the
-    /// window may be unused (tcp_is_cwnd_limited with tso_win_divisor 3).
-    pub(super) fn filled_before(&self, in_flight: u32) -> bool {
-        in_flight >= self.conn.cwnd_pkts
-            || (self.conn.cwnd_pkts - in_flight).saturating_mul(3) < self.conn.cwnd_pkts
-    }
-
-    /// Arms a tail loss probe instead of the timeout where the profile has one
-    /// (tcp_schedule_loss_probe). Returns whether it did.
-    pub(super) fn schedule_probe(&mut self, net: &mut Net) -> bool {
-        if !self.uses_rack()
-            || self.board.packets_out() == 0
-            || !matches!(self.conn.ca_state, ca::OPEN | ca::CWR)
-            || self.board.sacked_out > 0
-        {
-            return false;
-        }
-        let srtt_us = self.rtt.srtt_us();
-        let mut timeout_us = if srtt_us > 0 {
-            // Allow for a delayed ACK of a lone packet.
-            2 * srtt_us
-                + if self.board.packets_out() == 1 {
-                    200_000
-                } else {
-                    2_000
-                }
-        } else {
-            1_000_000
-        };
-        timeout_us = timeout_us.min(self.rtt.rto_us());
-        self.pending = Some(Pending::Probe);
-        let at_ns = net.now_ns + timeout_us * 1000;
-        self.arm(net, Timer::Resend, at_ns);
-        true
-    }
-
-    /// Sends a new segment, or the last one again, to find a lost tail.
-    pub(super) fn send_probe(&mut self, net: &mut Net) {
-        if self.tlp_high_seq == 0 {
-            let mss = u64::from(self.mss);
-            let new = self.snd_nxt < self.write_end
-                && self.snd_una + self.snd_wnd
-                    >= self.snd_nxt + mss.min(self.write_end - self.snd_nxt);
-            if new {
-                let len = (self.write_end - self.snd_nxt).min(mss) as u32;
-                let small = len < self.mss;
-                self.send_new(net, len, false, small, 0);
-                self.tlp_retrans = false;
-                self.tlp_high_seq = self.snd_nxt;
-            } else if self.board.packets_out() > 0 {
-                let last = self.board.end() - 1;
-                self.retransmit(net, last);
-                self.tlp_retrans = true;
-                self.tlp_high_seq = self.snd_nxt;
-            }
-        }
-        self.arm_rto(net);
-    }
-
-    /// True where ssthresh was never set.
-    pub(super) fn never_reduced(&self) -> bool {
-        self.conn.ssthresh_pkts >= SSTHRESH_INFINITE
     }
 }

@@ -1,0 +1,136 @@
+//! How a connection opens: SYN, SYN-ACK, and what both ends start with.
+
+use super::{quick_start, Pending, Socket, State, Timer, HEADER_BYTES};
+use crate::net::packet::{flags, Packet, Sacks};
+use crate::net::Net;
+
+impl Socket {
+    /// Waits for a SYN.
+    pub fn listen(&mut self) {
+        self.state = State::Listen;
+    }
+
+    /// Sends the SYN.
+    pub fn connect(&mut self, net: &mut Net) {
+        self.state = State::SynSent;
+        self.send_syn(net);
+    }
+
+    pub(super) fn send_syn(&mut self, net: &mut Net) {
+        self.syn_sent_ns = net.now_ns;
+        if self.snd_nxt == 0 {
+            self.quick_start_opens(net);
+        } else if self.quick_start.is_some() {
+            self.request_was_lost(net, true);
+        }
+        self.snd_nxt = 1;
+        let flags = if self.state == State::SynSent {
+            flags::SYN
+        } else {
+            flags::SYN | flags::ACK
+        };
+        // MSS, SACK permitted, timestamps and window scale: 20 bytes with padding.
+        let options = 4
+            + if self.options.timestamps { 10 } else { 0 }
+            + if self.options.sack { 2 } else { 0 }
+            + 4;
+        let ack = if self.state == State::SynSent {
+            0
+        } else {
+            self.receiver.rcv_nxt
+        };
+        let syn = Packet {
+            seq: 0,
+            ack,
+            ip_bytes: HEADER_BYTES + (options as u32).div_ceil(4) * 4,
+            flags,
+            // The window of a SYN is not scaled.
+            window_bytes: self.receiver.initial_window_bytes().min(65_535) as u32,
+            ts_val_ms: self.timestamp(net),
+            ts_ecr_ms: self.receiver.ts_recent_ms,
+            sack_permitted: self.options.sack,
+            ..self.blank(net)
+        };
+        if self.quick_start_flags.due {
+            self.send_with_options(net, syn, &Sacks::default());
+        } else {
+            net.send(syn, &Sacks::default());
+        }
+        let mut rto_us = self.rtt.rto_us();
+        if self.quick_start_flags.waits {
+            rto_us = rto_us.max(quick_start::SYN_RTO_US);
+        }
+        self.arm(net, Timer::Resend, net.now_ns + rto_us * 1000);
+        self.pending = Some(Pending::Rto);
+    }
+
+    /// A packet before the connection is established. Returns whether it is now, and
+    /// the packet may carry more.
+    #[cold]
+    pub(super) fn shake_hands(&mut self, net: &mut Net, p: &Packet) -> bool {
+        match self.state {
+            State::Closed | State::Established => false,
+            State::Listen => {
+                if p.flags & flags::SYN != 0 {
+                    self.receiver.ts_recent_ms = p.ts_val_ms;
+                    self.snd_wnd = u64::from(p.window_bytes);
+                    self.state = State::SynReceived;
+                    self.send_syn(net);
+                    if self.options.extra_ack {
+                        self.send_ack(net);
+                    }
+                }
+                false
+            }
+            State::SynSent => {
+                if p.flags & (flags::SYN | flags::ACK) == flags::SYN | flags::ACK {
+                    self.established(net, p);
+                    if self.snd_nxt < self.write_end {
+                        self.transmission_starts(net, 0);
+                    }
+                    self.send_ack(net);
+                    self.push_pending(net);
+                    self.record(net);
+                }
+                false
+            }
+            State::SynReceived => {
+                if p.flags & flags::SYN != 0 {
+                    self.send_syn(net);
+                    return false;
+                }
+                if p.ack < 1 {
+                    return false;
+                }
+                self.established(net, p);
+                true
+            }
+        }
+    }
+
+    pub(super) fn established(&mut self, net: &mut Net, p: &Packet) {
+        let sample_us = (net.now_ns - self.syn_sent_ns) / 1000;
+        if self.state == State::SynSent {
+            self.handshake_us = Some(sample_us);
+        }
+        self.state = State::Established;
+        self.snd_una = 1;
+        self.snd_wnd = u64::from(p.window_bytes);
+        self.receiver.ts_recent_ms = p.ts_val_ms;
+        self.disarm(Timer::Resend);
+        self.pending = None;
+        if self.retries == 0 {
+            self.take_rtt_sample(sample_us);
+        } else if !self.profile.counts_acks && self.retries > 1 {
+            // 6.1 tcp_init_transfer forgives one lost SYN, now that it waits 1 s only.
+            self.conn.cwnd_pkts = 1;
+        }
+        self.retries = 0;
+        self.rtt.end_backoff();
+        self.cwnd_stamp_ns = net.now_ns;
+        self.last_sent_ns = net.now_ns;
+        self.refresh(net);
+        self.control.init(&mut self.conn);
+        self.signals.established = true;
+    }
+}

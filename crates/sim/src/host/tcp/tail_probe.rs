@@ -1,0 +1,58 @@
+//! Tail loss probes (RFC 8985 section 7 as in Linux).
+
+use super::{ca, Pending, Socket, Timer};
+use crate::net::Net;
+
+impl Socket {
+    /// Arms a tail loss probe instead of the timeout where the profile has one
+    /// (tcp_schedule_loss_probe). Returns whether it did.
+    pub(super) fn schedule_probe(&mut self, net: &mut Net) -> bool {
+        if !self.uses_rack()
+            || self.board.packets_out() == 0
+            || !matches!(self.conn.ca_state, ca::OPEN | ca::CWR)
+            || self.board.sacked_out > 0
+        {
+            return false;
+        }
+        let srtt_us = self.rtt.srtt_us();
+        let mut timeout_us = if srtt_us > 0 {
+            // Allow for a delayed ACK of a lone packet.
+            2 * srtt_us
+                + if self.board.packets_out() == 1 {
+                    200_000
+                } else {
+                    2_000
+                }
+        } else {
+            1_000_000
+        };
+        timeout_us = timeout_us.min(self.rtt.rto_us());
+        self.pending = Some(Pending::Probe);
+        let at_ns = net.now_ns + timeout_us * 1000;
+        self.arm(net, Timer::Resend, at_ns);
+        true
+    }
+
+    /// Sends a new segment, or the last one again, to find a lost tail.
+    pub(super) fn send_probe(&mut self, net: &mut Net) {
+        if self.tlp_high_seq == 0 {
+            let mss = u64::from(self.mss);
+            let new = self.snd_nxt < self.write_end
+                && self.snd_una + self.snd_wnd
+                    >= self.snd_nxt + mss.min(self.write_end - self.snd_nxt);
+            if new {
+                let len = (self.write_end - self.snd_nxt).min(mss) as u32;
+                let small = len < self.mss;
+                self.send_new(net, len, false, small, 0);
+                self.tlp_retrans = false;
+                self.tlp_high_seq = self.snd_nxt;
+            } else if self.board.packets_out() > 0 {
+                let last = self.board.end() - 1;
+                self.retransmit(net, last);
+                self.tlp_retrans = true;
+                self.tlp_high_seq = self.snd_nxt;
+            }
+        }
+        self.arm_rto(net);
+    }
+}

@@ -1,0 +1,78 @@
+//! A socket's timers.
+
+use super::Socket;
+use crate::net::Net;
+
+/// A socket's timers; each has one deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Timer {
+    /// Retransmission, tail loss probe or RACK reordering, see [`Pending`].
+    Resend = 0,
+    /// Delayed or compressed ACK.
+    Ack = 1,
+    /// Next paced transmission.
+    Pace = 2,
+}
+
+/// What the resend timer is armed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pending {
+    Rto,
+    Probe,
+    Reorder,
+}
+
+/// A timer's deadline and the one event that stands for it. Moving a deadline
+/// later costs nothing: the event finds out when it fires.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TimerSlot {
+    pub deadline_ns: u64,
+    pub scheduled_ns: u64,
+}
+
+pub(super) const NEVER: u64 = u64::MAX;
+
+impl Socket {
+    /// One of this socket's timer events has come up.
+    pub fn on_timer(&mut self, net: &mut Net, number: u32) {
+        let slot = &mut self.timers[number as usize];
+        if slot.scheduled_ns != net.now_ns {
+            return;
+        }
+        slot.scheduled_ns = NEVER;
+        if slot.deadline_ns > net.now_ns {
+            if slot.deadline_ns != NEVER {
+                let at_ns = slot.deadline_ns;
+                slot.scheduled_ns = at_ns;
+                net.set_timer(at_ns, self.id, number);
+            }
+            return;
+        }
+        slot.deadline_ns = NEVER;
+        match number {
+            0 => self.resend_timer_fired(net),
+            1 => {
+                if self.receiver.owes_ack() {
+                    self.receiver.delack_fired(self.rtt.rto_us());
+                    self.send_ack(net);
+                }
+            }
+            _ => self.push_pending(net),
+        }
+        self.record(net);
+    }
+
+    pub(super) fn arm(&mut self, net: &mut Net, timer: Timer, at_ns: u64) {
+        let slot = &mut self.timers[timer as usize];
+        slot.deadline_ns = at_ns;
+        if at_ns < slot.scheduled_ns {
+            slot.scheduled_ns = at_ns;
+            net.set_timer(at_ns, self.id, timer as u32);
+        }
+    }
+
+    pub(super) fn disarm(&mut self, timer: Timer) {
+        self.timers[timer as usize].deadline_ns = NEVER;
+    }
+}

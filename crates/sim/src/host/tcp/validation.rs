@@ -1,0 +1,116 @@
+//! Congestion window validation (RFC 2861 as in Linux): what idle times and an
+//! application that does not fill the window do to cwnd.
+
+use super::{ca, Socket};
+use crate::net::Net;
+use headway_algorithms::{Event, SSTHRESH_INFINITE};
+
+impl Socket {
+    /// After an idle period longer than the timeout cwnd decays by half per
+    /// timeout (tcp_cwnd_restart), and the control hears of the restart.
+    pub(super) fn after_idle(&mut self, net: &mut Net) {
+        if self.board.packets_out() > 0 || self.snd_nxt >= self.write_end {
+            return;
+        }
+        let idle_ns = net.now_ns - self.last_sent_ns;
+        let rto_ns = self.rtt.rto_us() * 1000;
+        if self.snd_nxt > 1 && idle_ns > rto_ns {
+            let restart = self.restart_cwnd_pkts().min(self.conn.cwnd_pkts);
+            self.conn.ssthresh_pkts = self.current_ssthresh();
+            let mut cwnd = self.conn.cwnd_pkts;
+            let mut left_ns = idle_ns;
+            while left_ns > rto_ns && cwnd > restart {
+                left_ns -= rto_ns;
+                cwnd /= 2;
+            }
+            self.conn.cwnd_pkts = cwnd.max(restart);
+            self.cwnd_stamp_ns = net.now_ns;
+            self.cwnd_used = 0;
+            self.refresh(net);
+            self.control.event(&mut self.conn, Event::CwndRestart);
+        }
+        self.transmission_starts(net, idle_ns);
+    }
+
+    /// The first data after nothing was in flight is about to leave.
+    pub(super) fn transmission_starts(&mut self, net: &mut Net, idle_ns: u64) {
+        self.refresh(net);
+        self.conn.idle_us = u32::try_from(idle_ns / 1000).unwrap_or(u32::MAX);
+        self.control.event(&mut self.conn, Event::TxStart);
+        self.quick_start_flags.due |= self.conn.request_code > 0;
+    }
+
+    pub(super) fn restart_cwnd_pkts(&self) -> u32 {
+        self.profile.restart_cwnd_pkts(self.mss)
+    }
+
+    /// ssthresh as it counts now: three quarters of cwnd where it was not reduced
+    /// for congestion (tcp_current_ssthresh).
+    pub(super) fn current_ssthresh(&self) -> u32 {
+        let cwnd = self.conn.cwnd_pkts;
+        if matches!(self.conn.ca_state, ca::CWR | ca::RECOVERY) {
+            self.conn.ssthresh_pkts
+        } else {
+            self.conn.ssthresh_pkts.max((cwnd >> 1) + (cwnd >> 2))
+        }
+    }
+
+    /// Congestion window validation (RFC 2861 as in Linux), after sending.
+    pub(super) fn validate_cwnd(&mut self, net: &mut Net, limited: bool) {
+        let out = self.board.packets_out();
+        self.largest_cwnd_pkts = self.largest_cwnd_pkts.max(self.conn.cwnd_pkts);
+        if self.snd_una >= self.usage_seq
+            || limited
+            || (!self.cwnd_limited && out > self.max_packets_out)
+        {
+            self.cwnd_limited = limited;
+            self.max_packets_out = out;
+            self.usage_seq = self.snd_nxt;
+        }
+        let filled = if self.profile.counts_acks {
+            out >= self.conn.cwnd_pkts
+        } else {
+            self.grows_when_acked()
+        };
+        if filled {
+            self.cwnd_used = 0;
+            self.cwnd_stamp_ns = net.now_ns;
+            return;
+        }
+        self.cwnd_used = self.cwnd_used.max(out);
+        if net.now_ns - self.cwnd_stamp_ns >= self.rtt.rto_us() * 1000
+            && self.conn.ca_state == ca::OPEN
+            && self.snd_nxt >= self.write_end
+        {
+            // The application did not fill the window for a whole timeout.
+            let used = self.cwnd_used.max(self.restart_cwnd_pkts());
+            if used < self.conn.cwnd_pkts {
+                self.conn.ssthresh_pkts = self.current_ssthresh();
+                self.conn.cwnd_pkts = (self.conn.cwnd_pkts + used) / 2;
+            }
+            self.cwnd_used = 0;
+            self.cwnd_stamp_ns = net.now_ns;
+        }
+    }
+
+    /// linux-6: the window was used when it was last tried (tcp_is_cwnd_limited).
+    pub(super) fn grows_when_acked(&self) -> bool {
+        if self.conn.cwnd_pkts < self.conn.ssthresh_pkts {
+            self.conn.cwnd_pkts < 2 * self.max_packets_out
+        } else {
+            self.cwnd_limited
+        }
+    }
+
+    /// linux-2.6: decided from what was in flight before the ACK; a third of the
+    /// window may be unused (tcp_is_cwnd_limited with tso_win_divisor 3).
+    pub(super) fn filled_before(&self, in_flight: u32) -> bool {
+        in_flight >= self.conn.cwnd_pkts
+            || (self.conn.cwnd_pkts - in_flight).saturating_mul(3) < self.conn.cwnd_pkts
+    }
+
+    /// True where ssthresh was never set.
+    pub(super) fn never_reduced(&self) -> bool {
+        self.conn.ssthresh_pkts >= SSTHRESH_INFINITE
+    }
+}
