@@ -19,7 +19,7 @@ CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
 .PHONY: help build engine headwayctl demo test test-packages test-rust built-tests test-kernel test-python \
-	check verdicts verdicts-live format bench bench-peers bench-start bench-try profile follow pages lock clean
+	check verdicts verdicts-live format bench bench-beside bench-peers bench-start bench-try profile follow pages lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -118,6 +118,9 @@ format: $(VENV)/.dev ## format all sources as `make check` wants them
 
 bench: build ## the dumbbell benchmark: packets per second, ns per packet, peak memory
 	$(BIN)/python benchmarks/run_bench.py
+
+bench-beside: build ## this engine beside another commit's in one run: COMMIT=NAME; then a thousand flows and more
+	$(BIN)/python benchmarks/beside_bench.py --commit $(or $(COMMIT),HEAD~1)
 
 bench-peers: build ## the same beside ns-3 (Debian: apt-get install ns3 libns3-dev g++)
 	$(BIN)/python benchmarks/run_bench.py --peers

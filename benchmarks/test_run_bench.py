@@ -79,9 +79,9 @@ def test_simulators_run_in_turn_and_ns3_only_where_asked():
 @pytest.mark.parametrize(
     ("ns_per_pkt", "missed"),
     [
-        ({1: 499, 10: 499, 100: 499, 1000: 740}, []),
-        ({1: 501, 10: 499, 100: 499, 1000: 740}, ["2 M packets/s at 1 flows"]),
-        ({10: 400, 1000: 601}, ["1.5 times one at 10"]),
+        ({1: 499, 10: 499, 100: 499, 1000: 990}, []),
+        ({1: 501, 10: 499, 100: 499, 1000: 990}, ["2 M packets/s at 1 flows"]),
+        ({10: 400, 1000: 801}, ["2 times one at 10"]),
     ],
 )
 def test_targets_are_missed_just_beyond_their_limits(ns_per_pkt, missed):

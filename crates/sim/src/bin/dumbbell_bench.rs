@@ -7,7 +7,7 @@ use std::time::Instant;
 /// Data packets of full size are what the bottleneck's forward link carries,
 /// besides one SYN and one ACK per flow.
 const USAGE: &str = "usage: dumbbell_bench [--flows N] [--duration-s S] [--control NAME] \
-                     [--stack NAME] [--json]";
+                     [--stack NAME] [--rate-bps R] [--json]";
 
 fn value<T: std::str::FromStr>(args: &[String], name: &str, default: T) -> T {
     let Some(at) = args.iter().position(|a| a == name) else {
@@ -21,11 +21,12 @@ fn value<T: std::str::FromStr>(args: &[String], name: &str, default: T) -> T {
         })
 }
 
-/// 100 Mbit/s, 50 ms RTT, one bandwidth-delay product (417 packets) of drop-tail
-/// buffer, a pair of 1 Gbit/s hosts per flow, starts spread over a second.
-fn scenario(flows: usize, duration_s: f64, control: &str, stack: &str) -> String {
+/// A bottleneck with 50 ms RTT and one bandwidth-delay product (at 100 Mbit/s 417 packets)
+/// of drop-tail buffer, a pair of 1 Gbit/s hosts per flow, starts spread over a second.
+fn scenario(flows: usize, duration_s: f64, control: &str, stack: &str, rate_bps: u64) -> String {
+    let bdp_bytes = rate_bps / 8 / 20;
     let link = serde_json::json!({
-        "rate_bps": 100_000_000, "delay_ns": 25_000_000, "limit_pkts": 417
+        "rate_bps": rate_bps, "delay_ns": 25_000_000, "limit_pkts": bdp_bytes.div_ceil(1500)
     });
     let flow = |i: usize| {
         serde_json::json!({
@@ -60,7 +61,8 @@ fn main() {
     let duration_s: f64 = value(&args, "--duration-s", 60.0);
     let control: String = value(&args, "--control", "cubic".into());
     let stack: String = value(&args, "--stack", "linux-6".into());
-    let parsed = Scenario::from_json(&scenario(flows, duration_s, &control, &stack));
+    let rate_bps: u64 = value(&args, "--rate-bps", 100_000_000);
+    let parsed = Scenario::from_json(&scenario(flows, duration_s, &control, &stack, rate_bps));
     let world = parsed.and_then(|scenario| World::new(&scenario));
     let mut world = world.unwrap_or_else(|error| {
         eprintln!("{error}");
