@@ -97,12 +97,20 @@ def test_no_command_shows_help_and_version_is_one_line(capfd) -> None:
 
 def test_list_shows_every_kind_and_its_json_the_same(capfd) -> None:
     listed = json.loads(run(capfd, "list", "--json")[1])
-    assert set(listed) == {"studies", "controls", "startups", "routers", "stacks", "backends"}
+    assert set(listed) == {
+        "studies",
+        "controls",
+        "startups",
+        "queues",
+        "routers",
+        "stacks",
+        "backends",
+    }
     assert {"reno", "cubic", "htcp"} <= {control["name"] for control in listed["controls"]}
     assert "collateral-damage" in {study["name"] for study in listed["studies"]}
     status, out, _ = run(capfd, "list")
     assert status == 0
-    for group in ("studies", "controls", "startups", "routers", "stacks"):
+    for group in ("studies", "controls", "startups", "queues", "routers", "stacks"):
         for item in listed[group]:
             assert item["name"] in out
             assert item["title"].split()[0] in out
@@ -111,7 +119,7 @@ def test_list_shows_every_kind_and_its_json_the_same(capfd) -> None:
 
 def test_everything_listed_can_be_described(capfd) -> None:
     listed = json.loads(run(capfd, "list", "--json")[1])
-    for group in ("studies", "controls", "startups", "routers", "stacks"):
+    for group in ("studies", "controls", "startups", "queues", "routers", "stacks"):
         for item in listed[group]:
             status, out, err = run(capfd, "describe", item["name"])
             assert (status, err) == (0, "")

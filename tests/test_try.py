@@ -40,7 +40,7 @@ def tried(capfd, *arguments: str) -> dict:
         (["--hop", "1Mbit/s"], "write RATE,DELAY,BUFFER[,FIELD=VALUE]"),
         (["--hop", "1Mbit/s,2ms,1BDP,x=5"], "x: no such field"),
         (["--hop", "1Mbit/s,2ms,1BDP", "--rtt", "5ms"], "--rtt: each --hop says its own"),
-        (["--aqm", "rid"], "aqm: unknown router 'rid'; nearest: red"),
+        (["--aqm", "rid"], "aqm: unknown queue discipline 'rid'; nearest: red"),
         (["--aqm", "red:max_th_pkt=4"], "nearest: max_th_pkts"),
         (["--quick-start", "algorithm=foo"], "allowed: target, share, optimistic, fair, extreme"),
         (["--control", "cubic", "--flows", "1xreno"], "--flows: --control is one flow"),

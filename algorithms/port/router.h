@@ -1,45 +1,20 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The router's contract: what a router's algorithm sees of its link and of a
- * packet, and what it may say. The simulator's link, the emulator's link and the
- * tc program call the same functions. Randomness and time are arguments.
+ * The router's contract: what works at a link beside its queue's discipline (queue.h),
+ * and looks at what is offered to the queue. The simulator's link and the tc program
+ * call the same functions.
  *
- * There are two kinds. A queue's algorithm judges packets that want to join the
- * queue (enqueue). A Quick-Start router works beside any of them: it meters what
- * is offered to the link and answers requests (meter, quick_start).
+ * A Quick-Start router meters what is offered to the link and answers requests (meter,
+ * quick_start).
  */
 #ifndef HEADWAY_PORT_ROUTER_H
 #define HEADWAY_PORT_ROUTER_H
 
-#include "types.h"
-#include "fixed.h"
+#include "link.h"
 #include "quick_start.h"
 
 /* Bytes of state a router algorithm may keep per link. */
 #define HW_ROUTER_STATE_BYTES 4096
-
-enum hw_verdict {
-	HW_PASS = 0,
-	HW_DROP_FULL = 1,  /* no room */
-	HW_DROP_EARLY = 2, /* the algorithm's choice, with room left */
-	HW_MARK = 3,	   /* pass with congestion experienced */
-};
-
-struct hw_link {
-	u64 now_ns;
-	u64 rate_Bps;	 /* the link's capacity, bytes per second */
-	u64 limit_bytes; /* 0: no limit in bytes */
-	u32 limit_pkts;	 /* 0: no limit in packets */
-	u32 queue_bytes; /* waiting or in transmission, before this packet */
-	u32 queue_pkts;
-	u32 idle_us; /* how long the link has been idle, 0 when it is not */
-	u32 random;  /* uniform over 32 bits, fresh for every call */
-};
-
-struct hw_packet {
-	u32 ip_bytes;
-	u8 ecn; /* the two ECN bits */
-};
 
 /*
  * What a Quick-Start router knows and has done: the first member of its state, so
@@ -69,16 +44,9 @@ struct hw_router_ops {
 	u32 n_tunables;
 	const struct hw_tunable *tunables;
 
-	void (*init)(void *state, const u32 *tun, const struct hw_link *link);
-	/* Returns an enum hw_verdict for a packet that wants to join the queue. Null in
-	 * what is no queue's algorithm. */
-	u32 (*enqueue)(void *state, const u32 *tun, const struct hw_link *link,
-		       const struct hw_packet *pkt);
-
 	/*
-	 * Quick-Start, null in a queue's algorithm. flow tells connections apart, its
-	 * upper half their senders; it is never 0. Every packet is metered before its
-	 * queue judges it; then its option, if it has one, is answered in place. Where the
+	 * Every packet is metered before its queue judges it; then its option, if it has
+	 * one, is answered in place. flow is the packet's (struct hw_packet). Where the
 	 * algorithm does not look at flows, packets of one slot may be metered in one call.
 	 */
 	void (*meter)(void *state, const u32 *tun, const struct hw_link *link, u64 flow,
@@ -86,13 +54,5 @@ struct hw_router_ops {
 	void (*quick_start)(void *state, const u32 *tun, const struct hw_link *link, u64 flow,
 			    struct hw_qs_option *option);
 };
-
-/* No room for the packet within the limits of the link. */
-static inline int hw_link_is_full(const struct hw_link *link, const struct hw_packet *pkt)
-{
-	if (link->limit_bytes && (u64)link->queue_bytes + pkt->ip_bytes > link->limit_bytes)
-		return 1;
-	return link->limit_pkts && link->queue_pkts >= link->limit_pkts;
-}
 
 #endif

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// Folder, prefix of the exported table, C type of the table, name of the list.
-const FOLDERS: [(&str, &str, &str, &str); 3] = [
+const FOLDERS: [(&str, &str, &str, &str); 4] = [
     ("cc", "hw_cc_", "hw_cc_ops", "controls"),
     ("startup", "hw_startup_", "hw_startup_ops", "startups"),
+    ("queue", "hw_queue_", "hw_queue_ops", "queues"),
     ("router", "hw_router_", "hw_router_ops", "routers"),
 ];
 

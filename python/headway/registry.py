@@ -1,4 +1,4 @@
-"""What the engine was built with: controls, startups, routers and stacks, and their tunables.
+"""What the engine was built with: controls, startups, queues, routers and stacks, and their tunables.
 
 The engine generates the registry from the algorithms' own files, so nothing is listed here.
 """
@@ -68,10 +68,7 @@ class Tunable(BaseModel):
 
 
 class Algorithm(BaseModel):
-    """A control, a startup or a router algorithm.
-
-    ``queue`` is False for a router's algorithm that judges no queue but works beside such.
-    """
+    """A control, a startup, a queue discipline or a router algorithm."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -79,7 +76,6 @@ class Algorithm(BaseModel):
     title: str
     source: str
     startup: str | None = None
-    queue: bool | None = None
     state_bytes: int | None = None
     tunables: tuple[Tunable, ...] = ()
 
@@ -103,6 +99,7 @@ class Registry(BaseModel):
 
     controls: tuple[Algorithm, ...]
     startups: tuple[Algorithm, ...]
+    queues: tuple[Algorithm, ...]
     routers: tuple[Algorithm, ...]
     stacks: tuple[Stack, ...]
 
@@ -119,8 +116,8 @@ class Registry(BaseModel):
         return _find(self.routers, name, "router")
 
     def queue(self, name: str) -> Algorithm:
-        """The queue's algorithm called ``name``; raises ValueError with the nearest names."""
-        return _find((item for item in self.routers if item.queue), name, "router")
+        """The queue discipline called ``name``; raises ValueError with the nearest names."""
+        return _find(self.queues, name, "queue discipline")
 
     def stack(self, name: str) -> Stack:
         """The stack called ``name``; raises ValueError with the allowed names."""

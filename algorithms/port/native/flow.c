@@ -75,27 +75,22 @@ u32 hw_native_min_cwnd(struct hw_flow *f, struct hw_conn *c)
 
 void hw_native_queue_init(struct hw_queue *q, const struct hw_link *link)
 {
-	if (q->router->init)
-		q->router->init(q->state, q->tun, link);
-}
-
-u32 hw_native_is_queue(const struct hw_router_ops *router)
-{
-	return router->enqueue != 0;
-}
-
-void hw_native_meter(struct hw_queue *q, const struct hw_link *link, u64 flow, u64 ip_bytes)
-{
-	q->router->meter(q->state, q->tun, link, flow, ip_bytes);
-}
-
-void hw_native_quick_start(struct hw_queue *q, const struct hw_link *link, u64 flow,
-			   struct hw_qs_option *option)
-{
-	q->router->quick_start(q->state, q->tun, link, flow, option);
+	if (q->ops->init)
+		q->ops->init(q->state, q->tun, link);
 }
 
 u32 hw_native_enqueue(struct hw_queue *q, const struct hw_link *link, const struct hw_packet *pkt)
 {
-	return q->router->enqueue(q->state, q->tun, link, pkt);
+	return q->ops->enqueue(q->state, q->tun, link, pkt);
+}
+
+void hw_native_meter(struct hw_router *r, const struct hw_link *link, u64 flow, u64 ip_bytes)
+{
+	r->ops->meter(r->state, r->tun, link, flow, ip_bytes);
+}
+
+void hw_native_quick_start(struct hw_router *r, const struct hw_link *link, u64 flow,
+			   struct hw_qs_option *option)
+{
+	r->ops->quick_start(r->state, r->tun, link, flow, option);
 }

@@ -7,6 +7,7 @@
 #define HEADWAY_PORT_NATIVE_FLOW_H
 
 #include "../cc.h"
+#include "../queue.h"
 #include "../router.h"
 
 #define HW_MAX_TUNABLES 16
@@ -30,8 +31,16 @@ static inline void *hw_startup_state(struct hw_flow *f)
 	return f->state + f->startup_word;
 }
 
+/* A link's queue discipline with its tunables and state. */
 struct hw_queue {
-	const struct hw_router_ops *router;
+	const struct hw_queue_ops *ops;
+	u32 tun[HW_MAX_TUNABLES];
+	u64 state[HW_QUEUE_STATE_BYTES / 8];
+};
+
+/* A router algorithm of a link, likewise. */
+struct hw_router {
+	const struct hw_router_ops *ops;
 	u32 tun[HW_MAX_TUNABLES];
 	u64 state[HW_ROUTER_STATE_BYTES / 8];
 };

@@ -64,6 +64,7 @@ const struct hw_layout {
 	FIELD(hw_link, idle_us),
 	FIELD(hw_link, random),
 	SIZE(hw_packet),
+	FIELD(hw_packet, flow),
 	FIELD(hw_packet, ip_bytes),
 	FIELD(hw_packet, ecn),
 	SIZE(hw_qs_option),
@@ -107,6 +108,9 @@ const struct hw_layout {
 	SIZE(hw_queue),
 	FIELD(hw_queue, tun),
 	FIELD(hw_queue, state),
+	SIZE(hw_router),
+	FIELD(hw_router, tun),
+	FIELD(hw_router, state),
 };
 
 const u32 hw_native_n_layout = HW_COUNT(hw_native_layout);

@@ -6,7 +6,7 @@ pub enum AlgorithmError {
     /// No such algorithm.
     #[error("unknown {kind} \"{name}\"; {}", suggestion(nearest))]
     Unknown {
-        /// "control", "startup" or "router".
+        /// "control", "startup", "queue discipline" or "router".
         kind: &'static str,
         /// As asked for.
         name: String,
@@ -33,9 +33,6 @@ pub enum AlgorithmError {
         /// The allowed range, with its unit.
         allowed: String,
     },
-    /// A router's algorithm that judges no queue, where a queue's is needed.
-    #[error("router \"{0}\" works beside a queue's algorithm; choose {1}")]
-    NoQueue(&'static str, String),
     /// The same tunable twice.
     #[error("tunable {0} is given twice")]
     Twice(String),

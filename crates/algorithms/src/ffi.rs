@@ -8,6 +8,8 @@ use std::ffi::c_char;
 pub const MAX_TUNABLES: usize = 16;
 /// Twice `HW_CC_STATE_BYTES` in words: a control's state and a startup's.
 pub const FLOW_STATE_WORDS: usize = 26;
+/// `HW_QUEUE_STATE_BYTES` in words.
+pub const QUEUE_STATE_WORDS: usize = 512;
 /// `HW_ROUTER_STATE_BYTES` in words.
 pub const ROUTER_STATE_WORDS: usize = 512;
 
@@ -222,6 +224,8 @@ pub struct LinkView {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketView {
+    /// Tells connections apart, its upper half their senders; never 0.
+    pub flow: u64,
     /// Size from the IP header on.
     pub ip_bytes: u32,
     /// The two ECN bits.
@@ -262,8 +266,9 @@ pub(crate) struct StartupOps {
     pub tunables: *const Tunable,
 }
 
+/// The head of `struct hw_queue_ops`, and of `struct hw_router_ops`.
 #[repr(C)]
-pub(crate) struct RouterOps {
+pub(crate) struct LinkOps {
     pub name: *const c_char,
     pub title: *const c_char,
     pub source: *const c_char,
@@ -288,7 +293,16 @@ pub(crate) struct Flow {
 #[repr(C)]
 #[derive(Clone)]
 pub(crate) struct Queue {
-    pub router: *const RouterOps,
+    pub ops: *const LinkOps,
+    pub tun: [u32; MAX_TUNABLES],
+    pub state: [u64; QUEUE_STATE_WORDS],
+}
+
+/// `struct hw_router`.
+#[repr(C)]
+#[derive(Clone)]
+pub(crate) struct Router {
+    pub ops: *const LinkOps,
     pub tun: [u32; MAX_TUNABLES],
     pub state: [u64; ROUTER_STATE_WORDS],
 }
@@ -304,7 +318,9 @@ extern "C" {
     pub(crate) static hw_native_n_controls: u32;
     pub(crate) static hw_native_startups: *const StartupOps;
     pub(crate) static hw_native_n_startups: u32;
-    pub(crate) static hw_native_routers: *const RouterOps;
+    pub(crate) static hw_native_queues: *const LinkOps;
+    pub(crate) static hw_native_n_queues: u32;
+    pub(crate) static hw_native_routers: *const LinkOps;
     pub(crate) static hw_native_n_routers: u32;
     pub(crate) static hw_native_layout: Layout;
     pub(crate) static hw_native_n_layout: u32;
@@ -320,10 +336,9 @@ extern "C" {
     pub(crate) fn hw_native_undo_cwnd(f: *mut Flow, c: *mut Conn, prior_cwnd_pkts: u32) -> u32;
     pub(crate) fn hw_native_min_cwnd(f: *mut Flow, c: *mut Conn) -> u32;
     pub(crate) fn hw_native_queue_init(q: *mut Queue, link: *const LinkView);
-    pub(crate) fn hw_native_is_queue(router: *const RouterOps) -> u32;
-    pub(crate) fn hw_native_meter(q: *mut Queue, link: *const LinkView, flow: u64, ip_bytes: u64);
+    pub(crate) fn hw_native_meter(r: *mut Router, link: *const LinkView, flow: u64, ip_bytes: u64);
     pub(crate) fn hw_native_quick_start(
-        q: *mut Queue,
+        r: *mut Router,
         link: *const LinkView,
         flow: u64,
         option: *mut QsOption,

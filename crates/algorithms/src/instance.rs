@@ -1,11 +1,11 @@
-//! One flow's control and startup, and one link's queue algorithm.
+//! One flow's control and startup, and one link's queue discipline and routers.
 
 use std::sync::Arc;
 
 use crate::error::AlgorithmError;
 use crate::ffi::{self, Ack, CaState, Conn, Event, LinkView, PacketView, MAX_TUNABLES};
 use crate::quick_start::{QsOption, QsStatus};
-use crate::registry::{self, unknown_tunable, ControlInfo, RouterInfo, StartupInfo, TunableInfo};
+use crate::registry::{self, unknown_tunable, ControlInfo, QueueInfo, StartupInfo, TunableInfo};
 
 /// What all connections with the same choice have in common.
 struct Choice {
@@ -174,47 +174,48 @@ pub enum Verdict {
     Mark,
 }
 
-/// A queue algorithm of one link: state, tunables, callbacks.
+/// A queue discipline of one link: state, tunables, callbacks.
 #[derive(Clone)]
-pub struct RouterInstance {
+pub struct QueueInstance {
     queue: Box<ffi::Queue>,
-    router: &'static RouterInfo,
+    info: &'static QueueInfo,
 }
 
 // SAFETY: the pointer leads to a constant table; all else is owned.
-unsafe impl Send for RouterInstance {}
+unsafe impl Send for QueueInstance {}
 
-impl std::fmt::Debug for RouterInstance {
+impl std::fmt::Debug for QueueInstance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.router.name)
+        f.write_str(self.info.name)
     }
 }
 
-impl RouterInstance {
-    /// A queue algorithm on the given link. Tunables not named have their defaults.
+impl QueueInstance {
+    /// A discipline on the given link. Tunables not named have their defaults.
     ///
     /// # Errors
     /// Unknown names (with the nearest ones), values out of range, a tunable given twice.
     pub fn new(
-        router: &str,
+        name: &str,
         tunables: &[(String, u32)],
         link: &LinkView,
     ) -> Result<Self, AlgorithmError> {
-        let router = registry::router(router)?;
-        if !router.queue {
-            let queues = registry::routers().iter().filter(|r| r.queue);
-            let names: Vec<_> = queues.map(|r| r.name).collect();
-            return Err(AlgorithmError::NoQueue(router.name, names.join(" or ")));
-        }
-        let mut queue = new_queue(router, tunables)?;
+        let info = registry::queue(name)?;
+        let mut queue = Box::new(ffi::Queue {
+            ops: info.ops.0,
+            tun: [0; MAX_TUNABLES],
+            state: [0; ffi::QUEUE_STATE_WORDS],
+        });
+        let targets = &mut [(&info.tunables, &mut queue.tun)];
+        set_tunables(info.name, targets, tunables)?;
         // SAFETY: the table is joined with a buffer of the contract's size; C keeps no pointer.
         unsafe { ffi::hw_native_queue_init(&mut *queue, link) };
-        Ok(Self { queue, router })
+        Ok(Self { queue, info })
     }
 
-    /// The algorithm.
-    pub fn router(&self) -> &'static RouterInfo {
-        self.router
+    /// The discipline.
+    pub fn info(&self) -> &'static QueueInfo {
+        self.info
     }
 
     /// A packet wants to join the queue.
@@ -225,15 +226,15 @@ impl RouterInstance {
             1 => Verdict::DropFull,
             2 => Verdict::DropEarly,
             3 => Verdict::Mark,
-            other => unreachable!("{} returned verdict {other}", self.router.name),
+            other => unreachable!("{} returned verdict {other}", self.info.name),
         }
     }
 }
 
-/// Answers a link's Quick-Start requests, beside its queue's algorithm.
+/// Answers a link's Quick-Start requests, beside its queue's discipline.
 #[derive(Clone)]
 pub struct QuickStartInstance {
-    queue: Box<ffi::Queue>,
+    router: Box<ffi::Router>,
 }
 
 // SAFETY: the pointer leads to a constant table; all else is owned.
@@ -251,8 +252,15 @@ impl QuickStartInstance {
     /// # Errors
     /// Unknown names (with the nearest ones), values out of range, a tunable given twice.
     pub fn new(tunables: &[(String, u32)]) -> Result<Self, AlgorithmError> {
-        let queue = new_queue(registry::router("quick-start")?, tunables)?;
-        Ok(Self { queue })
+        let info = registry::router("quick-start")?;
+        let mut router = Box::new(ffi::Router {
+            ops: info.ops.0,
+            tun: [0; MAX_TUNABLES],
+            state: [0; ffi::ROUTER_STATE_WORDS],
+        });
+        let targets = &mut [(&info.tunables, &mut router.tun)];
+        set_tunables(info.name, targets, tunables)?;
+        Ok(Self { router })
     }
 
     /// A packet is offered to the link's queue. `flow` tells connections apart, its
@@ -260,14 +268,14 @@ impl QuickStartInstance {
     #[inline]
     pub fn meter(&mut self, link: &LinkView, flow: u64, ip_bytes: u32) {
         // SAFETY: the table is joined with a buffer of the contract's size; C keeps no pointer.
-        unsafe { ffi::hw_native_meter(&mut *self.queue, link, flow, ip_bytes.into()) }
+        unsafe { ffi::hw_native_meter(&mut *self.router, link, flow, ip_bytes.into()) }
     }
 
     /// Answers a request in place, or takes note of a report; after [`Self::meter`] of
     /// the same packet.
     pub fn answer(&mut self, link: &LinkView, flow: u64, option: &mut QsOption) {
         // SAFETY: as in meter.
-        unsafe { ffi::hw_native_quick_start(&mut *self.queue, link, flow, option) }
+        unsafe { ffi::hw_native_quick_start(&mut *self.router, link, flow, option) }
     }
 
     /// What it knows and has done.
@@ -275,22 +283,8 @@ impl QuickStartInstance {
     pub fn status(&self) -> QsStatus {
         // SAFETY: the state begins with a status by the contract (tests/layout.rs), and
         // any bits are one.
-        unsafe { self.queue.state.as_ptr().cast::<QsStatus>().read() }
+        unsafe { self.router.state.as_ptr().cast::<QsStatus>().read() }
     }
-}
-
-fn new_queue(
-    router: &'static RouterInfo,
-    tunables: &[(String, u32)],
-) -> Result<Box<ffi::Queue>, AlgorithmError> {
-    let mut queue = Box::new(ffi::Queue {
-        router: router.ops.0,
-        tun: [0; MAX_TUNABLES],
-        state: [0; ffi::ROUTER_STATE_WORDS],
-    });
-    let targets = &mut [(&router.tunables, &mut queue.tun)];
-    set_tunables(router.name, targets, tunables)?;
-    Ok(queue)
 }
 
 /// Fills in defaults, then what was asked for.

@@ -26,9 +26,9 @@ pub use error::AlgorithmError;
 pub use ffi::{
     Ack, CaState, Conn, Event, Grant, LinkView, PacketView, MAX_TUNABLES, SSTHRESH_INFINITE,
 };
-pub use instance::{ControlInstance, QuickStartInstance, RouterInstance, Verdict};
+pub use instance::{ControlInstance, QueueInstance, QuickStartInstance, Verdict};
 pub use quick_start::{QsHost, QsOption, QsStatus};
 pub use registry::{
-    control, controls, find_tunable, router, routers, startup, startups, ControlInfo, RouterInfo,
-    StartupInfo, TunableInfo,
+    control, controls, find_tunable, queue, queues, router, routers, startup, startups,
+    ControlInfo, QueueInfo, RouterInfo, StartupInfo, TunableInfo,
 };

@@ -139,7 +139,7 @@ pub fn rust_layout() -> Vec<(&'static str, usize)> {
             idle_us as "idle_us",
             random as "random",
         }
-        "hw_packet" = ffi::PacketView { ip_bytes as "ip_bytes", ecn as "ecn" }
+        "hw_packet" = ffi::PacketView { flow as "flow", ip_bytes as "ip_bytes", ecn as "ecn" }
         "hw_qs_option" = QsOption {
             nonce as "nonce",
             function as "function",
@@ -183,5 +183,6 @@ pub fn rust_layout() -> Vec<(&'static str, usize)> {
             state as "state",
         }
         "hw_queue" = ffi::Queue { tun as "tun", state as "state" }
+        "hw_router" = ffi::Router { tun as "tun", state as "state" }
     }
 }

@@ -126,7 +126,24 @@ pub struct StartupInfo {
     pub(crate) ops: Ops<ffi::StartupOps>,
 }
 
-/// A router's algorithm: of its queue, or of its answers to Quick-Start.
+/// A queue discipline of a link.
+#[derive(Clone, Debug, Serialize)]
+pub struct QueueInfo {
+    /// Name by which it is chosen.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Paper or RFC and the implementation it follows.
+    pub source: &'static str,
+    /// State per link.
+    pub state_bytes: u32,
+    /// Its tunables, in declared order.
+    pub tunables: Vec<TunableInfo>,
+    #[serde(skip)]
+    pub(crate) ops: Ops<ffi::LinkOps>,
+}
+
+/// A router's algorithm, which works beside a queue's discipline.
 #[derive(Clone, Debug, Serialize)]
 pub struct RouterInfo {
     /// Name by which it is chosen.
@@ -135,14 +152,12 @@ pub struct RouterInfo {
     pub title: &'static str,
     /// Paper or RFC and the implementation it follows.
     pub source: &'static str,
-    /// It judges packets that want to join a queue; otherwise it works beside such.
-    pub queue: bool,
     /// State per link.
     pub state_bytes: u32,
     /// Its tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
     #[serde(skip)]
-    pub(crate) ops: Ops<ffi::RouterOps>,
+    pub(crate) ops: Ops<ffi::LinkOps>,
 }
 
 /// A C table of constants.
@@ -196,12 +211,10 @@ unsafe fn tunables(first: *const ffi::Tunable, n: u32) -> Vec<TunableInfo> {
 }
 
 /// The list of one kind of table, sorted by name: `$info` from the C array `$list`
-/// of `$n` tables, whose head has the texts `$text` and the switches `$switch`; `$field`
-/// is what `$value` says of a table.
+/// of `$n` tables, whose head has the texts `$text` and the switches `$switch`.
 macro_rules! list {
     (
         $info:ident, $list:ident, $n:ident, [$($text:ident),*], [$($switch:ident),*]
-        $(, $field:ident: $value:path)?
     ) => {{
         static LIST: OnceLock<Vec<$info>> = OnceLock::new();
         LIST.get_or_init(|| {
@@ -215,7 +228,6 @@ macro_rules! list {
                     .map(|&ops| $info {
                         $($text: text((*ops).$text),)*
                         $($switch: (*ops).$switch != 0,)*
-                        $($field: $value(ops) != 0,)?
                         state_bytes: (*ops).state_bytes,
                         tunables: tunables((*ops).tunables, (*ops).n_tunables),
                         ops: Ops(ops),
@@ -250,6 +262,17 @@ pub fn startups() -> &'static [StartupInfo] {
     )
 }
 
+/// All queue disciplines, by name.
+pub fn queues() -> &'static [QueueInfo] {
+    list!(
+        QueueInfo,
+        hw_native_queues,
+        hw_native_n_queues,
+        [name, title, source],
+        []
+    )
+}
+
 /// All router algorithms, by name.
 pub fn routers() -> &'static [RouterInfo] {
     list!(
@@ -257,8 +280,7 @@ pub fn routers() -> &'static [RouterInfo] {
         hw_native_routers,
         hw_native_n_routers,
         [name, title, source],
-        [],
-        queue: ffi::hw_native_is_queue
+        []
     )
 }
 
@@ -291,6 +313,14 @@ pub fn control(name: &str) -> Result<&'static ControlInfo, AlgorithmError> {
 /// [`AlgorithmError::Unknown`] with the nearest names.
 pub fn startup(name: &str) -> Result<&'static StartupInfo, AlgorithmError> {
     by_name("startup", startups(), |info| info.name, name)
+}
+
+/// The queue discipline of that name.
+///
+/// # Errors
+/// [`AlgorithmError::Unknown`] with the nearest names.
+pub fn queue(name: &str) -> Result<&'static QueueInfo, AlgorithmError> {
+    by_name("queue discipline", queues(), |info| info.name, name)
 }
 
 /// The router algorithm of that name.

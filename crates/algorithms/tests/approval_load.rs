@@ -5,7 +5,7 @@ mod common;
 
 use common::{tunables_at, Router};
 use headway_algorithms::quick_start::{rate_bytes_per_s, REPORT};
-use headway_algorithms::{routers, LinkView, QsOption, QsStatus, QuickStartInstance};
+use headway_algorithms::{router, LinkView, QsOption, QsStatus, QuickStartInstance};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ proptest! {
         ),
         extremes in any::<u64>(),
     ) {
-        let info = routers().iter().find(|r| !r.queue).expect("quick-start");
+        let info = router("quick-start").expect("there");
         let tunables = tunables_at(&info.tunables, extremes);
         let mut router = QuickStartInstance::new(&tunables).expect("tunables in range");
         let mut link = LinkView::default();

@@ -1,6 +1,6 @@
 //! Names and tunables as people write them.
 
-use headway_algorithms::{find_tunable, ControlInstance, LinkView, RouterInstance};
+use headway_algorithms::{find_tunable, ControlInstance, LinkView, QueueInstance};
 
 fn error(control: &str, startup: Option<&str>, tunables: &[(&str, u32)]) -> String {
     let tunables: Vec<_> = tunables.iter().map(|&(n, v)| (n.to_owned(), v)).collect();
@@ -35,10 +35,10 @@ fn a_wrong_choice_is_answered_in_one_line_with_what_to_do() {
         error("cubic26", None, &[("beta", 800), ("beta", 810)]),
         "tunable beta is given twice"
     );
-    let router = RouterInstance::new("droptail", &[], &LinkView::default()).unwrap_err();
+    let router = QueueInstance::new("droptail", &[], &LinkView::default()).unwrap_err();
     assert_eq!(
         router.to_string(),
-        "unknown router \"droptail\"; did you mean drop-tail?"
+        "unknown queue discipline \"droptail\"; did you mean drop-tail?"
     );
 }
 

@@ -4,8 +4,8 @@ mod common;
 
 use common::tunables_at;
 use headway_algorithms::{
-    controls, routers, startups, Ack, CaState, Conn, ControlInstance, Event, LinkView, PacketView,
-    RouterInstance, TunableInfo, MAX_TUNABLES, SSTHRESH_INFINITE,
+    controls, queues, routers, startups, Ack, CaState, Conn, ControlInstance, Event, LinkView,
+    PacketView, QueueInstance, TunableInfo, MAX_TUNABLES, SSTHRESH_INFINITE,
 };
 use proptest::prelude::*;
 
@@ -46,9 +46,12 @@ fn every_pair_fits_the_kernel_and_names_its_tunables_once() {
         assert!(startups().iter().any(|s| s.name == control.startup));
         assert!(!control.title.is_empty() && !control.source.is_empty());
     }
+    for queue in queues() {
+        assert!(queue.state_bytes <= 4096, "{}", queue.name);
+        check_tunables(queue.name, &queue.tunables);
+    }
     for router in routers() {
         assert!(router.state_bytes <= 4096, "{}", router.name);
-        assert_eq!(router.queue, router.name != "quick-start");
         check_tunables(router.name, &router.tunables);
     }
 }
@@ -65,8 +68,12 @@ fn the_registry_lists_what_the_folders_hold() {
         "careful-resume hystart hystart-plus-plus initial-start jump-start mega-start quick-start slow-start"
     );
     assert_eq!(
+        names(queues().iter().map(|q| q.name).collect()),
+        "drop-tail red"
+    );
+    assert_eq!(
         names(routers().iter().map(|r| r.name).collect()),
-        "drop-tail quick-start red"
+        "quick-start"
     );
     let json = serde_json::to_value(controls()).unwrap();
     assert_eq!(json[0]["tunables"][2]["default"], 717);
@@ -261,14 +268,14 @@ proptest! {
     }
 
     #[test]
-    fn a_router_answers_for_any_link(
+    fn a_queue_answers_for_any_link(
         links in proptest::collection::vec(
             (any::<[u32; 5]>(), 0..1u64 << 40, 0..1u64 << 40, any::<[u16; 2]>()), 1..80),
         extremes in any::<u64>(),
     ) {
-        for router in routers().iter().filter(|r| r.queue) {
-            let tunables = tunables_at(&router.tunables, extremes);
-            let mut queue = RouterInstance::new(router.name, &tunables, &LinkView::default()).unwrap();
+        for info in queues() {
+            let tunables = tunables_at(&info.tunables, extremes);
+            let mut queue = QueueInstance::new(info.name, &tunables, &LinkView::default()).unwrap();
             for (words, rate_bytes_per_s, limit_bytes, [bytes, ecn]) in &links {
                 let link = LinkView {
                     now_ns: 0,
@@ -280,7 +287,11 @@ proptest! {
                     idle_us: words[3],
                     random: words[4],
                 };
-                let pkt = PacketView { ip_bytes: u32::from(*bytes), ecn: (*ecn & 3) as u8 };
+                let pkt = PacketView {
+                    flow: 1,
+                    ip_bytes: u32::from(*bytes),
+                    ecn: (*ecn & 3) as u8,
+                };
                 let _ = queue.enqueue(&link, &pkt);
             }
         }

@@ -1,14 +1,18 @@
 //! What the queue algorithms admit, drop and mark.
 
-use headway_algorithms::{LinkView, PacketView, RouterInstance, Verdict};
+use headway_algorithms::{LinkView, PacketView, QueueInstance, Verdict};
 
-fn new(name: &str, tunables: &[(&str, u32)]) -> RouterInstance {
+fn new(name: &str, tunables: &[(&str, u32)]) -> QueueInstance {
     let tunables: Vec<_> = tunables.iter().map(|&(n, v)| (n.to_owned(), v)).collect();
-    RouterInstance::new(name, &tunables, &LinkView::default()).unwrap()
+    QueueInstance::new(name, &tunables, &LinkView::default()).unwrap()
 }
 
 const fn packet(ip_bytes: u32) -> PacketView {
-    PacketView { ip_bytes, ecn: 0 }
+    PacketView {
+        flow: 1,
+        ip_bytes,
+        ecn: 0,
+    }
 }
 
 #[test]
@@ -128,6 +132,7 @@ fn red_marks_what_can_be_marked_and_drops_the_rest() {
         12,
         &ecn,
         PacketView {
+            flow: 1,
             ip_bytes: 1500,
             ecn: 2,
         },

@@ -1,6 +1,6 @@
 //! One direction in virtual time: the simulator's link, and what it does to packets.
 
-use headway_algorithms::RouterInstance;
+use headway_algorithms::QueueInstance;
 use headway_sim::net::link::{Drop, Link, Offer, Offered};
 use headway_sim::trace::record::Tables;
 
@@ -62,7 +62,7 @@ impl Direction {
         let name = if number == 0 { "forward" } else { "reverse" };
         let aqm = &path.link.aqm;
         let tunables: Vec<_> = aqm.tunables.iter().map(|(n, v)| (n.clone(), *v)).collect();
-        let router = |view: &_| RouterInstance::new(&aqm.name, &tunables, view);
+        let router = |view: &_| QueueInstance::new(&aqm.name, &tunables, view);
         let link = Link::new(&path.link, router, u32::from(number), seed, false)
             .map_err(|e| EmulatorError(format!("{name}.link.aqm: {e}")))?;
         Ok(Direction {

@@ -34,6 +34,7 @@ fn algorithms() -> PyResult<String> {
     serde_json::to_string(&serde_json::json!({
         "controls": headway_algorithms::controls(),
         "startups": headway_algorithms::startups(),
+        "queues": headway_algorithms::queues(),
         "routers": headway_algorithms::routers(),
         "stacks": stacks,
     }))

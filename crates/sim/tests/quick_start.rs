@@ -219,8 +219,7 @@ fn a_wrong_router_is_one_line() {
     queue["aqm"] = json!({"name": "quick-start"});
     assert_eq!(
         said(&[queue], &fine),
-        "forward0.aqm: router \"quick-start\" works beside a queue's algorithm; choose drop-tail \
-         or red"
+        "forward0.aqm: unknown queue discipline \"quick-start\"; did you mean drop-tail?"
     );
     assert!(Scenario::from_json("{\"quick_start\": 1}").is_err());
 }

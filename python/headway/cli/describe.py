@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def describe(
-    name: Annotated[str, typer.Argument(help="A study, control, startup, router or stack.")],
+    name: Annotated[str, typer.Argument(help="A study, control, startup, queue, router or stack.")],
     as_json: AsJson = False,
 ) -> None:
     """Describe one study or algorithm: its source, its state and its tunables."""
@@ -28,6 +28,7 @@ def describe(
         ("study", {name: study} if study else {}),
         ("control", {item.name: item for item in known.controls}),
         ("startup", {item.name: item for item in known.startups}),
+        ("queue", {item.name: item for item in known.queues}),
         ("router", {item.name: item for item in known.routers}),
         ("stack", {item.name: item for item in known.stacks}),
     ]
@@ -70,7 +71,7 @@ def _print(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> None:
     if item.startup:
         out.print(f"startup: {item.startup}", markup=False)
     if item.state_bytes is not None:
-        per = "link" if kind == "router" else "flow"
+        per = "link" if kind in ("queue", "router") else "flow"
         out.print(f"state: {item.state_bytes} bytes per {per}", markup=False)
     if item.tunables:
         print_table(

@@ -20,7 +20,7 @@ def list_all(as_json: AsJson = False) -> None:
         "studies": [_short(asdict(study)) for study in catalogue.studies().values()],
         **{
             kind: [_short(item) for item in known[kind]]
-            for kind in ("controls", "startups", "routers", "stacks")
+            for kind in ("controls", "startups", "queues", "routers", "stacks")
         },
     }
     if as_json:

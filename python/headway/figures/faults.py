@@ -364,6 +364,6 @@ def _names() -> frozenset[str]:
     from headway.registry import registry
 
     known = registry()
-    algorithms = (*known.controls, *known.startups, *known.routers)
+    algorithms = (*known.controls, *known.startups, *known.queues, *known.routers)
     names = [*(one.name for one in algorithms), *(one.name for one in known.stacks)]
     return frozenset([*STYLES, *names])

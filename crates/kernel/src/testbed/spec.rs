@@ -5,7 +5,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-use headway_algorithms::RouterInstance;
+use headway_algorithms::QueueInstance;
 use headway_emulator::{Capture, Config, Host, Path, Vary};
 use headway_sim::scenario::{Aqm, LinkSpec};
 use serde::Deserialize;
@@ -362,7 +362,7 @@ fn check(config: &Config) -> Result<(), CliError> {
     for path in [&config.forward, &config.reverse] {
         let aqm = &path.link.aqm;
         let tunables: Vec<_> = aqm.tunables.iter().map(|(n, v)| (n.clone(), *v)).collect();
-        RouterInstance::new(&aqm.name, &tunables, &Default::default())
+        QueueInstance::new(&aqm.name, &tunables, &Default::default())
             .map_err(|e| bad(format!("--aqm: {e}")))?;
         headway_emulator::Service::new(&path.link, path.vary.as_ref(), 0)
             .map_err(|e| bad(e.to_string()))?;

@@ -1,7 +1,7 @@
 //! A link's Quick-Start router: it works beside the queue's algorithm, meters what is
 //! offered to the queue and answers requests.
 
-use crate::net::link::Offered;
+use crate::net::link::{sender_of, Offered};
 use crate::scenario::LinkSpec;
 use crate::trace::digest::Answers;
 use crate::trace::record::Tables;
@@ -95,9 +95,4 @@ impl Approval {
             s.interval_ns / 1000,
         );
     }
-}
-
-/// How routers tell senders apart: each direction of a host pair is one.
-fn sender_of(route: u32) -> u64 {
-    (u64::from(route) + 1) << 32
 }

@@ -3,7 +3,7 @@
 
 use crate::net::link::{Link, Wire};
 use crate::scenario::{LinkSpec, Scenario, ScenarioError, Topology};
-use headway_algorithms::RouterInstance;
+use headway_algorithms::QueueInstance;
 
 /// The way of one direction of a flow: its own access link at either end and a
 /// row of links between routers. Flow `i` has routes `2i` (from its opener) and
@@ -106,7 +106,7 @@ impl Built {
             .map(|(name, value)| (name.clone(), *value))
             .collect();
         let number = self.links.len() as u32;
-        let router = |view: &_| RouterInstance::new(&spec.aqm.name, &tunables, view);
+        let router = |view: &_| QueueInstance::new(&spec.aqm.name, &tunables, view);
         let record = scenario.record.queue && scenario.trace;
         let link = Link::new(spec, router, number, scenario.seed, record)
             .map_err(|e| ScenarioError(format!("{name}.aqm: {e}")))?

@@ -9,7 +9,7 @@ use crate::rng::{stream, Purpose};
 use crate::scenario::LinkSpec;
 use crate::trace::digest::{LinkTotals, Spread};
 use crate::trace::record::Tables;
-use headway_algorithms::{AlgorithmError, LinkView, PacketView, QsOption, RouterInstance, Verdict};
+use headway_algorithms::{AlgorithmError, LinkView, PacketView, QsOption, QueueInstance, Verdict};
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::VecDeque;
@@ -89,6 +89,11 @@ impl Wire {
     }
 }
 
+/// How algorithms tell senders apart: each direction of a host pair is one.
+pub(crate) fn sender_of(route: u32) -> u64 {
+    (u64::from(route) + 1) << 32
+}
+
 /// What happened to an offered packet.
 pub enum Offer {
     /// It will be at the far end at this time.
@@ -133,7 +138,7 @@ struct Watch {
 /// A link between routers: a wire behind a queue, with disturbances.
 pub struct Link {
     wire: Wire,
-    router: RouterInstance,
+    discipline: QueueInstance,
     approval: Option<Box<Approval>>,
     drop_ip_options: bool,
     view: LinkView,
@@ -168,7 +173,7 @@ impl Link {
     /// seed and its own number.
     pub fn new(
         spec: &LinkSpec,
-        router: impl FnOnce(&LinkView) -> Result<RouterInstance, AlgorithmError>,
+        discipline: impl FnOnce(&LinkView) -> Result<QueueInstance, AlgorithmError>,
         number: u32,
         seed: u64,
         record_queue: bool,
@@ -181,7 +186,7 @@ impl Link {
         };
         Ok(Link {
             wire: Wire::new(spec.rate_bps, spec.delay_ns),
-            router: router(&view)?,
+            discipline: discipline(&view)?,
             approval: None,
             drop_ip_options: spec.drop_ip_options,
             view,
@@ -308,9 +313,12 @@ impl Link {
                 return self.dropped(ip_bytes, reason);
             }
         }
-        let verdict = self
-            .router
-            .enqueue(&self.view, &PacketView { ip_bytes, ecn });
+        let arriving = PacketView {
+            flow: sender_of(packet.route),
+            ip_bytes,
+            ecn,
+        };
+        let verdict = self.discipline.enqueue(&self.view, &arriving);
         match verdict {
             Verdict::Pass | Verdict::Mark => {}
             Verdict::DropEarly => return self.dropped(ip_bytes, Drop::Early),

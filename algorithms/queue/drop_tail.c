@@ -7,7 +7,7 @@
  * FreeBSD's dummynet does (ip_dummynet.c): the queue may exceed its limit by
  * one packet.
  */
-#include "../port/router.h"
+#include "../port/queue.h"
 
 enum { OVERSHOOT };
 
@@ -29,7 +29,7 @@ static u32 drop_tail_enqueue(void *state, const u32 *tun, const struct hw_link *
 	return hw_link_is_full(link, pkt) ? HW_DROP_FULL : HW_PASS;
 }
 
-HW_TABLE struct hw_router_ops hw_router_drop_tail = {
+HW_TABLE struct hw_queue_ops hw_queue_drop_tail = {
 	.name = "drop-tail",
 	.title = "First in, first out; drops what does not fit",
 	.source = "RFC 7567 section 2; FreeBSD ip_dummynet.c for overshoot",

@@ -10,7 +10,7 @@
  *
  * Valid for queues below 2^24 packets.
  */
-#include "../port/router.h"
+#include "../port/queue.h"
 
 #define AVERAGE_SHIFT  24 /* scale of the average, in packets */
 #define FRACTION_SHIFT 32 /* scale of probabilities and of the decay */
@@ -112,7 +112,7 @@ static u32 red_enqueue(void *state, const u32 *tun, const struct hw_link *link,
 	return HW_DROP_EARLY;
 }
 
-HW_TABLE struct hw_router_ops hw_router_red = {
+HW_TABLE struct hw_queue_ops hw_queue_red = {
 	.name = "red",
 	.title = "Random Early Detection, gentle, optionally marking ECN",
 	.source = "Floyd, Jacobson 1993; Floyd 2000 (gentle); RFC 3168",

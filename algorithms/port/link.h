@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * What the algorithms of a link see: the link, a packet, and the verdicts on it. The
+ * queue's contract (queue.h) and the routers' (router.h) share it. Randomness and time
+ * are arguments.
+ */
+#ifndef HEADWAY_PORT_LINK_H
+#define HEADWAY_PORT_LINK_H
+
+#include "types.h"
+#include "fixed.h"
+
+enum hw_verdict {
+	HW_PASS = 0,
+	HW_DROP_FULL = 1,  /* no room */
+	HW_DROP_EARLY = 2, /* the algorithm's choice, with room left */
+	HW_MARK = 3,	   /* pass with congestion experienced */
+};
+
+struct hw_link {
+	u64 now_ns;
+	u64 rate_Bps;	 /* the link's capacity, bytes per second */
+	u64 limit_bytes; /* 0: no limit in bytes */
+	u32 limit_pkts;	 /* 0: no limit in packets */
+	u32 queue_bytes; /* waiting or in transmission, before this packet */
+	u32 queue_pkts;
+	u32 idle_us; /* how long the link has been idle, 0 when it is not */
+	u32 random;  /* uniform over 32 bits, fresh for every call */
+};
+
+struct hw_packet {
+	u64 flow; /* tells connections apart, its upper half their senders; never 0 */
+	u32 ip_bytes;
+	u8 ecn; /* the two ECN bits */
+};
+
+#endif
