@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * What a connection's sender knows, at every ACK and every change of state, as
- * records in a ring: crates/kernel/src/sampler reads them.
+ * records in a ring: crates/kernel/src/mechanisms/sampler reads them.
  *
  * The tracepoint of an ACK comes before the ACK is worked on. What is read there
  * has held since the packet before, whose time is in the record as well.
@@ -27,7 +27,7 @@ enum hw_sample_kind {
 	HW_SAMPLE_CLOSED,
 };
 
-/* Read by crates/kernel/src/sampler and python/headway/backends: 72 bytes, no holes. */
+/* Read by crates/kernel/src/mechanisms/sampler and python/headway/backends: 72 bytes, no holes. */
 struct hw_sample {
 	u64 time_ns;  /* CLOCK_MONOTONIC, as all times here */
 	u64 since_ns; /* of the packet before; 0: none */

@@ -18,7 +18,7 @@ enum hw_contract_call {
 	HW_CALL_OPEN = 8,
 };
 
-/* In and out; crates/kernel/src/contract.rs mirrors it. */
+/* In and out; crates/kernel/src/objects/contract.rs mirrors it. */
 struct hw_situation {
 	struct hw_conn conn;
 	struct hw_ack ack;

@@ -1,46 +1,33 @@
 //! Headway's controls in the running kernel: every control joined with every
 //! startup is one eBPF object, compiled with the crate from the same C files that
 //! the simulator runs. The binary `headwayctl` attaches them and takes them away.
+//!
+//! Rooms, from the ground up; one knows only those before it (tests/arrows.rs):
+//!
+//! - [`error`], [`out`], [`units`]: how a command fails, prints and reads numbers;
+//! - [`system`]: what of Linux is no eBPF: namespaces, locks, netlink, processes, clocks;
+//! - [`objects`]: the eBPF objects of this build, how they are loaded and hooked;
+//! - [`mechanisms`]: what they do for hosts and routers, one file each;
+//! - [`attach`]: controls: attached, listed, judged, taken away;
+//! - [`traffic`], [`testbed`]: senders and receivers, and hosts to run them in;
+//! - [`benches`]: what a mechanism costs and brings, measured on this machine;
+//! - [`cli`]: the command line, which nobody knows.
 #![warn(missing_docs)]
 
 pub mod attach;
-mod bpf;
-mod btf;
+pub mod benches;
 pub mod cli;
-mod constants;
-pub mod contract;
-pub mod detach;
-mod device;
-pub mod doctor;
-pub mod forwarding;
-pub mod hints;
-mod hooks;
-pub mod inventory;
-mod load;
-mod lock;
-mod names;
-pub mod namespace;
-mod netlink;
-pub mod netns;
-mod objects;
-mod paths;
-mod prefix;
-mod quick_start;
-mod recent;
-mod router;
-mod rundir;
-pub mod sampler;
-mod shared;
+pub mod error;
+pub mod mechanisms;
+pub mod objects;
+pub mod out;
 #[cfg(test)]
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
-mod sockets;
-pub mod status;
+pub mod system;
 pub mod testbed;
 pub mod traffic;
-pub mod trial;
-mod window;
-pub mod window_bench;
+pub mod units;
 
-pub use load::{missing, verify};
+pub use objects::load::{missing, verify};
 pub use objects::{objects, probe_object, ControlObject};

@@ -6,7 +6,7 @@ mod common;
 use headway_algorithms::{
     control, startup, Ack, CaState, Conn, ControlInstance, Event, TunableInfo, SSTHRESH_INFINITE,
 };
-use headway_kernel::contract::{Call, Contract};
+use headway_kernel::objects::contract::{Call, Contract};
 use headway_kernel::{objects, ControlObject};
 
 const RTT_US: u32 = 50_000;

@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
 
-use headway_kernel::netns::Netns;
+use headway_kernel::system::netns::Netns;
 use lab::{get, json, left_over, set, succeeds, Cgroup, Info, DEADLINE, INFO, RATE};
 use lab::{STABILIZE, TYPE, VOLUME};
 

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use headway_kernel::netns::Netns;
+use headway_kernel::system::netns::Netns;
 use lab::{attached, fails, headwayctl, json, succeeds, Lab};
 use serde_json::Value;
 

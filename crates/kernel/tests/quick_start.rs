@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use headway_kernel::netns::Netns;
+use headway_kernel::system::netns::Netns;
 use lab::{fails, json, left_over, succeeds, Cgroup, Info};
 use serde_json::Value;
 

@@ -15,7 +15,7 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::process::Command;
 use std::time::Duration;
 
-use headway_kernel::netns::Netns;
+use headway_kernel::system::netns::Netns;
 use lab::{json, left_over, succeeds};
 
 const SERVER: &str = "hwqc-server";

@@ -17,10 +17,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use headway_kernel::forwarding::path::{
+use headway_kernel::benches::forwarding::path::{
     RoutedPath, HOST_DEVICE, ROUTER_MAC, ROUTER_OUT, SINK, SOURCE_MAC,
 };
-use headway_kernel::namespace::Namespace;
+use headway_kernel::system::namespace::Namespace;
 use lab::{json, succeeds};
 use wire::{checksum, each_option, hostile, option, packet, sum_up, Random, IP_BYTES, OPTION};
 

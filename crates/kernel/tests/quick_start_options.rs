@@ -8,7 +8,7 @@ mod wire;
 
 use std::time::Duration;
 
-use headway_kernel::trial::Trial;
+use headway_kernel::mechanisms::trial::Trial;
 use wire::{checksum, hostile, option, packet, Random, IP_BYTES, OPTION};
 
 fn nonce(option: &[u8]) -> u32 {
@@ -126,7 +126,7 @@ fn a_sample_has_every_packet_of_its_slot() {
 }
 
 fn now_ns() -> u64 {
-    headway_kernel::traffic::clock::now_ns() as u64
+    headway_kernel::system::clock::now_ns() as u64
 }
 
 fn an_option_is_found_wherever_it_stands() {

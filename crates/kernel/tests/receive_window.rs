@@ -7,7 +7,7 @@ mod lab;
 
 use std::time::{Duration, Instant};
 
-use headway_kernel::window_bench::{Hosts, Setting, Transferred};
+use headway_kernel::benches::receive_window::{Hosts, Setting, Transferred};
 use lab::{fails, json, left_attached, succeeds, Cgroup};
 
 /// 139 packets: a round trip of the path holds 166.

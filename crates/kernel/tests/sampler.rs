@@ -9,8 +9,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use headway_kernel::netns::Netns;
-use headway_kernel::sampler::RECORD_BYTES;
+use headway_kernel::mechanisms::sampler::RECORD_BYTES;
+use headway_kernel::system::netns::Netns;
 use lab::{fails, headwayctl, Lab};
 use serde_json::Value;
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use headway_kernel::namespace::Namespace;
+use headway_kernel::system::namespace::Namespace;
 use lab::{fails, headwayctl, ip, json, one_line, succeeds, Lab};
 use serde_json::Value;
 

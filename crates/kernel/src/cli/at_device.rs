@@ -4,10 +4,10 @@ use std::fmt::Display;
 
 use clap::Args;
 
-use super::error::CliError;
-use super::out::say;
-use crate::device::Device;
-use crate::recent::Recent;
+use crate::error::Failure;
+use crate::mechanisms::recent::Recent;
+use crate::objects::device::Device;
+use crate::out::say;
 
 /// A device and its namespace.
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub(super) struct AtDevice {
 }
 
 impl AtDevice {
-    pub(super) fn find(&self) -> Result<Device, CliError> {
+    pub(super) fn find(&self) -> Result<Device, Failure> {
         Device::find(self.netns.as_deref(), &self.dev)
     }
 }

@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::error::CliError;
-use super::out::{self, say};
+use crate::attach::inventory::shown_tunables;
 use crate::attach::{Outcome, Request};
-use crate::inventory::shown_tunables;
+use crate::error::Failure;
+use crate::out::{self, say};
 
 /// Attach a control, or put it in the place of the one of its name
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ pub struct AttachCommand {
     json: bool,
 }
 
-pub(super) fn run(command: &AttachCommand) -> Result<(), CliError> {
+pub(super) fn run(command: &AttachCommand) -> Result<(), Failure> {
     let request = Request::new(
         &command.choice,
         &command.settings,

@@ -6,8 +6,11 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::error::CliError;
-use crate::{detach, hints, rundir, testbed};
+use crate::attach::detach;
+use crate::error::Failure;
+use crate::mechanisms::hints;
+use crate::system::rundir;
+use crate::testbed;
 
 /// A command of the dead program may still be making what has to go.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -17,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Args)]
 pub struct CaretakerCommand {}
 
-pub(super) fn run(_: &CaretakerCommand) -> Result<(), CliError> {
+pub(super) fn run(_: &CaretakerCommand) -> Result<(), Failure> {
     let (mut testbeds, mut controls, mut takes_hints) = (vec![], vec![], false);
     for line in std::io::stdin().lines() {
         // whatever ends the pipe, the other end is gone
@@ -28,7 +31,7 @@ pub(super) fn run(_: &CaretakerCommand) -> Result<(), CliError> {
             None if line == "hints" => takes_hints = true,
             None if line == "done" => return Ok(()),
             _ => {
-                return Err(CliError::bad_input(format!(
+                return Err(Failure::bad_input(format!(
                     "\"{line}\": must be testbed NAME, control NAME, hints or done"
                 )))
             }

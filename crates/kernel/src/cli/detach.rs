@@ -2,12 +2,14 @@
 
 use clap::Args;
 
-use super::error::CliError;
-use super::out::{self, say};
-use crate::detach::{self, What};
-use crate::names::find_name;
-use crate::netns::Netns;
-use crate::{hooks, inventory, load, rundir};
+use crate::attach::detach::{self, What};
+use crate::attach::inventory;
+use crate::attach::names::find_name;
+use crate::error::Failure;
+use crate::objects::{hooks, load};
+use crate::out::{self, say};
+use crate::system::netns::Netns;
+use crate::system::rundir;
 
 /// Take a control away, or what is at a device, or everything of Headway
 #[derive(Debug, Args)]
@@ -41,9 +43,9 @@ enum Thing {
 }
 
 /// What `detach` alone means, where it is clear.
-fn only_thing() -> Result<Thing, CliError> {
+fn only_thing() -> Result<Thing, Failure> {
     if let Some(reason) = load::missing() {
-        return Err(CliError::kernel_cannot(format!("cannot detach: {reason}")));
+        return Err(Failure::kernel_cannot(format!("cannot detach: {reason}")));
     }
     rundir::enter()?;
     let controls = inventory::find()?.into_iter().filter(|a| a.attached);
@@ -77,14 +79,14 @@ fn only_thing() -> Result<Thing, CliError> {
             Thing::Hints => "`hints detach`".to_owned(),
         })
         .collect();
-    Err(CliError::bad_input(if ways.is_empty() {
+    Err(Failure::bad_input(if ways.is_empty() {
         "detach what? nothing is attached".to_owned()
     } else {
         format!("detach what? {}, or `detach --all`", ways.join(", "))
     }))
 }
 
-pub(super) fn run(command: &DetachCommand) -> Result<(), CliError> {
+pub(super) fn run(command: &DetachCommand) -> Result<(), Failure> {
     let device = match &command.dev {
         Some(name) => Some(detach::place(command.netns.as_deref(), name)?),
         None => None,

@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::error::CliError;
-use super::out::{self, say};
-use crate::doctor;
+use crate::attach::doctor;
+use crate::error::Failure;
+use crate::out::{self, say};
 
 /// Say what this kernel can do, what is missing and how to get it
 #[derive(Debug, Args)]
@@ -14,7 +14,7 @@ pub struct DoctorCommand {
     json: bool,
 }
 
-pub(super) fn run(command: &DoctorCommand) -> Result<(), CliError> {
+pub(super) fn run(command: &DoctorCommand) -> Result<(), Failure> {
     let report = doctor::examine();
     if command.json {
         out::json(&report)?;
@@ -32,7 +32,7 @@ pub(super) fn run(command: &DoctorCommand) -> Result<(), CliError> {
     if missing.is_empty() {
         Ok(())
     } else {
-        Err(CliError::kernel_cannot(format!(
+        Err(Failure::kernel_cannot(format!(
             "missing: {}",
             missing.join(", ")
         )))

@@ -6,12 +6,12 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::at_device::print_list;
-use super::error::CliError;
-use super::out::{self, say};
 use super::tell::Tell;
-use crate::hints::{self, Prefix, PrefixDefault, TYPES};
-use crate::paths::{self, Memory};
-use crate::testbed::units;
+use crate::error::Failure;
+use crate::mechanisms::hints::{self, Prefix, PrefixDefault, TYPES};
+use crate::mechanisms::paths::{self, Memory};
+use crate::out::{self, say};
+use crate::units;
 
 /// Shorter, and nothing would be there when it is needed.
 const LEAST_LIFETIME_NS: u64 = 1_000_000_000;
@@ -107,7 +107,7 @@ struct ListCommand {
     json: bool,
 }
 
-pub(super) fn run(command: &HintsCommand) -> Result<(), CliError> {
+pub(super) fn run(command: &HintsCommand) -> Result<(), Failure> {
     match &command.command {
         Command::Attach(command) => attach(command),
         Command::Detach(command) => detach(command),
@@ -132,7 +132,7 @@ pub(super) fn run(command: &HintsCommand) -> Result<(), CliError> {
     }
 }
 
-fn attach(command: &AttachCommand) -> Result<(), CliError> {
+fn attach(command: &AttachCommand) -> Result<(), Failure> {
     let place = hints::attach(command.cgroup.as_deref(), command.tell.dry_run)?;
     command.tell.change(
         &format!("taking hints from the processes of {place}"),
@@ -141,7 +141,7 @@ fn attach(command: &AttachCommand) -> Result<(), CliError> {
     )
 }
 
-fn detach(command: &DetachCommand) -> Result<(), CliError> {
+fn detach(command: &DetachCommand) -> Result<(), Failure> {
     let dry_run = command.tell.dry_run;
     let ended = hints::detach(command.keep_defaults, dry_run)?;
     if command.tell.json {
@@ -167,11 +167,11 @@ fn detach(command: &DetachCommand) -> Result<(), CliError> {
     Ok(())
 }
 
-fn remember(command: &RememberCommand) -> Result<(), CliError> {
+fn remember(command: &RememberCommand) -> Result<(), Failure> {
     let lifetime = &command.lifetime;
-    let ns = units::time_ns(lifetime).map_err(|e| CliError::bad_input(format!("LIFETIME {e}")))?;
+    let ns = units::time_ns(lifetime).map_err(|e| Failure::bad_input(format!("LIFETIME {e}")))?;
     if ns < LEAST_LIFETIME_NS {
-        return Err(CliError::bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "LIFETIME \"{lifetime}\": must be 1s or more, or use `headwayctl hints forget`"
         )));
     }
@@ -183,7 +183,7 @@ fn remember(command: &RememberCommand) -> Result<(), CliError> {
     )
 }
 
-fn set(command: &SetCommand) -> Result<(), CliError> {
+fn set(command: &SetCommand) -> Result<(), Failure> {
     let prefix = Prefix::parse(&command.prefix)?;
     let rate_bps = match &command.rate {
         Some(text) => stored_rate(text)?,
@@ -192,7 +192,7 @@ fn set(command: &SetCommand) -> Result<(), CliError> {
     let kind = match &command.application_type {
         None => 0,
         Some(name) => TYPES.iter().position(|t| t == name).ok_or_else(|| {
-            CliError::bad_input(format!(
+            Failure::bad_input(format!(
                 "--type \"{name}\": must be one of {}",
                 TYPES.join(", ")
             ))
@@ -200,7 +200,7 @@ fn set(command: &SetCommand) -> Result<(), CliError> {
     };
     let volume_bytes = match &command.volume {
         Some(text) => {
-            units::bytes(text).map_err(|e| CliError::bad_input(format!("--volume {e}")))?
+            units::bytes(text).map_err(|e| Failure::bad_input(format!("--volume {e}")))?
         }
         None => 0,
     };
@@ -226,10 +226,10 @@ fn set(command: &SetCommand) -> Result<(), CliError> {
 }
 
 /// A rate as the kernel keeps it: in whole bytes per second.
-fn stored_rate(text: &str) -> Result<u64, CliError> {
-    let rate_bps = units::rate_bps(text).map_err(|e| CliError::bad_input(format!("--rate {e}")))?;
+fn stored_rate(text: &str) -> Result<u64, Failure> {
+    let rate_bps = units::rate_bps(text).map_err(|e| Failure::bad_input(format!("--rate {e}")))?;
     match rate_bps / 8 {
-        0 => Err(CliError::bad_input(format!(
+        0 => Err(Failure::bad_input(format!(
             "--rate \"{text}\": must be 8 bit/s or more, for it is kept in bytes"
         ))),
         bytes => Ok(bytes * 8),
@@ -248,7 +248,7 @@ fn describe(default: &PrefixDefault) -> String {
     text
 }
 
-fn list(command: &ListCommand) -> Result<(), CliError> {
+fn list(command: &ListCommand) -> Result<(), Failure> {
     let (hints, defaults) = (hints::status()?, hints::defaults());
     let memory = paths::memory();
     if command.json {

@@ -4,13 +4,13 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::at_device::{print_list, print_recent, AtDevice};
-use super::error::CliError;
-use super::out::{self, say};
 use super::tell::Tell;
-use crate::quick_start::{self, Host};
-use crate::testbed::units;
-use crate::window::{self, FirstWindow};
-use crate::window_bench::{self, Bench, Outcome, Setting};
+use crate::benches::receive_window::{self, Bench, Outcome, Setting};
+use crate::error::Failure;
+use crate::mechanisms::quick_start::{self, Host};
+use crate::mechanisms::window::{self, FirstWindow};
+use crate::out::{self, say};
+use crate::units;
 
 /// What a host does at a device of its own
 #[derive(Debug, Args)]
@@ -107,20 +107,20 @@ struct WindowBenchCommand {
 const LARGEST_WINDOW_BYTES: u64 = 65_535 << 14;
 
 /// 0 where there is none.
-fn window_bytes(name: &str, text: Option<&str>) -> Result<u32, CliError> {
+fn window_bytes(name: &str, text: Option<&str>) -> Result<u32, Failure> {
     let Some(text) = text else {
         return Ok(0);
     };
-    let bytes = units::bytes(text).map_err(|e| CliError::bad_input(format!("{name} {e}")))?;
+    let bytes = units::bytes(text).map_err(|e| Failure::bad_input(format!("{name} {e}")))?;
     if !(1..=LARGEST_WINDOW_BYTES).contains(&bytes) {
-        return Err(CliError::bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "{name} \"{text}\": must be at most {LARGEST_WINDOW_BYTES} bytes"
         )));
     }
     Ok(u32::try_from(bytes).unwrap_or(0))
 }
 
-pub(super) fn run(command: &HostCommand) -> Result<(), CliError> {
+pub(super) fn run(command: &HostCommand) -> Result<(), Failure> {
     match &command.command {
         Command::QuickStart(command) => quick_start(command),
         Command::Window(command) => {
@@ -142,19 +142,19 @@ pub(super) fn run(command: &HostCommand) -> Result<(), CliError> {
 /// A transfer is in memory as a whole.
 const MOST_BYTES: u64 = 1 << 30;
 
-fn bench(command: &WindowBenchCommand) -> Result<(), CliError> {
+fn bench(command: &WindowBenchCommand) -> Result<(), Failure> {
     let bytes =
-        units::bytes(&command.bytes).map_err(|e| CliError::bad_input(format!("--bytes {e}")))?;
+        units::bytes(&command.bytes).map_err(|e| Failure::bad_input(format!("--bytes {e}")))?;
     if bytes > MOST_BYTES {
-        return Err(CliError::bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "--bytes \"{}\": must be at most {MOST_BYTES} bytes",
             command.bytes
         )));
     }
     let bytes = bytes as usize;
     let buffers = <[u64; 3]>::try_from(command.buffers.as_slice())
-        .map_err(|_| CliError::bad_input("--buffers: three sizes"))?;
-    let outcome = window_bench::measure(&Bench {
+        .map_err(|_| Failure::bad_input("--buffers: three sizes"))?;
+    let outcome = receive_window::measure(&Bench {
         control: command.control.clone(),
         settings: command.settings.clone(),
         setting: Setting {
@@ -224,12 +224,12 @@ pub(super) fn print_windows(devices: &[FirstWindow]) {
     }
 }
 
-fn quick_start(command: &QuickStartCommand) -> Result<(), CliError> {
+fn quick_start(command: &QuickStartCommand) -> Result<(), Failure> {
     let code = match &command.at_most {
         None => 15,
         Some(text) => {
             let rate_bps =
-                units::rate_bps(text).map_err(|e| CliError::bad_input(format!("--at-most {e}")))?;
+                units::rate_bps(text).map_err(|e| Failure::bad_input(format!("--at-most {e}")))?;
             headway_algorithms::quick_start::code_down(rate_bps / 8)
         }
     };

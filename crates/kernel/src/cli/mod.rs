@@ -5,10 +5,8 @@ mod attach;
 mod caretaker;
 mod detach;
 mod doctor;
-pub mod error;
 mod hints;
 mod host;
-pub(crate) mod out;
 mod pages;
 mod router;
 mod sample;
@@ -22,8 +20,9 @@ use std::io::Write as _;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::rundir;
-use error::CliError;
+use crate::error::Failure;
+use crate::out;
+use crate::system::rundir;
 
 /// The program's name.
 const NAME: &str = "headwayctl";
@@ -65,7 +64,7 @@ pub fn main() -> u8 {
                 out::note(error.print());
                 Ok(())
             }
-            _ => Err(CliError::bad_input(one_line(&error))),
+            _ => Err(Failure::bad_input(one_line(&error))),
         },
     };
     let printed = out::finish();
@@ -79,7 +78,7 @@ pub fn main() -> u8 {
     }
 }
 
-fn run(command: Command) -> Result<(), CliError> {
+fn run(command: Command) -> Result<(), Failure> {
     rundir::scope()?; // a wrong one must not become all
     match command {
         Command::Doctor(command) => doctor::run(&command),

@@ -8,9 +8,9 @@ use clap::{Args, Command, CommandFactory as _};
 use clap_complete::{generate, Shell};
 use serde::Serialize;
 
-use super::error::{Attempt as _, CliError};
-use super::out::{self, say};
 use super::{Cli, NAME};
+use crate::error::{Attempt as _, Failure};
+use crate::out::{self, say};
 
 /// Where shells look for completions below a prefix's share/.
 const COMPLETIONS: [(Shell, &str); 3] = [
@@ -36,7 +36,7 @@ struct Written {
     files: Vec<PathBuf>,
 }
 
-pub(super) fn run(command: &PagesCommand) -> Result<(), CliError> {
+pub(super) fn run(command: &PagesCommand) -> Result<(), Failure> {
     let written = Written {
         files: write(&command.folder)?,
     };
@@ -68,7 +68,7 @@ fn shown(command: &Command) -> Command {
     .subcommand_required(command.is_subcommand_required_set())
 }
 
-fn write(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+fn write(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for (shell, name) in COMPLETIONS {
         let mut text = Vec::new();
@@ -87,7 +87,7 @@ fn pages(
     name: &str,
     folder: &Path,
     files: &mut Vec<PathBuf>,
-) -> Result<(), CliError> {
+) -> Result<(), Failure> {
     let mut text = Vec::new();
     let page = command
         .clone()
@@ -111,7 +111,7 @@ fn pages(
     Ok(())
 }
 
-fn save(path: PathBuf, text: &[u8]) -> Result<PathBuf, CliError> {
+fn save(path: PathBuf, text: &[u8]) -> Result<PathBuf, Failure> {
     let what = format!("write {}", path.display());
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).attempt(&what)?;

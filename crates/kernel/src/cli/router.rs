@@ -7,14 +7,14 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::at_device::{print_list, print_recent, AtDevice};
-use super::error::CliError;
-use super::out::{self, say};
 use super::tell::Tell;
-use crate::constants::name_and_value;
-use crate::forwarding::packets::LEAST_BYTES;
-use crate::forwarding::{self, Bench, Outcome};
-use crate::router::{Request, Router};
-use crate::testbed::units;
+use crate::benches::forwarding::packets::LEAST_BYTES;
+use crate::benches::forwarding::{self, Bench, Outcome};
+use crate::error::Failure;
+use crate::mechanisms::router::{Request, Router};
+use crate::objects::constants::name_and_value;
+use crate::out::{self, say};
+use crate::units;
 
 /// What a router does at the device of a link
 #[derive(Debug, Args)]
@@ -87,18 +87,18 @@ fn in_range(range: std::ops::RangeInclusive<usize>) -> impl TypedValueParser<Val
         .map(|value| value as usize)
 }
 
-pub(super) fn run(command: &RouterCommand) -> Result<(), CliError> {
+pub(super) fn run(command: &RouterCommand) -> Result<(), Failure> {
     match &command.command {
         Command::QuickStart(command) => attach(command),
         Command::Bench(command) => bench(command),
     }
 }
 
-fn attach(command: &QuickStartCommand) -> Result<(), CliError> {
+fn attach(command: &QuickStartCommand) -> Result<(), Failure> {
     let capacity_bps = units::rate_bps(&command.capacity)
-        .map_err(|e| CliError::bad_input(format!("--capacity {e}")))?;
+        .map_err(|e| Failure::bad_input(format!("--capacity {e}")))?;
     if capacity_bps < 1000 || capacity_bps / 1000 > u64::from(u32::MAX) {
-        return Err(CliError::bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "--capacity {}: must be 1 kbit/s to 4294 Gbit/s",
             command.capacity
         )));
@@ -123,7 +123,7 @@ fn attach(command: &QuickStartCommand) -> Result<(), CliError> {
     )
 }
 
-fn add_settings(to: &mut Vec<(String, String)>, settings: &[String]) -> Result<(), CliError> {
+fn add_settings(to: &mut Vec<(String, String)>, settings: &[String]) -> Result<(), Failure> {
     for setting in settings {
         let (name, value) = name_and_value(setting)?;
         to.push((name.to_owned(), value.to_owned()));
@@ -131,12 +131,12 @@ fn add_settings(to: &mut Vec<(String, String)>, settings: &[String]) -> Result<(
     Ok(())
 }
 
-fn bench(command: &BenchCommand) -> Result<(), CliError> {
+fn bench(command: &BenchCommand) -> Result<(), Failure> {
     let time_ns =
-        units::time_ns(&command.time).map_err(|e| CliError::bad_input(format!("--time {e}")))?;
+        units::time_ns(&command.time).map_err(|e| Failure::bad_input(format!("--time {e}")))?;
     let time = Duration::from_nanos(time_ns);
     if !(Duration::from_millis(10)..=Duration::from_secs(60)).contains(&time) {
-        return Err(CliError::bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "--time {}: must be 10 ms to 60 s",
             command.time
         )));

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 
-use super::error::{Attempt, CliError};
 use super::traffic::{die_with_parent, print, ready};
-use crate::netns::Netns;
-use crate::sampler::{self, Choice, NETNS_MAX};
+use crate::error::{Attempt, Failure};
+use crate::mechanisms::sampler::{self, Choice, NETNS_MAX};
+use crate::system::netns::Netns;
 
 /// Record cwnd, ssthresh, srtt, packets in flight and state of connections to a
 /// range of ports, until SIGINT or SIGTERM; a JSON summary ends it.
@@ -57,9 +57,9 @@ extern "C" fn stop(_signal: libc::c_int) {
 ///
 /// # Errors
 /// A kernel that cannot; an unknown namespace; a file that cannot be written.
-pub fn run(arguments: Sample) -> Result<(), CliError> {
+pub fn run(arguments: Sample) -> Result<(), Failure> {
     if arguments.netns.len() > NETNS_MAX {
-        return Err(CliError::bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "{} namespaces: at most {NETNS_MAX} can be chosen",
             arguments.netns.len()
         )));
@@ -69,13 +69,13 @@ pub fn run(arguments: Sample) -> Result<(), CliError> {
         .iter()
         .map(|name| {
             let inode = Netns::find(name)?.identity.1;
-            u32::try_from(inode).map_err(|_| CliError::failed(format!("inode {inode} of {name}")))
+            u32::try_from(inode).map_err(|_| Failure::failed(format!("inode {inode} of {name}")))
         })
-        .collect::<Result<Vec<u32>, CliError>>()?;
+        .collect::<Result<Vec<u32>, Failure>>()?;
     let object = crate::objects::sampler_object()
-        .map_err(|reason| CliError::failed(format!("this build has no eBPF objects: {reason}")))?;
+        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
     if let Some(reason) = crate::missing() {
-        return Err(CliError::kernel_cannot(reason));
+        return Err(Failure::kernel_cannot(reason));
     }
     if arguments.die_with_parent {
         die_with_parent()?;

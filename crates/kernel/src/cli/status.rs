@@ -5,12 +5,12 @@ use std::time::Duration;
 use clap::Args;
 
 use super::at_device::print_list;
-use super::error::CliError;
-use super::out::{self, say};
 use super::{hints, host, router};
-use crate::inventory::Attachment;
-use crate::status::{self, Entry};
-use crate::testbed::units;
+use crate::attach::inventory::Attachment;
+use crate::attach::status::{self, Entry};
+use crate::error::Failure;
+use crate::out::{self, say};
+use crate::units;
 
 /// Show everything of Headway that is attached, whoever attached it
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ fn measured_for(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub(super) fn run(command: &StatusCommand) -> Result<(), CliError> {
+pub(super) fn run(command: &StatusCommand) -> Result<(), Failure> {
     let status = status::status(command.measure)?;
     if command.json {
         return out::json(&status);

@@ -3,8 +3,8 @@
 use clap::Args;
 use serde_json::{json, Value};
 
-use super::error::CliError;
-use super::out::{self, say};
+use crate::error::Failure;
+use crate::out::{self, say};
 
 /// What every command takes that changes something.
 #[derive(Clone, Copy, Debug, Args)]
@@ -23,7 +23,7 @@ impl Tell {
     ///
     /// # Errors
     /// None in practice; see [`out::json`].
-    pub(super) fn change(&self, done: &str, to_do: &str, mut value: Value) -> Result<(), CliError> {
+    pub(super) fn change(&self, done: &str, to_do: &str, mut value: Value) -> Result<(), Failure> {
         if self.json {
             value["dry_run"] = json!(self.dry_run);
             return out::json(&value);

@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 use headway_emulator::Summary;
 use serde_json::json;
 
-use super::error::CliError;
-use super::out::{self, say};
+use crate::error::Failure;
+use crate::out::{self, say};
 use crate::testbed::{self, LinkOptions, Spec, State, DEFAULT_NAME};
 
 /// Hosts in network namespaces, joined by an emulated link
@@ -143,7 +143,7 @@ struct EmulatorCommand {
     lock_fd: i32,
 }
 
-pub(super) fn run(command: &TestbedCommand) -> Result<(), CliError> {
+pub(super) fn run(command: &TestbedCommand) -> Result<(), Failure> {
     match &command.command {
         Command::Up(command) => up(command),
         Command::Exec(command) => {
@@ -156,7 +156,7 @@ pub(super) fn run(command: &TestbedCommand) -> Result<(), CliError> {
     }
 }
 
-fn up(command: &UpCommand) -> Result<(), CliError> {
+fn up(command: &UpCommand) -> Result<(), Failure> {
     let links = LinkOptions {
         preset: command.preset.clone(),
         config: command.config.clone(),
@@ -261,7 +261,7 @@ fn print_summary(summary: &Summary) {
     }
 }
 
-fn status(command: &StatusCommand) -> Result<(), CliError> {
+fn status(command: &StatusCommand) -> Result<(), Failure> {
     let (testbeds, leftovers) = testbed::status();
     if command.json {
         return out::json(&json!({ "testbeds": testbeds, "leftovers": leftovers }));
@@ -283,7 +283,7 @@ fn status(command: &StatusCommand) -> Result<(), CliError> {
     Ok(())
 }
 
-fn down(command: &DownCommand) -> Result<(), CliError> {
+fn down(command: &DownCommand) -> Result<(), Failure> {
     let only = match &command.name {
         None if !command.all => Some(testbed::only_name()?),
         _ => None,

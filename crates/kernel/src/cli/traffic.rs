@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::error::{Attempt, CliError};
-use super::out::{self, say};
-use crate::names::{find_name, is_available};
-use crate::traffic::{self, clock::now_ns, Epoch};
+use crate::attach::names::{find_name, is_available};
+use crate::error::{Attempt, Failure};
+use crate::out::{self, say};
+use crate::system::clock::now_ns;
+use crate::traffic::{self, Epoch};
 
 /// One end of one flow. Times are ns of CLOCK_MONOTONIC; a JSON summary ends it.
 #[derive(Debug, Args)]
@@ -198,7 +199,7 @@ struct PingpongEnd {
 ///
 /// # Errors
 /// Bad input; what the kernel refuses.
-pub fn run(arguments: Traffic) -> Result<(), CliError> {
+pub fn run(arguments: Traffic) -> Result<(), Failure> {
     if arguments.die_with_parent {
         die_with_parent()?;
     }
@@ -244,11 +245,11 @@ pub fn run(arguments: Traffic) -> Result<(), CliError> {
     }
 }
 
-fn conversation(a: VectorsEnd) -> Result<traffic::Vectors, CliError> {
+fn conversation(a: VectorsEnd) -> Result<traffic::Vectors, Failure> {
     let epochs: Vec<Epoch> = serde_json::from_str(&a.epochs)
-        .map_err(|error| CliError::bad_input(format!("--epochs: {error}")))?;
+        .map_err(|error| Failure::bad_input(format!("--epochs: {error}")))?;
     if epochs.iter().any(|&(_, _, think_ns)| think_ns < 0) {
-        return Err(CliError::bad_input("--epochs: a think time is negative"));
+        return Err(Failure::bad_input("--epochs: a think time is negative"));
     }
     Ok(traffic::Vectors {
         address: a.address,
@@ -263,7 +264,7 @@ fn conversation(a: VectorsEnd) -> Result<traffic::Vectors, CliError> {
     })
 }
 
-fn messages(a: PingpongEnd) -> Result<traffic::Pingpong, CliError> {
+fn messages(a: PingpongEnd) -> Result<traffic::Pingpong, Failure> {
     Ok(traffic::Pingpong {
         address: a.address,
         control: known(a.control)?,
@@ -280,7 +281,7 @@ fn messages(a: PingpongEnd) -> Result<traffic::Pingpong, CliError> {
 }
 
 /// The kernel's name of a control that may be named as it was attached.
-fn known(control: Option<String>) -> Result<Option<String>, CliError> {
+fn known(control: Option<String>) -> Result<Option<String>, Failure> {
     match control {
         Some(name) if !is_available(&name) => Ok(Some(find_name(&name)?.unwrap_or(name))),
         other => Ok(other),
@@ -293,14 +294,14 @@ pub(super) fn ready() {
     out::flush();
 }
 
-pub(super) fn print(summary: &impl Serialize) -> Result<(), CliError> {
+pub(super) fn print(summary: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(summary).expect("numbers and names");
     say!("{text}");
     Ok(())
 }
 
 /// A session that is killed leaves no program behind.
-pub(super) fn die_with_parent() -> Result<(), CliError> {
+pub(super) fn die_with_parent() -> Result<(), Failure> {
     // SAFETY: an option with one integer.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) } == 0 {
         Ok(())

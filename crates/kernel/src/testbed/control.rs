@@ -2,10 +2,10 @@
 //! or one of Headway's that `up` attaches and `down` takes away again.
 
 use super::state::{self, State};
+use crate::attach::detach::{self, What};
+use crate::attach::names;
 use crate::attach::Request;
-use crate::cli::error::CliError;
-use crate::detach::{self, What};
-use crate::names;
+use crate::error::Failure;
 use crate::objects;
 
 /// Before the name of a control that is to be the kernel's own.
@@ -25,14 +25,14 @@ pub struct Chosen {
 ///
 /// # Errors
 /// Unknown settings; the control is attached with other ones.
-pub fn choose(text: &str) -> Result<Chosen, CliError> {
+pub fn choose(text: &str) -> Result<Chosen, Failure> {
     let there = |name: &str| Chosen {
         name: name.to_owned(),
         attach: None,
     };
     if let Some(name) = text.strip_prefix(KERNEL_OWN) {
         if name.contains([':', '+']) {
-            return Err(CliError::bad_input(format!(
+            return Err(Failure::bad_input(format!(
                 "--control \"{text}\": the kernel's own control has no startup and no settings"
             )));
         }
@@ -59,7 +59,7 @@ pub fn choose(text: &str) -> Result<Chosen, CliError> {
         return Ok(there(&name));
     }
     if names::is_available(&name) {
-        return Err(CliError::bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "--control \"{text}\": {name} is there with other settings; --control {name} takes it as \
              it is, and `headwayctl detach {name}` takes it away"
         )));
@@ -75,7 +75,7 @@ pub fn choose(text: &str) -> Result<Chosen, CliError> {
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn give_up(state: &State, dry_run: bool) -> Result<Option<String>, CliError> {
+pub fn give_up(state: &State, dry_run: bool) -> Result<Option<String>, Failure> {
     let Some(name) = &state.attached_control else {
         return Ok(None);
     };

@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use headway_emulator::{tun, Emulator, EmulatorError, Summary};
 
 use super::state::{self, HostState, State};
-use crate::cli::error::{Attempt as _, CliError};
-use crate::netns::Netns;
+use crate::error::{Attempt as _, Failure};
+use crate::system::netns::Netns;
 
 /// What the emulator tells `up` when the devices are there.
 pub const READY: &str = "ready";
 /// What `up` tells the emulator at its end.
 pub const COMMIT: u8 = b'c';
 
-fn failed(error: EmulatorError) -> CliError {
-    CliError::failed(error.to_string())
+fn failed(error: EmulatorError) -> Failure {
+    Failure::failed(error.to_string())
 }
 
 /// Runs the emulator of a testbed until a signal asks for its end. `lock_fd` is
@@ -28,17 +28,17 @@ fn failed(error: EmulatorError) -> CliError {
 ///
 /// # Errors
 /// A device cannot be made, or the log cannot be written.
-pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), CliError> {
+pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
     // SAFETY: plain numbers.
     if lock_fd < 3 || unsafe { libc::fcntl(lock_fd, libc::F_GETFD) } < 0 {
-        return Err(CliError::bad_input("`testbed up` starts the emulator"));
+        return Err(Failure::bad_input("`testbed up` starts the emulator"));
     }
     // SAFETY: `up` passes the number of a descriptor that is ours alone now.
     let lock = unsafe { OwnedFd::from_raw_fd(lock_fd) };
     // All threads inherit this; signals are waited for below.
     let signals = block_signals();
     let state =
-        State::load(name).ok_or_else(|| CliError::bad_input(format!("no testbed {name}")))?;
+        State::load(name).ok_or_else(|| Failure::bad_input(format!("no testbed {name}")))?;
     let (left, right): (Vec<_>, Vec<_>) = state
         .hosts
         .iter()
@@ -50,7 +50,7 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), CliError> {
     io::stdout().flush().attempt("talk to `testbed up`")?;
     let mut word = [0];
     if io::stdin().read_exact(&mut word).is_err() || word[0] != COMMIT {
-        return Err(CliError::failed("`testbed up` did not come to its end"));
+        return Err(Failure::failed("`testbed up` did not come to its end"));
     }
     drop(lock);
     leave()?;
@@ -83,7 +83,7 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), CliError> {
     Ok(())
 }
 
-fn devices(hosts: &[&HostState]) -> Result<Vec<OwnedFd>, CliError> {
+fn devices(hosts: &[&HostState]) -> Result<Vec<OwnedFd>, Failure> {
     hosts
         .iter()
         .map(|host| {
@@ -95,7 +95,7 @@ fn devices(hosts: &[&HostState]) -> Result<Vec<OwnedFd>, CliError> {
 }
 
 /// Leaves the terminal and the folder of `up`; nothing of it is held open.
-fn leave() -> Result<(), CliError> {
+fn leave() -> Result<(), Failure> {
     let what = "leave the terminal";
     let null = fs::OpenOptions::new()
         .read(true)

@@ -12,11 +12,13 @@ use serde::Serialize;
 use super::control;
 use super::process::{self, Process};
 use super::state::{self, State};
-use crate::cli::error::{Attempt as _, CliError};
-use crate::detach;
-use crate::lock::{self, Lock};
-use crate::netns::{Identity, Netns};
-use crate::rundir;
+use crate::attach::detach;
+use crate::error::{Attempt as _, Failure};
+use crate::system::lock::Lock;
+use crate::system::netns::Netns;
+use crate::system::processes;
+use crate::system::rundir;
+use crate::system::Identity;
 
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
@@ -39,13 +41,13 @@ pub struct Removed {
 ///
 /// # Errors
 /// There is no such testbed, or something of it cannot be removed.
-pub fn down(name: Option<&str>, dry_run: bool) -> Result<Vec<Removed>, CliError> {
+pub fn down(name: Option<&str>, dry_run: bool) -> Result<Vec<Removed>, Failure> {
     let lock = state::lock()?;
     let names = state::names();
     let chosen = match name {
         Some(name) if names.iter().any(|n| n == name) => vec![name.to_owned()],
         Some(name) => {
-            return Err(CliError::bad_input(format!(
+            return Err(Failure::bad_input(format!(
                 "there is no testbed {name}; there are: {}",
                 names.join(", ")
             )))
@@ -64,7 +66,7 @@ pub fn down(name: Option<&str>, dry_run: bool) -> Result<Vec<Removed>, CliError>
         [] => Ok(removed),
         [first, ..] => {
             let messages: Vec<&str> = errors.iter().map(|e| e.message.as_str()).collect();
-            Err(CliError {
+            Err(Failure {
                 message: messages.join("; "),
                 exit_status: first.exit_status,
             })
@@ -73,7 +75,7 @@ pub fn down(name: Option<&str>, dry_run: bool) -> Result<Vec<Removed>, CliError>
 }
 
 /// Removes everything of a testbed.
-pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, CliError> {
+pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failure> {
     let state = State::load(name);
     let mut removed = Removed {
         name: name.to_owned(),
@@ -147,13 +149,17 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, CliErr
 }
 
 /// Says what stays, and how to go on.
-fn all_ended(name: &str, left: &[Process]) -> Result<(), CliError> {
+fn all_ended(name: &str, left: &[Process]) -> Result<(), Failure> {
     if left.is_empty() {
         return Ok(());
     }
-    let list: Vec<String> = left.iter().take(5).map(|p| lock::describe(p.pid)).collect();
+    let list: Vec<String> = left
+        .iter()
+        .take(5)
+        .map(|p| processes::describe(p.pid))
+        .collect();
     let more = left.len() - list.len();
-    Err(CliError::failed(format!(
+    Err(Failure::failed(format!(
         "testbed {name} is not removed: {} of its processes {} not end, {}{}; \
          `headwayctl testbed down {name}` tries again",
         left.len(),
@@ -184,7 +190,7 @@ fn allowed() -> io::Result<Vec<String>> {
 
 /// Lets all namespaces use a control. The list is the machine's and can only be
 /// written as a whole: no control of Headway may come or go meanwhile.
-pub fn allow(control: &str) -> Result<(), CliError> {
+pub fn allow(control: &str) -> Result<(), Failure> {
     let what = format!("allow {control} in namespaces");
     let mut controls = allowed().attempt(&what)?;
     controls.push(control.to_owned());
@@ -192,7 +198,7 @@ pub fn allow(control: &str) -> Result<(), CliError> {
 }
 
 /// Takes that back; what others allowed meanwhile stays.
-pub fn forbid(control: &str) -> Result<(), CliError> {
+pub fn forbid(control: &str) -> Result<(), Failure> {
     let what = format!("take back that {control} is allowed in namespaces");
     let mut controls = allowed().attempt(&what)?;
     controls.retain(|c| c != control);
@@ -208,7 +214,7 @@ mod tests {
         all_ended("a", &[]).unwrap();
         let own = Process::find(std::process::id() as i32).unwrap();
         let error = all_ended("a", &[own; 7]).unwrap_err();
-        assert_eq!(error.exit_status, crate::cli::error::FAILED);
+        assert_eq!(error.exit_status, crate::error::FAILED);
         let name = format!("process {} (", own.pid);
         assert_eq!(error.message.matches(&name).count(), 5, "{error}");
         for word in ["a is not removed", "7 of", "and others", "testbed down a"] {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::state;
-use crate::cli::error::{Attempt as _, CliError};
+use crate::error::{Attempt as _, Failure};
 
 /// Becomes the program `command`, in the network of `host`. Only the network
 /// changes: files and pinned objects are those of outside.
@@ -21,7 +21,7 @@ pub fn exec(
     testbed: Option<&str>,
     host: &str,
     command: &[OsString],
-) -> Result<Infallible, CliError> {
+) -> Result<Infallible, Failure> {
     let state = state::find(testbed)?;
     let host = state.host(host)?;
     let what = format!("enter {}", host.namespace);
@@ -32,11 +32,11 @@ pub fn exec(
     }
     let (program, arguments) = command
         .split_first()
-        .ok_or_else(|| CliError::bad_input("which program?"))?;
+        .ok_or_else(|| Failure::bad_input("which program?"))?;
     let error = Command::new(program).args(arguments).exec();
     let message = format!("cannot run {}: {error}", program.to_string_lossy());
     Err(match error.kind() {
-        io::ErrorKind::NotFound => CliError::bad_input(message),
-        _ => CliError::failed(message),
+        io::ErrorKind::NotFound => Failure::bad_input(message),
+        _ => Failure::failed(message),
     })
 }

@@ -18,7 +18,6 @@ mod private;
 mod process;
 mod spec;
 mod state;
-pub(crate) mod units;
 mod up;
 
 pub use daemon::run_emulator;

@@ -9,11 +9,11 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use super::state::NAMED;
-use crate::cli::error::{Attempt as _, CliError};
-use crate::namespace::Namespace;
-use crate::netlink::{acknowledged, text, u16_at, Netlink, HEADER_BYTES, NLMSG_ERROR};
-use crate::netns::Netns;
-use crate::rundir;
+use crate::error::{Attempt as _, Failure};
+use crate::system::namespace::Namespace;
+use crate::system::netlink::{acknowledged, text, u16_at, Netlink, HEADER_BYTES, NLMSG_ERROR};
+use crate::system::netns::Netns;
+use crate::system::rundir;
 
 // linux/rtnetlink.h, linux/if_link.h
 const RTM_GETLINK: u16 = 18;
@@ -27,7 +27,7 @@ const LINK_BYTES: usize = 16;
 const LOOPBACK: i32 = 1;
 
 /// What the namespaces of a testbed of this scope say.
-fn mark(testbed: &str) -> Result<String, CliError> {
+fn mark(testbed: &str) -> Result<String, Failure> {
     Ok(format!("headway testbed {testbed} {}", rundir::scope()?))
 }
 
@@ -35,7 +35,7 @@ fn mark(testbed: &str) -> Result<String, CliError> {
 ///
 /// # Errors
 /// There is one of that name; lack of privilege.
-pub fn add(testbed: &str, namespace: &str) -> Result<(), CliError> {
+pub fn add(testbed: &str, namespace: &str) -> Result<(), Failure> {
     let what = format!("add network namespace {namespace}");
     let mark = mark(testbed)?;
     let made = Namespace::new()?;
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_namespace_tells_whose_it_is() {
-        if let Err(error) = crate::namespace::check() {
+        if let Err(error) = crate::system::namespace::check() {
             return crate::skipped::skipped(1, &error.message);
         }
         let namespace = match Namespace::new() {

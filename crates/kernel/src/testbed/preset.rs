@@ -1,6 +1,6 @@
 //! Paths to play with. The servers are on the left, the user is on the right.
 
-use super::units::Buffer;
+use crate::units::Buffer;
 
 /// A path by name.
 #[derive(Clone, Copy, Debug, PartialEq)]

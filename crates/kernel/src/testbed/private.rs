@@ -9,8 +9,8 @@ use headway_emulator::{tun, Emulator, EmulatorError, Summary};
 
 use super::up::{configuration, set_sysctls};
 use super::Spec;
-use crate::cli::error::{Attempt as _, CliError};
-use crate::namespace::{self, Namespace};
+use crate::error::{Attempt as _, Failure};
+use crate::system::namespace::{self, Namespace};
 
 /// One host on either side of a link.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Private {
     ///
     /// # Errors
     /// Lack of privilege; no `ip`; no TUN devices.
-    pub fn new(spec: &Spec) -> Result<Self, CliError> {
+    pub fn new(spec: &Spec) -> Result<Self, Failure> {
         namespace::check()?;
         let hosts = spec.hosts();
         let sides = [Namespace::new()?, Namespace::new()?];
@@ -38,7 +38,7 @@ impl Private {
             let host = hosts
                 .iter()
                 .find(|host| host.name == name)
-                .ok_or_else(|| CliError::failed(format!("no host {name}")))?;
+                .ok_or_else(|| Failure::failed(format!("no host {name}")))?;
             set_sysctls(spec, &namespace.netns)?;
             devices.push(
                 namespace
@@ -67,16 +67,16 @@ impl Private {
     ///
     /// # Errors
     /// The emulator ended before.
-    pub fn finish(mut self) -> Result<Summary, CliError> {
+    pub fn finish(mut self) -> Result<Summary, Failure> {
         self.end()
-            .unwrap_or_else(|| Err(CliError::failed("the emulator has ended")))
+            .unwrap_or_else(|| Err(Failure::failed("the emulator has ended")))
     }
 
-    fn end(&mut self) -> Option<Result<Summary, CliError>> {
+    fn end(&mut self) -> Option<Result<Summary, Failure>> {
         self.stop.store(true, Ordering::Relaxed);
         let ended = self.emulator.take()?.join();
         Some(ended.map_or_else(
-            |_| Err(CliError::failed("the emulator panicked")),
+            |_| Err(Failure::failed("the emulator panicked")),
             |result| result.map_err(failed),
         ))
     }
@@ -88,6 +88,6 @@ impl Drop for Private {
     }
 }
 
-fn failed(error: EmulatorError) -> CliError {
-    CliError::failed(error.to_string())
+fn failed(error: EmulatorError) -> Failure {
+    Failure::failed(error.to_string())
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::netns::Identity;
-use crate::rundir;
+use crate::system::rundir;
+use crate::system::{identity, processes, Identity};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -52,27 +52,17 @@ impl Process {
     }
 }
 
-/// The numbers of all processes.
-fn all() -> Vec<i32> {
-    fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect()
-}
-
 /// Every process in one of these network namespaces.
 pub fn inside(namespaces: &[Identity]) -> Vec<Process> {
     if namespaces.is_empty() {
         return vec![];
     }
     let own = std::process::id() as i32;
-    all()
+    processes::all()
         .into_iter()
         .filter(|&pid| {
-            fs::metadata(format!("/proc/{pid}/ns/net"))
-                .is_ok_and(|m| pid != own && namespaces.contains(&(m.dev(), m.ino())))
+            identity::at(&processes::file(pid, "ns/net"))
+                .is_ok_and(|id| pid != own && namespaces.contains(&id))
         })
         .filter_map(Process::find)
         .collect()
@@ -85,7 +75,7 @@ pub fn emulators() -> Vec<(String, Process)> {
     let own_program = program_of("self");
     // SAFETY: takes nothing, cannot fail.
     let own_user = unsafe { libc::geteuid() };
-    all()
+    processes::all()
         .into_iter()
         .filter_map(|pid| {
             let name = emulator_of(&fs::read(format!("/proc/{pid}/cmdline")).ok()?)?;

@@ -10,9 +10,9 @@ use headway_emulator::{Capture, Config, Host, Path, Vary};
 use headway_sim::scenario::{Aqm, LinkSpec};
 use serde::Deserialize;
 
-use super::units::{self, Buffer};
 use super::{preset, HostState, DEVICE, MAX_HOSTS};
-use crate::cli::error::{Attempt as _, CliError};
+use crate::error::{Attempt as _, Failure};
+use crate::units::{self, Buffer};
 
 /// What the command line says about the links; all of it optional.
 #[derive(Clone, Debug, Default)]
@@ -120,15 +120,15 @@ impl Spec {
         control: &str,
         sysctls: &[String],
         log: Option<PathBuf>,
-    ) -> Result<Spec, CliError> {
+    ) -> Result<Spec, Failure> {
         let usable = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         if !(1..=32).contains(&name.len()) || !name.bytes().all(usable) {
-            return Err(CliError::bad_input(format!(
+            return Err(Failure::bad_input(format!(
                 "\"{name}\" cannot be a testbed's name: 1 to 32 of a-z, 0-9 and -"
             )));
         }
         if !(1..=MAX_HOSTS).contains(&hosts) {
-            return Err(CliError::bad_input(format!(
+            return Err(Failure::bad_input(format!(
                 "{hosts} hosts per side are not possible; 1 to {MAX_HOSTS}"
             )));
         }
@@ -178,11 +178,11 @@ impl Spec {
     }
 }
 
-fn bad(message: String) -> CliError {
-    CliError::bad_input(message)
+fn bad(message: String) -> Failure {
+    Failure::bad_input(message)
 }
 
-fn settings(changes: &[String]) -> Result<BTreeMap<String, String>, CliError> {
+fn settings(changes: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let mut settings: BTreeMap<String, String> = SYSCTLS
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -206,7 +206,7 @@ fn hosts_of(second: u8, hosts: u32, extra_delay_ns: &[u64]) -> Vec<Host> {
         .collect()
 }
 
-fn config(links: &LinkOptions, hosts: u32) -> Result<Config, CliError> {
+fn config(links: &LinkOptions, hosts: u32) -> Result<Config, Failure> {
     let file = match &links.config {
         Some(file) => {
             let text = fs::read(file).map_err(|e| bad(format!("{}: {e}", file.display())))?;
@@ -244,7 +244,7 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<Config, CliError> {
     Ok(config)
 }
 
-fn from_options(links: &LinkOptions) -> Result<ConfigFile, CliError> {
+fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
     let preset = match &links.preset {
         None => None,
         Some(name) => Some(preset::find(name).ok_or_else(|| {
@@ -259,7 +259,7 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, CliError> {
         name: &str,
         text: &Option<String>,
         parse: fn(&str) -> Result<T, String>,
-    ) -> Result<Option<T>, CliError> {
+    ) -> Result<Option<T>, Failure> {
         text.as_deref()
             .map(parse)
             .transpose()
@@ -357,7 +357,7 @@ fn parse_vary(text: &str) -> Result<Vary, String> {
 }
 
 /// Everything that the emulator would refuse, before anything is changed.
-fn check(config: &Config) -> Result<(), CliError> {
+fn check(config: &Config) -> Result<(), Failure> {
     config.check().map_err(|e| bad(e.to_string()))?;
     for path in [&config.forward, &config.reverse] {
         let aqm = &path.link.aqm;
@@ -373,9 +373,9 @@ fn check(config: &Config) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::error::BAD_INPUT;
+    use crate::error::BAD_INPUT;
 
-    fn spec(links: LinkOptions) -> Result<Spec, CliError> {
+    fn spec(links: LinkOptions) -> Result<Spec, Failure> {
         Spec::new("t", &links, 2, "cubic", &[], None)
     }
 

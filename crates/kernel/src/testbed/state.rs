@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::own;
 use super::process::{self, Process};
-use crate::cli::error::{Attempt as _, CliError};
-use crate::lock::{self, Lock};
-use crate::netns::Netns;
-use crate::rundir;
+use crate::error::{Attempt as _, Failure};
+use crate::system::lock::{self, Lock};
+use crate::system::netns::Netns;
+use crate::system::processes;
+use crate::system::rundir;
 
 /// Where `ip netns` keeps namespaces by name.
 pub const NAMED: &str = "/run/netns";
@@ -117,7 +118,7 @@ impl State {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn save(&self) -> Result<(), CliError> {
+    pub fn save(&self) -> Result<(), Failure> {
         let path = file(&self.name, "json");
         write_whole(&path, self).attempt(format!("write {}", path.display()))
     }
@@ -139,10 +140,10 @@ impl State {
     ///
     /// # Errors
     /// There is none, with the names there are.
-    pub fn host(&self, name: &str) -> Result<&HostState, CliError> {
+    pub fn host(&self, name: &str) -> Result<&HostState, Failure> {
         self.hosts.iter().find(|h| h.name == name).ok_or_else(|| {
             let names: Vec<_> = self.hosts.iter().map(|h| h.name.as_str()).collect();
-            CliError::bad_input(format!(
+            Failure::bad_input(format!(
                 "testbed {} has no host \"{name}\"; there are {}",
                 self.name,
                 names.join(", ")
@@ -162,7 +163,7 @@ pub fn load_summary(name: &str) -> Option<Summary> {
 }
 
 /// Removes all files of a testbed, the state last.
-pub fn forget(name: &str) -> Result<(), CliError> {
+pub fn forget(name: &str) -> Result<(), Failure> {
     for extension in [
         "summary.json.partial",
         "summary.json",
@@ -185,7 +186,7 @@ pub fn forget(name: &str) -> Result<(), CliError> {
 ///
 /// # Errors
 /// Lack of privilege.
-pub fn lock() -> Result<Lock, CliError> {
+pub fn lock() -> Result<Lock, Failure> {
     Lock::take(&folder())
 }
 
@@ -256,7 +257,7 @@ pub fn names_of_nothing(state: &State) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// There is none, or it is not clear which is meant.
-pub fn find(name: Option<&str>) -> Result<State, CliError> {
+pub fn find(name: Option<&str>) -> Result<State, Failure> {
     let up: Vec<String> = names()
         .into_iter()
         .filter(|n| State::load(n).is_some())
@@ -265,19 +266,19 @@ pub fn find(name: Option<&str>) -> Result<State, CliError> {
         (Some(name), _) => name,
         (None, [only]) => only,
         (None, []) => {
-            return Err(CliError::bad_input(
+            return Err(Failure::bad_input(
                 "there is no testbed; `headwayctl testbed up` makes one",
             ))
         }
         (None, many) => {
-            return Err(CliError::bad_input(format!(
+            return Err(Failure::bad_input(format!(
                 "which testbed? --name one of {}",
                 many.join(", ")
             )))
         }
     };
     State::load(name).ok_or_else(|| {
-        CliError::bad_input(format!(
+        Failure::bad_input(format!(
             "there is no testbed {name}; there are: {}",
             up.join(", ")
         ))
@@ -288,12 +289,12 @@ pub fn find(name: Option<&str>) -> Result<State, CliError> {
 ///
 /// # Errors
 /// There is none, or it is not clear which is meant.
-pub fn only_name() -> Result<String, CliError> {
+pub fn only_name() -> Result<String, Failure> {
     let mut names = names();
     match names.len() {
-        0 => Err(CliError::bad_input("take down what? there is no testbed")),
+        0 => Err(Failure::bad_input("take down what? there is no testbed")),
         1 => Ok(names.remove(0)),
-        _ => Err(CliError::bad_input(format!(
+        _ => Err(Failure::bad_input(format!(
             "take down which testbed? NAME, one of {}, or --all",
             names.join(", ")
         ))),
@@ -313,7 +314,7 @@ pub fn status() -> (Vec<Status>, Vec<String>) {
             leftovers.extend(
                 emulators
                     .filter(|(testbed, _)| *testbed == name)
-                    .map(|(_, process)| lock::describe(process.pid)),
+                    .map(|(_, process)| processes::describe(process.pid)),
             );
             let files = list(&folder()).into_iter();
             leftovers.extend(

@@ -11,10 +11,10 @@ use super::control::{self, Chosen};
 use super::process::Process;
 use super::state::{self, HostState, Phase, State};
 use super::{daemon, down, offloads, own, Spec};
-use crate::cli::error::{Attempt as _, CliError};
-use crate::lock::Lock;
-use crate::netns::Netns;
-use crate::rundir;
+use crate::error::{Attempt as _, Failure};
+use crate::system::lock::Lock;
+use crate::system::netns::Netns;
+use crate::system::rundir;
 
 /// Room for bursts on their way to the emulator, in packets: what is lost there is
 /// no part of the emulated path.
@@ -25,7 +25,7 @@ const CONTROL: &str = "net.ipv4.tcp_congestion_control";
 ///
 /// # Errors
 /// The control cannot be attached.
-pub fn plan(spec: &Spec) -> Result<Vec<String>, CliError> {
+pub fn plan(spec: &Spec) -> Result<Vec<String>, Failure> {
     let mut steps = vec![];
     let chosen = control::choose(&spec.control)?;
     if let Some(request) = &chosen.attach {
@@ -83,12 +83,12 @@ pub(super) fn configuration(spec: &Spec, host: &HostState) -> Vec<String> {
 ///
 /// # Errors
 /// The name is taken, a privilege or program is missing, or the control is unknown.
-pub fn up(spec: &Spec) -> Result<State, CliError> {
+pub fn up(spec: &Spec) -> Result<State, Failure> {
     check_machine()?;
     let lock = state::lock()?;
     let name = &spec.name;
     if state::names().contains(name) {
-        return Err(CliError::bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "there is a testbed {name} already; `headwayctl testbed down {name}` removes it"
         )));
     }
@@ -96,7 +96,7 @@ pub fn up(spec: &Spec) -> Result<State, CliError> {
     let taken =
         taken.filter(|name| fs::symlink_metadata(Path::new(state::NAMED).join(name)).is_ok());
     if let Some(namespace) = taken.into_iter().next() {
-        return Err(CliError::bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "testbed {name}: there is a network namespace {namespace} already, and it is none \
              of this testbed's; take another --name"
         )));
@@ -129,13 +129,13 @@ pub fn up(spec: &Spec) -> Result<State, CliError> {
     }
 }
 
-fn check_machine() -> Result<(), CliError> {
+fn check_machine() -> Result<(), Failure> {
     // SAFETY: takes nothing, cannot fail.
     if unsafe { libc::geteuid() } != 0 {
-        return Err(CliError::kernel_cannot("a testbed needs root"));
+        return Err(Failure::kernel_cannot("a testbed needs root"));
     }
     if !Path::new("/dev/net/tun").exists() {
-        return Err(CliError::kernel_cannot(
+        return Err(Failure::kernel_cannot(
             "a testbed needs TUN devices; /dev/net/tun is missing (modprobe tun)",
         ));
     }
@@ -143,10 +143,10 @@ fn check_machine() -> Result<(), CliError> {
         .arg("-V")
         .output()
         .map(drop)
-        .map_err(|_| CliError::kernel_cannot("a testbed needs `ip`; install iproute2"))
+        .map_err(|_| Failure::kernel_cannot("a testbed needs `ip`; install iproute2"))
 }
 
-fn make(lock: &Lock, spec: &Spec, chosen: &Chosen, state: &mut State) -> Result<(), CliError> {
+fn make(lock: &Lock, spec: &Spec, chosen: &Chosen, state: &mut State) -> Result<(), Failure> {
     state.save()?;
     if let Some(folder) = &spec.log {
         let what = format!("write to {}", folder.display());
@@ -198,7 +198,7 @@ fn with_lock(program: &mut Command, lock: &Lock) {
     }
 }
 
-fn ip(lock: &Lock, arguments: &[&str], input: &str) -> Result<(), CliError> {
+fn ip(lock: &Lock, arguments: &[&str], input: &str) -> Result<(), Failure> {
     let what = format!("run ip {}", arguments.join(" "));
     let mut command = Command::new("ip");
     command
@@ -218,9 +218,9 @@ fn ip(lock: &Lock, arguments: &[&str], input: &str) -> Result<(), CliError> {
     let text = String::from_utf8_lossy(&output.stderr);
     let message = format!("cannot {what}: {}", text.trim());
     if text.contains("not permitted") {
-        Err(CliError::kernel_cannot(message))
+        Err(Failure::kernel_cannot(message))
     } else {
-        Err(CliError::failed(message))
+        Err(Failure::failed(message))
     }
 }
 
@@ -228,17 +228,17 @@ fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-pub(super) fn set_sysctls(spec: &Spec, netns: &Netns) -> Result<(), CliError> {
+pub(super) fn set_sysctls(spec: &Spec, netns: &Netns) -> Result<(), Failure> {
     for (name, value) in &spec.sysctls {
         let path = sysctl_path(name);
         match netns.inside(|| fs::write(&path, value)) {
             // a kernel without IPv6 has nothing to be switched off
             Err(e) if e.kind() == io::ErrorKind::NotFound && name.starts_with("net.ipv6.") => {}
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Err(CliError::bad_input(format!("this kernel has no {name}")));
+                return Err(Failure::bad_input(format!("this kernel has no {name}")));
             }
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-                return Err(CliError::bad_input(format!("{name} cannot be \"{value}\"")));
+                return Err(Failure::bad_input(format!("{name} cannot be \"{value}\"")));
             }
             result => result.attempt(format!("set {name} in {}", netns.label))?,
         }
@@ -247,7 +247,7 @@ pub(super) fn set_sysctls(spec: &Spec, netns: &Netns) -> Result<(), CliError> {
 }
 
 /// Attaches the control if it has to be; the state file knows of it before it happens.
-fn attach(chosen: &Chosen, state: &mut State) -> Result<(), CliError> {
+fn attach(chosen: &Chosen, state: &mut State) -> Result<(), Failure> {
     let Some(request) = &chosen.attach else {
         return Ok(());
     };
@@ -265,9 +265,9 @@ fn attach(chosen: &Chosen, state: &mut State) -> Result<(), CliError> {
 /// Makes a control the default of all hosts. Where only the first namespace may
 /// use it, it is allowed to all for a moment; the state file knows of that before
 /// it happens.
-fn set_control(state: &mut State) -> Result<(), CliError> {
+fn set_control(state: &mut State) -> Result<(), Failure> {
     let control = &state.control.clone();
-    let set_all = |hosts: &[HostState]| -> Result<io::Result<()>, CliError> {
+    let set_all = |hosts: &[HostState]| -> Result<io::Result<()>, Failure> {
         for host in hosts {
             let result = Netns::find(&host.namespace)?.set_default_control(control);
             if result.is_err() {
@@ -295,7 +295,7 @@ fn set_control(state: &mut State) -> Result<(), CliError> {
     result.map_err(|e| {
         let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
             .unwrap_or_default();
-        CliError::bad_input(format!(
+        Failure::bad_input(format!(
             "cannot make {control} the congestion control: {e}; this kernel has {}; \
              `headwayctl attach` adds Headway's",
             available.trim()
@@ -304,7 +304,7 @@ fn set_control(state: &mut State) -> Result<(), CliError> {
 }
 
 /// Starts the emulator and waits until the devices are there.
-fn start_emulator(lock: &Lock, state: &mut State) -> Result<Child, CliError> {
+fn start_emulator(lock: &Lock, state: &mut State) -> Result<Child, Failure> {
     let what = "start the emulator";
     let errors_file = state::errors_file(&state.name);
     let errors = fs::File::create(&errors_file).attempt(what)?;
@@ -329,5 +329,5 @@ fn start_emulator(lock: &Lock, state: &mut State) -> Result<Child, CliError> {
     let _ = child.wait();
     let text = fs::read_to_string(&errors_file).unwrap_or_default();
     let text = text.trim().trim_start_matches("headwayctl: ");
-    Err(CliError::failed(format!("cannot {what}: {text}")))
+    Err(Failure::failed(format!("cannot {what}: {text}")))
 }

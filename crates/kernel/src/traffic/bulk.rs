@@ -7,14 +7,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::clock::{now_ns, sleep_until};
 use super::records::Records;
 use super::socket::{
     accept_until, connect, drained_until, listen, readable_until, reset_on_close, tcp_info,
     writable_until, Hints, TcpInfo, TcpOptions,
 };
 use super::CHUNK_BYTES;
-use crate::cli::error::{Attempt, CliError};
+use crate::error::{Attempt, Failure};
+use crate::system::clock::{now_ns, sleep_until};
 
 /// Rows of the receiver's file are at least this far apart.
 const RECORD_GAP_NS: i64 = 500_000;
@@ -63,7 +63,7 @@ pub struct BulkSent {
 ///
 /// # Errors
 /// An unknown control; a peer that refuses or resets.
-pub fn send(task: &BulkSend) -> Result<BulkSent, CliError> {
+pub fn send(task: &BulkSend) -> Result<BulkSent, Failure> {
     let options = TcpOptions {
         control: task.control.as_deref(),
         nodelay: task.nodelay,
@@ -91,7 +91,7 @@ pub fn send(task: &BulkSend) -> Result<BulkSent, CliError> {
     })
 }
 
-fn write_until(mut socket: &TcpStream, task: &BulkSend) -> Result<u64, CliError> {
+fn write_until(mut socket: &TcpStream, task: &BulkSend) -> Result<u64, Failure> {
     let chunk = [0x5au8; CHUNK_BYTES];
     let mut written = 0u64;
     let mut left = task.bytes.unwrap_or(u64::MAX);
@@ -140,7 +140,7 @@ pub struct BulkReceived {
 ///
 /// # Errors
 /// An address in use; a file that cannot be written.
-pub fn receive(task: &BulkReceive, ready: impl FnOnce()) -> Result<BulkReceived, CliError> {
+pub fn receive(task: &BulkReceive, ready: impl FnOnce()) -> Result<BulkReceived, Failure> {
     let options = TcpOptions {
         control: None,
         nodelay: false,
@@ -170,7 +170,7 @@ fn read_until(
     task: &BulkReceive,
     got: &mut BulkReceived,
     records: &mut Option<Records<2>>,
-) -> Result<(), CliError> {
+) -> Result<(), Failure> {
     let mut chunk = vec![0u8; CHUNK_BYTES];
     let (mut recorded_ns, mut recorded_bytes) = (i64::MIN, 0);
     while readable_until(socket.as_raw_fd(), task.end_ns)? {
@@ -200,7 +200,7 @@ fn read_until(
     Ok(())
 }
 
-fn record(records: &mut Option<Records<2>>, time_ns: i64, bytes: u64) -> Result<(), CliError> {
+fn record(records: &mut Option<Records<2>>, time_ns: i64, bytes: u64) -> Result<(), Failure> {
     match records {
         Some(records) => records.push([time_ns, i64::try_from(bytes).unwrap_or(i64::MAX)]),
         None => Ok(()),

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::clock::{exact_timers, now_ns, sleep_until};
 use super::records::Records;
 use super::socket::readable_until;
-use crate::cli::error::{Attempt, CliError};
+use crate::error::{Attempt, Failure};
+use crate::system::clock::{exact_timers, now_ns, sleep_until};
 
 /// Headers of IPv4 and UDP.
 const HEADER_BYTES: usize = 28;
@@ -51,10 +51,10 @@ pub struct CbrSent {
 ///
 /// # Errors
 /// A size that does not fit; a file that cannot be written.
-pub fn send(task: &CbrSend) -> Result<CbrSent, CliError> {
+pub fn send(task: &CbrSend) -> Result<CbrSent, Failure> {
     let sizes = HEADER_BYTES + STAMP_BYTES..=LARGEST_BYTES;
     if !sizes.contains(&task.ip_bytes) {
-        return Err(CliError::bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "IP packets of {} bytes: from {} to {} are possible",
             task.ip_bytes,
             sizes.start(),
@@ -62,7 +62,7 @@ pub fn send(task: &CbrSend) -> Result<CbrSent, CliError> {
         )));
     }
     if task.interval_ns <= 0 {
-        return Err(CliError::bad_input("an interval is more than 0 ns"));
+        return Err(Failure::bad_input("an interval is more than 0 ns"));
     }
     let socket = UdpSocket::bind("0.0.0.0:0").attempt("open a UDP socket")?;
     let mut records = task.out.as_deref().map(Records::<2>::create).transpose()?;
@@ -131,7 +131,7 @@ pub struct CbrReceived {
 ///
 /// # Errors
 /// An address in use; a file that cannot be written.
-pub fn receive(task: &CbrReceive, ready: impl FnOnce()) -> Result<CbrReceived, CliError> {
+pub fn receive(task: &CbrReceive, ready: impl FnOnce()) -> Result<CbrReceived, Failure> {
     let socket = UdpSocket::bind(task.listen).attempt(format_args!("listen on {}", task.listen))?;
     let mut records = task.out.as_deref().map(Records::<3>::create).transpose()?;
     ready();
@@ -223,6 +223,6 @@ mod tests {
     #[test]
     fn a_packet_too_small_for_its_stamp_is_bad_input() {
         let error = send(&sender(43)).unwrap_err();
-        assert_eq!(error.exit_status, crate::cli::error::BAD_INPUT);
+        assert_eq!(error.exit_status, crate::error::BAD_INPUT);
     }
 }

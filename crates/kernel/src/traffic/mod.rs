@@ -6,7 +6,6 @@
 
 mod bulk;
 mod cbr;
-pub mod clock;
 mod pingpong;
 mod records;
 pub mod socket;

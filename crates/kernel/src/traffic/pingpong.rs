@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 use headway_sim::rng::{exponential_ns, stream, Purpose};
 
-use super::clock::{now_ns, sleep_until};
 use super::records::Records;
 use super::socket::{
     accept_until, connect, drained_until, listen, ready_until, reset_on_close, tcp_info, Hints,
@@ -17,7 +16,8 @@ use super::socket::{
 };
 use super::vectors::Conversed;
 use super::CHUNK_BYTES;
-use crate::cli::error::{Attempt, CliError};
+use crate::error::{Attempt, Failure};
+use crate::system::clock::{now_ns, sleep_until};
 
 /// One end of the conversation.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ struct End<'a> {
 }
 
 impl<'a> End<'a> {
-    fn new(socket: &'a TcpStream) -> Result<Self, CliError> {
+    fn new(socket: &'a TcpStream) -> Result<Self, Failure> {
         socket.set_nonblocking(true).attempt("not to block")?;
         reset_on_close(socket, true);
         Ok(Self {
@@ -68,7 +68,7 @@ impl<'a> End<'a> {
     }
 
     /// Writes and reads what goes without waiting. Returns the bytes that were read.
-    fn turn(&mut self) -> Result<u64, CliError> {
+    fn turn(&mut self) -> Result<u64, Failure> {
         let mut chunk = [0x5au8; CHUNK_BYTES];
         while self.owed_bytes > 0 {
             let part = self.owed_bytes.min(CHUNK_BYTES as u64) as usize;
@@ -106,7 +106,7 @@ impl<'a> End<'a> {
     }
 
     /// Waits until there is something to do, at most until then.
-    fn wait(&self, until_ns: i64) -> Result<(), CliError> {
+    fn wait(&self, until_ns: i64) -> Result<(), Failure> {
         let write = if self.owed_bytes > 0 {
             libc::POLLOUT
         } else {
@@ -130,7 +130,7 @@ impl Pingpong {
 ///
 /// # Errors
 /// An unknown control; a server that refuses; a file that cannot be written.
-pub fn client(task: &Pingpong) -> Result<Conversed, CliError> {
+pub fn client(task: &Pingpong) -> Result<Conversed, Failure> {
     let mut records = task.out.as_deref().map(Records::<3>::create).transpose()?;
     let mut gaps = stream(task.seed, Purpose::App, task.flow);
     let mut gap_ns = || exponential_ns(&mut gaps, task.mean_interval_ns) as i64;
@@ -180,7 +180,7 @@ pub fn client(task: &Pingpong) -> Result<Conversed, CliError> {
 ///
 /// # Errors
 /// An unknown control; an address in use; a file that cannot be written.
-pub fn server(task: &Pingpong, ready: impl FnOnce()) -> Result<Conversed, CliError> {
+pub fn server(task: &Pingpong, ready: impl FnOnce()) -> Result<Conversed, Failure> {
     let mut records = task.out.as_deref().map(Records::<2>::create).transpose()?;
     let listener = listen(task.address, task.options())?;
     ready();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::cli::error::{Attempt, CliError};
+use crate::error::{Attempt, Failure};
 
 /// A file of rows of `N` integers.
 pub(crate) struct Records<const N: usize> {
@@ -14,7 +14,7 @@ pub(crate) struct Records<const N: usize> {
 
 impl<const N: usize> Records<N> {
     /// A new, empty file.
-    pub(crate) fn create(path: &Path) -> Result<Self, CliError> {
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let file = File::create(path).attempt(format_args!("create {}", path.display()))?;
         Ok(Self {
             file: BufWriter::with_capacity(1 << 16, file),
@@ -23,14 +23,14 @@ impl<const N: usize> Records<N> {
     }
 
     /// Adds a row.
-    pub(crate) fn push(&mut self, row: [i64; N]) -> Result<(), CliError> {
+    pub(crate) fn push(&mut self, row: [i64; N]) -> Result<(), Failure> {
         row.iter()
             .try_for_each(|value| self.file.write_all(&value.to_le_bytes()))
             .attempt(format_args!("write {}", self.path.display()))
     }
 
     /// Writes what is still buffered.
-    pub(crate) fn finish(mut self) -> Result<(), CliError> {
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.file
             .flush()
             .attempt(format_args!("write {}", self.path.display()))

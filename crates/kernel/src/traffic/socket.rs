@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::clock::until;
-use crate::cli::error::{Attempt, CliError};
+use crate::error::{Attempt, Failure};
+use crate::system::clock::until;
 
 /// What an application says of its connection before it opens (include/headway.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,26 +54,26 @@ fn set<T>(socket: RawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     }
 }
 
-fn set_control(socket: RawFd, name: &str) -> Result<(), CliError> {
+fn set_control(socket: RawFd, name: &str) -> Result<(), Failure> {
     let mut bytes = [0u8; 16];
     if name.len() >= bytes.len() {
-        return Err(CliError::bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "control {name:?}: a name in the kernel has at most 15 characters"
         )));
     }
     bytes[..name.len()].copy_from_slice(name.as_bytes());
     set(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &bytes).map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound {
-            CliError::bad_input(format!(
+            Failure::bad_input(format!(
                 "control {name}: the kernel has none of this name; attach it first"
             ))
         } else {
-            CliError::failed(format!("cannot use control {name}: {error}"))
+            Failure::failed(format!("cannot use control {name}: {error}"))
         }
     })
 }
 
-fn set_hints(socket: RawFd, hints: Hints) -> Result<(), CliError> {
+fn set_hints(socket: RawFd, hints: Hints) -> Result<(), Failure> {
     for (option, name, value) in [
         (INITIAL_RATE, "initial rate", hints.initial_rate_bps),
         (DATA_VOLUME, "data volume", hints.data_volume_bytes),
@@ -81,12 +81,12 @@ fn set_hints(socket: RawFd, hints: Hints) -> Result<(), CliError> {
         let Some(value) = value else { continue };
         set(socket, libc::IPPROTO_TCP, option, &value).map_err(|error| {
             if error.raw_os_error() == Some(libc::ENOPROTOOPT) {
-                CliError::failed(format!(
+                Failure::failed(format!(
                     "cannot say the {name}: nobody takes hints of this process; \
                      `headwayctl hints attach` does"
                 ))
             } else {
-                CliError::failed(format!("cannot say the {name}: {error}"))
+                Failure::failed(format!("cannot say the {name}: {error}"))
             }
         })?;
     }
@@ -94,7 +94,7 @@ fn set_hints(socket: RawFd, hints: Hints) -> Result<(), CliError> {
 }
 
 /// A TCP socket with its options, which the window of the first flight depends on.
-fn new_socket(options: TcpOptions) -> Result<RawFd, CliError> {
+fn new_socket(options: TcpOptions) -> Result<RawFd, Failure> {
     // SAFETY: no pointers.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
@@ -139,7 +139,7 @@ const ADDRESS_BYTES: libc::socklen_t = size_of::<libc::sockaddr_in>() as libc::s
 ///
 /// # Errors
 /// An unknown control, or the peer does not answer.
-pub fn connect(peer: SocketAddrV4, options: TcpOptions) -> Result<TcpStream, CliError> {
+pub fn connect(peer: SocketAddrV4, options: TcpOptions) -> Result<TcpStream, Failure> {
     let socket = new_socket(options)?;
     // SAFETY: a new descriptor that nothing else owns.
     let stream = unsafe { TcpStream::from_raw_fd(socket) };
@@ -156,7 +156,7 @@ pub fn connect(peer: SocketAddrV4, options: TcpOptions) -> Result<TcpStream, Cli
 ///
 /// # Errors
 /// An unknown control, or an address that is in use or not this host's.
-pub fn listen(address: SocketAddrV4, options: TcpOptions) -> Result<TcpListener, CliError> {
+pub fn listen(address: SocketAddrV4, options: TcpOptions) -> Result<TcpListener, Failure> {
     let socket = new_socket(options)?;
     // SAFETY: a new descriptor that nothing else owns.
     let listener = unsafe { TcpListener::from_raw_fd(socket) };
@@ -175,7 +175,7 @@ pub fn listen(address: SocketAddrV4, options: TcpOptions) -> Result<TcpListener,
 ///
 /// # Errors
 /// The system's.
-pub fn accept_until(listener: &TcpListener, end_ns: i64) -> Result<Option<TcpStream>, CliError> {
+pub fn accept_until(listener: &TcpListener, end_ns: i64) -> Result<Option<TcpStream>, Failure> {
     if !readable_until(listener.as_raw_fd(), end_ns)? {
         return Ok(None);
     }
@@ -187,7 +187,7 @@ pub fn accept_until(listener: &TcpListener, end_ns: i64) -> Result<Option<TcpStr
 ///
 /// # Errors
 /// The system's.
-pub fn readable_until(socket: RawFd, end_ns: i64) -> Result<bool, CliError> {
+pub fn readable_until(socket: RawFd, end_ns: i64) -> Result<bool, Failure> {
     ready_until(socket, libc::POLLIN, end_ns)
 }
 
@@ -195,7 +195,7 @@ pub fn readable_until(socket: RawFd, end_ns: i64) -> Result<bool, CliError> {
 ///
 /// # Errors
 /// The system's.
-pub fn writable_until(socket: RawFd, end_ns: i64) -> Result<bool, CliError> {
+pub fn writable_until(socket: RawFd, end_ns: i64) -> Result<bool, Failure> {
     ready_until(socket, libc::POLLOUT, end_ns)
 }
 
@@ -203,7 +203,7 @@ pub fn writable_until(socket: RawFd, end_ns: i64) -> Result<bool, CliError> {
 ///
 /// # Errors
 /// The system's.
-pub fn ready_until(socket: RawFd, events: i16, end_ns: i64) -> Result<bool, CliError> {
+pub fn ready_until(socket: RawFd, events: i16, end_ns: i64) -> Result<bool, Failure> {
     loop {
         let left = until(end_ns);
         if left.is_zero() {
@@ -299,7 +299,7 @@ pub struct TcpInfo {
 ///
 /// # Errors
 /// The system's.
-pub fn tcp_info(socket: &TcpStream) -> Result<TcpInfo, CliError> {
+pub fn tcp_info(socket: &TcpStream) -> Result<TcpInfo, Failure> {
     let mut raw = [0u8; 512];
     let mut length = libc::socklen_t::try_from(raw.len()).expect("small");
     // SAFETY: the pointer and length are those of `raw`.
@@ -361,7 +361,7 @@ mod tests {
             panic!("IPv4")
         };
         let mut client = connect(address, options).unwrap();
-        let end_ns = super::super::clock::now_ns() + 5_000_000_000;
+        let end_ns = crate::system::clock::now_ns() + 5_000_000_000;
         let mut server = accept_until(&listener, end_ns).unwrap().expect("connects");
         client.write_all(&[7; 5000]).unwrap();
         let mut got = [0; 5000];
@@ -393,7 +393,7 @@ mod tests {
             hints: Hints::default(),
         };
         let error = connect(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9), options).unwrap_err();
-        assert_eq!(error.exit_status, crate::cli::error::BAD_INPUT);
+        assert_eq!(error.exit_status, crate::error::BAD_INPUT);
         assert!(error.message.contains("hw_no_such"), "{error}");
     }
 }

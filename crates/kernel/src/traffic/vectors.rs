@@ -8,14 +8,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::clock::{now_ns, sleep_until};
 use super::records::Records;
 use super::socket::{
     accept_until, connect, drained_until, listen, readable_until, reset_on_close, tcp_info,
     writable_until, Hints, TcpInfo, TcpOptions,
 };
 use super::CHUNK_BYTES;
-use crate::cli::error::{Attempt, CliError};
+use crate::error::{Attempt, Failure};
+use crate::system::clock::{now_ns, sleep_until};
 
 /// Request in bytes, response in bytes, think time until the next in ns.
 pub type Epoch = (u64, u64, i64);
@@ -74,7 +74,7 @@ struct Received {
 }
 
 impl Received {
-    fn create(task: &Vectors) -> Result<Self, CliError> {
+    fn create(task: &Vectors) -> Result<Self, Failure> {
         let create = |path: &PathBuf| Records::create(path);
         Ok(Self {
             bytes: 0,
@@ -82,7 +82,7 @@ impl Received {
         })
     }
 
-    fn add(&mut self, bytes: usize) -> Result<(), CliError> {
+    fn add(&mut self, bytes: usize) -> Result<(), Failure> {
         self.bytes += bytes as u64;
         match &mut self.records {
             Some(records) => records.push([now_ns(), self.bytes as i64]),
@@ -90,7 +90,7 @@ impl Received {
         }
     }
 
-    fn finish(self) -> Result<(), CliError> {
+    fn finish(self) -> Result<(), Failure> {
         self.records.map_or(Ok(()), Records::finish)
     }
 }
@@ -105,7 +105,7 @@ impl Vectors {
     }
 
     /// Sends a number of bytes; false if the connection or the time ended before.
-    fn give(&self, mut socket: &TcpStream, bytes: u64) -> Result<bool, CliError> {
+    fn give(&self, mut socket: &TcpStream, bytes: u64) -> Result<bool, Failure> {
         let chunk = [0x5au8; CHUNK_BYTES];
         let mut left = bytes;
         while left > 0 {
@@ -131,7 +131,7 @@ impl Vectors {
         mut socket: &TcpStream,
         bytes: u64,
         received: &mut Received,
-    ) -> Result<bool, CliError> {
+    ) -> Result<bool, Failure> {
         let mut chunk = vec![0u8; CHUNK_BYTES];
         let mut left = bytes;
         while left > 0 {
@@ -166,7 +166,7 @@ fn ended(error: &std::io::Error) -> bool {
 ///
 /// # Errors
 /// An unknown control; a server that refuses; a file that cannot be written.
-pub fn client(task: &Vectors) -> Result<Conversed, CliError> {
+pub fn client(task: &Vectors) -> Result<Conversed, Failure> {
     let mut records = task.out.as_deref().map(Records::<3>::create).transpose()?;
     let mut received = Received::create(task)?;
     sleep_until(task.start_ns);
@@ -206,7 +206,7 @@ pub fn client(task: &Vectors) -> Result<Conversed, CliError> {
 ///
 /// # Errors
 /// An unknown control; an address in use.
-pub fn server(task: &Vectors, ready: impl FnOnce()) -> Result<Conversed, CliError> {
+pub fn server(task: &Vectors, ready: impl FnOnce()) -> Result<Conversed, Failure> {
     let listener = listen(task.address, task.options())?;
     let mut received = Received::create(task)?;
     ready();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use headway_kernel::netns::Netns;
+use headway_kernel::system::netns::Netns;
 use serde_json::Value;
 
 /// headwayctl with arguments.

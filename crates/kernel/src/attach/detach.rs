@@ -1,0 +1,341 @@
+//! Taking controls away: their links, pins, and the defaults they were made.
+
+use std::fs;
+use std::os::fd::AsFd as _;
+
+use serde::Serialize;
+
+use crate::attach::inventory::{self, Attachment};
+use crate::error::{Attempt as _, Failure};
+use crate::mechanisms::quick_start;
+use crate::objects::bpf;
+use crate::objects::device::Device;
+use crate::objects::hooks::{self, Hook};
+use crate::objects::load;
+use crate::system::netns::{self, Netns};
+use crate::system::rundir::{self, Lock};
+use crate::system::Identity;
+
+/// The last resort for a namespace's default: every kernel has it.
+const BUILT_IN: &str = "reno";
+
+/// A default that was or would be put back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Restored {
+    /// The namespace.
+    pub namespace: String,
+    /// Its default again.
+    pub control: String,
+}
+
+/// What was or would be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// The kernel's names of the controls taken away.
+    pub detached: Vec<String>,
+    /// The namespaces whose default changes back.
+    pub restored: Vec<Restored>,
+}
+
+/// What is to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What<'a> {
+    /// A control, by the kernel's name of it.
+    Control(&'a str),
+    /// The programs at a device, by its place (namespace:device).
+    Device(&'a str),
+    /// Everything of Headway.
+    All,
+}
+
+/// What a plan consists of, before any of it is done.
+struct Plan {
+    attachments: Vec<Attachment>,
+    /// Programs of cgroups and devices; they go with everything only.
+    hooks: Vec<Hook>,
+    defaults: Vec<(Netns, String)>,
+}
+
+/// What [`detach`] would do now.
+///
+/// # Errors
+/// As of `detach`.
+pub fn plan(what: What<'_>) -> Result<Outcome, Failure> {
+    check()?;
+    Ok(outcome(&make_plan(what)?))
+}
+
+fn check() -> Result<(), Failure> {
+    if let Some(reason) = load::missing() {
+        return Err(Failure::kernel_cannot(format!("cannot detach: {reason}")));
+    }
+    rundir::enter()
+}
+
+fn outcome(plan: &Plan) -> Outcome {
+    let mut detached: Vec<String> = plan.attachments.iter().map(|a| a.name.clone()).collect();
+    detached.dedup();
+    detached.extend(plan.hooks.iter().map(Hook::title));
+    Outcome {
+        detached,
+        restored: plan
+            .defaults
+            .iter()
+            .map(|(netns, control)| Restored {
+                namespace: netns.label.clone(),
+                control: control.clone(),
+            })
+            .collect(),
+    }
+}
+
+fn make_plan(what: What<'_>) -> Result<Plan, Failure> {
+    let name = match what {
+        What::Control(name) => Some(name),
+        What::Device(place) => return plan_of_device(place),
+        What::All => None,
+    };
+    let found = inventory::find()?;
+    // what is detached but still in use is looked for too: it may be a default
+    let wanted: Vec<Attachment> = found
+        .iter()
+        .filter(|a| name.is_none_or(|name| a.name == name))
+        .cloned()
+        .collect();
+    let records = rundir::default_records();
+    let stays = |control: &str| {
+        name.is_some_and(|name| {
+            control != name && found.iter().any(|a| a.attached && a.name == control)
+        })
+    };
+    // what new namespaces inherit stands in for a record that is missing
+    let first = Netns::find("/proc/1/ns/net")
+        .or_else(|_| Netns::find("/proc/self/ns/net"))
+        .and_then(|n| {
+            n.default_control()
+                .attempt("read the default congestion control")
+        });
+    let first = first.ok();
+    let mut defaults = Vec::new();
+    for netns in netns::all() {
+        // a namespace may go away while we look
+        let Ok(now) = netns.default_control() else {
+            continue;
+        };
+        if !wanted.iter().any(|a| a.name == now) {
+            continue;
+        }
+        let recorded = records.iter().find(|r| r.identity == netns.identity);
+        let goes = |control: &&str| !found.iter().any(|a| a.name == **control) || stays(control);
+        let candidates = [recorded.map(|r| r.previous.as_str()), first.as_deref()];
+        let previous = candidates.into_iter().flatten().find(goes);
+        let previous = previous.unwrap_or(BUILT_IN).to_owned();
+        defaults.push((netns, previous));
+    }
+    if let Some(name) = name {
+        let is_pinned = rundir::pins().contains(&rundir::pin_path(name));
+        if !wanted.iter().any(|a| a.attached) && defaults.is_empty() && !is_pinned {
+            let attached: Vec<&str> = found
+                .iter()
+                .filter(|a| a.attached)
+                .map(|a| a.name.as_str())
+                .collect();
+            return Err(Failure::bad_input(format!(
+                "nothing of Headway is attached as \"{name}\"; {}",
+                if attached.is_empty() {
+                    "nothing is attached at all".to_owned()
+                } else {
+                    format!("attached: {}", attached.join(", "))
+                }
+            )));
+        }
+    }
+    Ok(Plan {
+        attachments: wanted.into_iter().filter(|a| a.attached).collect(),
+        hooks: match name {
+            Some(_) => Vec::new(),
+            None => hooks::find()?,
+        },
+        defaults,
+    })
+}
+
+/// The place of a device that may have been renamed since, or have gone, with its
+/// namespace or alone.
+///
+/// # Errors
+/// There is neither such a device nor anything that was attached to one.
+pub fn place(netns: Option<&str>, device: &str) -> Result<String, Failure> {
+    check()?;
+    let found = Device::find(netns, device).map(|device| device.place());
+    let hooks = hooks::find()?;
+    if let Ok(place) = &found {
+        if hooks.iter().any(|hook| hook.place == *place) {
+            return found;
+        }
+    }
+    let label = match netns {
+        Some(name) => Netns::find(name).map_or_else(|_| name.to_owned(), |n| n.place_label()),
+        None => Netns::own()?.place_label(),
+    };
+    let noted = format!("{label}:{device}");
+    match hooks.into_iter().find(|hook| hook.noted_place == noted) {
+        Some(hook) => Ok(hook.place),
+        None => found,
+    }
+}
+
+/// The programs at a device.
+fn plan_of_device(place: &str) -> Result<Plan, Failure> {
+    let mut hooks = hooks::find()?;
+    hooks.retain(|hook| hook.place == place);
+    if hooks.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "nothing of Headway is at {place}; `headwayctl status` shows where something is"
+        )));
+    }
+    Ok(Plan {
+        attachments: Vec::new(),
+        hooks,
+        defaults: Vec::new(),
+    })
+}
+
+/// Takes a control away, or all of Headway's. Sockets that use it go on with it
+/// until they close; no new ones can choose it.
+///
+/// # Errors
+/// Nothing is attached under that name or there; the kernel refuses.
+pub fn detach(what: What<'_>) -> Result<Outcome, Failure> {
+    check()?;
+    let lock = rundir::lock()?;
+    let plan = make_plan(what)?;
+    carry_out(&plan, &lock)?;
+    match what {
+        What::Control(name) => forget(name, &lock)?,
+        What::Device(_) => drop(lock),
+        What::All => rundir::remove(lock)?,
+    }
+    Ok(outcome(&plan))
+}
+
+/// The same for a control, by whoever has the lock.
+pub(crate) fn take_away(name: &str, lock: &Lock) -> Result<(), Failure> {
+    carry_out(&make_plan(What::Control(name))?, lock)?;
+    forget(name, lock)
+}
+
+fn carry_out(plan: &Plan, lock: &Lock) -> Result<(), Failure> {
+    for (netns, control) in &plan.defaults {
+        restore(netns, control)?;
+    }
+    for attachment in &plan.attachments {
+        unregister(attachment)?;
+    }
+    for hook in &plan.hooks {
+        hook.detach(lock)?;
+    }
+    Ok(())
+}
+
+/// Removes a control's pin and records.
+fn forget(name: &str, lock: &Lock) -> Result<(), Failure> {
+    let pin = rundir::pin_path(name);
+    if rundir::pins().contains(&pin) {
+        fs::remove_file(&pin).attempt(format!("remove the pin of {name}"))?;
+    }
+    forget_defaults(lock)?;
+    quick_start::forget_asker(name, lock);
+    Ok(())
+}
+
+/// Takes away what is at the devices of namespaces that are about to go: their pins
+/// would outlast them.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn detach_in(namespaces: &[(Identity, &str)]) -> Result<(), Failure> {
+    if load::missing().is_some() {
+        return Ok(()); // nothing can have been attached
+    }
+    let mut hooks = hooks::find()?;
+    hooks.retain(|hook| match hook.netns {
+        Some(at) => namespaces.iter().any(|(identity, _)| *identity == at),
+        // the devices went with the emulator
+        None => hook.noted_place.rsplit_once(':').is_some_and(|(label, _)| {
+            hook.gone && namespaces.iter().any(|(_, name)| *name == label)
+        }),
+    });
+    if hooks.is_empty() {
+        return Ok(());
+    }
+    let lock = rundir::lock()?;
+    for hook in &hooks {
+        hook.detach(&lock)?;
+    }
+    drop(lock);
+    Ok(())
+}
+
+/// Forgets the records of namespaces whose default is none of Headway's any more,
+/// be it that it was put back or that somebody set another.
+pub(crate) fn forget_defaults(lock: &Lock) -> Result<(), Failure> {
+    let attached = inventory::find()?;
+    let namespaces = netns::all();
+    for record in rundir::default_records() {
+        let now = namespaces
+            .iter()
+            .find(|netns| netns.identity == record.identity)
+            .and_then(|netns| netns.default_control().ok());
+        if !now.is_some_and(|now| attached.iter().any(|a| a.attached && a.name == now)) {
+            rundir::forget_default(lock, record.identity);
+        }
+    }
+    Ok(())
+}
+
+fn restore(netns: &Netns, control: &str) -> Result<(), Failure> {
+    let result = netns.set_default_control(control).or_else(|error| {
+        if control == BUILT_IN {
+            return Err(error);
+        }
+        netns.set_default_control(BUILT_IN)
+    });
+    match result {
+        // the namespace went away meanwhile
+        Err(_) if netns.default_control().is_err() => Ok(()),
+        other => other.attempt(format!(
+            "make {control} the default of namespace {} again",
+            netns.label
+        )),
+    }
+}
+
+fn unregister(attachment: &Attachment) -> Result<(), Failure> {
+    let what = format!("detach {}", attachment.name);
+    let Some(link_id) = attachment.link_id else {
+        let map = bpf::map_by_id(attachment.map_id).attempt(&what)?;
+        return bpf::delete_first_element(map.as_fd()).attempt(&what);
+    };
+    let Ok(link) = bpf::link_by_id(link_id) else {
+        return Ok(()); // its last holder let go meanwhile
+    };
+    match bpf::link_detach(link.as_fd()) {
+        Ok(()) => Ok(()),
+        // a kernel that only detaches with the last holder: the pin, in most cases
+        Err(e) if e.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+            drop(link);
+            let pin = rundir::pin_path(&attachment.name);
+            if rundir::pins().contains(&pin) {
+                fs::remove_file(&pin).attempt(&what)?;
+            }
+            if bpf::link_by_id(link_id).is_ok() {
+                return Err(Failure::kernel_cannot(format!(
+                    "cannot {what}: a process holds its link, and this kernel detaches it only when that process ends"
+                )));
+            }
+            Ok(())
+        }
+        Err(e) => Err(e).attempt(&what),
+    }
+}

@@ -1,0 +1,308 @@
+//! What of Headway is in the kernel, whoever attached it: found by walking the
+//! kernel's maps and links, not by what was noted down.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::AsFd as _;
+
+use serde::Serialize;
+
+use crate::error::{Attempt as _, Failure};
+use crate::objects::bpf;
+use crate::objects::btf::{Btf, Member};
+use crate::system::rundir;
+
+/// The name of the `struct_ops` map in algorithms/port/bpf/control.h.
+const MAP_NAME: &str = "hw_control";
+/// The kernel's structure around a `struct_ops` map's value.
+const COMMON: &str = "common";
+const DATA: &str = "data";
+/// `BPF_STRUCT_OPS_STATE_*`
+const STATE_IN_USE: u32 = 1;
+/// The fields of `struct hw_counters`, in order.
+const COUNTERS: [&str; 7] = [
+    "connections",
+    "acks",
+    "acked_pkts",
+    "congestions",
+    "timeouts",
+    "undos",
+    "idle_restarts",
+];
+
+/// One of a control's programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Runs while statistics were on.
+    pub runs: u64,
+    /// Time spent in them.
+    pub run_time_ns: u64,
+}
+
+/// A control in the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Attachment {
+    /// The kernel's name of it.
+    pub name: String,
+    /// The control.
+    pub control: String,
+    /// The startup.
+    pub startup: String,
+    /// Values of the tunables it was loaded with; those that this build does not
+    /// know are left out.
+    pub tunables: BTreeMap<String, u32>,
+    /// Id of its map.
+    pub map_id: u32,
+    /// Id of the link that keeps it attached.
+    pub link_id: Option<u32>,
+    /// Whether sockets can choose it. False: detached or replaced, and kept by the
+    /// sockets that were using it.
+    pub attached: bool,
+    /// References that the kernel counts: one for each socket, for each namespace
+    /// that has it as default, and for its link.
+    pub references: u32,
+    /// What its connections did, by name.
+    pub counters: BTreeMap<String, u64>,
+    /// Its programs.
+    pub programs: Vec<Program>,
+}
+
+/// Where things are in the kernel's view of a `struct_ops` map's value.
+struct Layout {
+    references: usize,
+    state: usize,
+    name: usize,
+    /// Each holds a program's id.
+    programs: Vec<usize>,
+}
+
+impl Layout {
+    fn read(kernel: &Btf, value_type: u32) -> Option<Self> {
+        let value = kernel.members(value_type);
+        let data: &Member = value.get(DATA)?;
+        let common = kernel.members(value.get(COMMON)?.type_id);
+        let ops = kernel.members(data.type_id);
+        Some(Self {
+            references: common.get("refcnt")?.offset,
+            state: common.get("state")?.offset,
+            name: data.offset + ops.get("name")?.offset,
+            programs: ops
+                .values()
+                .filter(|member| member.is_pointer)
+                .map(|member| data.offset + member.offset)
+                .collect(),
+        })
+    }
+}
+
+fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    bytes
+        .get(offset..offset + 4)
+        .and_then(|b| b.try_into().ok())
+        .map_or(0, u32::from_ne_bytes)
+}
+
+fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    bytes
+        .get(offset..offset + 8)
+        .and_then(|b| b.try_into().ok())
+        .map_or(0, u64::from_ne_bytes)
+}
+
+fn text_at(bytes: &[u8], offset: usize) -> String {
+    bytes
+        .iter()
+        .skip(offset)
+        .take(16)
+        .take_while(|&&b| b != 0)
+        .map(|&b| char::from(b))
+        .collect()
+}
+
+/// Ids of attached `struct_ops` maps, with the link of each.
+///
+/// # Errors
+/// Lack of privilege.
+fn links() -> io::Result<BTreeMap<u32, u32>> {
+    let mut links = BTreeMap::new();
+    for id in bpf::link_ids()? {
+        // it may go away while we look
+        let info = bpf::link_by_id(id).and_then(|fd| bpf::link_info(fd.as_fd()));
+        if let Ok(info) = info {
+            if info.kind == bpf::LINK_TYPE_STRUCT_OPS && info.map_id != 0 {
+                links.insert(info.map_id, info.id);
+            }
+        }
+    }
+    Ok(links)
+}
+
+/// Everything of Headway, attached first, by name.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn find() -> Result<Vec<Attachment>, Failure> {
+    let what = "list what is in the kernel";
+    let scope = rundir::scope()?;
+    let links = links().attempt(what)?;
+    let mut layout = None;
+    let mut found = Vec::new();
+    for map_id in bpf::map_ids().attempt(what)? {
+        let Ok(map) = bpf::map_by_id(map_id) else {
+            continue;
+        };
+        let info = bpf::map_info(map.as_fd()).attempt(what)?;
+        if info.kind != bpf::MAP_TYPE_STRUCT_OPS || info.name != MAP_NAME {
+            continue;
+        }
+        if layout.is_none() {
+            layout = Btf::of_kernel().and_then(|btf| Layout::read(&btf, info.kernel_value_type));
+        }
+        let layout = layout.as_ref().ok_or_else(|| {
+            Failure::kernel_cannot("the kernel's type information lacks struct_ops")
+        })?;
+        let value = bpf::first_element(map.as_fd(), info.value_bytes as usize).attempt(what)?;
+        let link_id = links.get(&map_id).copied();
+        let mut attachment = Attachment {
+            name: text_at(&value, layout.name),
+            control: String::new(),
+            startup: String::new(),
+            tunables: BTreeMap::new(),
+            map_id,
+            link_id,
+            attached: link_id.is_some() || u32_at(&value, layout.state) == STATE_IN_USE,
+            references: u32_at(&value, layout.references),
+            counters: BTreeMap::new(),
+            programs: Vec::new(),
+        };
+        let mut maps = Vec::new();
+        for &offset in &layout.programs {
+            let id = u32_at(&value, offset);
+            let Ok(program) = bpf::program_by_id(id).and_then(|p| bpf::program_info(p.as_fd()))
+            else {
+                continue;
+            };
+            maps.extend(program.map_ids);
+            attachment.programs.push(Program {
+                name: program.name,
+                runs: program.runs,
+                run_time_ns: program.run_time_ns,
+            });
+        }
+        attachment.programs.sort_by(|a, b| a.name.cmp(&b.name));
+        maps.sort_unstable();
+        maps.dedup();
+        for id in maps {
+            read_data_map(id, &mut attachment);
+        }
+        // a map that was loaded but never registered is somebody's trial
+        if !attachment.name.is_empty() && rundir::is_in_scope(&attachment.name, &scope) {
+            found.push(attachment);
+        }
+    }
+    found.sort_by(|a, b| (!a.attached, &a.name, a.map_id).cmp(&(!b.attached, &b.name, b.map_id)));
+    Ok(found)
+}
+
+/// Takes over what a program's map tells: constants or counters.
+fn read_data_map(id: u32, attachment: &mut Attachment) {
+    let Ok(map) = bpf::map_by_id(id) else { return };
+    let Ok(info) = bpf::map_info(map.as_fd()) else {
+        return;
+    };
+    if info.name == "hw_counters" {
+        let cpus = bpf::possible_cpus();
+        let stride = info.value_bytes.next_multiple_of(8) as usize;
+        let Ok(value) = bpf::first_element(map.as_fd(), stride * cpus) else {
+            return;
+        };
+        for (i, name) in COUNTERS.iter().enumerate() {
+            let sum = (0..cpus)
+                .map(|cpu| u64_at(&value, cpu * stride + 8 * i))
+                .fold(0, u64::wrapping_add);
+            attachment.counters.insert((*name).to_owned(), sum);
+        }
+    } else if info.name.ends_with(".rodata") {
+        let variables = Btf::by_id(info.btf_id)
+            .map(|btf| btf.variables(".rodata"))
+            .unwrap_or_default();
+        let Ok(value) = bpf::first_element(map.as_fd(), info.value_bytes as usize) else {
+            return;
+        };
+        let text = |name: &str| {
+            variables
+                .get(name)
+                .map_or_else(String::new, |v| text_at(&value, v.offset))
+        };
+        attachment.control = text("hw_control_name");
+        attachment.startup = text("hw_startup_name");
+        let lists = [
+            (
+                "hw_cc_tun",
+                headway_algorithms::control(&attachment.control).map(|c| &c.tunables),
+            ),
+            (
+                "hw_startup_tun",
+                headway_algorithms::startup(&attachment.startup).map(|s| &s.tunables),
+            ),
+        ];
+        for (variable, infos) in lists {
+            let (Some(variable), Ok(infos)) = (variables.get(variable), infos) else {
+                continue;
+            };
+            for (i, info) in infos.iter().enumerate() {
+                let at = u32_at(&value, variable.offset + 4 * i);
+                attachment.tunables.insert(info.name.to_owned(), at);
+            }
+        }
+    }
+}
+
+/// Tunables of a pair as people write them.
+#[must_use]
+pub fn shown_tunables(
+    control: &str,
+    startup: &str,
+    tunables: &BTreeMap<String, u32>,
+) -> BTreeMap<String, String> {
+    let shown = |(name, value): (&String, &u32)| {
+        let text = headway_algorithms::find_tunable(control, Some(startup), name)
+            .map_or_else(|_| value.to_string(), |info| info.shown(*value));
+        (name.clone(), text)
+    };
+    tunables.iter().map(shown).collect()
+}
+
+impl Attachment {
+    /// "cubic+hystart", or what an object that does not tell is called.
+    #[must_use]
+    pub fn pair(&self) -> String {
+        if self.control.is_empty() {
+            "unknown".to_owned()
+        } else {
+            format!("{}+{}", self.control, self.startup)
+        }
+    }
+
+    /// Its tunables as people write them: "hystart_detect=both", "after_idle=on".
+    #[must_use]
+    pub fn shown_tunables(&self) -> BTreeMap<String, String> {
+        shown_tunables(&self.control, &self.startup, &self.tunables)
+    }
+
+    /// Runs and time of the programs that run on every ACK: (ACKs, ns per ACK).
+    #[must_use]
+    pub fn cost_per_ack(&self) -> Option<(u64, u64)> {
+        let on_ack = ["hw_pkts_acked", "hw_cong_avoid"];
+        let time: u64 = self
+            .programs
+            .iter()
+            .filter(|p| on_ack.contains(&p.name.as_str()))
+            .map(|p| p.run_time_ns)
+            .sum();
+        let acks = self.programs.iter().find(|p| p.name == on_ack[0])?.runs;
+        (acks > 0).then(|| (acks, time / acks))
+    }
+}

@@ -1,0 +1,419 @@
+//! Attaching a control, or putting another in its place.
+
+pub mod detach;
+pub mod doctor;
+pub mod inventory;
+pub(crate) mod names;
+pub mod status;
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use libbpf_rs::{Link, MapCore as _, MapMut, MapType, Object, OpenObject};
+use serde::Serialize;
+
+use crate::attach::inventory::Attachment;
+use crate::attach::names::{attached_as, default_name, is_available};
+use crate::error::{Attempt as _, Failure};
+use crate::mechanisms::hints::{self, Prefix, PREFIXES};
+use crate::mechanisms::quick_start;
+use crate::objects::bpf;
+use crate::objects::constants::{self, Tunables};
+use crate::objects::load;
+use crate::objects::shared;
+use crate::objects::{choose, ControlObject};
+use crate::system::netns::{self, Netns};
+use crate::system::rundir::{self, Lock};
+
+/// What to attach.
+#[derive(Debug)]
+pub struct Request {
+    object: &'static ControlObject,
+    tunables: Tunables,
+    name: String,
+    default_in: Option<Netns>,
+}
+
+/// What was done, or would be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// The kernel's name.
+    pub name: String,
+    /// The control.
+    pub control: &'static str,
+    /// The startup.
+    pub startup: &'static str,
+    /// True: it took the place of one of the same name.
+    pub replaced: bool,
+    /// The tunables that differ from their defaults, and those that do not.
+    pub tunables: std::collections::BTreeMap<String, u32>,
+    /// The namespace whose default it is now, and what was the default before.
+    pub default_in: Option<DefaultChange>,
+}
+
+/// A change of a namespace's default.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DefaultChange {
+    /// The namespace.
+    pub namespace: String,
+    /// What `detach` puts back.
+    pub previous: String,
+}
+
+impl Request {
+    /// Checks a choice such as `cubic+hystart` with settings such as `beta=800`.
+    ///
+    /// # Errors
+    /// What is wrong with it, with the nearest names.
+    pub fn new(
+        choice: &str,
+        settings: &[String],
+        name: Option<&str>,
+        default_in: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let object = choose(choice)?;
+        let name = match name {
+            Some(name) => name.to_owned(),
+            None => default_name(object)?,
+        };
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || name.len() > 15 || !name.chars().all(is_letter) {
+            return Err(Failure::bad_input(format!(
+                "name \"{name}\": must be 1 to 15 letters, digits, _ or -"
+            )));
+        }
+        Ok(Self {
+            object,
+            tunables: constants::tunables(object, settings)?,
+            name,
+            default_in: default_in.map(Netns::find).transpose()?,
+        })
+    }
+
+    /// The kernel's name of it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether this very control is attached under its name, with the same tunables.
+    ///
+    /// # Errors
+    /// Lack of privilege.
+    pub fn is_attached(&self) -> Result<bool, Failure> {
+        let wanted = self.outcome(false, None);
+        Ok(attached_as(&self.name)?.is_some_and(|there| {
+            (there.control.as_str(), there.startup.as_str()) == (wanted.control, wanted.startup)
+                && there.tunables == wanted.tunables
+        }))
+    }
+
+    fn outcome(&self, replaced: bool, default_in: Option<DefaultChange>) -> Outcome {
+        Outcome {
+            name: self.name.clone(),
+            control: self.object.control,
+            startup: self.object.startup,
+            replaced,
+            tunables: self
+                .tunables
+                .iter()
+                .flatten()
+                .map(|(name, value)| ((*name).to_owned(), *value))
+                .collect(),
+            default_in,
+        }
+    }
+
+    /// What [`Self::run`] would do now.
+    ///
+    /// # Errors
+    /// As of `run`, as far as can be known without doing it.
+    pub fn plan(&self) -> Result<Outcome, Failure> {
+        self.check()?;
+        let replaced = attached_as(&self.name)?.is_some();
+        if !replaced && is_available(&self.name) {
+            return Err(load::name_taken(&self.name));
+        }
+        let change = match &self.default_in {
+            Some(netns) => Some(DefaultChange {
+                namespace: netns.label.clone(),
+                previous: previous_default(netns)?,
+            }),
+            None => None,
+        };
+        Ok(self.outcome(replaced, change))
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        self.check_loadable()?;
+        rundir::enter()
+    }
+
+    fn check_loadable(&self) -> Result<(), Failure> {
+        let scope = rundir::scope()?;
+        if !rundir::is_in_scope(&self.name, &scope) {
+            return Err(Failure::bad_input(format!(
+                "name \"{}\": must begin with \"{scope}_\" or \"{scope}-\", as HEADWAY_SCOPE asks",
+                self.name
+            )));
+        }
+        if let Some(reason) = load::missing() {
+            return Err(Failure::kernel_cannot(format!(
+                "cannot attach {}: {reason}",
+                self.name
+            )));
+        }
+        Ok(())
+    }
+
+    /// Attaches for as long as the result is held, with maps of its own: its connections
+    /// hear of nobody's hints, but that each will carry so much.
+    ///
+    /// # Errors
+    /// The kernel refuses, or has a control of that name.
+    pub(crate) fn hold(&self, volume_bytes: u64) -> Result<Held, Failure> {
+        self.check_loadable()?;
+        let mut object = load::load(self.open()?, &self.name)?;
+        // a startup that does not ask has no such map
+        if let Some(prefixes) = object.maps().find(|map| map.name() == PREFIXES) {
+            hints::write_default(&prefixes, Prefix::ALL, 0, volume_bytes, 0)?;
+        }
+        let link = struct_ops(&mut object)?
+            .attach_struct_ops()
+            .map_err(|error| load::attach_error(&self.name, &error))?;
+        Ok(Held { object, link })
+    }
+
+    fn open(&self) -> Result<OpenObject, Failure> {
+        constants::open(
+            self.object.name,
+            self.object.bytes,
+            Some(&self.name),
+            &self.tunables,
+        )
+    }
+
+    /// Attaches. Killed at any moment, it leaves nothing that detach does not find.
+    ///
+    /// # Errors
+    /// The kernel refuses, or somebody else has a control of that name.
+    pub fn run(&self) -> Result<Outcome, Failure> {
+        self.check()?;
+        let lock = rundir::lock()?;
+        rundir::mount_bpffs(&lock)?;
+        // what cannot be noted is not begun
+        let previous = match &self.default_in {
+            Some(netns) => {
+                let previous = previous_default(netns)?;
+                rundir::record_default(&lock, netns, &previous, &self.name)?;
+                Some(previous)
+            }
+            None => None,
+        };
+        let before = attached_as(&self.name)?;
+        // held, so that it can be put back
+        let map = before.as_ref().and_then(|b| bpf::map_by_id(b.map_id).ok());
+        self.carry_out(previous, &lock).inspect_err(|_| {
+            // the first error says more than one of putting back
+            let _ = self.take_back(before.as_ref(), map.as_ref(), &lock);
+        })
+    }
+
+    fn carry_out(&self, previous: Option<String>, lock: &Lock) -> Result<Outcome, Failure> {
+        let replaced = self.attach(lock)?;
+        quick_start::note_asker(&self.name, self.object.startup, &self.tunables[1], lock)?;
+        let mut change = None;
+        if let (Some(netns), Some(previous)) = (&self.default_in, previous) {
+            netns
+                .set_default_control(&self.name)
+                .attempt(set_default(&self.name, netns))?;
+            change = Some(DefaultChange {
+                namespace: netns.label.clone(),
+                previous,
+            });
+        }
+        if replaced {
+            self.renew_defaults()?;
+        }
+        Ok(self.outcome(replaced, change))
+    }
+
+    /// After a failure: what was attached before is again, or nothing is.
+    fn take_back(
+        &self,
+        before: Option<&Attachment>,
+        map: Option<&OwnedFd>,
+        lock: &Lock,
+    ) -> Result<(), Failure> {
+        let now = attached_as(&self.name)?;
+        match (before, now) {
+            (None, Some(_)) => detach::take_away(&self.name, lock)?,
+            (Some(before), Some(now)) if before.map_id != now.map_id => {
+                let what = format!("put {} back", self.name);
+                if let (Some(link), Some(map)) = (now.link_id, map) {
+                    let link = bpf::link_by_id(link).attempt(&what)?;
+                    bpf::link_update(link.as_fd(), map.as_fd()).attempt(&what)?;
+                    self.renew_defaults()?;
+                }
+            }
+            _ => {}
+        }
+        detach::forget_defaults(lock)
+    }
+
+    /// Loads and attaches; true if it took another's place.
+    fn attach(&self, lock: &Lock) -> Result<bool, Failure> {
+        let mut open = self.open()?;
+        shared::share_maps(&mut open, lock)?;
+        let mut object = load::load(open, &self.name)?;
+        let mut map = struct_ops(&mut object)?;
+        let Some(before) = attached_as(&self.name)? else {
+            if is_available(&self.name) {
+                return Err(load::name_taken(&self.name));
+            }
+            let link = map
+                .attach_struct_ops()
+                .map_err(|error| load::attach_error(&self.name, &error))?;
+            self.pin(link.as_fd())?;
+            return Ok(false);
+        };
+        let link = before.link_id.map(bpf::link_by_id).ok_or_else(|| {
+            Failure::kernel_cannot(format!(
+                "{0} was attached without a link and cannot be replaced; run `headwayctl detach {0}` first",
+                self.name
+            ))
+        })?;
+        let what = format!("replace {}", self.name);
+        let link: OwnedFd = link.attempt(&what)?;
+        make_ready(&mut map).attempt(&what)?;
+        bpf::link_update(link.as_fd(), map.as_fd()).attempt(&what)?;
+        self.pin(link.as_fd())?;
+        Ok(true)
+    }
+
+    /// The link outlives this process by its pin.
+    fn pin(&self, link: std::os::fd::BorrowedFd<'_>) -> Result<(), Failure> {
+        let what = format!("pin the link of {}", self.name);
+        let path = rundir::pin_path(&self.name);
+        let wanted = bpf::link_info(link).attempt(&what)?.id;
+        match bpf::pinned(&path).and_then(|fd| bpf::link_info(fd.as_fd())) {
+            Ok(info) if info.id == wanted => return Ok(()),
+            // of a link that is attached no more
+            Ok(_) => fs::remove_file(&path).attempt(&what)?,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e).attempt(&what),
+        }
+        bpf::pin(link, &path).attempt(&what)
+    }
+
+    /// A namespace whose default was of this name still gives new sockets the
+    /// control that was replaced, until its default is set anew.
+    fn renew_defaults(&self) -> Result<(), Failure> {
+        for netns in netns::all() {
+            // a namespace may go away while we look
+            if netns.default_control().is_ok_and(|now| now == self.name) {
+                netns
+                    .set_default_control(&self.name)
+                    .attempt(set_default(&self.name, &netns))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Fills in a control's map in the kernel, which libbpf does on its way to a link only.
+/// A link of a name that is taken would leave a warning in the kernel's log, so the
+/// attempt ends before the kernel looks at the name: it may open no more descriptors.
+fn make_ready(map: &mut MapMut<'_>) -> io::Result<()> {
+    // SAFETY: plain data that the kernel reads and writes.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let none = libc::rlimit {
+            rlim_cur: 0,
+            ..limit
+        };
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &none) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // what is wrong with the map, the update of the link will tell
+        drop(map.attach_struct_ops());
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &limit) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// A control that goes with the value.
+#[derive(Debug)]
+#[allow(dead_code)] // it is there to be dropped
+pub(crate) struct Held {
+    object: Object,
+    link: Link,
+}
+
+fn struct_ops(object: &mut Object) -> Result<MapMut<'_>, Failure> {
+    object
+        .maps_mut()
+        .find(|map| map.map_type() == MapType::StructOps)
+        .ok_or_else(|| Failure::failed("the object has no struct_ops map"))
+}
+
+fn set_default(name: &str, netns: &Netns) -> String {
+    format!("make {name} the default of namespace {}", netns.label)
+}
+
+/// What `detach` has to put back: what was there before the first change.
+fn previous_default(netns: &Netns) -> Result<String, Failure> {
+    let now = netns.default_control().attempt(format!(
+        "read the default congestion control of {}",
+        netns.label
+    ))?;
+    let is_ours = attached_as(&now)?.is_some();
+    let record = rundir::default_records()
+        .into_iter()
+        .find(|record| record.identity == netns.identity && is_ours);
+    Ok(record.map_or(now, |record| record.previous))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::BAD_INPUT;
+
+    fn refused(choice: &str, settings: &[&str], name: Option<&str>) -> String {
+        let settings: Vec<String> = settings.iter().map(|s| (*s).to_owned()).collect();
+        let error = Request::new(choice, &settings, name, None).unwrap_err();
+        assert_eq!(error.exit_status, BAD_INPUT, "{error}");
+        assert!(!error.message.contains('\n'));
+        error.message
+    }
+
+    #[test]
+    fn bad_input_names_what_is_wrong() {
+        if let Err(reason) = crate::objects() {
+            return crate::skipped::skipped(1, reason);
+        }
+        assert!(refused("cubic", &["beta"], None).contains("name=value"));
+        assert!(refused("cubic", &["betta=700"], None).contains("beta"));
+        assert!(refused("cubic", &["beta=7"], None).contains("512 to 1000"));
+        assert!(refused("cubic", &["beta=600", "beta=700"], None).contains("twice"));
+        assert!(refused("cubic", &[], Some("a.b")).contains("a.b"));
+        assert!(refused("cubic", &[], Some("sixteen_letters_")).contains("15"));
+    }
+
+    #[test]
+    fn tunables_not_set_have_their_defaults() {
+        if let Err(reason) = crate::objects() {
+            return crate::skipped::skipped(1, reason);
+        }
+        let request = Request::new("cubic", &["beta=800".to_owned()], None, None).unwrap();
+        let all = request.outcome(false, None).tunables;
+        assert_eq!(all["beta"], 800);
+        assert_eq!(all["fast_convergence"], 1);
+    }
+}

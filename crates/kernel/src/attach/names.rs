@@ -1,0 +1,84 @@
+//! What controls are called: in the kernel, and by people.
+
+use std::fs;
+
+use crate::attach::inventory::{self, Attachment};
+use crate::error::Failure;
+use crate::objects::load;
+use crate::objects::{choose, ControlObject};
+use crate::system::rundir;
+
+/// The congestion controls that sockets can choose, whoever's they are.
+fn available() -> Vec<String> {
+    let list = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let text = fs::read_to_string(list).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Whether sockets can choose a control of that name.
+pub(crate) fn is_available(name: &str) -> bool {
+    available().iter().any(|other| other == name)
+}
+
+/// The name that people type: the control's, where its startup is its own and the kernel
+/// has none of its own by that name; else with the startup's suffix. A scope's names
+/// begin with it.
+pub(crate) fn default_name(object: &ControlObject) -> Result<String, Failure> {
+    let scope = rundir::scope()?;
+    let is_own_startup = headway_algorithms::control(object.control)
+        .is_ok_and(|control| control.startup == object.startup);
+    let plain = object.control.replace('-', "_");
+    let name = if is_own_startup && (!is_available(&plain) || is_ours(&plain)) {
+        plain
+    } else {
+        object.name.to_owned()
+    };
+    Ok(if scope.is_empty() {
+        name
+    } else {
+        format!("{scope}_{}", object.name)
+    })
+}
+
+fn is_ours(name: &str) -> bool {
+    // who may not look has nothing attached either
+    load::missing().is_none() && attached_as(name).is_ok_and(|found| found.is_some())
+}
+
+/// The kernel's name of an attached control, from that or from what people type: `htcp`,
+/// `cubic+hystart`. None: nothing of Headway is attached so.
+///
+/// # Errors
+/// Several are.
+pub fn find_name(typed: &str) -> Result<Option<String>, Failure> {
+    if load::missing().is_some() {
+        return Ok(None);
+    }
+    let mut attached = inventory::find()?;
+    attached.retain(|a| a.attached);
+    if attached.iter().any(|a| a.name == typed) {
+        return Ok(Some(typed.to_owned()));
+    }
+    let Ok(object) = choose(typed) else {
+        return Ok(None);
+    };
+    attached.retain(|a| a.control == object.control && a.startup == object.startup);
+    match attached.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only.name.clone())),
+        many => {
+            let names: Vec<&str> = many.iter().map(|a| a.name.as_str()).collect();
+            Err(Failure::bad_input(format!(
+                "\"{typed}\" is attached more than once; which of {}?",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// The attached control of that name, if it is Headway's.
+pub(crate) fn attached_as(name: &str) -> Result<Option<Attachment>, Failure> {
+    Ok(inventory::find()?
+        .into_iter()
+        .find(|a| a.attached && a.name == name))
+}

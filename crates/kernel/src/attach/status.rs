@@ -1,0 +1,164 @@
+//! What is attached and what uses it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::attach::inventory::{self, Attachment};
+use crate::error::{Attempt as _, Failure};
+use crate::mechanisms::hints::{self, Hints, PrefixDefault};
+use crate::mechanisms::quick_start;
+use crate::mechanisms::router;
+use crate::mechanisms::window::{self, FirstWindow};
+use crate::objects::bpf;
+use crate::objects::load;
+use crate::system::netns;
+use crate::system::rundir;
+use crate::system::sockets;
+
+/// A namespace's part in a control.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Use {
+    /// The namespace.
+    pub namespace: String,
+    /// Its TCP sockets with this control by name.
+    pub sockets: u64,
+    /// Whether sockets that choose none get it.
+    pub is_default: bool,
+}
+
+/// A control with its use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// What the kernel has.
+    #[serde(flatten)]
+    pub attachment: Attachment,
+    /// Whether headwayctl's pin keeps it, rather than a process.
+    pub pinned: bool,
+    /// Where it is used. Sockets are told apart by the name of their control only:
+    /// this includes those that go on with a replaced one of the same name.
+    pub used_in: Vec<Use>,
+    /// ACKs and nanoseconds per ACK, while statistics were on.
+    pub cost_per_ack: Option<Cost>,
+}
+
+/// What a control costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// ACKs measured.
+    pub acks: u64,
+    /// Mean time in the control's programs.
+    pub ns_per_ack: u64,
+}
+
+/// Everything of Headway in this kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Status {
+    /// Sockets can choose these.
+    pub attached: Vec<Entry>,
+    /// Detached or replaced, but sockets still go on with them.
+    pub lingering: Vec<Attachment>,
+    /// Where socket options are taken from applications.
+    pub hints: Vec<Hints>,
+    /// Defaults for the peers of a prefix.
+    pub hint_defaults: Vec<PrefixDefault>,
+    /// Devices behind which a host takes part in Quick-Start.
+    pub quick_start_hosts: Vec<quick_start::Host>,
+    /// Devices whose link's capacity a Quick-Start router gives out.
+    pub quick_start_routers: Vec<router::Router>,
+    /// Devices whose connections may begin with larger windows.
+    pub first_windows: Vec<FirstWindow>,
+    /// Whether the kernel counts programs' runs (kernel.bpf_stats_enabled).
+    pub counts_runs: bool,
+}
+
+/// Reads it all. With `measure`, the kernel counts programs' runs for that long first.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn status(measure: Option<Duration>) -> Result<Status, Failure> {
+    if let Some(reason) = load::missing() {
+        return Err(Failure::kernel_cannot(format!(
+            "cannot see what is attached: {reason}"
+        )));
+    }
+    rundir::enter()?;
+    if let Some(duration) = measure {
+        let counting = bpf::enable_statistics().attempt("let the kernel count programs' runs")?;
+        thread::sleep(duration);
+        drop(counting);
+    }
+    let pins = rundir::pins();
+    let (attached, lingering): (Vec<_>, Vec<_>) =
+        inventory::find()?.into_iter().partition(|a| a.attached);
+    let mut uses: BTreeMap<String, Vec<Use>> = BTreeMap::new();
+    if !attached.is_empty() {
+        uses = all_uses();
+    }
+    Ok(Status {
+        attached: attached
+            .into_iter()
+            .map(|attachment| Entry {
+                pinned: pins.contains(&rundir::pin_path(&attachment.name)),
+                used_in: uses.remove(&attachment.name).unwrap_or_default(),
+                cost_per_ack: attachment
+                    .cost_per_ack()
+                    .map(|(acks, ns_per_ack)| Cost { acks, ns_per_ack }),
+                attachment,
+            })
+            .collect(),
+        lingering,
+        hints: hints::status()?,
+        hint_defaults: hints::defaults(),
+        quick_start_hosts: quick_start::hosts()?,
+        quick_start_routers: router::routers()?,
+        first_windows: window::devices()?,
+        counts_runs: fs::read_to_string("/proc/sys/kernel/bpf_stats_enabled")
+            .is_ok_and(|text| text.trim() == "1"),
+    })
+}
+
+/// Sockets and defaults of every namespace, by control.
+fn all_uses() -> BTreeMap<String, Vec<Use>> {
+    let mut uses: BTreeMap<String, Vec<Use>> = BTreeMap::new();
+    for netns in netns::all() {
+        // a namespace may go away while we look
+        let Ok(mut counts) = netns.inside(sockets::count_by_control) else {
+            continue;
+        };
+        let default = netns.default_control().unwrap_or_default();
+        counts.entry(default.clone()).or_insert(0);
+        for (control, sockets) in counts {
+            uses.entry(control.clone()).or_default().push(Use {
+                namespace: netns.label.clone(),
+                sockets,
+                is_default: control == default,
+            });
+        }
+    }
+    uses
+}
+
+impl Status {
+    /// Whether there is nothing of Headway in this kernel.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.attached.is_empty()
+            && self.hints.is_empty()
+            && self.hint_defaults.is_empty()
+            && self.quick_start_hosts.is_empty()
+            && self.quick_start_routers.is_empty()
+            && self.first_windows.is_empty()
+    }
+}
+
+impl Entry {
+    /// All its sockets.
+    #[must_use]
+    pub fn sockets(&self) -> u64 {
+        self.used_in.iter().map(|u| u.sockets).sum()
+    }
+}

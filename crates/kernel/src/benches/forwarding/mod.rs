@@ -1,0 +1,333 @@
+//! What a Quick-Start router costs: packets through a router of network namespaces, with
+//! its program and without, in turns, and packets without requests through one without it.
+//!
+//! A packet crosses both pairs of devices within the system call that sends it, on one
+//! processor. The time of that processor is what counts: it stays the same where others
+//! take the processor away for a while, which a rate by the clock does not.
+
+pub mod packets;
+pub mod path;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::error::{Attempt as _, Failure};
+use crate::mechanisms::router::{Loaded, Request};
+use crate::objects::bpf;
+use crate::objects::device::Device;
+use crate::objects::load;
+use packets::{flood, trickle, Arrivals, Flood};
+use path::{RoutedPath, NOBODY_MAC, ROUTER_MAC, ROUTER_OUT};
+
+/// Packets before the first that count.
+const WARM_UP: Duration = Duration::from_millis(200);
+/// Delays are told at these parts of the packets, in 1/10^6.
+const QUANTILES: [u32; 12] = [
+    0, 100_000, 250_000, 500_000, 750_000, 900_000, 950_000, 990_000, 995_000, 999_000, 999_900,
+    1_000_000,
+];
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// Of an IP packet.
+    pub packet_bytes: usize,
+    /// Packets with a request, of a hundred.
+    pub requests_percent: usize,
+    /// Turns.
+    pub rounds: u32,
+    /// Time of each part of a turn.
+    pub time: Duration,
+    /// The router's tunables, by name.
+    pub settings: Vec<(String, String)>,
+    /// Also delays, at this many packets per second.
+    pub delay_pps: Option<u32>,
+}
+
+/// Packets that were forwarded, and what it took.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Forwarded {
+    /// Packets.
+    pub packets: u64,
+    /// Per second of the processor's time, sending and dropping them included.
+    pub rate_pps: f64,
+    /// By the clock.
+    pub clock_pps: f64,
+    /// Of the processor, per packet.
+    pub cpu_ns: f64,
+}
+
+/// The same of three routers.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sides<T> {
+    /// As it is, and no packet carries a request.
+    pub plain: T,
+    /// As it is, with the packets that the program is measured with.
+    pub without: T,
+    /// With the program.
+    pub with: T,
+}
+
+/// Time from the call that sends a packet until it is at the sink's device.
+#[derive(Clone, Debug, Serialize)]
+pub struct Delays {
+    /// Packets sent.
+    pub packets: usize,
+    /// Of these, the ones that did not arrive.
+    pub lost: usize,
+    /// Mean.
+    pub mean_us: f64,
+    /// Part of the packets (in 1/10^6) that takes at most so long, in us.
+    pub quantiles_us: Vec<(u32, f64)>,
+}
+
+/// All that was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// As asked for.
+    pub packet_bytes: usize,
+    /// As asked for.
+    pub requests_percent: usize,
+    /// The turns.
+    pub rounds: Vec<Sides<Forwarded>>,
+    /// Sending, and a router that drops the packet at once: of the time of a forwarded
+    /// packet, what is not forwarding.
+    pub sending_cpu_ns: f64,
+    /// Rate with the program by that of the same packets without, the rounds' median.
+    pub rate_ratio: f64,
+    /// Time in the program by the kernel's statistics, which take part of it.
+    pub program_ns: Option<f64>,
+    /// Delays, if asked for: of each side's turns the one whose mean is the median.
+    pub delays: Option<Sides<Delays>>,
+    /// The mean of every turn, in us; empty if delays were not asked for.
+    pub delay_rounds_us: Vec<Sides<f64>>,
+    /// What the router did in the turns: its counters.
+    pub requests: u64,
+    /// Of the requests.
+    pub grants: u64,
+}
+
+struct Lab {
+    path: RoutedPath,
+    router: Loaded,
+    bench: Bench,
+}
+
+impl Lab {
+    fn flood(&self, to: [u8; 6], percent: usize, time: Duration) -> Result<Flood, Failure> {
+        let bench = &self.bench;
+        self.path
+            .source
+            .netns
+            .inside(|| flood(to, bench.packet_bytes, percent, time))
+            .attempt("send packets to the router")
+    }
+
+    fn forward(&self, percent: usize, time: Duration) -> Result<Forwarded, Failure> {
+        let what = "count packets";
+        let before = self.path.arrived_pkts().attempt(what)?;
+        let sent = self.flood(ROUTER_MAC, percent, time)?;
+        let packets = self.path.arrived_pkts().attempt(what)? - before;
+        // where the kernel puts packets off, some may find its queue full
+        if packets * 10 < sent.packets * 9 {
+            return Err(Failure::failed(format!(
+                "of {} packets the router forwarded {packets} only; is the machine busy?",
+                sent.packets
+            )));
+        }
+        Ok(Forwarded {
+            packets,
+            rate_pps: packets as f64 * 1e9 / sent.cpu_ns as f64,
+            clock_pps: packets as f64 / sent.seconds,
+            cpu_ns: sent.cpu_ns as f64 / packets as f64,
+        })
+    }
+
+    fn delays(&self, percent: usize, rate_pps: u32) -> Result<Delays, Failure> {
+        let bench = &self.bench;
+        let packets = (f64::from(rate_pps) * bench.time.as_secs_f64()) as usize;
+        let arrivals = self
+            .path
+            .sink
+            .netns
+            .inside(|| Arrivals::new(bench.packet_bytes))
+            .attempt("listen at the sink")?;
+        let done = AtomicBool::new(false);
+        let (sent, arrived) = std::thread::scope(|scope| {
+            let collector = scope.spawn(|| arrivals.collect(&done));
+            let sent = self
+                .path
+                .source
+                .netns
+                .inside(|| trickle(ROUTER_MAC, bench.packet_bytes, percent, rate_pps, packets));
+            std::thread::sleep(Duration::from_millis(50));
+            done.store(true, Ordering::Release);
+            let arrived = collector.join();
+            let arrived = arrived.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
+            (sent, arrived)
+        });
+        let sent = sent.attempt("send packets to the router")?;
+        let mut delays_us: Vec<f64> = arrived
+            .attempt("receive packets at the sink")?
+            .into_iter()
+            .filter_map(|(number, ns)| Some((ns - sent.get(number as usize)?) as f64 / 1e3))
+            .collect();
+        if delays_us.is_empty() {
+            return Err(Failure::failed("no packet came through the router"));
+        }
+        delays_us.sort_by(f64::total_cmp);
+        let last = delays_us.len() - 1;
+        Ok(Delays {
+            packets,
+            lost: packets.saturating_sub(delays_us.len()),
+            mean_us: delays_us.iter().sum::<f64>() / delays_us.len() as f64,
+            quantiles_us: QUANTILES
+                .iter()
+                .map(|&part| (part, delays_us[last * part as usize / 1_000_000]))
+                .collect(),
+        })
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Measures.
+///
+/// # Errors
+/// Lack of privilege, or a kernel that cannot attach programs to devices.
+pub fn measure(bench: Bench) -> Result<Outcome, Failure> {
+    if let Some(reason) = load::missing() {
+        return Err(Failure::kernel_cannot(format!(
+            "cannot measure a router: {reason}"
+        )));
+    }
+    let path = RoutedPath::new(false)?;
+    let device = Device::find(Some(&path.router.path()), ROUTER_OUT)?;
+    let router = Request::new(device, &bench.settings)?.loaded()?;
+    let lab = Lab {
+        path,
+        router,
+        bench,
+    };
+    let bench = &lab.bench;
+    let percent = bench.requests_percent;
+    lab.forward(percent, WARM_UP)?;
+    let (mut rounds, mut sending_ns) = (Vec::new(), Vec::new());
+    for number in 0..bench.rounds {
+        rounds.push(in_turn(number, |side| match side {
+            Side::Plain => lab.forward(0, bench.time),
+            Side::Without => lab.forward(percent, bench.time),
+            Side::With => {
+                let _held = lab.router.hold()?;
+                lab.forward(percent, bench.time)
+            }
+        })?);
+        let sending = lab.flood(NOBODY_MAC, percent, bench.time)?;
+        sending_ns.push(sending.cpu_ns as f64 / sending.packets as f64);
+    }
+    let (requests, grants) = lab
+        .router
+        .requests_and_grants()
+        .attempt("read the router")?;
+    let mut turns = match bench.delay_pps {
+        None => Vec::new(),
+        Some(rate) => delays_in_turn(&lab, rate)?,
+    };
+    Ok(Outcome {
+        packet_bytes: bench.packet_bytes,
+        requests_percent: percent,
+        sending_cpu_ns: median(sending_ns.into_iter()),
+        rate_ratio: median(rounds.iter().map(|r| r.with.rate_pps / r.without.rate_pps)),
+        rounds,
+        program_ns: program_ns(&lab)?,
+        delay_rounds_us: turns
+            .iter()
+            .map(|turn| Sides {
+                plain: turn.plain.mean_us,
+                without: turn.without.mean_us,
+                with: turn.with.mean_us,
+            })
+            .collect(),
+        delays: middle(&mut turns),
+        requests,
+        grants,
+    })
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Plain,
+    Without,
+    With,
+}
+
+/// One turn. Each begins with another side: whoever comes first has no advantage.
+fn in_turn<T>(
+    number: u32,
+    mut measure: impl FnMut(Side) -> Result<T, Failure>,
+) -> Result<Sides<T>, Failure> {
+    // fields are made in the order in which they stand
+    Ok(match number % 3 {
+        0 => Sides {
+            plain: measure(Side::Plain)?,
+            without: measure(Side::Without)?,
+            with: measure(Side::With)?,
+        },
+        1 => Sides {
+            without: measure(Side::Without)?,
+            with: measure(Side::With)?,
+            plain: measure(Side::Plain)?,
+        },
+        _ => Sides {
+            with: measure(Side::With)?,
+            plain: measure(Side::Plain)?,
+            without: measure(Side::Without)?,
+        },
+    })
+}
+
+fn delays_in_turn(lab: &Lab, rate_pps: u32) -> Result<Vec<Sides<Delays>>, Failure> {
+    let percent = lab.bench.requests_percent;
+    (0..lab.bench.rounds)
+        .map(|number| {
+            in_turn(number, |side| match side {
+                Side::Plain => lab.delays(0, rate_pps),
+                Side::Without => lab.delays(percent, rate_pps),
+                Side::With => {
+                    let _held = lab.router.hold()?;
+                    lab.delays(percent, rate_pps)
+                }
+            })
+        })
+        .collect()
+}
+
+/// Of each side, the turn whose mean is the median; none of no turns.
+fn middle(turns: &mut [Sides<Delays>]) -> Option<Sides<Delays>> {
+    let mut of = |side: fn(&Sides<Delays>) -> &Delays| {
+        turns.sort_by(|a, b| side(a).mean_us.total_cmp(&side(b).mean_us));
+        turns.get(turns.len() / 2).map(|turn| side(turn).clone())
+    };
+    Some(Sides {
+        plain: of(|turn| &turn.plain)?,
+        without: of(|turn| &turn.without)?,
+        with: of(|turn| &turn.with)?,
+    })
+}
+
+/// Mean time in the program while the kernel counts it.
+fn program_ns(lab: &Lab) -> Result<Option<f64>, Failure> {
+    let _held = lab.router.hold()?;
+    let counting = bpf::enable_statistics().attempt("let the kernel count programs' runs")?;
+    lab.forward(lab.bench.requests_percent, lab.bench.time)?;
+    drop(counting);
+    let (runs, time_ns) = lab.router.runs().attempt("read the program's time")?;
+    Ok((runs > 0).then(|| time_ns as f64 / runs as f64))
+}

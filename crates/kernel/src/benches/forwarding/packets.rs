@@ -1,0 +1,321 @@
+//! Packets for a router: as fast as they go, or one at a time with the time that each
+//! takes.
+
+use std::fs;
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use headway_wire::ipv4::PROTOCOL_UDP;
+use headway_wire::ipv4_options::QuickStart;
+use headway_wire::packet::{build_udp, Payload};
+use headway_wire::{Ipv4Repr, UdpRepr};
+
+use super::path::{HOST_DEVICE, SINK, SOURCE, SOURCE_MAC};
+use crate::system::processes;
+
+/// Packets of one system call; shares of requests are parts of it.
+pub const BURST_PKTS: usize = 100;
+/// Until what was sent last has gone through.
+const SETTLE: Duration = Duration::from_millis(20);
+const ETHERNET_BYTES: usize = 14;
+const IPV4_ETHERTYPE: u16 = 0x0800;
+const UDP_BYTES: usize = 8;
+const OPTION_BYTES: usize = 8;
+/// The smallest packet that has room for a request and a number.
+pub const LEAST_BYTES: usize = 20 + OPTION_BYTES + UDP_BYTES + NUMBER_BYTES;
+const NUMBER_BYTES: usize = 8;
+
+/// A frame with a UDP datagram, with a request for 10.24 Mbit/s or without; of the same
+/// length either way.
+fn frame(to: [u8; 6], ip_bytes: usize, request: bool) -> Vec<u8> {
+    let mut ip = Ipv4Repr::new(SOURCE, SINK, PROTOCOL_UDP);
+    if request {
+        let option = QuickStart::Request {
+            rate_code: 8,
+            ttl: 99,
+            nonce: 0x1234_5678,
+        };
+        ip.options.push(&option).expect("the only option");
+    }
+    let udp = UdpRepr {
+        source_port: 1024,
+        destination_port: 9,
+    };
+    let mut packet = Vec::new();
+    let payload = vec![0u8; ip_bytes - ip.header_len_bytes() - UDP_BYTES];
+    build_udp(&mut packet, &ip, &udp, Payload::Bytes(&payload)).expect("short enough");
+    let mut frame = [&to[..], &SOURCE_MAC, &IPV4_ETHERTYPE.to_be_bytes()].concat();
+    frame.extend(packet);
+    frame
+}
+
+/// A packet socket at the host's device of this thread's namespace.
+fn packet_socket(protocol: u16) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers but to values of the right kind and length; a new descriptor.
+    unsafe {
+        let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = OwnedFd::from_raw_fd(fd);
+        let name = std::ffi::CString::new(HOST_DEVICE)?;
+        let mut address: libc::sockaddr_ll = zeroed();
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = protocol.to_be();
+        address.sll_ifindex = libc::if_nametoindex(name.as_ptr()) as i32;
+        let length = size_of::<libc::sockaddr_ll>() as u32;
+        if libc::bind(fd, (&raw const address).cast(), length) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(socket)
+    }
+}
+
+/// Keeps this thread on one processor, the last one. Returns its number.
+fn stay() -> usize {
+    // SAFETY: plain data, for which zero is a value; concerns this thread.
+    unsafe {
+        let cpu = libc::sysconf(libc::_SC_NPROCESSORS_ONLN).max(1) as usize - 1;
+        let mut set: libc::cpu_set_t = zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+        cpu
+    }
+}
+
+/// The kernel's thread that goes on with packets where a processor has too many: the
+/// file with its time.
+fn softirq_thread(cpu: usize) -> Option<PathBuf> {
+    let name = format!("ksoftirqd/{cpu}");
+    let thread = processes::all()
+        .into_iter()
+        .find(|&pid| processes::name_of(pid) == name)?;
+    Some(processes::file(thread, "schedstat"))
+}
+
+/// Time that a thread has run.
+fn run_ns(schedstat: Option<&PathBuf>) -> u64 {
+    schedstat
+        .and_then(|path| fs::read_to_string(path).ok())
+        .and_then(|text| text.split(' ').next()?.parse().ok())
+        .unwrap_or(0)
+}
+
+fn thread_cpu_ns() -> u64 {
+    // SAFETY: plain data, for which zero is a value; this clock always exists.
+    unsafe {
+        let mut time: libc::timespec = zeroed();
+        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time);
+        (time.tv_sec * 1_000_000_000 + time.tv_nsec) as u64
+    }
+}
+
+/// What it took to send packets, and, as a veth hands a packet on within the system call
+/// that sends it, to forward them.
+#[derive(Clone, Copy, Debug)]
+pub struct Flood {
+    /// Packets.
+    pub packets: u64,
+    /// On the clock.
+    pub seconds: f64,
+    /// Of the processor.
+    pub cpu_ns: u64,
+}
+
+/// Sends as fast as it can for a time, from this thread's namespace. Of a hundred
+/// packets so many carry a request.
+///
+/// # Errors
+/// The socket cannot be made, or does not send.
+pub fn flood(
+    to: [u8; 6],
+    ip_bytes: usize,
+    requests_percent: usize,
+    time: Duration,
+) -> io::Result<Flood> {
+    let softirqs = softirq_thread(stay());
+    let socket = packet_socket(0)?;
+    let frames = [false, true].map(|request| frame(to, ip_bytes, request));
+    let mut parts: Vec<libc::iovec> = (0..BURST_PKTS)
+        .map(|i| {
+            let request =
+                (i + 1) * requests_percent / BURST_PKTS > i * requests_percent / BURST_PKTS;
+            let frame = &frames[usize::from(request)];
+            libc::iovec {
+                iov_base: frame.as_ptr().cast_mut().cast(),
+                iov_len: frame.len(),
+            }
+        })
+        .collect();
+    let mut messages: Vec<libc::mmsghdr> = parts
+        .iter_mut()
+        .map(|part| {
+            // SAFETY: plain data, for which zero is a value.
+            let mut message: libc::mmsghdr = unsafe { zeroed() };
+            message.msg_hdr.msg_iov = part;
+            message.msg_hdr.msg_iovlen = 1;
+            message
+        })
+        .collect();
+    let cpu_ns = || thread_cpu_ns() + run_ns(softirqs.as_ref());
+    let (start, start_cpu_ns) = (Instant::now(), cpu_ns());
+    let mut packets = 0;
+    while start.elapsed() < time {
+        // SAFETY: frames, parts and messages outlive the call, which only reads them.
+        let sent = unsafe {
+            libc::sendmmsg(
+                socket.as_raw_fd(),
+                messages.as_mut_ptr(),
+                BURST_PKTS as u32,
+                0,
+            )
+        };
+        packets += u64::try_from(sent).map_err(|_| io::Error::last_os_error())?;
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    std::thread::sleep(SETTLE);
+    Ok(Flood {
+        packets,
+        seconds,
+        cpu_ns: cpu_ns() - start_cpu_ns,
+    })
+}
+
+/// Sends packets one at a time at a rate, from this thread's namespace. Returns when
+/// each was sent, ns of CLOCK_REALTIME, by its number.
+///
+/// # Errors
+/// As of [`flood`].
+pub fn trickle(
+    to: [u8; 6],
+    ip_bytes: usize,
+    requests_percent: usize,
+    rate_pps: u32,
+    packets: usize,
+) -> io::Result<Vec<i64>> {
+    stay();
+    let socket = packet_socket(0)?;
+    let mut frames = [false, true].map(|request| frame(to, ip_bytes, request));
+    for (frame, option_bytes) in frames.iter_mut().zip([0, OPTION_BYTES]) {
+        // the number in it changes, so no checksum
+        let at = ETHERNET_BYTES + 20 + option_bytes + 6;
+        frame[at..at + 2].fill(0);
+    }
+    let gap = Duration::from_secs(1) / rate_pps;
+    let mut sent_ns = Vec::with_capacity(packets);
+    let start = Instant::now();
+    for number in 0..packets {
+        let i = number % BURST_PKTS;
+        let request = (i + 1) * requests_percent / BURST_PKTS > i * requests_percent / BURST_PKTS;
+        let frame = &mut frames[usize::from(request)];
+        let at = frame.len() - NUMBER_BYTES;
+        frame[at..].copy_from_slice(&(number as u64).to_be_bytes());
+        let due = start + gap * number as u32;
+        while Instant::now() < due {
+            std::hint::spin_loop();
+        }
+        sent_ns.push(realtime_ns());
+        // SAFETY: the frame and its length.
+        let sent = unsafe { libc::send(socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+        if sent < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(sent_ns)
+}
+
+fn realtime_ns() -> i64 {
+    // SAFETY: plain data, for which zero is a value; this clock always exists.
+    unsafe {
+        let mut time: libc::timespec = zeroed();
+        libc::clock_gettime(libc::CLOCK_REALTIME, &mut time);
+        time.tv_sec * 1_000_000_000 + time.tv_nsec
+    }
+}
+
+/// Receives what [`trickle`] sends.
+#[derive(Debug)]
+pub struct Arrivals {
+    socket: OwnedFd,
+    ip_bytes: usize,
+}
+
+impl Arrivals {
+    /// Listens at the host's device of this thread's namespace.
+    ///
+    /// # Errors
+    /// The socket cannot be made.
+    pub fn new(ip_bytes: usize) -> io::Result<Self> {
+        let socket = packet_socket(IPV4_ETHERTYPE)?;
+        let (room, on) = (64i32 << 20, 1i32);
+        for (option, value) in [(libc::SO_RCVBUFFORCE, room), (libc::SO_TIMESTAMPNS, on)] {
+            // SAFETY: a valid descriptor, a value and its length.
+            let result = unsafe {
+                libc::setsockopt(
+                    socket.as_raw_fd(),
+                    libc::SOL_SOCKET,
+                    option,
+                    (&raw const value).cast(),
+                    size_of::<i32>() as u32,
+                )
+            };
+            if result != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(Self { socket, ip_bytes })
+    }
+
+    /// Numbers of packets and when the kernel got them, until `done` and nothing more
+    /// comes.
+    ///
+    /// # Errors
+    /// The socket does not receive.
+    pub fn collect(&self, done: &AtomicBool) -> io::Result<Vec<(u64, i64)>> {
+        let mut arrived = Vec::new();
+        let mut bytes = vec![0u8; 2048];
+        let mut control = [0u64; 16];
+        loop {
+            let last = done.load(Ordering::Acquire);
+            // SAFETY: buffers with their lengths, which outlive the call.
+            unsafe {
+                let mut part = libc::iovec {
+                    iov_base: bytes.as_mut_ptr().cast(),
+                    iov_len: bytes.len(),
+                };
+                let mut message: libc::msghdr = zeroed();
+                message.msg_iov = &mut part;
+                message.msg_iovlen = 1;
+                message.msg_control = control.as_mut_ptr().cast();
+                message.msg_controllen = size_of_val(&control);
+                let got = libc::recvmsg(self.socket.as_raw_fd(), &mut message, libc::MSG_DONTWAIT);
+                if got < 0 {
+                    let error = io::Error::last_os_error();
+                    if error.kind() != io::ErrorKind::WouldBlock {
+                        return Err(error);
+                    }
+                    if last {
+                        return Ok(arrived);
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
+                let header = libc::CMSG_FIRSTHDR(&message);
+                if got as usize != ETHERNET_BYTES + self.ip_bytes || header.is_null() {
+                    continue; // not ours
+                }
+                let time: libc::timespec = std::ptr::read_unaligned(libc::CMSG_DATA(header).cast());
+                let at = got as usize - NUMBER_BYTES;
+                let number = bytes[at..at + NUMBER_BYTES].try_into().expect("8 bytes");
+                arrived.push((
+                    u64::from_be_bytes(number),
+                    time.tv_sec * 1_000_000_000 + time.tv_nsec,
+                ));
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What a receiver's window makes of a start: transfers over an emulated path between two
+//! hosts that only this process has, with both windows as the sender knows them and what
+//! arrives (the thesis' section 5.2, figures 5.11 and 5.12).
+//!
+//! Linux 2.6.24 announced a few packets at first. Today's announces 64 kB or what the
+//! buffer has room for; a route with `initrwnd` makes it as it was.
+
+mod transfer;
+
+pub use transfer::{End, Transfer, Transferred, Windows};
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::attach;
+use crate::error::{Attempt as _, Failure};
+use crate::mechanisms::window;
+use crate::objects::device::Device;
+use crate::objects::load;
+use crate::system::namespace::Namespace;
+use crate::system::rundir;
+use crate::testbed::{LinkOptions, Private, Spec, DEVICE};
+
+/// The path and the hosts.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Both directions, like 10mbit.
+    pub rate: String,
+    /// There and back, like 200ms.
+    pub rtt: String,
+    /// Room of each queue, like 1000pkts.
+    pub buffer: String,
+    /// tcp_rmem and tcp_wmem of both hosts, in bytes: least, at first, most.
+    pub buffers: [u64; 3],
+    /// The sender's first congestion window; None: the kernel's.
+    pub initial_window_pkts: Option<u32>,
+    /// The receiver's first window; None: what its buffer has room for.
+    pub first_window_pkts: Option<u32>,
+}
+
+/// Two hosts and the path between them, which go with the value.
+#[derive(Debug)]
+pub struct Hosts {
+    testbed: Private,
+}
+
+impl Hosts {
+    /// Makes them. The receiver acknowledges every segment.
+    ///
+    /// # Errors
+    /// A setting that makes no sense; lack of privilege.
+    pub fn new(setting: &Setting) -> Result<Self, Failure> {
+        let links = LinkOptions {
+            rate: Some(setting.rate.clone()),
+            rtt: Some(setting.rtt.clone()),
+            buffer: Some(setting.buffer.clone()),
+            ..LinkOptions::default()
+        };
+        let buffers = setting.buffers.map(|bytes| bytes.to_string()).join(" ");
+        let sysctls = ["tcp_rmem", "tcp_wmem"].map(|name| format!("net.ipv4.{name}={buffers}"));
+        let spec = Spec::new("window-bench", &links, 1, "", &sysctls, None)?;
+        let testbed = Private::new(&spec)?;
+        let words = |name: &str, pkts: Option<u32>| {
+            pkts.map_or_else(String::new, |pkts| format!(" {name} {pkts}"))
+        };
+        let hosts = Self { testbed };
+        let initial = words("initcwnd", setting.initial_window_pkts);
+        let first = words("initrwnd", setting.first_window_pkts);
+        hosts
+            .sender()
+            .ip(&format!("route change 10.78.0.0/16 dev {DEVICE}{initial}"))?;
+        hosts.receiver().ip(&format!(
+            "route change 10.77.0.0/16 dev {DEVICE} quickack 1{first}"
+        ))?;
+        Ok(hosts)
+    }
+
+    /// Who has the data.
+    #[must_use]
+    pub fn sender(&self) -> &Namespace {
+        &self.testbed.left
+    }
+
+    /// Who gets it.
+    #[must_use]
+    pub fn receiver(&self) -> &Namespace {
+        &self.testbed.right
+    }
+
+    /// Carries so much with a control of the kernel.
+    ///
+    /// # Errors
+    /// As of [`Transfer::run`].
+    pub fn transfer(
+        &self,
+        control: &str,
+        bytes: usize,
+        sender_connects: bool,
+    ) -> Result<Transferred, Failure> {
+        let end = |namespace, second| End {
+            netns: namespace,
+            address: Ipv4Addr::new(10, second, 0, 1),
+        };
+        Transfer {
+            sender: end(&self.sender().netns, 77),
+            receiver: end(&self.receiver().netns, 78),
+            control,
+            bytes,
+            sender_connects,
+        }
+        .run()
+    }
+}
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// Of the sender, such as `cubic+jump-start`.
+    pub control: String,
+    /// Its tunables, `name=value`.
+    pub settings: Vec<String>,
+    /// The path and the hosts.
+    pub setting: Setting,
+    /// Payload of a transfer.
+    pub bytes: usize,
+    /// Transfers, one after the other.
+    pub rounds: u32,
+    /// The sender opens the connection; else the receiver does.
+    pub sender_connects: bool,
+    /// Window of an extra ACK of the receiver; 0: none.
+    pub extra_ack_bytes: u32,
+    /// What the sender takes the receiver's window for at first; 0: what it says.
+    pub ignore_peer_bytes: u32,
+}
+
+/// All that was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// As asked for.
+    pub control: String,
+    /// As asked for.
+    pub bytes: usize,
+    /// The transfers.
+    pub rounds: Vec<Transferred>,
+    /// What the programs of first windows did: extra ACKs, windows that were raised.
+    pub counters: BTreeMap<String, u64>,
+    /// Whether the emulated link kept time.
+    pub on_time: bool,
+    /// Why not.
+    pub warnings: Vec<String>,
+}
+
+/// Lets what is on its way arrive: the last ACKs of a connection that has ended.
+const BETWEEN: Duration = Duration::from_millis(300);
+
+/// Measures.
+///
+/// # Errors
+/// A control that is not known; lack of privilege; a kernel that refuses.
+pub fn measure(bench: &Bench) -> Result<Outcome, Failure> {
+    if let Some(reason) = load::missing() {
+        return Err(Failure::kernel_cannot(format!(
+            "cannot measure first windows: {reason}"
+        )));
+    }
+    // names of controls are the machine's
+    let mut name = format!("{}_wb{:x}", rundir::scope()?, std::process::id());
+    name.truncate(15);
+    let name = name.trim_start_matches('_').to_owned();
+    let control = attach::Request::new(&bench.control, &bench.settings, Some(&name), None)?
+        .hold(bench.bytes as u64)?;
+    let hosts = Hosts::new(&bench.setting)?;
+    let mut programs = Vec::new();
+    for (namespace, own_bytes, peer_bytes) in [
+        (hosts.receiver(), bench.extra_ack_bytes, 0),
+        (hosts.sender(), 0, bench.ignore_peer_bytes),
+    ] {
+        if own_bytes > 0 || peer_bytes > 0 {
+            let device = Device::find(Some(&namespace.path()), DEVICE)?;
+            programs.push(window::hold(&device, own_bytes, peer_bytes)?);
+        }
+    }
+    let mut rounds = Vec::new();
+    for _ in 0..bench.rounds {
+        rounds.push(hosts.transfer(&name, bench.bytes, bench.sender_connects)?);
+        std::thread::sleep(BETWEEN);
+    }
+    let mut counters: BTreeMap<String, u64> = BTreeMap::new();
+    for program in &programs {
+        for (name, count) in program.counters().attempt("read what was done")? {
+            *counters.entry(name).or_default() += count;
+        }
+    }
+    drop((programs, control));
+    let summary = hosts.testbed.finish()?;
+    Ok(Outcome {
+        control: bench.control.clone(),
+        bytes: bench.bytes,
+        rounds,
+        counters,
+        on_time: summary.on_time,
+        warnings: summary.warnings,
+    })
+}

@@ -1,0 +1,235 @@
+//! One transfer between two hosts, with what the sender knew of both windows meanwhile
+//! and what reached the receiver.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::error::{Attempt as _, Failure};
+use crate::system::clock::{exact_timers, now_ns};
+use crate::system::netns::Netns;
+use crate::traffic::socket::{self, Hints, TcpInfo, TcpOptions};
+
+/// How often the sender is looked at.
+const SAMPLE: Duration = Duration::from_millis(5);
+/// A transfer that takes longer has failed.
+const LONGEST_NS: i64 = 60_000_000_000;
+/// What a receiver that connects says, so that the sender begins.
+const REQUEST: &[u8; 3] = b"get";
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// A host of a transfer.
+#[derive(Clone, Copy, Debug)]
+pub struct End<'a> {
+    /// Where it is.
+    pub netns: &'a Netns,
+    /// What it listens at, if it does.
+    pub address: Ipv4Addr,
+}
+
+/// Who sends, who receives, what and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer<'a> {
+    /// Has the data.
+    pub sender: End<'a>,
+    /// Gets it.
+    pub receiver: End<'a>,
+    /// The kernel's name of the sender's control.
+    pub control: &'a str,
+    /// Payload.
+    pub bytes: usize,
+    /// The sender opens the connection; else the receiver does, and asks.
+    pub sender_connects: bool,
+}
+
+/// What the sender knew at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Windows {
+    /// Since the transfer began.
+    pub time_us: u64,
+    /// Congestion window.
+    pub cwnd_bytes: u64,
+    /// What the receiver announced last.
+    pub window_bytes: u64,
+}
+
+/// What became of a transfer. It begins with the request, or with connect() where the
+/// sender connects.
+#[derive(Clone, Debug, Serialize)]
+pub struct Transferred {
+    /// Until the last byte reached the receiver.
+    pub took_us: u64,
+    /// Every few milliseconds from the first byte on.
+    pub windows: Vec<Windows>,
+    /// Time and bytes so far, whenever the receiver read some.
+    pub arrived: Vec<(u64, u64)>,
+    /// How long the receiver's window held the sender back; null: not known.
+    pub window_limited_us: Option<u64>,
+    /// Segments sent again.
+    pub retransmits_pkts: u32,
+}
+
+/// What either end saw, in times of CLOCK_MONOTONIC.
+#[derive(Debug, Default)]
+struct Seen {
+    began_ns: Option<i64>,
+    windows: Vec<(i64, TcpInfo)>,
+    arrived: Vec<(i64, u64)>,
+}
+
+impl Transfer<'_> {
+    /// Carries it out.
+    ///
+    /// # Errors
+    /// An unknown control; no connection, or none that ends within a minute.
+    pub fn run(&self) -> Result<Transferred, Failure> {
+        let (server, client) = if self.sender_connects {
+            (self.receiver, self.sender)
+        } else {
+            (self.sender, self.receiver)
+        };
+        let listener = inside(server.netns, || {
+            socket::listen(
+                SocketAddrV4::new(server.address, 0),
+                self.options(!self.sender_connects),
+            )
+        })?;
+        let SocketAddr::V4(to) = listener.local_addr().attempt("listen")? else {
+            return Err(Failure::failed("listens on no IPv4 address"));
+        };
+        let end_ns = now_ns() + LONGEST_NS;
+        let (served, asked) = std::thread::scope(|scope| {
+            let served = scope.spawn(|| {
+                let stream = socket::accept_until(&listener, end_ns)?
+                    .ok_or_else(|| Failure::failed("nobody connected"))?;
+                self.serve(stream, !self.sender_connects, end_ns)
+            });
+            let asked = inside(client.netns, || {
+                let began_ns = now_ns();
+                let stream = socket::connect(to, self.options(self.sender_connects))?;
+                let mut seen = self.serve(stream, self.sender_connects, end_ns)?;
+                seen.began_ns = seen.began_ns.or(Some(began_ns));
+                Ok(seen)
+            });
+            let served = served.join();
+            let served =
+                served.unwrap_or_else(|_| Err(Failure::failed("a thread of a transfer panicked")));
+            (served, asked)
+        });
+        self.outcome(&asked?, &served?)
+    }
+
+    fn options(&self, sends: bool) -> TcpOptions<'_> {
+        TcpOptions {
+            control: sends.then_some(self.control),
+            nodelay: true,
+            hints: Hints::default(),
+        }
+    }
+
+    fn serve(&self, stream: TcpStream, sends: bool, end_ns: i64) -> Result<Seen, Failure> {
+        stream
+            .set_read_timeout(Some(Duration::from_nanos(LONGEST_NS as u64)))
+            .attempt("set a timeout")?;
+        if sends {
+            self.send(stream, end_ns)
+        } else {
+            self.receive(stream, end_ns)
+        }
+    }
+
+    /// Writes all and watches until the receiver has closed.
+    fn send(&self, mut stream: TcpStream, end_ns: i64) -> Result<Seen, Failure> {
+        let mut seen = Seen::default();
+        if !self.sender_connects {
+            let mut request = [0u8; REQUEST.len()];
+            stream.read_exact(&mut request).attempt("read a request")?;
+        }
+        exact_timers();
+        stream
+            .write_all(&vec![7u8; self.bytes])
+            .attempt("send the data")?;
+        stream.set_nonblocking(true).attempt("watch a sender")?;
+        loop {
+            match stream.read(&mut [0u8; 1]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error).attempt("watch a sender"),
+                Ok(_) => return Ok(seen),
+            }
+            if now_ns() > end_ns {
+                return Err(Failure::failed("the data did not arrive within a minute"));
+            }
+            seen.windows.push((now_ns(), socket::tcp_info(&stream)?));
+            std::thread::sleep(SAMPLE);
+        }
+    }
+
+    fn receive(&self, mut stream: TcpStream, end_ns: i64) -> Result<Seen, Failure> {
+        let mut seen = Seen::default();
+        if !self.sender_connects {
+            seen.began_ns = Some(now_ns());
+            stream.write_all(REQUEST).attempt("ask for the data")?;
+        }
+        let mut chunk = vec![0u8; CHUNK_BYTES];
+        let mut bytes = 0;
+        while bytes < self.bytes as u64 {
+            if !socket::readable_until(stream.as_raw_fd(), end_ns)? {
+                return Err(Failure::failed("the data did not arrive within a minute"));
+            }
+            let got = stream.read(&mut chunk).attempt("receive the data")?;
+            if got == 0 {
+                return Err(Failure::failed("the sender closed before all had arrived"));
+            }
+            bytes += got as u64;
+            seen.arrived.push((now_ns(), bytes));
+        }
+        Ok(seen)
+    }
+
+    fn outcome(&self, asked: &Seen, served: &Seen) -> Result<Transferred, Failure> {
+        let (sender, receiver) = if self.sender_connects {
+            (asked, served)
+        } else {
+            (served, asked)
+        };
+        let nothing = || Failure::failed("a transfer ended before it was seen");
+        let began_ns = asked.began_ns.ok_or_else(nothing)?;
+        let (end_ns, _) = receiver.arrived.last().ok_or_else(nothing)?;
+        let (_, last) = sender.windows.last().ok_or_else(nothing)?;
+        let since_us = |ns: i64| u64::try_from((ns - began_ns) / 1000).unwrap_or(0);
+        Ok(Transferred {
+            took_us: since_us(*end_ns),
+            windows: sender
+                .windows
+                .iter()
+                .filter_map(|(ns, info)| {
+                    Some(Windows {
+                        time_us: since_us(*ns),
+                        cwnd_bytes: u64::from(info.cwnd_pkts) * u64::from(info.mss_bytes),
+                        window_bytes: u64::from(info.peer_window_bytes?),
+                    })
+                })
+                .collect(),
+            arrived: receiver
+                .arrived
+                .iter()
+                .map(|&(ns, bytes)| (since_us(ns), bytes))
+                .collect(),
+            window_limited_us: last.rwnd_limited_us,
+            retransmits_pkts: last.retransmits_pkts,
+        })
+    }
+}
+
+/// Works in a namespace, on a thread of its own.
+fn inside<T: Send>(
+    netns: &Netns,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    netns
+        .inside(|| Ok(work()))
+        .attempt(format!("work in namespace {}", netns.label))?
+}

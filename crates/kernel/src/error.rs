@@ -1,0 +1,100 @@
+//! How a command fails: one line on stderr and an exit status.
+
+use std::fmt;
+
+/// Exit status of a command that was understood but did not succeed.
+pub const FAILED: u8 = 1;
+/// Exit status for bad input, which is also what clap uses.
+pub const BAD_INPUT: u8 = 2;
+/// Exit status where the kernel, or a privilege that is missing, forbids it.
+pub const KERNEL_CANNOT: u8 = 3;
+
+/// Why a command failed, in one line, and its exit status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What was attempted, what happened and what to do; one line.
+    pub message: String,
+    /// [`FAILED`], [`BAD_INPUT`] or [`KERNEL_CANNOT`].
+    pub exit_status: u8,
+}
+
+impl Failure {
+    /// It did not work, through no fault of the input or of the kernel's abilities.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(message.into(), FAILED)
+    }
+
+    /// What the user asked for makes no sense.
+    pub fn bad_input(message: impl Into<String>) -> Self {
+        Self::new(message.into(), BAD_INPUT)
+    }
+
+    /// The kernel cannot, or does not let this user.
+    pub fn kernel_cannot(message: impl Into<String>) -> Self {
+        Self::new(message.into(), KERNEL_CANNOT)
+    }
+
+    /// Line breaks become "; ", for one error is one line.
+    fn new(message: String, exit_status: u8) -> Self {
+        let lines: Vec<&str> = message
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
+        Self {
+            message: lines.join("; "),
+            exit_status,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// `result.attempt("mount a bpffs")`: an I/O error together with what was attempted.
+pub trait Attempt<T> {
+    /// Says what was attempted, in words that follow "cannot".
+    ///
+    /// # Errors
+    /// The same failure as a [`Failure`]; lack of privilege is [`KERNEL_CANNOT`].
+    fn attempt(self, what: impl fmt::Display) -> Result<T, Failure>;
+}
+
+impl<T> Attempt<T> for std::io::Result<T> {
+    fn attempt(self, what: impl fmt::Display) -> Result<T, Failure> {
+        self.map_err(|error| {
+            let message = format!("cannot {what}: {error}");
+            if error.kind() == std::io::ErrorKind::PermissionDenied {
+                Failure::kernel_cannot(message)
+            } else {
+                Failure::failed(message)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line() {
+        let error = Failure::failed("cannot load\n  bad thing\n\n");
+        assert_eq!(error.message, "cannot load; bad thing");
+        assert_eq!(error.exit_status, FAILED);
+    }
+
+    #[test]
+    fn lack_of_privilege_is_the_kernels_refusal() {
+        let denied: std::io::Result<()> = Err(std::io::Error::from_raw_os_error(libc::EPERM));
+        assert_eq!(
+            denied.attempt("mount").unwrap_err().exit_status,
+            KERNEL_CANNOT
+        );
+    }
+}

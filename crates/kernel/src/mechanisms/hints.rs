@@ -1,0 +1,359 @@
+//! The application interface: socket options that a cgroup's processes may use, and
+//! defaults for the peers of a prefix. `algorithms/port/bpf/app.h` says how the stack
+//! reads both.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::{MapCore, MapFlags, ObjectBuilder};
+use serde::Serialize;
+
+use crate::error::{Attempt as _, Failure};
+pub use crate::mechanisms::prefix::Prefix;
+use crate::objects::bpf::{self, Point};
+use crate::objects::btf::Btf;
+use crate::objects::hooks::{self, Hook};
+use crate::objects::load;
+use crate::objects::shared;
+use crate::objects::{hints_object, writes_object};
+use crate::system::rundir::{self, Lock};
+
+/// The programs of algorithms/kernel/hints.bpf.c.
+const PROGRAMS: [(&str, Point); 2] = [
+    ("hw_hints_set", Point::SetSockOpt),
+    ("hw_hints_get", Point::GetSockOpt),
+];
+/// The program of algorithms/kernel/writes.bpf.c.
+const WRITES: &str = "hw_hints_write";
+/// What it is attached to, as type information calls it.
+const WRITES_TRACEPOINT: &str = "btf_trace_tcp_sendmsg_locked";
+/// The options, in the order of their numbers (include/headway.h).
+const OPTIONS: [&str; 5] = [
+    "application_type",
+    "initial_rate",
+    "stabilize_throughput",
+    "data_volume",
+    "deadline",
+];
+/// What connections to a prefix do that say nothing (algorithms/port/bpf/app.h).
+pub(crate) const PREFIXES: &str = "hw_prefixes";
+/// The application types, in the order of their numbers.
+pub const TYPES: [&str; 3] = ["standard", "responsive", "lowpriority"];
+
+/// The socket options, where they are taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hints {
+    /// The cgroup whose processes may use them.
+    pub cgroup: String,
+    /// Whether headwayctl's pins keep them.
+    pub pinned: bool,
+    /// Whether startups are told of all of a large write.
+    pub sees_writes: bool,
+    /// How often each option was set; "refused" and "read" beside them.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// What connections to a prefix do that say nothing themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PrefixDefault {
+    /// "default" for all addresses.
+    pub prefix: String,
+    /// Initial rate, bit/s.
+    pub rate_bps: u64,
+    /// What its connections carry as a rule; null: not known.
+    pub volume_bytes: Option<u64>,
+    /// One of [`TYPES`].
+    pub application_type: &'static str,
+}
+
+fn check() -> Result<(), Failure> {
+    if let Some(reason) = load::missing() {
+        return Err(Failure::kernel_cannot(format!(
+            "cannot take hints: {reason}"
+        )));
+    }
+    rundir::enter()
+}
+
+/// Where cgroup2 is mounted.
+fn root_cgroup() -> Result<PathBuf, Failure> {
+    let mounts = fs::read_to_string("/proc/self/mounts").attempt("read the mounts")?;
+    mounts
+        .lines()
+        .find_map(|line| {
+            let mut fields = line.split(' ').skip(1);
+            let at = fields.next()?;
+            (fields.next()? == "cgroup2").then(|| PathBuf::from(at))
+        })
+        .ok_or_else(|| {
+            Failure::kernel_cannot(
+                "cannot take hints: no cgroup2 is mounted (mount -t cgroup2 none /sys/fs/cgroup/unified)",
+            )
+        })
+}
+
+/// Takes the socket options from all processes of a cgroup and of those below it;
+/// None: of the machine. Where they were taken before, they are no more. `dry_run`: only
+/// says where it would be.
+///
+/// # Errors
+/// There is no such cgroup, or the kernel refuses.
+pub fn attach(cgroup: Option<&Path>, dry_run: bool) -> Result<String, Failure> {
+    check()?;
+    let cgroup = match cgroup {
+        Some(path) => path.to_owned(),
+        None => root_cgroup()?,
+    };
+    let place = cgroup.display().to_string();
+    let target = match File::open(&cgroup) {
+        Ok(file) if cgroup.join("cgroup.procs").exists() => file,
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(e).attempt(format!("open {place}"))
+        }
+        _ => {
+            return Err(Failure::bad_input(format!(
+                "cgroup \"{place}\": must be a folder of a mounted cgroup2"
+            )))
+        }
+    };
+    if dry_run {
+        return Ok(place);
+    }
+    let lock = rundir::lock()?;
+    rundir::mount_bpffs(&lock)?;
+    for hook in attached()? {
+        hook.detach(&lock)?;
+    }
+    let bytes = hints_object()
+        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
+    let mut open = ObjectBuilder::default()
+        .name("hw_hints")
+        .and_then(|builder| builder.open_memory(bytes))
+        .map_err(|e| Failure::failed(format!("cannot open the object of hints: {e}")))?;
+    hooks::set_place(&mut open, &place)?;
+    shared::share_maps(&mut open, &lock)?;
+    let object = load::load(open, "the socket options")?;
+    for (program, point) in PROGRAMS {
+        let link = bpf::attach(
+            hooks::program(&object, program)?.as_fd(),
+            target.as_raw_fd(),
+            point,
+        );
+        hooks::keep(link, &place, program, &lock)?;
+    }
+    if kernel_tells_of_writes() {
+        attach_writes(&place, &lock)?;
+    }
+    Ok(place)
+}
+
+/// Whether this kernel has the tracepoint; since Linux 6.16.
+fn kernel_tells_of_writes() -> bool {
+    Btf::of_kernel().is_some_and(|btf| btf.has_typedef(WRITES_TRACEPOINT))
+}
+
+/// Lets the startups know of all of a large write.
+fn attach_writes(place: &str, lock: &Lock) -> Result<(), Failure> {
+    let bytes = writes_object()
+        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
+    let mut open = ObjectBuilder::default()
+        .name("hw_writes")
+        .and_then(|builder| builder.open_memory(bytes))
+        .map_err(|e| Failure::failed(format!("cannot open the object of writes: {e}")))?;
+    hooks::set_place(&mut open, place)?;
+    shared::share_maps(&mut open, lock)?;
+    let object = load::load(open, "the program that sees writes")?;
+    let program = hooks::program(&object, WRITES)?;
+    let link = bpf::attach(program.as_fd(), 0, Point::Tracepoint);
+    hooks::keep(link, place, WRITES, lock)
+}
+
+/// The programs that are attached.
+fn attached() -> Result<Vec<Hook>, Failure> {
+    let mut hooks = hooks::find()?;
+    hooks.retain(|hook| {
+        hook.program == WRITES || PROGRAMS.iter().any(|(name, _)| *name == hook.program)
+    });
+    Ok(hooks)
+}
+
+/// What `detach` ended, or would.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// The cgroups from whose processes options were taken.
+    pub places: Vec<String>,
+    /// The prefixes that had defaults.
+    pub defaults: Vec<String>,
+}
+
+/// Takes them no more, and forgets the defaults of prefixes unless they are to be kept.
+/// `dry_run`: only says what would end.
+///
+/// # Errors
+/// There is nothing to end; the kernel refuses.
+pub fn detach(keep_defaults: bool, dry_run: bool) -> Result<Ended, Failure> {
+    check()?;
+    let hooks = attached()?;
+    let mut ended = Ended::default();
+    if !keep_defaults {
+        ended.defaults = defaults().into_iter().map(|d| d.prefix).collect();
+    }
+    if hooks.is_empty() && ended.defaults.is_empty() {
+        return Err(Failure::bad_input(
+            "no hints are taken; `headwayctl hints attach` starts it",
+        ));
+    }
+    ended.places = hooks.iter().map(|hook| hook.place.clone()).collect();
+    ended.places.dedup();
+    if dry_run {
+        return Ok(ended);
+    }
+    let lock = rundir::lock()?;
+    for hook in &hooks {
+        hook.detach(&lock)?;
+    }
+    for prefix in &ended.defaults {
+        if let (Some(map), Ok(prefix)) = (shared::map(PREFIXES), Prefix::parse(prefix)) {
+            let _ = map.delete(&prefix.to_bytes()); // another command may have been first
+        }
+    }
+    Ok(ended)
+}
+
+/// Where the socket options are taken, and how often each was used.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn status() -> Result<Vec<Hints>, Failure> {
+    let hooks = attached()?;
+    let sees_writes = hooks.iter().any(|hook| hook.program == WRITES);
+    Ok(hooks
+        .into_iter()
+        .filter(|hook| hook.program == PROGRAMS[0].0)
+        .map(|hook| {
+            let sums = hook.counters("hw_hints");
+            let named = OPTIONS.iter().enumerate().map(|(i, name)| (*name, i + 1));
+            let counters = named
+                .chain([("refused", 8), ("read", 9)])
+                .filter_map(|(name, at)| Some((name.to_owned(), *sums.get(at)?)))
+                .collect();
+            Hints {
+                cgroup: hook.place,
+                pinned: hook.pinned,
+                sees_writes,
+                counters,
+            }
+        })
+        .collect())
+}
+
+/// Sets the default of a prefix; it holds at once, also for what runs already and
+/// has not yet connected. `dry_run`: only checks that it could.
+///
+/// # Errors
+/// Lack of privilege, or too many prefixes.
+pub fn set_default(
+    prefix: Prefix,
+    rate_bps: u64,
+    volume_bytes: u64,
+    kind: u8,
+    dry_run: bool,
+) -> Result<(), Failure> {
+    check()?;
+    if dry_run {
+        return Ok(());
+    }
+    let lock = rundir::lock()?;
+    rundir::mount_bpffs(&lock)?;
+    if shared::map(PREFIXES).is_none() {
+        make_maps(&lock)?;
+    }
+    let map = shared::map(PREFIXES)
+        .ok_or_else(|| Failure::failed("the map of prefixes went away; try again"))?;
+    write_default(&map, prefix, rate_bps, volume_bytes, kind)
+}
+
+/// Sets it in a map of prefixes.
+pub(crate) fn write_default(
+    map: &impl MapCore,
+    prefix: Prefix,
+    rate_bps: u64,
+    volume_bytes: u64,
+    kind: u8,
+) -> Result<(), Failure> {
+    let mut value = [0u8; 24];
+    value[..8].copy_from_slice(&(rate_bps / 8).to_ne_bytes());
+    value[8..16].copy_from_slice(&volume_bytes.to_ne_bytes());
+    value[16] = kind;
+    map.update(&prefix.to_bytes(), &value, MapFlags::ANY)
+        .map_err(|e| Failure::failed(format!("cannot set the default of {prefix}: {e}")))
+}
+
+/// Loads the object for its maps, which stay by their pins; nothing is attached.
+fn make_maps(lock: &Lock) -> Result<(), Failure> {
+    let bytes = hints_object()
+        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
+    let mut open = ObjectBuilder::default()
+        .open_memory(bytes)
+        .map_err(|e| Failure::failed(format!("cannot open the object of hints: {e}")))?;
+    shared::share_maps(&mut open, lock)?;
+    load::load(open, "the map of prefixes").map(drop)
+}
+
+/// Forgets the default of a prefix. `dry_run`: only checks that it has one.
+///
+/// # Errors
+/// It has none.
+pub fn unset_default(prefix: Prefix, dry_run: bool) -> Result<(), Failure> {
+    check()?;
+    let key = prefix.to_bytes();
+    let known =
+        shared::map(PREFIXES).filter(|m| matches!(m.lookup(&key, MapFlags::ANY), Ok(Some(_))));
+    if let Some(map) = known {
+        if dry_run {
+            return Ok(());
+        }
+        let _lock = rundir::lock()?;
+        return map
+            .delete(&key)
+            .map_err(|e| Failure::failed(format!("cannot forget the default of {prefix}: {e}")));
+    }
+    let known: Vec<String> = defaults().into_iter().map(|d| d.prefix).collect();
+    Err(Failure::bad_input(format!(
+        "prefix \"{prefix}\": it has no default; {}",
+        if known.is_empty() {
+            "no prefix has one".to_owned()
+        } else {
+            format!("there are {}", known.join(", "))
+        }
+    )))
+}
+
+/// All defaults.
+#[must_use]
+pub fn defaults() -> Vec<PrefixDefault> {
+    let Some(map) = shared::map(PREFIXES) else {
+        return Vec::new();
+    };
+    let mut found: Vec<PrefixDefault> = map
+        .keys()
+        .filter_map(|key| {
+            let value = map.lookup(&key, MapFlags::ANY).ok()??;
+            let word = |at: usize| {
+                let raw = value.get(at..at + 8)?.try_into().ok()?;
+                Some(u64::from_ne_bytes(raw))
+            };
+            Some(PrefixDefault {
+                prefix: Prefix::from_bytes(&key)?.to_string(),
+                rate_bps: word(0)? * 8,
+                volume_bytes: word(8).filter(|&bytes| bytes > 0),
+                application_type: TYPES.get(usize::from(*value.get(16)?)).copied()?,
+            })
+        })
+        .collect();
+    found.sort_by(|a, b| a.prefix.cmp(&b.prefix));
+    found
+}

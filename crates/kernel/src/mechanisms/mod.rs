@@ -1,0 +1,12 @@
+//! What programs in the kernel do for hosts and routers: one file for each, with how it
+//! is attached, what it counts, and how it is taken away.
+
+pub mod hints;
+pub(crate) mod paths;
+mod prefix;
+pub(crate) mod quick_start;
+pub(crate) mod recent;
+pub(crate) mod router;
+pub mod sampler;
+pub mod trial;
+pub(crate) mod window;

@@ -1,0 +1,161 @@
+//! What the fast-startup manager remembers of the paths to destinations
+//! (`algorithms/port/bpf/paths.h`): whether it does, for how long, and what.
+
+use std::net::Ipv6Addr;
+
+use libbpf_rs::{MapCore as _, MapFlags};
+use serde::Serialize;
+
+use crate::error::Failure;
+use crate::mechanisms::quick_start;
+use crate::objects::load;
+use crate::objects::shared;
+use crate::system::clock::now_ns;
+use crate::system::rundir;
+
+/// One destination.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SavedPath {
+    /// Address of the destination.
+    pub destination: String,
+    /// Inode of the namespace from which it was reached.
+    pub netns: u32,
+    /// What was delivered in one smallest round trip.
+    pub cwnd_pkts: u32,
+    /// The smallest round trip; null: a connection uses what is saved.
+    pub min_rtt_us: Option<u32>,
+    /// The rate that both make, payload; null with `min_rtt_us`.
+    pub rate_bps: Option<u64>,
+    /// Since it was saved.
+    pub age_s: u64,
+}
+
+/// All that is remembered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// How long it is good for; null: nothing is remembered.
+    pub lifetime_s: Option<u64>,
+    /// The destinations, what has expired left out.
+    pub paths: Vec<SavedPath>,
+}
+
+/// Remembers paths for so long; 0: forgets all and remembers nothing. `dry_run`: only
+/// checks that it could.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn remember(lifetime_ns: u64, dry_run: bool) -> Result<(), Failure> {
+    if let Some(reason) = load::missing() {
+        return Err(Failure::kernel_cannot(format!(
+            "cannot remember paths: {reason}"
+        )));
+    }
+    rundir::enter()?;
+    if dry_run {
+        return Ok(());
+    }
+    let lock = rundir::lock()?;
+    rundir::mount_bpffs(&lock)?;
+    if shared::map("hw_manager").is_none() {
+        quick_start::make_maps(&lock)?;
+    }
+    let map = shared::map("hw_manager")
+        .ok_or_else(|| Failure::failed("the memory of paths went away; try again"))?;
+    map.update(
+        &0u32.to_ne_bytes(),
+        &lifetime_ns.to_ne_bytes(),
+        MapFlags::ANY,
+    )
+    .map_err(|e| Failure::failed(format!("cannot remember paths: {e}")))?;
+    if lifetime_ns == 0 {
+        if let Some(paths) = shared::map("hw_paths") {
+            for key in paths.keys() {
+                let _ = paths.delete(&key); // the kernel may have dropped it meanwhile
+            }
+        }
+    }
+    Ok(())
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// `struct hw_path_key` and `struct hw_path`, unless it has expired.
+fn saved_path(key: &[u8], value: &[u8], lifetime_ns: u64) -> Option<SavedPath> {
+    let octets: [u8; 16] = key.get(8..24)?.try_into().ok()?;
+    let address = Ipv6Addr::from(octets);
+    let age_ns = u64::try_from(now_ns())
+        .ok()?
+        .saturating_sub(long(value, 0)?);
+    let (cwnd_pkts, rtt_us, pkt_bytes) = (word(value, 8)?, word(value, 12)?, word(value, 16)?);
+    let min_rtt_us = (rtt_us > 0).then_some(rtt_us);
+    let bits = u64::from(cwnd_pkts) * u64::from(pkt_bytes) * 8;
+    (age_ns <= lifetime_ns).then(|| SavedPath {
+        destination: match address.to_ipv4_mapped() {
+            Some(address) => address.to_string(),
+            None => address.to_string(),
+        },
+        netns: word(key, 0).unwrap_or(0),
+        cwnd_pkts,
+        min_rtt_us,
+        rate_bps: min_rtt_us.map(|us| bits.saturating_mul(1_000_000) / u64::from(us)),
+        age_s: age_ns / 1_000_000_000,
+    })
+}
+
+/// What is remembered now.
+#[must_use]
+pub fn memory() -> Memory {
+    let lifetime_ns = shared::map("hw_manager")
+        .and_then(|map| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()?)
+        .and_then(|value| long(&value, 0))
+        .filter(|&ns| ns > 0);
+    let (Some(lifetime_ns), Some(map)) = (lifetime_ns, shared::map("hw_paths")) else {
+        return Memory::default();
+    };
+    let mut paths: Vec<SavedPath> = map
+        .keys()
+        .filter_map(|key| {
+            let value = map.lookup(&key, MapFlags::ANY).ok()??;
+            saved_path(&key, &value, lifetime_ns)
+        })
+        .collect();
+    paths.sort_by(|a, b| (a.netns, &a.destination).cmp(&(b.netns, &b.destination)));
+    Memory {
+        lifetime_s: Some(lifetime_ns / 1_000_000_000),
+        paths,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_saved_path_reads_as_the_kernel_writes_it() {
+        let mut key = 7u32.to_ne_bytes().to_vec();
+        key.extend(128u32.to_ne_bytes());
+        key.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1]);
+        let value = |rtt_us: u32| {
+            let mut value = u64::try_from(now_ns()).unwrap().to_ne_bytes().to_vec();
+            for n in [100, rtt_us, 1250, 0] {
+                value.extend(u32::to_ne_bytes(n));
+            }
+            value
+        };
+        let path = saved_path(&key, &value(100_000), 1_000_000_000).unwrap();
+        assert_eq!((path.netns, path.destination.as_str()), (7, "192.0.2.1"));
+        // 100 packets of 10 000 bits in 0.1 s
+        assert_eq!(path.rate_bps, Some(10_000_000));
+        assert_eq!(
+            saved_path(&key, &value(0), 1_000_000_000).unwrap().rate_bps,
+            None
+        );
+        assert_eq!(saved_path(&key, &value(1), 0).map(|p| p.age_s), None);
+    }
+}

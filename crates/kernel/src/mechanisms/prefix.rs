@@ -1,0 +1,136 @@
+//! Addresses that begin alike: whose connections a default of hints is for.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use crate::error::Failure;
+
+/// Addresses that begin alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    address: Ipv6Addr,
+    bits: u8,
+}
+
+impl Prefix {
+    pub(crate) const ALL: Self = Self {
+        address: Ipv6Addr::UNSPECIFIED,
+        bits: 0,
+    };
+
+    /// Reads `10.0.0.0/8`, `2001:db8::/32`, an address, or `default`.
+    ///
+    /// # Errors
+    /// It is none of these, or has bits beyond its length.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        let bad = |what: &str| {
+            Failure::bad_input(format!(
+                "prefix \"{text}\": {what}; allowed are default, 10.0.0.0/8, 2001:db8::/32 or an address"
+            ))
+        };
+        if text == "default" {
+            return Ok(Self::ALL);
+        }
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| bad("is no address"))?;
+        let (longest, before) = match address {
+            IpAddr::V4(_) => (32u8, 96u8),
+            IpAddr::V6(_) => (128, 0),
+        };
+        let bits = match bits {
+            None => longest,
+            Some(bits) => bits
+                .parse()
+                .ok()
+                .filter(|&b: &u8| b <= longest)
+                .ok_or_else(|| bad(&format!("its length must be 0 to {longest}")))?,
+        } + before;
+        let address = match address {
+            IpAddr::V4(a) => a.to_ipv6_mapped(),
+            IpAddr::V6(a) => a,
+        };
+        let beyond = u128::MAX.checked_shr(u32::from(bits)).unwrap_or(0);
+        if u128::from(address) & beyond != 0 {
+            return Err(bad("has bits beyond its length"));
+        }
+        Ok(Self { address, bits })
+    }
+
+    /// `struct hw_prefix` of algorithms/port/bpf/app.h.
+    pub(crate) fn to_bytes(self) -> [u8; 20] {
+        let mut key = [0; 20];
+        key[..4].copy_from_slice(&u32::from(self.bits).to_ne_bytes());
+        key[4..].copy_from_slice(&self.address.octets());
+        key
+    }
+
+    pub(crate) fn from_bytes(key: &[u8]) -> Option<Self> {
+        let bits = u32::from_ne_bytes(key.get(..4)?.try_into().ok()?);
+        let octets: [u8; 16] = key.get(4..20)?.try_into().ok()?;
+        Some(Self {
+            address: octets.into(),
+            bits: u8::try_from(bits).ok()?,
+        })
+    }
+}
+
+impl std::fmt::Display for Prefix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if *self == Self::ALL {
+            return f.write_str("default");
+        }
+        match self.address.to_ipv4_mapped() {
+            Some(address) if self.bits >= 96 => write!(f, "{address}/{}", self.bits - 96),
+            _ => write!(f, "{}/{}", self.address, self.bits),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_shown_as_it_was_written() {
+        for text in [
+            "default",
+            "10.0.0.0/8",
+            "192.0.2.1/32",
+            "2001:db8::/32",
+            "0.0.0.0/0",
+        ] {
+            let prefix = Prefix::parse(text).unwrap();
+            assert_eq!(prefix.to_string(), text);
+            assert_eq!(Prefix::from_bytes(&prefix.to_bytes()), Some(prefix));
+        }
+        assert_eq!(
+            Prefix::parse("192.0.2.1").unwrap().to_string(),
+            "192.0.2.1/32"
+        );
+    }
+
+    #[test]
+    fn what_is_no_prefix_is_refused_in_a_line() {
+        for text in [
+            "",
+            "10.0.0.0/33",
+            "10.0.0.1/8",
+            "::1/129",
+            "here",
+            "10.0.0.0/x",
+        ] {
+            let error = Prefix::parse(text).unwrap_err();
+            assert_eq!(error.exit_status, crate::error::BAD_INPUT);
+            assert!(error.message.contains("allowed are"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_ipv4_prefix_is_a_mapped_one() {
+        let key = Prefix::parse("10.0.0.0/8").unwrap().to_bytes();
+        assert_eq!(key[..4], 104u32.to_ne_bytes());
+        assert_eq!(key[14..], [0xff, 0xff, 10, 0, 0, 0]);
+    }
+}

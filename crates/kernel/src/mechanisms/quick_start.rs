@@ -1,0 +1,222 @@
+//! Quick-Start (RFC 4782) in the live kernel: a host's side of it at a device, and
+//! which congestion controls ask for rates.
+
+use std::collections::BTreeMap;
+
+use libbpf_rs::{MapCore as _, MapFlags, ObjectBuilder};
+use serde::Serialize;
+
+use crate::error::Failure;
+use crate::mechanisms::recent::{self, Recent};
+use crate::objects::bpf::Point;
+use crate::objects::device::{self, Device};
+use crate::objects::hooks::{self, Hook};
+use crate::objects::load;
+use crate::objects::quick_start_host_object;
+use crate::objects::shared;
+use crate::system::rundir::{self, Lock};
+
+/// The programs of algorithms/kernel/qs_host.bpf.c.
+const PROGRAMS: [(&str, Point); 2] = [("hw_qs_in", Point::Ingress), ("hw_qs_out", Point::Egress)];
+/// The fields of `struct hw_qs_host_counters`, in order; "" is not used.
+const COUNTERS: [&str; 13] = [
+    "requests",
+    "grants",
+    "lowered",
+    "",
+    "refused",
+    "unanswered",
+    "lost",
+    "ttl_differs",
+    "nonce_forged",
+    "inflated",
+    "reports",
+    "answered",
+    "no_room",
+];
+/// The startup whose pairs ask.
+const STARTUP: &str = "quick-start";
+const MAX_TUNABLES: usize = 16;
+
+/// A host's side at a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Host {
+    /// Namespace and device.
+    pub place: String,
+    /// False: only one of its two programs is there, or its device has gone.
+    pub complete: bool,
+    /// What happened, by name.
+    pub counters: BTreeMap<String, u64>,
+    /// What of it says that the path does not take part; one line each.
+    pub remarks: Vec<String>,
+    /// Its last requests and what became of them, the latest first.
+    pub recent: Vec<Recent>,
+}
+
+/// Lets the host behind a device take part: its congestion controls of the startup
+/// quick-start ask, and its TCP answers the requests of others up to a rate code.
+/// `dry_run`: only checks that it could.
+///
+/// # Errors
+/// The kernel refuses: devices have links for programs since Linux 6.6.
+pub fn attach_host(device: &Device, willing_code: u32, dry_run: bool) -> Result<(), Failure> {
+    if let Some(reason) = load::missing() {
+        return Err(Failure::kernel_cannot(format!(
+            "cannot take part in Quick-Start: {reason}"
+        )));
+    }
+    rundir::enter()?;
+    if dry_run {
+        return Ok(());
+    }
+    let lock = rundir::lock()?;
+    rundir::mount_bpffs(&lock)?;
+    for hook in hooks_at(&device.place())? {
+        hook.detach(&lock)?;
+    }
+    let bytes = quick_start_host_object()
+        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
+    let mut open = ObjectBuilder::default()
+        .name("hw_qs_host")
+        .and_then(|builder| builder.open_memory(bytes))
+        .map_err(|e| Failure::failed(format!("cannot open the object of Quick-Start: {e}")))?;
+    device.describe_to(&mut open)?;
+    hooks::set_constants(
+        &mut open,
+        &[
+            ("hw_netns", &device::inode(&device.netns)?.to_ne_bytes()),
+            ("hw_willing_code", &willing_code.to_ne_bytes()),
+        ],
+    )?;
+    shared::share_maps(&mut open, &lock)?;
+    let object = load::load(open, "the host's side of Quick-Start")?;
+    for (program, point) in PROGRAMS {
+        device.attach(&object, program, point, &lock)?;
+    }
+    Ok(())
+}
+
+/// The host's programs at a place.
+fn hooks_at(place: &str) -> Result<Vec<Hook>, Failure> {
+    let mut hooks = hooks::find()?;
+    hooks.retain(|hook| hook.place == place && PROGRAMS.iter().any(|p| p.0 == hook.program));
+    Ok(hooks)
+}
+
+/// All hosts that take part.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn hosts() -> Result<Vec<Host>, Failure> {
+    let hooks = hooks::find()?;
+    let mut hosts: BTreeMap<String, Vec<Hook>> = BTreeMap::new();
+    for hook in hooks {
+        if PROGRAMS.iter().any(|p| p.0 == hook.program) {
+            hosts.entry(hook.place.clone()).or_default().push(hook);
+        }
+    }
+    Ok(hosts
+        .into_iter()
+        .map(|(place, hooks)| {
+            let sums = hooks[0].counters("hw_qs_counts");
+            let counters: BTreeMap<String, u64> = COUNTERS
+                .iter()
+                .zip(sums)
+                .filter(|(name, _)| !name.is_empty())
+                .map(|(name, sum)| ((*name).to_owned(), sum))
+                .collect();
+            Host {
+                place,
+                complete: hooks.len() == PROGRAMS.len() && hooks.iter().all(|h| !h.gone),
+                remarks: remarks(&counters),
+                recent: recent::of_host(&hooks[0]),
+                counters,
+            }
+        })
+        .collect())
+}
+
+/// What failures mean.
+fn remarks(counters: &BTreeMap<String, u64>) -> Vec<String> {
+    let meanings = [
+        ("refused", "refused by a router or the receiver"),
+        (
+            "unanswered",
+            "not answered: the receiver or a router does not take part",
+        ),
+        (
+            "lost",
+            "lost: sent again without the option, which the path may not let through",
+        ),
+        (
+            "ttl_differs",
+            "not seen by a router on the path, which does not take part",
+        ),
+        ("nonce_forged", "answered with a rate that nobody approved"),
+        ("inflated", "answered with more than was asked for"),
+        ("no_room", "or other options did not fit their packets"),
+    ];
+    meanings
+        .into_iter()
+        .filter_map(|(name, meaning)| {
+            let n = *counters.get(name)?;
+            (n > 0).then(|| match n {
+                1 => format!("1 request {meaning}"),
+                n => format!("{n} requests {meaning}"),
+            })
+        })
+        .collect()
+}
+
+/// `struct hw_qs_asker_name`.
+fn key(name: &str) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..name.len()].copy_from_slice(name.as_bytes());
+    key
+}
+
+/// Notes that a congestion control of that name asks, if its startup is Quick-Start;
+/// else that it does not.
+///
+/// # Errors
+/// The map is full.
+pub fn note_asker(
+    name: &str,
+    startup: &str,
+    tunables: &[(&'static str, u32)],
+    lock: &Lock,
+) -> Result<(), Failure> {
+    if startup != STARTUP {
+        forget_asker(name, lock);
+        return Ok(());
+    }
+    if shared::map("hw_qs_askers").is_none() {
+        make_maps(lock)?;
+    }
+    let map = shared::map("hw_qs_askers")
+        .ok_or_else(|| Failure::failed("the map of controls went away; try again"))?;
+    let mut value = [0u8; 4 * MAX_TUNABLES];
+    for (place, (_, number)) in value.chunks_exact_mut(4).zip(tunables) {
+        place.copy_from_slice(&number.to_ne_bytes());
+    }
+    map.update(&key(name), &value, MapFlags::ANY)
+        .map_err(|e| Failure::failed(format!("cannot note that {name} asks for rates: {e}")))
+}
+
+/// Forgets it.
+pub fn forget_asker(name: &str, _lock: &Lock) {
+    if let Some(map) = shared::map("hw_qs_askers") {
+        let _ = map.delete(&key(name)); // it may never have been one
+    }
+}
+
+/// Loads the object for its maps, which stay by their pins; nothing is attached.
+pub(crate) fn make_maps(lock: &Lock) -> Result<(), Failure> {
+    let bytes = quick_start_host_object()
+        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
+    let mut open = ObjectBuilder::default()
+        .open_memory(bytes)
+        .map_err(|e| Failure::failed(format!("cannot open the object of Quick-Start: {e}")))?;
+    shared::share_maps(&mut open, lock)?;
+    load::load(open, "the maps of Quick-Start").map(drop)
+}

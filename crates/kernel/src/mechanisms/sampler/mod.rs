@@ -1,0 +1,185 @@
+//! Records of what TCP senders know, from `algorithms/kernel/sampler.bpf.c`: each is
+//! written to a file as it comes, in the kernel's layout (little-endian).
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use libbpf_rs::{MapCore, MapFlags, ObjectBuilder, PrintLevel, RingBufferBuilder};
+use serde::Serialize;
+
+use crate::error::{Attempt, Failure};
+
+/// Bytes of a record, `struct hw_sample`.
+pub const RECORD_BYTES: usize = 72;
+/// As many namespaces as the program compares with.
+pub const NETNS_MAX: usize = 8;
+
+/// Which connections, and how often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// First port of the servers that the senders connected to.
+    pub first_port: u16,
+    /// Last port of the servers.
+    pub last_port: u16,
+    /// The sockets of the servers as well as of those that connected to them.
+    pub both_ends: bool,
+    /// ACKs that change neither window nor ssthresh are recorded at most this often.
+    pub gap_ns: u32,
+    /// Inodes of the network namespaces; none means all.
+    pub netns: Vec<u32>,
+}
+
+impl Choice {
+    /// `struct hw_sample_config`.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut words = [0u32; 5 + NETNS_MAX];
+        words[0] = self.first_port.into();
+        words[1] = self.last_port.into();
+        words[2] = self.gap_ns;
+        words[3] = self.both_ends.into();
+        words[4] = u32::try_from(self.netns.len().min(NETNS_MAX)).expect("few");
+        for (word, &inode) in words[5..].iter_mut().zip(&self.netns) {
+            *word = inode;
+        }
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+}
+
+/// What became of the records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sampled {
+    /// Records written.
+    pub records: u64,
+    /// Records that found no room between kernel and file; more than 0 is a gap.
+    pub lost: u64,
+}
+
+fn refused(what: &str, error: &libbpf_rs::Error) -> Failure {
+    let message = format!("cannot {what}: {error}");
+    if matches!(error.kind(), libbpf_rs::ErrorKind::PermissionDenied) {
+        Failure::kernel_cannot(format!("{message}; it needs root"))
+    } else {
+        Failure::kernel_cannot(message)
+    }
+}
+
+/// Records until `stop` is set. `ready` is called when nothing is missed any more.
+///
+/// # Errors
+/// A kernel that does not take the programs; a file that cannot be written.
+pub fn sample(
+    object: &[u8],
+    choice: &Choice,
+    out: &Path,
+    stop: &AtomicBool,
+    ready: impl FnOnce(),
+) -> Result<Sampled, Failure> {
+    let mut file =
+        BufWriter::new(File::create(out).attempt(format_args!("create {}", out.display()))?);
+    libbpf_rs::set_print(Some((PrintLevel::Warn, |_, _| ())));
+    let mut open = ObjectBuilder::default()
+        .name("hw_sampler")
+        .and_then(|builder| builder.open_memory(object))
+        .map_err(|error| refused("open the sampler", &error))?;
+    let config = choice.to_bytes();
+    for mut map in open.maps_mut() {
+        if is_section(map.name(), ".rodata") {
+            map.set_initial_value(&config)
+                .map_err(|error| refused("configure the sampler", &error))?;
+        }
+    }
+    let object = open
+        .load()
+        .map_err(|error| refused("load the sampler", &error))?;
+    let mut links = Vec::new();
+    for program in object.progs_mut() {
+        links.push(
+            program
+                .attach()
+                .map_err(|error| refused("attach the sampler", &error))?,
+        );
+    }
+
+    let ring = object
+        .maps()
+        .find(|map| map.name() == OsStr::new("hw_samples"))
+        .ok_or_else(|| Failure::failed("the sampler has no ring"))?;
+    let mut records = 0u64;
+    let mut failure: Option<std::io::Error> = None;
+    {
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(&ring, |data: &[u8]| match file.write_all(data) {
+                Ok(()) => {
+                    records += 1;
+                    0
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    -libc::EIO
+                }
+            })
+            .map_err(|error| refused("read the sampler's ring", &error))?;
+        let ring = builder
+            .build()
+            .map_err(|error| refused("read the sampler's ring", &error))?;
+        ready();
+        let mut running = true;
+        while running {
+            // what came before the stop is still read
+            running = !stop.load(Ordering::Relaxed);
+            // many at a time: a wake-up per ACK would cost the measured traffic its CPU
+            std::thread::sleep(Duration::from_millis(if running { 20 } else { 0 }));
+            if ring.consume().is_err() {
+                break;
+            }
+        }
+    }
+    if let Some(error) = failure {
+        return Err(error).attempt(format_args!("write {}", out.display()));
+    }
+    drop(links);
+    file.flush()
+        .attempt(format_args!("write {}", out.display()))?;
+    let lost = object
+        .maps()
+        .find(|map| is_section(map.name(), ".bss"))
+        .and_then(|map| {
+            map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY)
+                .ok()
+                .flatten()
+        })
+        .and_then(|value| value.get(..8).map(|raw| raw.try_into().expect("8 bytes")))
+        .map_or(0, u64::from_ne_bytes);
+    Ok(Sampled { records, lost })
+}
+
+/// Whether a map holds a section: the kernel cuts the object's name before it.
+fn is_section(map: &OsStr, section: &str) -> bool {
+    map.to_str().is_some_and(|name| name.ends_with(section))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_is_laid_out_as_the_program_reads_it() {
+        let choice = Choice {
+            first_port: 5001,
+            last_port: 5010,
+            both_ends: true,
+            gap_ns: 7,
+            netns: vec![0xabcd, 3],
+        };
+        let bytes = choice.to_bytes();
+        assert_eq!(bytes.len(), 52);
+        assert_eq!(bytes[..4], 5001u32.to_le_bytes());
+        assert_eq!(bytes[12..20], [1, 0, 0, 0, 2, 0, 0, 0]);
+        assert_eq!(bytes[20..28], [0xcd, 0xab, 0, 0, 3, 0, 0, 0]);
+    }
+}

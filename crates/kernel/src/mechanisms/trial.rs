@@ -1,0 +1,109 @@
+//! A router's or host's program, packet by packet, without a device: what a test runs
+//! (`BPF_PROG_TEST_RUN`).
+
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+
+use libbpf_rs::{Object, ObjectBuilder, OpenObject, Program};
+
+use crate::error::Failure;
+use crate::mechanisms::router;
+use crate::objects::hooks;
+use crate::objects::load;
+use crate::objects::{quick_start_host_object, quick_start_router_object};
+
+/// What the kernel puts before a test's packet.
+pub const ETHERNET_BYTES: usize = 14;
+/// Room for what a program may add.
+const SPARE_BYTES: usize = 64;
+
+/// `struct __sk_buff`, and where it says by which device a packet came.
+const CONTEXT_WORDS: usize = 32;
+const INGRESS_WORD: usize = 9;
+
+/// A loaded object.
+#[derive(Debug)]
+pub struct Trial {
+    object: Object,
+}
+
+fn open(bytes: Result<&'static [u8], &'static str>) -> Result<OpenObject, Failure> {
+    let bytes = bytes.map_err(Failure::failed)?;
+    let mut open = ObjectBuilder::default()
+        .open_memory(bytes)
+        .map_err(|e| Failure::failed(format!("cannot open the object: {e}")))?;
+    let header = (ETHERNET_BYTES as u32).to_ne_bytes();
+    hooks::set_constants(&mut open, &[("hw_link_header_bytes", &header)])?;
+    Ok(open)
+}
+
+impl Trial {
+    /// A Quick-Start router with settings such as `("capacity_kbps", "10000")`.
+    ///
+    /// # Errors
+    /// Settings that are wrong; a kernel that refuses.
+    pub fn router(settings: &[(String, String)]) -> Result<Self, Failure> {
+        let mut open = open(quick_start_router_object())?;
+        router::set_constants(&mut open, &router::tunables(settings)?)?;
+        let object = load::load(open, "the Quick-Start router")?;
+        Ok(Self { object })
+    }
+
+    /// A host's side, with maps of its own.
+    ///
+    /// # Errors
+    /// A kernel that refuses.
+    pub fn host() -> Result<Self, Failure> {
+        let object = load::load(open(quick_start_host_object())?, "the host's Quick-Start")?;
+        Ok(Self { object })
+    }
+
+    /// One of its programs.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn program(&self, name: &str) -> io::Result<Program<'_>> {
+        hooks::program(&self.object, name).map_err(io::Error::other)
+    }
+
+    /// Runs a program on an IPv4 packet that another host sent. Returns the packet as
+    /// it goes on.
+    ///
+    /// # Errors
+    /// The kernel refuses to run it.
+    pub fn run(&self, program: &str, packet: &[u8]) -> io::Result<Vec<u8>> {
+        let program = self.program(program)?;
+        let mut frame = vec![0u8; ETHERNET_BYTES];
+        frame[12] = 8; // IPv4
+        frame.extend_from_slice(packet);
+        let mut out = vec![0u8; frame.len() + SPARE_BYTES];
+        // SAFETY: plain data, for which zero is a value; buffers with their lengths.
+        unsafe {
+            let mut context = [0u32; CONTEXT_WORDS];
+            context[INGRESS_WORD] = 1;
+            let mut options: libbpf_sys::bpf_test_run_opts = std::mem::zeroed();
+            options.sz = size_of_val(&options) as _;
+            options.data_in = frame.as_ptr().cast();
+            options.data_size_in = frame.len() as u32;
+            options.data_out = out.as_mut_ptr().cast();
+            options.data_size_out = out.len() as u32;
+            options.ctx_in = (&raw const context).cast();
+            options.ctx_size_in = size_of_val(&context) as u32;
+            let status =
+                libbpf_sys::bpf_prog_test_run_opts(program.as_fd().as_raw_fd(), &mut options);
+            if status != 0 {
+                return Err(io::Error::from_raw_os_error(-status));
+            }
+            out.truncate(options.data_size_out as usize);
+        }
+        Ok(out.split_off(ETHERNET_BYTES.min(out.len())))
+    }
+
+    /// What a router knows and has done: the fields of `struct hw_qs_status`.
+    ///
+    /// # Errors
+    /// It is no router.
+    pub fn router_status(&self) -> io::Result<Vec<u64>> {
+        router::words_of(&self.object)
+    }
+}

@@ -1,0 +1,170 @@
+//! The receive window of a connection's first round trip, at a host's device
+//! (`algorithms/kernel/window.bpf.c`).
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use libbpf_rs::{MapCore as _, Object, ObjectBuilder};
+use serde::Serialize;
+
+use crate::error::{Attempt as _, Failure};
+use crate::objects::bpf::Point;
+use crate::objects::device::{self, Device};
+use crate::objects::hooks::{self, Hook};
+use crate::objects::load;
+use crate::objects::window_object;
+use crate::system::rundir;
+
+const PROGRAMS: [(&str, Point); 2] = [
+    ("hw_window_in", Point::Ingress),
+    ("hw_window_out", Point::Egress),
+];
+const COUNTERS_MAP: &str = "hw_window_cnt";
+/// The fields of `struct hw_window_counters`, in order.
+const COUNTERS: [&str; 2] = ["extra_acks", "raised"];
+
+/// What is done at a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FirstWindow {
+    /// Namespace and device.
+    pub place: String,
+    /// False: only one of its two programs is there, or its device has gone.
+    pub complete: bool,
+    /// Window of the extra ACK; null: none is sent.
+    pub own_bytes: Option<u32>,
+    /// What the peer's window is taken to be at least; null: what it says.
+    pub peer_bytes: Option<u32>,
+    /// What happened, by name.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// Begins it; 0 bytes: not done. `dry_run`: only checks that it could.
+///
+/// # Errors
+/// The kernel refuses; Quick-Start is there already, which must come after it.
+pub fn attach(
+    device: &Device,
+    own_bytes: u32,
+    peer_bytes: u32,
+    dry_run: bool,
+) -> Result<(), Failure> {
+    if let Some(reason) = load::missing() {
+        return Err(Failure::kernel_cannot(format!(
+            "cannot change first windows: {reason}"
+        )));
+    }
+    rundir::enter()?;
+    let place = device.place();
+    let there = hooks::find()?;
+    let mut own = there.iter().filter(|h| h.place == place);
+    if own.any(|hook| hook.program.starts_with("hw_qs_")) {
+        return Err(Failure::bad_input(format!(
+            "device {place}: Quick-Start is there and must come after this; \
+             `headwayctl detach --dev` it and attach it again later"
+        )));
+    }
+    if dry_run {
+        return Ok(());
+    }
+    let lock = rundir::lock()?;
+    rundir::mount_bpffs(&lock)?;
+    for hook in there.iter().filter(|h| h.place == place && is_ours(h)) {
+        hook.detach(&lock)?;
+    }
+    let object = load(device, own_bytes, peer_bytes)?;
+    for (program, point) in PROGRAMS {
+        device.attach(&object, program, point, &lock)?;
+    }
+    Ok(())
+}
+
+fn load(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<Object, Failure> {
+    let bytes = window_object()
+        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
+    let mut open = ObjectBuilder::default()
+        .name("hw_window")
+        .and_then(|builder| builder.open_memory(bytes))
+        .map_err(|e| Failure::failed(format!("cannot open the object of windows: {e}")))?;
+    device.describe_to(&mut open)?;
+    hooks::set_constants(
+        &mut open,
+        &[
+            ("hw_netns", &device::inode(&device.netns)?.to_ne_bytes()),
+            ("hw_own_window_bytes", &own_bytes.to_ne_bytes()),
+            ("hw_peer_window_bytes", &peer_bytes.to_ne_bytes()),
+        ],
+    )?;
+    load::load(open, "the programs of first windows")
+}
+
+/// The same for as long as the result is held.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn hold(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<Held, Failure> {
+    let object = load(device, own_bytes, peer_bytes)?;
+    let links = PROGRAMS
+        .iter()
+        .map(|&(program, point)| device.hold(&object, program, point))
+        .collect::<io::Result<Vec<OwnedFd>>>()
+        .attempt(format!("attach a program to {}", device.place()))?;
+    Ok(Held { object, links })
+}
+
+/// First windows that go with the value.
+#[derive(Debug)]
+pub(crate) struct Held {
+    object: Object,
+    #[allow(dead_code)] // they are there to be dropped
+    links: Vec<OwnedFd>,
+}
+
+impl Held {
+    /// What happened, by name.
+    pub(crate) fn counters(&self) -> io::Result<BTreeMap<String, u64>> {
+        let map = self
+            .object
+            .maps()
+            .find(|map| map.name() == COUNTERS_MAP)
+            .ok_or_else(|| io::Error::other("no counters"))?;
+        hooks::per_cpu_sums(map.as_fd(), map.value_size() as usize).map(named)
+    }
+}
+
+fn named(sums: Vec<u64>) -> BTreeMap<String, u64> {
+    COUNTERS
+        .iter()
+        .map(|name| (*name).to_owned())
+        .zip(sums)
+        .collect()
+}
+
+fn is_ours(hook: &Hook) -> bool {
+    PROGRAMS.iter().any(|(name, _)| *name == hook.program)
+}
+
+/// Where it is done.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn devices() -> Result<Vec<FirstWindow>, Failure> {
+    let mut places: BTreeMap<String, Vec<Hook>> = BTreeMap::new();
+    for hook in hooks::find()?.into_iter().filter(is_ours) {
+        places.entry(hook.place.clone()).or_default().push(hook);
+    }
+    let bytes_of = |hook: &Hook, name: &str| {
+        let raw = hook.constant(name)?.try_into().ok()?;
+        Some(u32::from_ne_bytes(raw)).filter(|&bytes| bytes > 0)
+    };
+    Ok(places
+        .into_iter()
+        .map(|(place, hooks)| FirstWindow {
+            place,
+            complete: hooks.len() == PROGRAMS.len() && hooks.iter().all(|h| !h.gone),
+            own_bytes: bytes_of(&hooks[0], "hw_own_window_bytes"),
+            peer_bytes: bytes_of(&hooks[0], "hw_peer_window_bytes"),
+            counters: named(hooks[0].counters(COUNTERS_MAP)),
+        })
+        .collect())
+}

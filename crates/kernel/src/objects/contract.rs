@@ -1,0 +1,146 @@
+//! The eBPF binding of a pair, call by call: what a test compares with the native
+//! binding. The kernel runs the program (`BPF_PROG_TEST_RUN`); no socket is involved.
+
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::ptr::NonNull;
+
+use headway_algorithms::{Ack, CaState, Conn, Event};
+use libbpf_rs::{AsRawLibbpf as _, MapCore as _, Object};
+
+use crate::error::Failure;
+use crate::objects::btf;
+use crate::objects::constants;
+use crate::objects::load;
+use crate::objects::ControlObject;
+
+/// A call of the contract (`enum hw_contract_call`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// The connection is established.
+    Init,
+    /// An ACK acknowledged data.
+    PktsAcked(Ack),
+    /// Growth by so many packets (or ACKs).
+    Grow(u32),
+    /// The new ssthresh on congestion.
+    Ssthresh,
+    /// The sender's state is about to change.
+    SetState(CaState),
+    /// Something else happened.
+    Event(Event),
+    /// cwnd to return to, given the one before the reduction.
+    UndoCwnd(u32),
+    /// The floor of rate halving.
+    MinCwnd,
+    /// A SYN is about to leave.
+    Open,
+}
+
+/// `struct hw_situation`.
+#[repr(C)]
+struct Situation {
+    conn: Conn,
+    ack: Ack,
+    call: u32,
+    argument: u32,
+    result: u32,
+}
+
+/// A pair in the kernel, with one connection's state.
+#[derive(Debug)]
+pub struct Contract {
+    object: Object,
+    /// In memory that the program has too, mapped as long as the object lives.
+    situation: NonNull<Situation>,
+}
+
+impl Contract {
+    /// Loads a pair; tunables that are not set have their defaults.
+    ///
+    /// # Errors
+    /// Settings that are wrong; a kernel that refuses.
+    pub fn load(pair: &ControlObject, settings: &[String]) -> Result<Self, Failure> {
+        let tunables = constants::tunables(pair, settings)?;
+        let open = constants::open(pair.name, pair.contract, None, &tunables)?;
+        let variable = btf::variables_of(&open, ".bss").remove("hw_situation");
+        let object = load::load(open, pair.name)?;
+        let situation = variable
+            .filter(|v| v.bytes == size_of::<Situation>())
+            .and_then(|v| {
+                let map = object
+                    .maps()
+                    .find(|map| map.name().to_string_lossy().ends_with(".bss"))?;
+                let mut bytes = 0;
+                // SAFETY: the map belongs to the object, which is alive; the variable
+                // is within its memory and aligned as C aligns it.
+                unsafe {
+                    let memory = libbpf_sys::bpf_map__initial_value(
+                        map.as_libbpf_object().as_ptr(),
+                        &mut bytes,
+                    );
+                    NonNull::new(memory.byte_add(v.offset).cast::<Situation>())
+                }
+            })
+            .ok_or_else(|| {
+                Failure::failed(format!("{} has no hw_situation to fill in", pair.name))
+            })?;
+        Ok(Self { object, situation })
+    }
+
+    /// Makes one call in the kernel. Returns what it returned, 0 where it returns nothing.
+    ///
+    /// # Errors
+    /// The kernel refuses to run it.
+    pub fn call(&mut self, conn: &mut Conn, call: Call) -> io::Result<u32> {
+        let nothing = Ack {
+            acked_pkts: 0,
+            rtt_us: -1,
+            inflight_pkts: 0,
+        };
+        let (number, ack, argument) = match call {
+            Call::Init => (0, nothing, 0),
+            Call::PktsAcked(ack) => (1, ack, 0),
+            Call::Grow(acked_pkts) => (2, nothing, acked_pkts),
+            Call::Ssthresh => (3, nothing, 0),
+            Call::SetState(state) => (4, nothing, state as u32),
+            Call::Event(event) => (5, nothing, event as u32),
+            Call::UndoCwnd(prior_cwnd_pkts) => (6, nothing, prior_cwnd_pkts),
+            Call::MinCwnd => (7, nothing, 0),
+            Call::Open => (8, nothing, 0),
+        };
+        let situation = Situation {
+            conn: conn.clone(),
+            ack,
+            call: number,
+            argument,
+            result: 0,
+        };
+        let program = self
+            .object
+            .progs()
+            .find(|p| p.name() == "hw_contract")
+            .ok_or_else(|| io::Error::other("the object has no hw_contract"))?;
+        // SAFETY: the situation is mapped while the object lives and nobody else has
+        // a reference to it; the program runs between the two accesses only. The
+        // options are plain data, for which zero is a value.
+        let result = unsafe {
+            self.situation.write_volatile(situation);
+            let mut options: libbpf_sys::bpf_test_run_opts = std::mem::zeroed();
+            options.sz = size_of_val(&options) as _;
+            let status =
+                libbpf_sys::bpf_prog_test_run_opts(program.as_fd().as_raw_fd(), &mut options);
+            if status != 0 {
+                return Err(io::Error::from_raw_os_error(-status));
+            }
+            let situation = self.situation.read_volatile();
+            *conn = situation.conn;
+            situation.result
+        };
+        // the stack's part, which the native binding does too
+        if let Call::SetState(state) = call {
+            conn.ca_state = state as u8;
+        }
+        Ok(result)
+    }
+}

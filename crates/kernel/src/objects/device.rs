@@ -1,0 +1,159 @@
+//! A network device that programs can be attached to.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
+
+use libbpf_rs::{Object, OpenObject};
+
+use crate::error::{Attempt as _, Failure};
+use crate::objects::bpf::{self, Point};
+use crate::objects::hooks;
+use crate::system::netns::Netns;
+use crate::system::rundir::Lock;
+
+/// A device of a namespace.
+#[derive(Clone, Debug)]
+pub struct Device {
+    /// Its namespace.
+    pub netns: Netns,
+    /// Its name there.
+    pub name: String,
+    /// Its number there.
+    number: i32,
+    /// Bytes before the IP header.
+    link_header_bytes: u32,
+}
+
+impl Device {
+    /// Finds a device; without a namespace, in this process's.
+    ///
+    /// # Errors
+    /// There is none of that name, or it carries neither IP nor Ethernet.
+    pub fn find(netns: Option<&str>, name: &str) -> Result<Self, Failure> {
+        let netns = match netns {
+            Some(name) => Netns::find(name)?,
+            None => Netns::own()?,
+        };
+        let (number, kind) =
+            netns
+                .inside(|| examine(name))
+                .map_err(|e| match e.raw_os_error() {
+                    Some(libc::ENODEV | libc::EINVAL) => Failure::bad_input(format!(
+                    "device \"{name}\": namespace {} has none of that name; `ip link` lists them",
+                    netns.label
+                )),
+                    _ => Failure::failed(format!("cannot look at device {name}: {e}")),
+                })?;
+        let link_header_bytes = match kind {
+            libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => 14,
+            libc::ARPHRD_NONE | libc::ARPHRD_PPP | libc::ARPHRD_TUNNEL => 0,
+            other => {
+                return Err(Failure::bad_input(format!(
+                    "device \"{name}\": must carry Ethernet or IP, and is of kind {other}"
+                )))
+            }
+        };
+        Ok(Self {
+            netns,
+            name: name.to_owned(),
+            number,
+            link_header_bytes,
+        })
+    }
+
+    /// How it is called in what is attached to it; no two devices are called the same.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("{}:{}", self.netns.place_label(), self.name)
+    }
+
+    /// Says in an object's constants where it will be attached.
+    ///
+    /// # Errors
+    /// The object has no such constants.
+    pub fn describe_to(&self, open: &mut OpenObject) -> Result<(), Failure> {
+        hooks::set_place(open, &self.place())?;
+        let bytes = self.link_header_bytes.to_ne_bytes();
+        hooks::set_constants(open, &[("hw_link_header_bytes", &bytes)])
+    }
+
+    /// Attaches a loaded object's program and pins the link.
+    ///
+    /// # Errors
+    /// There is no such program, or the kernel refuses.
+    pub fn attach(
+        &self,
+        object: &Object,
+        program: &str,
+        point: Point,
+        lock: &Lock,
+    ) -> Result<(), Failure> {
+        let pin = format!("{program}_{}_{}", self.netns.identity.1, self.number);
+        hooks::keep(self.hold(object, program, point), &self.place(), &pin, lock)
+    }
+
+    /// Attaches a loaded object's program for as long as the link is held.
+    ///
+    /// # Errors
+    /// There is no such program, or the kernel refuses.
+    pub fn hold(&self, object: &Object, program: &str, point: Point) -> io::Result<OwnedFd> {
+        let program = hooks::program(object, program).map_err(io::Error::other)?;
+        let program = program.as_fd();
+        self.netns
+            .inside(|| bpf::attach(program, self.number, point))
+    }
+}
+
+/// Number and kind of a device of this thread's namespace.
+fn examine(name: &str) -> io::Result<(i32, u16)> {
+    let c_name = CString::new(name)?;
+    let bytes = c_name.as_bytes_with_nul();
+    if bytes.len() > libc::IFNAMSIZ {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    // SAFETY: a terminated string; plain data, for which zero is a value, that the
+    // kernel reads and writes; a new descriptor.
+    unsafe {
+        let number = libc::if_nametoindex(c_name.as_ptr());
+        if number == 0 {
+            return Err(io::Error::from_raw_os_error(libc::ENODEV));
+        }
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = OwnedFd::from_raw_fd(socket);
+        let mut request: libc::ifreq = std::mem::zeroed();
+        for (to, &from) in request.ifr_name.iter_mut().zip(bytes) {
+            *to = from as libc::c_char;
+        }
+        if libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &mut request) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let number = i32::try_from(number).map_err(io::Error::other)?;
+        Ok((number, request.ifr_ifru.ifru_hwaddr.sa_family))
+    }
+}
+
+/// The name of a device of this thread's namespace by its number.
+pub fn name_of(number: u32) -> Option<String> {
+    let mut name = [0u8; libc::IFNAMSIZ];
+    // SAFETY: a buffer of the size that the call asks for.
+    let found = unsafe { libc::if_indextoname(number, name.as_mut_ptr().cast()) };
+    if found.is_null() {
+        return None;
+    }
+    let end = name.iter().position(|&b| b == 0)?;
+    Some(String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+/// The namespace's inode, by which programs know it.
+///
+/// # Errors
+/// It does not fit the kernel's 32 bits.
+pub fn inode(netns: &Netns) -> Result<u32, Failure> {
+    u32::try_from(netns.identity.1)
+        .map_err(io::Error::other)
+        .attempt(format!("name namespace {}", netns.label))
+}

@@ -1,0 +1,330 @@
+//! Programs that are attached by a link to a cgroup or to a device. What is attached
+//! is found by walking the kernel's links, not by what was noted down; each program
+//! says in its constants who attached it and where.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use libbpf_rs::{Object, OpenObject, Program};
+use serde::Serialize;
+
+use crate::error::{Attempt as _, Failure};
+use crate::objects::bpf;
+use crate::objects::btf::{self, Btf};
+use crate::objects::device;
+use crate::system::netns::{self, Netns};
+use crate::system::rundir::{self, Lock};
+use crate::system::Identity;
+
+/// Longest place, as algorithms/port/bpf/hook.h has room for; of a scope, all is noted.
+const PLACE_BYTES: usize = 512;
+
+const KINDS: [u32; 3] = [
+    bpf::LINK_TYPE_CGROUP,
+    bpf::LINK_TYPE_TCX,
+    bpf::LINK_TYPE_RAW_TRACEPOINT,
+];
+
+/// A program at its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hook {
+    /// The program's name.
+    pub program: String,
+    /// The cgroup's folder, or namespace and device as they are called now.
+    pub place: String,
+    /// The same as it was called when it was attached.
+    #[serde(skip)]
+    pub noted_place: String,
+    /// Whose namespace the device is in; unknown of a device that has gone.
+    #[serde(skip)]
+    pub netns: Option<Identity>,
+    /// Id of the link that keeps it attached.
+    pub link_id: u32,
+    /// Whether the device it was attached to has gone.
+    pub gone: bool,
+    /// Whether headwayctl's pin keeps it, rather than a process.
+    pub pinned: bool,
+    /// Runs while statistics were on.
+    pub runs: u64,
+    /// Time spent in it while statistics were on.
+    pub run_time_ns: u64,
+    /// The maps it uses.
+    #[serde(skip)]
+    pub map_ids: Vec<u32>,
+}
+
+/// Writes constants of an opened object: name of the variable, bytes.
+///
+/// # Errors
+/// The object has no such variable, or no room in it.
+pub fn set_constants(open: &mut OpenObject, constants: &[(&str, &[u8])]) -> Result<(), Failure> {
+    let variables = btf::variables_of(open, ".rodata");
+    let mut maps = open.maps_mut();
+    let value = maps
+        .find(|map| map.name().to_string_lossy().ends_with(".rodata"))
+        .and_then(|mut map| {
+            map.initial_value_mut()
+                .map(|value| value.as_mut_ptr_range())
+        });
+    for (name, bytes) in constants {
+        let place = variables.get(*name).filter(|v| bytes.len() <= v.bytes);
+        let (Some(place), Some(range)) = (place, value.as_ref()) else {
+            return Err(Failure::failed(format!(
+                "the object has no room for its constant {name}"
+            )));
+        };
+        // SAFETY: the section's memory belongs to the object, which is borrowed for as
+        // long, and type information says that the variable lies within it.
+        unsafe {
+            let at = range.start.add(place.offset);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
+        }
+    }
+    Ok(())
+}
+
+/// Says in an object's constants who attaches it and where.
+///
+/// # Errors
+/// As of [`set_constants`].
+pub fn set_place(open: &mut OpenObject, place: &str) -> Result<(), Failure> {
+    let scope = rundir::scope()?.into_bytes();
+    // the end tells more of a long path than its beginning
+    let mut from = place.len().saturating_sub(PLACE_BYTES - 1);
+    while !place.is_char_boundary(from) {
+        from += 1;
+    }
+    let place = &place.as_bytes()[from..];
+    set_constants(open, &[("hw_scope", &scope), ("hw_place", place)])
+}
+
+/// Everything of Headway that is attached so, by name and place.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn find() -> Result<Vec<Hook>, Failure> {
+    let what = "list what is in the kernel";
+    let scope = rundir::scope()?;
+    let mut pinned = Vec::new();
+    for path in rundir::pins() {
+        let info = bpf::pinned(&path).and_then(|fd| bpf::link_info(fd.as_fd()));
+        pinned.extend(info.map(|info| info.id));
+    }
+    let mut places = Places::default();
+    let mut found = Vec::new();
+    for id in bpf::link_ids().attempt(what)? {
+        // it may go away while we look
+        let Ok(link) = bpf::link_by_id(id).and_then(|fd| bpf::link_info(fd.as_fd())) else {
+            continue;
+        };
+        if !KINDS.contains(&link.kind) {
+            continue;
+        }
+        let Ok(program) =
+            bpf::program_by_id(link.program_id).and_then(|fd| bpf::program_info(fd.as_fd()))
+        else {
+            continue;
+        };
+        let Some((its_scope, noted_place)) = place_of(&program.map_ids) else {
+            continue; // not ours
+        };
+        if scope.is_empty() || its_scope == scope {
+            let is_at_device = link.kind == bpf::LINK_TYPE_TCX;
+            let now = (is_at_device && link.device != 0)
+                .then(|| places.find(id, link.device, &noted_place))
+                .flatten();
+            let (netns, place) = now.map_or((None, None), |(n, p)| (Some(n), Some(p)));
+            found.push(Hook {
+                program: program.name,
+                place: place.unwrap_or_else(|| noted_place.clone()),
+                noted_place,
+                netns,
+                link_id: id,
+                gone: is_at_device && link.device == 0,
+                pinned: pinned.contains(&id),
+                runs: program.runs,
+                run_time_ns: program.run_time_ns,
+                map_ids: program.map_ids,
+            });
+        }
+    }
+    found.sort_by(|a, b| (&a.program, &a.place, a.link_id).cmp(&(&b.program, &b.place, b.link_id)));
+    Ok(found)
+}
+
+/// Where devices are now: a link tells the number of its device, not the namespace, and
+/// what it was called when a program was attached, others may be called today.
+#[derive(Default)]
+struct Places {
+    /// With the label of each; empty until the first is looked for.
+    namespaces: Vec<(Netns, String)>,
+}
+
+impl Places {
+    /// Namespace and place of the device that has that number and that link.
+    fn find(&mut self, link_id: u32, device: u32, noted: &str) -> Option<(Identity, String)> {
+        if self.namespaces.is_empty() {
+            self.namespaces = netns::all()
+                .into_iter()
+                .map(|netns| {
+                    let label = netns.place_label();
+                    (netns, label)
+                })
+                .collect();
+        }
+        let (noted, _) = noted.rsplit_once(':')?;
+        // most are where they were
+        self.namespaces.sort_by_key(|(_, label)| label != noted);
+        let number = i32::try_from(device).ok()?;
+        self.namespaces.iter().find_map(|(netns, label)| {
+            let name = netns.inside(|| {
+                let is_here = bpf::links_at(number)?.contains(&link_id);
+                Ok(device::name_of(device).filter(|_| is_here))
+            });
+            Some((netns.identity, format!("{label}:{}", name.ok()??)))
+        })
+    }
+}
+
+/// What a program's constants say of it: scope and place.
+fn place_of(map_ids: &[u32]) -> Option<(String, String)> {
+    map_ids.iter().find_map(|&id| {
+        let text = |name: &str| {
+            let raw = constant(id, name)?;
+            let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
+            Some(String::from_utf8_lossy(&raw[..end]).into_owned())
+        };
+        Some((text("hw_scope")?, text("hw_place")?))
+    })
+}
+
+/// The value of a constant, if the map is the section that holds it.
+fn constant(map_id: u32, name: &str) -> Option<Vec<u8>> {
+    let map = bpf::map_by_id(map_id).ok()?;
+    let info = bpf::map_info(map.as_fd()).ok()?;
+    if !info.name.ends_with(".rodata") {
+        return None;
+    }
+    let variable = *Btf::by_id(info.btf_id)?.variables(".rodata").get(name)?;
+    let value = bpf::first_element(map.as_fd(), info.value_bytes as usize).ok()?;
+    let bytes = value.get(variable.offset..variable.offset + variable.bytes)?;
+    Some(bytes.to_vec())
+}
+
+impl Hook {
+    /// The value of one of its constants.
+    #[must_use]
+    pub fn constant(&self, name: &str) -> Option<Vec<u8>> {
+        self.map_ids.iter().find_map(|&id| constant(id, name))
+    }
+
+    /// One of its maps.
+    #[must_use]
+    pub fn map(&self, name: &str) -> Option<(OwnedFd, bpf::MapInfo)> {
+        self.map_ids.iter().find_map(|&id| {
+            let map = bpf::map_by_id(id).ok()?;
+            let info = bpf::map_info(map.as_fd()).ok()?;
+            (info.name == name).then_some((map, info))
+        })
+    }
+
+    /// The sums over all CPUs of a per-CPU map's 64-bit counters.
+    #[must_use]
+    pub fn counters(&self, map: &str) -> Vec<u64> {
+        self.map(map)
+            .and_then(|(map, info)| per_cpu_sums(map.as_fd(), info.value_bytes as usize).ok())
+            .unwrap_or_default()
+    }
+
+    /// What people call it: the place and what is there.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} at {}", self.program, self.place)
+    }
+
+    /// Takes it away at once, whoever holds it, with its pin.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn detach(&self, _lock: &Lock) -> Result<(), Failure> {
+        let what = format!("detach {}", self.title());
+        let Ok(link) = bpf::link_by_id(self.link_id) else {
+            return Ok(()); // its last holder let go meanwhile
+        };
+        match bpf::link_detach(link.as_fd()) {
+            Ok(()) => {}
+            // of a device that has gone; of a tracepoint, whose link goes with its pin
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ENODEV | libc::EOPNOTSUPP)) => {}
+            Err(e) => return Err(e).attempt(&what),
+        }
+        for pin in rundir::pins() {
+            let info = bpf::pinned(&pin).and_then(|fd| bpf::link_info(fd.as_fd()));
+            if info.is_ok_and(|info| info.id == self.link_id) {
+                fs::remove_file(&pin).attempt(&what)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sums over all CPUs of the 64-bit counters in a per-CPU map's only element.
+///
+/// # Errors
+/// It cannot be read.
+pub fn per_cpu_sums(map: BorrowedFd<'_>, value_bytes: usize) -> io::Result<Vec<u64>> {
+    let stride = value_bytes.next_multiple_of(8);
+    let value = bpf::first_element(map, stride * bpf::possible_cpus())?;
+    let mut sums = vec![0u64; stride / 8];
+    for cpu in value.chunks_exact(stride) {
+        for (sum, raw) in sums.iter_mut().zip(cpu.chunks_exact(8)) {
+            *sum = sum.wrapping_add(u64::from_ne_bytes(raw.try_into().expect("8 bytes")));
+        }
+    }
+    Ok(sums)
+}
+
+/// A loaded object's program.
+///
+/// # Errors
+/// There is none of that name.
+pub fn program<'a>(object: &'a Object, name: &str) -> Result<Program<'a>, Failure> {
+    object
+        .progs()
+        .find(|p| p.name() == name)
+        .ok_or_else(|| Failure::failed(format!("the object has no program {name}")))
+}
+
+/// Pins a new link, which then outlives this process; killed before, nothing is left.
+///
+/// # Errors
+/// It could not be made, or cannot be pinned.
+pub fn keep(
+    link: io::Result<OwnedFd>,
+    place: &str,
+    pin: &str,
+    _lock: &Lock,
+) -> Result<(), Failure> {
+    let what = format!("attach a program to {place}");
+    let link = link.map_err(|e| refused(&what, &e))?;
+    pin_link(link.as_fd(), pin).attempt(&what)
+}
+
+fn refused(what: &str, error: &io::Error) -> Failure {
+    match error.raw_os_error() {
+        Some(libc::EINVAL) => Failure::kernel_cannot(format!(
+            "cannot {what}: this kernel has no such links; devices have them since Linux 6.6"
+        )),
+        _ => Failure::kernel_cannot(format!("cannot {what}: {error}")),
+    }
+}
+
+/// The link's own number tells it from one whose device had that number before, and is
+/// elsewhere now.
+fn pin_link(link: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    let id = bpf::link_info(link)?.id;
+    bpf::pin(
+        link,
+        &rundir::other_pin_path("link", &format!("{name}_{id}")),
+    )
+}

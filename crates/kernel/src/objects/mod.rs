@@ -1,0 +1,184 @@
+//! The eBPF objects of this build, and how they are loaded, prepared and hooked.
+
+pub(crate) mod bpf;
+pub(crate) mod btf;
+pub(crate) mod constants;
+pub mod contract;
+pub(crate) mod device;
+pub(crate) mod hooks;
+pub(crate) mod load;
+pub(crate) mod shared;
+
+use headway_algorithms::AlgorithmError;
+
+use crate::error::Failure;
+
+/// A control joined with a startup, compiled to eBPF.
+#[derive(Debug)]
+pub struct ControlObject {
+    /// The kernel's name of the congestion control, at most 15 characters.
+    pub name: &'static str,
+    /// The control.
+    pub control: &'static str,
+    /// The startup.
+    pub startup: &'static str,
+    /// The ELF file of the congestion control (`struct_ops`).
+    pub bytes: &'static [u8],
+    /// The ELF file with the same algorithms behind a program for contract tests.
+    pub contract: &'static [u8],
+}
+
+struct Objects {
+    pairs: &'static [ControlObject],
+    probe: &'static [u8],
+    sampler: &'static [u8],
+    hints: &'static [u8],
+    writes: &'static [u8],
+    window: &'static [u8],
+    qs_host: &'static [u8],
+    qs_router: &'static [u8],
+}
+
+static OBJECTS: Result<Objects, &str> = include!(concat!(env!("OUT_DIR"), "/objects.rs"));
+
+/// Every control with every startup.
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn objects() -> Result<&'static [ControlObject], &'static str> {
+    OBJECTS.as_ref().map(|o| o.pairs).map_err(|reason| *reason)
+}
+
+/// The object of `doctor`'s attempts (`algorithms/kernel/probe.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn probe_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS.as_ref().map(|o| o.probe).map_err(|reason| *reason)
+}
+
+/// The object that records connections (`algorithms/kernel/sampler.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn sampler_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS
+        .as_ref()
+        .map(|o| o.sampler)
+        .map_err(|reason| *reason)
+}
+
+/// The object of the socket options (`algorithms/kernel/hints.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn hints_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS.as_ref().map(|o| o.hints).map_err(|reason| *reason)
+}
+
+/// The object that sees how much applications write (`algorithms/kernel/writes.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn writes_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS.as_ref().map(|o| o.writes).map_err(|reason| *reason)
+}
+
+/// The object of first windows (`algorithms/kernel/window.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn window_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS.as_ref().map(|o| o.window).map_err(|reason| *reason)
+}
+
+/// The object of a host's side of Quick-Start (`algorithms/kernel/qs_host.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn quick_start_host_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS
+        .as_ref()
+        .map(|o| o.qs_host)
+        .map_err(|reason| *reason)
+}
+
+/// The object of a Quick-Start router (`algorithms/kernel/qs_router.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn quick_start_router_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS
+        .as_ref()
+        .map(|o| o.qs_router)
+        .map_err(|reason| *reason)
+}
+
+/// The object of a choice such as `cubic` or `cubic+hystart`.
+///
+/// # Errors
+/// Unknown names with the nearest ones; a build without objects.
+pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
+    let (control, startup) = match choice.split_once('+') {
+        Some((control, startup)) => (control, Some(startup)),
+        None => (choice, None),
+    };
+    let bad_input = |e: AlgorithmError| Failure::bad_input(e.to_string());
+    let control = headway_algorithms::control(control).map_err(bad_input)?;
+    let startup =
+        headway_algorithms::startup(startup.unwrap_or(control.startup)).map_err(bad_input)?;
+    let objects = objects()
+        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
+    objects
+        .iter()
+        .find(|o| o.control == control.name && o.startup == startup.name)
+        .ok_or_else(|| {
+            Failure::failed(format!(
+                "this build has no object for {}+{}; build again",
+                control.name, startup.name
+            ))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_the_kernel_and_are_unique() {
+        let objects = match objects() {
+            Ok(objects) => objects,
+            Err(reason) => return crate::skipped::skipped(1, reason),
+        };
+        let mut names: Vec<_> = objects.iter().map(|o| o.name).collect();
+        assert!(names.iter().all(|name| name.len() <= 15), "{names:?}");
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), objects.len());
+        assert!(names.contains(&"cubic_hs"));
+    }
+
+    #[test]
+    fn a_choice_without_a_startup_has_the_controls_own() {
+        if let Err(reason) = objects() {
+            return crate::skipped::skipped(1, reason);
+        }
+        let cubic = choose("cubic").unwrap();
+        assert_eq!(
+            cubic.startup,
+            headway_algorithms::control("cubic").unwrap().startup
+        );
+        assert_eq!(choose("reno+hystart").unwrap().name, "reno_hs");
+    }
+
+    #[test]
+    fn an_unknown_choice_is_bad_input_with_the_nearest_name() {
+        let error = choose("cubik").unwrap_err();
+        assert_eq!(error.exit_status, crate::error::BAD_INPUT);
+        assert!(error.message.contains("did you mean cubic"), "{error}");
+        assert!(choose("reno+slowstart")
+            .unwrap_err()
+            .message
+            .contains("slow-start"));
+    }
+}

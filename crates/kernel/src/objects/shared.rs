@@ -1,0 +1,63 @@
+//! Maps that several objects share: pinned by name, so that every object that is
+//! loaded, whenever and by whichever command, has the same ones.
+
+use std::path::PathBuf;
+
+use libbpf_rs::{AsRawLibbpf as _, MapCore as _, MapHandle, OpenMap, OpenObject};
+use libbpf_sys as sys;
+
+use crate::error::Failure;
+use crate::system::rundir::{self, Lock};
+
+/// The maps of algorithms/port/bpf that are not an object's own.
+const SHARED: [&str; 6] = [
+    "hw_app",
+    "hw_prefixes",
+    "hw_paths",
+    "hw_manager",
+    "hw_qs_flows",
+    "hw_qs_askers",
+];
+
+fn path(name: &str) -> PathBuf {
+    rundir::other_pin_path("map", name)
+}
+
+/// Makes an object use the pinned maps, or pin its own when it is loaded.
+///
+/// # Errors
+/// What is pinned was made by a headwayctl with other maps; libbpf refuses the path.
+pub fn share_maps(open: &mut OpenObject, _lock: &Lock) -> Result<(), Failure> {
+    for mut map in open.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        if SHARED.contains(&name.as_str()) {
+            refuse_another_version(&name, &map)?;
+            map.set_pin_path(path(&name))
+                .map_err(|e| Failure::failed(format!("cannot share the map {name}: {e}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// The kernel would only say "invalid argument".
+fn refuse_another_version(name: &str, map: &OpenMap) -> Result<(), Failure> {
+    let Some(pinned) = self::map(name) else {
+        return Ok(());
+    };
+    let own = map.as_libbpf_object().as_ptr();
+    // SAFETY: the object is open as long as `map` is borrowed.
+    let sizes = unsafe { (sys::bpf_map__key_size(own), sys::bpf_map__value_size(own)) };
+    if (pinned.key_size(), pinned.value_size()) == sizes {
+        return Ok(());
+    }
+    Err(Failure::failed(format!(
+        "what is attached was attached by another version of headwayctl (its map {name} differs); \
+         headwayctl detach --all takes it away"
+    )))
+}
+
+/// A shared map, if anything has made it yet.
+#[must_use]
+pub fn map(name: &str) -> Option<MapHandle> {
+    MapHandle::from_pinned_path(path(name)).ok()
+}

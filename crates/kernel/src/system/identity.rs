@@ -1,0 +1,51 @@
+//! By what the kernel tells files, and so namespaces, apart: device and inode.
+
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Device and inode.
+pub type Identity = (u64, u64);
+
+/// Of a file that was looked at.
+pub fn of(meta: &Metadata) -> Identity {
+    (meta.dev(), meta.ino())
+}
+
+/// Of what a path leads to.
+///
+/// # Errors
+/// It leads nowhere, or may not be looked at.
+pub fn at(path: &Path) -> io::Result<Identity> {
+    fs::metadata(path).map(|meta| of(&meta))
+}
+
+/// Whether the name itself, followed through no link, is still this open file's.
+pub fn is_named(path: &Path, file: &File) -> bool {
+    let named = fs::symlink_metadata(path).map(|meta| of(&meta));
+    named.is_ok_and(|named| file.metadata().is_ok_and(|meta| of(&meta) == named))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_replaced_is_another_one() {
+        let path = std::env::temp_dir().join(format!("headway-identity-{}", std::process::id()));
+        let link = path.with_extension("link");
+        fs::write(&path, "").unwrap();
+        let first = File::open(&path).unwrap();
+        assert!(is_named(&path, &first));
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(at(&link).unwrap(), at(&path).unwrap());
+        assert!(!is_named(&link, &first), "a link is not the file");
+        fs::remove_file(&link).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(!is_named(&path, &first));
+        fs::write(&path, "").unwrap();
+        assert!(!is_named(&path, &first)); // `first` is open: its inode is not used again
+        fs::remove_file(&path).unwrap();
+    }
+}

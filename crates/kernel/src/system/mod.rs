@@ -1,0 +1,13 @@
+//! What a command needs of Linux that is no eBPF.
+
+pub mod clock;
+pub(crate) mod identity;
+pub(crate) mod lock;
+pub mod namespace;
+pub(crate) mod netlink;
+pub mod netns;
+pub(crate) mod processes;
+pub(crate) mod rundir;
+pub(crate) mod sockets;
+
+pub use identity::Identity;

@@ -1,0 +1,95 @@
+//! Network namespaces without a name, which go with the process that made them.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+use std::process::Command;
+
+use crate::error::{Attempt as _, Failure};
+use crate::system::netns::Netns;
+
+/// Whether this process may make one.
+///
+/// # Errors
+/// It may not.
+pub fn check() -> Result<(), Failure> {
+    // SAFETY: takes nothing, cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        return Err(Failure::kernel_cannot("network namespaces need root"));
+    }
+    Ok(())
+}
+
+/// A namespace that lasts as long as the value.
+#[derive(Debug)]
+pub struct Namespace {
+    /// To work in it.
+    pub netns: Netns,
+    _file: File,
+}
+
+impl Namespace {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// Lack of privilege.
+    pub fn new() -> Result<Self, Failure> {
+        let file = std::thread::spawn(|| {
+            // SAFETY: concerns this thread only, which ends here.
+            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            File::open("/proc/thread-self/ns/net")
+        })
+        .join()
+        .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+        .attempt("make a network namespace")?;
+        let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+        Ok(Self {
+            netns: Netns::find(&path)?,
+            _file: file,
+        })
+    }
+
+    /// A file to enter it by, as long as this process has it.
+    #[must_use]
+    pub fn path(&self) -> String {
+        self.netns.path.display().to_string()
+    }
+
+    /// Runs `ip` with words inside.
+    ///
+    /// # Errors
+    /// What it says.
+    pub fn ip(&self, words: &str) -> Result<(), Failure> {
+        let output = self
+            .netns
+            .inside(|| Command::new("ip").args(words.split(' ')).output())
+            .map_err(|e| match e.kind() {
+                io::ErrorKind::NotFound => {
+                    Failure::kernel_cannot("`ip` is missing; install iproute2")
+                }
+                _ => Failure::failed(format!("cannot run ip {words}: {e}")),
+            })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&output.stderr);
+        Err(Failure::failed(format!(
+            "cannot run ip {words}: {}",
+            text.trim()
+        )))
+    }
+
+    /// Sets a variable of /proc/sys/net inside.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn sysctl(&self, name: &str, value: &str) -> Result<(), Failure> {
+        let path = Path::new("/proc/sys/net").join(name);
+        self.netns
+            .inside(|| fs::write(&path, value))
+            .attempt(format!("set net/{name}"))
+    }
+}

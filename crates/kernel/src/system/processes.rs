@@ -1,0 +1,53 @@
+//! The walk over /proc: every process there is, and what people call one.
+
+use std::fs;
+use std::path::PathBuf;
+
+/// The numbers of all processes.
+pub fn all() -> Vec<i32> {
+    fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// A file of a process in /proc.
+pub fn file(pid: i32, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/{name}"))
+}
+
+/// A process by number and command line, for people.
+pub fn describe(pid: i32) -> String {
+    let raw = fs::read(file(pid, "cmdline")).unwrap_or_default();
+    let words: Vec<String> = raw
+        .split(|&b| b == 0)
+        .filter(|word| !word.is_empty())
+        .map(|word| String::from_utf8_lossy(word).escape_debug().to_string())
+        .collect();
+    let mut command: String = words.join(" ").chars().take(120).collect();
+    if command.is_empty() {
+        command = name_of(pid).escape_debug().to_string();
+    }
+    format!("process {pid} ({command})")
+}
+
+/// The kernel's name of a process or of one of its own threads; empty if it is gone.
+pub fn name_of(pid: i32) -> String {
+    let name = fs::read_to_string(file(pid, "comm")).unwrap_or_default();
+    name.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_among_all_and_has_a_name() {
+        let own = std::process::id() as i32;
+        assert!(all().contains(&own));
+        assert!(!name_of(own).is_empty());
+        assert!(describe(own).starts_with(&format!("process {own} (")));
+    }
+}

@@ -1,0 +1,294 @@
+//! What Headway keeps in /run: a lock, a bpffs of its own with the pins, and what
+//! has to be put back on detach. `detach --all` removes all of it.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Attempt as _, Failure};
+pub use crate::system::lock::Lock;
+use crate::system::netns::{self, Netns};
+use crate::system::Identity;
+
+/// Restricts headwayctl to controls whose name begins like this, with a folder of
+/// its own, so that tests do not take away what is at work.
+pub const SCOPE: &str = "HEADWAY_SCOPE";
+/// Where what has no scope is kept.
+const MACHINE: &str = "/run/headway";
+/// So that a control's name, of 15 characters at most, has room for more than it.
+const SCOPE_LONGEST: usize = 13;
+const BPF_FS_MAGIC: libc::c_long = 0xcafe_4a11;
+
+/// The word that the names begin with which this process may touch; empty for all.
+///
+/// # Errors
+/// It is not made of letters and digits, or too long for a control's name.
+pub fn scope() -> Result<String, Failure> {
+    let scope = std::env::var_os(SCOPE).unwrap_or_default();
+    let scope = scope.to_string_lossy().into_owned();
+    if scope.len() <= SCOPE_LONGEST && scope.chars().all(|c| c.is_ascii_alphanumeric()) {
+        Ok(scope)
+    } else {
+        Err(Failure::bad_input(format!(
+            "{SCOPE}=\"{scope}\": must be at most {SCOPE_LONGEST} letters and digits"
+        )))
+    }
+}
+
+/// Whether a control's name is of a scope: its first word is, and not only its first
+/// letters, which may be those of another scope.
+#[must_use]
+pub fn is_in_scope(name: &str, scope: &str) -> bool {
+    scope.is_empty()
+        || name
+            .strip_prefix(scope)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+}
+
+/// Where the state of this process's scope is kept. Only root may write there.
+#[must_use]
+pub fn root() -> PathBuf {
+    match scope() {
+        Ok(scope) if !scope.is_empty() => PathBuf::from(format!("{MACHINE}-{scope}")),
+        _ => PathBuf::from(MACHINE),
+    }
+}
+
+/// Outside /sys, which `ip netns exec` mounts anew. Names in it have no dots.
+fn bpffs() -> PathBuf {
+    root().join("bpf")
+}
+
+fn defaults() -> PathBuf {
+    root().join("defaults")
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from)
+}
+
+/// A namespace's default congestion control before Headway changed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DefaultRecord {
+    /// Device and inode of the namespace.
+    pub identity: Identity,
+    /// The namespace's name when it was changed.
+    pub label: String,
+    /// What to put back.
+    pub previous: String,
+    /// What Headway set.
+    pub set_to: String,
+}
+
+/// Waits until nobody else changes anything. Makes the folder if need be.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn lock() -> Result<Lock, Failure> {
+    Lock::take(&root())
+}
+
+/// The same, and nobody of another scope changes what is the machine's alone.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn lock_machine() -> Result<[Option<Lock>; 2], Failure> {
+    let own = lock()?;
+    let machine = Path::new(MACHINE);
+    let other = (root() != machine).then(|| Lock::take(machine));
+    Ok([Some(own), other.transpose()?])
+}
+
+/// Whether Headway's bpffs is mounted and seen from here.
+#[must_use]
+pub fn has_bpffs() -> bool {
+    let Ok(path) = c_path(&bpffs()) else {
+        return false;
+    };
+    // SAFETY: plain data, for which zero is a value, and a terminated string.
+    unsafe {
+        let mut stat: libc::statfs = std::mem::zeroed();
+        libc::statfs(path.as_ptr(), &mut stat) == 0 && stat.f_type == BPF_FS_MAGIC
+    }
+}
+
+/// Goes where the pins are, or would have to be.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn enter() -> Result<(), Failure> {
+    if has_bpffs() {
+        return Ok(());
+    }
+    netns::enter_first_mount_namespace()
+}
+
+/// Mounts the bpffs unless it is.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn mount_bpffs(_lock: &Lock) -> Result<(), Failure> {
+    if has_bpffs() {
+        return Ok(());
+    }
+    let path = bpffs();
+    let what = format!("mount a bpffs at {}", path.display());
+    fs::create_dir_all(&path).attempt(&what)?;
+    let target = c_path(&path).attempt(&what)?;
+    // SAFETY: terminated strings.
+    let result = unsafe {
+        libc::mount(
+            c"headway".as_ptr(),
+            target.as_ptr(),
+            c"bpf".as_ptr(),
+            libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
+            c"mode=0700".as_ptr().cast(),
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error()).attempt(&what);
+    }
+    Ok(())
+}
+
+/// Where the link of a control of that name is pinned.
+#[must_use]
+pub fn pin_path(name: &str) -> PathBuf {
+    bpffs().join(name)
+}
+
+/// Where something else than a control is pinned. No control has so long a name.
+#[must_use]
+pub fn other_pin_path(kind: &str, name: &str) -> PathBuf {
+    bpffs().join(format!("headway_{kind}_{name}"))
+}
+
+/// All pins. What has a dot in its name is the kernel's own (maps.debug).
+#[must_use]
+pub fn pins() -> Vec<PathBuf> {
+    if !has_bpffs() {
+        return Vec::new();
+    }
+    let mut pins: Vec<PathBuf> = fs::read_dir(bpffs())
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| !entry.file_name().as_encoded_bytes().contains(&b'.'))
+        .map(|entry| entry.path())
+        .collect();
+    pins.sort();
+    pins
+}
+
+fn record_path((device, inode): Identity) -> PathBuf {
+    defaults().join(format!("{device}-{inode}.json"))
+}
+
+/// The namespaces whose default was changed. A record that cannot be read is
+/// skipped: it was never finished, so its change was not made.
+#[must_use]
+pub fn default_records() -> Vec<DefaultRecord> {
+    let mut records: Vec<DefaultRecord> = fs::read_dir(defaults())
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| serde_json::from_slice(&fs::read(entry.path()).ok()?).ok())
+        .collect();
+    records.sort_by_key(|record| record.identity);
+    records
+}
+
+/// Remembers a namespace's default before it is changed.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn record_default(
+    _lock: &Lock,
+    netns: &Netns,
+    previous: &str,
+    set_to: &str,
+) -> Result<(), Failure> {
+    let what = format!("write to {}", defaults().display());
+    fs::create_dir_all(defaults()).attempt(&what)?;
+    let record = DefaultRecord {
+        identity: netns.identity,
+        label: netns.label.clone(),
+        previous: previous.to_owned(),
+        set_to: set_to.to_owned(),
+    };
+    let path = record_path(netns.identity);
+    let partial = path.with_extension("partial");
+    let json = serde_json::to_vec(&record)
+        .map_err(io::Error::from)
+        .attempt(&what)?;
+    fs::write(&partial, json)
+        .and_then(|()| fs::rename(&partial, &path))
+        .inspect_err(|_| drop(fs::remove_file(&partial)))
+        .attempt(&what)
+}
+
+/// Forgets a namespace's record.
+pub fn forget_default(_lock: &Lock, identity: Identity) {
+    let path = record_path(identity);
+    let _ = fs::remove_file(path.with_extension("partial"));
+    let _ = fs::remove_file(path);
+}
+
+/// Removes everything that `detach --all` must not leave: records, the bpffs with
+/// whatever is pinned in it, the lock, and the folder unless others keep
+/// something in it.
+///
+/// # Errors
+/// Something cannot be removed.
+pub fn remove(lock: Lock) -> Result<(), Failure> {
+    let what = |path: &Path| format!("remove {}", path.display());
+    let (defaults, bpffs) = (defaults(), bpffs());
+    if defaults.exists() {
+        fs::remove_dir_all(&defaults).attempt(what(&defaults))?;
+    }
+    for pin in pins() {
+        let removed = if pin.is_dir() {
+            fs::remove_dir_all(&pin) // somebody's folder
+        } else {
+            fs::remove_file(&pin)
+        };
+        removed.attempt(what(&pin))?;
+    }
+    while has_bpffs() {
+        let target = c_path(&bpffs).attempt(what(&bpffs))?;
+        // SAFETY: a terminated string.
+        if unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) } != 0 {
+            return Err(io::Error::last_os_error()).attempt(format!("unmount {}", bpffs.display()));
+        }
+    }
+    if bpffs.exists() {
+        fs::remove_dir(&bpffs).attempt(what(&bpffs))?;
+    }
+    drop(lock);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_a_word_and_not_the_first_letters_of_one() {
+        for (name, is_ours) in [
+            ("ann_x", true),
+            ("ann-x", true),
+            ("ann", true),
+            ("anna_x", false),
+            ("ann1", false),
+            ("x_ann", false),
+            ("an", false),
+        ] {
+            assert_eq!(is_in_scope(name, "ann"), is_ours, "{name}");
+            assert!(is_in_scope(name, ""));
+        }
+    }
+}

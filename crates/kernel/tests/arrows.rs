@@ -1,0 +1,118 @@
+//! Arrows of the crate point one way: a room knows only those that stand before it, and
+//! nothing of the domain knows the command line.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rooms from the ground up. Those of one line may know each other; a file of `src` that
+/// is in none of them is a finding.
+const STOREYS: [&[&str]; 9] = [
+    &["error", "units", "skipped"],
+    &["out"],
+    &["system"],
+    &["objects"],
+    &["mechanisms"],
+    &["attach", "traffic"],
+    &["testbed"],
+    &["benches"],
+    &["cli"],
+];
+/// What makes a program of the rooms, and what tests include.
+const ABOVE_ALL: [&str; 2] = ["lib", "main"];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("readable").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// Every word that follows `crate::` in the code of a file, that of a list in braces, too.
+fn rooms_named_in(text: &str) -> Vec<String> {
+    let code: Vec<&str> = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default())
+        .collect();
+    let code = code.join("\n");
+    let word = |text: &str| -> String {
+        let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+        text.trim_start().chars().take_while(is_name).collect()
+    };
+    let mut found = Vec::new();
+    for rest in code.split("crate::").skip(1) {
+        let Some(list) = rest.strip_prefix('{') else {
+            found.push(word(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let mut start = true;
+        for (at, c) in list.char_indices() {
+            if start && depth == 0 && !c.is_whitespace() {
+                found.push(word(&list[at..]));
+                start = false;
+            }
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => start = true,
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_room_knows_only_those_before_it() {
+    let storey: BTreeMap<&str, usize> = STOREYS
+        .iter()
+        .enumerate()
+        .flat_map(|(height, rooms)| rooms.iter().map(move |room| (*room, height)))
+        .collect();
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&src, &mut files);
+    assert!(files.len() > 60, "{files:?}");
+    let mut wrong = Vec::new();
+    let mut arrows = 0;
+    for path in files {
+        let inside = path.strip_prefix(&src).expect("below src");
+        let first = inside.components().next().expect("a file");
+        let room = first.as_os_str().to_string_lossy().replace(".rs", "");
+        if ABOVE_ALL.contains(&room.as_str()) {
+            continue;
+        }
+        let Some(height) = storey.get(room.as_str()) else {
+            wrong.push(format!("{} is in no room of this test", inside.display()));
+            continue;
+        };
+        let text = fs::read_to_string(&path).expect("a source");
+        for named in rooms_named_in(&text) {
+            // what lib.rs offers by its own name stands in `objects`
+            let target = storey.get(named.as_str()).copied().unwrap_or(3);
+            arrows += usize::from(named != room);
+            if named != room && target >= *height {
+                wrong.push(format!("{} names crate::{named}", inside.display()));
+            }
+        }
+    }
+    assert!(arrows > 100, "{arrows} arrows are too few to be all");
+    assert!(
+        wrong.is_empty(),
+        "arrows that run up:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn arrows_are_found_in_lists_and_paths_and_not_in_comments() {
+    let text = "use crate::{cli, testbed::{up, down},\n    units};\n// crate::nothing\n\
+                let x = crate::out::line(); //! crate::neither";
+    assert_eq!(rooms_named_in(text), ["cli", "testbed", "units", "out"]);
+}
