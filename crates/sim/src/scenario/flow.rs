@@ -107,6 +107,7 @@ pub struct Control {
 
 impl Flow {
     pub(super) fn check(&self, field: &str, hops: u32) -> Result<(), ScenarioError> {
+        let app = format!("{field}.app");
         check_time(&format!("{field}.start_ns"), self.start_ns)?;
         check_time(&format!("{field}.extra_delay_ns"), self.extra_delay_ns)?;
         if let Some(stop_ns) = self.stop_ns {
@@ -139,11 +140,7 @@ impl Flow {
         if let Some(time_ns) = self.deadline_ns {
             let field = format!("{field}.deadline_ns");
             check_time(&field, time_ns)?;
-            let bounded = matches!(
-                self.app,
-                App::Bulk { bytes: Some(_) } | App::Vectors { .. } | App::Sessions(_)
-            );
-            if time_ns == 0 || !bounded {
+            if time_ns == 0 || !self.app.spec().has_ends() {
                 let allowed = "more than 0, of responses or of a bulk transfer with a size";
                 return Err(bad(&field, time_ns, allowed));
             }
@@ -163,20 +160,11 @@ impl Flow {
                 &format!("from_hop < to_hop <= {hops}"),
             ));
         }
-        match (&self.app, &self.control) {
-            (App::Cbr { .. } | App::Requests { .. }, Some(_)) => Err(bad(
-                &format!("{field}.control"),
-                "a control",
-                "null for UDP",
-            )),
-            (App::Cbr { .. } | App::Requests { .. }, None) | (_, Some(_)) => {
-                self.app.check(&format!("{field}.app"))
-            }
-            (_, None) => Err(bad(
-                &format!("{field}.control"),
-                "null",
-                "a control's name for TCP",
-            )),
+        let field = format!("{field}.control");
+        match (self.app.spec().is_udp(), &self.control) {
+            (true, Some(_)) => Err(bad(&field, "a control", "null for UDP")),
+            (false, None) => Err(bad(&field, "null", "a control's name for TCP")),
+            _ => self.app.spec().check(&app),
         }
     }
 }

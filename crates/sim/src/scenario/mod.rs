@@ -4,7 +4,7 @@
 //! which is lowered to this. Unknown fields are errors, so a misspelt option
 //! never passes silently.
 
-mod app;
+pub mod app;
 mod flow;
 pub mod limits;
 mod link;
@@ -18,7 +18,6 @@ pub(crate) use limits::bad;
 pub use limits::ScenarioError;
 pub use link::{Aqm, LinkSpec};
 pub use record::{Capture, Record};
-pub use sessions::Sessions;
 pub use topology::{Hop, Topology};
 
 use limits::{
@@ -109,7 +108,7 @@ impl Scenario {
         }
         for (i, flow) in self.flows.iter().enumerate() {
             flow.check(&format!("flows[{i}]"), self.topology.hops())?;
-            if flow.app.has_many_connections() {
+            if flow.app.spec().has_many_connections() {
                 self.check_for_sessions(i, flow.extra_delay_ns)?;
             }
         }

@@ -45,7 +45,7 @@ impl Sessions {
         }
     }
 
-    pub(super) fn check(&self, field: &str) -> Result<(), ScenarioError> {
+    pub(super) fn check_columns(&self, field: &str) -> Result<(), ScenarioError> {
         let sessions = self.start_ns.len();
         if self.exchanges.len() != sessions {
             let allowed = format!("one per session, {sessions}");

@@ -2,7 +2,7 @@
 //! what is summed up.
 
 use super::{FlowState, World};
-use crate::host::apps::Running;
+use crate::host::connection::Side;
 use crate::host::tcp::Socket;
 use crate::net::capture::Tap;
 use crate::trace::digest::{self, Digest};
@@ -94,54 +94,32 @@ impl World {
 
     /// What is known of a flow as a whole.
     pub(super) fn summary(&self, number: usize, flow: &FlowState) -> FlowSummary {
-        let kind = match &flow.app {
-            Running::Bulk { .. } => "bulk",
-            Running::Cbr { .. } => "cbr",
-            Running::Vectors(_) => "vectors",
-            Running::Pingpong(_) => "pingpong",
-            Running::Sessions(list) if list.in_turn => "vectors",
-            Running::Sessions(_) => "sessions",
-            Running::Requests(_) => "requests",
-        };
         let seen = self.net.seen_ns[number];
-        let socket = flow.sockets.map(|(a, b)| {
-            let a = &self.sockets[a as usize];
-            if a.recorded {
-                a
-            } else {
-                &self.sockets[b as usize]
-            }
-        });
+        let connection = flow.app.connection();
+        let sender = connection.map(|c| self.connections.sender_first(c).0);
+        let end = |side| connection.map(|c| self.connections.look(c, side));
         let sum = self.totals(number).unwrap_or_default();
-        let opener = flow.sockets.map(|(a, _)| &self.sockets[a as usize]);
-        let datagrams = match &flow.app {
-            Running::Cbr { sent, .. } => *sent,
-            Running::Requests(requests) => requests.sent,
-            _ => 0,
-        };
         FlowSummary {
             name: flow.name.clone(),
-            kind,
+            kind: flow.kind,
             control: flow.control.as_ref().map(|c| c.0.clone()),
             startup: flow.control.as_ref().map(|c| c.1.clone()),
             first_packet_ns: seen.map(|s| s.0),
             last_packet_ns: seen.map(|s| s.1),
             unique_bytes: sum.unique_bytes,
-            done_ns: flow
-                .sockets
-                .and_then(|(_, b)| self.sockets[b as usize].done_ns),
-            handshake_rtt_us: opener.and_then(|s| s.handshake_us),
-            mss_bytes: socket.map(|s| s.mss),
+            done_ns: end(Side::Responder).and_then(|s| s.done_ns),
+            handshake_rtt_us: end(Side::Opener).and_then(|s| s.handshake_us),
+            mss_bytes: sender.map(|s| s.mss),
             recoveries: sum.counters.recoveries,
             undos: sum.counters.undos,
-            srtt_us: socket.and_then(Socket::srtt_us),
-            min_rtt_us: socket.and_then(Socket::min_rtt_us),
-            datagrams,
+            srtt_us: sender.and_then(Socket::srtt_us),
+            min_rtt_us: sender.and_then(Socket::min_rtt_us),
+            datagrams: flow.app.datagrams(),
             quick_start_requests: sum.counters.qs_requests,
             quick_start_grants: sum.counters.qs_grants,
             quick_start_used: sum.counters.qs_used,
             quick_start_lies: sum.counters.qs_lies,
-            quick_start_failure: socket.and_then(Socket::quick_start_failure),
+            quick_start_failure: sender.and_then(Socket::quick_start_failure),
         }
     }
 }

@@ -2,15 +2,13 @@
 
 mod build;
 mod kept;
-mod sessions;
-
-pub(crate) use sessions::Totals;
 
 use crate::controls::Prototypes;
 use crate::event::{Event, Events, What};
-use crate::host::apps::{self as app, Next, Running};
+use crate::host::apps::{Application, Host};
+use crate::host::connection::{Connection, Connections, Side, Totals};
 use crate::host::tcp::profile::{profile, Profile, PROFILES};
-use crate::host::tcp::Socket;
+use crate::host::tcp::Signals;
 use crate::net::capture::Tap;
 use crate::net::packet::{Packet, RareOptions, Sacks, Slab};
 use crate::net::topology::{Built, Route};
@@ -18,17 +16,13 @@ use crate::net::Net;
 use crate::scenario::{bad, Record, Scenario, ScenarioError};
 use crate::trace::digest::{self, Digest};
 use crate::trace::record::{Summary, Tables};
-use sessions::Slot;
 
 /// A flow at run time.
 struct FlowState {
     name: String,
+    kind: &'static str,
     control: Option<(String, String)>,
-    app: Running,
-    /// Sockets of the opener and of the other end.
-    sockets: Option<(u32, u32)>,
-    profile: &'static Profile,
-    route: u32,
+    app: Box<dyn Application>,
     start_ns: u64,
     stop_ns: Option<u64>,
     started: bool,
@@ -51,11 +45,8 @@ pub struct Outcome {
 pub struct World {
     /// The network.
     pub net: Net,
-    sockets: Vec<Socket>,
+    connections: Connections,
     flows: Vec<FlowState>,
-    /// Connections of flows with sessions; their sockets come after all others.
-    slots: Vec<Slot>,
-    free_slots: Vec<u32>,
     profile: &'static Profile,
     link_names: Vec<String>,
     seed: u64,
@@ -108,10 +99,8 @@ impl World {
         };
         let mut world = World {
             net,
-            sockets: Vec::new(),
+            connections: Connections::default(),
             flows: Vec::new(),
-            slots: Vec::new(),
-            free_slots: Vec::new(),
             profile,
             link_names: built.names,
             seed: scenario.seed,
@@ -160,7 +149,8 @@ impl World {
                 }
             }
             What::Timer => {
-                self.sockets[(event.id() >> 3) as usize].on_timer(&mut self.net, event.id() & 7);
+                let socket = self.connections.numbered(event.id() >> 3);
+                socket.on_timer(&mut self.net, event.id() & 7);
             }
             What::App | What::Checkpoint => self.rare_event(event),
         }
@@ -170,8 +160,12 @@ impl World {
     #[inline(never)]
     fn rare_event(&mut self, event: Event) {
         if event.what() == What::App {
-            match (event.id() as usize).checked_sub(self.flows.len()) {
-                Some(slot) => self.slot_event(slot as u32),
+            match event.id().checked_sub(self.flows.len() as u32) {
+                Some(number) => {
+                    let connection = Connection::of_number(number);
+                    let (flow, at) = self.connections.opener(connection);
+                    self.with_app(flow, |app, host| app.timer_of(host, at));
+                }
                 None => self.app_event(event.id()),
             }
         } else {
@@ -190,9 +184,9 @@ impl World {
         self.events
     }
 
-    /// Sockets that exist: those of sessions are used again.
+    /// Sockets that exist: those of connections that are over are used again.
     pub fn sockets(&self) -> usize {
-        self.sockets.len()
+        self.connections.sockets()
     }
 
     /// Packets that a recorded link has transmitted completely.
@@ -207,7 +201,7 @@ impl World {
     /// # Errors
     /// Which one does not.
     pub fn check_invariants(&self) -> Result<(), String> {
-        self.sockets.iter().try_for_each(Socket::check_invariants)?;
+        self.connections.check_invariants()?;
         for (name, link) in self.link_names.iter().zip(&self.net.links) {
             let c = &link.counters;
             let inside: u64 = u64::from(link.queue_bytes());
@@ -220,11 +214,10 @@ impl World {
 
     /// Bytes delivered in order to the receiver of a flow, and bytes its sender wrote and sent.
     pub fn delivered(&self, flow: usize) -> (u64, u64) {
-        let (from, to) = self.flows[flow].sockets.expect("a TCP flow");
-        (
-            self.sockets[to as usize].delivered_bytes,
-            self.sockets[from as usize].unique_bytes(),
-        )
+        let connection = self.flows[flow].app.connection().expect("a TCP flow");
+        let opener = self.connections.look(connection, Side::Opener);
+        let responder = self.connections.look(connection, Side::Responder);
+        (responder.delivered_bytes, opener.unique_bytes())
     }
 
     fn arrived(&mut self, packet: &Packet, sacks: &Sacks) {
@@ -242,48 +235,35 @@ impl World {
         if !Route::is_outbound(packet.route) {
             self.net.see(packet.flow);
         }
-        let socket = &mut self.sockets[packet.to as usize];
+        let socket = self.connections.numbered(packet.to);
         socket.on_packet(&mut self.net, packet, sacks);
         if let Some(signals) = socket.take_signals() {
-            if matches!(self.flows[packet.flow as usize].app, Running::Sessions(_)) {
-                self.slot_signalled(packet.to, signals.established);
-            } else {
-                self.signalled(packet.flow, signals.established);
-            }
+            self.signalled(packet.to, signals);
         }
     }
 
-    /// A socket of a flow has news for the application.
-    fn signalled(&mut self, number: u32, established: bool) {
-        let flow = &mut self.flows[number as usize];
-        let Some((client, server)) = flow.sockets else {
-            return;
+    /// Lets an application act.
+    fn with_app(&mut self, flow: u32, act: impl FnOnce(&mut dyn Application, &mut Host)) {
+        let mut host = Host {
+            net: &mut self.net,
+            connections: &mut self.connections,
+            flow,
+            flows: self.flows.len() as u32,
         };
-        let (left, right) = self.sockets.split_at_mut(server as usize);
-        let (client, server) = (&mut left[client as usize], &mut right[0]);
-        let net = &mut self.net;
-        match &mut flow.app {
-            Running::Vectors(v) => {
-                v.answer(net, client, server);
-                if let Next::At(at_ns) = v.collect(net, number, client) {
-                    net.events.push(at_ns, What::App, number);
-                }
+        act(&mut *self.flows[flow as usize].app, &mut host);
+    }
+
+    /// A socket has news for its application.
+    fn signalled(&mut self, socket: u32, signals: Signals) {
+        let (flow, at) = self.connections.whose(socket);
+        self.with_app(flow, |app, host| {
+            if signals.established {
+                app.established(host, at);
             }
-            Running::Pingpong(p) => {
-                if established && !p.open {
-                    p.open = true;
-                    if let Next::At(at_ns) = p.next_gap(net) {
-                        net.events.push(at_ns, What::App, number);
-                    }
-                }
-                p.answer(net, server);
-                p.collect(net, number, client);
+            if signals.delivered {
+                app.readable(host, at);
             }
-            Running::Bulk { .. }
-            | Running::Cbr { .. }
-            | Running::Sessions(_)
-            | Running::Requests(_) => {}
-        }
+        });
     }
 
     /// The time an application asked for, its start or its stop.
@@ -295,72 +275,22 @@ impl World {
         }
         let starting = !flow.started;
         flow.started = true;
-        let stopping = flow.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns);
-        flow.stopped = stopping;
-        if let Running::Cbr {
-            ip_bytes,
-            interval_ns,
-            sent,
-        } = &mut flow.app
-        {
-            if !stopping {
-                let (bytes, next_ns, seq) = (*ip_bytes, now_ns + *interval_ns, *sent);
-                *sent += 1;
-                let route = flow.route;
-                self.net.events.push(next_ns, What::App, number);
-                app::send_datagram(&mut self.net, number, route, seq, bytes);
+        flow.stopped = flow.stop_ns.is_some_and(|stop_ns| now_ns >= stop_ns);
+        let stopping = flow.stopped;
+        self.with_app(number, |app, host| {
+            if stopping {
+                app.stopped(host);
+            } else if starting {
+                app.started(host);
+            } else {
+                app.timer(host);
             }
-            return;
-        }
-        if let Running::Requests(requests) = &mut flow.app {
-            if !stopping {
-                let next_ns = requests.ask(&mut self.net, number, flow.route);
-                self.net.events.push(next_ns, What::App, number);
-            }
-            return;
-        }
-        if matches!(flow.app, Running::Sessions(_)) {
-            if !stopping {
-                self.open_sessions(number);
-            }
-            return;
-        }
-        let Some((client, server)) = flow.sockets else {
-            return;
-        };
-        if stopping {
-            self.sockets[client as usize].stop(&mut self.net);
-            return;
-        }
-        if starting {
-            self.sockets[server as usize].listen();
-            let client = &mut self.sockets[client as usize];
-            match &mut flow.app {
-                Running::Bulk { bytes: Some(bytes) } => client.write(*bytes),
-                Running::Bulk { bytes: None } => client.write_forever(),
-                Running::Vectors(v) => v.ask(&mut self.net, client),
-                _ => {}
-            }
-            client.connect(&mut self.net);
-            if let Running::Bulk { bytes: Some(_) } = flow.app {
-                client.close(&mut self.net);
-            }
-            return;
-        }
-        let client = &mut self.sockets[client as usize];
-        match &mut flow.app {
-            Running::Vectors(v) => {
-                v.ask(&mut self.net, client);
-                // With nothing to wait for, the other end answers at once.
-                self.signalled(number, false);
-            }
-            Running::Pingpong(p) => {
-                if let Next::At(at_ns) = p.ask(&mut self.net, client) {
-                    self.net.events.push(at_ns, What::App, number);
-                }
-            }
-            _ => {}
-        }
+        });
+    }
+
+    /// What a flow's sender has done in all.
+    fn totals(&self, flow: usize) -> Option<Totals> {
+        self.flows[flow].app.totals(&self.connections)
     }
 
     /// Records every counter.

@@ -1,0 +1,398 @@
+//! Requests and responses. Exchanges stand in columns; each belongs to a connection, on
+//! which they take turns. A connection is made when it is due and gives its sockets back
+//! after it has waited out TIME_WAIT, so memory follows the connections that are open, not
+//! those of the run.
+
+use super::{Application, At, Connection, Connections, Host, Recipe, Setup, Side, Totals};
+use crate::scenario::app;
+
+/// TCP_TIMEWAIT_LEN of Linux. No packet outlives it, so none can reach a socket's
+/// next connection: the scenario refuses paths with more than half of it in delays.
+const TIME_WAIT_NS: u64 = 60_000_000_000;
+
+/// How connections come and go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    /// There is one, from the flow's start to its end; its sockets stay.
+    One,
+    /// The next opens when the one before closes.
+    InTurn,
+    /// Each opens at its start.
+    AtStarts,
+    /// One opens with the flow, and sessions, whose starts are known, take turns on it.
+    Persistent,
+}
+
+/// What a host pair exchanges in the whole run.
+pub(super) struct Exchanges {
+    opening: Opening,
+    /// Of each session, in order.
+    start_ns: Vec<u64>,
+    /// The exchange after each session's last.
+    ends: Vec<u32>,
+    request_bytes: Vec<u64>,
+    response_bytes: Vec<u64>,
+    think_ns: Vec<u64>,
+    /// Empty: the server answers at once.
+    serve_ns: Vec<u64>,
+    /// Time for a response from its request.
+    deadline_ns: Option<u64>,
+    recipe: Recipe,
+    /// Sessions opened so far.
+    opened: usize,
+    stopped: bool,
+    /// Connections by their tags.
+    turns: Vec<Turn>,
+    free: Vec<u32>,
+    /// Of connections whose sockets have been given back.
+    past: Totals,
+}
+
+/// Where a connection stands.
+#[derive(Clone, Copy)]
+struct Turn {
+    connection: Connection,
+    /// Exchange that comes next or is under way.
+    exchange: u32,
+    /// Exchange at which the connection's last session ends.
+    end: u32,
+    phase: Phase,
+    /// Bytes the server must have received to answer.
+    request_end: u64,
+    /// Bytes the client must have received for the exchange to be complete.
+    response_end: u64,
+    asked_ns: u64,
+}
+
+/// What a connection waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Its turn: the handshake, a think time, or the start of the next session.
+    Idle,
+    /// The request at the server.
+    Asked,
+    /// The server's own time.
+    Serving,
+    /// The response at the client.
+    Answered,
+    /// The other end's FIN, then TIME_WAIT.
+    Closing,
+    /// Nothing: it is over.
+    Over,
+}
+
+impl Exchanges {
+    /// Epochs (a bytes, b bytes, t ns): all on one connection, or on several in turn.
+    pub fn of_vectors(spec: &app::Vectors, setup: &Setup, connections: &mut Connections) -> Self {
+        let columns = app::Sessions::in_turn(&spec.epochs, &spec.connections);
+        if spec.connections.is_empty() {
+            let mut one = Self::new(Opening::One, &columns, setup);
+            one.ends.push(spec.epochs.len() as u32);
+            one.made(connections, 0);
+            one
+        } else {
+            Self::new(Opening::InTurn, &columns, setup)
+        }
+    }
+
+    /// Sessions that open a connection each, or take turns on one.
+    pub fn of_sessions(spec: &app::Sessions, setup: &Setup) -> Self {
+        let opening = if spec.persistent {
+            Opening::Persistent
+        } else {
+            Opening::AtStarts
+        };
+        Self::new(opening, spec, setup)
+    }
+
+    fn new(opening: Opening, columns: &app::Sessions, setup: &Setup) -> Self {
+        let sum = |column: &[u64]| column.iter().sum::<u64>();
+        let recorded = if sum(&columns.response_bytes) > sum(&columns.request_bytes) {
+            Side::Responder
+        } else {
+            Side::Opener
+        };
+        let ends = columns.exchanges.iter().scan(0, |end, &n| {
+            *end += n;
+            Some(*end)
+        });
+        Exchanges {
+            opening,
+            start_ns: columns.start_ns.clone(),
+            ends: ends.collect(),
+            request_bytes: columns.request_bytes.clone(),
+            response_bytes: columns.response_bytes.clone(),
+            think_ns: columns.think_ns.clone(),
+            serve_ns: columns.serve_ns.clone(),
+            deadline_ns: setup.flow.deadline_ns,
+            recipe: Recipe::new(setup, true, recorded),
+            opened: 0,
+            stopped: false,
+            turns: Vec::new(),
+            free: Vec::new(),
+            past: Totals::default(),
+        }
+    }
+
+    /// The first exchange of a session.
+    fn first_of(&self, session: usize) -> u32 {
+        self.ends[..session].last().copied().unwrap_or(0)
+    }
+
+    /// Opens what is due.
+    fn open_due(&mut self, host: &mut Host) {
+        loop {
+            let session = self.opened;
+            let Some(&start_ns) = self.start_ns.get(session) else {
+                return;
+            };
+            if start_ns > host.net.now_ns && self.opening == Opening::AtStarts {
+                host.wake(start_ns);
+                return;
+            }
+            self.open(host, session);
+        }
+    }
+
+    /// Of sessions that follow one another: opens the next, if there is one.
+    fn open_next(&mut self, host: &mut Host) {
+        if !self.stopped && self.opened < self.ends.len() {
+            self.open(host, self.opened);
+        }
+    }
+
+    fn open(&mut self, host: &mut Host, session: usize) {
+        let tag = self.made(host.connections, session);
+        self.begin(host, tag);
+    }
+
+    /// Makes the connection of a session; returns its tag.
+    fn made(&mut self, connections: &mut Connections, session: usize) -> u32 {
+        let first = self.first_of(session);
+        self.opened = match self.opening {
+            Opening::Persistent => self.start_ns.len(),
+            _ => session + 1,
+        };
+        let end = self.first_of(self.opened);
+        let own = first as usize..end as usize;
+        let tag = self.free.pop().unwrap_or(self.turns.len() as u32);
+        let requests = self.request_bytes[own.clone()].iter().copied();
+        let responses = self.response_bytes[own].iter().copied();
+        let connection = self
+            .recipe
+            .connection(connections, tag, requests, responses);
+        let turn = Turn {
+            connection,
+            exchange: first,
+            end,
+            phase: Phase::Idle,
+            request_end: 0,
+            response_end: 0,
+            asked_ns: 0,
+        };
+        match self.turns.get_mut(tag as usize) {
+            Some(place) => *place = turn,
+            None => self.turns.push(turn),
+        }
+        tag
+    }
+
+    fn begin(&mut self, host: &mut Host, tag: u32) {
+        let connection = self.turns[tag as usize].connection;
+        if matches!(self.opening, Opening::One | Opening::InTurn) {
+            // The request waits for the handshake.
+            self.send_request(host, tag);
+        }
+        host.connect(connection);
+    }
+
+    /// An end of a connection has news.
+    fn news(&mut self, host: &mut Host, at: At) {
+        match self.turns[at.tag as usize].phase {
+            Phase::Asked => self.serve(host, at.tag),
+            Phase::Answered => self.collect(host, at.tag),
+            Phase::Closing => {
+                let end = host.connections.look(at.connection, at.side);
+                if !end.fin_arrived() {
+                    return;
+                }
+                if at.side == Side::Opener {
+                    host.wake_for(at.connection, host.net.now_ns + TIME_WAIT_NS);
+                } else {
+                    host.close(at.connection, Side::Responder);
+                }
+            }
+            Phase::Idle | Phase::Serving | Phase::Over => {}
+        }
+    }
+
+    /// The next exchange of a connection is due after `think_ns`, and not before its
+    /// session's start.
+    fn next_turn(&mut self, host: &mut Host, tag: u32, think_ns: u64) {
+        let turn = self.turns[tag as usize];
+        let now_ns = host.net.now_ns;
+        let mut at_ns = now_ns + think_ns;
+        if self.opening == Opening::Persistent && turn.exchange < turn.end {
+            // Sessions without an exchange do not exist, so this finds the one it begins.
+            let session = self.ends.partition_point(|&end| end <= turn.exchange);
+            if self.first_of(session) == turn.exchange {
+                at_ns = at_ns.max(self.start_ns[session]);
+            }
+        }
+        if at_ns > now_ns || self.opening == Opening::One {
+            host.wake_for(turn.connection, at_ns);
+        } else {
+            self.ask(host, tag);
+        }
+    }
+
+    /// Client: sends the next request, or closes after the last exchange.
+    fn ask(&mut self, host: &mut Host, tag: u32) {
+        let turn = &mut self.turns[tag as usize];
+        if turn.exchange < turn.end {
+            self.send_request(host, tag);
+            // With nothing to wait for, the other end answers at once.
+            self.serve(host, tag);
+            return;
+        }
+        turn.phase = match self.opening {
+            Opening::One => Phase::Over,
+            _ => Phase::Closing,
+        };
+        host.close(turn.connection, Side::Opener);
+        if self.opening == Opening::InTurn {
+            self.open_next(host);
+        }
+    }
+
+    fn send_request(&mut self, host: &mut Host, tag: u32) {
+        let turn = &mut self.turns[tag as usize];
+        let request_bytes = self.request_bytes[turn.exchange as usize];
+        turn.asked_ns = host.net.now_ns;
+        turn.request_end += request_bytes;
+        turn.response_end += self.response_bytes[turn.exchange as usize];
+        turn.phase = Phase::Asked;
+        host.write(turn.connection, Side::Opener, request_bytes);
+    }
+
+    /// Server: takes its time, or answers, when the whole request has arrived.
+    fn serve(&mut self, host: &mut Host, tag: u32) {
+        let turn = &mut self.turns[tag as usize];
+        let server = host.connections.look(turn.connection, Side::Responder);
+        if server.delivered_bytes < turn.request_end {
+            return;
+        }
+        match self.serve_ns.get(turn.exchange as usize) {
+            Some(&ns) if ns > 0 => {
+                turn.phase = Phase::Serving;
+                host.wake_for(turn.connection, host.net.now_ns + ns);
+            }
+            _ => self.answer(host, tag),
+        }
+    }
+
+    fn answer(&mut self, host: &mut Host, tag: u32) {
+        let turn = &mut self.turns[tag as usize];
+        turn.phase = Phase::Answered;
+        if let Some(time_ns) = self.deadline_ns {
+            // The request may have had to wait for the handshake.
+            let client = host.connections.look(turn.connection, Side::Opener);
+            let left_ns = client.opened_ns().unwrap_or(0).max(turn.asked_ns);
+            let server = host.connections.socket(turn.connection, Side::Responder);
+            server.set_deadline(left_ns + time_ns);
+        }
+        let response_bytes = self.response_bytes[turn.exchange as usize];
+        host.write(turn.connection, Side::Responder, response_bytes);
+        self.collect(host, tag);
+    }
+
+    /// Client: records a complete response and waits for its next turn.
+    fn collect(&mut self, host: &mut Host, tag: u32) {
+        let turn = &mut self.turns[tag as usize];
+        let client = host.connections.look(turn.connection, Side::Opener);
+        if client.delivered_bytes < turn.response_end {
+            return;
+        }
+        let exchange = turn.exchange;
+        host.net.answered(host.flow, exchange, turn.asked_ns);
+        turn.exchange += 1;
+        turn.phase = Phase::Idle;
+        self.next_turn(host, tag, self.think_ns[exchange as usize]);
+    }
+
+    /// After TIME_WAIT: the sockets may serve another connection, if both ends have
+    /// seen the end of this one.
+    fn release(&mut self, host: &mut Host, tag: u32) {
+        let turn = &mut self.turns[tag as usize];
+        let both = host.connections.sender_first(turn.connection);
+        if !(both.0.fin_acked() && both.1.fin_acked()) {
+            host.wake_for(turn.connection, host.net.now_ns + TIME_WAIT_NS);
+            return;
+        }
+        self.past.add(both);
+        turn.phase = Phase::Over;
+        host.connections.release(turn.connection);
+        self.free.push(tag);
+    }
+}
+
+impl Application for Exchanges {
+    fn started(&mut self, host: &mut Host) {
+        match self.opening {
+            Opening::One => self.begin(host, 0),
+            Opening::InTurn => self.open_next(host),
+            Opening::AtStarts | Opening::Persistent => self.open_due(host),
+        }
+    }
+
+    /// Connections that are open go on, but for the only one.
+    fn stopped(&mut self, host: &mut Host) {
+        self.stopped = true;
+        if self.opening == Opening::One {
+            host.stop(self.turns[0].connection, Side::Opener);
+        }
+    }
+
+    fn timer(&mut self, host: &mut Host) {
+        self.open_due(host);
+    }
+
+    fn timer_of(&mut self, host: &mut Host, at: At) {
+        if self.stopped && self.opening == Opening::One {
+            return;
+        }
+        match self.turns[at.tag as usize].phase {
+            Phase::Idle => self.ask(host, at.tag),
+            Phase::Serving => self.answer(host, at.tag),
+            Phase::Closing => self.release(host, at.tag),
+            Phase::Asked | Phase::Answered | Phase::Over => {}
+        }
+    }
+
+    fn established(&mut self, host: &mut Host, at: At) {
+        if at.side == Side::Opener && self.turns[at.tag as usize].phase == Phase::Idle {
+            self.next_turn(host, at.tag, 0);
+        } else {
+            self.news(host, at);
+        }
+    }
+
+    fn readable(&mut self, host: &mut Host, at: At) {
+        self.news(host, at);
+    }
+
+    fn connection(&self) -> Option<Connection> {
+        (self.opening == Opening::One).then(|| self.turns[0].connection)
+    }
+
+    fn totals(&self, connections: &Connections) -> Option<Totals> {
+        let mut sum = self.past.clone();
+        for turn in &self.turns {
+            // The sockets of one that is over may be another's.
+            if turn.phase != Phase::Over || self.opening == Opening::One {
+                sum.add(connections.sender_first(turn.connection));
+            }
+        }
+        Some(sum)
+    }
+}

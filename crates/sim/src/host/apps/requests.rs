@@ -1,0 +1,73 @@
+//! Quick-Start requests without data, each in an empty datagram: a load for routers.
+
+use super::{Application, Host, Setup, UDP_HEADER_BYTES};
+use crate::net::packet::{rare, Packet, RareOptions, Sacks};
+use crate::rng::{self, stream, Purpose};
+use crate::scenario::app;
+use headway_algorithms::quick_start::OPTION_BYTES;
+use headway_algorithms::QsHost;
+use rand_core::RngCore;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A generator of requests.
+pub(super) struct Requests {
+    codes: Vec<u8>,
+    mean_interval_ns: u64,
+    rng: Xoshiro256PlusPlus,
+    route: u32,
+    sent: u64,
+}
+
+impl Requests {
+    pub fn new(spec: &app::Requests, setup: &Setup) -> Requests {
+        Requests {
+            codes: spec.codes.clone(),
+            mean_interval_ns: spec.mean_interval_ns,
+            rng: stream(setup.seed, Purpose::App, setup.number),
+            route: setup.route,
+            sent: 0,
+        }
+    }
+}
+
+impl Application for Requests {
+    fn started(&mut self, host: &mut Host) {
+        self.timer(host);
+    }
+
+    fn stopped(&mut self, _host: &mut Host) {}
+
+    /// Sends a request for one of the rates, each as likely as the others.
+    fn timer(&mut self, host: &mut Host) {
+        let at = self.rng.next_u64() % self.codes.len() as u64;
+        let mut end = QsHost::default();
+        let request = end.request(
+            u32::from(self.codes[at as usize]),
+            Packet::ttl(0),
+            self.rng.next_u64(),
+        );
+        let options = RareOptions {
+            ip_quick_start: request.expect("a code from 1 to 15 and a new host"),
+            ..RareOptions::default()
+        };
+        let now_ns = host.net.now_ns;
+        let datagram = Packet {
+            seq: self.sent,
+            sent_ns: now_ns,
+            ip_bytes: UDP_HEADER_BYTES + OPTION_BYTES as u32,
+            to: host.flow,
+            flow: host.flow,
+            route: self.route,
+            udp: true,
+            rare: rare::IP_QUICK_START,
+            ..Packet::default()
+        };
+        self.sent += 1;
+        host.net.send_with(datagram, &Sacks::default(), &options);
+        host.wake(now_ns + rng::exponential_ns(&mut self.rng, self.mean_interval_ns));
+    }
+
+    fn datagrams(&self) -> u64 {
+        self.sent
+    }
+}

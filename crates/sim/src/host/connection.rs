@@ -1,0 +1,203 @@
+//! Connections: two ends, each a socket that sends on a route of its own. A connection is
+//! known by its handle; sockets are found through it.
+
+use super::tcp::{Counters, Socket};
+use crate::trace::digest::AtCheckpoint;
+
+/// A connection's handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Connection(u32);
+
+impl Connection {
+    /// Its number, from 0.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The connection with a number that [`Connection::number`] gave.
+    pub fn of_number(number: u32) -> Connection {
+        Connection(number)
+    }
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The end that opens it.
+    Opener = 0,
+    /// The end that listens.
+    Responder = 1,
+}
+
+/// What an application does with one of its connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct At {
+    /// Which.
+    pub connection: Connection,
+    /// Whose end.
+    pub side: Side,
+    /// What its application calls it.
+    pub tag: u32,
+}
+
+/// Ends of a connection.
+#[derive(Clone, Copy)]
+struct Ends {
+    /// Sockets of the opener and of the responder.
+    sockets: [u32; 2],
+    /// Flows whose applications hear of the opener's and of the responder's end.
+    owners: [u32; 2],
+    /// What the owner calls it.
+    tag: u32,
+}
+
+/// All sockets of a run, by connection. Connections that are over give theirs back, so
+/// memory follows those that are open.
+#[derive(Default)]
+pub(crate) struct Connections {
+    sockets: Vec<Socket>,
+    ends: Vec<Ends>,
+    /// Connection of each socket.
+    whose: Vec<u32>,
+    free: Vec<Connection>,
+}
+
+impl Connections {
+    /// A connection between two new sockets, which `make` makes of their own number, their
+    /// peer's, and their end.
+    pub fn open(
+        &mut self,
+        flow: u32,
+        tag: u32,
+        make: impl Fn(u32, u32, Side) -> Socket,
+    ) -> Connection {
+        let reused = self.free.pop();
+        let connection = reused.unwrap_or(Connection(self.ends.len() as u32));
+        let sockets = if reused.is_some() {
+            self.ends[connection.0 as usize].sockets
+        } else {
+            let next = self.sockets.len() as u32;
+            [next, next + 1]
+        };
+        let ends = Ends {
+            sockets,
+            owners: [flow; 2],
+            tag,
+        };
+        let opener = make(sockets[0], sockets[1], Side::Opener);
+        let responder = make(sockets[1], sockets[0], Side::Responder);
+        if reused.is_some() {
+            self.ends[connection.0 as usize] = ends;
+            self.sockets[sockets[0] as usize] = opener;
+            self.sockets[sockets[1] as usize] = responder;
+        } else {
+            self.ends.push(ends);
+            self.sockets.extend([opener, responder]);
+            self.whose.extend([connection.0; 2]);
+        }
+        connection
+    }
+
+    /// The connection is over: its sockets may serve another one.
+    pub fn release(&mut self, connection: Connection) {
+        self.free.push(connection);
+    }
+
+    /// A socket by its number.
+    #[inline(always)]
+    pub fn numbered(&mut self, number: u32) -> &mut Socket {
+        &mut self.sockets[number as usize]
+    }
+
+    /// The socket of an end.
+    pub fn socket(&mut self, connection: Connection, side: Side) -> &mut Socket {
+        let number = self.ends[connection.0 as usize].sockets[side as usize];
+        &mut self.sockets[number as usize]
+    }
+
+    /// The socket of an end, to look at.
+    pub fn look(&self, connection: Connection, side: Side) -> &Socket {
+        &self.sockets[self.ends[connection.0 as usize].sockets[side as usize] as usize]
+    }
+
+    /// The end whose sending the trace shows, then the other.
+    pub fn sender_first(&self, connection: Connection) -> (&Socket, &Socket) {
+        let opener = self.look(connection, Side::Opener);
+        let responder = self.look(connection, Side::Responder);
+        if opener.recorded {
+            (opener, responder)
+        } else {
+            (responder, opener)
+        }
+    }
+
+    /// Whose a socket is: its connection and end, and the flow whose application hears of it.
+    pub fn whose(&self, socket: u32) -> (u32, At) {
+        let connection = Connection(self.whose[socket as usize]);
+        let ends = &self.ends[connection.0 as usize];
+        let side = if ends.sockets[0] == socket {
+            Side::Opener
+        } else {
+            Side::Responder
+        };
+        let tag = ends.tag;
+        let at = At {
+            connection,
+            side,
+            tag,
+        };
+        (ends.owners[side as usize], at)
+    }
+
+    /// The opener's end as its application knows it.
+    pub fn opener(&self, connection: Connection) -> (u32, At) {
+        self.whose(self.ends[connection.0 as usize].sockets[0])
+    }
+
+    /// How many sockets there are.
+    pub fn sockets(&self) -> usize {
+        self.sockets.len()
+    }
+
+    /// Every internal relation of the sockets that must hold between events.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        self.sockets.iter().try_for_each(Socket::check_invariants)
+    }
+}
+
+/// What a flow's sender has done in all, over all its connections.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals {
+    pub delivered_bytes: u64,
+    pub acked_bytes: u64,
+    pub unique_bytes: u64,
+    pub counters: Counters,
+}
+
+impl Totals {
+    /// What a digest notes.
+    pub fn at_checkpoint(&self) -> AtCheckpoint {
+        AtCheckpoint {
+            sent_pkts: self.counters.sent_pkts,
+            retransmits_pkts: self.counters.retransmits_pkts,
+            rtos: self.counters.rtos,
+        }
+    }
+
+    /// Adds a connection.
+    pub fn add(&mut self, (from, to): (&Socket, &Socket)) {
+        self.delivered_bytes += to.delivered_bytes;
+        self.acked_bytes += from.acked_bytes();
+        self.unique_bytes += from.unique_bytes();
+        let (sum, one) = (&mut self.counters, &from.counters);
+        sum.sent_pkts += one.sent_pkts;
+        sum.retransmits_pkts += one.retransmits_pkts;
+        sum.rtos += one.rtos;
+        sum.recoveries += one.recoveries;
+        sum.undos += one.undos;
+        sum.qs_requests += one.qs_requests;
+        sum.qs_grants += one.qs_grants;
+        sum.qs_used += one.qs_used;
+        sum.qs_lies += one.qs_lies;
+    }
+}
