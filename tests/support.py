@@ -12,7 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from headway.backends import _headwayctl, run
+from headway.backends import run
+from headway.backends.kernel import headwayctl
 from headway.experiment import Experiment
 from headway.trace import SCHEMA, FlowSummary, Trace
 
@@ -111,8 +112,8 @@ def beside(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, Any, Any
 BUILT = [ROOT / "target" / profile / "headwayctl" for profile in ("release", "debug")]
 for built in BUILT:
     if built.exists():  # `make test` builds it before it comes here
-        os.environ.setdefault(_headwayctl.VARIABLE, str(built))
-REASON = _headwayctl.unusable()
+        os.environ.setdefault(headwayctl.VARIABLE, str(built))
+REASON = headwayctl.unusable()
 
 
 def on_kernel(test: Callable[..., None]) -> Callable[..., None]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support import ROOT, on_kernel
 
-from headway.backends._headwayctl import Headwayctl
+from headway.backends.kernel.headwayctl import Headwayctl
 
 PAGE = ROOT / "docs" / "application-interface.md"
 

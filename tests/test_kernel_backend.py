@@ -14,7 +14,8 @@ import pytest
 from support import on_kernel, punctual
 
 from headway import Experiment, metrics
-from headway.backends import _headwayctl, _kernel_folders, run
+from headway.backends import run
+from headway.backends.kernel import headwayctl
 from headway.errors import HeadwayError
 from headway.trace import SCHEMA, Trace, load_trace, save_trace
 
@@ -31,7 +32,7 @@ def left_by(pid: int) -> list[str]:
     """Namespaces and attached controls of a process's runs; others' are none of ours."""
     folder = Path("/run/netns")
     named = [path.name for path in folder.iterdir()] if folder.exists() else []
-    attached = _headwayctl.Headwayctl().json("status", "--json")["attached"]
+    attached = headwayctl.Headwayctl().json("status", "--json")["attached"]
     names = [*named, *(entry["name"] for entry in attached)]
     return [name for name in names if f"hw{pid:x}n" in name]
 
@@ -106,7 +107,7 @@ def test_nothing_is_left_after_a_kill() -> None:
     process.wait()
     folders = list(Path(tempfile.gettempdir()).glob(f"headway-run-*-{process.pid}-*"))
     assert folders
-    _kernel_folders.remove_left_behind()  # as the next run does
+    folders.remove_left_behind()  # as the next run does
     assert not any(folder.exists() for folder in folders)
     deadline = time.monotonic() + 30
     while left_by(process.pid) and time.monotonic() < deadline:
@@ -300,20 +301,20 @@ def test_rates_are_asked_for_and_announced_as_in_the_simulator() -> None:
     assert 400 < mega < quick < slow
     for one, two in zip(least, times[3], strict=True):
         assert abs(one - two) < max(0.08 * two, 15)
-    left = _headwayctl.Headwayctl().json("status", "--json")
+    left = headwayctl.Headwayctl().json("status", "--json")
     own = f"hw{os.getpid():x}n"
     assert not [host for host in left["quick_start_hosts"] if own in host["place"]]
 
 
 def test_slow_links_run_side_by_side_and_fast_ones_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from headway.backends import kernel
+    from headway.backends.kernel.room import has_room
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
 
     def most(rate: str) -> int:
         each = experiment(topology={**DUMBBELL, "rate": rate})
         beside: list[Experiment] = []
-        while kernel._has_room(beside, each, 0):
+        while has_room(beside, each, 0):
             beside.append(each)
         return len(beside)
 
@@ -322,26 +323,26 @@ def test_slow_links_run_side_by_side_and_fast_ones_alone(monkeypatch: pytest.Mon
 
 
 def test_the_seconds_of_runs_add_up_to_what_is_left() -> None:
-    from headway.backends import kernel
+    from headway.backends.kernel.room import SETUP_S, Seconds
 
     told: list[tuple[float, float, float]] = []
-    seconds = kernel._Seconds(lambda *now: told.append(now), [experiment()] * 3)
+    seconds = Seconds(lambda *now: told.append(now), [experiment()] * 3)
     seconds.of(0)(4.0)
     seconds.of(1)(-0.5)
     seconds.tell(1)
     seconds.tell(2)
-    wait_s = 2 * (4 + kernel._SETUP_S)
+    wait_s = 2 * (4 + SETUP_S)
     assert told == [(4.0, 12.0, wait_s), (4.0, 12.0, wait_s / 2)]
 
 
 def test_a_missing_headwayctl_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(_headwayctl.VARIABLE, "/no/such/headwayctl")
+    monkeypatch.setenv(headwayctl.VARIABLE, "/no/such/headwayctl")
     with pytest.raises(HeadwayError, match=r"headwayctl, which cannot be run"):
         run(experiment(), backend="kernel")
 
 
 def test_a_failed_command_is_one_line_and_keeps_its_kind() -> None:
-    error = _headwayctl.failure(["attach", "x"], 3, "warning\nheadwayctl: no struct_ops\n")
+    error = headwayctl.failure(["attach", "x"], 3, "warning\nheadwayctl: no struct_ops\n")
     assert type(error).__name__ == "KernelCannotError"
     assert str(error) == "headwayctl: no struct_ops"
-    assert str(_headwayctl.failure(["attach", "x"], 1, "")) == "headwayctl attach x: exit status 1"
+    assert str(headwayctl.failure(["attach", "x"], 1, "")) == "headwayctl attach x: exit status 1"

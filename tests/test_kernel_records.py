@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from headway.backends import _kernel_records as records
+from headway.backends.kernel import records
 from headway.errors import HeadwayError
 
 START_NS = 5_000_000_000

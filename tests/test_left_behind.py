@@ -13,8 +13,7 @@ import pytest
 from support import ROOT
 
 from headway import sockets
-from headway.backends import _kernel_folders as folders
-from headway.backends import _kernel_hints as hints
+from headway.backends.kernel import folders, hints
 from headway.errors import HeadwayError
 
 

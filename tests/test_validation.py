@@ -7,7 +7,7 @@ import pytest
 from support import on_kernel
 
 from headway import run
-from headway.backends import _headwayctl
+from headway.backends.kernel import headwayctl
 from headway.cli.app import EXIT_KERNEL_CANNOT, execute
 from headway.registry import registry
 from headway.sweep import no_progress
@@ -163,7 +163,7 @@ def test_the_page_keeps_what_people_wrote() -> None:
 def test_without_headwayctl_validation_says_so(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv(_headwayctl.VARIABLE, "/no/such/headwayctl")
+    monkeypatch.setenv(headwayctl.VARIABLE, "/no/such/headwayctl")
     assert execute(["validate", "--quick"]) == EXIT_KERNEL_CANNOT
     error = capfd.readouterr().err
     assert error.count("\n") == 1

@@ -1,4 +1,4 @@
-"""What the engine was built with: controls, startups, queues, routers and stacks, and their tunables.
+"""What the engine was built with: controls, startups, queues, routers, stacks, and tunables.
 
 The engine generates the registry from the algorithms' own files, so nothing is listed here.
 """

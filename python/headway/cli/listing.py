@@ -7,7 +7,7 @@ from typing import Any
 
 from headway import catalogue
 from headway.backends import BACKENDS
-from headway.backends._headwayctl import unusable
+from headway.backends.kernel.headwayctl import unusable
 from headway.cli.options import AsJson
 from headway.cli.show import console, print_json, print_table
 from headway.table import Table

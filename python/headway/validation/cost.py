@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headway.backends._headwayctl import Headwayctl
 from headway.backends.kernel import KernelBackend
+from headway.backends.kernel.headwayctl import Headwayctl
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.registry import Registry

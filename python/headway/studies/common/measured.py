@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from headway import machine
-from headway.backends._headwayctl import Headwayctl
+from headway.backends.kernel.headwayctl import Headwayctl
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
 from headway.files import save_text

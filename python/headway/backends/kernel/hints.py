@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headway import sockets
-from headway.backends._headwayctl import Caretaker, Headwayctl
+from headway.backends.kernel.headwayctl import Caretaker, Headwayctl
 from headway.errors import HeadwayError
 
 _OURS = b"attached by the kernel backend\n"

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from headway.backends import _kernel_records as records
-from headway.backends._headwayctl import Child, Headwayctl
-from headway.backends._kernel_testbed import Testbed
+from headway.backends.kernel import records
+from headway.backends.kernel.headwayctl import Child, Headwayctl
+from headway.backends.kernel.testbed import Testbed
 from headway.errors import HeadwayError
 from headway.experiment import Bulk, Cbr, Experiment, Flow, Pingpong, Vectors
 from headway.registry import registry

@@ -11,48 +11,29 @@ import hashlib
 import itertools
 import os
 import platform
-import re
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from pathlib import Path
 
 from headway.backends import Finished, T, Work
-from headway.backends import _kernel_quick_start as quick_start
-from headway.backends._headwayctl import Caretaker, Headwayctl
-from headway.backends._kernel_folders import run_folder
-from headway.backends._kernel_hints import attach_where_missing, taking_hints
-from headway.backends._kernel_run import Run, says_something
-from headway.backends._kernel_testbed import Testbed, sides
-from headway.errors import HeadwayError, KernelCannotError
-from headway.experiment import Control, Experiment, Pingpong, Requests, Sessions, Vectors
+from headway.backends.kernel.folders import run_folder
+from headway.backends.kernel.headwayctl import Caretaker, Headwayctl
+from headway.backends.kernel.hints import attach_where_missing, taking_hints
+from headway.backends.kernel.possible import check
+from headway.backends.kernel.room import MOST_CONCURRENT, Progress, Seconds, has_room
+from headway.backends.kernel.run import Run, says_something
+from headway.backends.kernel.testbed import Testbed
+from headway.errors import HeadwayError
+from headway.experiment import Control, Experiment
 from headway.trace import Trace
 from headway.versions import trace_code
 
-Progress = Callable[[float, float, float], None]
-"""Called about twice a second with the seconds of all runs so far, those of all runs together,
-and those that are left until the last one ends."""
-
-_ROOM_BPS_PER_CORE = 13_500_000
-"""What may run side by side, as the sum of :func:`load`. Measured on two cores: 24 links of
-1 Mbit/s with six flows each keep 0.6 cores busy, 36 keep 0.9 busy; of 36, packets were late by
-12 us on average and by 0.2 ms in one of a hundred, where a packet takes 12 ms."""
-_RUN_BPS = 20_000
-_FAST_BPS = 10_000_000
-_MOST_CONCURRENT = 64
-"""Each run has a dozen processes."""
-_SETUP_S = 3.0
-"""About what a run takes beside its duration."""
 _setting_up = threading.Semaphore(os.cpu_count() or 1)
 """To set up a run is work: loading eBPF, making namespaces, starting programs. More at a time
 than there are cores would only make all of them late."""
 _runs = itertools.count()
-_LARGE_WINDOW_SINCE = (6, 10)
-_SMALL_WINDOW_BYTES = 65_535
-_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-_OF_A_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 
 
 class KernelBackend:
@@ -72,7 +53,7 @@ class KernelBackend:
     def run(self, experiment: Experiment) -> Trace:
         """Run one experiment; takes its duration and about two seconds."""
         check(experiment)
-        seconds = _Seconds(self.progress, [experiment])
+        seconds = Seconds(self.progress, [experiment])
         with Caretaker(self._ctl) as caretaker, self._taking_hints([experiment], caretaker):
             return self._run(experiment, threading.Event(), caretaker, seconds.of(0))
 
@@ -90,15 +71,15 @@ class KernelBackend:
         for experiment in experiments:
             check(experiment)
         cancel = threading.Event()
-        seconds = _Seconds(self.progress, experiments)
+        seconds = Seconds(self.progress, experiments)
         waiting = deque(enumerate(experiments))
         running: dict[Future[Trace], int] = {}
-        pool = ThreadPoolExecutor(threads or _MOST_CONCURRENT)
+        pool = ThreadPoolExecutor(threads or MOST_CONCURRENT)
         with Caretaker(self._ctl) as caretaker, self._taking_hints(experiments, caretaker):
             try:
                 while waiting or running:
                     beside = [experiments[index] for index in running.values()]
-                    while waiting and _has_room(beside, waiting[0][1], threads):
+                    while waiting and has_room(beside, waiting[0][1], threads):
                         index, experiment = waiting.popleft()
                         beside.append(experiment)
                         future = pool.submit(
@@ -191,37 +172,6 @@ class KernelBackend:
         self._ctl.json("attach", str(control), "--name", name, *settings, "--json")
 
 
-class _Seconds:
-    """How far several runs are, in seconds."""
-
-    def __init__(self, progress: Progress | None, experiments: Sequence[Experiment]) -> None:
-        self._progress = progress
-        self._lengths_s = [experiment.duration / 1e9 for experiment in experiments]
-        self._done_s = [0.0] * len(experiments)
-
-    def of(self, index: int) -> Callable[[float], None]:
-        """What a run calls with its seconds so far."""
-
-        def elapsed(seconds: float) -> None:
-            self._done_s[index] = min(max(seconds, 0.0), self._lengths_s[index])
-            if len(self._done_s) == 1:
-                self.tell(1)
-
-        return elapsed
-
-    def tell(self, side_by_side: int) -> None:
-        """Tell the progress, with so many runs at a time from now on."""
-        if self._progress is None:
-            return
-        left_s = [
-            length_s - done_s + (_SETUP_S if done_s == 0 else 0)
-            for length_s, done_s in zip(self._lengths_s, self._done_s, strict=True)
-        ]
-        longest_s = max(left_s, default=0.0)
-        at_a_time_s = sum(left_s) / max(side_by_side, 1)
-        self._progress(sum(self._done_s), sum(self._lengths_s), max(longest_s, at_a_time_s))
-
-
 def _quietly(action: Callable[[], object]) -> None:
     # what is being cleaned up may never have been made
     with contextlib.suppress(HeadwayError):
@@ -234,84 +184,3 @@ def _seconds(end_ns: int, cancel: threading.Event) -> Iterator[float]:
         yield left_s
         if cancel.wait(min(left_s, 0.5)):
             raise KeyboardInterrupt
-
-
-def load(experiment: Experiment) -> float:
-    """What a run takes of the machine's room, in bit/s.
-
-    It grows faster than the link's rate: what side-by-side runs delay each other by is a larger
-    share of a shorter packet. Two links of 10 Mbit/s do not run side by side on two cores, 24 of
-    1 Mbit/s do.
-    """
-    rate = max(link.rate for link in experiment.topology.links()[0])
-    return _RUN_BPS + rate * (1 + rate / _FAST_BPS)
-
-
-def _has_room(beside: Sequence[Experiment], experiment: Experiment, threads: int) -> bool:
-    """Whether one more may run beside those that do."""
-    if threads or not beside:
-        return len(beside) < max(threads, 1)
-    room_bps = _ROOM_BPS_PER_CORE * len(os.sched_getaffinity(0))
-    return (
-        len(beside) < _MOST_CONCURRENT
-        and sum(load(each) for each in [*beside, experiment]) <= room_bps
-    )
-
-
-def check(experiment: Experiment) -> None:
-    """Raises HeadwayError, naming the field, for what this backend cannot do."""
-    if experiment.topology.kind != "dumbbell":
-        raise HeadwayError("kernel backend: topology: a chain is not possible, use a dumbbell")
-    quick_start.check(experiment, len(sides(experiment)))
-    for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
-        own = flow.control and flow.control.kernel_own
-        if own and own not in (there := _kernels_own()):
-            raise KernelCannotError(
-                f"kernel backend: {name}: this kernel has no control {own!r}; it has "
-                f"{', '.join(there)} (`modprobe tcp_{own}` loads one that is a module)"
-            )
-        if isinstance(flow.app, Sessions):
-            raise HeadwayError(
-                f"kernel backend: {name}: sessions: a connection for each is not possible, the "
-                "traffic programs hold one; use vectors"
-            )
-        if isinstance(flow.app, Vectors) and len(flow.app.connections or ()) > 1:
-            raise HeadwayError(
-                f"kernel backend: {name}: connections: one after the other is not possible, the "
-                "traffic programs hold one; leave connections out"
-            )
-        if isinstance(flow.app, Requests):
-            raise HeadwayError(
-                f"kernel backend: {name}: requests: hosts ask for rates with TCP only"
-            )
-        for field in ("deadline", "stabilize"):
-            if getattr(flow, field):
-                raise HeadwayError(f"kernel backend: {name}: {field} is not possible yet")
-        if flow.extra_ack:
-            raise HeadwayError(
-                f"kernel backend: {name}: extra_ack: not possible yet; "
-                "`headwayctl host window` does it outside of experiments"
-            )
-        if isinstance(flow.app, Pingpong) and says_something(flow):
-            raise HeadwayError(
-                f"kernel backend: {name}: initial_rate and data_volume are for bulk and vectors; "
-                "the pingpong program says nothing"
-            )
-        window = flow.receive_window
-        if window is not None and window > _SMALL_WINDOW_BYTES and _linux() < _LARGE_WINDOW_SINCE:
-            raise KernelCannotError(
-                f"kernel backend: {name}: receive_window: before Linux 6.10 at most "
-                f"{_SMALL_WINDOW_BYTES} B are announced from the start, and this is "
-                f"{platform.release()}"
-            )
-
-
-def _kernels_own() -> list[str]:
-    """The controls that this kernel has loaded, those of headwayctl's runs left out."""
-    return [name for name in _AVAILABLE.read_text().split() if not _OF_A_RUN.match(name)]
-
-
-def _linux() -> tuple[int, int]:
-    """The running kernel's version."""
-    major, minor = re.match(r"(\d+)\.(\d+)", platform.release()).groups()  # type: ignore[union-attr]
-    return int(major), int(minor)

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from headway.backends._headwayctl import Headwayctl
-from headway.backends._kernel_quick_start import QuickStart
+from headway.backends.kernel.headwayctl import Headwayctl
+from headway.backends.kernel.quick_start import QuickStart
 from headway.backends.sim import link_fields
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Flow, Link

@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from headway.backends import _kernel_records as records
-from headway.backends._headwayctl import Headwayctl
+from headway.backends.kernel import records
+from headway.backends.kernel.headwayctl import Headwayctl
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Link
 

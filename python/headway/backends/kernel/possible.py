@@ -1,0 +1,77 @@
+"""What this backend or this machine's kernel cannot do: refused by name, before a run begins."""
+
+from __future__ import annotations
+
+import platform
+import re
+from pathlib import Path
+
+from headway.backends.kernel import quick_start
+from headway.backends.kernel.run import says_something
+from headway.backends.kernel.testbed import sides
+from headway.errors import HeadwayError, KernelCannotError
+from headway.experiment import Experiment, Pingpong, Requests, Sessions, Vectors
+
+_LARGE_WINDOW_SINCE = (6, 10)
+_SMALL_WINDOW_BYTES = 65_535
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_OF_A_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
+
+
+def check(experiment: Experiment) -> None:
+    """Raises HeadwayError, naming the field, for what this backend cannot do."""
+    if experiment.topology.kind != "dumbbell":
+        raise HeadwayError("kernel backend: topology: a chain is not possible, use a dumbbell")
+    quick_start.check(experiment, len(sides(experiment)))
+    for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
+        own = flow.control and flow.control.kernel_own
+        if own and own not in (there := _kernels_own()):
+            raise KernelCannotError(
+                f"kernel backend: {name}: this kernel has no control {own!r}; it has "
+                f"{', '.join(there)} (`modprobe tcp_{own}` loads one that is a module)"
+            )
+        if isinstance(flow.app, Sessions):
+            raise HeadwayError(
+                f"kernel backend: {name}: sessions: a connection for each is not possible, the "
+                "traffic programs hold one; use vectors"
+            )
+        if isinstance(flow.app, Vectors) and len(flow.app.connections or ()) > 1:
+            raise HeadwayError(
+                f"kernel backend: {name}: connections: one after the other is not possible, the "
+                "traffic programs hold one; leave connections out"
+            )
+        if isinstance(flow.app, Requests):
+            raise HeadwayError(
+                f"kernel backend: {name}: requests: hosts ask for rates with TCP only"
+            )
+        for field in ("deadline", "stabilize"):
+            if getattr(flow, field):
+                raise HeadwayError(f"kernel backend: {name}: {field} is not possible yet")
+        if flow.extra_ack:
+            raise HeadwayError(
+                f"kernel backend: {name}: extra_ack: not possible yet; "
+                "`headwayctl host window` does it outside of experiments"
+            )
+        if isinstance(flow.app, Pingpong) and says_something(flow):
+            raise HeadwayError(
+                f"kernel backend: {name}: initial_rate and data_volume are for bulk and vectors; "
+                "the pingpong program says nothing"
+            )
+        window = flow.receive_window
+        if window is not None and window > _SMALL_WINDOW_BYTES and _linux() < _LARGE_WINDOW_SINCE:
+            raise KernelCannotError(
+                f"kernel backend: {name}: receive_window: before Linux 6.10 at most "
+                f"{_SMALL_WINDOW_BYTES} B are announced from the start, and this is "
+                f"{platform.release()}"
+            )
+
+
+def _kernels_own() -> list[str]:
+    """The controls that this kernel has loaded, those of headwayctl's runs left out."""
+    return [name for name in _AVAILABLE.read_text().split() if not _OF_A_RUN.match(name)]
+
+
+def _linux() -> tuple[int, int]:
+    """The running kernel's version."""
+    major, minor = re.match(r"(\d+)\.(\d+)", platform.release()).groups()  # type: ignore[union-attr]
+    return int(major), int(minor)
