@@ -117,7 +117,11 @@ def digest_of_totals(experiment: Experiment, totals: Mapping[str, Any]) -> Diges
     A flow's, a link's and the datagrams' keys are those of crates/sim/src/trace/digest.
     """
     edges = batch_edges_ns(experiment)
-    rates = [link.rate for hop in experiment.topology.links() for link in hop]
+    rates = [
+        link.capacity_bps(edges[0], edges[-1])
+        for hop in experiment.topology.links()
+        for link in hop
+    ]
     flows = [
         _flow(experiment, edges, flow) for flow in totals["flows"] if flow["control"] is not None
     ]
@@ -171,12 +175,12 @@ def _flow(experiment: Experiment, edges: Sequence[int], of: Mapping[str, Any]) -
     }
 
 
-def _link(span_ns: int, rate_bps: int, of: Mapping[str, Any]) -> LinkDigest:
+def _link(span_ns: int, rate_bps: float, of: Mapping[str, Any]) -> LinkDigest:
     throughput_bps = _bps(of["sent_bytes"], span_ns)
     arrived, dropped, full = of["arrived_pkts"], of["dropped_pkts"], of["queue_full_events"]
     return {
         "name": of["name"],
-        "utilization": min(1.0, throughput_bps / rate_bps),
+        "utilization": min(1.0, throughput_bps / rate_bps) if rate_bps else 0.0,
         "throughput_bps": throughput_bps,
         "drops_pkts": dropped,
         "drop_rate": dropped / arrived if arrived else None,

@@ -192,7 +192,7 @@ def _refused(error: ValidationError | UnicodeError) -> ExperimentError:
     return ExperimentError(f"not all of it is text: {error}")
 
 
-_UNIONS = ("topology", "app", "vectors")
+_UNIONS = ("topology", "app", "vectors", "vary")
 """Fields that are one of several kinds."""
 _BOUNDS = {
     "greater_than_equal": ("ge", "at least"),

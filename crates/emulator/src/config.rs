@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-use headway_sim::scenario::LinkSpec;
+use headway_sim::scenario::{LinkSpec, Vary};
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
@@ -58,13 +59,30 @@ pub struct Path {
     pub link: LinkSpec,
     /// Rate and delay that change as a file says, instead of the link's.
     #[serde(default)]
-    pub vary: Option<Vary>,
+    pub vary: Option<VaryFile>,
 }
 
-/// How rate and delay change. Time starts when the emulator does.
+impl Path {
+    /// The link, with what its file says.
+    ///
+    /// # Errors
+    /// One line for a file that cannot be read or makes no sense.
+    pub fn link(&self) -> Result<LinkSpec, EmulatorError> {
+        let mut link = self.link.clone();
+        if let Some(file) = &self.vary {
+            if link.vary.is_some() {
+                return error("vary: given twice, as a file and in the link");
+            }
+            link.vary = Some(file.read()?);
+        }
+        Ok(link)
+    }
+}
+
+/// A file that says how rate and delay change. Time starts when the emulator does.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Vary {
+pub enum VaryFile {
     /// Lines `time_ns,rate_bps,delay_ns` under that header; the last line holds.
     Schedule {
         /// The file.
@@ -76,6 +94,18 @@ pub enum Vary {
         /// The file.
         file: PathBuf,
     },
+}
+
+impl VaryFile {
+    fn read(&self) -> Result<Vary, EmulatorError> {
+        let (file, parse): (_, fn(&str) -> _) = match self {
+            VaryFile::Schedule { file } => (file, Vary::schedule_of_text),
+            VaryFile::Mahimahi { file } => (file, Vary::mahimahi_of_text),
+        };
+        let text = fs::read_to_string(file)
+            .map_err(|e| EmulatorError(format!("cannot read {}: {e}", file.display())))?;
+        parse(&text).map_err(|e| EmulatorError(format!("{}: {e}", file.display())))
+    }
 }
 
 /// A host behind a device.

@@ -6,7 +6,6 @@ use headway_sim::trace::record::Tables;
 
 use crate::config::{EmulatorError, Path};
 use crate::lateness::Histogram;
-use crate::service::Service;
 use crate::summary::{DepartureError, DirectionSummary};
 
 /// What became of an offered packet.
@@ -31,12 +30,11 @@ pub struct Carried {
     pub mark: bool,
 }
 
-/// A link with its service, in virtual time.
+/// A link in virtual time.
 pub struct Direction {
     name: &'static str,
     number: u8,
     link: Link,
-    service: Service,
     /// What the simulator's link records besides its counters; not kept.
     tables: Tables,
     error: Histogram,
@@ -60,16 +58,17 @@ impl Direction {
         origin_ns: u64,
     ) -> Result<Direction, EmulatorError> {
         let name = if number == 0 { "forward" } else { "reverse" };
-        let aqm = &path.link.aqm;
+        let spec = path.link()?;
+        let aqm = &spec.aqm;
         let tunables: Vec<_> = aqm.tunables.iter().map(|(n, v)| (n.clone(), *v)).collect();
         let router = |view: &_| QueueInstance::new(&aqm.name, &tunables, view);
-        let link = Link::new(&path.link, router, u32::from(number), seed, false)
+        let mut link = Link::new(&spec, router, u32::from(number), seed, false)
             .map_err(|e| EmulatorError(format!("{name}.link.aqm: {e}")))?;
+        link.begin_at(origin_ns);
         Ok(Direction {
             name,
             number,
             link,
-            service: Service::new(&path.link, path.vary.as_ref(), origin_ns)?,
             tables: Tables::default(),
             error: Histogram::default(),
             late_pkts: 0,
@@ -88,31 +87,22 @@ impl Direction {
 
     /// Offers a packet; `now_ns` may not decrease from call to call.
     pub fn offer(&mut self, now_ns: u64, ip_bytes: u32, ecn: u8, ip_options: bool) -> Outcome {
-        if let Some(rate_bps) = self.service.rate_bps(now_ns) {
-            self.link.set_rate(rate_bps);
-        }
-        let mut depart_ns = 0;
-        let service = &mut self.service;
-        let offer = self.link.offer_served(
-            now_ns,
-            Offered {
-                ip_bytes,
-                ecn,
-                flow: 0,
-                route: 0,
-                ip_options,
-                quick_start: None,
-            },
-            &mut self.tables,
-            |wire, now, bytes| {
-                let times = service.serve(wire, now, bytes);
-                depart_ns = times.0;
-                times
-            },
-        );
+        let offered = Offered {
+            ip_bytes,
+            ecn,
+            flow: 0,
+            route: 0,
+            ip_options,
+            quick_start: None,
+        };
+        let offer = self.link.offer(now_ns, offered, &mut self.tables);
         match offer {
             Offer::Dropped(reason) => Outcome::Dropped(reason),
-            Offer::Accepted { arrive_ns, mark } => {
+            Offer::Accepted {
+                depart_ns,
+                arrive_ns,
+                mark,
+            } => {
                 // the log tells when queues were full; this table would only grow
                 self.tables.queue_full = Default::default();
                 self.max_queue_bytes = self.max_queue_bytes.max(self.link.queue_bytes());

@@ -19,17 +19,15 @@ mod emulator;
 mod lateness;
 mod log;
 mod packet;
-mod service;
 mod spool;
 mod summary;
 pub mod tun;
 
 pub use capture::Capture;
 pub use clock::monotonic_ns;
-pub use config::{Config, EmulatorError, Host, Path, Vary};
+pub use config::{Config, EmulatorError, Host, Path, VaryFile};
 pub use direction::{Carried, Direction, Outcome};
 pub use emulator::{Emulator, Live};
 pub use lateness::Histogram;
 pub use log::{columns, read_log, ColumnInfo, Row, ROW_BYTES};
-pub use service::Service;
 pub use summary::{DepartureError, DirectionSummary, Summary};

@@ -1,7 +1,7 @@
 //! A direction in virtual time does what the simulator's link does, and what a
 //! file tells it.
 
-use headway_emulator::{Carried, Direction, Outcome, Path, Vary};
+use headway_emulator::{Carried, Direction, Outcome, Path, VaryFile};
 use headway_sim::net::link::Drop;
 use headway_sim::scenario::LinkSpec;
 
@@ -11,7 +11,7 @@ fn link(json: &str) -> LinkSpec {
     serde_json::from_str(json).unwrap()
 }
 
-fn direction(json: &str, vary: Option<Vary>) -> Direction {
+fn direction(json: &str, vary: Option<VaryFile>) -> Direction {
     let path = Path {
         link: link(json),
         vary,
@@ -110,7 +110,7 @@ fn rate_and_delay_follow_a_schedule() {
         "schedule.csv",
         "time_ns,rate_bps,delay_ns\n0,12000000,30000000\n10000000,1200000,1000000\n",
     );
-    let vary = Vary::Schedule {
+    let vary = VaryFile::Schedule {
         file: file.0.clone(),
     };
     let mut d = direction(r#"{"rate_bps": 1}"#, Some(vary));
@@ -126,7 +126,7 @@ fn rate_and_delay_follow_a_schedule() {
 #[test]
 fn a_mahimahi_trace_delivers_at_its_opportunities() {
     let file = TempFile::new("trace", "3\n3\n10\n");
-    let vary = Vary::Mahimahi {
+    let vary = VaryFile::Mahimahi {
         file: file.0.clone(),
     };
     let mut d = direction(r#"{"rate_bps": 1, "delay_ns": 20000000}"#, Some(vary));
@@ -166,7 +166,7 @@ fn what_makes_no_sense_is_refused_in_one_line() {
     };
     let aqm = r#"{"rate_bps": 1, "aqm": {"name": "codell"}}"#;
     assert!(refused(aqm, None).contains("codell"));
-    let vary = Vary::Mahimahi {
+    let vary = VaryFile::Mahimahi {
         file: "/nonexistent".into(),
     };
     assert!(refused(r#"{"rate_bps": 1}"#, Some(vary)).contains("/nonexistent"));

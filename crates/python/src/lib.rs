@@ -2,6 +2,7 @@
 
 mod memory;
 
+use headway_sim::scenario::Vary;
 use headway_sim::trace::record::{Column, Tables};
 use headway_sim::{Outcome, Scenario, World};
 use numpy::IntoPyArray;
@@ -57,6 +58,25 @@ fn sources() -> &'static str {
 #[pyfunction]
 fn free_bytes() -> u64 {
     memory::free_bytes()
+}
+
+/// A file's text ("schedule" or "mahimahi") as the engine takes it in a link's `vary`.
+/// Raises ValueError with one line that names the line of the file.
+#[pyfunction]
+fn vary_of_text(kind: &str, text: &str) -> PyResult<String> {
+    let vary = match kind {
+        "schedule" => Vary::schedule_of_text(text),
+        "mahimahi" => Vary::mahimahi_of_text(text),
+        _ => return Err(invalid("kind: schedule or mahimahi")),
+    };
+    serde_json::to_string(&vary.map_err(invalid)?).map_err(invalid)
+}
+
+/// Raises ValueError with one line for a link's `vary` that makes no sense.
+#[pyfunction]
+fn check_vary(vary_json: &str) -> PyResult<()> {
+    let vary: Vary = serde_json::from_str(vary_json).map_err(invalid)?;
+    vary.check("").map_err(invalid)
 }
 
 fn array<'py>(py: Python<'py>, column: Column) -> Bound<'py, PyAny> {
@@ -231,5 +251,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(sources, module)?)?;
     module.add_function(wrap_pyfunction!(free_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(vary_of_text, module)?)?;
+    module.add_function(wrap_pyfunction!(check_vary, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }

@@ -332,6 +332,8 @@ def link_fields(link: Link, base_rtt_ns: int) -> dict[str, Any]:
         rare["quick_start"] = link.quick_start
     if link.drop_ip_options:
         rare["drop_ip_options"] = True
+    if link.vary is not None:
+        rare["vary"] = link.vary.fields()
     return {
         **rare,
         "rate_bps": link.rate,

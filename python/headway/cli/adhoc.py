@@ -52,6 +52,13 @@ def try_out(
     aqm: Annotated[
         str, typer.Option(help="The queue's algorithm, for example red:max_th_pkts=40.")
     ] = "drop-tail",
+    vary: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND:FILE",
+            help="The bottleneck's rate as a file says: schedule:FILE or mahimahi:FILE.",
+        ),
+    ] = None,
     quick_start: Annotated[
         str | None,
         typer.Option(
@@ -135,11 +142,11 @@ def try_out(
             base = Experiment.model_validate({**base.model_dump(mode="json"), "seed": seed})
     else:
         if hop:
-            _refuse(given, ("rate", "rtt", "buffer", "loss"), "each --hop says its own")
+            _refuse(given, ("rate", "rtt", "buffer", "loss", "vary"), "each --hop says its own")
         if control is not None:
             _refuse(given, ("flows",), "--control is one flow; put it into --flows")
         asked = Asked(
-            rate, rtt, buffer, loss, aqm, quick_start, hop or (), flows, control, voip, apart,
+            rate, rtt, buffer, loss, aqm, vary, quick_start, hop or (), flows, control, voip, apart,
             duration, warmup, stack,
         )  # fmt: skip
         base = try_experiment.of_options(asked, seed, backend)
@@ -190,8 +197,8 @@ def _experiments(base: Experiment, trials: int, *, pcap: bool, kept: bool) -> li
 
 
 _PARTS = (
-    "rate", "rtt", "buffer", "loss", "aqm", "quick_start", "hop", "flows", "control", "apart",
-    "voip", "duration", "warmup", "stack",
+    "rate", "rtt", "buffer", "loss", "aqm", "vary", "quick_start", "hop", "flows", "control",
+    "apart", "voip", "duration", "warmup", "stack",
 )  # fmt: skip
 """Options that say a part of the experiment."""
 

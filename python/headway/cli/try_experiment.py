@@ -43,6 +43,7 @@ class Asked:
     buffer: str
     loss: str
     aqm: str
+    vary: str | None
     quick_start: str | None
     hops: Sequence[str]
     flows: str
@@ -83,6 +84,7 @@ def _dumbbell(asked: Asked) -> dict[str, Any]:
         "buffer": asked.buffer,
         "loss": asked.loss,
         "aqm": asked.aqm,
+        "vary": asked.vary,
         "quick_start": asked.quick_start,
     }
 

@@ -13,6 +13,7 @@ from headway.experiment.algorithms import KERNEL_OWN, Aqm, Control
 from headway.experiment.apps import Bulk, Cbr, Pingpong, Requests, Sessions, Vectors, Voip
 from headway.experiment.flow import FLOW_OPTIONS, Flow, parse_flows
 from headway.experiment.path import Capture, Chain, Dumbbell, Hop, Link, limit_bytes
+from headway.experiment.vary import Mahimahi, Schedule, Step, outages
 from headway.experiment.whole import BATCHES, RECORDS, Experiment, Record
 from headway.spec import explain
 
@@ -32,13 +33,17 @@ __all__ = [
     "Flow",
     "Hop",
     "Link",
+    "Mahimahi",
     "Pingpong",
     "Record",
     "Requests",
+    "Schedule",
     "Sessions",
+    "Step",
     "Vectors",
     "Voip",
     "explain",
     "limit_bytes",
+    "outages",
     "parse_flows",
 ]

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 
 from headway import units
 from headway.experiment.algorithms import Aqm
+from headway.experiment.vary import Vary
 from headway.router import QuickStart
 from headway.spec import (
     Given,
@@ -41,6 +42,10 @@ class Link(Spec):
     ``loss``, ``duplicate`` and ``reorder`` are probabilities per packet; a reordered packet
     comes ``reorder_delay`` later. ``quick_start`` is what the router before the link does with
     requests; ``drop_ip_options`` drops packets with IP options, as some paths do.
+
+    ``vary`` is a Schedule or Mahimahi: rate and delay that change during the run instead of these,
+    or a file, "schedule:FILE" or "mahimahi:FILE". ``rate`` then only says what a BDP is, and
+    ``delay`` what the base RTT is (and with a Mahimahi trace the delay).
     """
 
     rate: Rate
@@ -53,15 +58,23 @@ class Link(Spec):
     reorder_delay: Time = default(0)
     quick_start: QuickStart = default(None)
     drop_ip_options: bool = False
+    vary: Vary = default(None)
+
+    def capacity_bps(self, start_ns: int, end_ns: int) -> float:
+        """The mean of its rate over [start_ns, end_ns)."""
+        if self.vary is None or end_ns <= start_ns:
+            return self.rate
+        sent_bytes = self.vary.capacity_bytes(start_ns, end_ns)
+        return sent_bytes * units.BITS_PER_BYTE * units.NS_PER_S / (end_ns - start_ns)
 
 
 class Dumbbell(Spec):
     """One bottleneck in each direction between any number of host pairs.
 
     ``rtt`` is propagation only, half of it each way. ``buffer``, ``aqm``, ``loss``,
-    ``duplicate`` and ``reorder`` are those of the forward direction, where data goes.
+    ``duplicate``, ``reorder`` and ``vary`` are those of the forward direction, where data goes.
     ``reverse`` None mirrors rate, delay, buffer, ``quick_start`` and ``drop_ip_options``,
-    drop-tail, without loss.
+    drop-tail, without loss, not varying.
     """
 
     kind: Literal["dumbbell"] = "dumbbell"
@@ -75,6 +88,7 @@ class Dumbbell(Spec):
     reorder_delay: Time = default(0)
     quick_start: QuickStart = default(None)
     drop_ip_options: bool = False
+    vary: Vary = default(None)
     reverse: Link | None = None
     access_rate: Rate = default(10**9)
     access_delay: Time = default(0)
@@ -93,6 +107,7 @@ class Dumbbell(Spec):
             reorder_delay=self.reorder_delay,
             quick_start=self.quick_start,
             drop_ip_options=self.drop_ip_options,
+            vary=self.vary,
         )
         return [(forward, self.reverse or _mirror(forward, self.rtt - half_ns))]
 

@@ -30,14 +30,17 @@ def throughput_bps(trace: Trace, link: int = 0, window: Window | None = None) ->
 
 
 def utilization(trace: Trace, link: int = 0, window: Window | None = None) -> float:
-    """Throughput over the link's rate, 0 to 1 (default [warmup, end]).
+    """Throughput over the link's mean rate, 0 to 1 (default [warmup, end]).
 
     A packet counts where its last bit was sent, so one packet may fall to either side of an end.
     Raises ValueError where an end of the window is no checkpoint.
     """
     forward, reverse = trace.experiment.topology.links()[link // 2]
-    rate_bps = (forward if link % 2 == 0 else reverse).rate
-    return min(1.0, throughput_bps(trace, link, window) / rate_bps)
+    of = forward if link % 2 == 0 else reverse
+    capacity_bps = of.capacity_bps(*(window or window_of(trace)))
+    if capacity_bps == 0:  # it was down
+        return 0.0
+    return min(1.0, throughput_bps(trace, link, window) / capacity_bps)
 
 
 def drops_pkts(trace: Trace, link: int = 0, window: Window | None = None) -> int:

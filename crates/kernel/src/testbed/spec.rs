@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use headway_algorithms::QueueInstance;
-use headway_emulator::{Capture, Config, Host, Path, Vary};
+use headway_emulator::{Capture, Config, Host, Path, VaryFile};
 use headway_sim::scenario::{Aqm, LinkSpec};
 use serde::Deserialize;
 
@@ -236,7 +236,7 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<Config, Failure> {
     config.spin_share = file.spin_share.unwrap_or(config.spin_share);
     config.real_time = file.real_time;
     for vary in [&mut config.forward.vary, &mut config.reverse.vary] {
-        if let Some(Vary::Schedule { file } | Vary::Mahimahi { file }) = vary {
+        if let Some(VaryFile::Schedule { file } | VaryFile::Mahimahi { file }) = vary {
             // the emulator runs in another folder
             *file = std::path::absolute(&*file).attempt(format!("find {}", file.display()))?;
         }
@@ -293,6 +293,7 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
         LinkSpec {
             rate_bps,
             delay_ns,
+            vary: None,
             aqm: aqm.clone(),
             limit_bytes,
             limit_pkts,
@@ -346,10 +347,10 @@ fn parse_aqm(text: &str) -> Result<Aqm, String> {
     Ok(Aqm { name, tunables })
 }
 
-fn parse_vary(text: &str) -> Result<Vary, String> {
+fn parse_vary(text: &str) -> Result<VaryFile, String> {
     match text.split_once(':') {
-        Some(("schedule", file)) => Ok(Vary::Schedule { file: file.into() }),
-        Some(("mahimahi", file)) => Ok(Vary::Mahimahi { file: file.into() }),
+        Some(("schedule", file)) => Ok(VaryFile::Schedule { file: file.into() }),
+        Some(("mahimahi", file)) => Ok(VaryFile::Mahimahi { file: file.into() }),
         _ => Err(format!(
             "\"{text}\" is not like schedule:FILE or mahimahi:FILE"
         )),
@@ -360,12 +361,11 @@ fn parse_vary(text: &str) -> Result<Vary, String> {
 fn check(config: &Config) -> Result<(), Failure> {
     config.check().map_err(|e| bad(e.to_string()))?;
     for path in [&config.forward, &config.reverse] {
-        let aqm = &path.link.aqm;
+        let link = path.link().map_err(|e| bad(e.to_string()))?;
+        let aqm = &link.aqm;
         let tunables: Vec<_> = aqm.tunables.iter().map(|(n, v)| (n.clone(), *v)).collect();
         QueueInstance::new(&aqm.name, &tunables, &Default::default())
             .map_err(|e| bad(format!("--aqm: {e}")))?;
-        headway_emulator::Service::new(&path.link, path.vary.as_ref(), 0)
-            .map_err(|e| bad(e.to_string()))?;
     }
     Ok(())
 }

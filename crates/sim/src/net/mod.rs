@@ -140,6 +140,7 @@ impl Net {
             Offer::Accepted {
                 mut arrive_ns,
                 mark,
+                ..
             } => {
                 if mark {
                     packet.ecn = 3;

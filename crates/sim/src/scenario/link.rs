@@ -1,6 +1,7 @@
 //! One direction of a link and its queue.
 
 use super::limits::{bad, check_probability, check_rate, check_time, is_false, ScenarioError};
+use super::vary::Vary;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,6 +14,10 @@ pub struct LinkSpec {
     /// Propagation delay.
     #[serde(default)]
     pub delay_ns: u64,
+    /// Rate and delay that change during the run; `rate_bps` is then not used, and
+    /// `delay_ns` where this gives none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vary: Option<Vary>,
     /// Queue management; drop-tail when absent.
     #[serde(default)]
     pub aqm: Aqm,
@@ -75,6 +80,9 @@ impl LinkSpec {
         check_probability(&format!("{field}.loss"), self.loss)?;
         check_probability(&format!("{field}.duplicate"), self.duplicate)?;
         check_probability(&format!("{field}.reorder"), self.reorder)?;
+        if let Some(vary) = &self.vary {
+            vary.check(&format!("{field}.vary"))?;
+        }
         if self.limit_bytes == Some(0) || self.limit_bytes > Some(u64::from(u32::MAX)) {
             return Err(bad(
                 &format!("{field}.limit_bytes"),

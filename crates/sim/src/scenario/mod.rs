@@ -11,6 +11,7 @@ mod link;
 mod record;
 mod sessions;
 mod topology;
+mod vary;
 
 pub use app::App;
 pub use flow::{Control, Flow};
@@ -19,6 +20,7 @@ pub use limits::ScenarioError;
 pub use link::{Aqm, LinkSpec};
 pub use record::{Capture, Record};
 pub use topology::{Hop, Topology};
+pub use vary::{Step, Vary};
 
 use limits::{
     check_rate, check_time, default_stack, one, yes, MAX_DURATION_NS, MAX_SESSION_DELAY_NS,

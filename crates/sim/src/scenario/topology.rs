@@ -1,7 +1,7 @@
 //! The network between the hosts.
 
 use super::limits::gigabit;
-use super::LinkSpec;
+use super::{LinkSpec, Vary};
 use serde::Deserialize;
 
 /// The network between the hosts.
@@ -57,7 +57,10 @@ impl Topology {
 
     /// The longest that propagation and reordering can take in one direction.
     pub(super) fn largest_delay_ns(&self) -> u64 {
-        let link = |l: &LinkSpec| l.delay_ns + l.reorder_delay_ns;
+        let link = |l: &LinkSpec| {
+            let held_ns = |vary: &Vary| vary.longest_ns(l.delay_ns);
+            l.vary.as_ref().map_or(l.delay_ns, held_ns) + l.reorder_delay_ns
+        };
         match self {
             Topology::Dumbbell {
                 forward,

@@ -2,9 +2,13 @@
 //!
 //! The queue is first in, first out, so a packet's departure is known when it
 //! joins, and a hop costs one event at most. The queue's length at any later
-//! moment is found by taking out what has departed since (`drain`).
+//! moment is found by taking out what has departed since (`drain`). That holds also
+//! where rate and delay change during the run (`service`), for how is known before.
+
+mod service;
 
 use crate::net::approval::Approval;
+use crate::net::link::service::Service;
 use crate::rng::{stream, Purpose};
 use crate::scenario::LinkSpec;
 use crate::trace::digest::{LinkTotals, Spread};
@@ -82,11 +86,6 @@ impl Wire {
         let depart_ns = self.depart(now_ns, ip_bytes);
         (depart_ns, depart_ns + self.delay_ns)
     }
-
-    /// Whatever was sent so far has left at this time.
-    pub fn occupy(&mut self, until_ns: u64) {
-        self.busy_until_ns = until_ns;
-    }
 }
 
 /// How algorithms tell senders apart: each direction of a host pair is one.
@@ -98,6 +97,8 @@ pub(crate) fn sender_of(route: u32) -> u64 {
 pub enum Offer {
     /// It will be at the far end at this time.
     Accepted {
+        /// When its last bit has left.
+        depart_ns: u64,
         /// At the far end.
         arrive_ns: u64,
         /// With congestion experienced.
@@ -138,6 +139,8 @@ struct Watch {
 /// A link between routers: a wire behind a queue, with disturbances.
 pub struct Link {
     wire: Wire,
+    /// Says instead of the wire when it sends, where that changes during the run.
+    service: Option<Box<Service>>,
     discipline: QueueInstance,
     approval: Option<Box<Approval>>,
     drop_ip_options: bool,
@@ -178,14 +181,17 @@ impl Link {
         seed: u64,
         record_queue: bool,
     ) -> Result<Link, AlgorithmError> {
+        let service = spec.vary.as_ref().map(Service::new);
+        let rate_bps = service.as_ref().map_or(spec.rate_bps, |s| s.rate_bps(0));
         let view = LinkView {
-            rate_bytes_per_s: spec.rate_bps.div_ceil(8),
+            rate_bytes_per_s: rate_bps.div_ceil(8),
             limit_bytes: spec.limit_bytes.unwrap_or(0),
             limit_pkts: spec.limit_pkts.unwrap_or(0),
             ..LinkView::default()
         };
         Ok(Link {
             wire: Wire::new(spec.rate_bps, spec.delay_ns),
+            service: service.map(Box::new),
             discipline: discipline(&view)?,
             approval: None,
             drop_ip_options: spec.drop_ip_options,
@@ -271,23 +277,16 @@ impl Link {
         self.last_change_ns = time_ns;
     }
 
-    /// Offers a packet to the link at `now_ns`.
-    #[inline]
-    pub fn offer(&mut self, now_ns: u64, packet: Offered, tables: &mut Tables) -> Offer {
-        self.offer_served(now_ns, packet, tables, Wire::serve)
+    /// Changes of rate and delay count from `origin_ns`, not from 0.
+    pub fn begin_at(&mut self, origin_ns: u64) {
+        if let Some(service) = &mut self.service {
+            service.begin_at(origin_ns);
+        }
     }
 
-    /// The same where rate and delay vary. If the packet is accepted, `serve` sends
-    /// it on the wire after all before it, and returns when its last bit has left
-    /// and when it arrives; neither may be earlier than for the packet before.
+    /// Offers a packet to the link at `now_ns`.
     #[inline]
-    pub fn offer_served(
-        &mut self,
-        now_ns: u64,
-        mut packet: Offered,
-        tables: &mut Tables,
-        serve: impl FnOnce(&mut Wire, u64, u32) -> (u64, u64),
-    ) -> Offer {
+    pub fn offer(&mut self, now_ns: u64, mut packet: Offered, tables: &mut Tables) -> Offer {
         let Offered { ip_bytes, ecn, .. } = packet;
         self.counters.arrived_pkts += 1;
         self.counters.arrived_bytes += u64::from(ip_bytes);
@@ -295,6 +294,9 @@ impl Link {
             return self.dropped(ip_bytes, Drop::Loss);
         }
         self.drain(now_ns, tables);
+        if let Some(service) = &self.service {
+            self.view.rate_bytes_per_s = service.rate_bps(now_ns).div_ceil(8);
+        }
         self.view.now_ns = now_ns;
         self.view.queue_bytes = self.queue_bytes;
         self.view.queue_pkts = self.queue.len() as u32;
@@ -328,10 +330,14 @@ impl Link {
             }
         }
         self.end_full(now_ns, tables);
-        let (depart_ns, arrive_ns) = serve(&mut self.wire, now_ns, ip_bytes);
+        let (depart_ns, arrive_ns) = match &mut self.service {
+            None => self.wire.serve(now_ns, ip_bytes),
+            Some(service) => service.serve(&mut self.wire, now_ns, ip_bytes),
+        };
         self.queue.push_back((depart_ns, ip_bytes));
         self.change_queue(now_ns, self.queue_bytes + ip_bytes, tables);
         Offer::Accepted {
+            depart_ns,
             arrive_ns,
             mark: verdict == Verdict::Mark,
         }
@@ -430,11 +436,6 @@ impl Link {
     /// Closes a queue-full event that lasts to the end of the run.
     pub fn finish(&mut self, now_ns: u64, tables: &mut Tables) {
         self.end_full(now_ns, tables);
-    }
-
-    /// The capacity that the queue's algorithm is told.
-    pub fn set_rate(&mut self, rate_bps: u64) {
-        self.view.rate_bytes_per_s = rate_bps.div_ceil(8);
     }
 
     /// Bytes waiting or in transmission after the last `drain`.

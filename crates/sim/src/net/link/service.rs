@@ -1,0 +1,336 @@
+//! When a link whose rate and delay change sends: as steps say, or at the delivery
+//! opportunities of a Mahimahi trace. All of it is known in advance, so a packet's
+//! departure is known when its turn comes, also in the emulator's real time.
+
+use super::Wire;
+use crate::scenario::{Step, Vary};
+
+/// IP bytes that one opportunity of a Mahimahi trace delivers.
+const OPPORTUNITY_BYTES: u32 = 1500;
+const NS_PER_MS: u64 = 1_000_000;
+
+/// The service of a link that changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Service {
+    kind: Kind,
+    origin_ns: u64,
+    last_arrival_ns: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Steps { steps: Vec<Step>, at: usize },
+    Opportunities(Opportunities),
+}
+
+/// A periodic sequence of delivery opportunities, and how far it is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Opportunities {
+    /// Sorted, within one period.
+    times_ns: Vec<u64>,
+    period_ns: u64,
+    /// Number of the next unused opportunity, over all periods.
+    next: u64,
+    /// When the last used one was, and what is left of it.
+    open_ns: u64,
+    left_bytes: u32,
+}
+
+impl Service {
+    /// Of what was checked.
+    pub fn new(vary: &Vary) -> Service {
+        let kind = match vary {
+            Vary::Schedule { steps } => Kind::Steps {
+                steps: steps.clone(),
+                at: 0,
+            },
+            Vary::Mahimahi { opportunities_ms } => {
+                Kind::Opportunities(Opportunities::new(opportunities_ms))
+            }
+        };
+        Service {
+            kind,
+            origin_ns: 0,
+            last_arrival_ns: 0,
+        }
+    }
+
+    /// Its times count from `origin_ns` on.
+    pub fn begin_at(&mut self, origin_ns: u64) {
+        self.origin_ns = origin_ns;
+    }
+
+    /// The rate that a queue's algorithm is told at `now_ns`: the present one, or the
+    /// mean of a trace. At least 1.
+    pub fn rate_bps(&self, now_ns: u64) -> u64 {
+        match &self.kind {
+            Kind::Steps { steps, at } => {
+                let elapsed_ns = now_ns.saturating_sub(self.origin_ns);
+                // most often the step of the last packet, or one after it
+                let from = if steps[*at].start_ns <= elapsed_ns {
+                    *at
+                } else {
+                    0
+                };
+                let ahead = steps[from..].partition_point(|s| s.start_ns <= elapsed_ns);
+                steps[from + ahead - 1].rate_bps.max(1)
+            }
+            Kind::Opportunities(o) => {
+                let bits = o.times_ns.len() as u128 * u128::from(OPPORTUNITY_BYTES) * 8;
+                let rate_bps = bits * 1_000_000_000 / u128::from(o.period_ns);
+                u64::try_from(rate_bps).unwrap_or(u64::MAX).max(1)
+            }
+        }
+    }
+
+    /// When a packet that is next at `now_ns` begins to be sent: when the wire is free
+    /// and the link is up, or at the opportunity that takes its first byte.
+    #[cfg_attr(not(test), allow(dead_code))]
+    pub fn begin_ns(&self, wire: &Wire, now_ns: u64) -> u64 {
+        let ready_ns = now_ns.max(wire.busy_until_ns);
+        let elapsed_ns = ready_ns.saturating_sub(self.origin_ns);
+        match &self.kind {
+            Kind::Steps { steps, at } => {
+                let present = steps[*at..].partition_point(|s| s.start_ns <= elapsed_ns);
+                let mut up = steps[*at + present.saturating_sub(1)..].iter();
+                let up = up.find(|s| s.rate_bps > 0).expect("the last one is up");
+                ready_ns.max(self.origin_ns + up.start_ns)
+            }
+            Kind::Opportunities(o) => self.origin_ns + o.first_byte_ns(elapsed_ns),
+        }
+    }
+
+    /// Sends a packet that is there at `now_ns` after all before it. Returns when it
+    /// has left and when it arrives. A packet never overtakes another, also where
+    /// the delay shrinks.
+    pub fn serve(&mut self, wire: &mut Wire, now_ns: u64, ip_bytes: u32) -> (u64, u64) {
+        let mut delay_ns = wire.delay_ns;
+        let depart_ns = match &mut self.kind {
+            Kind::Steps { steps, at } => {
+                let ready_ns = now_ns.max(wire.busy_until_ns);
+                let start_ns = ready_ns.saturating_sub(self.origin_ns);
+                let (end_ns, step) = transmit(steps, at, start_ns, ip_bytes);
+                delay_ns = step.delay_ns;
+                self.origin_ns + end_ns
+            }
+            Kind::Opportunities(o) => {
+                let elapsed_ns = now_ns.saturating_sub(self.origin_ns);
+                self.origin_ns + o.take(elapsed_ns, ip_bytes)
+            }
+        };
+        wire.busy_until_ns = depart_ns;
+        let arrive_ns = (depart_ns + delay_ns).max(self.last_arrival_ns);
+        self.last_arrival_ns = arrive_ns;
+        (depart_ns, arrive_ns)
+    }
+}
+
+/// When the last bit of a packet has left whose transmission may begin at
+/// `start_ns`, and the step in which that is. `at` is where the last search ended.
+fn transmit(steps: &[Step], at: &mut usize, start_ns: u64, ip_bytes: u32) -> (u64, Step) {
+    let mut now_ns = start_ns;
+    while steps.get(*at + 1).is_some_and(|s| s.start_ns <= now_ns) {
+        *at += 1;
+    }
+    // in units of bits times 10^9, so that rate times nanoseconds is exact
+    let mut rest = u128::from(ip_bytes) * 8_000_000_000;
+    loop {
+        let step = steps[*at];
+        let room = steps
+            .get(*at + 1)
+            .map(|next| u128::from(step.rate_bps) * u128::from(next.start_ns - now_ns));
+        match room {
+            Some(room) if rest > room => {
+                rest -= room;
+                *at += 1;
+                now_ns = steps[*at].start_ns;
+            }
+            _ => {
+                let transmit_ns = rest.div_ceil(u128::from(step.rate_bps));
+                return (now_ns + transmit_ns as u64, step);
+            }
+        }
+    }
+}
+
+impl Opportunities {
+    fn new(times_ms: &[u64]) -> Opportunities {
+        let times_ns: Vec<u64> = times_ms.iter().map(|ms| ms * NS_PER_MS).collect();
+        Opportunities {
+            // the last time is also the length of the trace
+            period_ns: *times_ns.last().expect("checked by the scenario"),
+            times_ns,
+            next: 0,
+            open_ns: 0,
+            left_bytes: 0,
+        }
+    }
+
+    /// When the first byte of a packet goes that is there at `now_ns`.
+    #[cfg_attr(not(test), allow(dead_code))]
+    fn first_byte_ns(&self, now_ns: u64) -> u64 {
+        if self.left_bytes > 0 && now_ns <= self.open_ns {
+            return self.open_ns;
+        }
+        self.time_ns(self.next.max(self.first_from(now_ns)))
+    }
+
+    fn time_ns(&self, number: u64) -> u64 {
+        let n = self.times_ns.len() as u64;
+        (number / n) * self.period_ns + self.times_ns[(number % n) as usize]
+    }
+
+    /// Number of the first opportunity at `now_ns` or later.
+    fn first_from(&self, now_ns: u64) -> u64 {
+        let n = self.times_ns.len() as u64;
+        // an opportunity at the very end of a period belongs to that period
+        let period = now_ns.saturating_sub(1) / self.period_ns;
+        let within_ns = now_ns - period * self.period_ns;
+        let index = self.times_ns.partition_point(|&t| t < within_ns) as u64;
+        period * n + index
+    }
+
+    /// Delivers a packet that is there at `now_ns`; returns when its last byte goes.
+    /// What is left of an opportunity serves only packets that were there by then.
+    fn take(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
+        if now_ns > self.open_ns {
+            self.left_bytes = 0;
+        }
+        let mut rest = ip_bytes;
+        loop {
+            let used = rest.min(self.left_bytes);
+            rest -= used;
+            self.left_bytes -= used;
+            if rest == 0 {
+                return self.open_ns;
+            }
+            self.next = self.next.max(self.first_from(now_ns));
+            self.open_ns = self.time_ns(self.next);
+            self.left_bytes = OPPORTUNITY_BYTES;
+            self.next += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn steps(text: &str) -> Vec<Step> {
+        match Vary::schedule_of_text(&format!("time_ns,rate_bps,delay_ns\n{text}")) {
+            Ok(Vary::Schedule { steps }) => steps,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn opportunities(text: &str) -> Opportunities {
+        match Vary::mahimahi_of_text(text) {
+            Ok(Vary::Mahimahi { opportunities_ms }) => Opportunities::new(&opportunities_ms),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_packet_that_spans_a_change_of_rate_is_sent_at_both_rates() {
+        // 12000 bits: 1 ms at 8 Mbit/s leaves 4000, at 1 Mbit/s 4 ms more
+        let steps = steps("0,8000000,0\n1000000,1000000,7\n");
+        let (end_ns, step) = transmit(&steps, &mut 0, 0, 1500);
+        assert_eq!((end_ns, step.delay_ns), (5 * MS, 7));
+    }
+
+    #[test]
+    fn nothing_leaves_during_an_outage() {
+        let steps = steps("0,1000000,0\n1000000,0,0\n90000000,1000000,0\n");
+        let (end_ns, _) = transmit(&steps, &mut 0, 2 * MS, 125);
+        assert_eq!(end_ns, 91 * MS);
+    }
+
+    #[test]
+    fn a_schedule_of_one_line_is_the_simulators_wire() {
+        let steps = steps("0,9999991,0\n");
+        let mut wire = Wire::new(9_999_991, 0);
+        let (mut at, mut busy_ns) = (0, 0u64);
+        for i in 0..10_000u64 {
+            let (now_ns, bytes) = (i * 700_001, 40 + (i as u32 * 37) % 1460);
+            busy_ns = transmit(&steps, &mut at, busy_ns.max(now_ns), bytes).0;
+            assert_eq!(busy_ns, wire.pass(now_ns, bytes));
+        }
+    }
+
+    #[test]
+    fn opportunities_wrap_around_at_the_last_time() {
+        let mut o = opportunities("1\n1\n4\n");
+        let times: Vec<u64> = (0..7).map(|_| o.take(0, 1500) / MS).collect();
+        assert_eq!(times, [1, 1, 4, 5, 5, 8, 9]);
+    }
+
+    #[test]
+    fn an_unused_opportunity_is_lost() {
+        let mut o = opportunities("1\n2\n3\n");
+        assert_eq!(o.take(1_500_000, 1500), 2 * MS);
+        assert_eq!(o.take(20 * MS, 1500), 20 * MS);
+        assert_eq!(o.take(20 * MS + 1, 1500), 21 * MS);
+    }
+
+    #[test]
+    fn an_opportunity_carries_several_small_packets_and_parts_of_large_ones() {
+        let mut o = opportunities("10\n20\n");
+        let times: Vec<u64> = [500, 500, 1000, 1000, 500]
+            .map(|bytes| o.take(0, bytes) / MS)
+            .to_vec();
+        // the third begins at 10 and ends at 20; 1000 bytes are left there
+        assert_eq!(times, [10, 10, 20, 20, 30]);
+    }
+
+    #[test]
+    fn the_rest_of_an_opportunity_is_lost_to_a_packet_that_comes_later() {
+        let mut o = opportunities("10\n20\n");
+        assert_eq!(o.take(0, 100), 10 * MS);
+        assert_eq!(o.take(10 * MS + 1, 100), 20 * MS);
+    }
+
+    #[test]
+    fn a_replayed_trace_has_the_rate_of_the_trace() {
+        let text: String = (1..=1000).map(|ms| format!("{ms}\n")).collect();
+        let mut o = opportunities(&text);
+        let last_ns = (0..25_000).map(|_| o.take(0, 1500)).last().unwrap();
+        assert_eq!(last_ns, 25_000 * MS); // 12 Mbit/s over 25 periods
+    }
+
+    #[test]
+    fn the_next_packet_begins_when_the_link_is_up_and_free() {
+        let vary = Vary::schedule_of_text(
+            "time_ns,rate_bps,delay_ns\n0,12000000,0\n5000000,0,0\n9000000,12000000,0\n",
+        );
+        let mut wire = Wire::new(1, 0);
+        let mut service = Service::new(&vary.unwrap());
+        service.begin_at(100);
+        assert_eq!(service.begin_ns(&wire, 100), 100);
+        assert_eq!(service.serve(&mut wire, 100, 1500).0, 100 + MS);
+        assert_eq!(service.begin_ns(&wire, 200), 100 + MS);
+        assert_eq!(service.begin_ns(&wire, 100 + 6 * MS), 100 + 9 * MS);
+        // half a packet before the link goes down, half after
+        assert_eq!(
+            service.serve(&mut wire, 100 + 4 * MS + MS / 2, 1500).0,
+            100 + 9 * MS + MS / 2
+        );
+        assert_eq!(service.begin_ns(&wire, 100 + 4 * MS), 100 + 9 * MS + MS / 2);
+        assert_eq!(service.rate_bps(100 + 9 * MS), 12_000_000);
+        assert_eq!(service.rate_bps(100 + 5 * MS), 1);
+    }
+
+    #[test]
+    fn the_next_packet_begins_at_an_opportunity_with_room() {
+        let mut o = opportunities("10\n20\n");
+        assert_eq!(o.first_byte_ns(0), 10 * MS);
+        assert_eq!(o.take(0, 1000), 10 * MS);
+        assert_eq!(o.first_byte_ns(10 * MS), 10 * MS);
+        assert_eq!(o.first_byte_ns(10 * MS + 1), 20 * MS);
+        assert_eq!(o.take(10 * MS, 1000), 20 * MS);
+        assert_eq!(o.first_byte_ns(20 * MS), 20 * MS);
+        assert_eq!(o.take(20 * MS, 1000), 20 * MS);
+        assert_eq!(o.first_byte_ns(20 * MS), 30 * MS);
+    }
+}

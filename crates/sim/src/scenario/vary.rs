@@ -1,0 +1,254 @@
+//! How a link's rate and delay change during a run, as numbers and as the files that
+//! people keep them in. Nothing here opens a file.
+
+use super::limits::{ScenarioError, MAX_RATE_BPS};
+use serde::{Deserialize, Serialize};
+
+/// A year: no schedule is longer, and no sum of its times overflows.
+const MAX_TIME_NS: u64 = 366 * 86_400 * 1_000_000_000;
+const NS_PER_MS: u64 = 1_000_000;
+const SCHEDULE_HEADER: &str = "time_ns,rate_bps,delay_ns";
+
+/// Rate and delay that change during a run, instead of the link's.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Vary {
+    /// Steps of rate and delay; the last one holds for ever.
+    Schedule {
+        /// From when on, at which rate, with which delay. Times begin at 0 and increase;
+        /// 0 bit/s is a link that is down, which the last step must not be.
+        steps: Vec<Step>,
+    },
+    /// A trace of Mahimahi: the milliseconds of opportunities to deliver 1500 IP bytes. It
+    /// repeats after the last one; the link's delay holds.
+    Mahimahi {
+        /// They do not decrease, and the last one is not 0.
+        opportunities_ms: Vec<u64>,
+    },
+}
+
+/// From `start_ns` on, until the next step; written `[time_ns, rate_bps, delay_ns]`.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(from = "[u64; 3]", into = "[u64; 3]")]
+pub struct Step {
+    /// When it begins, from the start of the run.
+    pub start_ns: u64,
+    /// IP bits per second; 0: the link is down.
+    pub rate_bps: u64,
+    /// Propagation delay.
+    pub delay_ns: u64,
+}
+
+impl From<[u64; 3]> for Step {
+    fn from([start_ns, rate_bps, delay_ns]: [u64; 3]) -> Step {
+        Step {
+            start_ns,
+            rate_bps,
+            delay_ns,
+        }
+    }
+}
+
+impl From<Step> for [u64; 3] {
+    fn from(step: Step) -> [u64; 3] {
+        [step.start_ns, step.rate_bps, step.delay_ns]
+    }
+}
+
+/// What is wrong, and with which entry (none: with the whole).
+type Wrong = (Option<usize>, &'static str);
+
+impl Vary {
+    /// Reads a schedule: lines `time_ns,rate_bps,delay_ns` under that header.
+    ///
+    /// # Errors
+    /// One line that names the line.
+    pub fn schedule_of_text(text: &str) -> Result<Vary, ScenarioError> {
+        let mut lines = text.lines().zip(1..);
+        if lines.next().map(|(line, _)| line.trim()) != Some(SCHEDULE_HEADER) {
+            let line = format!("the first line must be {SCHEDULE_HEADER}");
+            return Err(ScenarioError(line));
+        }
+        let mut steps = vec![];
+        let mut numbers = vec![];
+        for (line, number) in lines.filter(|(line, _)| !line.trim().is_empty()) {
+            let cells: Vec<Option<u64>> = line.split(',').map(|c| c.trim().parse().ok()).collect();
+            let &[Some(start_ns), Some(rate_bps), Some(delay_ns)] = cells.as_slice() else {
+                let line = format!("line {number}: not three whole numbers");
+                return Err(ScenarioError(line));
+            };
+            steps.push(Step::from([start_ns, rate_bps, delay_ns]));
+            numbers.push(number);
+        }
+        Vary::Schedule { steps }.of_lines(&numbers)
+    }
+
+    /// Reads a Mahimahi trace: a millisecond on each line.
+    ///
+    /// # Errors
+    /// One line that names the line.
+    pub fn mahimahi_of_text(text: &str) -> Result<Vary, ScenarioError> {
+        let mut opportunities_ms = vec![];
+        let mut numbers = vec![];
+        for (line, number) in text.lines().zip(1..) {
+            let line = line.trim();
+            if line.is_empty() {
+                continue;
+            }
+            let time_ms = line
+                .parse()
+                .map_err(|_| ScenarioError(format!("line {number}: not a time in milliseconds")))?;
+            opportunities_ms.push(time_ms);
+            numbers.push(number);
+        }
+        Vary::Mahimahi { opportunities_ms }.of_lines(&numbers)
+    }
+
+    fn of_lines(self, numbers: &[usize]) -> Result<Vary, ScenarioError> {
+        match self.wrong() {
+            None => Ok(self),
+            Some((None, what)) => Err(ScenarioError(what.into())),
+            Some((Some(at), what)) => Err(ScenarioError(format!("line {}: {what}", numbers[at]))),
+        }
+    }
+
+    /// Checks every entry; `field` is the name of the whole in messages, or empty.
+    ///
+    /// # Errors
+    /// One line that names the first entry that makes no sense.
+    pub fn check(&self, field: &str) -> Result<(), ScenarioError> {
+        let list = match self {
+            Vary::Schedule { .. } => "steps",
+            Vary::Mahimahi { .. } => "opportunities_ms",
+        };
+        let dot = if field.is_empty() { "" } else { "." };
+        let line = match self.wrong() {
+            None => return Ok(()),
+            Some((None, what)) => format!("{field}{dot}{list}: {what}"),
+            Some((Some(at), what)) => format!("{field}{dot}{list}[{at}]: {what}"),
+        };
+        Err(ScenarioError(line))
+    }
+
+    /// The longest that it holds a packet: its delay, and how long it is down.
+    pub(super) fn longest_ns(&self, delay_ns: u64) -> u64 {
+        match self {
+            Vary::Schedule { steps } => {
+                let up = |at: usize| steps[at..].iter().find(|s| s.rate_bps > 0);
+                (0..steps.len())
+                    .map(|at| {
+                        steps[at].delay_ns + up(at).map_or(0, |s| s.start_ns - steps[at].start_ns)
+                    })
+                    .max()
+                    .unwrap_or(0)
+            }
+            Vary::Mahimahi { opportunities_ms } => {
+                let gaps = opportunities_ms.windows(2).map(|w| w[1] - w[0]);
+                let first_ms = opportunities_ms.first().copied().unwrap_or(0);
+                delay_ns + gaps.max().unwrap_or(0).max(first_ms) * NS_PER_MS
+            }
+        }
+    }
+
+    fn wrong(&self) -> Option<Wrong> {
+        match self {
+            Vary::Schedule { steps } => wrong_steps(steps),
+            Vary::Mahimahi { opportunities_ms } => wrong_opportunities(opportunities_ms),
+        }
+    }
+}
+
+fn wrong_steps(steps: &[Step]) -> Option<Wrong> {
+    for (at, step) in steps.iter().enumerate() {
+        if step.rate_bps > MAX_RATE_BPS || step.delay_ns.max(step.start_ns) > MAX_TIME_NS {
+            return Some((Some(at), "at most 10 Tbit/s and a year are allowed"));
+        }
+        let in_order = match at.checked_sub(1) {
+            None => step.start_ns == 0,
+            Some(before) => step.start_ns > steps[before].start_ns,
+        };
+        if !in_order {
+            return Some((Some(at), "times must start at 0 and increase"));
+        }
+    }
+    match steps.last() {
+        None => Some((None, "there must be at least one step")),
+        Some(last) if last.rate_bps == 0 => {
+            Some((None, "the last rate holds for ever and must not be 0"))
+        }
+        Some(_) => None,
+    }
+}
+
+fn wrong_opportunities(times_ms: &[u64]) -> Option<Wrong> {
+    for (at, &time_ms) in times_ms.iter().enumerate() {
+        if time_ms > MAX_TIME_NS / NS_PER_MS {
+            return Some((Some(at), "at most a year is allowed"));
+        }
+        if at > 0 && time_ms < times_ms[at - 1] {
+            return Some((Some(at), "times must not decrease"));
+        }
+    }
+    // the last time is also the length of the trace
+    match times_ms.last() {
+        Some(&last) if last > 0 => None,
+        _ => Some((None, "a trace must last at least a millisecond")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_and_a_trace_are_read() {
+        let text = "time_ns,rate_bps,delay_ns\n0,8,9\n\n 5 , 7,0\n";
+        let steps = vec![Step::from([0, 8, 9]), Step::from([5, 7, 0])];
+        assert_eq!(
+            Vary::schedule_of_text(text).unwrap(),
+            Vary::Schedule { steps }
+        );
+        let trace = Vary::mahimahi_of_text("1\n1\n\n4\n").unwrap();
+        let opportunities_ms = vec![1, 1, 4];
+        assert_eq!(trace, Vary::Mahimahi { opportunities_ms });
+    }
+
+    #[test]
+    fn bad_schedules_are_refused_with_their_line() {
+        for (text, part) in [
+            ("", "first line"),
+            ("time_ns,rate_bps,delay_ns\n", "at least one step"),
+            ("time_ns,rate_bps,delay_ns\n5,1,0\n", "line 2"),
+            ("time_ns,rate_bps,delay_ns\n0,1,0\n\n0,2,0\n", "line 4"),
+            ("time_ns,rate_bps,delay_ns\n0,1\n", "line 2"),
+            ("time_ns,rate_bps,delay_ns\n0,10000000000001,0\n", "line 2"),
+            ("time_ns,rate_bps,delay_ns\n0,0,0\n", "must not be 0"),
+        ] {
+            let message = Vary::schedule_of_text(text).unwrap_err().0;
+            assert!(message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn bad_traces_are_refused_with_their_line() {
+        for (text, part) in [
+            ("", "at least a millisecond"),
+            ("0\n", "at least a millisecond"),
+            ("5\n4\n", "line 2"),
+            ("1\nx\n", "line 2"),
+            ("1\n\n31622400001\n", "line 3"),
+        ] {
+            let message = Vary::mahimahi_of_text(text).unwrap_err().0;
+            assert!(message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_checked_as_lines_are() {
+        let json = r#"{"kind": "schedule", "steps": [[0, 5, 0], [0, 6, 0]]}"#;
+        let vary: Vary = serde_json::from_str(json).unwrap();
+        let message = vary.check("link.vary").unwrap_err().0;
+        let expected = "link.vary.steps[1]: times must start at 0 and increase";
+        assert_eq!(message, expected);
+    }
+}

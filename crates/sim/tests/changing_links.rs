@@ -1,0 +1,145 @@
+//! Links whose rate and delay change during a run, or that are down for a while.
+
+mod common;
+
+use common::{bulk, dumbbell, run, MS, SECOND};
+use headway_sim::Outcome;
+use serde_json::{json, Value};
+
+/// 1500-byte datagrams, one each `interval_ns`, over a forward link of these fields.
+fn datagrams(forward: Value, interval_ns: u64, duration_ns: u64) -> Outcome {
+    run(&json!({
+        "duration_ns": duration_ns,
+        "topology": {
+            "kind": "dumbbell",
+            "forward": forward,
+            "reverse": {"rate_bps": 1_000_000_000},
+            "access_rate_bps": 1_000_000_000_000_u64
+        },
+        "flows": [{
+            "name": "cbr",
+            "app": {"kind": "cbr", "ip_bytes": 1500, "interval_ns": interval_ns}
+        }],
+    }))
+}
+
+/// Packets that left the first link in each whole second.
+fn sent_in_seconds(outcome: &Outcome, seconds: usize) -> Vec<u32> {
+    let q = &outcome.tables.queue;
+    let mut sent = vec![0; seconds];
+    let mut before = 0;
+    for row in (0..q.link.len()).filter(|&row| q.link[row] == 0) {
+        // a departure; at the end of a second it belongs to that second
+        let second = (q.time_ns[row] as u64).saturating_sub(1) / SECOND;
+        if q.queue_pkts[row] < before && (second as usize) < seconds {
+            sent[second as usize] += 1;
+        }
+        before = q.queue_pkts[row];
+    }
+    sent
+}
+
+#[test]
+fn a_link_follows_steps_of_its_rate_to_the_packet() {
+    // 1000 packets a second offered; 12 Mbit/s carry all, 6 carry half, 0 none
+    let steps = json!([
+        [0, 12_000_000, 0],
+        [SECOND, 6_000_000, 0],
+        [2 * SECOND, 0, 0],
+        [3 * SECOND, 18_000_000, 0],
+        [4 * SECOND, 12_000_000, 0]
+    ]);
+    let vary = json!({"kind": "schedule", "steps": steps});
+    let outcome = datagrams(json!({"rate_bps": 1, "vary": vary}), MS, 5 * SECOND);
+    let sent = sent_in_seconds(&outcome, 5);
+    // the first packet needs 12 ns of access link and a millisecond of this one
+    assert_eq!(sent, [999, 500, 0, 1500, 1000]);
+}
+
+#[test]
+fn the_delay_changes_with_the_steps_and_none_overtakes() {
+    let steps = json!([
+        [0, 1_200_000_000, 30 * MS],
+        [50 * MS, 1_200_000_000, 10 * MS]
+    ]);
+    let vary = json!({"kind": "schedule", "steps": steps});
+    let outcome = datagrams(json!({"rate_bps": 1, "vary": vary}), 7 * MS, 100 * MS);
+    let udp = &outcome.tables.udp;
+    let arrivals: Vec<i64> = (0..udp.owd_ns.len())
+        .map(|row| udp.sent_ns[row] + udp.owd_ns[row])
+        .collect();
+    assert!(arrivals.windows(2).all(|w| w[0] <= w[1]), "{arrivals:?}");
+    let owd_ms = |row: usize| udp.owd_ns[row] / MS as i64;
+    assert_eq!(owd_ms(0), 30);
+    // sent at 49 ms with 30, at 56 ms with 10 but not before the one in front of it
+    assert_eq!((udp.sent_ns[8], owd_ms(8)), (56 * MS as i64, 23));
+    assert_eq!((udp.sent_ns[11], owd_ms(11)), (77 * MS as i64, 10));
+}
+
+#[test]
+fn a_schedule_of_one_step_is_the_constant_link() {
+    let link = |vary: Value| {
+        let mut link = json!({"rate_bps": 9_999_991, "delay_ns": 17 * MS, "limit_bytes": 60_000});
+        if !vary.is_null() {
+            link["vary"] = vary;
+        }
+        dumbbell("linux-6", 5 * SECOND, &link, json!([bulk("cubic", None)]))
+    };
+    let constant = run(&link(Value::Null));
+    let steps = json!({"kind": "schedule", "steps": [[0, 9_999_991, 17 * MS]]});
+    let stepped = run(&link(steps));
+    assert!(constant.capture.is_some() && constant.capture == stepped.capture);
+    assert!(constant.tables.queue.time_ns.len() > 1000);
+    assert_eq!(constant.tables.queue.time_ns, stepped.tables.queue.time_ns);
+}
+
+#[test]
+fn a_mahimahi_trace_is_used_up_by_who_has_enough_to_send() {
+    // two opportunities each third millisecond: 8 Mbit/s
+    let opportunities: Vec<u64> = (1..=300).map(|i| (i + 1) / 2 * 3).collect();
+    let vary = json!({"kind": "mahimahi", "opportunities_ms": opportunities});
+    let link = json!({"rate_bps": 1, "vary": vary, "limit_pkts": 50});
+    let outcome = datagrams(link, MS, 3 * SECOND);
+    // 666 at 3, 6, ... 999 ms; 1000 ms is none of the times
+    assert_eq!(sent_in_seconds(&outcome, 3), [666, 666, 668]);
+}
+
+#[test]
+fn tcp_lives_through_an_outage() {
+    let steps = json!([
+        [0, 10_000_000, 20 * MS],
+        [5 * SECOND, 0, 20 * MS],
+        [8 * SECOND, 10_000_000, 20 * MS]
+    ]);
+    let vary = json!({"kind": "schedule", "steps": steps});
+    for stack in ["linux-2.6", "linux-6"] {
+        let link = json!({"rate_bps": 10_000_000, "limit_bytes": 50_000, "vary": vary});
+        let flows = json!([bulk("cubic", None)]);
+        let outcome = run(&dumbbell(stack, 20 * SECOND, &link, flows));
+        let sent = sent_in_seconds(&outcome, 20);
+        // a full second is 833 packets
+        assert!(sent[2..5].iter().all(|&n| n > 800), "{sent:?}");
+        assert_eq!(sent[5..8], [0, 0, 0]);
+        assert!(sent[12..].iter().all(|&n| n > 700), "{stack}: {sent:?}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_one_line() {
+    let refused = |vary: Value| {
+        let link = json!({"rate_bps": 1_000_000, "vary": vary});
+        let scenario = dumbbell("linux-6", SECOND, &link, json!([bulk("cubic", None)]));
+        let error = headway_sim::run(&scenario.to_string()).err();
+        let line = error.expect("it is refused").to_string();
+        assert!(!line.contains('\n'), "{line}");
+        line
+    };
+    let steps = json!({"kind": "schedule", "steps": [[0, 5, 0], [0, 6, 0]]});
+    let line = refused(steps);
+    assert!(line.contains("topology.forward.vary.steps[1]"), "{line}");
+    let trace = json!({"kind": "mahimahi", "opportunities_ms": [5, 4]});
+    let line = refused(trace);
+    assert!(line.contains("vary.opportunities_ms[1]"), "{line}");
+    let line = refused(json!({"kind": "schedule", "steps": []}));
+    assert!(line.contains("at least one step"), "{line}");
+}
