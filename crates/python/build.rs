@@ -7,10 +7,11 @@ use std::{env, fs};
 use sha2::{Digest as _, Sha256};
 
 /// Everything that decides what a simulation gives, from the top of the repository.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "algorithms",
     "crates/algorithms/src",
     "crates/algorithms/build.rs",
+    "crates/experiment/src",
     "crates/python/src",
     "crates/sim/src",
     "crates/wire/src",

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headway.errors import HeadwayError
-
 if TYPE_CHECKING:
     from headway.study import Study
 
@@ -31,11 +29,9 @@ class Entry:
 
 def algorithms_json() -> str:
     """The engine's registry as JSON text. Raises HeadwayError if the engine was not built."""
-    try:
-        from headway import _engine
-    except ImportError as error:
-        raise HeadwayError(f"the engine is not built ({error}); run `make build`") from None
-    return _engine.algorithms()
+    from headway.engine import engine
+
+    return engine.algorithms()
 
 
 def algorithms() -> dict[str, list[dict[str, Any]]]:

@@ -5,7 +5,6 @@ The engine generates the registry from the algorithms' own files, so nothing is 
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
@@ -13,8 +12,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from headway.catalogue import algorithms_json
-
-_SWITCH = {"on": 1, "off": 0, "true": 1, "false": 0, "yes": 1, "no": 0}
+from headway.engine import engine
 
 
 class Tunable(BaseModel):
@@ -42,29 +40,12 @@ class Tunable(BaseModel):
     @property
     def allowed(self) -> str:
         """The range as people write it."""
-        if self.unit == "bool":
-            return "on or off"
-        if self.choices:
-            return ", ".join(self.choices)
-        return f"{self.min} to {self.max}" + (f" {self.unit}" if self.unit else "")
+        return engine.allowed_of_tunable(self.unit, self.min, self.max)
 
     def check(self, value: object) -> int:
         """``value`` as the integer the engine takes; raises ValueError if out of range."""
-        number: int | None
-        if isinstance(value, bool):
-            number = int(value)
-        elif isinstance(value, str) and self.unit == "bool" and value.lower() in _SWITCH:
-            number = _SWITCH[value.lower()]
-        elif isinstance(value, str) and value in self.choices:
-            number = self.choices.index(value)
-        else:
-            try:
-                number = int(str(value))
-            except ValueError:
-                number = None
-        if number is None or not self.min <= number <= self.max:
-            raise ValueError(f"tunable {self.name}={value} out of range; allowed: {self.allowed}")
-        return number
+        written = str(int(value)) if isinstance(value, bool) else str(value)
+        return engine.check_tunable(self.name, self.unit, self.min, self.max, written)
 
 
 class Algorithm(BaseModel):
@@ -126,11 +107,7 @@ class Registry(BaseModel):
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> str:
     """One line: what is unknown, and the nearest names (all of them where none is near)."""
-    names, name = list(names), str(name)  # a file may say anything
-    lowered = {known.lower(): known for known in names}
-    near = [lowered[key] for key in difflib.get_close_matches(name.lower(), lowered, n=3)]
-    hint = f"nearest: {', '.join(near)}" if near else f"known: {', '.join(names)}"
-    return f"unknown {kind} {name!r}; {hint}"
+    return engine.unknown(kind, str(name), list(names))  # a file may say anything
 
 
 def _find(items: Iterable[Named], name: str, kind: str) -> Named:
@@ -153,13 +130,7 @@ def check_tunables(owners: Iterable[Algorithm], values: Mapping[str, object]) ->
 
 def options_of_text(parts: list[str]) -> dict[str, str]:
     """Tunables and other options by name, from parts such as "sack=off"; raises ValueError."""
-    options: dict[str, str] = {}
-    for part in parts:
-        name, equals, value = part.partition("=")
-        if not (name and equals and value):
-            raise ValueError(f"{part!r}: write OPTION=VALUE, for example sack=off")
-        options[name] = value
-    return options
+    return engine.options_of_text(parts)
 
 
 @functools.cache

@@ -22,13 +22,11 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from headway import units
+from headway.engine import engine
 from headway.errors import ExperimentError
 from headway.registry import unknown
 
-MAX_RATE_BPS = 10_000_000_000_000
-MAX_TIME_NS = 10 * 366 * 86_400 * units.NS_PER_S
-MAX_BYTES = 1 << 50
-"""What the engine takes at most (crates/sim/src/scenario): sums stay far from overflow."""
+MAX_BYTES = engine.MAX_BYTES
 
 Kept = TypeVar("Kept")
 Written = TypeVar("Written")
@@ -91,8 +89,8 @@ def within(least: int, most: int, show: Callable[[int], str], allowed: str = "")
 
 
 if not TYPE_CHECKING:
-    _RATE = within(1, MAX_RATE_BPS, units.format_rate, "1 bit/s to 10 Tbit/s")
-    _TIME = within(0, MAX_TIME_NS, units.format_time, "at most 10 years")
+    _RATE = within(1, engine.MAX_RATE_BPS, units.format_rate, "1 bit/s to 10 Tbit/s")
+    _TIME = within(0, engine.MAX_TIME_NS, units.format_time, "at most 10 years")
     _SIZE = within(0, MAX_BYTES, units.format_size, "at most 1 PiB")
 
     Rate = Annotated[

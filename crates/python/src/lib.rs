@@ -1,5 +1,6 @@
 //! The Python module `headway._engine`: glue over the simulator, nothing else.
 
+mod experiment;
 mod memory;
 
 use headway_sim::scenario::Vary;
@@ -21,7 +22,7 @@ const SPILL_BYTES: usize = 64 << 20;
 /// Events between two looks at the clock.
 const EVENTS_PER_LOOK: u32 = 100_000;
 
-fn invalid(error: impl std::fmt::Display) -> PyErr {
+pub(crate) fn invalid(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
@@ -253,5 +254,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(free_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(vary_of_text, module)?)?;
     module.add_function(wrap_pyfunction!(check_vary, module)?)?;
+    experiment::add_to(module)?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import model_validator
 
-from headway.registry import check_tunables, options_of_text, registry
+from headway.engine import engine
+from headway.registry import check_tunables, registry
 from headway.spec import Given, Spec, Written, default_made_by  # noqa: F401 - see Given
 
-KERNEL_OWN = "kernel:"
+KERNEL_OWN = engine.KERNEL_OWN
 """Before the name of a control that the running kernel brings itself: "kernel:bbr"."""
-_KERNEL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,15}")
 
 Tunables = Given[dict[str, int], "dict[str, int] | dict[str, int | bool | str]"]
 
@@ -82,10 +81,7 @@ class Control(Spec):
 
 
 def _of_the_kernel(name: str, fields: dict[str, Any]) -> dict[str, Any]:
-    if not _KERNEL_NAME.fullmatch(name.removeprefix(KERNEL_OWN)):
-        raise ValueError(f"{name!r}: write kernel:NAME, for example kernel:bbr")
-    if fields.get("startup") or fields.get("tunables"):
-        raise ValueError(f"{name} is the kernel's own: no startup and no tunables can be set")
+    engine.check_kernel_own(name, bool(fields.get("startup") or fields.get("tunables")))
     return fields
 
 
@@ -102,15 +98,8 @@ def named_with_options(value: Any) -> dict[str, Any]:
     given = fields.get("tunables") or {}
     if not isinstance(given, Mapping):
         raise ValueError(f"tunables: {given!r} is not allowed; values by name")
-    name, *options = name_and_options(str(fields.get("name", "")))
+    name, options = engine.split_options(str(fields.get("name", "")))
     if options:
         fields["name"] = name
-    fields["tunables"] = {**given, **options_of_text(options)}
+    fields["tunables"] = {**given, **options}
     return fields
-
-
-def name_and_options(text: str) -> list[str]:
-    """What colons separate; a kernel's own control has one in its name."""
-    own = KERNEL_OWN if text.startswith(KERNEL_OWN) else ""
-    name, *options = text.removeprefix(own).split(":")
-    return [own + name, *options]

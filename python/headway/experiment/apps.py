@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
+from headway.engine import engine
 from headway.spec import (
     MAX_BYTES,
     Given,
@@ -23,7 +24,7 @@ from headway.spec import (
 from headway.units import format_size
 from headway.workloads.workload import Workload
 
-MAX_MESSAGE_BYTES = 1 << 30
+MAX_MESSAGE_BYTES = engine.MAX_MESSAGE_BYTES
 """Messages of a ping-pong have no end, so each is small."""
 MAX_PAIRS = 1_000_000
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from headway import units
+from headway.engine import engine
 from headway.errors import ExperimentError
-from headway.experiment.algorithms import KERNEL_OWN, Control, name_and_options
+from headway.experiment.algorithms import Control
 from headway.experiment.apps import Bulk, Cbr, Pingpong, Requests, Sessions, Vectors, Voip
-from headway.registry import options_of_text, registry, unknown
+from headway.registry import registry
 from headway.spec import (
     Given,
     MaybeLength,
@@ -26,10 +27,14 @@ from headway.spec import (
     within,
 )
 
-MAX_FLOWS = 1_000_000
-_LONGEST_NAME = 200
-_LARGEST_WINDOW_BYTES = 65_535 << 7
-"""What 16 bits can say with the sockets' window scale."""
+if TYPE_CHECKING:
+    from headway._engine import FlowFields
+
+_BUFFER = within(
+    engine.MIN_BUFFER_BYTES, engine.MAX_BUFFER_BYTES, units.format_size, "4096 B to 1 GiB"
+)
+_LONGEST_NAME = engine.MAX_NAME_CHARS
+_WINDOW = within(engine.MIN_WINDOW_BYTES, engine.MAX_WINDOW_BYTES, units.format_size)
 
 
 class Flow(Spec):
@@ -66,12 +71,8 @@ class Flow(Spec):
     delayed_ack: bool = True
     nodelay: bool = False
     stack: str | None = None
-    receive_buffer: Annotated[
-        MaybeSize, within(4096, 1 << 30, units.format_size, "4096 B to 1 GiB")
-    ] = default(None)
-    receive_window: Annotated[MaybeSize, within(2920, _LARGEST_WINDOW_BYTES, units.format_size)] = (
-        default(None)
-    )
+    receive_buffer: Annotated[MaybeSize, _BUFFER] = default(None)
+    receive_window: Annotated[MaybeSize, _WINDOW] = default(None)
     extra_ack: bool = False
     initial_rate: MaybeRate = default(None)
     data_volume: MaybeSize = default(None)
@@ -89,7 +90,7 @@ class Flow(Spec):
     @model_validator(mode="before")
     @classmethod
     def _text(cls, value: Any) -> Any:
-        return _flow_fields(value) if isinstance(value, str) else value
+        return _flow_fields(engine.parse_flow(value)) if isinstance(value, str) else value
 
     @field_validator("control", mode="before")
     @classmethod
@@ -151,7 +152,7 @@ class Flow(Spec):
         return self.control is not None
 
 
-FLOW_OPTIONS = (*(name for name in Flow.model_fields if name not in ("app", "control")), "size")
+FLOW_OPTIONS = engine.FLOW_OPTIONS
 """What the text of a flow may set beside the tunables of its algorithms."""
 
 
@@ -162,49 +163,25 @@ def parse_flows(text: str) -> list[Flow]:
     ``size`` of a bulk transfer, written with their units) or a tunable of the control or startup.
     At most 1,000,000 flows. Raises ExperimentError naming the part that is wrong.
     """
+    try:
+        parts = engine.parse_flows(text)
+    except ValueError as error:
+        raise ExperimentError(str(error)) from None
     flows: list[Flow] = []
-    for part in text.split(","):
-        count, cross, rest = part.strip().partition("x")
-        if not (cross and count.isascii() and count.isdigit()):
-            count, rest = "1", part.strip()
-        number = int(count) if len(count) <= len(str(MAX_FLOWS)) else MAX_FLOWS + 1
-        if not rest or number == 0:
-            raise ExperimentError(
-                f"{part!r}: write for example 2xcubic or 1xhtcp:adaptive_backoff=off"
-            )
-        if len(flows) + number > MAX_FLOWS:
-            raise ExperimentError(f"{shorten(part)}: too many flows; at most {MAX_FLOWS} in all")
+    for number, part, fields in parts:
         try:
-            flows += [Flow.model_validate(rest)] * number
+            flows += [Flow.model_validate(_flow_fields(fields))] * number
         except ExperimentError as error:
-            raise ExperimentError(f"{shorten(part)}: {error}") from None
+            raise ExperimentError(f"{part}: {error}") from None
     return flows
 
 
-def _flow_fields(text: str) -> dict[str, Any]:
-    name, *parts = name_and_options(text)
-    options = options_of_text(parts)
-    fields: dict[str, Any] = {key: options.pop(key) for key in FLOW_OPTIONS if key in options}
-    if name == "voip":
-        other = next(iter(options), "size" if "size" in fields else None)
-        if other is not None:
-            allowed = (option for option in FLOW_OPTIONS if option != "size")
-            raise ValueError(f"voip has no option {other!r}; allowed: {', '.join(allowed)}")
+def _flow_fields(of_text: FlowFields) -> dict[str, Any]:
+    control, options = of_text
+    fields: dict[str, Any] = dict(options)
+    if control is None:
         return {"app": Voip, **fields}
-    if not name.startswith(KERNEL_OWN):
-        _check_options(name, options)
     if "size" in fields:
         fields["app"] = {"kind": "bulk", "size": fields.pop("size")}
-    return {"control": {"name": name, "tunables": options}, **fields}
-
-
-def _check_options(name: str, options: dict[str, str]) -> None:
-    """What is no field of a flow is a tunable of its control or startup."""
-    control, _, startup = name.partition("+")
-    owner = registry().control(control)
-    started = registry().startup(startup or owner.startup or "slow-start")
-    tunables = [tunable.name for tunable in (*owner.tunables, *started.tunables)]
-    for option in options:
-        if option not in tunables:
-            whose = f"option of {name}"
-            raise ValueError(unknown(whose, option, (*tunables, *FLOW_OPTIONS)))
+    name, startup, tunables = control
+    return {"control": {"name": name, "startup": startup, "tunables": tunables}, **fields}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from headway import units
+from headway.engine import engine
 from headway.experiment.algorithms import Aqm
 from headway.experiment.vary import Vary
 from headway.router import QuickStart
@@ -30,10 +31,6 @@ else:
     QueueLimit = Annotated[units.Buffer, BeforeValidator(units.parse_buffer), PlainSerializer(str)]
     """Bytes, packets or bandwidth-delay products, written "60000 B", "40 pkts", "1 BDP"."""
 QueueAlgorithm = Given[Aqm, Aqm | Mapping[str, Any] | str]
-
-MAX_HOPS = 64
-MAX_LIMIT = 2**32 - 1
-"""Of a queue, in bytes or in packets."""
 
 
 class Link(Spec):
@@ -95,10 +92,10 @@ class Dumbbell(Spec):
 
     def links(self) -> list[tuple[Link, Link]]:
         """The hop's forward and reverse link."""
-        half_ns = self.rtt // 2
+        there_ns, back_ns = engine.halves_ns(self.rtt)
         forward = Link.model_construct(
             rate=self.rate,
-            delay=half_ns,
+            delay=there_ns,
             buffer=self.buffer,
             aqm=self.aqm,
             loss=self.loss,
@@ -109,7 +106,7 @@ class Dumbbell(Spec):
             drop_ip_options=self.drop_ip_options,
             vary=self.vary,
         )
-        return [(forward, self.reverse or _mirror(forward, self.rtt - half_ns))]
+        return [(forward, self.reverse or _mirror(forward, back_ns))]
 
 
 class Hop(Spec):
@@ -123,7 +120,7 @@ class Chain(Spec):
     """Routers in a row (a parking lot); flows enter and leave where they say."""
 
     kind: Literal["chain"] = "chain"
-    hops: Given[tuple[Hop, ...], Sequence[Hop]] = Field(min_length=1, max_length=MAX_HOPS)
+    hops: Given[tuple[Hop, ...], Sequence[Hop]] = Field(min_length=1, max_length=engine.MAX_HOPS)
     access_rate: Rate = default(10**9)
     access_delay: Time = default(0)
 
@@ -144,10 +141,7 @@ class Capture(Spec):
 
 def limit_bytes(link: Link, base_rtt_ns: int) -> int | None:
     """The link's queue limit in bytes, or None if it is in packets."""
-    amount, unit = link.buffer
-    if unit == "pkts":
-        return None
-    return int(amount * units.bdp_bytes(link.rate, base_rtt_ns)) if unit == "BDP" else int(amount)
+    return engine.limit_bytes(str(link.buffer), link.rate, base_rtt_ns)
 
 
 def _mirror(link: Link, delay_ns: int) -> Link:

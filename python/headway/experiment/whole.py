@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from headway import units
+from headway.engine import engine
 from headway.errors import ExperimentError
 from headway.experiment.apps import Sessions, Vectors, Voip
-from headway.experiment.flow import MAX_FLOWS, Flow, parse_flows
-from headway.experiment.path import MAX_LIMIT, Capture, Chain, Dumbbell, Link, limit_bytes
+from headway.experiment.flow import Flow, parse_flows
+from headway.experiment.path import Capture, Chain, Dumbbell, Link
 from headway.registry import registry
 from headway.spec import (
     Given,
@@ -31,11 +30,7 @@ RECORDS: tuple[Record, ...] = ("flows", "queue", "udp", "drops")
 BATCHES = 10
 """Equal parts of [warmup, duration] between which counters are read, for batch means."""
 
-MAX_DURATION_NS = 49 * 86_400 * units.NS_PER_S
-"""The 32-bit millisecond clock of TCP's timestamps wraps after 49.7 days."""
 MAX_SAMPLES = 10_000_000
-MAX_SESSION_DELAY_NS = 30 * units.NS_PER_S
-"""Half of TIME_WAIT: after it sockets are used again, so no packet may take longer."""
 
 _WAYS = ("forward", "reverse")
 
@@ -51,10 +46,10 @@ class Experiment(Spec):
 
     topology: Annotated[Dumbbell | Chain, Field(discriminator="kind")]
     flows: Given[tuple[Flow, ...], str | Sequence[Flow | str]] = Field(
-        min_length=1, max_length=MAX_FLOWS
+        min_length=1, max_length=engine.MAX_FLOWS
     )
     duration: Annotated[
-        Length, within(1, MAX_DURATION_NS, format_time, "more than 0, at most 49 days")
+        Length, within(1, engine.MAX_DURATION_NS, format_time, "more than 0, at most 49 days")
     ]
     warmup: Time = default(0)
     stack: str = "linux-6"
@@ -109,15 +104,10 @@ class Experiment(Spec):
                 self._flow_fits(f"flows[{number}]", flow, hops)
 
     def _queue_has_room(self, hop: int, link: Link) -> None:
-        in_bytes = limit_bytes(link, self.base_rtt_ns)
-        room = int(link.buffer.amount) if in_bytes is None else in_bytes
-        if room == 0:
-            raise ValueError(f"buffer: {link.buffer} of hop {hop} is less than one byte")
-        if room > MAX_LIMIT:
-            unit = "pkts" if in_bytes is None else "B"
-            raise ValueError(
-                f"buffer: {link.buffer} of hop {hop} is not allowed; at most {MAX_LIMIT} {unit}"
-            )
+        try:
+            engine.check_limit(str(link.buffer), link.rate, self.base_rtt_ns, f" of hop {hop}")
+        except ValueError as error:
+            raise ValueError(f"buffer: {error}") from None
 
     def _flow_fits(self, where: str, flow: Flow, hops: int) -> None:
         if flow.to_hop is not None and flow.to_hop > hops:
@@ -148,10 +138,11 @@ class Experiment(Spec):
         path_ns = 2 * self.topology.access_delay + flow.delay
         for pair in self.topology.links():
             path_ns += max(link.delay + link.reorder_delay for link in pair)
-        if path_ns > MAX_SESSION_DELAY_NS:
+        if path_ns > engine.MAX_SESSION_DELAY_NS:
             raise ValueError(
                 f"{where}.app: {format_time(path_ns)} of one-way delay is not allowed; "
-                f"at most {format_time(MAX_SESSION_DELAY_NS)} with many connections of one pair"
+                f"at most {format_time(engine.MAX_SESSION_DELAY_NS)} "
+                "with many connections of one pair"
             )
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -169,8 +160,8 @@ class Experiment(Spec):
     @property
     def base_rtt_ns(self) -> int:
         """Propagation delay there and back over the whole path, without extra host delays."""
-        hops_ns = sum(forward.delay + back.delay for forward, back in self.topology.links())
-        return hops_ns + 4 * self.topology.access_delay
+        hops = [(forward.delay, back.delay) for forward, back in self.topology.links()]
+        return engine.base_rtt_ns(hops, self.topology.access_delay)
 
     def flow_names(self) -> list[str]:
         """One name per flow: its own, else its control's (or "voip", "cbr") and its index."""
@@ -182,13 +173,8 @@ class Experiment(Spec):
 
     def start_times_ns(self) -> list[int]:
         """When each flow starts; those without a time of their own are drawn from the seed."""
-        # random() of a text seed is the one generator Python promises never to change.
-        return [
-            flow.start
-            if flow.start is not None
-            else int(random.Random(f"{self.seed}/start/{i}").random() * self.start_spread)
-            for i, flow in enumerate(self.flows)
-        ]
+        own = [flow.start for flow in self.flows]
+        return engine.start_times_ns(self.seed, self.start_spread, own)
 
     def checkpoints_ns(self) -> list[int]:
         """When counters are read, sorted: the warm-up, the batches' ends, every ``sample``."""

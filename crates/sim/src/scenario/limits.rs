@@ -1,5 +1,11 @@
 //! What is allowed in a scenario, how a refusal reads, and what is meant by silence.
 
+use headway_experiment::limits::BUFFER_BYTES;
+pub(super) use headway_experiment::limits::{
+    MAX_BYTES, MAX_DURATION_NS, MAX_MESSAGE_BYTES, MAX_RATE_BPS, MAX_SESSION_DELAY_NS, MAX_TIME_NS,
+    MAX_WINDOW_BYTES, MIN_WINDOW_BYTES,
+};
+
 /// Why a scenario cannot run: one line that names the field, the value and
 /// what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,33 +28,13 @@ pub(crate) fn bad(field: &str, value: impl std::fmt::Display, allowed: &str) -> 
 
 impl std::error::Error for ScenarioError {}
 
-/// The 32-bit millisecond clock of the timestamp option wraps after 49.7 days.
-pub(super) const MAX_DURATION_NS: u64 = 49 * 86_400 * 1_000_000_000;
-
-/// A pebibyte: far from overflow in any sum of sequence numbers.
-pub(super) const MAX_BYTES: u64 = 1 << 50;
-
-/// A packet has to fit.
-pub(super) const MIN_WINDOW_BYTES: u64 = 2_920;
-
 /// Window scale of every socket: what Linux chooses for receive buffers of 4 to 8 MiB.
 pub const WINDOW_SHIFT: u8 = 7;
-/// What 16 bits can say with the sockets' window scale.
-pub(super) const MAX_WINDOW_BYTES: u64 = 65_535 << WINDOW_SHIFT;
-
-/// Messages have no end, so each is small.
-pub(super) const MAX_MESSAGE_BYTES: u64 = 1 << 30;
+const _: () = assert!(MAX_WINDOW_BYTES == 65_535 << WINDOW_SHIFT);
 
 /// A segment and more, and what window scaling can announce (RFC 7323, 2.3).
-pub(super) const RECEIVE_BUFFER_BYTES: std::ops::RangeInclusive<u64> = 4096..=1 << 30;
-
-/// Ten years: far from overflow in any sum of times.
-pub(super) const MAX_TIME_NS: u64 = 10 * 366 * 86_400 * 1_000_000_000;
-
-/// Half of TIME_WAIT.
-pub(super) const MAX_SESSION_DELAY_NS: u64 = 30_000_000_000;
-
-pub(super) const MAX_RATE_BPS: u64 = 10_000_000_000_000;
+pub(super) const RECEIVE_BUFFER_BYTES: std::ops::RangeInclusive<u64> =
+    BUFFER_BYTES.0..=BUFFER_BYTES.1;
 
 pub(super) fn check_rate(field: &str, rate_bps: u64) -> Result<(), ScenarioError> {
     if rate_bps == 0 || rate_bps > MAX_RATE_BPS {

@@ -1,0 +1,273 @@
+//! Flows as compact text: "2xcubic+hystart:initial_rate=5Mbit/s:size=1MB,1xvoip".
+
+use crate::algorithm::{split_options, switch, Known, Named, KERNEL_OWN};
+use crate::limits::{
+    BUFFER_BYTES, MAX_BYTES, MAX_FLOWS, MAX_NAME_CHARS, MAX_RATE_BPS, MAX_TIME_NS,
+    MAX_WINDOW_BYTES, MIN_WINDOW_BYTES,
+};
+use crate::quantity::{
+    format_rate, format_size, format_time, parse_positive_size, parse_positive_time, parse_rate,
+    parse_time,
+};
+use crate::text::{quoted, shorten, unknown, Refused};
+
+/// What kind of value an option of a flow has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Bits per second, more than 0.
+    Rate,
+    /// Nanoseconds, 0 or more.
+    Time,
+    /// Nanoseconds, more than 0.
+    Length,
+    /// Bytes, from the first to the second number.
+    Size(u64, u64),
+    /// On or off.
+    Switch,
+    /// A whole number, from this on.
+    Whole(u64),
+    /// Any text that can be printed.
+    Name,
+    /// A profile of the TCP endpoint.
+    Stack,
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+const SIZE: Kind = Kind::Size(1, MAX_BYTES);
+
+/// All that the text of a flow may say beside its algorithms' tunables: a new option is one more
+/// line here, and a field of that name in Python's Flow.
+pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
+    ("name", Kind::Name),
+    ("sack", Kind::Switch),
+    ("timestamps", Kind::Switch),
+    ("delayed_ack", Kind::Switch),
+    ("nodelay", Kind::Switch),
+    ("stack", Kind::Stack),
+    ("receive_buffer", Kind::Size(BUFFER_BYTES.0, BUFFER_BYTES.1)),
+    (
+        "receive_window",
+        Kind::Size(MIN_WINDOW_BYTES, MAX_WINDOW_BYTES),
+    ),
+    ("extra_ack", Kind::Switch),
+    ("initial_rate", Kind::Rate),
+    ("data_volume", SIZE),
+    ("announces", Kind::Switch),
+    ("announces_first", Kind::Switch),
+    ("stabilize", Kind::Switch),
+    ("deadline", Kind::Length),
+    ("willing_rate", Kind::Rate),
+    ("start", Kind::Time),
+    ("stop", Kind::Time),
+    ("delay", Kind::Time),
+    ("from_hop", Kind::Whole(0)),
+    ("to_hop", Kind::Whole(1)),
+    ("size", SIZE),
+];
+
+/// An option's value, in SI units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Bits per second, nanoseconds, bytes, or just a number.
+    Number(u64),
+    /// On or off.
+    Switch(bool),
+    /// A name.
+    Text(String),
+}
+
+/// Flows that are all alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flows {
+    /// How many.
+    pub count: usize,
+    /// None: a call of VoIP.
+    pub control: Option<Named>,
+    /// Options that are not left out, as they are written.
+    pub options: Vec<(String, String)>,
+    /// Where it stands in the text.
+    pub part: String,
+}
+
+impl Kind {
+    /// The value of what is written for an option of this kind.
+    ///
+    /// # Errors
+    /// One line: the value and what is allowed.
+    pub fn check(self, written: &str, known: &Known) -> Result<Value, Refused> {
+        let no = |shown: String, allowed: String| {
+            Err(Refused::new(format!("{shown} is not allowed; {allowed}")))
+        };
+        let number = |value: u64| Ok(Value::Number(value));
+        match self {
+            Kind::Rate => match parse_rate(written)? {
+                bps if bps <= MAX_RATE_BPS => number(bps),
+                bps => no(format_rate(bps.into()), "1 bit/s to 10 Tbit/s".into()),
+            },
+            Kind::Time | Kind::Length => {
+                let parse = if self == Kind::Time {
+                    parse_time
+                } else {
+                    parse_positive_time
+                };
+                match parse(written)? {
+                    ns if ns <= MAX_TIME_NS => number(ns),
+                    ns => no(format_time(ns.into()), "at most 10 years".into()),
+                }
+            }
+            Kind::Size(least, most) => match parse_positive_size(written)? {
+                bytes if (least..=most).contains(&bytes) => number(bytes),
+                bytes => no(
+                    format_size(bytes.into()),
+                    format!(
+                        "{} to {}",
+                        format_size(least.into()),
+                        format_size(most.into())
+                    ),
+                ),
+            },
+            Kind::Switch => match (written, switch(written)) {
+                (_, Some(on)) => Ok(Value::Switch(on)),
+                ("1", _) => Ok(Value::Switch(true)),
+                ("0", _) => Ok(Value::Switch(false)),
+                _ => no(quoted(written), "on or off".into()),
+            },
+            Kind::Whole(least) => match written.parse::<u64>() {
+                Ok(value) if value >= least => number(value),
+                _ => no(quoted(written), format!("a whole number from {least} on")),
+            },
+            Kind::Name => {
+                let can = written.chars().count() <= MAX_NAME_CHARS
+                    && !written.chars().any(char::is_control);
+                if can {
+                    Ok(Value::Text(written.to_owned()))
+                } else {
+                    let allowed = format!("up to {MAX_NAME_CHARS} printable characters");
+                    no(shorten(&quoted(written)), allowed)
+                }
+            }
+            Kind::Stack => {
+                let names: Vec<&str> = known.stacks.iter().map(String::as_str).collect();
+                if names.contains(&written) {
+                    Ok(Value::Text(written.to_owned()))
+                } else {
+                    Err(Refused::new(unknown("stack", written, &names)))
+                }
+            }
+            Kind::Word(words) => {
+                if words.contains(&written) {
+                    Ok(Value::Text(written.to_owned()))
+                } else {
+                    no(quoted(written), words.join(", "))
+                }
+            }
+        }
+    }
+}
+
+/// The names of [`FLOW_OPTIONS`].
+fn option_names() -> Vec<&'static str> {
+    FLOW_OPTIONS.iter().map(|(name, _)| *name).collect()
+}
+
+/// Flows from compact text: COUNTxNAME[+STARTUP][:OPTION=VALUE]..., separated by commas.
+///
+/// NAME is a control, or "voip". An option is one of [`FLOW_OPTIONS`] or a tunable of the control
+/// or startup. Options are as they are written: [`values`] has what they mean.
+///
+/// # Errors
+/// One line that names the part that is wrong.
+pub fn parse_flows(text: &str, known: &Known) -> Result<Vec<Flows>, Refused> {
+    let mut flows: Vec<Flows> = Vec::new();
+    let mut all = 0;
+    for part in text.split(',') {
+        let (count, rest) = counted(part.trim());
+        if rest.is_empty() || count == 0 {
+            let part = quoted(part);
+            return Err(Refused::new(format!(
+                "{part}: write for example 2xcubic or 1xhtcp:adaptive_backoff=off"
+            )));
+        }
+        all += count;
+        let part = shorten(part);
+        if all > MAX_FLOWS {
+            return Err(Refused::new(format!(
+                "{part}: too many flows; at most {MAX_FLOWS} in all"
+            )));
+        }
+        let (control, options) =
+            parse_flow(rest, known).map_err(|e| Refused::new(format!("{part}: {e}")))?;
+        flows.push(Flows {
+            count,
+            control,
+            options,
+            part,
+        });
+    }
+    Ok(flows)
+}
+
+/// How often, and what. More digits than a number of flows may have are too many flows.
+fn counted(part: &str) -> (usize, &str) {
+    match part.split_once('x') {
+        Some((count, rest)) if !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit()) => {
+            let few = count.len() <= MAX_FLOWS.to_string().len();
+            let number = if few { count.parse().ok() } else { None };
+            (number.unwrap_or(MAX_FLOWS + 1), rest)
+        }
+        _ => (1, part),
+    }
+}
+
+type Split = (Option<Named>, Vec<(String, String)>);
+
+/// One flow, without its count.
+///
+/// # Errors
+/// One line for what is not known.
+pub fn parse_flow(text: &str, known: &Known) -> Result<Split, Refused> {
+    let (name, written) = split_options(text)?;
+    let is_option = |name: &str| FLOW_OPTIONS.iter().any(|(option, _)| *option == name);
+    let (options, tunables): (Vec<_>, Vec<_>) =
+        written.into_iter().partition(|(name, _)| is_option(name));
+    let control = if name == "voip" {
+        let other = tunables
+            .first()
+            .or_else(|| options.iter().find(|(name, _)| *name == "size"));
+        if let Some((other, _)) = other {
+            let mut allowed = option_names();
+            allowed.retain(|name| *name != "size");
+            let (other, allowed) = (quoted(other), allowed.join(", "));
+            return Err(Refused::new(format!(
+                "voip has no option {other}; allowed: {allowed}"
+            )));
+        }
+        None
+    } else {
+        if !name.starts_with(KERNEL_OWN) {
+            known.only_tunables(name, &tunables, &option_names())?;
+        }
+        Some(known.control(name, &tunables)?)
+    };
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    Ok((control, options.into_iter().map(owned).collect()))
+}
+
+/// What the options of a flow mean, by name.
+///
+/// # Errors
+/// One line: the option, its value, what is allowed.
+pub fn values(flow: &Flows, known: &Known) -> Result<Vec<(String, Value)>, Refused> {
+    flow.options
+        .iter()
+        .map(|(name, written)| {
+            let kind = FLOW_OPTIONS.iter().find(|(option, _)| option == name);
+            let (_, kind) = kind.expect("an option that was found");
+            let value = kind
+                .check(written, known)
+                .map_err(|e| Refused::new(format!("{}: {name}: {e}", flow.part)))?;
+            Ok((name.clone(), value))
+        })
+        .collect()
+}

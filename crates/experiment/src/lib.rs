@@ -1,0 +1,28 @@
+//! One description of an experiment, for everybody who reads one: the Python package (whose
+//! typed models are its face), `headwayctl`, the emulator, and what runs in a browser.
+//!
+//! Here stand, once: what units quantities have ([`quantity`]), what a bandwidth-delay product is
+//! ([`queue`]), how algorithms and flows are written ([`algorithm`], [`flow`]), what may be asked
+//! for ([`limits`]), when flows start that name no time ([`start`]), and how a path's numbers
+//! become those of its two links ([`path`]). Numbers come out in SI units: bits per second,
+//! nanoseconds, bytes. What is wrong is one line that names what was written and what is allowed.
+//!
+//! The crate reads no file and no clock, opens nothing and starts no thread: it compiles wherever
+//! `core` and `alloc` do, WebAssembly included. It knows no algorithm either: who calls it
+//! brings what there is ([`algorithm::Known`]).
+#![warn(missing_docs)]
+
+pub mod algorithm;
+pub mod flow;
+pub mod limits;
+pub mod path;
+pub mod quantity;
+pub mod queue;
+pub mod start;
+pub mod text;
+
+pub use quantity::{
+    parse_positive_size, parse_positive_time, parse_probability, parse_rate, parse_size, parse_time,
+};
+pub use queue::{bdp_bytes, parse_buffer, Buffer, Limit};
+pub use text::Refused;

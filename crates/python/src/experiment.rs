@@ -1,0 +1,309 @@
+//! What Python's typed models ask the crate `headway-experiment`: nothing is decided here.
+
+use std::sync::OnceLock;
+
+use headway_experiment::algorithm::{self, Algorithm, Known, Tunable};
+use headway_experiment::flow::{self, FLOW_OPTIONS};
+use headway_experiment::quantity;
+use headway_experiment::{limits, path, queue, start, text, Buffer};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::invalid;
+
+/// All that was built into this engine.
+fn known() -> &'static Known {
+    static KNOWN: OnceLock<Known> = OnceLock::new();
+    fn algorithm(
+        name: &str,
+        startup: Option<&str>,
+        tunables: &[headway_algorithms::TunableInfo],
+    ) -> Algorithm {
+        let own = |t: &headway_algorithms::TunableInfo| {
+            tunable(t.name.into(), t.unit.into(), t.min, t.max)
+        };
+        Algorithm {
+            name: name.into(),
+            startup: startup.map(str::to_owned),
+            tunables: tunables.iter().map(own).collect(),
+        }
+    }
+    KNOWN.get_or_init(|| Known {
+        controls: headway_algorithms::controls()
+            .iter()
+            .map(|c| algorithm(c.name, Some(c.startup), &c.tunables))
+            .collect(),
+        startups: headway_algorithms::startups()
+            .iter()
+            .map(|s| algorithm(s.name, None, &s.tunables))
+            .collect(),
+        queues: headway_algorithms::queues()
+            .iter()
+            .map(|r| algorithm(r.name, None, &r.tunables))
+            .collect(),
+        stacks: headway_sim::host::tcp::profile::PROFILES
+            .iter()
+            .map(|p| p.name.to_owned())
+            .collect(),
+    })
+}
+
+fn tunable(name: String, unit: String, min: u32, max: u32) -> Tunable {
+    Tunable {
+        name,
+        unit,
+        min,
+        max,
+    }
+}
+
+#[pyfunction]
+fn parse_rate(text: &str) -> PyResult<u64> {
+    quantity::parse_rate(text).map_err(invalid)
+}
+
+#[pyfunction]
+fn parse_time(text: &str) -> PyResult<u64> {
+    quantity::parse_time(text).map_err(invalid)
+}
+
+#[pyfunction]
+fn parse_positive_time(text: &str) -> PyResult<u64> {
+    quantity::parse_positive_time(text).map_err(invalid)
+}
+
+#[pyfunction]
+fn parse_size(text: &str) -> PyResult<u64> {
+    quantity::parse_size(text).map_err(invalid)
+}
+
+#[pyfunction]
+fn parse_positive_size(text: &str) -> PyResult<u64> {
+    quantity::parse_positive_size(text).map_err(invalid)
+}
+
+/// The amount as decimal text, and the unit: B, pkts or BDP.
+#[pyfunction]
+fn parse_buffer(text: &str) -> PyResult<(String, &'static str)> {
+    let buffer = queue::parse_buffer(text).map_err(invalid)?;
+    Ok((buffer.amount(), buffer.unit()))
+}
+
+#[pyfunction]
+fn parse_probability(text: &str, shown: &str) -> PyResult<f64> {
+    quantity::probability(text, shown).map_err(invalid)
+}
+
+#[pyfunction]
+fn format_rate(rate_bps: i128) -> String {
+    quantity::format_rate(rate_bps)
+}
+
+#[pyfunction]
+fn format_time(time_ns: i128) -> String {
+    quantity::format_time(time_ns)
+}
+
+#[pyfunction]
+fn bdp_bytes(rate_bps: u64, rtt_ns: u64) -> u128 {
+    headway_experiment::bdp_bytes(rate_bps, rtt_ns)
+}
+
+/// What of a queue's limit, as `parse_buffer` reads it, is a limit in bytes; None: in packets.
+#[pyfunction]
+fn limit_bytes(buffer: &str, rate_bps: u64, base_rtt_ns: u64) -> PyResult<Option<u128>> {
+    let buffer: Buffer = queue::parse_buffer(buffer).map_err(invalid)?;
+    Ok(buffer.bytes(rate_bps, base_rtt_ns))
+}
+
+/// ValueError where a queue cannot have that limit.
+#[pyfunction]
+fn check_limit(buffer: &str, rate_bps: u64, base_rtt_ns: u64, of: &str) -> PyResult<()> {
+    let buffer: Buffer = queue::parse_buffer(buffer).map_err(invalid)?;
+    buffer
+        .limit(rate_bps, base_rtt_ns, of)
+        .map(drop)
+        .map_err(invalid)
+}
+
+#[pyfunction]
+fn halves_ns(rtt_ns: u64) -> (u64, u64) {
+    path::halves_ns(rtt_ns)
+}
+
+#[pyfunction]
+fn base_rtt_ns(hops: Vec<(u64, u64)>, access_delay_ns: u64) -> u64 {
+    path::base_rtt_ns(hops, access_delay_ns)
+}
+
+/// When each flow starts: at the time of its own, or one that the seed draws.
+#[pyfunction]
+fn start_times_ns(seed: u64, spread_ns: u64, own: Vec<Option<u64>>) -> Vec<u64> {
+    own.into_iter()
+        .enumerate()
+        .map(|(flow, own)| own.unwrap_or_else(|| start::start_ns(seed, flow, spread_ns)))
+        .collect()
+}
+
+#[pyfunction]
+fn unknown(kind: &str, name: &str, names: Vec<String>) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    text::unknown(kind, name, &names)
+}
+
+#[pyfunction]
+fn check_tunable(name: String, unit: String, min: u32, max: u32, written: &str) -> PyResult<u32> {
+    tunable(name, unit, min, max)
+        .check(written)
+        .map_err(invalid)
+}
+
+#[pyfunction]
+fn allowed_of_tunable(unit: String, min: u32, max: u32) -> String {
+    tunable(String::new(), unit, min, max).allowed()
+}
+
+fn dictionary<'py>(
+    py: Python<'py>,
+    pairs: impl IntoIterator<Item = (impl AsRef<str>, impl IntoPyObject<'py>)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dictionary = PyDict::new(py);
+    for (name, value) in pairs {
+        dictionary.set_item(name.as_ref(), value)?;
+    }
+    Ok(dictionary)
+}
+
+/// Options by name, from parts such as "sack=off".
+#[pyfunction]
+fn options_of_text(py: Python<'_>, parts: Vec<String>) -> PyResult<Bound<'_, PyDict>> {
+    let options = algorithm::options(parts.iter().map(String::as_str)).map_err(invalid)?;
+    dictionary(py, options)
+}
+
+/// A name, and options by name, from "htcp:adaptive_backoff=off".
+#[pyfunction]
+fn split_options<'py>(py: Python<'py>, text: &str) -> PyResult<(String, Bound<'py, PyDict>)> {
+    let (name, options) = algorithm::split_options(text).map_err(invalid)?;
+    Ok((name.to_owned(), dictionary(py, options)?))
+}
+
+/// ValueError where a control that the kernel brings itself cannot be asked for so.
+#[pyfunction]
+fn check_kernel_own(name: &str, has_more: bool) -> PyResult<()> {
+    let own = name.strip_prefix(algorithm::KERNEL_OWN).unwrap_or_default();
+    algorithm::check_kernel_own(name, own, has_more).map_err(invalid)
+}
+
+/// Fields of a control: its name, its startup (or None), its tunables.
+type ControlFields<'py> = (String, Option<String>, Bound<'py, PyDict>);
+/// Fields of a flow: those of its control, None for a call of VoIP, and options as written.
+type FlowFields<'py> = (Option<ControlFields<'py>>, Bound<'py, PyDict>);
+
+fn flow_fields<'py>(
+    py: Python<'py>,
+    control: Option<algorithm::Named>,
+    options: Vec<(String, String)>,
+) -> PyResult<FlowFields<'py>> {
+    let control = match control {
+        None => None,
+        Some(named) => Some((named.name, named.startup, dictionary(py, named.tunables)?)),
+    };
+    Ok((control, dictionary(py, options)?))
+}
+
+/// One flow, without its count.
+#[pyfunction]
+fn parse_flow<'py>(py: Python<'py>, text: &str) -> PyResult<FlowFields<'py>> {
+    let (control, options) = flow::parse_flow(text, known()).map_err(invalid)?;
+    flow_fields(py, control, options)
+}
+
+/// Flows: of each part how many, the part as it is shown, and the fields of one.
+#[pyfunction]
+fn parse_flows<'py>(
+    py: Python<'py>,
+    text: &str,
+) -> PyResult<Vec<(usize, String, FlowFields<'py>)>> {
+    let flows = flow::parse_flows(text, known()).map_err(invalid)?;
+    let fields = |flows: flow::Flows| {
+        let of_one = flow_fields(py, flows.control, flows.options)?;
+        Ok((flows.count, flows.part, of_one))
+    };
+    flows.into_iter().map(fields).collect()
+}
+
+/// What the options of flows mean in SI units, by name: what others than Python read.
+#[pyfunction]
+fn flow_values<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let flows = flow::parse_flows(text, known()).map_err(invalid)?;
+    let mut all = Vec::with_capacity(flows.len());
+    for flow in &flows {
+        let values = PyDict::new(py);
+        for (name, value) in flow::values(flow, known()).map_err(invalid)? {
+            match value {
+                flow::Value::Number(number) => values.set_item(name, number)?,
+                flow::Value::Switch(on) => values.set_item(name, on)?,
+                flow::Value::Text(text) => values.set_item(name, text)?,
+            }
+        }
+        all.push(values);
+    }
+    Ok(all)
+}
+
+/// Adds all of this to the module.
+pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    for function in [
+        wrap_pyfunction!(parse_rate, module)?,
+        wrap_pyfunction!(parse_time, module)?,
+        wrap_pyfunction!(parse_positive_time, module)?,
+        wrap_pyfunction!(parse_size, module)?,
+        wrap_pyfunction!(parse_positive_size, module)?,
+        wrap_pyfunction!(parse_buffer, module)?,
+        wrap_pyfunction!(parse_probability, module)?,
+        wrap_pyfunction!(format_rate, module)?,
+        wrap_pyfunction!(format_time, module)?,
+        wrap_pyfunction!(bdp_bytes, module)?,
+        wrap_pyfunction!(limit_bytes, module)?,
+        wrap_pyfunction!(check_limit, module)?,
+        wrap_pyfunction!(halves_ns, module)?,
+        wrap_pyfunction!(base_rtt_ns, module)?,
+        wrap_pyfunction!(start_times_ns, module)?,
+        wrap_pyfunction!(unknown, module)?,
+        wrap_pyfunction!(check_tunable, module)?,
+        wrap_pyfunction!(allowed_of_tunable, module)?,
+        wrap_pyfunction!(options_of_text, module)?,
+        wrap_pyfunction!(split_options, module)?,
+        wrap_pyfunction!(check_kernel_own, module)?,
+        wrap_pyfunction!(parse_flow, module)?,
+        wrap_pyfunction!(parse_flows, module)?,
+        wrap_pyfunction!(flow_values, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    let names: Vec<&str> = FLOW_OPTIONS.iter().map(|(name, _)| *name).collect();
+    module.add(
+        "FLOW_OPTIONS",
+        pyo3::types::PyTuple::new(module.py(), names)?,
+    )?;
+    module.add("KERNEL_OWN", algorithm::KERNEL_OWN)?;
+    for (name, value) in [
+        ("MAX_RATE_BPS", limits::MAX_RATE_BPS),
+        ("MAX_TIME_NS", limits::MAX_TIME_NS),
+        ("MAX_DURATION_NS", limits::MAX_DURATION_NS),
+        ("MAX_BYTES", limits::MAX_BYTES),
+        ("MAX_HOPS", limits::MAX_HOPS as u64),
+        ("MAX_FLOWS", limits::MAX_FLOWS as u64),
+        ("MAX_SESSION_DELAY_NS", limits::MAX_SESSION_DELAY_NS),
+        ("MAX_WINDOW_BYTES", limits::MAX_WINDOW_BYTES),
+        ("MIN_WINDOW_BYTES", limits::MIN_WINDOW_BYTES),
+        ("MAX_MESSAGE_BYTES", limits::MAX_MESSAGE_BYTES),
+        ("MIN_BUFFER_BYTES", limits::BUFFER_BYTES.0),
+        ("MAX_BUFFER_BYTES", limits::BUFFER_BYTES.1),
+        ("MAX_NAME_CHARS", limits::MAX_NAME_CHARS as u64),
+    ] {
+        module.add(name, value)?;
+    }
+    Ok(())
+}
