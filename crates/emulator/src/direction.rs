@@ -2,6 +2,7 @@
 
 use headway_algorithms::QueueInstance;
 use headway_sim::net::link::{Drop, Link, Offer, Offered};
+use headway_sim::scenario::EcnPath;
 use headway_sim::trace::record::Tables;
 
 use crate::config::{EmulatorError, Path};
@@ -83,6 +84,18 @@ impl Direction {
     #[must_use]
     pub fn number(&self) -> u8 {
         self.number
+    }
+
+    /// What the link does with ECN before the queue decides.
+    #[must_use]
+    pub fn ecn(&self) -> EcnPath {
+        self.link.ecn
+    }
+
+    /// A packet has come that goes no further, whatever the queue.
+    pub fn refuse(&mut self, ip_bytes: u32, reason: Drop) -> Outcome {
+        self.link.refuse(ip_bytes, reason);
+        Outcome::Dropped(reason)
     }
 
     /// Offers a packet; `now_ns` may not decrease from call to call.

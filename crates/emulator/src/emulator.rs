@@ -7,6 +7,9 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use headway_sim::net::link::Drop;
+use headway_sim::scenario::EcnPath;
+use headway_wire::Ecn;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use crate::capture::Tap;
@@ -14,7 +17,7 @@ use crate::clock;
 use crate::config::{error, Config, EmulatorError, Host};
 use crate::direction::{Direction, Outcome};
 use crate::log::{Log, Row};
-use crate::packet::{mark, Header};
+use crate::packet::{mark, set_ecn, Header};
 use crate::summary::Summary;
 
 /// Packets read from one device before the others get their turn.
@@ -398,7 +401,16 @@ impl Emulator {
         if let Some(tap) = &mut self.tap {
             tap.offered(direction.number(), now_ns, &slot.bytes);
         }
-        let outcome = direction.offer(now_ns, ip_bytes, header.ecn, header.ip_options);
+        let mut ecn = header.ecn;
+        if direction.ecn() == EcnPath::Bleach && ecn != 0 {
+            ecn = 0;
+            set_ecn(&mut slot.bytes, Ecn::NotEct);
+        }
+        let outcome = if direction.ecn() == EcnPath::DropSyn && header.asks_ecn {
+            direction.refuse(ip_bytes, Drop::EcnSyn)
+        } else {
+            direction.offer(now_ns, ip_bytes, ecn, header.ip_options)
+        };
         let (queue_bytes, queue_pkts) = match outcome {
             Outcome::Carried(_) => direction.queue(),
             Outcome::Dropped(_) => direction.queue_at(now_ns),

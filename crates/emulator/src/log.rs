@@ -99,7 +99,8 @@ row! {
     ip_bytes: u32,
     /// 0 forward (left to right), 1 reverse.
     link: u8,
-    /// 0 carried, 1 queue full, 2 random loss, 3 early drop.
+    /// 0 carried, 1 queue full, 2 random loss, 3 early drop, 4 IP options, 5 a SYN
+    /// that asked for ECN.
     outcome: u8,
     /// 6 TCP, 17 UDP.
     protocol: u8,

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use headway_wire::checksum;
 use headway_wire::ipv4::{Ecn, Ipv4View, FIXED_BYTES};
+use headway_wire::TcpFlags;
 
 /// The fields that route and identify a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(crate) struct Header {
     pub ecn: u8,
     /// The IPv4 header is longer than its fixed fields.
     pub ip_options: bool,
+    /// A TCP SYN that asks for ECN (RFC 3168 section 6.1.1).
+    pub asks_ecn: bool,
     /// 0 unless TCP or UDP.
     pub source_port: u16,
     /// 0 unless TCP or UDP.
@@ -45,16 +48,28 @@ impl Header {
             protocol,
             ecn: bytes[1] & 3,
             ip_options: ip.header_len_bytes() > FIXED_BYTES,
+            asks_ecn: has_ports && protocol == TCP && payload.get(13).is_some_and(asks_ecn),
             source_port: port(0),
             destination_port: port(2),
         })
     }
 }
 
+/// SYN, ECE and CWR without ACK.
+fn asks_ecn(flags: &u8) -> bool {
+    let asks = TcpFlags::SYN | TcpFlags::ECE | TcpFlags::CWR;
+    u16::from(*flags) & (asks | TcpFlags::ACK).bits() == asks.bits()
+}
+
 /// Sets congestion experienced, and the checksum that follows from it.
 pub(crate) fn mark(bytes: &mut [u8]) {
+    set_ecn(bytes, Ecn::Ce);
+}
+
+/// Sets the two ECN bits, and the checksum that follows from them.
+pub(crate) fn set_ecn(bytes: &mut [u8], ecn: Ecn) {
     let old = u16::from_be_bytes([bytes[0], bytes[1]]);
-    bytes[1] |= Ecn::Ce as u8;
+    bytes[1] = bytes[1] & !(Ecn::Ce as u8) | ecn as u8;
     let new = u16::from_be_bytes([bytes[0], bytes[1]]);
     let sum = u16::from_be_bytes([bytes[10], bytes[11]]);
     bytes[10..12].copy_from_slice(&checksum::replace(sum, old, new).to_be_bytes());
@@ -97,6 +112,30 @@ mod tests {
         assert_eq!(Header::parse(&[]), None);
         assert_eq!(Header::parse(&[0x60; 60]), None);
         assert_eq!(Header::parse(&udp_packet()[..27]), None);
+    }
+
+    #[test]
+    fn a_syn_that_asks_for_ecn_is_known() {
+        for (flags, asks) in [(0xc2, true), (0x02, false), (0x52, false), (0xd2, false)] {
+            let mut bytes = udp_packet();
+            bytes.resize(40, 0);
+            (bytes[3], bytes[9], bytes[33]) = (40, TCP, flags);
+            assert_eq!(Header::parse(&bytes).unwrap().asks_ecn, asks, "{flags:#x}");
+        }
+    }
+
+    #[test]
+    fn a_bleached_packet_keeps_a_right_checksum() {
+        for ecn in 0..=3 {
+            let mut bytes = udp_packet();
+            bytes[1] = 0xb8 | ecn;
+            bytes[10..12].fill(0);
+            let sum = checksum::of(&bytes[..20]);
+            bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+            set_ecn(&mut bytes, Ecn::NotEct);
+            assert_eq!(bytes[1], 0xb8);
+            assert_eq!(checksum::of(&bytes[..20]), 0);
+        }
     }
 
     #[test]

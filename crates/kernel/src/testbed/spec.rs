@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use headway_algorithms::QueueInstance;
 use headway_emulator::{Capture, Config, Host, Path, VaryFile};
-use headway_sim::scenario::{Aqm, LinkSpec};
+use headway_sim::scenario::{Aqm, EcnPath, LinkSpec};
 use serde::Deserialize;
 
 use super::{preset, HostState, DEVICE, MAX_HOSTS};
@@ -303,6 +303,7 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
             reorder_delay_ns: 0,
             quick_start: None,
             drop_ip_options: false,
+            ecn: EcnPath::Keep,
         }
     };
     Ok(ConfigFile {

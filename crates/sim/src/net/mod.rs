@@ -9,9 +9,9 @@ pub(crate) mod topology;
 use crate::event::{Events, What};
 use crate::net::capture::Tap;
 use crate::net::link::{Drop, Link, Offer, Offered};
-use crate::net::packet::{rare, Packet, RareOptions, Sacks, Slab};
+use crate::net::packet::{flags, rare, Packet, RareOptions, Sacks, Slab};
 use crate::net::topology::Route;
-use crate::scenario::Record;
+use crate::scenario::{EcnPath, Record};
 use crate::trace::digest::Digest;
 use crate::trace::record::Tables;
 
@@ -115,12 +115,15 @@ impl Net {
     #[inline]
     fn forward(&mut self, id: u32) {
         let packet = &self.packets[id];
-        let route = &mut self.routes[packet.route as usize];
-        let number = route.link(packet.hop);
+        let number = self.routes[packet.route as usize].link(packet.hop);
         if let Some(tap) = &mut self.tap {
             tap.entering(number, self.now_ns, || self.packets.whole(id));
         }
+        if self.links[number as usize].ecn != EcnPath::Keep && self.meddle_with_ecn(id, number) {
+            return;
+        }
         let packet = &self.packets[id];
+        let route = &mut self.routes[packet.route as usize];
         let link = &mut self.links[number as usize];
         let offered = Offered {
             ip_bytes: packet.ip_bytes,
@@ -164,6 +167,24 @@ impl Net {
             }
             Offer::Dropped(reason) => self.lose(number, id, reason),
         }
+    }
+
+    /// On a link that does not leave ECN alone. Returns whether the packet is gone.
+    #[cold]
+    fn meddle_with_ecn(&mut self, id: u32, number: u32) -> bool {
+        let link = &mut self.links[number as usize];
+        let packet = &mut self.packets[id];
+        if link.ecn == EcnPath::Bleach {
+            packet.ecn = 0;
+            return false;
+        }
+        let asks = packet.flags & (flags::SYN | flags::ECE | flags::CWR)
+            == flags::SYN | flags::ECE | flags::CWR;
+        if asks {
+            link.refuse(packet.ip_bytes, Drop::EcnSyn);
+            self.lose(number, id, Drop::EcnSyn);
+        }
+        asks
     }
 
     /// On a link that duplicates and reorders, each packet makes its own way.

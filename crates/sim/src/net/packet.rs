@@ -12,6 +12,10 @@ pub mod flags {
     pub const PSH: u8 = 0x08;
     /// The acknowledgement number is valid.
     pub const ACK: u8 = 0x10;
+    /// Congestion was experienced; in a SYN, ECN is asked for or granted.
+    pub const ECE: u8 = 0x40;
+    /// The window was reduced; in a SYN, ECN is asked for.
+    pub const CWR: u8 = 0x80;
 }
 
 /// Options that few packets carry, as bits of [`Packet::rare`]; their fields are

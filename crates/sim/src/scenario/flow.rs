@@ -35,6 +35,10 @@ pub struct Flow {
     /// stack's own.
     #[serde(default)]
     pub receive_buffer_bytes: Option<u64>,
+    /// ECN of the end that opens the connection, then of the other; absent: the
+    /// stack's own.
+    #[serde(default)]
+    pub ecn: [Option<EcnMode>; 2],
     /// TCP_NODELAY at both ends.
     #[serde(default)]
     pub nodelay: bool,
@@ -89,6 +93,18 @@ pub struct Flow {
     /// Router where the receiver is attached; absent: the last.
     #[serde(default)]
     pub to_hop: Option<u32>,
+}
+
+/// What a TCP endpoint does about ECN (Linux: tcp_ecn).
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum EcnMode {
+    /// Neither asks nor grants (0).
+    Off,
+    /// Asks, and grants what it is asked for (1).
+    On,
+    /// Grants what it is asked for (2).
+    Passive,
 }
 
 /// A congestion control, how it starts, and tunables of either.

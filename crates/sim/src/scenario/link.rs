@@ -46,6 +46,30 @@ pub struct LinkSpec {
     /// Drops packets that have IP options, as some paths do.
     #[serde(default, skip_serializing_if = "is_false")]
     pub drop_ip_options: bool,
+    /// What it does with ECN before the queue decides.
+    #[serde(default, skip_serializing_if = "EcnPath::is_kept")]
+    pub ecn: EcnPath,
+}
+
+/// What a link does with ECN.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcnPath {
+    /// Nothing.
+    #[default]
+    Keep,
+    /// Clears the two bits of IPv4, as routers that take them for a class of service do.
+    Bleach,
+    /// Drops SYNs that ask for it, as some middleboxes do.
+    DropSyn,
+}
+
+impl EcnPath {
+    // serde hands over a reference
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    fn is_kept(&self) -> bool {
+        *self == EcnPath::Keep
+    }
 }
 
 /// A queue's algorithm and its tunables.

@@ -14,10 +14,10 @@ mod topology;
 mod vary;
 
 pub use app::App;
-pub use flow::{Control, Flow};
+pub use flow::{Control, EcnMode, Flow};
 pub(crate) use limits::bad;
 pub use limits::ScenarioError;
-pub use link::{Aqm, LinkSpec};
+pub use link::{Aqm, EcnPath, LinkSpec};
 pub use record::{Capture, Record};
 pub use topology::{Hop, Topology};
 pub use vary::{Step, Vary};

@@ -134,7 +134,8 @@ table! {
         flow: u32,
         /// Its size.
         ip_bytes: u32,
-        /// 0 queue full, 1 random loss, 2 early drop, 3 IP options.
+        /// 0 queue full, 1 random loss, 2 early drop, 3 IP options, 4 a SYN that asked
+        /// for ECN.
         reason: u8,
     }
 }
@@ -403,6 +404,15 @@ pub struct FlowSummary {
     /// Answers that were found out to be lies; absent: none.
     #[serde(skip_serializing_if = "is_zero")]
     pub quick_start_lies: u64,
+    /// Whether both ends agreed on ECN; absent: no end asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<bool>,
+    /// Data packets that arrived with a router's mark; absent: none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub ce_marks: u64,
+    /// ACKs that came back with the echo of a mark; absent: none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub ece_acks: u64,
     /// Why the sender's last request failed; absent: none, or it did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quick_start_failure: Option<&'static str>,

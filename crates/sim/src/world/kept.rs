@@ -119,6 +119,11 @@ impl World {
             quick_start_grants: sum.counters.qs_grants,
             quick_start_used: sum.counters.qs_used,
             quick_start_lies: sum.counters.qs_lies,
+            ecn: end(Side::Opener)
+                .filter(|s| s.asks_ecn())
+                .map(Socket::uses_ecn),
+            ce_marks: sum.counters.ce_marks,
+            ece_acks: sum.counters.ece_acks,
             quick_start_failure: sender.and_then(Socket::quick_start_failure),
         }
     }

@@ -28,6 +28,8 @@ pub struct Seen {
     pub ip_bytes: u32,
     pub window: u16,
     pub flags: TcpFlags,
+    /// The two bits of IPv4.
+    pub ecn: u8,
     pub sack: Vec<(u64, u64)>,
 }
 
@@ -131,6 +133,7 @@ pub fn segments(capture: &[u8]) -> Vec<Seen> {
             ip_bytes: u32::from(ip.total_len_bytes()),
             window: tcp.window(),
             flags: tcp.flags(),
+            ecn: ip.ecn() as u8,
             sack: blocks.iter().map(offset).collect(),
         });
     });

@@ -195,6 +195,7 @@ fn socket_options(flow: &Flow, seed: u64, interactive: bool) -> SocketOptions {
             .min(MAX_CODE) as u8,
         inflates_codes: flow.inflates_codes,
         forges_nonce: flow.forges_nonce,
+        ecn: flow.ecn,
         seed,
         nodelay: flow.nodelay,
         interactive,

@@ -26,6 +26,8 @@ pub(super) struct AckInfo {
     pub original_sacked: bool,
     /// A D-SACK block came along.
     pub dsack: bool,
+    /// A router's mark was echoed.
+    pub ece: bool,
     /// Timestamp echo, 0 without one.
     pub ts_ecr_ms: u32,
     /// Losses known before this ACK.
@@ -73,6 +75,7 @@ impl Socket {
             advanced: p.ack > self.snd_una,
             not_duplicate: p.payload_bytes > 0 || p.flags & flags::FIN != 0,
             ts_ecr_ms: p.ts_ecr_ms,
+            ece: self.is_echo(p),
             losses_before: self.board.losses,
             ..AckInfo::default()
         };
@@ -120,8 +123,10 @@ impl Socket {
         let dubious = info.is_duplicate()
             || info.sacked_pkts > 0
             || info.dsack
+            || info.ece
             || self.conn.ca_state != ca::OPEN;
-        let may_raise = !dubious || !matches!(self.conn.ca_state, ca::RECOVERY | ca::CWR);
+        let below = !info.ece || self.conn.cwnd_pkts < self.conn.ssthresh_pkts;
+        let may_raise = !dubious || below && !matches!(self.conn.ca_state, ca::RECOVERY | ca::CWR);
         let grow = u32::from(info.acked_pkts > 0 && may_raise);
         self.grow(net, ack, grow, self.filled_before(in_flight));
         if dubious {
@@ -140,6 +145,7 @@ impl Socket {
         let dubious = info.is_duplicate()
             || info.sacked_pkts > 0
             || info.dsack
+            || info.ece
             || self.conn.ca_state != ca::OPEN;
         // pkts_acked comes before the state machine; growth after it.
         self.grow(net, ack, 0, false);

@@ -18,17 +18,19 @@ impl Socket {
 
     pub(super) fn send_syn(&mut self, net: &mut Net) {
         self.syn_sent_ns = net.now_ns;
-        if self.snd_nxt == 0 {
+        let first = self.snd_nxt == 0;
+        if first {
             self.quick_start_opens(net);
         } else if self.quick_start.is_some() {
             self.request_was_lost(net, true);
         }
         self.snd_nxt = 1;
-        let flags = if self.state == State::SynSent {
+        let opens = self.state == State::SynSent;
+        let flags = if opens {
             flags::SYN
         } else {
             flags::SYN | flags::ACK
-        };
+        } | self.ecn_of_syn(opens, first);
         // MSS, SACK permitted, timestamps and window scale: 20 bytes with padding.
         let options = 4
             + if self.options.timestamps { 10 } else { 0 }
@@ -75,6 +77,7 @@ impl Socket {
                     self.receiver.ts_recent_ms = p.ts_val_ms;
                     self.snd_wnd = u64::from(p.window_bytes);
                     self.state = State::SynReceived;
+                    self.ecn_asked(p);
                     self.send_syn(net);
                     if self.options.extra_ack {
                         self.send_ack(net);
@@ -84,6 +87,7 @@ impl Socket {
             }
             State::SynSent => {
                 if p.flags & (flags::SYN | flags::ACK) == flags::SYN | flags::ACK {
+                    self.ecn_answered(p);
                     self.established(net, p);
                     if self.snd_nxt < self.write_end {
                         self.transmission_starts(net, 0);

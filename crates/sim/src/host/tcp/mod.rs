@@ -3,6 +3,7 @@
 //! offsets; byte 0 is the SYN.
 
 mod ack;
+mod ecn;
 mod handshake;
 mod observe;
 mod pacing;
@@ -21,6 +22,8 @@ mod writer;
 
 use crate::net::packet::{flags, Packet, Sacks};
 use crate::net::Net;
+use crate::scenario::EcnMode;
+use ecn::EcnFlags;
 use headway_algorithms::{CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
 use pacing::Pacing;
 use profile::{Profile, DUPTHRESH};
@@ -90,6 +93,9 @@ pub struct SocketOptions {
     pub inflates_codes: u8,
     /// It does not know the nonce that it answers with.
     pub forges_nonce: bool,
+    /// ECN of the end that opens the connection, then of the other; None is the
+    /// profile's.
+    pub ecn: [Option<EcnMode>; 2],
     /// Of the run.
     pub seed: u64,
 }
@@ -139,6 +145,10 @@ pub struct Counters {
     pub qs_used: u64,
     /// Answers that were found out to be lies.
     pub qs_lies: u64,
+    /// Data that arrived with a router's mark.
+    pub ce_marks: u64,
+    /// ACKs that arrived with the echo of a mark.
+    pub ece_acks: u64,
 }
 
 /// One end of a connection. With a thousand of them the time goes into bringing
@@ -157,6 +167,7 @@ pub struct Socket {
     fack: bool,
     cwnd_limited: bool,
     quick_start_flags: QuickStartFlags,
+    ecn: EcnFlags,
     /// When the last byte of what is written should have arrived; 0: no deadline.
     deadline_ns: u64,
     pending: Option<Pending>,
@@ -309,6 +320,7 @@ impl Socket {
             pacing: Pacing::default(),
             quick_start: None,
             quick_start_flags: QuickStartFlags::default(),
+            ecn: EcnFlags::default(),
             deadline_ns: 0,
             timers: [TimerSlot {
                 deadline_ns: NEVER,
@@ -440,6 +452,7 @@ impl Socket {
         let full = p.payload_bytes >= self.mss;
         let rtt_us = (full && p.ts_ecr_ms != 0)
             .then(|| u64::from(self.timestamp(net).saturating_sub(p.ts_ecr_ms)) * 1000);
+        let at_once = self.ecn.any() && self.ecn_arrived(p);
         let (bytes, plan) = self.receiver.on_segment(
             net.now_ns,
             p.seq,
@@ -456,6 +469,7 @@ impl Socket {
             }
         }
         match plan {
+            _ if at_once => self.ack_owed_now(net),
             AckPlan::Now => self.ack_owed_now(net),
             AckPlan::DelayUntil(at_ns) => self.arm(net, Timer::Ack, at_ns),
             AckPlan::CompressUntil(at_ns) => {

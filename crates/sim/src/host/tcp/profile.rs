@@ -3,6 +3,8 @@
 //! A profile is the list of what differs between two eras of the same stack.
 //! Sources: Linux 2.6.24/2.6.25 net/ipv4 for `linux-2.6`, Linux 6.1 for `linux-6`.
 
+use crate::scenario::EcnMode;
+
 /// How lost packets are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detection {
@@ -60,6 +62,10 @@ pub struct Profile {
     pub unpaced_pkts: u64,
     /// Segmentation offload: several packets leave as one.
     pub segments_are_large: bool,
+    /// Whether connections ask for or grant ECN (tcp_ecn).
+    pub ecn: EcnMode,
+    /// A SYN that is repeated does not ask for ECN again (tcp_ecn_fallback).
+    pub ecn_falls_back: bool,
 }
 
 /// The floor of the variance term of the retransmission timeout (TCP_RTO_MIN).
@@ -93,6 +99,9 @@ pub static PROFILES: [Profile; 2] = [
         // had no pacing of its own; that of the papers' patches spaced all
         unpaced_pkts: 0,
         segments_are_large: false,
+        // tcp_ecn was off; 2 is of 2.6.31, the fallback of 4.1
+        ecn: EcnMode::Off,
+        ecn_falls_back: false,
     },
     Profile {
         name: "linux-6",
@@ -118,6 +127,8 @@ pub static PROFILES: [Profile; 2] = [
         // tcp_update_skb_after_send, as the queue fq did before
         unpaced_pkts: 10,
         segments_are_large: true,
+        ecn: EcnMode::Passive,
+        ecn_falls_back: true,
     },
 ];
 

@@ -56,6 +56,8 @@ pub struct Receiver {
     window_threshold: u64,
     /// Immediate ACKs left.
     quick: u32,
+    /// So many at most that the segment about to be taken in asks for; 0: it does not.
+    pub quick_acks_due: u32,
     ato_ns: u64,
     /// The connection is interactive: an ACK will ride on a reply.
     pub pingpong: bool,
@@ -115,6 +117,7 @@ impl Receiver {
             max_window: profile.max_window_bytes.max(window_clamp),
             window_threshold: initial_window,
             quick: 0,
+            quick_acks_due: 0,
             ato_ns: 0,
             pingpong: false,
             pushed: false,
@@ -192,6 +195,9 @@ impl Receiver {
     }
 
     fn hold_back(&mut self, now_ns: u64, seq: u64, end: u64, rtt: &Rtt) -> AckPlan {
+        if self.quick_acks_due > 0 {
+            self.pay_quick_acks();
+        }
         let (mut start, mut stop) = (seq, end);
         let at = self.out_of_order.partition_point(|r| r.1 < seq);
         let mut upto = at;
@@ -257,14 +263,25 @@ impl Receiver {
     }
 
     fn enter_quick_ack(&mut self) {
-        self.add_quick_acks();
+        self.enter_quick_ack_up_to(MAX_QUICK_ACKS);
+    }
+
+    fn enter_quick_ack_up_to(&mut self, most: u32) {
+        self.add_quick_acks(most);
         self.pingpong = false;
         self.ato_ns = ATO_MIN_NS;
     }
 
-    fn add_quick_acks(&mut self) {
+    /// What is owed for ECN, once the segment is known (see `ecn`).
+    #[cold]
+    fn pay_quick_acks(&mut self) {
+        let most = std::mem::take(&mut self.quick_acks_due);
+        self.enter_quick_ack_up_to(most.min(MAX_QUICK_ACKS));
+    }
+
+    fn add_quick_acks(&mut self, most: u32) {
         let window = self.right_edge.saturating_sub(self.rcv_nxt);
-        let quick = ((window / (2 * u64::from(self.rcv_mss))) as u32).clamp(2, MAX_QUICK_ACKS);
+        let quick = ((window / (2 * u64::from(self.rcv_mss))) as u32).clamp(2, most);
         self.quick = self.quick.max(quick);
     }
 
@@ -289,7 +306,7 @@ impl Receiver {
             };
         }
         if self.ato_ns == 0 {
-            self.add_quick_acks();
+            self.add_quick_acks(MAX_QUICK_ACKS);
             self.ato_ns = ATO_MIN_NS;
         } else {
             let gap = now_ns - self.last_data_ns;
@@ -298,10 +315,13 @@ impl Receiver {
             } else if gap < self.ato_ns {
                 self.ato_ns = (self.ato_ns / 2 + gap).min(rtt.rto_us() * 1000);
             } else if gap > rtt.rto_us() * 1000 {
-                self.add_quick_acks();
+                self.add_quick_acks(MAX_QUICK_ACKS);
             }
         }
         self.last_data_ns = now_ns;
+        if self.quick_acks_due > 0 {
+            self.pay_quick_acks();
+        }
         if len >= 128 && self.window_threshold < self.window_clamp {
             let step = 2 * if self.is_linux_6() {
                 MTU_BYTES - HEADER_BYTES

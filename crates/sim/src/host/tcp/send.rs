@@ -37,7 +37,7 @@ impl Socket {
         } else {
             0
         };
-        let packet = Packet {
+        let mut packet = Packet {
             seq,
             ack: self.receiver.rcv_nxt,
             ip_bytes: HEADER_BYTES + self.timestamp_bytes() + sack_bytes + payload_bytes,
@@ -50,6 +50,9 @@ impl Socket {
             dsack,
             ..self.blank(net)
         };
+        if self.ecn.any() {
+            self.ecn_leaves(&mut packet);
+        }
         if self.quick_start_flags.due {
             self.send_with_options(net, packet, &sacks);
         } else {

@@ -10,7 +10,7 @@ mod service;
 use crate::net::approval::Approval;
 use crate::net::link::service::Service;
 use crate::rng::{stream, Purpose};
-use crate::scenario::LinkSpec;
+use crate::scenario::{EcnPath, LinkSpec};
 use crate::trace::digest::{LinkTotals, Spread};
 use crate::trace::record::Tables;
 use headway_algorithms::{AlgorithmError, LinkView, PacketView, QsOption, QueueInstance, Verdict};
@@ -29,6 +29,8 @@ pub enum Drop {
     Early = 2,
     /// It had IP options, on a link that carries none.
     Options = 3,
+    /// It asked for ECN, on a link that drops such SYNs.
+    EcnSyn = 4,
 }
 
 /// A packet that is offered to a link.
@@ -144,6 +146,8 @@ pub struct Link {
     discipline: QueueInstance,
     approval: Option<Box<Approval>>,
     drop_ip_options: bool,
+    /// What it does with ECN.
+    pub ecn: EcnPath,
     view: LinkView,
     /// Departure and size of what waits or is in transmission.
     queue: VecDeque<(u64, u32)>,
@@ -195,6 +199,7 @@ impl Link {
             discipline: discipline(&view)?,
             approval: None,
             drop_ip_options: spec.drop_ip_options,
+            ecn: spec.ecn,
             view,
             queue: VecDeque::new(),
             queue_bytes: 0,
@@ -373,6 +378,13 @@ impl Link {
                     .push(self.number, start_ns as i64, now_ns as i64, pkts);
             }
         }
+    }
+
+    /// A packet has come that goes no further, whatever the queue.
+    pub fn refuse(&mut self, ip_bytes: u32, reason: Drop) {
+        self.counters.arrived_pkts += 1;
+        self.counters.arrived_bytes += u64::from(ip_bytes);
+        self.dropped(ip_bytes, reason);
     }
 
     fn dropped(&mut self, ip_bytes: u32, reason: Drop) -> Offer {

@@ -76,7 +76,7 @@ impl Socket {
             self.try_to_open(net, info);
             return false;
         }
-        self.enter_recovery(net);
+        self.enter_recovery(net, info.ece);
         true
     }
 
@@ -108,10 +108,18 @@ impl Socket {
         if self.board.retrans_out == 0 {
             self.retrans_stamp_ns = 0;
         }
-        if self.conn.ca_state == ca::CWR {
-            self.halve_step(net, info);
-            return;
+        if info.ece {
+            self.enter_cwr(net);
         }
+        if self.conn.ca_state != ca::CWR {
+            self.keep_open(net);
+        } else if self.profile.reduction == Reduction::RateHalving {
+            self.halve_step(net, info);
+        }
+    }
+
+    /// Open, or Disorder while something is unsettled (tcp_try_keep_open).
+    fn keep_open(&mut self, net: &mut Net) {
         // 2.6 holds Disorder while a reduction may still be undone, 6.x while the
         // oldest packet was sent again.
         let held = match self.profile.reduction {
@@ -147,16 +155,38 @@ impl Socket {
         self.prr_out = 0;
         self.refresh(net);
         self.conn.ssthresh_pkts = self.control.ssthresh(&mut self.conn);
+        self.ecn_reduced();
     }
 
-    fn enter_recovery(&mut self, net: &mut Net) {
+    /// A mark was echoed: at most one reduction per window, and none that can be taken
+    /// back (tcp_enter_cwr).
+    fn enter_cwr(&mut self, net: &mut Net) {
+        self.prior_ssthresh = 0;
+        if self.conn.ca_state >= ca::CWR {
+            return;
+        }
+        let before = self.conn.cwnd_pkts;
+        self.undo_marker = None;
+        self.begin_reduction(net);
+        if self.profile.reduction == Reduction::RateHalving {
+            self.conn.cwnd_pkts = before.min(self.board.in_flight() + 1);
+            self.cwnd_stamp_ns = net.now_ns;
+        }
+        self.set_ca_state(net, CaState::Cwr);
+        self.note_backoff(net, kind::CWR, before);
+    }
+
+    /// Loss is evident; with `ece` a mark as well, and the reduction is for good.
+    fn enter_recovery(&mut self, net: &mut Net, ece: bool) {
         let before = self.conn.cwnd_pkts;
         self.undo_marker = Some(self.snd_una);
         self.undo_retrans = self.board.retrans_out as i32;
         self.high_seq = self.snd_nxt;
         self.prior_ssthresh = 0;
         if self.conn.ca_state < ca::CWR {
-            self.prior_ssthresh = self.current_ssthresh();
+            if !ece {
+                self.prior_ssthresh = self.current_ssthresh();
+            }
             self.begin_reduction(net);
         }
         self.conn.cwnd_cnt = 0;
@@ -215,6 +245,7 @@ impl Socket {
                 .max(1);
             if ssthresh_too && self.prior_ssthresh > self.conn.ssthresh_pkts {
                 self.conn.ssthresh_pkts = self.prior_ssthresh;
+                self.ecn_withdraw();
             }
         } else {
             self.conn.cwnd_pkts = self.conn.cwnd_pkts.max(self.conn.ssthresh_pkts);
@@ -303,6 +334,7 @@ impl Socket {
         self.reordering = self.reordering.min(DUPTHRESH);
         self.set_ca_state(net, CaState::Loss);
         self.high_seq = self.snd_nxt;
+        self.ecn_reduced();
         self.note_backoff(net, kind::RTO, before);
         let first = self.board.first;
         self.retransmit(net, first);

@@ -19,6 +19,9 @@ impl Socket {
         set_timer: &mut bool,
     ) -> bool {
         let duplicate = info.is_duplicate();
+        if info.ece {
+            self.prior_ssthresh = 0;
+        }
         if self.conn.ca_state == ca::OPEN {
             self.retrans_stamp_ns = 0;
         } else if self.snd_una >= self.high_seq {
@@ -58,7 +61,7 @@ impl Socket {
                     if !self.time_to_recover(net) {
                         return false;
                     }
-                    self.enter_recovery(net);
+                    self.enter_recovery(net, info.ece);
                 }
             }
             ca::LOSS => {
@@ -240,7 +243,7 @@ impl Socket {
         self.rack_detect(net);
         if in_flight != self.board.in_flight() {
             if self.conn.ca_state != ca::RECOVERY {
-                self.enter_recovery(net);
+                self.enter_recovery(net, false);
                 self.reduce_by_prr(1, self.board.losses != losses, false);
             }
             self.retransmit_queue(net);
@@ -290,7 +293,7 @@ impl Socket {
             self.set_ca_state(net, CaState::Cwr);
             self.note_backoff(net, kind::CWR, before);
             self.complete_reduction(net);
-            self.try_to_open(net, info);
+            self.keep_open(net);
         } else if info.is_duplicate() && info.sacked_pkts == 0 {
             self.tlp_high_seq = 0;
         }

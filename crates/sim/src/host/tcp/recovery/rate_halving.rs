@@ -13,6 +13,9 @@ impl Socket {
         let duplicate = info.is_duplicate();
         let mut do_lost =
             duplicate || (info.sacked_pkts > 0 && self.board.forward() > self.reordering);
+        if info.ece {
+            self.prior_ssthresh = 0;
+        }
         if self.conn.ca_state == ca::RECOVERY && info.sacked_pkts > 0 {
             self.find_lost_retransmissions();
         }
