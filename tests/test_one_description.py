@@ -1,14 +1,17 @@
-"""What Python and headwayctl read stands once, in crates/experiment: here Python's typed models are
-held against it, and its draws against Python's own generator."""
+"""What Python and headwayctl read stands once, in crates/experiment: here Python's typed models and
+headwayctl's testbed are held against each other, and its draws against Python's generator."""
 
 from __future__ import annotations
 
+import json
 import random
+import subprocess
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import BUILT
 
 from headway import units
 from headway.engine import engine
@@ -133,3 +136,50 @@ def test_an_odd_round_trip_is_whole_again() -> None:
         }
     )
     assert made.base_rtt_ns == 7
+
+
+BUILT_CTL = next((built for built in BUILT if built.exists()), None)
+FORMS = (
+    st.builds("{} {}".format, NUMBERS, st.sampled_from(["kbit/s", "Mbit/s", "Gbit/s"])),
+    st.builds("{}{}".format, NUMBERS, st.sampled_from(["us", "ms", "s"])),
+    st.builds("{}{}".format, NUMBERS, st.sampled_from(["B", "kB", "KiB", "pkts", "BDP"])),
+)
+RATES, TIMES, BUFFERS = (QUANTITIES | form for form in FORMS)
+QUEUES = ["drop-tail", "red", "red:ecn=on", "red:ecn=2", "red:max_th_pkts=40", "rde", "red:x"]
+
+
+@pytest.mark.skipif(BUILT_CTL is None, reason="headwayctl is not built (make build)")
+@settings(max_examples=300, deadline=None)
+@given(RATES, TIMES, BUFFERS, NUMBERS | st.sampled_from(["1%", "0"]), st.sampled_from(QUEUES))
+def test_headwayctl_takes_what_python_takes_and_as_the_same_links(
+    rate: str, rtt: str, buffer: str, loss: str, queue: str
+) -> None:
+    """Where the emulator asks for more than a description does, it says so."""
+    asked = {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss, "aqm": queue}
+    options = [f"--{name}={value}" for name, value in asked.items()]
+    done = subprocess.run(
+        [str(BUILT_CTL), "testbed", "up", "--name", "one", "--dry-run", "--json", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    path: dict[str, object] = {"kind": "dumbbell", **asked}
+    whole = {"topology": path, "flows": "reno", "duration": "1 s"}
+    line = refusal(lambda _: Experiment.model_validate(whole), "")
+    if line:
+        assert done.returncode == 2, (done.stdout, line)
+        assert len(done.stderr.splitlines()) == 1
+        return
+    assert done.returncode == 0, done.stderr
+    config = json.loads(done.stdout)["config"]
+    made = Experiment.model_validate(whole)
+    for link, way in zip(made.topology.links()[0], ("forward", "reverse"), strict=True):
+        own = config[way]["link"]
+        in_bytes = limit_bytes(link, made.base_rtt_ns)
+        assert (own["rate_bps"], own["delay_ns"]) == (link.rate, link.delay)
+        assert own["limit_bytes"] == in_bytes
+        assert own["limit_pkts"] == (None if in_bytes is not None else int(link.buffer.amount))
+    forward = config["forward"]["link"]
+    assert forward["loss"] == made.topology.links()[0][0].loss
+    aqm = made.topology.links()[0][0].aqm
+    assert forward["aqm"] == {"name": aqm.name, "tunables": aqm.tunables}

@@ -29,6 +29,6 @@ pub use ffi::{
 pub use instance::{ControlInstance, QueueInstance, QuickStartInstance, Verdict};
 pub use quick_start::{QsHost, QsOption, QsStatus};
 pub use registry::{
-    control, controls, find_tunable, queue, queues, router, routers, startup, startups,
+    control, controls, find_tunable, known, queue, queues, router, routers, startup, startups,
     ControlInfo, QueueInfo, RouterInfo, StartupInfo, TunableInfo,
 };

@@ -3,6 +3,7 @@
 use std::ffi::{c_char, CStr};
 use std::sync::OnceLock;
 
+use headway_experiment::algorithm::{self, Known};
 use serde::Serialize;
 
 use crate::error::{nearest, AlgorithmError};
@@ -55,19 +56,18 @@ impl TunableInfo {
     /// # Errors
     /// [`AlgorithmError::BadValue`] if it is not a number or out of range.
     pub fn parse(&self, text: &str) -> Result<u32, AlgorithmError> {
-        let value = match text.trim() {
-            "on" | "true" | "yes" if self.is_switch() => Some(1),
-            "off" | "false" | "no" if self.is_switch() => Some(0),
-            word => {
-                let named = self
-                    .choices()
-                    .and_then(|mut names| names.position(|n| n == word));
-                named.map_or_else(|| word.parse().ok(), |at| u32::try_from(at).ok())
-            }
-        };
-        match value {
-            Some(value) if (self.min..=self.max).contains(&value) => Ok(value),
-            _ => Err(self.bad_value(text.trim())),
+        let text = text.trim();
+        let value = self.described().check(text);
+        value.map_err(|_| self.bad_value(text))
+    }
+
+    /// The same for who reads what people write.
+    fn described(&self) -> algorithm::Tunable {
+        algorithm::Tunable {
+            name: self.name.to_owned(),
+            unit: self.unit.to_owned(),
+            min: self.min,
+            max: self.max,
         }
     }
 
@@ -75,13 +75,7 @@ impl TunableInfo {
         AlgorithmError::BadValue {
             tunable: self.name.to_owned(),
             value: value.to_owned(),
-            allowed: if self.is_switch() {
-                "on or off".to_owned()
-            } else if let Some(names) = self.choices() {
-                names.collect::<Vec<_>>().join(", ")
-            } else {
-                format!("{} to {} {}", self.min, self.max, self.unit)
-            },
+            allowed: self.described().allowed(),
         }
     }
 }
@@ -260,6 +254,28 @@ pub fn startups() -> &'static [StartupInfo] {
         [name, suffix, title, source],
         [paces]
     )
+}
+
+/// All that the text of a flow or a queue may name, but for stacks.
+#[must_use]
+pub fn known() -> Known {
+    let named =
+        |name: &str, startup: Option<&str>, tunables: &[TunableInfo]| algorithm::Algorithm {
+            name: name.to_owned(),
+            startup: startup.map(str::to_owned),
+            tunables: tunables.iter().map(TunableInfo::described).collect(),
+        };
+    let controls = controls().iter();
+    let startups = startups().iter();
+    let queues = queues().iter();
+    Known {
+        controls: controls
+            .map(|c| named(c.name, Some(c.startup), &c.tunables))
+            .collect(),
+        startups: startups.map(|s| named(s.name, None, &s.tunables)).collect(),
+        queues: queues.map(|q| named(q.name, None, &q.tunables)).collect(),
+        stacks: vec![],
+    }
 }
 
 /// All queue disciplines, by name.

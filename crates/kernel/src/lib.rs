@@ -4,7 +4,7 @@
 //!
 //! Rooms, from the ground up; one knows only those before it (tests/arrows.rs):
 //!
-//! - [`error`], [`out`], [`units`]: how a command fails, prints and reads numbers;
+//! - [`error`], [`out`]: how a command fails and prints;
 //! - [`system`]: what of Linux is no eBPF: namespaces, locks, netlink, processes, clocks;
 //! - [`objects`]: the eBPF objects of this build, how they are loaded and hooked;
 //! - [`mechanisms`]: what they do for hosts and routers, one file each;
@@ -27,7 +27,6 @@ mod skipped;
 pub mod system;
 pub mod testbed;
 pub mod traffic;
-pub mod units;
 
 pub use objects::load::{missing, verify};
 pub use objects::{objects, probe_object, ControlObject};

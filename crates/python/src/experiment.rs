@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use headway_experiment::algorithm::{self, Algorithm, Known, Tunable};
+use headway_experiment::algorithm::{self, Known, Tunable};
 use headway_experiment::flow::{self, FLOW_OPTIONS};
 use headway_experiment::quantity;
 use headway_experiment::{limits, path, queue, start, text, Buffer};
@@ -14,37 +14,12 @@ use crate::invalid;
 /// All that was built into this engine.
 fn known() -> &'static Known {
     static KNOWN: OnceLock<Known> = OnceLock::new();
-    fn algorithm(
-        name: &str,
-        startup: Option<&str>,
-        tunables: &[headway_algorithms::TunableInfo],
-    ) -> Algorithm {
-        let own = |t: &headway_algorithms::TunableInfo| {
-            tunable(t.name.into(), t.unit.into(), t.min, t.max)
-        };
-        Algorithm {
-            name: name.into(),
-            startup: startup.map(str::to_owned),
-            tunables: tunables.iter().map(own).collect(),
-        }
-    }
     KNOWN.get_or_init(|| Known {
-        controls: headway_algorithms::controls()
-            .iter()
-            .map(|c| algorithm(c.name, Some(c.startup), &c.tunables))
-            .collect(),
-        startups: headway_algorithms::startups()
-            .iter()
-            .map(|s| algorithm(s.name, None, &s.tunables))
-            .collect(),
-        queues: headway_algorithms::queues()
-            .iter()
-            .map(|r| algorithm(r.name, None, &r.tunables))
-            .collect(),
         stacks: headway_sim::host::tcp::profile::PROFILES
             .iter()
             .map(|p| p.name.to_owned())
             .collect(),
+        ..headway_algorithms::known()
     })
 }
 

@@ -11,7 +11,6 @@ use crate::error::Failure;
 use crate::mechanisms::hints::{self, Prefix, PrefixDefault, TYPES};
 use crate::mechanisms::paths::{self, Memory};
 use crate::out::{self, say};
-use crate::units;
 
 /// Shorter, and nothing would be there when it is needed.
 const LEAST_LIFETIME_NS: u64 = 1_000_000_000;
@@ -169,7 +168,8 @@ fn detach(command: &DetachCommand) -> Result<(), Failure> {
 
 fn remember(command: &RememberCommand) -> Result<(), Failure> {
     let lifetime = &command.lifetime;
-    let ns = units::time_ns(lifetime).map_err(|e| Failure::bad_input(format!("LIFETIME {e}")))?;
+    let ns = headway_experiment::parse_time(lifetime)
+        .map_err(|e| Failure::bad_input(format!("LIFETIME {e}")))?;
     if ns < LEAST_LIFETIME_NS {
         return Err(Failure::bad_input(format!(
             "LIFETIME \"{lifetime}\": must be 1s or more, or use `headwayctl hints forget`"
@@ -199,9 +199,8 @@ fn set(command: &SetCommand) -> Result<(), Failure> {
         })?,
     };
     let volume_bytes = match &command.volume {
-        Some(text) => {
-            units::bytes(text).map_err(|e| Failure::bad_input(format!("--volume {e}")))?
-        }
+        Some(text) => headway_experiment::parse_positive_size(text)
+            .map_err(|e| Failure::bad_input(format!("--volume {e}")))?,
         None => 0,
     };
     hints::set_default(
@@ -227,7 +226,8 @@ fn set(command: &SetCommand) -> Result<(), Failure> {
 
 /// A rate as the kernel keeps it: in whole bytes per second.
 fn stored_rate(text: &str) -> Result<u64, Failure> {
-    let rate_bps = units::rate_bps(text).map_err(|e| Failure::bad_input(format!("--rate {e}")))?;
+    let rate_bps = headway_experiment::parse_rate(text)
+        .map_err(|e| Failure::bad_input(format!("--rate {e}")))?;
     match rate_bps / 8 {
         0 => Err(Failure::bad_input(format!(
             "--rate \"{text}\": must be 8 bit/s or more, for it is kept in bytes"
@@ -243,7 +243,10 @@ fn describe(default: &PrefixDefault) -> String {
         bps => format!(", initial rate {} Mbit/s", bps as f64 / 1e6),
     };
     if let Some(bytes) = default.volume_bytes {
-        text += &format!(", volume {}", units::shown_bytes(bytes));
+        text += &format!(
+            ", volume {}",
+            headway_experiment::quantity::format_size_shortly(bytes)
+        );
     }
     text
 }

@@ -10,7 +10,6 @@ use crate::error::Failure;
 use crate::mechanisms::quick_start::{self, Host};
 use crate::mechanisms::window::{self, FirstWindow};
 use crate::out::{self, say};
-use crate::units;
 
 /// What a host does at a device of its own
 #[derive(Debug, Args)]
@@ -111,7 +110,8 @@ fn window_bytes(name: &str, text: Option<&str>) -> Result<u32, Failure> {
     let Some(text) = text else {
         return Ok(0);
     };
-    let bytes = units::bytes(text).map_err(|e| Failure::bad_input(format!("{name} {e}")))?;
+    let bytes = headway_experiment::parse_positive_size(text)
+        .map_err(|e| Failure::bad_input(format!("{name} {e}")))?;
     if !(1..=LARGEST_WINDOW_BYTES).contains(&bytes) {
         return Err(Failure::bad_input(format!(
             "{name} \"{text}\": must be at most {LARGEST_WINDOW_BYTES} bytes"
@@ -143,8 +143,8 @@ pub(super) fn run(command: &HostCommand) -> Result<(), Failure> {
 const MOST_BYTES: u64 = 1 << 30;
 
 fn bench(command: &WindowBenchCommand) -> Result<(), Failure> {
-    let bytes =
-        units::bytes(&command.bytes).map_err(|e| Failure::bad_input(format!("--bytes {e}")))?;
+    let bytes = headway_experiment::parse_positive_size(&command.bytes)
+        .map_err(|e| Failure::bad_input(format!("--bytes {e}")))?;
     if bytes > MOST_BYTES {
         return Err(Failure::bad_input(format!(
             "--bytes \"{}\": must be at most {MOST_BYTES} bytes",
@@ -228,8 +228,8 @@ fn quick_start(command: &QuickStartCommand) -> Result<(), Failure> {
     let code = match &command.at_most {
         None => 15,
         Some(text) => {
-            let rate_bps =
-                units::rate_bps(text).map_err(|e| Failure::bad_input(format!("--at-most {e}")))?;
+            let rate_bps = headway_experiment::parse_rate(text)
+                .map_err(|e| Failure::bad_input(format!("--at-most {e}")))?;
             headway_algorithms::quick_start::code_down(rate_bps / 8)
         }
     };

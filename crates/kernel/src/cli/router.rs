@@ -14,7 +14,6 @@ use crate::error::Failure;
 use crate::mechanisms::router::{Request, Router};
 use crate::objects::constants::name_and_value;
 use crate::out::{self, say};
-use crate::units;
 
 /// What a router does at the device of a link
 #[derive(Debug, Args)]
@@ -95,7 +94,7 @@ pub(super) fn run(command: &RouterCommand) -> Result<(), Failure> {
 }
 
 fn attach(command: &QuickStartCommand) -> Result<(), Failure> {
-    let capacity_bps = units::rate_bps(&command.capacity)
+    let capacity_bps = headway_experiment::parse_rate(&command.capacity)
         .map_err(|e| Failure::bad_input(format!("--capacity {e}")))?;
     if capacity_bps < 1000 || capacity_bps / 1000 > u64::from(u32::MAX) {
         return Err(Failure::bad_input(format!(
@@ -132,8 +131,8 @@ fn add_settings(to: &mut Vec<(String, String)>, settings: &[String]) -> Result<(
 }
 
 fn bench(command: &BenchCommand) -> Result<(), Failure> {
-    let time_ns =
-        units::time_ns(&command.time).map_err(|e| Failure::bad_input(format!("--time {e}")))?;
+    let time_ns = headway_experiment::parse_positive_time(&command.time)
+        .map_err(|e| Failure::bad_input(format!("--time {e}")))?;
     let time = Duration::from_nanos(time_ns);
     if !(Duration::from_millis(10)..=Duration::from_secs(60)).contains(&time) {
         return Err(Failure::bad_input(format!(

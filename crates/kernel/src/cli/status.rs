@@ -10,7 +10,6 @@ use crate::attach::inventory::Attachment;
 use crate::attach::status::{self, Entry};
 use crate::error::Failure;
 use crate::out::{self, say};
-use crate::units;
 
 /// Show everything of Headway that is attached, whoever attached it
 #[derive(Debug, Args)]
@@ -25,7 +24,8 @@ pub struct StatusCommand {
 
 /// A tenth of a second says something; nobody waits longer than an hour.
 fn measured_for(text: &str) -> Result<Duration, String> {
-    let time = Duration::from_nanos(units::time_ns(text)?);
+    let time =
+        Duration::from_nanos(headway_experiment::parse_time(text).map_err(|e| e.to_string())?);
     if (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&time) {
         Ok(time)
     } else {

@@ -59,7 +59,7 @@ struct UpCommand {
     /// Random loss of each direction, like 1% [none]
     #[arg(long)]
     loss: Option<String>,
-    /// Queue management and its tunables, like red,ecn=1 [drop-tail]
+    /// Queue management and its tunables, like red:ecn=on [drop-tail]
     #[arg(long)]
     aqm: Option<String>,
     /// Rate and delay from left to right: schedule:FILE or mahimahi:FILE
@@ -182,7 +182,7 @@ fn up(command: &UpCommand) -> Result<(), Failure> {
     if command.dry_run {
         let steps = testbed::plan(&spec)?;
         if command.json {
-            return out::json(&json!({ "steps": steps }));
+            return out::json(&json!({ "steps": steps, "config": spec.config }));
         }
         steps.iter().for_each(|step| say!("would {step}"));
         return Ok(());

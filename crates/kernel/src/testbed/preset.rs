@@ -1,6 +1,6 @@
 //! Paths to play with. The servers are on the left, the user is on the right.
 
-use crate::units::Buffer;
+use headway_experiment::Buffer;
 
 /// A path by name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,8 +61,8 @@ pub const PRESETS: [Preset; 4] = [
         down_bps: 10_000_000,
         up_bps: 2_000_000,
         rtt_ns: 600 * MS,
-        down_buffer: Buffer::Bdp(1.0),
-        up_buffer: Buffer::Bdp(1.0),
+        down_buffer: Buffer::bdp(1),
+        up_buffer: Buffer::bdp(1),
     },
     // Round trip: our choice. Light in fibre needs at least 56 ms for the 5600 km
     // between London and New York and back (index of refraction 1.5); cables and
@@ -73,8 +73,8 @@ pub const PRESETS: [Preset; 4] = [
         down_bps: 100_000_000,
         up_bps: 100_000_000,
         rtt_ns: 75 * MS,
-        down_buffer: Buffer::Bdp(1.0),
-        up_buffer: Buffer::Bdp(1.0),
+        down_buffer: Buffer::bdp(1),
+        up_buffer: Buffer::bdp(1),
     },
 ];
 

@@ -7,12 +7,15 @@ use std::path::PathBuf;
 
 use headway_algorithms::QueueInstance;
 use headway_emulator::{Capture, Config, Host, Path, VaryFile};
+use headway_experiment::path::halves_ns;
+use headway_experiment::{
+    parse_buffer, parse_probability, parse_rate, parse_time, Buffer, Limit, Refused,
+};
 use headway_sim::scenario::{Aqm, EcnPath, LinkSpec};
 use serde::Deserialize;
 
 use super::{preset, HostState, DEVICE, MAX_HOSTS};
 use crate::error::{Attempt as _, Failure};
-use crate::units::{self, Buffer};
 
 /// What the command line says about the links; all of it optional.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +34,7 @@ pub struct LinkOptions {
     pub buffer: Option<String>,
     /// Both directions.
     pub loss: Option<String>,
-    /// Both directions: a name and tunables, "red,ecn=1".
+    /// Both directions: a name and tunables, "red:ecn=on".
     pub aqm: Option<String>,
     /// "schedule:FILE" or "mahimahi:FILE".
     pub vary: Option<String>,
@@ -258,39 +261,37 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
     fn option<T>(
         name: &str,
         text: &Option<String>,
-        parse: fn(&str) -> Result<T, String>,
+        parse: fn(&str) -> Result<T, Refused>,
     ) -> Result<Option<T>, Failure> {
         text.as_deref()
             .map(parse)
             .transpose()
             .map_err(|e| bad(format!("{name}: {e}")))
     }
-    let rate = option("--rate", &links.rate, units::rate_bps)?;
+    let rate = option("--rate", &links.rate, parse_rate)?;
     let down_bps = rate.or(preset.map(|p| p.down_bps)).unwrap_or(RATE_BPS);
-    let up_bps = option("--reverse-rate", &links.reverse_rate, units::rate_bps)?
+    let up_bps = option("--reverse-rate", &links.reverse_rate, parse_rate)?
         .or(rate)
         .or(preset.map(|p| p.up_bps))
         .unwrap_or(RATE_BPS);
-    let rtt_ns = option("--rtt", &links.rtt, units::time_ns)?
+    let rtt_ns = option("--rtt", &links.rtt, parse_time)?
         .or(preset.map(|p| p.rtt_ns))
         .unwrap_or(RTT_NS);
-    let buffer = option("--buffer", &links.buffer, units::buffer)?;
-    let buffers = preset.map_or((Buffer::Bdp(1.0), Buffer::Bdp(1.0)), |p| {
+    let buffer = option("--buffer", &links.buffer, parse_buffer)?;
+    let buffers = preset.map_or((Buffer::bdp(1), Buffer::bdp(1)), |p| {
         (p.down_buffer, p.up_buffer)
     });
-    let loss = option("--loss", &links.loss, units::probability)?.unwrap_or(0.0);
+    let loss = option("--loss", &links.loss, parse_probability)?.unwrap_or(0.0);
     let aqm = option("--aqm", &links.aqm, parse_aqm)?.unwrap_or_default();
     let link = |rate_bps: u64, delay_ns: u64, room: Buffer| {
-        let (limit_bytes, limit_pkts) = match buffer.unwrap_or(room) {
-            Buffer::Bytes(bytes) => (Some(bytes), None),
-            Buffer::Packets(pkts) => (None, Some(pkts)),
-            Buffer::Bdp(n) => {
-                let bytes = n * rate_bps as f64 * rtt_ns as f64 / 8e9;
-                // less than a packet would carry nothing
-                (Some((bytes.round() as u64).max(1500)), None)
-            }
+        let limit = buffer.unwrap_or(room).limit(rate_bps, rtt_ns, "");
+        let (limit_bytes, limit_pkts) = match limit {
+            Ok(Limit::Bytes(bytes)) => (Some(bytes), None),
+            // at most 2³² - 1
+            Ok(Limit::Packets(pkts)) => (None, Some(pkts as u32)),
+            Err(e) => return Err(bad(format!("--buffer: {e}"))),
         };
-        LinkSpec {
+        Ok(LinkSpec {
             rate_bps,
             delay_ns,
             vary: None,
@@ -304,16 +305,17 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
             quick_start: None,
             drop_ip_options: false,
             ecn: EcnPath::Keep,
-        }
+        })
     };
+    let (there_ns, back_ns) = halves_ns(rtt_ns);
     Ok(ConfigFile {
         seed: links.seed,
         forward: Path {
-            link: link(down_bps, rtt_ns.div_ceil(2), buffers.0),
+            link: link(down_bps, there_ns, buffers.0)?,
             vary: option("--vary", &links.vary, parse_vary)?,
         },
         reverse: Path {
-            link: link(up_bps, rtt_ns / 2, buffers.1),
+            link: link(up_bps, back_ns, buffers.1)?,
             vary: option("--reverse-vary", &links.reverse_vary, parse_vary)?,
         },
         extra_delay_ns: vec![],
@@ -329,32 +331,22 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
     })
 }
 
-/// "red,ecn=1,max_th_pkts=50"
-fn parse_aqm(text: &str) -> Result<Aqm, String> {
-    let mut parts = text.split(',');
-    let name = parts.next().unwrap_or_default().to_owned();
-    let mut tunables = BTreeMap::new();
-    for part in parts {
-        let (name, value) = part
-            .split_once('=')
-            .ok_or_else(|| format!("\"{part}\" is not like ecn=1"))?;
-        let value = value
-            .parse()
-            .map_err(|_| format!("\"{part}\": not a whole number"))?;
-        if tunables.insert(name.to_owned(), value).is_some() {
-            return Err(format!("{name} is given twice"));
-        }
-    }
-    Ok(Aqm { name, tunables })
+/// "red:ecn=on:max_th_pkts=50"
+fn parse_aqm(text: &str) -> Result<Aqm, Refused> {
+    let named = headway_algorithms::known().queue(text)?;
+    Ok(Aqm {
+        name: named.name,
+        tunables: named.tunables.into_iter().collect(),
+    })
 }
 
-fn parse_vary(text: &str) -> Result<VaryFile, String> {
+fn parse_vary(text: &str) -> Result<VaryFile, Refused> {
     match text.split_once(':') {
         Some(("schedule", file)) => Ok(VaryFile::Schedule { file: file.into() }),
         Some(("mahimahi", file)) => Ok(VaryFile::Mahimahi { file: file.into() }),
-        _ => Err(format!(
+        _ => Err(Refused::new(format!(
             "\"{text}\" is not like schedule:FILE or mahimahi:FILE"
-        )),
+        ))),
     }
 }
 
@@ -403,7 +395,7 @@ mod tests {
             rate: Some("20mbit".into()),
             buffer: Some("0.5bdp".into()),
             loss: Some("1%".into()),
-            aqm: Some("red,ecn=1".into()),
+            aqm: Some("red:ecn=on".into()),
             ..LinkOptions::default()
         };
         let link = spec(links).unwrap().config.forward.link;
@@ -443,7 +435,7 @@ mod tests {
         assert!(with(|l| l.preset = Some("moon".into())).contains("geo-satellite"));
         assert!(with(|l| l.rate = Some("fast".into())).contains("--rate"));
         assert!(with(|l| l.aqm = Some("rde".into())).contains("rde"));
-        assert!(with(|l| l.aqm = Some("red,ecn=7".into())).contains("ecn"));
+        assert!(with(|l| l.aqm = Some("red:ecn=7".into())).contains("ecn"));
         assert!(with(|l| l.vary = Some("mahimahi:/none".into())).contains("/none"));
         assert!(with(|l| l.config = Some("/none.json".into())).contains("/none.json"));
         for name in ["", "Up", "a/b", "a b"] {
