@@ -36,6 +36,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"flows": "1000001xreno"}, "too many flows; at most 1000000"),
     ({"flows": "1000000000xcubic"}, "too many flows; at most 1000000"),
     ({"flows": f"{'9' * 5000}xcubic"}, "too many flows"),
+    ({"flows": "1xreno:send_buffer=4095B"}, "4095 B is not allowed; 4096 B to 1 GiB"),
     ({"flows": "1xreno:receive_buffer=1B"}, "1 B is not allowed; 4096 B to 1 GiB"),
     ({"flows": "1xreno:receive_window=9MiB"}, "9437184 B is not allowed; 2920 B to"),
     ({"flows": [{"control": "reno", "name": "a\nb"}]}, "name: 'a\\nb' is not allowed"),
@@ -209,6 +210,7 @@ WINDOWS = st.sampled_from(["2920 B", "5 kB", "1 MB", "8388480 B"])
 OPTIONS = {
     "sack": ODDS, "timestamps": ODDS, "delayed_ack": ODDS, "nodelay": ODDS, "extra_ack": ODDS,
     "receive_buffer": st.sampled_from(["4096 B", "1 MB", "1 GiB"]), "receive_window": WINDOWS,
+    "send_buffer": st.sampled_from(["4096 B", "1 MB", "1 GiB"]),
     "initial_rate": RATES, "data_volume": SIZES, "announces": ODDS, "announces_first": ODDS,
     "stabilize": ODDS, "deadline": TIMES, "willing_rate": RATES, "start": TIMES, "stop": TIMES,
     "delay": TIMES, "from_hop": st.integers(0, 3), "to_hop": HOPS, "name": st.text(max_size=3),

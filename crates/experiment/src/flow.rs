@@ -46,6 +46,7 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("nodelay", Kind::Switch),
     ("stack", Kind::Stack),
     ("receive_buffer", Kind::Size(BUFFER_BYTES.0, BUFFER_BYTES.1)),
+    ("send_buffer", Kind::Size(BUFFER_BYTES.0, BUFFER_BYTES.1)),
     (
         "receive_window",
         Kind::Size(MIN_WINDOW_BYTES, MAX_WINDOW_BYTES),

@@ -11,7 +11,7 @@ fn flow(startup: &str, deadline_ms: Option<u64>) -> Value {
     let mut flow = json!({"name": startup,
         "app": {"kind": "vectors", "epochs": [[300, 100_000, 0]]},
         "control": {"name": "reno", "startup": startup},
-        "receive_window_bytes": 1 << 20});
+        "receive_window_bytes": 1 << 20, "send_buffer_bytes": 4 << 20});
     if let Some(ms) = deadline_ms {
         flow["deadline_ns"] = json!(ms * MS);
     }
@@ -69,7 +69,7 @@ fn an_upload_counts_from_its_start_and_its_rate_may_be_all_it_needs() {
     let took_ms = |fields: &Value| {
         let mut flow = json!({"name": "upload", "app": {"kind": "bulk", "bytes": 300_000},
             "control": {"name": "reno", "startup": "mega-start"},
-            "receive_window_bytes": 1 << 20, "extra_ack": true});
+            "receive_window_bytes": 1 << 20, "send_buffer_bytes": 4 << 20, "extra_ack": true});
         for (name, value) in fields.as_object().unwrap() {
             flow[name] = value.clone();
         }

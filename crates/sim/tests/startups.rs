@@ -10,10 +10,12 @@ use serde_json::{json, Value};
 
 const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
 
-/// A bulk transfer with a startup and its tunables, beside other fields of the flow.
+/// A bulk transfer with a startup and its tunables, beside other fields of the flow. Its
+/// send buffer is large from the start, which Linux gives who asks for it.
 fn flow(startup: &str, bytes: u64, tunables: Value, fields: &Value) -> Value {
     let mut flow = json!({"name": startup, "app": {"kind": "bulk", "bytes": bytes},
-        "control": {"name": "reno", "startup": startup, "tunables": tunables}});
+        "control": {"name": "reno", "startup": startup, "tunables": tunables},
+        "send_buffer_bytes": 4 << 20});
     for (name, value) in fields.as_object().expect("fields") {
         flow[name] = value.clone();
     }

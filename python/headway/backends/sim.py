@@ -409,6 +409,7 @@ def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
         "timestamps": flow.timestamps,
         "delayed_ack": flow.delayed_ack,
         "receive_buffer_bytes": flow.receive_buffer,
+        "send_buffer_bytes": flow.send_buffer,
         "receive_window_bytes": flow.receive_window,
         "extra_ack": flow.extra_ack,
         "initial_rate_bps": flow.initial_rate,

@@ -45,7 +45,10 @@ class Flow(Spec):
     routers of a chain, counted from 0: the flow enters at one, leaves at the other, and crosses
     the hops between; ``to_hop`` None is behind the last hop. ``receive_buffer`` is that of both
     hosts from the start (Linux: the default of tcp_rmem), 4096 B to 1 GiB; None is the stack's
-    own, which grows. ``stack`` is the TCP endpoint of both hosts; None is the experiment's.
+    own, which grows. ``send_buffer`` is that of both hosts, with what Linux counts beside the
+    data, 4096 B to 1 GiB: writers wait for room in it; None grows with cwnd up to 4 MiB, and of
+    ``linux-2.6`` has always room. ``stack`` is the TCP endpoint of both hosts; None is the
+    experiment's.
 
     ``initial_rate`` and ``data_volume`` are what the application tells its sockets before it
     sends: the rate to start with, in IP bits per second, and how much will come. Startups may use
@@ -72,6 +75,7 @@ class Flow(Spec):
     nodelay: bool = False
     stack: str | None = None
     receive_buffer: Annotated[MaybeSize, _BUFFER] = default(None)
+    send_buffer: Annotated[MaybeSize, _BUFFER] = default(None)
     receive_window: Annotated[MaybeSize, _WINDOW] = default(None)
     extra_ack: bool = False
     initial_rate: MaybeRate = default(None)

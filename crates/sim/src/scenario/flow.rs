@@ -2,7 +2,7 @@
 
 use super::limits::{
     bad, check_rate, check_time, yes, ScenarioError, MAX_BYTES, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES,
-    RECEIVE_BUFFER_BYTES,
+    SOCKET_BUFFER_BYTES,
 };
 use super::App;
 use serde::Deserialize;
@@ -39,6 +39,10 @@ pub struct Flow {
     /// stack's own.
     #[serde(default)]
     pub ecn: [Option<EcnMode>; 2],
+    /// Send buffer of both ends with what its sk_buffs take, as SO_SNDBUF sets it;
+    /// absent: it grows with cwnd as the stack's does.
+    #[serde(default)]
+    pub send_buffer_bytes: Option<u64>,
     /// TCP_NODELAY at both ends.
     #[serde(default)]
     pub nodelay: bool,
@@ -136,12 +140,18 @@ impl Flow {
             }
         }
         if let Some(bytes) = self.receive_buffer_bytes {
-            if !RECEIVE_BUFFER_BYTES.contains(&bytes) {
+            if !SOCKET_BUFFER_BYTES.contains(&bytes) {
                 return Err(bad(
                     &format!("{field}.receive_buffer_bytes"),
                     bytes,
                     "4096 bytes to 1 GiB",
                 ));
+            }
+        }
+        if let Some(bytes) = self.send_buffer_bytes {
+            if !SOCKET_BUFFER_BYTES.contains(&bytes) {
+                let field = format!("{field}.send_buffer_bytes");
+                return Err(bad(&field, bytes, "4096 bytes to 1 GiB"));
             }
         }
         if let Some(rate_bps) = self.initial_rate_bps {

@@ -33,7 +33,7 @@ pub const WINDOW_SHIFT: u8 = 7;
 const _: () = assert!(MAX_WINDOW_BYTES == 65_535 << WINDOW_SHIFT);
 
 /// A segment and more, and what window scaling can announce (RFC 7323, 2.3).
-pub(super) const RECEIVE_BUFFER_BYTES: std::ops::RangeInclusive<u64> =
+pub(super) const SOCKET_BUFFER_BYTES: std::ops::RangeInclusive<u64> =
     BUFFER_BYTES.0..=BUFFER_BYTES.1;
 
 pub(super) fn check_rate(field: &str, rate_bps: u64) -> Result<(), ScenarioError> {

@@ -64,6 +64,7 @@ class _Side(NamedTuple):
     timestamps: bool
     delayed_ack: bool
     receive_buffer: int | None
+    send_buffer: int | None
     receive_window: int | None
     willing_bps: int | None
 
@@ -75,6 +76,7 @@ def _side(flow: Flow) -> _Side:
         flow.timestamps,
         flow.delayed_ack or not flow.is_tcp,
         flow.receive_buffer,
+        flow.send_buffer,
         flow.receive_window,
         flow.willing_rate,
     )
@@ -99,6 +101,8 @@ def _settings(side: _Side) -> list[str]:
     if receive_bytes is not None:
         most = max(receive_bytes, _MOST_RECEIVE_BYTES)
         settings.append(f"net.ipv4.tcp_rmem=4096 {receive_bytes} {most}")
+    if side.send_buffer is not None:
+        settings.append(f"net.ipv4.tcp_wmem=4096 {side.send_buffer} {side.send_buffer}")
     return settings
 
 

@@ -198,6 +198,7 @@ fn socket_options(flow: &Flow, seed: u64, interactive: bool) -> SocketOptions {
         ecn: flow.ecn,
         seed,
         nodelay: flow.nodelay,
+        send_buffer_bytes: flow.send_buffer_bytes,
         interactive,
     }
 }

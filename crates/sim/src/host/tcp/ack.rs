@@ -83,6 +83,7 @@ impl Socket {
         if info.advanced || window > self.snd_wnd {
             info.not_duplicate |= window != self.snd_wnd || info.advanced;
             self.snd_wnd = window;
+            self.peer_window_grew();
         }
         self.snd_una = p.ack;
         self.last_echo_ms = p.ts_ecr_ms;

@@ -135,6 +135,7 @@ impl Socket {
         self.last_sent_ns = net.now_ns;
         self.refresh(net);
         self.control.init(&mut self.conn);
+        self.open_send_buffer();
         self.signals.established = true;
     }
 }

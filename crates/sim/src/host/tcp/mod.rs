@@ -34,6 +34,7 @@ use scoreboard::Scoreboard;
 pub(crate) use timers::Pending;
 pub use timers::Timer;
 use timers::{TimerSlot, NEVER};
+use writer::SendBuffer;
 
 /// Ethernet's payload: the largest IP packet.
 pub const MTU_BYTES: u32 = 1500;
@@ -79,6 +80,8 @@ pub struct SocketOptions {
     pub delayed_ack: bool,
     /// Receive buffer at the start, if it is not the profile's.
     pub receive_buffer_bytes: Option<u64>,
+    /// Send buffer with what its sk_buffs take, if it is not to grow with cwnd.
+    pub send_buffer_bytes: Option<u64>,
     /// TCP_NODELAY.
     pub nodelay: bool,
     /// The application acts on what arrives.
@@ -107,6 +110,8 @@ pub struct Signals {
     pub established: bool,
     /// New in-order bytes arrived.
     pub delivered: bool,
+    /// There is room again in the send buffer.
+    pub writable: bool,
 }
 
 /// State of RACK (RFC 8985).
@@ -161,6 +166,8 @@ pub struct Socket {
     options: SocketOptions,
     fin_queued: bool,
     fin_sent: bool,
+    /// A writer waits for room in the send buffer (SOCK_NOSPACE).
+    writer_waits: bool,
     /// This end's sending is what the flow's trace shows.
     pub recorded: bool,
     signals: Signals,
@@ -182,7 +189,7 @@ pub struct Socket {
     last_echo_ms: u32,
     snd_una: u64,
     snd_nxt: u64,
-    /// Sequence number after the last byte the application wrote.
+    /// Sequence number after the last byte in the send buffer.
     write_end: u64,
     snd_wnd: u64,
     timers: [TimerSlot; 3],
@@ -210,9 +217,8 @@ pub struct Socket {
     retrans_stamp_ns: u64,
     max_packets_out: u32,
     cwnd_used: u32,
-    /// The send buffer has grown with it.
-    largest_cwnd_pkts: u32,
     reordering: u32,
+    buffer: SendBuffer,
     prr_out: u32,
     undo_retrans: i32,
     /// Counters.
@@ -283,6 +289,8 @@ impl Socket {
             write_end: 1,
             fin_queued: false,
             fin_sent: false,
+            writer_waits: false,
+            buffer: SendBuffer::new(profile, options.send_buffer_bytes),
             fin_received: None,
             snd_wnd: 0,
             small_end: 0,
@@ -315,7 +323,6 @@ impl Socket {
             max_packets_out: 0,
             usage_seq: 0,
             cwnd_used: 0,
-            largest_cwnd_pkts: profile.initial_cwnd_pkts,
             cwnd_stamp_ns: 0,
             pacing: Pacing::default(),
             quick_start: None,
@@ -374,7 +381,7 @@ impl Socket {
     /// cares.
     pub fn take_signals(&mut self) -> Option<Signals> {
         let signals = std::mem::take(&mut self.signals);
-        let news = signals.established || signals.delivered;
+        let news = signals.established || signals.delivered || signals.writable;
         (self.options.interactive && news).then_some(signals)
     }
 
@@ -427,6 +434,9 @@ impl Socket {
             self.on_data(net, p);
         }
         self.push_pending(net);
+        if self.writer_waits {
+            self.new_space(net);
+        }
         self.acknowledge_if_owed(net);
         self.record(net);
     }
@@ -486,8 +496,7 @@ impl Socket {
         self.conn.snd_una = self.snd_una as u32;
         self.conn.snd_nxt = self.snd_nxt as u32;
         self.conn.inflight_pkts = self.board.in_flight();
-        self.conn.app_queued_bytes =
-            u32::try_from(self.write_end.saturating_sub(self.snd_nxt.max(1))).unwrap_or(u32::MAX);
+        self.conn.app_queued_bytes = u32::try_from(self.app_unsent_bytes()).unwrap_or(u32::MAX);
         self.conn.peer_window_bytes = self.snd_wnd as u32;
         self.conn.sent_pkts = self.counters.sent_pkts as u32;
         self.conn.retrans_pkts = self.counters.retransmits_pkts as u32;

@@ -3,6 +3,7 @@
 //! A profile is the list of what differs between two eras of the same stack.
 //! Sources: Linux 2.6.24/2.6.25 net/ipv4 for `linux-2.6`, Linux 6.1 for `linux-6`.
 
+pub use super::writer::SendBufferRule;
 use crate::scenario::EcnMode;
 
 /// How lost packets are found.
@@ -52,10 +53,8 @@ pub struct Profile {
     /// The receive buffer's part that is no window, in 256ths: fixed by
     /// tcp_adv_win_scale, measured on what arrives since 6.6 (scaling_ratio).
     pub buffer_overhead: u64,
-    /// What a packet counts when the send buffer is sized to two windows, bytes.
-    /// Large segments in page fragments need little more than their payload, so
-    /// the buffer holds more packets than that.
-    pub send_buffer_per_pkt_bytes: u64,
+    /// What counts in a send buffer.
+    pub send_buffer: SendBufferRule,
     /// Duplicate ACKs are merged for up to a millisecond.
     pub compresses_sacks: bool,
     /// So many data packets of a connection leave before pacing begins.
@@ -93,8 +92,14 @@ pub static PROFILES: [Profile; 2] = [
         window_clamp_bytes: 65_535,
         max_window_bytes: 3 << 20,
         buffer_overhead: 64,
-        // tcp_new_space: MSS 1460, MAX_TCP_HEADER 176, 16, an sk_buff of about 208.
-        send_buffer_per_pkt_bytes: 1860,
+        // tcp_new_space: MSS 1460, MAX_TCP_HEADER 176, 16, an sk_buff of about 208. It is
+        // twice the window of a busy sender up to 4 MiB, so that the writer is always there
+        // before; the papers' hosts had buffers beyond their paths' products.
+        send_buffer: SendBufferRule {
+            per_mss_bytes: 1860,
+            overhead_bytes: 400,
+            limits: false,
+        },
         compresses_sacks: false,
         // had no pacing of its own; that of the papers' patches spaced all
         unpaced_pkts: 0,
@@ -120,9 +125,12 @@ pub static PROFILES: [Profile; 2] = [
         max_window_bytes: 3_932_160,
         buffer_overhead: 96,
         // tcp_sndbuf_expand: MSS, header and shared info rounded up to 2048, an sk_buff of
-        // 256. A writer waits until a third is free, so five sixths are in use in the
-        // mean; ss on 6.18 showed 1775 to 2070 bytes of data per packet.
-        send_buffer_per_pkt_bytes: 1920,
+        // 256. An sk_buff without data counts 832 bytes (tcp_stream_alloc_skb; ss on 6.18).
+        send_buffer: SendBufferRule {
+            per_mss_bytes: 2304,
+            overhead_bytes: 832,
+            limits: true,
+        },
         compresses_sacks: true,
         // tcp_update_skb_after_send, as the queue fq did before
         unpaced_pkts: 10,

@@ -13,6 +13,8 @@ pub const RETRANS: u8 = 4;
 pub const EVER_RETRANS: u8 = 8;
 /// Last packet of a large segment.
 pub const PUSH: u8 = 16;
+/// First packet of an sk_buff.
+pub const HEAD: u8 = 32;
 
 /// A sent segment.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +54,8 @@ pub struct Scoreboard {
     pub lost_out: u32,
     /// Packets with the mark RETRANS.
     pub retrans_out: u32,
+    /// Packets with the mark HEAD: sk_buffs that hold what was sent.
+    pub heads: u32,
     /// Losses found so far, copies that were lost again included.
     pub losses: u32,
     /// One more than the number of the highest SACKed segment; `first` or less if none.
@@ -119,6 +123,7 @@ impl Scoreboard {
     /// Adds a new segment at the end.
     #[inline]
     pub fn push(&mut self, segment: Segment) {
+        self.heads += u32::from(segment.marks & HEAD != 0);
         self.segments.push_back(segment);
     }
 
@@ -127,7 +132,8 @@ impl Scoreboard {
     pub fn pop(&mut self) -> Option<Segment> {
         let segment = self.segments.pop_front()?;
         self.first += 1;
-        if segment.marks & !PUSH != 0 {
+        self.heads -= u32::from(segment.marks & HEAD != 0);
+        if segment.marks & !(PUSH | HEAD) != 0 {
             self.sacked_out -= u32::from(segment.marks & SACKED != 0);
             self.lost_out -= u32::from(segment.marks & LOST != 0);
             self.retrans_out -= u32::from(segment.marks & RETRANS != 0);
@@ -230,7 +236,7 @@ impl Scoreboard {
         self.retrans_out = 0;
         for segment in &mut self.segments {
             any_retrans |= segment.marks & EVER_RETRANS != 0;
-            segment.marks &= SACKED | EVER_RETRANS | PUSH;
+            segment.marks &= SACKED | EVER_RETRANS | PUSH | HEAD;
             if segment.marks & SACKED == 0 {
                 segment.marks |= LOST;
                 self.lost_out += 1;
@@ -278,6 +284,7 @@ impl Scoreboard {
         let count = |mark: u8| self.segments.iter().filter(|s| s.marks & mark != 0).count() as u32;
         (!sack || self.sacked_out == count(SACKED))
             && self.lost_out == count(LOST)
+            && self.heads == count(HEAD)
             && self.retrans_out == count(RETRANS)
             && self
                 .segments

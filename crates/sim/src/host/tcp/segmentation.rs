@@ -13,7 +13,7 @@ const RATE_SHIFT: u32 = 10;
 /// (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
 const RATE_PERCENT: (u64, u64) = (200, 120);
 /// The most bytes of a large segment: 64 KiB without room for headers.
-const LARGEST_BYTES: u64 = 65_216;
+pub(super) const LARGEST_BYTES: u64 = 65_216;
 /// Short paths get more: the most bytes, halved for every 2^9 us of RTT.
 const RTT_SHIFT: u32 = 9;
 /// tcp_min_tso_segs.
@@ -77,6 +77,14 @@ impl Socket {
         };
         let srtt_ns = self.rtt.srtt_us() * 1000;
         head.sent_ns + srtt_ns <= net.now_ns + DEFER_NS.min(srtt_ns / 2)
+    }
+
+    /// A sender that waits is limited by cwnd if cwnd leaves less room than the peer's
+    /// window, and not even for the segment at hand (tcp_tso_should_defer).
+    pub(super) fn cwnd_holds_back(&self, backlog_bytes: u64, room_bytes: u64) -> bool {
+        let free_pkts = u64::from(self.conn.cwnd_pkts - self.board.in_flight());
+        let free_bytes = free_pkts * u64::from(self.mss);
+        free_bytes < room_bytes && free_bytes <= backlog_bytes.min(LARGEST_BYTES)
     }
 
     /// Packets from `number` on that go again as one large segment: lost ones that

@@ -2,7 +2,7 @@
 //! tcp_output.c).
 
 use super::profile::Reduction;
-use super::scoreboard::{Segment, PUSH};
+use super::scoreboard::{Segment, HEAD, PUSH};
 use super::{ca, Pending, Socket, State, Timer, HEADER_BYTES, TIMESTAMP_BYTES};
 use crate::net::packet::{flags, Packet, Sacks};
 use crate::net::Net;
@@ -132,7 +132,7 @@ impl Socket {
             if left == 0 && largest > 1 {
                 let backlog = end - self.snd_nxt;
                 if backlog > mss && self.defers(net, largest, room) {
-                    limited = true;
+                    limited = self.cwnd_holds_back(backlog, room);
                     break;
                 }
                 let fits = if room < backlog {
@@ -143,8 +143,9 @@ impl Socket {
                 pkts = self.segment_pkts(largest, fits);
                 left = pkts;
             }
+            let head = if left == 0 || left == pkts { HEAD } else { 0 };
             left = left.saturating_sub(1);
-            let mark = if left == 0 && pkts > 1 { PUSH } else { 0 };
+            let mark = head | if left == 0 && pkts > 1 { PUSH } else { 0 };
             self.send_new(net, len, has_fin, u64::from(len) < mss, mark);
         }
         if self.snd_nxt != before || limited {

@@ -1,5 +1,6 @@
 //! Tail loss probes (RFC 8985 section 7 as in Linux).
 
+use super::scoreboard::HEAD;
 use super::{ca, Pending, Socket, Timer};
 use crate::net::Net;
 
@@ -43,7 +44,7 @@ impl Socket {
             if new {
                 let len = (self.write_end - self.snd_nxt).min(mss) as u32;
                 let small = len < self.mss;
-                self.send_new(net, len, false, small, 0);
+                self.send_new(net, len, false, small, HEAD);
                 self.tlp_retrans = false;
                 self.tlp_high_seq = self.snd_nxt;
             } else if self.board.packets_out() > 0 {

@@ -58,7 +58,9 @@ impl Socket {
     /// Congestion window validation (RFC 2861 as in Linux), after sending.
     pub(super) fn validate_cwnd(&mut self, net: &mut Net, limited: bool) {
         let out = self.board.packets_out();
-        self.largest_cwnd_pkts = self.largest_cwnd_pkts.max(self.conn.cwnd_pkts);
+        if !self.waits_for_room() {
+            self.grow_send_buffer();
+        }
         if self.snd_una >= self.usage_seq
             || limited
             || (!self.cwnd_limited && out > self.max_packets_out)
@@ -80,7 +82,7 @@ impl Socket {
         self.cwnd_used = self.cwnd_used.max(out);
         if net.now_ns - self.cwnd_stamp_ns >= self.rtt.rto_us() * 1000
             && self.conn.ca_state == ca::OPEN
-            && self.snd_nxt >= self.write_end
+            && self.writer_starves()
         {
             // The application did not fill the window for a whole timeout.
             let used = self.cwnd_used.max(self.restart_cwnd_pkts());

@@ -1,38 +1,257 @@
-//! What the application writes.
+//! The writer and its send buffer: what an application has handed over waits for room
+//! as a blocking `write` does. The buffer grows with cwnd (Linux tcp_sndbuf_expand),
+//! counts what its sk_buffs take (sk_wmem_queued), and wakes the writer when a third
+//! of it is free (sk_stream_write_space).
+//!
+//! Writers are Linux's tcp_sendmsg with as much as there is: they fill whole large
+//! segments until the buffer is full, so that it ends up to one segment too full.
+//! How the application cuts its data into calls does not show in that. `notsent_lowat`
+//! is off, and memory pressure of the host is not modelled.
 
+use super::profile::Profile;
+use super::segmentation::LARGEST_BYTES;
 use super::Socket;
 use crate::net::Net;
 
 /// Largest send buffer (tcp_wmem).
 const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
+/// Above this window a large segment is at most half of the largest window seen
+/// (tcp_bound_to_half_wnd, TCP_MSS_DEFAULT).
+const HALF_ABOVE_BYTES: u64 = 536;
+
+/// What a stack counts in its send buffers.
+#[derive(Debug)]
+pub struct SendBufferRule {
+    /// Of a full segment, when the buffer is sized to two windows, bytes.
+    pub per_mss_bytes: u64,
+    /// Of an sk_buff beside its data, bytes.
+    pub overhead_bytes: u64,
+    /// Writers wait for room. Else only an explicit size makes them, and the size counts
+    /// when an endless writer stops.
+    pub limits: bool,
+}
+
+/// The application's end of a socket's sending half.
+#[derive(Clone, Debug)]
+pub(super) struct SendBuffer {
+    /// Sequence number after the last byte that the application has or will write.
+    app_end: u64,
+    /// Size of the buffer (sk_sndbuf).
+    limit_bytes: u64,
+    /// Data of an sk_buff that the writer fills (size_goal).
+    goal_bytes: u32,
+    /// Largest window the peer has announced.
+    max_window_bytes: u32,
+    /// Writers wait for room.
+    limits: bool,
+    /// The size is the application's (SO_SNDBUF).
+    fixed: bool,
+    /// A FIN follows once all is written.
+    closing: bool,
+}
+
+impl SendBuffer {
+    pub fn new(profile: &Profile, explicit_bytes: Option<u64>) -> SendBuffer {
+        let rule = &profile.send_buffer;
+        // Writers that wait begin when the connection is open.
+        let at_first = if rule.limits {
+            0
+        } else {
+            2 * u64::from(profile.initial_cwnd_pkts) * rule.per_mss_bytes
+        };
+        SendBuffer {
+            app_end: 1,
+            limit_bytes: explicit_bytes.unwrap_or(at_first),
+            goal_bytes: 0,
+            max_window_bytes: 0,
+            limits: rule.limits || explicit_bytes.is_some(),
+            fixed: explicit_bytes.is_some(),
+            closing: false,
+        }
+    }
+}
 
 impl Socket {
-    /// The application writes. Nothing is sent until `pump`.
+    /// The application writes, and waits where there is no room. Nothing is sent until
+    /// `pump`.
     pub fn write(&mut self, bytes: u64) {
-        self.write_end += bytes;
+        self.buffer.app_end += bytes;
+        self.fill();
     }
 
     /// The application will write without end.
     pub fn write_forever(&mut self) {
-        self.write_end = u64::MAX >> 2;
+        self.buffer.app_end = u64::MAX >> 2;
+        self.fill();
     }
 
-    /// The application stops writing. What is in the send buffer is still
-    /// delivered, and a FIN follows. An application that writes without end has
-    /// the buffer full, and Linux has let it grow to twice the largest window.
+    /// The application stops writing. What is in the send buffer is still delivered, and
+    /// a FIN follows. Where writers do not wait, the buffer of an endless one is full.
     pub fn stop(&mut self, net: &mut Net) {
-        let per_pkt = self.profile.send_buffer_per_pkt_bytes;
-        let buffered = 2 * u64::from(self.largest_cwnd_pkts) * per_pkt;
-        let end = self
-            .snd_nxt
-            .max(self.snd_una + buffered.min(MAX_SEND_BUFFER_BYTES));
-        self.write_end = self.write_end.min(end.max(1));
+        if !self.buffer.limits {
+            let end = self.snd_nxt.max(self.snd_una + self.buffer.limit_bytes);
+            self.write_end = self.write_end.min(end.max(1));
+        }
+        self.buffer.app_end = self.write_end;
+        self.writer_waits = false;
         self.close(net);
     }
 
     /// A FIN follows the data.
     pub fn close(&mut self, net: &mut Net) {
-        self.fin_queued = true;
+        self.buffer.closing = true;
+        self.fin_queued = self.write_end == self.buffer.app_end;
         self.pump(net);
+    }
+
+    /// What an application may hand over that must not hold more than there is room for;
+    /// 0 until the socket signals that it is writable.
+    pub fn send_room_bytes(&mut self) -> u64 {
+        if !self.buffer.limits {
+            return u64::MAX;
+        }
+        if self.writer_waits {
+            return 0;
+        }
+        let room = self
+            .buffer
+            .limit_bytes
+            .saturating_sub(self.send_queue_bytes());
+        self.writer_waits = room == 0;
+        room
+    }
+
+    /// What the application has written or is writing and was not sent yet: hints of the
+    /// kernel (programs of writes) see the end of the present write, too.
+    pub(super) fn app_unsent_bytes(&self) -> u64 {
+        self.buffer.app_end.saturating_sub(self.snd_nxt.max(1))
+    }
+
+    /// Handed over by the application and not sent yet, as far as the buffer holds it.
+    pub(super) fn unsent_bytes(&self) -> u64 {
+        self.write_end.saturating_sub(self.snd_nxt.max(1))
+    }
+
+    /// The buffer grows to two windows of segments (tcp_sndbuf_expand; tcp_new_space of
+    /// 2.6), unless the application has set it.
+    pub(super) fn grow_send_buffer(&mut self) {
+        if self.buffer.fixed {
+            return;
+        }
+        let rule = &self.profile.send_buffer;
+        let mut pkts = self.conn.cwnd_pkts.max(self.profile.initial_cwnd_pkts);
+        if self.buffer.limits {
+            pkts = pkts.max(self.reordering + 1);
+        }
+        let bytes = 2 * u64::from(pkts) * rule.per_mss_bytes;
+        let limit = &mut self.buffer.limit_bytes;
+        *limit = (*limit).max(bytes.min(MAX_SEND_BUFFER_BYTES));
+    }
+
+    /// Writers wait for room in this socket's buffer.
+    pub(super) fn waits_for_room(&self) -> bool {
+        self.buffer.limits
+    }
+
+    /// It is the application that does not fill the window: no writer waits
+    /// (tcp_cwnd_application_limited asks for SOCK_NOSPACE).
+    pub(super) fn writer_starves(&self) -> bool {
+        if self.buffer.limits {
+            !self.writer_waits
+        } else {
+            self.snd_nxt >= self.write_end
+        }
+    }
+
+    /// The buffer of a connection that opens (tcp_init_buffer_space), and what a waiting
+    /// writer puts into it.
+    pub(super) fn open_send_buffer(&mut self) {
+        self.peer_window_grew();
+        self.grow_send_buffer();
+        self.writer_waits = false;
+        self.fill();
+    }
+
+    /// The peer's window is larger than ever: so may large segments be
+    /// (tcp_xmit_size_goal).
+    #[inline]
+    pub(super) fn peer_window_grew(&mut self) {
+        if self.snd_wnd > u64::from(self.buffer.max_window_bytes) {
+            self.buffer.max_window_bytes = u32::try_from(self.snd_wnd).unwrap_or(u32::MAX);
+            if u64::from(self.buffer.goal_bytes) + u64::from(self.mss) <= LARGEST_BYTES {
+                self.set_size_goal();
+            }
+        }
+    }
+
+    fn set_size_goal(&mut self) {
+        let window = u64::from(self.buffer.max_window_bytes);
+        let half = if window > HALF_ABOVE_BYTES {
+            window / 2
+        } else {
+            window
+        };
+        let most = if self.profile.segments_are_large {
+            LARGEST_BYTES.min(half)
+        } else {
+            0
+        };
+        let mss = u64::from(self.mss);
+        self.buffer.goal_bytes = ((most / mss).max(1) * mss) as u32;
+    }
+
+    /// What the send queue takes of the buffer (sk_wmem_queued): data, and for every
+    /// sk_buff its overhead. Sent ones are as large as they were sent, others as the
+    /// writer fills them.
+    fn send_queue_bytes(&self) -> u64 {
+        let unsent = self.unsent_bytes();
+        let heads =
+            u64::from(self.board.heads) + unsent.div_ceil(u64::from(self.buffer.goal_bytes.max(1)));
+        self.write_end - self.snd_una.clamp(1, self.write_end)
+            + heads * self.profile.send_buffer.overhead_bytes
+    }
+
+    /// The writer writes as long as there is room.
+    fn fill(&mut self) {
+        let end = self.buffer.app_end;
+        if self.buffer.limits {
+            if self.writer_waits {
+                return;
+            }
+            let limit = self.buffer.limit_bytes;
+            let queued = self.send_queue_bytes();
+            if queued < limit {
+                let goal = u64::from(self.buffer.goal_bytes);
+                let per_head = goal + self.profile.send_buffer.overhead_bytes;
+                let bytes = (limit - queued).div_ceil(per_head) * goal;
+                self.write_end = end.min(self.write_end + bytes);
+            }
+            self.writer_waits = self.write_end < end;
+        } else {
+            self.write_end = end;
+        }
+        self.fin_queued = self.buffer.closing && self.write_end == end;
+    }
+
+    /// A writer waits, and an acknowledgement may have made room (tcp_new_space).
+    pub(super) fn new_space(&mut self, net: &mut Net) {
+        if !self.buffer.fixed && self.board.in_flight() < self.conn.cwnd_pkts {
+            self.grow_send_buffer();
+            self.cwnd_stamp_ns = net.now_ns;
+        }
+        let limit = self.buffer.limit_bytes;
+        let data = self.write_end - self.snd_una.clamp(1, self.write_end);
+        // Most of the time the data alone are too much; what counts then is never asked.
+        if 3 * data > 2 * limit || 3 * self.send_queue_bytes() > 2 * limit {
+            return;
+        }
+        self.writer_waits = false;
+        let before = self.write_end;
+        self.fill();
+        if self.write_end > before {
+            self.push_pending(net);
+        } else {
+            self.signals.writable = true;
+        }
     }
 }
