@@ -38,7 +38,7 @@ QUANTITIES = st.builds(
 
 def test_the_options_of_flows_are_the_fields_of_a_flow() -> None:
     fields = {name for name in Flow.model_fields if name not in ("app", "control")}
-    assert {*fields, "size"} == set(FLOW_OPTIONS)
+    assert {*fields, "size", "exchanges"} == set(FLOW_OPTIONS)
 
 
 @given(

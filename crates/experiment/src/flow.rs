@@ -65,7 +65,11 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("from_hop", Kind::Whole(0)),
     ("to_hop", Kind::Whole(1)),
     ("size", SIZE),
+    ("exchanges", Kind::Name),
 ];
+
+/// Of them, those of an application over TCP.
+const OF_TCP: [&str; 2] = ["size", "exchanges"];
 
 /// An option's value, in SI units.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -235,10 +239,10 @@ pub fn parse_flow(text: &str, known: &Known) -> Result<Split, Refused> {
     let control = if name == "voip" {
         let other = tunables
             .first()
-            .or_else(|| options.iter().find(|(name, _)| *name == "size"));
+            .or_else(|| options.iter().find(|(name, _)| OF_TCP.contains(name)));
         if let Some((other, _)) = other {
             let mut allowed = option_names();
-            allowed.retain(|name| *name != "size");
+            allowed.retain(|name| !OF_TCP.contains(name));
             let (other, allowed) = (quoted(other), allowed.join(", "));
             return Err(Refused::new(format!(
                 "voip has no option {other}; allowed: {allowed}"

@@ -3,6 +3,7 @@
 mod experiment;
 mod memory;
 
+use headway_experiment::exchanges::Exchanges;
 use headway_sim::scenario::Vary;
 use headway_sim::trace::record::{Column, Tables};
 use headway_sim::{Outcome, Scenario, World};
@@ -71,6 +72,26 @@ fn vary_of_text(kind: &str, text: &str) -> PyResult<String> {
         _ => return Err(invalid("kind: schedule or mahimahi")),
     };
     serde_json::to_string(&vary.map_err(invalid)?).map_err(invalid)
+}
+
+/// The columns of a file of exchanges. Raises ValueError with one line that names the file's
+/// line and column, OSError where it cannot be read.
+#[pyfunction]
+fn read_exchanges<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bound<'py, PyDict>> {
+    let file = std::fs::File::open(path)?;
+    let read = py
+        .detach(|| Exchanges::read(std::io::BufReader::new(file)))
+        .map_err(invalid)?;
+    let columns = PyDict::new(py);
+    columns.set_item("start_ns", read.start_ns.into_pyarray(py))?;
+    columns.set_item("exchanges", read.exchanges.into_pyarray(py))?;
+    columns.set_item("request_bytes", read.request_bytes.into_pyarray(py))?;
+    columns.set_item("response_bytes", read.response_bytes.into_pyarray(py))?;
+    columns.set_item("serve_ns", read.serve_ns.into_pyarray(py))?;
+    columns.set_item("think_ns", read.think_ns.into_pyarray(py))?;
+    columns.set_item("deadline_ns", read.deadline_ns.into_pyarray(py))?;
+    columns.set_item("after", read.after.into_pyarray(py))?;
+    Ok(columns)
 }
 
 /// Raises ValueError with one line for a link's `vary` that makes no sense.
@@ -254,6 +275,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(free_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(vary_of_text, module)?)?;
     module.add_function(wrap_pyfunction!(check_vary, module)?)?;
+    module.add_function(wrap_pyfunction!(read_exchanges, module)?)?;
     experiment::add_to(module)?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }

@@ -19,6 +19,7 @@ from headway.errors import HeadwayError
 from headway.experiment import (
     Bulk,
     Cbr,
+    Exchanges,
     Experiment,
     Flow,
     Link,
@@ -366,6 +367,8 @@ def _app(flow: Flow) -> dict[str, Any]:
             "codes": list(app.codes),
             "mean_interval_ns": app.mean_interval,
         }
+    if isinstance(app, Exchanges):
+        return {"kind": "exchanges", **app.table().columns()}
     assert isinstance(app, Vectors)
     return {
         "kind": "vectors",

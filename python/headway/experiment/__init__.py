@@ -10,7 +10,16 @@ chain is the sum over all its hops. A flow's own extra delay does not count.
 """
 
 from headway.experiment.algorithms import KERNEL_OWN, Aqm, Control
-from headway.experiment.apps import Bulk, Cbr, Pingpong, Requests, Sessions, Vectors, Voip
+from headway.experiment.apps import (
+    Bulk,
+    Cbr,
+    Exchanges,
+    Pingpong,
+    Requests,
+    Sessions,
+    Vectors,
+    Voip,
+)
 from headway.experiment.flow import FLOW_OPTIONS, Flow, parse_flows
 from headway.experiment.path import Capture, Chain, Dumbbell, Hop, Link, limit_bytes
 from headway.experiment.vary import Mahimahi, Schedule, Step, outages
@@ -29,6 +38,7 @@ __all__ = [
     "Chain",
     "Control",
     "Dumbbell",
+    "Exchanges",
     "Experiment",
     "Flow",
     "Hop",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
 from headway.engine import engine
+from headway.errors import ExperimentError
 from headway.spec import (
     MAX_BYTES,
     Given,
@@ -22,6 +24,7 @@ from headway.spec import (
     within,
 )
 from headway.units import format_size
+from headway.workloads.exchange_file import ExchangeTable, file_sha256, read_exchanges
 from headway.workloads.workload import Workload
 
 MAX_MESSAGE_BYTES = engine.MAX_MESSAGE_BYTES
@@ -77,6 +80,36 @@ class Vectors(Spec):
                 most = format_size(MAX_BYTES)
                 raise ValueError(f"epochs: {format_size(total)} of {what} in all; at most {most}")
         return self
+
+
+class Exchanges(Spec):
+    """Requests and responses of a file: see docs/exchanges.md.
+
+    Each line is an exchange: request, response, the server's time, think time, deadline, which
+    other it comes after, on which connection. The opener asks; connections open when they are
+    due. ``sha256`` is that of the file, which must not change between making the experiment and
+    running it; None takes it as it is.
+    """
+
+    kind: Literal["exchanges"] = "exchanges"
+    file: Path
+    sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
+
+    @model_validator(mode="after")
+    def _is_that_file(self) -> Self:
+        found = file_sha256(self.file)
+        if self.sha256 is None:
+            object.__setattr__(self, "sha256", found)
+        elif self.sha256 != found:
+            raise ValueError(f"file: {self.file} is another than when this was made (its sha256)")
+        read_exchanges(self.file)
+        return self
+
+    def table(self) -> ExchangeTable:
+        """What the file says. Raises ExperimentError where it is another by now."""
+        if file_sha256(self.file) != self.sha256:
+            raise ExperimentError(f"{self.file}: is another than when the experiment was made")
+        return read_exchanges(self.file)
 
 
 class Pingpong(Spec):

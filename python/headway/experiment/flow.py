@@ -11,7 +11,16 @@ from headway import units
 from headway.engine import engine
 from headway.errors import ExperimentError
 from headway.experiment.algorithms import Control
-from headway.experiment.apps import Bulk, Cbr, Pingpong, Requests, Sessions, Vectors, Voip
+from headway.experiment.apps import (
+    Bulk,
+    Cbr,
+    Exchanges,
+    Pingpong,
+    Requests,
+    Sessions,
+    Vectors,
+    Voip,
+)
 from headway.registry import registry
 from headway.spec import (
     Given,
@@ -65,7 +74,8 @@ class Flow(Spec):
     """
 
     app: Annotated[
-        Bulk | Cbr | Vectors | Pingpong | Sessions | Requests, Field(discriminator="kind")
+        Bulk | Cbr | Vectors | Exchanges | Pingpong | Sessions | Requests,
+        Field(discriminator="kind"),
     ] = Bulk()
     control: Given[Control | None, Control | Mapping[str, Any] | str | None] = default(None)
     name: str | None = None
@@ -122,7 +132,7 @@ class Flow(Spec):
 
     @model_validator(mode="after")
     def _deadline_has_an_end(self) -> Self:
-        bounded = isinstance(self.app, Vectors | Sessions)
+        bounded = isinstance(self.app, Vectors | Sessions | Exchanges)
         bounded = bounded or (isinstance(self.app, Bulk) and self.app.size is not None)
         if self.deadline is not None and not bounded:
             raise ValueError("deadline: needs responses, or a bulk transfer with a size")
@@ -185,6 +195,10 @@ def _flow_fields(of_text: FlowFields) -> dict[str, Any]:
     fields: dict[str, Any] = dict(options)
     if control is None:
         return {"app": Voip, **fields}
+    if "exchanges" in fields:
+        if "size" in fields:
+            raise ValueError("size: is of a bulk transfer; leave it or exchanges out")
+        fields["app"] = {"kind": "exchanges", "file": fields.pop("exchanges")}
     if "size" in fields:
         fields["app"] = {"kind": "bulk", "size": fields.pop("size")}
     name, startup, tunables = control

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from headway.engine import engine
 from headway.errors import ExperimentError
-from headway.experiment.apps import Sessions, Vectors, Voip
+from headway.experiment.apps import Exchanges, Sessions, Vectors, Voip
 from headway.experiment.flow import Flow, parse_flows
 from headway.experiment.path import Capture, Chain, Dumbbell, Link
 from headway.registry import registry
@@ -124,7 +124,7 @@ class Experiment(Spec):
                 f"{where}.stop: {format_time(flow.stop)} is not allowed; "
                 f"later than every start, up to {format_time(latest_ns)}"
             )
-        if isinstance(flow.app, Sessions) or (
+        if isinstance(flow.app, Sessions | Exchanges) or (
             isinstance(flow.app, Vectors) and flow.app.connections is not None
         ):
             self._many_connections_fit(where, flow)

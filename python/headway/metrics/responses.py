@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from headway import workloads
-from headway.experiment import Sessions, Vectors
+from headway.experiment import Exchanges, Sessions, Vectors
 from headway.metrics.stats import Estimate, batch_means, confidence_interval
 from headway.metrics.windows import Window, window_of
 from headway.trace import Trace
@@ -56,6 +56,9 @@ def _exchanges(trace: Trace) -> tuple[Ints, Ints, Ints]:
         if isinstance(flow.app, Sessions):
             share = workloads.shares(flow.app.workload, flow.app.pairs)[flow.app.pair]
             sizes = share.request_bytes, share.response_bytes
+        elif isinstance(flow.app, Exchanges):
+            file = flow.app.table()
+            sizes = file.request_bytes.astype(np.int64), file.response_bytes.astype(np.int64)
         elif isinstance(flow.app, Vectors):
             table = np.array([epoch[:2] for epoch in flow.app.epochs], dtype=np.int64)
             sizes = table[:, 0], table[:, 1]

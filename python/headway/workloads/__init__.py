@@ -12,19 +12,23 @@ from headway.workloads.workload import Campus, Pareto, Tmix, Workload
 if TYPE_CHECKING:
     from headway.workloads import published, tmix
     from headway.workloads.draws import Stream
+    from headway.workloads.exchange_file import ExchangeTable, read_exchanges, write_exchanges
     from headway.workloads.recipe import sessions, shares
     from headway.workloads.session_table import SessionTable, from_vectors
 else:
     __getattr__ = lazily(
         __name__,
         {
+            "ExchangeTable": "headway.workloads.exchange_file",
             "SessionTable": "headway.workloads.session_table",
             "Stream": "headway.workloads.draws",
             "from_vectors": "headway.workloads.session_table",
             "published": "headway.workloads.published",
+            "read_exchanges": "headway.workloads.exchange_file",
             "sessions": "headway.workloads.recipe",
             "shares": "headway.workloads.recipe",
             "tmix": "headway.workloads.tmix",
+            "write_exchanges": "headway.workloads.exchange_file",
         },
     )
 
@@ -35,6 +39,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Campus",
+    "ExchangeTable",
     "Pareto",
     "SessionTable",
     "Stream",
@@ -42,7 +47,9 @@ __all__ = [
     "Workload",
     "from_vectors",
     "published",
+    "read_exchanges",
     "sessions",
     "shares",
     "tmix",
+    "write_exchanges",
 ]

@@ -4,6 +4,7 @@
 use super::limits::{bad, ScenarioError, MAX_BYTES, MAX_MESSAGE_BYTES, MAX_TIME_NS};
 use serde::Deserialize;
 
+pub use super::exchanges::Exchanges;
 pub use super::sessions::Sessions;
 
 /// What is asked of every application's description.
@@ -62,6 +63,8 @@ list_of_apps! {
     Vectors = "vectors",
     /// Many connections of one host pair, or many sessions in turn on one.
     Sessions = "sessions",
+    /// Exchanges of a file, on connections that open when they are due.
+    Exchanges = "exchanges",
     /// Small messages and their echoes.
     Pingpong = "pingpong",
     /// Quick-Start requests without data.
@@ -198,6 +201,20 @@ impl AppSpec for Vectors {
 }
 
 impl AppSpec for Sessions {
+    fn check(&self, field: &str) -> Result<(), ScenarioError> {
+        self.check_columns(field)
+    }
+
+    fn has_many_connections(&self) -> bool {
+        true
+    }
+
+    fn has_ends(&self) -> bool {
+        true
+    }
+}
+
+impl AppSpec for Exchanges {
     fn check(&self, field: &str) -> Result<(), ScenarioError> {
         self.check_columns(field)
     }

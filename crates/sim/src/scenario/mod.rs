@@ -5,6 +5,7 @@
 //! never passes silently.
 
 pub mod app;
+mod exchanges;
 mod flow;
 pub mod limits;
 mod link;

@@ -46,6 +46,23 @@ impl Sessions {
     }
 
     pub(super) fn check_columns(&self, field: &str) -> Result<(), ScenarioError> {
+        self.check_exchanges(field)?;
+        if let Some(at) = self.start_ns.windows(2).position(|w| w[0] > w[1]) {
+            let field = format!("{field}.start_ns[{}]", at + 1);
+            return Err(bad(
+                &field,
+                self.start_ns[at + 1],
+                "not before the one before",
+            ));
+        }
+        if let Some(&late) = self.start_ns.last().filter(|&&ns| ns > MAX_TIME_NS) {
+            return Err(bad(&format!("{field}.start_ns"), late, "at most 10 years"));
+        }
+        Ok(())
+    }
+
+    /// Every column has its entries, and sums stay far from overflow.
+    pub(super) fn check_exchanges(&self, field: &str) -> Result<(), ScenarioError> {
         let sessions = self.start_ns.len();
         if self.exchanges.len() != sessions {
             let allowed = format!("one per session, {sessions}");
@@ -60,14 +77,6 @@ impl Sessions {
                 &format!("{field}.exchanges"),
                 0,
                 "at least 1 per session",
-            ));
-        }
-        if let Some(at) = self.start_ns.windows(2).position(|w| w[0] > w[1]) {
-            let field = format!("{field}.start_ns[{}]", at + 1);
-            return Err(bad(
-                &field,
-                self.start_ns[at + 1],
-                "not before the one before",
             ));
         }
         let total = self.exchanges.iter().map(|&n| n as usize).sum::<usize>();
@@ -99,9 +108,6 @@ impl Sessions {
                     &format!("at most {most}"),
                 ));
             }
-        }
-        if let Some(&late) = self.start_ns.last().filter(|&&ns| ns > MAX_TIME_NS) {
-            return Err(bad(&format!("{field}.start_ns"), late, "at most 10 years"));
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ from headway.backends.kernel import quick_start
 from headway.backends.kernel.run import says_something
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
-from headway.experiment import Experiment, Pingpong, Requests, Sessions, Vectors
+from headway.experiment import Exchanges, Experiment, Pingpong, Requests, Sessions, Vectors
 
 _LARGE_WINDOW_SINCE = (6, 10)
 _SMALL_WINDOW_BYTES = 65_535
@@ -29,6 +29,11 @@ def check(experiment: Experiment) -> None:
             raise KernelCannotError(
                 f"kernel backend: {name}: this kernel has no control {own!r}; it has "
                 f"{', '.join(there)} (`modprobe tcp_{own}` loads one that is a module)"
+            )
+        if isinstance(flow.app, Exchanges):
+            raise HeadwayError(
+                f"kernel backend: {name}: exchanges: not possible yet; "
+                "use vectors on one connection"
             )
         if isinstance(flow.app, Sessions):
             raise HeadwayError(

@@ -1,10 +1,12 @@
 //! Requests and responses. Exchanges stand in columns; each belongs to a connection, on
-//! which they take turns. A connection is made when it is due and gives its sockets back
+//! which they take turns, and may come after another one's on another connection. A connection is made when it is due and gives its sockets back
 //! after it has waited out TIME_WAIT, so memory follows the connections that are open, not
 //! those of the run.
 
 use super::{Application, At, Connection, Connections, Host, Recipe, Setup, Side, Totals};
 use crate::scenario::app;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// TCP_TIMEWAIT_LEN of Linux. No packet outlives it, so none can reach a socket's
 /// next connection: the scenario refuses paths with more than half of it in delays.
@@ -21,6 +23,9 @@ enum Opening {
     AtStarts,
     /// One opens with the flow, and sessions, whose starts are known, take turns on it.
     Persistent,
+    /// Each opens at its start, counted from the flow's, and when what its first exchange
+    /// comes after is over.
+    WhenDue,
 }
 
 /// What a host pair exchanges in the whole run.
@@ -37,6 +42,9 @@ pub(super) struct Exchanges {
     serve_ns: Vec<u64>,
     /// Time for a response from its request.
     deadline_ns: Option<u64>,
+    /// The same, of an exchange of its own; 0: the one above. Empty: none has.
+    deadlines_ns: Vec<u64>,
+    order: Option<Box<Order>>,
     recipe: Recipe,
     /// Sessions opened so far.
     opened: usize,
@@ -48,10 +56,73 @@ pub(super) struct Exchanges {
     past: Totals,
 }
 
+/// What waits for other exchanges, and for its start.
+#[derive(Default)]
+struct Order {
+    /// Of each exchange: the one it comes after; NONE: only the one before on its connection.
+    after: Vec<u32>,
+    /// Exchanges that are over, their think times included.
+    over: Vec<bool>,
+    /// Where each exchange's part of `waiting` begins; one more at the end.
+    first_waiting: Vec<u32>,
+    /// Exchanges by what they come after.
+    waiting: Vec<u32>,
+    /// Connections that wait for nothing but their start.
+    due: BinaryHeap<Reverse<(u64, u32)>>,
+    /// The earliest time that was asked for; 0: none.
+    wakes_ns: u64,
+}
+
+const NONE: u32 = app::Exchanges::NONE;
+
+impl Order {
+    fn new(after: &[u32], exchanges: usize) -> Order {
+        if after.is_empty() {
+            return Order::default();
+        }
+        let mut first = vec![0u32; exchanges + 1];
+        for &of in after.iter().filter(|&&of| of != NONE) {
+            first[of as usize + 1] += 1;
+        }
+        for at in 0..exchanges {
+            first[at + 1] += first[at];
+        }
+        let mut next = first.clone();
+        let mut waiting = vec![0; first[exchanges] as usize];
+        for (one, &of) in (0u32..).zip(after).filter(|(_, &of)| of != NONE) {
+            waiting[next[of as usize] as usize] = one;
+            next[of as usize] += 1;
+        }
+        Order {
+            after: after.to_vec(),
+            over: vec![false; exchanges],
+            first_waiting: first,
+            waiting,
+            ..Order::default()
+        }
+    }
+
+    /// Whether an exchange has to wait for another than the one before.
+    fn blocks(&self, exchange: u32) -> bool {
+        let after = self.after.get(exchange as usize).copied();
+        after.is_some_and(|of| of != NONE && !self.over[of as usize])
+    }
+
+    /// The exchanges that come after one.
+    fn of(&self, exchange: u32) -> std::ops::Range<usize> {
+        let at = exchange as usize;
+        match self.first_waiting.get(at..at + 2) {
+            Some(ends) => ends[0] as usize..ends[1] as usize,
+            None => 0..0,
+        }
+    }
+}
+
 /// Where a connection stands.
 #[derive(Clone, Copy)]
 struct Turn {
     connection: Connection,
+    first: u32,
     /// Exchange that comes next or is under way.
     exchange: u32,
     /// Exchange at which the connection's last session ends.
@@ -69,6 +140,8 @@ struct Turn {
 enum Phase {
     /// Its turn: the handshake, a think time, or the start of the next session.
     Idle,
+    /// An exchange on another connection.
+    Blocked,
     /// The request at the server.
     Asked,
     /// The server's own time.
@@ -105,6 +178,14 @@ impl Exchanges {
         Self::new(opening, spec, setup)
     }
 
+    /// Exchanges of a file: connections open when they are due.
+    pub fn of_file(spec: &app::Exchanges, setup: &Setup) -> Self {
+        let mut made = Self::new(Opening::WhenDue, &spec.columns, setup);
+        made.deadlines_ns = spec.deadline_ns.clone();
+        made.order = Some(Box::new(Order::new(&spec.after, made.think_ns.len())));
+        made
+    }
+
     fn new(opening: Opening, columns: &app::Sessions, setup: &Setup) -> Self {
         let sum = |column: &[u64]| column.iter().sum::<u64>();
         let recorded = if sum(&columns.response_bytes) > sum(&columns.request_bytes) {
@@ -125,6 +206,8 @@ impl Exchanges {
             think_ns: columns.think_ns.clone(),
             serve_ns: columns.serve_ns.clone(),
             deadline_ns: setup.flow.deadline_ns,
+            deadlines_ns: Vec::new(),
+            order: None,
             recipe: Recipe::new(setup, true, recorded),
             opened: 0,
             stopped: false,
@@ -183,6 +266,7 @@ impl Exchanges {
             .connection(connections, tag, requests, responses);
         let turn = Turn {
             connection,
+            first,
             exchange: first,
             end,
             phase: Phase::Idle,
@@ -199,7 +283,7 @@ impl Exchanges {
 
     fn begin(&mut self, host: &mut Host, tag: u32) {
         let connection = self.turns[tag as usize].connection;
-        if matches!(self.opening, Opening::One | Opening::InTurn) {
+        if !matches!(self.opening, Opening::AtStarts | Opening::Persistent) {
             // The request waits for the handshake.
             self.send_request(host, tag);
         }
@@ -222,7 +306,7 @@ impl Exchanges {
                     host.close(at.connection, Side::Responder);
                 }
             }
-            Phase::Idle | Phase::Serving | Phase::Over => {}
+            Phase::Idle | Phase::Blocked | Phase::Serving | Phase::Over => {}
         }
     }
 
@@ -246,10 +330,24 @@ impl Exchanges {
         }
     }
 
-    /// Client: sends the next request, or closes after the last exchange.
+    /// Client: its turn has come, and that of what comes after the exchange that is over.
     fn ask(&mut self, host: &mut Host, tag: u32) {
+        let turn = self.turns[tag as usize];
+        self.proceed(host, tag);
+        if self.order.is_some() && turn.exchange > turn.first {
+            self.let_others(host, turn.exchange - 1);
+        }
+    }
+
+    /// Client: sends the next request, or closes after the last exchange.
+    fn proceed(&mut self, host: &mut Host, tag: u32) {
         let turn = &mut self.turns[tag as usize];
         if turn.exchange < turn.end {
+            let exchange = turn.exchange;
+            if self.order.as_ref().is_some_and(|o| o.blocks(exchange)) {
+                turn.phase = Phase::Blocked;
+                return;
+            }
             self.send_request(host, tag);
             // With nothing to wait for, the other end answers at once.
             self.serve(host, tag);
@@ -263,6 +361,81 @@ impl Exchanges {
         if self.opening == Opening::InTurn {
             self.open_next(host);
         }
+    }
+
+    /// An exchange is over: those begin that come after it.
+    fn let_others(&mut self, host: &mut Host, exchange: u32) {
+        let Some(order) = &mut self.order else {
+            return;
+        };
+        if let Some(over) = order.over.get_mut(exchange as usize) {
+            *over = true;
+        }
+        for at in order.of(exchange) {
+            let Some(order) = &mut self.order else {
+                return;
+            };
+            let next = order.waiting[at];
+            let session = self.ends.partition_point(|&end| end <= next);
+            if self.first_of(session) == next {
+                self.is_due(session);
+                continue;
+            }
+            // Few connections are open at a time.
+            let blocked = self.turns.iter().position(|turn| {
+                turn.phase == Phase::Blocked && turn.exchange == next && turn.end > next
+            });
+            if let Some(tag) = blocked {
+                self.proceed(host, tag as u32);
+            }
+        }
+        self.open_when_due(host);
+    }
+
+    /// A connection waits only for its start.
+    fn is_due(&mut self, session: usize) {
+        let start_ns = self.start_ns[session];
+        if let Some(order) = &mut self.order {
+            order.due.push(Reverse((start_ns, session as u32)));
+        }
+    }
+
+    /// Opens what is due, and asks for the time of what comes next.
+    fn open_when_due(&mut self, host: &mut Host) {
+        let now_ns = host.net.now_ns;
+        while let Some(order) = &mut self.order {
+            if order.wakes_ns <= now_ns {
+                order.wakes_ns = 0;
+            }
+            let Some(&Reverse((start_ns, session))) = order.due.peek() else {
+                return;
+            };
+            if start_ns > now_ns {
+                if order.wakes_ns == 0 || start_ns < order.wakes_ns {
+                    order.wakes_ns = start_ns;
+                    host.wake(start_ns);
+                }
+                return;
+            }
+            order.due.pop();
+            if !self.stopped {
+                self.open(host, session as usize);
+            }
+        }
+    }
+
+    /// The flow begins: starts are counted from here.
+    fn begin_file(&mut self, host: &mut Host) {
+        for start_ns in &mut self.start_ns {
+            *start_ns += host.net.now_ns;
+        }
+        for session in 0..self.ends.len() {
+            let first = self.first_of(session);
+            if self.order.as_ref().is_some_and(|o| !o.blocks(first)) {
+                self.is_due(session);
+            }
+        }
+        self.open_when_due(host);
     }
 
     fn send_request(&mut self, host: &mut Host, tag: u32) {
@@ -294,7 +467,8 @@ impl Exchanges {
     fn answer(&mut self, host: &mut Host, tag: u32) {
         let turn = &mut self.turns[tag as usize];
         turn.phase = Phase::Answered;
-        if let Some(time_ns) = self.deadline_ns {
+        let own_ns = self.deadlines_ns.get(turn.exchange as usize).copied();
+        if let Some(time_ns) = own_ns.filter(|&ns| ns > 0).or(self.deadline_ns) {
             // The request may have had to wait for the handshake.
             let client = host.connections.look(turn.connection, Side::Opener);
             let left_ns = client.opened_ns().unwrap_or(0).max(turn.asked_ns);
@@ -342,6 +516,7 @@ impl Application for Exchanges {
             Opening::One => self.begin(host, 0),
             Opening::InTurn => self.open_next(host),
             Opening::AtStarts | Opening::Persistent => self.open_due(host),
+            Opening::WhenDue => self.begin_file(host),
         }
     }
 
@@ -354,7 +529,10 @@ impl Application for Exchanges {
     }
 
     fn timer(&mut self, host: &mut Host) {
-        self.open_due(host);
+        match self.opening {
+            Opening::WhenDue => self.open_when_due(host),
+            _ => self.open_due(host),
+        }
     }
 
     fn timer_of(&mut self, host: &mut Host, at: At) {
@@ -365,7 +543,7 @@ impl Application for Exchanges {
             Phase::Idle => self.ask(host, at.tag),
             Phase::Serving => self.answer(host, at.tag),
             Phase::Closing => self.release(host, at.tag),
-            Phase::Asked | Phase::Answered | Phase::Over => {}
+            Phase::Blocked | Phase::Asked | Phase::Answered | Phase::Over => {}
         }
     }
 

@@ -210,6 +210,7 @@ pub(crate) fn application(setup: &Setup, connections: &mut Connections) -> Box<d
         App::Cbr(app) => Box::new(cbr::Cbr::new(app, setup)),
         App::Vectors(app) => Box::new(exchanges::Exchanges::of_vectors(app, setup, connections)),
         App::Sessions(app) => Box::new(exchanges::Exchanges::of_sessions(app, setup)),
+        App::Exchanges(app) => Box::new(exchanges::Exchanges::of_file(app, setup)),
         App::Pingpong(app) => Box::new(pingpong::Pingpong::new(app, setup, connections)),
         App::Requests(app) => Box::new(requests::Requests::new(app, setup)),
     }

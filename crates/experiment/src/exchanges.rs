@@ -1,0 +1,331 @@
+//! Requests and responses as a file: one line per exchange, as comma-separated values.
+//!
+//! The first line names the columns; the others have a whole number in each, or nothing where
+//! the column may be empty. Lines that begin with # say what they like. `docs/exchanges.md`
+//! has what the columns mean. A file of any length is read line by line.
+
+use std::io::BufRead;
+
+use crate::limits::{MAX_BYTES, MAX_TIME_NS};
+use crate::text::{quoted, shorten, Refused};
+
+/// After no other exchange.
+pub const NONE: u32 = u32::MAX;
+/// Exchanges of one file.
+pub const MAX_EXCHANGES: usize = 100_000_000;
+
+/// The columns of a file, in the order in which [`Exchanges`] is written.
+pub const COLUMNS: [&str; 8] = [
+    "connection",
+    "start_ns",
+    "request_bytes",
+    "response_bytes",
+    "serve_ns",
+    "think_ns",
+    "deadline_ns",
+    "after",
+];
+
+/// What two hosts exchange: connections, and on each exchanges in turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exchanges {
+    /// Of each connection: when it may open at the earliest, from the start of all.
+    pub start_ns: Vec<u64>,
+    /// Of each connection: its exchanges, at least one.
+    pub exchanges: Vec<u32>,
+    /// Of each exchange, connection after connection, as all that follow.
+    pub request_bytes: Vec<u64>,
+    /// How much is answered.
+    pub response_bytes: Vec<u64>,
+    /// From the request's end to the response. Empty: at once.
+    pub serve_ns: Vec<u64>,
+    /// From the response's end until what comes after may begin.
+    pub think_ns: Vec<u64>,
+    /// Time for the response; 0: none of its own. Empty: none has.
+    pub deadline_ns: Vec<u64>,
+    /// Which exchange it comes after, besides the one before on its connection; [`NONE`]:
+    /// no other. Empty: none does.
+    pub after: Vec<u32>,
+}
+
+/// Where a value stands.
+struct Place<'a> {
+    line: usize,
+    column: &'a str,
+}
+
+impl Place<'_> {
+    fn refuse(&self, value: impl std::fmt::Display, allowed: &str) -> Refused {
+        let Place { line, column } = self;
+        Refused::new(format!(
+            "line {line}, {column}: {value} is not allowed; {allowed}"
+        ))
+    }
+}
+
+impl Exchanges {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// One line that names the line and the column of what is wrong.
+    pub fn read(text: impl BufRead) -> Result<Exchanges, Refused> {
+        let mut reading = Reading::default();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.map_err(|error| Refused::new(format!("line {number}: {error}")))?;
+            reading.line(number, line.trim())?;
+        }
+        reading.finish()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.request_bytes.len()
+    }
+
+    /// There is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.request_bytes.is_empty()
+    }
+
+    /// The first exchange of each connection, and the number of all.
+    #[must_use]
+    pub fn firsts(&self) -> Vec<u32> {
+        let ends = self.exchanges.iter().scan(0, |end, &n| {
+            *end += n;
+            Some(*end)
+        });
+        std::iter::once(0).chain(ends).collect()
+    }
+}
+
+/// An exchange with an `after` that never begins, since it comes after itself by others: each
+/// waits for the one before on its connection, of which `exchanges` has the numbers, too.
+#[must_use]
+pub fn never_begins(exchanges: &[u32], after: &[u32]) -> Option<usize> {
+    let total = after.len();
+    let mut waits_for = vec![0u8; total];
+    let mut is_last = vec![false; total];
+    let mut first = 0;
+    for &n in exchanges {
+        let end = (first + n as usize).min(total);
+        for at in first..end {
+            waits_for[at] = u8::from(at > first) + u8::from(after[at] != NONE);
+            is_last[at] = at + 1 == end;
+        }
+        first = end;
+    }
+    // Exchanges by what they come after, as a chain through `next_of`.
+    let mut first_of = vec![NONE; total];
+    let mut next_of = vec![NONE; total];
+    for (at, &of) in after.iter().enumerate().filter(|(_, &of)| of != NONE) {
+        next_of[at] = std::mem::replace(&mut first_of[of as usize], at as u32);
+    }
+    let mut ready: Vec<usize> = (0..total).filter(|&at| waits_for[at] == 0).collect();
+    while let Some(at) = ready.pop() {
+        let mut lets = |one: usize| {
+            waits_for[one] -= 1;
+            if waits_for[one] == 0 {
+                ready.push(one);
+            }
+        };
+        if !is_last[at] {
+            lets(at + 1);
+        }
+        let mut one = first_of[at];
+        while one != NONE {
+            lets(one as usize);
+            one = next_of[one as usize];
+        }
+    }
+    (0..total).find(|&at| waits_for[at] > 0 && after[at] != NONE)
+}
+
+/// A file that is being read.
+#[derive(Default)]
+struct Reading {
+    /// Column of [`COLUMNS`] at each place of a line; empty before the first line.
+    order: Vec<usize>,
+    read: Exchanges,
+    /// Name of the connection of the last line.
+    connection: Option<u64>,
+    known: std::collections::HashSet<u64>,
+    lines: Vec<u32>,
+    request_sum: u64,
+    response_sum: u64,
+}
+
+impl Reading {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), Refused> {
+        if line.is_empty() || line.starts_with('#') {
+            return Ok(());
+        }
+        if self.order.is_empty() {
+            return self.names(number, line);
+        }
+        let mut values = [None; COLUMNS.len()];
+        let mut fields = line.split(',');
+        for &column in &self.order {
+            let place = Place {
+                line: number,
+                column: COLUMNS[column],
+            };
+            let Some(text) = fields.next() else {
+                return Err(place.refuse("nothing", "as many values as columns"));
+            };
+            values[column] = value_of(text.trim(), &place)?;
+        }
+        if let Some(more) = fields.next() {
+            let said = quoted(&shorten(more));
+            let columns = self.order.len();
+            return Err(Refused::new(format!(
+                "line {number}: {said} is one value too many; {columns} columns are named"
+            )));
+        }
+        self.exchange(number, values)
+    }
+
+    fn names(&mut self, number: usize, line: &str) -> Result<(), Refused> {
+        for name in line.split(',').map(str::trim) {
+            let Some(column) = COLUMNS.iter().position(|&known| known == name) else {
+                let said = quoted(&shorten(name));
+                return Err(Refused::new(format!(
+                    "line {number}: {said} is no column; allowed: {}",
+                    COLUMNS.join(", ")
+                )));
+            };
+            if self.order.contains(&column) {
+                return Err(Refused::new(format!(
+                    "line {number}: {name} is named twice"
+                )));
+            }
+            self.order.push(column);
+        }
+        for needed in ["request_bytes", "response_bytes"] {
+            if !self.order.iter().any(|&column| COLUMNS[column] == needed) {
+                return Err(Refused::new(format!(
+                    "line {number}: the column {needed} is missing"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn exchange(&mut self, line: usize, values: [Option<u64>; 8]) -> Result<(), Refused> {
+        let [connection, start, request, response, serve, think, deadline, after] = values;
+        let place = |column| Place { line, column };
+        let read = &mut self.read;
+        if read.len() == MAX_EXCHANGES {
+            let most = format!("at most {MAX_EXCHANGES} exchanges");
+            return Err(place("connection").refuse("one more", &most));
+        }
+        let connection = connection.unwrap_or(0);
+        if self.connection == Some(connection) {
+            *read.exchanges.last_mut().expect("there is one") += 1;
+            if start.is_some() {
+                let allowed = "only in a connection's first line";
+                return Err(place("start_ns").refuse(start.unwrap_or(0), allowed));
+            }
+        } else {
+            if !self.known.insert(connection) {
+                let allowed = "the lines of a connection stand together";
+                return Err(place("connection").refuse(connection, allowed));
+            }
+            self.connection = Some(connection);
+            read.exchanges.push(1);
+            read.start_ns.push(start.unwrap_or(0));
+        }
+        let (request, response) = (request.unwrap_or(0), response.unwrap_or(0));
+        if request == 0 && response == 0 {
+            let allowed = "at least 1 byte is asked or answered";
+            return Err(place("response_bytes").refuse(0, allowed));
+        }
+        self.request_sum += request;
+        self.response_sum += response;
+        for (sum, column) in [
+            (self.request_sum, "request_bytes"),
+            (self.response_sum, "response_bytes"),
+        ] {
+            if sum > MAX_BYTES {
+                let most = format!("at most {MAX_BYTES} bytes in all");
+                return Err(place(column).refuse(sum, &most));
+            }
+        }
+        read.request_bytes.push(request);
+        read.response_bytes.push(response);
+        read.serve_ns.push(serve.unwrap_or(0));
+        read.think_ns.push(think.unwrap_or(0));
+        read.deadline_ns.push(deadline.unwrap_or(0));
+        // What does not fit is refused at the end, when it is known how many there are.
+        let of = after.map_or(NONE, |of| u32::try_from(of).unwrap_or(NONE - 1));
+        read.after.push(of);
+        if of != NONE {
+            self.lines.push(line as u32);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Exchanges, Refused> {
+        let mut read = self.read;
+        if read.is_empty() {
+            return Err(Refused::new(
+                "the file has no exchange; a line of column names and one per exchange are needed",
+            ));
+        }
+        let total = read.len();
+        let line_of = |at: usize| {
+            let before = read.after[..at].iter().filter(|&&of| of != NONE).count();
+            self.lines[before] as usize
+        };
+        let column = "after";
+        let outside = |&of: &u32| of != NONE && of as usize >= total;
+        if let Some(at) = read.after.iter().position(outside) {
+            let line = line_of(at);
+            let allowed = format!("exchanges are counted from 0 to {}", total - 1);
+            return Err(Place { line, column }.refuse(read.after[at], &allowed));
+        }
+        if let Some(at) = never_begins(&read.exchanges, &read.after) {
+            let line = line_of(at);
+            let allowed = "it would come after itself";
+            return Err(Place { line, column }.refuse(read.after[at], allowed));
+        }
+        if read.after.iter().all(|&of| of == NONE) {
+            read.after = Vec::new();
+        }
+        for column in [&mut read.serve_ns, &mut read.deadline_ns] {
+            if column.iter().all(|&ns| ns == 0) {
+                *column = Vec::new();
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// A value of a line; None where there is nothing.
+fn value_of(text: &str, place: &Place) -> Result<Option<u64>, Refused> {
+    let most = match place.column {
+        "request_bytes" | "response_bytes" => MAX_BYTES,
+        "connection" => u64::MAX,
+        "after" => MAX_EXCHANGES as u64,
+        _ => MAX_TIME_NS,
+    };
+    if text.is_empty() {
+        return match place.column {
+            "request_bytes" | "response_bytes" => {
+                Err(place.refuse("nothing", "a number of bytes is needed"))
+            }
+            _ => Ok(None),
+        };
+    }
+    let allowed = format!("a whole number up to {most}");
+    let refuse = || place.refuse(quoted(&shorten(text)), &allowed);
+    if !text.bytes().all(|c| c.is_ascii_digit()) {
+        return Err(refuse());
+    }
+    let value = text.parse::<u64>().map_err(|_| refuse())?;
+    if value > most {
+        return Err(refuse());
+    }
+    Ok(Some(value))
+}

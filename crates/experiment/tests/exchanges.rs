@@ -1,0 +1,104 @@
+//! Files of exchanges: what they say, and what is wrong with them by line and column.
+
+use headway_experiment::exchanges::{never_begins, Exchanges, COLUMNS, NONE};
+use proptest::prelude::*;
+
+fn read(text: &str) -> Result<Exchanges, String> {
+    Exchanges::read(text.as_bytes()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn columns_come_in_any_order_and_what_is_not_said_is_nothing() {
+    let page = read(
+        "# a page: the document, then two pictures at once\n\
+         response_bytes,connection,request_bytes,after,think_ns\n\
+         20000,1,400,,5000000\n\
+         3000,1,300,,\n\
+         90000,7,350,0,\n",
+    )
+    .unwrap();
+    assert_eq!(page.exchanges, [2, 1]);
+    assert_eq!(page.firsts(), [0, 2, 3]);
+    assert_eq!(page.request_bytes, [400, 300, 350]);
+    assert_eq!(page.response_bytes, [20_000, 3000, 90_000]);
+    assert_eq!(page.think_ns, [5_000_000, 0, 0]);
+    assert_eq!(page.after, [NONE, NONE, 0]);
+    assert_eq!(page.start_ns, [0, 0]);
+    assert!(page.serve_ns.is_empty() && page.deadline_ns.is_empty());
+}
+
+#[test]
+fn what_is_wrong_is_named_by_line_and_column() {
+    let header = "connection,start_ns,request_bytes,response_bytes,after\n";
+    for (lines, said) in [
+        ("1,,x,5,\n", "line 2, request_bytes: 'x' is not allowed; a whole number up to 1125899906842624"),
+        ("1,,,5,\n", "line 2, request_bytes: nothing is not allowed; a number of bytes is needed"),
+        ("1,,-1,5,\n", "line 2, request_bytes: '-1' is not allowed; a whole number up to 1125899906842624"),
+        ("1,,0,0,\n", "line 2, response_bytes: 0 is not allowed; at least 1 byte is asked or answered"),
+        ("1,,1,5\n", "line 2, after: nothing is not allowed; as many values as columns"),
+        ("1,,1,5,,9\n", "line 2: '9' is one value too many; 5 columns are named"),
+        ("1,,1,5,\n2,,1,5,\n1,,1,5,\n", "line 4, connection: 1 is not allowed; the lines of a connection stand together"),
+        ("1,,1,5,\n\n1,7,1,5,\n", "line 4, start_ns: 7 is not allowed; only in a connection's first line"),
+        ("1,,1,5,\n2,,1,5,2\n", "line 3, after: 2 is not allowed; exchanges are counted from 0 to 1"),
+        ("1,,1,5,\n2,,1,5,1\n", "line 3, after: 1 is not allowed; it would come after itself"),
+        // the second of connection 1 comes after connection 2, which comes after it
+        ("1,,1,5,\n1,,1,5,2\n2,,1,5,1\n", "line 3, after: 2 is not allowed; it would come after itself"),
+        ("1,,1125899906842624,5,\n1,,1,5,\n", "line 3, request_bytes: 1125899906842625 is not allowed; at most 1125899906842624 bytes in all"),
+        ("", "the file has no exchange; a line of column names and one per exchange are needed"),
+    ] {
+        assert_eq!(read(&format!("{header}{lines}")).unwrap_err(), said);
+    }
+    assert_eq!(
+        read("request_bytes,size\n").unwrap_err(),
+        format!(
+            "line 1: 'size' is no column; allowed: {}",
+            COLUMNS.join(", ")
+        )
+    );
+    assert_eq!(
+        read("request_bytes,request_bytes\n").unwrap_err(),
+        "line 1: request_bytes is named twice"
+    );
+    assert_eq!(
+        read("request_bytes\n1\n").unwrap_err(),
+        "line 1: the column response_bytes is missing"
+    );
+}
+
+proptest! {
+    /// Against a slow search: an exchange begins when all that it waits for is over.
+    #[test]
+    fn a_circle_is_found_where_there_is_one(
+        connections in prop::collection::vec(1u32..4, 1..6),
+        draws in prop::collection::vec((any::<bool>(), any::<u32>()), 18),
+    ) {
+        let total = connections.iter().sum::<u32>();
+        let after: Vec<u32> = draws[..total as usize]
+            .iter()
+            .map(|&(none, of)| if none { NONE } else { of % total })
+            .collect();
+        let mut firsts = Vec::new();
+        let mut first = 0;
+        for &n in &connections {
+            firsts.push(first);
+            first += n;
+        }
+        let mut over = vec![false; total as usize];
+        for _ in 0..total {
+            for at in 0..total {
+                let of = after[at as usize];
+                let before = firsts.contains(&at) || over[at as usize - 1];
+                over[at as usize] |= before && (of == NONE || over[of as usize]);
+            }
+        }
+        let found = never_begins(&connections, &after);
+        prop_assert_eq!(found.is_some(), over.contains(&false));
+        prop_assert!(found.is_none_or(|at| !over[at]));
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "[a-z_,0-9\n #-]{0,200}") {
+        let _ = read(&format!("request_bytes,response_bytes,after,connection\n{text}"));
+        let _ = read(&text);
+    }
+}

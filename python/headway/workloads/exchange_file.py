@@ -1,0 +1,101 @@
+"""Files of exchanges: columns as the engine reads them, and how they are written."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headway import _engine
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.uint64]
+
+AFTER_NONE = (1 << 32) - 1
+"""In ``after``: no other exchange than the one before on the connection."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExchangeTable:
+    """Exchanges in columns: requests, responses and what lies between.
+
+    ``start_ns`` and ``exchanges`` have one entry per connection, the others one per exchange,
+    connection after connection. ``serve_ns``, ``deadline_ns`` and ``after`` may be empty: servers
+    answer at once, no exchange has a deadline of its own, none comes after one of another
+    connection.
+    """
+
+    start_ns: Ints
+    exchanges: Ints
+    request_bytes: Ints
+    response_bytes: Ints
+    serve_ns: Ints
+    think_ns: Ints
+    deadline_ns: Ints
+    after: Ints
+
+    def __len__(self) -> int:
+        """Number of exchanges."""
+        return int(self.request_bytes.size)
+
+    def columns(self) -> dict[str, Any]:
+        """As the engine takes them."""
+        return {name: column.tolist() for name, column in vars(self).items()}
+
+
+def read_exchanges(file: Path) -> ExchangeTable:
+    """What a file says; read line by line. Raises ValueError, naming line and column."""
+    try:
+        stat = file.stat()
+    except OSError as error:
+        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
+    return _read(file, stat.st_mtime_ns, stat.st_size)
+
+
+@functools.lru_cache(maxsize=4)
+def _read(file: Path, _changed_ns: int, _size: int) -> ExchangeTable:
+    try:
+        return ExchangeTable(**_engine.read_exchanges(str(file)))
+    except OSError as error:
+        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+
+
+def file_sha256(file: Path) -> str:
+    """What names a file's content. Raises ValueError where it cannot be read."""
+    try:
+        with file.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
+
+
+def write_exchanges(file: Path, table: ExchangeTable) -> None:
+    """Write a file that :func:`read_exchanges` reads; columns that say nothing are left out."""
+    names = ["connection", "start_ns", "request_bytes", "response_bytes", "serve_ns", "think_ns"]
+    names += ["deadline_ns", "after"]
+    present = [name for name in names if name == "connection" or getattr(table, name).size]
+    at = 0
+    with file.open("w", encoding="ascii") as out:
+        out.write(",".join(present) + "\n")
+        for connection, count in enumerate(table.exchanges.tolist()):
+            for exchange in range(at, at + count):
+                row = []
+                for name in present:
+                    if name == "connection":
+                        row.append(str(connection))
+                    elif name == "start_ns":
+                        first = exchange == at and table.start_ns[connection] > 0
+                        row.append(str(table.start_ns[connection]) if first else "")
+                    else:
+                        value = int(getattr(table, name)[exchange])
+                        none = name == "after" and value == AFTER_NONE
+                        row.append("" if none else str(value))
+                out.write(",".join(row) + "\n")
+            at += count

@@ -1,0 +1,103 @@
+"""Files of exchanges: read, written, refused in one line, and run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headway import Dumbbell, Exchanges, Experiment, ExperimentError, Flow, metrics, run
+from headway.workloads import read_exchanges, write_exchanges
+
+PAGE = """\
+# a document, then three pictures on two more connections
+connection,request_bytes,response_bytes,serve_ns,think_ns,after
+0,400,20000,15000000,5000000,
+0,300,3000,,,
+1,350,90000,,,0
+1,350,10000,,,
+2,350,10000,,,0
+"""
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    file = tmp_path / "page.csv"
+    file.write_text(PAGE)
+    return file
+
+
+def experiment(app: Exchanges) -> Experiment:
+    return Experiment(
+        topology=Dumbbell(rate="10 Mbit/s", rtt="100 ms", buffer="1 BDP"),
+        flows=[Flow(app=app, control="cubic", start="1 s")],
+        duration="10 s",
+    )
+
+
+def test_a_page_is_loaded_in_the_order_that_the_file_says(page):
+    trace = run(experiment(Exchanges(file=page)))
+    rows = metrics.responses(trace, (0, trace.experiment.duration)).sort("epoch")
+    assert rows["epoch"].to_list() == [0, 1, 2, 3, 4]
+    assert rows["request_bytes"].to_list() == [400, 300, 350, 350, 350]
+    assert rows["response_bytes"].to_list() == [20_000, 3000, 90_000, 10_000, 10_000]
+    start_ns = rows["start_ns"].to_numpy()
+    end_ns = trace["responses"].sort("epoch")["end_ns"].to_numpy()
+    assert start_ns[0] == 1_000_000_000
+    after = end_ns[0] + 5_000_000
+    assert [start_ns[1], start_ns[2], start_ns[4]] == [after] * 3
+    assert start_ns[3] == end_ns[2]
+    assert trace.flows[0].kind == "exchanges"
+
+
+def test_what_is_written_is_read_again(page, tmp_path):
+    table = read_exchanges(page)
+    other = tmp_path / "other.csv"
+    write_exchanges(other, table)
+    again = read_exchanges(other)
+    for name, column in vars(table).items():
+        assert np.array_equal(column, getattr(again, name)), name
+
+
+def test_what_is_wrong_in_a_file_is_one_line_with_its_line_and_column(page):
+    page.write_text(PAGE.replace("10000,,,\n2", "ten,,,\n2"))
+    with pytest.raises(
+        ExperimentError, match=r"page.csv: line 6, response_bytes: 'ten' is not"
+    ) as e:
+        Exchanges(file=page)
+    assert "\n" not in str(e.value)
+    with pytest.raises(ExperimentError, match="cannot read: No such file"):
+        Exchanges(file=page.parent / "none.csv")
+
+
+def test_a_file_that_changed_since_is_refused(page):
+    made = experiment(Exchanges(file=page))
+    page.write_text(PAGE.replace("90000", "80000"))
+    with pytest.raises(ExperimentError, match="another than when"):
+        run(made)
+    with pytest.raises(ExperimentError, match="another than when this was made"):
+        Exchanges.model_validate(made.flows[0].app.model_dump())
+
+
+def test_the_text_of_a_flow_names_a_file(page):
+    flow = Flow.model_validate(f"cubic:exchanges={page}:deadline=2s")
+    assert flow.app == Exchanges(file=page)
+    with pytest.raises(ExperimentError, match="leave it or exchanges out"):
+        Flow.model_validate(f"cubic:exchanges={page}:size=1MB")
+    with pytest.raises(ExperimentError, match="voip has no option 'exchanges'"):
+        Flow.model_validate(f"voip:exchanges={page}")
+
+
+def test_a_hundred_thousand_exchanges_are_read_in_a_second_and_run(tmp_path):
+    file = tmp_path / "many.csv"
+    lines = (
+        f"{i // 100},100,1000,{i - 100 if i >= 100 and i % 100 == 0 else ''}"
+        for i in range(100_000)
+    )
+    file.write_text("connection,request_bytes,response_bytes,after\n" + "\n".join(lines) + "\n")
+    table = read_exchanges(file)
+    assert len(table) == 100_000
+    assert table.exchanges.tolist() == [100] * 1000
+    trace = run(experiment(Exchanges(file=file)))
+    assert trace["responses"].height > 1000
