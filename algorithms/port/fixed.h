@@ -93,6 +93,23 @@ static inline u64 hw_part_u64(u64 x, u64 fraction)
 }
 
 /*
+ * Square root rounded down, exact over all 64 bits: one bit of the root after the other.
+ */
+static inline u32 hw_sqrt_u64(u64 x)
+{
+	u64 root = 0;
+	int i;
+
+	for (i = 31; i >= 0; i--) {
+		u64 larger = root | 1ull << i;
+
+		if (larger * larger <= x)
+			root = larger;
+	}
+	return (u32)root;
+}
+
+/*
  * Cube root rounded down, exact over all 64 bits. Newton's method from the next
  * power of two above the root: six steps bring the at most twofold excess below
  * one unit, the last line takes off what the rounding left.

@@ -2,6 +2,10 @@
 /*
  * The queue's contract: a discipline judges packets that want to join the queue of a
  * link. A link has one. The simulator's link and the emulator's call the same functions.
+ *
+ * With enqueue alone the queue is first in, first out, and a packet's departure is known
+ * when it joins. With dequeue or choose the link holds packets until it can send the
+ * next one, and then asks: what is cheap there costs an event per packet.
  */
 #ifndef HEADWAY_PORT_QUEUE_H
 #define HEADWAY_PORT_QUEUE_H
@@ -11,7 +15,6 @@
 /* Bytes of state a queue discipline may keep per link. */
 #define HW_QUEUE_STATE_BYTES 4096
 
-/* A discipline with enqueue alone is first in, first out. */
 struct hw_queue_ops {
 	const char *name;
 	const char *title;
@@ -24,6 +27,27 @@ struct hw_queue_ops {
 	/* Returns an enum hw_verdict for a packet that wants to join the queue. */
 	u32 (*enqueue)(void *state, const u32 *tun, const struct hw_link *link,
 		       const struct hw_packet *pkt);
+
+	/* The rest is null, or 0, in a discipline that decides when packets join. */
+
+	/*
+	 * Returns an enum hw_verdict for the packet whose turn it is, which has waited
+	 * for sojourn_ns: pass, mark, or drop; after a drop the link comes with the next
+	 * one at the same time. link->queue_bytes and queue_pkts are what waits behind.
+	 */
+	u32 (*dequeue)(void *state, const u32 *tun, const struct hw_link *link,
+		       const struct hw_packet *pkt, u64 sojourn_ns);
+
+	/* Sub-queues, each first in, first out; 0 is one. With more there are both of: */
+	u32 n_queues;
+	/* Returns which one a packet joins that enqueue let in. */
+	u32 (*classify)(void *state, const u32 *tun, const struct hw_link *link,
+			const struct hw_packet *pkt);
+	/*
+	 * Returns which one is served next, and is taken at its word. heads[i] is the size
+	 * of the packet at the head of sub-queue i, 0 where there is none; there is one.
+	 */
+	u32 (*choose)(void *state, const u32 *tun, const struct hw_link *link, const u32 *heads);
 };
 
 /* No room for the packet within the limits of the link. */

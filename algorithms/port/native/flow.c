@@ -84,6 +84,28 @@ u32 hw_native_enqueue(struct hw_queue *q, const struct hw_link *link, const stru
 	return q->ops->enqueue(q->state, q->tun, link, pkt);
 }
 
+/* How many sub-queues the link has to hold; 0: the discipline decides when packets join. */
+u32 hw_native_held_queues(const struct hw_queue_ops *ops)
+{
+	return ops->dequeue || ops->choose ? hw_max_u32(ops->n_queues, 1) : 0;
+}
+
+u32 hw_native_classify(struct hw_queue *q, const struct hw_link *link, const struct hw_packet *pkt)
+{
+	return q->ops->classify ? q->ops->classify(q->state, q->tun, link, pkt) : 0;
+}
+
+u32 hw_native_choose(struct hw_queue *q, const struct hw_link *link, const u32 *heads)
+{
+	return q->ops->choose ? q->ops->choose(q->state, q->tun, link, heads) : 0;
+}
+
+u32 hw_native_dequeue(struct hw_queue *q, const struct hw_link *link, const struct hw_packet *pkt,
+		      u64 sojourn_ns)
+{
+	return q->ops->dequeue ? q->ops->dequeue(q->state, q->tun, link, pkt, sojourn_ns) : HW_PASS;
+}
+
 void hw_native_meter(struct hw_router *r, const struct hw_link *link, u64 flow, u64 ip_bytes)
 {
 	r->ops->meter(r->state, r->tun, link, flow, ip_bytes);

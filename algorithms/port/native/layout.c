@@ -120,6 +120,11 @@ u32 hw_native_cbrt(u64 x)
 	return hw_cbrt_u64(x);
 }
 
+u32 hw_native_sqrt(u64 x)
+{
+	return hw_sqrt_u64(x);
+}
+
 u32 hw_native_cubic_k(u32 w_max_pkts, u32 cwnd_pkts)
 {
 	return hw_cubic_k(w_max_pkts, cwnd_pkts);

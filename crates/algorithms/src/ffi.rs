@@ -345,6 +345,19 @@ extern "C" {
     );
     pub(crate) fn hw_native_power(base: u64, n: u32) -> u64;
     pub(crate) fn hw_native_part(x: u64, fraction: u64) -> u64;
+    pub(crate) fn hw_native_held_queues(ops: *const LinkOps) -> u32;
+    pub(crate) fn hw_native_classify(
+        q: *mut Queue,
+        link: *const LinkView,
+        pkt: *const PacketView,
+    ) -> u32;
+    pub(crate) fn hw_native_choose(q: *mut Queue, link: *const LinkView, heads: *const u32) -> u32;
+    pub(crate) fn hw_native_dequeue(
+        q: *mut Queue,
+        link: *const LinkView,
+        pkt: *const PacketView,
+        sojourn_ns: u64,
+    ) -> u32;
     pub(crate) fn hw_native_enqueue(
         q: *mut Queue,
         link: *const LinkView,
@@ -352,6 +365,7 @@ extern "C" {
     ) -> u32;
 
     pub(crate) fn hw_native_cbrt(x: u64) -> u32;
+    pub(crate) fn hw_native_sqrt(x: u64) -> u32;
     pub(crate) fn hw_native_cubic_k(w_max_pkts: u32, cwnd_pkts: u32) -> u32;
     pub(crate) fn hw_native_cubic_target(origin_pkts: u32, k: u32, t: u64) -> u32;
     pub(crate) fn hw_native_cubic_friendly_scale(beta_1024: u32) -> u32;

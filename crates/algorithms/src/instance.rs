@@ -221,13 +221,53 @@ impl QueueInstance {
     /// A packet wants to join the queue.
     pub fn enqueue(&mut self, link: &LinkView, pkt: &PacketView) -> Verdict {
         // SAFETY: as in new.
-        match unsafe { ffi::hw_native_enqueue(&mut *self.queue, link, pkt) } {
+        let number = unsafe { ffi::hw_native_enqueue(&mut *self.queue, link, pkt) };
+        self.verdict(number)
+    }
+
+    fn verdict(&self, number: u32) -> Verdict {
+        match number {
             0 => Verdict::Pass,
             1 => Verdict::DropFull,
             2 => Verdict::DropEarly,
             3 => Verdict::Mark,
             other => unreachable!("{} returned verdict {other}", self.info.name),
         }
+    }
+
+    /// How many sub-queues the link has to hold packets in until their turn; 0: all is
+    /// decided when packets join.
+    #[must_use]
+    pub fn held_queues(&self) -> usize {
+        // SAFETY: a constant table.
+        unsafe { ffi::hw_native_held_queues(self.info.ops.0) as usize }
+    }
+
+    /// Which sub-queue a packet joins that [`Self::enqueue`] let in.
+    #[must_use]
+    pub fn classify(&mut self, link: &LinkView, pkt: &PacketView) -> usize {
+        // SAFETY: as in new.
+        unsafe { ffi::hw_native_classify(&mut *self.queue, link, pkt) as usize }
+    }
+
+    /// Which sub-queue is served next. `heads` are the sizes of the packets at the head
+    /// of each, 0 where there is none.
+    ///
+    /// # Panics
+    /// `heads` are not those of [`Self::held_queues`] sub-queues.
+    #[must_use]
+    pub fn choose(&mut self, link: &LinkView, heads: &[u32]) -> usize {
+        assert_eq!(heads.len(), self.held_queues());
+        // SAFETY: as in new; the discipline reads as many sizes as it declares sub-queues.
+        unsafe { ffi::hw_native_choose(&mut *self.queue, link, heads.as_ptr()) as usize }
+    }
+
+    /// It is the turn of a packet that has waited so long; `link` has what waits behind it.
+    #[must_use]
+    pub fn dequeue(&mut self, link: &LinkView, pkt: &PacketView, sojourn_ns: u64) -> Verdict {
+        // SAFETY: as in new.
+        let number = unsafe { ffi::hw_native_dequeue(&mut *self.queue, link, pkt, sojourn_ns) };
+        self.verdict(number)
     }
 }
 

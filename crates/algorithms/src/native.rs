@@ -34,6 +34,13 @@ pub fn cubic_friendly_scale(beta_1024: u32) -> u32 {
     unsafe { ffi::hw_native_cubic_friendly_scale(beta_1024) }
 }
 
+/// Square root rounded down.
+#[must_use]
+pub fn sqrt(x: u64) -> u32 {
+    // SAFETY: a pure function.
+    unsafe { ffi::hw_native_sqrt(x) }
+}
+
 /// a * b / c rounded down and saturated.
 #[must_use]
 pub fn scale(a: u32, b: u32, c: u32) -> u32 {

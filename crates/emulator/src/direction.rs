@@ -1,7 +1,7 @@
 //! One direction in virtual time: the simulator's link, and what it does to packets.
 
 use headway_algorithms::QueueInstance;
-use headway_sim::net::link::{Drop, Link, Offer, Offered};
+use headway_sim::net::link::{Drop, Link, Offer, Offered, Turn};
 use headway_sim::scenario::EcnPath;
 use headway_sim::trace::record::Tables;
 
@@ -14,8 +14,28 @@ use crate::summary::{DepartureError, DirectionSummary};
 pub enum Outcome {
     /// It crosses the link.
     Carried(Carried),
+    /// It waits for its turn ([`Direction::turn`]).
+    Held {
+        /// It gets congestion experienced.
+        mark: bool,
+    },
     /// It is gone.
     Dropped(Drop),
+}
+
+/// What a direction is told of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arriving {
+    /// By which its owner knows it again, where it is held.
+    pub id: u32,
+    /// Tells connections apart.
+    pub flow: u32,
+    /// Size from the IP header on.
+    pub ip_bytes: u32,
+    /// The two ECN bits.
+    pub ecn: u8,
+    /// Its IPv4 header has options.
+    pub ip_options: bool,
 }
 
 /// A packet that crosses the link.
@@ -36,6 +56,8 @@ pub struct Direction {
     name: &'static str,
     number: u8,
     link: Link,
+    /// When a packet that is held may have its turn; none is held: absent.
+    turn_ns: Option<u64>,
     /// What the simulator's link records besides its counters; not kept.
     tables: Tables,
     error: Histogram,
@@ -70,6 +92,7 @@ impl Direction {
             name,
             number,
             link,
+            turn_ns: None,
             tables: Tables::default(),
             error: Histogram::default(),
             late_pkts: 0,
@@ -98,43 +121,80 @@ impl Direction {
         Outcome::Dropped(reason)
     }
 
-    /// Offers a packet; `now_ns` may not decrease from call to call.
-    pub fn offer(&mut self, now_ns: u64, ip_bytes: u32, ecn: u8, ip_options: bool) -> Outcome {
+    /// Offers a packet; `now_ns` may not decrease from call to call. Whoever gets
+    /// [`Outcome::Held`] asks for turns then, and from then on at [`Self::turn_ns`], before
+    /// another packet is offered.
+    pub fn offer(&mut self, now_ns: u64, packet: &Arriving) -> Outcome {
         let offered = Offered {
-            ip_bytes,
-            ecn,
-            flow: 0,
-            route: 0,
-            ip_options,
+            id: packet.id,
+            ip_bytes: packet.ip_bytes,
+            ecn: packet.ecn,
+            flow: packet.flow,
+            route: packet.flow,
+            ip_options: packet.ip_options,
             quick_start: None,
         };
-        let offer = self.link.offer(now_ns, offered, &mut self.tables);
-        match offer {
-            Offer::Dropped(reason) => Outcome::Dropped(reason),
+        let outcome = match self.link.offer(now_ns, offered, &mut self.tables) {
+            Offer::Dropped(reason) => return Outcome::Dropped(reason),
+            Offer::Held { mark } => {
+                self.turn_ns.get_or_insert(now_ns);
+                Outcome::Held { mark }
+            }
             Offer::Accepted {
                 depart_ns,
                 arrive_ns,
                 mark,
-            } => {
-                // the log tells when queues were full; this table would only grow
-                self.tables.queue_full = Default::default();
-                self.max_queue_bytes = self.max_queue_bytes.max(self.link.queue_bytes());
-                self.max_queue_pkts = self.max_queue_pkts.max(self.link.queue_pkts());
-                let mut carried = Carried {
+            } => Outcome::Carried(self.carried(depart_ns, arrive_ns, mark)),
+        };
+        // the log tells when queues were full; this table would only grow
+        self.tables.queue_full = Default::default();
+        self.max_queue_bytes = self.max_queue_bytes.max(self.link.queue_bytes());
+        self.max_queue_pkts = self.max_queue_pkts.max(self.link.queue_pkts());
+        outcome
+    }
+
+    fn carried(&mut self, depart_ns: u64, arrive_ns: u64, mark: bool) -> Carried {
+        let mut carried = Carried {
+            depart_ns,
+            due_ns: arrive_ns,
+            copy_due_ns: None,
+            mark,
+        };
+        if self.link.disturbs() {
+            // draws in the simulator's order
+            let twice = self.link.draw_duplicate();
+            carried.due_ns += self.link.draw_hold_ns();
+            carried.copy_due_ns = twice.then(|| arrive_ns + self.link.draw_hold_ns());
+        }
+        carried
+    }
+
+    /// When it wants to be asked for a turn.
+    #[must_use]
+    pub fn turn_ns(&self) -> Option<u64> {
+        self.turn_ns
+    }
+
+    /// What became of a held packet whose turn was by `now_ns`, at its own time however late
+    /// this call is; to be called until there is none.
+    pub fn turn(&mut self, now_ns: u64) -> Option<(u32, Outcome)> {
+        while let Some(at_ns) = self.turn_ns.filter(|&at_ns| at_ns <= now_ns) {
+            match self.link.take(at_ns, &mut self.tables) {
+                Turn::Sent {
+                    id,
                     depart_ns,
-                    due_ns: arrive_ns,
-                    copy_due_ns: None,
+                    arrive_ns,
                     mark,
-                };
-                if self.link.disturbs() {
-                    // draws in the simulator's order
-                    let twice = self.link.draw_duplicate();
-                    carried.due_ns += self.link.draw_hold_ns();
-                    carried.copy_due_ns = twice.then(|| arrive_ns + self.link.draw_hold_ns());
+                } => {
+                    let carried = self.carried(depart_ns, arrive_ns, mark);
+                    return Some((id, Outcome::Carried(carried)));
                 }
-                Outcome::Carried(carried)
+                Turn::Dropped { id, reason } => return Some((id, Outcome::Dropped(reason))),
+                Turn::At(next_ns) => self.turn_ns = Some(next_ns),
+                Turn::Over => self.turn_ns = None,
             }
         }
+        None
     }
 
     /// Bytes and packets waiting or in transmission after the last offer.

@@ -15,7 +15,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use crate::capture::Tap;
 use crate::clock;
 use crate::config::{error, Config, EmulatorError, Host};
-use crate::direction::{Direction, Outcome};
+use crate::direction::{Arriving, Direction, Outcome};
 use crate::log::{Log, Row};
 use crate::packet::{mark, set_ecn, Header};
 use crate::summary::Summary;
@@ -37,11 +37,21 @@ const MARKED: u8 = 1;
 const COPY: u8 = 2;
 
 /// A packet on its way.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Slot {
     bytes: Vec<u8>,
     row: Row,
     to: usize,
+    extra_delay_ns: u64,
+    /// It waits for its turn on the link.
+    held: bool,
+}
+
+impl Slot {
+    fn mark(&mut self) {
+        mark(&mut self.bytes);
+        self.row.flags |= MARKED;
+    }
 }
 
 struct Device {
@@ -274,7 +284,9 @@ impl Emulator {
 
     /// How long to wait for packets, and whether that is polling.
     fn sleep(&self, now_ns: u64, credit_ns: i64) -> (u64, bool) {
-        let Some(Reverse((due_ns, ..))) = self.due.peek() else {
+        let due_ns = self.due.peek().map(|Reverse((due_ns, ..))| *due_ns);
+        let turns_ns = self.directions.iter().filter_map(Direction::turn_ns);
+        let Some(due_ns) = turns_ns.chain(due_ns).min() else {
             return (NAP_NS, false);
         };
         let ahead_ns = due_ns.saturating_sub(now_ns);
@@ -292,6 +304,9 @@ impl Emulator {
     fn deliver_due(&mut self) -> u64 {
         loop {
             let now_ns = clock::monotonic_ns();
+            for at in 0..self.directions.len() {
+                self.take_turns(at, now_ns);
+            }
             match self.due.peek() {
                 Some(&Reverse((due_ns, _, slot))) if due_ns <= now_ns => {
                     self.due.pop();
@@ -395,8 +410,11 @@ impl Emulator {
         let extra_delay_ns =
             to.extra_delay_ns + find(header.source).map_or(0, |from| from.extra_delay_ns);
 
-        let direction = &mut self.directions[at];
         let now_ns = clock::monotonic_ns();
+        // those before it have had their turns by now
+        self.take_turns(at, now_ns);
+        let direction = &mut self.directions[at];
+        let slot = &mut self.slots[slot_number];
         let ip_bytes = slot.bytes.len() as u32;
         if let Some(tap) = &mut self.tap {
             tap.offered(direction.number(), now_ns, &slot.bytes);
@@ -406,17 +424,26 @@ impl Emulator {
             ecn = 0;
             set_ecn(&mut slot.bytes, Ecn::NotEct);
         }
+        let arriving = Arriving {
+            id: slot_number as u32,
+            flow: header.flow(),
+            ip_bytes,
+            ecn,
+            ip_options: header.ip_options,
+        };
         let outcome = if direction.ecn() == EcnPath::DropSyn && header.asks_ecn {
             direction.refuse(ip_bytes, Drop::EcnSyn)
         } else {
-            direction.offer(now_ns, ip_bytes, ecn, header.ip_options)
+            direction.offer(now_ns, &arriving)
         };
         let (queue_bytes, queue_pkts) = match outcome {
-            Outcome::Carried(_) => direction.queue(),
+            Outcome::Carried(_) | Outcome::Held { .. } => direction.queue(),
             Outcome::Dropped(_) => direction.queue_at(now_ns),
         };
         self.sequence += 1;
         slot.to = to.device;
+        slot.extra_delay_ns = extra_delay_ns;
+        slot.held = matches!(outcome, Outcome::Held { .. });
         slot.row = Row {
             arrived_ns: now_ns,
             queue_bytes,
@@ -431,8 +458,22 @@ impl Emulator {
             packet: self.sequence as u32,
             ..Row::default()
         };
+        let in_use = self.follow(slot_number, outcome);
+        self.take_turns(at, now_ns);
+        in_use
+    }
+
+    /// Does what a link says of a packet. Returns whether its slot is in use.
+    fn follow(&mut self, slot_number: usize, outcome: Outcome) -> bool {
+        let slot = &mut self.slots[slot_number];
         let carried = match outcome {
             Outcome::Carried(carried) => carried,
+            Outcome::Held { mark } => {
+                if mark {
+                    slot.mark();
+                }
+                return true;
+            }
             Outcome::Dropped(reason) => {
                 slot.row.outcome = reason as u8 + 1;
                 if let Some(log) = &mut self.log {
@@ -442,17 +483,28 @@ impl Emulator {
             }
         };
         if carried.mark {
-            mark(&mut slot.bytes);
-            slot.row.flags |= MARKED;
+            slot.mark();
         }
         slot.row.departed_ns = carried.depart_ns;
-        slot.row.due_ns = carried.due_ns + extra_delay_ns;
+        slot.row.due_ns = carried.due_ns + slot.extra_delay_ns;
+        let sequence = u64::from(slot.row.packet);
         self.due
-            .push(Reverse((slot.row.due_ns, self.sequence, slot_number)));
+            .push(Reverse((slot.row.due_ns, sequence, slot_number)));
         if let Some(due_ns) = carried.copy_due_ns {
-            self.copy(slot_number, due_ns + extra_delay_ns);
+            self.copy(slot_number, due_ns + self.slots[slot_number].extra_delay_ns);
         }
         true
+    }
+
+    /// Packets that a link held and whose turn has come.
+    fn take_turns(&mut self, at: usize, now_ns: u64) {
+        while let Some((id, outcome)) = self.directions[at].turn(now_ns) {
+            let number = id as usize;
+            self.slots[number].held = false;
+            if !self.follow(number, outcome) {
+                self.free.push(number);
+            }
+        }
     }
 
     fn copy(&mut self, original: usize, due_ns: u64) {
@@ -460,16 +512,12 @@ impl Emulator {
             self.summary.overflow_pkts += 1;
             return;
         };
-        let Slot { bytes, row, to } = &self.slots[original];
-        let mut slot = Slot {
-            bytes: bytes.clone(),
-            row: *row,
-            to: *to,
-        };
+        let mut slot = self.slots[original].clone();
         slot.row.due_ns = due_ns;
         slot.row.flags |= COPY;
+        let sequence = u64::from(slot.row.packet);
         self.slots[number] = slot;
-        self.due.push(Reverse((due_ns, self.sequence, number)));
+        self.due.push(Reverse((due_ns, sequence, number)));
     }
 
     /// Logs what was on its way when the emulator was stopped.
@@ -477,6 +525,11 @@ impl Emulator {
         while let Some(Reverse((_, _, number))) = self.due.pop() {
             if let Some(log) = &mut self.log {
                 log.push(&self.slots[number].row);
+            }
+        }
+        for slot in self.slots.iter().filter(|slot| slot.held) {
+            if let Some(log) = &mut self.log {
+                log.push(&slot.row);
             }
         }
     }

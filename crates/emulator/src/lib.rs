@@ -26,7 +26,7 @@ pub mod tun;
 pub use capture::Capture;
 pub use clock::monotonic_ns;
 pub use config::{Config, EmulatorError, Host, Path, VaryFile};
-pub use direction::{Carried, Direction, Outcome};
+pub use direction::{Arriving, Carried, Direction, Outcome};
 pub use emulator::{Emulator, Live};
 pub use lateness::Histogram;
 pub use log::{columns, read_log, ColumnInfo, Row, ROW_BYTES};

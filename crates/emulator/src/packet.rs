@@ -61,6 +61,20 @@ fn asks_ecn(flags: &u8) -> bool {
     u16::from(*flags) & (asks | TcpFlags::ACK).bits() == asks.bits()
 }
 
+impl Header {
+    /// The same for all packets of a connection in one direction, and most often another
+    /// than that of the others: its addresses, ports and protocol, mixed.
+    pub fn flow(&self) -> u32 {
+        let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
+        let words = [self.source.to_bits(), self.destination.to_bits(), ports];
+        words.iter().fold(u32::from(self.protocol), |flow, word| {
+            // an odd factor spreads neighbours over all bits, the shift brings them down
+            let mixed = (flow ^ word).wrapping_mul(0x9e37_79b1);
+            mixed ^ mixed >> 15
+        })
+    }
+}
+
 /// Sets congestion experienced, and the checksum that follows from it.
 pub(crate) fn mark(bytes: &mut [u8]) {
     set_ecn(bytes, Ecn::Ce);
@@ -78,6 +92,22 @@ pub(crate) fn set_ecn(bytes: &mut [u8], ecn: Ecn) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_are_told_apart() {
+        let header = Header::parse(&udp_packet()).unwrap();
+        let flows: std::collections::HashSet<u32> = (0..10_000)
+            .map(|port| {
+                Header {
+                    source_port: port,
+                    ..header
+                }
+                .flow()
+            })
+            .collect();
+        assert!(flows.len() > 9_990, "{}", flows.len());
+        assert_eq!(header.flow(), Header::parse(&udp_packet()).unwrap().flow());
+    }
 
     fn udp_packet() -> Vec<u8> {
         let mut bytes = vec![0; 28];

@@ -1,7 +1,7 @@
 //! A direction in virtual time does what the simulator's link does, and what a
 //! file tells it.
 
-use headway_emulator::{Carried, Direction, Outcome, Path, VaryFile};
+use headway_emulator::{Arriving, Carried, Direction, Outcome, Path, VaryFile};
 use headway_sim::net::link::Drop;
 use headway_sim::scenario::LinkSpec;
 
@@ -19,10 +19,21 @@ fn direction(json: &str, vary: Option<VaryFile>) -> Direction {
     Direction::new(&path, 0, 1, MS, 0).unwrap()
 }
 
+fn offer(d: &mut Direction, now_ns: u64, ip_bytes: u32, ecn: u8, ip_options: bool) -> Outcome {
+    let packet = Arriving {
+        id: 7,
+        flow: 1,
+        ip_bytes,
+        ecn,
+        ip_options,
+    };
+    d.offer(now_ns, &packet)
+}
+
 fn carried(outcome: Outcome) -> Carried {
     match outcome {
         Outcome::Carried(carried) => carried,
-        Outcome::Dropped(reason) => panic!("dropped: {reason:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -47,7 +58,7 @@ impl std::ops::Drop for TempFile {
 fn packets_leave_one_after_the_other_and_arrive_after_the_delay() {
     let mut d = direction(r#"{"rate_bps": 12000000, "delay_ns": 50000000}"#, None);
     for i in 1..=3 {
-        let c = carried(d.offer(0, 1500, 0, false));
+        let c = carried(offer(&mut d, 0, 1500, 0, false));
         assert_eq!((c.depart_ns, c.due_ns), (i * MS, (50 + i) * MS));
     }
     assert_eq!(d.queue(), (4500, 3));
@@ -57,10 +68,10 @@ fn packets_leave_one_after_the_other_and_arrive_after_the_delay() {
 #[test]
 fn a_full_queue_drops() {
     let mut d = direction(r#"{"rate_bps": 12000000, "limit_bytes": 3000}"#, None);
-    carried(d.offer(0, 1500, 0, false));
-    carried(d.offer(0, 1500, 0, false));
-    assert_eq!(d.offer(0, 40, 0, false), Outcome::Dropped(Drop::Full));
-    carried(d.offer(MS, 1500, 0, false));
+    carried(offer(&mut d, 0, 1500, 0, false));
+    carried(offer(&mut d, 0, 1500, 0, false));
+    assert_eq!(offer(&mut d, 0, 40, 0, false), Outcome::Dropped(Drop::Full));
+    carried(offer(&mut d, MS, 1500, 0, false));
     let summary = d.summary(5 * MS);
     assert_eq!((summary.sent_pkts, summary.dropped_pkts), (3, 1));
     assert_eq!(summary.max_queue_bytes, 3000);
@@ -73,12 +84,13 @@ fn red_drops_early_and_marks_what_can_be_marked() {
     let mut d = direction(&json, None);
     let (mut marks, mut drops) = (0, 0);
     for i in 0..200 {
-        match d.offer(i, 1500, if i % 2 == 0 { 2 } else { 0 }, false) {
+        match offer(&mut d, i, 1500, if i % 2 == 0 { 2 } else { 0 }, false) {
             Outcome::Carried(c) => marks += u32::from(c.mark),
             Outcome::Dropped(reason) => {
                 assert_eq!(reason, Drop::Early);
                 drops += 1;
             }
+            Outcome::Held { .. } => panic!("red decides when packets join"),
         }
     }
     assert!(marks > 10, "{marks}");
@@ -89,7 +101,7 @@ fn red_drops_early_and_marks_what_can_be_marked() {
 fn random_loss_has_its_probability() {
     let mut d = direction(r#"{"rate_bps": 1000000000, "loss": 0.01}"#, None);
     let lost = (0..100_000u64)
-        .filter(|i| d.offer(i * MS, 1500, 0, false) == Outcome::Dropped(Drop::Loss))
+        .filter(|i| offer(&mut d, i * MS, 1500, 0, false) == Outcome::Dropped(Drop::Loss))
         .count();
     // five standard deviations
     assert!((843..=1157).contains(&lost), "{lost}");
@@ -99,7 +111,7 @@ fn random_loss_has_its_probability() {
 fn duplicates_and_late_packets_are_drawn_by_the_simulators_link() {
     let json = r#"{"rate_bps": 1000000000, "duplicate": 1.0, "reorder": 1.0,
         "reorder_delay_ns": 7000000}"#;
-    let c = carried(direction(json, None).offer(0, 1500, 0, false));
+    let c = carried(offer(&mut direction(json, None), 0, 1500, 0, false));
     assert_eq!(c.due_ns - c.depart_ns, 7 * MS);
     assert_eq!(c.copy_due_ns, Some(c.due_ns));
 }
@@ -114,12 +126,12 @@ fn rate_and_delay_follow_a_schedule() {
         file: file.0.clone(),
     };
     let mut d = direction(r#"{"rate_bps": 1}"#, Some(vary));
-    let c = carried(d.offer(0, 1500, 0, false));
+    let c = carried(offer(&mut d, 0, 1500, 0, false));
     assert_eq!((c.depart_ns, c.due_ns), (MS, 31 * MS));
     // ten times slower, and due no earlier than the packet before it
-    let c = carried(d.offer(10 * MS, 1500, 0, false));
+    let c = carried(offer(&mut d, 10 * MS, 1500, 0, false));
     assert_eq!((c.depart_ns, c.due_ns), (20 * MS, 31 * MS));
-    let c = carried(d.offer(30 * MS, 1500, 0, false));
+    let c = carried(offer(&mut d, 30 * MS, 1500, 0, false));
     assert_eq!((c.depart_ns, c.due_ns), (40 * MS, 41 * MS));
 }
 
@@ -131,7 +143,7 @@ fn a_mahimahi_trace_delivers_at_its_opportunities() {
     };
     let mut d = direction(r#"{"rate_bps": 1, "delay_ns": 20000000}"#, Some(vary));
     let due: Vec<u64> = (0..4)
-        .map(|_| carried(d.offer(0, 1500, 0, false)).due_ns / MS)
+        .map(|_| carried(offer(&mut d, 0, 1500, 0, false)).due_ns / MS)
         .collect();
     assert_eq!(due, [23, 23, 30, 33]);
     assert_eq!(d.queue_at(4 * MS), (3000, 2));
@@ -179,8 +191,101 @@ fn packets_with_ip_options_are_dropped_where_the_link_says_so() {
         (r#"{"rate_bps": 1000000, "drop_ip_options": true}"#, true),
     ] {
         let mut d = direction(json, None);
-        let outcome = d.offer(0, 60, 0, true);
+        let outcome = offer(&mut d, 0, 60, 0, true);
         assert_eq!(outcome == Outcome::Dropped(Drop::Options), dropped);
-        carried(d.offer(0, 60, 0, false));
+        carried(offer(&mut d, 0, 60, 0, false));
     }
+}
+
+/// What comes of the turns until `now_ns`, however late one asks.
+fn turns(d: &mut Direction, now_ns: u64) -> Vec<(u32, Outcome)> {
+    std::iter::from_fn(|| d.turn(now_ns)).collect()
+}
+
+#[test]
+fn codel_holds_packets_until_their_turn_which_has_its_own_time() {
+    let aqm = r#""aqm": {"name": "codel"}"#;
+    let json = format!(r#"{{"rate_bps": 12000000, "delay_ns": 50000000, {aqm}}}"#);
+    let mut d = direction(&json, None);
+    for id in 0..3 {
+        let packet = Arriving {
+            id,
+            ip_bytes: 1500,
+            ..Arriving::default()
+        };
+        assert_eq!(d.offer(10, &packet), Outcome::Held { mark: false });
+    }
+    assert_eq!(d.queue(), (4500, 3));
+    let [(0, first)] = turns(&mut d, 10)[..] else {
+        panic!("one of three");
+    };
+    assert_eq!(carried(first).depart_ns, 10 + MS);
+    assert_eq!(d.turn_ns(), Some(10 + MS));
+    assert!(turns(&mut d, 9 + MS).is_empty());
+    // asked 5 ms late: both had their turns when the wire was free
+    let late = turns(&mut d, 8 * MS);
+    let times: Vec<_> = late
+        .iter()
+        .map(|(id, outcome)| (*id, carried(*outcome).depart_ns, carried(*outcome).due_ns))
+        .collect();
+    assert_eq!(
+        times,
+        [
+            (1, 10 + 2 * MS, 10 + 52 * MS),
+            (2, 10 + 3 * MS, 10 + 53 * MS)
+        ]
+    );
+    assert_eq!(d.turn_ns(), None);
+    assert_eq!(d.queue_at(8 * MS), (0, 0));
+}
+
+#[test]
+fn codel_drops_or_marks_what_stands() {
+    for (ecn, tunables) in [(0, r#"{"ecn": 1}"#), (2, r#"{"ecn": 1}"#), (2, "{}")] {
+        let aqm = format!(r#""aqm": {{"name": "codel", "tunables": {tunables}}}"#);
+        let mut d = direction(&format!(r#"{{"rate_bps": 12000000, {aqm}}}"#), None);
+        let (mut marks, mut drops, mut sent) = (0_u64, 0_u64, 0);
+        for ms in 0..500 {
+            for (_, outcome) in turns(&mut d, ms * MS) {
+                match outcome {
+                    Outcome::Carried(carried) => {
+                        (sent, marks) = (sent + 1, marks + u64::from(carried.mark))
+                    }
+                    Outcome::Dropped(Drop::Early) => drops += 1,
+                    other => panic!("{other:?}"),
+                }
+            }
+            // 10 % more than the link carries
+            for _ in 0..1 + u64::from(ms % 10 == 0) {
+                offer(&mut d, ms * MS, 1500, ecn, false);
+            }
+        }
+        let strikes = marks + drops;
+        assert!((3..20).contains(&strikes), "{strikes}");
+        let marking = ecn == 2 && tunables != "{}";
+        assert_eq!((marks > 0, drops > 0), (marking, !marking));
+        let summary = d.summary(500 * MS);
+        assert_eq!(summary.dropped_pkts, drops);
+        assert!(summary.sent_pkts >= sent - 1 && summary.arrived_pkts == 550);
+    }
+}
+
+#[test]
+fn codel_takes_packets_at_the_opportunities_of_a_trace() {
+    let file = TempFile::new("codel-trace", "3\n3\n10\n");
+    let vary = VaryFile::Mahimahi {
+        file: file.0.clone(),
+    };
+    let aqm = r#""aqm": {"name": "codel"}"#;
+    let mut d = direction(&format!(r#"{{"rate_bps": 1, {aqm}}}"#), Some(vary));
+    for _ in 0..4 {
+        offer(&mut d, 0, 1500, 0, false);
+    }
+    assert!(turns(&mut d, 2 * MS).is_empty());
+    assert_eq!(d.turn_ns(), Some(3 * MS));
+    let due: Vec<_> = turns(&mut d, 13 * MS)
+        .iter()
+        .map(|(_, outcome)| carried(*outcome).due_ns / MS)
+        .collect();
+    assert_eq!(due, [3, 3, 10, 13]);
 }

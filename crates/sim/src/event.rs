@@ -23,6 +23,8 @@ pub enum What {
     App = 2,
     /// Counters are recorded.
     Checkpoint = 3,
+    /// Link `id` can send the next of the packets that it holds.
+    Turn = 4,
 }
 
 /// An entry of the queue.
@@ -36,7 +38,7 @@ pub struct Event {
 }
 
 /// Bits of a tag that are the number.
-const ID_BITS: u32 = 30;
+const ID_BITS: u32 = 29;
 
 impl Event {
     /// Kind.
@@ -46,7 +48,8 @@ impl Event {
             0 => What::Arrival,
             1 => What::Timer,
             2 => What::App,
-            _ => What::Checkpoint,
+            3 => What::Checkpoint,
+            _ => What::Turn,
         }
     }
 

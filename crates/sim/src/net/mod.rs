@@ -8,7 +8,7 @@ pub(crate) mod topology;
 
 use crate::event::{Events, What};
 use crate::net::capture::Tap;
-use crate::net::link::{Drop, Link, Offer, Offered};
+use crate::net::link::{Drop, Link, Offer, Offered, Turn, CE};
 use crate::net::packet::{flags, rare, Packet, RareOptions, Sacks, Slab};
 use crate::net::topology::Route;
 use crate::scenario::{EcnPath, Record};
@@ -123,9 +123,9 @@ impl Net {
             return;
         }
         let packet = &self.packets[id];
-        let route = &mut self.routes[packet.route as usize];
         let link = &mut self.links[number as usize];
         let offered = Offered {
+            id,
             ip_bytes: packet.ip_bytes,
             ecn: packet.ecn,
             flow: packet.flow,
@@ -137,33 +137,20 @@ impl Net {
                 Some(self.packets.ip_quick_start(id))
             },
         };
-        let offer = link.offer(self.now_ns, offered, &mut self.tables);
-        let packet = &mut self.packets[id];
-        match offer {
+        match link.offer(self.now_ns, offered, &mut self.tables) {
             Offer::Accepted {
-                mut arrive_ns,
-                mark,
-                ..
+                arrive_ns, mark, ..
             } => {
                 if mark {
-                    packet.ecn = 3;
+                    self.packets[id].ecn = CE;
                 }
-                packet.hop += 1;
-                if link.disturbs() {
-                    self.disturb(id, number, arrive_ns);
-                    return;
+                self.cross(id, number, arrive_ns);
+            }
+            Offer::Held { mark } => {
+                if mark {
+                    self.packets[id].ecn = CE;
                 }
-                if let Some(tap) = &mut self.tap {
-                    tap.leaving(number, arrive_ns, || self.packets.whole(id));
-                }
-                let packet = &mut self.packets[id];
-                if packet.hop == route.hops {
-                    // The far access link carries only this route, in this
-                    // order: when the packet has crossed it is known already.
-                    packet.hop += 1;
-                    arrive_ns = route.far.pass(arrive_ns, packet.ip_bytes);
-                }
-                self.events.push(arrive_ns, What::Arrival, id);
+                self.turn(number);
             }
             Offer::Dropped(reason) => self.lose(number, id, reason),
         }
@@ -185,6 +172,53 @@ impl Net {
             self.lose(number, id, Drop::EcnSyn);
         }
         asks
+    }
+
+    /// A packet will have crossed a link at this time.
+    #[inline]
+    fn cross(&mut self, id: u32, number: u32, mut arrive_ns: u64) {
+        let packet = &mut self.packets[id];
+        packet.hop += 1;
+        if self.links[number as usize].disturbs() {
+            self.disturb(id, number, arrive_ns);
+            return;
+        }
+        if let Some(tap) = &mut self.tap {
+            tap.leaving(number, arrive_ns, || self.packets.whole(id));
+        }
+        let packet = &mut self.packets[id];
+        let route = &mut self.routes[packet.route as usize];
+        if packet.hop == route.hops {
+            // The far access link carries only this route, in this
+            // order: when the packet has crossed it is known already.
+            packet.hop += 1;
+            arrive_ns = route.far.pass(arrive_ns, packet.ip_bytes);
+        }
+        self.events.push(arrive_ns, What::Arrival, id);
+    }
+
+    /// A link that holds packets sends what it can now, and says when it can again.
+    #[inline(never)]
+    pub(crate) fn turn(&mut self, number: u32) {
+        loop {
+            let link = &mut self.links[number as usize];
+            match link.take(self.now_ns, &mut self.tables) {
+                Turn::Sent {
+                    id,
+                    arrive_ns,
+                    mark,
+                    ..
+                } => {
+                    if mark {
+                        self.packets[id].ecn = CE;
+                    }
+                    self.cross(id, number, arrive_ns);
+                }
+                Turn::Dropped { id, reason } => self.lose(number, id, reason),
+                Turn::At(time_ns) => return self.events.push(time_ns, What::Turn, number),
+                Turn::Over => return,
+            }
+        }
     }
 
     /// On a link that duplicates and reorders, each packet makes its own way.

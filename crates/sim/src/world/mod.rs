@@ -152,6 +152,7 @@ impl World {
                 let socket = self.connections.numbered(event.id() >> 3);
                 socket.on_timer(&mut self.net, event.id() & 7);
             }
+            What::Turn => self.net.turn(event.id()),
             What::App | What::Checkpoint => self.rare_event(event),
         }
         true
@@ -206,6 +207,10 @@ impl World {
             let c = &link.counters;
             let inside: u64 = u64::from(link.queue_bytes());
             if c.arrived_bytes != c.sent_bytes + c.dropped_bytes + inside {
+                return Err(format!("link {name}: bytes were not conserved"));
+            }
+            let inside: u64 = u64::from(link.queue_pkts());
+            if c.arrived_pkts != c.sent_pkts + c.dropped_pkts + inside {
                 return Err(format!("link {name}: packets were not conserved"));
             }
         }

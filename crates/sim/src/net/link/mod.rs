@@ -1,13 +1,16 @@
 //! One direction of a link: rate, queue, delay, loss.
 //!
-//! The queue is first in, first out, so a packet's departure is known when it
+//! A queue is first in, first out, so a packet's departure is known when it
 //! joins, and a hop costs one event at most. The queue's length at any later
 //! moment is found by taking out what has departed since (`drain`). That holds also
 //! where rate and delay change during the run (`service`), for how is known before.
+//! Only where the discipline decides at the head are packets held until their turn.
 
+mod held;
 mod service;
 
 use crate::net::approval::Approval;
+use crate::net::link::held::{Held, Waiting};
 use crate::net::link::service::Service;
 use crate::rng::{stream, Purpose};
 use crate::scenario::{EcnPath, LinkSpec};
@@ -33,8 +36,13 @@ pub enum Drop {
     EcnSyn = 4,
 }
 
+/// The ECN bits of a packet that met congestion.
+pub const CE: u8 = 3;
+
 /// A packet that is offered to a link.
 pub struct Offered<'a> {
+    /// By which its owner knows it again, where the link holds it.
+    pub id: u32,
     /// Whole IP packet.
     pub ip_bytes: u32,
     /// IPv4 ECN bits.
@@ -106,8 +114,39 @@ pub enum Offer {
         /// With congestion experienced.
         mark: bool,
     },
+    /// It waits for its turn ([`Link::take`]).
+    Held {
+        /// With congestion experienced.
+        mark: bool,
+    },
     /// It is gone.
     Dropped(Drop),
+}
+
+/// What a link that holds packets does now.
+pub enum Turn {
+    /// It begins to send a packet.
+    Sent {
+        /// Which one.
+        id: u32,
+        /// When its last bit has left.
+        depart_ns: u64,
+        /// When it will be at the far end.
+        arrive_ns: u64,
+        /// With congestion experienced.
+        mark: bool,
+    },
+    /// A packet is gone; there may be others.
+    Dropped {
+        /// Which one.
+        id: u32,
+        /// Why.
+        reason: Drop,
+    },
+    /// Nothing before this time, when it wants to be asked again.
+    At(u64),
+    /// Nothing: it holds no packet, or was told to be asked at a time that comes.
+    Over,
 }
 
 /// What a link has done.
@@ -149,7 +188,9 @@ pub struct Link {
     /// What it does with ECN.
     pub ecn: EcnPath,
     view: LinkView,
-    /// Departure and size of what waits or is in transmission.
+    /// What waits for a discipline that decides at the head.
+    held: Option<Box<Held>>,
+    /// Departure and size of what waits or is in transmission, but for what is held.
     queue: VecDeque<(u64, u32)>,
     queue_bytes: u32,
     number: u32,
@@ -193,14 +234,20 @@ impl Link {
             limit_pkts: spec.limit_pkts.unwrap_or(0),
             ..LinkView::default()
         };
+        let discipline = discipline(&view)?;
+        let held = match discipline.held_queues() {
+            0 => None,
+            queues => Some(Box::new(Held::new(queues))),
+        };
         Ok(Link {
             wire: Wire::new(spec.rate_bps, spec.delay_ns),
             service: service.map(Box::new),
-            discipline: discipline(&view)?,
+            discipline,
             approval: None,
             drop_ip_options: spec.drop_ip_options,
             ecn: spec.ecn,
             view,
+            held,
             queue: VecDeque::new(),
             queue_bytes: 0,
             number,
@@ -264,7 +311,7 @@ impl Link {
         self.integrate(time_ns);
         self.queue_bytes = queue_bytes;
         if self.record_queue {
-            let pkts = self.queue.len() as u32;
+            let pkts = self.queue_pkts();
             tables
                 .queue
                 .push(self.number, time_ns as i64, queue_bytes, pkts);
@@ -304,9 +351,9 @@ impl Link {
         }
         self.view.now_ns = now_ns;
         self.view.queue_bytes = self.queue_bytes;
-        self.view.queue_pkts = self.queue.len() as u32;
+        self.view.queue_pkts = self.queue_pkts();
         self.view.random = self.rng.next_u32();
-        self.view.idle_us = if self.queue.is_empty() {
+        self.view.idle_us = if self.view.queue_pkts == 0 {
             let idle_us = now_ns.saturating_sub(self.wire.busy_until_ns) / 1000;
             u32::try_from(idle_us).unwrap_or(u32::MAX)
         } else {
@@ -327,6 +374,7 @@ impl Link {
         };
         let verdict = self.discipline.enqueue(&self.view, &arriving);
         match verdict {
+            Verdict::Mark if ecn == 0 => return self.dropped(ip_bytes, Drop::Early),
             Verdict::Pass | Verdict::Mark => {}
             Verdict::DropEarly => return self.dropped(ip_bytes, Drop::Early),
             Verdict::DropFull => {
@@ -335,6 +383,11 @@ impl Link {
             }
         }
         self.end_full(now_ns, tables);
+        let mark = verdict == Verdict::Mark;
+        if self.held.is_some() {
+            self.hold(now_ns, packet.id, &arriving, mark, tables);
+            return Offer::Held { mark };
+        }
         let (depart_ns, arrive_ns) = match &mut self.service {
             None => self.wire.serve(now_ns, ip_bytes),
             Some(service) => service.serve(&mut self.wire, now_ns, ip_bytes),
@@ -344,7 +397,83 @@ impl Link {
         Offer::Accepted {
             depart_ns,
             arrive_ns,
-            mark: verdict == Verdict::Mark,
+            mark,
+        }
+    }
+
+    #[inline(never)]
+    fn hold(&mut self, now_ns: u64, id: u32, pkt: &PacketView, mark: bool, tables: &mut Tables) {
+        let queue = self.discipline.classify(&self.view, pkt);
+        let held = self.held.as_mut().expect("the caller looked");
+        held.join(
+            queue,
+            Waiting {
+                id,
+                ip_bytes: pkt.ip_bytes,
+                flow: pkt.flow,
+                joined_ns: now_ns,
+                ecn: if mark { CE } else { pkt.ecn },
+            },
+        );
+        self.change_queue(now_ns, self.queue_bytes + pkt.ip_bytes, tables);
+    }
+
+    /// The next packet of a link that holds them, if its wire is free at `now_ns`; to be
+    /// asked for after each [`Offer::Held`] and at the times it names, until it is over.
+    pub fn take(&mut self, now_ns: u64, tables: &mut Tables) -> Turn {
+        self.drain(now_ns, tables);
+        let Some(held) = self.held.as_mut().filter(|held| held.pkts() > 0) else {
+            return Turn::Over;
+        };
+        let begin_ns = match &self.service {
+            None => now_ns.max(self.wire.busy_until_ns),
+            Some(service) => service.begin_ns(&self.wire, now_ns),
+        };
+        if begin_ns > now_ns {
+            if held.turn_ns.replace(begin_ns) == Some(begin_ns) {
+                return Turn::Over;
+            }
+            return Turn::At(begin_ns);
+        }
+        if let Some(service) = &self.service {
+            self.view.rate_bytes_per_s = service.rate_bps(now_ns).div_ceil(8);
+        }
+        self.view.now_ns = now_ns;
+        self.view.idle_us = 0;
+        self.view.random = self.rng.next_u32();
+        self.view.queue_bytes = self.queue_bytes;
+        self.view.queue_pkts = self.queue.len() as u32 + held.pkts();
+        let queue = self.discipline.choose(&self.view, held.heads());
+        let packet = held
+            .take(queue)
+            .expect("choose names one that has a packet");
+        self.view.queue_bytes -= packet.ip_bytes;
+        self.view.queue_pkts -= 1;
+        let leaving = PacketView {
+            flow: packet.flow,
+            ip_bytes: packet.ip_bytes,
+            ecn: packet.ecn,
+        };
+        let sojourn_ns = now_ns - packet.joined_ns;
+        let verdict = self.discipline.dequeue(&self.view, &leaving, sojourn_ns);
+        let id = packet.id;
+        let mark = verdict == Verdict::Mark;
+        if !(verdict == Verdict::Pass || mark && packet.ecn != 0) {
+            self.change_queue(now_ns, self.queue_bytes - packet.ip_bytes, tables);
+            self.dropped(packet.ip_bytes, Drop::Early);
+            let reason = Drop::Early;
+            return Turn::Dropped { id, reason };
+        }
+        let (depart_ns, arrive_ns) = match &mut self.service {
+            None => self.wire.serve(now_ns, packet.ip_bytes),
+            Some(service) => service.serve(&mut self.wire, now_ns, packet.ip_bytes),
+        };
+        self.queue.push_back((depart_ns, packet.ip_bytes));
+        Turn::Sent {
+            id,
+            depart_ns,
+            arrive_ns,
+            mark,
         }
     }
 
@@ -456,7 +585,9 @@ impl Link {
     }
 
     /// Packets waiting or in transmission after the last `drain`.
+    #[inline]
     pub fn queue_pkts(&self) -> u32 {
-        self.queue.len() as u32
+        let held = self.held.as_ref().map_or(0, |held| held.pkts());
+        self.queue.len() as u32 + held
     }
 }

@@ -85,7 +85,6 @@ impl Service {
 
     /// When a packet that is next at `now_ns` begins to be sent: when the wire is free
     /// and the link is up, or at the opportunity that takes its first byte.
-    #[cfg_attr(not(test), allow(dead_code))]
     pub fn begin_ns(&self, wire: &Wire, now_ns: u64) -> u64 {
         let ready_ns = now_ns.max(wire.busy_until_ns);
         let elapsed_ns = ready_ns.saturating_sub(self.origin_ns);
@@ -167,7 +166,6 @@ impl Opportunities {
     }
 
     /// When the first byte of a packet goes that is there at `now_ns`.
-    #[cfg_attr(not(test), allow(dead_code))]
     fn first_byte_ns(&self, now_ns: u64) -> u64 {
         if self.left_bytes > 0 && now_ns <= self.open_ns {
             return self.open_ns;

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * Controlled Delay (RFC 8289): a queue whose packets have waited longer than target for
+ * longer than interval is a standing one, and loses packets from its head, each sooner
+ * than the one before, until a packet has waited less.
+ *
+ * The n-th drop of a dropping state is followed by the next after interval / sqrt(n), to
+ * the nanosecond below: that is the integer square root of interval^2 / n. Linux
+ * (include/net/codel_impl.h) has the reciprocal square root in 16 bits instead, improves
+ * it by one step of Newton's iteration per drop, and counts in units of 1.024 us. The
+ * rest is one law: when a dropping state follows another within 16 intervals, it begins
+ * with the count by which that one had grown (RFC 8289, section 5.5; the RFC's
+ * pseudo-code is Linux's there).
+ *
+ * Nothing is dropped while at most one MTU waits behind the packet at the head. The
+ * RFC's loop over packets is turned inside out: it is the link that comes with the next
+ * packet after a drop, at the same time; law_due says that the time of the next drop
+ * still has to be set, which the RFC does once it has seen that packet.
+ *
+ * With ecn a packet that can be marked is, and goes on; the law is the same (Linux).
+ */
+#include "../port/queue.h"
+
+#define REENTRY_INTERVALS 16
+
+enum { TARGET, INTERVAL, MTU, ECN };
+
+static const struct hw_tunable codel_tunables[] = {
+	[TARGET] = { "target_us", "us", "time that a packet may wait in a standing queue", 5000, 1,
+		     4000000 },
+	/* its square has to fit into 64 bits in nanoseconds */
+	[INTERVAL] = { "interval_us", "us", "how long a queue stands before the first drop", 100000,
+		       1, 4000000 },
+	[MTU] = { "mtu_bytes", "bytes", "nothing is dropped while no more than this waits behind",
+		  1500, 0, 65535 },
+	[ECN] = { "ecn", "bool", "mark packets that can be marked instead of dropping", 0, 0, 1 },
+};
+
+struct codel {
+	u64 first_above_ns; /* when a queue above target will have stood; 0: it is below */
+	u64 drop_next_ns;
+	u32 count;	/* drops in this dropping state, and those it began with */
+	u32 last_count; /* with how many it began */
+	u8 dropping;
+	u8 law_due;
+	u8 spare[6];
+};
+
+static u64 codel_law(u64 time_ns, const u32 *tun, u32 count)
+{
+	u64 interval_ns = (u64)tun[INTERVAL] * 1000;
+
+	return time_ns + hw_sqrt_u64(hw_div_u64(interval_ns * interval_ns, count));
+}
+
+/* The queue has stood for an interval. */
+static int codel_stands(struct codel *s, const u32 *tun, const struct hw_link *link,
+			u64 sojourn_ns)
+{
+	if (sojourn_ns < (u64)tun[TARGET] * 1000 || link->queue_bytes <= tun[MTU]) {
+		s->first_above_ns = 0;
+		return 0;
+	}
+	if (!s->first_above_ns) {
+		s->first_above_ns = link->now_ns + (u64)tun[INTERVAL] * 1000;
+		return 0;
+	}
+	return link->now_ns >= s->first_above_ns;
+}
+
+static u32 codel_enqueue(void *state, const u32 *tun, const struct hw_link *link,
+			 const struct hw_packet *pkt)
+{
+	(void)state;
+	(void)tun;
+	return hw_link_is_full(link, pkt) ? HW_DROP_FULL : HW_PASS;
+}
+
+/* One more drop or mark, at drop_next_ns or after. */
+static u32 codel_continue(struct codel *s, const u32 *tun, int marks)
+{
+	s->count = hw_add_u32(s->count, 1);
+	if (!marks) {
+		s->law_due = 1;
+		return HW_DROP_EARLY;
+	}
+	s->drop_next_ns = codel_law(s->drop_next_ns, tun, s->count);
+	return HW_MARK;
+}
+
+/* The first drop or mark of a dropping state. */
+static u32 codel_begin(struct codel *s, const u32 *tun, u64 now_ns, int marks)
+{
+	u32 grown = s->count - s->last_count;
+	s64 since_ns = (s64)(now_ns - s->drop_next_ns);
+	s64 recent_ns = (s64)tun[INTERVAL] * 1000 * REENTRY_INTERVALS;
+
+	s->dropping = 1;
+	s->law_due = 0;
+	s->count = grown > 1 && since_ns < recent_ns ? grown : 1;
+	s->last_count = s->count;
+	s->drop_next_ns = codel_law(now_ns, tun, s->count);
+	return marks ? HW_MARK : HW_DROP_EARLY;
+}
+
+static u32 codel_dequeue(void *state, const u32 *tun, const struct hw_link *link,
+			 const struct hw_packet *pkt, u64 sojourn_ns)
+{
+	struct codel *s = state;
+	int stands = codel_stands(s, tun, link, sojourn_ns);
+	int marks = tun[ECN] && pkt->ecn;
+
+	if (!stands) {
+		s->dropping = 0;
+		return HW_PASS;
+	}
+	if (!s->dropping)
+		return codel_begin(s, tun, link->now_ns, marks);
+	if (s->law_due) {
+		s->law_due = 0;
+		s->drop_next_ns = codel_law(s->drop_next_ns, tun, s->count);
+	}
+	return link->now_ns < s->drop_next_ns ? HW_PASS : codel_continue(s, tun, marks);
+}
+
+HW_TABLE struct hw_queue_ops hw_queue_codel = {
+	.name = "codel",
+	.title = "Controlled Delay: drops or marks at the head of a standing queue",
+	.source = "RFC 8289; Nichols, Jacobson 2012",
+	.state_bytes = sizeof(struct codel),
+	.n_tunables = HW_COUNT(codel_tunables),
+	.tunables = codel_tunables,
+	.enqueue = codel_enqueue,
+	.dequeue = codel_dequeue,
+};
