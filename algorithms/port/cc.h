@@ -11,7 +11,8 @@
  * A *control* says how a flow goes on: congestion avoidance and the answer to
  * congestion. A *startup* says how a flow grows while cwnd is below ssthresh.
  * The two are written apart and joined by hw_grow(): by the build for the
- * kernel, at run time in the simulator.
+ * kernel, at run time in the simulator. A control may also own its start, cwnd
+ * and pacing rate altogether: it then has control() and no startup.
  */
 #ifndef HEADWAY_PORT_CC_H
 #define HEADWAY_PORT_CC_H
@@ -19,9 +20,20 @@
 #include "types.h"
 #include "fixed.h"
 
-/* Most state of a control, and of a startup. The kernel gives a congestion control so
- * much per socket; where both together need more, the startup's lies in a map. */
+/* What the kernel gives a congestion control per socket. A control that startups join
+ * has at most so much state, and so has a startup; one that owns its start has the room
+ * of both. What does not fit together lies in a map that goes with the socket. */
 #define HW_CC_STATE_BYTES 104
+#define HW_FLOW_STATE_BYTES (2 * HW_CC_STATE_BYTES)
+
+/* What a control is, beyond its callbacks (hw_cc_ops.flags). */
+enum hw_cc_flags {
+	HW_CC_OWN_START = 1, /* no startup joins it: it answers for cwnd from the first ACK on */
+	HW_CC_PACES = 2,     /* it may set a pacing rate */
+	HW_CC_ECT0 = 4,	     /* its data packets carry ECT(0) where ECN was negotiated */
+	HW_CC_ECT1 = 8,	     /* or ECT(1) */
+	HW_CC_NEEDS_ECN = 16, /* it asks for ECN, whatever the host's default is */
+};
 
 /* ssthresh before the first congestion event. */
 #define HW_SSTHRESH_INFINITE 0x7fffffffu
@@ -59,7 +71,7 @@ struct hw_conn {
 	u32 cwnd_cnt; /* progress towards the next packet of cwnd, in ACKed packets (or ACKs) */
 	u32 ssthresh_pkts;   /* what cwnd is led to in Recovery */
 	u32 cwnd_clamp_pkts; /* read only: upper bound of cwnd */
-	u64 pacing_rate_Bps; /* bytes per second on the wire; 0 leaves pacing to the stack */
+	u64 pacing_rate_Bps; /* IP bytes per second; 0 leaves pacing to the stack */
 
 	/* What it may know. */
 	u64 now_us;	    /* monotonic; only differences mean anything */
@@ -77,8 +89,9 @@ struct hw_conn {
 	u8 counts_acks; /* 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets */
 	u8 paced;	/* the stack spaces this connection's packets */
 
-	/* What startups that pace a first window may set besides. */
-	u32 pacing_chunk_pkts; /* packets that leave together; 0 is the stack's choice */
+	/* What an algorithm that paces may set besides. A startup's chunk is what leaves
+	 * together; a control's is the least of it, as with segmentation offload. */
+	u32 pacing_chunk_pkts; /* 0 is the stack's choice */
 	u8 ignore_peer_window; /* send beyond the peer's window, where the stack can */
 	u8 request_code;       /* ask for this Quick-Start rate code on the next data packet */
 	u8 grant;	       /* enum hw_grant; a startup sets USED, DECLINED and DISABLED */
@@ -96,30 +109,67 @@ struct hw_conn {
 	u32 deadline_us;  /* until the last byte of what waits should have arrived; 0: none */
 	u8 stabilize;	  /* the rate that was asked for is all the application ever needs */
 	u8 no_fast_start; /* the application wants to start as ever */
+
+	/* For a control that takes rate samples (control()); 0 for all others. */
+	u8 app_limited;	     /* what is in flight was, at its time, all there was to send */
+	u8 mark_app_limited; /* set 1: what is in flight now is to count as such, too */
+	u32 lost_pkts;	     /* packets ever believed lost; wraps */
+	u32 pacing_wait_us;  /* until pacing lets the next packet leave */
+	u64 delivered_us;    /* when delivered_pkts last grew, on now_us's clock */
 };
 
 /* What one ACK told. */
 struct hw_ack {
-	u32 acked_pkts;	   /* newly acknowledged cumulatively, or by SACK on stacks that count so */
-	s32 rtt_us;	   /* sample of this ACK, -1 if it gave none */
-	u32 inflight_pkts; /* before this ACK */
+	u32 acked_pkts; /* newly acknowledged cumulatively, or by SACK on stacks that count so */
+	s32 rtt_us;	/* sample of this ACK, -1 if it gave none */
+};
+
+/*
+ * What one ACK told of the rate of delivery, as Linux takes it (tcp_rate.c; Cheng,
+ * Cardwell, Yeganeh, Jacobson, draft-cheng-iccrg-delivery-rate-estimation). Of the
+ * packets that the ACK newly acknowledges, the one that was sent last gives the sample:
+ * what was delivered since it left, over the longer of the times in which that was sent
+ * and in which it was acknowledged.
+ */
+struct hw_rate_sample {
+	u64 prior_delivered_pkts; /* delivered_pkts when that packet left */
+	s32 delivered_pkts;	  /* since then; -1: no sample */
+	s32 delivered_ce_pkts;	  /* of them, marked CE */
+	s32 interval_us;	  /* -1: no sample, or shorter than the smallest round trip */
+	s32 rtt_us;		  /* of the packet that was sent last, -1 without one */
+	u32 losses_pkts;	  /* believed lost with this ACK */
+	u32 acked_pkts;		  /* newly acknowledged, cumulatively or by SACK */
+	u32 prior_inflight_pkts;  /* before this ACK */
+	u32 random;		  /* uniform over 32 bits, fresh for every call */
+	u8 is_app_limited;	  /* the application limited what was sent */
+	u8 is_retrans;		  /* the packet had been sent again */
+	u8 is_ack_delayed;	  /* one small packet: its ACK may have been delayed */
 };
 
 /*
  * A control. `state` has state_bytes bytes, zeroed before init; `tun` is the
  * control's tunables in declared order. A null callback means "nothing to do";
- * a null min_cwnd means ssthresh is the floor of rate halving.
+ * a null min_cwnd means ssthresh is the floor of rate halving. Either control or
+ * cong_avoid must be there.
  */
 struct hw_cc_ops {
 	const char *name;    /* at most 12 characters, so that a pair's name fits 15 */
 	const char *title;   /* one line for people */
 	const char *source;  /* paper or RFC, and the implementation it follows */
-	const char *startup; /* the startup it has when none is named */
+	const char *startup; /* the startup it has when none is named; none with its own start */
 	u32 state_bytes;
+	u32 flags; /* enum hw_cc_flags */
+	u32 send_windows; /* windows of data that a growing send buffer has room for; 0: 2 */
 	u32 n_tunables;
 	const struct hw_tunable *tunables;
 
 	void (*init)(void *state, const u32 *tun, struct hw_conn *c);
+	/* After every ACK that brought news, in every state, instead of pkts_acked and
+	 * cong_avoid and of what the stack does to cwnd in Recovery, at its end, after
+	 * idle times and where the application leaves it unused. Only with an own start;
+	 * ssthresh, set_state, event and undo_cwnd come as ever. */
+	void (*control)(void *state, const u32 *tun, struct hw_conn *c,
+			const struct hw_rate_sample *sample);
 	/* After every ACK that acknowledged data, before growth. */
 	void (*pkts_acked)(void *state, const u32 *tun, struct hw_conn *c,
 			   const struct hw_ack *ack);
@@ -164,6 +214,17 @@ struct hw_startup_ops {
 	void (*set_state)(void *state, const u32 *tun, struct hw_conn *c, u8 new_state);
 	void (*event)(void *state, const u32 *tun, struct hw_conn *c, u8 event);
 };
+
+/* In the place of a startup where the control owns its start: leaves all growth to it. */
+static inline u32 hw_no_growth(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
+{
+	(void)state;
+	(void)tun;
+	(void)c;
+	return acked_pkts;
+}
+
+#define HW_OWN_START { .name = "", .suffix = "", .slow_start = hw_no_growth }
 
 /* Below ssthresh. Linux up to 2.6.x still counts cwnd == ssthresh as slow start. */
 static inline int hw_in_slow_start(const struct hw_conn *c)

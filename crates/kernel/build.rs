@@ -1,4 +1,5 @@
-//! Compiles every control joined with every startup to an eBPF object. Without a
+//! Compiles every control joined with every startup, or with its own start, to an eBPF
+//! object. Without a
 //! clang that can, the crate still builds and says what is missing.
 
 use std::fmt::Write as _;
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use headway_algorithms::{controls, startups, ControlInfo, StartupInfo, TunableInfo};
+use headway_algorithms::{choices, ControlInfo, StartupInfo, TunableInfo};
 
 /// Functions of the algorithms are inlined: what a function that returns nothing leaves
 /// in its result's register is nothing to the compiler, but an error to the verifier.
@@ -16,7 +17,7 @@ const INLINE: &str = "#pragma clang attribute push(__attribute__((always_inline)
 const OLDEST_CLANG: u32 = 16;
 /// What the kernel gives a congestion control per socket; more lies in a map.
 const CA_PRIV_BYTES: u32 = 104;
-/// `struct hw_pacing`, which stands before the state of a startup that paces.
+/// `struct hw_pacing`, which stands before the other state of a pair that paces.
 const PACING_BYTES: u32 = 16;
 
 fn main() {
@@ -33,10 +34,8 @@ fn main() {
     let list = match find_clang() {
         Ok(clang) => {
             let mut objects = String::new();
-            for control in controls() {
-                for startup in startups() {
-                    objects += &compile_pair(&clang, &algorithms, &out, control, startup);
-                }
+            for (control, startup) in choices() {
+                objects += &compile_pair(&clang, &algorithms, &out, control, startup);
             }
             // programs that are no algorithm: a field of struct Objects each
             let mut programs = String::new();
@@ -112,41 +111,54 @@ fn compile_pair(
     algorithms: &Path,
     out: &Path,
     control: &ControlInfo,
-    startup: &StartupInfo,
+    startup: Option<&StartupInfo>,
 ) -> String {
-    let name = format!("{}_{}", control.name, startup.suffix);
-    let [control_id, startup_id] = [control.name, startup.name].map(|n| n.replace('-', "_"));
-    let (paces, pacing_bytes) = if startup.paces {
-        ("#define HW_PACES\n", PACING_BYTES)
-    } else {
-        ("", 0)
-    };
-    let state_bytes = control.state_bytes.next_multiple_of(8) + pacing_bytes + startup.state_bytes;
-    let in_storage = if state_bytes > CA_PRIV_BYTES {
-        "#define HW_STATE_IN_STORAGE\n"
-    } else {
-        ""
-    };
+    let name = control.kernel_name(startup);
+    let control_id = control.name.replace('-', "_");
+    let startup_id = startup.map(|s| s.name.replace('-', "_"));
+    let startup_paces = startup.is_some_and(|s| s.paces);
+    let paces = startup_paces || control.flags.paces();
+    let pacing_bytes = if paces { PACING_BYTES } else { 0 };
+    let state_bytes = control.state_bytes.next_multiple_of(8)
+        + pacing_bytes
+        + startup.map_or(0, |s| s.state_bytes);
+    let mut switches = String::new();
+    for (switch, on) in [
+        ("HW_CONTROLS", control.takes_samples),
+        ("HW_PACES", paces),
+        ("HW_STARTUP_PACES", startup_paces),
+        ("HW_STATE_IN_STORAGE", state_bytes > CA_PRIV_BYTES),
+        ("HW_CC_IN_STORAGE", control.state_bytes > CA_PRIV_BYTES),
+    ] {
+        if on {
+            writeln!(switches, "#define {switch}").expect("a String");
+        }
+    }
+    let startup_table = startup_id.as_deref().unwrap_or("own");
+    let startup_source = startup_id.as_ref().map_or_else(
+        || format!("static const struct hw_startup_ops hw_startup_{startup_table} = HW_OWN_START;"),
+        |id| format!("#include \"startup/{id}.c\""),
+    );
     let [bytes, contract] = ["control", "contract"].map(|binding| {
         let unit = format!(
             "#define HW_PAIR_NAME \"{name}\"\n\
              #define HW_CONTROL_NAME \"{}\"\n\
              #define HW_STARTUP_NAME \"{}\"\n\
              #define HW_PAIR_CC hw_cc_{control_id}\n\
-             #define HW_PAIR_STARTUP hw_startup_{startup_id}\n\
+             #define HW_PAIR_STARTUP hw_startup_{startup_table}\n\
              #define HW_CC_DEFAULTS {}\n\
              #define HW_STARTUP_DEFAULTS {}\n\
-             {paces}{in_storage}\
+             {switches}\
              #include \"port/bpf/kernel.h\"\n\
              {INLINE}\
              #include \"cc/{control_id}.c\"\n\
-             #include \"startup/{startup_id}.c\"\n\
+             {startup_source}\n\
              #pragma clang attribute pop\n\
              #include \"port/bpf/{binding}.h\"\n",
             control.name,
-            startup.name,
+            startup.map_or("", |s| s.name),
             defaults(&control.tunables),
-            defaults(&startup.tunables),
+            defaults(startup.map_or(&[], |s| &s.tunables)),
         );
         let source = out.join(format!("{name}.{binding}.bpf.c"));
         let object = source.with_extension("o");
@@ -160,7 +172,8 @@ fn compile_pair(
         entry,
         "ControlObject {{ name: {name:?}, control: {:?}, startup: {:?}, \
          bytes: include_bytes!({bytes:?}), contract: include_bytes!({contract:?}) }},",
-        control.name, startup.name
+        control.name,
+        startup.map(|s| s.name)
     )
     .expect("a String");
     entry

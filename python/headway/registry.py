@@ -49,7 +49,11 @@ class Tunable(BaseModel):
 
 
 class Algorithm(BaseModel):
-    """A control, a startup, a queue discipline or a router algorithm."""
+    """A control, a startup, a queue discipline or a router algorithm.
+
+    ``flags`` are a control's: "own-start" (no startup joins it), "paces", "ect0" or "ect1" (how it
+    marks its packets), "needs-ecn".
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -57,6 +61,7 @@ class Algorithm(BaseModel):
     title: str
     source: str
     startup: str | None = None
+    flags: tuple[str, ...] = ()
     state_bytes: int | None = None
     tunables: tuple[Tunable, ...] = ()
 
@@ -103,6 +108,22 @@ class Registry(BaseModel):
     def stack(self, name: str) -> Stack:
         """The stack called ``name``; raises ValueError with the allowed names."""
         return _find(self.stacks, name, "stack")
+
+
+def owners_of(control: str, startup: str | None) -> tuple[Algorithm, ...]:
+    """A control and the startup that joins it, by name; the control alone where it owns its start.
+
+    Raises ValueError for names that are not known, and a startup where none can be joined.
+    """
+    owner = registry().control(control)
+    if "own-start" not in owner.flags:
+        return owner, registry().startup(startup or owner.startup or "slow-start")
+    if startup:
+        raise ValueError(
+            f"{control} has its own start: no startup joins it; "
+            f"write {control} instead of {control}+{startup}"
+        )
+    return (owner,)
 
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> str:

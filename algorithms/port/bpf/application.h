@@ -21,7 +21,7 @@ HW_INLINE void hw_hear_nothing(struct hw_conn *c)
 	c->saved_rtt_us = 0;
 }
 
-#ifdef HW_PACES
+#ifdef HW_STARTUP_PACES
 
 #include "app.h"
 #include "paths.h"

@@ -16,11 +16,13 @@ enum hw_contract_call {
 	HW_CALL_UNDO_CWND = 6,
 	HW_CALL_MIN_CWND = 7,
 	HW_CALL_OPEN = 8,
+	HW_CALL_CONTROL = 9,
 };
 
 /* In and out; crates/kernel/src/objects/contract.rs mirrors it. */
 struct hw_situation {
 	struct hw_conn conn;
+	struct hw_rate_sample sample;
 	struct hw_ack ack;
 	u32 call; /* enum hw_contract_call */
 	u32 argument;
@@ -30,26 +32,35 @@ struct hw_situation {
 struct hw_situation hw_situation;
 
 /* One connection's states. */
-u64 hw_cc_state[HW_CC_STATE_BYTES / 8];
+u64 hw_cc_state[HW_FLOW_STATE_BYTES / 8];
 u64 hw_startup_state[HW_CC_STATE_BYTES / 8];
 
 HW_INLINE u32 hw_contract_run(struct hw_call *call, const struct hw_situation *situation)
 {
 	struct hw_ack ack = situation->ack;
+#ifdef HW_CONTROLS
+	struct hw_rate_sample sample = situation->sample;
+#endif
 	u32 argument = situation->argument;
 
 	switch (situation->call) {
 	case HW_CALL_INIT:
-		__builtin_memset(call->cc_state, 0, HW_CC_STATE_BYTES);
+		__builtin_memset(call->cc_state, 0, HW_FLOW_STATE_BYTES);
 		__builtin_memset(call->startup_state, 0, HW_CC_STATE_BYTES);
 		hw_pair_init(call);
 		return 0;
 	case HW_CALL_PKTS_ACKED:
 		hw_pair_pkts_acked(call, &ack);
 		return 0;
+#ifdef HW_CONTROLS
+	case HW_CALL_CONTROL:
+		hw_pair_control(call, &sample);
+		return 0;
+#else
 	case HW_CALL_GROW:
 		hw_pair_grow(call, argument);
 		return 0;
+#endif
 	case HW_CALL_SSTHRESH:
 		return hw_pair_ssthresh(call);
 	case HW_CALL_SET_STATE:

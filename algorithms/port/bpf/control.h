@@ -59,11 +59,49 @@ HW_INLINE u8 hw_cwnd_limited(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
-/* What does not fit icsk_ca_priv lies in a map, which goes with the socket. */
+HW_INLINE u32 hw_header_bytes(const struct sock *sk)
+{
+	u32 ip_bytes = sk->__sk_common.skc_family == HW_AF_INET6 ? 40 : 20;
+
+	return ((const struct tcp_sock *)sk)->tcp_header_len + ip_bytes;
+}
+
+/* What a control that takes rate samples knows besides. */
+HW_INLINE void hw_look_at_rate(struct hw_call *call)
+{
+	struct hw_conn *c = &call->conn;
+
+	c->app_limited = 0;
+	c->mark_app_limited = 0;
+	c->lost_pkts = 0;
+	c->pacing_wait_us = 0;
+	c->delivered_us = 0;
+#ifdef HW_CONTROLS
+	const struct tcp_sock *tp = call->tp;
+
+	c->app_limited = tp->app_limited != 0;
+	c->lost_pkts = tp->lost;
+	c->delivered_us = tp->delivered_mstamp;
+	if (tp->tcp_wstamp_ns > tp->tcp_clock_cache)
+		c->pacing_wait_us =
+			hw_saturate_u32((tp->tcp_wstamp_ns - tp->tcp_clock_cache) / 1000);
+#endif
+}
+
+/* What does not fit icsk_ca_priv lies in a map, which goes with the socket: the pacing,
+ * the control's state if that alone is too large, the startup's. */
 #ifdef HW_STATE_IN_STORAGE
+#ifdef HW_CC_IN_STORAGE
+#define HW_STORAGE_BYTES HW_FLOW_STATE_BYTES
+#else
+#define HW_STORAGE_BYTES HW_CC_STATE_BYTES
+#endif
+
 struct hw_storage {
+#ifdef HW_PACES
 	struct hw_pacing pacing;
-	u64 words[HW_CC_STATE_BYTES / 8];
+#endif
+	u64 words[HW_STORAGE_BYTES / 8];
 };
 
 struct {
@@ -73,47 +111,61 @@ struct {
 	__type(value, struct hw_storage);
 } hw_storage SEC(".maps");
 
-/* The pacing and behind it the startup's state. */
-HW_INLINE void *hw_startup_area(struct sock *sk)
+/* Where what is not in icsk_ca_priv begins; null without memory for it. */
+HW_INLINE void *hw_area(struct sock *sk)
 {
-	struct hw_storage *storage;
-
-	if (HW_PAIR_STARTUP.state_bytes > HW_CC_STATE_BYTES)
-		hw_state_too_large();
-	storage = bpf_sk_storage_get(&hw_storage, sk, 0, 1); /* BPF_SK_STORAGE_GET_F_CREATE */
-#ifndef HW_PACES
-	return storage ? storage->words : 0;
-#else
-	return storage;
-#endif
+	return bpf_sk_storage_get(&hw_storage, sk, 0, 1); /* BPF_SK_STORAGE_GET_F_CREATE */
 }
 #else
-HW_INLINE void *hw_startup_area(struct sock *sk)
+#define HW_STORAGE_BYTES 0
+
+HW_INLINE void *hw_area(struct sock *sk)
 {
 	return hw_behind(((struct tcp_sock *)sk)->inet_conn.icsk_ca_priv);
 }
 #endif
 
 /* False without memory for the state: the call is then left out. */
+HW_INLINE int hw_find_state(struct hw_call *call)
+{
+	void *cc_state = call->tp->inet_conn.icsk_ca_priv;
+	void *area = hw_area(call->sk);
+
+	if (!area)
+		return 0;
+#ifdef HW_PACES
+	call->pacing = area;
+	area += sizeof(struct hw_pacing);
+#endif
+#ifdef HW_CC_IN_STORAGE
+	cc_state = area;
+	area += (HW_PAIR_CC.state_bytes + 7) & ~7u;
+	if (HW_PAIR_CC.state_bytes + HW_PAIR_STARTUP.state_bytes > HW_STORAGE_BYTES)
+		hw_state_too_large();
+#else
+	if (HW_STORAGE_BYTES && HW_PAIR_STARTUP.state_bytes > HW_STORAGE_BYTES)
+		hw_state_too_large();
+#endif
+	hw_join(call, cc_state, area);
+	return 1;
+}
+
+/* False without memory for the state: the call is then left out. */
 HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct hw_conn *c = &call->conn;
-	void *startup_state = hw_startup_area(sk);
 
-	if (!startup_state)
+	call->sk = sk;
+	call->tp = tp;
+	if (!hw_find_state(call))
 		return 0;
 	c->pacing_rate_Bps = 0;
 	c->pacing_chunk_pkts = 0;
 #ifdef HW_PACES
-	call->pacing = startup_state;
 	c->pacing_rate_Bps = call->pacing->rate_Bps;
 	c->pacing_chunk_pkts = call->pacing->chunk_pkts;
-	startup_state += sizeof(struct hw_pacing);
 #endif
-	call->sk = sk;
-	call->tp = tp;
-	hw_join(call, tp->inet_conn.icsk_ca_priv, startup_state);
 	c->cwnd_pkts = tp->snd_cwnd;
 	c->cwnd_cnt = tp->snd_cwnd_cnt;
 	c->ssthresh_pkts = tp->snd_ssthresh;
@@ -134,17 +186,26 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 	c->paced = sk->sk_pacing_status != 0;
 	c->ignore_peer_window = 0;
 	c->peer_window_bytes = tp->snd_wnd;
-	c->header_bytes =
-		tp->tcp_header_len + (sk->__sk_common.skc_family == HW_AF_INET6 ? 40 : 20);
+	c->header_bytes = hw_header_bytes(sk);
 	c->sent_pkts = tp->data_segs_out;
 	c->retrans_pkts = tp->total_retrans;
 	hw_listen(call);
+	hw_look_at_rate(call);
 	return 1;
 }
 
 #ifdef HW_PACES
+/* The stack's pacing counts payload, the contract IP bytes. */
+HW_INLINE u64 hw_payload_rate(const struct sock *sk, u64 rate_Bps)
+{
+	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
+	u32 mss_bytes = tp->mss_cache;
+
+	return hw_div_u64(rate_Bps * mss_bytes, mss_bytes + hw_header_bytes(sk));
+}
+
 /* Without a queueing discipline that paces, TCP does it itself; it stops when the
- * startup does, unless somebody else had asked for it. */
+ * algorithm does, unless somebody else had asked for it. */
 HW_INLINE void hw_pace(const struct hw_call *call)
 {
 	struct hw_pacing *pacing = call->pacing;
@@ -153,7 +214,7 @@ HW_INLINE void hw_pace(const struct hw_call *call)
 	pacing->rate_Bps = call->conn.pacing_rate_Bps;
 	pacing->chunk_pkts = call->conn.pacing_chunk_pkts;
 	if (pacing->rate_Bps) {
-		sk->sk_pacing_rate = pacing->rate_Bps;
+		sk->sk_pacing_rate = hw_payload_rate(sk, pacing->rate_Bps);
 		if (!sk->sk_pacing_status) {
 			sk->sk_pacing_status = HW_PACING_NEEDED;
 			pacing->is_ours = 1;
@@ -176,7 +237,16 @@ HW_INLINE void hw_end(const struct hw_call *call)
 	tp->snd_ssthresh = c->ssthresh_pkts;
 #ifdef HW_PACES
 	hw_pace(call);
+#endif
+#ifdef HW_STARTUP_PACES
 	hw_answer(call);
+#endif
+#ifdef HW_CONTROLS
+	if (c->mark_app_limited) {
+		u32 until_pkts = tp->delivered + hw_inflight(tp);
+
+		tp->app_limited = until_pkts ? until_pkts : 1; /* 0 says: not limited */
+	}
 #endif
 }
 
@@ -190,17 +260,60 @@ void BPF_PROG(hw_init, struct sock *sk)
 		return;
 	/* the contract promises zeroed state, but the kernel hands the ACK of the SYN to
 	 * pkts_acked before it calls init, and a socket may come here a second time */
+#ifdef HW_CC_IN_STORAGE
+	__builtin_memset(call.cc_state, 0, HW_STORAGE_BYTES);
+#else
 	__builtin_memset(call.cc_state, 0, HW_CC_STATE_BYTES);
 #ifdef HW_STATE_IN_STORAGE
-	__builtin_memset(call.startup_state, 0, HW_CC_STATE_BYTES);
+	__builtin_memset(call.startup_state, 0, HW_STORAGE_BYTES);
 #endif
-#ifdef HW_PACES
+#endif
+#ifdef HW_STARTUP_PACES
 	hw_learn(&call);
 #endif
 	hw_pair_init(&call);
 	hw_end(&call);
 }
 
+#ifdef HW_CONTROLS
+SEC("struct_ops/hw_cong_control")
+void BPF_PROG(hw_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct hw_call call;
+	int sampled = rs->prior_mstamp != 0;
+	struct hw_rate_sample sample = {
+		.prior_delivered_pkts = rs->prior_delivered,
+		.delivered_pkts = sampled ? rs->delivered : -1,
+		.delivered_ce_pkts = rs->delivered_ce,
+		.interval_us = sampled && rs->interval_us >= 0 ? (s32)rs->interval_us : -1,
+		.rtt_us = (s32)rs->rtt_us,
+		.losses_pkts = rs->losses,
+		.acked_pkts = rs->acked_sacked,
+		.prior_inflight_pkts = rs->prior_in_flight,
+		.random = bpf_get_prandom_u32(),
+		.is_app_limited = rs->is_app_limited,
+		.is_retrans = rs->is_retrans,
+		.is_ack_delayed = rs->is_ack_delayed,
+	};
+
+	/* the ACK of the SYN comes before init */
+	if (!BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_initialized))
+		return;
+	HW_COUNT_UP(acks, 1);
+	HW_COUNT_UP(acked_pkts, sample.acked_pkts);
+	if (!hw_begin(&call, sk))
+		return;
+	hw_pair_control(&call, &sample);
+	hw_end(&call);
+}
+
+SEC("struct_ops/hw_sndbuf_expand")
+u32 BPF_PROG(hw_sndbuf_expand, struct sock *sk)
+{
+	return HW_PAIR_CC.send_windows ? HW_PAIR_CC.send_windows : 2;
+}
+#else
 SEC("struct_ops/hw_pkts_acked")
 void BPF_PROG(hw_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
@@ -208,14 +321,13 @@ void BPF_PROG(hw_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	struct hw_ack ack = {
 		.acked_pkts = sample->pkts_acked,
 		.rtt_us = sample->rtt_us,
-		.inflight_pkts = sample->in_flight,
 	};
 
 	HW_COUNT_UP(acks, 1);
 	HW_COUNT_UP(acked_pkts, ack.acked_pkts);
 	if (!hw_begin(&call, sk))
 		return;
-#ifdef HW_PACES
+#ifdef HW_STARTUP_PACES
 	hw_watch_path(&call);
 #endif
 	hw_pair_pkts_acked(&call, &ack);
@@ -232,6 +344,7 @@ void BPF_PROG(hw_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	hw_pair_grow(&call, acked_pkts);
 	hw_end(&call);
 }
+#endif
 
 SEC("struct_ops/hw_ssthresh")
 u32 BPF_PROG(hw_ssthresh, struct sock *sk)
@@ -251,7 +364,7 @@ void BPF_PROG(hw_set_state, struct sock *sk, u8 new_state)
 
 	if (!hw_begin(&call, sk))
 		return;
-#ifdef HW_PACES
+#ifdef HW_STARTUP_PACES
 	if (call.app && new_state >= HW_CA_CWR)
 		call.app->path_pkts = 0;
 #endif
@@ -271,7 +384,7 @@ void BPF_PROG(hw_cwnd_event, struct sock *sk, int event)
 		HW_COUNT_UP(timeouts, 1);
 	if (event == HW_EVENT_CWND_RESTART) {
 		HW_COUNT_UP(idle_restarts, 1);
-#ifdef HW_PACES
+#ifdef HW_STARTUP_PACES
 		hw_leave_path(sk, 1);
 #endif
 	}
@@ -297,23 +410,27 @@ u32 BPF_PROG(hw_undo_cwnd, struct sock *sk)
 	return hw_pair_undo_cwnd(&call, call.tp->prior_cwnd);
 }
 
-#ifdef HW_PACES
+#ifdef HW_STARTUP_PACES
 SEC("struct_ops/hw_release")
 void BPF_PROG(hw_release, struct sock *sk)
 {
 	hw_leave_path(sk, 0);
 }
+#endif
 
-/* Asked before anything is sent: the least segments that leave together. The stack
- * has set the rate anew on the ACK before, so it is put back here. */
+#ifdef HW_PACES
+/* Asked before anything is sent: the least segments that leave together. Under a startup
+ * the stack has set the rate anew on the ACK before, so it is put back here. */
 SEC("struct_ops/hw_min_tso_segs")
 u32 BPF_PROG(hw_min_tso_segs, struct sock *sk)
 {
-	struct hw_pacing *pacing = hw_startup_area(sk);
+	struct hw_pacing *pacing = hw_area(sk);
 
 	if (!pacing || !pacing->rate_Bps)
 		return HW_MIN_TSO_SEGS;
-	sk->sk_pacing_rate = pacing->rate_Bps;
+#ifndef HW_CONTROLS
+	sk->sk_pacing_rate = hw_payload_rate(sk, pacing->rate_Bps);
+#endif
 	return hw_max_u32(pacing->chunk_pkts, 1);
 }
 #endif
@@ -321,14 +438,21 @@ u32 BPF_PROG(hw_min_tso_segs, struct sock *sk)
 SEC(".struct_ops.link")
 struct tcp_congestion_ops hw_control = {
 	.init = (void *)hw_init,
+#ifdef HW_CONTROLS
+	.cong_control = (void *)hw_cong_control,
+	.sndbuf_expand = (void *)hw_sndbuf_expand,
+#else
 	.pkts_acked = (void *)hw_pkts_acked,
 	.cong_avoid = (void *)hw_cong_avoid,
+#endif
 	.ssthresh = (void *)hw_ssthresh,
 	.set_state = (void *)hw_set_state,
 	.cwnd_event = (void *)hw_cwnd_event,
 	.undo_cwnd = (void *)hw_undo_cwnd,
 #ifdef HW_PACES
 	.min_tso_segs = (void *)hw_min_tso_segs,
+#endif
+#ifdef HW_STARTUP_PACES
 	.release = (void *)hw_release,
 #endif
 	.flags = 1, /* any user may choose it (TCP_CONG_NON_RESTRICTED) */

@@ -179,6 +179,7 @@ struct tcp_congestion_ops;
 struct inet_connection_sock {
 	const struct tcp_congestion_ops *icsk_ca_ops;
 	u8 icsk_ca_state : 5;
+	u8 icsk_ca_initialized : 1;
 	u64 icsk_ca_priv[13];
 };
 
@@ -199,7 +200,12 @@ struct tcp_sock {
 	u32 snd_cwnd_clamp;
 	u32 prior_cwnd;
 	u64 tcp_mstamp; /* us */
+	u64 tcp_wstamp_ns; /* when pacing lets the next packet leave */
+	u64 tcp_clock_cache;
+	u64 delivered_mstamp; /* us */
 	u32 delivered;
+	u32 lost;
+	u32 app_limited;
 	u32 snd_una;
 	u32 snd_nxt;
 	u32 write_seq;
@@ -229,6 +235,21 @@ struct ack_sample {
 	u32 in_flight;
 };
 
+struct rate_sample {
+	u64 prior_mstamp;
+	u32 prior_delivered;
+	s32 delivered;
+	s32 delivered_ce;
+	long interval_us;
+	long rtt_us;
+	int losses;
+	u32 acked_sacked;
+	u32 prior_in_flight;
+	_Bool is_app_limited;
+	_Bool is_retrans;
+	_Bool is_ack_delayed;
+};
+
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
@@ -241,6 +262,8 @@ struct tcp_congestion_ops {
 	void (*init)(struct sock *sk);
 	void (*release)(struct sock *sk);
 	u32 (*min_tso_segs)(struct sock *sk);
+	u32 (*sndbuf_expand)(struct sock *sk);
+	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
 };
 
 #pragma clang attribute pop

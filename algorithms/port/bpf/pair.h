@@ -8,8 +8,11 @@
  *   HW_CONTROL_NAME, HW_STARTUP_NAME     the names by which people choose them
  *   HW_PAIR_CC, HW_PAIR_STARTUP          the two tables
  *   HW_CC_DEFAULTS, HW_STARTUP_DEFAULTS  tunables' values in declared order
- *   HW_PACES                             if the startup may pace
+ *   HW_CONTROLS                          if the control takes rate samples
+ *   HW_PACES                             if one of them may pace
+ *   HW_STARTUP_PACES                     if that is the startup
  *   HW_STATE_IN_STORAGE                  if all state together exceeds icsk_ca_priv
+ *   HW_CC_IN_STORAGE                     if the control's alone does
  * and includes kernel.h, the two algorithms' files and one of the two.
  */
 #include "../cc.h"
@@ -30,7 +33,7 @@ void hw_state_too_large(void) __attribute__((error("state of the pair exceeds ic
 
 #define HW_INLINE static inline __attribute__((always_inline))
 
-/* What the startup asked of pacing; the socket's own fields change with every ACK. */
+/* What the algorithms asked of pacing; the socket's own fields change with every ACK. */
 struct hw_pacing {
 	u64 rate_Bps;
 	u32 chunk_pkts;
@@ -102,11 +105,18 @@ HW_INLINE void hw_pair_pkts_acked(struct hw_call *call, const struct hw_ack *ack
 		HW_PAIR_CC.pkts_acked(call->cc_state, call->cc_tun, &call->conn, ack);
 }
 
+#ifdef HW_CONTROLS
+HW_INLINE void hw_pair_control(struct hw_call *call, const struct hw_rate_sample *sample)
+{
+	HW_PAIR_CC.control(call->cc_state, call->cc_tun, &call->conn, sample);
+}
+#else
 HW_INLINE void hw_pair_grow(struct hw_call *call, u32 acked_pkts)
 {
 	hw_grow(&HW_PAIR_CC, call->cc_state, call->cc_tun, &HW_PAIR_STARTUP, call->startup_state,
 		call->startup_tun, &call->conn, acked_pkts);
 }
+#endif
 
 HW_INLINE u32 hw_pair_ssthresh(struct hw_call *call)
 {

@@ -3,6 +3,13 @@
  * the language border costs more than Reno does. */
 #include "flow.h"
 
+const struct hw_startup_ops hw_native_own_start = HW_OWN_START;
+
+u32 hw_native_takes_samples(const struct hw_cc_ops *cc)
+{
+	return cc->control != 0;
+}
+
 void hw_native_open(struct hw_flow *f, struct hw_conn *c)
 {
 	if (f->startup->open)
@@ -29,6 +36,12 @@ void hw_native_grow(struct hw_flow *f, struct hw_conn *c, u32 acked_pkts)
 {
 	hw_grow(f->cc, hw_cc_state(f), f->cc_tun, f->startup, hw_startup_state(f), f->startup_tun,
 		c, acked_pkts);
+}
+
+void hw_native_control(struct hw_flow *f, struct hw_conn *c, const struct hw_rate_sample *sample)
+{
+	if (f->cc->control)
+		f->cc->control(hw_cc_state(f), f->cc_tun, c, sample);
 }
 
 /* Both in one call; grow_pkts 0 leaves growth out. */

@@ -18,7 +18,7 @@ struct hw_flow {
 	const u32 *cc_tun; /* flows with the same tunables may share them */
 	const u32 *startup_tun;
 	u64 startup_word; /* where the startup's state begins; the control's is before it */
-	u64 state[2 * HW_CC_STATE_BYTES / 8];
+	u64 state[HW_FLOW_STATE_BYTES / 8];
 };
 
 static inline void *hw_cc_state(struct hw_flow *f)

@@ -33,6 +33,9 @@ pub enum AlgorithmError {
         /// The allowed range, with its unit.
         allowed: String,
     },
+    /// A startup for a control that has its own start: control, startup.
+    #[error("{0} has its own start: no startup joins it; write {0} instead of {0}+{1}")]
+    OwnStart(&'static str, String),
     /// The same tunable twice.
     #[error("tunable {0} is given twice")]
     Twice(String),

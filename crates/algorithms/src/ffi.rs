@@ -6,7 +6,7 @@ use std::ffi::c_char;
 
 /// Tunables an algorithm may declare (`HW_MAX_TUNABLES`).
 pub const MAX_TUNABLES: usize = 16;
-/// Twice `HW_CC_STATE_BYTES` in words: a control's state and a startup's.
+/// `HW_FLOW_STATE_BYTES` in words: a control's state and a startup's.
 pub const FLOW_STATE_WORDS: usize = 26;
 /// `HW_QUEUE_STATE_BYTES` in words.
 pub const QUEUE_STATE_WORDS: usize = 512;
@@ -26,7 +26,7 @@ pub struct Conn {
     pub ssthresh_pkts: u32,
     /// Upper bound of cwnd.
     pub cwnd_clamp_pkts: u32,
-    /// Pacing rate in bytes per second; 0 leaves pacing to the stack.
+    /// Pacing rate in IP bytes per second; 0 leaves pacing to the stack.
     pub pacing_rate_bytes_per_s: u64,
     /// Monotonic time; only differences mean anything.
     pub now_us: u64,
@@ -56,7 +56,8 @@ pub struct Conn {
     pub counts_acks: u8,
     /// 1 if the stack spaces packets.
     pub paced: u8,
-    /// Packets that leave together when paced; 0 is the stack's choice.
+    /// Packets that leave together when a startup paces, the least of them when a control
+    /// does; 0 is the stack's choice.
     pub pacing_chunk_pkts: u32,
     /// 1: send beyond the peer's window.
     pub ignore_peer_window: u8,
@@ -88,6 +89,16 @@ pub struct Conn {
     pub stabilize: u8,
     /// 1: the application wants to start as ever.
     pub no_fast_start: u8,
+    /// 1: what is in flight was, at its time, all there was to send.
+    pub app_limited: u8,
+    /// Set 1 by a control: what is in flight now is to count as such, too.
+    pub mark_app_limited: u8,
+    /// Packets ever believed lost; wraps.
+    pub lost_pkts: u32,
+    /// Until pacing lets the next packet leave.
+    pub pacing_wait_us: u32,
+    /// When `delivered_pkts` last grew.
+    pub delivered_us: u64,
 }
 
 /// ssthresh before the first congestion event (`HW_SSTHRESH_INFINITE`).
@@ -132,6 +143,11 @@ impl Default for Conn {
             deadline_us: 0,
             stabilize: 0,
             no_fast_start: 0,
+            app_limited: 0,
+            mark_app_limited: 0,
+            lost_pkts: 0,
+            pacing_wait_us: 0,
+            delivered_us: 0,
         }
     }
 }
@@ -144,8 +160,56 @@ pub struct Ack {
     pub acked_pkts: u32,
     /// Round-trip sample of this ACK, -1 if it gave none.
     pub rtt_us: i32,
+}
+
+/// What one ACK told of the rate of delivery (`struct hw_rate_sample`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// `Conn::delivered_pkts` when the packet left that gives the sample.
+    pub prior_delivered_pkts: u64,
+    /// Delivered since then; -1: no sample.
+    pub delivered_pkts: i32,
+    /// Of them, marked CE.
+    pub delivered_ce_pkts: i32,
+    /// Over this time; -1: no sample, or shorter than the smallest round trip.
+    pub interval_us: i32,
+    /// Round trip of the packet that was sent last, -1 without one.
+    pub rtt_us: i32,
+    /// Believed lost with this ACK.
+    pub losses_pkts: u32,
+    /// Newly acknowledged, cumulatively or by SACK.
+    pub acked_pkts: u32,
     /// In flight before this ACK.
-    pub inflight_pkts: u32,
+    pub prior_inflight_pkts: u32,
+    /// Uniform over 32 bits, fresh for every call.
+    pub random: u32,
+    /// 1: the application limited what was sent.
+    pub is_app_limited: u8,
+    /// 1: the packet had been sent again.
+    pub is_retrans: u8,
+    /// 1: one small packet, whose ACK may have been delayed.
+    pub is_ack_delayed: u8,
+}
+
+impl Default for RateSample {
+    /// An ACK that gave no sample.
+    fn default() -> Self {
+        Self {
+            prior_delivered_pkts: 0,
+            delivered_pkts: -1,
+            delivered_ce_pkts: 0,
+            interval_us: -1,
+            rtt_us: -1,
+            losses_pkts: 0,
+            acked_pkts: 0,
+            prior_inflight_pkts: 0,
+            random: 0,
+            is_app_limited: 0,
+            is_retrans: 0,
+            is_ack_delayed: 0,
+        }
+    }
 }
 
 /// The sender's states (`enum hw_ca_state`, Linux's `tcp_ca_state`).
@@ -250,6 +314,8 @@ pub(crate) struct CcOps {
     pub source: *const c_char,
     pub startup: *const c_char,
     pub state_bytes: u32,
+    pub flags: u32,
+    pub send_windows: u32,
     pub n_tunables: u32,
     pub tunables: *const Tunable,
 }
@@ -316,6 +382,7 @@ pub(crate) struct Layout {
 extern "C" {
     pub(crate) static hw_native_controls: *const CcOps;
     pub(crate) static hw_native_n_controls: u32;
+    pub(crate) static hw_native_own_start: StartupOps;
     pub(crate) static hw_native_startups: *const StartupOps;
     pub(crate) static hw_native_n_startups: u32;
     pub(crate) static hw_native_queues: *const LinkOps;
@@ -325,6 +392,8 @@ extern "C" {
     pub(crate) static hw_native_layout: Layout;
     pub(crate) static hw_native_n_layout: u32;
 
+    pub(crate) fn hw_native_takes_samples(cc: *const CcOps) -> u32;
+    pub(crate) fn hw_native_control(f: *mut Flow, c: *mut Conn, sample: *const RateSample);
     pub(crate) fn hw_native_open(f: *mut Flow, c: *mut Conn);
     pub(crate) fn hw_native_init(f: *mut Flow, c: *mut Conn);
     pub(crate) fn hw_native_pkts_acked(f: *mut Flow, c: *mut Conn, ack: *const Ack);

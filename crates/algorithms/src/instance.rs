@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use crate::error::AlgorithmError;
-use crate::ffi::{self, Ack, CaState, Conn, Event, LinkView, PacketView, MAX_TUNABLES};
+use crate::ffi::{self, Ack, CaState, Conn, Event, LinkView, PacketView, RateSample, MAX_TUNABLES};
 use crate::quick_start::{QsOption, QsStatus};
 use crate::registry::{self, unknown_tunable, ControlInfo, QueueInfo, StartupInfo, TunableInfo};
 
 /// What all connections with the same choice have in common.
 struct Choice {
     control: &'static ControlInfo,
-    startup: &'static StartupInfo,
+    /// None where the control owns its start.
+    startup: Option<&'static StartupInfo>,
     cc_tun: [u32; MAX_TUNABLES],
     startup_tun: [u32; MAX_TUNABLES],
 }
@@ -29,11 +30,11 @@ unsafe impl Send for ControlInstance {}
 
 impl std::fmt::Debug for ControlInstance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{}+{}",
-            self.choice.control.name, self.choice.startup.name
-        )
+        f.write_str(self.choice.control.name)?;
+        match self.choice.startup {
+            Some(startup) => write!(f, "+{}", startup.name),
+            None => Ok(()),
+        }
     }
 }
 
@@ -42,46 +43,41 @@ impl ControlInstance {
     /// to either; those not named have their defaults.
     ///
     /// # Errors
-    /// Unknown names (with the nearest ones), values out of range, a tunable given twice.
+    /// Unknown names (with the nearest ones), values out of range, a tunable given twice,
+    /// a startup for a control that has its own start.
     pub fn new(
         control: &str,
         startup: Option<&str>,
         tunables: &[(String, u32)],
     ) -> Result<Self, AlgorithmError> {
         let control = registry::control(control)?;
-        let startup = registry::startup(startup.unwrap_or(control.startup))?;
+        let startup = registry::startup_of(control, startup)?;
         let mut choice = Choice {
             control,
             startup,
             cc_tun: [0; MAX_TUNABLES],
             startup_tun: [0; MAX_TUNABLES],
         };
-        set_tunables(
-            control.name,
-            &mut [
-                (&control.tunables, &mut choice.cc_tun),
-                (&startup.tunables, &mut choice.startup_tun),
-            ],
-            tunables,
-        )?;
+        let mut targets = vec![(&control.tunables, &mut choice.cc_tun)];
+        targets.extend(startup.map(|s| (&s.tunables, &mut choice.startup_tun)));
+        set_tunables(control.name, &mut targets, tunables)?;
         let startup_word = control.state_bytes.div_ceil(8);
-        let words = startup_word + startup.state_bytes.div_ceil(8);
-        assert!(
-            words as usize <= ffi::FLOW_STATE_WORDS,
-            "{}+{} need more state than the contract gives",
-            control.name,
-            startup.name
-        );
+        let words = startup_word + startup.map_or(0, |s| s.state_bytes.div_ceil(8));
         let choice = Arc::new(choice);
         let flow = ffi::Flow {
             cc: control.ops.0,
-            startup: startup.ops.0,
+            startup: startup.map_or(&raw const ffi::hw_native_own_start, |s| s.ops.0),
             cc_tun: choice.cc_tun.as_ptr(),
             startup_tun: choice.startup_tun.as_ptr(),
             startup_word: u64::from(startup_word),
             state: [0; ffi::FLOW_STATE_WORDS],
         };
-        Ok(Self { flow, choice })
+        let instance = Self { flow, choice };
+        assert!(
+            words as usize <= ffi::FLOW_STATE_WORDS,
+            "{instance:?} needs more state than the contract gives"
+        );
+        Ok(instance)
     }
 
     /// The control.
@@ -89,8 +85,8 @@ impl ControlInstance {
         self.choice.control
     }
 
-    /// The startup.
-    pub fn startup(&self) -> &'static StartupInfo {
+    /// The startup; None where the control owns its start.
+    pub fn startup(&self) -> Option<&'static StartupInfo> {
         self.choice.startup
     }
 
@@ -125,6 +121,13 @@ impl ControlInstance {
     pub fn ack(&mut self, conn: &mut Conn, ack: &Ack, grow_pkts: u32) {
         // SAFETY: as in init.
         unsafe { ffi::hw_native_ack(&mut self.flow, conn, ack, grow_pkts) }
+    }
+
+    /// An ACK brought news: what [`Self::ack`] is to controls that grow. Nothing to one
+    /// that takes no samples.
+    pub fn take_sample(&mut self, conn: &mut Conn, sample: &RateSample) {
+        // SAFETY: as in init.
+        unsafe { ffi::hw_native_control(&mut self.flow, conn, sample) }
     }
 
     /// The new ssthresh on congestion; leaves cwnd and ssthresh as they are.

@@ -8,7 +8,7 @@
 //! let mut conn = Conn::default();
 //! let mut reno = ControlInstance::new("reno", None, &[])?;
 //! reno.init(&mut conn);
-//! let ack = Ack { acked_pkts: 2, rtt_us: 50_000, inflight_pkts: 10 };
+//! let ack = Ack { acked_pkts: 2, rtt_us: 50_000 };
 //! reno.ack(&mut conn, &ack, ack.acked_pkts);
 //! assert_eq!(conn.cwnd_pkts, 12); // slow start
 //! # Ok::<(), headway_algorithms::AlgorithmError>(())
@@ -24,11 +24,13 @@ mod registry;
 
 pub use error::AlgorithmError;
 pub use ffi::{
-    Ack, CaState, Conn, Event, Grant, LinkView, PacketView, MAX_TUNABLES, SSTHRESH_INFINITE,
+    Ack, CaState, Conn, Event, Grant, LinkView, PacketView, RateSample, MAX_TUNABLES,
+    SSTHRESH_INFINITE,
 };
 pub use instance::{ControlInstance, QueueInstance, QuickStartInstance, Verdict};
 pub use quick_start::{QsHost, QsOption, QsStatus};
 pub use registry::{
-    control, controls, find_tunable, known, queue, queues, router, routers, startup, startups,
-    ControlInfo, QueueInfo, RouterInfo, StartupInfo, TunableInfo,
+    choices, control, controls, find_tunable, known, queue, queues, router, routers, startup,
+    startup_of, startups, ControlFlags, ControlInfo, QueueInfo, RouterInfo, StartupInfo,
+    TunableInfo,
 };

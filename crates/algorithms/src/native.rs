@@ -130,11 +130,29 @@ pub fn rust_layout() -> Vec<(&'static str, usize)> {
             deadline_us as "deadline_us",
             stabilize as "stabilize",
             no_fast_start as "no_fast_start",
+            app_limited as "app_limited",
+            mark_app_limited as "mark_app_limited",
+            lost_pkts as "lost_pkts",
+            pacing_wait_us as "pacing_wait_us",
+            delivered_us as "delivered_us",
         }
         "hw_ack" = ffi::Ack {
             acked_pkts as "acked_pkts",
             rtt_us as "rtt_us",
-            inflight_pkts as "inflight_pkts",
+        }
+        "hw_rate_sample" = ffi::RateSample {
+            prior_delivered_pkts as "prior_delivered_pkts",
+            delivered_pkts as "delivered_pkts",
+            delivered_ce_pkts as "delivered_ce_pkts",
+            interval_us as "interval_us",
+            rtt_us as "rtt_us",
+            losses_pkts as "losses_pkts",
+            acked_pkts as "acked_pkts",
+            prior_inflight_pkts as "prior_inflight_pkts",
+            random as "random",
+            is_app_limited as "is_app_limited",
+            is_retrans as "is_retrans",
+            is_ack_delayed as "is_ack_delayed",
         }
         "hw_link" = ffi::LinkView {
             now_ns as "now_ns",

@@ -89,15 +89,93 @@ pub struct ControlInfo {
     pub title: &'static str,
     /// Paper or RFC and the implementation it follows.
     pub source: &'static str,
-    /// The startup it has when none is named.
-    pub startup: &'static str,
+    /// The startup it has when none is named; None where it owns its start.
+    pub startup: Option<&'static str>,
+    /// What it does besides growing.
+    pub flags: ControlFlags,
     /// State per connection.
     pub state_bytes: u32,
+    /// Windows of data that a growing send buffer has room for.
+    #[serde(skip)]
+    pub send_windows: u32,
+    /// It sets cwnd and pacing rate by rate samples (`control` instead of `cong_avoid`).
+    pub takes_samples: bool,
     /// Its tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
     #[serde(skip)]
     pub(crate) ops: Ops<ffi::CcOps>,
 }
+
+/// What a control is, beyond its callbacks (`enum hw_cc_flags`); in JSON a list of names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControlFlags(pub(crate) u32);
+
+impl ControlFlags {
+    const NAMES: [&'static str; 5] = ["own-start", "paces", "ect0", "ect1", "needs-ecn"];
+
+    const fn has(self, bit: u32) -> bool {
+        self.0 & bit != 0
+    }
+
+    /// No startup joins it.
+    #[must_use]
+    pub const fn own_start(self) -> bool {
+        self.has(1)
+    }
+
+    /// It may set a pacing rate.
+    #[must_use]
+    pub const fn paces(self) -> bool {
+        self.has(2)
+    }
+
+    /// Its data packets carry ECT(0) where ECN was negotiated.
+    #[must_use]
+    pub const fn ect0(self) -> bool {
+        self.has(4)
+    }
+
+    /// Its data packets carry ECT(1) where ECN was negotiated.
+    #[must_use]
+    pub const fn ect1(self) -> bool {
+        self.has(8)
+    }
+
+    /// It asks for ECN, whatever the host's default is.
+    #[must_use]
+    pub const fn needs_ecn(self) -> bool {
+        self.has(16)
+    }
+
+    /// Those that are set, by name.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        let all = Self::NAMES.into_iter().enumerate();
+        all.filter_map(move |(bit, name)| self.has(1 << bit).then_some(name))
+    }
+
+    /// Bits beyond those that have a name.
+    #[must_use]
+    pub const fn unknown(self) -> u32 {
+        self.0 >> Self::NAMES.len()
+    }
+}
+
+impl Serialize for ControlFlags {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.names())
+    }
+}
+
+impl ControlInfo {
+    /// The kernel's name of it joined with a startup, or with its own start.
+    #[must_use]
+    pub fn kernel_name(&self, startup: Option<&StartupInfo>) -> String {
+        format!("{}_{}", self.name, startup.map_or(OWN_SUFFIX, |s| s.suffix))
+    }
+}
+
+/// In the place of a startup's suffix where the control owns its start.
+const OWN_SUFFIX: &str = "os";
 
 /// A startup: how a flow grows below ssthresh.
 #[derive(Clone, Debug, Serialize)]
@@ -236,13 +314,60 @@ macro_rules! list {
 
 /// All controls, by name.
 pub fn controls() -> &'static [ControlInfo] {
-    list!(
-        ControlInfo,
-        hw_native_controls,
-        hw_native_n_controls,
-        [name, title, source, startup],
-        []
-    )
+    static LIST: OnceLock<Vec<ControlInfo>> = OnceLock::new();
+    LIST.get_or_init(|| {
+        // SAFETY: as in list!; a control without a startup's name has its own start.
+        let mut list: Vec<ControlInfo> = unsafe {
+            let n = ffi::hw_native_n_controls as usize;
+            let tables = std::slice::from_raw_parts(&raw const ffi::hw_native_controls, n);
+            tables
+                .iter()
+                .map(|&ops| ControlInfo {
+                    name: text((*ops).name),
+                    title: text((*ops).title),
+                    source: text((*ops).source),
+                    startup: (!(*ops).startup.is_null()).then(|| text((*ops).startup)),
+                    flags: ControlFlags((*ops).flags),
+                    state_bytes: (*ops).state_bytes,
+                    send_windows: match (*ops).send_windows {
+                        0 => 2,
+                        windows => windows,
+                    },
+                    takes_samples: ffi::hw_native_takes_samples(ops) != 0,
+                    tunables: tunables((*ops).tunables, (*ops).n_tunables),
+                    ops: Ops(ops),
+                })
+                .collect()
+        };
+        list.sort_by_key(|info| info.name);
+        list
+    })
+}
+
+/// Every control with every startup that may join it; one that owns its start once.
+pub fn choices() -> impl Iterator<Item = (&'static ControlInfo, Option<&'static StartupInfo>)> {
+    controls().iter().flat_map(|control| {
+        let alone = control.flags.own_start().then_some((control, None));
+        let joined = startups().iter().map(move |s| (control, Some(s)));
+        let joined = joined.filter(|(control, _)| !control.flags.own_start());
+        alone.into_iter().chain(joined)
+    })
+}
+
+/// The startup that joins a control: the one that is named, else the control's own.
+/// None where the control owns its start.
+///
+/// # Errors
+/// Unknown names; a startup for a control that takes none.
+pub fn startup_of(
+    control: &ControlInfo,
+    named: Option<&str>,
+) -> Result<Option<&'static StartupInfo>, AlgorithmError> {
+    match (control.flags.own_start(), named) {
+        (true, Some(named)) => Err(AlgorithmError::OwnStart(control.name, named.to_owned())),
+        (true, None) => Ok(None),
+        (false, named) => startup(named.or(control.startup).unwrap_or_default()).map(Some),
+    }
 }
 
 /// All startups, by name.
@@ -270,7 +395,7 @@ pub fn known() -> Known {
     let queues = queues().iter();
     Known {
         controls: controls
-            .map(|c| named(c.name, Some(c.startup), &c.tunables))
+            .map(|c| named(c.name, c.startup, &c.tunables))
             .collect(),
         startups: startups.map(|s| named(s.name, None, &s.tunables)).collect(),
         queues: queues.map(|q| named(q.name, None, &q.tunables)).collect(),
@@ -357,15 +482,10 @@ pub fn find_tunable(
     tunable: &str,
 ) -> Result<&'static TunableInfo, AlgorithmError> {
     let control = control(control_name)?;
-    let startup = startup(startup_name.unwrap_or(control.startup))?;
-    let mut all = control.tunables.iter().chain(&startup.tunables);
-    all.find(|t| t.name == tunable).ok_or_else(|| {
-        unknown_tunable(
-            control_name,
-            tunable,
-            &[&control.tunables, &startup.tunables],
-        )
-    })
+    let of_startup = startup_of(control, startup_name)?.map_or(&[][..], |s| &s.tunables);
+    let mut all = control.tunables.iter().chain(of_startup);
+    all.find(|t| t.name == tunable)
+        .ok_or_else(|| unknown_tunable(control_name, tunable, &[&control.tunables, of_startup]))
 }
 
 pub(crate) fn unknown_tunable(

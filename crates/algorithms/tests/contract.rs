@@ -4,8 +4,8 @@ mod common;
 
 use common::tunables_at;
 use headway_algorithms::{
-    controls, queues, routers, startups, Ack, CaState, Conn, ControlInstance, Event, LinkView,
-    PacketView, QueueInstance, TunableInfo, MAX_TUNABLES, SSTHRESH_INFINITE,
+    choices, controls, queues, routers, startups, Ack, CaState, Conn, ControlInstance, Event,
+    LinkView, PacketView, QueueInstance, RateSample, TunableInfo, MAX_TUNABLES, SSTHRESH_INFINITE,
 };
 use proptest::prelude::*;
 
@@ -31,20 +31,24 @@ fn check_tunables(owner: &str, tunables: &[TunableInfo]) {
 
 #[test]
 fn every_pair_fits_the_kernel_and_names_its_tunables_once() {
-    for control in controls() {
-        for startup in startups() {
-            let pair = format!("{}_{}", control.name, startup.suffix);
-            assert!(pair.len() <= 15, "{pair}");
+    for (control, startup) in choices() {
+        let pair = control.kernel_name(startup);
+        assert!(pair.len() <= 15, "{pair}");
+        let mut all = control.tunables.clone();
+        if let Some(startup) = startup {
             assert_eq!(startup.suffix.len(), 2, "{pair}");
             assert!(control.state_bytes <= CC_STATE_BYTES, "{pair}");
             assert!(startup.state_bytes <= CC_STATE_BYTES, "{pair}");
-            let mut all = control.tunables.clone();
             all.extend(startup.tunables.iter().cloned());
-            check_tunables(&pair, &all);
-            ControlInstance::new(control.name, Some(startup.name), &[]).unwrap();
+        } else {
+            assert!(control.state_bytes <= 2 * CC_STATE_BYTES, "{pair}");
         }
-        assert!(startups().iter().any(|s| s.name == control.startup));
+        check_tunables(&pair, &all);
+        ControlInstance::new(control.name, startup.map(|s| s.name), &[]).unwrap();
+    }
+    for control in controls() {
         assert!(!control.title.is_empty() && !control.source.is_empty());
+        assert_eq!(control.flags.unknown(), 0, "{}", control.name);
     }
     for queue in queues() {
         assert!(queue.state_bytes <= 4096, "{}", queue.name);
@@ -53,6 +57,28 @@ fn every_pair_fits_the_kernel_and_names_its_tunables_once() {
     for router in routers() {
         assert!(router.state_bytes <= 4096, "{}", router.name);
         check_tunables(router.name, &router.tunables);
+    }
+}
+
+#[test]
+fn who_owns_its_start_takes_no_startup_and_who_takes_samples_owns_it() {
+    for control in controls() {
+        let name = control.name;
+        let own = control.flags.own_start();
+        assert_eq!(own, control.startup.is_none(), "{name}");
+        assert!(own || !control.takes_samples, "{name}");
+        assert!(!control.flags.needs_ecn() || control.flags.ect0() || control.flags.ect1());
+        assert_eq!(
+            choices().filter(|c| c.0.name == name).count(),
+            if own { 1 } else { startups().len() }
+        );
+        for startup in startups() {
+            let joined = ControlInstance::new(name, Some(startup.name), &[]);
+            assert_eq!(joined.is_ok(), !own, "{name}+{}", startup.name);
+        }
+        if let Some(startup) = control.startup {
+            assert!(startups().iter().any(|s| s.name == startup), "{name}");
+        }
     }
 }
 
@@ -112,6 +138,38 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// An ACK to a control that takes rate samples: of any kind, as the numbers fall.
+fn sampled(cc: &mut ControlInstance, conn: &mut Conn, acked: u32, rtt_us: i32) {
+    let bits = acked ^ rtt_us.unsigned_abs();
+    conn.delivered_pkts = conn.delivered_pkts.wrapping_add(u64::from(acked));
+    conn.delivered_us = conn.now_us;
+    conn.inflight_pkts = conn.cwnd_pkts.min(acked);
+    conn.lost_pkts = conn.lost_pkts.wrapping_add(bits & 3);
+    conn.app_limited = u8::from(bits & 4 != 0);
+    conn.pacing_wait_us = bits >> 3;
+    let no_sample = bits & 31 == 31;
+    let sample = RateSample {
+        prior_delivered_pkts: conn.delivered_pkts.wrapping_sub(u64::from(bits >> 2)),
+        delivered_pkts: if no_sample { -1 } else { (acked >> 1) as i32 },
+        interval_us: if no_sample { -1 } else { rtt_us },
+        rtt_us,
+        losses_pkts: bits & 3,
+        acked_pkts: acked,
+        prior_inflight_pkts: conn.cwnd_pkts,
+        random: bits.wrapping_mul(0x9e37_79b9),
+        is_app_limited: conn.app_limited,
+        is_retrans: u8::from(bits & 8 != 0),
+        is_ack_delayed: u8::from(bits & 16 != 0),
+        ..RateSample::default()
+    };
+    cc.take_sample(conn, &sample);
+    if cc.control().flags.paces() {
+        assert!(conn.pacing_chunk_pkts <= 1 << 16, "{cc:?}");
+    } else {
+        assert_eq!(conn.pacing_rate_bytes_per_s, 0, "{cc:?}");
+    }
+}
+
 /// The stack's part of the contract, as plain as can be.
 fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step) {
     match *step {
@@ -123,7 +181,6 @@ fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step
             let ack = Ack {
                 acked_pkts: acked,
                 rtt_us,
-                inflight_pkts: conn.cwnd_pkts,
             };
             conn.snd_una = conn.snd_una.wrapping_add(acked);
             conn.snd_nxt = conn.snd_una.wrapping_add(conn.cwnd_pkts);
@@ -134,6 +191,10 @@ fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step
             let before = conn.cwnd_pkts;
             conn.sent_pkts = conn.sent_pkts.wrapping_add(acked);
             let paced = conn.pacing_rate_bytes_per_s;
+            if cc.control().takes_samples {
+                sampled(cc, conn, acked, rtt_us);
+                return;
+            }
             cc.ack(conn, &ack, if grow { events } else { 0 });
             if conn.pacing_rate_bytes_per_s != paced {
                 // the first window of a startup begins or ends here
@@ -206,12 +267,12 @@ proptest! {
         extremes in any::<u64>(),
         told in (any::<[u32; 6]>(), any::<u64>(), 0..64u32),
     ) {
-        for control in controls() {
-            for startup in startups() {
-                let all = control.tunables.iter().chain(&startup.tunables);
+        for (control, startup) in choices() {
+                let of_startup = startup.map_or(&[][..], |s| &s.tunables);
+                let all = control.tunables.iter().chain(of_startup);
                 let tunables = tunables_at(all, extremes);
-                let mut cc =
-                    ControlInstance::new(control.name, Some(startup.name), &tunables).unwrap();
+                let name = startup.map(|s| s.name);
+                let mut cc = ControlInstance::new(control.name, name, &tunables).unwrap();
                 let mut conn = Conn {
                     cwnd_pkts: cwnd.min(clamp),
                     cwnd_clamp_pkts: clamp,
@@ -243,7 +304,6 @@ proptest! {
                     prop_assert!(conn.cwnd_pkts <= clamp, "{cc:?} {step:?}");
                     prop_assert!(conn.ssthresh_pkts >= 1, "{cc:?} {step:?}");
                 }
-            }
         }
     }
 

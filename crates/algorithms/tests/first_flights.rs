@@ -42,7 +42,6 @@ fn ack(cc: &mut ControlInstance, conn: &mut Conn, n: u32) {
     let ack = Ack {
         acked_pkts: n,
         rtt_us: RTT_US as i32,
-        inflight_pkts: conn.inflight_pkts + n,
     };
     cc.ack(conn, &ack, n);
 }
@@ -58,7 +57,6 @@ fn recover(cc: &mut ControlInstance, conn: &mut Conn, copies: u32) {
         &Ack {
             acked_pkts: 1,
             rtt_us: -1,
-            inflight_pkts: 1,
         },
     );
     conn.snd_una = conn.snd_nxt;
@@ -287,7 +285,6 @@ fn repair(cc: &mut ControlInstance, conn: &mut Conn, acked_pkts: u32) -> u32 {
     let ack = Ack {
         acked_pkts,
         rtt_us: -1,
-        inflight_pkts: 60,
     };
     cc.pkts_acked(conn, &ack);
     conn.ssthresh_pkts
@@ -418,7 +415,6 @@ fn hystart_pp(base_us: u32, extra_us: &[u32], conn: &mut Conn) -> Vec<u32> {
             let sample = Ack {
                 acked_pkts: 1,
                 rtt_us: (base_us + extra) as i32,
-                inflight_pkts: 20,
             };
             cc.ack(conn, &sample, 1);
         }

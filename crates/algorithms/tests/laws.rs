@@ -36,7 +36,6 @@ impl Flow {
         let ack = Ack {
             acked_pkts,
             rtt_us: i32::try_from(rtt_ms * MS).unwrap(),
-            inflight_pkts: self.conn.cwnd_pkts,
         };
         let grow = if self.conn.counts_acks == 1 {
             1

@@ -209,7 +209,6 @@ fn who_is_in_no_hurry_starts_as_ever_whatever_the_startup() {
             let ack = headway_algorithms::Ack {
                 acked_pkts: 1,
                 rtt_us: RTT_US as i32,
-                inflight_pkts: 10,
             };
             cc.ack(&mut conn, &ack, 1);
         }

@@ -18,7 +18,6 @@ fn round(cc: &mut ControlInstance, conn: &mut Conn, acks: u32, gap_us: u64, rtt_
         let ack = Ack {
             acked_pkts: 1,
             rtt_us,
-            inflight_pkts: conn.cwnd_pkts,
         };
         cc.pkts_acked(conn, &ack);
     }
@@ -82,7 +81,6 @@ fn one_low_sample_in_a_round_speaks_against_a_queue() {
             &Ack {
                 acked_pkts: 1,
                 rtt_us,
-                inflight_pkts: 20,
             },
         );
     }
@@ -104,7 +102,6 @@ fn train_ms(paced: u8) -> Option<u32> {
         let ack = Ack {
             acked_pkts: 1,
             rtt_us: 100_000,
-            inflight_pkts: 20,
         };
         conn.snd_una += 1;
         cc.pkts_acked(&mut conn, &ack);

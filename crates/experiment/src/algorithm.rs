@@ -6,8 +6,6 @@ use crate::text::{quoted, unknown, Refused};
 /// Before the name of a control that the running kernel brings itself.
 pub const KERNEL_OWN: &str = "kernel:";
 const KERNEL_NAME_CHARS: usize = 15;
-/// What starts a flow whose control does not say.
-const PLAIN_STARTUP: &str = "slow-start";
 
 /// A tunable as its algorithm declares it: a whole number from `min` to `max`.
 #[derive(Clone, Debug)]
@@ -80,7 +78,7 @@ pub fn switch(written: &str) -> Option<bool> {
 pub struct Algorithm {
     /// Its name.
     pub name: String,
-    /// A control's own startup.
+    /// A control's own startup; None where it owns its start.
     pub startup: Option<String>,
     /// Its tunables.
     pub tunables: Vec<Tunable>,
@@ -201,11 +199,19 @@ impl Known {
     }
 
     /// The control of that name and the startup that goes with it.
-    fn owners(&self, name: &str, startup: Option<&str>) -> Result<[&Algorithm; 2], Refused> {
+    fn owners(&self, name: &str, startup: Option<&str>) -> Result<Vec<&Algorithm>, Refused> {
         let control = find(&self.controls, name, "control")?;
-        let startup = startup.or(control.startup.as_deref());
-        let started = find(&self.startups, startup.unwrap_or(PLAIN_STARTUP), "startup")?;
-        Ok([control, started])
+        let Some(own) = &control.startup else {
+            return match startup {
+                None => Ok(vec![control]),
+                Some(startup) => Err(Refused::new(format!(
+                    "{name} has its own start: no startup joins it; \
+                     write {name} instead of {name}+{startup}"
+                ))),
+            };
+        };
+        let started = find(&self.startups, startup.unwrap_or(own), "startup")?;
+        Ok(vec![control, started])
     }
 
     /// The first of `options` that is a tunable of neither the control nor the startup of that

@@ -22,8 +22,13 @@ fn known() -> Known {
         };
     Known {
         controls: vec![
+            algorithm("bbr", None, None),
             algorithm("cubic", Some("hystart"), None),
-            algorithm("htcp", None, Some(("adaptive_backoff", "bool", 1))),
+            algorithm(
+                "htcp",
+                Some("slow-start"),
+                Some(("adaptive_backoff", "bool", 1)),
+            ),
         ],
         startups: vec![
             algorithm("slow-start", None, None),
@@ -77,6 +82,7 @@ fn what_is_wrong_names_its_part() {
             "9999999xcubic: too many flows; at most 1000000 in all",
         ),
         ("cubik", "cubik: unknown control 'cubik'; nearest: cubic"),
+        ("bbr+hystart", "write bbr instead of bbr+hystart"),
         ("cubic+hystat", "unknown startup 'hystat'; nearest: hystart"),
         (
             "cubic:sack",

@@ -68,6 +68,8 @@ def _print(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> None:
             out.print(item.description, markup=False)
         out.print(f"run it: headway run {item.name}", markup=False)
         return
+    if item.flags:
+        out.print(f"flags: {', '.join(item.flags)}", markup=False)
     if item.startup:
         out.print(f"startup: {item.startup}", markup=False)
     if item.state_bytes is not None:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import model_validator
 
 from headway.engine import engine
-from headway.registry import check_tunables, registry
+from headway.registry import check_tunables, owners_of, registry
 from headway.spec import Given, Spec, Written, default_made_by  # noqa: F401 - see Given
 
 KERNEL_OWN = engine.KERNEL_OWN
@@ -42,9 +42,9 @@ class Control(Spec):
     """How a flow goes on, how it starts, and both their tunables.
 
     Text says the same: "cubic", "cubic+slow-start", "htcp:adaptive_backoff=off".
-    ``startup`` None means the control's own. "kernel:NAME" is a control that the running kernel
-    brings itself, for the kernel backend; it starts as it does and has no tunables here. `headway
-    list` has the names, `headway describe
+    ``startup`` None means the control's own; one that owns its start ("bbr") takes none.
+    "kernel:NAME" is a control that the running kernel brings itself, for the kernel backend; it
+    starts as it does and has no tunables here. `headway list` has the names, `headway describe
     htcp` the tunables with units and ranges. What is not known or out of range is refused.
     """
 
@@ -63,11 +63,9 @@ class Control(Spec):
             fields.update(name=name, startup=of_name)
         if name.startswith(KERNEL_OWN):
             return _of_the_kernel(name, fields)
-        control = registry().control(name)
         startup = fields.get("startup")
-        own = control.startup or "slow-start"
-        started = registry().startup(own if startup is None else str(startup))
-        fields["tunables"] = check_tunables([control, started], fields["tunables"])
+        owners = owners_of(name, None if startup is None else str(startup))
+        fields["tunables"] = check_tunables(owners, fields["tunables"])
         return fields
 
     @property

@@ -25,45 +25,51 @@ class Cost:
     """A control with a startup under one bulk flow: ACKs, and nanoseconds per ACK."""
 
     control: str
-    startup: str
+    startup: str | None
     acks: int
     ns_per_ack: int
 
 
-def pairs(registry: Registry) -> list[tuple[str, str]]:
-    """Every control with every startup, the control's own first."""
-    return [
-        (control.name, startup)
-        for control in registry.controls
-        for startup in sorted(
-            (startup.name for startup in registry.startups),
-            key=lambda name, own=control.startup: (name != own, name),  # type: ignore[misc]
-        )
-    ]
+def pairs(registry: Registry) -> list[tuple[str, str | None]]:
+    """Every control with every startup, the control's own first; None where it owns its start."""
+    found: list[tuple[str, str | None]] = []
+    for control in registry.controls:
+        if control.startup is None:
+            found.append((control.name, None))
+            continue
+        others = sorted(s.name for s in registry.startups if s.name != control.startup)
+        found += [(control.name, startup) for startup in (control.startup, *others)]
+    return found
 
 
-def experiment(control: str, startup: str) -> Experiment:
+def _named(control: str, startup: str | None) -> str:
+    return f"{control}+{startup}" if startup else control
+
+
+def experiment(control: str, startup: str | None) -> Experiment:
     """One bulk flow over a queue of one BDP."""
     return Experiment.model_validate(
         {
             "topology": {"kind": "dumbbell", "rate": RATE, "rtt": RTT, "buffer": "1 BDP"},
-            "flows": f"1x{control}+{startup}",
+            "flows": f"1x{_named(control, startup)}",
             "duration": f"{DURATION_S} s",
             "record": [],
         }
     )
 
 
-def measure(wanted: Sequence[tuple[str, str]], done: Callable[[int, int, str], None]) -> list[Cost]:
+def measure(
+    wanted: Sequence[tuple[str, str | None]], done: Callable[[int, int, str], None]
+) -> list[Cost]:
     """Measure pairs one after the other, alone on the machine. Raises HeadwayError."""
     costs: list[Cost] = []
     for control, startup in wanted:
-        done(len(costs), len(wanted), f"{control}+{startup}")
+        done(len(costs), len(wanted), _named(control, startup))
         costs.append(_measure(control, startup))
     return costs
 
 
-def _measure(control: str, startup: str) -> Cost:
+def _measure(control: str, startup: str | None) -> Cost:
     counting = _Counting()
     KernelBackend(counting.start).run(experiment(control, startup))
     ours = f"hw{os.getpid():x}n"
@@ -71,7 +77,7 @@ def _measure(control: str, startup: str) -> Cost:
         cost = entry["cost_per_ack"]
         if entry["name"].startswith(ours) and cost is not None:
             return Cost(control, startup, cost["acks"], cost["ns_per_ack"])
-    raise HeadwayError(f"cost of {control}+{startup}: the kernel counted no ACK")
+    raise HeadwayError(f"cost of {_named(control, startup)}: the kernel counted no ACK")
 
 
 class _Counting:
@@ -104,7 +110,9 @@ class _Counting:
 
 def section(costs: Sequence[Cost], measured: str) -> str:
     """The part of the page about it, in Markdown; ``measured`` says when and where."""
-    rows = "\n".join(f"| {c.control} | {c.startup} | {c.acks} | {c.ns_per_ack} |" for c in costs)
+    rows = "\n".join(
+        f"| {c.control} | {c.startup or 'its own'} | {c.acks} | {c.ns_per_ack} |" for c in costs
+    )
     return f"""{TITLE}
 
 {measured}

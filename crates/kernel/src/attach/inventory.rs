@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf;
 use crate::objects::btf::{Btf, Member};
+use crate::objects::pair_of;
 use crate::system::rundir;
 
 /// The name of the `struct_ops` map in algorithms/port/bpf/control.h.
@@ -49,7 +50,7 @@ pub struct Attachment {
     /// The control.
     pub control: String,
     /// The startup.
-    pub startup: String,
+    pub startup: Option<String>,
     /// Values of the tunables it was loaded with; those that this build does not
     /// know are left out.
     pub tunables: BTreeMap<String, u32>,
@@ -168,7 +169,7 @@ pub fn find() -> Result<Vec<Attachment>, Failure> {
         let mut attachment = Attachment {
             name: text_at(&value, layout.name),
             control: String::new(),
-            startup: String::new(),
+            startup: None,
             tunables: BTreeMap::new(),
             map_id,
             link_id,
@@ -237,7 +238,7 @@ fn read_data_map(id: u32, attachment: &mut Attachment) {
                 .map_or_else(String::new, |v| text_at(&value, v.offset))
         };
         attachment.control = text("hw_control_name");
-        attachment.startup = text("hw_startup_name");
+        attachment.startup = Some(text("hw_startup_name")).filter(|name| !name.is_empty());
         let lists = [
             (
                 "hw_cc_tun",
@@ -245,7 +246,8 @@ fn read_data_map(id: u32, attachment: &mut Attachment) {
             ),
             (
                 "hw_startup_tun",
-                headway_algorithms::startup(&attachment.startup).map(|s| &s.tunables),
+                headway_algorithms::startup(attachment.startup.as_deref().unwrap_or_default())
+                    .map(|s| &s.tunables),
             ),
         ];
         for (variable, infos) in lists {
@@ -264,11 +266,11 @@ fn read_data_map(id: u32, attachment: &mut Attachment) {
 #[must_use]
 pub fn shown_tunables(
     control: &str,
-    startup: &str,
+    startup: Option<&str>,
     tunables: &BTreeMap<String, u32>,
 ) -> BTreeMap<String, String> {
     let shown = |(name, value): (&String, &u32)| {
-        let text = headway_algorithms::find_tunable(control, Some(startup), name)
+        let text = headway_algorithms::find_tunable(control, startup, name)
             .map_or_else(|_| value.to_string(), |info| info.shown(*value));
         (name.clone(), text)
     };
@@ -282,27 +284,30 @@ impl Attachment {
         if self.control.is_empty() {
             "unknown".to_owned()
         } else {
-            format!("{}+{}", self.control, self.startup)
+            pair_of(&self.control, self.startup.as_deref())
         }
     }
 
     /// Its tunables as people write them: "hystart_detect=both", "after_idle=on".
     #[must_use]
     pub fn shown_tunables(&self) -> BTreeMap<String, String> {
-        shown_tunables(&self.control, &self.startup, &self.tunables)
+        shown_tunables(&self.control, self.startup.as_deref(), &self.tunables)
     }
 
     /// Runs and time of the programs that run on every ACK: (ACKs, ns per ACK).
     #[must_use]
     pub fn cost_per_ack(&self) -> Option<(u64, u64)> {
-        let on_ack = ["hw_pkts_acked", "hw_cong_avoid"];
+        let on_ack = ["hw_pkts_acked", "hw_cong_avoid", "hw_cong_control"];
         let time: u64 = self
             .programs
             .iter()
             .filter(|p| on_ack.contains(&p.name.as_str()))
             .map(|p| p.run_time_ns)
             .sum();
-        let acks = self.programs.iter().find(|p| p.name == on_ack[0])?.runs;
+        let mut every_ack = self.programs.iter();
+        let acks = every_ack
+            .find(|p| p.name == on_ack[0] || p.name == on_ack[2])?
+            .runs;
         (acks > 0).then(|| (acks, time / acks))
     }
 }

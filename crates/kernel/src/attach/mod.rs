@@ -43,7 +43,7 @@ pub struct Outcome {
     /// The control.
     pub control: &'static str,
     /// The startup.
-    pub startup: &'static str,
+    pub startup: Option<&'static str>,
     /// True: it took the place of one of the same name.
     pub replaced: bool,
     /// The tunables that differ from their defaults, and those that do not.
@@ -104,7 +104,7 @@ impl Request {
     pub fn is_attached(&self) -> Result<bool, Failure> {
         let wanted = self.outcome(false, None);
         Ok(attached_as(&self.name)?.is_some_and(|there| {
-            (there.control.as_str(), there.startup.as_str()) == (wanted.control, wanted.startup)
+            (there.control.as_str(), there.startup.as_deref()) == (wanted.control, wanted.startup)
                 && there.tunables == wanted.tunables
         }))
     }

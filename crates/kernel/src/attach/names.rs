@@ -62,7 +62,7 @@ pub fn find_name(typed: &str) -> Result<Option<String>, Failure> {
     let Ok(object) = choose(typed) else {
         return Ok(None);
     };
-    attached.retain(|a| a.control == object.control && a.startup == object.startup);
+    attached.retain(|a| a.control == object.control && a.startup.as_deref() == object.startup);
     match attached.as_slice() {
         [] => Ok(None),
         [only] => Ok(Some(only.name.clone())),

@@ -5,12 +5,13 @@ use clap::Args;
 use crate::attach::inventory::shown_tunables;
 use crate::attach::{Outcome, Request};
 use crate::error::Failure;
+use crate::objects::pair_of;
 use crate::out::{self, say};
 
 /// Attach a control, or put it in the place of the one of its name
 #[derive(Debug, Args)]
 pub struct AttachCommand {
-    /// The control, with the startup it is to have: cubic, reno+hystart
+    /// The control, with the startup it is to have: cubic, reno+hystart; bbr has its own
     #[arg(value_name = "CONTROL[+STARTUP]")]
     choice: String,
     /// A tunable's value; may be given several times
@@ -57,10 +58,9 @@ fn print(outcome: &Outcome, dry_run: bool) {
         (false, true) => "replaced",
     };
     say!(
-        "{verb} {} ({}+{})",
+        "{verb} {} ({})",
         outcome.name,
-        outcome.control,
-        outcome.startup
+        pair_of(outcome.control, outcome.startup)
     );
     for (name, value) in shown_tunables(outcome.control, outcome.startup, &outcome.tunables) {
         say!("  {name} = {value}");

@@ -182,11 +182,11 @@ fn key(name: &str) -> [u8; 16] {
 /// The map is full.
 pub fn note_asker(
     name: &str,
-    startup: &str,
+    startup: Option<&str>,
     tunables: &[(&'static str, u32)],
     lock: &Lock,
 ) -> Result<(), Failure> {
-    if startup != STARTUP {
+    if startup != Some(STARTUP) {
         forget_asker(name, lock);
         return Ok(());
     }

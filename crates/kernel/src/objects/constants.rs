@@ -71,7 +71,7 @@ pub fn tunables(object: &ControlObject, settings: &[String]) -> Result<Tunables,
     for setting in settings {
         let (name, value) = name_and_value(setting)?;
         let name = name.trim();
-        let info = headway_algorithms::find_tunable(object.control, Some(object.startup), name)
+        let info = headway_algorithms::find_tunable(object.control, object.startup, name)
             .map_err(bad_input)?;
         if given.iter().any(|(earlier, _)| *earlier == info.name) {
             return Err(Failure::bad_input(format!("tunable {name} is given twice")));
@@ -79,8 +79,9 @@ pub fn tunables(object: &ControlObject, settings: &[String]) -> Result<Tunables,
         given.push((info.name, info.parse(value).map_err(bad_input)?));
     }
     let control = headway_algorithms::control(object.control).map_err(bad_input)?;
-    let startup = headway_algorithms::startup(object.startup).map_err(bad_input)?;
-    Ok([&control.tunables, &startup.tunables].map(|list| {
+    let startup = headway_algorithms::startup_of(control, object.startup).map_err(bad_input)?;
+    let of_startup = startup.map_or(&[][..], |s| &s.tunables);
+    Ok([&control.tunables[..], of_startup].map(|list| {
         list.iter()
             .map(|info| {
                 let value = given.iter().find(|(name, _)| *name == info.name);

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::ptr::NonNull;
 
-use headway_algorithms::{Ack, CaState, Conn, Event};
+use headway_algorithms::{Ack, CaState, Conn, Event, RateSample};
 use libbpf_rs::{AsRawLibbpf as _, MapCore as _, Object};
 
 use crate::error::Failure;
@@ -35,12 +35,15 @@ pub enum Call {
     MinCwnd,
     /// A SYN is about to leave.
     Open,
+    /// An ACK brought news, to a control that takes rate samples.
+    Control(RateSample),
 }
 
 /// `struct hw_situation`.
 #[repr(C)]
 struct Situation {
     conn: Conn,
+    sample: RateSample,
     ack: Ack,
     call: u32,
     argument: u32,
@@ -96,7 +99,6 @@ impl Contract {
         let nothing = Ack {
             acked_pkts: 0,
             rtt_us: -1,
-            inflight_pkts: 0,
         };
         let (number, ack, argument) = match call {
             Call::Init => (0, nothing, 0),
@@ -108,9 +110,15 @@ impl Contract {
             Call::UndoCwnd(prior_cwnd_pkts) => (6, nothing, prior_cwnd_pkts),
             Call::MinCwnd => (7, nothing, 0),
             Call::Open => (8, nothing, 0),
+            Call::Control(_) => (9, nothing, 0),
+        };
+        let sample = match call {
+            Call::Control(sample) => sample,
+            _ => RateSample::default(),
         };
         let situation = Situation {
             conn: conn.clone(),
+            sample,
             ack,
             call: number,
             argument,

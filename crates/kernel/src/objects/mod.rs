@@ -13,15 +13,15 @@ use headway_algorithms::AlgorithmError;
 
 use crate::error::Failure;
 
-/// A control joined with a startup, compiled to eBPF.
+/// A control joined with a startup, or with its own start, compiled to eBPF.
 #[derive(Debug)]
 pub struct ControlObject {
     /// The kernel's name of the congestion control, at most 15 characters.
     pub name: &'static str,
     /// The control.
     pub control: &'static str,
-    /// The startup.
-    pub startup: &'static str,
+    /// The startup; None where the control owns its start.
+    pub startup: Option<&'static str>,
     /// The ELF file of the congestion control (`struct_ops`).
     pub bytes: &'static [u8],
     /// The ELF file with the same algorithms behind a program for contract tests.
@@ -125,19 +125,26 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
     };
     let bad_input = |e: AlgorithmError| Failure::bad_input(e.to_string());
     let control = headway_algorithms::control(control).map_err(bad_input)?;
-    let startup =
-        headway_algorithms::startup(startup.unwrap_or(control.startup)).map_err(bad_input)?;
+    let startup = headway_algorithms::startup_of(control, startup).map_err(bad_input)?;
+    let startup = startup.map(|s| s.name);
     let objects = objects()
         .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
     objects
         .iter()
-        .find(|o| o.control == control.name && o.startup == startup.name)
+        .find(|o| o.control == control.name && o.startup == startup)
         .ok_or_else(|| {
             Failure::failed(format!(
-                "this build has no object for {}+{}; build again",
-                control.name, startup.name
+                "this build has no object for {}; build again",
+                pair_of(control.name, startup)
             ))
         })
+}
+
+/// A control and its startup as people name them: "cubic+hystart"; the control alone where
+/// it owns its start.
+#[must_use]
+pub fn pair_of(control: &str, startup: Option<&str>) -> String {
+    startup.map_or_else(|| control.to_owned(), |s| format!("{control}+{s}"))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::process::Process;
 use super::state::{self, HostState, Phase, State};
 use super::{daemon, down, offloads, own, Spec};
 use crate::error::{Attempt as _, Failure};
+use crate::objects::pair_of;
 use crate::system::lock::Lock;
 use crate::system::netns::Netns;
 use crate::system::rundir;
@@ -30,7 +31,7 @@ pub fn plan(spec: &Spec) -> Result<Vec<String>, Failure> {
     let chosen = control::choose(&spec.control)?;
     if let Some(request) = &chosen.attach {
         let outcome = request.plan()?;
-        let pair = format!("{}+{}", outcome.control, outcome.startup);
+        let pair = pair_of(outcome.control, outcome.startup);
         steps.push(format!("attach {} ({pair})", outcome.name));
     }
     for host in spec.hosts() {

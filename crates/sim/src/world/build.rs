@@ -27,7 +27,8 @@ impl World {
             None => None,
         };
         let names = flow.control.as_ref().zip(control.as_ref());
-        let names = names.map(|(c, made)| (c.name.clone(), made.startup().name.to_string()));
+        let names =
+            names.map(|(c, made)| (c.name.clone(), made.startup().map(|s| s.name.to_owned())));
         let setup = Setup {
             flow,
             number,

@@ -103,7 +103,7 @@ impl World {
             name: flow.name.clone(),
             kind: flow.kind,
             control: flow.control.as_ref().map(|c| c.0.clone()),
-            startup: flow.control.as_ref().map(|c| c.1.clone()),
+            startup: flow.control.as_ref().and_then(|c| c.1.clone()),
             first_packet_ns: seen.map(|s| s.0),
             last_packet_ns: seen.map(|s| s.1),
             unique_bytes: sum.unique_bytes,

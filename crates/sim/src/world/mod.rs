@@ -21,7 +21,7 @@ use crate::trace::record::{Summary, Tables};
 struct FlowState {
     name: String,
     kind: &'static str,
-    control: Option<(String, String)>,
+    control: Option<(String, Option<String>)>,
     app: Box<dyn Application>,
     start_ns: u64,
     stop_ns: Option<u64>,

@@ -107,7 +107,6 @@ impl Socket {
         let ack = Ack {
             acked_pkts: info.acked_pkts,
             rtt_us,
-            inflight_pkts: prior_in_flight,
         };
         if self.profile.counts_acks {
             self.finish_ack_26(net, &info, &ack, prior_in_flight);
