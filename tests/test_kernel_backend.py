@@ -292,9 +292,10 @@ def test_rates_are_asked_for_and_announced_as_in_the_simulator() -> None:
         trace = made(asked)
         rows = trace["responses"].sort("flow")
         times.append(((rows["end_ns"] - rows["start_ns"]) / 1e6).to_list())
-        assert trace.flows[1].quick_start_requests == 1
-        assert trace.flows[1].quick_start_grants == 1
-        [last] = trace["approval_counters"].filter(pl.col("link") == 1).to_dicts()[-1:]
+        assert trace.flows[1].counted("quick-start", "requests") == 1
+        assert trace.flows[1].counted("quick-start", "grants") == 1
+        counters = metrics.router_counters(trace, "quick-start")
+        [last] = counters.filter(pl.col("link") == 1).to_dicts()[-1:]
         assert (last["requests"], last["grants"], last["reports"]) == (1, 1, 1)
     # What else the machine does only adds to a transfer: the least of three is the transfer's own.
     slow, quick, mega = least = [min(own) for own in zip(*times[:3], strict=True)]

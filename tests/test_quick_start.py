@@ -9,6 +9,7 @@ from support import experiment
 from headway import load_trace, run, save_trace
 from headway.errors import ExperimentError
 from headway.experiment import Bulk, Cbr, Dumbbell, Experiment, Flow, Requests
+from headway.metrics import router_counters, router_events
 from headway.models.quick_start import (
     RATES_BPS,
     fair_grant_bps,
@@ -79,7 +80,7 @@ def test_a_generator_is_udp_and_asks_for_codes_from_1_to_15() -> None:
 
 def test_the_registry_names_the_values_of_a_choice() -> None:
     router = registry().router("quick-start")
-    assert router.queue is False
+    assert router.header == "quick-start"
     estimator = next(t for t in router.tunables if t.name == "estimator")
     assert estimator.choices == ("last", "ewma", "peak")
     assert estimator.allowed == "last, ewma, peak"
@@ -88,12 +89,12 @@ def test_the_registry_names_the_values_of_a_choice() -> None:
 
 def test_a_trace_keeps_every_answer_and_the_totals(tmp_path) -> None:
     trace = run(load_test({"interval_ms": 500}, sample="100 ms"))
-    answers = trace["approvals"]
+    answers = router_events(trace, "quick-start")
     assert answers.height > 1500
     rate_bps = pl.lit(40_000, dtype=pl.UInt64) * pl.lit(2).pow(pl.col("granted_code"))
     grants = answers.filter(pl.col("granted_code") > 0).with_columns(rate_bps=rate_bps)
     granted = grants["rate_bps"].sum()
-    totals = trace["approval_counters"].filter(pl.col("link") == 0)
+    totals = router_counters(trace, "quick-start").filter(pl.col("link") == 0)
     last = totals.row(-1, named=True)
     assert last["time_ns"] == trace.duration_ns
     assert last["requests"] == answers.height
@@ -105,7 +106,7 @@ def test_a_trace_keeps_every_answer_and_the_totals(tmp_path) -> None:
     used = grants["usage_bps"] + grants["outstanding_bps"] + grants["rate_bps"]
     assert (used <= 100_000_000).all()
     saved = load_trace(save_trace(trace, tmp_path / "trace"))
-    assert saved["approvals"].equals(answers)
+    assert router_events(saved, "quick-start").equals(answers)
 
 
 @pytest.mark.parametrize("algorithm", ["target", "optimistic", "fair"])
@@ -130,7 +131,7 @@ def test_routers_grant_what_the_equations_say(algorithm: str, estimator: str) ->
             warmup="0 s",
         )
     )
-    answers = trace["approvals"]
+    answers = router_events(trace, "quick-start")
     assert answers["usage_bps"].max() > 20e6
     slot, granted_now, granted = -1, 0, set()
     for row in answers.iter_rows(named=True):
@@ -162,8 +163,8 @@ def test_routers_grant_what_the_equations_say(algorithm: str, estimator: str) ->
 
 def test_without_a_router_there_are_no_answers() -> None:
     trace = run(load_test(None))
-    assert trace["approvals"].height == 0
-    assert trace["approval_counters"].height == 0
+    assert router_events(trace, "quick-start").height == 0
+    assert router_counters(trace, "quick-start").height == 0
 
 
 @pytest.mark.parametrize(
@@ -180,9 +181,9 @@ def test_a_flow_says_why_its_request_failed(path: dict[str, object], failure: st
     trace = run(experiment(topology={**PATH, **path}, flows=[flow], duration="20 s", warmup="0 s"))
     summary = trace.flows[0]
     assert summary.unique_bytes == 300_000, "the connection works whatever the path does"
-    assert summary.quick_start_requests == 1
-    assert summary.quick_start_grants == (failure is None)
-    assert summary.quick_start_failure == failure
+    assert summary.counted("quick-start", "requests") == 1
+    assert summary.counted("quick-start", "grants") == (failure is None)
+    assert summary.protocols["quick-start"].get("failure") == failure
 
 
 def test_a_link_may_drop_packets_with_ip_options() -> None:

@@ -29,7 +29,7 @@ const volatile u32 hw_cpus = 1;
 struct hw_qs_link {
 	struct bpf_spin_lock lock;
 	u32 unused;
-	struct quick_start state; /* begins with struct hw_qs_status, which headwayctl reads */
+	struct quick_start state; /* begins with its counters, which headwayctl reads */
 	u64 metered_bytes;	  /* of what the processors counted */
 };
 
@@ -171,7 +171,7 @@ static __always_inline void hw_meter_flow(struct __sk_buff *skb, struct hw_qs_li
 	if (hw_read_ipv4(skb, &ip))
 		flow = hw_flow(skb, &ip);
 	bpf_spin_lock(&link->lock);
-	hw_router_quick_start.meter(&link->state, tun, &view, flow, ip_bytes);
+	quick_start_meter(&link->state, tun, &view, flow, ip_bytes);
 	bpf_spin_unlock(&link->lock);
 }
 
@@ -205,12 +205,12 @@ static __noinline u64 hw_end_slot(struct __sk_buff *skb, u32 ip_bytes)
 		if (end_ns && counted > link->metered_bytes) {
 			/* another processor may have ended the slot: then it is of the next */
 			view.now_ns = end_ns - 1;
-			hw_router_quick_start.meter(&link->state, tun, &view, 1,
+			quick_start_meter(&link->state, tun, &view, 1,
 						    counted - link->metered_bytes);
 			link->metered_bytes = counted;
 		}
 		view.now_ns = now_ns;
-		hw_router_quick_start.meter(&link->state, tun, &view, 1, 0);
+		quick_start_meter(&link->state, tun, &view, 1, 0);
 		end_ns = link->state.status.slot_end_ns;
 		bpf_spin_unlock(&link->lock);
 	}
@@ -267,7 +267,7 @@ static __noinline int hw_answer(struct __sk_buff *skb)
 
 	bpf_spin_lock(&link->lock);
 	limited = link->state.status.limited;
-	hw_router_quick_start.quick_start(&link->state, tun, &view, flow, &option);
+	quick_start_option(&link->state, tun, &view, flow, &option);
 	limited = link->state.status.limited - limited;
 	usage_Bps = link->state.status.usage_Bps;
 	outstanding_Bps = link->state.status.outstanding_Bps;

@@ -15,7 +15,7 @@
 #define HEADWAY_PORT_FIRST_FLIGHT_H
 
 #include "initial_rate.h"
-#include "quick_start.h"
+#include "../header/quick_start.h"
 
 enum hw_flight_phase {
 	HW_FLIGHT_NONE = 0,

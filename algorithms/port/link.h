@@ -10,6 +10,9 @@
 #include "types.h"
 #include "fixed.h"
 
+/* Most events that an algorithm may declare. */
+#define HW_MAX_NOTES 8
+
 enum hw_verdict {
 	HW_PASS = 0,
 	HW_DROP_FULL = 1,  /* no room */
@@ -26,7 +29,18 @@ struct hw_link {
 	u32 queue_pkts;
 	u32 idle_us; /* how long the link has been idle, 0 when it is not */
 	u32 random;  /* uniform over 32 bits, fresh for every call */
+
+	/* What a router tells of this call, by hw_note(). */
+	u32 noted; /* a bit per event */
+	u64 notes[HW_MAX_NOTES];
 };
+
+/* Tells of an event that the algorithm has declared. */
+static inline void hw_note(struct hw_link *link, u32 event, u64 value)
+{
+	link->noted |= 1u << event;
+	link->notes[event % HW_MAX_NOTES] = value;
+}
 
 struct hw_packet {
 	u64 flow; /* tells connections apart, its upper half their senders; never 0 */

@@ -29,6 +29,7 @@
  * whatever arrives.
  */
 #include "../port/router.h"
+#include "../header/quick_start.h"
 
 #define SLOTS		    16		 /* of the ring, a power of two; Omega is at most this */
 #define SENDERS		    64		 /* tracked, a power of two */
@@ -94,6 +95,49 @@ static const struct hw_tunable quick_start_tunables[] = {
 			   HW_U32_MAX },
 };
 
+/* What it knows and has done, by its counters. Totals are since the start. */
+struct hw_qs_status {
+	u64 usage_Bps;
+	u64 outstanding_Bps; /* H */
+	u64 interval_ns;     /* Delta; 0 before the first packet */
+	u64 requests;
+	u64 grants;
+	u64 lowered;
+	u64 denials;
+	u64 limited;
+	u64 granted_Bps;
+	u64 reports;
+	u64 corrections;
+	u64 cheats;
+	u64 slot_end_ns; /* what is offered until then is one sample; 0 before the first */
+};
+
+static const struct hw_counter quick_start_counters[] = {
+	{ "usage_bps", "bit/s", "the link's load, estimated", 8 },
+	{ "outstanding_bps", "bit/s", "approvals that the load does not show yet", 8 },
+	{ "interval_ns", "ns", "slot of the metering", 0 },
+	{ "requests", "requests", "requests for a rate", 0 },
+	{ "grants", "requests", "requests granted, perhaps less than asked for", 0 },
+	{ "lowered", "requests", "of the grants, those below the request", 0 },
+	{ "denials", "requests", "requests denied", 0 },
+	{ "limited", "requests", "of the denials, those for too many requests", 0 },
+	{ "granted_bps", "bit/s", "sum of all granted rates", 8 },
+	{ "reports", "reports", "reports seen", 0 },
+	{ "corrections", "reports", "reports below the grant, which gave back the difference", 0 },
+	{ "cheats", "reports", "reports above the grant", 0 },
+};
+
+/* Told of every request for a rate. */
+enum { REQUESTED_CODE, GRANTED_CODE, USAGE, OUTSTANDING };
+
+static const struct hw_counter quick_start_events[] = {
+	[REQUESTED_CODE] = { "requested_code", "code", "rate asked for, 40 kbit/s x 2^code", 0 },
+	[GRANTED_CODE] = { "granted_code", "code", "rate granted; 0: denied", 0 },
+	[USAGE] = { "usage_bps", "bit/s", "the load as the router estimated it", 8 },
+	[OUTSTANDING] = { "outstanding_bps", "bit/s",
+			  "earlier approvals that the load did not show yet", 8 },
+};
+
 /* The latest grant to a sender, for what its report and its data say. */
 struct sender {
 	u64 flow;	 /* 0: free */
@@ -108,7 +152,7 @@ struct sender {
 };
 
 struct quick_start {
-	struct hw_qs_status status; /* first, by the contract */
+	struct hw_qs_status status; /* first: its counters */
 	u64 slot_start_ns;
 	u64 slot_bytes;		/* offered since then */
 	u64 sample_Bps[SLOTS];	/* of slot k at k mod SLOTS */
@@ -479,6 +523,7 @@ static void quick_start_meter(void *state, const u32 *tun, const struct hw_link 
 		qs_count_data(s, tun, flow, hw_saturate_u32(ip_bytes));
 }
 
+/* Answers a request in place, or takes note of a report. */
 static void quick_start_option(void *state, const u32 *tun, const struct hw_link *link, u64 flow,
 			       struct hw_qs_option *option)
 {
@@ -491,13 +536,48 @@ static void quick_start_option(void *state, const u32 *tun, const struct hw_link
 		qs_report_arrived(s, tun, link, flow, option);
 }
 
+static u32 quick_start_arrive(void *state, const u32 *tun, struct hw_link *link,
+			      const struct hw_packet *pkt, void *header)
+{
+	struct quick_start *s = state;
+	struct hw_qs_option *option = header;
+	u64 limited = s->status.limited;
+	u32 asked;
+
+	quick_start_meter(state, tun, link, pkt->flow, pkt->ip_bytes);
+	if (!option)
+		return HW_PASS;
+	asked = option->function == HW_QS_REQUEST ? option->code : 0;
+	if (asked) {
+		hw_note(link, REQUESTED_CODE, asked);
+		hw_note(link, USAGE, s->status.usage_Bps);
+		hw_note(link, OUTSTANDING, s->status.outstanding_Bps);
+	}
+	quick_start_option(state, tun, link, pkt->flow, option);
+	if (asked) /* one that goes by untouched is denied too, by its TTL */
+		hw_note(link, GRANTED_CODE, s->status.limited == limited ? option->code : 0);
+	return HW_PASS;
+}
+
+/* A slot may end with no packet. */
+static u64 quick_start_tick(void *state, const u32 *tun, struct hw_link *link)
+{
+	qs_advance(state, tun, link->now_ns);
+	return 0;
+}
+
 HW_TABLE struct hw_router_ops hw_router_quick_start = {
 	.name = "quick-start",
-	.title = "Approval of Quick-Start requests, beside a queue's algorithm",
+	.title = "Approval of Quick-Start requests, beside a queue's discipline",
 	.source = "RFC 4782; Scharf 2011; Sarolahti, Allman, Floyd 2006",
 	.state_bytes = sizeof(struct quick_start),
 	.n_tunables = HW_COUNT(quick_start_tunables),
 	.tunables = quick_start_tunables,
-	.meter = quick_start_meter,
-	.quick_start = quick_start_option,
+	.n_counters = HW_COUNT(quick_start_counters),
+	.n_events = HW_COUNT(quick_start_events),
+	.counters = quick_start_counters,
+	.events = quick_start_events,
+	.header = &hw_header_quick_start,
+	.arrive = quick_start_arrive,
+	.tick = quick_start_tick,
 };

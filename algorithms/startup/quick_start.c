@@ -3,7 +3,7 @@
  * Quick-Start, the sender's congestion control (RFC 4782 sections 4.1 to 4.8): asks
  * the routers of the path for a rate, and if all of them approve one, sends its
  * first window at it. Options, nonce and TTL are the stack's part
- * (port/quick_start.h); it tells of the outcome by `grant`.
+ * (header/quick_start.h); it tells of the outcome by `grant`.
  *
  * Choices that the RFC leaves open follow Scharf, "Fast Startup Internet Congestion
  * Control" (2011), sections 4.5.1, 5.3 and 6.3.3.1: when to ask, the threshold chi,

@@ -1,5 +1,6 @@
 //! Compiles every algorithm found in `algorithms/` and writes the registry: an
-//! algorithm is added by adding its file.
+//! algorithm is added by adding its file. Further folders of the same form may be named
+//! in HEADWAY_ALGORITHMS, separated as in PATH; what they lack is left out.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,16 @@ fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     let root = manifest.join("../../algorithms");
-    println!("cargo::rerun-if-changed={}", root.display());
+    let mut roots = vec![root.clone()];
+    println!("cargo::rerun-if-env-changed=HEADWAY_ALGORITHMS");
+    if let Some(more) = env::var_os("HEADWAY_ALGORITHMS") {
+        let named = env::split_paths(&more).filter(|path| !path.as_os_str().is_empty());
+        roots.extend(named.map(|path| manifest.join("../..").join(path)));
+    }
+    for root in &roots {
+        assert!(root.is_dir(), "no folder {}", root.display());
+        println!("cargo::rerun-if-changed={}", root.display());
+    }
 
     let mut build = cc::Build::new();
     build
@@ -34,7 +44,7 @@ fn main() {
     }
     let mut registry = String::from("#include \"native/flow.h\"\n");
     for (folder, prefix, kind, list) in FOLDERS {
-        let files = sources(&root.join(folder));
+        let files = sources(&roots, folder, "c");
         let tables: Vec<String> = files
             .iter()
             .map(|file| format!("{prefix}{}", stem(file)))
@@ -42,32 +52,54 @@ fn main() {
         for table in &tables {
             writeln!(registry, "extern const struct {kind} {table};").expect("a String");
         }
-        writeln!(
-            registry,
-            "const struct {kind} *const hw_native_{list}[] = {{ &{} }};\n\
-             const u32 hw_native_n_{list} = HW_COUNT(hw_native_{list});",
-            tables.join(", &")
-        )
-        .expect("a String");
+        list_of(&mut registry, kind, list, &tables);
         build.files(files);
     }
+    let headers = sources(&roots, "header", "h");
+    for header in &headers {
+        writeln!(registry, "#include \"{}\"", header.display()).expect("a String");
+    }
+    let tables: Vec<String> = headers
+        .iter()
+        .map(|file| format!("hw_header_{}", stem(file)))
+        .collect();
+    list_of(&mut registry, "hw_header", "headers", &tables);
     let registry_c = out.join("registry.c");
     fs::write(&registry_c, registry).expect("OUT_DIR is writable");
     build
-        .files(sources(&root.join("port/native")))
+        .files(sources(&[root], "port/native", "c"))
         .file(registry_c)
         .compile("headway_algorithms_c");
 }
 
-/// The C files of a folder, in a fixed order.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)
-        .unwrap_or_else(|e| panic!("cannot list {}: {e}", folder.display()))
-        .map(|entry| entry.expect("a readable folder").path())
-        .filter(|path| path.extension().is_some_and(|e| e == "c"))
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "no C files in {}", folder.display());
+/// Writes the list of the tables of one kind.
+fn list_of(registry: &mut String, kind: &str, list: &str, tables: &[String]) {
+    writeln!(
+        registry,
+        "const struct {kind} *const hw_native_{list}[] = {{ &{} }};\n\
+         const u32 hw_native_n_{list} = HW_COUNT(hw_native_{list});",
+        tables.join(", &")
+    )
+    .expect("a String");
+}
+
+/// The files of a folder with this ending, in a fixed order, under each of the roots.
+fn sources(roots: &[PathBuf], folder: &str, ending: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for path in roots.iter().map(|root| root.join(folder)) {
+        if !path.is_dir() {
+            continue;
+        }
+        let listed =
+            fs::read_dir(&path).unwrap_or_else(|e| panic!("cannot list {}: {e}", path.display()));
+        let paths = listed.map(|entry| entry.expect("a readable folder").path());
+        let mut found: Vec<_> = paths
+            .filter(|path| path.extension().is_some_and(|e| e == ending))
+            .collect();
+        found.sort();
+        files.extend(found);
+    }
+    assert!(!files.is_empty(), "no {ending} files in {folder}");
     files
 }
 

@@ -31,6 +31,10 @@ Spread = dict[str, float | None]
 SPREAD = ("median", "mean", "sd", "p95", "p99", "min", "max")
 
 
+_QUICK_START = "quick-start"
+_ANSWERS = ("requests", "grants", "lowered", "denials")
+
+
 class FlowDigest(TypedDict):
     """One TCP flow, over [warmup, end] where nothing else is said. None: not known."""
 
@@ -152,6 +156,7 @@ def _flow(experiment: Experiment, edges: Sequence[int], of: Mapping[str, Any]) -
         )
         if end_ns > start_ns  # a run of a few ns has no ten parts
     ]
+    asked = of["protocols"].get(_QUICK_START, {})
     return {
         "cc": of["control"],
         "startup": of["startup"],
@@ -169,9 +174,9 @@ def _flow(experiment: Experiment, edges: Sequence[int], of: Mapping[str, Any]) -
         "delivered_bytes": delivered[-1],
         "fct_us": _since_us(first_ns, done_ns),
         "slow_start_us": _since_us(first_ns, of["finite_ns"]),
-        "quick_start_requests": of["quick_start_requests"],
-        "quick_start_grants": of["quick_start_grants"],
-        "quick_start_used": of["quick_start_used"],
+        "quick_start_requests": asked.get("requests", 0),
+        "quick_start_grants": asked.get("grants", 0),
+        "quick_start_used": asked.get("used", 0),
     }
 
 
@@ -187,8 +192,16 @@ def _link(span_ns: int, rate_bps: float, of: Mapping[str, Any]) -> LinkDigest:
         "queue_full_events": full,
         "queue_full_per_minute": full * _NS_PER_MINUTE / span_ns,
         "queue_bytes": of["queue_bytes"],
-        "quick_start": of["quick_start"],
+        "quick_start": _answers(of["routers"]),
     }
+
+
+def _answers(routers: Sequence[Mapping[str, Any]]) -> dict[str, int] | None:
+    """The totals of the router that answers Quick-Start requests, where there is one."""
+    for router in routers:
+        if router["algorithm"] == _QUICK_START:
+            return {name: router["counters"][name] for name in _ANSWERS}
+    return None
 
 
 def _bps(amount_bytes: int, span_ns: int) -> float:

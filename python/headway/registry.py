@@ -48,11 +48,24 @@ class Tunable(BaseModel):
         return engine.check_tunable(self.name, self.unit, self.min, self.max, written)
 
 
+class Declared(BaseModel):
+    """Something that a router algorithm counts, knows or tells, as its C file declares it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    unit: str
+    meaning: str
+
+
 class Algorithm(BaseModel):
     """A control, a startup, a queue discipline or a router algorithm.
 
     ``flags`` are a control's: "own-start" (no startup joins it), "paces", "ect0" or "ect1" (how it
     marks its packets), "needs-ecn".
+
+    Of a router: ``counters`` is what it counts and knows, ``events`` what it tells of packets,
+    ``header`` what it reads of them.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -64,6 +77,9 @@ class Algorithm(BaseModel):
     flags: tuple[str, ...] = ()
     state_bytes: int | None = None
     tunables: tuple[Tunable, ...] = ()
+    counters: tuple[Declared, ...] = ()
+    events: tuple[Declared, ...] = ()
+    header: str | None = None
 
 
 class Stack(BaseModel):

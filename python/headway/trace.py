@@ -25,12 +25,13 @@ from headway import whole
 from headway.errors import ExperimentError, HeadwayError
 from headway.experiment import Experiment, explain
 from headway.files import save_bytes, saving_dir
+from headway.registry import Algorithm
 from headway.versions import versions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = 2
+FORMAT = 3
 """Version of the layout on disk; a reader refuses others."""
 
 SCHEMA: dict[str, dict[str, Any]] = {
@@ -104,32 +105,24 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "start_ns": pl.Int64,
         "end_ns": pl.Int64,
     },
-    # One row per answer to a Quick-Start request, with what the router knew before it.
-    "approvals": {
+    # What routers told: algorithm is an index into Trace.routers, name into its events; flow
+    # null: of no packet.
+    "router_events": {
         "link": pl.UInt32,
         "time_ns": pl.Int64,
         "flow": pl.UInt32,
-        "requested_code": pl.UInt8,
-        "granted_code": pl.UInt8,
-        "usage_bps": pl.UInt64,
-        "outstanding_bps": pl.UInt64,
+        "algorithm": pl.UInt8,
+        "name": pl.UInt8,
+        "value": pl.UInt64,
     },
-    # Of links with a Quick-Start router, at every checkpoint and at the end.
-    "approval_counters": {
+    # At every checkpoint and at the end: algorithm is an index into Trace.routers, name into its
+    # counters.
+    "router_counters": {
         "time_ns": pl.Int64,
         "link": pl.UInt32,
-        "requests": pl.UInt64,
-        "grants": pl.UInt64,
-        "lowered": pl.UInt64,
-        "denials": pl.UInt64,
-        "limited": pl.UInt64,
-        "granted_bps": pl.UInt64,
-        "reports": pl.UInt64,
-        "corrections": pl.UInt64,
-        "cheats": pl.UInt64,
-        "usage_bps": pl.UInt64,
-        "outstanding_bps": pl.UInt64,
-        "interval_us": pl.UInt64,
+        "algorithm": pl.UInt8,
+        "name": pl.UInt8,
+        "value": pl.UInt64,
     },
 }
 """Every table's columns and types. Times are since the start of the run."""
@@ -139,6 +132,7 @@ _NULLS: dict[tuple[str, str], int] = {
     ("flow_state", "ssthresh_pkts"): _U32_MAX,
     ("flow_state", "srtt_us"): _U32_MAX,
     ("udp", "owd_ns"): -1,
+    ("router_events", "flow"): _U32_MAX,
 }
 _FEW = 16
 """Flows for each of which a table may be gone through."""
@@ -165,11 +159,14 @@ class FlowSummary(BaseModel):
     handshake_rtt_us: int | None = None
     mss_bytes: int | None = None
     rate_limited: bool | int | None = None
-    quick_start_requests: int | None = 0
-    quick_start_grants: int | None = 0
-    quick_start_used: int | None = 0
-    quick_start_lies: int | None = 0
-    quick_start_failure: str | None = None
+    protocols: Mapping[str, Mapping[str, int | str | None]] = {}
+    """What its sender counted by protocols with a header of their own, by their names, and as
+    ``failure`` why one last failed. What is not there is 0, or did not fail; None is not known."""
+
+    def counted(self, protocol: str, name: str) -> int | None:
+        """What the sender counted; 0: nothing, None: not known."""
+        count = self.protocols.get(protocol, {}).get(name, 0)
+        return None if count is None else int(count)
 
 
 @dataclass(frozen=True)
@@ -181,6 +178,9 @@ class Trace:
     links: tuple[str, ...]
     meta: Mapping[str, Any]
     capture: bytes | None = field(default=None, repr=False)
+    routers: tuple[Algorithm, ...] = ()
+    """Router algorithms, with what they declare; :func:`headway.metrics.router_counters` and
+    :func:`headway.metrics.router_events` give the tables of routers by these names."""
 
     @functools.cached_property
     def experiment(self) -> Experiment:
@@ -288,6 +288,7 @@ def from_engine(experiment: Experiment, result: Mapping[str, Any], key: str) -> 
             "platform": platform.platform(),
         },
         capture=result.get("capture"),
+        routers=tuple(Algorithm.model_validate(router) for router in summary.get("routers", ())),
     )
     # it is at hand: not read back from its own description
     trace.__dict__["experiment"] = experiment
@@ -315,6 +316,7 @@ def save_trace(
         "format": FORMAT,
         "flows": [flow.model_dump(mode="json") for flow in trace.flows],
         "links": list(trace.links),
+        "routers": [router.model_dump(mode="json") for router in trace.routers],
         "captured": trace.capture is not None,
         "meta": dict(trace.meta),
     }
@@ -383,6 +385,7 @@ def load_trace(path: Path | str) -> Trace:
             links=tuple(state["links"]),
             meta=state["meta"],
             capture=(path / _CAPTURE_FILE).read_bytes() if state["captured"] else None,
+            routers=tuple(Algorithm.model_validate(router) for router in state["routers"]),
         )
         _fits(trace)
         return trace

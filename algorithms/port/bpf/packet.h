@@ -8,7 +8,7 @@
 #define HEADWAY_PORT_BPF_PACKET_H
 
 #include "kernel.h"
-#include "../quick_start.h"
+#include "../../header/quick_start.h"
 
 #define HW_IPV4_BYTES	  20
 #define HW_IPV4_PLAIN	  0x45 /* the first byte of a header without options */

@@ -12,7 +12,7 @@
 #define HEADWAY_PORT_BPF_QUICK_START_FLOW_H
 
 #include "kernel.h"
-#include "../quick_start.h"
+#include "../../header/quick_start.h"
 
 /* Of the host whose table it is; addresses and ports in network byte order. */
 struct hw_qs_key {

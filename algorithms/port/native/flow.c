@@ -119,13 +119,19 @@ u32 hw_native_dequeue(struct hw_queue *q, const struct hw_link *link, const stru
 	return q->ops->dequeue ? q->ops->dequeue(q->state, q->tun, link, pkt, sojourn_ns) : HW_PASS;
 }
 
-void hw_native_meter(struct hw_router *r, const struct hw_link *link, u64 flow, u64 ip_bytes)
+void hw_native_router_init(struct hw_router *r, struct hw_link *link)
 {
-	r->ops->meter(r->state, r->tun, link, flow, ip_bytes);
+	if (r->ops->init)
+		r->ops->init(r->state, r->tun, link);
 }
 
-void hw_native_quick_start(struct hw_router *r, const struct hw_link *link, u64 flow,
-			   struct hw_qs_option *option)
+u32 hw_native_arrive(struct hw_router *r, struct hw_link *link, const struct hw_packet *pkt,
+		     void *header)
 {
-	r->ops->quick_start(r->state, r->tun, link, flow, option);
+	return r->ops->arrive ? r->ops->arrive(r->state, r->tun, link, pkt, header) : HW_PASS;
+}
+
+u64 hw_native_tick(struct hw_router *r, struct hw_link *link)
+{
+	return r->ops->tick ? r->ops->tick(r->state, r->tun, link) : 0;
 }

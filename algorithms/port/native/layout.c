@@ -5,7 +5,7 @@
 
 #include "flow.h"
 #include "../cubic_law.h"
-#include "../quick_start.h"
+#include "../../header/quick_start.h"
 
 #define FIELD(type, field) { #type "." #field, offsetof(struct type, field) }
 #define SIZE(type)	   { #type, sizeof(struct type) }
@@ -80,6 +80,8 @@ const struct hw_layout {
 	FIELD(hw_link, queue_pkts),
 	FIELD(hw_link, idle_us),
 	FIELD(hw_link, random),
+	FIELD(hw_link, noted),
+	FIELD(hw_link, notes),
 	SIZE(hw_packet),
 	FIELD(hw_packet, flow),
 	FIELD(hw_packet, ip_bytes),
@@ -103,25 +105,18 @@ const struct hw_layout {
 	FIELD(hw_qs_host, failure),
 	FIELD(hw_qs_host, report_due),
 	FIELD(hw_qs_host, disabled),
-	SIZE(hw_qs_status),
-	FIELD(hw_qs_status, usage_Bps),
-	FIELD(hw_qs_status, outstanding_Bps),
-	FIELD(hw_qs_status, interval_ns),
-	FIELD(hw_qs_status, requests),
-	FIELD(hw_qs_status, grants),
-	FIELD(hw_qs_status, lowered),
-	FIELD(hw_qs_status, denials),
-	FIELD(hw_qs_status, limited),
-	FIELD(hw_qs_status, granted_Bps),
-	FIELD(hw_qs_status, reports),
-	FIELD(hw_qs_status, corrections),
-	FIELD(hw_qs_status, cheats),
-	FIELD(hw_qs_status, slot_end_ns),
 	SIZE(hw_flow),
 	FIELD(hw_flow, cc_tun),
 	FIELD(hw_flow, startup_tun),
 	FIELD(hw_flow, startup_word),
 	FIELD(hw_flow, state),
+	SIZE(hw_counter),
+	SIZE(hw_field),
+	SIZE(hw_arrival),
+	SIZE(hw_header),
+	FIELD(hw_header, n_fields),
+	FIELD(hw_header, answer),
+	FIELD(hw_header, reflect),
 	SIZE(hw_queue),
 	FIELD(hw_queue, tun),
 	FIELD(hw_queue, state),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /* Quick-Start's arithmetic, for simulated sockets and for tests. */
-#include "../quick_start.h"
+#include "../../header/quick_start.h"
 
 u64 hw_native_qs_rate_Bps(u32 code)
 {

@@ -1,11 +1,13 @@
 //! The C side: mirrors of the contract's structures and the binding's entry points.
 //! `tests/layout.rs` compares every offset with the C compiler's.
 
-use crate::quick_start::QsOption;
-use std::ffi::c_char;
+use crate::header::Arrival;
+use std::ffi::{c_char, c_int, c_void};
 
 /// Tunables an algorithm may declare (`HW_MAX_TUNABLES`).
 pub const MAX_TUNABLES: usize = 16;
+/// Events a router algorithm may declare (`HW_MAX_NOTES`).
+pub const MAX_NOTES: usize = 8;
 /// `HW_FLOW_STATE_BYTES` in words: a control's state and a startup's.
 pub const FLOW_STATE_WORDS: usize = 26;
 /// `HW_QUEUE_STATE_BYTES` in words.
@@ -282,6 +284,10 @@ pub struct LinkView {
     pub idle_us: u32,
     /// Uniform over 32 bits, fresh for every call.
     pub random: u32,
+    /// What a router tells of the call: a bit per event, of those that it declares.
+    pub noted: u32,
+    /// The values of these events.
+    pub notes: [u64; MAX_NOTES],
 }
 
 /// A packet that wants to join a queue (`struct hw_packet`).
@@ -332,15 +338,68 @@ pub(crate) struct StartupOps {
     pub tunables: *const Tunable,
 }
 
-/// The head of `struct hw_queue_ops`, and of `struct hw_router_ops`.
+/// The head of `struct hw_queue_ops`.
 #[repr(C)]
-pub(crate) struct LinkOps {
+pub(crate) struct QueueOps {
     pub name: *const c_char,
     pub title: *const c_char,
     pub source: *const c_char,
     pub state_bytes: u32,
     pub n_tunables: u32,
     pub tunables: *const Tunable,
+}
+
+/// The head of `struct hw_router_ops`.
+#[repr(C)]
+pub(crate) struct RouterOps {
+    pub name: *const c_char,
+    pub title: *const c_char,
+    pub source: *const c_char,
+    pub state_bytes: u32,
+    pub n_tunables: u32,
+    pub tunables: *const Tunable,
+    pub n_counters: u32,
+    pub n_events: u32,
+    pub counters: *const Counter,
+    pub events: *const Counter,
+    pub header: *const Header,
+}
+
+/// `struct hw_counter`.
+#[repr(C)]
+pub(crate) struct Counter {
+    pub name: *const c_char,
+    pub unit: *const c_char,
+    pub meaning: *const c_char,
+    pub times: u32,
+}
+
+/// `struct hw_field`.
+#[repr(C)]
+pub(crate) struct Field {
+    pub name: *const c_char,
+    pub unit: *const c_char,
+    pub meaning: *const c_char,
+    pub offset: u32,
+    pub bytes: u32,
+}
+
+/// `struct hw_header`.
+#[repr(C)]
+pub(crate) struct Header {
+    pub name: *const c_char,
+    pub title: *const c_char,
+    pub source: *const c_char,
+    pub carrier: u8,
+    pub kind: u8,
+    pub wire_bytes: u8,
+    pub fields_bytes: u8,
+    pub n_fields: u32,
+    pub fields: *const Field,
+    pub answer: *const Header,
+    pub parse: unsafe extern "C" fn(*const u8, *mut c_void) -> c_int,
+    pub emit: unsafe extern "C" fn(*const c_void, *mut u8),
+    pub reflect: Option<unsafe extern "C" fn(*mut c_void, *const c_void, *const Arrival) -> c_int>,
 }
 
 /// `struct hw_flow`.
@@ -359,7 +418,7 @@ pub(crate) struct Flow {
 #[repr(C)]
 #[derive(Clone)]
 pub(crate) struct Queue {
-    pub ops: *const LinkOps,
+    pub ops: *const QueueOps,
     pub tun: [u32; MAX_TUNABLES],
     pub state: [u64; QUEUE_STATE_WORDS],
 }
@@ -368,7 +427,7 @@ pub(crate) struct Queue {
 #[repr(C)]
 #[derive(Clone)]
 pub(crate) struct Router {
-    pub ops: *const LinkOps,
+    pub ops: *const RouterOps,
     pub tun: [u32; MAX_TUNABLES],
     pub state: [u64; ROUTER_STATE_WORDS],
 }
@@ -385,10 +444,12 @@ extern "C" {
     pub(crate) static hw_native_own_start: StartupOps;
     pub(crate) static hw_native_startups: *const StartupOps;
     pub(crate) static hw_native_n_startups: u32;
-    pub(crate) static hw_native_queues: *const LinkOps;
+    pub(crate) static hw_native_queues: *const QueueOps;
     pub(crate) static hw_native_n_queues: u32;
-    pub(crate) static hw_native_routers: *const LinkOps;
+    pub(crate) static hw_native_routers: *const RouterOps;
     pub(crate) static hw_native_n_routers: u32;
+    pub(crate) static hw_native_headers: *const Header;
+    pub(crate) static hw_native_n_headers: u32;
     pub(crate) static hw_native_layout: Layout;
     pub(crate) static hw_native_n_layout: u32;
 
@@ -405,16 +466,17 @@ extern "C" {
     pub(crate) fn hw_native_undo_cwnd(f: *mut Flow, c: *mut Conn, prior_cwnd_pkts: u32) -> u32;
     pub(crate) fn hw_native_min_cwnd(f: *mut Flow, c: *mut Conn) -> u32;
     pub(crate) fn hw_native_queue_init(q: *mut Queue, link: *const LinkView);
-    pub(crate) fn hw_native_meter(r: *mut Router, link: *const LinkView, flow: u64, ip_bytes: u64);
-    pub(crate) fn hw_native_quick_start(
+    pub(crate) fn hw_native_router_init(r: *mut Router, link: *mut LinkView);
+    pub(crate) fn hw_native_arrive(
         r: *mut Router,
-        link: *const LinkView,
-        flow: u64,
-        option: *mut QsOption,
-    );
+        link: *mut LinkView,
+        pkt: *const PacketView,
+        header: *mut c_void,
+    ) -> u32;
+    pub(crate) fn hw_native_tick(r: *mut Router, link: *mut LinkView) -> u64;
     pub(crate) fn hw_native_power(base: u64, n: u32) -> u64;
     pub(crate) fn hw_native_part(x: u64, fraction: u64) -> u64;
-    pub(crate) fn hw_native_held_queues(ops: *const LinkOps) -> u32;
+    pub(crate) fn hw_native_held_queues(ops: *const QueueOps) -> u32;
     pub(crate) fn hw_native_classify(
         q: *mut Queue,
         link: *const LinkView,

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use crate::error::AlgorithmError;
 use crate::ffi::{self, Ack, CaState, Conn, Event, LinkView, PacketView, RateSample, MAX_TUNABLES};
-use crate::quick_start::{QsOption, QsStatus};
-use crate::registry::{self, unknown_tunable, ControlInfo, QueueInfo, StartupInfo, TunableInfo};
+use crate::header::Fields;
+use crate::registry::{
+    self, unknown_tunable, ControlInfo, QueueInfo, RouterInfo, StartupInfo, TunableInfo,
+};
 
 /// What all connections with the same choice have in common.
 struct Choice {
@@ -177,6 +179,19 @@ pub enum Verdict {
     Mark,
 }
 
+impl Verdict {
+    #[inline]
+    fn of(verdict: u32, whose: &str) -> Self {
+        match verdict {
+            0 => Self::Pass,
+            1 => Self::DropFull,
+            2 => Self::DropEarly,
+            3 => Self::Mark,
+            other => unreachable!("{whose} returned verdict {other}"),
+        }
+    }
+}
+
 /// A queue discipline of one link: state, tunables, callbacks.
 #[derive(Clone)]
 pub struct QueueInstance {
@@ -224,18 +239,8 @@ impl QueueInstance {
     /// A packet wants to join the queue.
     pub fn enqueue(&mut self, link: &LinkView, pkt: &PacketView) -> Verdict {
         // SAFETY: as in new.
-        let number = unsafe { ffi::hw_native_enqueue(&mut *self.queue, link, pkt) };
-        self.verdict(number)
-    }
-
-    fn verdict(&self, number: u32) -> Verdict {
-        match number {
-            0 => Verdict::Pass,
-            1 => Verdict::DropFull,
-            2 => Verdict::DropEarly,
-            3 => Verdict::Mark,
-            other => unreachable!("{} returned verdict {other}", self.info.name),
-        }
+        let verdict = unsafe { ffi::hw_native_enqueue(&mut *self.queue, link, pkt) };
+        Verdict::of(verdict, self.info.name)
     }
 
     /// How many sub-queues the link has to hold packets in until their turn; 0: all is
@@ -270,32 +275,42 @@ impl QueueInstance {
     pub fn dequeue(&mut self, link: &LinkView, pkt: &PacketView, sojourn_ns: u64) -> Verdict {
         // SAFETY: as in new.
         let number = unsafe { ffi::hw_native_dequeue(&mut *self.queue, link, pkt, sojourn_ns) };
-        self.verdict(number)
+        Verdict::of(number, self.info.name)
     }
 }
 
-/// Answers a link's Quick-Start requests, beside its queue's discipline.
+/// A router algorithm of one link, beside its queue's discipline.
 #[derive(Clone)]
-pub struct QuickStartInstance {
+pub struct RouterInstance {
     router: Box<ffi::Router>,
+    info: &'static RouterInfo,
 }
 
 // SAFETY: the pointer leads to a constant table; all else is owned.
-unsafe impl Send for QuickStartInstance {}
+unsafe impl Send for RouterInstance {}
 
-impl std::fmt::Debug for QuickStartInstance {
+impl std::fmt::Debug for RouterInstance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?}", self.status())
+        let counters = self.info.counters.iter().map(|c| c.name);
+        write!(f, "{} ", self.info.name)?;
+        f.debug_map()
+            .entries(counters.zip(self.counters()))
+            .finish()
     }
 }
 
-impl QuickStartInstance {
-    /// A router that has seen nothing yet. Tunables not named have their defaults.
+impl RouterInstance {
+    /// A router on the given link, that has seen nothing yet. Tunables not named have
+    /// their defaults.
     ///
     /// # Errors
     /// Unknown names (with the nearest ones), values out of range, a tunable given twice.
-    pub fn new(tunables: &[(String, u32)]) -> Result<Self, AlgorithmError> {
-        let info = registry::router("quick-start")?;
+    pub fn new(
+        name: &str,
+        tunables: &[(String, u32)],
+        link: &mut LinkView,
+    ) -> Result<Self, AlgorithmError> {
+        let info = registry::router(name)?;
         let mut router = Box::new(ffi::Router {
             ops: info.ops.0,
             tun: [0; MAX_TUNABLES],
@@ -303,30 +318,59 @@ impl QuickStartInstance {
         });
         let targets = &mut [(&info.tunables, &mut router.tun)];
         set_tunables(info.name, targets, tunables)?;
-        Ok(Self { router })
-    }
-
-    /// A packet is offered to the link's queue. `flow` tells connections apart, its
-    /// upper half their senders; it is never 0.
-    #[inline]
-    pub fn meter(&mut self, link: &LinkView, flow: u64, ip_bytes: u32) {
         // SAFETY: the table is joined with a buffer of the contract's size; C keeps no pointer.
-        unsafe { ffi::hw_native_meter(&mut *self.router, link, flow, ip_bytes.into()) }
+        unsafe { ffi::hw_native_router_init(&mut *router, link) };
+        Ok(Self { router, info })
     }
 
-    /// Answers a request in place, or takes note of a report; after [`Self::meter`] of
-    /// the same packet.
-    pub fn answer(&mut self, link: &LinkView, flow: u64, option: &mut QsOption) {
-        // SAFETY: as in meter.
-        unsafe { ffi::hw_native_quick_start(&mut *self.router, link, flow, option) }
+    /// The algorithm.
+    pub fn info(&self) -> &'static RouterInfo {
+        self.info
     }
 
-    /// What it knows and has done.
+    /// A packet is offered to the link's queue, with this header of those that it
+    /// carries. What the router tells of it is in `link.noted`, to be cleared before.
+    #[inline]
+    pub fn arrive(
+        &mut self,
+        link: &mut LinkView,
+        pkt: &PacketView,
+        header: Option<&mut Fields>,
+    ) -> Verdict {
+        let header = header.map_or(std::ptr::null_mut(), |h| (&raw mut *h).cast());
+        // SAFETY: as in new; fields are as large as any header's.
+        let verdict = unsafe { ffi::hw_native_arrive(&mut *self.router, link, pkt, header) };
+        Verdict::of(verdict, self.info.name)
+    }
+
+    /// Time has come. Returns when it wants to be called again, if ever.
+    pub fn tick(&mut self, link: &mut LinkView) -> Option<u64> {
+        // SAFETY: as in new.
+        let at_ns = unsafe { ffi::hw_native_tick(&mut *self.router, link) };
+        (at_ns != 0).then_some(at_ns)
+    }
+
+    /// The values of its counters, in declared order, in their units; after
+    /// [`Self::tick`] as of then.
+    pub fn counters(&self) -> impl Iterator<Item = u64> + '_ {
+        let values = self.info.counters.iter().zip(&self.router.state);
+        values.map(|(counter, value)| value.wrapping_mul(counter.times))
+    }
+
+    /// A counter by its name.
     #[must_use]
-    pub fn status(&self) -> QsStatus {
-        // SAFETY: the state begins with a status by the contract (tests/layout.rs), and
-        // any bits are one.
-        unsafe { self.router.state.as_ptr().cast::<QsStatus>().read() }
+    pub fn counter(&self, name: &str) -> Option<u64> {
+        let at = self.info.counters.iter().position(|c| c.name == name)?;
+        self.counters().nth(at)
+    }
+
+    /// What it told of the last call: number and value of each event, in its unit.
+    pub fn told<'a>(&self, link: &'a LinkView) -> impl Iterator<Item = (u8, u64)> + 'a {
+        let info = self.info;
+        (0_u8..)
+            .zip(&info.events)
+            .filter(|&(at, _)| link.noted >> at & 1 != 0)
+            .map(|(at, event)| (at, link.notes[usize::from(at)].wrapping_mul(event.times)))
     }
 }
 

@@ -17,6 +17,7 @@
 
 mod error;
 mod ffi;
+pub mod header;
 mod instance;
 pub mod native;
 pub mod quick_start;
@@ -27,10 +28,11 @@ pub use ffi::{
     Ack, CaState, Conn, Event, Grant, LinkView, PacketView, RateSample, MAX_TUNABLES,
     SSTHRESH_INFINITE,
 };
-pub use instance::{ControlInstance, QueueInstance, QuickStartInstance, Verdict};
-pub use quick_start::{QsHost, QsOption, QsStatus};
+pub use header::{Arrival, Carrier, Fields, HeaderInfo};
+pub use instance::{ControlInstance, QueueInstance, RouterInstance, Verdict};
+pub use quick_start::{QsHost, QsOption};
 pub use registry::{
     choices, control, controls, find_tunable, known, queue, queues, router, routers, startup,
-    startup_of, startups, ControlFlags, ControlInfo, QueueInfo, RouterInfo, StartupInfo,
-    TunableInfo,
+    startup_of, startups, ControlFlags, ControlInfo, CounterInfo, QueueInfo, RouterInfo,
+    StartupInfo, TunableInfo,
 };

@@ -4,7 +4,8 @@
 use std::ffi::CStr;
 
 use crate::ffi;
-use crate::quick_start::{QsHost, QsOption, QsStatus};
+use crate::header::Arrival;
+use crate::quick_start::{QsHost, QsOption};
 
 /// Cube root rounded down.
 #[must_use]
@@ -163,6 +164,8 @@ pub fn rust_layout() -> Vec<(&'static str, usize)> {
             queue_pkts as "queue_pkts",
             idle_us as "idle_us",
             random as "random",
+            noted as "noted",
+            notes as "notes",
         }
         "hw_packet" = ffi::PacketView { flow as "flow", ip_bytes as "ip_bytes", ecn as "ecn" }
         "hw_qs_option" = QsOption {
@@ -186,26 +189,19 @@ pub fn rust_layout() -> Vec<(&'static str, usize)> {
             report_due as "report_due",
             disabled as "disabled",
         }
-        "hw_qs_status" = QsStatus {
-            usage_bytes_per_s as "usage_Bps",
-            outstanding_bytes_per_s as "outstanding_Bps",
-            interval_ns as "interval_ns",
-            requests as "requests",
-            grants as "grants",
-            lowered as "lowered",
-            denials as "denials",
-            limited as "limited",
-            granted_bytes_per_s as "granted_Bps",
-            reports as "reports",
-            corrections as "corrections",
-            cheats as "cheats",
-            slot_end_ns as "slot_end_ns",
-        }
         "hw_flow" = ffi::Flow {
             cc_tun as "cc_tun",
             startup_tun as "startup_tun",
             startup_word as "startup_word",
             state as "state",
+        }
+        "hw_counter" = ffi::Counter {}
+        "hw_field" = ffi::Field {}
+        "hw_arrival" = Arrival {}
+        "hw_header" = ffi::Header {
+            n_fields as "n_fields",
+            answer as "answer",
+            reflect as "reflect",
         }
         "hw_queue" = ffi::Queue { tun as "tun", state as "state" }
         "hw_router" = ffi::Router { tun as "tun", state as "state" }

@@ -1,6 +1,12 @@
-//! Quick-Start (RFC 4782) as `algorithms/port/quick_start.h` has it: rate codes,
+//! Quick-Start (RFC 4782) as `algorithms/header/quick_start.h` has it: rate codes,
 //! what a router and a receiver do with an option, and a sender's side.
 
+use crate::header::Fields;
+
+/// The header of requests and reports.
+pub const HEADER: &str = "quick-start";
+/// The header of responses.
+pub const RESPONSE: &str = "quick-start-response";
 /// The rate of a request or report counts in steps of powers of two up to this code.
 pub const MAX_CODE: u32 = 15;
 /// Bytes of either option.
@@ -111,39 +117,6 @@ pub struct QsHost {
     pub spare: u8,
 }
 
-/// What a Quick-Start router knows and has done since the start
-/// (`struct hw_qs_status`).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QsStatus {
-    /// The link's load, estimated.
-    pub usage_bytes_per_s: u64,
-    /// Approvals that the load does not show yet.
-    pub outstanding_bytes_per_s: u64,
-    /// Of metering; 0 before the first packet.
-    pub interval_ns: u64,
-    /// That asked for a rate.
-    pub requests: u64,
-    /// Granted.
-    pub grants: u64,
-    /// Of the grants, those below the request.
-    pub lowered: u64,
-    /// Refused or not answered.
-    pub denials: u64,
-    /// Of the denials, those for too many requests.
-    pub limited: u64,
-    /// Sum of all granted rates.
-    pub granted_bytes_per_s: u64,
-    /// Seen.
-    pub reports: u64,
-    /// Reports below the grant, which gave back the difference.
-    pub corrections: u64,
-    /// Reports above the grant.
-    pub cheats: u64,
-    /// What is offered until then is one sample; 0 before the first packet.
-    pub slot_end_ns: u64,
-}
-
 extern "C" {
     fn hw_native_qs_rate_Bps(code: u32) -> u64;
     fn hw_native_qs_code_down(rate: u64) -> u32;
@@ -218,6 +191,22 @@ pub fn redraw(nonce: u32, from_code: u32, to_code: u32, random: u32) -> u32 {
 pub fn checksum_replace(checksum: u16, before: u16, after: u16) -> u16 {
     // SAFETY: a pure function.
     unsafe { hw_native_checksum_replace(checksum, before, after) }
+}
+
+impl From<Fields> for QsOption {
+    fn from(fields: Fields) -> Self {
+        let [word, ..] = fields.0;
+        // SAFETY: eight bytes either way, and any are an option's fields.
+        unsafe { std::mem::transmute(word) }
+    }
+}
+
+impl From<QsOption> for Fields {
+    fn from(option: QsOption) -> Self {
+        // SAFETY: as above.
+        let word = unsafe { std::mem::transmute::<QsOption, u64>(option) };
+        Fields([word, 0, 0])
+    }
 }
 
 impl QsOption {

@@ -212,11 +212,25 @@ pub struct QueueInfo {
     /// Its tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
     #[serde(skip)]
-    pub(crate) ops: Ops<ffi::LinkOps>,
+    pub(crate) ops: Ops<ffi::QueueOps>,
+}
+
+/// Something that a router counts, knows or tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CounterInfo {
+    /// Name, ending in its unit where it has one.
+    pub name: &'static str,
+    /// Unit.
+    pub unit: &'static str,
+    /// One line of meaning.
+    pub meaning: &'static str,
+    /// What is shown is so many times what the algorithm has.
+    #[serde(skip)]
+    pub(crate) times: u64,
 }
 
 /// A router's algorithm, which works beside a queue's discipline.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RouterInfo {
     /// Name by which it is chosen.
     pub name: &'static str,
@@ -228,8 +242,14 @@ pub struct RouterInfo {
     pub state_bytes: u32,
     /// Its tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
+    /// What it counts and knows.
+    pub counters: Vec<CounterInfo>,
+    /// What it tells of packets.
+    pub events: Vec<CounterInfo>,
+    /// The header that it reads.
+    pub header: Option<&'static str>,
     #[serde(skip)]
-    pub(crate) ops: Ops<ffi::LinkOps>,
+    pub(crate) ops: Ops<ffi::RouterOps>,
 }
 
 /// A C table of constants.
@@ -238,6 +258,12 @@ pub(crate) struct Ops<T>(pub(crate) *const T);
 impl<T> Clone for Ops<T> {
     fn clone(&self) -> Self {
         Self(self.0)
+    }
+}
+
+impl<T> PartialEq for Ops<T> {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
     }
 }
 
@@ -254,7 +280,7 @@ unsafe impl<T> Sync for Ops<T> {}
 
 /// # Safety
 /// `text` is a C string literal.
-unsafe fn text(text: *const c_char) -> &'static str {
+pub(crate) unsafe fn text(text: *const c_char) -> &'static str {
     // SAFETY: a literal of the algorithms, which are ASCII; the caller's promise.
     unsafe { CStr::from_ptr(text) }
         .to_str()
@@ -414,15 +440,62 @@ pub fn queues() -> &'static [QueueInfo] {
     )
 }
 
+/// # Safety
+/// `first` points to `n` counters declared by an algorithm.
+unsafe fn counters(first: *const ffi::Counter, n: u32) -> Vec<CounterInfo> {
+    (0..n as usize)
+        .map(|i| {
+            // SAFETY: within the table by the caller's promise; its texts are literals.
+            unsafe {
+                let counter = &*first.add(i);
+                CounterInfo {
+                    name: text(counter.name),
+                    unit: text(counter.unit),
+                    meaning: text(counter.meaning),
+                    times: u64::from(counter.times.max(1)),
+                }
+            }
+        })
+        .collect()
+}
+
 /// All router algorithms, by name.
+///
+/// # Panics
+/// If one declares more than the contract allows.
 pub fn routers() -> &'static [RouterInfo] {
-    list!(
-        RouterInfo,
-        hw_native_routers,
-        hw_native_n_routers,
-        [name, title, source],
-        []
-    )
+    static LIST: OnceLock<Vec<RouterInfo>> = OnceLock::new();
+    LIST.get_or_init(|| {
+        // SAFETY: as in list.
+        let mut list: Vec<RouterInfo> = unsafe {
+            let tables = std::slice::from_raw_parts(
+                &raw const ffi::hw_native_routers,
+                ffi::hw_native_n_routers as usize,
+            );
+            tables
+                .iter()
+                .map(|&ops| {
+                    let table = &*ops;
+                    assert!(table.n_events as usize <= ffi::MAX_NOTES);
+                    assert!(table.n_counters * 8 <= table.state_bytes || table.n_counters == 0);
+                    assert!(table.state_bytes as usize <= 8 * ffi::ROUTER_STATE_WORDS);
+                    RouterInfo {
+                        name: text(table.name),
+                        title: text(table.title),
+                        source: text(table.source),
+                        state_bytes: table.state_bytes,
+                        tunables: tunables(table.tunables, table.n_tunables),
+                        counters: counters(table.counters, table.n_counters),
+                        events: counters(table.events, table.n_events),
+                        header: (!table.header.is_null()).then(|| text((*table.header).name)),
+                        ops: Ops(ops),
+                    }
+                })
+                .collect()
+        };
+        list.sort_by_key(|info| info.name);
+        list
+    })
 }
 
 fn by_name<T>(

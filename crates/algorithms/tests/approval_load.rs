@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{tunables_at, Router};
+use common::{tunables_at, Router, Status};
 use headway_algorithms::quick_start::{rate_bytes_per_s, REPORT};
-use headway_algorithms::{router, LinkView, QsOption, QsStatus, QuickStartInstance};
+use headway_algorithms::{router, LinkView, PacketView, QsOption, RouterInstance, Verdict};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ proptest! {
                     router.send(flow, &mut report(code, nonce));
                 }
                 Step::Ask(flow, code) => {
-                    let QsStatus { usage_bytes_per_s: usage, outstanding_bytes_per_s: before, .. } =
+                    let Status { usage_bytes_per_s: usage, outstanding_bytes_per_s: before, .. } =
                         router.status();
                     let rate = rate_bytes_per_s(router.ask(flow, code));
                     prop_assert!(rate == 0 || usage + before + rate <= given);
@@ -101,8 +101,8 @@ proptest! {
     ) {
         let info = router("quick-start").expect("there");
         let tunables = tunables_at(&info.tunables, extremes);
-        let mut router = QuickStartInstance::new(&tunables).expect("tunables in range");
         let mut link = LinkView::default();
+        let mut router = RouterInstance::new(info.name, &tunables, &mut link).expect("in range");
         for (jump_ns, rate, flow, bytes, ip_bytes, kind) in steps {
             link.now_ns = match kind {
                 0 => link.now_ns.saturating_sub(jump_ns >> 40), // another processor's clock
@@ -111,21 +111,25 @@ proptest! {
             };
             link.rate_bytes_per_s = rate;
             link.random = ip_bytes;
-            router.meter(&link, flow, ip_bytes);
+            let packet = PacketView { flow, ip_bytes, ecn: 0 };
             let option = [&[25, 8], &bytes[2..]].concat().try_into().expect("8 bytes");
             if let Some(mut option) = QsOption::parse_ipv4(&option) {
                 let before = option;
-                router.answer(&link, flow, &mut option);
+                let mut fields = option.into();
+                prop_assert_eq!(router.arrive(&mut link, &packet, Some(&mut fields)), Verdict::Pass);
+                option = fields.into();
                 prop_assert!(option.code <= before.code);
                 prop_assert!(option.nonce <= 0x3fff_ffff);
                 prop_assert_eq!(option.function, before.function);
                 if option.function == REPORT {
                     prop_assert_eq!(option, before);
                 }
+            } else {
+                router.arrive(&mut link, &packet, None);
             }
         }
-        let status = router.status();
-        prop_assert_eq!(status.requests, status.grants + status.denials);
+        let get = |name| router.counter(name).expect("a declared counter");
+        prop_assert_eq!(get("requests"), get("grants") + get("denials"));
     }
 }
 

@@ -346,6 +346,7 @@ proptest! {
                     queue_pkts: words[2] >> 8,
                     idle_us: words[3],
                     random: words[4],
+                    ..LinkView::default()
                 };
                 let pkt = PacketView {
                     flow: 1,

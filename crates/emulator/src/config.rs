@@ -189,9 +189,9 @@ impl Config {
             path.link
                 .check(&format!("{name}.link"))
                 .map_err(|e| EmulatorError(e.to_string()))?;
-            if path.link.quick_start.is_some() {
+            if !path.link.routers.is_empty() {
                 return error(format!(
-                    "{name}.link.quick_start: an emulated link is no router; null only"
+                    "{name}.link.routers: an emulated link is no router; none only"
                 ));
             }
         }

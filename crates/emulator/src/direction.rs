@@ -132,11 +132,12 @@ impl Direction {
             flow: packet.flow,
             route: packet.flow,
             ip_options: packet.ip_options,
-            quick_start: None,
+            carried: 0,
+            headers: None,
         };
         let outcome = match self.link.offer(now_ns, offered, &mut self.tables) {
             Offer::Dropped(reason) => return Outcome::Dropped(reason),
-            Offer::Held { mark } => {
+            Offer::Held { mark, .. } => {
                 self.turn_ns.get_or_insert(now_ns);
                 Outcome::Held { mark }
             }
@@ -144,6 +145,7 @@ impl Direction {
                 depart_ns,
                 arrive_ns,
                 mark,
+                ..
             } => Outcome::Carried(self.carried(depart_ns, arrive_ns, mark)),
         };
         // the log tells when queues were full; this table would only grow

@@ -25,6 +25,8 @@ pub enum What {
     Checkpoint = 3,
     /// Link `id` can send the next of the packets that it holds.
     Turn = 4,
+    /// The routers of link `id` want to act.
+    Tick = 5,
 }
 
 /// An entry of the queue.
@@ -49,7 +51,8 @@ impl Event {
             1 => What::Timer,
             2 => What::App,
             3 => What::Checkpoint,
-            _ => What::Turn,
+            4 => What::Turn,
+            _ => What::Tick,
         }
     }
 

@@ -13,8 +13,10 @@ pub enum Purpose {
     App = 2,
     /// Initial sequence numbers of exported packets.
     Wire = 3,
-    /// Nonces of Quick-Start requests.
-    QuickStart = 4,
+    /// Nonces of requests for a rate.
+    Nonce = 4,
+    /// Routers of a link that find no header.
+    Router = 5,
 }
 
 /// The stream for `purpose` and `number` of a run with `seed`.

@@ -24,7 +24,7 @@ fn valid() -> Value {
     let link = json!({"rate_bps": 1_000_000, "delay_ns": 10_000_000, "limit_bytes": 30_000,
         "limit_pkts": 20, "loss": 0.01, "duplicate": 0.01, "reorder": 0.01,
         "reorder_delay_ns": 1_000_000, "aqm": {"name": "red", "tunables": {"ecn": 1}},
-        "quick_start": {"algorithm": 3, "slots": 4}, "drop_ip_options": false});
+        "routers": [{"name": "quick-start", "tunables": {"algorithm": 3, "slots": 4}}], "drop_ip_options": false});
     let control = json!({"name": "cubic", "startup": "slow-start", "tunables": {}});
     let flow = |app: Value, control: Value| {
         json!({"name": "f", "app": app, "control": control, "sack": true, "timestamps": true,

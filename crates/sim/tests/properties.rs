@@ -74,7 +74,7 @@ fn link() -> impl Strategy<Value = Value> {
                 link.insert("duplicate".into(), json!(duplicate));
                 link.insert("reorder".into(), json!(reorder));
                 link.insert("reorder_delay_ns".into(), json!(late));
-                link.insert("quick_start".into(), router);
+                link.insert("routers".into(), common::answering(&router));
                 link.insert("drop_ip_options".into(), json!(strict));
                 queue
             },

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{run, MS, SECOND};
+use common::{answering, router_counter, router_events, run, MS, SECOND};
 use headway_sim::{Outcome, Scenario};
 use headway_wire::ipv4_options::QuickStart;
 use headway_wire::pcapng::{Block, Reader};
@@ -12,7 +12,7 @@ use serde_json::{json, Value};
 
 fn link(quick_start: &Value) -> Value {
     json!({"rate_bps": 10_000_000, "delay_ns": 10 * MS, "limit_pkts": 50,
-        "quick_start": quick_start})
+        "routers": answering(quick_start)})
 }
 
 fn requests(codes: &[u8], mean_interval_ns: u64) -> Value {
@@ -117,41 +117,40 @@ fn answers_are_recorded_with_what_the_router_knew() {
     )];
     let flows = json!([cbr(1250, 2 * MS), requests(&[5, 6], 100 * MS)]);
     let outcome = run(&chain(&links, &flows, "forward0"));
-    let a = &outcome.tables.approvals;
-    assert_eq!(a.time_ns.len() as u64, outcome.summary.flows[1].datagrams);
-    let rate = |code: u8| if code == 0 { 0 } else { 40_000u64 << code };
+    let rows = router_events(&outcome.tables);
+    assert_eq!(rows.len() as u64, outcome.summary.flows[1].datagrams);
+    let rate = |code: u64| if code == 0 { 0 } else { 40_000u64 << code };
     let mut grants = Vec::new();
-    for i in 0..a.time_ns.len() {
-        assert_eq!((a.link[i], a.flow[i]), (0, 1));
-        let slot = a.time_ns[i] as u64 / (200 * MS);
+    for (link, time_ns, flow, told) in &rows {
+        let [asked, code, usage_bps, outstanding_bps] = told[..] else {
+            panic!("{told:?}");
+        };
+        assert_eq!((*link, *flow), (0, 1));
+        let slot = *time_ns as u64 / (200 * MS);
         if slot > 0 {
             // requests are 36 bytes
-            assert!(
-                (5_000_000..5_030_000).contains(&a.usage_bps[i]),
-                "{}",
-                a.usage_bps[i]
-            );
+            assert!((5_000_000..5_030_000).contains(&usage_bps), "{usage_bps}");
         }
         let expected: u64 = grants
             .iter()
             .filter(|g: &&(u64, u64)| g.0 + 2 > slot)
             .map(|g| g.1)
             .sum();
-        assert_eq!(a.outstanding_bps[i], expected);
-        let left = 9_000_000u64.saturating_sub(a.usage_bps[i] + expected);
-        let granted = rate(a.granted_code[i]);
+        assert_eq!(outstanding_bps, expected);
+        let left = 9_000_000u64.saturating_sub(usage_bps + expected);
+        let granted = rate(code);
         assert!(granted <= left);
-        let asked = a.requested_code[i];
-        assert!(granted == rate(asked) || rate(a.granted_code[i] + 1).max(80_000) > left);
+        assert!(granted == rate(asked) || rate(code + 1).max(80_000) > left);
         grants.push((slot, granted));
     }
-    let c = &outcome.tables.approval_counters;
-    assert_eq!(c.time_ns, [10 * SECOND as i64]);
-    assert_eq!(c.requests[0], a.time_ns.len() as u64);
-    assert_eq!(c.grants[0] + c.denials[0], c.requests[0]);
-    assert!(c.denials[0] > 0 && c.lowered[0] > 0);
-    assert_eq!(c.granted_bps[0], grants.iter().map(|g| g.1).sum::<u64>());
-    assert_eq!(c.interval_us[0], 200_000);
+    let c = &outcome.tables.router_counters;
+    assert!(c.time_ns.iter().all(|&t| t == 10 * SECOND as i64));
+    let last = |name| router_counter(&outcome.tables, name)[0];
+    assert_eq!(last("requests"), rows.len() as u64);
+    assert_eq!(last("grants") + last("denials"), last("requests"));
+    assert!(last("denials") > 0 && last("lowered") > 0);
+    assert_eq!(last("granted_bps"), grants.iter().map(|g| g.1).sum::<u64>());
+    assert_eq!(last("interval_ns"), 200 * MS);
 }
 
 #[test]
@@ -160,11 +159,10 @@ fn the_load_is_what_is_offered_not_what_is_carried() {
     let links = [link(&json!({"interval_ms": 200}))];
     let flows = json!([cbr(1250, MS / 2), requests(&[1], 100 * MS)]);
     let outcome = run(&chain(&links, &flows, "forward0"));
-    let last = *outcome.tables.approvals.usage_bps.last().expect("requests");
+    let rows = router_events(&outcome.tables);
+    let last = rows.last().expect("requests").3[2];
     assert!((20_000_000..20_030_000).contains(&last), "{last}");
-    assert!(outcome.tables.approvals.granted_code[20..]
-        .iter()
-        .all(|&g| g == 0));
+    assert!(rows[20..].iter().all(|row| row.3[1] == 0));
 }
 
 #[test]
@@ -189,8 +187,8 @@ fn a_checkpoint_changes_no_answer() {
     let plain = run(&scenario);
     scenario["checkpoints_ns"] = json!((1..300).map(|i| i * 33 * MS).collect::<Vec<_>>());
     let counted = run(&scenario);
-    assert_eq!(plain.tables.approvals, counted.tables.approvals);
-    let load = &counted.tables.approval_counters.usage_bps;
+    assert_eq!(plain.tables.router_events, counted.tables.router_events);
+    let load = router_counter(&counted.tables, "usage_bps");
     assert!(
         load.windows(2).filter(|w| w[0] != w[1]).count() > 100,
         "the load over time"
@@ -209,7 +207,7 @@ fn a_wrong_router_is_one_line() {
     let fine = json!([requests(&[7], MS)]);
     assert_eq!(
         said(&[link(&json!({"slots": 17}))], &fine),
-        "forward0.quick_start: tunable slots = 17: must be 0 to 16 slots"
+        "forward0.routers: tunable slots = 17: must be 0 to 16 slots"
     );
     assert_eq!(
         said(&[link(&Value::Null)], &json!([requests(&[16], MS)])),

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{dumbbell, run, Seen, Trace, MS, SECOND};
+use common::{answering, asked, dumbbell, run, Seen, Trace, MS, SECOND};
 use headway_wire::ipv4_options::QuickStart;
 use headway_wire::pcapng::{Block, Reader};
 use headway_wire::tcp_options::QuickStartResponse;
@@ -74,7 +74,7 @@ fn briefs(trace: &Trace) -> Vec<String> {
 /// null: it takes no part.
 fn link(rtt_ms: u64, limit_pkts: u32, router: Value) -> Value {
     json!({"rate_bps": 100_000_000, "delay_ns": rtt_ms * MS / 2, "limit_pkts": limit_pkts,
-        "quick_start": router})
+        "routers": answering(&router)})
 }
 
 fn flow(bytes: u64, tunables: Value, fields: &Value) -> Value {
@@ -123,7 +123,7 @@ fn an_approved_rate_is_asked_for_in_the_syn_reported_with_the_ack_and_sent() {
     assert_eq!(bursts + 1, 1 + (160 * 56usize).div_ceil(170));
     let summary = &approved.outcome.summary.flows[0];
     assert_eq!(
-        (summary.quick_start_requests, summary.quick_start_grants),
+        (asked(summary, "requests"), asked(summary, "grants")),
         (1, 1)
     );
 }
@@ -289,8 +289,8 @@ fn served(serve_ms: u64) -> (f64, u64, u64) {
     let outcome = run(&scenario);
     let (rows, flow) = (&outcome.tables.responses, &outcome.summary.flows[0]);
     let took_ns = (rows.end_ns[0] - rows.start_ns[0]) as u64 - serve_ms * MS;
-    let asked = (flow.quick_start_requests, flow.quick_start_grants);
-    (took_ns as f64 / SECOND as f64, asked.0, asked.1)
+    let (requests, grants) = (asked(flow, "requests"), asked(flow, "grants"));
+    (took_ns as f64 / SECOND as f64, requests, grants)
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn an_idle_connection_asks_again() {
         .outcome
         .summary
         .flows[0];
-    assert_eq!(summary.quick_start_requests, 1);
+    assert_eq!(asked(summary, "requests"), 1);
 }
 
 #[test]
@@ -403,7 +403,7 @@ fn a_loss_in_the_first_flight_is_as_if_the_request_had_been_denied() {
     assert!((10..=43).contains(&states.cwnd_pkts[recovered]));
     assert!((10..=43).contains(&states.ssthresh_pkts[recovered]));
     // and no more requests on this connection
-    assert_eq!(trace.outcome.summary.flows[0].quick_start_requests, 1);
+    assert_eq!(asked(&trace.outcome.summary.flows[0], "requests"), 1);
 }
 
 /// Some 1000 packets of a flight of 1365 are lost where the router believes in 100
@@ -519,8 +519,8 @@ fn judged(max_code: u8, receiver: &Value) -> (u64, u64) {
     for seed in 0..RUNS {
         scenario["seed"] = json!(seed);
         for flow in run(&scenario).summary.flows {
-            believed += flow.quick_start_grants;
-            caught += flow.quick_start_lies;
+            believed += asked(&flow, "grants");
+            caught += asked(&flow, "lies");
         }
     }
     (believed, caught)

@@ -328,7 +328,7 @@ fn a_packet_shortened_by_an_option_is_not_small_and_nagle_waits_for_none() {
     // room in the first packet, which is as full as it can be (tcp_minshall_update).
     for stack in STACKS {
         let mut link = wide_link(100_000_000, 50 * MS);
-        link["quick_start"] = json!({"interval_ms": 100});
+        link["routers"] = common::answering(&json!({"interval_ms": 100}));
         let fields = json!({"receive_window_bytes": 1 << 20, "extra_ack": true,
             "data_volume_bytes": 50_000});
         let tunables = json!({"qs_rate_kbps": 10_240, "qs_activation": 2, "qs_fit_data": 0});

@@ -266,20 +266,33 @@ impl<C: Carrier> OptionSpace<C> {
     /// # Errors
     /// [`NoRoom`] when the header has no room; nothing is added then.
     pub fn push<O: WireOption<Carrier = C>>(&mut self, option: &O) -> Result<(), NoRoom> {
-        let mut data = [0; MAX_OPTIONS_BYTES - 2];
-        let needed_bytes = 2 + option.emit(&mut data);
+        let mut whole = [0; MAX_OPTIONS_BYTES];
+        let needed_bytes = 2 + option.emit(&mut whole[2..]);
+        whole[0] = O::INFO.kind;
+        whole[1] = needed_bytes as u8;
+        self.push_encoded(O::INFO.name, &whole[..needed_bytes])
+    }
+
+    /// Adds an option whose bytes another codec has made, kind and length among them.
+    ///
+    /// # Errors
+    /// [`NoRoom`] when the header has no room; nothing is added then.
+    ///
+    /// # Panics
+    /// If the second byte is not the length.
+    pub fn push_encoded(&mut self, option: &'static str, bytes: &[u8]) -> Result<(), NoRoom> {
+        assert_eq!(bytes.get(1).copied().map(usize::from), Some(bytes.len()));
+        let needed_bytes = bytes.len();
         let at = usize::from(self.len);
         let left_bytes = MAX_OPTIONS_BYTES - at;
         if needed_bytes > left_bytes {
             return Err(NoRoom {
-                option: O::INFO.name,
+                option,
                 needed_bytes,
                 left_bytes,
             });
         }
-        self.bytes[at] = O::INFO.kind;
-        self.bytes[at + 1] = needed_bytes as u8;
-        self.bytes[at + 2..at + needed_bytes].copy_from_slice(&data[..needed_bytes - 2]);
+        self.bytes[at..at + needed_bytes].copy_from_slice(bytes);
         self.len += needed_bytes as u8;
         Ok(())
     }

@@ -329,8 +329,8 @@ def link_fields(link: Link, base_rtt_ns: int) -> dict[str, Any]:
     """One direction of a hop in SI integers, as the engine and the emulator take it."""
     in_bytes = limit_bytes(link, base_rtt_ns)
     rare: dict[str, Any] = {}
-    if link.quick_start is not None:
-        rare["quick_start"] = link.quick_start
+    if routers := link.all_routers():
+        rare["routers"] = [{"name": one.name, "tunables": one.tunables} for one in routers]
     if link.drop_ip_options:
         rare["drop_ip_options"] = True
     if link.vary is not None:

@@ -83,6 +83,12 @@ def _print(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> None:
                 [[t.name, _default(t), t.allowed, t.meaning] for t in item.tunables],
             )
         )
+    if item.header:
+        out.print(f"header: {item.header}", markup=False)
+    for title, declared in (("counters", item.counters), ("events", item.events)):
+        if declared:
+            rows = [[one.name, one.unit, one.meaning] for one in declared]
+            print_table(Table(title, ["name", "unit", "meaning"], rows))
 
 
 def _default(tunable: Tunable) -> str:

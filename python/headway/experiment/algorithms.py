@@ -38,6 +38,26 @@ class Aqm(Spec):
         return fields
 
 
+class Router(Spec):
+    """An algorithm of the router before a link, and its tunables; or text: "quick-start".
+
+    `headway list` has the names, `headway describe quick-start` tunables, counters and events.
+    """
+
+    name: str
+    tunables: Tunables = default_made_by(dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, value: Any) -> Any:
+        if isinstance(value, Router):
+            return value
+        fields = named_with_options(value)
+        owner = registry().router(str(fields.get("name", "")))
+        fields["tunables"] = check_tunables([owner], fields["tunables"])
+        return fields
+
+
 class Control(Spec):
     """How a flow goes on, how it starts, and both their tunables.
 

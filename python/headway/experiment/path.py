@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 
 from headway import units
 from headway.engine import engine
-from headway.experiment.algorithms import Aqm
+from headway.experiment.algorithms import Aqm, Router
 from headway.experiment.vary import Vary
 from headway.router import QuickStart
 from headway.spec import (
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 else:
     QueueLimit = Annotated[units.Buffer, BeforeValidator(units.parse_buffer), PlainSerializer(str)]
     """Bytes, packets or bandwidth-delay products, written "60000 B", "40 pkts", "1 BDP"."""
+Routers = Given[tuple[Router, ...], Sequence[Router | Mapping[str, Any] | str]]
 QueueAlgorithm = Given[Aqm, Aqm | Mapping[str, Any] | str]
 
 
@@ -37,8 +38,9 @@ class Link(Spec):
     """One direction of a hop: a queue, a rate, a delay, and what goes wrong on the way.
 
     ``loss``, ``duplicate`` and ``reorder`` are probabilities per packet; a reordered packet
-    comes ``reorder_delay`` later. ``quick_start`` is what the router before the link does with
-    requests; ``drop_ip_options`` drops packets with IP options, as some paths do.
+    comes ``reorder_delay`` later. ``routers`` are algorithms of the router before the link, in the
+    order in which packets pass them; ``quick_start`` says the same of the one that answers
+    Quick-Start requests. ``drop_ip_options`` drops packets with IP options, as some paths do.
 
     ``vary`` is a Schedule or Mahimahi: rate and delay that change during the run instead of these,
     or a file, "schedule:FILE" or "mahimahi:FILE". ``rate`` then only says what a BDP is, and
@@ -54,6 +56,7 @@ class Link(Spec):
     reorder: Probability = default(0.0)
     reorder_delay: Time = default(0)
     quick_start: QuickStart = default(None)
+    routers: Routers = default(())
     drop_ip_options: bool = False
     vary: Vary = default(None)
 
@@ -64,14 +67,21 @@ class Link(Spec):
         sent_bytes = self.vary.capacity_bytes(start_ns, end_ns)
         return sent_bytes * units.BITS_PER_BYTE * units.NS_PER_S / (end_ns - start_ns)
 
+    def all_routers(self) -> tuple[Router, ...]:
+        """``routers``, after the one that ``quick_start`` says."""
+        if self.quick_start is None:
+            return self.routers
+        first = Router.model_construct(name="quick-start", tunables=self.quick_start)
+        return (first, *self.routers)
+
 
 class Dumbbell(Spec):
     """One bottleneck in each direction between any number of host pairs.
 
     ``rtt`` is propagation only, half of it each way. ``buffer``, ``aqm``, ``loss``,
     ``duplicate``, ``reorder`` and ``vary`` are those of the forward direction, where data goes.
-    ``reverse`` None mirrors rate, delay, buffer, ``quick_start`` and ``drop_ip_options``,
-    drop-tail, without loss, not varying.
+    ``reverse`` None mirrors rate, delay, buffer, ``quick_start``, ``routers`` and
+    ``drop_ip_options``, drop-tail, without loss, not varying.
     """
 
     kind: Literal["dumbbell"] = "dumbbell"
@@ -84,6 +94,7 @@ class Dumbbell(Spec):
     reorder: Probability = default(0.0)
     reorder_delay: Time = default(0)
     quick_start: QuickStart = default(None)
+    routers: Routers = default(())
     drop_ip_options: bool = False
     vary: Vary = default(None)
     reverse: Link | None = None
@@ -103,6 +114,7 @@ class Dumbbell(Spec):
             reorder=self.reorder,
             reorder_delay=self.reorder_delay,
             quick_start=self.quick_start,
+            routers=self.routers,
             drop_ip_options=self.drop_ip_options,
             vary=self.vary,
         )
@@ -151,5 +163,6 @@ def _mirror(link: Link, delay_ns: int) -> Link:
         buffer=link.buffer,
         aqm=Aqm(name="drop-tail"),
         quick_start=link.quick_start,
+        routers=link.routers,
         drop_ip_options=link.drop_ip_options,
     )

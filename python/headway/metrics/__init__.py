@@ -31,6 +31,7 @@ from headway.metrics.links import (
     utilization,
 )
 from headway.metrics.responses import mean_response_s, quantile_s, responses
+from headway.metrics.routers import router_counters, router_events
 from headway.metrics.stats import (
     Distribution,
     Estimate,
@@ -76,6 +77,8 @@ __all__ = [
     "queue_full_per_minute",
     "responses",
     "retransmits_pkts",
+    "router_counters",
+    "router_events",
     "rtos",
     "srtt_us",
     "throughput_bps",

@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import polars as pl
-
 from headway.metrics.delay import lost_pkts, owd_distribution_us
 from headway.metrics.flows import flow_totals
 from headway.metrics.links import queue_bytes, queue_full_events
+from headway.metrics.routers import router_counters
 from headway.metrics.stats import Distribution
 from headway.metrics.windows import counters_at, window_of
 from headway.trace import Trace
 
-_QUICK_START = ("requests", "grants", "lowered", "denials")
 _OF_FLOW = (
     "name", "control", "startup", "first_packet_ns", "last_packet_ns", "unique_bytes", "done_ns",
-    "quick_start_requests", "quick_start_grants", "quick_start_used",
+    "protocols",
 )  # fmt: skip
 
 
@@ -40,19 +38,19 @@ def _links(trace: Trace) -> list[dict[str, Any]]:
     grown = after.select(
         "link", *(after[name] - before[name] for name in after.columns if name != "link")
     )
-    routers = {
-        row["link"]: {name: row[name] for name in _QUICK_START}
-        for row in trace["approval_counters"]
-        .filter(pl.col("time_ns") == trace.duration_ns)
-        .iter_rows(named=True)
-    }
+    routers: dict[int, list[dict[str, Any]]] = {}
+    for router in trace.routers:
+        for last in router_counters(trace, router.name).iter_rows(named=True):
+            link, time_ns = last.pop("link"), last.pop("time_ns")
+            if time_ns == trace.duration_ns:
+                routers.setdefault(link, []).append({"algorithm": router.name, "counters": last})
     return [
         {
             **row,
             "name": trace.links[row["link"]],
             "queue_full_events": queue_full_events(trace, row["link"]),
             "queue_bytes": _spread(queue_bytes(trace, row["link"])),
-            "quick_start": routers.get(row["link"]),
+            "routers": routers.get(row["link"], []),
         }
         for row in grown.iter_rows(named=True)
     ]

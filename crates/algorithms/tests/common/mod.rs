@@ -2,7 +2,7 @@
 //! link of 10 Mbit/s, driven by hand.
 #![allow(dead_code)] // not every test uses all of it
 
-use headway_algorithms::{LinkView, QsOption, QsStatus, QuickStartInstance, TunableInfo};
+use headway_algorithms::{LinkView, PacketView, QsOption, RouterInstance, TunableInfo};
 
 /// Each tunable at an end of its range or at its default, as two bits say for each.
 pub fn tunables_at<'a>(
@@ -23,9 +23,26 @@ pub fn tunables_at<'a>(
         .collect()
 }
 
+/// The router's counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    pub usage_bytes_per_s: u64,
+    pub outstanding_bytes_per_s: u64,
+    pub interval_ns: u64,
+    pub requests: u64,
+    pub grants: u64,
+    pub lowered: u64,
+    pub denials: u64,
+    pub limited: u64,
+    pub granted_bytes_per_s: u64,
+    pub reports: u64,
+    pub corrections: u64,
+    pub cheats: u64,
+}
+
 /// The router, its link and the time.
 pub struct Router {
-    instance: QuickStartInstance,
+    instance: RouterInstance,
     link: LinkView,
 }
 
@@ -40,11 +57,12 @@ impl Router {
         if !tunables.iter().any(|t| t.0 == "interval_ms") {
             all.push(("interval_ms".to_owned(), 200));
         }
-        let link = LinkView {
+        let mut link = LinkView {
             rate_bytes_per_s: 1_250_000,
             ..LinkView::default()
         };
-        let instance = QuickStartInstance::new(&all).expect("tunables of quick-start");
+        let instance =
+            RouterInstance::new("quick-start", &all, &mut link).expect("tunables of quick-start");
         let mut router = Self { instance, link };
         router.at(0);
         router
@@ -52,7 +70,9 @@ impl Router {
 
     /// Why these tunables are refused.
     pub fn refused(tunables: &[(&str, u32)]) -> String {
-        let error = QuickStartInstance::new(&named(tunables)).expect_err("bad tunables");
+        let link = &mut LinkView::default();
+        let error =
+            RouterInstance::new("quick-start", &named(tunables), link).expect_err("bad tunables");
         error.to_string()
     }
 
@@ -76,7 +96,12 @@ impl Router {
 
     /// Data of a flow; each is a sender of its own.
     pub fn data(&mut self, flow: u32, bytes: u32) -> &mut Self {
-        self.instance.meter(&self.link, Self::flow(flow), bytes);
+        let packet = PacketView {
+            flow: Self::flow(flow),
+            ip_bytes: bytes,
+            ecn: 0,
+        };
+        self.instance.arrive(&mut self.link, &packet, None);
         self
     }
 
@@ -92,7 +117,14 @@ impl Router {
 
     /// Hands over an option.
     pub fn send(&mut self, flow: u32, option: &mut QsOption) {
-        self.instance.answer(&self.link, Self::flow(flow), option);
+        let packet = PacketView {
+            flow: Self::flow(flow),
+            ..PacketView::default()
+        };
+        let mut fields = (*option).into();
+        self.instance
+            .arrive(&mut self.link, &packet, Some(&mut fields));
+        *option = fields.into();
     }
 
     /// Asks for a code; returns what is granted, having checked how.
@@ -122,8 +154,22 @@ impl Router {
     }
 
     /// What the router knows.
-    pub fn status(&self) -> QsStatus {
-        self.instance.status()
+    pub fn status(&self) -> Status {
+        let get = |name| self.instance.counter(name).expect("a declared counter");
+        Status {
+            usage_bytes_per_s: get("usage_bps") / 8,
+            outstanding_bytes_per_s: get("outstanding_bps") / 8,
+            interval_ns: get("interval_ns"),
+            requests: get("requests"),
+            grants: get("grants"),
+            lowered: get("lowered"),
+            denials: get("denials"),
+            limited: get("limited"),
+            granted_bytes_per_s: get("granted_bps") / 8,
+            reports: get("reports"),
+            corrections: get("corrections"),
+            cheats: get("cheats"),
+        }
     }
 
     fn flow(flow: u32) -> u64 {

@@ -24,7 +24,7 @@ const PROGRAM: &str = "hw_qs_router";
 const ALGORITHM: &str = "quick-start";
 /// Where the status stands in `struct hw_qs_link`.
 const STATUS_OFFSET: usize = 8;
-/// The fields of `struct hw_qs_status`, in order.
+/// The fields of `struct hw_qs_status` (router/quick_start.c), in order.
 const STATUS: [&str; 13] = [
     "usage",
     "outstanding",

@@ -302,7 +302,7 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
             duplicate: 0.0,
             reorder: 0.0,
             reorder_delay_ns: 0,
-            quick_start: None,
+            routers: vec![],
             drop_ip_options: false,
             ecn: EcnPath::Keep,
         })

@@ -4,18 +4,16 @@
 //! flow's number; payload is the deterministic pattern of the stream it belongs
 //! to, so reassembled bytes can be checked.
 
-use crate::net::packet::{flags, rare, Packet, RareOptions, Sacks};
+use crate::net::packet::{flags, Headers, Packet, Sacks};
 use crate::net::topology::Built;
 use crate::rng::{stream, Purpose};
 use crate::scenario::limits::WINDOW_SHIFT;
 use crate::scenario::{bad, Capture, ScenarioError};
-use headway_algorithms::{quick_start, QsOption};
-use headway_wire::ipv4_options::QuickStart;
+use headway_algorithms::header::numbered;
+use headway_algorithms::Fields;
 use headway_wire::packet::{build_tcp, build_udp};
 use headway_wire::pcapng::{Section, Writer};
-use headway_wire::tcp_options::{
-    Mss, QuickStartResponse, Sack, SackBlock, SackPermitted, Timestamps, WindowScale,
-};
+use headway_wire::tcp_options::{Mss, Sack, SackBlock, SackPermitted, Timestamps, WindowScale};
 use headway_wire::{Ecn, Ipv4Repr, OptionSpace, Payload, TcpFlags, TcpRepr, UdpRepr};
 use rand_core::RngCore;
 use std::net::Ipv4Addr;
@@ -43,7 +41,7 @@ pub(crate) struct Tap {
 }
 
 /// All that a packet carries.
-type Whole = (Packet, Sacks, RareOptions);
+type Whole = (Packet, Sacks, Headers);
 
 impl Tap {
     pub fn new(capture: &Capture, built: &Built, seed: u64) -> Result<Tap, ScenarioError> {
@@ -160,7 +158,7 @@ fn initial_sequence(seed: u64, direction: u32) -> u32 {
 
 /// Builds the packet as it would be on the wire.
 fn write_packet(out: &mut Vec<u8>, whole: &Whole, seed: u64, identification: u16) {
-    let (packet, _, rare_options) = whole;
+    let (packet, _, headers) = whole;
     let flow = packet.flow;
     let outbound = packet.route % 2 == 0;
     let host = |n: u8| Ipv4Addr::new(10, (flow >> 8) as u8, flow as u8, n);
@@ -182,9 +180,9 @@ fn write_packet(out: &mut Vec<u8>, whole: &Whole, seed: u64, identification: u16
         ttl: Packet::ttl(packet.hop),
         ..Ipv4Repr::new(source, destination, 0)
     };
-    if packet.rare & rare::IP_QUICK_START != 0 {
+    if packet.ip_header() != 0 {
         ip.options
-            .push(&quick_start_on_wire(&rare_options.ip_quick_start))
+            .push_encoded("header", &on_wire(packet.ip_header(), &headers.ip))
             .expect("an IPv4 header has room for 40 bytes");
     }
     let stream = u64::from(packet.route);
@@ -227,23 +225,14 @@ fn write_packet(out: &mut Vec<u8>, whole: &Whole, seed: u64, identification: u16
     );
 }
 
-fn quick_start_on_wire(option: &QsOption) -> QuickStart {
-    let QsOption {
-        nonce, code, ttl, ..
-    } = *option;
-    let rate_code = code;
-    if option.function == quick_start::REPORT {
-        QuickStart::Report { rate_code, nonce }
-    } else {
-        QuickStart::Request {
-            rate_code,
-            ttl,
-            nonce,
-        }
-    }
+/// The bytes of a header's option, by its own codec.
+fn on_wire(number: u8, fields: &Fields) -> Vec<u8> {
+    numbered(number)
+        .expect("a header of the registry")
+        .emit(fields)
 }
 
-fn tcp_header((packet, sacks, rare_options): &Whole, seed: u64, ports: (u16, u16)) -> TcpRepr {
+fn tcp_header((packet, sacks, headers): &Whole, seed: u64, ports: (u16, u16)) -> TcpRepr {
     let (source_port, destination_port) = ports;
     let own = initial_sequence(seed, packet.route);
     let peer = initial_sequence(seed, packet.route ^ 1);
@@ -256,13 +245,8 @@ fn tcp_header((packet, sacks, rare_options): &Whole, seed: u64, ports: (u16, u16
     };
     let mut options = OptionSpace::new();
     let mut add = || -> Result<(), headway_wire::options::NoRoom> {
-        if packet.rare & rare::TCP_QUICK_START != 0 {
-            let response = rare_options.tcp_quick_start;
-            options.push(&QuickStartResponse {
-                rate_code: response.code,
-                ttl_diff: response.ttl,
-                nonce: response.nonce,
-            })?;
+        if packet.tcp_header() != 0 {
+            options.push_encoded("header", &on_wire(packet.tcp_header(), &headers.tcp))?;
         }
         if syn {
             options.push(&Mss { mss_bytes: 1460 })?;

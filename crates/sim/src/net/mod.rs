@@ -1,15 +1,15 @@
 //! The network between the hosts: packets, links, routes, and what is recorded of them.
 
-mod approval;
 pub(crate) mod capture;
 pub mod link;
 pub mod packet;
+mod routers;
 pub(crate) mod topology;
 
 use crate::event::{Events, What};
 use crate::net::capture::Tap;
 use crate::net::link::{Drop, Link, Offer, Offered, Turn, CE};
-use crate::net::packet::{flags, rare, Packet, RareOptions, Sacks, Slab};
+use crate::net::packet::{flags, Headers, Packet, Sacks, Slab};
 use crate::net::topology::Route;
 use crate::scenario::{EcnPath, Record};
 use crate::trace::digest::Digest;
@@ -33,27 +33,20 @@ pub struct Net {
     pub(crate) tap: Option<Tap>,
     /// Per flow: first and last packet at the sender's host.
     pub(crate) seen_ns: Vec<Option<(u64, u64)>>,
-    /// The rare options of the packet that a host is just being handed; what its
-    /// bits in [`Packet::rare`] do not announce is left from another.
-    pub(crate) arrived: RareOptions,
+    /// The headers of the packet that a host is just being handed; what it does not say
+    /// it carries is left from another.
+    pub(crate) arrived: Headers,
 }
 
 impl Net {
-    /// A host hands a packet with rare options to its access link. `packet.rare` has
-    /// the bits of those that it carries, and its `ip_bytes` count their 8 bytes each.
-    ///
-    /// The receiving host finds them, as routers left them, in `net.arrived` while it
-    /// is handed the packet, and the IP TTL in [`Net::arrived_ttl`]:
-    ///
-    /// ```ignore
-    /// if packet.rare & rare::IP_QUICK_START != 0 {
-    ///     let response = net.arrived.ip_quick_start.respond(net.arrived_ttl(packet), 15);
-    /// }
-    /// ```
+    /// A host hands a packet with headers in options to its access link. The packet says
+    /// which (see [`Packet::carry`]); the receiving host finds their fields, as routers
+    /// left them, in `net.arrived` while it is handed the packet, and the IP TTL in
+    /// [`Net::arrived_ttl`].
     #[cold]
-    pub(crate) fn send_with(&mut self, packet: Packet, sacks: &Sacks, options: &RareOptions) {
+    pub(crate) fn send_with(&mut self, packet: Packet, sacks: &Sacks, headers: &Headers) {
         let id = self.launch(packet, sacks);
-        self.packets.set_rare(id, options);
+        self.packets.set_headers(id, headers);
     }
 
     /// The IP TTL with which a packet has arrived at its host.
@@ -64,7 +57,7 @@ impl Net {
     /// A host hands a packet to its access link.
     #[inline(always)]
     pub(crate) fn send(&mut self, packet: Packet, sacks: &Sacks) {
-        debug_assert_eq!(packet.rare, 0, "rare options need send_with");
+        debug_assert_eq!(packet.headers, 0, "headers need send_with");
         self.launch(packet, sacks);
     }
 
@@ -130,26 +123,21 @@ impl Net {
             ecn: packet.ecn,
             flow: packet.flow,
             route: packet.route,
-            ip_options: packet.rare & rare::IP_QUICK_START != 0,
-            quick_start: if packet.rare & rare::IP_QUICK_START == 0 {
+            ip_options: packet.ip_header() != 0,
+            carried: packet.headers,
+            headers: if packet.headers == 0 {
                 None
             } else {
-                Some(self.packets.ip_quick_start(id))
+                Some(self.packets.headers_mut(id))
             },
         };
         match link.offer(self.now_ns, offered, &mut self.tables) {
-            Offer::Accepted {
-                arrive_ns, mark, ..
-            } => {
-                if mark {
-                    self.packets[id].ecn = CE;
-                }
+            Offer::Accepted { arrive_ns, ecn, .. } => {
+                self.packets[id].ecn = ecn;
                 self.cross(id, number, arrive_ns);
             }
-            Offer::Held { mark } => {
-                if mark {
-                    self.packets[id].ecn = CE;
-                }
+            Offer::Held { ecn, .. } => {
+                self.packets[id].ecn = ecn;
                 self.turn(number);
             }
             Offer::Dropped(reason) => self.lose(number, id, reason),
@@ -223,7 +211,7 @@ impl Net {
 
     /// On a link that duplicates and reorders, each packet makes its own way.
     fn disturb(&mut self, id: u32, number: u32, arrive_ns: u64) {
-        let (packet, sacks, rare) = self.packets.whole(id);
+        let (packet, sacks, headers) = self.packets.whole(id);
         let copies = 1 + usize::from(self.links[number as usize].draw_duplicate());
         for copy in 0..copies {
             let late_ns = arrive_ns + self.links[number as usize].draw_hold_ns();
@@ -231,13 +219,13 @@ impl Net {
                 id
             } else {
                 let copy = self.packets.insert(packet, &sacks);
-                if packet.rare != 0 {
-                    self.packets.set_rare(copy, &rare);
+                if packet.headers != 0 {
+                    self.packets.set_headers(copy, &headers);
                 }
                 copy
             };
             if let Some(tap) = &mut self.tap {
-                tap.leaving(number, late_ns, || (packet, sacks, rare));
+                tap.leaving(number, late_ns, || (packet, sacks, headers));
             }
             self.events.push(late_ns, What::Arrival, id);
         }
@@ -260,6 +248,19 @@ impl Net {
             self.tables.udp.push(packet.flow, packet.sent_ns as i64, -1);
         }
         self.packets.remove(id);
+    }
+
+    /// The time of a link's routers has come.
+    pub(crate) fn tick(&mut self, number: u32) {
+        let link = &mut self.links[number as usize];
+        if let Some(at_ns) = link.tick(self.now_ns, &mut self.tables) {
+            self.wake_router(at_ns, number);
+        }
+    }
+
+    /// A link's routers want to be called.
+    pub(crate) fn wake_router(&mut self, at_ns: u64, number: u32) {
+        self.events.push(at_ns.max(self.now_ns), What::Tick, number);
     }
 
     /// A request was answered.

@@ -1,6 +1,6 @@
 //! Packets in flight, in a slab: no allocation per packet.
 
-use headway_algorithms::QsOption;
+use headway_algorithms::{Carrier, Fields, HeaderInfo};
 
 /// The TCP flags a packet can carry, as in the header's flag octet.
 pub mod flags {
@@ -18,22 +18,14 @@ pub mod flags {
     pub const CWR: u8 = 0x80;
 }
 
-/// Options that few packets carry, as bits of [`Packet::rare`]; their fields are
-/// kept beside the packets.
-pub mod rare {
-    /// IPv4: a Quick-Start request or report; 8 bytes of header.
-    pub const IP_QUICK_START: u8 = 0x01;
-    /// TCP: a Quick-Start response; 8 bytes of header.
-    pub const TCP_QUICK_START: u8 = 0x02;
-}
-
-/// The fields of rare options; `Packet::rare` says which are there.
+/// The decoded fields of the headers of protocols that a packet carries: one in an IP
+/// option, one in a TCP option. [`Packet::headers`] says which, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RareOptions {
-    /// Valid with [`rare::IP_QUICK_START`].
-    pub ip_quick_start: QsOption,
-    /// Valid with [`rare::TCP_QUICK_START`].
-    pub tcp_quick_start: QsOption,
+pub struct Headers {
+    /// Valid with [`Packet::ip_header`].
+    pub ip: Fields,
+    /// Valid with [`Packet::tcp_header`].
+    pub tcp: Fields,
 }
 
 /// The IP TTL with which every packet leaves its host (Linux); each link between
@@ -89,8 +81,9 @@ pub struct Packet {
     pub udp: bool,
     /// The first block is a D-SACK.
     pub dsack: bool,
-    /// Bits of [`rare`].
-    pub rare: u8,
+    /// Numbers of the headers it carries, in the lower half that in an IP option, in the
+    /// upper that in a TCP option; 0: none. Their fields are kept beside the packets.
+    pub headers: u8,
 }
 
 impl Packet {
@@ -98,6 +91,29 @@ impl Packet {
     #[must_use]
     pub fn ttl(links: u8) -> u8 {
         INITIAL_TTL.wrapping_sub(links)
+    }
+
+    /// Number of the header in an IP option; 0: none.
+    #[must_use]
+    pub fn ip_header(&self) -> u8 {
+        self.headers & 0x0f
+    }
+
+    /// Number of the header in a TCP option; 0: none.
+    #[must_use]
+    pub fn tcp_header(&self) -> u8 {
+        self.headers >> 4
+    }
+
+    /// Makes room for a header in an option; its fields go with the packet.
+    pub fn carry(&mut self, header: &HeaderInfo) {
+        let number = match header.carrier {
+            Carrier::IpOption => header.number,
+            Carrier::TcpOption => header.number << 4,
+            Carrier::EcnBits => return,
+        };
+        self.headers |= number;
+        self.ip_bytes += u32::from(header.wire_bytes);
     }
 }
 
@@ -113,8 +129,8 @@ pub struct Slab {
     packets: Vec<Packet>,
     /// Valid only for packets with `n_sack` above 0, which are few.
     sacks: Vec<Sacks>,
-    /// As long as the highest number of a packet that had any.
-    rare: Vec<RareOptions>,
+    /// As long as the highest number of a packet that had any: empty in most runs.
+    headers: Vec<Headers>,
     free: Vec<u32>,
 }
 
@@ -146,34 +162,34 @@ impl Slab {
         }
     }
 
-    /// Gives a packet the rare options that its bits announce.
+    /// Gives a packet the fields of the headers that it says it carries.
     #[cold]
-    pub fn set_rare(&mut self, id: u32, options: &RareOptions) {
+    pub fn set_headers(&mut self, id: u32, headers: &Headers) {
         let at = id as usize;
-        if self.rare.len() <= at {
-            self.rare.resize(at + 1, RareOptions::default());
+        if self.headers.len() <= at {
+            self.headers.resize(at + 1, Headers::default());
         }
-        self.rare[at] = *options;
+        self.headers[at] = *headers;
     }
 
-    /// The rare options of a packet.
+    /// The headers of a packet.
     #[inline]
-    pub fn rare(&self, id: u32) -> RareOptions {
-        if self[id].rare != 0 {
-            self.rare[id as usize]
+    pub fn headers(&self, id: u32) -> Headers {
+        if self[id].headers != 0 {
+            self.headers[id as usize]
         } else {
-            RareOptions::default()
+            Headers::default()
         }
     }
 
-    /// The IP option that a packet's bits announce, for a router that changes it.
-    pub fn ip_quick_start(&mut self, id: u32) -> &mut QsOption {
-        &mut self.rare[id as usize].ip_quick_start
+    /// The headers that a packet says it carries, for a router that changes them.
+    pub fn headers_mut(&mut self, id: u32) -> &mut Headers {
+        &mut self.headers[id as usize]
     }
 
     /// All that a packet carries.
-    pub fn whole(&self, id: u32) -> (Packet, Sacks, RareOptions) {
-        (self[id], self.sacks(id), self.rare(id))
+    pub fn whole(&self, id: u32) -> (Packet, Sacks, Headers) {
+        (self[id], self.sacks(id), self.headers(id))
     }
 
     /// Frees a number.

@@ -110,8 +110,8 @@ impl Built {
         let record = scenario.record.queue && scenario.trace;
         let link = Link::new(spec, router, number, scenario.seed, record)
             .map_err(|e| ScenarioError(format!("{name}.aqm: {e}")))?
-            .with_approval(spec)
-            .map_err(|e| ScenarioError(format!("{name}.quick_start: {e}")))?;
+            .with_routers(spec, scenario.seed)
+            .map_err(|e| ScenarioError(format!("{name}.routers: {e}")))?;
         self.links.push(link);
         self.names.push(name);
         Ok(())

@@ -67,7 +67,7 @@ list_of_apps! {
     Exchanges = "exchanges",
     /// Small messages and their echoes.
     Pingpong = "pingpong",
-    /// Quick-Start requests without data.
+    /// Requests for a rate (RFC 4782) without data.
     Requests = "requests",
 }
 
@@ -113,7 +113,7 @@ pub struct Pingpong {
     pub mean_interval_ns: u64,
 }
 
-/// Quick-Start requests without data, each in an empty UDP datagram, with
+/// Requests for a rate (RFC 4782) without data, each in an empty UDP datagram, with
 /// exponential gaps: a load for routers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -73,7 +73,7 @@ pub struct Flow {
     #[serde(default)]
     pub announces_first: bool,
     /// Highest rate of IP bits per second that both ends take as receivers of
-    /// Quick-Start requests; absent: any; below 80 kbit/s: they do not answer.
+    /// requests for a rate; absent: any; below 80 kbit/s: they do not answer.
     #[serde(default)]
     pub willing_rate_bps: Option<u64>,
     /// Codes by which a receiver raises the rate in its answers: a lie.

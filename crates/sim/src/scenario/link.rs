@@ -39,10 +39,10 @@ pub struct LinkSpec {
     /// How long a reordered packet is held back.
     #[serde(default)]
     pub reorder_delay_ns: u64,
-    /// Tunables of the Quick-Start router before the link; absent: it takes no part,
-    /// and takes only the IP TTL down.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quick_start: Option<BTreeMap<String, u32>>,
+    /// Algorithms of the router before the link, in the order in which packets pass them.
+    /// Without any it takes only the IP TTL down.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routers: Vec<Aqm>,
     /// Drops packets that have IP options, as some paths do.
     #[serde(default, skip_serializing_if = "is_false")]
     pub drop_ip_options: bool,
@@ -72,7 +72,7 @@ impl EcnPath {
     }
 }
 
-/// A queue's algorithm and its tunables.
+/// An algorithm of a link and its tunables.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Aqm {
@@ -106,6 +106,13 @@ impl LinkSpec {
         check_probability(&format!("{field}.reorder"), self.reorder)?;
         if let Some(vary) = &self.vary {
             vary.check(&format!("{field}.vary"))?;
+        }
+        for (i, router) in self.routers.iter().enumerate() {
+            if self.routers[..i].iter().any(|r| r.name == router.name) {
+                // what it counts and tells is known by its name
+                let field = format!("{field}.routers");
+                return Err(bad(&field, &router.name, "each algorithm once"));
+            }
         }
         if self.limit_bytes == Some(0) || self.limit_bytes > Some(u64::from(u32::MAX)) {
             return Err(bad(

@@ -1,6 +1,8 @@
 //! What a run leaves behind: columns, each ending in its unit.
 
+use headway_algorithms::RouterInfo;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// "Infinite" or "unknown" in a u32 column.
 pub const NULL_U32: u32 = u32::MAX;
@@ -241,56 +243,36 @@ table! {
 }
 
 table! {
-    /// Answers to Quick-Start requests.
-    Approvals {
+    /// What routers told, by the declarations of their algorithms.
+    RouterEvents {
         /// Link number.
         link: u32,
         /// When.
         time_ns: i64,
-        /// Whose request.
+        /// Of whose packet; [`NULL_U32`]: of none.
         flow: u32,
-        /// Rate code asked for.
-        requested_code: u8,
-        /// Rate code granted, 0 if denied.
-        granted_code: u8,
-        /// The load as the router estimated it.
-        usage_bps: u64,
-        /// Earlier approvals that the load did not show yet.
-        outstanding_bps: u64,
+        /// Index into [`Summary::routers`].
+        algorithm: u8,
+        /// Index into its events.
+        name: u8,
+        /// In the event's unit.
+        value: u64,
     }
 }
 
 table! {
-    /// Totals of every Quick-Start router at every checkpoint and at the end.
-    ApprovalCounters {
+    /// Counters of every router at every checkpoint and at the end.
+    RouterCounters {
         /// Checkpoint.
         time_ns: i64,
         /// Link number.
         link: u32,
-        /// Requests for a rate.
-        requests: u64,
-        /// Granted.
-        grants: u64,
-        /// Of the grants, those below the request.
-        lowered: u64,
-        /// Denied.
-        denials: u64,
-        /// Of the denials, those for too many requests.
-        limited: u64,
-        /// Sum of all granted rates.
-        granted_bps: u64,
-        /// Reports.
-        reports: u64,
-        /// Reports that gave part of a grant back.
-        corrections: u64,
-        /// Reports above the grant.
-        cheats: u64,
-        /// The load as estimated now.
-        usage_bps: u64,
-        /// Approvals that the load does not show yet.
-        outstanding_bps: u64,
-        /// Slot of the metering.
-        interval_us: u64,
+        /// Index into [`Summary::routers`].
+        algorithm: u8,
+        /// Index into its counters.
+        name: u8,
+        /// In the counter's unit.
+        value: u64,
     }
 }
 
@@ -317,10 +299,10 @@ pub struct Tables {
     pub link_counters: LinkCounters,
     /// Requests.
     pub responses: Responses,
-    /// Answers to Quick-Start requests.
-    pub approvals: Approvals,
-    /// Totals of Quick-Start routers.
-    pub approval_counters: ApprovalCounters,
+    /// What routers told.
+    pub router_events: RouterEvents,
+    /// Counters of routers.
+    pub router_counters: RouterCounters,
 }
 
 impl Tables {
@@ -335,8 +317,8 @@ impl Tables {
             + self.flow_counters.bytes()
             + self.link_counters.bytes()
             + self.responses.bytes()
-            + self.approvals.bytes()
-            + self.approval_counters.bytes()
+            + self.router_events.bytes()
+            + self.router_counters.bytes()
     }
 
     /// Every table by name, as columns.
@@ -351,8 +333,8 @@ impl Tables {
             ("flow_counters", self.flow_counters.columns()),
             ("link_counters", self.link_counters.columns()),
             ("responses", self.responses.columns()),
-            ("approvals", self.approvals.columns()),
-            ("approval_counters", self.approval_counters.columns()),
+            ("router_events", self.router_events.columns()),
+            ("router_counters", self.router_counters.columns()),
         ]
     }
 }
@@ -392,18 +374,6 @@ pub struct FlowSummary {
     pub min_rtt_us: Option<u32>,
     /// Datagrams sent (UDP only).
     pub datagrams: u64,
-    /// Quick-Start requests of the sender; absent: none.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub quick_start_requests: u64,
-    /// Of them, granted; absent: none.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub quick_start_grants: u64,
-    /// Of the grants, those that the startup used: more than the flow had anyway; absent: none.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub quick_start_used: u64,
-    /// Answers that were found out to be lies; absent: none.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub quick_start_lies: u64,
     /// Whether both ends agreed on ECN; absent: no end asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
@@ -413,15 +383,27 @@ pub struct FlowSummary {
     /// ACKs that came back with the echo of a mark; absent: none.
     #[serde(skip_serializing_if = "is_zero")]
     pub ece_acks: u64,
-    /// Why the sender's last request failed; absent: none, or it did not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub quick_start_failure: Option<&'static str>,
+    /// What its sender did by protocols with a header of their own, by their names;
+    /// absent: none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub protocols: BTreeMap<&'static str, ProtocolSummary>,
 }
 
 // serde hands over a reference
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(n: &u64) -> bool {
     *n == 0
+}
+
+/// A sender's part in a protocol.
+#[derive(Clone, Debug, Default, Serialize, PartialEq)]
+pub struct ProtocolSummary {
+    /// What it counted; absent: 0.
+    #[serde(flatten)]
+    pub counts: BTreeMap<&'static str, u64>,
+    /// Why it last failed; absent: it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<&'static str>,
 }
 
 /// What is known of a run as a whole.
@@ -437,4 +419,8 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
     /// Names of the recorded links; a table's link number is an index into it.
     pub links: Vec<String>,
+    /// Router algorithms, with what they declare; the numbers in the tables of routers
+    /// are indices into these lists. Absent: no link has one.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub routers: &'static [RouterInfo],
 }

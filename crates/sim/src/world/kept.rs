@@ -3,10 +3,11 @@
 
 use super::{FlowState, World};
 use crate::host::connection::Side;
-use crate::host::tcp::Socket;
+use crate::host::tcp::{Counters, Socket, PROTOCOL};
 use crate::net::capture::Tap;
 use crate::trace::digest::{self, Digest};
-use crate::trace::record::{FlowSummary, Tables};
+use crate::trace::record::{FlowSummary, ProtocolSummary, Tables};
+use std::collections::BTreeMap;
 
 impl World {
     /// Simulated time so far.
@@ -76,17 +77,16 @@ impl World {
                     last_packet_ns: flow.last_packet_ns,
                     unique_bytes: flow.unique_bytes,
                     done_ns: flow.done_ns,
-                    quick_start_requests: flow.quick_start_requests,
-                    quick_start_grants: flow.quick_start_grants,
-                    quick_start_used: flow.quick_start_used,
+                    protocols: flow.protocols.clone(),
                 }
             })
             .collect();
+        let tables = &mut self.net.tables;
         let links = self.net.links.iter_mut().zip(&self.link_names);
         digest::Totals {
             flows,
             links: links
-                .map(|(link, name)| link.totals(end_ns, name.clone()))
+                .map(|(link, name)| link.totals(end_ns, name.clone(), tables))
                 .collect(),
             udp: (self.flows.iter().any(|f| f.control.is_none())).then(|| digest.udp()),
         }
@@ -115,16 +115,30 @@ impl World {
             srtt_us: sender.and_then(Socket::srtt_us),
             min_rtt_us: sender.and_then(Socket::min_rtt_us),
             datagrams: flow.app.datagrams(),
-            quick_start_requests: sum.counters.qs_requests,
-            quick_start_grants: sum.counters.qs_grants,
-            quick_start_used: sum.counters.qs_used,
-            quick_start_lies: sum.counters.qs_lies,
             ecn: end(Side::Opener)
                 .filter(|s| s.asks_ecn())
                 .map(Socket::uses_ecn),
             ce_marks: sum.counters.ce_marks,
             ece_acks: sum.counters.ece_acks,
-            quick_start_failure: sender.and_then(Socket::quick_start_failure),
+            protocols: protocols(&sum.counters, sender),
         }
     }
+}
+
+/// What a sender did by protocols with a header of their own.
+fn protocols(
+    counters: &Counters,
+    socket: Option<&Socket>,
+) -> BTreeMap<&'static str, ProtocolSummary> {
+    let counts: BTreeMap<_, _> = counters
+        .protocol()
+        .into_iter()
+        .filter(|count| count.1 > 0)
+        .collect();
+    let failure = socket.and_then(Socket::protocol_failure);
+    let mut all = BTreeMap::new();
+    if !counts.is_empty() || failure.is_some() {
+        all.insert(PROTOCOL, ProtocolSummary { counts, failure });
+    }
+    all
 }

@@ -10,7 +10,8 @@ use crate::host::connection::{Connection, Connections, Side, Totals};
 use crate::host::tcp::profile::{profile, Profile, PROFILES};
 use crate::host::tcp::Signals;
 use crate::net::capture::Tap;
-use crate::net::packet::{Packet, RareOptions, Sacks, Slab};
+use crate::net::link::Link;
+use crate::net::packet::{Headers, Packet, Sacks, Slab};
 use crate::net::topology::{Built, Route};
 use crate::net::Net;
 use crate::scenario::{bad, Record, Scenario, ScenarioError};
@@ -95,7 +96,7 @@ impl World {
             digest: Digest::new(scenario.digest_at_ns.clone(), scenario.flows.len()).map(Box::new),
             tap,
             seen_ns: vec![None; scenario.flows.len()],
-            arrived: RareOptions::default(),
+            arrived: Headers::default(),
         };
         let mut world = World {
             net,
@@ -119,6 +120,11 @@ impl World {
         for (number, flow) in scenario.flows.iter().enumerate() {
             world.add_flow(number as u32, flow, scenario.seed, &mut prototypes)?;
         }
+        for number in 0..world.net.links.len() {
+            if let Some(at_ns) = world.net.links[number].tick_ns() {
+                world.net.wake_router(at_ns, number as u32);
+            }
+        }
         checkpoints.retain(|&t| t < scenario.duration_ns);
         checkpoints.sort_unstable();
         checkpoints.dedup();
@@ -141,8 +147,8 @@ impl World {
                 if self.net.arrival(event.id()) {
                     let packet = self.net.packets[event.id()];
                     let sacks = self.net.packets.sacks(event.id());
-                    if packet.rare != 0 {
-                        self.net.arrived = self.net.packets.rare(event.id());
+                    if packet.headers != 0 {
+                        self.net.arrived = self.net.packets.headers(event.id());
                     }
                     self.net.packets.remove(event.id());
                     self.arrived(&packet, &sacks);
@@ -153,7 +159,7 @@ impl World {
                 socket.on_timer(&mut self.net, event.id() & 7);
             }
             What::Turn => self.net.turn(event.id()),
-            What::App | What::Checkpoint => self.rare_event(event),
+            What::App | What::Checkpoint | What::Tick => self.rare_event(event),
         }
         true
     }
@@ -169,6 +175,8 @@ impl World {
                 }
                 None => self.app_event(event.id()),
             }
+        } else if event.what() == What::Tick {
+            self.net.tick(event.id());
         } else {
             self.count();
         }
@@ -324,7 +332,7 @@ impl World {
         }
         for (number, link) in self.net.links.iter_mut().enumerate() {
             link.settle(now_ns, &mut self.net.tables);
-            link.count_approvals(now_ns, &mut self.net.tables);
+            link.count_routers(now_ns, &mut self.net.tables);
             let c = &link.counters;
             self.net.tables.link_counters.push(
                 now_ns as i64,
@@ -361,6 +369,11 @@ impl World {
             events: self.events,
             flows,
             links: self.link_names,
+            routers: if self.net.links.iter().any(Link::has_routers) {
+                headway_algorithms::routers()
+            } else {
+                &[]
+            },
         };
         let capture = self.net.tap.map(|tap| tap.finish(self.duration_ns));
         Outcome {

@@ -2,6 +2,7 @@
 //! with the readers of `headway-wire`, which know nothing of the simulator.
 #![allow(dead_code)] // Every test file compiles its own copy and uses a part.
 
+use headway_sim::trace::record::{FlowSummary, Tables};
 use headway_sim::{Outcome, Scenario, World};
 use headway_wire::pcapng::{Block, Reader};
 use headway_wire::tcp_options::{Sack, SackBlock};
@@ -42,6 +43,45 @@ impl Seen {
     pub fn payload_range(&self) -> (u64, u64) {
         (self.seq - 1, self.seq - 1 + u64::from(self.len))
     }
+}
+
+/// The routers of a link: one that answers Quick-Start requests with these tunables;
+/// null: none.
+pub fn answering(tunables: &Value) -> Value {
+    if tunables.is_null() {
+        json!([])
+    } else {
+        json!([{"name": "quick-start", "tunables": tunables}])
+    }
+}
+
+/// What a flow's sender counted of Quick-Start.
+pub fn asked(flow: &FlowSummary, name: &str) -> u64 {
+    let protocol = flow.protocols.get("quick-start");
+    protocol.map_or(0, |p| p.counts.get(name).copied().unwrap_or(0))
+}
+
+/// The events of a trace's only router algorithm: link, time, flow and a value for each
+/// event that it declares, in rows.
+pub fn router_events(tables: &Tables) -> Vec<(u32, i64, u32, Vec<u64>)> {
+    let e = &tables.router_events;
+    let mut rows: Vec<(u32, i64, u32, Vec<u64>)> = Vec::new();
+    for i in 0..e.time_ns.len() {
+        if e.name[i] == 0 {
+            rows.push((e.link[i], e.time_ns[i], e.flow[i], vec![]));
+        }
+        rows.last_mut().expect("a row").3.push(e.value[i]);
+    }
+    rows
+}
+
+/// The readings of a counter of a trace's only router.
+pub fn router_counter(tables: &Tables, name: &str) -> Vec<u64> {
+    let declared = &headway_algorithms::router("quick-start").unwrap().counters;
+    let at = declared.iter().position(|c| c.name == name).unwrap() as u8;
+    let c = &tables.router_counters;
+    let rows = (0..c.time_ns.len()).filter(|&i| c.name[i] == at);
+    rows.map(|i| c.value[i]).collect()
 }
 
 /// Builds and runs a scenario.

@@ -22,6 +22,8 @@ def check(experiment: Experiment) -> None:
     """Raises HeadwayError, naming the field, for what this backend cannot do."""
     if experiment.topology.kind != "dumbbell":
         raise HeadwayError("kernel backend: topology: a chain is not possible, use a dumbbell")
+    if any(link.routers for hop in experiment.topology.links() for link in hop):
+        raise HeadwayError("kernel backend: routers: not possible yet, leave them out")
     quick_start.check(experiment, len(sides(experiment)))
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         own = flow.control and flow.control.kernel_own

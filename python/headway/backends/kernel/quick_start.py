@@ -16,6 +16,7 @@ from headway.backends.kernel import records
 from headway.backends.kernel.headwayctl import Headwayctl
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Link
+from headway.registry import registry
 
 STARTUP = "quick-start"
 _DEVICE = "hw0"
@@ -59,6 +60,10 @@ def check(experiment: Experiment, hosts: int) -> None:
             "kernel backend: quick_start: of the two links one has no router, which the emulator "
             "does not show in the IP TTL; both or none"
         )
+
+
+_PROTOCOL = "quick-start"
+"""The name of the router algorithm, and of what flows count of it."""
 
 
 class QuickStart:
@@ -131,44 +136,38 @@ class QuickStart:
         if index not in asking or not self._status:
             return {}
         if len(asking) > 1:
-            return {
-                "quick_start_requests": None,
-                "quick_start_grants": None,
-                "quick_start_used": None,
-                "quick_start_lies": None,
-            }
+            unknown = dict.fromkeys(("requests", "grants", "used", "lies"))
+            return {"protocols": {_PROTOCOL: unknown}}
         counters = [host["counters"] for host in self._status["hosts"] if host is not None]
         total = {name: sum(own[name] for own in counters) for name in counters[0]}
         failure = next((said for name, said in _FAILURES.items() if total[name]), None)
-        return {
-            "quick_start_requests": total["requests"],
-            "quick_start_grants": total["grants"],
-            "quick_start_used": None,
-            "quick_start_lies": total["nonce_forged"] + total["inflated"],
-            "quick_start_failure": failure,
+        told = {
+            "requests": total["requests"],
+            "grants": total["grants"],
+            "used": None,
+            "lies": total["nonce_forged"] + total["inflated"],
         }
+        return {"protocols": {_PROTOCOL: told | ({"failure": failure} if failure else {})}}
 
-    def approval_counters(self) -> pl.DataFrame:
+    def router_counters(self) -> pl.DataFrame:
         """What the routers counted, at the end of the run."""
         frames = [
-            records.frame("approval_counters", self._counted(link, router))
+            records.frame("router_counters", self._counted(link, router))
             for link, router in enumerate(self._status.get("routers", ()))
             if router is not None
         ]
-        return records.concat("approval_counters", frames)
+        return records.concat("router_counters", frames)
 
     def _counted(self, link: int, router: Mapping[str, Any]) -> dict[str, list[Any]]:
-        counters = router["counters"]
-        names = (
-            "requests", "grants", "lowered", "denials", "limited", "reports", "corrections",
-            "cheats",
-        )  # fmt: skip
+        index = [one.name for one in registry().routers].index(_PROTOCOL)
+        names = [counter.name for counter in registry().routers[index].counters]
+        told = {**router["counters"], **router}
         return {
-            "time_ns": [self._experiment.duration],
-            "link": [link],
-            **{name: [counters[name]] for name in names},
-            **{name: [router[name]] for name in ("granted_bps", "usage_bps", "outstanding_bps")},
-            "interval_us": [(router["interval_ns"] or 0) // 1000],
+            "time_ns": [self._experiment.duration] * len(names),
+            "link": [link] * len(names),
+            "algorithm": [index] * len(names),
+            "name": list(range(len(names))),
+            "value": [told[name] for name in names],
         }
 
 

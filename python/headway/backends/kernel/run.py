@@ -242,7 +242,7 @@ class Run:
         checkpoints = [*experiment.checkpoints_ns(), experiment.duration]
         tables = _link_tables(log, checkpoints, experiment.record)
         assert self._testbed.quick_start is not None
-        tables["approval_counters"] = self._testbed.quick_start.approval_counters()
+        tables["router_counters"] = self._testbed.quick_start.router_counters()
         parts: dict[str, list[pl.DataFrame]] = {
             name: [] for name in ("flow_state", "backoffs", "flow_counters", "udp", "responses")
         }
@@ -264,6 +264,7 @@ class Run:
             links=("forward0", "reverse0"),
             meta={"key": key, **self._meta(builtin)},
             capture=self._testbed.capture(),
+            routers=registry().routers,
         )
 
     def _udp(self, index: int, parts: Mapping[str, list[pl.DataFrame]]) -> None:
@@ -420,7 +421,7 @@ def _link_tables(
             ),
         )
     }
-    tables["approvals"] = records.empty("approvals")  # routers in the kernel only count
+    tables["router_events"] = records.empty("router_events")  # routers in the kernel only count
     tables["drops"] = log.drops() if "drops" in wanted else records.empty("drops")
     if "queue" not in wanted:
         tables["queue"] = records.empty("queue")

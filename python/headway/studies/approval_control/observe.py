@@ -158,7 +158,8 @@ def observe(key: str, trace: Trace) -> Row:
 
 
 def _answers(trace: Trace, link: int, flow: int | None = None) -> Answers:
-    rows = trace["approvals"].filter(pl.col("link") == link).sort("time_ns", maintain_order=True)
+    rows = metrics.router_events(trace, "quick-start").filter(pl.col("link") == link)
+    rows = rows.sort("time_ns", maintain_order=True)
     if flow is not None:
         rows = rows.filter(pl.col("flow") == flow)
     return Answers(
@@ -172,7 +173,8 @@ def _answers(trace: Trace, link: int, flow: int | None = None) -> Answers:
 
 
 def _readings(trace: Trace, link: int) -> Readings:
-    rows = trace["approval_counters"].filter(pl.col("link") == link).sort("time_ns")
+    rows = metrics.router_counters(trace, "quick-start")
+    rows = rows.filter(pl.col("link") == link).sort("time_ns")
     return Readings(
         _ints(rows["time_ns"]), _floats(rows["usage_bps"]), _floats(rows["outstanding_bps"])
     )
@@ -229,7 +231,8 @@ def _pattern(trace: Trace) -> Pattern:
 
 def _codes(trace: Trace) -> Codes:
     """The sum before each request, less that before the one before it."""
-    rows = trace["approvals"].filter(pl.col("link") == 0).sort("time_ns", maintain_order=True)
+    rows = metrics.router_events(trace, "quick-start").filter(pl.col("link") == 0)
+    rows = rows.sort("time_ns", maintain_order=True)
     return Codes(_floats(rows["granted_code"])[:-1], np.diff(_floats(rows["outstanding_bps"])))
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
+from headway import metrics
 from headway.claims import Evidence
 from headway.metrics.stats import Array
 from headway.models.quick_start import RATES_BPS
@@ -127,7 +128,7 @@ def _long(trace: Trace) -> LongTransfer:
 
 
 def _granted_bps(trace: Trace) -> float:
-    rows = trace["approvals"].sort("time_ns")
+    rows = metrics.router_events(trace, "quick-start").sort("time_ns")
     return float(RATES_BPS[rows["granted_code"][0]]) if rows.height else math.nan
 
 

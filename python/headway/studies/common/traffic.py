@@ -95,7 +95,8 @@ def _router(trace: Trace) -> Router | None:
     _, back = trace.experiment.topology.links()[0]
     if back.quick_start is None:
         return None
-    rows = trace["approval_counters"].filter(pl.col("link") == lab.DOWNLINK).sort("time_ns")
+    rows = metrics.router_counters(trace, "quick-start")
+    rows = rows.filter(pl.col("link") == lab.DOWNLINK).sort("time_ns")
     before = rows.filter(pl.col("time_ns") <= trace.warmup_ns).to_dicts()
     last = rows.to_dicts()[-1]
     names = ("requests", "grants", "granted_bps")

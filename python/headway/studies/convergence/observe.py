@@ -159,8 +159,8 @@ def outcome(trace: Trace) -> Outcome:
         queue_share=float(used[1] - used[0]) / (end_s * 1e6) / room,
         third_s=float(third[0]) if third.size else LENGTH_S,
         last_end_s=end_s,
-        granted_later=_sum([flow.quick_start_grants for flow in later]),
-        asked_later=_sum([flow.quick_start_requests for flow in later]),
+        granted_later=_sum([flow.counted("quick-start", "grants") for flow in later]),
+        asked_later=_sum([flow.counted("quick-start", "requests") for flow in later]),
     )
 
 

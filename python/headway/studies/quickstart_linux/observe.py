@@ -154,7 +154,7 @@ def _mean(values: Array) -> float:
 
 
 def _approved(trace: Trace) -> float:
-    rows = trace["approval_counters"]
+    rows = metrics.router_counters(trace, "quick-start")
     counted = rows.filter(rows["link"] == lab.DOWNLINK).sort("time_ns")
     if counted.is_empty() or not counted["requests"][-1]:
         return math.nan

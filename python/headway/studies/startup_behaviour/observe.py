@@ -146,7 +146,7 @@ def scheme(trace: Trace) -> Scheme:
     times, totals = _totals(trace)
     edges = np.arange(0, times[-1] + 1e-9, RTT_S)
     carried_bps = np.diff(np.interp(edges, times, totals)) * 8 / RTT_S
-    grants = trace.flows[0].quick_start_grants
+    grants = trace.flows[0].counted("quick-start", "grants")
     # at the client half a round trip later
     counted = math.nan if grants is None else float(grants)
     return Scheme((made[0], made[1]), counted, edges[:-1] + RTT_S / 2, carried_bps)

@@ -1,10 +1,11 @@
 //! Quick-Start requests without data, each in an empty datagram: a load for routers.
 
 use super::{Application, Host, Setup, UDP_HEADER_BYTES};
-use crate::net::packet::{rare, Packet, RareOptions, Sacks};
+use crate::net::packet::{Headers, Packet, Sacks};
 use crate::rng::{self, stream, Purpose};
 use crate::scenario::app;
-use headway_algorithms::quick_start::OPTION_BYTES;
+use headway_algorithms::header::header;
+use headway_algorithms::quick_start::HEADER;
 use headway_algorithms::QsHost;
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -46,24 +47,24 @@ impl Application for Requests {
             Packet::ttl(0),
             self.rng.next_u64(),
         );
-        let options = RareOptions {
-            ip_quick_start: request.expect("a code from 1 to 15 and a new host"),
-            ..RareOptions::default()
+        let headers = Headers {
+            ip: request.expect("a code from 1 to 15 and a new host").into(),
+            ..Headers::default()
         };
         let now_ns = host.net.now_ns;
-        let datagram = Packet {
+        let mut datagram = Packet {
             seq: self.sent,
             sent_ns: now_ns,
-            ip_bytes: UDP_HEADER_BYTES + OPTION_BYTES as u32,
+            ip_bytes: UDP_HEADER_BYTES,
             to: host.flow,
             flow: host.flow,
             route: self.route,
             udp: true,
-            rare: rare::IP_QUICK_START,
             ..Packet::default()
         };
+        datagram.carry(header(HEADER).expect("the requests' header"));
         self.sent += 1;
-        host.net.send_with(datagram, &Sacks::default(), &options);
+        host.net.send_with(datagram, &Sacks::default(), &headers);
         host.wake(now_ns + rng::exponential_ns(&mut self.rng, self.mean_interval_ns));
     }
 

@@ -27,6 +27,7 @@ use ecn::EcnFlags;
 use headway_algorithms::{CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
 use pacing::Pacing;
 use profile::{Profile, DUPTHRESH};
+pub(crate) use quick_start::PROTOCOL;
 use quick_start::{QuickStart, QuickStartFlags};
 use receiver::{AckPlan, Receiver};
 use rtt::Rtt;
@@ -416,7 +417,7 @@ impl Socket {
 
     /// A packet has arrived for this socket.
     pub fn on_packet(&mut self, net: &mut Net, p: &Packet, sacks: &Sacks) {
-        if p.rare != 0 || self.quick_start_flags.waits {
+        if p.headers != 0 || self.quick_start_flags.waits {
             self.quick_start_arrived(net, p);
         }
         if self.state != State::Established {

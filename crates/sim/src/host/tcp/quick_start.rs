@@ -1,13 +1,14 @@
 //! Quick-Start (RFC 4782) at the hosts: which packets carry requests, responses and
-//! reports, and what comes of them. The arithmetic is algorithms/port/quick_start.h,
+//! reports, and what comes of them. The arithmetic is algorithms/header/quick_start.h,
 //! the use of a granted rate algorithms/startup/quick_start.c.
 
-use super::{Socket, HEADER_BYTES, MTU_BYTES};
-use crate::net::packet::{flags, rare, Packet, RareOptions, Sacks, INITIAL_TTL};
+use super::{Counters, Socket, HEADER_BYTES, MTU_BYTES};
+use crate::net::packet::{flags, Headers, Packet, Sacks, INITIAL_TTL};
 use crate::net::Net;
 use crate::rng::{stream, Purpose};
+use headway_algorithms::header::{header, HeaderInfo};
 use headway_algorithms::quick_start::{
-    rate_bytes_per_s, QsFailure, QsState, MAX_CODE, OPTION_BYTES, REQUEST,
+    rate_bytes_per_s, QsFailure, QsState, HEADER, MAX_CODE, OPTION_BYTES, REQUEST, RESPONSE,
 };
 use headway_algorithms::{Grant, QsHost, QsOption};
 use rand_core::RngCore;
@@ -17,8 +18,25 @@ const BYTES: u32 = OPTION_BYTES as u32;
 /// Timeout of a SYN with a request, also where that of others is shorter (4.7.2).
 pub(super) const SYN_RTO_US: u64 = 3_000_000;
 
+/// Under which name flows' summaries have what follows.
+pub(crate) const PROTOCOL: &str = HEADER;
+
+impl Counters {
+    /// What a sender counted.
+    pub(crate) fn protocol(&self) -> [(&'static str, u64); 4] {
+        [
+            ("requests", self.qs_requests),
+            ("grants", self.qs_grants),
+            ("used", self.qs_used),
+            ("lies", self.qs_lies),
+        ]
+    }
+}
+
 /// A socket's part in Quick-Start; few have one.
 pub(super) struct QuickStart {
+    header: &'static HeaderInfo,
+    response_header: &'static HeaderInfo,
     host: QsHost,
     /// Sequence number after the packet with the request.
     request_end: u64,
@@ -40,11 +58,14 @@ impl Socket {
     fn quick_start(&mut self, net: &Net) -> &mut QuickStart {
         let (seed, route) = (self.options.seed ^ net.now_ns, self.route);
         self.quick_start.get_or_insert_with(|| {
+            let known = |name| header(name).expect("a header of the registry");
             Box::new(QuickStart {
+                header: known(HEADER),
+                response_header: known(RESPONSE),
                 host: QsHost::default(),
                 request_end: 0,
                 response: None,
-                rng: stream(seed, Purpose::QuickStart, route),
+                rng: stream(seed, Purpose::Nonce, route),
             })
         })
     }
@@ -82,7 +103,7 @@ impl Socket {
     /// Sends a packet with the options that are due and fit.
     #[cold]
     pub(super) fn send_with_options(&mut self, net: &mut Net, mut packet: Packet, sacks: &Sacks) {
-        let mut options = RareOptions::default();
+        let mut headers = Headers::default();
         let report_is_due = self.report_is_due();
         let used = self.conn.grant == Grant::Used as u8;
         let code = u32::from(self.conn.request_code);
@@ -93,16 +114,15 @@ impl Socket {
         let fits = |packet: &Packet| packet.ip_bytes + BYTES <= MTU_BYTES;
         if packet.flags & flags::ACK != 0 && fits(&packet) {
             if let Some(response) = q.response.take() {
-                options.tcp_quick_start = response;
-                packet.rare |= rare::TCP_QUICK_START;
-                packet.ip_bytes += BYTES;
+                headers.tcp = response.into();
+                packet.carry(q.response_header);
             }
         }
-        let (mut asked, mut other) = (false, None);
+        let (mut asked, mut was_used, mut other) = (false, false, None);
         if report_is_due && fits(&packet) {
             let granted = u32::from(q.host.granted_code);
             other = q.host.report(if used { granted } else { 0 });
-            self.counters.qs_used += u64::from(used && granted > 0);
+            was_used = used && granted > 0;
         } else if code > 0 && is_new && fits(&packet) {
             let random = q.rng.next_u64();
             other = q.host.request(code, INITIAL_TTL, random);
@@ -110,10 +130,10 @@ impl Socket {
             asked = other.is_some();
         }
         if let Some(option) = other {
-            options.ip_quick_start = option;
-            packet.rare |= rare::IP_QUICK_START;
-            packet.ip_bytes += BYTES;
+            headers.ip = option.into();
+            packet.carry(q.header);
         }
+        self.counters.qs_used += u64::from(was_used);
         if asked {
             self.conn.grant = Grant::Requested as u8;
             self.counters.qs_requests += 1;
@@ -125,10 +145,10 @@ impl Socket {
             waits: self.quick_start_flags.waits || asked,
             due: self.conn.request_code > 0 || self.response_is_due() || self.has_report(),
         };
-        if packet.rare == 0 {
+        if packet.headers == 0 {
             net.send(packet, sacks);
         } else {
-            net.send_with(packet, sacks, &options);
+            net.send_with(packet, sacks, &headers);
         }
     }
 
@@ -142,13 +162,15 @@ impl Socket {
     /// A packet has arrived that carries an option, or that may answer a request.
     #[cold]
     pub(super) fn quick_start_arrived(&mut self, net: &Net, p: &Packet) {
-        if p.rare & rare::IP_QUICK_START != 0 {
+        let carries = |name| header(name).expect("a header").number;
+        if p.ip_header() == carries(HEADER) {
             self.asked_by_peer(net, p);
         }
         if !self.quick_start_flags.waits || p.flags & flags::ACK == 0 || p.ack > self.snd_nxt {
             return;
         }
-        let response = (p.rare & rare::TCP_QUICK_START != 0).then_some(net.arrived.tcp_quick_start);
+        let response =
+            (p.tcp_header() == carries(RESPONSE)).then_some(QsOption::from(net.arrived.tcp));
         let q = self.quick_start(net);
         if p.ack < q.request_end {
             return;
@@ -176,7 +198,7 @@ impl Socket {
 
     /// A request of the peer: what this end is willing to take, or claims.
     fn asked_by_peer(&mut self, net: &Net, p: &Packet) {
-        let asked = net.arrived.ip_quick_start;
+        let asked = QsOption::from(net.arrived.ip);
         let (willing, lie) = (self.options.willing_code, self.options.inflates_codes);
         let forges = self.options.forges_nonce;
         if asked.function != REQUEST || willing == 0 {
@@ -213,7 +235,7 @@ impl Socket {
     }
 
     /// Why the last request failed.
-    pub(crate) fn quick_start_failure(&self) -> Option<&'static str> {
+    pub(crate) fn protocol_failure(&self) -> Option<&'static str> {
         let host = &self.quick_start.as_ref()?.host;
         host.failure().map(QsFailure::name)
     }

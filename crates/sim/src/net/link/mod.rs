@@ -9,14 +9,17 @@
 mod held;
 mod service;
 
-use crate::net::approval::Approval;
 use crate::net::link::held::{Held, Waiting};
 use crate::net::link::service::Service;
+use crate::net::packet::Headers;
+use crate::net::routers::Routers;
 use crate::rng::{stream, Purpose};
 use crate::scenario::{EcnPath, LinkSpec};
 use crate::trace::digest::{LinkTotals, Spread};
 use crate::trace::record::Tables;
-use headway_algorithms::{AlgorithmError, LinkView, PacketView, QsOption, QueueInstance, Verdict};
+use headway_algorithms::{
+    AlgorithmError, Carrier, Fields, HeaderInfo, LinkView, PacketView, QueueInstance, Verdict,
+};
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::VecDeque;
@@ -53,8 +56,37 @@ pub struct Offered<'a> {
     pub route: u32,
     /// Its IPv4 header has options.
     pub ip_options: bool,
-    /// The one for Quick-Start, which the link's router may change.
-    pub quick_start: Option<&'a mut QsOption>,
+    /// Which headers it carries, as [`crate::net::packet::Packet::headers`] says.
+    pub carried: u8,
+    /// Their fields, which the link's routers may change.
+    pub headers: Option<&'a mut Headers>,
+}
+
+impl Offered<'_> {
+    /// The fields of a header, if the packet carries it; those of ECN bits are read into
+    /// `bits`.
+    pub(crate) fn header<'a>(
+        &'a mut self,
+        info: &HeaderInfo,
+        bits: &'a mut Fields,
+    ) -> Option<&'a mut Fields> {
+        let carried = match info.carrier {
+            Carrier::IpOption => self.carried & 0x0f,
+            Carrier::TcpOption => self.carried >> 4,
+            Carrier::EcnBits => {
+                *bits = info.parse(&[self.ecn])?;
+                return Some(bits);
+            }
+        };
+        let headers = self.headers.as_deref_mut()?;
+        if carried != info.number {
+            return None;
+        }
+        Some(match info.carrier {
+            Carrier::IpOption => &mut headers.ip,
+            _ => &mut headers.tcp,
+        })
+    }
 }
 
 /// Rate and delay, and when the packets taken so far will have left.
@@ -113,11 +145,15 @@ pub enum Offer {
         arrive_ns: u64,
         /// With congestion experienced.
         mark: bool,
+        /// Its ECN bits now.
+        ecn: u8,
     },
     /// It waits for its turn ([`Link::take`]).
     Held {
         /// With congestion experienced.
         mark: bool,
+        /// Its ECN bits now.
+        ecn: u8,
     },
     /// It is gone.
     Dropped(Drop),
@@ -183,7 +219,7 @@ pub struct Link {
     /// Says instead of the wire when it sends, where that changes during the run.
     service: Option<Box<Service>>,
     discipline: QueueInstance,
-    approval: Option<Box<Approval>>,
+    routers: Option<Box<Routers>>,
     drop_ip_options: bool,
     /// What it does with ECN.
     pub ecn: EcnPath,
@@ -243,7 +279,7 @@ impl Link {
             wire: Wire::new(spec.rate_bps, spec.delay_ns),
             service: service.map(Box::new),
             discipline,
-            approval: None,
+            routers: None,
             drop_ip_options: spec.drop_ip_options,
             ecn: spec.ecn,
             view,
@@ -264,10 +300,33 @@ impl Link {
         })
     }
 
-    /// Lets a Quick-Start router answer requests, if the link is to have one.
-    pub(crate) fn with_approval(mut self, spec: &LinkSpec) -> Result<Link, AlgorithmError> {
-        self.approval = Approval::new(spec, &self.view, self.number)?;
+    /// Gives the link the routers that it is to have.
+    pub(crate) fn with_routers(
+        mut self,
+        spec: &LinkSpec,
+        seed: u64,
+    ) -> Result<Link, AlgorithmError> {
+        self.routers = Routers::new(spec, &self.view, self.number, seed)?;
         Ok(self)
+    }
+
+    /// Whether it has routers.
+    pub(crate) fn has_routers(&self) -> bool {
+        self.routers.is_some()
+    }
+
+    /// When a router wants to be called.
+    pub(crate) fn tick_ns(&self) -> Option<u64> {
+        self.routers.as_ref()?.next_ns()
+    }
+
+    /// The time of a router has come. Returns when the next wants to be called.
+    pub(crate) fn tick(&mut self, now_ns: u64, tables: &mut Tables) -> Option<u64> {
+        self.drain(now_ns, tables);
+        self.view.now_ns = now_ns;
+        self.view.queue_bytes = self.queue_bytes;
+        self.view.queue_pkts = self.queue.len() as u32;
+        self.routers.as_mut()?.tick(&self.view, tables)
     }
 
     #[inline]
@@ -339,7 +398,7 @@ impl Link {
     /// Offers a packet to the link at `now_ns`.
     #[inline]
     pub fn offer(&mut self, now_ns: u64, mut packet: Offered, tables: &mut Tables) -> Offer {
-        let Offered { ip_bytes, ecn, .. } = packet;
+        let ip_bytes = packet.ip_bytes;
         self.counters.arrived_pkts += 1;
         self.counters.arrived_bytes += u64::from(ip_bytes);
         if self.chance(self.loss) {
@@ -359,14 +418,21 @@ impl Link {
         } else {
             0
         };
-        if let Some(approval) = &mut self.approval {
-            approval.meter(&self.view, &packet);
-        }
-        if packet.ip_options {
-            if let Some(reason) = self.take_option(&mut packet, tables) {
-                return self.dropped(ip_bytes, reason);
+        if let Some(routers) = &mut self.routers {
+            let rng = &mut self.rng;
+            let reads = !(self.drop_ip_options && packet.ip_options);
+            let draw = || rng.next_u32();
+            match routers.arrive(&self.view, &mut packet, reads, draw, tables) {
+                Verdict::Pass => {}
+                Verdict::Mark if packet.ecn != 0 => packet.ecn = CE,
+                Verdict::DropFull => return self.dropped(ip_bytes, Drop::Full),
+                Verdict::DropEarly | Verdict::Mark => return self.dropped(ip_bytes, Drop::Early),
             }
         }
+        if packet.ip_options && self.drop_ip_options {
+            return self.dropped(ip_bytes, Drop::Options);
+        }
+        let ecn = packet.ecn;
         let arriving = PacketView {
             flow: sender_of(packet.route),
             ip_bytes,
@@ -386,7 +452,10 @@ impl Link {
         let mark = verdict == Verdict::Mark;
         if self.held.is_some() {
             self.hold(now_ns, packet.id, &arriving, mark, tables);
-            return Offer::Held { mark };
+            return Offer::Held {
+                mark,
+                ecn: if mark { CE } else { ecn },
+            };
         }
         let (depart_ns, arrive_ns) = match &mut self.service {
             None => self.wire.serve(now_ns, ip_bytes),
@@ -398,6 +467,7 @@ impl Link {
             depart_ns,
             arrive_ns,
             mark,
+            ecn: if mark { CE } else { ecn },
         }
     }
 
@@ -477,24 +547,6 @@ impl Link {
         }
     }
 
-    /// A packet with an IP option: what the router makes of it, or why it goes no
-    /// further.
-    #[cold]
-    fn take_option(&mut self, packet: &mut Offered, tables: &mut Tables) -> Option<Drop> {
-        if self.drop_ip_options {
-            return Some(Drop::Options);
-        }
-        if let Some(approval) = &mut self.approval {
-            // what the queue decides must not follow from what a nonce shows
-            let view = LinkView {
-                random: self.rng.next_u32(),
-                ..self.view
-            };
-            approval.answer(&view, packet, tables);
-        }
-        None
-    }
-
     #[inline]
     fn end_full(&mut self, now_ns: u64, tables: &mut Tables) {
         if let Some((start_ns, pkts)) = self.full_since.take() {
@@ -528,14 +580,14 @@ impl Link {
         self.integrate(now_ns);
     }
 
-    /// Records what its Quick-Start router has done up to `now_ns`.
-    pub(crate) fn count_approvals(&mut self, now_ns: u64, tables: &mut Tables) {
-        if let Some(approval) = &mut self.approval {
+    /// Records what its routers have counted up to `now_ns`.
+    pub(crate) fn count_routers(&mut self, now_ns: u64, tables: &mut Tables) {
+        if let Some(routers) = &mut self.routers {
             let view = LinkView {
                 now_ns,
                 ..self.view
             };
-            approval.count(&view, tables);
+            routers.count(&view, tables);
         }
     }
 
@@ -555,7 +607,7 @@ impl Link {
     }
 
     /// What was summed up until `now_ns`, after [`Link::settle`].
-    pub(crate) fn totals(&mut self, now_ns: u64, name: String) -> LinkTotals {
+    pub(crate) fn totals(&mut self, now_ns: u64, name: String, tables: &mut Tables) -> LinkTotals {
         let watch = self.watch.take().unwrap_or_default();
         let (now, before) = (&self.counters, &watch.before);
         let view = LinkView {
@@ -570,7 +622,10 @@ impl Link {
             dropped_pkts: now.dropped_pkts - before.dropped_pkts,
             queue_full_events: watch.full_events,
             queue_bytes: watch.queue_bytes.over_time(),
-            quick_start: self.approval.as_mut().map(|a| a.answers(&view)),
+            routers: match &mut self.routers {
+                Some(routers) => routers.totals(&view, tables),
+                None => vec![],
+            },
         }
     }
 

@@ -5,8 +5,9 @@ mod spread;
 
 pub use spread::{Distribution, Spread, EXACT_BELOW};
 
-use crate::trace::record::NULL_U32;
+use crate::trace::record::{ProtocolSummary, NULL_U32};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// A signal that keeps its value until it changes, as its mean over time.
 #[derive(Clone, Debug, Default)]
@@ -220,11 +221,7 @@ pub struct FlowTotals {
     /// As in the summary.
     pub done_ns: Option<u64>,
     /// As in the summary.
-    pub quick_start_requests: u64,
-    /// As in the summary.
-    pub quick_start_grants: u64,
-    /// As in the summary.
-    pub quick_start_used: u64,
+    pub protocols: BTreeMap<&'static str, ProtocolSummary>,
 }
 
 /// All datagrams that were sent in the measured part.
@@ -236,17 +233,13 @@ pub struct UdpTotals {
     pub lost_pkts: u64,
 }
 
-/// Answers of a link's Quick-Start router in the whole run.
+/// Counters of a link's router in the whole run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Answers {
-    /// Requests for a rate.
-    pub requests: u64,
-    /// Granted.
-    pub grants: u64,
-    /// Of the grants, those below the request.
-    pub lowered: u64,
-    /// Denied.
-    pub denials: u64,
+pub struct RouterTotals {
+    /// Its name.
+    pub algorithm: &'static str,
+    /// By the names that it declares.
+    pub counters: BTreeMap<&'static str, u64>,
 }
 
 /// A link over the measured part.
@@ -266,8 +259,8 @@ pub struct LinkTotals {
     pub queue_full_events: u64,
     /// Over time.
     pub queue_bytes: Distribution,
-    /// Null without a Quick-Start router.
-    pub quick_start: Option<Answers>,
+    /// In their order.
+    pub routers: Vec<RouterTotals>,
 }
 
 /// What a run leaves behind instead of tables.

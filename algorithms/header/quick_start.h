@@ -7,11 +7,11 @@
  * programs call it. No loops, no time, no randomness of its own. A request's
  * rate counts IP and TCP headers, but not the link's.
  */
-#ifndef HEADWAY_PORT_QUICK_START_H
-#define HEADWAY_PORT_QUICK_START_H
+#ifndef HEADWAY_HEADER_QUICK_START_H
+#define HEADWAY_HEADER_QUICK_START_H
 
-#include "types.h"
-#include "fixed.h"
+#include "../port/header.h"
+#include "../port/fixed.h"
 
 #define HW_QS_IPV4_OPTION 25 /* the type byte: not copied, class 0, number 25 */
 #define HW_QS_TCP_OPTION  27
@@ -337,5 +337,84 @@ static inline int hw_qs_report(struct hw_qs_host *h, u32 used_code, struct hw_qs
 	h->reports++;
 	return 1;
 }
+
+/* ---- The headers: request and report in an IP option, response in a TCP option ---- */
+
+static const __attribute__((unused)) struct hw_field hw_qs_fields_ipv4[] = {
+	{ "nonce", "bits", "30 bits drawn by the sender", __builtin_offsetof(struct hw_qs_option, nonce),
+	  4 },
+	{ "function", "code", "0 request, 8 report", __builtin_offsetof(struct hw_qs_option, function),
+	  1 },
+	{ "rate_code", "code", "40 kbit/s x 2^code; 0: none",
+	  __builtin_offsetof(struct hw_qs_option, code), 1 },
+	{ "qs_ttl", "hops", "falls with the IP TTL at routers that take part",
+	  __builtin_offsetof(struct hw_qs_option, ttl), 1 },
+};
+
+static const __attribute__((unused)) struct hw_field hw_qs_fields_tcp[] = {
+	{ "nonce", "bits", "30 bits as they arrived", __builtin_offsetof(struct hw_qs_option, nonce),
+	  4 },
+	{ "rate_code", "code", "40 kbit/s x 2^code; 0: refused",
+	  __builtin_offsetof(struct hw_qs_option, code), 1 },
+	{ "ttl_diff", "hops", "IP TTL less QS TTL as they arrived",
+	  __builtin_offsetof(struct hw_qs_option, ttl), 1 },
+};
+
+static inline int hw_qs_header_parse_ipv4(const u8 *bytes, void *fields)
+{
+	return hw_qs_parse_ipv4(bytes, fields);
+}
+
+static inline int hw_qs_header_parse_tcp(const u8 *bytes, void *fields)
+{
+	return hw_qs_parse_tcp(bytes, fields);
+}
+
+static inline void hw_qs_header_emit_ipv4(const void *fields, u8 *bytes)
+{
+	hw_qs_emit(fields, HW_QS_IPV4_OPTION, bytes);
+}
+
+static inline void hw_qs_header_emit_tcp(const void *fields, u8 *bytes)
+{
+	hw_qs_emit(fields, HW_QS_TCP_OPTION, bytes);
+}
+
+/* A receiver that takes any rate. */
+static inline int hw_qs_header_reflect(void *held, const void *arrived,
+				       const struct hw_arrival *how)
+{
+	return hw_qs_respond(arrived, how->ip_ttl, HW_QS_MAX_CODE, held);
+}
+
+HW_HEADER hw_header_quick_start_response = {
+	.name = "quick-start-response",
+	.title = "Quick-Start response",
+	.source = "RFC 4782 section 4.2",
+	.carrier = HW_TCP_OPTION,
+	.kind = HW_QS_TCP_OPTION,
+	.wire_bytes = HW_QS_BYTES,
+	.fields_bytes = sizeof(struct hw_qs_option),
+	.n_fields = HW_COUNT(hw_qs_fields_tcp),
+	.fields = hw_qs_fields_tcp,
+	.parse = hw_qs_header_parse_tcp,
+	.emit = hw_qs_header_emit_tcp,
+};
+
+HW_HEADER hw_header_quick_start = {
+	.name = "quick-start",
+	.title = "Quick-Start request or report",
+	.source = "RFC 4782 section 3.1",
+	.carrier = HW_IP_OPTION,
+	.kind = HW_QS_IPV4_OPTION,
+	.wire_bytes = HW_QS_BYTES,
+	.fields_bytes = sizeof(struct hw_qs_option),
+	.n_fields = HW_COUNT(hw_qs_fields_ipv4),
+	.fields = hw_qs_fields_ipv4,
+	.answer = &hw_header_quick_start_response,
+	.parse = hw_qs_header_parse_ipv4,
+	.emit = hw_qs_header_emit_ipv4,
+	.reflect = hw_qs_header_reflect,
+};
 
 #endif

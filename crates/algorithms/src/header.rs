@@ -1,0 +1,229 @@
+//! Headers of protocols: their fields as algorithms see them, what carries them, and
+//! the codec of `algorithms/header/`.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use serde::Serialize;
+
+use crate::error::{nearest, AlgorithmError};
+use crate::ffi;
+use crate::registry::{text, Ops};
+
+/// Most bytes of an option on the wire (`HW_OPTION_MAX_BYTES`).
+pub const WIRE_BYTES: usize = 20;
+
+/// The decoded fields of any header (`HW_FIELDS_MAX_BYTES`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fields(pub [u64; 3]);
+
+/// What carries a header (`enum hw_carrier`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Carrier {
+    /// An option of the IPv4 header.
+    IpOption,
+    /// An option of the TCP header.
+    TcpOption,
+    /// The two ECN bits.
+    EcnBits,
+}
+
+/// How a header came to its receiver (`struct hw_arrival`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// What is left of it; each router has taken one off.
+    pub ip_ttl: u8,
+    /// IPv4 ECN bits.
+    pub ecn: u8,
+}
+
+/// A field of a header.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FieldInfo {
+    /// Name.
+    pub name: &'static str,
+    /// Unit.
+    pub unit: &'static str,
+    /// One line of meaning.
+    pub meaning: &'static str,
+    /// Where it stands among the decoded fields.
+    pub offset: u32,
+    /// Its size there.
+    pub bytes: u32,
+}
+
+/// A protocol's header.
+#[derive(Clone, Debug, Serialize)]
+pub struct HeaderInfo {
+    /// Name by which it is known.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Paper or RFC.
+    pub source: &'static str,
+    /// What carries it.
+    pub carrier: Carrier,
+    /// First byte of the option.
+    pub kind: u8,
+    /// Bytes of the option, with kind and length; 0 in ECN bits.
+    pub wire_bytes: u8,
+    /// Its fields.
+    pub fields: Vec<FieldInfo>,
+    /// The header in which a receiver answers; none: in this one.
+    pub answer: Option<&'static str>,
+    /// A receiver answers it.
+    pub reflects: bool,
+    /// From 1 on, in the order of [`headers`]: how a packet says what it carries.
+    #[serde(skip)]
+    pub number: u8,
+    #[serde(skip)]
+    ops: Ops<ffi::Header>,
+}
+
+/// All headers, by the order of their files; answers follow what they answer.
+///
+/// # Panics
+/// If there are more than 15: a packet says in four bits which it carries.
+pub fn headers() -> &'static [HeaderInfo] {
+    static LIST: OnceLock<Vec<HeaderInfo>> = OnceLock::new();
+    LIST.get_or_init(|| {
+        let mut list: Vec<HeaderInfo> = Vec::new();
+        // SAFETY: the registry the build wrote: an array of pointers to constant tables,
+        // whose texts are literals.
+        unsafe {
+            let tables = std::slice::from_raw_parts(
+                &raw const ffi::hw_native_headers,
+                ffi::hw_native_n_headers as usize,
+            );
+            for &ops in tables {
+                list.push(info(ops));
+                if !(*ops).answer.is_null() {
+                    list.push(info((*ops).answer));
+                }
+            }
+        }
+        assert!(list.len() <= 15, "a packet knows of 15 headers");
+        for (info, number) in list.iter_mut().zip(1..) {
+            info.number = number;
+        }
+        list
+    })
+}
+
+/// # Safety
+/// `ops` is a table of the registry.
+unsafe fn info(ops: *const ffi::Header) -> HeaderInfo {
+    // SAFETY: a constant table, its texts literals, its fields `n_fields` of them.
+    unsafe {
+        let table = &*ops;
+        let fields = (0..table.n_fields as usize).map(|i| {
+            let field = &*table.fields.add(i);
+            FieldInfo {
+                name: text(field.name),
+                unit: text(field.unit),
+                meaning: text(field.meaning),
+                offset: field.offset,
+                bytes: field.bytes,
+            }
+        });
+        assert!(usize::from(table.fields_bytes) <= size_of::<Fields>());
+        assert!(usize::from(table.wire_bytes) <= WIRE_BYTES);
+        HeaderInfo {
+            name: text(table.name),
+            title: text(table.title),
+            source: text(table.source),
+            carrier: match table.carrier {
+                0 => Carrier::IpOption,
+                1 => Carrier::TcpOption,
+                _ => Carrier::EcnBits,
+            },
+            kind: table.kind,
+            wire_bytes: table.wire_bytes,
+            fields: fields.collect(),
+            answer: (!table.answer.is_null()).then(|| text((*table.answer).name)),
+            reflects: table.reflect.is_some(),
+            number: 0,
+            ops: Ops(ops),
+        }
+    }
+}
+
+/// The header of that name.
+///
+/// # Errors
+/// [`AlgorithmError::Unknown`] with the nearest names.
+pub fn header(name: &str) -> Result<&'static HeaderInfo, AlgorithmError> {
+    let mut all = headers().iter();
+    all.find(|info| info.name == name)
+        .ok_or_else(|| AlgorithmError::Unknown {
+            kind: "header",
+            name: name.to_owned(),
+            nearest: nearest(name, headers().iter().map(|info| info.name)),
+        })
+}
+
+/// The header with that number, as packets say it.
+#[must_use]
+pub fn numbered(number: u8) -> Option<&'static HeaderInfo> {
+    headers().get(usize::from(number).checked_sub(1)?)
+}
+
+impl HeaderInfo {
+    /// The fields of an option's bytes, kind and length among them; none if they are not
+    /// this header's.
+    #[must_use]
+    pub fn parse(&self, bytes: &[u8]) -> Option<Fields> {
+        let mut whole = [0; WIRE_BYTES];
+        let wire_bytes = usize::from(self.wire_bytes).max(1);
+        whole[..wire_bytes].copy_from_slice(bytes.get(..wire_bytes)?);
+        let mut fields = Fields::default();
+        // SAFETY: no more is read than a whole option, no more written than fields have.
+        let found =
+            unsafe { ((*self.ops.0).parse)(whole.as_ptr(), (&raw mut fields).cast::<c_void>()) };
+        (found != 0).then_some(fields)
+    }
+
+    /// The option's bytes; of ECN bits, one byte.
+    #[must_use]
+    pub fn emit(&self, fields: &Fields) -> Vec<u8> {
+        let mut bytes = [0; WIRE_BYTES];
+        // SAFETY: as in parse.
+        unsafe {
+            ((*self.ops.0).emit)((&raw const *fields).cast::<c_void>(), bytes.as_mut_ptr());
+        }
+        bytes[..usize::from(self.wire_bytes).max(1)].to_vec()
+    }
+
+    /// Takes in at the receiver what has arrived. Returns whether an answer is due, whose
+    /// fields are `held`.
+    pub fn reflect(&self, held: &mut Fields, arrived: &Fields, how: &Arrival) -> bool {
+        // SAFETY: as in parse; C keeps no pointer.
+        unsafe {
+            (*self.ops.0).reflect.is_some_and(|reflect| {
+                reflect(
+                    (&raw mut *held).cast::<c_void>(),
+                    (&raw const *arrived).cast::<c_void>(),
+                    how,
+                ) != 0
+            })
+        }
+    }
+
+    /// A field by its name.
+    #[must_use]
+    pub fn field(&self, fields: &Fields, name: &str) -> Option<u64> {
+        let info = self.fields.iter().find(|field| field.name == name)?;
+        let bytes: Vec<u8> = fields.0.iter().flat_map(|w| w.to_ne_bytes()).collect();
+        let at = info.offset as usize;
+        let part = bytes.get(at..at + info.bytes as usize)?;
+        Some(match part.len() {
+            1 => part[0].into(),
+            2 => u16::from_ne_bytes(part.try_into().ok()?).into(),
+            4 => u32::from_ne_bytes(part.try_into().ok()?).into(),
+            _ => u64::from_ne_bytes(part.try_into().ok()?),
+        })
+    }
+}

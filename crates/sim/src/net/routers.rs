@@ -1,0 +1,180 @@
+//! The router algorithms of a link: they work in order beside its queue's discipline,
+//! look at what is offered to the queue and at the headers that packets carry, and tell
+//! and count what their own declarations name.
+
+use crate::net::link::{sender_of, Offered};
+use crate::rng::{stream, Purpose};
+use crate::scenario::LinkSpec;
+use crate::trace::digest::RouterTotals;
+use crate::trace::record::{Tables, NULL_U32};
+use headway_algorithms::header::header;
+use headway_algorithms::{
+    routers, AlgorithmError, Carrier, Fields, HeaderInfo, LinkView, PacketView, RouterInstance,
+    Verdict,
+};
+use rand_core::RngCore;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// The routers of one link.
+pub(crate) struct Routers {
+    list: Vec<Router>,
+    link: u32,
+    /// For those that find no header of theirs.
+    rng: Xoshiro256PlusPlus,
+}
+
+struct Router {
+    instance: RouterInstance,
+    header: Option<&'static HeaderInfo>,
+    /// Number of the algorithm in the registry, as in the trace.
+    algorithm: u8,
+    tick_ns: Option<u64>,
+}
+
+impl Routers {
+    /// The routers that a link asks for, if any; their time begins at 0.
+    pub fn new(
+        spec: &LinkSpec,
+        view: &LinkView,
+        link: u32,
+        seed: u64,
+    ) -> Result<Option<Box<Routers>>, AlgorithmError> {
+        let mut list = Vec::new();
+        for router in &spec.routers {
+            let tunables: Vec<_> = router
+                .tunables
+                .iter()
+                .map(|(name, value)| (name.clone(), *value))
+                .collect();
+            let mut view = *view;
+            let mut instance = RouterInstance::new(&router.name, &tunables, &mut view)?;
+            let info = instance.info();
+            let at = routers().iter().position(|r| r.name == info.name);
+            list.push(Router {
+                tick_ns: instance.tick(&mut view),
+                header: info.header.map(header).transpose()?,
+                algorithm: at.expect("it was found there") as u8,
+                instance,
+            });
+        }
+        let rng = stream(seed, Purpose::Router, link);
+        Ok((!list.is_empty()).then(|| Box::new(Routers { list, link, rng })))
+    }
+
+    /// A packet is offered to the queue. `reads` is false where its headers are not
+    /// looked at; `draw` gives a random number that the queue's discipline does not see:
+    /// what that decides must not follow from what a header shows. Returns what becomes
+    /// of the packet as far as routers decide.
+    #[inline(never)]
+    pub fn arrive(
+        &mut self,
+        view: &LinkView,
+        packet: &mut Offered,
+        reads: bool,
+        mut draw: impl FnMut() -> u32,
+        tables: &mut Tables,
+    ) -> Verdict {
+        let mut all = Verdict::Pass;
+        for router in &mut self.list {
+            let mut view = *view;
+            let arriving = PacketView {
+                flow: sender_of(packet.route),
+                ip_bytes: packet.ip_bytes,
+                ecn: packet.ecn,
+            };
+            let mut bits = Fields::default();
+            let mut header = if reads {
+                router
+                    .header
+                    .and_then(|info| packet.header(info, &mut bits))
+            } else {
+                None
+            };
+            view.random = if header.is_some() {
+                draw()
+            } else {
+                self.rng.next_u32()
+            };
+            let verdict = router
+                .instance
+                .arrive(&mut view, &arriving, header.as_deref_mut());
+            if let Some(info) = router.header {
+                if info.carrier == Carrier::EcnBits && reads {
+                    packet.ecn = info.emit(&bits)[0] & 3;
+                }
+            }
+            router.tell(&view, self.link, packet.flow, tables);
+            match verdict {
+                Verdict::Pass => {}
+                Verdict::Mark => all = Verdict::Mark,
+                drop => return drop,
+            }
+        }
+        all
+    }
+
+    /// Calls those whose time has come. Returns when the next wants to be called.
+    pub fn tick(&mut self, view: &LinkView, tables: &mut Tables) -> Option<u64> {
+        for router in &mut self.list {
+            if router.tick_ns.is_some_and(|at_ns| at_ns <= view.now_ns) {
+                router.tick(view, self.link, tables);
+            }
+        }
+        self.next_ns()
+    }
+
+    /// When one wants to be called.
+    pub fn next_ns(&self) -> Option<u64> {
+        self.list.iter().filter_map(|router| router.tick_ns).min()
+    }
+
+    /// Totals of the whole run so far.
+    pub fn totals(&mut self, view: &LinkView, tables: &mut Tables) -> Vec<RouterTotals> {
+        let mut all = Vec::new();
+        for router in &mut self.list {
+            router.tick(view, self.link, tables);
+            let info = router.instance.info();
+            let names = info.counters.iter().map(|counter| counter.name);
+            all.push(RouterTotals {
+                algorithm: info.name,
+                counters: names.zip(router.instance.counters()).collect(),
+            });
+        }
+        all
+    }
+
+    /// Records the counters. The time goes on: it may have come with no packet.
+    pub fn count(&mut self, view: &LinkView, tables: &mut Tables) {
+        let now_ns = view.now_ns as i64;
+        for router in &mut self.list {
+            router.tick(view, self.link, tables);
+            for (name, value) in (0..).zip(router.instance.counters()) {
+                tables
+                    .router_counters
+                    .push(now_ns, self.link, router.algorithm, name, value);
+            }
+        }
+    }
+}
+
+impl Router {
+    fn tick(&mut self, view: &LinkView, link: u32, tables: &mut Tables) {
+        let mut view = *view;
+        self.tick_ns = self.instance.tick(&mut view);
+        self.tell(&view, link, NULL_U32, tables);
+    }
+
+    /// Records what it tells of its last call.
+    #[inline]
+    fn tell(&self, view: &LinkView, link: u32, flow: u32, tables: &mut Tables) {
+        if view.noted == 0 || tables.off {
+            return;
+        }
+        let now_ns = view.now_ns as i64;
+        for (name, value) in self.instance.told(view) {
+            tables
+                .router_events
+                .push(link, now_ns, flow, self.algorithm, name, value);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+"""What routers told and counted, by the names that their algorithms declare."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from headway.registry import Algorithm, registry
+from headway.trace import Trace
+
+
+def router_counters(trace: Trace, algorithm: str) -> pl.DataFrame:
+    """Readings of a router algorithm's counters, one row per link and checkpoint.
+
+    Columns: time_ns, link, and one per counter that ``algorithm`` declares (``headway describe``
+    lists them).
+    """
+    index, owner = _declared(trace, algorithm)
+    rows = trace["router_counters"].filter(pl.col("algorithm") == index)
+    first = rows.filter(pl.col("name") == 0).select("time_ns", "link")
+    for at, counter in enumerate(owner.counters):
+        values = rows.filter(pl.col("name") == at)["value"]
+        first = first.with_columns(values.alias(counter.name))
+    return first
+
+
+def router_events(trace: Trace, algorithm: str) -> pl.DataFrame:
+    """What a router algorithm told, one row per packet or tick of which it told something.
+
+    Columns: link, time_ns, flow (null: no packet's), and one per event that ``algorithm``
+    declares, null where it told nothing of it.
+    """
+    index, owner = _declared(trace, algorithm)
+    rows = trace["router_events"].filter(pl.col("algorithm") == index)
+    # what is told of one call stands together, by rising number
+    keys = ["link", "time_ns", "flow"]
+    same = pl.all_horizontal(pl.col(key).eq_missing(pl.col(key).shift()) for key in keys)
+    begins = ~(same & (pl.col("name") > pl.col("name").shift())).fill_null(False)
+    rows = rows.with_columns(call=begins.cum_sum())
+    told = rows.unique("call", keep="first", maintain_order=True).select("call", *keys)
+    for at, event in enumerate(owner.events):
+        values = rows.filter(pl.col("name") == at).select("call", pl.col("value").alias(event.name))
+        told = told.join(values, on="call", how="left", maintain_order="left")
+    return told.drop("call")
+
+
+def _declared(trace: Trace, algorithm: str) -> tuple[int, Algorithm]:
+    """The algorithm's number in the tables, and what it declares."""
+    for index, owner in enumerate(trace.routers):
+        if owner.name == algorithm:
+            return index, owner
+    return -1, registry().router(algorithm)  # it was on no link
