@@ -10,8 +10,8 @@
  *
  * A *control* says how a flow goes on: congestion avoidance and the answer to
  * congestion. A *startup* says how a flow grows while cwnd is below ssthresh.
- * The two are written apart and joined by hw_grow(): by the build for the
- * kernel, at run time in the simulator. A control may also own its start, cwnd
+ * The two are written apart and joined by hw_grow(): by the linker for
+ * the kernel (bpf/linked.h), at run time in the simulator. A control may also own its start, cwnd
  * and pacing rate altogether: it then has control() and no startup.
  */
 #ifndef HEADWAY_PORT_CC_H

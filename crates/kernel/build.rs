@@ -1,13 +1,14 @@
-//! Compiles every control joined with every startup, or with its own start, to an eBPF
-//! object. Without a
-//! clang that can, the crate still builds and says what is missing.
+//! Compiles every control and every startup to an eBPF object, and the binding to the
+//! kernel in the forms that pairs of them need; headwayctl links a pair when it is asked
+//! for. Without a clang that can, the crate still builds and says what is missing.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use headway_algorithms::{choices, ControlInfo, StartupInfo, TunableInfo};
+use headway_algorithms::{choices, ControlInfo, StartupInfo};
 
 /// Functions of the algorithms are inlined: what a function that returns nothing leaves
 /// in its result's register is nothing to the compiler, but an error to the verifier.
@@ -33,10 +34,12 @@ fn main() {
 
     let list = match find_clang() {
         Ok(clang) => {
-            let mut objects = String::new();
-            for (control, startup) in choices() {
-                objects += &compile_pair(&clang, &algorithms, &out, control, startup);
-            }
+            let build = Build {
+                clang,
+                algorithms: algorithms.clone(),
+                out: out.clone(),
+            };
+            let (statics, pairs) = build.pairs();
             // programs that are no algorithm: a field of struct Objects each
             let mut programs = String::new();
             for name in [
@@ -50,18 +53,11 @@ fn main() {
             ] {
                 let object = out.join(format!("{name}.bpf.o"));
                 let source = algorithms.join(format!("kernel/{name}.bpf.c"));
-                compile(&clang, &algorithms, &source, &object);
+                build.compile(&source, &object);
                 write!(programs, "{name}: include_bytes!({object:?}), ").expect("a String");
             }
-            for test in ["refused", "large_state"] {
-                let object = out.join(format!("{test}.bpf.o"));
-                let source = manifest.join(format!("tests/{test}.bpf.c"));
-                println!("cargo::rerun-if-changed={}", source.display());
-                compile(&clang, &algorithms, &source, &object);
-                let variable = format!("HEADWAY_{}", test.to_uppercase());
-                println!("cargo::rustc-env={variable}={}", object.display());
-            }
-            format!("Ok(Objects {{ pairs: &[\n{objects}], {programs} }})")
+            build.objects_of_tests(&manifest.join("tests"));
+            format!("{{\n{statics}Ok(Objects {{ pairs: &[\n{pairs}], {programs} }})\n}}")
         }
         Err(reason) => {
             println!("cargo::warning=no eBPF objects: {reason}");
@@ -105,111 +101,167 @@ fn output_of(program: &str, argument: &str) -> Option<String> {
     String::from_utf8(output.stdout).ok()
 }
 
-/// Compiles one pair and returns its entry in the list of objects.
-fn compile_pair(
-    clang: &str,
-    algorithms: &Path,
-    out: &Path,
-    control: &ControlInfo,
-    startup: Option<&StartupInfo>,
-) -> String {
-    let name = control.kernel_name(startup);
-    let control_id = control.name.replace('-', "_");
-    let startup_id = startup.map(|s| s.name.replace('-', "_"));
+/// What the binding is told of the pairs that it is for (port/bpf/pair.h), as definitions.
+fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'static str> {
     let startup_paces = startup.is_some_and(|s| s.paces);
     let paces = startup_paces || control.flags.paces();
     let pacing_bytes = if paces { PACING_BYTES } else { 0 };
     let state_bytes = control.state_bytes.next_multiple_of(8)
         + pacing_bytes
         + startup.map_or(0, |s| s.state_bytes);
-    let mut switches = String::new();
-    for (switch, on) in [
+    [
+        ("HW_JOINED", startup.is_some()),
         ("HW_CONTROLS", control.takes_samples),
         ("HW_PACES", paces),
         ("HW_STARTUP_PACES", startup_paces),
         ("HW_STATE_IN_STORAGE", state_bytes > CA_PRIV_BYTES),
         ("HW_CC_IN_STORAGE", control.state_bytes > CA_PRIV_BYTES),
-    ] {
-        if on {
-            writeln!(switches, "#define {switch}").expect("a String");
+    ]
+    .into_iter()
+    .filter_map(|(switch, on)| on.then_some(switch))
+    .collect()
+}
+
+/// What compiles, and where to.
+struct Build {
+    clang: String,
+    algorithms: PathBuf,
+    out: PathBuf,
+}
+
+impl Build {
+    /// The objects of all pairs: their definitions, and the list that refers to them.
+    fn pairs(&self) -> (String, String) {
+        let (mut statics, mut list) = (String::new(), String::new());
+        let mut compiled = BTreeSet::new();
+        let mut object = |name: String, compile: &dyn Fn(&str) -> PathBuf| {
+            let variable = name.to_uppercase();
+            if compiled.insert(variable.clone()) {
+                let path = compile(&name);
+                writeln!(
+                    statics,
+                    "static {variable}: &[u8] = include_bytes!({path:?});"
+                )
+                .expect("a String");
+            }
+            variable
+        };
+        for (control, startup) in choices() {
+            let switches = switches(control, startup);
+            let of_algorithm = |kind: &'static str, name: &str| {
+                let id = name.replace('-', "_");
+                (format!("{kind}_{id}"), move |object: &str| {
+                    self.algorithm(kind, &id, object)
+                })
+            };
+            let form = switches.join("_").replace("HW_", "").to_lowercase();
+            let binding = object(format!("binding_{form}"), &|name| {
+                self.binding("control", &switches, name)
+            });
+            let (name, compile) = of_algorithm("cc", control.name);
+            let mut algorithms = object(name, &compile);
+            if let Some(startup) = startup {
+                let (name, compile) = of_algorithm("startup", startup.name);
+                algorithms += ", ";
+                algorithms += &object(name, &compile);
+            }
+            writeln!(
+                list,
+                "ControlObject {{ name: {:?}, control: {:?}, startup: {:?}, binding: {binding}, \
+                 algorithms: &[{algorithms}] }},",
+                control.kernel_name(startup),
+                control.name,
+                startup.map(|s| s.name)
+            )
+            .expect("a String");
+        }
+        (statics, list)
+    }
+
+    /// One algorithm's file and what the binding calls of it.
+    fn algorithm(&self, kind: &str, id: &str, object: &str) -> PathBuf {
+        let unit = format!(
+            "#include \"port/bpf/kernel.h\"\n\
+             {INLINE}\
+             #include \"{kind}/{id}.c\"\n\
+             #pragma clang attribute pop\n\
+             #define HW_{} hw_{kind}_{id}\n\
+             #include \"port/bpf/part.h\"\n",
+            kind.to_uppercase()
+        );
+        self.unit(&unit, object)
+    }
+
+    /// A binding, to sockets ("control") or to tests ("contract").
+    fn binding(&self, header: &str, switches: &[&str], object: &str) -> PathBuf {
+        let mut unit = String::new();
+        for switch in switches {
+            writeln!(unit, "#define {switch}").expect("a String");
+        }
+        unit += "#include \"port/bpf/kernel.h\"\n";
+        writeln!(unit, "#include \"port/bpf/{header}.h\"").expect("a String");
+        self.unit(&unit, object)
+    }
+
+    /// Objects that only tests load: they find them by the environment of their build, and
+    /// the product has nothing of them.
+    fn objects_of_tests(&self, tests: &Path) {
+        let tell = |name: &str, object: &Path| {
+            println!("cargo::rustc-env=HEADWAY_{name}={}", object.display());
+        };
+        for test in ["refused", "large_state"] {
+            let object = self.out.join(format!("{test}.bpf.o"));
+            let source = tests.join(format!("{test}.bpf.c"));
+            println!("cargo::rerun-if-changed={}", source.display());
+            self.compile(&source, &object);
+            tell(&test.to_uppercase(), &object);
+        }
+        let in_storage = ["HW_JOINED", "HW_STATE_IN_STORAGE"];
+        let binding = self.binding("control", &in_storage, "binding_of_large_state");
+        tell("LARGE_STATE_BINDING", &binding);
+        for (name, switches) in [
+            ("JOINED", &["HW_JOINED"][..]),
+            ("OWN_START", &[]),
+            ("SAMPLES", &["HW_CONTROLS"]),
+        ] {
+            let object = format!("contract_{}", name.to_lowercase());
+            let object = self.binding("contract", switches, &object);
+            tell(&format!("CONTRACT_{name}"), &object);
         }
     }
-    let startup_table = startup_id.as_deref().unwrap_or("own");
-    let startup_source = startup_id.as_ref().map_or_else(
-        || format!("static const struct hw_startup_ops hw_startup_{startup_table} = HW_OWN_START;"),
-        |id| format!("#include \"startup/{id}.c\""),
-    );
-    let [bytes, contract] = ["control", "contract"].map(|binding| {
-        let unit = format!(
-            "#define HW_PAIR_NAME \"{name}\"\n\
-             #define HW_CONTROL_NAME \"{}\"\n\
-             #define HW_STARTUP_NAME \"{}\"\n\
-             #define HW_PAIR_CC hw_cc_{control_id}\n\
-             #define HW_PAIR_STARTUP hw_startup_{startup_table}\n\
-             #define HW_CC_DEFAULTS {}\n\
-             #define HW_STARTUP_DEFAULTS {}\n\
-             {switches}\
-             #include \"port/bpf/kernel.h\"\n\
-             {INLINE}\
-             #include \"cc/{control_id}.c\"\n\
-             {startup_source}\n\
-             #pragma clang attribute pop\n\
-             #include \"port/bpf/{binding}.h\"\n",
-            control.name,
-            startup.map_or("", |s| s.name),
-            defaults(&control.tunables),
-            defaults(startup.map_or(&[], |s| &s.tunables)),
-        );
-        let source = out.join(format!("{name}.{binding}.bpf.c"));
+
+    /// Writes a translation unit and compiles it.
+    fn unit(&self, text: &str, name: &str) -> PathBuf {
+        let source = self.out.join(format!("{name}.bpf.c"));
         let object = source.with_extension("o");
-        fs::write(&source, unit).expect("OUT_DIR is writable");
-        compile(clang, algorithms, &source, &object);
+        fs::write(&source, text).expect("OUT_DIR is writable");
+        self.compile(&source, &object);
         object
-    });
+    }
 
-    let mut entry = String::new();
-    writeln!(
-        entry,
-        "ControlObject {{ name: {name:?}, control: {:?}, startup: {:?}, \
-         bytes: include_bytes!({bytes:?}), contract: include_bytes!({contract:?}) }},",
-        control.name,
-        startup.map(|s| s.name)
-    )
-    .expect("a String");
-    entry
-}
-
-fn compile(clang: &str, algorithms: &Path, source: &Path, object: &Path) {
-    // libbpf's own headers, as the crate that links it installed them
-    let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys tells where its headers are");
-    let output = Command::new(clang)
-        .args(["-g", "-O2", "-std=gnu11", "-target", "bpf", "-mcpu=v3"])
-        .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
-        .arg(format!("-D__TARGET_ARCH_{}", kernel_arch()))
-        .arg("-I")
-        .arg(algorithms)
-        .args(["-isystem", &headers])
-        .arg("-c")
-        .arg(source)
-        .arg("-o")
-        .arg(object)
-        .output()
-        .expect("clang was found");
-    assert!(
-        output.status.success(),
-        "{clang} cannot compile {}:\n{}",
-        source.display(),
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
-
-/// The initializer of a pair's tunables.
-fn defaults(tunables: &[TunableInfo]) -> String {
-    let values: Vec<String> = tunables.iter().map(|t| t.default.to_string()).collect();
-    if values.is_empty() {
-        "{ 0 }".to_owned()
-    } else {
-        format!("{{ {} }}", values.join(", "))
+    fn compile(&self, source: &Path, object: &Path) {
+        // libbpf's own headers, as the crate that links it installed them
+        let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys tells where its headers are");
+        let output = Command::new(&self.clang)
+            .args(["-g", "-O2", "-std=gnu11", "-target", "bpf", "-mcpu=v3"])
+            .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
+            .arg(format!("-D__TARGET_ARCH_{}", kernel_arch()))
+            .arg("-I")
+            .arg(&self.algorithms)
+            .args(["-isystem", &headers])
+            .arg("-c")
+            .arg(source)
+            .arg("-o")
+            .arg(object)
+            .output()
+            .expect("clang was found");
+        assert!(
+            output.status.success(),
+            "{} cannot compile {}:\n{}",
+            self.clang,
+            source.display(),
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }
 

@@ -44,7 +44,11 @@ struct {
 #define HW_PACING_NEEDED 1 /* SK_PACING_NEEDED */
 /* The kernel's default (tcp_min_tso_segs), but for who may have to ask the path in a
  * data packet: an option cannot go into one of several that share a buffer. */
-#define HW_MIN_TSO_SEGS (HW_PAIR_STARTUP.open ? 1 : 2)
+#ifdef HW_JOINED
+#define HW_MIN_TSO_SEGS (hw_part_startup_opens() ? 1 : 2)
+#else
+#define HW_MIN_TSO_SEGS 2
+#endif
 
 HW_INLINE u32 hw_inflight(const struct tcp_sock *tp)
 {
@@ -121,7 +125,7 @@ HW_INLINE void *hw_area(struct sock *sk)
 
 HW_INLINE void *hw_area(struct sock *sk)
 {
-	return hw_behind(((struct tcp_sock *)sk)->inet_conn.icsk_ca_priv);
+	return (char *)((struct tcp_sock *)sk)->inet_conn.icsk_ca_priv + hw_cc_bytes;
 }
 #endif
 
@@ -139,12 +143,7 @@ HW_INLINE int hw_find_state(struct hw_call *call)
 #endif
 #ifdef HW_CC_IN_STORAGE
 	cc_state = area;
-	area += (HW_PAIR_CC.state_bytes + 7) & ~7u;
-	if (HW_PAIR_CC.state_bytes + HW_PAIR_STARTUP.state_bytes > HW_STORAGE_BYTES)
-		hw_state_too_large();
-#else
-	if (HW_STORAGE_BYTES && HW_PAIR_STARTUP.state_bytes > HW_STORAGE_BYTES)
-		hw_state_too_large();
+	area += hw_cc_bytes;
 #endif
 	hw_join(call, cc_state, area);
 	return 1;
@@ -311,7 +310,7 @@ void BPF_PROG(hw_cong_control, struct sock *sk, u32 ack, int flag, const struct 
 SEC("struct_ops/hw_sndbuf_expand")
 u32 BPF_PROG(hw_sndbuf_expand, struct sock *sk)
 {
-	return HW_PAIR_CC.send_windows ? HW_PAIR_CC.send_windows : 2;
+	return hw_part_cc_send_windows();
 }
 #else
 SEC("struct_ops/hw_pkts_acked")
@@ -435,6 +434,9 @@ u32 BPF_PROG(hw_min_tso_segs, struct sock *sk)
 }
 #endif
 
+/* In whose place headwayctl puts the name before load. */
+#define HW_NAME_UNSET "headway-unnamed"
+
 SEC(".struct_ops.link")
 struct tcp_congestion_ops hw_control = {
 	.init = (void *)hw_init,
@@ -456,5 +458,5 @@ struct tcp_congestion_ops hw_control = {
 	.release = (void *)hw_release,
 #endif
 	.flags = 1, /* any user may choose it (TCP_CONG_NON_RESTRICTED) */
-	.name = HW_PAIR_NAME,
+	.name = HW_NAME_UNSET,
 };

@@ -1,6 +1,6 @@
-//! Headway's controls in the running kernel: every control joined with every
-//! startup is one eBPF object, compiled with the crate from the same C files that
-//! the simulator runs. The binary `headwayctl` attaches them and takes them away.
+//! Headway's controls in the running kernel: every control and every startup is an eBPF
+//! object, compiled with the crate from the same C files that the simulator runs, and a
+//! pair is linked when it is wanted. The binary `headwayctl` attaches them and takes them away.
 //!
 //! Rooms, from the ground up; one knows only those before it (tests/arrows.rs):
 //!

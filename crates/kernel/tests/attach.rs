@@ -10,8 +10,9 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::time::Duration;
 
+use headway_kernel::{objects, ControlObject};
 use lab::{attached, chosen, fails, headwayctl, json, left_over, one_line, succeeds, Lab};
-use libbpf_rs::{Link, MapCore as _, MapFlags, MapType, Object, ObjectBuilder};
+use libbpf_rs::{Link, MapCore as _, MapFlags, MapType, Object};
 
 const SOON: Duration = Duration::from_millis(300);
 
@@ -190,11 +191,23 @@ fn a_dry_run_changes_nothing() {
 
 /// Attaches the object with large state as a program does that is not headwayctl.
 fn attach_without_headwayctl() -> (Object, Link) {
-    // the build sets the path with the objects
-    let path = option_env!("HEADWAY_LARGE_STATE").unwrap_or_default();
-    let bytes = std::fs::read(path).unwrap();
-    let open = ObjectBuilder::default().open_memory(&bytes).unwrap();
-    let mut object = open.load().unwrap();
+    // the build sets the paths with the objects
+    let leaked = |path: Option<&str>| -> &'static [u8] {
+        std::fs::read(path.unwrap_or_default()).unwrap().leak()
+    };
+    let cubic = objects().unwrap().iter().find(|o| o.control == "cubic");
+    let large = ControlObject {
+        name: "cubic_ls",
+        control: "cubic",
+        startup: Some("slow-start"), // a pair of this build has no startup of a test's
+        binding: leaked(option_env!("HEADWAY_LARGE_STATE_BINDING")),
+        algorithms: vec![
+            cubic.unwrap().algorithms[0],
+            leaked(option_env!("HEADWAY_LARGE_STATE")),
+        ]
+        .leak(),
+    };
+    let mut object = large.open("hwt_large").unwrap().load().unwrap();
     let link = object
         .maps_mut()
         .find(|map| map.map_type() == MapType::StructOps)

@@ -545,9 +545,10 @@ fn variants() -> Vec<Situation> {
 fn both_bindings_agree(pair: &ControlObject) {
     let mut compared = 0;
     let takes_samples = control(pair.control).unwrap().takes_samples;
+    let binding = binding(takes_samples, pair.startup.is_some());
     for settings in settings(pair) {
         let words: Vec<String> = settings.iter().map(|(n, v)| format!("{n}={v}")).collect();
-        let mut contract = Contract::load(pair, &words).unwrap();
+        let mut contract = Contract::load(pair, &binding, &words).unwrap();
         for situation in variants() {
             let expected = native(pair, &settings, &situation);
             let found = ebpf(&mut contract, takes_samples, &situation);
@@ -565,11 +566,21 @@ fn both_bindings_agree(pair: &ControlObject) {
     println!("{}: {compared} outputs are identical", pair.name);
 }
 
+/// The binding of tests in the form that a pair needs; the build sets the paths.
+fn binding(takes_samples: bool, joined: bool) -> Vec<u8> {
+    let path = match (takes_samples, joined) {
+        (true, _) => option_env!("HEADWAY_CONTRACT_SAMPLES"),
+        (false, true) => option_env!("HEADWAY_CONTRACT_JOINED"),
+        (false, false) => option_env!("HEADWAY_CONTRACT_OWN_START"),
+    };
+    std::fs::read(path.unwrap_or_default()).unwrap()
+}
+
 /// The comparison has to be able to fail.
 fn another_control_differs() {
     let objects = objects().unwrap();
     let pair = |name: &str| objects.iter().find(|o| o.name == name).unwrap();
-    let mut reno = Contract::load(pair("reno_ss"), &[]).unwrap();
+    let mut reno = Contract::load(pair("reno_ss"), &binding(false, true), &[]).unwrap();
     let differ = situations()
         .iter()
         .filter(|s| native(pair("cubic_ss"), &[], s) != ebpf(&mut reno, false, s))

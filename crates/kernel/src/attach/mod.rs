@@ -186,12 +186,7 @@ impl Request {
     }
 
     fn open(&self) -> Result<OpenObject, Failure> {
-        constants::open(
-            self.object.name,
-            self.object.bytes,
-            Some(&self.name),
-            &self.tunables,
-        )
+        constants::open(self.object, self.object.binding, &self.name, &self.tunables)
     }
 
     /// Attaches. Killed at any moment, it leaves nothing that detach does not find.

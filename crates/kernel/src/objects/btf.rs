@@ -93,6 +93,24 @@ pub fn variables_of(object: &libbpf_rs::OpenObject, section: &str) -> BTreeMap<S
     }
 }
 
+/// The members of a structure that an opened object declares, by name.
+#[must_use]
+pub fn members_of(object: &libbpf_rs::OpenObject, structure: &str) -> BTreeMap<String, Member> {
+    use libbpf_rs::AsRawLibbpf as _;
+    let Ok(structure) = CString::new(structure) else {
+        return BTreeMap::new();
+    };
+    // SAFETY: the object is alive and owns its type information; a terminated string.
+    unsafe {
+        let btf = sys::bpf_object__btf(object.as_libbpf_object().as_ptr());
+        if btf.is_null() {
+            return BTreeMap::new();
+        }
+        let id = sys::btf__find_by_name_kind(btf, structure.as_ptr(), sys::BTF_KIND_STRUCT);
+        u32::try_from(id).map_or_else(|_| BTreeMap::new(), |id| members(btf, id))
+    }
+}
+
 /// # Safety
 /// `btf` is valid.
 unsafe fn name(btf: *const sys::btf, offset: u32) -> Option<String> {

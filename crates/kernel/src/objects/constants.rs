@@ -4,31 +4,58 @@ use libbpf_rs::{MapType, ObjectBuilder, OpenObject};
 
 use crate::error::Failure;
 use crate::objects::btf;
+use crate::objects::link::link;
 use crate::objects::load;
 use crate::objects::ControlObject;
+
+/// The kernel's structure of a congestion control, as algorithms/port/bpf declares it.
+const OPS: &str = "tcp_congestion_ops";
 
 /// Values of all tunables in declared order: the control's, the startup's.
 pub type Tunables = [Vec<(&'static str, u32)>; 2];
 
-/// Opens an object with its constants filled in, and its name if another is wanted.
+/// Links a pair with a binding and opens it with its constants filled in and the kernel's
+/// name of it.
 ///
 /// # Errors
-/// It is not of this build.
+/// The objects are not of one build.
 pub fn open(
-    own_name: &str,
-    bytes: &[u8],
-    name: Option<&str>,
+    object: &ControlObject,
+    binding: &[u8],
+    name: &str,
     tunables: &Tunables,
 ) -> Result<OpenObject, Failure> {
-    let what =
-        |e: libbpf_rs::Error| Failure::failed(format!("cannot open the object {own_name}: {e}"));
+    let what = |e: libbpf_rs::Error| {
+        Failure::failed(format!("cannot open the object of {}: {e}", object.name))
+    };
+    let bytes = link(object.name, &[&[binding], object.algorithms].concat())?;
     let mut open = ObjectBuilder::default()
-        .name(own_name)
+        .name(object.name)
         .map_err(what)?
-        .open_memory(bytes)
+        .open_memory(&bytes)
         .map_err(what)?;
     let variables = btf::variables_of(&open, ".rodata");
-    let hz = load::kernel_hz();
+    let name_at = btf::members_of(&open, OPS)
+        .get("name")
+        .map(|member| member.offset);
+    let control = headway_algorithms::control(object.control)
+        .map_err(|e| Failure::bad_input(e.to_string()))?;
+    let [of_control, of_startup] = [0, 1].map(|i| {
+        let words = tunables[i].iter().flat_map(|t| t.1.to_ne_bytes());
+        words.collect::<Vec<u8>>()
+    });
+    let state_bytes = control.state_bytes.next_multiple_of(8);
+    let constants = [
+        ("hw_cc_tun", of_control),
+        ("hw_startup_tun", of_startup),
+        ("hw_cc_bytes", state_bytes.to_ne_bytes().to_vec()),
+        ("hw_control_name", object.control.as_bytes().to_vec()),
+        (
+            "hw_startup_name",
+            object.startup.unwrap_or_default().as_bytes().to_vec(),
+        ),
+    ];
+    let hz = load::kernel_hz().to_ne_bytes();
     for mut map in open.maps_mut() {
         let is_control = map.map_type() == MapType::StructOps;
         let is_constants = map.name().to_string_lossy().ends_with(".rodata");
@@ -36,15 +63,15 @@ pub fn open(
             continue;
         };
         if is_control {
-            rename(value, own_name, name.unwrap_or(own_name))?;
+            rename(value, name_at, name)?;
         } else if is_constants {
-            for (name, list) in ["hw_cc_tun", "hw_startup_tun"].into_iter().zip(tunables) {
-                let words: Vec<u32> = list.iter().map(|t| t.1).collect();
-                write_words(value, variables.get(name), &words)
-                    .ok_or_else(|| Failure::failed(format!("{own_name} has no room for {name}")))?;
+            for (variable, bytes) in &constants {
+                write(value, variables.get(*variable), bytes).ok_or_else(|| {
+                    Failure::failed(format!("{} has no room for {variable}", object.name))
+                })?;
             }
             // only the binding to sockets has a use for it
-            let _ = write_words(value, variables.get("hw_kernel_hz"), &[hz]);
+            let _ = write(value, variables.get("hw_kernel_hz"), &hz);
         }
     }
     Ok(open)
@@ -91,34 +118,20 @@ pub fn tunables(object: &ControlObject, settings: &[String]) -> Result<Tunables,
     }))
 }
 
-/// Puts the kernel's name in place of the object's own, which stands in the
-/// `struct_ops` value with zeros up to 16 bytes.
-fn rename(value: &mut [u8], from: &str, to: &str) -> Result<(), Failure> {
-    let field = |name: &str| {
-        let mut bytes = [0u8; 16];
-        bytes[..name.len()].copy_from_slice(name.as_bytes());
-        bytes
-    };
-    let old = field(from);
-    let at = value
-        .windows(16)
-        .position(|window| window == old)
-        .ok_or_else(|| Failure::failed(format!("the object does not hold its name {from}")))?;
-    value[at..at + 16].copy_from_slice(&field(to));
+/// Writes the kernel's name of a control, with zeros up to 16 bytes.
+fn rename(value: &mut [u8], name_at: Option<usize>, name: &str) -> Result<(), Failure> {
+    let field = name_at.and_then(|at| value.get_mut(at..at + 16));
+    let field =
+        field.ok_or_else(|| Failure::failed(format!("the object has no place for {name}")))?;
+    field.fill(0);
+    field[..name.len()].copy_from_slice(name.as_bytes());
     Ok(())
 }
 
-fn write_words(value: &mut [u8], variable: Option<&btf::Variable>, words: &[u32]) -> Option<()> {
-    let variable = variable?;
-    if words.len() * 4 > variable.bytes {
-        return None;
-    }
-    for (i, word) in words.iter().enumerate() {
-        let at = variable.offset + 4 * i;
-        value
-            .get_mut(at..at + 4)?
-            .copy_from_slice(&word.to_ne_bytes());
-    }
+fn write(value: &mut [u8], variable: Option<&btf::Variable>, bytes: &[u8]) -> Option<()> {
+    let variable = variable.filter(|v| bytes.len() <= v.bytes)?;
+    let place = value.get_mut(variable.offset..variable.offset + bytes.len())?;
+    place.copy_from_slice(bytes);
     Some(())
 }
 
@@ -127,10 +140,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_replaced_whole() {
-        let mut value = *b"\0\0\0\0reno_ss\0\0\0\0\0\0\0\0\0\x01";
-        rename(&mut value, "reno_ss", "a").unwrap();
+    fn a_name_is_written_whole() {
+        let mut value = *b"\0\0\0\0headway-unnamed\0\x01";
+        rename(&mut value, Some(4), "a").unwrap();
         assert_eq!(&value, b"\0\0\0\0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01");
-        assert!(rename(&mut value, "cubic_hs", "b").is_err());
+        assert!(rename(&mut value, Some(6), "b").is_err());
+        assert!(rename(&mut value, None, "b").is_err());
     }
 }

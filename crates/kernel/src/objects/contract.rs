@@ -59,13 +59,18 @@ pub struct Contract {
 }
 
 impl Contract {
-    /// Loads a pair; tunables that are not set have their defaults.
+    /// Loads a pair with the binding of tests (algorithms/port/bpf/contract.h), which the
+    /// build leaves beside the product; tunables that are not set have their defaults.
     ///
     /// # Errors
     /// Settings that are wrong; a kernel that refuses.
-    pub fn load(pair: &ControlObject, settings: &[String]) -> Result<Self, Failure> {
+    pub fn load(
+        pair: &ControlObject,
+        binding: &[u8],
+        settings: &[String],
+    ) -> Result<Self, Failure> {
         let tunables = constants::tunables(pair, settings)?;
-        let open = constants::open(pair.name, pair.contract, None, &tunables)?;
+        let open = constants::open(pair, binding, pair.name, &tunables)?;
         let variable = btf::variables_of(&open, ".bss").remove("hw_situation");
         let object = load::load(open, pair.name)?;
         let situation = variable

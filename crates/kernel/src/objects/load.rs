@@ -52,6 +52,12 @@ fn log(_level: PrintLevel, message: String) {
         .push_str(&message);
 }
 
+/// The line of libbpf's messages that says most, since [`keep_log`].
+#[must_use]
+pub fn said() -> String {
+    gist(&take_log())
+}
+
 fn take_log() -> String {
     std::mem::take(&mut *LOG.lock().unwrap_or_else(|e| e.into_inner()))
 }
@@ -134,11 +140,20 @@ pub fn kernel_hz() -> u32 {
 /// # Errors
 /// The loader's error followed by its log, which holds the verifier's.
 pub fn verify(name: &str, bytes: &[u8]) -> Result<(), String> {
-    keep_log();
     ObjectBuilder::default()
         .name(name)
         .and_then(|builder| builder.open_memory(bytes))
-        .and_then(|object| object.load())
+        .map_err(|error| format!("cannot open {name}: {error}"))
+        .and_then(|open| verify_open(name, open))
+}
+
+/// The same with an object that is open.
+///
+/// # Errors
+/// As of [`verify`].
+pub fn verify_open(name: &str, open: OpenObject) -> Result<(), String> {
+    keep_log();
+    open.load()
         .map(drop)
         .map_err(|error| format!("cannot load {name}: {error}\n{}", take_log()))
 }

@@ -6,6 +6,7 @@ pub(crate) mod constants;
 pub mod contract;
 pub(crate) mod device;
 pub(crate) mod hooks;
+mod link;
 pub(crate) mod load;
 pub(crate) mod shared;
 
@@ -13,7 +14,8 @@ use headway_algorithms::AlgorithmError;
 
 use crate::error::Failure;
 
-/// A control joined with a startup, or with its own start, compiled to eBPF.
+/// A control joined with a startup, or with its own start: what is linked to one eBPF
+/// object when it is wanted.
 #[derive(Debug)]
 pub struct ControlObject {
     /// The kernel's name of the congestion control, at most 15 characters.
@@ -22,10 +24,10 @@ pub struct ControlObject {
     pub control: &'static str,
     /// The startup; None where the control owns its start.
     pub startup: Option<&'static str>,
-    /// The ELF file of the congestion control (`struct_ops`).
-    pub bytes: &'static [u8],
-    /// The ELF file with the same algorithms behind a program for contract tests.
-    pub contract: &'static [u8],
+    /// The ELF file of the congestion control (`struct_ops`) without the algorithms.
+    pub binding: &'static [u8],
+    /// Those of the algorithms.
+    pub algorithms: &'static [&'static [u8]],
 }
 
 struct Objects {
@@ -138,6 +140,27 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
                 pair_of(control.name, startup)
             ))
         })
+}
+
+impl ControlObject {
+    /// Opens it under a name, with its tunables at their defaults.
+    ///
+    /// # Errors
+    /// The objects are not of one build.
+    pub fn open(&self, name: &str) -> Result<libbpf_rs::OpenObject, Failure> {
+        let tunables = constants::tunables(self, &[])?;
+        constants::open(self, self.binding, name, &tunables)
+    }
+
+    /// Loads it on trial, so that the verifier judges every program of it, and unloads it
+    /// again. Nothing is attached.
+    ///
+    /// # Errors
+    /// The loader's error followed by its log, which holds the verifier's.
+    pub fn verify(&self) -> Result<(), String> {
+        let open = self.open(self.name).map_err(|e| e.message)?;
+        load::verify_open(self.name, open)
+    }
 }
 
 /// A control and its startup as people name them: "cubic+hystart"; the control alone where

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Between the objects that make a pair. A control, a startup and the binding are
+ * compiled apart and joined by the BPF static linker (headwayctl does it before it
+ * loads): N controls and M startups are N + M objects, not N times M. This is what an
+ * algorithm's object (part.h) defines and the binding's calls. Everything returns a
+ * number: to the verifier, what a function leaves in its result's register is something.
+ */
+#ifndef HEADWAY_PORT_BPF_LINKED_H
+#define HEADWAY_PORT_BPF_LINKED_H
+
+#include "../cc.h"
+
+#define HW_LINKED __attribute__((visibility("hidden"), noinline))
+
+HW_LINKED u32 hw_part_cc_init(void *state, const u32 *tun, struct hw_conn *c);
+HW_LINKED u32 hw_part_cc_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
+				    const struct hw_ack *ack);
+HW_LINKED u32 hw_part_cc_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts);
+HW_LINKED u32 hw_part_cc_control(void *state, const u32 *tun, struct hw_conn *c,
+				 const struct hw_rate_sample *sample);
+HW_LINKED u32 hw_part_cc_ssthresh(void *state, const u32 *tun, struct hw_conn *c);
+HW_LINKED u32 hw_part_cc_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state);
+HW_LINKED u32 hw_part_cc_event(void *state, const u32 *tun, struct hw_conn *c, u8 event);
+HW_LINKED u32 hw_part_cc_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c,
+				   u32 prior_cwnd_pkts);
+HW_LINKED u32 hw_part_cc_min_cwnd(void *state, const u32 *tun, struct hw_conn *c);
+HW_LINKED u32 hw_part_cc_send_windows(void);
+
+HW_LINKED u32 hw_part_startup_opens(void);
+HW_LINKED u32 hw_part_startup_open(void *state, const u32 *tun, struct hw_conn *c);
+HW_LINKED u32 hw_part_startup_init(void *state, const u32 *tun, struct hw_conn *c);
+HW_LINKED u32 hw_part_startup_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
+					 const struct hw_ack *ack);
+HW_LINKED u32 hw_part_startup_slow_start(void *state, const u32 *tun, struct hw_conn *c,
+					 u32 acked_pkts);
+HW_LINKED u32 hw_part_startup_set_state(void *state, const u32 *tun, struct hw_conn *c,
+					u8 new_state);
+HW_LINKED u32 hw_part_startup_event(void *state, const u32 *tun, struct hw_conn *c, u8 event);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Behind a control's or a startup's file: what the binding calls of it (linked.h). The
+ * build defines HW_CC or HW_STARTUP, the table.
+ */
+#include "linked.h"
+
+#ifdef HW_CC
+u32 hw_part_cc_init(void *state, const u32 *tun, struct hw_conn *c)
+{
+	if (HW_CC.init)
+		HW_CC.init(state, tun, c);
+	return 0;
+}
+
+u32 hw_part_cc_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const struct hw_ack *ack)
+{
+	if (HW_CC.pkts_acked)
+		HW_CC.pkts_acked(state, tun, c, ack);
+	return 0;
+}
+
+u32 hw_part_cc_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
+{
+	if (HW_CC.cong_avoid)
+		HW_CC.cong_avoid(state, tun, c, acked_pkts);
+	return 0;
+}
+
+u32 hw_part_cc_control(void *state, const u32 *tun, struct hw_conn *c,
+		       const struct hw_rate_sample *sample)
+{
+	if (HW_CC.control)
+		HW_CC.control(state, tun, c, sample);
+	return 0;
+}
+
+u32 hw_part_cc_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
+{
+	return HW_CC.ssthresh(state, tun, c);
+}
+
+u32 hw_part_cc_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
+{
+	if (HW_CC.set_state)
+		HW_CC.set_state(state, tun, c, new_state);
+	return 0;
+}
+
+u32 hw_part_cc_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
+{
+	if (HW_CC.event)
+		HW_CC.event(state, tun, c, event);
+	return 0;
+}
+
+u32 hw_part_cc_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 prior_cwnd_pkts)
+{
+	if (!HW_CC.undo_cwnd)
+		return hw_max_u32(c->cwnd_pkts, prior_cwnd_pkts);
+	return HW_CC.undo_cwnd(state, tun, c, prior_cwnd_pkts);
+}
+
+u32 hw_part_cc_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
+{
+	return HW_CC.min_cwnd ? HW_CC.min_cwnd(state, tun, c) : c->ssthresh_pkts;
+}
+
+u32 hw_part_cc_send_windows(void)
+{
+	return HW_CC.send_windows ? HW_CC.send_windows : 2;
+}
+#endif
+
+#ifdef HW_STARTUP
+u32 hw_part_startup_opens(void)
+{
+	return HW_STARTUP.open != 0;
+}
+
+u32 hw_part_startup_open(void *state, const u32 *tun, struct hw_conn *c)
+{
+	if (HW_STARTUP.open)
+		HW_STARTUP.open(state, tun, c);
+	return 0;
+}
+
+u32 hw_part_startup_init(void *state, const u32 *tun, struct hw_conn *c)
+{
+	if (HW_STARTUP.init)
+		HW_STARTUP.init(state, tun, c);
+	return 0;
+}
+
+u32 hw_part_startup_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
+			       const struct hw_ack *ack)
+{
+	if (HW_STARTUP.pkts_acked)
+		HW_STARTUP.pkts_acked(state, tun, c, ack);
+	return 0;
+}
+
+u32 hw_part_startup_slow_start(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
+{
+	return HW_STARTUP.slow_start(state, tun, c, acked_pkts);
+}
+
+u32 hw_part_startup_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
+{
+	if (HW_STARTUP.set_state)
+		HW_STARTUP.set_state(state, tun, c, new_state);
+	return 0;
+}
+
+u32 hw_part_startup_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
+{
+	if (HW_STARTUP.event)
+		HW_STARTUP.event(state, tun, c, event);
+	return 0;
+}
+#endif
