@@ -1,14 +1,17 @@
 """The matrix, and what is said about two traces."""
 
 import itertools
-from dataclasses import astuple, fields, replace
+from dataclasses import replace
 
 import pytest
 from support import on_kernel
 
 from headway import run
 from headway.backends.kernel import headwayctl
+from headway.backends.sim import SimBackend
 from headway.cli.app import EXIT_KERNEL_CANNOT, execute
+from headway.errors import HeadwayError
+from headway.experiment import Experiment
 from headway.registry import registry
 from headway.sweep import no_progress
 from headway.validation import (
@@ -19,28 +22,43 @@ from headway.validation import (
     compare,
     cost,
     matrix,
+    observe,
     quick_matrix,
 )
-from headway.validation.compare import median_of, retransmits_share, spreads
+from headway.validation.compare import interval, median_of, retransmits_share, spreads
+from headway.validation.matrix import paths
 from headway.validation.report import KNOWN, page, with_sections
+from headway.validation.trials import Plan, Runner
 
 ABOUT = {
     "date": "2000-01-01",
     "kernel": "6.1",
     "headway": "0",
-    "duration_s": 30,
-    "trials": 1,
-    "loss_trials": 3,
+    "duration_s": None,
 }
 
 
-def test_every_pair_of_values_of_two_factors_is_in_the_matrix() -> None:
-    rows = [astuple(scenario) for scenario in matrix()]
+FACTORS = ("rate_mbps", "rtt_ms", "buffer_bdp", "flows", "control", "loss", "voip")
+
+
+def test_every_pair_of_values_of_two_factors_is_among_the_paths() -> None:
+    rows = [tuple(getattr(scenario, name) for name in FACTORS) for scenario in paths()]
     assert len(rows) >= 32
     assert len(set(rows)) == len(rows)
-    for a, b in itertools.combinations(range(len(fields(Scenario))), 2):
+    for a, b in itertools.combinations(range(len(FACTORS)), 2):
         wanted = set(itertools.product({row[a] for row in rows}, {row[b] for row in rows}))
         assert {(row[a], row[b]) for row in rows} == wanted
+
+
+def test_the_matrix_has_what_paths_alone_lack_and_trials_enough() -> None:
+    rows = matrix()
+    assert len({s.key for s in rows}) == len(rows)
+    assert all(s.trials >= 3 for s in rows)
+    assert sum(s.rate_mbps == 100 and s.buffer_bdp == 4 for s in rows) >= 6
+    assert sum(s.together for s in rows) >= 4
+    assert sum(bool(s.change) for s in rows) >= 4
+    # one run after the other; slow links run side by side
+    assert Plan(rows).kernel_s() <= 60 * 60
 
 
 def test_quick_scenarios_have_every_rate_and_control() -> None:
@@ -48,14 +66,74 @@ def test_quick_scenarios_have_every_rate_and_control() -> None:
     assert {s.rate_mbps for s in chosen} == {1, 10, 100}
     assert {s.control for s in chosen} == {"reno", "cubic", "htcp"}
     assert {s.loss for s in chosen} == {0.0, 0.01}
-    assert len({s.key for s in matrix()}) == len(matrix())
+    assert Plan(chosen).kernel_s() < 120
 
 
 @pytest.mark.parametrize("scenario", matrix(), ids=lambda s: s.key)
 def test_every_scenario_is_an_experiment(scenario: Scenario) -> None:
-    experiment = scenario.experiment(30)
+    experiment = scenario.experiment()
     assert experiment.stack == "linux-6"
     assert len(experiment.flows) == scenario.flows + scenario.voip
+    again, other = scenario.experiment(), scenario.experiment(seed=2)
+    assert again == experiment
+    assert other.start_times_ns() != experiment.start_times_ns()
+
+
+def test_an_interval_has_what_chance_makes_of_a_difference() -> None:
+    assert interval([1.0], [1.0, 2.0]) is None
+    assert interval([2.0, 2.0], [1.0, 1.0]) == (1.0, 1.0)
+    low, high = interval([11.0, 13.0, 12.0], [10.0, 12.0, 11.0])
+    # Student's t of four degrees of freedom, 2.776, times sqrt(2/3), around 1, over 11
+    assert (low, high) == pytest.approx(((1 - 2.2667) / 11, (1 + 2.2667) / 11), abs=1e-4)
+
+
+class Ran:
+    """A simulator that counts, and may not keep time at first."""
+
+    name = "kernel"
+
+    def __init__(self, late: int = 0) -> None:
+        self._sim, self.runs, self._late = SimBackend(), 0, late
+
+    def key(self, experiment: Experiment) -> str:
+        return self._sim.key(experiment)
+
+    def run_each(self, experiments, work, finished, threads: int = 0) -> None:
+        for index, experiment in enumerate(experiments):
+            trace = self._sim.run(experiment)
+            self.runs += 1
+            trace.meta["emulator"] = {"on_time": self.runs > self._late}
+            finished(index, work(index, trace))
+
+
+def test_trials_that_were_late_run_again_and_those_that_are_there_do_not(tmp_path) -> None:
+    scenario = replace(paths()[0], trials=2, duration_s=5)
+    told: list[str] = []
+
+    def runner(resume: bool) -> Runner:
+        plan = Plan([scenario])
+        return Runner(plan, tmp_path, repeats=1, resume=resume, save=False, tell=told.append)
+
+    first, kernel = runner(resume=False), Ran(late=1)
+    assert first.comparisons() == []
+    first.run(SimBackend(), kernel)
+    assert kernel.runs == 3
+    [comparison] = first.comparisons()
+    assert (comparison.repeated, len(comparison.sims), len(comparison.kernels)) == (1, 10, 2)
+    assert comparison.kernels == comparison.sims[:2]
+    assert (tmp_path / "figures" / f"{scenario.key}.svg").exists()
+    assert any(line.startswith(f"kernel: {scenario.key} done") for line in told)
+    again, nothing = runner(resume=True), Ran()
+    again.run(SimBackend(), nothing)
+    assert nothing.runs == 0
+    assert again.comparisons() == [comparison]
+    file = tmp_path / "trials" / scenario.key / "kernel-1.json"
+    file.write_text(file.read_text().replace('"key": "', '"key": "x'))
+    again.run(SimBackend(), nothing)
+    assert nothing.runs == 1
+    file.write_text("{}")
+    with pytest.raises(HeadwayError, match="delete it"):
+        again.run(SimBackend(), nothing)
 
 
 def observed(goodput: float = 1e6, owd: float = 50e3, again: int = 100) -> Observed:
@@ -87,8 +165,8 @@ def test_the_targets_hold_or_not() -> None:
 
 def test_a_trace_compared_with_itself_differs_in_nothing() -> None:
     scenario = matrix()[13]
-    trace = run(scenario.experiment(10))
-    comparison = compare(scenario, [trace], [trace])
+    seen = observe(run(scenario.experiment(duration_s=10)))
+    comparison = compare(scenario, [seen], [seen])
     assert comparison.goodput == comparison.owd_median == comparison.owd_p95 == 0
     assert comparison.shares == 0
     assert comparison.kernel.goodput_bps > 0.8 * scenario.rate_mbps * 1e6

@@ -14,9 +14,9 @@ from headway.trace import Trace
 from headway.units import BITS_PER_BYTE
 from headway.validation.matrix import Scenario
 
-GOODPUT_MEDIAN, GOODPUT_P90 = 0.02, 0.08
-OWD_MEDIAN, OWD_P90 = 0.03, 0.10
-RETRANSMITS_RELATIVE, RETRANSMITS_PKTS, RETRANSMITS_SHARE = 0.25, 10, 0.8
+GOODPUT_MEDIAN, GOODPUT_P90 = 0.005, 0.04
+OWD_MEDIAN, OWD_P90 = 0.01, 0.05
+RETRANSMITS_RELATIVE, RETRANSMITS_PKTS, RETRANSMITS_SHARE = 0.25, 10, 0.9
 """What the simulator promises: relative differences, and packets, over the scenarios."""
 
 
@@ -34,7 +34,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One scenario on both backends.
+    """One scenario on both backends: the medians of their trials, and the trials.
 
     ``warnings`` are the kernel runs' own doubts, ``repeated`` how many runs were thrown away
     because the emulator could not keep time.
@@ -45,6 +45,23 @@ class Comparison:
     kernel: Observed
     warnings: tuple[str, ...] = ()
     repeated: int = 0
+    sims: tuple[Observed, ...] = ()
+    kernels: tuple[Observed, ...] = ()
+
+    @property
+    def goodput_interval(self) -> Interval | None:
+        """Where the difference of goodput is, with 95 %."""
+        return self._interval(lambda trial: trial.goodput_bps)
+
+    @property
+    def owd_interval(self) -> Interval | None:
+        """Where the difference of the median one-way delay is, with 95 %."""
+        return self._interval(lambda trial: trial.owd_median_us)
+
+    def _interval(self, of: Callable[[Observed], float | None]) -> Interval | None:
+        sims = [value for value in map(of, self.sims) if value is not None]
+        kernels = [value for value in map(of, self.kernels) if value is not None]
+        return interval(sims, kernels)
 
     @property
     def goodput(self) -> float | None:
@@ -83,6 +100,30 @@ class Comparison:
         return max(abs(one - other) for one, other in pairs)
 
 
+Interval = tuple[float, float]
+
+
+def interval(sims: Sequence[float], kernels: Sequence[float]) -> Interval | None:
+    """95 % interval of (mean of sims - mean of kernels) / mean of kernels.
+
+    Welch's, by Student's t with the degrees of freedom of Satterthwaite: trials are independent,
+    and the two backends' may spread differently. None with fewer than two trials of either.
+    """
+    from scipy.special import stdtrit  # late: it takes long to import
+
+    if min(len(sims), len(kernels)) < 2 or not (reference := float(np.mean(kernels))):
+        return None
+    difference = float(np.mean(sims)) - reference
+    parts = [float(np.var(values, ddof=1)) / len(values) for values in (sims, kernels)]
+    half = 0.0
+    if (total := sum(parts)) > 0:
+        weights = (
+            part**2 / (len(values) - 1) for part, values in zip(parts, (sims, kernels), strict=True)
+        )
+        half = float(stdtrit(total**2 / sum(weights), 0.975)) * total**0.5
+    return (difference - half) / reference, (difference + half) / reference
+
+
 def relative(value: float | None, reference: float | None) -> float | None:
     """(value - reference) / reference; None where that says nothing."""
     if value is None or reference is None or reference == 0:
@@ -94,7 +135,8 @@ def observe(trace: Trace) -> Observed:
     """What is compared of a trace.
 
     One-way delay is the time a packet that joins the bottleneck's queue takes to its far end,
-    at every moment: the same for both backends, with and without datagrams to measure it.
+    at every moment: the same for both backends, with and without datagrams to measure it. Of a
+    link that changes it is what the queue comes to at the link's first rate and delay.
     """
     goodputs = [metrics.goodput_bps(trace, flow) for flow in trace.tcp_flows()]
     total = sum(goodputs)
@@ -138,16 +180,21 @@ def median_of(trials: Sequence[Observed]) -> Observed:
 
 
 def compare(
-    scenario: Scenario, sims: Sequence[Trace], kernels: Sequence[Trace], repeated: int = 0
+    scenario: Scenario,
+    sims: Sequence[Observed],
+    kernels: Sequence[Observed],
+    warnings: tuple[str, ...] = (),
+    repeated: int = 0,
 ) -> Comparison:
-    """Compare the medians over the trials of the scenario's experiment on both backends."""
-    warnings = tuple(str(note) for kernel in kernels for note in kernel.meta.get("notes", ()))
+    """Compare the medians over the trials of a scenario on both backends."""
     return Comparison(
         scenario,
-        median_of([observe(trace) for trace in sims]),
-        median_of([observe(trace) for trace in kernels]),
+        median_of(sims),
+        median_of(kernels),
         warnings,
         repeated,
+        tuple(sims),
+        tuple(kernels),
     )
 
 

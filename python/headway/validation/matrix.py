@@ -1,11 +1,14 @@
-"""The scenarios: not all combinations, but every pair of values of every two factors."""
+"""The scenarios: every pair of values of every two factors of a path, and what paths alone lack."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from headway.experiment import Experiment, Flow, Voip
-from headway.units import bdp_bytes
+from headway.engine import engine
+from headway.experiment import Experiment, Flow, Voip, parse_flows
+from headway.experiment.vary import Schedule, Step, outages
+from headway.units import bdp_bytes, format_time
 
 RATES_MBPS = (1, 10, 100)
 CONTROLS = ("reno", "cubic", "htcp")
@@ -15,31 +18,47 @@ FLOWS = (1, 2, 5)
 LOSSES = (0.0, 0.01)
 SMALLEST_BUFFER_BYTES = 6_000
 """A quarter of a small BDP is less than a packet; four packets always fit."""
-START_GAP_MS = 200
-"""Flows start one after the other, this far apart, on both backends."""
+START_GAP_MS, START_SPREAD_MS, TOGETHER_SPREAD_MS = 200, 100, 5
+"""Flows start one after the other, this far apart, or together; and somewhat later, as the trial's
+seed draws: two trials are two samples, and the same trial starts alike on both backends."""
+DURATION_S, TRIALS = 12, 3
+"""Usual length, and trials on the kernel."""
+LOSSY_S, LOSSY_TRIALS = 10, 5
+"""Where loss is random, trials differ most."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One row of the table."""
+    """One row of the table. ``control`` may have a startup and options, as in flows' text."""
 
     rate_mbps: int
     rtt_ms: int
     buffer_bdp: float
     flows: int
     control: str
-    loss: float
-    voip: bool
+    loss: float = 0.0
+    voip: bool = False
+    aqm: str = "drop-tail"
+    together: bool = False
+    change: str = ""
+    duration_s: int = DURATION_S
+    trials: int = TRIALS
 
     @property
     def key(self) -> str:
         """A name for files, which says all of it."""
-        loss = "-loss" if self.loss else ""
-        voip = "-voip" if self.voip else ""
-        return (
-            f"{self.control}-{self.flows}x-{self.rate_mbps}mbps-{self.rtt_ms}ms"
-            f"-{self.buffer_bdp:g}bdp{loss}{voip}"
-        )
+        words = [
+            self.control.replace("+", "-").replace(":", "-").replace("=", "-").replace("/", ""),
+            f"{self.flows}x",
+            f"{self.rate_mbps}mbps",
+            f"{self.rtt_ms}ms",
+            f"{self.buffer_bdp:g}bdp",
+        ]
+        if self.aqm != "drop-tail":
+            words.append(self.aqm.replace(":", "-").replace("=", "-"))
+        words += ["together"] * self.together + [self.change] * bool(self.change)
+        words += ["loss"] * bool(self.loss) + ["voip"] * self.voip
+        return "-".join(words)
 
     @property
     def buffer_bytes(self) -> int:
@@ -47,47 +66,82 @@ class Scenario:
         bdp = bdp_bytes(self.rate_mbps * 1_000_000, self.rtt_ms * 1_000_000)
         return max(int(self.buffer_bdp * bdp), SMALLEST_BUFFER_BYTES)
 
-    def experiment(self, duration_s: int, seed: int = 1) -> Experiment:
-        """The experiment; a fifth of it is warm-up."""
+    def starts_ns(self, seed: int) -> list[int]:
+        """When each TCP flow starts."""
+        gap_ms, spread_ms = START_GAP_MS, START_SPREAD_MS
+        if self.together:
+            gap_ms, spread_ms = 0, TOGETHER_SPREAD_MS
+        drawn_ns = engine.start_times_ns(seed, spread_ms * 1_000_000, [None] * self.flows)
+        return [i * gap_ms * 1_000_000 + ns for i, ns in enumerate(drawn_ns)]
+
+    def experiment(self, seed: int = 1, duration_s: int | None = None) -> Experiment:
+        """One trial; a fifth of it is warm-up."""
+        length_s = duration_s or self.duration_s
         flows = [
-            Flow.model_validate({"control": self.control, "start": f"{i * START_GAP_MS} ms"})
-            for i in range(self.flows)
+            flow
+            for ns in self.starts_ns(seed)
+            for flow in parse_flows(f"{self.control}:start={format_time(ns)}".replace(" ", ""))
         ]
         if self.voip:
             flows.append(Flow.model_validate({"app": Voip, "start": "0 s"}))
+        topology: dict[str, Any] = {
+            "kind": "dumbbell",
+            "rate": f"{self.rate_mbps}Mbit/s",
+            "rtt": f"{self.rtt_ms} ms",
+            "buffer": f"{self.buffer_bytes} B",
+            "loss": self.loss,
+            "aqm": self.aqm,
+        }
+        if self.change:
+            topology["vary"] = _change(self.change, self.rate_mbps, self.rtt_ms, length_s)
         return Experiment.model_validate(
             {
-                "topology": {
-                    "kind": "dumbbell",
-                    "rate": f"{self.rate_mbps}Mbit/s",
-                    "rtt": f"{self.rtt_ms} ms",
-                    "buffer": f"{self.buffer_bytes} B",
-                    "loss": self.loss,
-                },
+                "topology": topology,
                 "flows": flows,
-                "duration": f"{duration_s} s",
-                "warmup": f"{duration_s * 200} ms",
+                "duration": f"{length_s} s",
+                "warmup": f"{length_s * 200} ms",
                 "stack": "linux-6",
                 "seed": seed,
             }
         )
 
 
-def matrix() -> list[Scenario]:
-    """All 36 scenarios, slowest links first.
+def _change(what: str, rate_mbps: int, rtt_ms: int, length_s: int) -> Schedule:
+    """A quarter of the rate in the middle third, half as much delay more there, or an outage."""
+    rate, delay = f"{rate_mbps}Mbit/s", f"{rtt_ms * 500} us"
+    if what == "outage":
+        return outages(rate, delay, [(f"{length_s // 2} s", f"{length_s * 500 + 700} ms")])
+    there = {
+        "slower": (f"{rate_mbps * 250}kbit/s", delay),
+        "farther": (rate, f"{rtt_ms * 750} us"),
+    }[what]
+    thirds = ("0 s", f"{length_s * 1000 // 3} ms", f"{length_s * 2000 // 3} ms")
+    steps = [(rate, delay), there, (rate, delay)]
+    return Schedule(
+        steps=[
+            Step(start=at, rate=step, delay=late)
+            for at, (step, late) in zip(thirds, steps, strict=True)
+        ]
+    )
 
-    Rate, control and RTT are combined fully; the other factors follow from their indices so
-    that every two values of any two factors meet at least once.
+
+def paths() -> list[Scenario]:
+    """36 paths: rate, control and RTT are combined fully.
+
+    The other factors follow from their indices so that every two values of any two factors meet
+    at least once.
     """
     return [
-        Scenario(
-            rate_mbps=rate,
-            rtt_ms=rtt,
-            buffer_bdp=BUFFERS_BDP[(r + c + t) % 3],
-            flows=FLOWS[(r + 2 * c + t) % 3],
-            control=control,
-            loss=LOSSES[(r * c + t // 2 + r + c) % 2],
-            voip=(r + c + t) % 2 == 0,
+        _timed(
+            Scenario(
+                rate_mbps=rate,
+                rtt_ms=rtt,
+                buffer_bdp=BUFFERS_BDP[(r + c + t) % 3],
+                flows=FLOWS[(r + 2 * c + t) % 3],
+                control=control,
+                loss=LOSSES[(r * c + t // 2 + r + c) % 2],
+                voip=(r + c + t) % 2 == 0,
+            )
         )
         for r, rate in enumerate(RATES_MBPS)
         for c, control in enumerate(CONTROLS)
@@ -95,6 +149,55 @@ def matrix() -> list[Scenario]:
     ]
 
 
+def _timed(scenario: Scenario) -> Scenario:
+    """With the length and the trials that its losses ask for."""
+    if not scenario.loss:
+        return scenario
+    return replace(scenario, duration_s=LOSSY_S, trials=LOSSY_TRIALS)
+
+
+def others() -> list[Scenario]:
+    """What paths alone do not have, in groups: each line says why it is there."""
+    row = Scenario
+    deep, long_s = 4.0, 20
+    return [
+        # queues of 4 BDP at 100 Mbit/s: send buffers, receive windows, bursts of losses
+        row(100, 50, deep, 1, "reno", duration_s=long_s),
+        row(100, 50, deep, 2, "reno", duration_s=long_s),
+        row(100, 50, deep, 2, "cubic", duration_s=long_s),
+        row(100, 20, deep, 2, "htcp", duration_s=long_s),
+        row(100, 50, deep, 5, "cubic", duration_s=long_s),
+        row(100, 100, deep, 2, "cubic", duration_s=long_s),
+        # flows that start together share the first losses
+        row(10, 50, 1.0, 2, "reno", together=True),
+        row(10, 100, 0.25, 5, "cubic", together=True),
+        row(10, 20, deep, 5, "htcp", together=True),
+        row(100, 50, deep, 2, "reno", together=True, duration_s=long_s),
+        row(100, 20, 1.0, 5, "cubic", together=True),
+        # startups that leave slow start in other ways
+        row(10, 100, 1.0, 1, "cubic+slow-start"),
+        row(100, 50, 1.0, 1, "reno+hystart"),
+        row(10, 50, 1.0, 2, "cubic+hystart-plus-plus"),
+        # queues that drop before they are full
+        row(10, 50, deep, 2, "reno", aqm="red"),
+        row(10, 100, deep, 5, "cubic", aqm="red"),
+        row(100, 20, deep, 5, "htcp", aqm="red"),
+        # links that change
+        row(10, 50, 1.0, 1, "cubic", change="slower"),
+        row(20, 50, 1.0, 2, "reno", change="slower"),
+        row(10, 50, 1.0, 2, "cubic", change="farther"),
+        row(10, 100, 1.0, 1, "reno", change="outage"),
+    ]
+
+
+def matrix() -> list[Scenario]:
+    """All scenarios, slowest links first: those of one rate run side by side."""
+    return sorted([*paths(), *others()], key=lambda scenario: scenario.rate_mbps)
+
+
 def quick_matrix() -> list[Scenario]:
-    """Six of them: each rate and each control twice, half of them with loss."""
-    return [matrix()[index] for index in (1, 8, 14, 19, 27, 32)]
+    """Eight of them, one trial each: every rate and control twice, losses, RED, a changing link."""
+    known, more = paths(), others()
+    chosen = [known[index] for index in (1, 8, 14, 19, 27, 32)]
+    chosen += [next(s for s in more if s.aqm == "red"), next(s for s in more if s.change)]
+    return [replace(scenario, trials=1, duration_s=DURATION_S) for scenario in chosen]

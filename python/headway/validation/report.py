@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import polars as pl
 
 from headway.figures import Panel, Series, label_of, save_figure, timeseries
 from headway.figures.style import BLUE, VERMILLION, Style
+from headway.metrics.stats import Array
 from headway.trace import Trace
 from headway.units import NS_PER_S
 from headway.validation import builtin, cost
@@ -18,6 +20,7 @@ from headway.validation.compare import (
     RETRANSMITS_RELATIVE,
     RETRANSMITS_SHARE,
     Comparison,
+    Interval,
     Spread,
     retransmits_share,
     spreads,
@@ -32,30 +35,46 @@ _NOTHING_KNOWN = f"{KNOWN}\n\nNone has been explained yet.\n"
 _SIM, _KERNEL = Style(VERMILLION, "o"), Style(BLUE, "s", "--")
 
 
-def overlay(sim: Trace, kernel: Trace, path: Path) -> Path:
+@dataclass(frozen=True)
+class Windows:
+    """The congestion windows of one run's flows: all that is kept of it for a picture."""
+
+    titles: tuple[str, ...]
+    times_s: tuple[Array, ...]
+    cwnds_pkts: tuple[Array, ...]
+
+
+def windows_of(trace: Trace) -> Windows:
+    """The congestion window of each TCP flow."""
+    flows = trace.tcp_flows()
+    rows = [trace["flow_state"].filter(pl.col("flow") == flow) for flow in flows]
+    return Windows(
+        tuple(f"{label_of(trace.flows[flow].control or '')}, flow {flow}" for flow in flows),
+        tuple(of_flow["time_ns"].to_numpy() / NS_PER_S for of_flow in rows),
+        tuple(of_flow["cwnd_pkts"].to_numpy().copy() for of_flow in rows),
+    )
+
+
+def overlay(sim: Windows, kernel: Windows, path: Path) -> Path:
     """Both backends' congestion windows of each flow over each other, as SVG."""
     [file] = save_figure(overlay_figure(sim, kernel), path, ["svg"])
     return file
 
 
-def overlay_figure(sim: Trace, kernel: Trace) -> Figure:
+def overlay_figure(sim: Windows, kernel: Windows) -> Figure:
     """Both backends' congestion windows of each flow over each other."""
-    panels = []
-    for flow in sim.tcp_flows():
-        series = []
-        for label, trace, style in (("kernel", kernel, _KERNEL), ("simulator", sim, _SIM)):
-            rows = trace["flow_state"].filter(pl.col("flow") == flow)
-            series.append(
-                Series(
-                    label,
-                    rows["time_ns"].to_numpy() / NS_PER_S,
-                    rows["cwnd_pkts"].to_numpy(),
-                    style,
-                    step=True,
-                )
-            )
-        control = label_of(sim.flows[flow].control or "")
-        panels.append(Panel("cwnd (packets)", series, title=f"{control}, flow {flow}"))
+    both = (("kernel", kernel, _KERNEL), ("simulator", sim, _SIM))
+    panels = [
+        Panel(
+            "cwnd (packets)",
+            [
+                Series(label, run.times_s[number], run.cwnds_pkts[number], style, step=True)
+                for label, run, style in both
+            ],
+            title=title,
+        )
+        for number, title in enumerate(sim.titles)
+    ]
     return timeseries(panels, height_mm=45)
 
 
@@ -67,7 +86,7 @@ def page(
 ) -> str:
     """The page in Markdown.
 
-    ``about`` has date, kernel, headway, duration_s, trials and loss_trials.
+    ``about`` has date, kernel and headway.
     Of the ``previous`` page what people wrote is kept, and sections that are not measured anew.
     """
     kept = previous[previous.index(KNOWN) :] if previous and KNOWN in previous else _NOTHING_KNOWN
@@ -79,30 +98,33 @@ def page(
     rows = "\n".join(_row(c) for c in comparisons)
     warned = [c for c in comparisons if c.warnings]
     repeated = sum(c.repeated for c in comparisons)
+    lengths = [about["duration_s"] or c.scenario.duration_s for c in comparisons]
+    trials = [len(c.kernels) for c in comparisons]
     doubts = "\n".join(f"- `{c.scenario.key}`: {'; '.join(c.warnings)}" for c in warned)
     if doubts:
         doubts = f"\nRuns that the kernel backend itself doubts:\n\n{doubts}\n"
     made = f"""# How far the simulator and the kernel differ
 
 Made by `headway validate` on {about["date"]}, Linux {about["kernel"]}, Headway
-{about["headway"]}: {len(comparisons)} scenarios of {about["duration_s"]} s, the first fifth left
-out, on both backends with stack linux-6. Trials of each: {about["trials"]}, with random loss
-{about["loss_trials"]} on the kernel and five times as many in the simulator; medians are compared.
-{repeated} kernel runs were repeated because the emulator could not keep time. A
-difference is (simulator − kernel) / kernel. One-way delay is that of the bottleneck: its queue
-and its propagation.
+{about["headway"]}: {len(comparisons)} scenarios of {_range(lengths)} s, the first fifth left
+out, on both backends with stack linux-6. Trials of each: {_range(trials)} on the kernel, five
+times as many in the simulator; flows start as each trial's seed draws, alike on both. Medians of
+the trials are compared. {repeated} kernel runs were repeated because the emulator could not keep
+time. A difference is (simulator − kernel) / kernel; behind it stands the 95 % interval of the
+means' difference (Welch). One-way delay is that of the bottleneck: its queue and its propagation.
 
 | over the scenarios, absolute | median | 90th percentile | largest | target | holds |
 |---|---|---|---|---|---|
 {distribution}
 
-Packets sent again agree within {RETRANSMITS_RELATIVE:.0%} or {RETRANSMITS_PKTS} packets in
-{share:.0%} of the scenarios; the target is {RETRANSMITS_SHARE:.0%}.
+Packets sent again agree in {share:.0%} of the scenarios; the target is {RETRANSMITS_SHARE:.0%}.
+They agree where the simulator's median is within {RETRANSMITS_RELATIVE:.0%} of the kernel's or
+within {RETRANSMITS_PKTS} packets.
+{_beyond_chance(comparisons)}
 
-| control | flows | Mbit/s | ms | BDP | loss | VoIP | goodput, kernel Mbit/s | diff. \
-| median OWD, kernel ms | diff. | p95 OWD, kernel ms | diff. | sent again, kernel | sim. \
-| share diff. |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+| scenario | s | trials | goodput, kernel Mbit/s | diff. | 95 % | median OWD, kernel ms | diff. \
+| 95 % | p95 OWD, kernel ms | diff. | sent again, kernel | sim. | agree | share diff. |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 {rows}
 {doubts}
 {kept}"""
@@ -147,14 +169,37 @@ def _ms(value_us: float | None) -> str:
     return "–" if value_us is None else f"{value_us / 1e3:.1f}"
 
 
+def _range(numbers: Sequence[int]) -> str:
+    least, most = min(numbers), max(numbers)
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _interval(interval: Interval | None) -> str:
+    return "–" if interval is None else " … ".join(_percent(end, "+") for end in interval)
+
+
+def _beyond_chance(comparisons: Sequence[Comparison]) -> str:
+    """In how many scenarios a difference is more than trials explain."""
+    told = []
+    for what, intervals in (
+        ("goodput", [c.goodput_interval for c in comparisons]),
+        ("median one-way delay", [c.owd_interval for c in comparisons]),
+    ):
+        known = [interval for interval in intervals if interval is not None]
+        beyond = sum(not low <= 0 <= high for low, high in known)
+        told.append(f"of {what} in {beyond} of {len(known)}")
+    beyond_chance = " and ".join(told)
+    return f"The interval leaves 0 out {beyond_chance} scenarios; chance alone would in 5 %."
+
+
 def _row(c: Comparison) -> str:
-    s = c.scenario
     cells = [
-        s.control, str(s.flows), str(s.rate_mbps), str(s.rtt_ms), f"{s.buffer_bdp:g}",
-        f"{s.loss:.0%}", "yes" if s.voip else "no",
-        f"{c.kernel.goodput_bps / 1e6:.3f}", _percent(c.goodput, "+"),
-        _ms(c.kernel.owd_median_us), _percent(c.owd_median, "+"),
+        f"`{c.scenario.key}`", str(c.scenario.duration_s), str(len(c.kernels)),
+        f"{c.kernel.goodput_bps / 1e6:.3f}",
+        _percent(c.goodput, "+"), _interval(c.goodput_interval),
+        _ms(c.kernel.owd_median_us), _percent(c.owd_median, "+"), _interval(c.owd_interval),
         _ms(c.kernel.owd_p95_us), _percent(c.owd_p95, "+"),
-        str(c.kernel.retransmits_pkts), str(c.sim.retransmits_pkts), _percent(c.shares),
+        str(c.kernel.retransmits_pkts), str(c.sim.retransmits_pkts),
+        "yes" if c.retransmits_agree else "no", _percent(c.shares),
     ]  # fmt: skip
     return "| " + " | ".join(cells) + " |"
