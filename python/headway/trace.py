@@ -52,7 +52,8 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "queue_bytes": pl.UInt32,
         "queue_pkts": pl.UInt32,
     },
-    # reason: 0 no room, 1 random loss, 2 early (the algorithm's choice), 3 IP options.
+    # reason: 0 no room, 1 random loss, 2 early (the algorithm's choice), 3 IP options,
+    # 4 a SYN that asked for ECN.
     "drops": {
         "link": pl.UInt32,
         "time_ns": pl.Int64,
@@ -159,6 +160,12 @@ class FlowSummary(BaseModel):
     handshake_rtt_us: int | None = None
     mss_bytes: int | None = None
     rate_limited: bool | int | None = None
+    ecn: bool | None = None
+    """Whether both ends agreed on ECN; None where the opener did not ask for it."""
+    ce_marks: int | None = 0
+    """Data packets that arrived with a router's mark."""
+    ece_acks: int | None = 0
+    """ACKs that came back with its echo; None where that is not known."""
     protocols: Mapping[str, Mapping[str, int | str | None]] = {}
     """What its sender counted by protocols with a header of their own, by their names, and as
     ``failure`` why one last failed. What is not there is 0, or did not fail; None is not known."""

@@ -34,6 +34,19 @@ pub enum Kind {
     Word(&'static [&'static str]),
 }
 
+/// What the ends of a connection do about ECN: both the same, or the opener and the responder.
+const ECN: &[&str] = &[
+    "off",
+    "on",
+    "passive",
+    "off/on",
+    "off/passive",
+    "on/off",
+    "on/passive",
+    "passive/off",
+    "passive/on",
+];
+
 const SIZE: Kind = Kind::Size(1, MAX_BYTES);
 
 /// All that the text of a flow may say beside its algorithms' tunables: a new option is one more
@@ -43,6 +56,7 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("sack", Kind::Switch),
     ("timestamps", Kind::Switch),
     ("delayed_ack", Kind::Switch),
+    ("ecn", Kind::Word(ECN)),
     ("nodelay", Kind::Switch),
     ("stack", Kind::Stack),
     ("receive_buffer", Kind::Size(BUFFER_BYTES.0, BUFFER_BYTES.1)),

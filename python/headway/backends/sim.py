@@ -333,6 +333,8 @@ def link_fields(link: Link, base_rtt_ns: int) -> dict[str, Any]:
         rare["routers"] = [{"name": one.name, "tunables": one.tunables} for one in routers]
     if link.drop_ip_options:
         rare["drop_ip_options"] = True
+    if link.ecn != "keep":
+        rare["ecn"] = link.ecn
     if link.vary is not None:
         rare["vary"] = link.vary.fields()
     return {
@@ -422,6 +424,7 @@ def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
         "stabilize": flow.stabilize,
         "deadline_ns": flow.deadline,
         "willing_rate_bps": flow.willing_rate,
+        **({"ecn": flow.ecn_of_ends} if flow.ecn else {}),
         "nodelay": flow.nodelay,
         "start_ns": start_ns,
         "stop_ns": flow.stop,

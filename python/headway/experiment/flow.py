@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -46,6 +46,20 @@ _LONGEST_NAME = engine.MAX_NAME_CHARS
 _WINDOW = within(engine.MIN_WINDOW_BYTES, engine.MAX_WINDOW_BYTES, units.format_size)
 
 
+Ecn = Literal[
+    "off",
+    "on",
+    "passive",
+    "off/on",
+    "off/passive",
+    "on/off",
+    "on/passive",
+    "passive/off",
+    "passive/on",
+]
+"""What the ends of a connection do about ECN: both the same, or the opener and the responder."""
+
+
 class Flow(Spec):
     """One connection (or UDP stream) from a host of its own to another host of its own.
 
@@ -70,7 +84,10 @@ class Flow(Spec):
     ``announces`` every connection's volume is announced, by either side its own; with
     ``announces_first`` how large its first message will be, and no more. ``willing_rate``
     bounds what both hosts accept as receivers of Quick-Start requests; below 80 kbit/s they do
-    not answer.
+    not answer. ``ecn`` is what an end does about ECN (RFC 3168), Linux's tcp_ecn: "off", "on"
+    (asks for it when it opens the connection, and grants it) or "passive" (grants it), of both
+    ends or, as "on/passive" or a pair, of the opener and of the responder; None is the stack's
+    own, "passive" with linux-6 and "off" with linux-2.6.
     """
 
     app: Annotated[
@@ -82,6 +99,7 @@ class Flow(Spec):
     sack: bool = True
     timestamps: bool = True
     delayed_ack: bool = True
+    ecn: Given[Ecn | None, Ecn | tuple[str, str] | None] = default(None)
     nodelay: bool = False
     stack: str | None = None
     receive_buffer: Annotated[MaybeSize, _BUFFER] = default(None)
@@ -110,6 +128,13 @@ class Flow(Spec):
     @classmethod
     def _control_text(cls, value: Any) -> Any:
         return {"name": value} if isinstance(value, str) else value
+
+    @field_validator("ecn", mode="before")
+    @classmethod
+    def _ecn_of_both(cls, value: Any) -> Any:
+        if isinstance(value, tuple | list) and len(value) == 2:
+            return str(value[0]) if value[0] == value[1] else f"{value[0]}/{value[1]}"
+        return value
 
     @field_validator("stack")
     @classmethod
@@ -159,6 +184,14 @@ class Flow(Spec):
                 f"{shorten(repr(value))} is not allowed; up to {_LONGEST_NAME} printable characters"
             )
         return value
+
+    @property
+    def ecn_of_ends(self) -> tuple[str, str] | None:
+        """What the opener and the responder do about ECN; None is the stack's own."""
+        if self.ecn is None:
+            return None
+        opener, _, responder = self.ecn.partition("/")
+        return opener, responder or opener
 
     @property
     def is_tcp(self) -> bool:

@@ -34,6 +34,10 @@ Routers = Given[tuple[Router, ...], Sequence[Router | Mapping[str, Any] | str]]
 QueueAlgorithm = Given[Aqm, Aqm | Mapping[str, Any] | str]
 
 
+EcnPath = Literal["keep", "bleach", "drop-syn"]
+"""What a link does with ECN: nothing; clears the two bits; drops SYNs that ask for it."""
+
+
 class Link(Spec):
     """One direction of a hop: a queue, a rate, a delay, and what goes wrong on the way.
 
@@ -41,6 +45,8 @@ class Link(Spec):
     comes ``reorder_delay`` later. ``routers`` are algorithms of the router before the link, in the
     order in which packets pass them; ``quick_start`` says the same of the one that answers
     Quick-Start requests. ``drop_ip_options`` drops packets with IP options, as some paths do.
+    ``ecn`` is what the path does with ECN before the queue decides: "keep", "bleach" (clears the
+    two bits of IPv4) or "drop-syn" (drops SYNs that ask for it, as some middleboxes do).
 
     ``vary`` is a Schedule or Mahimahi: rate and delay that change during the run instead of these,
     or a file, "schedule:FILE" or "mahimahi:FILE". ``rate`` then only says what a BDP is, and
@@ -58,6 +64,7 @@ class Link(Spec):
     quick_start: QuickStart = default(None)
     routers: Routers = default(())
     drop_ip_options: bool = False
+    ecn: EcnPath = "keep"
     vary: Vary = default(None)
 
     def capacity_bps(self, start_ns: int, end_ns: int) -> float:
@@ -96,6 +103,7 @@ class Dumbbell(Spec):
     quick_start: QuickStart = default(None)
     routers: Routers = default(())
     drop_ip_options: bool = False
+    ecn: EcnPath = "keep"
     vary: Vary = default(None)
     reverse: Link | None = None
     access_rate: Rate = default(10**9)
@@ -116,6 +124,7 @@ class Dumbbell(Spec):
             quick_start=self.quick_start,
             routers=self.routers,
             drop_ip_options=self.drop_ip_options,
+            ecn=self.ecn,
             vary=self.vary,
         )
         return [(forward, self.reverse or _mirror(forward, back_ns))]
@@ -165,4 +174,5 @@ def _mirror(link: Link, delay_ns: int) -> Link:
         quick_start=link.quick_start,
         routers=link.routers,
         drop_ip_options=link.drop_ip_options,
+        ecn=link.ecn,
     )

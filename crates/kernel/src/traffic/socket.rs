@@ -293,6 +293,8 @@ pub struct TcpInfo {
     pub sndbuf_limited_us: Option<u64>,
     /// Smoothed round-trip time.
     pub srtt_us: u32,
+    /// Both ends agreed on ECN (TCPI_OPT_ECN).
+    pub ecn: bool,
 }
 
 /// Reads TCP_INFO. The structure only ever grows; offsets are of linux/tcp.h.
@@ -328,6 +330,7 @@ impl TcpInfo {
         Self {
             mss_bytes: u32_at(16).unwrap_or(0),
             srtt_us: u32_at(68).unwrap_or(0),
+            ecn: raw.get(5).is_some_and(|options| options & 8 != 0),
             cwnd_pkts: u32_at(80).unwrap_or(0),
             peer_window_bytes: u32_at(228),
             retransmits_pkts: u32_at(100).unwrap_or(0),

@@ -53,7 +53,7 @@ def check(experiment: Experiment, hosts: int) -> None:
         raise HeadwayError(
             "kernel backend: quick_start: the router is at the device of the only host that sends "
             "into its link, so flows may not differ in delay, sack, timestamps, delayed_ack, "
-            "receive_buffer, send_buffer, receive_window or willing_rate"
+            "receive_buffer, send_buffer, receive_window, willing_rate or ecn"
         )
     if askers(experiment) and any(link.quick_start is None for link in _links(experiment)):
         raise HeadwayError(

@@ -71,8 +71,8 @@ SAMPLE = np.dtype(
 ACK, CA_STATE, SYN, ESTABLISHED, CLOSED = range(5)
 _DISORDER, _CWR, _RECOVERY, _LOSS = 1, 2, 3, 4
 _INFINITE_SSTHRESH = 0x7FFFFFFF
-_CARRIED, _COPY = 0, 2
-_REASON = {1: 0, 2: 1, 3: 2, 4: 3}
+_CARRIED, _MARKED, _COPY = 0, 1, 2
+_REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
 
 
 def read(path: Path, dtype: npt.DTypeLike) -> Records:
@@ -245,6 +245,11 @@ class PacketLog:
         known = last >= 0
         held = np.where(known, (at - times[last]) * bytes_[last] + area[last], 0.0)
         return np.asarray(np.rint(held / 1000), dtype=np.int64)
+
+    def marks(self, flow: int, link: int) -> int:
+        """Packets of a flow that the link marked and carried."""
+        rows = self.rows[(self.flow == flow) & self._of(link)]
+        return int(((rows["flags"] & _MARKED) != 0).sum())
 
     def span_ns(self, flow: int) -> tuple[int | None, int | None]:
         """First and last packet of a flow at its sender's host, in either direction."""

@@ -346,6 +346,9 @@ class Run:
             done_ns=self._done_ns(index, flow),
             handshake_rtt_us=_handshake_us(samples) or self._connected_us(index),
             mss_bytes=info.get("mss_bytes"),
+            ecn=info.get("ecn") if flow.ecn_of_ends and flow.ecn_of_ends[0] == "on" else None,
+            ce_marks=log.marks(index, 1 if _server_sends_more(flow) else 0),
+            ece_acks=None if flow.ecn else 0,
             **quick_start.of_flow(index),
         )
 

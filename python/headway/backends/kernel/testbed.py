@@ -23,6 +23,8 @@ _SYSCTLS = (
     "net.ipv4.tcp_window_scaling",
     "net.ipv4.tcp_no_metrics_save",
     "net.ipv4.tcp_recovery",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_ecn_fallback",
     "net.ipv4.tcp_early_retrans",
     "net.ipv4.tcp_frto",
     "net.ipv4.tcp_slow_start_after_idle",
@@ -67,6 +69,7 @@ class _Side(NamedTuple):
     send_buffer: int | None
     receive_window: int | None
     willing_bps: int | None
+    ecn: tuple[str, str] | None
 
 
 def _side(flow: Flow) -> _Side:
@@ -79,6 +82,7 @@ def _side(flow: Flow) -> _Side:
         flow.send_buffer,
         flow.receive_window,
         flow.willing_rate,
+        flow.ecn_of_ends,
     )
 
 
@@ -87,9 +91,14 @@ def sides(experiment: Experiment) -> list[_Side]:
     return list(dict.fromkeys(_side(flow) for flow in experiment.flows))
 
 
-def _settings(side: _Side) -> list[str]:
+_TCP_ECN = {"off": 0, "on": 1, "passive": 2}
+
+
+def _settings(side: _Side, is_opener: bool) -> list[str]:
     """What a host is set to that differs from every host's."""
     settings = []
+    if side.ecn is not None:
+        settings.append(f"net.ipv4.tcp_ecn={_TCP_ECN[side.ecn[0 if is_opener else 1]]}")
     if not (side.sack and side.timestamps):
         settings += [
             f"net.ipv4.tcp_sack={int(side.sack)}",
@@ -223,7 +232,7 @@ class Testbed:
         for number, side in enumerate(self._sides, 1):
             options = [*route_options, *_route_options(side)]
             for host in (f"left{number}", f"right{number}"):
-                settings = _settings(side)
+                settings = _settings(side, is_opener=host.startswith("left"))
                 if settings:
                     self.run_on(host, "sysctl", "-qw", *settings)
                 if options:

@@ -1,0 +1,142 @@
+"""ECN of RFC 3168: what may be written, and the same outcomes in both backends."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from support import on_kernel, punctual
+
+from headway import Experiment, metrics, run
+from headway.backends.sim import scenario
+from headway.errors import ExperimentError
+from headway.experiment import Flow, parse_flows
+from headway.trace import Trace
+
+MODES = ("off", "on", "passive")
+SIDES = tuple(itertools.product(MODES, MODES))
+RED = {
+    "name": "red",
+    "tunables": {"ecn": 1, "min_th_pkts": 10, "max_th_pkts": 30, "weight_shift": 6},
+}
+PATHS = ("keep", "bleach", "drop-syn")
+CWR = 2
+
+
+def on(flows: Any, topology: dict[str, Any] | None = None, **fields: Any) -> Experiment:
+    """An experiment on 10 Mbit/s and 40 ms."""
+    path = {"kind": "dumbbell", "rate": "10Mbit/s", "rtt": "40 ms", "buffer": "1000 pkts"}
+    asked = {"topology": {**path, **(topology or {})}, "flows": flows, "duration": "3 s", **fields}
+    return Experiment.model_validate(asked)
+
+
+def of_all_sides(path: str) -> Experiment:
+    """Nine short transfers, one after the other: every combination of sides."""
+    flows = [
+        {
+            "control": "reno",
+            "ecn": sides,
+            "app": {"kind": "bulk", "size": "20 kB"},
+            "start": f"{100 * number} ms",
+        }
+        for number, sides in enumerate(SIDES)
+    ]
+    return on(flows, {"ecn": path})
+
+
+def agreed(trace: Trace) -> list[bool | None]:
+    """Whether ECN was agreed on; every transfer has ended."""
+    assert all(flow.done_ns is not None for flow in trace.flows)
+    return [flow.ecn for flow in trace.flows]
+
+
+def expected(path: str) -> list[bool | None]:
+    """RFC 3168 section 6.1.1: who asks, gets it from who is not off, if the path lets it ask."""
+    return [
+        (responder != "off" and path != "drop-syn") if opener == "on" else None
+        for opener, responder in SIDES
+    ]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_ecn_is_agreed_on_as_both_sides_and_the_path_have_it(path: str) -> None:
+    assert agreed(run(of_all_sides(path))) == expected(path)
+
+
+@on_kernel
+@pytest.mark.parametrize("path", PATHS)
+def test_the_kernel_agrees_on_ecn_as_the_simulator_does(path: str) -> None:
+    trace = punctual(of_all_sides(path))
+    assert agreed(trace) == expected(path)
+    # what is dropped is known by its reason: as many SYNs as ask, none twice
+    refused = trace["drops"].filter(trace["drops"]["reason"] == 4).height
+    assert refused == (3 if path == "drop-syn" else 0)
+
+
+def halves_once_per_round_trip(trace: Trace) -> None:
+    """A marked Reno flow: no drop, nothing sent again, one halving per window."""
+    [flow] = trace.flows
+    rows = trace["backoffs"].sort("time_ns").to_dicts()
+    assert flow.ecn
+    assert flow.ce_marks is not None
+    assert flow.ce_marks >= len(rows) >= 5
+    assert trace["drops"].height == 0
+    assert metrics.retransmits_pkts(trace, 0) == 0
+    for row in rows:
+        assert (row["kind"], row["ssthresh_pkts"]) == (CWR, max(row["cwnd_pkts"] // 2, 2))
+    for before, after in itertools.pairwise(rows):
+        assert after["time_ns"] - before["time_ns"] >= trace.experiment.base_rtt_ns
+
+
+def marked(sides: str = "on/passive", **topology: Any) -> Experiment:
+    """A Reno flow through a queue that marks."""
+    flows = [{"control": "reno", "ecn": sides}]
+    return on(flows, {"aqm": RED, **topology}, duration="12 s", warmup="2 s")
+
+
+def test_marks_of_red_halve_reno_once_per_round_trip() -> None:
+    halves_once_per_round_trip(run(marked()))
+
+
+@on_kernel
+def test_marks_of_red_halve_the_kernels_reno_once_per_round_trip() -> None:
+    live, simulated = punctual(marked()), run(marked())
+    halves_once_per_round_trip(live)
+    goodputs = [metrics.goodput_bps(trace, 0) for trace in (live, simulated)]
+    assert goodputs[0] == pytest.approx(goodputs[1], rel=0.15)
+    first = [trace["backoffs"].sort("time_ns").row(0, named=True) for trace in (live, simulated)]
+    assert first[0]["cwnd_pkts"] == pytest.approx(first[1]["cwnd_pkts"], rel=0.1)
+    assert first[0]["time_ns"] == pytest.approx(first[1]["time_ns"], abs=20_000_000)
+
+
+def test_what_is_not_capable_of_ecn_is_dropped_and_what_a_path_bleached_as_well() -> None:
+    for trace in (run(marked("passive")), run(marked(ecn="bleach"))):
+        assert trace.flows[0].ce_marks == 0
+        assert 2 in trace["drops"]["reason"]
+
+
+def test_ecn_is_written_for_both_ends_or_for_each() -> None:
+    [both, each, none] = parse_flows("reno:ecn=on,cubic:ecn=on/passive,htcp")
+    assert both.ecn_of_ends == ("on", "on")
+    assert each.ecn_of_ends == ("on", "passive")
+    assert none.ecn_of_ends is None
+    assert Flow.model_validate({"control": "reno", "ecn": ("off", "on")}).ecn == "off/on"
+    assert Flow.model_validate({"control": "reno", "ecn": ("on", "on")}).ecn == "on"
+    [lowered] = scenario(on("reno:ecn=on/off"))["flows"]
+    assert lowered["ecn"] == ["on", "off"]
+    assert "ecn" not in scenario(on("reno"))["flows"][0]
+
+
+@pytest.mark.parametrize(
+    ("flow", "told"),
+    [
+        ({"control": "reno", "ecn": "yes"}, "ecn"),
+        ({"control": "reno", "ecn": ("on", "maybe")}, "ecn"),
+        ("1xreno:ecn=yes", "'yes' is not allowed; one of 'off'"),
+    ],
+)
+def test_what_is_no_word_for_ecn_is_refused(flow: Any, told: str) -> None:
+    with pytest.raises(ExperimentError, match=told) as refused:
+        on(flow if isinstance(flow, str) else [flow])
+    assert "\n" not in str(refused.value)
