@@ -19,6 +19,7 @@
 
 #include "types.h"
 #include "fixed.h"
+#include "header.h"
 
 /* What the kernel gives a congestion control per socket. A control that startups join
  * has at most so much state, and so has a startup; one that owns its start has the room
@@ -162,6 +163,7 @@ struct hw_cc_ops {
 	u32 send_windows; /* windows of data that a growing send buffer has room for; 0: 2 */
 	u32 n_tunables;
 	const struct hw_tunable *tunables;
+	const struct hw_header *header; /* that it owns (header.h); null: none */
 
 	void (*init)(void *state, const u32 *tun, struct hw_conn *c);
 	/* After every ACK that brought news, in every state, instead of pkts_acked and
@@ -183,6 +185,16 @@ struct hw_cc_ops {
 	/* cwnd to return to when a reduction proved unnecessary. */
 	u32 (*undo_cwnd)(void *state, const u32 *tun, struct hw_conn *c, u32 prior_cwnd_pkts);
 	u32 (*min_cwnd)(void *state, const u32 *tun, struct hw_conn *c);
+
+	/*
+	 * With a header. on_send: a packet with data is about to leave; header has its
+	 * decoded fields, zero but for what goes back to the peer, and the control fills in
+	 * its own. Returns whether it goes out. on_feedback: the receiver's answer has come
+	 * back, before the ACK that brought it is taken in; cwnd, ssthresh and the pacing
+	 * rate may be set.
+	 */
+	u32 (*on_send)(void *state, const u32 *tun, struct hw_conn *c, void *header);
+	void (*on_feedback)(void *state, const u32 *tun, struct hw_conn *c, const void *header);
 };
 
 /*

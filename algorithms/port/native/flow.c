@@ -86,6 +86,17 @@ u32 hw_native_min_cwnd(struct hw_flow *f, struct hw_conn *c)
 	return f->cc->min_cwnd ? f->cc->min_cwnd(hw_cc_state(f), f->cc_tun, c) : c->ssthresh_pkts;
 }
 
+u32 hw_native_on_send(struct hw_flow *f, struct hw_conn *c, void *header)
+{
+	return f->cc->on_send ? f->cc->on_send(hw_cc_state(f), f->cc_tun, c, header) : 0;
+}
+
+void hw_native_on_feedback(struct hw_flow *f, struct hw_conn *c, const void *header)
+{
+	if (f->cc->on_feedback)
+		f->cc->on_feedback(hw_cc_state(f), f->cc_tun, c, header);
+}
+
 void hw_native_queue_init(struct hw_queue *q, const struct hw_link *link)
 {
 	if (q->ops->init)

@@ -324,6 +324,7 @@ pub(crate) struct CcOps {
     pub send_windows: u32,
     pub n_tunables: u32,
     pub tunables: *const Tunable,
+    pub header: *const Header,
 }
 
 #[repr(C)]
@@ -465,6 +466,8 @@ extern "C" {
     pub(crate) fn hw_native_event(f: *mut Flow, c: *mut Conn, event: u8);
     pub(crate) fn hw_native_undo_cwnd(f: *mut Flow, c: *mut Conn, prior_cwnd_pkts: u32) -> u32;
     pub(crate) fn hw_native_min_cwnd(f: *mut Flow, c: *mut Conn) -> u32;
+    pub(crate) fn hw_native_on_send(f: *mut Flow, c: *mut Conn, header: *mut c_void) -> u32;
+    pub(crate) fn hw_native_on_feedback(f: *mut Flow, c: *mut Conn, header: *const c_void);
     pub(crate) fn hw_native_queue_init(q: *mut Queue, link: *const LinkView);
     pub(crate) fn hw_native_router_init(r: *mut Router, link: *mut LinkView);
     pub(crate) fn hw_native_arrive(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::AlgorithmError;
 use crate::ffi::{self, Ack, CaState, Conn, Event, LinkView, PacketView, RateSample, MAX_TUNABLES};
-use crate::header::Fields;
+use crate::header::{header, Fields, HeaderInfo};
 use crate::registry::{
     self, unknown_tunable, ControlInfo, QueueInfo, RouterInfo, StartupInfo, TunableInfo,
 };
@@ -156,6 +156,27 @@ impl ControlInstance {
     pub fn undo_cwnd(&mut self, conn: &mut Conn, prior_cwnd_pkts: u32) -> u32 {
         // SAFETY: as in init.
         unsafe { ffi::hw_native_undo_cwnd(&mut self.flow, conn, prior_cwnd_pkts) }
+    }
+
+    /// The header that the control owns.
+    #[must_use]
+    pub fn header(&self) -> Option<&'static HeaderInfo> {
+        let name = self.choice.control.header?;
+        Some(header(name).expect("a control's header is of the registry"))
+    }
+
+    /// A packet with data is about to leave: fills in the fields of the control's header.
+    /// Returns whether it goes out.
+    pub fn on_send(&mut self, conn: &mut Conn, fields: &mut Fields) -> bool {
+        let fields = (&raw mut *fields).cast();
+        // SAFETY: as in init; fields are as large as any header's.
+        unsafe { ffi::hw_native_on_send(&mut self.flow, conn, fields) != 0 }
+    }
+
+    /// The answer to the control's header has come back.
+    pub fn on_feedback(&mut self, conn: &mut Conn, fields: &Fields) {
+        // SAFETY: as in on_send.
+        unsafe { ffi::hw_native_on_feedback(&mut self.flow, conn, (&raw const *fields).cast()) }
     }
 
     /// The floor of rate halving (ssthresh for most).

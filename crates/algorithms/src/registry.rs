@@ -102,6 +102,8 @@ pub struct ControlInfo {
     pub takes_samples: bool,
     /// Its tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
+    /// The header that it owns.
+    pub header: Option<&'static str>,
     #[serde(skip)]
     pub(crate) ops: Ops<ffi::CcOps>,
 }
@@ -361,6 +363,7 @@ pub fn controls() -> &'static [ControlInfo] {
                     },
                     takes_samples: ffi::hw_native_takes_samples(ops) != 0,
                     tunables: tunables((*ops).tunables, (*ops).n_tunables),
+                    header: (!(*ops).header.is_null()).then(|| text((*(*ops).header).name)),
                     ops: Ops(ops),
                 })
                 .collect()

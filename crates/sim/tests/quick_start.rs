@@ -217,7 +217,7 @@ fn a_wrong_router_is_one_line() {
     queue["aqm"] = json!({"name": "quick-start"});
     assert_eq!(
         said(&[queue], &fine),
-        "forward0.aqm: unknown queue discipline \"quick-start\"; did you mean drop-tail?"
+        "forward0.aqm: unknown queue discipline \"quick-start\"; did you mean drop-tail or codel?"
     );
     assert!(Scenario::from_json("{\"quick_start\": 1}").is_err());
 }

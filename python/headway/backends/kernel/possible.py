@@ -18,13 +18,17 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _OF_A_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 
 
+def _check_routers(experiment: Experiment) -> None:
+    if any(link.routers for hop in experiment.topology.links() for link in hop):
+        raise HeadwayError("kernel backend: routers: not possible yet, leave them out")
+    quick_start.check(experiment, len(sides(experiment)))
+
+
 def check(experiment: Experiment) -> None:
     """Raises HeadwayError, naming the field, for what this backend cannot do."""
     if experiment.topology.kind != "dumbbell":
         raise HeadwayError("kernel backend: topology: a chain is not possible, use a dumbbell")
-    if any(link.routers for hop in experiment.topology.links() for link in hop):
-        raise HeadwayError("kernel backend: routers: not possible yet, leave them out")
-    quick_start.check(experiment, len(sides(experiment)))
+    _check_routers(experiment)
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         own = flow.control and flow.control.kernel_own
         if own and own not in (there := _kernels_own()):

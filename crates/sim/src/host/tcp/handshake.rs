@@ -54,7 +54,7 @@ impl Socket {
             ..self.blank(net)
         };
         if self.quick_start_flags.due {
-            self.send_with_options(net, syn, &Sacks::default());
+            self.send_with_headers(net, syn, &Sacks::default());
         } else {
             net.send(syn, &Sacks::default());
         }

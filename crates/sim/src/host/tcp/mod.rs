@@ -5,6 +5,7 @@
 mod ack;
 mod ecn;
 mod handshake;
+mod headers;
 mod observe;
 mod pacing;
 pub mod profile;
@@ -24,6 +25,7 @@ use crate::net::packet::{flags, Packet, Sacks};
 use crate::net::Net;
 use crate::scenario::EcnMode;
 use ecn::EcnFlags;
+use headers::Carried;
 use headway_algorithms::{CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
 use pacing::Pacing;
 use profile::{Profile, DUPTHRESH};
@@ -176,6 +178,8 @@ pub struct Socket {
     cwnd_limited: bool,
     quick_start_flags: QuickStartFlags,
     ecn: EcnFlags,
+    /// A header of its control's, or one that it answers.
+    carried: Option<Box<Carried>>,
     /// When the last byte of what is written should have arrived; 0: no deadline.
     deadline_ns: u64,
     pending: Option<Pending>,
@@ -259,13 +263,15 @@ impl Socket {
         options: SocketOptions,
         control: ControlInstance,
     ) -> Socket {
+        let own = control.header();
         let mss = MTU_BYTES
             - HEADER_BYTES
             - if options.timestamps {
                 TIMESTAMP_BYTES
             } else {
                 0
-            };
+            }
+            - own.map_or(0, |own| u32::from(own.wire_bytes));
         let conn = Conn {
             cwnd_pkts: profile.initial_cwnd_pkts,
             ssthresh_pkts: SSTHRESH_INFINITE,
@@ -327,6 +333,7 @@ impl Socket {
             cwnd_stamp_ns: 0,
             pacing: Pacing::default(),
             quick_start: None,
+            carried: Carried::of(own),
             quick_start_flags: QuickStartFlags::default(),
             ecn: EcnFlags::default(),
             deadline_ns: 0,
@@ -418,7 +425,10 @@ impl Socket {
     /// A packet has arrived for this socket.
     pub fn on_packet(&mut self, net: &mut Net, p: &Packet, sacks: &Sacks) {
         if p.headers != 0 || self.quick_start_flags.waits {
-            self.quick_start_arrived(net, p);
+            self.headers_arrived(net, p);
+        }
+        if self.carried.is_some() {
+            self.ecn_bits_arrived(net, p);
         }
         if self.state != State::Established {
             if !self.shake_hands(net, p) {

@@ -3,14 +3,14 @@
 //! the use of a granted rate algorithms/startup/quick_start.c.
 
 use super::{Counters, Socket, HEADER_BYTES, MTU_BYTES};
-use crate::net::packet::{flags, Headers, Packet, Sacks, INITIAL_TTL};
+use crate::net::packet::{flags, Headers, Packet, INITIAL_TTL};
 use crate::net::Net;
 use crate::rng::{stream, Purpose};
 use headway_algorithms::header::{header, HeaderInfo};
 use headway_algorithms::quick_start::{
     rate_bytes_per_s, QsFailure, QsState, HEADER, MAX_CODE, OPTION_BYTES, REQUEST, RESPONSE,
 };
-use headway_algorithms::{Grant, QsHost, QsOption};
+use headway_algorithms::{Arrival, Fields, Grant, QsHost, QsOption};
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -20,6 +20,11 @@ pub(super) const SYN_RTO_US: u64 = 3_000_000;
 
 /// Under which name flows' summaries have what follows.
 pub(crate) const PROTOCOL: &str = HEADER;
+
+/// Whether it is one of the headers that are handled here.
+pub(super) fn carries(info: &HeaderInfo) -> bool {
+    info.name == HEADER || info.name == RESPONSE
+}
 
 impl Counters {
     /// What a sender counted.
@@ -100,10 +105,13 @@ impl Socket {
         self.quick_start_flags.due |= self.conn.request_code > 0;
     }
 
-    /// Sends a packet with the options that are due and fit.
-    #[cold]
-    pub(super) fn send_with_options(&mut self, net: &mut Net, mut packet: Packet, sacks: &Sacks) {
-        let mut headers = Headers::default();
+    /// Adds the options that are due and fit to a packet that is about to leave.
+    pub(super) fn attach_quick_start(
+        &mut self,
+        net: &Net,
+        packet: &mut Packet,
+        headers: &mut Headers,
+    ) {
         let report_is_due = self.report_is_due();
         let used = self.conn.grant == Grant::Used as u8;
         let code = u32::from(self.conn.request_code);
@@ -112,18 +120,18 @@ impl Socket {
         let is_new = syn || packet.payload_bytes > 0 && packet.seq >= self.snd_nxt;
         let q = self.quick_start(net);
         let fits = |packet: &Packet| packet.ip_bytes + BYTES <= MTU_BYTES;
-        if packet.flags & flags::ACK != 0 && fits(&packet) {
+        if packet.flags & flags::ACK != 0 && fits(packet) {
             if let Some(response) = q.response.take() {
                 headers.tcp = response.into();
                 packet.carry(q.response_header);
             }
         }
         let (mut asked, mut was_used, mut other) = (false, false, None);
-        if report_is_due && fits(&packet) {
+        if report_is_due && fits(packet) {
             let granted = u32::from(q.host.granted_code);
             other = q.host.report(if used { granted } else { 0 });
             was_used = used && granted > 0;
-        } else if code > 0 && is_new && fits(&packet) {
+        } else if code > 0 && is_new && fits(packet) {
             let random = q.rng.next_u64();
             other = q.host.request(code, INITIAL_TTL, random);
             q.request_end = packet.seq + u64::from(packet.payload_bytes) + u64::from(syn);
@@ -145,11 +153,6 @@ impl Socket {
             waits: self.quick_start_flags.waits || asked,
             due: self.conn.request_code > 0 || self.response_is_due() || self.has_report(),
         };
-        if packet.headers == 0 {
-            net.send(packet, sacks);
-        } else {
-            net.send_with(packet, sacks, &headers);
-        }
     }
 
     /// A report will be due, if it is not yet.
@@ -204,11 +207,18 @@ impl Socket {
         if asked.function != REQUEST || willing == 0 {
             return;
         }
-        let Some(mut response) = asked.respond(net.arrived_ttl(p), u32::from(willing)) else {
-            return;
+        let how = Arrival {
+            ip_ttl: net.arrived_ttl(p),
+            ecn: p.ecn,
         };
-        response.code = response.code.saturating_add(lie).min(MAX_CODE as u8);
+        let mut held = Fields::default();
         let q = self.quick_start(net);
+        if !q.header.reflect(&mut held, &net.arrived.ip, &how) {
+            return;
+        }
+        let mut response = QsOption::from(held);
+        response.code = response.code.min(willing);
+        response.code = response.code.saturating_add(lie).min(MAX_CODE as u8);
         if forges {
             response.nonce = q.rng.next_u32() & 0x3fff_ffff;
         }

@@ -11,6 +11,9 @@ impl Socket {
     fn max_sack_blocks(&self) -> usize {
         // A Quick-Start response takes the room of one.
         let response = usize::from(self.quick_start_flags.due && self.response_is_due());
+        if self.carried.is_some() && self.options.sack {
+            return self.sack_blocks_beside_header(self.timestamp_bytes());
+        }
         match (self.options.sack, self.options.timestamps) {
             (false, _) => 0,
             (true, true) => 3 - response,
@@ -53,8 +56,8 @@ impl Socket {
         if self.ecn.any() {
             self.ecn_leaves(&mut packet);
         }
-        if self.quick_start_flags.due {
-            self.send_with_options(net, packet, &sacks);
+        if self.quick_start_flags.due || self.carried.is_some() {
+            self.send_with_headers(net, packet, &sacks);
         } else {
             net.send(packet, &sacks);
         }

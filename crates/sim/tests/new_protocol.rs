@@ -1,0 +1,162 @@
+//! A protocol of three new files (tests/protocol: header, router, control) is added by
+//! naming their folder when the engine is built, and runs in the simulator; nothing else
+//! is touched. Built as ever, this file builds itself once more with that folder, in a
+//! target folder of its own, and runs what it then has.
+
+mod common;
+
+use common::{dumbbell, run, segments, MS, SECOND};
+use headway_algorithms::header;
+use headway_wire::pcapng::{Block, Reader};
+use headway_wire::{Ipv4View, TcpView};
+use serde_json::{json, Value};
+use std::path::Path;
+use std::process::Command;
+
+const HEADER: &str = "explicit-rate";
+
+fn is_built_with_it() -> bool {
+    header::header(HEADER).is_ok()
+}
+
+/// What differs from what is committed, files that are new among it.
+fn changes(root: &Path) -> Option<String> {
+    let mut git = Command::new("git");
+    git.args(["status", "--porcelain", "--untracked-files=all"]);
+    let told = git.current_dir(root).output().ok()?;
+    told.status
+        .success()
+        .then(|| String::from_utf8_lossy(&told.stdout).into_owned())
+}
+
+#[test]
+fn a_protocol_of_three_files_is_added_by_its_folder_alone() {
+    if is_built_with_it() {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let before = changes(&root);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("protocol");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args(["test", "--offline", "-p", "headway-sim"])
+        .args(["--test", "new_protocol"])
+        .env("HEADWAY_ALGORITHMS", "tests/protocol")
+        .env("CARGO_TARGET_DIR", target)
+        .current_dir(&root);
+    let told = cargo.output().expect("cargo runs this test");
+    let text = String::from_utf8_lossy(&told.stdout);
+    assert!(
+        told.status.success() && text.contains("4 passed"),
+        "{text}{}",
+        String::from_utf8_lossy(&told.stderr)
+    );
+    assert_eq!(before, changes(&root), "nothing else is touched");
+}
+
+fn scenario(rate_kbps: u32, tunables: &Value) -> Value {
+    let mut link = json!({"rate_bps": 20_000_000, "delay_ns": 25 * MS, "limit_bytes": 200_000});
+    link["routers"] = json!([{"name": HEADER, "tunables": tunables}]);
+    link["routers"][0]["tunables"]["rate_kbps"] = json!(rate_kbps);
+    let flow = json!({"name": "f", "app": {"kind": "bulk"}, "control": {"name": "explicit"}});
+    let mut scenario = dumbbell("linux-6", 20 * SECOND, &link, json!([flow]));
+    let every: Vec<u64> = (1..20).map(|s| s * SECOND).collect();
+    scenario["checkpoints_ns"] = json!(every);
+    scenario
+}
+
+/// IP bits per second through the link between two checkpoints.
+fn rate_bps(outcome: &headway_sim::Outcome, from_s: i64, to_s: i64) -> f64 {
+    let c = &outcome.tables.link_counters;
+    let at = |s: i64| {
+        let row =
+            (0..c.time_ns.len()).find(|&i| c.link[i] == 0 && c.time_ns[i] == s * 1_000_000_000);
+        c.sent_bytes[row.expect("a checkpoint")] as f64
+    };
+    (at(to_s) - at(from_s)) * 8.0 / (to_s - from_s) as f64
+}
+
+#[test]
+fn the_sender_obeys_the_rate_that_the_router_writes() {
+    if !is_built_with_it() {
+        return;
+    }
+    for rate_kbps in [500, 3000, 12_000] {
+        let outcome = run(&scenario(rate_kbps, &json!({})));
+        let got = rate_bps(&outcome, 2, 20);
+        let written = f64::from(rate_kbps) * 1000.0;
+        assert!((got / written - 1.0).abs() < 0.01, "{got} of {written}");
+        assert_eq!(outcome.tables.drops.time_ns.len(), 0);
+    }
+}
+
+#[test]
+fn it_follows_a_rate_that_changes_and_the_router_tells_of_it() {
+    if !is_built_with_it() {
+        return;
+    }
+    let later = json!({"later_rate_kbps": 2000, "later_ms": 10_000});
+    let outcome = run(&scenario(8000, &later));
+    assert!((rate_bps(&outcome, 2, 10) / 8e6 - 1.0).abs() < 0.01);
+    assert!((rate_bps(&outcome, 11, 20) / 2e6 - 1.0).abs() < 0.01);
+    let told = &outcome.tables.router_events;
+    assert_eq!(told.link, [0, 1]);
+    assert_eq!(told.value, [2_000_000; 2]);
+    assert_eq!(told.time_ns, [10 * SECOND as i64; 2]);
+    assert_eq!(told.flow, [u32::MAX; 2], "of no packet");
+    let info = &outcome.summary.routers[usize::from(told.algorithm[0])];
+    assert_eq!(info.name, HEADER);
+    assert_eq!(info.events[usize::from(told.name[0])].name, "allowed_bps");
+    let counted = &outcome.tables.router_counters;
+    let last = |name: &str| {
+        let at = info.counters.iter().position(|c| c.name == name).unwrap();
+        let is_it = |&i: &usize| counted.link[i] == 0 && usize::from(counted.name[i]) == at;
+        let row = (0..counted.name.len()).rfind(is_it);
+        counted.value[row.expect("a counter")]
+    };
+    assert_eq!(last("allowed_bps"), 2_000_000);
+    assert!(last("headers") > 5000 && last("lowered") == last("headers"));
+}
+
+#[test]
+fn its_option_is_on_the_wire_as_its_codec_says() {
+    if !is_built_with_it() {
+        return;
+    }
+    let mut scenario = scenario(3000, &json!({}));
+    scenario["duration_ns"] = json!(2 * SECOND);
+    scenario["checkpoints_ns"] = json!([]);
+    scenario["capture"] = json!({"link": "bottleneck"});
+    let outcome = run(&scenario);
+    let capture = outcome.capture.as_deref().expect("a capture");
+    let info = header::header(HEADER).unwrap();
+    let (mut asking, mut answering) = (0, 0);
+    for block in Reader::new(capture) {
+        let Block::Packet(packet) = block.expect("a well formed file") else {
+            continue;
+        };
+        let ip = Ipv4View::parse(packet.bytes).expect("an IPv4 packet");
+        let tcp = TcpView::parse(ip.payload()).expect("a TCP segment");
+        for option in tcp.options() {
+            let option = option.expect("a well formed option");
+            if option.kind != info.kind {
+                continue;
+            }
+            let length = option.data.len() as u8 + 2;
+            let bytes = [&[option.kind, length], option.data].concat();
+            let fields = info.parse(&bytes).expect("the option");
+            assert_eq!(info.emit(&fields), bytes);
+            let get = |name| info.field(&fields, name).expect("a field");
+            if ip.source() == std::net::Ipv4Addr::new(10, 0, 0, 1) {
+                // taken off before the router
+                assert_eq!((get("rate_Bps"), get("returned_Bps")), (u32::MAX.into(), 0));
+                asking += 1;
+            } else {
+                assert_eq!((get("rate_Bps"), get("returned_Bps")), (0, 375_000));
+                answering += 1;
+            }
+        }
+    }
+    assert!(asking > 300 && answering > 100, "{asking} {answering}");
+    assert!(!segments(capture).is_empty());
+}
