@@ -78,12 +78,13 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("delay", Kind::Time),
     ("from_hop", Kind::Whole(0)),
     ("to_hop", Kind::Whole(1)),
+    ("relay", Kind::Whole(1)),
     ("size", SIZE),
     ("exchanges", Kind::Name),
 ];
 
 /// Of them, those of an application over TCP.
-const OF_TCP: [&str; 2] = ["size", "exchanges"];
+const OF_TCP: [&str; 3] = ["size", "exchanges", "relay"];
 
 /// An option's value, in SI units.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -19,11 +19,13 @@ from headway.errors import HeadwayError
 from headway.experiment import (
     Bulk,
     Cbr,
+    Control,
     Exchanges,
     Experiment,
     Flow,
     Link,
     Pingpong,
+    Relay,
     Requests,
     Sessions,
     Vectors,
@@ -398,17 +400,26 @@ def _flows(experiment: Experiment) -> Iterator[dict[str, Any]]:
     return (_flow(*each) for each in zip(experiment.flows, names, starts_ns, strict=True))
 
 
-def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
-    control = flow.control
-    if control is not None and control.kernel_own is not None:
+def _control(control: Control | None) -> dict[str, Any] | None:
+    if control is None:
+        return None
+    if control.kernel_own is not None:
         raise HeadwayError(
             f"{control}: the simulator does not have the kernel's own controls; "
             "it needs backend kernel"
         )
+    return {"name": control.name, "startup": control.startup, "tunables": control.tunables}
+
+
+def _relay(relay: Relay) -> dict[str, Any]:
+    return {"at_hop": relay.at_hop, "control": _control(relay.control), "stack": relay.stack}
+
+
+def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
+    control = _control(flow.control)
     return {
         "name": name,
-        "control": control
-        and {"name": control.name, "startup": control.startup, "tunables": control.tunables},
+        "control": control,
         **({"stack": flow.stack} if flow.stack else {}),
         "sack": flow.sack,
         "timestamps": flow.timestamps,
@@ -431,4 +442,5 @@ def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
         "extra_delay_ns": flow.delay,
         "from_hop": flow.from_hop,
         "to_hop": flow.to_hop,
+        **({"relay": _relay(flow.relay)} if flow.relay else {}),
     }

@@ -20,7 +20,7 @@ from headway.experiment.apps import (
     Vectors,
     Voip,
 )
-from headway.experiment.flow import FLOW_OPTIONS, Flow, parse_flows
+from headway.experiment.flow import FLOW_OPTIONS, Flow, Relay, parse_flows
 from headway.experiment.path import Capture, Chain, Dumbbell, Hop, Link, limit_bytes
 from headway.experiment.vary import Mahimahi, Schedule, Step, outages
 from headway.experiment.whole import BATCHES, RECORDS, Experiment, Record
@@ -46,6 +46,7 @@ __all__ = [
     "Mahimahi",
     "Pingpong",
     "Record",
+    "Relay",
     "Requests",
     "Schedule",
     "Sessions",

@@ -60,13 +60,43 @@ Ecn = Literal[
 """What the ends of a connection do about ECN: both the same, or the opener and the responder."""
 
 
+class Relay(Spec):
+    """A host beside router ``at_hop`` of a chain that splits a flow's connection in two.
+
+    What arrives from one end it sends to the other, as far as its send buffer has room; both ends'
+    connections are with it, as with a split-TCP proxy. ``control`` and ``stack`` are of what it
+    sends to either end; None takes the flow's.
+    """
+
+    at_hop: int = Field(ge=1)
+    control: Given[Control | None, Control | Mapping[str, Any] | str | None] = default(None)
+    stack: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> Any:
+        is_number = isinstance(value, int) or (isinstance(value, str) and value.isdecimal())
+        return {"at_hop": value} if is_number else value
+
+    @field_validator("control", mode="before")
+    @classmethod
+    def _control_text(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @field_validator("stack")
+    @classmethod
+    def _known_stack(cls, value: str | None) -> str | None:
+        return value and registry().stack(value).name
+
+
 class Flow(Spec):
     """One connection (or UDP stream) from a host of its own to another host of its own.
 
     ``start`` None lets the experiment draw it from its ``start_spread``. ``delay`` is extra
     one-way delay of the flow's own path, in each direction. ``from_hop`` and ``to_hop`` are
     routers of a chain, counted from 0: the flow enters at one, leaves at the other, and crosses
-    the hops between; ``to_hop`` None is behind the last hop. ``receive_buffer`` is that of both
+    the hops between; ``to_hop`` None is behind the last hop. A ``relay`` splits its connection at a
+    router in between: see :class:`Relay`. ``receive_buffer`` is that of both
     hosts from the start (Linux: the default of tcp_rmem), 4096 B to 1 GiB; None is the stack's
     own, which grows. ``send_buffer`` is that of both hosts, with what Linux counts beside the
     data, 4096 B to 1 GiB: writers wait for room in it; None grows with cwnd up to 4 MiB, and of
@@ -118,6 +148,7 @@ class Flow(Spec):
     delay: Time = default(0)
     from_hop: int = Field(default=0, ge=0)
     to_hop: int | None = Field(default=None, ge=1)
+    relay: Given[Relay | None, Relay | Mapping[str, Any] | int | None] = default(None)
 
     @model_validator(mode="before")
     @classmethod
@@ -169,12 +200,24 @@ class Flow(Spec):
             raise ValueError(
                 f"from_hop: {self.from_hop} is not allowed; less than to_hop, {self.to_hop}"
             )
+        if self.relay is not None:
+            self._relay_is_between(self.relay.at_hop)
         if self.start is not None and self.stop is not None and self.stop <= self.start:
             raise ValueError(
                 f"stop: {units.format_time(self.stop)} is not allowed; "
                 f"later than start, {units.format_time(self.start)}"
             )
         return self
+
+    def _relay_is_between(self, at_hop: int) -> None:
+        if self.control is None:
+            raise ValueError("relay: a UDP flow has no connection to split")
+        if at_hop <= self.from_hop or (self.to_hop is not None and at_hop >= self.to_hop):
+            end = "the end" if self.to_hop is None else self.to_hop
+            raise ValueError(
+                f"relay.at_hop: {at_hop} is not allowed; "
+                f"between from_hop, {self.from_hop}, and to_hop, {end}"
+            )
 
     @field_validator("name")
     @classmethod

@@ -117,6 +117,12 @@ class Experiment(Spec):
                 f"{where}.from_hop: {flow.from_hop} is not allowed; "
                 f"less than the number of hops, {hops}"
             )
+        last = hops if flow.to_hop is None else flow.to_hop
+        if flow.relay is not None and flow.relay.at_hop >= last:
+            raise ValueError(
+                f"{where}.relay.at_hop: {flow.relay.at_hop} is not allowed; "
+                f"less than the hop where it leaves, {last}"
+            )
         # Whatever the seed draws.
         latest_ns = max(self.start_spread - 1, 0) if flow.start is None else flow.start
         if flow.stop is not None and flow.stop <= latest_ns:

@@ -45,10 +45,25 @@ pub(crate) struct At {
 struct Ends {
     /// Sockets of the opener and of the responder.
     sockets: [u32; 2],
-    /// Flows whose applications hear of the opener's and of the responder's end.
-    owners: [u32; 2],
+    /// Flow whose application hears of it.
+    owner: u32,
     /// What the owner calls it.
     tag: u32,
+    /// The relay in its way: the pair of sockets that face the opener and the responder.
+    /// NONE: the ends are each other's peers. A relay's own is itself.
+    relay: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Which of a connection's sockets is to be made, and whom it talks to.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub own: u32,
+    pub peer: u32,
+    pub side: Side,
+    /// It is a relay's, and faces that side's end.
+    pub relays: bool,
 }
 
 /// All sockets of a run, by connection. Connections that are over give theirs back, so
@@ -63,44 +78,96 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// A connection between two new sockets, which `make` makes of their own number, their
-    /// peer's, and their end.
+    /// A connection with new sockets, which `make` makes: two ends and, if it goes through a
+    /// relay, the relay's two.
     pub fn open(
         &mut self,
         flow: u32,
         tag: u32,
-        make: impl Fn(u32, u32, Side) -> Socket,
+        is_relayed: bool,
+        make: impl Fn(Place) -> Socket,
     ) -> Connection {
-        let reused = self.free.pop();
-        let connection = reused.unwrap_or(Connection(self.ends.len() as u32));
-        let sockets = if reused.is_some() {
-            self.ends[connection.0 as usize].sockets
-        } else {
-            let next = self.sockets.len() as u32;
-            [next, next + 1]
+        let connection = self.reserve(flow, tag);
+        let ends = self.ends[connection.0 as usize].sockets;
+        let mut facing = [ends[1], ends[0]];
+        if is_relayed {
+            let relay = self.reserve(flow, tag);
+            self.ends[connection.0 as usize].relay = relay.0;
+            self.ends[relay.0 as usize].relay = relay.0;
+            facing = self.ends[relay.0 as usize].sockets;
+        }
+        let place = |side: Side, relays: bool| {
+            let pair = (ends[side as usize], facing[side as usize]);
+            let (own, peer) = if relays { (pair.1, pair.0) } else { pair };
+            Place {
+                own,
+                peer,
+                side,
+                relays,
+            }
         };
-        let ends = Ends {
-            sockets,
-            owners: [flow; 2],
-            tag,
-        };
-        let opener = make(sockets[0], sockets[1], Side::Opener);
-        let responder = make(sockets[1], sockets[0], Side::Responder);
-        if reused.is_some() {
-            self.ends[connection.0 as usize] = ends;
-            self.sockets[sockets[0] as usize] = opener;
-            self.sockets[sockets[1] as usize] = responder;
-        } else {
-            self.ends.push(ends);
-            self.sockets.extend([opener, responder]);
-            self.whose.extend([connection.0; 2]);
+        for relays in [false, true].into_iter().take(1 + usize::from(is_relayed)) {
+            for side in [Side::Opener, Side::Responder] {
+                self.put(make(place(side, relays)), place(side, relays).own);
+            }
         }
         connection
     }
 
+    /// A connection that is free, or a new one whose sockets come next.
+    fn reserve(&mut self, owner: u32, tag: u32) -> Connection {
+        let ends = |sockets| Ends {
+            sockets,
+            owner,
+            tag,
+            relay: NONE,
+        };
+        if let Some(connection) = self.free.pop() {
+            let place = &mut self.ends[connection.0 as usize];
+            *place = ends(place.sockets);
+            return connection;
+        }
+        let connection = Connection(self.ends.len() as u32);
+        let next = self.whose.len() as u32;
+        self.ends.push(ends([next, next + 1]));
+        self.whose.extend([connection.0; 2]);
+        connection
+    }
+
+    fn put(&mut self, socket: Socket, number: u32) {
+        match self.sockets.get_mut(number as usize) {
+            Some(place) => *place = socket,
+            None => {
+                debug_assert_eq!(self.sockets.len(), number as usize);
+                self.sockets.push(socket);
+            }
+        }
+    }
+
     /// The connection is over: its sockets may serve another one.
     pub fn release(&mut self, connection: Connection) {
+        self.free.extend(self.relay_of(connection));
         self.free.push(connection);
+    }
+
+    /// All that was sent in it, FINs included, has been acknowledged.
+    pub fn has_ended(&self, connection: Connection) -> bool {
+        let acked = |one| {
+            let (a, b) = self.sender_first(one);
+            a.fin_acked() && b.fin_acked()
+        };
+        acked(connection) && self.relay_of(connection).is_none_or(acked)
+    }
+
+    /// The relay in a connection's way.
+    pub fn relay_of(&self, connection: Connection) -> Option<Connection> {
+        let relay = self.ends[connection.0 as usize].relay;
+        (relay != NONE && relay != connection.0).then_some(Connection(relay))
+    }
+
+    /// Whether these are a relay's sockets.
+    pub fn is_relay(&self, connection: Connection) -> bool {
+        self.ends[connection.0 as usize].relay == connection.0
     }
 
     /// A socket by its number.
@@ -146,7 +213,7 @@ impl Connections {
             side,
             tag,
         };
-        (ends.owners[side as usize], at)
+        (ends.owner, at)
     }
 
     /// The opener's end as its application knows it.

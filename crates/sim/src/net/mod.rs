@@ -31,7 +31,7 @@ pub struct Net {
     /// Sums of what happens, where they are wanted.
     pub(crate) digest: Option<Box<Digest>>,
     pub(crate) tap: Option<Tap>,
-    /// Per flow: first and last packet at the sender's host.
+    /// Per pair of routes, those of flows first: first and last packet at the opener's host.
     pub(crate) seen_ns: Vec<Option<(u64, u64)>>,
     /// The headers of the packet that a host is just being handed; what it does not say
     /// it carries is left from another.
@@ -64,7 +64,7 @@ impl Net {
     #[inline(always)]
     fn launch(&mut self, packet: Packet, sacks: &Sacks) -> u32 {
         if Route::is_outbound(packet.route) {
-            self.see(packet.flow);
+            self.see(packet.route);
         }
         let route = &mut self.routes[packet.route as usize];
         let arrive_ns = route.near.pass(self.now_ns, packet.ip_bytes);
@@ -75,9 +75,9 @@ impl Net {
 
     /// The sender's host sends or receives a packet of its flow.
     #[inline]
-    pub(crate) fn see(&mut self, flow: u32) {
+    pub(crate) fn see(&mut self, route: u32) {
         let now_ns = self.now_ns;
-        let seen = &mut self.seen_ns[flow as usize];
+        let seen = &mut self.seen_ns[route as usize / 2];
         *seen = Some((seen.map_or(now_ns, |s| s.0), now_ns));
     }
 

@@ -7,7 +7,8 @@ use headway_algorithms::QueueInstance;
 
 /// The way of one direction of a flow: its own access link at either end and a
 /// row of links between routers. Flow `i` has routes `2i` (from its opener) and
-/// `2i + 1` (back).
+/// `2i + 1` (back), to its relay if it has one; the ways on from relays come after those of
+/// all flows, in pairs as well.
 pub(crate) struct Route {
     pub near: Wire,
     pub far: Wire,
@@ -36,6 +37,11 @@ pub(crate) struct Built {
     pub links: Vec<Link>,
     pub routes: Vec<Route>,
     pub names: Vec<String>,
+}
+
+/// The access link of a host that stands beside a router.
+fn beside(access_rate_bps: u64) -> Wire {
+    Wire::new(access_rate_bps, 0)
 }
 
 impl Built {
@@ -67,30 +73,44 @@ impl Built {
             built.add_link(scenario, format!("forward{i}"), forward)?;
             built.add_link(scenario, format!("reverse{i}"), reverse)?;
         }
+        let last = hops.len() as u32;
+        let host = Wire::new(access_rate_bps, access_delay_ns);
         for flow in &scenario.flows {
-            let from = flow.from_hop;
-            let to = flow.to_hop.unwrap_or(hops.len() as u32);
             // The extra delay is that of the opener's access link.
             let near = Wire::new(access_rate_bps, access_delay_ns + flow.extra_delay_ns);
-            let far = Wire::new(access_rate_bps, access_delay_ns);
-            let hops = (to - from) as u8;
-            let (first, last) = (from * 2, (to - 1) * 2 + 1);
-            built.routes.push(Route {
-                near,
-                far,
-                first,
-                step: 2,
-                hops,
-            });
-            built.routes.push(Route {
-                near: far,
-                far: near,
-                first: last,
-                step: -2,
-                hops,
-            });
+            match &flow.relay {
+                None => built.add_way(flow.from_hop, flow.to_hop.unwrap_or(last), near, host),
+                Some(relay) => {
+                    built.add_way(flow.from_hop, relay.at_hop, near, beside(access_rate_bps));
+                }
+            }
+        }
+        for flow in &scenario.flows {
+            if let Some(relay) = &flow.relay {
+                let to = flow.to_hop.unwrap_or(last);
+                built.add_way(relay.at_hop, to, beside(access_rate_bps), host);
+            }
         }
         Ok(built)
+    }
+
+    /// Both routes between a host at router `from` and one at router `to`.
+    fn add_way(&mut self, from: u32, to: u32, near: Wire, far: Wire) {
+        let hops = (to - from) as u8;
+        self.routes.push(Route {
+            near,
+            far,
+            first: from * 2,
+            step: 2,
+            hops,
+        });
+        self.routes.push(Route {
+            near: far,
+            far: near,
+            first: (to - 1) * 2 + 1,
+            step: -2,
+            hops,
+        });
     }
 
     fn add_link(

@@ -97,6 +97,23 @@ pub struct Flow {
     /// Router where the receiver is attached; absent: the last.
     #[serde(default)]
     pub to_hop: Option<u32>,
+    /// A host in the middle of the path that splits the connection in two.
+    #[serde(default)]
+    pub relay: Option<Relay>,
+}
+
+/// A host beside a router between both ends, with a connection to either.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Relay {
+    /// The router, later than `from_hop` and before `to_hop`.
+    pub at_hop: u32,
+    /// Congestion control of what it sends, to either end; absent: the flow's.
+    #[serde(default)]
+    pub control: Option<Control>,
+    /// Its stack profile; absent: the flow's.
+    #[serde(default)]
+    pub stack: Option<String>,
 }
 
 /// What a TCP endpoint does about ECN (Linux: tcp_ecn).
@@ -185,6 +202,16 @@ impl Flow {
                 format!("{} to {to}", self.from_hop),
                 &format!("from_hop < to_hop <= {hops}"),
             ));
+        }
+        if let Some(relay) = &self.relay {
+            let field = format!("{field}.relay");
+            if self.app.spec().is_udp() {
+                return Err(bad(&field, "a relay", "null for UDP"));
+            }
+            if relay.at_hop <= self.from_hop || relay.at_hop >= to {
+                let allowed = format!("between from_hop, {}, and to_hop, {to}", self.from_hop);
+                return Err(bad(&format!("{field}.at_hop"), relay.at_hop, &allowed));
+            }
         }
         let field = format!("{field}.control");
         match (self.app.spec().is_udp(), &self.control) {

@@ -15,7 +15,7 @@ mod topology;
 mod vary;
 
 pub use app::App;
-pub use flow::{Control, EcnMode, Flow};
+pub use flow::{Control, EcnMode, Flow, Relay};
 pub(crate) use limits::bad;
 pub use limits::ScenarioError;
 pub use link::{Aqm, EcnPath, LinkSpec};

@@ -3,8 +3,8 @@
 use super::{profile_of, FlowState, World};
 use crate::controls::Prototypes;
 use crate::event::What;
-use crate::host::apps::{application, Setup};
-use crate::scenario::{Flow, ScenarioError};
+use crate::host::apps::{application, RelaySetup, Setup};
+use crate::scenario::{Control, Flow, ScenarioError};
 
 impl World {
     pub(super) fn add_flow<'a>(
@@ -18,13 +18,33 @@ impl World {
             Some(name) => profile_of(&format!("flows[{number}].stack"), name)?,
             None => self.profile,
         };
+        let mut made = |field: &str, control: &'a Control| {
+            let made = prototypes.get(control);
+            made.map_err(|e| ScenarioError(format!("flows[{number}].{field}: {e}")))
+        };
         let control = match &flow.control {
-            Some(control) => Some(
-                prototypes
-                    .get(control)
-                    .map_err(|e| ScenarioError(format!("flows[{number}].control: {e}")))?,
-            ),
+            Some(control) => Some(made("control", control)?),
             None => None,
+        };
+        let relay = match (&flow.relay, &control) {
+            (Some(relay), Some(own)) => {
+                let route = self.relay_route;
+                self.relay_route += 2;
+                let profile = match &relay.stack {
+                    Some(name) => profile_of(&format!("flows[{number}].relay.stack"), name)?,
+                    None => profile,
+                };
+                let control = match &relay.control {
+                    Some(control) => made("relay.control", control)?,
+                    None => own.clone(),
+                };
+                Some(RelaySetup {
+                    route,
+                    profile,
+                    control,
+                })
+            }
+            _ => None,
         };
         let names = flow.control.as_ref().zip(control.as_ref());
         let names =
@@ -36,6 +56,7 @@ impl World {
             route: number * 2,
             profile,
             control,
+            relay,
         };
         self.flows.push(FlowState {
             name: flow.name.clone(),

@@ -50,6 +50,8 @@ pub struct World {
     flows: Vec<FlowState>,
     profile: &'static Profile,
     link_names: Vec<String>,
+    /// Route of the next relay onwards.
+    relay_route: u32,
     seed: u64,
     duration_ns: u64,
     events: u64,
@@ -81,6 +83,7 @@ impl World {
         } else {
             Record::none()
         };
+        let seen_ns = vec![None; built.routes.len() / 2];
         let net = Net {
             now_ns: 0,
             events: Events::default(),
@@ -95,7 +98,7 @@ impl World {
             record,
             digest: Digest::new(scenario.digest_at_ns.clone(), scenario.flows.len()).map(Box::new),
             tap,
-            seen_ns: vec![None; scenario.flows.len()],
+            seen_ns,
             arrived: Headers::default(),
         };
         let mut world = World {
@@ -104,6 +107,7 @@ impl World {
             flows: Vec::new(),
             profile,
             link_names: built.names,
+            relay_route: 2 * scenario.flows.len() as u32,
             seed: scenario.seed,
             duration_ns: scenario.duration_ns,
             events: 0,
@@ -246,7 +250,7 @@ impl World {
             return;
         }
         if !Route::is_outbound(packet.route) {
-            self.net.see(packet.flow);
+            self.net.see(packet.route);
         }
         let socket = self.connections.numbered(packet.to);
         socket.on_packet(&mut self.net, packet, sacks);
@@ -275,6 +279,9 @@ impl World {
             }
             if signals.delivered {
                 app.readable(host, at);
+            }
+            if signals.writable {
+                app.writable(host, at);
             }
         });
     }

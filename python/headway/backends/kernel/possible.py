@@ -36,15 +36,10 @@ def check(experiment: Experiment) -> None:
                 f"kernel backend: {name}: this kernel has no control {own!r}; it has "
                 f"{', '.join(there)} (`modprobe tcp_{own}` loads one that is a module)"
             )
-        if isinstance(flow.app, Exchanges):
+        if isinstance(flow.app, Sessions | Exchanges):
             raise HeadwayError(
-                f"kernel backend: {name}: exchanges: not possible yet; "
-                "use vectors on one connection"
-            )
-        if isinstance(flow.app, Sessions):
-            raise HeadwayError(
-                f"kernel backend: {name}: sessions: a connection for each is not possible, the "
-                "traffic programs hold one; use vectors"
+                f"kernel backend: {name}: {flow.app.kind}: a connection for each is not "
+                "possible, the traffic programs hold one; use vectors"
             )
         if isinstance(flow.app, Vectors) and len(flow.app.connections or ()) > 1:
             raise HeadwayError(

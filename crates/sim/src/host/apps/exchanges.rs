@@ -499,7 +499,7 @@ impl Exchanges {
     fn release(&mut self, host: &mut Host, tag: u32) {
         let turn = &mut self.turns[tag as usize];
         let both = host.connections.sender_first(turn.connection);
-        if !(both.0.fin_acked() && both.1.fin_acked()) {
+        if !host.connections.has_ended(turn.connection) {
             host.wake_for(turn.connection, host.net.now_ns + TIME_WAIT_NS);
             return;
         }

@@ -6,9 +6,10 @@ mod bulk;
 mod cbr;
 mod exchanges;
 mod pingpong;
+mod relay;
 mod requests;
 
-use super::connection::{At, Connection, Connections, Side, Totals};
+use super::connection::{At, Connection, Connections, Place, Side, Totals};
 use crate::event::What;
 use crate::host::tcp::profile::Profile;
 use crate::host::tcp::{Socket, SocketOptions};
@@ -42,6 +43,9 @@ pub(crate) trait Application: Send {
     /// New bytes, or the peer's end of sending, have arrived in order at this end. Comes
     /// after `established` where one packet did both.
     fn readable(&mut self, _host: &mut Host, _at: At) {}
+
+    /// There is room again in this end's send buffer, after [`Host::room_bytes`] said 0.
+    fn writable(&mut self, _host: &mut Host, _at: At) {}
 
     /// The connection that lasts from its start to its end, if there is one.
     fn connection(&self) -> Option<Connection> {
@@ -92,6 +96,11 @@ impl Host<'_> {
         socket.pump(self.net);
     }
 
+    /// What an application may write that must not hand over more than there is room for.
+    pub fn room_bytes(&mut self, connection: Connection, side: Side) -> u64 {
+        self.connections.socket(connection, side).send_room_bytes()
+    }
+
     /// The responder listens and the opener sends its SYN.
     pub fn connect(&mut self, connection: Connection) {
         self.connections
@@ -127,6 +136,16 @@ pub(crate) struct Setup<'a> {
     pub profile: &'static Profile,
     /// Of both ends; None for UDP.
     pub control: Option<ControlInstance>,
+    pub relay: Option<RelaySetup>,
+}
+
+/// What a host in the middle of a flow's path has of its own.
+#[derive(Clone)]
+pub(crate) struct RelaySetup {
+    /// Route from it to the responder; the one back is the next.
+    pub route: u32,
+    pub profile: &'static Profile,
+    pub control: ControlInstance,
 }
 
 /// How to make the sockets of a flow's connections.
@@ -139,6 +158,7 @@ pub(crate) struct Recipe {
     announced: Announced,
     /// The end whose sending the trace shows: the one that sends more.
     recorded: Side,
+    relay: Option<Box<RelaySetup>>,
 }
 
 impl Recipe {
@@ -152,7 +172,40 @@ impl Recipe {
             control: control.expect("checked by the scenario"),
             announced: Announced::of(setup.flow),
             recorded,
+            relay: setup.relay.clone().map(Box::new),
         }
+    }
+
+    /// One of a connection's sockets.
+    fn socket(&self, place: Place) -> Socket {
+        let Place {
+            own, peer, side, ..
+        } = place;
+        let (mut options, mut control) = (self.options.clone(), &self.control);
+        let (mut profile, mut routes) = (self.profile, self.routes);
+        if let Some(relay) = &self.relay {
+            // The legs are opener to relay, relay to responder.
+            if side == Side::Responder {
+                routes = [relay.route, relay.route + 1];
+            }
+            if place.relays {
+                (profile, control) = (relay.profile, &relay.control);
+                options.interactive = true;
+            }
+        }
+        let goes_back = (side == Side::Responder) != place.relays;
+        let route = routes[usize::from(goes_back)];
+        let mut socket = Socket::new(
+            own,
+            peer,
+            self.flow,
+            route,
+            profile,
+            options,
+            control.clone(),
+        );
+        socket.recorded = side == self.recorded && !place.relays;
+        socket
     }
 
     /// A connection with fresh sockets, which know what will be sent by either.
@@ -163,14 +216,11 @@ impl Recipe {
         requests: impl IntoIterator<Item = u64>,
         responses: impl IntoIterator<Item = u64>,
     ) -> Connection {
-        let connection = connections.open(self.flow, tag, |own, peer, side| {
-            let route = self.routes[side as usize];
-            let (options, control) = (self.options.clone(), self.control.clone());
-            let mut socket =
-                Socket::new(own, peer, self.flow, route, self.profile, options, control);
-            socket.recorded = side == self.recorded;
-            socket
-        });
+        let is_relayed = self.relay.is_some();
+        let connection = connections.open(self.flow, tag, is_relayed, |place| self.socket(place));
+        if let Some(relay) = connections.relay_of(connection) {
+            connections.socket(relay, Side::Opener).listen();
+        }
         let opener = connections.socket(connection, Side::Opener);
         self.announced
             .tell(opener, self.recorded == Side::Opener, requests);
@@ -203,8 +253,17 @@ fn socket_options(flow: &Flow, seed: u64, interactive: bool) -> SocketOptions {
     }
 }
 
-/// A flow's application: the list of all there are.
+/// What a flow does, through a relay where there is one.
 pub(crate) fn application(setup: &Setup, connections: &mut Connections) -> Box<dyn Application> {
+    let made = listed(setup, connections);
+    match setup.relay {
+        Some(_) => Box::new(relay::Relayed::new(made)),
+        None => made,
+    }
+}
+
+/// A flow's application: the list of all there are.
+fn listed(setup: &Setup, connections: &mut Connections) -> Box<dyn Application> {
     match &setup.flow.app {
         App::Bulk(app) => Box::new(bulk::Bulk::new(app, setup, connections)),
         App::Cbr(app) => Box::new(cbr::Cbr::new(app, setup)),

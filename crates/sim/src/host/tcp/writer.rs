@@ -250,8 +250,7 @@ impl Socket {
         self.fill();
         if self.write_end > before {
             self.push_pending(net);
-        } else {
-            self.signals.writable = true;
         }
+        self.signals.writable = !self.writer_waits;
     }
 }

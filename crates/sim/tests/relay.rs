@@ -1,0 +1,179 @@
+//! A host in the middle of the path that splits connections in two.
+
+mod common;
+
+use common::{run, wide_link, world, MS, SECOND};
+use headway_sim::Scenario;
+use proptest::prelude::*;
+use serde_json::{json, Value};
+
+/// A long first hop and a short second one, which may lose packets.
+fn chain(first_ms: u64, second_ms: u64, loss: f64, flow: &Value) -> Value {
+    let long = wide_link(20_000_000, first_ms * MS);
+    let mut short = wide_link(20_000_000, second_ms * MS);
+    short["loss"] = json!(loss);
+    json!({
+        "duration_ns": 120 * SECOND, "stack": "linux-6",
+        "topology": {"kind": "chain", "hops": [
+            {"forward": long, "reverse": long}, {"forward": short, "reverse": short}]},
+        "flows": [flow],
+        "record": {"flows": false, "queue": false, "udp": false, "drops": false}
+    })
+}
+
+fn transfer(bytes: u64, relay: &Value) -> Value {
+    json!({"name": "transfer", "app": {"kind": "bulk", "bytes": bytes},
+           "control": {"name": "cubic"}, "relay": relay})
+}
+
+#[test]
+fn what_goes_through_a_relay_arrives_whole_and_so_does_its_end() {
+    for loss in [0.0, 0.02] {
+        let mut world = world(&chain(
+            30,
+            10,
+            loss,
+            &transfer(3_000_000, &json!({"at_hop": 1})),
+        ));
+        while world.step() {
+            if world.events() % 512 == 0 {
+                world.check_invariants().unwrap();
+            }
+        }
+        assert_eq!(world.delivered(0), (3_000_000, 3_000_000));
+        assert_eq!(world.net.packets_inside(), 0, "both legs are closed");
+        let flow = &world.finish().summary.flows[0];
+        assert!(flow.done_ns.is_some());
+    }
+}
+
+#[test]
+fn the_handshake_is_with_the_relay_and_the_ends_know_nothing_of_each_other() {
+    let outcome = run(&chain(
+        30,
+        100,
+        0.0,
+        &transfer(100_000, &json!({"at_hop": 1})),
+    ));
+    let flow = &outcome.summary.flows[0];
+    let handshake_us = flow.handshake_rtt_us.unwrap();
+    assert!((60_000..61_000).contains(&handshake_us), "{handshake_us}");
+    assert!(flow.min_rtt_us.unwrap() < 62_000);
+}
+
+#[test]
+fn a_loss_on_the_short_leg_costs_its_round_trips_only() {
+    let done_s = |relay: Value| {
+        let outcome = run(&chain(250, 5, 0.01, &transfer(8_000_000, &relay)));
+        outcome.summary.flows[0]
+            .done_ns
+            .map_or(f64::INFINITY, |ns| ns as f64 / 1e9)
+    };
+    let (split, whole) = (done_s(json!({"at_hop": 1})), done_s(json!(null)));
+    // Both begin slowly over 510 ms; after that only one suffers from the losses.
+    assert!(split * 3.0 < whole, "{split} s and {whole} s");
+}
+
+#[test]
+fn a_relay_has_a_control_and_a_stack_of_its_own() {
+    let done_ns = |relay: Value| {
+        let outcome = run(&chain(5, 250, 0.0, &transfer(2_000_000, &relay)));
+        outcome.summary.flows[0].done_ns.unwrap()
+    };
+    let same = done_ns(json!({"at_hop": 1}));
+    // The long leg is the relay's: what starts it faster is what counts.
+    let jumps = json!({"at_hop": 1, "control": {"name": "cubic", "startup": "jump-start"}});
+    assert!(done_ns(jumps) + 500 * MS < same);
+    assert_ne!(done_ns(json!({"at_hop": 1, "stack": "linux-2.6"})), same);
+}
+
+#[test]
+fn any_application_runs_over_a_relay() {
+    let page = json!({
+        "kind": "exchanges", "start_ns": [0, 0, 0], "exchanges": [2, 1, 1],
+        "request_bytes": [300, 200, 300, 300], "response_bytes": [10_000, 1000, 400_000, 50_000],
+        "think_ns": [30 * MS, 0, 10 * MS, 0], "after": [u32::MAX, 2, 0, 2],
+    });
+    let echoes = json!({"kind": "pingpong", "request_bytes": 500, "mean_interval_ns": 200 * MS});
+    for (app, rows) in [(page, 4), (echoes, 400)] {
+        let flow = json!({"name": "x", "app": app, "control": {"name": "reno"},
+                          "relay": {"at_hop": 1}});
+        let responses = run(&chain(40, 10, 0.01, &flow)).tables.responses;
+        assert!(
+            responses.epoch.len() >= rows,
+            "{} rows",
+            responses.epoch.len()
+        );
+    }
+}
+
+#[test]
+fn connections_through_a_relay_use_sockets_again() {
+    let n = 300;
+    let flow = json!({"name": "x", "control": {"name": "cubic"}, "relay": {"at_hop": 1},
+        "app": {"kind": "vectors", "epochs": vec![(100, 3000, SECOND); n],
+                "connections": vec![1; n]}});
+    let mut scenario = chain(20, 10, 0.01, &flow);
+    scenario["duration_ns"] = json!(600 * SECOND);
+    let mut world = world(&scenario);
+    while world.step() {}
+    world.check_invariants().unwrap();
+    assert!(world.sockets() < 4 * 70, "{} sockets", world.sockets());
+    assert_eq!(world.finish().tables.responses.epoch.len(), n);
+}
+
+#[test]
+fn a_relay_stands_between_the_ends() {
+    for (relay, said) in [
+        (
+            json!({"at_hop": 0}),
+            "flows[0].relay.at_hop: 0 is not allowed; between from_hop, 0, and to_hop, 2",
+        ),
+        (
+            json!({"at_hop": 2}),
+            "flows[0].relay.at_hop: 2 is not allowed; between from_hop, 0, and to_hop, 2",
+        ),
+        (
+            json!({"at_hop": 1, "control": {"name": "none"}}),
+            "flows[0].relay.control: ",
+        ),
+        (
+            json!({"at_hop": 1, "stack": "bsd"}),
+            "flows[0].relay.stack: bsd is not allowed",
+        ),
+    ] {
+        let error = headway_sim::run(&chain(1, 1, 0.0, &transfer(1, &relay)).to_string());
+        let error = error.err().unwrap().to_string();
+        assert!(error.starts_with(said), "{error}");
+    }
+    let mut cbr = transfer(1, &json!({"at_hop": 1}));
+    cbr["app"] = json!({"kind": "cbr", "ip_bytes": 100, "interval_ns": SECOND});
+    cbr["control"] = json!(null);
+    let error = Scenario::from_json(&chain(1, 1, 0.0, &cbr).to_string()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "flows[0].relay: a relay is not allowed; null for UDP"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Whatever the paths, buffers and losses: all of it arrives, in both directions.
+    #[test]
+    fn every_byte_arrives(
+        first_ms in 1u64..200, second_ms in 1u64..200, loss in 0.0..0.05f64,
+        sizes in prop::collection::vec((0u64..200_000, 0u64..200_000, 0u64..SECOND), 1..5),
+        send_buffer in prop::option::of(5_000u64..100_000), old in any::<bool>(), seed in 0u64..1000,
+    ) {
+        let flow = json!({"name": "x", "control": {"name": "cubic"}, "relay": {"at_hop": 1},
+            "stack": if old { "linux-2.6" } else { "linux-6" },
+            "send_buffer_bytes": send_buffer,
+            "app": {"kind": "vectors", "epochs": sizes}});
+        let mut scenario = chain(first_ms, second_ms, loss, &flow);
+        scenario["seed"] = json!(seed);
+        scenario["duration_ns"] = json!(2000 * SECOND);
+        let outcome = run(&scenario);
+        prop_assert_eq!(outcome.tables.responses.epoch.len(), sizes.len());
+    }
+}
