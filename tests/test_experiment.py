@@ -94,7 +94,11 @@ def test_a_bad_experiment_is_refused_with_one_line(changes, said) -> None:
         ("buffer", "0.00001 BDP", "less than one byte"),
         ("loss", "100%", "loss: '100%' must be at least 0 and less than 1"),
         ("aqm", "droptail", "unknown queue discipline 'droptail'; nearest: drop-tail"),
-        ("aqm", "quick-start", "unknown queue discipline 'quick-start'; known: drop-tail, red"),
+        (
+            "aqm",
+            "quick-start",
+            "unknown queue discipline 'quick-start'; known: codel, drop-tail, drr, red",
+        ),
     ],
 )
 def test_a_bad_path_is_refused_with_its_field(field, value, said) -> None:

@@ -54,8 +54,7 @@ static u64 codel_law(u64 time_ns, const u32 *tun, u32 count)
 }
 
 /* The queue has stood for an interval. */
-static int codel_stands(struct codel *s, const u32 *tun, const struct hw_link *link,
-			u64 sojourn_ns)
+static int codel_stands(struct codel *s, const u32 *tun, const struct hw_link *link, u64 sojourn_ns)
 {
 	if (sojourn_ns < (u64)tun[TARGET] * 1000 || link->queue_bytes <= tun[MTU]) {
 		s->first_above_ns = 0;

@@ -95,7 +95,7 @@ fn the_registry_lists_what_the_folders_hold() {
     );
     assert_eq!(
         names(queues().iter().map(|q| q.name).collect()),
-        "drop-tail red"
+        "codel drop-tail drr red"
     );
     assert_eq!(
         names(routers().iter().map(|r| r.name).collect()),

@@ -103,6 +103,11 @@ impl Direction {
         })
     }
 
+    /// Changes of its rate and delay count from `origin_ns`, from their beginning.
+    pub fn begin_at(&mut self, origin_ns: u64) {
+        self.link.begin_at(origin_ns);
+    }
+
     /// Its number in the log.
     #[must_use]
     pub fn number(&self) -> u8 {

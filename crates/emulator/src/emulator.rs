@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use headway_sim::net::link::Drop;
@@ -72,6 +72,18 @@ struct Destination {
 #[derive(Clone)]
 pub struct Live(Arc<Mutex<Summary>>);
 
+/// Lets another thread say from when on schedules and traces count.
+#[derive(Clone, Default)]
+pub struct Begin(Arc<AtomicU64>);
+
+impl Begin {
+    /// Their time 0 is at `time_ns` of `CLOCK_MONOTONIC`, which may be yet to come. Until
+    /// then the link is as at their beginning.
+    pub fn at(&self, time_ns: u64) {
+        self.0.store(time_ns, Ordering::Relaxed);
+    }
+}
+
 impl Live {
     /// The summary as of a moment ago.
     #[must_use]
@@ -95,6 +107,7 @@ pub struct Emulator {
     tap: Option<Tap>,
     summary: Summary,
     live: Live,
+    begin: Begin,
 }
 
 fn attempt<T, E: std::fmt::Display>(result: Result<T, E>, what: &str) -> Result<T, EmulatorError> {
@@ -186,6 +199,7 @@ impl Emulator {
             version: env!("CARGO_PKG_VERSION").into(),
             clock: "CLOCK_MONOTONIC".into(),
             start_ns,
+            schedule_start_ns: start_ns,
             start_unix_ns,
             end_ns: start_ns,
             finished: false,
@@ -219,6 +233,7 @@ impl Emulator {
             live: Live(Arc::new(Mutex::new(summary.clone()))),
             summary,
             config,
+            begin: Begin::default(),
         })
     }
 
@@ -226,6 +241,12 @@ impl Emulator {
     #[must_use]
     pub fn live(&self) -> Live {
         self.live.clone()
+    }
+
+    /// A way to begin schedules and traces anew.
+    #[must_use]
+    pub fn begin(&self) -> Begin {
+        self.begin.clone()
     }
 
     /// Emulates until `stop` is true, which is seen within 50 ms. Packets on their
@@ -241,6 +262,13 @@ impl Emulator {
         let mut publish_ns = before_ns;
         let mut events: Vec<epoll::Event> = Vec::with_capacity(64);
         while !stop.load(Ordering::Relaxed) {
+            let begin_ns = self.begin.0.swap(0, Ordering::Relaxed);
+            if begin_ns > 0 {
+                self.summary.schedule_start_ns = begin_ns;
+                self.directions
+                    .iter_mut()
+                    .for_each(|d| d.begin_at(begin_ns));
+            }
             let now_ns = self.deliver_due();
             let earned_ns = (now_ns - before_ns) as f64 * self.config.spin_share;
             credit_ns = (credit_ns + earned_ns as i64).min(SPIN_CREDIT_NS);

@@ -27,7 +27,7 @@ pub use capture::Capture;
 pub use clock::monotonic_ns;
 pub use config::{Config, EmulatorError, Host, Path, VaryFile};
 pub use direction::{Arriving, Carried, Direction, Outcome};
-pub use emulator::{Emulator, Live};
+pub use emulator::{Begin, Emulator, Live};
 pub use lateness::Histogram;
 pub use log::{columns, read_log, ColumnInfo, Row, ROW_BYTES};
 pub use summary::{DepartureError, DirectionSummary, Summary};

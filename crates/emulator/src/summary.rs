@@ -14,8 +14,11 @@ pub struct Summary {
     pub version: String,
     /// Always "CLOCK_MONOTONIC": of all times in this summary and in the log.
     pub clock: String,
-    /// When it started; time 0 of schedules and traces.
+    /// When it started.
     pub start_ns: u64,
+    /// Time 0 of schedules and traces: when it started, or when somebody said.
+    #[serde(default)]
+    pub schedule_start_ns: u64,
     /// The same in nanoseconds since 1970.
     pub start_unix_ns: u64,
     /// When this summary was made.

@@ -22,6 +22,7 @@ pub struct TestbedCommand {
 enum Command {
     Up(Box<UpCommand>),
     Exec(ExecCommand),
+    Begin(BeginCommand),
     Status(StatusCommand),
     Down(DownCommand),
     Emulator(EmulatorCommand),
@@ -109,6 +110,16 @@ struct ExecCommand {
     command: Vec<OsString>,
 }
 
+/// Let the files of --vary begin, now or at a time
+#[derive(Debug, Args)]
+struct BeginCommand {
+    /// Of the testbed; may be left out if there is only one
+    name: Option<String>,
+    /// Nanoseconds of CLOCK_MONOTONIC, which may be yet to come [now]
+    #[arg(long, value_name = "NS")]
+    at: Option<u64>,
+}
+
 /// Show all testbeds and how punctual they were
 #[derive(Debug, Args)]
 struct StatusCommand {
@@ -149,6 +160,16 @@ pub(super) fn run(command: &TestbedCommand) -> Result<(), Failure> {
         Command::Exec(command) => {
             let name = command.name.as_deref();
             match testbed::exec(name, &command.host, &command.command)? {}
+        }
+        Command::Begin(command) => {
+            let name = match &command.name {
+                Some(name) => name.clone(),
+                None => testbed::only_name()?,
+            };
+            testbed::begin(
+                &name,
+                command.at.unwrap_or_else(headway_emulator::monotonic_ns),
+            )
         }
         Command::Status(command) => status(command),
         Command::Down(command) => down(command),

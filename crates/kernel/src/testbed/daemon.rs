@@ -18,6 +18,8 @@ use crate::system::netns::Netns;
 pub const READY: &str = "ready";
 /// What `up` tells the emulator at its end.
 pub const COMMIT: u8 = b'c';
+/// The signal that says when schedules and traces begin; the time comes with it.
+const BEGIN: i32 = libc::SIGUSR1;
 
 fn failed(error: EmulatorError) -> Failure {
     Failure::failed(error.to_string())
@@ -56,13 +58,20 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
     leave()?;
 
     let stop = AtomicBool::new(false);
-    let live = emulator.live();
+    let (live, begin) = (emulator.live(), emulator.begin());
     let result = std::thread::scope(|scope| {
         let running = scope.spawn(|| emulator.run(&stop));
         while !running.is_finished() {
-            if wait_for(&signals) {
-                stop.store(true, Ordering::Relaxed);
-                break;
+            match wait_for(&signals) {
+                Asked::Nothing => {}
+                Asked::Begin(time_ns) => {
+                    begin.at(time_ns);
+                    continue;
+                }
+                Asked::End => {
+                    stop.store(true, Ordering::Relaxed);
+                    break;
+                }
             }
             let mut summary = live.summary();
             add_device_drops(&mut summary, &state.hosts);
@@ -145,19 +154,60 @@ fn block_signals() -> libc::sigset_t {
         libc::sigaddset(&raw mut set, libc::SIGTERM);
         libc::sigaddset(&raw mut set, libc::SIGINT);
         libc::sigaddset(&raw mut set, libc::SIGHUP);
+        libc::sigaddset(&raw mut set, BEGIN);
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
         set
     }
 }
 
+/// What another process may ask of the emulator.
+enum Asked {
+    Nothing,
+    /// Schedules and traces begin at this time.
+    Begin(u64),
+    End,
+}
+
 /// Waits up to a second for a signal.
-fn wait_for(signals: &libc::sigset_t) -> bool {
+fn wait_for(signals: &libc::sigset_t) -> Asked {
     let second = libc::timespec {
         tv_sec: 1,
         tv_nsec: 0,
     };
-    // SAFETY: initialized structures that outlive the call.
-    unsafe { libc::sigtimedwait(signals, std::ptr::null_mut(), &raw const second) > 0 }
+    // SAFETY: initialized structures that outlive the call; who sends BEGIN sends a value
+    // with it, and any bits are a number.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        match libc::sigtimedwait(signals, &raw mut info, &raw const second) {
+            BEGIN => Asked::Begin(info.si_value().sival_ptr as u64),
+            signal if signal > 0 => Asked::End,
+            _ => Asked::Nothing,
+        }
+    }
+}
+
+/// Tells the emulator of a testbed from which time of `CLOCK_MONOTONIC` on its schedules and
+/// traces count.
+///
+/// # Errors
+/// There is no such testbed, or its emulator does not run.
+pub fn begin(name: &str, at_ns: u64) -> Result<(), Failure> {
+    let state = State::load(name)
+        .ok_or_else(|| Failure::bad_input(format!("there is no testbed {name}")))?;
+    let emulator = state.emulator.filter(|process| process.is_alive());
+    let emulator =
+        emulator.ok_or_else(|| Failure::failed(format!("testbed {name}: no emulator runs")))?;
+    let value = libc::sigval {
+        sival_ptr: at_ns as *mut libc::c_void,
+    };
+    // SAFETY: plain numbers; the value is never used as a pointer.
+    match unsafe { libc::sigqueue(emulator.pid, BEGIN, value) } {
+        0 => Ok(()),
+        _ => Err(Failure::failed(format!(
+            "cannot tell the emulator of {name}: {}",
+            io::Error::last_os_error()
+        ))),
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ mod spec;
 mod state;
 mod up;
 
-pub use daemon::run_emulator;
+pub use daemon::{begin, run_emulator};
 pub use down::{down, Removed};
 pub use exec::exec;
 pub use preset::{Preset, PRESETS};

@@ -111,6 +111,7 @@ class Run:
         setup_ns = _SETUP_NS + _SETUP_PER_FLOW_NS * len(flows)
         self.start_ns = time.monotonic_ns() + setup_ns
         self.end_ns = self.start_ns + self._experiment.duration
+        self._testbed.begin(self.start_ns)
         names = self._experiment.flow_names()
         for index, flow in enumerate(flows):
             command = self._testbed.command(

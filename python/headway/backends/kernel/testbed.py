@@ -194,6 +194,11 @@ class Testbed:
             [removed] = self._ctl.json("testbed", "down", self._name, "--json")["removed"]
             self.summary = removed["summary"] or {}
 
+    def begin(self, start_ns: int) -> None:
+        """Links that change do so from that time on (CLOCK_MONOTONIC)."""
+        if any("vary" in self._config[way]["link"] for way in ("forward", "reverse")):
+            self._ctl.run("testbed", "begin", self._name, "--at", str(start_ns))
+
     def host(self, flow: Flow, side: str) -> str:
         """The flow's host on the "left" (where it is sent from) or "right"."""
         return f"{side}{self._sides.index(_side(flow)) + 1}"

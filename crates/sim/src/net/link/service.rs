@@ -55,9 +55,13 @@ impl Service {
         }
     }
 
-    /// Its times count from `origin_ns` on.
+    /// Its times count from `origin_ns` on, from their beginning.
     pub fn begin_at(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
+        match &mut self.kind {
+            Kind::Steps { at, .. } => *at = 0,
+            Kind::Opportunities(o) => (o.next, o.open_ns, o.left_bytes) = (0, 0, 0),
+        }
     }
 
     /// The rate that a queue's algorithm is told at `now_ns`: the present one, or the

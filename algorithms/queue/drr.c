@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * Deficit Round Robin (Shreedhar and Varghese, IEEE/ACM Transactions on Networking 4(3),
+ * 1996): connections have sub-queues, by a hash, which are served in turn; in each round
+ * one may send a quantum of bytes more, and keeps what it could not use while it has
+ * packets. Two connections that share a sub-queue share its part.
+ *
+ * Room is given by dynamic thresholds (Choudhury and Hahne, IEEE/ACM Transactions on
+ * Networking 6(2), 1998): a sub-queue may hold as much as is free. One that sends too much
+ * so leaves room for others, and is not looked for when the queue is full. The paper on
+ * DRR takes room from the longest sub-queue instead.
+ */
+#include "../port/queue.h"
+
+#define QUEUES	   256
+#define QUEUE_BITS 8
+
+enum { QUANTUM };
+
+static const struct hw_tunable drr_tunables[] = {
+	[QUANTUM] = { "quantum_bytes", "bytes", "what a sub-queue may send in a round", 1500, 64,
+		      65535 },
+};
+
+struct drr {
+	u32 deficit_bytes[QUEUES];
+	u32 bytes[QUEUES];
+	u32 pkts[QUEUES];
+	u32 at;	    /* the sub-queue whose round it is */
+	u32 served; /* its quantum was given */
+};
+
+_Static_assert(sizeof(struct drr) <= HW_QUEUE_STATE_BYTES, "state of a queue");
+
+static u32 drr_classify(void *state, const u32 *tun, const struct hw_link *link,
+			const struct hw_packet *pkt)
+{
+	(void)state;
+	(void)tun;
+	(void)link;
+	/* an odd factor near 2^64 / golden ratio spreads neighbours */
+	return (u32)(pkt->flow * 0x9e3779b97f4a7c15ull >> (64 - QUEUE_BITS));
+}
+
+static u32 drr_enqueue(void *state, const u32 *tun, const struct hw_link *link,
+		       const struct hw_packet *pkt)
+{
+	struct drr *s = state;
+	u32 queue = drr_classify(state, tun, link, pkt);
+
+	if (hw_link_is_full(link, pkt))
+		return HW_DROP_FULL;
+	if (link->limit_bytes && s->bytes[queue] > link->limit_bytes - link->queue_bytes)
+		return HW_DROP_FULL;
+	if (link->limit_pkts && s->pkts[queue] > link->limit_pkts - link->queue_pkts)
+		return HW_DROP_FULL;
+	s->bytes[queue] += pkt->ip_bytes;
+	s->pkts[queue]++;
+	return HW_PASS;
+}
+
+static u32 drr_choose(void *state, const u32 *tun, const struct hw_link *link, const u32 *heads)
+{
+	struct drr *s = state;
+
+	(void)link;
+	/* ends: some head is not 0, and its sub-queue's deficit grows each round */
+	for (;;) {
+		u32 *deficit = &s->deficit_bytes[s->at];
+		u32 head = heads[s->at];
+
+		if (head && !s->served)
+			*deficit += tun[QUANTUM];
+		if (head && head <= *deficit) {
+			*deficit -= head;
+			s->served = 1;
+			return s->at;
+		}
+		if (!head)
+			*deficit = 0;
+		s->served = 0;
+		s->at = (s->at + 1) % QUEUES;
+	}
+}
+
+static u32 drr_dequeue(void *state, const u32 *tun, const struct hw_link *link,
+		       const struct hw_packet *pkt, u64 sojourn_ns)
+{
+	struct drr *s = state;
+	u32 queue = drr_classify(state, tun, link, pkt);
+
+	(void)sojourn_ns;
+	s->bytes[queue] -= pkt->ip_bytes;
+	s->pkts[queue]--;
+	return HW_PASS;
+}
+
+HW_TABLE struct hw_queue_ops hw_queue_drr = {
+	.name = "drr",
+	.title = "Deficit Round Robin: connections share the link's rate alike",
+	.source = "Shreedhar, Varghese 1996; Choudhury, Hahne 1998 (thresholds)",
+	.state_bytes = sizeof(struct drr),
+	.n_tunables = HW_COUNT(drr_tunables),
+	.tunables = drr_tunables,
+	.enqueue = drr_enqueue,
+	.dequeue = drr_dequeue,
+	.n_queues = QUEUES,
+	.classify = drr_classify,
+	.choose = drr_choose,
+};

@@ -1,0 +1,63 @@
+//! Sub-queues: Deficit Round Robin shares a link among those that want it.
+
+mod common;
+
+use common::{bulk, world, MS, SECOND};
+use headway_sim::Outcome;
+use serde_json::{json, Value};
+
+/// A sender of twice the link's 10 Mbit/s, and two downloads, for 20 s.
+fn shared(aqm: &str, limits: Value, datagram_bytes: u32) -> Outcome {
+    let mut link = json!({"rate_bps": 10_000_000, "delay_ns": 10 * MS, "aqm": {"name": aqm}});
+    link.as_object_mut()
+        .expect("an object")
+        .extend(limits.as_object().expect("an object").clone());
+    let interval_ns = u64::from(datagram_bytes) * 8 * 50;
+    let scenario = json!({
+        "duration_ns": 20 * SECOND,
+        "topology": {"kind": "dumbbell", "forward": link, "reverse": {"rate_bps": 1_000_000_000}},
+        "flows": [
+            bulk("reno", None),
+            bulk("cubic", None),
+            {
+                "name": "cbr",
+                "app": {"kind": "cbr", "ip_bytes": datagram_bytes, "interval_ns": interval_ns}
+            }
+        ]
+    });
+    let mut world = world(&scenario);
+    while world.step() {
+        world.check_invariants().expect("they hold");
+    }
+    world.finish()
+}
+
+/// Parts of the link that the three had.
+fn parts(outcome: &Outcome, datagram_bytes: u64) -> [f64; 3] {
+    let of = |bytes: u64| bytes as f64 * 8.0 / (10e6 * 20.0);
+    let udp = &outcome.tables.udp;
+    let arrived = udp.owd_ns.iter().filter(|&&owd_ns| owd_ns >= 0).count() as u64;
+    let unique = |flow: usize| outcome.summary.flows[flow].unique_bytes;
+    [of(unique(0)), of(unique(1)), of(arrived * datagram_bytes)]
+}
+
+#[test]
+fn three_that_want_more_have_a_third_each_whatever_their_packets() {
+    for limits in [json!({"limit_bytes": 120_000}), json!({"limit_pkts": 80})] {
+        for datagram_bytes in [1500, 300] {
+            let outcome = shared("drr", limits.clone(), datagram_bytes);
+            let parts = parts(&outcome, u64::from(datagram_bytes));
+            assert!(
+                parts.iter().all(|part| (0.29..0.36).contains(part)),
+                "{parts:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn without_sub_queues_the_one_that_does_not_listen_has_nearly_all() {
+    let outcome = shared("drop-tail", json!({"limit_bytes": 120_000}), 1500);
+    let parts = parts(&outcome, 1500);
+    assert!(parts[2] > 0.8 && parts[0] + parts[1] < 0.2, "{parts:?}");
+}
