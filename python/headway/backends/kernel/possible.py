@@ -6,7 +6,7 @@ import platform
 import re
 from pathlib import Path
 
-from headway.backends.kernel import quick_start
+from headway import mechanisms
 from headway.backends.kernel.run import says_something
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
@@ -21,7 +21,7 @@ _OF_A_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 def _check_routers(experiment: Experiment) -> None:
     if any(link.routers for hop in experiment.topology.links() for link in hop):
         raise HeadwayError("kernel backend: routers: not possible yet, leave them out")
-    quick_start.check(experiment, len(sides(experiment)))
+    mechanisms.check(experiment, len(sides(experiment)))
 
 
 def check(experiment: Experiment) -> None:

@@ -217,8 +217,8 @@ class Run:
         """Wait for what the programs say at their end. Raises HeadwayError."""
         self._sent = {index: child.result(5.0) for index, child in self._senders.items()}
         self._got = {index: child.result(5.0) for index, child in self._receivers.items()}
-        if self._testbed.quick_start is not None:
-            self._testbed.quick_start.read()
+        if self._testbed.mechanisms is not None:
+            self._testbed.mechanisms.read()
         if self._sampler is not None:
             self._sampler.interrupt()
             self._sampled = self._sampler.result(10.0)
@@ -242,8 +242,9 @@ class Run:
         samples = samples[samples["time_ns"] < self.end_ns]
         checkpoints = [*experiment.checkpoints_ns(), experiment.duration]
         tables = _link_tables(log, checkpoints, experiment.record)
-        assert self._testbed.quick_start is not None
-        tables["router_counters"] = self._testbed.quick_start.router_counters()
+        assert self._testbed.mechanisms is not None
+        counted = self._testbed.mechanisms.router_counters()
+        tables["router_counters"] = records.frame("router_counters", counted)
         parts: dict[str, list[pl.DataFrame]] = {
             name: [] for name in ("flow_state", "backoffs", "flow_counters", "udp", "responses")
         }
@@ -334,8 +335,7 @@ class Run:
         startup = flow.control.startup
         if startup is None and flow.control.kernel_own is None:
             startup = registry().control(flow.control.name).startup
-        quick_start = self._testbed.quick_start
-        assert quick_start is not None
+        assert self._testbed.mechanisms is not None
         return FlowSummary(
             name=name,
             kind=flow.app.kind,
@@ -350,7 +350,7 @@ class Run:
             ecn=info.get("ecn") if flow.ecn_of_ends and flow.ecn_of_ends[0] == "on" else None,
             ce_marks=log.marks(index, 1 if _server_sends_more(flow) else 0),
             ece_acks=None if flow.ecn else 0,
-            **quick_start.of_flow(index),
+            protocols=self._testbed.mechanisms.of_flow(index),
         )
 
     def _done_ns(self, index: int, flow: Flow) -> int | None:
@@ -405,7 +405,7 @@ class Run:
                 for index, sent in self._sent.items()
                 if "late_max_ns" in sent
             },
-            "quick_start": self._testbed.quick_start and self._testbed.quick_start.meta(),
+            "mechanisms": self._testbed.mechanisms and self._testbed.mechanisms.meta(),
             "notes": notes,
         }
 

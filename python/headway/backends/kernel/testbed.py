@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from headway.backends.kernel.headwayctl import Headwayctl
-from headway.backends.kernel.quick_start import QuickStart
 from headway.backends.sim import link_fields
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Flow, Link
+from headway.mechanisms import Mechanisms
 
 _SYSCTLS = (
     "net.ipv4.tcp_rmem",
@@ -139,7 +139,7 @@ class Testbed:
         self._hosts: dict[str, Mapping[str, Any]] = {}
         self._sides = sides(experiment)
         self._experiment = experiment
-        self.quick_start: QuickStart | None = None
+        self.mechanisms: Mechanisms | None = None
         self._config = self._fields(experiment)
 
     def _fields(self, experiment: Experiment) -> dict[str, Any]:
@@ -173,11 +173,11 @@ class Testbed:
                 *settings, "--json",
             )  # fmt: skip
             self._hosts = {host["name"]: host for host in state["hosts"]}
-            self.quick_start = QuickStart(
+            self.mechanisms = Mechanisms(
                 self._ctl, self._experiment, {name: self.netns(name) for name in self._hosts}
             )
-            self._set_up_hosts(self.quick_start.route_options())
-            self.quick_start.attach(self._sides[0].willing_bps)
+            self._set_up_hosts(self.mechanisms.route_options())
+            self.mechanisms.attach(self._sides[0].willing_bps)
         except BaseException:
             self.__exit__()
             raise

@@ -8,15 +8,14 @@ the only one which sends into the link.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from headway.backends.kernel import records
-from headway.backends.kernel.headwayctl import Headwayctl
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Link
 from headway.registry import registry
+
+if TYPE_CHECKING:
+    from headway.mechanisms import Ctl
 
 STARTUP = "quick-start"
 _DEVICE = "hw0"
@@ -69,9 +68,9 @@ _PROTOCOL = "quick-start"
 class QuickStart:
     """What takes part on the hosts of a testbed; it goes with them."""
 
-    def __init__(
-        self, ctl: Headwayctl, experiment: Experiment, namespaces: Mapping[str, str]
-    ) -> None:
+    name = _PROTOCOL
+
+    def __init__(self, ctl: Ctl, experiment: Experiment, namespaces: Mapping[str, str]) -> None:
         self._ctl = ctl
         self._experiment = experiment
         self._namespaces = namespaces
@@ -130,14 +129,13 @@ class QuickStart:
         """What hosts and routers counted, and what the hosts' counters mean; left, then right."""
         return dict(self._status)
 
-    def of_flow(self, index: int) -> dict[str, Any]:
+    def of_flow(self, index: int) -> Mapping[str, int | str | None]:
         """A flow's requests, grants and failure, where counters of hosts tell: it asked alone."""
         asking = askers(self._experiment)
         if index not in asking or not self._status:
             return {}
         if len(asking) > 1:
-            unknown = dict.fromkeys(("requests", "grants", "used", "lies"))
-            return {"protocols": {_PROTOCOL: unknown}}
+            return dict.fromkeys(("requests", "grants", "used", "lies"))
         counters = [host["counters"] for host in self._status["hosts"] if host is not None]
         total = {name: sum(own[name] for own in counters) for name in counters[0]}
         failure = next((said for name, said in _FAILURES.items() if total[name]), None)
@@ -147,28 +145,32 @@ class QuickStart:
             "used": None,
             "lies": total["nonce_forged"] + total["inflated"],
         }
-        return {"protocols": {_PROTOCOL: told | ({"failure": failure} if failure else {})}}
+        return told | ({"failure": failure} if failure else {})
 
-    def router_counters(self) -> pl.DataFrame:
+    def router_counters(self) -> list[Mapping[str, int | None]]:
         """What the routers counted, at the end of the run."""
-        frames = [
-            records.frame("router_counters", self._counted(link, router))
-            for link, router in enumerate(self._status.get("routers", ()))
-            if router is not None
-        ]
-        return records.concat("router_counters", frames)
-
-    def _counted(self, link: int, router: Mapping[str, Any]) -> dict[str, list[Any]]:
         index = [one.name for one in registry().routers].index(_PROTOCOL)
-        names = [counter.name for counter in registry().routers[index].counters]
-        told = {**router["counters"], **router}
-        return {
-            "time_ns": [self._experiment.duration] * len(names),
-            "link": [link] * len(names),
-            "algorithm": [index] * len(names),
-            "name": list(range(len(names))),
-            "value": [told[name] for name in names],
-        }
+        rows: list[Mapping[str, int | None]] = []
+        for link, router in enumerate(self._status.get("routers", ())):
+            if router is None:
+                continue
+            told = {**router["counters"], **router}
+            rows += [
+                {
+                    "time_ns": self._experiment.duration,
+                    "link": link,
+                    "algorithm": index,
+                    "name": at,
+                    "value": told[counter.name],
+                }
+                for at, counter in enumerate(registry().routers[index].counters)
+            ]
+        return rows
+
+
+def on_testbed(ctl: Ctl, experiment: Experiment, namespaces: Mapping[str, str]) -> QuickStart:
+    """Its part in a testbed."""
+    return QuickStart(ctl, experiment, namespaces)
 
 
 _FAILURES = {
