@@ -44,7 +44,7 @@ def tried(capfd, *arguments: str) -> dict:
         (["--aqm", "red:max_th_pkt=4"], "nearest: max_th_pkts"),
         (["--quick-start", "algorithm=foo"], "allowed: target, share, optimistic, fair, extreme"),
         (["--control", "cubic", "--flows", "1xreno"], "--flows: --control is one flow"),
-        (["--control", "bbr"], "the kernel's own controls need --backend kernel"),
+        (["--control", "dctcp"], "the kernel's own controls need --backend kernel"),
         (["--flows", "kernel:bbr"], "the simulator does not have the kernel's own controls"),
         (["--flows", "kernel:bbr+hystart"], "kernel:bbr is the kernel's own: no startup"),
         (["--seed", str(2**63 - 1), "--trials", "2"], f"trials has {2**63}; below 2**63"),

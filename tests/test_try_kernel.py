@@ -46,7 +46,7 @@ def test_a_control_of_the_kernels_own_fills_the_link(capfd) -> None:
     there = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     own = "bbr" if "bbr" in there else "cubic"
     options = ["--rate", "5Mbit/s", "--rtt", "20ms", "--duration", "3s", "--warmup", "1s"]
-    name = own if own == "bbr" else f"kernel:{own}"
+    name = f"kernel:{own}"
     result = tried(capfd, *options, "--backend", "kernel", "--control", name)
     [flow] = result["flows"]
     assert (flow["cc"], flow["startup"]) == (f"kernel:{own}", None)

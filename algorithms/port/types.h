@@ -25,6 +25,17 @@ typedef __INT64_TYPE__ s64;
 #define HW_TABLE const
 #endif
 
+/*
+ * A part of a callback that the kernel's verifier is to judge by itself, where it finds
+ * too many paths in the whole. Takes pointers to structures and numbers, must look whether
+ * a pointer is null, and returns a number.
+ */
+#ifdef HW_BPF
+#define HW_PART __attribute__((noinline)) int
+#else
+#define HW_PART static int
+#endif
+
 #define HW_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /*

@@ -17,6 +17,8 @@ pub enum Purpose {
     Nonce = 4,
     /// Routers of a link that find no header.
     Router = 5,
+    /// What a congestion control draws.
+    Control = 6,
 }
 
 /// The stream for `purpose` and `number` of a run with `seed`.

@@ -7,7 +7,7 @@
 mod common;
 
 use common::{segments, Reassembly, MS, SECOND};
-use headway_algorithms::{controls, startups};
+use headway_algorithms::{choices, controls, startups};
 use headway_sim::{Scenario, World};
 use headway_wire::TcpFlags;
 use proptest::collection::vec;
@@ -134,10 +134,9 @@ fn paces(control: &Value) -> bool {
 }
 
 fn control() -> impl Strategy<Value = Value> {
-    let names: Vec<_> = controls().iter().map(|c| c.name).collect();
-    let mut starts: Vec<_> = startups().iter().map(|s| Some(s.name)).collect();
-    starts.push(None);
-    (select(names), select(starts))
+    let pairs = choices().map(|(c, s)| (c.name, s.map(|s| s.name)));
+    let alone = controls().iter().map(|c| (c.name, None));
+    select(pairs.chain(alone).collect::<Vec<_>>())
         .prop_map(|(name, startup)| json!({"name": name, "startup": startup}))
 }
 

@@ -32,6 +32,11 @@ pub(super) struct AckInfo {
     pub ts_ecr_ms: u32,
     /// Losses known before this ACK.
     pub losses_before: u32,
+    /// In flight before this ACK.
+    pub in_flight_before: u32,
+    /// One packet, less than a full one: its ACK may have been delayed
+    /// (FLAG_ACK_MAYBE_DELAYED).
+    pub may_be_delayed: bool,
 }
 
 impl AckInfo {
@@ -77,6 +82,7 @@ impl Socket {
             ts_ecr_ms: p.ts_ecr_ms,
             ece: self.is_echo(p),
             losses_before: self.board.losses,
+            in_flight_before: self.board.in_flight(),
             ..AckInfo::default()
         };
         let window = u64::from(p.window_bytes);
@@ -90,7 +96,6 @@ impl Socket {
         if self.board.packets_out() == 0 {
             return;
         }
-        let prior_in_flight = self.board.in_flight();
         let prior_sacked_end = self.board.sacked_end;
         let mut samples = Samples::default();
         if p.n_sack > 0 {
@@ -104,19 +109,22 @@ impl Socket {
             self.sample_rtt_6(net, &info, &samples)
         };
         self.conn.delivered_pkts += u64::from(info.delivered());
+        info.may_be_delayed = info.acked_pkts == 1
+            && prior_sacked_end <= self.board.first
+            && self.snd_una - prior_una < u64::from(self.mss);
         let ack = Ack {
             acked_pkts: info.acked_pkts,
             rtt_us,
         };
         if self.profile.counts_acks {
-            self.finish_ack_26(net, &info, &ack, prior_in_flight);
+            self.finish_ack_26(net, &info, &ack);
         } else {
             self.finish_ack_6(net, &info, &ack, p);
         }
     }
 
     /// linux-2.6: growth comes before the state machine, which reduces at once.
-    fn finish_ack_26(&mut self, net: &mut Net, info: &AckInfo, ack: &Ack, in_flight: u32) {
+    fn finish_ack_26(&mut self, net: &mut Net, info: &AckInfo, ack: &Ack) {
         if info.acked_pkts > 0 {
             self.arm_rto(net);
         }
@@ -128,10 +136,13 @@ impl Socket {
         let below = !info.ece || self.conn.cwnd_pkts < self.conn.ssthresh_pkts;
         let may_raise = !dubious || below && !matches!(self.conn.ca_state, ca::RECOVERY | ca::CWR);
         let grow = u32::from(info.acked_pkts > 0 && may_raise);
-        self.grow(net, ack, grow, self.filled_before(in_flight));
+        if self.rates.is_none() {
+            self.grow(net, ack, grow, self.filled_before(info.in_flight_before));
+        }
         if dubious {
             self.alert_26(net, info);
         }
+        self.take_rate_sample(net, info, ack.rtt_us);
     }
 
     /// linux-6: the state machine first, then either PRR or growth by what was delivered.
@@ -148,7 +159,9 @@ impl Socket {
             || info.ece
             || self.conn.ca_state != ca::OPEN;
         // pkts_acked comes before the state machine; growth after it.
-        self.grow(net, ack, 0, false);
+        if self.rates.is_none() {
+            self.grow(net, ack, 0, false);
+        }
         let mut resend = false;
         if dubious {
             resend = self.alert_6(net, info, &mut set_timer);
@@ -156,7 +169,9 @@ impl Socket {
         if set_timer && !self.schedule_probe(net) {
             self.arm_rto(net);
         }
-        if matches!(self.conn.ca_state, ca::CWR | ca::RECOVERY) {
+        if self.rates.is_some() {
+            self.take_rate_sample(net, info, ack.rtt_us);
+        } else if matches!(self.conn.ca_state, ca::CWR | ca::RECOVERY) {
             let lost = self.board.losses != info.losses_before;
             self.reduce_by_prr(info.delivered(), lost, info.advanced);
         } else {
@@ -220,10 +235,14 @@ impl Socket {
             self.dsack_seen(p.ack, sacks[0], prior_una);
         }
         let prior_forward = self.board.sacked_end;
+        let mut rates = self.rates.as_deref_mut();
         let high_seq = self.high_seq;
         let mut reordered = None;
         let mut newest: Option<(u64, u64, bool)> = None;
         info.sacked_pkts += self.board.mark_sacked(&blocks[..n], |number, segment| {
+            if let Some(rates) = &mut rates {
+                rates.arrived(number, segment);
+            }
             if segment.marks & EVER_RETRANS == 0 {
                 if number < prior_forward {
                     // Sent once, arrived after later ones: the path reorders.
@@ -262,6 +281,12 @@ impl Socket {
             }
             let segment = self.board.pop().expect("there is a front");
             info.acked_pkts += 1;
+            if let Some(rates) = &mut self.rates {
+                if segment.marks & SACKED == 0 {
+                    rates.arrived(self.board.first - 1, &segment);
+                }
+                rates.popped();
+            }
             info.newly_acked_pkts += u32::from(segment.marks & SACKED == 0 || !self.options.sack);
             if segment.marks & EVER_RETRANS != 0 {
                 info.retransmitted_acked = true;

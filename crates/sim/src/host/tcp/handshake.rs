@@ -133,6 +133,7 @@ impl Socket {
         self.rtt.end_backoff();
         self.cwnd_stamp_ns = net.now_ns;
         self.last_sent_ns = net.now_ns;
+        self.rates_begin(net);
         self.refresh(net);
         self.control.init(&mut self.conn);
         self.open_send_buffer();

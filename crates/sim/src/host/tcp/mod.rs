@@ -10,6 +10,7 @@ mod observe;
 mod pacing;
 pub mod profile;
 mod quick_start;
+mod rate;
 mod receiver;
 mod recovery;
 mod rtt;
@@ -31,6 +32,7 @@ use pacing::Pacing;
 use profile::{Profile, DUPTHRESH};
 pub(crate) use quick_start::PROTOCOL;
 use quick_start::{QuickStart, QuickStartFlags};
+use rate::Rates;
 use receiver::{AckPlan, Receiver};
 use rtt::Rtt;
 use scoreboard::Scoreboard;
@@ -229,6 +231,10 @@ pub struct Socket {
     /// Counters.
     pub counters: Counters,
     control: ControlInstance,
+    /// Of a control that takes rate samples; it owns cwnd.
+    rates: Option<Box<Rates>>,
+    /// The control paces as Linux does: whole large segments.
+    paces_segments: bool,
 
     /// Last small segment, for Nagle's rule as Minshall amended it.
     small_end: u64,
@@ -304,7 +310,6 @@ impl Socket {
             last_sent_ns: 0,
             board: Scoreboard::default(),
             conn,
-            control,
             rtt: Rtt::new(profile.clock_us, profile.initial_rto_us),
             high_seq: 0,
             prior_ssthresh: 0,
@@ -331,6 +336,12 @@ impl Socket {
             usage_seq: 0,
             cwnd_used: 0,
             cwnd_stamp_ns: 0,
+            rates: control
+                .control()
+                .takes_samples
+                .then(|| Box::new(Rates::new(options.seed, route))),
+            paces_segments: profile.segments_are_large && control.control().flags.paces(),
+            control,
             pacing: Pacing::default(),
             quick_start: None,
             carried: Carried::of(own),
@@ -514,6 +525,9 @@ impl Socket {
         if self.deadline_ns > 0 {
             let left_us = self.deadline_ns.saturating_sub(net.now_ns) / 1000;
             self.conn.deadline_us = u32::try_from(left_us).unwrap_or(u32::MAX).max(1);
+        }
+        if self.rates.is_some() {
+            self.refresh_rates(net);
         }
     }
 

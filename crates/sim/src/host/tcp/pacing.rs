@@ -11,8 +11,8 @@ use crate::net::Net;
 /// each of which lets out W/N packets; the fraction is carried over.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pacing {
-    /// The next packet or burst.
-    next_ns: u64,
+    /// The next packet, burst or segment.
+    pub(super) next_ns: u64,
     /// What the plan was made for: rate and chunk. 0, 0 without a plan.
     asked: (u64, u32),
     /// Time between bursts.
@@ -80,5 +80,30 @@ impl Socket {
         self.pacing.interval_ns = tau_ns / bursts;
         self.pacing.fired = 0;
         self.pacing.credit_pkts = 0;
+    }
+
+    /// linux-6, where the control paces: whether the next large segment has to wait
+    /// (tcp_pacing_check). If so, the timer is set.
+    pub(super) fn segment_waits(&mut self, net: &mut Net) -> bool {
+        let at_ns = self.pacing.next_ns;
+        if at_ns <= net.now_ns {
+            return false;
+        }
+        self.arm(net, Timer::Pace, at_ns);
+        true
+    }
+
+    /// A segment of so many packets has left: the next one waits as long as this one takes
+    /// at the rate, less what it was late itself, up to half (tcp_update_skb_after_send).
+    pub(super) fn segment_left(&mut self, net: &Net, pkts: u64) {
+        let late_ns = net.now_ns.saturating_sub(self.pacing.next_ns);
+        self.pacing.next_ns = self.pacing.next_ns.max(net.now_ns);
+        if self.counters.sent_pkts < self.profile.unpaced_pkts {
+            return;
+        }
+        let bytes = u128::from(pkts) * u128::from(self.mss + self.conn.header_bytes);
+        let takes_ns = bytes * 1_000_000_000 / u128::from(self.conn.pacing_rate_bytes_per_s);
+        let takes_ns = u64::try_from(takes_ns).unwrap_or(u64::MAX >> 2);
+        self.pacing.next_ns += takes_ns - late_ns.min(takes_ns / 2);
     }
 }

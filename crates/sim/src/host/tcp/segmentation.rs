@@ -24,10 +24,23 @@ const DEFER_NS: u64 = 1_000_000;
 
 impl Socket {
     /// Packets of the largest segment that may be sent now; 1 without offload, and
-    /// where the control spaces packets.
+    /// where a startup spaces packets.
     pub(super) fn largest_segment_pkts(&self) -> u32 {
-        if !self.profile.segments_are_large || self.conn.pacing_rate_bytes_per_s != 0 {
+        if !self.profile.segments_are_large {
             return 1;
+        }
+        let mss = u64::from(self.mss);
+        if self.conn.pacing_rate_bytes_per_s != 0 {
+            if !self.paces_segments {
+                return 1;
+            }
+            let per_pkt = u64::from(self.mss + self.conn.header_bytes);
+            let rate = self.conn.pacing_rate_bytes_per_s * mss / per_pkt;
+            let least = match self.conn.pacing_chunk_pkts {
+                0 => SMALLEST_PKTS,
+                pkts => u64::from(pkts),
+            };
+            return self.segment_of_rate(rate, least);
         }
         let cwnd = self.conn.cwnd_pkts;
         let (slow_start, avoidance) = RATE_PERCENT;
@@ -37,14 +50,18 @@ impl Socket {
             avoidance
         };
         let pkts = u64::from(cwnd.max(self.board.packets_out()));
-        let mss = u64::from(self.mss);
         let srtt_us = self.rtt.srtt_us().max(1);
-        let mut bytes = (mss * pkts * percent * 10_000 / srtt_us) >> RATE_SHIFT;
+        self.segment_of_rate(mss * pkts * percent * 10_000 / srtt_us, SMALLEST_PKTS)
+    }
+
+    /// Packets of a large segment at a rate of payload bytes per second.
+    fn segment_of_rate(&self, rate: u64, least_pkts: u64) -> u32 {
+        let mut bytes = rate >> RATE_SHIFT;
         let halvings = self.rtt.min_us >> RTT_SHIFT;
         if halvings < u32::BITS {
             bytes += LARGEST_BYTES >> halvings;
         }
-        (bytes.min(LARGEST_BYTES) / mss).max(SMALLEST_PKTS) as u32
+        (bytes.min(LARGEST_BYTES) / u64::from(self.mss)).max(least_pkts) as u32
     }
 
     /// Packets of the large segment that starts now: `fits_pkts` of data within the

@@ -91,13 +91,17 @@ impl Socket {
         let mut limited = false;
         // Found out once something may leave: most ACKs of a receiver find nothing.
         let mut largest = 0;
-        // Of the large segment that is being sent, and how many of it are left.
-        let (mut pkts, mut left) = (1, 0);
+        // Of the large segment that is being sent, how many of it are left, and gone.
+        let (mut pkts, mut left, mut gone) = (1, 0, 0);
+        let by_segment = self.paces_segments && self.conn.pacing_rate_bytes_per_s != 0;
         loop {
             let end = self.write_end;
             let has_data = self.snd_nxt < end;
             let has_fin = self.fin_queued && !self.fin_sent && !has_data;
             if !has_data && !has_fin {
+                break;
+            }
+            if left == 0 && by_segment && self.segment_waits(net) {
                 break;
             }
             if self.board.in_flight() >= self.conn.cwnd_pkts {
@@ -126,7 +130,7 @@ impl Socket {
             if !has_fin && u64::from(len) < mss && self.nagle_waits(end) {
                 break;
             }
-            if self.conn.pacing_rate_bytes_per_s != 0 && self.pacing_waits(net) {
+            if self.conn.pacing_rate_bytes_per_s != 0 && !by_segment && self.pacing_waits(net) {
                 break;
             }
             if largest == 0 {
@@ -150,6 +154,15 @@ impl Socket {
             left = left.saturating_sub(1);
             let mark = head | if left == 0 && pkts > 1 { PUSH } else { 0 };
             self.send_new(net, len, has_fin, u64::from(len) < mss, mark);
+            if by_segment {
+                gone += 1;
+                if left == 0 {
+                    self.segment_left(net, std::mem::take(&mut gone));
+                }
+            }
+        }
+        if gone > 0 {
+            self.segment_left(net, gone);
         }
         if self.snd_nxt != before || limited {
             // The window is also used up when the last packet just fitted.
@@ -185,6 +198,10 @@ impl Socket {
             self.small_end = segment.end();
         }
         self.transmit(net, &segment);
+        if let Some(rates) = &mut self.rates {
+            let idle = self.board.packets_out() == 0;
+            rates.sent(number, net.now_ns, idle, self.conn.delivered_pkts);
+        }
         self.board.push(segment);
         if self.uses_rack() {
             self.board.transmitted(number, net.now_ns);
@@ -226,6 +243,9 @@ impl Socket {
             ..segment
         };
         self.transmit(net, &segment);
+        if let Some(rates) = &mut self.rates {
+            rates.sent(number, net.now_ns, false, self.conn.delivered_pkts);
+        }
         self.counters.retransmits_pkts += u64::from(!segment.fin);
         let snd_nxt = self.snd_nxt;
         self.board.resent(number, net.now_ns, snd_nxt, mark);
@@ -242,10 +262,14 @@ impl Socket {
     /// Lost segments first, within cwnd; with FACK also segments below the
     /// highest SACK when nothing new can be sent (tcp_xmit_retransmit_queue).
     pub(super) fn retransmit_queue(&mut self, net: &mut Net) {
+        let by_segment = self.paces_segments && self.conn.pacing_rate_bytes_per_s != 0;
         while self.board.lost_out > 0 && self.board.in_flight() < self.conn.cwnd_pkts {
             let Some(number) = self.board.next_to_resend() else {
                 break;
             };
+            if by_segment && self.segment_waits(net) {
+                break;
+            }
             let pkts = self.resend_pkts(number);
             for at in number..number + pkts {
                 let mark = if pkts > 1 && at + 1 == number + pkts {
@@ -254,6 +278,9 @@ impl Socket {
                     0
                 };
                 self.retransmit_marked(net, at, mark);
+            }
+            if by_segment {
+                self.segment_left(net, pkts);
             }
             if number == self.board.first && self.pending != Some(Pending::Reorder) {
                 self.arm_rto(net);

@@ -58,7 +58,13 @@ impl Socket {
                     self.send_ack(net);
                 }
             }
-            _ => self.push_pending(net),
+            _ => {
+                // tcp_tsq_write: what was lost goes first
+                if self.paces_segments && self.board.lost_out > self.board.retrans_out {
+                    self.retransmit_queue(net);
+                }
+                self.push_pending(net);
+            }
         }
         self.record(net);
     }

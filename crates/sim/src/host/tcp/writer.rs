@@ -75,12 +75,14 @@ impl Socket {
     /// The application writes, and waits where there is no room. Nothing is sent until
     /// `pump`.
     pub fn write(&mut self, bytes: u64) {
+        self.note_app_limited();
         self.buffer.app_end += bytes;
         self.fill();
     }
 
     /// The application will write without end.
     pub fn write_forever(&mut self) {
+        self.note_app_limited();
         self.buffer.app_end = u64::MAX >> 2;
         self.fill();
     }
@@ -132,8 +134,8 @@ impl Socket {
         self.write_end.saturating_sub(self.snd_nxt.max(1))
     }
 
-    /// The buffer grows to two windows of segments (tcp_sndbuf_expand; tcp_new_space of
-    /// 2.6), unless the application has set it.
+    /// The buffer grows to two windows of segments, or as many as a control that owns cwnd
+    /// asks for (tcp_sndbuf_expand; tcp_new_space of 2.6), unless the application has set it.
     pub(super) fn grow_send_buffer(&mut self) {
         if self.buffer.fixed {
             return;
@@ -143,7 +145,11 @@ impl Socket {
         if self.buffer.limits {
             pkts = pkts.max(self.reordering + 1);
         }
-        let bytes = 2 * u64::from(pkts) * rule.per_mss_bytes;
+        let windows = match self.rates {
+            Some(_) => u64::from(self.control.control().send_windows),
+            None => 2,
+        };
+        let bytes = windows * u64::from(pkts) * rule.per_mss_bytes;
         let limit = &mut self.buffer.limit_bytes;
         *limit = (*limit).max(bytes.min(MAX_SEND_BUFFER_BYTES));
     }

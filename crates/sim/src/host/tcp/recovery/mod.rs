@@ -200,6 +200,9 @@ impl Socket {
     /// The end of Recovery or CWR. Rate halving may have gone below ssthresh and
     /// stays there; PRR ends at ssthresh.
     fn complete_reduction(&mut self, net: &mut Net) {
+        if self.rates.is_some() {
+            return;
+        }
         match self.profile.reduction {
             Reduction::RateHalving => {
                 self.conn.cwnd_pkts = self.conn.cwnd_pkts.min(self.conn.ssthresh_pkts);

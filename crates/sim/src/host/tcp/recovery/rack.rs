@@ -244,7 +244,9 @@ impl Socket {
         if in_flight != self.board.in_flight() {
             if self.conn.ca_state != ca::RECOVERY {
                 self.enter_recovery(net, false);
-                self.reduce_by_prr(1, self.board.losses != losses, false);
+                if self.rates.is_none() {
+                    self.reduce_by_prr(1, self.board.losses != losses, false);
+                }
             }
             self.retransmit_queue(net);
         }

@@ -1,0 +1,671 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * BBR, version 1: paces at the largest rate that was delivered in ten round trips and
+ * holds two of that rate's bandwidth-delay products in flight, by the smallest round
+ * trip of ten seconds (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based
+ * Congestion Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-
+ * control-00). What those leave open is as in Linux 6.18: packet conservation in the
+ * first round of Recovery, sampling of a policer's rate, room for aggregated ACKs, the
+ * pacing margin, budgets for segmentation offload.
+ *
+ * Rates are packets per 2^24 us, gains 1/256. Valid to 2^20 bytes per us.
+ */
+#include "../port/cc.h"
+
+enum { CWND_GAIN, MIN_RTT_WINDOW_MS, PROBE_RTT_MS };
+
+static const struct hw_tunable bbr_tunables[] = {
+	[CWND_GAIN] = { "cwnd_gain", "1/256", "bandwidth-delay products in flight, in ProbeBW", 512,
+			256, 2048 },
+	[MIN_RTT_WINDOW_MS] = { "min_rtt_window_ms", "ms", "age at which min RTT is measured anew",
+				10000, 100, 600000 },
+	[PROBE_RTT_MS] = { "probe_rtt_ms", "ms", "how long four packets are in flight for that", 200,
+			   1, 10000 },
+};
+
+#define RATE_SHIFT     24
+#define UNIT	       256
+#define HIGH_GAIN      739 /* 2/ln 2, rounded up: doubles what is sent per round trip */
+#define DRAIN_GAIN     88  /* its inverse */
+#define PHASES	       8   /* of ProbeBW's cycle: 5/4, 3/4, then six at 1 */
+#define RATE_ROUNDS    10
+#define LEAST_PKTS     4
+#define INITIAL_PKTS   10
+#define MARGIN_PERCENT 1 /* paced below the rate, so that a queue does not stay */
+/* Startup ends after three rounds in which the rate grew by less than a quarter. */
+#define FULL_GROWTH 320
+#define FULL_ROUNDS 3
+/* A policer: two intervals of 4 to 16 rounds with a fifth lost at rates within an eighth
+ * (or 4 kbit/s); its rate is kept for 48 rounds. */
+#define POLICER_ROUNDS	    4
+#define POLICER_LOSS	    50 /* of 256 */
+#define POLICER_KEPT_ROUNDS 48
+/* Aggregation: the largest excess of 5 to 10 rounds, of at most 100 ms at the rate. */
+#define EXTRA_ROUNDS 5
+#define EXTRA_US     100000
+#define EPOCH_PKTS   (1u << 20)
+/* Below 1.2 Mbit/s single packets leave, above at least two together. */
+#define SINGLE_BPS 150000
+/* A large segment is what the rate brings in 2^-10 s, within 64 KiB with headers. */
+#define SEGMENT_SHIFT 10
+#define SEGMENT_BYTES 65215
+
+enum bbr_mode { STARTUP, DRAIN, PROBE_BW, PROBE_RTT };
+
+struct bbr_peak {
+	u32 round;
+	u32 rate;
+};
+
+struct bbr {
+	u64 phase_us; /* when the present phase of the cycle began */
+	u64 epoch_us; /* since then ACKs are compared with the rate */
+	u64 min_rtt_at_us;
+	u64 probe_until_us; /* 0: in ProbeRTT, until so little is in flight as it wants */
+	u64 policer_us;	    /* start of the interval that is looked at for a policer */
+	struct bbr_peak peaks[3]; /* the largest rate, and those that follow it in its window */
+	u32 min_rtt_us;
+	u32 rounds;
+	u32 round_end_pkts; /* the next round begins with a packet sent after this delivery */
+	u32 saved_cwnd_pkts;
+	u32 full_rate;
+	u32 policer_rate; /* of the interval before, or what is kept to */
+	u32 policer_delivered_pkts;
+	u32 policer_lost_pkts;
+	u32 policer_rounds;
+	u32 epoch_pkts;
+	u32 extra_pkts; /* largest excess in these EXTRA_ROUNDS */
+	u32 extra_before_pkts;
+	u32 extra_rounds;
+	u8 mode; /* enum bbr_mode */
+	u8 phase;
+	u8 full_rounds;
+	u8 is_full; /* Startup has found the rate of the path */
+	u8 starts_round;
+	u8 conserves; /* first round of Recovery: one packet out for one in */
+	u8 was_ca_state;
+	u8 idle_restart;
+	u8 probed_a_round;
+	u8 is_policed;
+	u8 looks_for_policer;
+	u8 knows_rtt; /* the pacing rate has been begun from a round trip */
+};
+
+static inline u32 bbr_rate_of(u64 pkts, u64 us)
+{
+	return hw_saturate_u32(hw_div_u64(pkts << RATE_SHIFT, us));
+}
+
+static inline u64 bbr_pkts_in(u32 rate, u64 us)
+{
+	return (u64)rate * hw_saturate_u32(us) >> RATE_SHIFT;
+}
+
+static inline u32 bbr_peak_rate(const struct bbr *s)
+{
+	return s->peaks[0].rate;
+}
+
+/* What it sends by: the policer's rate where there is one. */
+static inline u32 bbr_rate(const struct bbr *s)
+{
+	return s->is_policed ? s->policer_rate : bbr_peak_rate(s);
+}
+
+/* The maximum of the last RATE_ROUNDS rounds by its three best, each of a later part of
+ * the window (Nichols' windowed filter). */
+static inline void bbr_note_rate(struct bbr *s, u32 rate)
+{
+	struct bbr_peak *peaks = s->peaks;
+	struct bbr_peak now = { s->rounds, rate };
+	u32 age;
+
+	if (rate >= peaks[0].rate || now.round - peaks[2].round > RATE_ROUNDS) {
+		peaks[0] = peaks[1] = peaks[2] = now;
+		return;
+	}
+	if (rate >= peaks[1].rate)
+		peaks[1] = peaks[2] = now;
+	else if (rate >= peaks[2].rate)
+		peaks[2] = now;
+	age = now.round - peaks[0].round;
+	if (age > RATE_ROUNDS) {
+		peaks[0] = peaks[1];
+		peaks[1] = peaks[2];
+		peaks[2] = now;
+		if (now.round - peaks[0].round > RATE_ROUNDS) {
+			peaks[0] = peaks[1];
+			peaks[1] = now;
+		}
+	} else if (peaks[1].round == peaks[0].round && age > RATE_ROUNDS / 4) {
+		peaks[1] = peaks[2] = now;
+	} else if (peaks[2].round == peaks[1].round && age > RATE_ROUNDS / 2) {
+		peaks[2] = now;
+	}
+}
+
+static inline u32 bbr_pacing_gain(const struct bbr *s)
+{
+	switch (s->mode) {
+	case STARTUP:
+		return HIGH_GAIN;
+	case DRAIN:
+		return DRAIN_GAIN;
+	case PROBE_BW:
+		if (s->is_policed || s->phase > 1)
+			return UNIT;
+		return s->phase == 0 ? UNIT * 5 / 4 : UNIT * 3 / 4;
+	}
+	return UNIT;
+}
+
+static inline u32 bbr_cwnd_gain(const struct bbr *s, u32 probe_bw_gain)
+{
+	switch (s->mode) {
+	case STARTUP:
+	case DRAIN:
+		return HIGH_GAIN;
+	case PROBE_BW:
+		return probe_bw_gain;
+	}
+	return UNIT;
+}
+
+static inline u32 bbr_pkt_bytes(const struct hw_conn *c)
+{
+	return hw_max_u32(hw_add_u32(c->mss_bytes, c->header_bytes), 1);
+}
+
+/* A rate times a gain in IP bytes per second, less the margin. */
+static inline u64 bbr_bytes_per_s(const struct hw_conn *c, u32 rate, u32 gain)
+{
+	u64 scaled = (u64)rate * hw_min_u32(bbr_pkt_bytes(c), 1u << 17) * gain / UNIT;
+
+	scaled = scaled < 1ull << 44 ? scaled : 1ull << 44;
+	return scaled * (1000000 / 100 * (100 - MARGIN_PERCENT)) >> RATE_SHIFT;
+}
+
+/* Before Startup is over the pacing rate only grows. */
+static inline void bbr_pace(struct bbr *s, struct hw_conn *c, u32 rate, u32 gain)
+{
+	u64 bytes_per_s = bbr_bytes_per_s(c, rate, gain);
+
+	if (s->is_full || bytes_per_s > c->pacing_rate_Bps)
+		c->pacing_rate_Bps = bytes_per_s ? bytes_per_s : 1;
+	c->pacing_chunk_pkts =
+		c->pacing_rate_Bps * c->mss_bytes < (u64)SINGLE_BPS * bbr_pkt_bytes(c) ? 1 : 2;
+}
+
+/* The first window over the first round trip, or over 1 ms as long as that is unknown. */
+static inline void bbr_begin_pacing(struct bbr *s, struct hw_conn *c)
+{
+	s->knows_rtt = c->srtt_us != 0;
+	c->pacing_rate_Bps = 0;
+	bbr_pace(s, c, bbr_rate_of(c->cwnd_pkts, s->knows_rtt ? c->srtt_us : 1000), HIGH_GAIN);
+}
+
+static inline u32 bbr_segment_pkts(const struct hw_conn *c)
+{
+	u64 pkts = hw_div_u64(c->pacing_rate_Bps >> SEGMENT_SHIFT, bbr_pkt_bytes(c));
+	u32 most = hw_min_u32(SEGMENT_BYTES / hw_max_u32(c->mss_bytes, 1), 127);
+
+	return hw_max_u32(hw_min_u32(hw_saturate_u32(pkts), most), c->pacing_chunk_pkts);
+}
+
+/* Bandwidth-delay products, rounded up. */
+static inline u32 bbr_bdp(const struct bbr *s, u32 rate, u32 gain)
+{
+	u64 product = (u64)rate * s->min_rtt_us;
+
+	if (s->min_rtt_us == HW_U32_MAX)
+		return INITIAL_PKTS;
+	product = product < 1ull << 52 ? product : 1ull << 52;
+	return hw_saturate_u32(((product * gain / UNIT) + (1u << RATE_SHIFT) - 1) >> RATE_SHIFT);
+}
+
+/* With what must be in flight for large segments and delayed ACKs to work: three
+ * segments, an even number, and two more where it probes. */
+static inline u32 bbr_with_budget(const struct bbr *s, const struct hw_conn *c, u32 pkts)
+{
+	pkts = hw_add_u32(hw_min_u32(pkts, HW_U32_MAX / 2), 3 * bbr_segment_pkts(c));
+	pkts = (pkts + 1) & ~1u;
+	return s->mode == PROBE_BW && s->phase == 0 ? pkts + 2 : pkts;
+}
+
+static inline u32 bbr_inflight(const struct bbr *s, const struct hw_conn *c, u32 gain)
+{
+	return bbr_with_budget(s, c, bbr_bdp(s, bbr_peak_rate(s), gain));
+}
+
+/* Of so many packets in flight, those that will be there when pacing next sends. */
+static inline u32 bbr_inflight_then(const struct bbr *s, const struct hw_conn *c, u32 inflight)
+{
+	u64 left = bbr_pkts_in(bbr_rate(s), c->pacing_wait_us);
+
+	if (bbr_pacing_gain(s) > UNIT)
+		inflight = hw_add_u32(inflight, bbr_segment_pkts(c));
+	return left >= inflight ? 0 : inflight - (u32)left;
+}
+
+static inline void bbr_next_phase(struct bbr *s, const struct hw_conn *c)
+{
+	s->phase = (s->phase + 1) % PHASES;
+	s->phase_us = c->delivered_us;
+}
+
+/* Begins anywhere in the cycle but where it would send less than comes out. */
+static inline void bbr_enter_probe_bw(struct bbr *s, const struct hw_conn *c, u32 random)
+{
+	s->mode = PROBE_BW;
+	s->phase = PHASES - 1 - (u32)((u64)random * (PHASES - 1) >> 32);
+	bbr_next_phase(s, c);
+}
+
+static inline void bbr_look_at_policer_anew(struct bbr *s, const struct hw_conn *c)
+{
+	s->policer_us = c->delivered_us;
+	s->policer_delivered_pkts = (u32)c->delivered_pkts;
+	s->policer_lost_pkts = c->lost_pkts;
+	s->policer_rounds = 0;
+}
+
+static inline void bbr_forget_policer(struct bbr *s, const struct hw_conn *c)
+{
+	s->policer_rate = 0;
+	s->is_policed = 0;
+	s->looks_for_policer = 0;
+	bbr_look_at_policer_anew(s, c);
+}
+
+/* The interval had a policer's losses. Two such rates that agree are its rate. */
+static inline void bbr_policer_interval(struct bbr *s, const struct hw_conn *c, u32 rate)
+{
+	u32 before = s->policer_rate;
+	u32 apart = rate > before ? rate - before : before - rate;
+
+	if (before && (apart <= before / 8 || bbr_bytes_per_s(c, apart, UNIT) <= 4000 / 8)) {
+		s->policer_rate = (u32)(((u64)rate + before) / 2);
+		s->is_policed = 1;
+		s->policer_rounds = 0;
+		return;
+	}
+	s->policer_rate = rate;
+	bbr_look_at_policer_anew(s, c);
+}
+
+static inline void bbr_watch_policer(struct bbr *s, const struct hw_conn *c, u32 losses,
+				     u8 is_app_limited, u32 random)
+{
+	u32 lost, delivered;
+	u64 ms;
+
+	if (s->is_policed) {
+		if (s->mode == PROBE_BW && s->starts_round &&
+		    ++s->policer_rounds >= POLICER_KEPT_ROUNDS) {
+			bbr_forget_policer(s, c);
+			bbr_enter_probe_bw(s, c, random);
+		}
+		return;
+	}
+	if (!s->looks_for_policer) {
+		/* begins with a loss: a policer's bucket is then empty */
+		if (!losses)
+			return;
+		bbr_look_at_policer_anew(s, c);
+		s->looks_for_policer = 1;
+	}
+	if (is_app_limited) {
+		bbr_forget_policer(s, c);
+		return;
+	}
+	s->policer_rounds += s->starts_round;
+	if (s->policer_rounds < POLICER_ROUNDS)
+		return;
+	if (s->policer_rounds > 4 * POLICER_ROUNDS) {
+		bbr_forget_policer(s, c);
+		return;
+	}
+	/* ends with a loss, too */
+	if (!losses)
+		return;
+	lost = c->lost_pkts - s->policer_lost_pkts;
+	delivered = (u32)c->delivered_pkts - s->policer_delivered_pkts;
+	if (!delivered || (u64)lost * 256 < (u64)POLICER_LOSS * delivered)
+		return;
+	ms = c->delivered_us / 1000 - s->policer_us / 1000;
+	if (ms < 1 || ms >> 31)
+		return;
+	bbr_policer_interval(s, c, bbr_rate_of(delivered, ms * 1000));
+}
+
+static inline int bbr_is_sample(const struct hw_rate_sample *sample)
+{
+	return sample->delivered_pkts >= 0 && sample->interval_us > 0;
+}
+
+static inline void bbr_take_rate(struct bbr *s, const struct hw_conn *c,
+				 const struct hw_rate_sample *sample)
+{
+	u32 rate;
+
+	s->starts_round = 0;
+	if (!bbr_is_sample(sample))
+		return;
+	if (!hw_after(s->round_end_pkts, (u32)sample->prior_delivered_pkts)) {
+		s->round_end_pkts = (u32)c->delivered_pkts;
+		s->rounds++;
+		s->starts_round = 1;
+		s->conserves = 0;
+	}
+	bbr_watch_policer(s, c, sample->losses_pkts, sample->is_app_limited, sample->random);
+	rate = bbr_rate_of((u32)sample->delivered_pkts, (u32)sample->interval_us);
+	/* of an application that sends less, only what is more than was known says something */
+	if (!sample->is_app_limited || rate >= bbr_peak_rate(s))
+		bbr_note_rate(s, rate);
+}
+
+/* By how much ACKs run ahead of the rate: what a link or receiver that hands them over
+ * together needs in flight besides. */
+static inline void bbr_take_aggregation(struct bbr *s, const struct hw_conn *c,
+					const struct hw_rate_sample *sample)
+{
+	u64 expected;
+	u32 extra;
+
+	if (!sample->acked_pkts || !bbr_is_sample(sample))
+		return;
+	if (s->starts_round && ++s->extra_rounds >= EXTRA_ROUNDS) {
+		s->extra_rounds = 0;
+		s->extra_before_pkts = s->extra_pkts;
+		s->extra_pkts = 0;
+	}
+	expected = bbr_pkts_in(bbr_rate(s), c->delivered_us - s->epoch_us);
+	if (s->epoch_pkts <= expected || s->epoch_pkts + (u64)sample->acked_pkts >= EPOCH_PKTS) {
+		s->epoch_pkts = 0;
+		s->epoch_us = c->delivered_us;
+		expected = 0;
+	}
+	s->epoch_pkts = hw_min_u32(hw_add_u32(s->epoch_pkts, sample->acked_pkts), EPOCH_PKTS - 1);
+	extra = s->epoch_pkts > expected ? s->epoch_pkts - (u32)expected : 0;
+	s->extra_pkts = hw_max_u32(s->extra_pkts, hw_min_u32(extra, c->cwnd_pkts));
+}
+
+static inline u32 bbr_aggregation_pkts(const struct bbr *s)
+{
+	u64 most = bbr_pkts_in(bbr_rate(s), EXTRA_US);
+
+	if (!s->is_full)
+		return 0;
+	return hw_min_u32(hw_max_u32(s->extra_pkts, s->extra_before_pkts), hw_saturate_u32(most));
+}
+
+/* A phase lasts a smallest round trip. One that probes goes on until so much is in flight
+ * or something is lost, one that drains ends as soon as no queue is left. */
+static inline void bbr_cycle(struct bbr *s, const struct hw_conn *c,
+			     const struct hw_rate_sample *sample)
+{
+	u32 gain = bbr_pacing_gain(s);
+	int is_over = (s64)(c->delivered_us - s->phase_us) > (s64)s->min_rtt_us;
+	u32 inflight;
+
+	if (s->mode != PROBE_BW)
+		return;
+	if (gain != UNIT) {
+		inflight = bbr_inflight_then(s, c, sample->prior_inflight_pkts);
+		if (gain > UNIT)
+			is_over = is_over && (sample->losses_pkts ||
+					      inflight >= bbr_inflight(s, c, gain));
+		else
+			is_over = is_over || inflight <= bbr_inflight(s, c, UNIT);
+	}
+	if (is_over)
+		bbr_next_phase(s, c);
+}
+
+static inline void bbr_leave_startup(struct bbr *s, struct hw_conn *c,
+				     const struct hw_rate_sample *sample)
+{
+	if (!s->is_full && s->starts_round && !sample->is_app_limited) {
+		if (bbr_peak_rate(s) >= (u64)s->full_rate * FULL_GROWTH / UNIT) {
+			s->full_rate = bbr_peak_rate(s);
+			s->full_rounds = 0;
+		} else {
+			s->is_full = ++s->full_rounds >= FULL_ROUNDS;
+		}
+	}
+	if (s->mode == STARTUP && s->is_full) {
+		s->mode = DRAIN;
+		c->ssthresh_pkts = bbr_inflight(s, c, UNIT);
+	}
+	if (s->mode == DRAIN &&
+	    bbr_inflight_then(s, c, c->inflight_pkts) <= bbr_inflight(s, c, UNIT))
+		bbr_enter_probe_bw(s, c, sample->random);
+}
+
+static inline void bbr_save_cwnd(struct bbr *s, const struct hw_conn *c)
+{
+	if (s->was_ca_state < HW_CA_RECOVERY && s->mode != PROBE_RTT)
+		s->saved_cwnd_pkts = c->cwnd_pkts;
+	else
+		s->saved_cwnd_pkts = hw_max_u32(s->saved_cwnd_pkts, c->cwnd_pkts);
+}
+
+static inline void bbr_end_probe_rtt(struct bbr *s, struct hw_conn *c, u32 random)
+{
+	if (!s->probe_until_us || (s64)(c->now_us - s->probe_until_us) <= 0)
+		return;
+	s->min_rtt_at_us = c->now_us;
+	c->cwnd_pkts = hw_max_u32(c->cwnd_pkts, s->saved_cwnd_pkts);
+	if (s->is_full)
+		bbr_enter_probe_bw(s, c, random);
+	else
+		s->mode = STARTUP;
+}
+
+/* Holds four packets in flight for a while and at least a round. */
+static inline void bbr_probe_rtt(struct bbr *s, struct hw_conn *c, u32 random, u32 probe_ms)
+{
+	c->mark_app_limited = 1;
+	if (!s->probe_until_us) {
+		if (c->inflight_pkts > LEAST_PKTS)
+			return;
+		s->probe_until_us = c->now_us + probe_ms * 1000ull;
+		s->probed_a_round = 0;
+		s->round_end_pkts = (u32)c->delivered_pkts;
+		return;
+	}
+	s->probed_a_round |= s->starts_round;
+	if (s->probed_a_round)
+		bbr_end_probe_rtt(s, c, random);
+}
+
+static inline void bbr_take_rtt(struct bbr *s, struct hw_conn *c,
+				const struct hw_rate_sample *sample, u32 window_ms, u32 probe_ms)
+{
+	s64 age_us = (s64)(c->now_us - s->min_rtt_at_us);
+	int is_old = age_us > (s64)window_ms * 1000;
+
+	if (sample->rtt_us >= 0 && ((u32)sample->rtt_us < s->min_rtt_us ||
+				    (is_old && !sample->is_ack_delayed))) {
+		s->min_rtt_us = (u32)sample->rtt_us;
+		s->min_rtt_at_us = c->now_us;
+	}
+	if (is_old && !s->idle_restart && s->mode != PROBE_RTT) {
+		s->mode = PROBE_RTT;
+		bbr_save_cwnd(s, c);
+		s->probe_until_us = 0;
+	}
+	if (s->mode == PROBE_RTT)
+		bbr_probe_rtt(s, c, sample->random, probe_ms);
+	/* only what was sent after the restart says that it is over */
+	if (sample->delivered_pkts > 0)
+		s->idle_restart = 0;
+}
+
+/* Losses, and Recovery's beginning and end. True where that decides on cwnd. */
+static inline int bbr_recover(struct bbr *s, const struct hw_conn *c,
+			      const struct hw_rate_sample *sample, u32 *cwnd)
+{
+	u32 conserved = hw_add_u32(c->inflight_pkts, sample->acked_pkts);
+	u8 was = s->was_ca_state;
+
+	if (sample->losses_pkts)
+		*cwnd = *cwnd > sample->losses_pkts ? *cwnd - sample->losses_pkts : 1;
+	if (c->ca_state == HW_CA_RECOVERY && was != HW_CA_RECOVERY) {
+		s->conserves = 1;
+		s->round_end_pkts = (u32)c->delivered_pkts;
+		*cwnd = conserved;
+	} else if (was >= HW_CA_RECOVERY && c->ca_state < HW_CA_RECOVERY) {
+		s->conserves = 0;
+		*cwnd = hw_max_u32(*cwnd, s->saved_cwnd_pkts);
+	}
+	s->was_ca_state = c->ca_state;
+	if (s->conserves)
+		*cwnd = hw_max_u32(*cwnd, conserved);
+	return s->conserves;
+}
+
+static inline u32 bbr_window(struct bbr *s, const struct hw_conn *c,
+			     const struct hw_rate_sample *sample, u32 gain)
+{
+	u32 acked = sample->acked_pkts;
+	u32 cwnd = c->cwnd_pkts;
+	u32 target;
+
+	if (!acked || bbr_recover(s, c, sample, &cwnd))
+		return cwnd;
+	target = hw_add_u32(bbr_bdp(s, bbr_rate(s), gain), bbr_aggregation_pkts(s));
+	target = bbr_with_budget(s, c, target);
+	if (s->is_full)
+		cwnd = hw_min_u32(hw_add_u32(cwnd, acked), target);
+	else if (cwnd < target || c->delivered_pkts < INITIAL_PKTS)
+		cwnd = hw_add_u32(cwnd, acked);
+	return hw_max_u32(cwnd, LEAST_PKTS);
+}
+
+HW_PART bbr_learn(struct bbr *s, const struct hw_conn *c, const struct hw_rate_sample *sample)
+{
+	if (!s || !c || !sample)
+		return 0;
+	bbr_take_rate(s, c, sample);
+	bbr_take_aggregation(s, c, sample);
+	return 0;
+}
+
+HW_PART bbr_choose_mode(struct bbr *s, struct hw_conn *c, const struct hw_rate_sample *sample,
+			u32 window_ms, u32 probe_ms)
+{
+	if (!s || !c || !sample)
+		return 0;
+	bbr_cycle(s, c, sample);
+	bbr_leave_startup(s, c, sample);
+	bbr_take_rtt(s, c, sample, window_ms, probe_ms);
+	return 0;
+}
+
+HW_PART bbr_send_by(struct bbr *s, struct hw_conn *c, const struct hw_rate_sample *sample,
+		    u32 probe_bw_gain)
+{
+	u32 cwnd;
+
+	if (!s || !c || !sample)
+		return 0;
+	if (!s->knows_rtt && c->srtt_us)
+		bbr_begin_pacing(s, c);
+	bbr_pace(s, c, bbr_rate(s), bbr_pacing_gain(s));
+	cwnd = bbr_window(s, c, sample, bbr_cwnd_gain(s, probe_bw_gain));
+	cwnd = hw_clamp_u32(cwnd, 1, c->cwnd_clamp_pkts);
+	c->cwnd_pkts = s->mode == PROBE_RTT ? hw_min_u32(cwnd, LEAST_PKTS) : cwnd;
+	return 0;
+}
+
+static void bbr_control(void *state, const u32 *tun, struct hw_conn *c,
+			const struct hw_rate_sample *sample)
+{
+	bbr_learn(state, c, sample);
+	bbr_choose_mode(state, c, sample, tun[MIN_RTT_WINDOW_MS], tun[PROBE_RTT_MS]);
+	bbr_send_by(state, c, sample, tun[CWND_GAIN]);
+}
+
+static void bbr_init(void *state, const u32 *tun, struct hw_conn *c)
+{
+	struct bbr *s = state;
+
+	(void)tun;
+	s->mode = STARTUP;
+	s->min_rtt_us = c->min_rtt_us;
+	s->min_rtt_at_us = c->now_us;
+	s->epoch_us = c->now_us;
+	s->round_end_pkts = (u32)c->delivered_pkts;
+	c->ssthresh_pkts = HW_SSTHRESH_INFINITE;
+	bbr_forget_policer(s, c);
+	bbr_begin_pacing(s, c);
+}
+
+static void bbr_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
+{
+	struct bbr *s = state;
+
+	(void)tun;
+	if (event != HW_EVENT_TX_START || !c->app_limited)
+		return;
+	s->idle_restart = 1;
+	s->epoch_us = c->now_us;
+	s->epoch_pkts = 0;
+	/* after an idle time at the rate, not at a gain that a phase of long ago had */
+	if (s->mode == PROBE_BW)
+		bbr_pace(s, c, bbr_rate(s), UNIT);
+	else if (s->mode == PROBE_RTT)
+		bbr_end_probe_rtt(s, c, c->snd_nxt * 2654435761u);
+}
+
+/* Keeps cwnd for after Recovery; ssthresh means nothing to it. */
+static u32 bbr_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
+{
+	(void)tun;
+	bbr_save_cwnd(state, c);
+	return c->ssthresh_pkts;
+}
+
+static void bbr_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
+{
+	struct bbr *s = state;
+
+	(void)tun;
+	if (new_state != HW_CA_LOSS)
+		return;
+	s->was_ca_state = HW_CA_LOSS;
+	s->full_rate = 0;
+	s->starts_round = 1;
+	bbr_watch_policer(s, c, 1, 0, c->snd_nxt * 2654435761u);
+}
+
+/* The loss was none: what it told of the path is forgotten. */
+static u32 bbr_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 prior_cwnd_pkts)
+{
+	struct bbr *s = state;
+
+	(void)tun;
+	(void)prior_cwnd_pkts;
+	s->full_rate = 0;
+	s->full_rounds = 0;
+	bbr_forget_policer(s, c);
+	return c->cwnd_pkts;
+}
+
+HW_TABLE struct hw_cc_ops hw_cc_bbr = {
+	.name = "bbr",
+	.title = "BBR version 1: paces at the delivery rate, two BDP in flight",
+	.source = "Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-00; as Linux 6.18",
+	.state_bytes = sizeof(struct bbr),
+	.flags = HW_CC_OWN_START | HW_CC_PACES,
+	.send_windows = 3,
+	.n_tunables = HW_COUNT(bbr_tunables),
+	.tunables = bbr_tunables,
+	.init = bbr_init,
+	.control = bbr_control,
+	.ssthresh = bbr_ssthresh,
+	.set_state = bbr_set_state,
+	.event = bbr_event,
+	.undo_cwnd = bbr_undo_cwnd,
+};
