@@ -25,7 +25,7 @@ const volatile u32 hw_netns = 0;
 const volatile u32 hw_own_window_bytes = 0;
 const volatile u32 hw_peer_window_bytes = 0;
 
-/* headwayctl knows the fields by this order. */
+/* headwayctl reads the fields' names from the object's type information. */
 struct hw_window_counters {
 	u64 extra_acks;
 	u64 raised; /* windows of the peer that were taken to be larger */

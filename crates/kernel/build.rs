@@ -3,12 +3,13 @@
 //! for. Without a clang that can, the crate still builds and says what is missing.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use headway_algorithms::{choices, ControlInfo, StartupInfo};
+use headway_algorithms::{choices, routers, ControlInfo, StartupInfo};
 
 /// Functions of the algorithms are inlined: what a function that returns nothing leaves
 /// in its result's register is nothing to the compiler, but an error to the verifier.
@@ -37,9 +38,11 @@ fn main() {
             let build = Build {
                 clang,
                 algorithms: algorithms.clone(),
+                more: further_folders(&manifest),
                 out: out.clone(),
             };
             let (statics, pairs) = build.pairs();
+            let routers = build.routers();
             // programs that are no algorithm: a field of struct Objects each
             let mut programs = String::new();
             for name in [
@@ -57,7 +60,7 @@ fn main() {
                 write!(programs, "{name}: include_bytes!({object:?}), ").expect("a String");
             }
             build.objects_of_tests(&manifest.join("tests"));
-            format!("{{\n{statics}Ok(Objects {{ pairs: &[\n{pairs}], {programs} }})\n}}")
+            format!("{{\n{statics}Ok(Objects {{ pairs: &[\n{pairs}], routers: &[\n{routers}], {programs} }})\n}}")
         }
         Err(reason) => {
             println!("cargo::warning=no eBPF objects: {reason}");
@@ -65,6 +68,20 @@ fn main() {
         }
     };
     fs::write(out.join("objects.rs"), list).expect("OUT_DIR is writable");
+}
+
+/// The folders that HEADWAY_ALGORITHMS names, below the work tree's root.
+fn further_folders(manifest: &Path) -> Vec<PathBuf> {
+    println!("cargo::rerun-if-env-changed=HEADWAY_ALGORITHMS");
+    let named = env::var_os("HEADWAY_ALGORITHMS").unwrap_or_default();
+    let folders: Vec<PathBuf> = env::split_paths(&named)
+        .filter(|path| !path.as_os_str().is_empty())
+        .map(|path| manifest.join("../..").join(path))
+        .collect();
+    for folder in &folders {
+        println!("cargo::rerun-if-changed={}", folder.display());
+    }
+    folders
 }
 
 /// A clang of `OLDEST_CLANG` or newer with the BPF target, or what is missing.
@@ -126,6 +143,8 @@ fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'stati
 struct Build {
     clang: String,
     algorithms: PathBuf,
+    /// Further folders of algorithms (HEADWAY_ALGORITHMS, see crates/algorithms).
+    more: Vec<PathBuf>,
     out: PathBuf,
 }
 
@@ -176,6 +195,30 @@ impl Build {
             .expect("a String");
         }
         (statics, list)
+    }
+
+    /// A program for each router's algorithm, as the list of them.
+    fn routers(&self) -> String {
+        let mut list = String::new();
+        for router in routers() {
+            let id = router.name.replace('-', "_");
+            let unit = format!(
+                "#include \"port/bpf/kernel.h\"\n\
+                 {INLINE}\
+                 #include \"router/{id}.c\"\n\
+                 #pragma clang attribute pop\n\
+                 #define HW_ROUTER hw_router_{id}\n\
+                 #include \"port/bpf/router.h\"\n"
+            );
+            let object = self.unit(&unit, &format!("router_{id}"));
+            writeln!(
+                list,
+                "RouterObject {{ name: {:?}, bytes: include_bytes!({object:?}) }},",
+                router.name
+            )
+            .expect("a String");
+        }
+        list
     }
 
     /// One algorithm's file and what the binding calls of it.
@@ -248,6 +291,13 @@ impl Build {
             .arg(format!("-D__TARGET_ARCH_{}", kernel_arch()))
             .arg("-I")
             .arg(&self.algorithms)
+            .args(
+                self.more
+                    .iter()
+                    .flat_map(|folder| [OsStr::new("-I"), folder.as_os_str()]),
+            )
+            .arg("-I")
+            .arg(self.algorithms.join("port"))
             .args(["-isystem", &headers])
             .arg("-c")
             .arg(source)

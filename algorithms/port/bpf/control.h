@@ -13,8 +13,8 @@
 /* Jiffies per second, set before load; 0: idle times are not known. */
 const volatile u32 hw_kernel_hz = 0;
 
-/* What all connections of this object did, for `headwayctl status`, which knows
- * the fields by this order. */
+/* What all connections of this object did, for `headwayctl status`, which reads
+ * the fields' names from the object's type information. */
 struct hw_counters {
 	u64 connections;
 	u64 acks; /* that acknowledged data */

@@ -231,6 +231,14 @@ pub struct CounterInfo {
     pub(crate) times: u64,
 }
 
+impl CounterInfo {
+    /// What is shown of a value that the algorithm has.
+    #[must_use]
+    pub fn shown(&self, value: u64) -> u64 {
+        value.wrapping_mul(self.times)
+    }
+}
+
 /// A router's algorithm, which works beside a queue's discipline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RouterInfo {

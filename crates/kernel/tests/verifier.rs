@@ -23,11 +23,18 @@ fn main() {
             println!("test {name} ... FAILED\n{why}");
         }
     };
-    println!("\nrunning {} tests", objects.len() + 1);
+    let n_tests = objects.len() + headway_kernel::objects::routers().map_or(0, <[_]>::len) + 1;
+    println!("\nrunning {n_tests} tests");
     for object in objects {
         report(
             &format!("the verifier accepts {}", object.name),
             object.verify(),
+        );
+    }
+    for router in headway_kernel::objects::routers().unwrap_or_default() {
+        report(
+            &format!("the verifier accepts the router {}", router.name),
+            verify(router.name, router.bytes),
         );
     }
     // the same way must be able to say no; the build sets the path with the objects
@@ -41,7 +48,7 @@ fn main() {
             Err(e) => Err(format!("cannot read {refused}: {e}")),
         },
     );
-    let passed = objects.len() + 1 - failed;
+    let passed = n_tests - failed;
     let verdict = if failed == 0 { "ok" } else { "FAILED" };
     println!("\ntest result: {verdict}. {passed} passed; {failed} failed");
     if failed > 0 {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf;
 use crate::objects::btf::{Btf, Member};
+use crate::objects::hooks;
 use crate::objects::pair_of;
 use crate::system::rundir;
 
@@ -20,17 +21,6 @@ const COMMON: &str = "common";
 const DATA: &str = "data";
 /// `BPF_STRUCT_OPS_STATE_*`
 const STATE_IN_USE: u32 = 1;
-/// The fields of `struct hw_counters`, in order.
-const COUNTERS: [&str; 7] = [
-    "connections",
-    "acks",
-    "acked_pkts",
-    "congestions",
-    "timeouts",
-    "undos",
-    "idle_restarts",
-];
-
 /// One of a control's programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Program {
@@ -103,13 +93,6 @@ fn u32_at(bytes: &[u8], offset: usize) -> u32 {
         .get(offset..offset + 4)
         .and_then(|b| b.try_into().ok())
         .map_or(0, u32::from_ne_bytes)
-}
-
-fn u64_at(bytes: &[u8], offset: usize) -> u64 {
-    bytes
-        .get(offset..offset + 8)
-        .and_then(|b| b.try_into().ok())
-        .map_or(0, u64::from_ne_bytes)
 }
 
 fn text_at(bytes: &[u8], offset: usize) -> String {
@@ -214,17 +197,7 @@ fn read_data_map(id: u32, attachment: &mut Attachment) {
         return;
     };
     if info.name == "hw_counters" {
-        let cpus = bpf::possible_cpus();
-        let stride = info.value_bytes.next_multiple_of(8) as usize;
-        let Ok(value) = bpf::first_element(map.as_fd(), stride * cpus) else {
-            return;
-        };
-        for (i, name) in COUNTERS.iter().enumerate() {
-            let sum = (0..cpus)
-                .map(|cpu| u64_at(&value, cpu * stride + 8 * i))
-                .fold(0, u64::wrapping_add);
-            attachment.counters.insert((*name).to_owned(), sum);
-        }
+        attachment.counters = hooks::named_counters(map.as_fd(), &info);
     } else if info.name.ends_with(".rodata") {
         let variables = Btf::by_id(info.btf_id)
             .map(|btf| btf.variables(".rodata"))

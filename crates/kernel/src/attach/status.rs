@@ -12,6 +12,7 @@ use crate::error::{Attempt as _, Failure};
 use crate::mechanisms::hints::{self, Hints, PrefixDefault};
 use crate::mechanisms::quick_start;
 use crate::mechanisms::router;
+use crate::mechanisms::routers;
 use crate::mechanisms::window::{self, FirstWindow};
 use crate::objects::bpf;
 use crate::objects::load;
@@ -69,6 +70,8 @@ pub struct Status {
     pub quick_start_hosts: Vec<quick_start::Host>,
     /// Devices whose link's capacity a Quick-Start router gives out.
     pub quick_start_routers: Vec<router::Router>,
+    /// Routers' algorithms at their devices.
+    pub routers: Vec<routers::Router>,
     /// Devices whose connections may begin with larger windows.
     pub first_windows: Vec<FirstWindow>,
     /// Whether the kernel counts programs' runs (kernel.bpf_stats_enabled).
@@ -115,6 +118,7 @@ pub fn status(measure: Option<Duration>) -> Result<Status, Failure> {
         hint_defaults: hints::defaults(),
         quick_start_hosts: quick_start::hosts()?,
         quick_start_routers: router::routers()?,
+        routers: routers::attached_routers()?,
         first_windows: window::devices()?,
         counts_runs: fs::read_to_string("/proc/sys/kernel/bpf_stats_enabled")
             .is_ok_and(|text| text.trim() == "1"),
@@ -151,6 +155,7 @@ impl Status {
             && self.hint_defaults.is_empty()
             && self.quick_start_hosts.is_empty()
             && self.quick_start_routers.is_empty()
+            && self.routers.is_empty()
             && self.first_windows.is_empty()
     }
 }

@@ -12,6 +12,7 @@ use crate::benches::forwarding::packets::LEAST_BYTES;
 use crate::benches::forwarding::{self, Bench, Outcome};
 use crate::error::Failure;
 use crate::mechanisms::router::{Request, Router};
+use crate::mechanisms::routers;
 use crate::objects::constants::name_and_value;
 use crate::out::{self, say};
 
@@ -24,8 +25,30 @@ pub struct RouterCommand {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Attach(AttachCommand),
     QuickStart(QuickStartCommand),
     Bench(BenchCommand),
+}
+
+/// Put a router's algorithm at the link that packets leave by; `headway list` names them,
+/// `status` prints what they count, `detach --dev` ends it
+#[derive(Debug, Args)]
+struct AttachCommand {
+    /// The algorithm
+    name: String,
+    #[command(flatten)]
+    at: AtDevice,
+    /// What the link can carry, like 10mbit
+    #[arg(long)]
+    rate: String,
+    /// Room of the link's queue in bytes, like 64kB [no limit]
+    #[arg(long, value_name = "BYTES")]
+    queue: Option<String>,
+    /// A tunable's value (`headway describe NAME` lists them); may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+    #[command(flatten)]
+    tell: Tell,
 }
 
 /// Answer requests for rates on the link that packets leave by (RFC 4782); `detach
@@ -88,9 +111,36 @@ fn in_range(range: std::ops::RangeInclusive<usize>) -> impl TypedValueParser<Val
 
 pub(super) fn run(command: &RouterCommand) -> Result<(), Failure> {
     match &command.command {
+        Command::Attach(command) => attach_any(command),
         Command::QuickStart(command) => attach(command),
         Command::Bench(command) => bench(command),
     }
+}
+
+fn attach_any(command: &AttachCommand) -> Result<(), Failure> {
+    let rate_bps = headway_experiment::parse_rate(&command.rate)
+        .map_err(|e| Failure::bad_input(format!("--rate {e}")))?;
+    if rate_bps < 1000 {
+        return Err(Failure::bad_input(format!(
+            "--rate {}: must be at least 1 kbit/s",
+            command.rate
+        )));
+    }
+    let limit_bytes = command.queue.as_deref().map(|text| {
+        headway_experiment::parse_positive_size(text)
+            .map_err(|e| Failure::bad_input(format!("--queue {e}")))
+    });
+    let limit_bytes = limit_bytes.transpose()?;
+    let mut settings = Vec::new();
+    add_settings(&mut settings, &command.settings)?;
+    let device = command.at.find()?;
+    let request = routers::Request::new(&command.name, device, rate_bps, limit_bytes, &settings)?;
+    let place = request.run(command.tell.dry_run)?;
+    command.tell.change(
+        &format!("{} is at {place}", command.name),
+        &format!("attach {} to {place}", command.name),
+        json!({ "place": place, "name": command.name, "rate_bps": rate_bps }),
+    )
 }
 
 fn attach(command: &QuickStartCommand) -> Result<(), Failure> {
@@ -224,6 +274,35 @@ pub(super) fn print(routers: &[Router]) {
         print_recent(&router.recent);
         if let Some(cost) = router.cost_per_packet {
             say!("  cost: {} ns per packet over {}", cost.ns, cost.runs);
+        }
+    }
+}
+
+/// The same of routers' algorithms by their common binding.
+pub(super) fn print_attached(routers: &[routers::Router]) {
+    for router in routers {
+        say!(
+            "{}  router {} of {} Mbit/s{}",
+            router.place,
+            router.name,
+            router.rate_bps as f64 / 1e6,
+            if router.gone {
+                "  (its device has gone)"
+            } else {
+                ""
+            }
+        );
+        print_list("counters", &router.counters);
+        print_list("traffic", &router.traffic);
+        print_list("tunables", &router.tunables);
+        for event in router.events.iter().take(5) {
+            print_list(
+                &format!("{:.1} s ago", event.age_ms as f64 / 1e3),
+                &event.values,
+            );
+        }
+        if let Some(ns) = router.ns_per_run {
+            say!("  cost: {ns} ns per packet over {}", router.runs);
         }
     }
 }

@@ -7,6 +7,7 @@ mod prefix;
 pub(crate) mod quick_start;
 pub(crate) mod recent;
 pub(crate) mod router;
+pub(crate) mod routers;
 pub mod sampler;
 pub mod trial;
 pub(crate) mod window;

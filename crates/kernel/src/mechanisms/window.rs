@@ -9,7 +9,7 @@ use libbpf_rs::{MapCore as _, Object, ObjectBuilder};
 use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
-use crate::objects::bpf::Point;
+use crate::objects::bpf::{self, Point};
 use crate::objects::device::{self, Device};
 use crate::objects::hooks::{self, Hook};
 use crate::objects::load;
@@ -21,8 +21,6 @@ const PROGRAMS: [(&str, Point); 2] = [
     ("hw_window_out", Point::Egress),
 ];
 const COUNTERS_MAP: &str = "hw_window_cnt";
-/// The fields of `struct hw_window_counters`, in order.
-const COUNTERS: [&str; 2] = ["extra_acks", "raised"];
 
 /// What is done at a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -128,16 +126,9 @@ impl Held {
             .maps()
             .find(|map| map.name() == COUNTERS_MAP)
             .ok_or_else(|| io::Error::other("no counters"))?;
-        hooks::per_cpu_sums(map.as_fd(), map.value_size() as usize).map(named)
+        let info = bpf::map_info(map.as_fd())?;
+        Ok(hooks::named_counters(map.as_fd(), &info))
     }
-}
-
-fn named(sums: Vec<u64>) -> BTreeMap<String, u64> {
-    COUNTERS
-        .iter()
-        .map(|name| (*name).to_owned())
-        .zip(sums)
-        .collect()
 }
 
 fn is_ours(hook: &Hook) -> bool {
@@ -164,7 +155,7 @@ pub fn devices() -> Result<Vec<FirstWindow>, Failure> {
             complete: hooks.len() == PROGRAMS.len() && hooks.iter().all(|h| !h.gone),
             own_bytes: bytes_of(&hooks[0], "hw_own_window_bytes"),
             peer_bytes: bytes_of(&hooks[0], "hw_peer_window_bytes"),
-            counters: named(hooks[0].counters(COUNTERS_MAP)),
+            counters: hooks[0].named_counters(COUNTERS_MAP),
         })
         .collect())
 }

@@ -36,6 +36,8 @@ pub struct MapInfo {
     pub kernel_value_type: u32,
     /// The object's own type information; 0 if it has none.
     pub btf_id: u32,
+    /// Type of a value in it.
+    pub value_type: u32,
 }
 
 /// What the kernel tells of a link.
@@ -192,6 +194,7 @@ pub fn map_info(fd: BorrowedFd<'_>) -> io::Result<MapInfo> {
         value_bytes: info.value_size,
         kernel_value_type: info.btf_vmlinux_value_type_id,
         btf_id: info.btf_id,
+        value_type: info.btf_value_type_id,
     })
 }
 

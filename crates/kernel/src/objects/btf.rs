@@ -71,6 +71,31 @@ impl Btf {
         unsafe { members(self.0.as_ptr(), type_id) }
     }
 
+    fn find(&self, structure: &str) -> Option<u32> {
+        let name = CString::new(structure).ok()?;
+        // SAFETY: the object is ours and alive; a terminated string.
+        let id = unsafe {
+            sys::btf__find_by_name_kind(self.0.as_ptr(), name.as_ptr(), sys::BTF_KIND_STRUCT)
+        };
+        u32::try_from(id).ok()
+    }
+
+    /// The members of a structure of that name.
+    #[must_use]
+    pub fn structure(&self, name: &str) -> BTreeMap<String, Member> {
+        self.find(name)
+            .map(|id| self.members(id))
+            .unwrap_or_default()
+    }
+
+    /// Bytes of a structure of that name.
+    #[must_use]
+    pub fn size_of(&self, name: &str) -> Option<usize> {
+        let id = self.find(name)?;
+        // SAFETY: the object is ours and alive.
+        usize::try_from(unsafe { sys::btf__resolve_size(self.0.as_ptr(), id) }).ok()
+    }
+
     /// The variables of a data section such as `.rodata`, by name.
     #[must_use]
     pub fn variables(&self, section: &str) -> BTreeMap<String, Variable> {

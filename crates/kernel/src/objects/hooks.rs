@@ -2,6 +2,7 @@
 //! is found by walking the kernel's links, not by what was noted down; each program
 //! says in its constants who attached it and where.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -237,6 +238,14 @@ impl Hook {
             .unwrap_or_default()
     }
 
+    /// The same by name, as the structure in the map calls them.
+    #[must_use]
+    pub fn named_counters(&self, map: &str) -> BTreeMap<String, u64> {
+        self.map(map)
+            .map(|(map, info)| named_counters(map.as_fd(), &info))
+            .unwrap_or_default()
+    }
+
     /// What people call it: the place and what is there.
     #[must_use]
     pub fn title(&self) -> String {
@@ -266,6 +275,19 @@ impl Hook {
         }
         Ok(())
     }
+}
+
+/// The sums over all CPUs of a per-CPU map's 64-bit counters, by the names that the
+/// structure in the map gives them; nothing where it has no type information.
+#[must_use]
+pub fn named_counters(map: BorrowedFd<'_>, info: &bpf::MapInfo) -> BTreeMap<String, u64> {
+    let sums = per_cpu_sums(map, info.value_bytes as usize).unwrap_or_default();
+    let fields = Btf::by_id(info.btf_id).map(|btf| btf.members(info.value_type));
+    fields
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|(name, field)| Some((name, *sums.get(field.offset / 8)?)))
+        .collect()
 }
 
 /// The sums over all CPUs of the 64-bit counters in a per-CPU map's only element.

@@ -30,8 +30,18 @@ pub struct ControlObject {
     pub algorithms: &'static [&'static [u8]],
 }
 
+/// A router's algorithm as a program at a device.
+#[derive(Debug)]
+pub struct RouterObject {
+    /// The algorithm.
+    pub name: &'static str,
+    /// The ELF file.
+    pub bytes: &'static [u8],
+}
+
 struct Objects {
     pairs: &'static [ControlObject],
+    routers: &'static [RouterObject],
     probe: &'static [u8],
     sampler: &'static [u8],
     hints: &'static [u8],
@@ -49,6 +59,17 @@ static OBJECTS: Result<Objects, &str> = include!(concat!(env!("OUT_DIR"), "/obje
 /// What the build was missing, in one line.
 pub fn objects() -> Result<&'static [ControlObject], &'static str> {
     OBJECTS.as_ref().map(|o| o.pairs).map_err(|reason| *reason)
+}
+
+/// Every router's algorithm.
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn routers() -> Result<&'static [RouterObject], &'static str> {
+    OBJECTS
+        .as_ref()
+        .map(|o| o.routers)
+        .map_err(|reason| *reason)
 }
 
 /// The object of `doctor`'s attempts (`algorithms/kernel/probe.bpf.c`).

@@ -66,6 +66,7 @@ pub fn left_over() -> Vec<String> {
         "hint_defaults",
         "quick_start_hosts",
         "quick_start_routers",
+        "routers",
         "first_windows",
     ] {
         for entry in status[list].as_array().unwrap() {

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * A router's algorithm (../router.h) as a program at the device that a link's packets
+ * leave by. The build defines HW_ROUTER, the table, and includes the algorithm's file.
+ *
+ * The queue is a virtual one: what has come and what the link's rate has sent since, so
+ * it is that of the link which headwayctl was told of, whatever stands behind the device.
+ * All of a link's state is behind one lock. A packet's header is found, decoded, handed
+ * to the algorithm, and written back if it was changed.
+ */
+#include "hook.h"
+#include "packet.h"
+#include "../router.h"
+
+#define HW_MAX_TUNABLES 16
+#define HW_LOOK_BACK	16 /* events that are kept, a power of two */
+#define HW_PASS_ON	HW_NEXT_PROGRAM
+#define HW_DROP_PACKET	2 /* TCX_DROP */
+#define HW_SECOND_NS	1000000000ull
+
+/* Set before load; the verifier then knows them as constants. */
+const volatile u32 hw_router_tun[HW_MAX_TUNABLES] = {};
+const volatile u64 hw_rate_Bps = 0;
+const volatile u64 hw_limit_bytes = 0; /* 0: none */
+const volatile char hw_router_name[24] = "";
+
+/* What one call of the algorithm told. */
+struct hw_told {
+	u64 now_ns;
+	u64 flow;
+	u64 notes[HW_MAX_NOTES];
+	u32 noted;
+	u32 number; /* of the event, from 1 */
+};
+
+struct hw_router_link {
+	struct bpf_spin_lock lock;
+	u32 told; /* events so far */
+	u64 state[HW_ROUTER_STATE_BYTES / 8];
+	u64 tick_ns;  /* when the algorithm wants to be called; 0: not at all */
+	u64 clear_ns; /* when the link will have sent all that has come */
+	struct hw_told events[HW_LOOK_BACK];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hw_router_link);
+} hw_router_links SEC(".maps");
+
+/* What a processor saw; headwayctl reads the fields' names from the type. */
+struct hw_router_traffic {
+	u64 packets;
+	u64 bytes;
+	u64 headers; /* packets with the algorithm's header */
+	u64 changed; /* of them, those whose header was written anew */
+	u64 drops;
+	u64 marks;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hw_router_traffic);
+} hw_router_seen SEC(".maps");
+
+/* Where a packet's header is, as bytes and as fields. */
+struct hw_found {
+	struct hw_ipv4 ip;
+	u32 options_at; /* in the packet */
+	u32 options_bytes;
+	u32 checksum_at;
+	int at; /* among the options; -1: there is none */
+	u8 options[HW_OPTIONS_ROOM];
+	u64 fields[HW_FIELDS_MAX_BYTES / 8];
+};
+
+#define HW_CARRIER    (HW_ROUTER.header ? HW_ROUTER.header->carrier : HW_IP_OPTION)
+#define HW_WIRE_BYTES (HW_ROUTER.header ? HW_ROUTER.header->wire_bytes : 4)
+
+/* Where the options of the header's carrier are. */
+static __always_inline int hw_find_options(struct __sk_buff *skb, struct hw_found *found)
+{
+	u32 ip_bytes = hw_ipv4_length(&found->ip);
+	struct hw_tcp tcp;
+
+	found->options_at = hw_link_header_bytes + HW_IPV4_BYTES;
+	found->options_bytes = ip_bytes - HW_IPV4_BYTES;
+	found->checksum_at = hw_link_header_bytes + __builtin_offsetof(struct hw_ipv4, checksum);
+	if (HW_CARRIER == HW_IP_OPTION)
+		return found->options_bytes > 0;
+	if (found->ip.protocol != HW_IPPROTO_TCP ||
+	    found->ip.fragment & bpf_htons(HW_FRAGMENT_MASK) ||
+	    bpf_skb_load_bytes(skb, hw_link_header_bytes + ip_bytes, &tcp, sizeof(tcp)) != 0)
+		return 0;
+	found->options_at = hw_link_header_bytes + ip_bytes + sizeof(tcp);
+	found->options_bytes = (tcp.length >> 4) * 4 - sizeof(tcp);
+	found->checksum_at =
+		hw_link_header_bytes + ip_bytes + __builtin_offsetof(struct hw_tcp, checksum);
+	return (tcp.length >> 4) * 4 > sizeof(tcp);
+}
+
+/* Whether the packet carries the algorithm's header; decodes it. */
+static __always_inline int hw_decode(struct __sk_buff *skb, struct hw_found *found)
+{
+	u32 length;
+
+	if (!HW_ROUTER.header)
+		return 0;
+	if (HW_CARRIER == HW_ECN_BITS) {
+		found->options[0] = found->ip.tos & 3;
+		return HW_ROUTER.header->parse(found->options, found->fields);
+	}
+	if (!hw_find_options(skb, found))
+		return 0;
+	length = hw_read_options(skb, found->options_at, found->options_bytes, found->options);
+	found->at = hw_find_option(found->options, length, HW_ROUTER.header->kind, HW_WIRE_BYTES);
+	if (found->at < 0 || found->at > HW_OPTIONS_BYTES - HW_WIRE_BYTES)
+		return 0;
+	return HW_ROUTER.header->parse(found->options + found->at, found->fields);
+}
+
+/* Writes the header back, and its checksum. Returns whether anything was changed. */
+static __always_inline int hw_encode(struct __sk_buff *skb, struct hw_found *found)
+{
+	u8 options[HW_OPTIONS_ROOM];
+	u8 tos;
+	s64 difference;
+
+	if (HW_CARRIER == HW_ECN_BITS) {
+		HW_ROUTER.header->emit(found->fields, options);
+		tos = (found->ip.tos & ~3) | (options[0] & 3);
+		if (tos == found->ip.tos)
+			return 0;
+		bpf_l3_csum_replace(
+			skb, hw_link_header_bytes + __builtin_offsetof(struct hw_ipv4, checksum),
+			bpf_htons(found->ip.tos), bpf_htons(tos), 2);
+		bpf_skb_store_bytes(skb,
+				    hw_link_header_bytes + __builtin_offsetof(struct hw_ipv4, tos),
+				    &tos, 1, 0);
+		return 1;
+	}
+	__builtin_memcpy(options, found->options, sizeof(options));
+	if (found->at < 0 || found->at > HW_OPTIONS_BYTES - HW_WIRE_BYTES)
+		return 0;
+	HW_ROUTER.header->emit(found->fields, options + found->at);
+	difference = bpf_csum_diff((void *)found->options, HW_OPTIONS_BYTES, (void *)options,
+				   HW_OPTIONS_BYTES, 0);
+	if (!difference)
+		return 0;
+	bpf_skb_store_bytes(skb, found->options_at + found->at, options + found->at, HW_WIRE_BYTES,
+			    0);
+	if (HW_CARRIER == HW_IP_OPTION)
+		bpf_l3_csum_replace(skb, found->checksum_at, 0, difference, 0);
+	else
+		bpf_l4_csum_replace(skb, found->checksum_at, 0, difference, 0);
+	return 1;
+}
+
+/* Tells connections apart, the upper half their senders; never 0. */
+static __always_inline u64 hw_flow(struct __sk_buff *skb, const struct hw_ipv4 *ip)
+{
+	struct hw_ports ports = {};
+	u32 lower;
+
+	bpf_skb_load_bytes(skb, hw_link_header_bytes + hw_ipv4_length(ip), &ports, sizeof(ports));
+	lower = ip->destination * 0x9e3779b1u ^ ((u32)ports.source << 16 | ports.destination);
+	return (u64)ip->source << 32 | lower | 1;
+}
+
+/* The link as the algorithm sees it. */
+static __always_inline void hw_look(const struct hw_router_link *at, struct hw_link *link,
+				    u32 ip_bytes)
+{
+	u64 wait_ns = at->clear_ns > link->now_ns ? at->clear_ns - link->now_ns : 0;
+	u64 bytes = wait_ns / 1000 * hw_rate_Bps / 1000000;
+
+	link->rate_Bps = hw_rate_Bps;
+	link->limit_bytes = hw_limit_bytes;
+	link->queue_bytes = hw_saturate_u32(bytes);
+	link->queue_pkts = hw_saturate_u32((bytes + ip_bytes - 1) / hw_max_u32(ip_bytes, 1));
+	link->idle_us = wait_ns ? 0 : hw_saturate_u32((link->now_ns - at->clear_ns) / 1000);
+}
+
+/* What has been let through will be sent after what waits. */
+static __always_inline void hw_join_queue(struct hw_router_link *at, u64 now_ns, u32 ip_bytes)
+{
+	u64 from_ns = at->clear_ns > now_ns ? at->clear_ns : now_ns;
+
+	at->clear_ns = from_ns + (u64)ip_bytes * HW_SECOND_NS / (hw_rate_Bps ? hw_rate_Bps : 1);
+}
+
+static __always_inline void hw_keep_told(struct hw_router_link *at, const struct hw_link *link,
+					 u64 flow)
+{
+	struct hw_told *told = &at->events[at->told % HW_LOOK_BACK];
+	u32 i;
+
+	told->now_ns = link->now_ns;
+	told->flow = flow;
+	told->noted = link->noted;
+#pragma unroll
+	for (i = 0; i < HW_MAX_NOTES; i++)
+		told->notes[i] = link->notes[i];
+	told->number = ++at->told;
+}
+
+SEC("tcx/egress")
+int hw_router(struct __sk_buff *skb)
+{
+	struct hw_router_traffic *traffic;
+	struct hw_router_link *at;
+	struct hw_found found = { .at = -1 };
+	struct hw_link link = { .now_ns = bpf_ktime_get_ns(), .random = bpf_get_prandom_u32() };
+	struct hw_packet pkt = { .flow = 1 };
+	u32 length = skb->wire_len, segments = 1, zero = 0, verdict;
+	const u32 *tun = (const u32 *)hw_router_tun;
+	int has_header = 0;
+
+	/* constants to the verifier, not to the compiler, which would take what stands here */
+	barrier_var(tun);
+	traffic = bpf_map_lookup_elem(&hw_router_seen, &zero);
+	at = bpf_map_lookup_elem(&hw_router_links, &zero);
+	if (!traffic || !at)
+		return HW_PASS_ON;
+	if (length != skb->len) /* several in one buffer */
+		segments = hw_max_u32(skb->gso_segs, 1);
+	pkt.ip_bytes = length - segments * hw_link_header_bytes;
+	if (hw_read_ipv4(skb, &found.ip)) {
+		pkt.flow = hw_flow(skb, &found.ip);
+		pkt.ecn = found.ip.tos & 3;
+		has_header = hw_decode(skb, &found);
+	}
+
+	bpf_spin_lock(&at->lock);
+	if (HW_ROUTER.init && !at->clear_ns)
+		HW_ROUTER.init(at->state, tun, &link);
+	if (!at->clear_ns)
+		at->clear_ns = link.now_ns;
+	hw_look(at, &link, pkt.ip_bytes);
+	if (HW_ROUTER.tick && link.now_ns >= at->tick_ns) {
+		at->tick_ns = HW_ROUTER.tick(at->state, tun, &link);
+		if (!at->tick_ns)
+			at->tick_ns = ~0ull;
+	}
+	verdict = HW_PASS;
+	if (HW_ROUTER.arrive)
+		verdict = HW_ROUTER.arrive(at->state, tun, &link, &pkt,
+					   has_header ? found.fields : 0);
+	if (link.noted)
+		hw_keep_told(at, &link, pkt.flow);
+	if (verdict == HW_PASS || verdict == HW_MARK)
+		hw_join_queue(at, link.now_ns, pkt.ip_bytes);
+	bpf_spin_unlock(&at->lock);
+
+	traffic->packets += segments;
+	traffic->bytes += pkt.ip_bytes;
+	traffic->headers += has_header;
+	if (verdict == HW_DROP_FULL || verdict == HW_DROP_EARLY) {
+		traffic->drops += segments;
+		return HW_DROP_PACKET;
+	}
+	if (has_header)
+		traffic->changed += hw_encode(skb, &found);
+	if (verdict == HW_MARK && bpf_skb_ecn_set_ce(skb))
+		traffic->marks += segments;
+	return HW_PASS_ON;
+}
+
+char hw_license[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,278 @@
+//! A router's algorithm at the device of a link: any of algorithms/router, by the one
+//! binding (algorithms/port/bpf/router.h). What it counts and tells has the names that
+//! the algorithm declares.
+
+use std::collections::BTreeMap;
+use std::os::fd::AsFd as _;
+
+use headway_algorithms::{RouterInfo, TunableInfo};
+use libbpf_rs::{Object, ObjectBuilder};
+use serde::Serialize;
+
+use crate::error::Failure;
+use crate::objects::bpf::{self, Point};
+use crate::objects::btf::{Btf, Member};
+use crate::objects::device::Device;
+use crate::objects::hooks::{self, Hook};
+use crate::objects::{load, routers, RouterObject};
+use crate::system::clock::now_ns;
+use crate::system::rundir;
+
+/// The program of the binding.
+const PROGRAM: &str = "hw_router";
+const LINKS: &str = "hw_router_links";
+const TRAFFIC: &str = "hw_router_seen";
+
+/// A router's algorithm at its device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Router {
+    /// The algorithm.
+    pub name: String,
+    /// Namespace and device.
+    pub place: String,
+    /// Whether the device has gone.
+    pub gone: bool,
+    /// The link's rate as it was told, bit/s.
+    pub rate_bps: u64,
+    /// Room of its virtual queue; null: no limit.
+    pub limit_bytes: Option<u64>,
+    /// Its tunables as people write them.
+    pub tunables: BTreeMap<String, String>,
+    /// What the algorithm counts and knows, by the names that it declares.
+    pub counters: BTreeMap<String, u64>,
+    /// What passed: packets, bytes, headers, drops, marks.
+    pub traffic: BTreeMap<String, u64>,
+    /// What the algorithm told last, the latest first.
+    pub events: Vec<Event>,
+    /// Runs of the program while statistics were on, and the mean time of one.
+    pub runs: u64,
+    /// Null: statistics were off.
+    pub ns_per_run: Option<u64>,
+}
+
+/// What one call of an algorithm told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Event {
+    /// How long ago, ms.
+    pub age_ms: u64,
+    /// Connection, as routers tell them apart.
+    pub flow: u64,
+    /// Values by the names that the algorithm declares.
+    pub values: BTreeMap<String, u64>,
+}
+
+/// A router to be.
+#[derive(Debug)]
+pub struct Request {
+    device: Device,
+    info: &'static RouterInfo,
+    object: &'static RouterObject,
+    tunables: Vec<u32>,
+    rate_bps: u64,
+    limit_bytes: Option<u64>,
+}
+
+impl Request {
+    /// Checks a name, a link and settings such as `("threshold", "10")`.
+    ///
+    /// # Errors
+    /// What is wrong with them, with the names there are.
+    pub fn new(
+        name: &str,
+        device: Device,
+        rate_bps: u64,
+        limit_bytes: Option<u64>,
+        settings: &[(String, String)],
+    ) -> Result<Self, Failure> {
+        let bad_input = |e: headway_algorithms::AlgorithmError| Failure::bad_input(e.to_string());
+        let info = headway_algorithms::router(name).map_err(bad_input)?;
+        let object = routers()
+            .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?
+            .iter()
+            .find(|object| object.name == info.name)
+            .ok_or_else(|| Failure::failed(format!("this build has no program of {name}")))?;
+        let tunables = tunables(&info.tunables, settings)?;
+        Ok(Self {
+            device,
+            info,
+            object,
+            tunables,
+            rate_bps,
+            limit_bytes,
+        })
+    }
+
+    /// Attaches it; the same algorithm that was there before is no more, with what it
+    /// knew. `dry_run`: only checks that it could.
+    ///
+    /// # Errors
+    /// The kernel refuses: devices have links for programs since Linux 6.6.
+    pub fn run(&self, dry_run: bool) -> Result<String, Failure> {
+        let place = self.device.place();
+        if let Some(reason) = load::missing() {
+            return Err(Failure::kernel_cannot(format!(
+                "cannot attach {} to {place}: {reason}",
+                self.info.name
+            )));
+        }
+        rundir::enter()?;
+        if dry_run {
+            return Ok(place);
+        }
+        let lock = rundir::lock()?;
+        rundir::mount_bpffs(&lock)?;
+        let object = self.load()?;
+        for hook in attached()? {
+            if hook.place == place && name_of(&hook) == self.info.name {
+                hook.detach(&lock)?;
+            }
+        }
+        self.device.attach(&object, PROGRAM, Point::Egress, &lock)?;
+        Ok(place)
+    }
+
+    fn load(&self) -> Result<Object, Failure> {
+        let what = format!("the router {}", self.info.name);
+        let mut open = ObjectBuilder::default()
+            .name(PROGRAM)
+            .and_then(|builder| builder.open_memory(self.object.bytes))
+            .map_err(|e| Failure::failed(format!("cannot open {what}: {e}")))?;
+        self.device.describe_to(&mut open)?;
+        let tunables: Vec<u8> = self.tunables.iter().flat_map(|t| t.to_ne_bytes()).collect();
+        hooks::set_constants(
+            &mut open,
+            &[
+                ("hw_router_tun", &tunables),
+                ("hw_router_name", self.info.name.as_bytes()),
+                ("hw_rate_Bps", &(self.rate_bps / 8).to_ne_bytes()),
+                (
+                    "hw_limit_bytes",
+                    &self.limit_bytes.unwrap_or(0).to_ne_bytes(),
+                ),
+            ],
+        )?;
+        load::load(open, &what)
+    }
+}
+
+/// All tunables in declared order, from settings such as `("algorithm", "fair")`.
+fn tunables(infos: &[TunableInfo], settings: &[(String, String)]) -> Result<Vec<u32>, Failure> {
+    let mut tunables: Vec<u32> = infos.iter().map(|t| t.default).collect();
+    for (name, value) in settings {
+        let at = infos.iter().position(|t| t.name == name).ok_or_else(|| {
+            let known: Vec<&str> = infos.iter().map(|t| t.name).collect();
+            Failure::bad_input(format!(
+                "tunable \"{name}\": there are {}",
+                known.join(", ")
+            ))
+        })?;
+        tunables[at] = infos[at]
+            .parse(value)
+            .map_err(|e| Failure::bad_input(e.to_string()))?;
+    }
+    Ok(tunables)
+}
+
+fn attached() -> Result<Vec<Hook>, Failure> {
+    let mut hooks = hooks::find()?;
+    hooks.retain(|hook| hook.program == PROGRAM);
+    Ok(hooks)
+}
+
+fn name_of(hook: &Hook) -> String {
+    let raw = hook.constant("hw_router_name").unwrap_or_default();
+    let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
+    String::from_utf8_lossy(&raw[..end]).into_owned()
+}
+
+/// All of them.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn attached_routers() -> Result<Vec<Router>, Failure> {
+    Ok(attached()?.into_iter().map(router).collect())
+}
+
+fn router(hook: Hook) -> Router {
+    let name = name_of(&hook);
+    let info = headway_algorithms::router(&name).ok();
+    let word = |name: &str| {
+        let raw = hook.constant(name)?.try_into().ok()?;
+        Some(u64::from_ne_bytes(raw))
+    };
+    let raw = hook.constant("hw_router_tun").unwrap_or_default();
+    let tunables = info.map_or(&[][..], |info| &info.tunables);
+    let shown = tunables.iter().zip(raw.chunks_exact(4)).map(|(t, raw)| {
+        let value = u32::from_ne_bytes(raw.try_into().expect("4 bytes"));
+        (t.name.to_owned(), t.shown(value))
+    });
+    let (counters, events) = link_of(&hook, info).unwrap_or_default();
+    Router {
+        gone: hook.gone,
+        rate_bps: word("hw_rate_Bps").unwrap_or(0) * 8,
+        limit_bytes: word("hw_limit_bytes").filter(|&bytes| bytes > 0),
+        tunables: shown.collect(),
+        counters,
+        traffic: hook.named_counters(TRAFFIC),
+        events,
+        runs: hook.runs,
+        ns_per_run: hook.run_time_ns.checked_div(hook.runs),
+        place: hook.place,
+        name,
+    }
+}
+
+/// Counters and events of a link's state, where the object's type information says that
+/// they are.
+fn link_of(hook: &Hook, info: Option<&RouterInfo>) -> Option<(BTreeMap<String, u64>, Vec<Event>)> {
+    let (map, map_info) = hook.map(LINKS)?;
+    let btf = Btf::by_id(map_info.btf_id)?;
+    let fields = btf.members(map_info.value_type);
+    let value = bpf::first_element_locked(map.as_fd(), map_info.value_bytes as usize).ok()?;
+    let (state, events) = (fields.get("state")?, fields.get("events")?);
+    let info = info?;
+    let counters = info.counters.iter().enumerate().filter_map(|(i, counter)| {
+        let at = u64_at(&value, state.offset + 8 * i)?;
+        Some((counter.name.to_owned(), counter.shown(at)))
+    });
+    let told = btf.structure("hw_told");
+    let bytes = btf.size_of("hw_told")?;
+    let now_ns = u64::try_from(now_ns()).ok()?;
+    let mut list: Vec<(u32, Event)> = value[events.offset..]
+        .chunks_exact(bytes)
+        .filter_map(|raw| event(raw, &told, info, now_ns))
+        .collect();
+    list.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+    let events = list.into_iter().map(|(_, event)| event).collect();
+    Some((counters.collect(), events))
+}
+
+/// An entry of what was told, with its number; none where nothing was yet.
+fn event(
+    raw: &[u8],
+    told: &BTreeMap<String, Member>,
+    info: &RouterInfo,
+    now_ns: u64,
+) -> Option<(u32, Event)> {
+    let at = |name: &str| told.get(name).map(|member| member.offset);
+    let number = u32_at(raw, at("number")?).filter(|&number| number > 0)?;
+    let (noted, notes) = (u32_at(raw, at("noted")?)?, at("notes")?);
+    let values = info.events.iter().enumerate().filter_map(|(i, event)| {
+        let value = u64_at(raw, notes + 8 * i)?;
+        (noted >> i & 1 == 1).then(|| (event.name.to_owned(), event.shown(value)))
+    });
+    let event = Event {
+        age_ms: now_ns.saturating_sub(u64_at(raw, at("now_ns")?)?) / 1_000_000,
+        flow: u64_at(raw, at("flow")?)?,
+        values: values.collect(),
+    };
+    Some((number, event))
+}
+
+fn u64_at(raw: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(raw.get(at..at + 8)?.try_into().ok()?))
+}
+
+fn u32_at(raw: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(raw.get(at..at + 4)?.try_into().ok()?))
+}

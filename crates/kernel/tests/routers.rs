@@ -1,0 +1,152 @@
+//! A router's algorithm by the one binding, live: packets from a namespace over a router's
+//! to a third, with `headwayctl router attach` at the router's way out.
+
+mod common;
+#[path = "common/lab.rs"]
+mod lab;
+
+use std::time::Duration;
+
+use headway_kernel::benches::forwarding::packets::{trickle, LEAST_BYTES};
+use headway_kernel::benches::forwarding::path::{RoutedPath, ROUTER_MAC, ROUTER_OUT};
+use lab::{fails, json, succeeds};
+use serde_json::Value;
+
+const PACKETS: usize = 200;
+const REQUESTS: u64 = 20;
+/// What `trickle` asks for, and what a router of 10 Mbit/s may give of it.
+const ASKED_CODE: u64 = 8;
+
+fn attach(path: &RoutedPath, rate: &str, more: &[&str]) -> String {
+    let netns = path.router.path();
+    let words = [
+        &[
+            "router",
+            "attach",
+            "quick-start",
+            "--rate",
+            rate,
+            "--netns",
+            &netns,
+        ],
+        &["--dev", ROUTER_OUT][..],
+        more,
+    ];
+    succeeds(&words.concat())
+}
+
+fn router() -> Value {
+    let status = json(&["status"]);
+    let list = status["routers"].as_array().unwrap();
+    assert_eq!(list.len(), 1, "{list:?}");
+    list[0].clone()
+}
+
+/// Sends packets, of which one in ten asks for a rate.
+fn send(path: &RoutedPath) {
+    let work = || trickle(ROUTER_MAC, LEAST_BYTES, 10, 2000, PACKETS);
+    let sent = path.source.netns.inside(work).unwrap();
+    assert_eq!(sent.len(), PACKETS);
+    std::thread::sleep(Duration::from_millis(100));
+}
+
+/// Headers whose checksum the sink found wrong.
+fn wrong_headers(path: &RoutedPath) -> u64 {
+    let read = || std::fs::read_to_string("/proc/thread-self/net/snmp");
+    let text = path.sink.netns.inside(read).unwrap();
+    let mut rows = text.lines().filter(|line| line.starts_with("Ip:"));
+    let mut row = || rows.next().unwrap().split_whitespace().collect::<Vec<_>>();
+    let (names, values) = (row(), row());
+    let at = names
+        .iter()
+        .position(|name| *name == "InHdrErrors")
+        .unwrap();
+    values[at].parse().unwrap()
+}
+
+fn what_passes_is_seen_answered_and_counted_by_its_declared_names() {
+    let path = RoutedPath::new(true).unwrap();
+    let text = attach(&path, "10mbit", &["--set", "max_delay_ms=100"]);
+    assert!(text.contains("quick-start is at "), "{text}");
+    let before = path.arrived_pkts().unwrap();
+    send(&path);
+    assert!(path.arrived_pkts().unwrap() - before >= PACKETS as u64);
+    assert_eq!(wrong_headers(&path), 0);
+    let router = router();
+    assert_eq!(router["name"], "quick-start");
+    assert_eq!(router["rate_bps"], 10_000_000);
+    assert_eq!(router["tunables"]["max_delay_ms"], "100");
+    assert_eq!(router["counters"]["requests"], REQUESTS);
+    // 10.24 Mbit/s are asked for: nobody can have all of it
+    let [grants, lowered, denials] =
+        ["grants", "lowered", "denials"].map(|n| router["counters"][n].as_u64().unwrap());
+    assert!(grants >= 1, "{router}");
+    assert_eq!(lowered, grants, "{router}");
+    assert_eq!(grants + denials, REQUESTS, "{router}");
+    assert!(router["traffic"]["packets"].as_u64().unwrap() >= PACKETS as u64);
+    assert_eq!(router["traffic"]["headers"], REQUESTS);
+    assert_eq!(router["traffic"]["changed"], REQUESTS);
+    // the last of what the algorithm told, the latest first
+    let events = router["events"].as_array().unwrap();
+    assert_eq!(events.len(), 16);
+    for event in events {
+        assert_eq!(event["values"]["requested_code"], ASKED_CODE, "{event}");
+        assert!(event["values"]["granted_code"].as_u64().unwrap() < ASKED_CODE);
+    }
+    let ages: Vec<u64> = events
+        .iter()
+        .map(|e| e["age_ms"].as_u64().unwrap())
+        .collect();
+    assert!(ages.is_sorted(), "{ages:?}");
+    succeeds(&["detach", "--all"]);
+    assert!(json(&["status"])["routers"].as_array().unwrap().is_empty());
+}
+
+fn a_fast_link_grants_all_that_is_asked() {
+    let path = RoutedPath::new(true).unwrap();
+    attach(&path, "10Gbit/s", &[]);
+    send(&path);
+    let counters = router()["counters"].clone();
+    assert_eq!(counters["grants"], REQUESTS, "{counters}");
+    assert_eq!(counters["lowered"], 0, "{counters}");
+    // attached anew, it knows nothing of before
+    attach(&path, "10Gbit/s", &[]);
+    assert_eq!(router()["counters"]["requests"], 0);
+    succeeds(&["detach", "--all"]);
+}
+
+fn what_is_wrong_is_told_in_one_line() {
+    let path = RoutedPath::new(true).unwrap();
+    let netns = path.router.path();
+    let at = ["--netns", &netns, "--dev", ROUTER_OUT];
+    let told = |words: &[&str]| fails(&[&["router", "attach"], words, &at[..]].concat(), 2);
+    let line = told(&["quick-stard", "--rate", "10mbit"]);
+    assert!(line.contains("quick-start"), "{line}");
+    let line = told(&["quick-start", "--rate", "10"]);
+    assert!(line.contains("--rate"), "{line}");
+    let line = told(&["quick-start", "--rate", "1mbit", "--set", "nothing=1"]);
+    assert!(line.contains("algorithm"), "{line}");
+    let line = told(&["quick-start", "--rate", "1mbit", "--queue", "0B"]);
+    assert!(line.contains("--queue"), "{line}");
+    let text = attach(&path, "10mbit", &["--dry-run"]);
+    assert!(text.contains("would attach quick-start"), "{text}");
+    assert!(json(&["status"])["routers"].as_array().unwrap().is_empty());
+}
+
+fn main() {
+    let _machine = lab::machine_to_oneself();
+    common::run(&[
+        (
+            "what passes is seen, answered and counted by its declared names",
+            &what_passes_is_seen_answered_and_counted_by_its_declared_names,
+        ),
+        (
+            "a fast link grants all that is asked",
+            &a_fast_link_grants_all_that_is_asked,
+        ),
+        (
+            "what is wrong is told in one line",
+            &what_is_wrong_is_told_in_one_line,
+        ),
+    ]);
+}
