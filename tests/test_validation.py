@@ -57,6 +57,8 @@ def test_the_matrix_has_what_paths_alone_lack_and_trials_enough() -> None:
     assert sum(s.rate_mbps == 100 and s.buffer_bdp == 4 for s in rows) >= 6
     assert sum(s.together for s in rows) >= 4
     assert sum(bool(s.change) for s in rows) >= 4
+    assert sum("ecn=on" in s.control and "ecn=on" in s.aqm for s in rows) >= 6
+    assert len(rows) >= 60
     # one run after the other; slow links run side by side
     assert Plan(rows).kernel_s() <= 60 * 60
 
@@ -85,6 +87,16 @@ def test_an_interval_has_what_chance_makes_of_a_difference() -> None:
     low, high = interval([11.0, 13.0, 12.0], [10.0, 12.0, 11.0])
     # Student's t of four degrees of freedom, 2.776, times sqrt(2/3), around 1, over 11
     assert (low, high) == pytest.approx(((1 - 2.2667) / 11, (1 + 2.2667) / 11), abs=1e-4)
+
+
+def test_with_random_loss_trials_of_one_seed_are_compared() -> None:
+    lossy = replace(paths()[0], loss=0.01)
+    sims = tuple(map(observed, (1.1e6, 2.2e6, 3.3e6, 9e6, 9e6)))
+    kernels = tuple(map(observed, (1e6, 2e6, 3e6)))
+    paired = compare(lossy, sims, kernels)
+    assert paired.goodput == pytest.approx(0.1)
+    assert paired.goodput_interval == pytest.approx((0.1, 0.1))
+    assert compare(replace(lossy, loss=0.0), sims, kernels).goodput == pytest.approx(0.65)
 
 
 class Ran:

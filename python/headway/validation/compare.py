@@ -36,6 +36,10 @@ class Observed:
 class Comparison:
     """One scenario on both backends: the medians of their trials, and the trials.
 
+    With random loss the trials of one seed lose the same packets, by number, on both backends, and
+    come out alike where the backends do: the difference is then the median of these pairs'
+    differences. Without, it is that of the medians.
+
     ``warnings`` are the kernel runs' own doubts, ``repeated`` how many runs were thrown away
     because the emulator could not keep time.
     """
@@ -59,24 +63,36 @@ class Comparison:
         return self._interval(lambda trial: trial.owd_median_us)
 
     def _interval(self, of: Callable[[Observed], float | None]) -> Interval | None:
+        if self.scenario.loss:
+            return mean_interval(self._pairs(of))
         sims = [value for value in map(of, self.sims) if value is not None]
         kernels = [value for value in map(of, self.kernels) if value is not None]
         return interval(sims, kernels)
 
+    def _pairs(self, of: Callable[[Observed], float | None]) -> list[float]:
+        """Relative differences of the trials with the same seeds: the simulator's first ones."""
+        pairs = zip(self.sims, self.kernels, strict=False)
+        found = [relative(of(sim), of(kernel)) for sim, kernel in pairs]
+        return [difference for difference in found if difference is not None]
+
+    def _difference(self, of: Callable[[Observed], float | None]) -> float | None:
+        pairs = self._pairs(of) if self.scenario.loss else []
+        return float(np.median(pairs)) if pairs else relative(of(self.sim), of(self.kernel))
+
     @property
     def goodput(self) -> float | None:
         """Relative difference of all flows' goodput, simulator against kernel."""
-        return relative(self.sim.goodput_bps, self.kernel.goodput_bps)
+        return self._difference(lambda trial: trial.goodput_bps)
 
     @property
     def owd_median(self) -> float | None:
         """Relative difference of the median one-way delay."""
-        return relative(self.sim.owd_median_us, self.kernel.owd_median_us)
+        return self._difference(lambda trial: trial.owd_median_us)
 
     @property
     def owd_p95(self) -> float | None:
         """Relative difference of the 95th percentile of one-way delay."""
-        return relative(self.sim.owd_p95_us, self.kernel.owd_p95_us)
+        return self._difference(lambda trial: trial.owd_p95_us)
 
     @property
     def retransmits(self) -> float | None:
@@ -122,6 +138,14 @@ def interval(sims: Sequence[float], kernels: Sequence[float]) -> Interval | None
         )
         half = float(stdtrit(total**2 / sum(weights), 0.975)) * total**0.5
     return (difference - half) / reference, (difference + half) / reference
+
+
+def mean_interval(values: Sequence[float]) -> Interval | None:
+    """95 % interval of the mean of independent values, by Student's t; None with fewer than two."""
+    estimate = metrics.confidence_interval(values) if values else None
+    if estimate is None or estimate.half_width is None:
+        return None
+    return estimate.mean - estimate.half_width, estimate.mean + estimate.half_width
 
 
 def relative(value: float | None, reference: float | None) -> float | None:
