@@ -47,6 +47,13 @@ struct hw_router_ops {
 	u32 (*arrive)(void *state, const u32 *tun, struct hw_link *link,
 		      const struct hw_packet *pkt, void *header);
 	/*
+	 * A packet leaves the queue: its transmission begins. Its header may be changed.
+	 * link->queue_bytes and queue_pkts are what waits behind it. A link with such a
+	 * router holds packets until their turn, at the cost of an event each.
+	 */
+	void (*depart)(void *state, const u32 *tun, struct hw_link *link,
+		       const struct hw_packet *pkt, void *header);
+	/*
 	 * Time has come. Returns when to call again, 0: no need. It may come earlier than was
 	 * asked for: when the link is made, and before the counters are read.
 	 */

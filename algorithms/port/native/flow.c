@@ -142,6 +142,18 @@ u32 hw_native_arrive(struct hw_router *r, struct hw_link *link, const struct hw_
 	return r->ops->arrive ? r->ops->arrive(r->state, r->tun, link, pkt, header) : HW_PASS;
 }
 
+u32 hw_native_departs(const struct hw_router_ops *ops)
+{
+	return ops->depart != 0;
+}
+
+void hw_native_depart(struct hw_router *r, struct hw_link *link, const struct hw_packet *pkt,
+		      void *header)
+{
+	if (r->ops->depart)
+		r->ops->depart(r->state, r->tun, link, pkt, header);
+}
+
 u64 hw_native_tick(struct hw_router *r, struct hw_link *link)
 {
 	return r->ops->tick ? r->ops->tick(r->state, r->tun, link) : 0;

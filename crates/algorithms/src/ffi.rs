@@ -476,6 +476,13 @@ extern "C" {
         pkt: *const PacketView,
         header: *mut c_void,
     ) -> u32;
+    pub(crate) fn hw_native_departs(ops: *const RouterOps) -> u32;
+    pub(crate) fn hw_native_depart(
+        r: *mut Router,
+        link: *mut LinkView,
+        pkt: *const PacketView,
+        header: *mut c_void,
+    );
     pub(crate) fn hw_native_tick(r: *mut Router, link: *mut LinkView) -> u64;
     pub(crate) fn hw_native_power(base: u64, n: u32) -> u64;
     pub(crate) fn hw_native_part(x: u64, fraction: u64) -> u64;

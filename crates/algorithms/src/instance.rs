@@ -364,6 +364,20 @@ impl RouterInstance {
         Verdict::of(verdict, self.info.name)
     }
 
+    /// Whether it wants to see packets leave the queue.
+    #[must_use]
+    pub fn departs(&self) -> bool {
+        // SAFETY: a constant table.
+        unsafe { ffi::hw_native_departs(self.info.ops.0) != 0 }
+    }
+
+    /// A packet leaves the link's queue; as [`Self::arrive`].
+    pub fn depart(&mut self, link: &mut LinkView, pkt: &PacketView, header: Option<&mut Fields>) {
+        let header = header.map_or(std::ptr::null_mut(), |h| (&raw mut *h).cast());
+        // SAFETY: as in arrive.
+        unsafe { ffi::hw_native_depart(&mut *self.router, link, pkt, header) }
+    }
+
     /// Time has come. Returns when it wants to be called again, if ever.
     pub fn tick(&mut self, link: &mut LinkView) -> Option<u64> {
         // SAFETY: as in new.

@@ -41,13 +41,13 @@ fn a_protocol_of_three_files_is_added_by_its_folder_alone() {
     cargo
         .args(["test", "--offline", "-p", "headway-sim"])
         .args(["--test", "new_protocol"])
-        .env("HEADWAY_ALGORITHMS", "tests/protocol")
+        .env("HEADWAY_ALGORITHMS", "tests/protocol:tests/routers")
         .env("CARGO_TARGET_DIR", target)
         .current_dir(&root);
     let told = cargo.output().expect("cargo runs this test");
     let text = String::from_utf8_lossy(&told.stdout);
     assert!(
-        told.status.success() && text.contains("4 passed"),
+        told.status.success() && text.contains("5 passed"),
         "{text}{}",
         String::from_utf8_lossy(&told.stderr)
     );
@@ -116,6 +116,61 @@ fn it_follows_a_rate_that_changes_and_the_router_tells_of_it() {
     };
     assert_eq!(last("allowed_bps"), 2_000_000);
     assert!(last("headers") > 5000 && last("lowered") == last("headers"));
+}
+
+#[test]
+fn a_router_behind_the_queue_sees_what_leaves_it() {
+    if !is_built_with_it() {
+        return;
+    }
+    let mut scenario = scenario(12_000, &json!({}));
+    let behind = json!({"name": "departures", "tunables": {"rate_kbps": 3000}});
+    let routers = scenario["topology"]["forward"]["routers"].as_array_mut();
+    routers.expect("a list").push(behind);
+    let outcome = run(&scenario);
+    let got = rate_bps(&outcome, 2, 20);
+    assert!((got / 3e6 - 1.0).abs() < 0.01, "{got}");
+    let at = |name| {
+        let all = &outcome.summary.routers;
+        all.iter().position(|r| r.name == name).unwrap()
+    };
+    let counted = &outcome.tables.router_counters;
+    let last: Vec<u64> = (0..counted.name.len())
+        .filter(|&i| usize::from(counted.algorithm[i]) == at("departures"))
+        .filter(|&i| counted.time_ns[i] == 20 * SECOND as i64)
+        .map(|i| counted.value[i])
+        .collect();
+    let [arrived, departed, _] = last[..] else {
+        panic!("{last:?}");
+    };
+    assert!(departed > 4000 && arrived - departed <= 1, "{last:?}");
+    // what is waiting in front of a full link, with datagrams that ask for nothing
+    let mut full = scenario.clone();
+    full["flows"] = json!([{"name": "u", "app":
+        {"kind": "cbr", "ip_bytes": 1000, "interval_ns": 200_000}}]);
+    let outcome = run(&full);
+    let (counted, links) = (
+        &outcome.tables.router_counters,
+        &outcome.tables.link_counters,
+    );
+    let value = |name: u8| {
+        let is_it = |&i: &usize| {
+            usize::from(counted.algorithm[i]) == at("departures") && counted.name[i] == name
+        };
+        let row = (0..counted.name.len()).rfind(is_it);
+        counted.value[row.expect("a counter")]
+    };
+    let end = (0..links.time_ns.len())
+        .rfind(|&i| links.link[i] == 0)
+        .unwrap();
+    assert_eq!(value(0), links.arrived_pkts[end]);
+    // one is in transmission
+    assert_eq!(value(1), links.sent_pkts[end] + 1);
+    assert_eq!(
+        value(2),
+        198,
+        "200,000 bytes, less the one that leaves and the next to come"
+    );
 }
 
 #[test]

@@ -115,22 +115,8 @@ impl Net {
         if self.links[number as usize].ecn != EcnPath::Keep && self.meddle_with_ecn(id, number) {
             return;
         }
-        let packet = &self.packets[id];
         let link = &mut self.links[number as usize];
-        let offered = Offered {
-            id,
-            ip_bytes: packet.ip_bytes,
-            ecn: packet.ecn,
-            flow: packet.flow,
-            route: packet.route,
-            ip_options: packet.ip_header() != 0,
-            carried: packet.headers,
-            headers: if packet.headers == 0 {
-                None
-            } else {
-                Some(self.packets.headers_mut(id))
-            },
-        };
+        let offered = offered(&mut self.packets, id);
         match link.offer(self.now_ns, offered, &mut self.tables) {
             Offer::Accepted { arrive_ns, ecn, .. } => {
                 self.packets[id].ecn = ecn;
@@ -199,6 +185,12 @@ impl Net {
                 } => {
                     if mark {
                         self.packets[id].ecn = CE;
+                    }
+                    if link.departs() {
+                        let mut leaving = offered(&mut self.packets, id);
+                        link.depart(&mut leaving, &mut self.tables);
+                        let ecn = leaving.ecn;
+                        self.packets[id].ecn = ecn;
                     }
                     self.cross(id, number, arrive_ns);
                 }
@@ -276,5 +268,25 @@ impl Net {
     /// Packets that entered the network and have not left it, for tests.
     pub fn packets_inside(&self) -> usize {
         self.packets.len()
+    }
+}
+
+/// A packet as a link and its routers see it.
+#[inline(always)]
+fn offered(packets: &mut Slab, id: u32) -> Offered<'_> {
+    let packet = packets[id];
+    Offered {
+        id,
+        ip_bytes: packet.ip_bytes,
+        ecn: packet.ecn,
+        flow: packet.flow,
+        route: packet.route,
+        ip_options: packet.ip_header() != 0,
+        carried: packet.headers,
+        headers: if packet.headers == 0 {
+            None
+        } else {
+            Some(packets.headers_mut(id))
+        },
     }
 }

@@ -113,6 +113,33 @@ impl Routers {
         all
     }
 
+    /// Whether one wants to see packets leave the queue.
+    pub fn depart_too(&self) -> bool {
+        self.list.iter().any(|router| router.instance.departs())
+    }
+
+    /// A packet leaves the queue.
+    pub fn depart(&mut self, view: &LinkView, packet: &mut Offered, tables: &mut Tables) {
+        for router in self.list.iter_mut().filter(|r| r.instance.departs()) {
+            let mut view = *view;
+            view.random = self.rng.next_u32();
+            let leaving = PacketView {
+                flow: sender_of(packet.route),
+                ip_bytes: packet.ip_bytes,
+                ecn: packet.ecn,
+            };
+            let mut bits = Fields::default();
+            let header = router.header.and_then(|i| packet.header(i, &mut bits));
+            router.instance.depart(&mut view, &leaving, header);
+            if let Some(info) = router.header {
+                if info.carrier == Carrier::EcnBits {
+                    packet.ecn = info.emit(&bits)[0] & 3;
+                }
+            }
+            router.tell(&view, self.link, packet.flow, tables);
+        }
+    }
+
     /// Calls those whose time has come. Returns when the next wants to be called.
     pub fn tick(&mut self, view: &LinkView, tables: &mut Tables) -> Option<u64> {
         for router in &mut self.list {

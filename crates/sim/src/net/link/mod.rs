@@ -307,7 +307,22 @@ impl Link {
         seed: u64,
     ) -> Result<Link, AlgorithmError> {
         self.routers = Routers::new(spec, &self.view, self.number, seed)?;
+        if self.held.is_none() && self.departs() {
+            self.held = Some(Box::new(Held::new(1)));
+        }
         Ok(self)
+    }
+
+    /// Whether a router wants to see packets leave the queue.
+    pub(crate) fn departs(&self) -> bool {
+        self.routers.as_ref().is_some_and(|r| r.depart_too())
+    }
+
+    /// A packet that [`Link::take`] sends leaves the queue.
+    pub(crate) fn depart(&mut self, packet: &mut Offered, tables: &mut Tables) {
+        if let Some(routers) = &mut self.routers {
+            routers.depart(&self.view, packet, tables);
+        }
     }
 
     /// Whether it has routers.
@@ -325,7 +340,7 @@ impl Link {
         self.drain(now_ns, tables);
         self.view.now_ns = now_ns;
         self.view.queue_bytes = self.queue_bytes;
-        self.view.queue_pkts = self.queue.len() as u32;
+        self.view.queue_pkts = self.queue_pkts();
         self.routers.as_mut()?.tick(&self.view, tables)
     }
 
@@ -513,7 +528,10 @@ impl Link {
         self.view.random = self.rng.next_u32();
         self.view.queue_bytes = self.queue_bytes;
         self.view.queue_pkts = self.queue.len() as u32 + held.pkts();
-        let queue = self.discipline.choose(&self.view, held.heads());
+        let queue = match held.heads() {
+            [_] => 0,
+            heads => self.discipline.choose(&self.view, heads),
+        };
         let packet = held
             .take(queue)
             .expect("choose names one that has a packet");
