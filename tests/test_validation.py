@@ -187,13 +187,29 @@ def test_a_trace_compared_with_itself_differs_in_nothing() -> None:
 
 
 def test_a_control_compared_with_itself_holds() -> None:
-    trace = run(builtin.experiments(10)[2])
-    same = builtin.pair("a path", trace, trace)
-    assert same.holds
-    assert same.goodput == same.queue == 0
-    assert same.builtin_bps > 9e6
-    assert not replace(same, ours_bps=same.builtin_bps * 1.03).holds
-    assert "| a path | 9." in builtin.section([same], "Today.")
+    for against in builtin.AGAINST:
+        seen = builtin.seen_in([run(against.experiments(10)[2])])
+        sim = seen if against.simulated else None
+        same = builtin.Pair(against, "a path", seen, seen, sim)
+        assert same.holds
+        assert same.differences(same.ours) == (0, 0)
+        assert seen.goodput_bps > 9e6
+        other = replace(seen, goodput_bps=seen.goodput_bps * 1.03)
+        assert not replace(same, ours=other).holds
+        assert not replace(same, sim=other).holds
+        longer = replace(seen, queue_bytes=(seen.queue_bytes or 0) * 1.12)
+        assert not replace(same, ours=longer).holds
+        assert "| a path | 9." in builtin.section(against, [same], "Today.")
+
+
+def test_bbr_is_compared_on_eight_paths_and_the_simulator_with_it() -> None:
+    assert len(builtin.BBR.paths) == len(set(builtin.BBR.paths)) == 8
+    assert (builtin.BBR.goodput, builtin.BBR.queue, builtin.BBR.simulated) == (0.02, 0.10, True)
+    sim = SimBackend()
+    one = replace(builtin.BBR, paths=builtin.BBR.paths[2:3], trials=2)
+    [pair] = builtin.compare_builtin(one, (sim, sim, sim), 5, lambda *_: None)
+    assert pair.holds
+    assert pair.differences(pair.sim or pair.ours) == (0, 0)
 
 
 def test_every_control_is_priced_with_every_startup_its_own_first() -> None:
@@ -214,7 +230,7 @@ def test_a_section_replaces_its_old_one_and_the_others_stay() -> None:
     sections = [
         cost.section([cost.Cost("reno", "slow-start", 1, ns)], "Then.") for ns in (111, 222)
     ]
-    same = builtin.section([], "Before.")
+    same = builtin.section(builtin.CUBIC, [], "Before.")
     first = page([comparison], ABOUT, None, [same, sections[0]])
     again = with_sections(first, [sections[1]])
     assert "222" in again

@@ -7,6 +7,7 @@ import json
 import platform
 import sys
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from headway.registry import registry
 from headway.table import Table
 from headway.units import NS_PER_S, parse_positive_time
 from headway.validation import Comparison, matrix, quick_matrix
-from headway.validation.builtin import Pair, compare_builtin
+from headway.validation.builtin import AGAINST, Pair, compare_builtin
 from headway.validation.builtin import section as builtin_section
 from headway.validation.compare import retransmits_share, spreads
 from headway.validation.cost import RATE, RTT, Cost, measure, pairs
@@ -34,7 +35,7 @@ from headway.versions import versions
 
 _LEAST_DURATION_S = 5
 _SECTION_S = 12
-"""Of each path that our CUBIC and the kernel's own run on."""
+"""Of each path that our controls and the kernel's own run on."""
 _PAGE = Path("docs/validation.md")
 
 
@@ -96,7 +97,8 @@ def validate(
         bool | None,
         typer.Option(
             "--builtin/--no-builtin",
-            help="Also our CUBIC against the kernel's own [with the whole matrix].",
+            help="Also our CUBIC and BBR against the kernel's own; with --only of that name it is "
+            "that one [with the whole matrix, and --only cubic or bbr].",
         ),
     ] = None,
     cost: Annotated[
@@ -113,7 +115,11 @@ def validate(
     sim, kernel = backend_named("sim"), backend_named("kernel")
     is_whole = with_matrix and not (quick or only)
     chosen = [s for s in (quick_matrix() if quick else matrix()) if with_matrix and only in s.key]
-    if with_matrix and not chosen:
+    named = [each for each in AGAINST if each.control == only]
+    against = (
+        (named or AGAINST) if (is_whole or bool(named) if builtin is None else builtin) else ()
+    )
+    if with_matrix and not (chosen or named):
         raise HeadwayError(f"only: no scenario has {only!r} in its name")
     plan = Plan(chosen, seed, duration, trials)
     tell = _silent if as_json or sys.stderr.isatty() else notice
@@ -123,13 +129,12 @@ def validate(
             for backend in (sim, kernel):
                 watch(backend, progress)
             runner.run(sim, kernel)
-            compared = (
-                compare_builtin(
-                    kernel, KernelBackend(builtin=True), duration or _SECTION_S, progress
-                )
-                if (is_whole if builtin is None else builtin)
-                else []
-            )
+            sides = (kernel, KernelBackend(builtin=True), sim)
+            compared = [
+                pair
+                for each in against
+                for pair in compare_builtin(each, sides, duration or _SECTION_S, progress)
+            ]
             wanted = pairs(registry()) if (is_whole if cost is None else cost) else []
             costs = measure(wanted, progress)
     except KeyboardInterrupt:
@@ -183,7 +188,10 @@ def _write_page(
 ) -> None:
     """The page anew; without scenarios only its sections that were measured."""
     measured = f"Measured on {about['date']}, Linux {about['kernel']}."
-    sections = [builtin_section(compared, measured)] if compared else []
+    sections = [
+        builtin_section(each, list(of_it), measured)
+        for each, of_it in groupby(compared, key=lambda pair: pair.against)
+    ]
     sections += [cost_section(costs, measured)] if costs else []
     previous = target.read_text(encoding="utf-8") if target.exists() else None
     if comparisons:
@@ -214,10 +222,16 @@ def _print(
     if compared:
         print_table(
             Table(
-                "our CUBIC against the kernel's own",
-                ["path", "goodput", "mean queue", "holds"],
+                "against the kernel's own control",
+                ["control", "path", "goodput", "mean queue", "sim", "queue", "holds"],
                 [
-                    [p.path, _percent(p.goodput), _percent(p.queue), "yes" if p.holds else "no"]
+                    [
+                        p.against.control,
+                        p.path,
+                        *map(_percent, p.differences(p.ours)),
+                        *map(_percent, p.differences(p.sim) if p.sim else (None, None)),
+                        "yes" if p.holds else "no",
+                    ]
                     for p in compared
                 ],
             )

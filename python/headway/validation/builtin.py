@@ -1,7 +1,8 @@
-"""Our CUBIC in eBPF against the kernel's own, on the same paths of the same kernel."""
+"""Our controls in eBPF against the kernel's own of the same names, on the same paths."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -20,87 +21,144 @@ PATHS = (
     ("100Mbit/s", "20 ms"),
 )
 """Rate and RTT; the queue has room for one BDP."""
-TITLE = "## Our CUBIC against the kernel's own"
-GOODPUT, QUEUE = 0.02, 0.05
-"""What ours promises: largest relative differences of goodput and of the mean queue."""
+
+
+@dataclass(frozen=True)
+class Against:
+    """A control that the kernel has, too, and what ours promises beside it.
+
+    ``goodput`` and ``queue`` are the largest relative differences of goodput and of the mean queue,
+    of the means of ``trials`` runs. ``simulated``: the simulator promises the same.
+    """
+
+    control: str
+    called: str
+    paths: tuple[tuple[str, str], ...]
+    goodput: float
+    queue: float
+    trials: int = 1
+    simulated: bool = False
+
+    @property
+    def title(self) -> str:
+        """The heading of its section."""
+        return f"## Our {self.called} against the kernel's own"
+
+    def experiments(self, duration_s: int, trial: int = 0) -> list[Experiment]:
+        """One bulk flow on each path; a fifth of it is warm-up."""
+        return [
+            Experiment.model_validate(
+                {
+                    "topology": {"kind": "dumbbell", "rate": rate, "rtt": rtt, "buffer": "1 BDP"},
+                    "flows": f"1x{self.control}",
+                    "duration": f"{duration_s} s",
+                    "warmup": f"{duration_s * 200} ms",
+                    "seed": 1 + trial,
+                }
+            )
+            for rate, rtt in self.paths
+        ]
+
+
+CUBIC = Against("cubic", "CUBIC", PATHS, goodput=0.02, queue=0.05)
+BBR = Against(
+    "bbr",
+    "BBR",
+    (*PATHS, ("20Mbit/s", "200 ms"), ("50Mbit/s", "10 ms")),
+    goodput=0.02,
+    queue=0.10,
+    trials=3,
+    simulated=True,
+)
+AGAINST = (CUBIC, BBR)
+"""All that are compared."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one side does on a path: goodput and mean queue."""
+
+    goodput_bps: float
+    queue_bytes: float | None
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One path: goodput and mean queue of ours and of the kernel's own."""
+    """One path: ours, the kernel's own, and the simulator where it is compared."""
 
+    against: Against
     path: str
-    ours_bps: float
-    builtin_bps: float
-    ours_queue_bytes: float | None
-    builtin_queue_bytes: float | None
+    ours: Seen
+    builtin: Seen
+    sim: Seen | None = None
 
-    @property
-    def goodput(self) -> float | None:
-        """Relative difference of goodput, ours against the kernel's own."""
-        return relative(self.ours_bps, self.builtin_bps)
-
-    @property
-    def queue(self) -> float | None:
-        """Relative difference of the mean queue."""
-        return relative(self.ours_queue_bytes, self.builtin_queue_bytes)
+    def differences(self, of: Seen) -> tuple[float, float]:
+        """Relative differences of goodput and of the mean queue to the kernel's own."""
+        goodput = relative(of.goodput_bps, self.builtin.goodput_bps)
+        return goodput or 0.0, relative(of.queue_bytes, self.builtin.queue_bytes) or 0.0
 
     @property
     def holds(self) -> bool:
-        """Whether both differences are within what is promised."""
-        return abs(self.goodput or 0.0) <= GOODPUT and abs(self.queue or 0.0) <= QUEUE
-
-
-def experiments(duration_s: int) -> list[Experiment]:
-    """One bulk flow on each path; a fifth of it is warm-up."""
-    return [
-        Experiment.model_validate(
-            {
-                "topology": {"kind": "dumbbell", "rate": rate, "rtt": rtt, "buffer": "1 BDP"},
-                "flows": "1xcubic",
-                "duration": f"{duration_s} s",
-                "warmup": f"{duration_s * 200} ms",
-            }
+        """Whether all differences are within what is promised."""
+        sides = [self.ours] if self.sim is None else [self.ours, self.sim]
+        return all(
+            abs(goodput) <= self.against.goodput and abs(queue) <= self.against.queue
+            for goodput, queue in map(self.differences, sides)
         )
-        for rate, rtt in PATHS
-    ]
 
 
 def compare_builtin(
-    ours: Backend, builtin: Backend, duration_s: int, done: Callable[[int, int, str], None]
+    against: Against,
+    backends: tuple[Backend, Backend, Backend],
+    duration_s: int,
+    done: Callable[[int, int, str], None],
 ) -> list[Pair]:
-    """Run every path with both, one after the other, and compare."""
+    """Run every path with ours, the kernel's own and the simulator, in turn, and compare."""
+    ours, builtin, sim = backends
+    trials = [against.experiments(duration_s, trial) for trial in range(against.trials)]
     pairs: list[Pair] = []
-    for (rate, rtt), experiment in zip(PATHS, experiments(duration_s), strict=True):
-        done(len(pairs), len(PATHS), f"{rate}, {rtt}")
-        pairs.append(pair(f"{rate}, {rtt}", ours.run(experiment), builtin.run(experiment)))
+    for (rate, rtt), *path in zip(against.paths, *trials, strict=True):
+        done(len(pairs), len(against.paths), f"{against.called}, {rate}, {rtt}")
+        seen = [seen_in([side.run(trial) for trial in path]) for side in (ours, builtin)]
+        simulated = seen_in([sim.run(trial) for trial in path]) if against.simulated else None
+        pairs.append(Pair(against, f"{rate}, {rtt}", seen[0], seen[1], simulated))
     return pairs
 
 
-def pair(path: str, ours: Trace, builtin: Trace) -> Pair:
-    """Compare two traces of one path."""
-    return Pair(
-        path,
-        metrics.goodput_bps(ours, 0),
-        metrics.goodput_bps(builtin, 0),
-        metrics.queue_bytes(ours).mean,
-        metrics.queue_bytes(builtin).mean,
+def seen_in(traces: Sequence[Trace]) -> Seen:
+    """The means over some trials of one path."""
+    queues = [mean for t in traces if (mean := metrics.queue_bytes(t).mean) is not None]
+    return Seen(
+        statistics.mean(metrics.goodput_bps(trace, 0) for trace in traces),
+        statistics.mean(queues) if queues else None,
     )
 
 
-def section(pairs: Sequence[Pair], measured: str) -> str:
-    """The part of the page about it, in Markdown; ``measured`` says when and where."""
-    rows = "\n".join(
-        f"| {p.path} | {p.builtin_bps / 1e6:.3f} | {p.goodput or 0:+.2%} "
-        f"| {p.builtin_queue_bytes or 0:.0f} | {p.queue or 0:+.1%} | {'yes' if p.holds else 'no'} |"
-        for p in pairs
-    )
-    return f"""{TITLE}
+def section(against: Against, pairs: Sequence[Pair], measured: str) -> str:
+    """The part of the page about one control, in Markdown; ``measured`` says when and where."""
+    shown = ["ours", "simulator"] if against.simulated else ["ours"]
+    columns = ["path", "goodput, its own, Mbit/s", *shown, "mean queue, its own, bytes", *shown]
+    rows = "\n".join(f"| {' | '.join(_cells(pair))} |" for pair in pairs)
+    trials = f", means of {against.trials} trials" if against.trials > 1 else ""
+    return f"""{against.title}
 
-{measured} One flow, a queue of 1 BDP.
-Promised: goodput within {GOODPUT:.0%}, mean queue within {QUEUE:.0%}.
+{measured} One flow, a queue of 1 BDP{trials}.
+Promised: goodput within {against.goodput:.0%}, mean queue within {against.queue:.0%}.
 
-| path | goodput, its own, Mbit/s | ours | mean queue, its own, bytes | ours | holds |
-|---|---|---|---|---|---|
+| {" | ".join(columns)} | holds |
+|{"---|" * (len(columns) + 1)}
 {rows}
 """
+
+
+def _cells(pair: Pair) -> list[str]:
+    sides = [pair.ours] if pair.sim is None else [pair.ours, pair.sim]
+    differences = [pair.differences(side) for side in sides]
+    return [
+        pair.path,
+        f"{pair.builtin.goodput_bps / 1e6:.3f}",
+        *(f"{goodput:+.2%}" for goodput, _ in differences),
+        f"{pair.builtin.queue_bytes or 0:.0f}",
+        *(f"{queue:+.1%}" for _, queue in differences),
+        "yes" if pair.holds else "no",
+    ]

@@ -90,7 +90,7 @@ def page(
     Of the ``previous`` page what people wrote is kept, and sections that are not measured anew.
     """
     kept = previous[previous.index(KNOWN) :] if previous and KNOWN in previous else _NOTHING_KNOWN
-    for title in (cost.TITLE, builtin.TITLE):
+    for title in (cost.TITLE, *(each.title for each in reversed(builtin.AGAINST))):
         if (old := _section(previous or "", title)) is not None:
             kept = f"{old}{kept}"
     distribution = "\n".join(_spread_row(name, s) for name, s in spreads(comparisons).items())
