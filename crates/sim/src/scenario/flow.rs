@@ -43,6 +43,16 @@ pub struct Flow {
     /// absent: it grows with cwnd as the stack's does.
     #[serde(default)]
     pub send_buffer_bytes: Option<u64>,
+    /// Rate at which the application of a bulk transfer's receiver reads, in application
+    /// data; absent, and without portions: at once.
+    #[serde(default)]
+    pub read_rate_bps: Option<u64>,
+    /// Or how much it reads in one go, every `read_interval_ns`.
+    #[serde(default)]
+    pub read_bytes: Option<u64>,
+    /// See `read_bytes`.
+    #[serde(default)]
+    pub read_interval_ns: Option<u64>,
     /// TCP_NODELAY at both ends.
     #[serde(default)]
     pub nodelay: bool,
@@ -195,6 +205,7 @@ impl Flow {
                 return Err(bad(&field, bytes, &allowed));
             }
         }
+        self.check_reader(field)?;
         let to = self.to_hop.unwrap_or(hops);
         if to > hops || self.from_hop >= to {
             return Err(bad(
@@ -219,5 +230,41 @@ impl Flow {
             (false, None) => Err(bad(&field, "null", "a control's name for TCP")),
             _ => self.app.spec().check(&app),
         }
+    }
+
+    fn check_reader(&self, field: &str) -> Result<(), ScenarioError> {
+        let (name, given) = match (self.read_rate_bps, self.read_bytes, self.read_interval_ns) {
+            (None, None, None) => return Ok(()),
+            (Some(rate_bps), None, None) => {
+                check_rate(&format!("{field}.read_rate_bps"), rate_bps)?;
+                ("read_rate_bps", rate_bps)
+            }
+            (None, Some(bytes), Some(interval_ns)) => {
+                check_time(&format!("{field}.read_interval_ns"), interval_ns)?;
+                if bytes == 0 || bytes > MAX_BYTES {
+                    let field = format!("{field}.read_bytes");
+                    return Err(bad(&field, bytes, &format!("1 to {MAX_BYTES} bytes")));
+                }
+                if interval_ns == 0 {
+                    let field = format!("{field}.read_interval_ns");
+                    return Err(bad(&field, 0, "more than 0"));
+                }
+                ("read_bytes", bytes)
+            }
+            (Some(rate_bps), _, _) => {
+                let field = format!("{field}.read_rate_bps");
+                return Err(bad(&field, rate_bps, "no portions beside it"));
+            }
+            (None, bytes, interval_ns) => {
+                let field = format!("{field}.read_bytes");
+                let given = bytes.or(interval_ns).unwrap_or(0);
+                return Err(bad(&field, given, "read_bytes with read_interval_ns"));
+            }
+        };
+        if !matches!(self.app, App::Bulk(_)) {
+            let field = format!("{field}.{name}");
+            return Err(bad(&field, given, "of bulk transfers"));
+        }
+        Ok(())
     }
 }

@@ -2,6 +2,8 @@
 
 mod build;
 mod kept;
+#[cfg(test)]
+mod schedules;
 
 use crate::controls::Prototypes;
 use crate::event::{Event, Events, What};

@@ -12,7 +12,7 @@ mod requests;
 use super::connection::{At, Connection, Connections, Place, Side, Totals};
 use crate::event::What;
 use crate::host::tcp::profile::Profile;
-use crate::host::tcp::{Socket, SocketOptions};
+use crate::host::tcp::{Reading, Socket, SocketOptions};
 use crate::net::Net;
 use crate::scenario::{App, Flow};
 use announced::Announced;
@@ -193,6 +193,12 @@ impl Recipe {
                 options.interactive = true;
             }
         }
+        if place.relays {
+            options.reading = Reading::OnDemand;
+        } else if side == self.recorded {
+            // it is the other end that reads
+            options.reading = Reading::Eager;
+        }
         let goes_back = (side == Side::Responder) != place.relays;
         let route = routes[usize::from(goes_back)];
         let mut socket = Socket::new(
@@ -249,7 +255,16 @@ fn socket_options(flow: &Flow, seed: u64, interactive: bool) -> SocketOptions {
         seed,
         nodelay: flow.nodelay,
         send_buffer_bytes: flow.send_buffer_bytes,
+        reading: reading(flow),
         interactive,
+    }
+}
+
+fn reading(flow: &Flow) -> Reading {
+    match (flow.read_rate_bps, flow.read_bytes, flow.read_interval_ns) {
+        (Some(bps), _, _) => Reading::Rate { bps },
+        (None, Some(bytes), Some(interval_ns)) => Reading::Portions { bytes, interval_ns },
+        _ => Reading::Eager,
     }
 }
 

@@ -16,7 +16,6 @@ pub(super) struct Relayed {
 /// What a relay has done with a connection; the first is from the opener to the responder.
 #[derive(Default)]
 struct Relay {
-    forwarded_bytes: [u64; 2],
     closed: [bool; 2],
 }
 
@@ -35,10 +34,9 @@ impl Relayed {
             Side::Responder => Side::Opener,
         };
         let relay = self.relays.entry(pair.number()).or_default();
-        let forwarded = &mut relay.forwarded_bytes[from as usize];
         loop {
             let arrived = host.connections.look(pair, from);
-            let held_bytes = arrived.delivered_bytes - *forwarded;
+            let held_bytes = arrived.readable_bytes();
             if held_bytes == 0 {
                 if arrived.fin_arrived() && !relay.closed[from as usize] {
                     relay.closed[from as usize] = true;
@@ -50,7 +48,7 @@ impl Relayed {
             if bytes == 0 {
                 return;
             }
-            *forwarded += bytes;
+            host.connections.socket(pair, from).read(host.net, bytes);
             host.write(pair, to, bytes);
         }
     }

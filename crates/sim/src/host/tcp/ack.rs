@@ -94,6 +94,9 @@ impl Socket {
         self.snd_una = p.ack;
         self.last_echo_ms = p.ts_ecr_ms;
         if self.board.packets_out() == 0 {
+            if self.pending == Some(Pending::Persist) {
+                self.persist_answered(net);
+            }
             return;
         }
         let prior_sacked_end = self.board.sacked_end;
@@ -429,6 +432,7 @@ impl Socket {
         match self.pending.take() {
             Some(Pending::Probe) => self.send_probe(net),
             Some(Pending::Reorder) => self.reorder_timer_fired(net),
+            Some(Pending::Persist) => self.persist_timer_fired(net),
             _ => self.timeout(net),
         }
         self.push_pending(net);

@@ -138,5 +138,6 @@ impl Socket {
         self.control.init(&mut self.conn);
         self.open_send_buffer();
         self.signals.established = true;
+        self.reader_starts(net);
     }
 }

@@ -8,9 +8,11 @@ mod handshake;
 mod headers;
 mod observe;
 mod pacing;
+mod persist;
 pub mod profile;
 mod quick_start;
 mod rate;
+mod reader;
 mod receiver;
 mod recovery;
 mod rtt;
@@ -33,6 +35,7 @@ use profile::{Profile, DUPTHRESH};
 pub(crate) use quick_start::PROTOCOL;
 use quick_start::{QuickStart, QuickStartFlags};
 use rate::Rates;
+pub use reader::{Reading, RATE_INTERVAL_NS};
 use receiver::{AckPlan, Receiver};
 use rtt::Rtt;
 use scoreboard::Scoreboard;
@@ -85,6 +88,8 @@ pub struct SocketOptions {
     pub delayed_ack: bool,
     /// Receive buffer at the start, if it is not the profile's.
     pub receive_buffer_bytes: Option<u64>,
+    /// How the application reads.
+    pub reading: Reading,
     /// Send buffer with what its sk_buffs take, if it is not to grow with cwnd.
     pub send_buffer_bytes: Option<u64>,
     /// TCP_NODELAY.
@@ -143,6 +148,8 @@ pub struct Counters {
     pub retransmits_pkts: u64,
     /// Retransmission timeouts.
     pub rtos: u64,
+    /// Probes of a closed window.
+    pub zero_window_probes: u64,
     /// Fast recoveries entered.
     pub recoveries: u64,
     /// Reductions undone.
@@ -243,6 +250,8 @@ pub struct Socket {
     /// Proportional rate reduction.
     prior_cwnd: u32,
     prr_delivered: u32,
+    /// Zero-window probes since the window closed.
+    persist_backoff: u8,
     /// RTOs since progress.
     retries: u32,
     tlp_retrans: bool,
@@ -331,6 +340,7 @@ impl Socket {
             tlp_high_seq: 0,
             tlp_retrans: false,
             retries: 0,
+            persist_backoff: 0,
             cwnd_limited: false,
             max_packets_out: 0,
             usage_seq: 0,
@@ -360,7 +370,8 @@ impl Socket {
                 options.delayed_ack,
                 options.receive_buffer_bytes,
                 options.receive_window_bytes,
-            ),
+            )
+            .read_by(options.reading),
             options,
             delivered_bytes: 0,
             expected_bytes: u64::MAX,
@@ -454,6 +465,8 @@ impl Socket {
         self.on_ack(net, p, sacks);
         if p.payload_bytes > 0 || p.flags & flags::FIN != 0 {
             self.on_data(net, p);
+        } else if p.seq < self.receiver.rcv_nxt && self.receiver.reader.is_some() {
+            self.old_sequence(net);
         }
         self.push_pending(net);
         if self.writer_waits {
@@ -480,6 +493,7 @@ impl Socket {
         let len = p.payload_bytes + u32::from(fin);
         if fin {
             self.fin_received = Some(p.seq + u64::from(len));
+            self.receiver.fin_ends(p.seq + u64::from(len));
         }
         let full = p.payload_bytes >= self.mss;
         let rtt_us = (full && p.ts_ecr_ms != 0)

@@ -2,6 +2,7 @@
 //! tuning. Follows Linux's tcp_input.c and tcp_output.c of both eras.
 
 use super::profile::{Profile, Reduction, DUPTHRESH};
+use super::reader::{Reader, Reading};
 use super::rtt::Rtt;
 use super::{HEADER_BYTES, MTU_BYTES, WINDOW_SHIFT};
 use crate::net::packet::Sacks;
@@ -35,7 +36,7 @@ pub enum AckPlan {
 /// State of the receiving half.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    profile: &'static Profile,
+    pub(super) profile: &'static Profile,
     delayed_ack: bool,
     mss: u32,
     /// Next byte expected.
@@ -47,25 +48,25 @@ pub struct Receiver {
     /// Duplicate range to report in the next ACK (RFC 2883).
     dsack: Option<(u64, u64)>,
     /// `rcv_nxt` when the last ACK was sent.
-    acked: u64,
+    pub(super) acked: u64,
     /// Right edge of the window announced last; it never moves left.
-    right_edge: u64,
-    window_clamp: u64,
+    pub(super) right_edge: u64,
+    pub(super) window_clamp: u64,
     /// What right-sizing may raise the clamp to.
     max_window: u64,
-    window_threshold: u64,
+    pub(super) window_threshold: u64,
     /// Immediate ACKs left.
-    quick: u32,
+    pub(super) quick: u32,
     /// So many at most that the segment about to be taken in asks for; 0: it does not.
     pub quick_acks_due: u32,
     ato_ns: u64,
     /// The connection is interactive: an ACK will ride on a reply.
     pub pingpong: bool,
-    pushed: bool,
+    pub(super) pushed: bool,
     /// Data came in since the last ACK.
-    ack_scheduled: bool,
+    pub(super) ack_scheduled: bool,
     last_data_ns: u64,
-    rcv_mss: u32,
+    pub(super) rcv_mss: u32,
     last_segment: u32,
     delack_at: Option<u64>,
     /// Timestamp to echo.
@@ -74,6 +75,8 @@ pub struct Receiver {
     compressed: u32,
     dup_acks: u32,
     compressed_at: u64,
+    /// None: the application reads at once.
+    pub(super) reader: Option<Box<Reader>>,
 }
 
 /// Dynamic right-sizing: what the application took in the last round trip.
@@ -138,7 +141,14 @@ impl Receiver {
             compressed: 0,
             dup_acks: 0,
             compressed_at: rcv_nxt,
+            reader: None,
         }
+    }
+
+    /// The same with an application that reads in its own way.
+    pub fn read_by(mut self, reading: Reading) -> Receiver {
+        self.reader = Reader::new(reading, self.rcv_nxt);
+        self
     }
 
     /// The window of a SYN, before scaling limits what it can say.
@@ -175,6 +185,11 @@ impl Receiver {
             self.enter_quick_ack();
             return (0, AckPlan::Now);
         }
+        if seq >= self.right_edge && self.reader.is_some() {
+            // The window is closed: it is not taken in (tcp_data_queue).
+            self.enter_quick_ack();
+            return (0, AckPlan::Now);
+        }
         if seq > self.rcv_nxt {
             return (0, self.hold_back(now_ns, seq, end, rtt));
         }
@@ -190,7 +205,10 @@ impl Receiver {
             // The last hole is filled: tell at once.
             self.pingpong = false;
         }
-        self.right_size(now_ns);
+        match &mut self.reader {
+            Some(reader) => reader.arrived(len, end, self.rcv_nxt),
+            None => self.right_size(now_ns),
+        }
         (self.rcv_nxt - before, self.plan(now_ns, rtt))
     }
 
@@ -210,6 +228,9 @@ impl Receiver {
         }
         if known {
             self.dsack = Some((seq, end));
+        }
+        if let (Some(reader), false) = (&mut self.reader, known) {
+            reader.held_back((end - seq) as u32);
         }
         if upto > at {
             self.out_of_order[at] = (start, stop);
@@ -322,35 +343,37 @@ impl Receiver {
         if self.quick_acks_due > 0 {
             self.pay_quick_acks();
         }
-        if len >= 128 && self.window_threshold < self.window_clamp {
+        let most = self.free_space();
+        if len >= 128 && self.window_threshold < most {
             let step = 2 * if self.is_linux_6() {
                 MTU_BYTES - HEADER_BYTES
             } else {
                 self.mss
             };
-            self.window_threshold =
-                (self.window_threshold + u64::from(step)).min(self.window_clamp);
+            self.window_threshold = (self.window_threshold + u64::from(step)).min(most);
             self.quick |= 1;
         }
     }
 
-    fn is_linux_6(&self) -> bool {
+    pub(super) fn is_linux_6(&self) -> bool {
         self.profile.reduction == Reduction::Prr
     }
 
-    /// Once per round trip the window may become twice what arrived in it
-    /// (tcp_rcv_space_adjust). The application reads at once.
-    fn right_size(&mut self, now_ns: u64) {
+    /// Once per round trip the window may become twice what was read in it
+    /// (tcp_rcv_space_adjust).
+    pub(super) fn right_size(&mut self, now_ns: u64) {
         let linux_6 = self.is_linux_6();
+        let (read, waiting) = self.read_position();
         let t = &mut self.tuning;
         if t.since_ns == 0 {
-            (t.since_ns, t.since_seq) = (now_ns, self.rcv_nxt);
+            (t.since_ns, t.since_seq) = (now_ns, read);
             return;
         }
         if t.rtt_x8_us == 0 || now_ns - t.since_ns < t.rtt_x8_us / 8 * 1000 {
             return;
         }
-        let copied = self.rcv_nxt - t.since_seq;
+        // Since 6.16 what waits to be read does not count.
+        let copied = (read - t.since_seq).saturating_sub(if linux_6 { waiting } else { 0 });
         let mut window = 0;
         if linux_6 {
             if copied > t.space {
@@ -367,12 +390,12 @@ impl Receiver {
             window = t.space;
         }
         self.window_clamp = self.window_clamp.max(window.min(self.max_window));
-        (t.since_ns, t.since_seq) = (now_ns, self.rcv_nxt);
+        (t.since_ns, t.since_seq) = (now_ns, read);
     }
 
     fn plan(&mut self, now_ns: u64, rtt: &Rtt) -> AckPlan {
         if !self.delayed_ack
-            || self.rcv_nxt - self.acked > u64::from(self.rcv_mss)
+            || (self.rcv_nxt - self.acked > u64::from(self.rcv_mss) && self.edge_advances())
             || ((self.quick > 0 || self.reader_acks()) && !self.pingpong)
         {
             return AckPlan::Now;
@@ -408,7 +431,7 @@ impl Receiver {
     /// reader acknowledges (tcp_cleanup_rbuf). A pushed segment of full size counts since
     /// 6.6; the last packet of every large segment is one.
     fn reader_acks(&self) -> bool {
-        self.pushed && self.is_linux_6()
+        self.pushed && self.is_linux_6() && self.reader.is_none()
     }
 
     /// The delayed ACK's time has come. Returns whether one is still owed.
@@ -447,7 +470,11 @@ impl Receiver {
         self.delack_at = None;
         self.pushed = false;
         self.compressed = 0;
-        self.right_edge = self.right_edge.max(self.rcv_nxt + self.window_threshold);
+        self.right_edge = if self.reader.is_some() {
+            self.announced_edge()
+        } else {
+            self.right_edge.max(self.rcv_nxt + self.window_threshold)
+        };
         // What the peer understands is a multiple of the scale.
         ((self.right_edge - self.rcv_nxt) as u32 >> WINDOW_SHIFT) << WINDOW_SHIFT
     }

@@ -30,7 +30,7 @@ impl Socket {
     }
 
     /// Puts a packet on the wire, with the acknowledgement that is current now.
-    fn emit(&mut self, net: &mut Net, seq: u64, payload_bytes: u32, flags: u8) {
+    pub(super) fn emit(&mut self, net: &mut Net, seq: u64, payload_bytes: u32, flags: u8) {
         let window_bytes = self.receiver.ack_sent();
         let mut sacks = Sacks::default();
         let (n_sack, dsack) = self.receiver.announce(self.max_sack_blocks(), &mut sacks);
@@ -89,6 +89,7 @@ impl Socket {
         let before = self.snd_nxt;
         let out_before = self.board.packets_out();
         let mut limited = false;
+        let mut closed = false;
         // Found out once something may leave: most ACKs of a receiver find nothing.
         let mut largest = 0;
         // Of the large segment that is being sent, how many of it are left, and gone.
@@ -124,6 +125,7 @@ impl Socket {
                 (end - self.snd_nxt).min(mss)
             };
             if want > room && room < mss {
+                closed = true;
                 break;
             }
             let len = want.min(room) as u32;
@@ -150,6 +152,11 @@ impl Socket {
                 pkts = self.segment_pkts(largest, fits);
                 left = pkts;
             }
+            if self.pending == Some(Pending::Persist) {
+                let idle_ns = net.now_ns - self.last_sent_ns;
+                self.pending = None;
+                self.transmission_starts(net, idle_ns);
+            }
             let head = if left == 0 || left == pkts { HEAD } else { 0 };
             left = left.saturating_sub(1);
             let mark = head | if left == 0 && pkts > 1 { PUSH } else { 0 };
@@ -174,6 +181,8 @@ impl Socket {
                 self.arm_rto(net);
             }
             self.schedule_probe(net);
+        } else if closed && out_before == 0 && self.pending.is_none() {
+            self.start_persisting(net);
         }
     }
 

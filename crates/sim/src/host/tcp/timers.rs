@@ -1,5 +1,6 @@
 //! A socket's timers.
 
+use super::reader::READ_TIMER;
 use super::Socket;
 use crate::net::Net;
 
@@ -21,6 +22,7 @@ pub(crate) enum Pending {
     Rto,
     Probe,
     Reorder,
+    Persist,
 }
 
 /// A timer's deadline and the one event that stands for it. Moving a deadline
@@ -36,6 +38,10 @@ pub(super) const NEVER: u64 = u64::MAX;
 impl Socket {
     /// One of this socket's timer events has come up.
     pub fn on_timer(&mut self, net: &mut Net, number: u32) {
+        if number == READ_TIMER {
+            self.reader_wakes(net);
+            return;
+        }
         let slot = &mut self.timers[number as usize];
         if slot.scheduled_ns != net.now_ns {
             return;

@@ -217,6 +217,13 @@ impl Socket {
             + heads * self.profile.send_buffer.overhead_bytes
     }
 
+    /// End of the sk_buff that would be sent next, its FIN included.
+    pub(super) fn next_head_end(&self) -> u64 {
+        let goal = u64::from(self.buffer.goal_bytes.max(self.mss));
+        let end = self.write_end.min(self.snd_nxt + goal);
+        end + u64::from(self.fin_queued && end == self.write_end)
+    }
+
     /// The writer writes as long as there is room.
     fn fill(&mut self) {
         let end = self.buffer.app_end;

@@ -1,0 +1,74 @@
+//! Zero-window probes: nothing is in flight, and what waits does not fit the peer's
+//! window (Linux tcp_check_probe_timer, tcp_send_probe0, tcp_write_wakeup, tcp_ack_probe).
+//! That probes go unanswered for ever ends no connection.
+
+use super::profile::MAX_RTO_US;
+use super::scoreboard::{HEAD, PUSH};
+use super::{Pending, Socket, Timer};
+use crate::net::Net;
+
+/// Doublings of the interval: as many as are counted (tcp_retries2), and as lead from the
+/// shortest timeout past the longest (tcp_probe0_when).
+const MAX_COUNTED: u8 = 15;
+const MAX_DOUBLINGS: u8 = 10;
+
+impl Socket {
+    /// The peer's window closed on what waits, and nothing is in flight whose ACK would
+    /// tell of a larger one.
+    #[cold]
+    pub(super) fn start_persisting(&mut self, net: &mut Net) {
+        self.persist_backoff = 0;
+        self.arm_persist(net);
+    }
+
+    fn arm_persist(&mut self, net: &mut Net) {
+        let interval_us = self.rtt.rto_us() << self.persist_backoff.min(MAX_DOUBLINGS);
+        self.pending = Some(Pending::Persist);
+        let at_ns = net.now_ns + interval_us.min(MAX_RTO_US) * 1000;
+        self.arm(net, Timer::Resend, at_ns);
+    }
+
+    /// What waits and is not sent, with its FIN.
+    fn waits_to_send(&self) -> bool {
+        self.snd_nxt < self.write_end || self.fin_queued && !self.fin_sent
+    }
+
+    /// The persist timer has fired: a part of the next segment, if the window holds one;
+    /// else an empty segment from before the window, which asks for an ACK.
+    #[cold]
+    pub(super) fn persist_timer_fired(&mut self, net: &mut Net) {
+        if self.board.packets_out() > 0 || !self.waits_to_send() {
+            return;
+        }
+        let room = (self.snd_una + self.snd_wnd).saturating_sub(self.snd_nxt);
+        if room > 0 && self.snd_nxt < self.write_end {
+            let len = room
+                .min(u64::from(self.mss))
+                .min(self.write_end - self.snd_nxt);
+            self.send_new(net, len as u32, false, false, HEAD | PUSH);
+            self.arm_rto(net);
+            return;
+        }
+        self.counters.zero_window_probes += 1;
+        self.emit(net, self.snd_una - 1, 0, 0);
+        self.persist_backoff = (self.persist_backoff + 1).min(MAX_COUNTED);
+        self.arm_persist(net);
+    }
+
+    /// An ACK while probing: the timer stops if the window holds what the writer filled
+    /// next, else it starts anew.
+    #[cold]
+    pub(super) fn persist_answered(&mut self, net: &mut Net) {
+        if !self.waits_to_send() {
+            return;
+        }
+        let next_end = self.next_head_end();
+        if next_end <= self.snd_una + self.snd_wnd {
+            self.persist_backoff = 0;
+            self.pending = None;
+            self.disarm(Timer::Resend);
+        } else {
+            self.arm_persist(net);
+        }
+    }
+}

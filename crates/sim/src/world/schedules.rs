@@ -1,0 +1,178 @@
+//! Random schedules of writes and reads at both ends of a connection over paths that lose,
+//! repeat and reorder: every byte arrives, and nothing waits for ever. HEADWAY_SCHEDULES
+//! says how many instead of 100.
+
+use super::World;
+use crate::event::What;
+use crate::host::connection::{Connection, Side};
+use crate::host::tcp::State;
+use crate::rng::{stream, Purpose};
+use crate::scenario::Scenario;
+use rand_core::RngCore;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde_json::json;
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+/// Simulated time by which all is over: pauses add up to 40 s, and a hundred losses in a
+/// row of timeouts and probes, each of 120 s at most, are not drawn.
+const BOUND_NS: u64 = 4 * 3600 * SECOND;
+const SIDES: [Side; 2] = [Side::Opener, Side::Responder];
+
+#[derive(Clone, Copy, Debug)]
+enum Do {
+    Write(u64),
+    /// Only what there is room for, as a proxy does.
+    Fill,
+    Read(u64),
+    Close,
+}
+
+struct Draw(Xoshiro256PlusPlus);
+
+impl Draw {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0.next_u64() % n
+    }
+
+    fn one<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize].clone()
+    }
+
+    /// From tiny to large, each size as likely as any other.
+    fn bytes(&mut self, most_bits: u32) -> u64 {
+        let bits = 1 + self.below(u64::from(most_bits)) as u32;
+        1 + self.below(1 << bits)
+    }
+}
+
+fn world(draw: &mut Draw) -> World {
+    let link = |draw: &mut Draw| {
+        json!({"rate_bps": draw.one(&[300_000_u64, 10_000_000, 1_000_000_000]),
+            "delay_ns": draw.one(&[0, 5 * MS, 100 * MS]),
+            "limit_pkts": draw.one(&[3, 20, 1000]),
+            "loss": draw.one(&[0.0, 0.01, 0.1]), "duplicate": draw.one(&[0.0, 0.05]),
+            "reorder": draw.one(&[0.0, 0.05]), "reorder_delay_ns": 20 * MS})
+    };
+    let (forward, reverse) = (link(draw), link(draw));
+    let switch = |draw: &mut Draw| draw.below(4) > 0;
+    let size = |draw: &mut Draw| draw.one(&[json!(null), json!(4096), json!(9000), json!(60_000)]);
+    let scenario = json!({
+        "duration_ns": BOUND_NS, "seed": draw.below(1 << 40),
+        "stack": draw.one(&["linux-2.6", "linux-6"]), "trace": false,
+        "topology": {"kind": "dumbbell", "forward": forward, "reverse": reverse},
+        "flows": [{"name": "scheduled", "app": {"kind": "bulk"}, "start_ns": BOUND_NS,
+            "control": {"name": draw.one(&["reno", "cubic", "htcp", "cubic26"])},
+            "sack": switch(draw), "timestamps": switch(draw), "delayed_ack": switch(draw),
+            "nodelay": switch(draw), "receive_buffer_bytes": size(draw),
+            "send_buffer_bytes": size(draw)}],
+    });
+    let scenario = Scenario::from_json(&scenario.to_string()).expect("allowed");
+    World::new(&scenario).expect("known names")
+}
+
+/// Actions of either end in the order of time, the last of them a close.
+fn schedule(draw: &mut Draw) -> Vec<(u64, Side, Do)> {
+    let mut all = Vec::new();
+    for side in SIDES {
+        let mut at_ns = 0;
+        for _ in 0..draw.below(12) {
+            // some pauses are longer than timeouts
+            at_ns += draw.one(&[0, MS, 50 * MS, 500 * MS, 4 * SECOND]);
+            let what = match draw.below(4) {
+                0 => Do::Write(draw.bytes(18)),
+                1 => Do::Fill,
+                _ => Do::Read(draw.bytes(17)),
+            };
+            all.push((at_ns, side, what));
+        }
+        all.push((at_ns + draw.below(SECOND), side, Do::Close));
+    }
+    all.sort_by_key(|a| a.0);
+    all
+}
+
+/// One schedule to its end: what both ends wrote, and have read.
+fn follow(number: u64) -> Result<(), String> {
+    let mut draw = Draw(stream(number, Purpose::App, 0));
+    let mut world = world(&mut draw);
+    let actions = schedule(&mut draw);
+    let connection = Connection::of_number(0);
+    for side in SIDES {
+        let socket = world.connections.socket(connection, side);
+        socket.read_on_demand();
+    }
+    world
+        .connections
+        .socket(connection, Side::Responder)
+        .listen();
+    world
+        .connections
+        .socket(connection, Side::Opener)
+        .connect(&mut world.net);
+    let last_ns = actions.last().expect("closes").0;
+    // from then on both ends read all there is, every now and then
+    let drain_ns = draw.one(&[10 * MS, 700 * MS, 5 * SECOND]);
+    for &(at_ns, ..) in &actions {
+        world.net.events.push(at_ns, What::Checkpoint, 0);
+    }
+    let mut next_drain_ns = last_ns + draw.one(&[0, SECOND, 20 * SECOND]);
+    world.net.events.push(next_drain_ns, What::Checkpoint, 0);
+    let (mut at, mut written, mut read) = (0, [0_u64; 2], [0_u64; 2]);
+    loop {
+        if !world.step() {
+            return Err(format!("not over: wrote {written:?}, read {read:?}"));
+        }
+        let now_ns = world.net.now_ns;
+        let net = &mut world.net;
+        while at < actions.len() && actions[at].0 <= now_ns {
+            let (_, side, what) = actions[at];
+            at += 1;
+            let socket = world.connections.socket(connection, side);
+            match what {
+                Do::Write(bytes) => {
+                    written[side as usize] += bytes;
+                    socket.write(bytes);
+                    socket.pump(net);
+                }
+                Do::Fill => {
+                    let bytes = socket.send_room_bytes().min(100_000);
+                    written[side as usize] += bytes;
+                    socket.write(bytes);
+                    socket.pump(net);
+                }
+                Do::Read(bytes) => read[side as usize] += socket.read(net, bytes),
+                Do::Close => socket.close(net),
+            }
+        }
+        if now_ns >= next_drain_ns {
+            for side in SIDES {
+                let socket = world.connections.socket(connection, side);
+                read[side as usize] += socket.read(net, u64::MAX);
+            }
+            next_drain_ns = now_ns + drain_ns;
+            net.events.push(next_drain_ns, What::Checkpoint, 0);
+        }
+        world.check_invariants()?;
+        let ends = SIDES.map(|side| world.connections.look(connection, side));
+        for (own, other) in [(0, 1), (1, 0)] {
+            if ends[other].read_bytes() > written[own] {
+                return Err("more was read than written".to_string());
+            }
+            if ends[own].state() == State::Established && !ends[own].within_window_of(ends[other]) {
+                return Err("more was sent than the window held".to_string());
+            }
+        }
+        if read == [written[1], written[0]] && ends.iter().all(|e| e.fin_acked()) {
+            return Ok(());
+        }
+    }
+}
+
+#[test]
+fn every_byte_of_random_writes_is_read_whatever_the_path_and_the_readers_do() {
+    let many = std::env::var("HEADWAY_SCHEDULES").map_or(100, |n| n.parse().expect("a number"));
+    for number in 0..many {
+        follow(number).unwrap_or_else(|what| panic!("schedule {number}: {what}"));
+    }
+}
