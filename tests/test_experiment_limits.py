@@ -36,6 +36,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"flows": "1000001xreno"}, "too many flows; at most 1000000"),
     ({"flows": "1000000000xcubic"}, "too many flows; at most 1000000"),
     ({"flows": f"{'9' * 5000}xcubic"}, "too many flows"),
+    ({"flows": "1xreno:read_size=1kB"}, "read_size: goes with read_interval"),
+    ({"flows": "1xreno:read_rate=1Mbit/s:read_size=1kB:read_interval=1s"}, "read_rate: not beside"),
     ({"flows": "1xreno:send_buffer=4095B"}, "4095 B is not allowed; 4096 B to 1 GiB"),
     ({"flows": "1xreno:receive_buffer=1B"}, "1 B is not allowed; 4096 B to 1 GiB"),
     ({"flows": "1xreno:receive_window=9MiB"}, "9437184 B is not allowed; 2920 B to"),

@@ -61,6 +61,9 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("stack", Kind::Stack),
     ("receive_buffer", Kind::Size(BUFFER_BYTES.0, BUFFER_BYTES.1)),
     ("send_buffer", Kind::Size(BUFFER_BYTES.0, BUFFER_BYTES.1)),
+    ("read_rate", Kind::Rate),
+    ("read_size", SIZE),
+    ("read_interval", Kind::Length),
     (
         "receive_window",
         Kind::Size(MIN_WINDOW_BYTES, MAX_WINDOW_BYTES),

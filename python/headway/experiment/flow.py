@@ -103,6 +103,9 @@ class Flow(Spec):
     ``linux-2.6`` has always room. ``stack`` is the TCP endpoint of both hosts; None is the
     experiment's.
 
+    The receiver of a bulk transfer reads all there is, or data at ``read_rate``, or at most
+    ``read_size`` every ``read_interval``, the first time that long after the connection opened.
+
     ``initial_rate`` and ``data_volume`` are what the application tells its sockets before it
     sends: the rate to start with, in IP bits per second, and how much will come. Startups may use
     them. With ``stabilize`` the initial rate is all it ever needs. ``deadline`` is the time in
@@ -134,6 +137,9 @@ class Flow(Spec):
     stack: str | None = None
     receive_buffer: Annotated[MaybeSize, _BUFFER] = default(None)
     send_buffer: Annotated[MaybeSize, _BUFFER] = default(None)
+    read_rate: MaybeRate = default(None)
+    read_size: MaybeSize = default(None)
+    read_interval: MaybeLength = default(None)
     receive_window: Annotated[MaybeSize, _WINDOW] = default(None)
     extra_ack: bool = False
     initial_rate: MaybeRate = default(None)
@@ -192,6 +198,19 @@ class Flow(Spec):
         bounded = bounded or (isinstance(self.app, Bulk) and self.app.size is not None)
         if self.deadline is not None and not bounded:
             raise ValueError("deadline: needs responses, or a bulk transfer with a size")
+        return self
+
+    @model_validator(mode="after")
+    def _reads_in_one_way(self) -> Self:
+        portions = (self.read_size is None, self.read_interval is None)
+        if portions[0] != portions[1]:
+            raise ValueError("read_size: goes with read_interval; set both or neither")
+        if self.read_rate is not None and not portions[0]:
+            raise ValueError("read_rate: not beside read_size; leave one of them out")
+        slow = self.read_rate is not None or not portions[0]
+        if slow and not isinstance(self.app, Bulk):
+            name = "read_size" if self.read_rate is None else "read_rate"
+            raise ValueError(f"{name}: is of bulk transfers, not of {self.app.kind}")
         return self
 
     @model_validator(mode="after")

@@ -10,7 +10,7 @@ use crate::attach::names::{find_name, is_available};
 use crate::error::{Attempt, Failure};
 use crate::out::{self, say};
 use crate::system::clock::now_ns;
-use crate::traffic::{self, Epoch};
+use crate::traffic::{self, Epoch, Reading};
 
 /// One end of one flow. Times are ns of CLOCK_MONOTONIC; a JSON summary ends it.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ enum End {
     /// Send over TCP, as fast as it lets or a number of bytes.
     BulkSend(BulkSend),
     /// Receive one TCP connection.
-    BulkReceive(Receive),
+    BulkReceive(BulkReceive),
     /// Send UDP datagrams at a constant rate.
     CbrSend(CbrSend),
     /// Receive them.
@@ -101,6 +101,34 @@ struct Receive {
     /// When to give up [default: never].
     #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
     end: i64,
+}
+
+#[derive(Debug, Args)]
+struct BulkReceive {
+    #[command(flatten)]
+    receive: Receive,
+    /// Read application data at this rate, bit/s [default: all there is].
+    #[arg(long, value_name = "BPS", conflicts_with = "read_bytes",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    read_rate: Option<u64>,
+    /// Read so many bytes in one call, every `--read-interval`.
+    #[arg(long, value_name = "BYTES", requires = "read_interval",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    read_bytes: Option<u64>,
+    /// Nanoseconds from one call to the next, and to the first.
+    #[arg(long, value_name = "NS", requires = "read_bytes",
+          value_parser = clap::value_parser!(i64).range(1..))]
+    read_interval: Option<i64>,
+}
+
+impl BulkReceive {
+    fn reading(&self) -> Reading {
+        match (self.read_rate, self.read_bytes, self.read_interval) {
+            (Some(bps), ..) => Reading::Rate { bps },
+            (None, Some(bytes), Some(interval_ns)) => Reading::Portions { bytes, interval_ns },
+            _ => Reading::Eager,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -216,9 +244,10 @@ pub fn run(arguments: Traffic) -> Result<(), Failure> {
         })?),
         End::BulkReceive(a) => {
             let task = traffic::BulkReceive {
-                listen: a.listen,
-                out: a.out,
-                end_ns: a.end,
+                listen: a.receive.listen,
+                reading: a.reading(),
+                out: a.receive.out,
+                end_ns: a.receive.end,
             };
             print(&traffic::bulk_receive(&task, ready)?)
         }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::reader::{Calls, Reading};
 use super::records::Records;
 use super::socket::{
     accept_until, connect, drained_until, listen, readable_until, reset_on_close, tcp_info,
@@ -18,6 +19,8 @@ use crate::system::clock::{now_ns, sleep_until};
 
 /// Rows of the receiver's file are at least this far apart.
 const RECORD_GAP_NS: i64 = 500_000;
+/// Of one call: more than any receive buffer holds.
+const LARGEST_CALL_BYTES: usize = 16 << 20;
 
 /// A bulk sender.
 #[derive(Clone, Debug)]
@@ -117,6 +120,8 @@ fn write_until(mut socket: &TcpStream, task: &BulkSend) -> Result<u64, Failure> 
 pub struct BulkReceive {
     /// Where to listen.
     pub listen: SocketAddrV4,
+    /// How.
+    pub reading: Reading,
     /// File of rows (time ns, bytes received since the start).
     pub out: Option<PathBuf>,
     /// When to give up.
@@ -173,8 +178,17 @@ fn read_until(
 ) -> Result<(), Failure> {
     let mut chunk = vec![0u8; CHUNK_BYTES];
     let (mut recorded_ns, mut recorded_bytes) = (i64::MIN, 0);
-    while readable_until(socket.as_raw_fd(), task.end_ns)? {
-        match socket.read(&mut chunk) {
+    let mut calls = Calls::of(task.reading, got.accepted_ns.unwrap_or_else(now_ns));
+    if calls.is_some() {
+        socket.set_nonblocking(true).attempt("not to block")?;
+    }
+    while let Some(bytes) = next_call(&socket, task, &mut calls)? {
+        let bytes = bytes.min(LARGEST_CALL_BYTES);
+        if chunk.len() < bytes {
+            chunk.resize(bytes, 0);
+        }
+        match socket.read(&mut chunk[..bytes]) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Ok(0) => {
                 got.closed = true;
                 break;
@@ -200,6 +214,29 @@ fn read_until(
     Ok(())
 }
 
+/// Waits until a read is due, and says how much it takes; None when it is too late.
+fn next_call(
+    socket: &TcpStream,
+    task: &BulkReceive,
+    calls: &mut Option<Calls>,
+) -> Result<Option<usize>, Failure> {
+    let Some(calls) = calls else {
+        let readable = readable_until(socket.as_raw_fd(), task.end_ns)?;
+        return Ok(readable.then_some(CHUNK_BYTES));
+    };
+    loop {
+        let (due_ns, bytes) = calls.next();
+        if due_ns >= task.end_ns {
+            sleep_until(task.end_ns);
+            return Ok(None);
+        }
+        sleep_until(due_ns);
+        if bytes > 0 {
+            return Ok(Some(usize::try_from(bytes).unwrap_or(usize::MAX)));
+        }
+    }
+}
+
 fn record(records: &mut Option<Records<2>>, time_ns: i64, bytes: u64) -> Result<(), Failure> {
     match records {
         Some(records) => records.push([time_ns, i64::try_from(bytes).unwrap_or(i64::MAX)]),
@@ -223,6 +260,7 @@ mod tests {
             std::thread::spawn(move || {
                 let task = BulkReceive {
                     listen: address,
+                    reading: Reading::Eager,
                     out: Some(out),
                     end_ns,
                 };

@@ -7,6 +7,7 @@
 mod bulk;
 mod cbr;
 mod pingpong;
+mod reader;
 mod records;
 pub mod socket;
 mod vectors;
@@ -14,6 +15,7 @@ mod vectors;
 pub use bulk::{receive as bulk_receive, send as bulk_send, BulkReceive, BulkSend};
 pub use cbr::{receive as cbr_receive, send as cbr_send, CbrReceive, CbrSend};
 pub use pingpong::{client as pingpong_client, server as pingpong_server, Pingpong};
+pub use reader::Reading;
 pub use socket::Hints;
 pub use vectors::{client as vectors_client, server as vectors_server, Epoch, Vectors};
 

@@ -56,6 +56,15 @@ def says_something(flow: Flow) -> bool:
     return any(_says(flow, end) for end in ("client", "server"))
 
 
+def _reading(flow: Flow) -> list[str]:
+    """How the receiver of a bulk transfer reads."""
+    if flow.read_rate is not None:
+        return ["--read-rate", str(flow.read_rate)]
+    if flow.read_size is not None:
+        return ["--read-bytes", str(flow.read_size), "--read-interval", str(flow.read_interval)]
+    return []
+
+
 def _hints(flow: Flow, end: str) -> list[str]:
     return [part for name, value in _says(flow, end).items() for part in (f"--{name}", str(value))]
 
@@ -150,7 +159,10 @@ class Run:
         kind, end_ns = "bulk-receive", self.end_ns
         if isinstance(flow.app, Cbr):
             kind, end_ns = "cbr-receive", self.end_ns + _GRACE_NS
-        return [*self._program(kind), "--listen", at, "--out", out, "--end", str(end_ns)]
+        return [
+            *self._program(kind), "--listen", at, "--out", out, "--end", str(end_ns),
+            *_reading(flow),
+        ]  # fmt: skip
 
     def _vectors(self, index: int, flow: Flow, app: Vectors, end: str) -> list[str]:
         command = [

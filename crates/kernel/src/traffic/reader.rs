@@ -1,0 +1,78 @@
+//! How a receiver reads: all there is at once, at a rate, or in portions; the same as the
+//! simulator's readers.
+
+/// How often a reader at a rate reads.
+const RATE_INTERVAL_NS: i64 = 10_000_000;
+
+/// How an application reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// All there is, as it arrives.
+    Eager,
+    /// What a rate brings in every 10 ms.
+    Rate {
+        /// Bits per second of application data.
+        bps: u64,
+    },
+    /// At most so much every so often, the first time an interval after the connection
+    /// was accepted.
+    Portions {
+        /// In one call.
+        bytes: u64,
+        /// From one call to the next.
+        interval_ns: i64,
+    },
+}
+
+/// A reader's calls, one after the other.
+#[derive(Debug)]
+pub(super) struct Calls {
+    reading: Reading,
+    from_ns: i64,
+    made: u64,
+}
+
+impl Calls {
+    /// Those of a reader with pauses.
+    pub fn of(reading: Reading, accepted_ns: i64) -> Option<Calls> {
+        (reading != Reading::Eager).then_some(Calls {
+            reading,
+            from_ns: accepted_ns,
+            made: 0,
+        })
+    }
+
+    /// When the next call is due, and how much it takes.
+    pub fn next(&mut self) -> (i64, u64) {
+        self.made += 1;
+        let (interval_ns, bytes) = match self.reading {
+            Reading::Eager => (0, u64::MAX),
+            Reading::Portions { bytes, interval_ns } => (interval_ns, bytes),
+            Reading::Rate { bps } => {
+                let until = |calls: u64| {
+                    let bit_ns = u128::from(calls) * u128::from(bps) * RATE_INTERVAL_NS as u128;
+                    u64::try_from(bit_ns / 8_000_000_000).unwrap_or(u64::MAX)
+                };
+                (RATE_INTERVAL_NS, until(self.made) - until(self.made - 1))
+            }
+        };
+        let calls = i64::try_from(self.made).unwrap_or(i64::MAX);
+        let due_ns = interval_ns.saturating_mul(calls);
+        (self.from_ns.saturating_add(due_ns), bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_kept_to_the_byte() {
+        for bps in [1, 799, 800, 2_000_000, 123_456_789] {
+            let mut calls = Calls::of(Reading::Rate { bps }, 5).unwrap();
+            let sum: u64 = (0..1000).map(|_| calls.next().1).sum();
+            assert_eq!(sum, bps * 10 / 8, "{bps}");
+            assert_eq!(calls.next().0, 5 + 1001 * RATE_INTERVAL_NS);
+        }
+    }
+}
