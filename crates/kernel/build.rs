@@ -140,6 +140,7 @@ fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'stati
 }
 
 /// What compiles, and where to.
+#[derive(Clone)]
 struct Build {
     clang: String,
     algorithms: PathBuf,
@@ -202,15 +203,7 @@ impl Build {
         let mut list = String::new();
         for router in routers() {
             let id = router.name.replace('-', "_");
-            let unit = format!(
-                "#include \"port/bpf/kernel.h\"\n\
-                 {INLINE}\
-                 #include \"router/{id}.c\"\n\
-                 #pragma clang attribute pop\n\
-                 #define HW_ROUTER hw_router_{id}\n\
-                 #include \"port/bpf/router.h\"\n"
-            );
-            let object = self.unit(&unit, &format!("router_{id}"));
+            let object = self.router(&id, &format!("router_{id}"));
             writeln!(
                 list,
                 "RouterObject {{ name: {:?}, bytes: include_bytes!({object:?}) }},",
@@ -219,6 +212,19 @@ impl Build {
             .expect("a String");
         }
         list
+    }
+
+    /// A router's file and its binding.
+    fn router(&self, id: &str, object: &str) -> PathBuf {
+        let unit = format!(
+            "#include \"port/bpf/kernel.h\"\n\
+             {INLINE}\
+             #include \"router/{id}.c\"\n\
+             #pragma clang attribute pop\n\
+             #define HW_ROUTER hw_router_{id}\n\
+             #include \"port/bpf/router.h\"\n"
+        );
+        self.unit(&unit, object)
     }
 
     /// One algorithm's file and what the binding calls of it.
@@ -259,6 +265,15 @@ impl Build {
             self.compile(&source, &object);
             tell(&test.to_uppercase(), &object);
         }
+        // the protocol of three files, whose folder no build of the product names
+        let protocol = tests.join("../../../tests/protocol");
+        println!("cargo::rerun-if-changed={}", protocol.display());
+        let mut with_it = self.clone();
+        with_it.more.push(protocol);
+        tell(
+            "PROTOCOL_ROUTER",
+            &with_it.router("explicit_rate", "router_of_protocol"),
+        );
         let in_storage = ["HW_JOINED", "HW_STATE_IN_STORAGE"];
         let binding = self.binding("control", &in_storage, "binding_of_large_state");
         tell("LARGE_STATE_BINDING", &binding);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use headway_kernel::benches::forwarding::packets::{trickle, LEAST_BYTES};
 use headway_kernel::benches::forwarding::path::{RoutedPath, ROUTER_MAC, ROUTER_OUT};
+use headway_kernel::mechanisms::trial::Trial;
 use lab::{fails, json, succeeds};
 use serde_json::Value;
 
@@ -133,6 +134,91 @@ fn what_is_wrong_is_told_in_one_line() {
     assert!(json(&["status"])["routers"].as_array().unwrap().is_empty());
 }
 
+/// The protocol of tests/protocol: identifier, rate, what was returned.
+fn explicit_rate(rate: u32) -> Vec<u8> {
+    [&[253, 12, 0x48, 0x45][..], &rate.to_be_bytes(), &[0; 4]].concat()
+}
+
+/// The sum of 16-bit words that a checksum is of.
+fn sum(bytes: &[u8]) -> u32 {
+    let words = bytes
+        .chunks(2)
+        .map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |b| u32::from(*b)));
+    let sum: u32 = words.sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    (sum & 0xffff) + (sum >> 16)
+}
+
+/// What a TCP segment's checksum makes 0xffff: the segment with its pseudo-header.
+fn tcp_sum(packet: &[u8]) -> u32 {
+    let length = (packet.len() - 20) as u16;
+    sum(&[
+        &packet[12..20],
+        &[0, 6],
+        &length.to_be_bytes(),
+        &packet[20..],
+    ]
+    .concat())
+}
+
+/// A TCP segment with options and some data, its checksums right.
+fn segment(options: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0u8; 40];
+    packet[0] = 0x45;
+    packet[8] = 60;
+    packet[9] = 6;
+    packet[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 1, 0, 1]);
+    packet[20..24].copy_from_slice(&[4, 1, 0, 80]);
+    packet[32] = ((20 + options.len()) as u8 / 4) << 4;
+    packet[33] = 0x10;
+    packet.extend_from_slice(options);
+    packet.extend_from_slice(b"some data");
+    let total = packet.len() as u16;
+    packet[2..4].copy_from_slice(&total.to_be_bytes());
+    let ip = !(sum(&packet[..20]) as u16);
+    packet[10..12].copy_from_slice(&ip.to_be_bytes());
+    let tcp = !(tcp_sum(&packet) as u16);
+    packet[36..38].copy_from_slice(&tcp.to_be_bytes());
+    assert_eq!((sum(&packet[..20]), tcp_sum(&packet)), (0xffff, 0xffff));
+    packet
+}
+
+fn a_protocol_of_three_files_has_its_header_read_and_written_by_the_binding() {
+    // the build sets the path with the objects
+    let path = option_env!("HEADWAY_PROTOCOL_ROUTER").unwrap_or_default();
+    let object = std::fs::read(path).unwrap().leak();
+    let (allowed_kbps, later) = (800, [0, 0]);
+    let tunables = [&[allowed_kbps][..], &later].concat();
+    let trial = Trial::any_router(object, &tunables, 10_000_000).unwrap();
+    let pass = |packet: &[u8]| trial.run("hw_router", packet).unwrap();
+    // 800 kbit/s are 100,000 B/s; behind one, two and three bytes that say nothing, too
+    for before in [&[][..], &[1], &[1, 1], &[1, 1, 1]] {
+        let mut options = [before, &explicit_rate(u32::MAX)].concat();
+        let at = 40 + before.len() + 4;
+        options.resize(options.len().next_multiple_of(4), 0);
+        let sent = segment(&options);
+        let passed = pass(&sent);
+        assert_eq!(passed.len(), sent.len());
+        assert_eq!(passed[at..at + 4], 100_000u32.to_be_bytes(), "{before:?}");
+        assert_eq!(
+            (sum(&passed[..20]), tcp_sum(&passed)),
+            (0xffff, 0xffff),
+            "{before:?}"
+        );
+        let mut expected = sent.clone();
+        expected[at..at + 4].copy_from_slice(&100_000u32.to_be_bytes());
+        expected[36..38].copy_from_slice(&passed[36..38]);
+        assert_eq!(passed, expected, "nothing else is touched");
+    }
+    // who asks for less, for nothing, or is another's option, passes as it came
+    let mut anothers = explicit_rate(u32::MAX);
+    anothers[3] = 0;
+    for options in [explicit_rate(99_999), explicit_rate(0), anothers, vec![]] {
+        let sent = segment(&options);
+        assert_eq!(pass(&sent), sent, "{options:?}");
+    }
+}
+
 fn main() {
     let _machine = lab::machine_to_oneself();
     common::run(&[
@@ -143,6 +229,10 @@ fn main() {
         (
             "a fast link grants all that is asked",
             &a_fast_link_grants_all_that_is_asked,
+        ),
+        (
+            "a protocol of three files has its header read and written by the binding",
+            &a_protocol_of_three_files_has_its_header_read_and_written_by_the_binding,
         ),
         (
             "what is wrong is told in one line",

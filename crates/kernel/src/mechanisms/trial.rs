@@ -49,6 +49,29 @@ impl Trial {
         Ok(Self { object })
     }
 
+    /// A router's program by the common binding (algorithms/port/bpf/router.h), with its
+    /// tunables in declared order.
+    ///
+    /// # Errors
+    /// No such program; a kernel that refuses.
+    pub fn any_router(
+        bytes: &'static [u8],
+        tunables: &[u32],
+        rate_bps: u64,
+    ) -> Result<Self, Failure> {
+        let mut open = open(Ok(bytes))?;
+        let raw: Vec<u8> = tunables.iter().flat_map(|t| t.to_ne_bytes()).collect();
+        hooks::set_constants(
+            &mut open,
+            &[
+                ("hw_router_tun", &raw),
+                ("hw_rate_Bps", &(rate_bps / 8).to_ne_bytes()),
+            ],
+        )?;
+        let object = load::load(open, "the router")?;
+        Ok(Self { object })
+    }
+
     /// A host's side, with maps of its own.
     ///
     /// # Errors

@@ -150,6 +150,12 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
     let control = headway_algorithms::control(control).map_err(bad_input)?;
     let startup = headway_algorithms::startup_of(control, startup).map_err(bad_input)?;
     let startup = startup.map(|s| s.name);
+    if let Some(header) = control.header {
+        return Err(Failure::failed(format!(
+            "{} owns the header {header}, which no endpoint in the kernel sends yet",
+            control.name
+        )));
+    }
     let objects = objects()
         .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
     objects

@@ -52,7 +52,7 @@ static u32 explicit_rate_ssthresh(void *state, const u32 *tun, struct hw_conn *c
 	return c->cwnd_pkts;
 }
 
-HW_TABLE struct hw_cc_ops hw_cc_explicit_rate = {
+HW_TABLE struct hw_cc_ops hw_cc_explicit = {
 	.name = "explicit",
 	.title = "Sends at the rate that routers allow",
 	.source = "an example",
