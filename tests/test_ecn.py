@@ -20,6 +20,8 @@ RED = {
     "name": "red",
     "tunables": {"ecn": 1, "min_th_pkts": 10, "max_th_pkts": 30, "weight_shift": 6},
 }
+CODEL = {"name": "codel", "tunables": {"ecn": 1}}
+MARKERS = pytest.mark.parametrize("aqm", [RED, CODEL], ids=["red", "codel"])
 PATHS = ("keep", "bleach", "drop-syn")
 CWR = 2
 
@@ -95,13 +97,15 @@ def marked(sides: str = "on/passive", **topology: Any) -> Experiment:
     return on(flows, {"aqm": RED, **topology}, duration="12 s", warmup="2 s")
 
 
-def test_marks_of_red_halve_reno_once_per_round_trip() -> None:
-    halves_once_per_round_trip(run(marked()))
+@MARKERS
+def test_marks_halve_reno_once_per_round_trip(aqm: dict[str, Any]) -> None:
+    halves_once_per_round_trip(run(marked(aqm=aqm)))
 
 
 @on_kernel
-def test_marks_of_red_halve_the_kernels_reno_once_per_round_trip() -> None:
-    live, simulated = punctual(marked()), run(marked())
+@MARKERS
+def test_marks_halve_the_kernels_reno_once_per_round_trip(aqm: dict[str, Any]) -> None:
+    live, simulated = punctual(marked(aqm=aqm)), run(marked(aqm=aqm))
     halves_once_per_round_trip(live)
     goodputs = [metrics.goodput_bps(trace, 0) for trace in (live, simulated)]
     assert goodputs[0] == pytest.approx(goodputs[1], rel=0.15)
