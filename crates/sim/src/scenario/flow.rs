@@ -39,6 +39,10 @@ pub struct Flow {
     /// stack's own.
     #[serde(default)]
     pub ecn: [Option<EcnMode>; 2],
+    /// F-RTO of both ends (tcp_frto); absent: the stack's own, on with linux-6. linux-2.6
+    /// is without it.
+    #[serde(default)]
+    pub frto: Option<bool>,
     /// Send buffer of both ends with what its sk_buffs take, as SO_SNDBUF sets it;
     /// absent: it grows with cwnd as the stack's does.
     #[serde(default)]

@@ -4,7 +4,8 @@ use super::{profile_of, FlowState, World};
 use crate::controls::Prototypes;
 use crate::event::What;
 use crate::host::apps::{application, RelaySetup, Setup};
-use crate::scenario::{Control, Flow, ScenarioError};
+use crate::host::tcp::profile::Reduction;
+use crate::scenario::{bad, Control, Flow, ScenarioError};
 
 impl World {
     pub(super) fn add_flow<'a>(
@@ -18,6 +19,10 @@ impl World {
             Some(name) => profile_of(&format!("flows[{number}].stack"), name)?,
             None => self.profile,
         };
+        if flow.frto == Some(true) && profile.reduction == Reduction::RateHalving {
+            let field = format!("flows[{number}].frto");
+            return Err(bad(&field, "on", "off with linux-2.6"));
+        }
         let mut made = |field: &str, control: &'a Control| {
             let made = prototypes.get(control);
             made.map_err(|e| ScenarioError(format!("flows[{number}].{field}: {e}")))

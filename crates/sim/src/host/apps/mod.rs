@@ -252,6 +252,7 @@ fn socket_options(flow: &Flow, seed: u64, interactive: bool) -> SocketOptions {
         inflates_codes: flow.inflates_codes,
         forges_nonce: flow.forges_nonce,
         ecn: flow.ecn,
+        frto: flow.frto,
         seed,
         nodelay: flow.nodelay,
         send_buffer_bytes: flow.send_buffer_bytes,

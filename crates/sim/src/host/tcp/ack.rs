@@ -1,6 +1,7 @@
 //! What an acknowledgement does to the sender (Linux tcp_ack).
 
 use super::profile::Detection;
+use super::recovery::Resend;
 use super::scoreboard::{EVER_RETRANS, RETRANS, SACKED};
 use super::{ca, Pending, Socket, Timer};
 use crate::net::packet::{flags, Packet, SackBlock, Sacks};
@@ -165,7 +166,7 @@ impl Socket {
         if self.rates.is_none() {
             self.grow(net, ack, 0, false);
         }
-        let mut resend = false;
+        let mut resend = Resend::Nothing;
         if dubious {
             resend = self.alert_6(net, info, &mut set_timer);
         }
@@ -188,8 +189,8 @@ impl Socket {
                 self.grow_only(net, info.delivered(), limited);
             }
         }
-        if resend {
-            self.retransmit_queue(net);
+        if resend != Resend::Nothing {
+            self.resend(net, resend);
         }
     }
 
@@ -307,7 +308,13 @@ impl Socket {
                     self.reordering_found(distance);
                 }
             }
+            // The echo is older than the copy: it was the original that arrived
+            // (tcp_skb_spurious_retrans).
+            let original = segment.marks & EVER_RETRANS != 0
+                && info.ts_ecr_ms != 0
+                && info.ts_ecr_ms < super::recovery::stamp_ms(segment.sent_ns);
             if segment.marks & SACKED == 0
+                && !original
                 && newest.is_none_or(|n| (segment.sent_ns, segment.end()) > (n.0, n.1))
             {
                 newest = Some((segment.sent_ns, segment.end(), segment.marks & RETRANS != 0));

@@ -109,6 +109,8 @@ pub struct SocketOptions {
     /// ECN of the end that opens the connection, then of the other; None is the
     /// profile's.
     pub ecn: [Option<EcnMode>; 2],
+    /// F-RTO; None is the profile's.
+    pub frto: Option<bool>,
     /// Of the run.
     pub seed: u64,
 }
@@ -255,6 +257,8 @@ pub struct Socket {
     /// RTOs since progress.
     retries: u32,
     tlp_retrans: bool,
+    /// F-RTO looks into the last timeout.
+    frto: bool,
     /// The startup has set cwnd as Recovery began, and leads it by ssthresh.
     startup_reduces: bool,
     pacing: Pacing,
@@ -339,6 +343,7 @@ impl Socket {
             pending: None,
             tlp_high_seq: 0,
             tlp_retrans: false,
+            frto: false,
             retries: 0,
             persist_backoff: 0,
             cwnd_limited: false,

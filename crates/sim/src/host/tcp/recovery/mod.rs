@@ -1,6 +1,7 @@
 //! The state machine of loss recovery. Here is what both eras share: entering
 //! and leaving a state, the retransmission timeout, taking reductions back.
 
+mod frto;
 mod rack;
 mod rate_halving;
 
@@ -19,8 +20,19 @@ mod kind {
     pub const UNDO: u8 = 3;
 }
 
+/// What an ACK lets out beside new data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resend {
+    /// Nothing.
+    Nothing,
+    /// What is lost.
+    Lost,
+    /// New data first, and what is lost if there is none.
+    New,
+}
+
 /// Times on the timestamp clock, as the peer echoes them.
-fn stamp_ms(time_ns: u64) -> u32 {
+pub(super) fn stamp_ms(time_ns: u64) -> u32 {
     (time_ns / 1_000_000) as u32 + 1
 }
 
@@ -294,15 +306,16 @@ impl Socket {
         false
     }
 
-    fn undo_loss(&mut self, net: &mut Net) -> bool {
-        if !self.may_undo() {
+    /// Takes a timeout's reduction back if it may, or if F-RTO found it spurious.
+    fn undo_loss(&mut self, net: &mut Net, spurious: bool) -> bool {
+        if !spurious && !self.may_undo() {
             return false;
         }
         self.board.clear_lost();
         self.undo(net, true);
         self.retries = 0;
         self.undo_marker = None;
-        if self.options.sack {
+        if spurious || self.options.sack {
             self.set_ca_state(net, CaState::Open);
         }
         true
@@ -315,10 +328,15 @@ impl Socket {
         }
         let before = self.conn.cwnd_pkts;
         self.counters.rtos += 1;
-        if self.conn.ca_state <= ca::DISORDER
+        let linux_6 = self.profile.reduction == Reduction::Prr;
+        if linux_6 {
+            self.reset_duplicate_acks();
+            self.lose_what_is_late(net);
+        }
+        let reduces = self.conn.ca_state <= ca::DISORDER
             || self.snd_una >= self.high_seq
-            || (self.conn.ca_state == ca::LOSS && self.retries == 0)
-        {
+            || (self.conn.ca_state == ca::LOSS && self.retries == 0);
+        if reduces {
             self.prior_ssthresh = self.current_ssthresh();
             self.prior_cwnd = self.conn.cwnd_pkts;
             self.refresh(net);
@@ -326,15 +344,19 @@ impl Socket {
             self.control.event(&mut self.conn, Event::Loss);
         }
         self.tlp_high_seq = 0;
-        self.reset_duplicate_acks();
-        let any_copy = self.board.mark_all_lost();
-        self.undo_marker = (!any_copy).then_some(self.snd_una);
-        self.undo_retrans = 0;
-        self.retrans_stamp_ns = 0;
-        self.conn.cwnd_pkts = 1;
+        if linux_6 {
+            self.enter_loss_6(reduces);
+        } else {
+            self.reset_duplicate_acks();
+            let any_copy = self.board.mark_all_lost();
+            self.undo_marker = (!any_copy).then_some(self.snd_una);
+            self.undo_retrans = 0;
+            self.retrans_stamp_ns = 0;
+            self.conn.cwnd_pkts = 1;
+            self.reordering = self.reordering.min(DUPTHRESH);
+        }
         self.conn.cwnd_cnt = 0;
         self.cwnd_stamp_ns = net.now_ns;
-        self.reordering = self.reordering.min(DUPTHRESH);
         self.set_ca_state(net, CaState::Loss);
         self.high_seq = self.snd_nxt;
         self.ecn_reduced();

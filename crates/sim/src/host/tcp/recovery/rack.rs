@@ -2,7 +2,7 @@
 //! rate reduction (RFC 6937) reduces the window (tcp_fastretrans_alert,
 //! tcp_recovery.c and what they call, Linux 6.1).
 
-use super::kind;
+use super::{kind, Resend};
 use crate::host::tcp::ack::AckInfo;
 use crate::host::tcp::scoreboard::{LOST, RETRANS, SACKED};
 use crate::host::tcp::{ca, Pending, Socket, Timer};
@@ -11,13 +11,13 @@ use crate::net::Net;
 use headway_algorithms::CaState;
 
 impl Socket {
-    /// tcp_fastretrans_alert of 6.1. Returns whether lost packets may be sent again.
+    /// tcp_fastretrans_alert of 6.1. Returns what may be sent.
     pub(in crate::host::tcp) fn alert_6(
         &mut self,
         net: &mut Net,
         info: &AckInfo,
         set_timer: &mut bool,
-    ) -> bool {
+    ) -> Resend {
         let duplicate = info.is_duplicate();
         if info.ece {
             self.prior_ssthresh = 0;
@@ -33,7 +33,7 @@ impl Socket {
                 ca::RECOVERY => {
                     self.reset_duplicate_acks();
                     if self.undo_recovery(net) {
-                        return false;
+                        return Resend::Nothing;
                     }
                     self.complete_reduction(net);
                 }
@@ -48,7 +48,7 @@ impl Socket {
                     }
                 } else if self.undo_marker.is_some() && self.was_only_delayed(info) {
                     if self.board.retrans_out > 0 {
-                        return false;
+                        return Resend::Nothing;
                     }
                     self.undo(net, true);
                     self.try_to_open(net, info);
@@ -59,7 +59,7 @@ impl Socket {
                 self.identify_losses(net, info, set_timer);
                 if self.conn.ca_state != ca::RECOVERY {
                     if !self.time_to_recover(net) {
-                        return false;
+                        return Resend::Nothing;
                     }
                     self.enter_recovery(net, info.ece);
                 }
@@ -90,7 +90,7 @@ impl Socket {
                 }
                 self.identify_losses(net, info, set_timer);
                 if !self.enter_if_due(net, info) {
-                    return false;
+                    return Resend::Nothing;
                 }
                 if !self.options.sack && self.board.lost_out == 0 {
                     let first = self.board.first;
@@ -98,25 +98,7 @@ impl Socket {
                 }
             }
         }
-        true
-    }
-
-    fn process_loss(&mut self, net: &mut Net, info: &AckInfo, duplicate: bool) -> bool {
-        if info.advanced && self.undo_loss(net) {
-            return true;
-        }
-        if self.snd_una >= self.high_seq {
-            self.undo_recovery(net);
-            return true;
-        }
-        if !self.options.sack {
-            if self.snd_nxt > self.high_seq && duplicate {
-                self.add_duplicate_ack();
-            } else if info.advanced {
-                self.reset_duplicate_acks();
-            }
-        }
-        true
+        Resend::Lost
     }
 
     fn identify_losses(&mut self, net: &mut Net, info: &AckInfo, set_timer: &mut bool) {
@@ -186,9 +168,10 @@ impl Socket {
         let mut wait_us = None;
         let mut at = 0;
         while let Some(&(number, sent_ns)) = self.board.by_time.get(at) {
-            let current = self.board.get(number).filter(|s| {
-                s.sent_ns == sent_ns && s.marks & SACKED == 0 && s.marks & (LOST | RETRANS) != LOST
-            });
+            let current = self
+                .board
+                .get(number)
+                .filter(|s| s.sent_ns == sent_ns && s.marks & SACKED == 0);
             let Some(segment) = current else {
                 // Acknowledged, or sent again since: the entry is history.
                 if at == 0 {
@@ -198,6 +181,11 @@ impl Socket {
                 }
                 continue;
             };
+            if segment.marks & (LOST | RETRANS) == LOST {
+                // Given up by a timeout, which may turn out to be spurious.
+                at += 1;
+                continue;
+            }
             if (self.rack.sent_ns, self.rack.end_seq) <= (sent_ns, segment.end()) {
                 break;
             }

@@ -36,7 +36,7 @@ impl Socket {
                 if info.acked_pkts > 0 {
                     self.retries = 0;
                 }
-                if !self.undo_loss(net) {
+                if !self.undo_loss(net, false) {
                     self.moderate(net);
                     self.retransmit_queue(net);
                     return;

@@ -1,0 +1,111 @@
+//! The retransmission timeout of linux-6, and F-RTO (RFC 5682, the version with SACK where
+//! there is SACK): whether a timeout was spurious is found out by new data, before
+//! everything is sent again (tcp_enter_loss, tcp_timeout_mark_lost, tcp_process_loss,
+//! Linux 6.1 to 6.18).
+
+use super::Resend;
+use crate::host::tcp::ack::AckInfo;
+use crate::host::tcp::profile::DUPTHRESH;
+use crate::host::tcp::{ca, Socket};
+use crate::net::Net;
+
+impl Socket {
+    /// After a timeout the oldest packet is lost, and of the others those that were out
+    /// for longer than a packet that was delivered took: what was sent later may still
+    /// come (tcp_timeout_mark_lost).
+    pub(super) fn lose_what_is_late(&mut self, net: &Net) {
+        if !self.uses_rack() {
+            self.board.mark_all_lost();
+            return;
+        }
+        let first = self.board.first;
+        for number in first..self.board.end() {
+            let sent_ns = self.board.get(number).map_or(0, |s| s.sent_ns);
+            if number == first || (net.now_ns - sent_ns) / 1000 >= self.rack.rtt_us {
+                self.board.mark_lost(number);
+            }
+        }
+    }
+
+    /// The window after a timeout, what an undo needs, and whether F-RTO looks into it:
+    /// not if a recovery was going on, unless the oldest packet times out once more.
+    /// `reduces`: ssthresh was set by this timeout.
+    pub(super) fn enter_loss_6(&mut self, reduces: bool) {
+        if reduces {
+            self.undo_marker = Some(self.snd_una);
+            self.undo_retrans = self.board.retrans_out as i32;
+        }
+        self.conn.cwnd_pkts = self.board.in_flight() + 1;
+        let fresh = self.conn.ca_state < ca::RECOVERY;
+        if self.conn.ca_state <= ca::DISORDER && self.board.sacked_out >= DUPTHRESH {
+            self.reordering = self.reordering.min(DUPTHRESH);
+        }
+        self.frto = self.looks_into_timeouts() && (fresh || self.retries > 0);
+    }
+
+    fn looks_into_timeouts(&self) -> bool {
+        self.options.frto.unwrap_or(true)
+    }
+
+    /// An ACK in Loss (tcp_process_loss). Returns what may be sent.
+    pub(super) fn process_loss(
+        &mut self,
+        net: &mut Net,
+        info: &AckInfo,
+        duplicate: bool,
+    ) -> Resend {
+        if info.advanced {
+            self.retries = 0;
+            if self.undo_loss(net, false) {
+                return Resend::Nothing;
+            }
+        }
+        let recovered = self.snd_una >= self.high_seq;
+        if self.frto {
+            if info.original_sacked && self.undo_loss(net, true) {
+                // What was sent once has arrived: nothing was lost (step 3.b).
+                return Resend::Nothing;
+            }
+            if self.snd_nxt > self.high_seq {
+                // New data arrived before the old: the loss was real (step 3.a).
+                self.frto &= info.sacked_pkts == 0 && !duplicate;
+            } else if info.advanced && !recovered {
+                // The oldest packet arrived, as a copy or not: new data will tell
+                // (step 2.b), if there is any.
+                self.high_seq = self.snd_nxt;
+                let may_send =
+                    self.snd_nxt < self.write_end && self.snd_una + self.snd_wnd > self.snd_nxt;
+                if may_send {
+                    return Resend::New;
+                }
+                self.frto = false;
+            }
+        }
+        if recovered {
+            self.undo_recovery(net);
+            return Resend::Lost;
+        }
+        if !self.options.sack {
+            if self.snd_nxt > self.high_seq && duplicate {
+                self.add_duplicate_ack();
+            } else if info.advanced {
+                self.reset_duplicate_acks();
+            }
+        }
+        Resend::Lost
+    }
+
+    /// What an ACK lets out of the retransmission queue (tcp_xmit_recovery).
+    pub(in crate::host::tcp) fn resend(&mut self, net: &mut Net, what: Resend) {
+        if what == Resend::New {
+            self.push_pending(net);
+            if self.snd_nxt > self.high_seq {
+                return;
+            }
+            self.frto = false;
+        }
+        if what != Resend::Nothing {
+            self.retransmit_queue(net);
+        }
+    }
+}

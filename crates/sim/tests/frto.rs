@@ -1,0 +1,91 @@
+//! Timeouts of linux-6 (RFC 5682): spurious ones are found out by new data and taken back,
+//! real ones are repaired as before, and what was sent a moment ago is not given up.
+
+mod common;
+
+use common::{bulk, dumbbell, Trace, MS, SECOND};
+use serde_json::{json, Value};
+
+/// A path whose delay jumps by `more_ms` at 3 s, for a second: packets come in order, late.
+fn jumps(more_ms: u64) -> Value {
+    let (rate, at) = (10_000_000, 20 * MS);
+    json!({"rate_bps": rate, "delay_ns": at, "limit_pkts": 100, "vary": {"kind": "schedule",
+        "steps": [[0, rate, at], [3 * SECOND, rate, at + more_ms * MS], [4 * SECOND, rate, at]]}})
+}
+
+/// A transfer without timestamps, which alone would tell copies from originals.
+fn transfer(link: &Value, sack: bool, frto: bool) -> Trace {
+    let mut flow = bulk("reno", None);
+    flow["timestamps"] = json!(false);
+    flow["sack"] = json!(sack);
+    flow["frto"] = json!(frto);
+    let mut scenario = dumbbell("linux-6", 8 * SECOND, link, json!([flow]));
+    let still = json!({"rate_bps": 10_000_000, "delay_ns": 20 * MS, "limit_pkts": 1000});
+    scenario["topology"]["reverse"] = still;
+    Trace::of(&scenario)
+}
+
+#[test]
+fn a_spurious_timeout_is_taken_back_and_nothing_is_sent_again_for_it() {
+    for sack in [true, false] {
+        let with = transfer(&jumps(900), sack, true);
+        let without = transfer(&jumps(900), sack, false);
+        let step = |t: &Trace| {
+            let rows = t.backoffs().into_iter();
+            let rows = rows.filter(|b| (3 * SECOND..5 * SECOND).contains(&b.0));
+            rows.map(|b| (b.1, b.2)).collect::<Vec<_>>()
+        };
+        let again = |t: &Trace| {
+            let mut newest = 0;
+            let late = t.data().into_iter().filter(|s| s.time_ns > 3 * SECOND);
+            let copies = late.filter(|s| {
+                let copy = s.seq < newest;
+                newest = newest.max(s.seq);
+                copy && s.time_ns < 6 * SECOND
+            });
+            copies.count()
+        };
+        // timeout, then undone
+        assert!(step(&with).iter().any(|b| b.0 == 1), "{:?}", step(&with));
+        assert!(step(&with).iter().any(|b| b.0 == 3), "{:?}", step(&with));
+        assert!(
+            step(&without).iter().any(|b| b.0 == 1),
+            "{:?}",
+            step(&without)
+        );
+        // the oldest packet per timeout, and the probe of the tail
+        assert!(again(&with) <= 4, "sack {sack}: {} again", again(&with));
+        assert!(
+            again(&without) >= 20,
+            "sack {sack}: {} again",
+            again(&without)
+        );
+        let before = with.cwnd_at(3 * SECOND);
+        let after = with.cwnd_at(4 * SECOND + 500 * MS);
+        assert!(after >= before, "sack {sack}: cwnd {before} became {after}");
+    }
+}
+
+#[test]
+fn a_real_timeout_is_repaired_with_frto_as_without() {
+    let at = 20 * MS;
+    let outage = json!({"rate_bps": 10_000_000, "delay_ns": at, "limit_pkts": 20,
+        "vary": {"kind": "schedule", "steps": [[0, 10_000_000, at], [3 * SECOND, 20_000, at],
+            [6 * SECOND, 10_000_000, at]]}});
+    for sack in [true, false] {
+        let [with, without] = [true, false].map(|frto| transfer(&outage, sack, frto));
+        let acked = |t: &Trace| *t.outcome.tables.flow_counters.acked_bytes.last().unwrap();
+        assert!(with.repairs().0 > 0 || with.backoffs().iter().any(|b| b.1 == 1));
+        let (a, b) = (acked(&with) as f64, acked(&without) as f64);
+        assert!((a / b - 1.0).abs() < 0.25, "sack {sack}: {a} and {b} bytes");
+    }
+}
+
+#[test]
+fn old_stacks_are_without_it_and_say_so() {
+    let mut flow = bulk("reno", None);
+    flow["frto"] = json!(true);
+    let scenario = dumbbell("linux-2.6", SECOND, &jumps(100), json!([flow]));
+    let refused = headway_sim::run(&scenario.to_string()).err().unwrap();
+    assert!(refused.to_string().contains("flows[0].frto"), "{refused}");
+}
