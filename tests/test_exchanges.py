@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import on_kernel, punctual
 
 from headway import Dumbbell, Exchanges, Experiment, ExperimentError, Flow, metrics, run
+from headway.errors import HeadwayError
 from headway.workloads import read_exchanges, write_exchanges
 
 PAGE = """\
@@ -101,3 +103,26 @@ def test_a_hundred_thousand_exchanges_are_read_in_a_second_and_run(tmp_path):
     assert table.exchanges.tolist() == [100] * 1000
     trace = run(experiment(Exchanges(file=file)))
     assert trace["responses"].height > 1000
+
+
+@on_kernel
+def test_a_file_of_one_connection_runs_on_the_kernel_as_in_the_simulator(tmp_path):
+    file = tmp_path / "one.csv"
+    file.write_text(
+        "request_bytes,response_bytes,serve_ns,think_ns\n"
+        "300,30000,40000000,200000000\n500,8000,,100000000\n200,5000,,\n"
+    )
+    made = experiment(Exchanges(file=file)).model_copy(update={"duration": 4_000_000_000})
+    window = (0, made.duration)
+    sim, kernel = (
+        metrics.responses(trace, window)["seconds"].to_numpy()
+        for trace in (run(made), punctual(made))
+    )
+    assert len(sim) == len(kernel) == 3
+    assert np.abs(sim - kernel).max() < 0.02
+
+
+@on_kernel
+def test_a_file_of_several_connections_is_refused_by_the_kernel_in_one_line(page):
+    with pytest.raises(HeadwayError, match="exchanges: a connection for each is not possible"):
+        run(experiment(Exchanges(file=page)), backend="kernel")

@@ -11,6 +11,10 @@ use crate::error::{Attempt, Failure};
 use crate::out::{self, say};
 use crate::system::clock::now_ns;
 use crate::traffic::{self, Epoch, Reading};
+use headway_experiment::exchanges::Exchanges;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
 
 /// One end of one flow. Times are ns of CLOCK_MONOTONIC; a JSON summary ends it.
 #[derive(Debug, Args)]
@@ -159,8 +163,11 @@ struct VectorsEnd {
     #[arg(long)]
     address: SocketAddrV4,
     /// The epochs as JSON: [[request bytes, response bytes, think ns], ...].
+    #[arg(long, required_unless_present = "file", conflicts_with = "file")]
+    epochs: Option<String>,
+    /// File of exchanges on one connection instead, which has servers' times, too: docs/exchanges.md.
     #[arg(long)]
-    epochs: String,
+    file: Option<PathBuf>,
     /// The congestion control, by the kernel's name or as it was attached [default: the
     /// namespace's].
     #[arg(long)]
@@ -275,22 +282,44 @@ pub fn run(arguments: Traffic) -> Result<(), Failure> {
 }
 
 fn conversation(a: VectorsEnd) -> Result<traffic::Vectors, Failure> {
-    let epochs: Vec<Epoch> = serde_json::from_str(&a.epochs)
-        .map_err(|error| Failure::bad_input(format!("--epochs: {error}")))?;
-    if epochs.iter().any(|&(_, _, think_ns)| think_ns < 0) {
-        return Err(Failure::bad_input("--epochs: a think time is negative"));
-    }
+    let exchanges = match (&a.epochs, &a.file) {
+        (Some(epochs), _) => {
+            let epochs: Vec<Epoch> = serde_json::from_str(epochs)
+                .map_err(|error| Failure::bad_input(format!("--epochs: {error}")))?;
+            traffic::of_epochs(&epochs)
+        }
+        (None, file) => exchanges_of(file.as_deref().unwrap_or(Path::new("")))?,
+    };
     Ok(traffic::Vectors {
         address: a.address,
         control: known(a.control)?,
         nodelay: a.nodelay,
         hints: a.hints.into(),
-        epochs,
+        exchanges,
         start_ns: a.start.unwrap_or_else(now_ns),
         end_ns: a.end,
         out: a.out,
         received: a.received,
     })
+}
+
+/// What a file says, if it is for one connection and asks for no more than the programs do.
+fn exchanges_of(file: &Path) -> Result<Exchanges, Failure> {
+    let bad = |what: &dyn std::fmt::Display| {
+        Failure::bad_input(format!("--file: {}: {what}", file.display()))
+    };
+    let opened = File::open(file).map_err(|error| bad(&error))?;
+    let read = Exchanges::read(BufReader::new(opened)).map_err(|error| bad(&error))?;
+    let connections = read.exchanges.len();
+    if connections > 1 {
+        let what =
+            format!("{connections} connections are not allowed; the traffic programs hold one");
+        return Err(bad(&what));
+    }
+    if !read.deadline_ns.is_empty() {
+        return Err(bad(&"deadline_ns is not possible yet"));
+    }
+    Ok(read)
 }
 
 fn messages(a: PingpongEnd) -> Result<traffic::Pingpong, Failure> {

@@ -17,7 +17,7 @@ pub use cbr::{receive as cbr_receive, send as cbr_send, CbrReceive, CbrSend};
 pub use pingpong::{client as pingpong_client, server as pingpong_server, Pingpong};
 pub use reader::Reading;
 pub use socket::Hints;
-pub use vectors::{client as vectors_client, server as vectors_server, Epoch, Vectors};
+pub use vectors::{client as vectors_client, of_epochs, server as vectors_server, Epoch, Vectors};
 
 /// Bytes of a read or a write.
 const CHUNK_BYTES: usize = 64 * 1024;

@@ -1,11 +1,12 @@
-//! Requests and responses on one connection, in epochs of a bytes asked, b bytes
-//! answered and t ns of thinking. Both ends know the epochs; the bytes carry nothing.
+//! Requests and responses on one connection: exchanges of bytes asked, the server's time,
+//! bytes answered and time to think. Both ends know them; the bytes carry nothing.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
+use headway_experiment::exchanges::Exchanges;
 use serde::Serialize;
 
 use super::records::Records;
@@ -18,7 +19,7 @@ use crate::error::{Attempt, Failure};
 use crate::system::clock::{now_ns, sleep_until};
 
 /// Request in bytes, response in bytes, think time until the next in ns.
-pub type Epoch = (u64, u64, i64);
+pub type Epoch = (u64, u64, u64);
 
 /// One end of the conversation.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ pub struct Vectors {
     /// What this end says of the connection before it opens.
     pub hints: Hints,
     /// What is asked and answered.
-    pub epochs: Vec<Epoch>,
+    pub exchanges: Exchanges,
     /// When the client connects.
     pub start_ns: i64,
     /// When to give up.
@@ -41,6 +42,19 @@ pub struct Vectors {
     pub out: Option<PathBuf>,
     /// A file of rows (time ns, bytes received since the start), of either end.
     pub received: Option<PathBuf>,
+}
+
+/// Exchanges on one connection, whose server answers at once.
+#[must_use]
+pub fn of_epochs(epochs: &[Epoch]) -> Exchanges {
+    Exchanges {
+        start_ns: vec![0],
+        exchanges: vec![epochs.len() as u32],
+        request_bytes: epochs.iter().map(|epoch| epoch.0).collect(),
+        response_bytes: epochs.iter().map(|epoch| epoch.1).collect(),
+        think_ns: epochs.iter().map(|epoch| epoch.2).collect(),
+        ..Exchanges::default()
+    }
 }
 
 /// What one end did.
@@ -169,14 +183,22 @@ fn ended(error: &std::io::Error) -> bool {
 pub fn client(task: &Vectors) -> Result<Conversed, Failure> {
     let mut records = task.out.as_deref().map(Records::<3>::create).transpose()?;
     let mut received = Received::create(task)?;
-    sleep_until(task.start_ns);
+    let start_ns = task.exchanges.start_ns.first().copied().unwrap_or(0);
+    sleep_until(
+        task.start_ns
+            .saturating_add_unsigned(start_ns)
+            .min(task.end_ns),
+    );
     let started_ns = now_ns();
     let socket = connect(task.address, task.options())?;
     let mut done = Conversed::connected_at(now_ns());
     done.started_ns = Some(started_ns);
     socket.set_nonblocking(true).attempt("not to block")?;
     reset_on_close(&socket, true);
-    for (&(request, response, think_ns), number) in task.epochs.iter().zip(0i64..) {
+    for number in 0..task.exchanges.len() {
+        let request = task.exchanges.request_bytes[number];
+        let response = task.exchanges.response_bytes[number];
+        let think_ns = task.exchanges.think_ns[number];
         let asked_ns = if number == 0 { started_ns } else { now_ns() };
         if !(task.give(&socket, request)? && task.take(&socket, response, &mut received)?) {
             break;
@@ -185,9 +207,9 @@ pub fn client(task: &Vectors) -> Result<Conversed, Failure> {
         done.complete_epochs += 1;
         done.finished_ns = Some(answered_ns);
         if let Some(records) = &mut records {
-            records.push([number, asked_ns, answered_ns])?;
+            records.push([number as i64, asked_ns, answered_ns])?;
         }
-        let next_ns = answered_ns.saturating_add(think_ns);
+        let next_ns = answered_ns.saturating_add_unsigned(think_ns);
         sleep_until(next_ns.min(task.end_ns));
         if next_ns >= task.end_ns {
             break;
@@ -217,8 +239,17 @@ pub fn server(task: &Vectors, ready: impl FnOnce()) -> Result<Conversed, Failure
     done.connected_ns = Some(now_ns());
     socket.set_nonblocking(true).attempt("not to block")?;
     reset_on_close(&socket, true);
-    for &(request, response, _) in &task.epochs {
-        if !(task.take(&socket, request, &mut received)? && task.give(&socket, response)?) {
+    for number in 0..task.exchanges.len() {
+        let request = task.exchanges.request_bytes[number];
+        let response = task.exchanges.response_bytes[number];
+        if !task.take(&socket, request, &mut received)? {
+            break;
+        }
+        let serve_ns = task.exchanges.serve_ns.get(number).copied().unwrap_or(0);
+        if serve_ns > 0 {
+            sleep_until(now_ns().saturating_add_unsigned(serve_ns).min(task.end_ns));
+        }
+        if !task.give(&socket, response)? {
             break;
         }
         done.complete_epochs += 1;
@@ -243,7 +274,10 @@ mod tests {
             control: None,
             nodelay: true,
             hints: Hints::default(),
-            epochs: vec![(100, 300_000, 20_000_000), (200_000, 1, 0), (1, 5, 0)],
+            exchanges: Exchanges {
+                serve_ns: vec![0, 30_000_000, 0],
+                ..of_epochs(&[(100, 300_000, 20_000_000), (200_000, 1, 0), (1, 5, 0)])
+            },
             start_ns: 0,
             end_ns,
             out: None,
@@ -260,7 +294,7 @@ mod tests {
         assert_eq!((asked.complete_epochs, answered.complete_epochs), (3, 3));
         assert!(asked.started_ns.unwrap() <= asked.connected_ns.unwrap());
         let length_ns = asked.finished_ns.unwrap() - asked.connected_ns.unwrap();
-        assert!(length_ns >= 20_000_000, "{length_ns}");
+        assert!(length_ns >= 50_000_000, "{length_ns}");
         // the SYN's byte counts as well
         let acked = asked.tcp_info.unwrap().acked_bytes.unwrap();
         assert!((200_001..=200_102).contains(&acked), "{acked}");

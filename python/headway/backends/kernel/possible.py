@@ -24,6 +24,10 @@ def _check_routers(experiment: Experiment) -> None:
     mechanisms.check(experiment, len(sides(experiment)))
 
 
+def _has_many(app: object) -> bool:
+    return isinstance(app, Exchanges) and app.table().exchanges.size > 1
+
+
 def check(experiment: Experiment) -> None:
     """Raises HeadwayError, naming the field, for what this backend cannot do."""
     if experiment.topology.kind != "dumbbell":
@@ -36,7 +40,7 @@ def check(experiment: Experiment) -> None:
                 f"kernel backend: {name}: this kernel has no control {own!r}; it has "
                 f"{', '.join(there)} (`modprobe tcp_{own}` loads one that is a module)"
             )
-        if isinstance(flow.app, Sessions | Exchanges):
+        if isinstance(flow.app, Sessions) or _has_many(flow.app):
             raise HeadwayError(
                 f"kernel backend: {name}: {flow.app.kind}: a connection for each is not "
                 "possible, the traffic programs hold one; use vectors"
@@ -50,8 +54,12 @@ def check(experiment: Experiment) -> None:
             raise HeadwayError(
                 f"kernel backend: {name}: requests: hosts ask for rates with TCP only"
             )
-        for field in ("deadline", "stabilize"):
-            if getattr(flow, field):
+        has_deadlines = isinstance(flow.app, Exchanges) and flow.app.table().deadline_ns.size > 0
+        for field, given in (
+            ("deadline", flow.deadline is not None or has_deadlines),
+            ("stabilize", flow.stabilize),
+        ):
+            if given:
                 raise HeadwayError(f"kernel backend: {name}: {field} is not possible yet")
         if flow.extra_ack:
             raise HeadwayError(

@@ -16,7 +16,7 @@ from headway.backends.kernel import records
 from headway.backends.kernel.headwayctl import Child, Headwayctl
 from headway.backends.kernel.testbed import Testbed
 from headway.errors import HeadwayError
-from headway.experiment import Bulk, Cbr, Experiment, Flow, Pingpong, Vectors
+from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Pingpong, Vectors
 from headway.registry import registry
 from headway.trace import FlowSummary, Trace
 from headway.versions import versions
@@ -30,8 +30,16 @@ _GRACE_NS = 300_000_000
 
 def _server_sends_more(flow: Flow) -> bool:
     """Whether the flow is recorded at its server, as the simulator does for such vectors."""
-    epochs = flow.app.epochs if isinstance(flow.app, Vectors) else ()
+    epochs = _epochs(flow)
     return sum(epoch[1] for epoch in epochs) > sum(epoch[0] for epoch in epochs)
+
+
+def _epochs(flow: Flow) -> Sequence[tuple[int, ...]]:
+    """Request and response of each exchange, in bytes."""
+    if isinstance(flow.app, Exchanges):
+        table = flow.app.table()
+        return list(zip(table.request_bytes.tolist(), table.response_bytes.tolist(), strict=True))
+    return flow.app.epochs if isinstance(flow.app, Vectors) else ()
 
 
 def _says(flow: Flow, end: str) -> dict[str, int]:
@@ -43,8 +51,8 @@ def _says(flow: Flow, end: str) -> dict[str, int]:
     said: dict[str, int | None] = {}
     if (end == "server") == _server_sends_more(flow):
         said = {"initial-rate": flow.initial_rate, "data-volume": flow.data_volume}
-    if (flow.announces or flow.announces_first) and isinstance(flow.app, Vectors):
-        epochs = flow.app.epochs if flow.announces else flow.app.epochs[:1]
+    if (flow.announces or flow.announces_first) and isinstance(flow.app, Vectors | Exchanges):
+        epochs = _epochs(flow) if flow.announces else _epochs(flow)[:1]
         said["data-volume"] = sum(epoch[end == "server"] for epoch in epochs)
     elif (flow.announces or flow.announces_first) and isinstance(flow.app, Bulk):
         said["data-volume"] = flow.app.size
@@ -145,7 +153,7 @@ class Run:
     def _receiver(self, index: int, flow: Flow) -> list[str]:
         at = f"{self._testbed.address(flow)}:{self._ports[index]}"
         out = str(self._folder / f"received{index}")
-        if isinstance(flow.app, Vectors):
+        if isinstance(flow.app, Vectors | Exchanges):
             return [
                 *self._program("vectors-server"), "--address", at,
                 *self._vectors(index, flow, flow.app, "server"), "--end", str(self.end_ns),
@@ -164,10 +172,11 @@ class Run:
             *_reading(flow),
         ]  # fmt: skip
 
-    def _vectors(self, index: int, flow: Flow, app: Vectors, end: str) -> list[str]:
+    def _vectors(self, index: int, flow: Flow, app: Vectors | Exchanges, end: str) -> list[str]:
         command = [
-            "--epochs", json.dumps(app.epochs), "--control", self._controls[index],
-            *_hints(flow, end),
+            *(("--file", str(app.file)) if isinstance(app, Exchanges)
+              else ("--epochs", json.dumps(app.epochs))),
+            "--control", self._controls[index], *_hints(flow, end),
         ]  # fmt: skip
         return [*command, "--nodelay"] if flow.nodelay else command
 
@@ -191,7 +200,7 @@ class Run:
             self.end_ns, self.start_ns + flow.stop if flow.stop is not None else self.end_ns
         )
         out = str(self._folder / f"sent{index}")
-        if isinstance(flow.app, Vectors):
+        if isinstance(flow.app, Vectors | Exchanges):
             return [
                 *self._program("vectors-client"), "--address", to,
                 *self._vectors(index, flow, flow.app, "client"),
