@@ -140,7 +140,7 @@ impl Socket {
         let below = !info.ece || self.conn.cwnd_pkts < self.conn.ssthresh_pkts;
         let may_raise = !dubious || below && !matches!(self.conn.ca_state, ca::RECOVERY | ca::CWR);
         let grow = u32::from(info.acked_pkts > 0 && may_raise);
-        if self.rates.is_none() {
+        if !self.takes_samples {
             self.grow(net, ack, grow, self.filled_before(info.in_flight_before));
         }
         if dubious {
@@ -163,7 +163,7 @@ impl Socket {
             || info.ece
             || self.conn.ca_state != ca::OPEN;
         // pkts_acked comes before the state machine; growth after it.
-        if self.rates.is_none() {
+        if !self.takes_samples {
             self.grow(net, ack, 0, false);
         }
         let mut resend = Resend::Nothing;
@@ -173,7 +173,7 @@ impl Socket {
         if set_timer && !self.schedule_probe(net) {
             self.arm_rto(net);
         }
-        if self.rates.is_some() {
+        if self.takes_samples {
             self.take_rate_sample(net, info, ack.rtt_us);
         } else if matches!(self.conn.ca_state, ca::CWR | ca::RECOVERY) {
             let lost = self.board.losses != info.losses_before;
@@ -239,7 +239,11 @@ impl Socket {
             self.dsack_seen(p.ack, sacks[0], prior_una);
         }
         let prior_forward = self.board.sacked_end;
-        let mut rates = self.rates.as_deref_mut();
+        let mut rates = if self.takes_samples {
+            self.rates.as_deref_mut()
+        } else {
+            None
+        };
         let high_seq = self.high_seq;
         let mut reordered = None;
         let mut newest: Option<(u64, u64, bool)> = None;
@@ -285,11 +289,8 @@ impl Socket {
             }
             let segment = self.board.pop().expect("there is a front");
             info.acked_pkts += 1;
-            if let Some(rates) = &mut self.rates {
-                if segment.marks & SACKED == 0 {
-                    rates.arrived(self.board.first - 1, &segment);
-                }
-                rates.popped();
+            if self.takes_samples {
+                self.stamp_acked(&segment);
             }
             info.newly_acked_pkts += u32::from(segment.marks & SACKED == 0 || !self.options.sack);
             if segment.marks & EVER_RETRANS != 0 {

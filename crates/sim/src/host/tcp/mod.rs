@@ -187,6 +187,10 @@ pub struct Socket {
     signals: Signals,
     fack: bool,
     cwnd_limited: bool,
+    /// The control takes rate samples and owns cwnd: there are `rates`.
+    takes_samples: bool,
+    /// The control paces as Linux does: whole large segments.
+    paces_segments: bool,
     quick_start_flags: QuickStartFlags,
     ecn: EcnFlags,
     /// A header of its control's, or one that it answers.
@@ -240,10 +244,6 @@ pub struct Socket {
     /// Counters.
     pub counters: Counters,
     control: ControlInstance,
-    /// Of a control that takes rate samples; it owns cwnd.
-    rates: Option<Box<Rates>>,
-    /// The control paces as Linux does: whole large segments.
-    paces_segments: bool,
 
     /// Last small segment, for Nagle's rule as Minshall amended it.
     small_end: u64,
@@ -262,6 +262,7 @@ pub struct Socket {
     /// The startup has set cwnd as Recovery began, and leads it by ssthresh.
     startup_reduces: bool,
     pacing: Pacing,
+    rates: Option<Box<Rates>>,
     quick_start: Option<Box<QuickStart>>,
     syn_sent_ns: u64,
     /// SYN to SYN-ACK, once known.
@@ -351,6 +352,7 @@ impl Socket {
             usage_seq: 0,
             cwnd_used: 0,
             cwnd_stamp_ns: 0,
+            takes_samples: control.control().takes_samples,
             rates: control
                 .control()
                 .takes_samples
@@ -545,7 +547,7 @@ impl Socket {
             let left_us = self.deadline_ns.saturating_sub(net.now_ns) / 1000;
             self.conn.deadline_us = u32::try_from(left_us).unwrap_or(u32::MAX).max(1);
         }
-        if self.rates.is_some() {
+        if self.takes_samples {
             self.refresh_rates(net);
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::ack::AckInfo;
-use super::scoreboard::{Segment, RETRANS};
+use super::scoreboard::{Segment, RETRANS, SACKED};
 use super::Socket;
 use crate::net::Net;
 use crate::rng::{stream, Purpose};
@@ -68,7 +68,7 @@ impl Rates {
     }
 
     /// Packet `number` leaves, for the first time or again; `idle`: nothing was in flight.
-    pub fn sent(&mut self, number: u64, now_ns: u64, idle: bool, delivered_pkts: u64) {
+    fn sent(&mut self, number: u64, now_ns: u64, idle: bool, delivered_pkts: u64) {
         if idle {
             self.first_sent_ns = now_ns;
             self.delivered_ns = now_ns;
@@ -112,7 +112,7 @@ impl Rates {
     }
 
     /// The oldest packet leaves the scoreboard.
-    pub fn popped(&mut self) {
+    fn popped(&mut self) {
         self.stamps.pop_front();
         self.first += 1;
     }
@@ -141,6 +141,24 @@ impl Socket {
             {
                 rates.limited_until_pkts = Some(self.conn.delivered_pkts + u64::from(in_flight));
             }
+        }
+    }
+
+    /// Packet `number` leaves.
+    pub(super) fn stamp_sent(&mut self, net: &Net, number: u64) {
+        if let Some(rates) = &mut self.rates {
+            let idle = self.board.packets_out() == 0;
+            rates.sent(number, net.now_ns, idle, self.conn.delivered_pkts);
+        }
+    }
+
+    /// The oldest packet has left the scoreboard.
+    pub(super) fn stamp_acked(&mut self, segment: &Segment) {
+        if let Some(rates) = &mut self.rates {
+            if segment.marks & SACKED == 0 {
+                rates.arrived(self.board.first - 1, segment);
+            }
+            rates.popped();
         }
     }
 

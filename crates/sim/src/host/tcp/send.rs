@@ -207,9 +207,8 @@ impl Socket {
             self.small_end = segment.end();
         }
         self.transmit(net, &segment);
-        if let Some(rates) = &mut self.rates {
-            let idle = self.board.packets_out() == 0;
-            rates.sent(number, net.now_ns, idle, self.conn.delivered_pkts);
+        if self.takes_samples {
+            self.stamp_sent(net, number);
         }
         self.board.push(segment);
         if self.uses_rack() {
@@ -252,8 +251,8 @@ impl Socket {
             ..segment
         };
         self.transmit(net, &segment);
-        if let Some(rates) = &mut self.rates {
-            rates.sent(number, net.now_ns, false, self.conn.delivered_pkts);
+        if self.takes_samples {
+            self.stamp_sent(net, number);
         }
         self.counters.retransmits_pkts += u64::from(!segment.fin);
         let snd_nxt = self.snd_nxt;

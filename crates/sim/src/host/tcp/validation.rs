@@ -14,7 +14,7 @@ impl Socket {
         }
         let idle_ns = net.now_ns - self.last_sent_ns;
         let rto_ns = self.rtt.rto_us() * 1000;
-        if self.snd_nxt > 1 && idle_ns > rto_ns && self.rates.is_none() {
+        if self.snd_nxt > 1 && idle_ns > rto_ns && !self.takes_samples {
             let restart = self.restart_cwnd_pkts().min(self.conn.cwnd_pkts);
             self.conn.ssthresh_pkts = self.current_ssthresh();
             let mut cwnd = self.conn.cwnd_pkts;
@@ -83,7 +83,7 @@ impl Socket {
         if net.now_ns - self.cwnd_stamp_ns >= self.rtt.rto_us() * 1000
             && self.conn.ca_state == ca::OPEN
             && self.writer_starves()
-            && self.rates.is_none()
+            && !self.takes_samples
         {
             // The application did not fill the window for a whole timeout.
             let used = self.cwnd_used.max(self.restart_cwnd_pkts());

@@ -212,7 +212,7 @@ impl Socket {
     /// The end of Recovery or CWR. Rate halving may have gone below ssthresh and
     /// stays there; PRR ends at ssthresh.
     fn complete_reduction(&mut self, net: &mut Net) {
-        if self.rates.is_some() {
+        if self.takes_samples {
             return;
         }
         match self.profile.reduction {

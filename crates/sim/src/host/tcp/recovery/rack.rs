@@ -232,7 +232,7 @@ impl Socket {
         if in_flight != self.board.in_flight() {
             if self.conn.ca_state != ca::RECOVERY {
                 self.enter_recovery(net, false);
-                if self.rates.is_none() {
+                if !self.takes_samples {
                     self.reduce_by_prr(1, self.board.losses != losses, false);
                 }
             }

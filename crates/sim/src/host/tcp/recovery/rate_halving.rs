@@ -160,7 +160,7 @@ impl Socket {
 
     /// One packet less for every second ACK (tcp_cwnd_down).
     pub(super) fn halve_step(&mut self, net: &Net, info: &AckInfo) {
-        if self.rates.is_some() {
+        if self.takes_samples {
             return;
         }
         let progress = info.acked_pkts > 0 || info.advanced || info.sacked_pkts > 0 || info.dsack;
