@@ -78,7 +78,7 @@ pub struct Begin(Arc<AtomicU64>);
 
 impl Begin {
     /// Their time 0 is at `time_ns` of `CLOCK_MONOTONIC`, which may be yet to come. Until
-    /// then the link is as at their beginning.
+    /// then a schedule's first step holds, and a trace delivers nothing.
     pub fn at(&self, time_ns: u64) {
         self.0.store(time_ns, Ordering::Relaxed);
     }

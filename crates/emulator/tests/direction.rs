@@ -289,3 +289,35 @@ fn codel_takes_packets_at_the_opportunities_of_a_trace() {
         .collect();
     assert_eq!(due, [3, 3, 10, 13]);
 }
+
+#[test]
+fn a_schedule_begins_anew_when_somebody_says() {
+    let file = TempFile::new(
+        "begin.csv",
+        "time_ns,rate_bps,delay_ns\n0,12000000,0\n5000000,1200000,0\n",
+    );
+    let schedule = VaryFile::Schedule {
+        file: file.0.clone(),
+    };
+    let trace_file = TempFile::new("begin-trace", "3\n3\n10\n");
+    let trace = VaryFile::Mahimahi {
+        file: trace_file.0.clone(),
+    };
+    let mut d = direction(r#"{"rate_bps": 1}"#, Some(schedule));
+    let mut depart_ms = |now_ms: u64, begin: bool| {
+        if begin {
+            d.begin_at(now_ms * MS);
+        }
+        carried(offer(&mut d, now_ms * MS, 1500, 0, false)).depart_ns / MS
+    };
+    // ten times slower after 5 ms; from 100 ms on it is fast again for 5 ms
+    assert_eq!([depart_ms(0, false), depart_ms(20, false)], [1, 30]);
+    assert_eq!([depart_ms(100, true), depart_ms(120, false)], [101, 130]);
+    let mut d = direction(r#"{"rate_bps": 1}"#, Some(trace));
+    let mut due_ms = |now_ms: u64| carried(offer(&mut d, now_ms * MS, 1500, 0, false)).due_ns / MS;
+    assert_eq!([due_ms(0), due_ms(0), due_ms(0)], [3, 3, 10]);
+    d.begin_at(100 * MS);
+    let mut due_ms = |now_ms: u64| carried(offer(&mut d, now_ms * MS, 1500, 0, false)).due_ns / MS;
+    // before its time 0 a trace is as at its beginning
+    assert_eq!([due_ms(50), due_ms(100), due_ms(100)], [103, 103, 110]);
+}

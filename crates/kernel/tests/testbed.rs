@@ -395,6 +395,38 @@ fn bad_input_is_one_line_and_changes_nothing() {
 }
 
 #[test]
+fn schedules_begin_when_somebody_says() {
+    need!();
+    let schedule = std::env::temp_dir().join(format!("headway-begin-{}", std::process::id()));
+    // down from the second second on, for a minute
+    let lines = "time_ns,rate_bps,delay_ns\n0,10000000,1000000\n\
+        2000000000,0,1000000\n62000000000,10000000,1000000\n";
+    fs::write(&schedule, lines).unwrap();
+    let vary = format!("schedule:{}", schedule.display());
+    let (testbed, _) = Testbed::up("begin", &["--vary", &vary]);
+    fs::remove_file(&schedule).unwrap();
+    let reaches = || {
+        let ping = ["ping", "-c", "1", "-W", "1", "10.78.0.1"];
+        testbed
+            .exec("left1", &ping)
+            .output()
+            .unwrap()
+            .status
+            .success()
+    };
+    std::thread::sleep(Duration::from_millis(2500));
+    assert!(!reaches());
+    ok(&["begin", &testbed.name]);
+    assert!(reaches());
+    ok(&["begin", &testbed.name, "--at", "1"]); // long ago: the last line holds
+    assert!(reaches());
+    let output = run(&["begin", "nosuch"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("nosuch"));
+    ok(&["down", &testbed.name]);
+}
+
+#[test]
 fn a_testbed_without_its_emulator_is_seen_and_removed() {
     need!();
     let (testbed, state) = Testbed::up("dead", &[]);

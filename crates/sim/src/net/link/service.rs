@@ -97,7 +97,11 @@ impl Service {
                 let present = steps[*at..].partition_point(|s| s.start_ns <= elapsed_ns);
                 let mut up = steps[*at + present.saturating_sub(1)..].iter();
                 let up = up.find(|s| s.rate_bps > 0).expect("the last one is up");
-                ready_ns.max(self.origin_ns + up.start_ns)
+                if up.start_ns <= elapsed_ns {
+                    ready_ns
+                } else {
+                    self.origin_ns + up.start_ns
+                }
             }
             Kind::Opportunities(o) => self.origin_ns + o.first_byte_ns(elapsed_ns),
         }
@@ -111,10 +115,16 @@ impl Service {
         let depart_ns = match &mut self.kind {
             Kind::Steps { steps, at } => {
                 let ready_ns = now_ns.max(wire.busy_until_ns);
-                let start_ns = ready_ns.saturating_sub(self.origin_ns);
+                // before its time 0 the link is as it begins
+                let early = ready_ns < self.origin_ns && steps[0].rate_bps > 0;
+                let origin_ns = if early { ready_ns } else { self.origin_ns };
+                let start_ns = ready_ns.saturating_sub(origin_ns);
                 let (end_ns, step) = transmit(steps, at, start_ns, ip_bytes);
+                if early {
+                    *at = 0;
+                }
                 delay_ns = step.delay_ns;
-                self.origin_ns + end_ns
+                origin_ns + end_ns
             }
             Kind::Opportunities(o) => {
                 let elapsed_ns = now_ns.saturating_sub(self.origin_ns);
@@ -320,6 +330,12 @@ mod tests {
         );
         assert_eq!(service.begin_ns(&wire, 100 + 4 * MS), 100 + 9 * MS + MS / 2);
         assert_eq!(service.rate_bps(100 + 9 * MS), 12_000_000);
+        // before its time 0
+        service.begin_at(500 * MS);
+        assert_eq!(service.begin_ns(&wire, 200 * MS), 200 * MS);
+        assert_eq!(service.serve(&mut wire, 200 * MS, 1500).0, 201 * MS);
+        assert_eq!(service.serve(&mut wire, 500 * MS, 1500).0, 501 * MS);
+        service.begin_at(100);
         assert_eq!(service.rate_bps(100 + 5 * MS), 1);
     }
 
