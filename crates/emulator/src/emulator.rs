@@ -262,13 +262,6 @@ impl Emulator {
         let mut publish_ns = before_ns;
         let mut events: Vec<epoll::Event> = Vec::with_capacity(64);
         while !stop.load(Ordering::Relaxed) {
-            let begin_ns = self.begin.0.swap(0, Ordering::Relaxed);
-            if begin_ns > 0 {
-                self.summary.schedule_start_ns = begin_ns;
-                self.directions
-                    .iter_mut()
-                    .for_each(|d| d.begin_at(begin_ns));
-            }
             let now_ns = self.deliver_due();
             let earned_ns = (now_ns - before_ns) as f64 * self.config.spin_share;
             credit_ns = (credit_ns + earned_ns as i64).min(SPIN_CREDIT_NS);
@@ -290,6 +283,7 @@ impl Emulator {
                 credit_ns -= spun_ns as i64;
                 self.summary.spin_ns += spun_ns;
             }
+            self.begin_anew();
             for event in &events {
                 self.read(event.data.u64() as usize);
             }
@@ -308,6 +302,17 @@ impl Emulator {
         self.summary.finished = true;
         self.account(now_ns, cpu_ns, wait_ns);
         Ok(self.summary.clone())
+    }
+
+    /// Lets schedules and traces begin, if somebody said so since the last look.
+    fn begin_anew(&mut self) {
+        let begin_ns = self.begin.0.swap(0, Ordering::Relaxed);
+        if begin_ns > 0 {
+            self.summary.schedule_start_ns = begin_ns;
+            for direction in &mut self.directions {
+                direction.begin_at(begin_ns);
+            }
+        }
     }
 
     /// How long to wait for packets, and whether that is polling.
