@@ -58,7 +58,9 @@ def test_the_matrix_has_what_paths_alone_lack_and_trials_enough() -> None:
     assert sum(s.together for s in rows) >= 4
     assert sum(bool(s.change) for s in rows) >= 4
     assert sum("ecn=on" in s.control and "ecn=on" in s.aqm for s in rows) >= 6
-    assert len(rows) >= 60
+    assert sum(s.control == "bbr" for s in rows) >= 6
+    assert sum(":read_" in s.control for s in rows) >= 3
+    assert len(rows) >= 70
     # one run after the other; slow links run side by side
     assert Plan(rows).kernel_s() <= 60 * 60
 

@@ -192,6 +192,17 @@ def others() -> list[Scenario]:
         row(10, 50, 1.0, 1, "reno:ecn=on", aqm="codel:ecn=on"),
         row(10, 20, 1.0, 5, "cubic:ecn=on", aqm="codel:ecn=on"),
         row(100, 50, 1.0, 2, "reno:ecn=on", aqm="codel:ecn=on"),
+        # a control that paces by a model of the path
+        row(10, 20, deep, 1, "bbr"),
+        row(10, 50, 1.0, 2, "bbr"),
+        row(10, 100, 1.0, 1, "bbr"),
+        row(100, 20, 1.0, 1, "bbr"),
+        row(100, 50, deep, 2, "bbr"),
+        _timed(row(10, 50, 1.0, 1, "bbr", loss=0.01)),
+        # receivers that read slowly, all the time or in portions
+        row(10, 50, 1.0, 1, "cubic:read_rate=4Mbit/s"),
+        row(10, 100, 1.0, 2, "reno:read_size=200kB:read_interval=400ms"),
+        row(100, 20, 1.0, 1, "cubic:read_rate=40Mbit/s"),
         # links that change
         row(10, 50, 1.0, 1, "cubic", change="slower"),
         row(20, 50, 1.0, 2, "reno", change="slower"),
