@@ -124,12 +124,14 @@ impl Socket {
             } else {
                 (end - self.snd_nxt).min(mss)
             };
-            if want > room && room < mss {
+            // A large segment that the window cuts ends with what is left of it.
+            let is_cut = left > 0 && room > 0;
+            if want > room && room < mss && !is_cut {
                 closed = true;
                 break;
             }
             let len = want.min(room) as u32;
-            if !has_fin && u64::from(len) < mss && self.nagle_waits(end) {
+            if !has_fin && u64::from(len) < mss && !is_cut && self.nagle_waits(end) {
                 break;
             }
             if self.conn.pacing_rate_bytes_per_s != 0 && !by_segment && self.pacing_waits(net) {
@@ -144,8 +146,11 @@ impl Socket {
                     limited = self.cwnd_holds_back(backlog, room);
                     break;
                 }
-                let fits = if room < backlog {
+                let fits = if room < backlog && self.small_end > self.snd_una {
                     room / mss
+                } else if room < backlog {
+                    // tcp_mss_split_point: Nagle's rule allows it
+                    room.div_ceil(mss)
                 } else {
                     backlog.div_ceil(mss)
                 };
