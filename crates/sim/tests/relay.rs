@@ -123,6 +123,29 @@ fn connections_through_a_relay_use_sockets_again() {
 }
 
 #[test]
+fn a_slow_leg_makes_the_fast_one_wait_and_the_relay_holds_two_buffers_at_most() {
+    let mut flow = transfer(20_000_000, &json!({"at_hop": 1}));
+    flow["receive_window_bytes"] = json!(100_000);
+    flow["send_buffer_bytes"] = json!(100_000);
+    let mut scenario = chain(10, 10, 0.0, &flow);
+    for way in ["forward", "reverse"] {
+        scenario["topology"]["hops"][1][way]["rate_bps"] = json!(2_000_000);
+    }
+    let mut world = world(&scenario);
+    let mut most = 0;
+    while world.step() {
+        if world.events() % 64 == 0 {
+            let (delivered, sent) = world.delivered(0);
+            most = most.max(sent - delivered);
+        }
+    }
+    let (delivered, sent) = world.delivered(0);
+    assert_eq!((delivered, sent), (20_000_000, 20_000_000));
+    // The window before it, and the send buffer after it, which may end a segment too full.
+    assert!((100_000..280_000).contains(&most), "{most}");
+}
+
+#[test]
 fn a_relay_stands_between_the_ends() {
     for (relay, said) in [
         (

@@ -63,8 +63,8 @@ Ecn = Literal[
 class Relay(Spec):
     """A host beside router ``at_hop`` of a chain that splits a flow's connection in two.
 
-    What arrives from one end it sends to the other, as far as its send buffer has room; both ends'
-    connections are with it, as with a split-TCP proxy. ``control`` and ``stack`` are of what it
+    It reads from one end what its send buffer towards the other has room for, so a slow leg makes
+    the fast one wait; both ends' connections are with it, as with a split-TCP proxy. ``control`` and ``stack`` are of what it
     sends to either end; None takes the flow's.
     """
 

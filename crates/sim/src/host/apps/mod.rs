@@ -96,6 +96,13 @@ impl Host<'_> {
         socket.pump(self.net);
     }
 
+    /// An application that reads when it wants to takes at most so much of what has arrived;
+    /// returns how much it got.
+    pub fn read(&mut self, connection: Connection, side: Side, most_bytes: u64) -> u64 {
+        let socket = self.connections.socket(connection, side);
+        socket.read(self.net, most_bytes)
+    }
+
     /// What an application may write that must not hand over more than there is room for.
     pub fn room_bytes(&mut self, connection: Connection, side: Side) -> u64 {
         self.connections.socket(connection, side).send_room_bytes()
@@ -226,6 +233,9 @@ impl Recipe {
         let connection = connections.open(self.flow, tag, is_relayed, |place| self.socket(place));
         if let Some(relay) = connections.relay_of(connection) {
             connections.socket(relay, Side::Opener).listen();
+            for side in [Side::Opener, Side::Responder] {
+                connections.socket(relay, side).read_on_demand();
+            }
         }
         let opener = connections.socket(connection, Side::Opener);
         self.announced

@@ -106,6 +106,11 @@ impl Socket {
         self.pump(net);
     }
 
+    /// The application has said that nothing more will come.
+    pub(crate) fn closes(&self) -> bool {
+        self.buffer.closing
+    }
+
     /// What an application may hand over that must not hold more than there is room for;
     /// 0 until the socket signals that it is writable.
     pub fn send_room_bytes(&mut self) -> u64 {
