@@ -64,8 +64,8 @@ class Relay(Spec):
     """A host beside router ``at_hop`` of a chain that splits a flow's connection in two.
 
     It reads from one end what its send buffer towards the other has room for, so a slow leg makes
-    the fast one wait; both ends' connections are with it, as with a split-TCP proxy. ``control`` and
-    ``stack`` are of what it sends to either end; None takes the flow's.
+    the fast one wait; both ends' connections are with it, as with a split-TCP proxy. ``control``
+    and ``stack`` are of what it sends to either end; None takes the flow's.
     """
 
     at_hop: int = Field(ge=1)
