@@ -15,6 +15,7 @@ from support import BUILT
 
 from headway import units
 from headway.engine import engine
+from headway.errors import ExperimentError
 from headway.experiment import FLOW_OPTIONS, Dumbbell, Experiment, Flow, limit_bytes, parse_flows
 from headway.registry import registry
 
@@ -121,6 +122,13 @@ def test_a_product_of_bandwidth_and_delay_is_rounded_down_once(rate, rtt_ns, pro
 
 def test_every_algorithm_of_the_registry_may_be_named() -> None:
     for control in registry().controls:
+        if "own-start" in control.flags:
+            [flow] = parse_flows(control.name)
+            assert flow.control is not None
+            assert (flow.control.name, flow.control.startup) == (control.name, None)
+            with pytest.raises(ExperimentError, match="has its own start"):
+                parse_flows(f"{control.name}+slow-start")
+            continue
         for startup in registry().startups:
             [flow] = parse_flows(f"{control.name}+{startup.name}")
             assert flow.control is not None

@@ -133,8 +133,9 @@ def owners_of(control: str, startup: str | None) -> tuple[Algorithm, ...]:
     """
     owner = registry().control(control)
     if "own-start" not in owner.flags:
-        return owner, registry().startup(startup or owner.startup or "slow-start")
-    if startup:
+        own = owner.startup or "slow-start"
+        return owner, registry().startup(own if startup is None else startup)
+    if startup is not None:
         raise ValueError(
             f"{control} has its own start: no startup joins it; "
             f"write {control} instead of {control}+{startup}"
