@@ -84,6 +84,13 @@ FLOWS = st.builds(
 """Of at most two options: what is wrong with two together is told by the typed models."""
 
 
+TOGETHER = (
+    *("stop:", "deadline:", "announces", "from_hop:", "read_rate", "read_size", "read_interval"),
+    *("exchanges", "relay"),
+)
+"""Options that typed models judge beside others, or by what only Python reads: a file, a place."""
+
+
 def refusal(read, text: str) -> str:
     """The line with which a text is refused; empty where it is read."""
     try:
@@ -100,7 +107,7 @@ def test_python_takes_the_flows_that_others_take_and_as_the_same_values(text: st
     if line:
         assert own
     elif own:
-        assert any(word in own for word in ("stop:", "deadline:", "announces", "from_hop:"))
+        assert any(word in own for word in TOGETHER)
     else:
         [values], flow = engine.flow_values(text), parse_flows(text)[0]
         assert getattr(flow.app, "size", None) == values.pop("size", None)
