@@ -43,10 +43,11 @@ def _has(monkeypatch: pytest.MonkeyPatch, megabytes: float) -> None:
 
 
 def test_a_long_try_takes_no_more_memory_than_a_short_one() -> None:
-    # A trace of it is half a gigabyte.
+    # A trace of it is half a gigabyte. What the send buffer holds (tcp_wmem, 4 MiB) is less than
+    # the path does, so the flow does not fill it.
     done = _limited(400, "try", "--rate", "1Gbit/s", "--duration", "60s", "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["link"]["throughput_bps"] > 5e8
+    assert json.loads(done.stdout)["link"]["throughput_bps"] > 4.5e8
 
 
 @pytest.mark.slow

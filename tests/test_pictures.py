@@ -36,7 +36,7 @@ from headway.figures.faults import faults, key_in, series_of
 from headway.figures.style import LABELS, STYLES
 from headway.publish import Figures, Page
 from headway.study import discover
-from headway.validation.report import overlay_figure
+from headway.validation.report import overlay_figure, windows_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +108,9 @@ def test_both_backends_windows_are_drawn_over_each_other() -> None:
         for flow in range(3)
         for at_s in range(1, 9)
     ]
-    sim, kernel = (trace({"flow_state": rows}, of=flows) for rows in (state, state[:-4]))
+    sim, kernel = (
+        windows_of(trace({"flow_state": rows}, of=flows)) for rows in (state, state[:-4])
+    )
     assert faults(overlay_figure(sim, kernel)) == []
 
 
