@@ -39,7 +39,7 @@ def goodput_tcptrace_bps(trace: Trace, flow: int) -> float | None:
 
 
 def goodput_bps(trace: Trace, flow: int, window: Window | None = None) -> float:
-    """New application bytes delivered in order over the window, in bits/s.
+    """New in-order bytes that the receiver's application read in the window, in bits/s.
 
     The window is [start_ns, end_ns), None is [warmup, end]. Its ends must be checkpoints
     (``Experiment.checkpoints_ns``, the end, or 0), else it raises ValueError.

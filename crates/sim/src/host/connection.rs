@@ -235,6 +235,7 @@ impl Connections {
 /// What a flow's sender has done in all, over all its connections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
+    /// What the receiver's application has got.
     pub delivered_bytes: u64,
     pub acked_bytes: u64,
     pub unique_bytes: u64,
@@ -253,7 +254,7 @@ impl Totals {
 
     /// Adds a connection.
     pub fn add(&mut self, (from, to): (&Socket, &Socket)) {
-        self.delivered_bytes += to.delivered_bytes;
+        self.delivered_bytes += to.read_bytes();
         self.acked_bytes += from.acked_bytes();
         self.unique_bytes += from.unique_bytes();
         let (sum, one) = (&mut self.counters, &from.counters);

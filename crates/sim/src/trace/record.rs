@@ -191,7 +191,7 @@ table! {
         time_ns: i64,
         /// Flow number.
         flow: u32,
-        /// New in-order application bytes at the receiver.
+        /// New in-order bytes that the receiver's application has read.
         delivered_bytes: u64,
         /// Bytes acknowledged at the sender.
         acked_bytes: u64,

@@ -90,19 +90,23 @@ impl Reader {
         })
     }
 
-    /// Data arrived in order up to `end`, `len` of it in this packet and the rest out of
-    /// what had waited.
-    pub fn arrived(&mut self, len: u32, packet_end: u64, end: u64) {
-        let mut memory = memory_of(len);
-        let joined = (end - packet_end).min(self.held_bytes);
-        if joined > 0 {
-            let held = self.held_memory_bytes * joined / self.held_bytes;
-            self.held_memory_bytes -= held;
-            self.held_bytes -= joined;
-            memory += held;
-        }
+    /// A packet of `len` bytes arrived in order; its data end at `end`.
+    pub fn arrived(&mut self, len: u32, end: u64) {
+        let memory = memory_of(len);
         self.unread.push_back((end, memory));
         self.unread_memory_bytes += memory;
+    }
+
+    /// What had waited is in order, too, from the end of a packet up to `end`.
+    pub fn joined(&mut self, packet_end: u64, end: u64) {
+        let bytes = (end - packet_end).min(self.held_bytes);
+        if bytes > 0 {
+            let memory = self.held_memory_bytes * bytes / self.held_bytes;
+            self.held_memory_bytes -= memory;
+            self.held_bytes -= bytes;
+            self.unread.push_back((end, memory));
+            self.unread_memory_bytes += memory;
+        }
     }
 
     /// Data arrived beyond a hole.
@@ -118,6 +122,12 @@ impl Reader {
     /// In order, and not read.
     fn waiting_bytes(&self, rcv_nxt: u64) -> u64 {
         rcv_nxt - self.copied - u64::from(self.fin_end <= rcv_nxt)
+    }
+
+    /// What is left of the packet that is read next; packets that filled a hole are one.
+    fn first_packet_bytes(&self, mss: u64) -> u64 {
+        let end = self.unread.front().map_or(self.copied, |&(end, _)| end);
+        (end - self.copied).min(mss)
     }
 
     fn take(&mut self, rcv_nxt: u64, most: u64) -> u64 {
@@ -273,9 +283,15 @@ impl Socket {
         let Some(reader) = &mut self.receiver.reader else {
             return 0;
         };
-        let bytes = reader.take(rcv_nxt, most_bytes);
+        // The window is tuned after each packet of a call, so the first decides for all: what
+        // the call has still to read waits (tcp_recvmsg_locked, tcp_rcv_space_adjust).
+        let first = reader.first_packet_bytes(u64::from(self.mss));
+        let mut bytes = reader.take(rcv_nxt, most_bytes.min(first));
         if bytes > 0 {
             self.receiver.right_size(net.now_ns);
+            if let Some(reader) = &mut self.receiver.reader {
+                bytes += reader.take(rcv_nxt, most_bytes - bytes);
+            }
             if self.receiver.reading_acks() {
                 self.send_ack(net);
             }

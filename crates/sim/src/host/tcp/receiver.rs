@@ -198,6 +198,9 @@ impl Receiver {
             self.enter_quick_ack();
         }
         self.rcv_nxt = end;
+        if let Some(reader) = &mut self.reader {
+            reader.arrived(len, end);
+        }
         self.event_data(now_ns, len, push, rtt_us, rtt);
         let had_holes = !self.out_of_order.is_empty();
         self.take_in_order();
@@ -206,7 +209,7 @@ impl Receiver {
             self.pingpong = false;
         }
         match &mut self.reader {
-            Some(reader) => reader.arrived(len, end, self.rcv_nxt),
+            Some(reader) => reader.joined(end, self.rcv_nxt),
             None => self.right_size(now_ns),
         }
         (self.rcv_nxt - before, self.plan(now_ns, rtt))
