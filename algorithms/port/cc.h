@@ -31,9 +31,13 @@
 enum hw_cc_flags {
 	HW_CC_OWN_START = 1, /* no startup joins it: it answers for cwnd from the first ACK on */
 	HW_CC_PACES = 2,     /* it may set a pacing rate */
-	HW_CC_ECT0 = 4,	     /* its data packets carry ECT(0) where ECN was negotiated */
-	HW_CC_ECT1 = 8,	     /* or ECT(1) */
-	HW_CC_NEEDS_ECN = 16, /* it asks for ECN, whatever the host's default is */
+	/* Its data packets carry ECT(0) where ECN was negotiated, as those of a control do
+	 * that says nothing of it, or ECT(1), which kernels refuse to send by RFC 3168. */
+	HW_CC_ECT0 = 4,
+	HW_CC_ECT1 = 8,
+	/* It asks for ECN and grants it, whatever the host's default is, and as in Linux
+	 * (tcp_ca_needs_ecn) all that it sends is capable of ECN, from the SYN on. */
+	HW_CC_NEEDS_ECN = 16,
 };
 
 /* ssthresh before the first congestion event. */
@@ -98,6 +102,7 @@ struct hw_conn {
 	u8 grant;	       /* enum hw_grant; a startup sets USED, DECLINED and DISABLED */
 
 	/* And know. */
+	u8 ecn; /* both ends agreed on ECN (RFC 3168) */
 	u32 peer_window_bytes;
 	u32 header_bytes;   /* of a full data packet: IP, TCP and its options */
 	u32 sent_pkts;	    /* data packets ever sent, with retransmissions */

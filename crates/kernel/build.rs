@@ -187,11 +187,12 @@ impl Build {
             }
             writeln!(
                 list,
-                "ControlObject {{ name: {:?}, control: {:?}, startup: {:?}, binding: {binding}, \
-                 algorithms: &[{algorithms}] }},",
+                "ControlObject {{ name: {:?}, control: {:?}, startup: {:?}, needs_ecn: {}, \
+                 binding: {binding}, algorithms: &[{algorithms}] }},",
                 control.kernel_name(startup),
                 control.name,
-                startup.map(|s| s.name)
+                startup.map(|s| s.name),
+                control.flags.needs_ecn(),
             )
             .expect("a String");
         }
@@ -268,12 +269,18 @@ impl Build {
         // the protocol of three files, whose folder no build of the product names
         let protocol = tests.join("../../../tests/protocol");
         println!("cargo::rerun-if-changed={}", protocol.display());
+        let controls = tests.join("../../../tests/controls");
+        println!("cargo::rerun-if-changed={}", controls.display());
         let mut with_it = self.clone();
         with_it.more.push(protocol);
         tell(
             "PROTOCOL_ROUTER",
             &with_it.router("explicit_rate", "router_of_protocol"),
         );
+        let mut with_controls = self.clone();
+        with_controls.more.push(controls);
+        let asks_ecn = with_controls.algorithm("cc", "asks_ecn", "cc_of_tests_asks_ecn");
+        tell("ASKS_ECN", &asks_ecn);
         let in_storage = ["HW_JOINED", "HW_STATE_IN_STORAGE"];
         let binding = self.binding("control", &in_storage, "binding_of_large_state");
         tell("LARGE_STATE_BINDING", &binding);

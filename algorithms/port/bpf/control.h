@@ -42,6 +42,7 @@ struct {
 	} while (0)
 
 #define HW_PACING_NEEDED 1 /* SK_PACING_NEEDED */
+#define HW_ECN_OK 1	   /* TCP_ECN_OK, since 6.15 TCP_ECN_MODE_RFC3168 */
 /* The kernel's default (tcp_min_tso_segs), but for who may have to ask the path in a
  * data packet: an option cannot go into one of several that share a buffer. */
 #ifdef HW_JOINED
@@ -184,6 +185,7 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 	c->counts_acks = 0;
 	c->paced = sk->sk_pacing_status != 0;
 	c->ignore_peer_window = 0;
+	c->ecn = (tp->ecn_flags & HW_ECN_OK) != 0;
 	c->peer_window_bytes = tp->snd_wnd;
 	c->header_bytes = hw_header_bytes(sk);
 	c->sent_pkts = tp->data_segs_out;

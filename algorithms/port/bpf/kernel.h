@@ -227,6 +227,7 @@ struct tcp_sock {
 	u32 max_packets_out;
 	u32 lsndtime; /* jiffies */
 	u8 is_cwnd_limited : 1;
+	u8 ecn_flags;
 };
 
 struct ack_sample {

@@ -38,6 +38,7 @@ const struct hw_layout {
 	FIELD(hw_conn, ignore_peer_window),
 	FIELD(hw_conn, request_code),
 	FIELD(hw_conn, grant),
+	FIELD(hw_conn, ecn),
 	FIELD(hw_conn, peer_window_bytes),
 	FIELD(hw_conn, header_bytes),
 	FIELD(hw_conn, sent_pkts),

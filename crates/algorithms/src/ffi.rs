@@ -67,6 +67,8 @@ pub struct Conn {
     pub request_code: u8,
     /// What became of a Quick-Start request, a [`Grant`].
     pub grant: u8,
+    /// 1: both ends agreed on ECN.
+    pub ecn: u8,
     /// Receive window of the peer.
     pub peer_window_bytes: u32,
     /// Headers of a full data packet: IP, TCP and its options.
@@ -133,6 +135,7 @@ impl Default for Conn {
             ignore_peer_window: 0,
             request_code: 0,
             grant: Grant::None as u8,
+            ecn: 0,
             peer_window_bytes: u32::MAX,
             header_bytes: 52,
             sent_pkts: 0,

@@ -119,6 +119,7 @@ pub fn rust_layout() -> Vec<(&'static str, usize)> {
             ignore_peer_window as "ignore_peer_window",
             request_code as "request_code",
             grant as "grant",
+            ecn as "ecn",
             peer_window_bytes as "peer_window_bytes",
             header_bytes as "header_bytes",
             sent_pkts as "sent_pkts",

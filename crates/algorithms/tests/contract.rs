@@ -67,7 +67,7 @@ fn who_owns_its_start_takes_no_startup_and_who_takes_samples_owns_it() {
         let own = control.flags.own_start();
         assert_eq!(own, control.startup.is_none(), "{name}");
         assert!(own || !control.takes_samples, "{name}");
-        assert!(!control.flags.needs_ecn() || control.flags.ect0() || control.flags.ect1());
+        assert!(!control.flags.ect0() || !control.flags.ect1(), "{name}");
         assert_eq!(
             choices().filter(|c| c.0.name == name).count(),
             if own { 1 } else { startups().len() }

@@ -200,6 +200,7 @@ fn attach_without_headwayctl() -> (Object, Link) {
         name: "cubic_ls",
         control: "cubic",
         startup: Some("slow-start"), // a pair of this build has no startup of a test's
+        needs_ecn: false,
         binding: leaked(option_env!("HEADWAY_LARGE_STATE_BINDING")),
         algorithms: vec![
             cubic.unwrap().algorithms[0],

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{dumbbell, run, segments, MS, SECOND};
+use common::{dumbbell, run, segments, with_further_algorithms, MS, SECOND};
 use headway_algorithms::header;
 use headway_wire::pcapng::{Block, Reader};
 use headway_wire::{Ipv4View, TcpView};
@@ -36,21 +36,7 @@ fn a_protocol_of_three_files_is_added_by_its_folder_alone() {
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let before = changes(&root);
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("protocol");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo
-        .args(["test", "--offline", "-p", "headway-sim"])
-        .args(["--test", "new_protocol"])
-        .env("HEADWAY_ALGORITHMS", "tests/protocol:tests/routers")
-        .env("CARGO_TARGET_DIR", target)
-        .current_dir(&root);
-    let told = cargo.output().expect("cargo runs this test");
-    let text = String::from_utf8_lossy(&told.stdout);
-    assert!(
-        told.status.success() && text.contains("5 passed"),
-        "{text}{}",
-        String::from_utf8_lossy(&told.stderr)
-    );
+    with_further_algorithms("new_protocol", 5);
     assert_eq!(before, changes(&root), "nothing else is touched");
 }
 

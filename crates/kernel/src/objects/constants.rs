@@ -11,6 +11,11 @@ use crate::objects::ControlObject;
 /// The kernel's structure of a congestion control, as algorithms/port/bpf declares it.
 const OPS: &str = "tcp_congestion_ops";
 
+/// What any control has in its flags there, and what it has that needs ECN
+/// (TCP_CONG_NON_RESTRICTED, TCP_CONG_NEEDS_ECN).
+const NON_RESTRICTED: u32 = 1;
+const NEEDS_ECN: u32 = 2;
+
 /// Values of all tunables in declared order: the control's, the startup's.
 pub type Tunables = [Vec<(&'static str, u32)>; 2];
 
@@ -35,9 +40,9 @@ pub fn open(
         .open_memory(&bytes)
         .map_err(what)?;
     let variables = btf::variables_of(&open, ".rodata");
-    let name_at = btf::members_of(&open, OPS)
-        .get("name")
-        .map(|member| member.offset);
+    let members = btf::members_of(&open, OPS);
+    let at = |member: &str| members.get(member).map(|member| member.offset);
+    let flags = NON_RESTRICTED | if object.needs_ecn { NEEDS_ECN } else { 0 };
     let control = headway_algorithms::control(object.control)
         .map_err(|e| Failure::bad_input(e.to_string()))?;
     let [of_control, of_startup] = [0, 1].map(|i| {
@@ -63,7 +68,10 @@ pub fn open(
             continue;
         };
         if is_control {
-            rename(value, name_at, name)?;
+            rename(value, at("name"), name)?;
+            declare(value, at("flags"), flags).ok_or_else(|| {
+                Failure::failed(format!("the object has no place for flags of {name}"))
+            })?;
         } else if is_constants {
             for (variable, bytes) in &constants {
                 write(value, variables.get(*variable), bytes).ok_or_else(|| {
@@ -126,6 +134,14 @@ fn rename(value: &mut [u8], name_at: Option<usize>, name: &str) -> Result<(), Fa
     field.fill(0);
     field[..name.len()].copy_from_slice(name.as_bytes());
     Ok(())
+}
+
+/// Writes what the kernel is to know of the control.
+fn declare(value: &mut [u8], flags_at: Option<usize>, flags: u32) -> Option<()> {
+    let at = flags_at?;
+    let place = value.get_mut(at..at + 4)?;
+    place.copy_from_slice(&flags.to_ne_bytes());
+    Some(())
 }
 
 fn write(value: &mut [u8], variable: Option<&btf::Variable>, bytes: &[u8]) -> Option<()> {

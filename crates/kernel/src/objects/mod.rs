@@ -24,6 +24,8 @@ pub struct ControlObject {
     pub control: &'static str,
     /// The startup; None where the control owns its start.
     pub startup: Option<&'static str>,
+    /// The control needs ECN.
+    pub needs_ecn: bool,
     /// The ELF file of the congestion control (`struct_ops`) without the algorithms.
     pub binding: &'static [u8],
     /// Those of the algorithms.
@@ -153,6 +155,12 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
     if let Some(header) = control.header {
         return Err(Failure::failed(format!(
             "{} owns the header {header}, which no endpoint in the kernel sends yet",
+            control.name
+        )));
+    }
+    if control.flags.ect1() {
+        return Err(Failure::failed(format!(
+            "{} sends ECT(1), which kernels do with accurate ECN only, not with that of RFC 3168",
             control.name
         )));
     }

@@ -9,11 +9,15 @@ use headway_wire::tcp_options::{Sack, SackBlock};
 use headway_wire::{Ipv4View, TcpFlags, TcpView};
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::process::Command;
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
 /// Port of the responder in captures.
 const SERVER_PORT: u16 = 5001;
+/// Folders of algorithms that no build of the product names.
+const FURTHER_ALGORITHMS: &str = "tests/protocol:tests/routers:tests/controls";
 
 /// One TCP segment of a capture, with sequence numbers as offsets in the stream
 /// (the SYN is byte 0) where the initial number is known.
@@ -82,6 +86,26 @@ pub fn router_counter(tables: &Tables, name: &str) -> Vec<u64> {
     let c = &tables.router_counters;
     let rows = (0..c.time_ns.len()).filter(|&i| c.name[i] == at);
     rows.map(|i| c.value[i]).collect()
+}
+
+/// Runs a test file once more in a build that has the algorithms of the tests' folders,
+/// in a target folder of its own; so many tests of it must pass.
+pub fn with_further_algorithms(file: &str, tests: u32) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("protocol");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args(["test", "--offline", "-p", "headway-sim", "--test", file])
+        .env("HEADWAY_ALGORITHMS", FURTHER_ALGORITHMS)
+        .env("CARGO_TARGET_DIR", target)
+        .current_dir(&root);
+    let told = cargo.output().expect("cargo runs this test");
+    let text = String::from_utf8_lossy(&told.stdout);
+    assert!(
+        told.status.success() && text.contains(&format!("{tests} passed")),
+        "{text}{}",
+        String::from_utf8_lossy(&told.stderr)
+    );
 }
 
 /// Builds and runs a scenario.

@@ -6,10 +6,12 @@ use super::profile::Reduction;
 use super::{Socket, State};
 use crate::net::packet::{flags, Packet};
 use crate::scenario::EcnMode;
+use headway_algorithms::ControlFlags;
 
 /// The two ECN bits of IPv4 (RFC 3168 section 5).
 mod bits {
     pub const NOT_ECT: u8 = 0;
+    pub const ECT_1: u8 = 1;
     pub const ECT_0: u8 = 2;
     pub const CE: u8 = 3;
 }
@@ -32,6 +34,18 @@ impl EcnFlags {
     const ECHO: u8 = 4;
     /// The peer's data can be marked (TCP_ECN_SEEN).
     const SEEN: u8 = 8;
+    /// The control needs ECN (tcp_ca_needs_ecn).
+    const NEEDED: u8 = 16;
+    /// The control's packets carry ECT(1).
+    const ECT_1: u8 = 32;
+
+    /// What a control declares of itself.
+    pub fn of(control: ControlFlags) -> EcnFlags {
+        let mut flags = EcnFlags::default();
+        flags.set(Self::NEEDED, control.needs_ecn());
+        flags.set(Self::ECT_1, control.ect1());
+        flags
+    }
 
     /// Something is to be done for ECN.
     #[inline(always)]
@@ -56,7 +70,32 @@ impl Socket {
 
     /// Whether this end asks for ECN when it opens a connection.
     pub fn asks_ecn(&self) -> bool {
-        self.options.ecn[0].unwrap_or(self.profile.ecn) == EcnMode::On
+        self.ecn.has(EcnFlags::NEEDED)
+            || self.options.ecn[0].unwrap_or(self.profile.ecn) == EcnMode::On
+    }
+
+    /// The control knows what was agreed on.
+    pub(super) fn ecn_agreed(&mut self) {
+        self.conn.ecn = u8::from(self.ecn.has(EcnFlags::OK));
+    }
+
+    /// With which bits a packet that can be marked leaves.
+    fn ect(&self) -> u8 {
+        if self.ecn.has(EcnFlags::ECT_1) {
+            bits::ECT_1
+        } else {
+            bits::ECT_0
+        }
+    }
+
+    /// What every packet carries, as its SYN: of a control that needs ECN all can be
+    /// marked (INET_ECN_xmit, which Linux never takes back from it), of others none.
+    pub(super) fn ecn_of_all(&self) -> u8 {
+        if self.ecn.has(EcnFlags::NEEDED) {
+            self.ect()
+        } else {
+            bits::NOT_ECT
+        }
     }
 
     /// Flags of the SYN or SYN-ACK that leaves now, `first` of its kind or not. A SYN
@@ -79,12 +118,14 @@ impl Socket {
     }
 
     /// A SYN has arrived at who listens (tcp_ecn_create_request): one that can be marked
-    /// is none of RFC 3168's, and current kernels do not grant it.
+    /// is none of RFC 3168's, and current kernels grant it only where the listener's
+    /// control needs ECN, too.
     pub(super) fn ecn_asked(&mut self, p: &Packet) {
         let accepts = self.options.ecn[1].unwrap_or(self.profile.ecn) != EcnMode::Off;
         let asks = p.flags & (flags::ECE | flags::CWR) == flags::ECE | flags::CWR;
         let plain = p.ecn == bits::NOT_ECT || !self.profile.ecn_falls_back;
-        self.ecn.set(EcnFlags::OK, accepts && asks && plain);
+        let grants = accepts && plain || self.ecn.has(EcnFlags::NEEDED);
+        self.ecn.set(EcnFlags::OK, asks && grants);
     }
 
     /// The SYN-ACK has arrived (tcp_ecn_rcv_synack).
@@ -96,14 +137,15 @@ impl Socket {
 
     /// A packet of a connection with ECN leaves (tcp_ecn_send): new data can be marked
     /// and may tell of a reduction; what is sent again and what has no data cannot be
-    /// marked (RFC 3168 sections 6.1.4 to 6.1.6).
+    /// marked (RFC 3168 sections 6.1.4 to 6.1.6), but for controls that need ECN.
     #[inline(never)]
     pub(super) fn ecn_leaves(&mut self, p: &mut Packet) {
+        p.ecn = self.ecn_of_all();
         if !self.ecn.has(EcnFlags::OK) {
             return;
         }
         if p.payload_bytes > 0 && p.seq >= self.snd_nxt {
-            p.ecn = bits::ECT_0;
+            p.ecn = self.ect();
             if self.ecn.has(EcnFlags::TELL) {
                 self.ecn.set(EcnFlags::TELL, false);
                 p.flags |= flags::CWR;

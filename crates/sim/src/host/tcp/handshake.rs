@@ -51,6 +51,7 @@ impl Socket {
             ts_val_ms: self.timestamp(net),
             ts_ecr_ms: self.receiver.ts_recent_ms,
             sack_permitted: self.options.sack,
+            ecn: self.ecn_of_all(),
             ..self.blank(net)
         };
         if self.quick_start_flags.due {
@@ -135,6 +136,7 @@ impl Socket {
         self.last_sent_ns = net.now_ns;
         self.rates_begin(net);
         self.refresh(net);
+        self.ecn_agreed();
         self.control.init(&mut self.conn);
         self.open_send_buffer();
         self.signals.established = true;

@@ -358,12 +358,12 @@ impl Socket {
                 .takes_samples
                 .then(|| Box::new(Rates::new(options.seed, route))),
             paces_segments: profile.segments_are_large && control.control().flags.paces(),
+            ecn: EcnFlags::of(control.control().flags),
             control,
             pacing: Pacing::default(),
             quick_start: None,
             carried: Carried::of(own),
             quick_start_flags: QuickStartFlags::default(),
-            ecn: EcnFlags::default(),
             deadline_ns: 0,
             timers: [TimerSlot {
                 deadline_ns: NEVER,

@@ -1,0 +1,231 @@
+//! A control that needs ECN (tests/controls) on the kernel: it asks for it and is granted
+//! it with the namespace's default as it is, and what leaves is what the simulator's sends
+//! (crates/sim/tests/ecn_controls.rs).
+
+mod common;
+#[path = "common/lab.rs"]
+mod lab;
+
+use std::ffi::CString;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+
+use headway_kernel::objects::{objects, ControlObject};
+use lab::{choose_for, left_over, Lab};
+use libbpf_rs::{Link, MapCore as _, MapMut, MapType, Object};
+
+const NAME: &str = "hwt_needs_ecn";
+const SYN: u8 = 2;
+const ACK: u8 = 16;
+const ECE: u8 = 64;
+const CWR: u8 = 128;
+const ECT_0: u8 = 2;
+const BYTES: usize = 200_000;
+
+/// Attaches the test's control, as the build would if it stood in algorithms/.
+fn attach() -> (Object, Link) {
+    let reno = objects().unwrap().iter().find(|o| o.name == "reno_ss");
+    let reno = reno.unwrap();
+    let path = option_env!("HEADWAY_ASKS_ECN").unwrap_or_default(); // set with the objects
+    let object = ControlObject {
+        name: "asks_ecn_ss",
+        control: "reno", // this build knows no control of a test's
+        startup: reno.startup,
+        needs_ecn: true,
+        binding: reno.binding,
+        algorithms: vec![&*std::fs::read(path).unwrap().leak(), reno.algorithms[1]].leak(),
+    };
+    let mut object = object.open(NAME).unwrap().load().unwrap();
+    let is_control = |map: &MapMut| map.map_type() == MapType::StructOps;
+    let mut link = object.maps_mut().find(is_control).unwrap();
+    let link = link.attach_struct_ops().unwrap();
+    (object, link)
+}
+
+/// What one packet showed.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    opener: bool,
+    flags: u8,
+    ecn: u8,
+    has_data: bool,
+}
+
+/// All that leaves by the loopback device of the namespace that this is called in.
+fn tap() -> io::Result<OwnedFd> {
+    // SAFETY: plain data, an address of the right length.
+    unsafe {
+        let raw = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
+        if raw < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let raw = OwnedFd::from_raw_fd(raw);
+        let mut at: libc::sockaddr_ll = std::mem::zeroed();
+        at.sll_family = libc::AF_PACKET as u16;
+        at.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        let device = CString::new("lo").expect("no zero in it");
+        at.sll_ifindex = libc::if_nametoindex(device.as_ptr()) as i32;
+        let size = size_of_val(&at) as libc::socklen_t;
+        if libc::bind(raw.as_raw_fd(), (&raw const at).cast(), size) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(raw)
+    }
+}
+
+/// What a tap has seen of a connection to a port.
+fn seen(tap: &OwnedFd, port: u16) -> Vec<Seen> {
+    let mut list = Vec::new();
+    let mut frame = vec![0u8; 70_000];
+    loop {
+        // SAFETY: a valid descriptor, a buffer and its length.
+        let got = unsafe {
+            let into = frame.as_mut_ptr().cast();
+            libc::recv(tap.as_raw_fd(), into, frame.len(), libc::MSG_DONTWAIT)
+        };
+        let Ok(got) = usize::try_from(got) else {
+            return list;
+        };
+        let ip = &frame[14..got];
+        let ip_header = usize::from(ip[0] & 15) * 4;
+        let tcp = &ip[ip_header..];
+        let opener = tcp[2..4] == port.to_be_bytes();
+        if ip[9] == 6 && (opener || tcp[..2] == port.to_be_bytes()) {
+            list.push(Seen {
+                opener,
+                flags: tcp[13],
+                ecn: ip[1] & 3,
+                has_data: tcp.len() > usize::from(tcp[12] >> 4) * 4,
+            });
+        }
+    }
+}
+
+/// A connection that carries some bytes: its packets and the sender's window.
+fn transfer(lab: &Lab, opener: bool, responder: bool) -> (Vec<Seen>, u32) {
+    let carry = || {
+        let tap = tap()?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        if responder {
+            choose_for(&listener, NAME)?;
+        }
+        let port = listener.local_addr()?.port();
+        let mut out = connect(port, opener)?;
+        let (mut into, _) = listener.accept()?;
+        let reader = std::thread::spawn(move || {
+            let mut bytes = vec![];
+            into.read_to_end(&mut bytes).map(|_| bytes.len())
+        });
+        out.write_all(&vec![1; BYTES])?;
+        let cwnd = cwnd_pkts(&out)?;
+        drop(out);
+        assert_eq!(reader.join().unwrap()?, BYTES);
+        Ok((seen(&tap, port), cwnd))
+    };
+    lab.netns.inside(carry).unwrap()
+}
+
+fn connect(port: u16, asks: bool) -> io::Result<TcpStream> {
+    // SAFETY: no pointers; the address is plain data of the right length.
+    unsafe {
+        let fd = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = TcpStream::from_raw_fd(fd);
+        choose_for(&socket, if asks { NAME } else { "reno" })?;
+        let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+        let mut at: libc::sockaddr_in = std::mem::zeroed();
+        at.sin_family = libc::AF_INET as u16;
+        at.sin_port = to.port().to_be();
+        at.sin_addr.s_addr = u32::from(*to.ip()).to_be();
+        let size = size_of_val(&at) as libc::socklen_t;
+        if libc::connect(fd, (&raw const at).cast(), size) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(socket)
+    }
+}
+
+fn cwnd_pkts(socket: &TcpStream) -> io::Result<u32> {
+    // SAFETY: plain data and its length.
+    unsafe {
+        let mut info: libc::tcp_info = std::mem::zeroed();
+        let mut size = size_of_val(&info) as libc::socklen_t;
+        let (level, option) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+        let into = (&raw mut info).cast();
+        if libc::getsockopt(socket.as_raw_fd(), level, option, into, &mut size) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(info.tcpi_snd_cwnd)
+    }
+}
+
+/// The SYN, the SYN-ACK, and what was sent from then on.
+fn parts(all: &[Seen]) -> (Seen, Seen, Vec<Seen>) {
+    let first = |flags: u8| {
+        let mut of_kind = all.iter().filter(|s| s.flags & (SYN | ACK) == flags);
+        *of_kind.next().expect("a handshake")
+    };
+    let rest = all.iter().filter(|s| s.flags & SYN == 0).copied();
+    (first(SYN), first(SYN | ACK), rest.collect())
+}
+
+fn who_needs_ecn_asks_for_it_and_grants_it_and_sends_what_can_be_marked() {
+    let held = attach();
+    let lab = Lab::new();
+    let (all, cwnd) = transfer(&lab, true, true);
+    let (syn, answer, rest) = parts(&all);
+    assert_eq!(syn.flags, SYN | ECE | CWR, "{syn:?}");
+    assert_eq!(answer.flags, SYN | ACK | ECE, "{answer:?}");
+    assert_eq!((syn.ecn, answer.ecn), (ECT_0, ECT_0));
+    assert!(rest.iter().any(|s| s.opener && s.has_data));
+    assert!(rest.iter().all(|s| s.ecn == ECT_0), "{rest:?}");
+    assert!(rest.iter().all(|s| s.flags & (ECE | CWR) == 0));
+    assert_eq!(cwnd, 40, "the control knows that it was agreed on");
+    drop(held);
+}
+
+fn a_host_whose_default_is_passive_does_not_grant_it() {
+    let held = attach();
+    let lab = Lab::new();
+    let (all, cwnd) = transfer(&lab, true, false);
+    let (syn, answer, rest) = parts(&all);
+    assert_eq!((syn.flags, syn.ecn), (SYN | ECE | CWR, ECT_0));
+    assert_eq!((answer.flags, answer.ecn), (SYN | ACK, 0));
+    let (data, acks): (Vec<Seen>, Vec<Seen>) = rest.iter().partition(|s| s.opener);
+    assert!(data.iter().all(|s| s.ecn == ECT_0), "never taken back");
+    assert!(acks.iter().all(|s| s.ecn == 0));
+    assert_eq!(cwnd, 4, "the control knows that it was not agreed on");
+    drop(held);
+}
+
+fn who_needs_ecn_does_not_make_others_ask() {
+    let held = attach();
+    let lab = Lab::new();
+    let (all, _) = transfer(&lab, false, true);
+    let (syn, answer, _) = parts(&all);
+    assert_eq!((syn.flags, syn.ecn), (SYN, 0));
+    assert_eq!(answer.flags, SYN | ACK);
+    drop(held);
+    assert_eq!(left_over(), Vec::<String>::new());
+}
+
+fn main() {
+    let _lock = lab::machine_to_oneself();
+    common::run(&[
+        (
+            "who needs ecn asks for it and grants it and sends what can be marked",
+            &who_needs_ecn_asks_for_it_and_grants_it_and_sends_what_can_be_marked,
+        ),
+        (
+            "a host whose default is passive does not grant it",
+            &a_host_whose_default_is_passive_does_not_grant_it,
+        ),
+        (
+            "who needs ecn does not make others ask",
+            &who_needs_ecn_does_not_make_others_ask,
+        ),
+    ]);
+}
