@@ -47,7 +47,7 @@ fn a_closed_window_is_probed_with_doubled_intervals_and_each_probe_is_answered()
             150_000,
             &json!({"read_bytes": 1 << 30, "read_interval_ns": 20 * SECOND}),
         );
-        let trace = Trace::of(&dumbbell(stack, 60 * SECOND, &link, json!([flow])));
+        let trace = Trace::of(&dumbbell(stack, 70 * SECOND, &link, json!([flow])));
         let counters = &trace.outcome.tables.flow_counters.delivered_bytes;
         assert_eq!(*counters.last().unwrap(), 150_000, "{stack}");
         // the sender's packets while the window is closed: empty, one before what is acknowledged
