@@ -19,7 +19,7 @@ CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
 .PHONY: help build engine headwayctl demo test test-packages test-rust built-tests test-kernel test-python \
-	check verdicts verdicts-live format bench bench-beside bench-peers bench-start bench-try profile follow pages lock clean
+	check verdicts verdicts-live format bench bench-beside bench-peers bench-start bench-try profile follow pages mirrors lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -136,6 +136,9 @@ profile: ## where the simulator's time goes
 
 follow: build ## README, CONTRIBUTING and docs from top to bottom, as a reader does; as root the live kernel, too
 	$(BIN)/python tests/followed.py
+
+mirrors: ## what Rust knows of C structures, made of the C sources; needs libclang
+	cargo run --quiet --locked -p headway-mirrors
 
 pages: build ## docs/python, a page per public class and function, of their docstrings
 	$(BIN)/python docs/pages.py

@@ -214,29 +214,30 @@ static inline int hw_qs_respond(const struct hw_qs_option *request, u8 ip_ttl, u
 enum hw_qs_state {
 	HW_QS_NONE = 0,	     /* nothing asked yet */
 	HW_QS_REQUESTED = 1, /* a request is on its way */
-	HW_QS_GRANTED = 2,
-	HW_QS_DENIED = 3,
+	HW_QS_GRANTED = 2,   /* granted, perhaps less than asked for */
+	HW_QS_DENIED = 3,    /* it failed */
 };
 
 /* Why a request failed. */
 enum hw_qs_failure {
-	HW_QS_OK = 0,
+	HW_QS_OK = 0,		/* it did not */
 	HW_QS_REFUSED = 1,	/* the response says rate 0 */
 	HW_QS_UNANSWERED = 2,	/* ACKed without a response: refused, or not understood */
 	HW_QS_LOST = 3,		/* the packet with the request was lost or reset */
 	HW_QS_TTL_DIFFERS = 4,	/* a router on the way does not take part */
 	HW_QS_NONCE_FORGED = 5, /* the response claims more than was approved */
 	HW_QS_INFLATED = 6,	/* the response claims more than was asked for */
-	HW_QS_N_FAILURES = 7,
 };
+
+#define HW_QS_N_FAILURES (HW_QS_INFLATED + 1)
 
 /* One sender's side of the protocol. Starts zeroed. */
 struct hw_qs_host {
-	u32 nonce; /* of the last request */
-	u32 requests;
-	u32 grants;
-	u32 lowered; /* grants below the request */
-	u32 reports;
+	u32 nonce;			/* of the last request */
+	u32 requests;			/* sent */
+	u32 grants;			/* requests that were granted, perhaps in part */
+	u32 lowered;			/* grants below the request */
+	u32 reports;			/* sent */
 	u32 failures[HW_QS_N_FAILURES]; /* by enum hw_qs_failure; OK stays 0 */
 	u8 code;			/* asked for */
 	u8 ttl_diff;			/* of the last request, as it left */
@@ -245,7 +246,7 @@ struct hw_qs_host {
 	u8 failure;			/* enum hw_qs_failure, of the last request */
 	u8 report_due;			/* the last request has not been reported yet */
 	u8 disabled;			/* no more requests on this connection */
-	u8 spare;
+	u8 spare;			/* 0 */
 };
 
 /*
@@ -341,10 +342,10 @@ static inline int hw_qs_report(struct hw_qs_host *h, u32 used_code, struct hw_qs
 /* ---- The headers: request and report in an IP option, response in a TCP option ---- */
 
 static const __attribute__((unused)) struct hw_field hw_qs_fields_ipv4[] = {
-	{ "nonce", "bits", "30 bits drawn by the sender", __builtin_offsetof(struct hw_qs_option, nonce),
-	  4 },
-	{ "function", "code", "0 request, 8 report", __builtin_offsetof(struct hw_qs_option, function),
-	  1 },
+	{ "nonce", "bits", "30 bits drawn by the sender",
+	  __builtin_offsetof(struct hw_qs_option, nonce), 4 },
+	{ "function", "code", "0 request, 8 report",
+	  __builtin_offsetof(struct hw_qs_option, function), 1 },
 	{ "rate_code", "code", "40 kbit/s x 2^code; 0: none",
 	  __builtin_offsetof(struct hw_qs_option, code), 1 },
 	{ "qs_ttl", "hops", "falls with the IP TTL at routers that take part",
@@ -352,8 +353,8 @@ static const __attribute__((unused)) struct hw_field hw_qs_fields_ipv4[] = {
 };
 
 static const __attribute__((unused)) struct hw_field hw_qs_fields_tcp[] = {
-	{ "nonce", "bits", "30 bits as they arrived", __builtin_offsetof(struct hw_qs_option, nonce),
-	  4 },
+	{ "nonce", "bits", "30 bits as they arrived",
+	  __builtin_offsetof(struct hw_qs_option, nonce), 4 },
 	{ "rate_code", "code", "40 kbit/s x 2^code; 0: refused",
 	  __builtin_offsetof(struct hw_qs_option, code), 1 },
 	{ "ttl_diff", "hops", "IP TTL less QS TTL as they arrived",

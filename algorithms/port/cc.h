@@ -24,7 +24,7 @@
 /* What the kernel gives a congestion control per socket. A control that startups join
  * has at most so much state, and so has a startup; one that owns its start has the room
  * of both. What does not fit together lies in a map that goes with the socket. */
-#define HW_CC_STATE_BYTES 104
+#define HW_CC_STATE_BYTES   104
 #define HW_FLOW_STATE_BYTES (2 * HW_CC_STATE_BYTES)
 
 /* What a control is, beyond its callbacks (hw_cc_ops.flags). */
@@ -45,13 +45,14 @@ enum hw_cc_flags {
 
 /* The sender's states, as Linux names them (tcp_ca_state). */
 enum hw_ca_state {
-	HW_CA_OPEN = 0,
-	HW_CA_DISORDER = 1,
-	HW_CA_CWR = 2,
-	HW_CA_RECOVERY = 3,
-	HW_CA_LOSS = 4,
+	HW_CA_OPEN = 0,	    /* nothing unusual */
+	HW_CA_DISORDER = 1, /* duplicate ACKs or SACKs were seen */
+	HW_CA_CWR = 2,	    /* cwnd is being reduced without a loss */
+	HW_CA_RECOVERY = 3, /* fast recovery */
+	HW_CA_LOSS = 4,	    /* after a retransmission timeout */
 };
 
+/* What else the stack tells a control. */
 enum hw_cc_event {
 	HW_EVENT_TX_START = 0,	   /* first transmission after nothing was in flight */
 	HW_EVENT_CWND_RESTART = 1, /* the stack reduced cwnd after idle */
@@ -70,51 +71,53 @@ enum hw_grant {
 	HW_GRANT_DISABLED = 6,	/* no more requests on this connection */
 };
 
+/* A connection as its algorithms see it. The stack fills in what they may know, and takes
+ * over what they set. */
 struct hw_conn {
 	/* What an algorithm may set. */
-	u32 cwnd_pkts;
-	u32 cwnd_cnt; /* progress towards the next packet of cwnd, in ACKed packets (or ACKs) */
+	u32 cwnd_pkts; /* congestion window */
+	u32 cwnd_cnt;  /* progress towards the next packet of cwnd, in ACKed packets (or ACKs) */
 	u32 ssthresh_pkts;   /* what cwnd is led to in Recovery */
 	u32 cwnd_clamp_pkts; /* read only: upper bound of cwnd */
 	u64 pacing_rate_Bps; /* IP bytes per second; 0 leaves pacing to the stack */
 
 	/* What it may know. */
-	u64 now_us;	    /* monotonic; only differences mean anything */
-	u64 delivered_pkts; /* packets known to have arrived, in or out of order */
-	u32 snd_una;	    /* sequence numbers, modulo 2^32 */
-	u32 snd_nxt;
-	u32 srtt_us;	/* 0 before the first sample */
-	u32 min_rtt_us; /* HW_U32_MAX before the first sample */
-	u32 mss_bytes;
-	u32 inflight_pkts; /* the stack's estimate after the latest ACK was taken in */
-	u32 idle_us;	   /* HW_EVENT_TX_START only: time since the last transmission */
-	u32 app_queued_bytes;
-	u8 ca_state;	 /* enum hw_ca_state */
+	u64 now_us;	      /* monotonic; only differences mean anything */
+	u64 delivered_pkts;   /* packets known to have arrived, in or out of order */
+	u32 snd_una;	      /* first sequence number not acknowledged, modulo 2^32 */
+	u32 snd_nxt;	      /* next one to be sent */
+	u32 srtt_us;	      /* smoothed round-trip time; 0 before the first sample */
+	u32 min_rtt_us;	      /* smallest; HW_U32_MAX before the first sample */
+	u32 mss_bytes;	      /* payload of a full packet */
+	u32 inflight_pkts;    /* the stack's estimate after the latest ACK was taken in */
+	u32 idle_us;	      /* HW_EVENT_TX_START only: time since the last transmission */
+	u32 app_queued_bytes; /* written by the application, not sent yet */
+	u8 ca_state;	      /* enum hw_ca_state */
 	u8 cwnd_limited; /* the sender used up cwnd since the last ACK; without it nothing may grow */
 	u8 counts_acks; /* 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets */
 	u8 paced;	/* the stack spaces this connection's packets */
 
 	/* What an algorithm that paces may set besides. A startup's chunk is what leaves
 	 * together; a control's is the least of it, as with segmentation offload. */
-	u32 pacing_chunk_pkts; /* 0 is the stack's choice */
+	u32 pacing_chunk_pkts; /* packets that leave together; 0 is the stack's choice */
 	u8 ignore_peer_window; /* send beyond the peer's window, where the stack can */
 	u8 request_code;       /* ask for this Quick-Start rate code on the next data packet */
 	u8 grant;	       /* enum hw_grant; a startup sets USED, DECLINED and DISABLED */
 
 	/* And know. */
-	u8 ecn; /* both ends agreed on ECN (RFC 3168) */
-	u32 peer_window_bytes;
-	u32 header_bytes;   /* of a full data packet: IP, TCP and its options */
-	u32 sent_pkts;	    /* data packets ever sent, with retransmissions */
-	u32 retrans_pkts;   /* of them, sent again */
-	u32 app_data_bytes; /* volume the application announced; 0: unknown */
-	u64 asked_rate_Bps; /* first rate the application asked for, IP bytes; 0: none */
-	u64 granted_rate_Bps;
-	u32 saved_cwnd_pkts; /* of an earlier connection to this destination; 0: none */
-	u32 saved_rtt_us;
-	u32 deadline_us;  /* until the last byte of what waits should have arrived; 0: none */
-	u8 stabilize;	  /* the rate that was asked for is all the application ever needs */
-	u8 no_fast_start; /* the application wants to start as ever */
+	u8 ecn;		       /* both ends agreed on ECN (RFC 3168) */
+	u32 peer_window_bytes; /* receive window of the peer */
+	u32 header_bytes;      /* of a full data packet: IP, TCP and its options */
+	u32 sent_pkts;	       /* data packets ever sent, with retransmissions; wraps */
+	u32 retrans_pkts;      /* of them, sent again; wraps */
+	u32 app_data_bytes;    /* volume the application announced; 0: unknown */
+	u64 asked_rate_Bps;    /* first rate the application asked for, IP bytes; 0: none */
+	u64 granted_rate_Bps;  /* that routers approved; holds with HW_GRANT_APPROVED */
+	u32 saved_cwnd_pkts;   /* of an earlier connection to this destination; 0: none */
+	u32 saved_rtt_us;      /* its smallest round trip */
+	u32 deadline_us;       /* until the last byte of what waits should have arrived; 0: none */
+	u8 stabilize;	       /* the rate that was asked for is all the application ever needs */
+	u8 no_fast_start;      /* the application wants to start as ever */
 
 	/* For a control that takes rate samples (control()); 0 for all others. */
 	u8 app_limited;	     /* what is in flight was, at its time, all there was to send */
@@ -164,7 +167,7 @@ struct hw_cc_ops {
 	const char *source;  /* paper or RFC, and the implementation it follows */
 	const char *startup; /* the startup it has when none is named; none with its own start */
 	u32 state_bytes;
-	u32 flags; /* enum hw_cc_flags */
+	u32 flags;	  /* enum hw_cc_flags */
 	u32 send_windows; /* windows of data that a growing send buffer has room for; 0: 2 */
 	u32 n_tunables;
 	const struct hw_tunable *tunables;

@@ -17,7 +17,7 @@
 #include "types.h"
 
 /* Most bytes of decoded fields, and of an option on the wire. */
-#define HW_FIELDS_MAX_BYTES	     24
+#define HW_FIELDS_MAX_BYTES 24
 #define HW_OPTION_MAX_BYTES 20
 
 /* A header's table, one in every file that includes it. */
@@ -41,7 +41,7 @@ struct hw_field {
 /* How a header came to its receiver. */
 struct hw_arrival {
 	u8 ip_ttl; /* what is left of it; each router has taken one off */
-	u8 ecn;
+	u8 ecn;	   /* the two ECN bits */
 };
 
 struct hw_header {

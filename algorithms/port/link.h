@@ -20,19 +20,20 @@ enum hw_verdict {
 	HW_MARK = 3,	   /* pass with congestion experienced */
 };
 
+/* A link at the moment that its algorithms are called. */
 struct hw_link {
-	u64 now_ns;
+	u64 now_ns;	 /* monotonic */
 	u64 rate_Bps;	 /* the link's capacity, bytes per second */
 	u64 limit_bytes; /* 0: no limit in bytes */
 	u32 limit_pkts;	 /* 0: no limit in packets */
 	u32 queue_bytes; /* waiting or in transmission, before this packet */
-	u32 queue_pkts;
-	u32 idle_us; /* how long the link has been idle, 0 when it is not */
-	u32 random;  /* uniform over 32 bits, fresh for every call */
+	u32 queue_pkts;	 /* likewise */
+	u32 idle_us;	 /* how long the link has been idle, 0 when it is not */
+	u32 random;	 /* uniform over 32 bits, fresh for every call */
 
 	/* What a router tells of this call, by hw_note(). */
-	u32 noted; /* a bit per event */
-	u64 notes[HW_MAX_NOTES];
+	u32 noted;		 /* a bit per event */
+	u64 notes[HW_MAX_NOTES]; /* the values of these events */
 };
 
 /* Tells of an event that the algorithm has declared. */
@@ -42,10 +43,11 @@ static inline void hw_note(struct hw_link *link, u32 event, u64 value)
 	link->notes[event % HW_MAX_NOTES] = value;
 }
 
+/* A packet at a link. */
 struct hw_packet {
-	u64 flow; /* tells connections apart, its upper half their senders; never 0 */
-	u32 ip_bytes;
-	u8 ecn; /* the two ECN bits */
+	u64 flow;     /* tells connections apart, its upper half their senders; never 0 */
+	u32 ip_bytes; /* size from the IP header on */
+	u8 ecn;	      /* the two ECN bits */
 };
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * The native binding: one flow's control and startup with their tunables and
- * state, joined at run time. crates/algorithms mirrors struct hw_flow.
+ * state, joined at run time. crates/algorithms mirrors what is here, in flow.c and in
+ * quick_start.c (`make mirrors`).
  */
 #ifndef HEADWAY_PORT_NATIVE_FLOW_H
 #define HEADWAY_PORT_NATIVE_FLOW_H
@@ -44,5 +45,29 @@ struct hw_router {
 	u32 tun[HW_MAX_TUNABLES];
 	u64 state[HW_ROUTER_STATE_BYTES / 8];
 };
+
+/* What there is, as the build lists it. */
+extern const struct hw_cc_ops *const hw_native_controls[];
+extern const u32 hw_native_n_controls;
+extern const struct hw_startup_ops *const hw_native_startups[];
+extern const u32 hw_native_n_startups;
+extern const struct hw_queue_ops *const hw_native_queues[];
+extern const u32 hw_native_n_queues;
+extern const struct hw_router_ops *const hw_native_routers[];
+extern const u32 hw_native_n_routers;
+extern const struct hw_header *const hw_native_headers[];
+extern const u32 hw_native_n_headers;
+
+/* In the place of the startup of a control that owns its start. */
+extern const struct hw_startup_ops hw_native_own_start;
+
+/* A structure's size, or the offset of one of its fields ("hw_conn.cwnd_pkts"). */
+struct hw_layout {
+	const char *name;
+	u64 bytes;
+};
+
+extern const struct hw_layout hw_native_layout[];
+extern const u32 hw_native_n_layout;
 
 #endif

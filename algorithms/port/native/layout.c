@@ -1,19 +1,45 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-/* Sizes and offsets of the contract as the C compiler lays it out, and the
- * arithmetic of the headers, for the tests of the language border. */
+/* Made by `make mirrors`: sizes and offsets of the native binding's structures, for the
+ * test that compares them with the Rust mirror's. */
 #include <stddef.h>
 
 #include "flow.h"
-#include "../cubic_law.h"
 #include "../../header/quick_start.h"
 
 #define FIELD(type, field) { #type "." #field, offsetof(struct type, field) }
 #define SIZE(type)	   { #type, sizeof(struct type) }
 
-const struct hw_layout {
-	const char *name;
-	u64 bytes;
-} hw_native_layout[] = {
+const struct hw_layout hw_native_layout[] = {
+	SIZE(hw_tunable),
+	FIELD(hw_tunable, name),
+	FIELD(hw_tunable, unit),
+	FIELD(hw_tunable, meaning),
+	FIELD(hw_tunable, default_value),
+	FIELD(hw_tunable, min_value),
+	FIELD(hw_tunable, max_value),
+	SIZE(hw_field),
+	FIELD(hw_field, name),
+	FIELD(hw_field, unit),
+	FIELD(hw_field, meaning),
+	FIELD(hw_field, offset),
+	FIELD(hw_field, bytes),
+	SIZE(hw_arrival),
+	FIELD(hw_arrival, ip_ttl),
+	FIELD(hw_arrival, ecn),
+	SIZE(hw_header),
+	FIELD(hw_header, name),
+	FIELD(hw_header, title),
+	FIELD(hw_header, source),
+	FIELD(hw_header, carrier),
+	FIELD(hw_header, kind),
+	FIELD(hw_header, wire_bytes),
+	FIELD(hw_header, fields_bytes),
+	FIELD(hw_header, n_fields),
+	FIELD(hw_header, fields),
+	FIELD(hw_header, answer),
+	FIELD(hw_header, parse),
+	FIELD(hw_header, emit),
+	FIELD(hw_header, reflect),
 	SIZE(hw_conn),
 	FIELD(hw_conn, cwnd_pkts),
 	FIELD(hw_conn, cwnd_cnt),
@@ -72,6 +98,43 @@ const struct hw_layout {
 	FIELD(hw_rate_sample, is_app_limited),
 	FIELD(hw_rate_sample, is_retrans),
 	FIELD(hw_rate_sample, is_ack_delayed),
+	SIZE(hw_cc_ops),
+	FIELD(hw_cc_ops, name),
+	FIELD(hw_cc_ops, title),
+	FIELD(hw_cc_ops, source),
+	FIELD(hw_cc_ops, startup),
+	FIELD(hw_cc_ops, state_bytes),
+	FIELD(hw_cc_ops, flags),
+	FIELD(hw_cc_ops, send_windows),
+	FIELD(hw_cc_ops, n_tunables),
+	FIELD(hw_cc_ops, tunables),
+	FIELD(hw_cc_ops, header),
+	FIELD(hw_cc_ops, init),
+	FIELD(hw_cc_ops, control),
+	FIELD(hw_cc_ops, pkts_acked),
+	FIELD(hw_cc_ops, cong_avoid),
+	FIELD(hw_cc_ops, ssthresh),
+	FIELD(hw_cc_ops, set_state),
+	FIELD(hw_cc_ops, event),
+	FIELD(hw_cc_ops, undo_cwnd),
+	FIELD(hw_cc_ops, min_cwnd),
+	FIELD(hw_cc_ops, on_send),
+	FIELD(hw_cc_ops, on_feedback),
+	SIZE(hw_startup_ops),
+	FIELD(hw_startup_ops, name),
+	FIELD(hw_startup_ops, suffix),
+	FIELD(hw_startup_ops, title),
+	FIELD(hw_startup_ops, source),
+	FIELD(hw_startup_ops, state_bytes),
+	FIELD(hw_startup_ops, paces),
+	FIELD(hw_startup_ops, n_tunables),
+	FIELD(hw_startup_ops, tunables),
+	FIELD(hw_startup_ops, open),
+	FIELD(hw_startup_ops, init),
+	FIELD(hw_startup_ops, pkts_acked),
+	FIELD(hw_startup_ops, slow_start),
+	FIELD(hw_startup_ops, set_state),
+	FIELD(hw_startup_ops, event),
 	SIZE(hw_link),
 	FIELD(hw_link, now_ns),
 	FIELD(hw_link, rate_Bps),
@@ -87,11 +150,64 @@ const struct hw_layout {
 	FIELD(hw_packet, flow),
 	FIELD(hw_packet, ip_bytes),
 	FIELD(hw_packet, ecn),
+	SIZE(hw_queue_ops),
+	FIELD(hw_queue_ops, name),
+	FIELD(hw_queue_ops, title),
+	FIELD(hw_queue_ops, source),
+	FIELD(hw_queue_ops, state_bytes),
+	FIELD(hw_queue_ops, n_tunables),
+	FIELD(hw_queue_ops, tunables),
+	FIELD(hw_queue_ops, init),
+	FIELD(hw_queue_ops, enqueue),
+	FIELD(hw_queue_ops, dequeue),
+	FIELD(hw_queue_ops, n_queues),
+	FIELD(hw_queue_ops, classify),
+	FIELD(hw_queue_ops, choose),
+	SIZE(hw_counter),
+	FIELD(hw_counter, name),
+	FIELD(hw_counter, unit),
+	FIELD(hw_counter, meaning),
+	FIELD(hw_counter, times),
+	SIZE(hw_router_ops),
+	FIELD(hw_router_ops, name),
+	FIELD(hw_router_ops, title),
+	FIELD(hw_router_ops, source),
+	FIELD(hw_router_ops, state_bytes),
+	FIELD(hw_router_ops, n_tunables),
+	FIELD(hw_router_ops, tunables),
+	FIELD(hw_router_ops, n_counters),
+	FIELD(hw_router_ops, n_events),
+	FIELD(hw_router_ops, counters),
+	FIELD(hw_router_ops, events),
+	FIELD(hw_router_ops, header),
+	FIELD(hw_router_ops, init),
+	FIELD(hw_router_ops, arrive),
+	FIELD(hw_router_ops, depart),
+	FIELD(hw_router_ops, tick),
+	SIZE(hw_flow),
+	FIELD(hw_flow, cc),
+	FIELD(hw_flow, startup),
+	FIELD(hw_flow, cc_tun),
+	FIELD(hw_flow, startup_tun),
+	FIELD(hw_flow, startup_word),
+	FIELD(hw_flow, state),
+	SIZE(hw_queue),
+	FIELD(hw_queue, ops),
+	FIELD(hw_queue, tun),
+	FIELD(hw_queue, state),
+	SIZE(hw_router),
+	FIELD(hw_router, ops),
+	FIELD(hw_router, tun),
+	FIELD(hw_router, state),
+	SIZE(hw_layout),
+	FIELD(hw_layout, name),
+	FIELD(hw_layout, bytes),
 	SIZE(hw_qs_option),
 	FIELD(hw_qs_option, nonce),
 	FIELD(hw_qs_option, function),
 	FIELD(hw_qs_option, code),
 	FIELD(hw_qs_option, ttl),
+	FIELD(hw_qs_option, spare),
 	SIZE(hw_qs_host),
 	FIELD(hw_qs_host, nonce),
 	FIELD(hw_qs_host, requests),
@@ -106,64 +222,7 @@ const struct hw_layout {
 	FIELD(hw_qs_host, failure),
 	FIELD(hw_qs_host, report_due),
 	FIELD(hw_qs_host, disabled),
-	SIZE(hw_flow),
-	FIELD(hw_flow, cc_tun),
-	FIELD(hw_flow, startup_tun),
-	FIELD(hw_flow, startup_word),
-	FIELD(hw_flow, state),
-	SIZE(hw_counter),
-	SIZE(hw_field),
-	SIZE(hw_arrival),
-	SIZE(hw_header),
-	FIELD(hw_header, n_fields),
-	FIELD(hw_header, answer),
-	FIELD(hw_header, reflect),
-	SIZE(hw_queue),
-	FIELD(hw_queue, tun),
-	FIELD(hw_queue, state),
-	SIZE(hw_router),
-	FIELD(hw_router, tun),
-	FIELD(hw_router, state),
+	FIELD(hw_qs_host, spare),
 };
 
 const u32 hw_native_n_layout = HW_COUNT(hw_native_layout);
-
-u32 hw_native_cbrt(u64 x)
-{
-	return hw_cbrt_u64(x);
-}
-
-u32 hw_native_sqrt(u64 x)
-{
-	return hw_sqrt_u64(x);
-}
-
-u32 hw_native_cubic_k(u32 w_max_pkts, u32 cwnd_pkts)
-{
-	return hw_cubic_k(w_max_pkts, cwnd_pkts);
-}
-
-u32 hw_native_cubic_target(u32 origin_pkts, u32 k, u64 t)
-{
-	return hw_cubic_target(origin_pkts, k, t);
-}
-
-u32 hw_native_cubic_friendly_scale(u32 beta_1024)
-{
-	return hw_cubic_friendly_scale(beta_1024);
-}
-
-u64 hw_native_power(u64 base, u32 n)
-{
-	return hw_power(base, n);
-}
-
-u64 hw_native_part(u64 x, u64 fraction)
-{
-	return hw_part_u64(x, fraction);
-}
-
-u32 hw_native_scale(u32 a, u32 b, u32 c)
-{
-	return hw_scale_u32(a, b, c);
-}

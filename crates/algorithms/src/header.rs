@@ -8,15 +8,16 @@ use serde::Serialize;
 
 use crate::error::{nearest, AlgorithmError};
 use crate::ffi;
-use crate::registry::{text, Ops};
+pub use crate::ffi::Arrival;
+use crate::registry::{tables, text, Ops};
 
 /// Most bytes of an option on the wire (`HW_OPTION_MAX_BYTES`).
-pub const WIRE_BYTES: usize = 20;
+pub const WIRE_BYTES: usize = ffi::OPTION_MAX_BYTES;
 
 /// The decoded fields of any header (`HW_FIELDS_MAX_BYTES`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fields(pub [u64; 3]);
+pub struct Fields(pub [u64; ffi::FIELDS_MAX_BYTES / 8]);
 
 /// What carries a header (`enum hw_carrier`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -28,16 +29,6 @@ pub enum Carrier {
     TcpOption,
     /// The two ECN bits.
     EcnBits,
-}
-
-/// How a header came to its receiver (`struct hw_arrival`).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Arrival {
-    /// What is left of it; each router has taken one off.
-    pub ip_ttl: u8,
-    /// IPv4 ECN bits.
-    pub ecn: u8,
 }
 
 /// A field of a header.
@@ -94,11 +85,7 @@ pub fn headers() -> &'static [HeaderInfo] {
         // SAFETY: the registry the build wrote: an array of pointers to constant tables,
         // whose texts are literals.
         unsafe {
-            let tables = std::slice::from_raw_parts(
-                &raw const ffi::hw_native_headers,
-                ffi::hw_native_n_headers as usize,
-            );
-            for &ops in tables {
+            for &ops in tables(&raw const ffi::hw_native_headers, ffi::hw_native_n_headers) {
                 list.push(info(ops));
                 if !(*ops).answer.is_null() {
                     list.push(info((*ops).answer));
@@ -135,9 +122,9 @@ unsafe fn info(ops: *const ffi::Header) -> HeaderInfo {
             name: text(table.name),
             title: text(table.title),
             source: text(table.source),
-            carrier: match table.carrier {
-                0 => Carrier::IpOption,
-                1 => Carrier::TcpOption,
+            carrier: match u32::from(table.carrier) {
+                ffi::IP_OPTION => Carrier::IpOption,
+                ffi::TCP_OPTION => Carrier::TcpOption,
                 _ => Carrier::EcnBits,
             },
             kind: table.kind,
@@ -181,8 +168,10 @@ impl HeaderInfo {
         whole[..wire_bytes].copy_from_slice(bytes.get(..wire_bytes)?);
         let mut fields = Fields::default();
         // SAFETY: no more is read than a whole option, no more written than fields have.
-        let found =
-            unsafe { ((*self.ops.0).parse)(whole.as_ptr(), (&raw mut fields).cast::<c_void>()) };
+        let found = unsafe {
+            let parse = (*self.ops.0).parse.expect("every header has a codec");
+            parse(whole.as_ptr(), (&raw mut fields).cast::<c_void>())
+        };
         (found != 0).then_some(fields)
     }
 
@@ -192,7 +181,8 @@ impl HeaderInfo {
         let mut bytes = [0; WIRE_BYTES];
         // SAFETY: as in parse.
         unsafe {
-            ((*self.ops.0).emit)((&raw const *fields).cast::<c_void>(), bytes.as_mut_ptr());
+            let emit = (*self.ops.0).emit.expect("every header has a codec");
+            emit((&raw const *fields).cast::<c_void>(), bytes.as_mut_ptr());
         }
         bytes[..usize::from(self.wire_bytes).max(1)].to_vec()
     }

@@ -204,10 +204,10 @@ impl Verdict {
     #[inline]
     fn of(verdict: u32, whose: &str) -> Self {
         match verdict {
-            0 => Self::Pass,
-            1 => Self::DropFull,
-            2 => Self::DropEarly,
-            3 => Self::Mark,
+            ffi::PASS => Self::Pass,
+            ffi::DROP_FULL => Self::DropFull,
+            ffi::DROP_EARLY => Self::DropEarly,
+            ffi::MARK => Self::Mark,
             other => unreachable!("{whose} returned verdict {other}"),
         }
     }

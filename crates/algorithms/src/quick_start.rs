@@ -1,6 +1,8 @@
 //! Quick-Start (RFC 4782) as `algorithms/header/quick_start.h` has it: rate codes,
 //! what a router and a receiver do with an option, and a sender's side.
 
+use crate::ffi::*;
+pub use crate::ffi::{QsFailure, QsHost, QsOption, QsState};
 use crate::header::Fields;
 
 /// The header of requests and reports.
@@ -8,71 +10,24 @@ pub const HEADER: &str = "quick-start";
 /// The header of responses.
 pub const RESPONSE: &str = "quick-start-response";
 /// The rate of a request or report counts in steps of powers of two up to this code.
-pub const MAX_CODE: u32 = 15;
+pub const MAX_CODE: u32 = QS_MAX_CODE;
 /// Bytes of either option.
-pub const OPTION_BYTES: usize = 8;
+pub const OPTION_BYTES: usize = QS_BYTES;
 /// Function of an IP option that asks for a rate.
-pub const REQUEST: u8 = 0;
+pub const REQUEST: u8 = QS_REQUEST as u8;
 /// Function of an IP option that reports the approved rate.
-pub const REPORT: u8 = 8;
+pub const REPORT: u8 = QS_REPORT as u8;
 /// First byte of the IPv4 option.
-pub const IPV4_OPTION: u8 = 25;
+pub const IPV4_OPTION: u8 = QS_IPV4_OPTION as u8;
 /// First byte of the TCP option.
-pub const TCP_OPTION: u8 = 27;
-
-/// Fields of a request, a report or a response (`struct hw_qs_option`).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QsOption {
-    /// 30 bits.
-    pub nonce: u32,
-    /// [`REQUEST`] or [`REPORT`]; 0 in a response.
-    pub function: u8,
-    /// The rate, 0 to 15.
-    pub code: u8,
-    /// Request: QS TTL; response: TTL difference; report: unused.
-    pub ttl: u8,
-    /// 0.
-    pub spare: u8,
-}
-
-/// What became of a sender's last request (`enum hw_qs_state`).
-#[repr(u8)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QsState {
-    /// Nothing was asked yet.
-    None = 0,
-    /// A request is on its way.
-    Requested = 1,
-    /// Granted, perhaps less than asked for.
-    Granted = 2,
-    /// It failed.
-    Denied = 3,
-}
-
-/// Why a request failed (`enum hw_qs_failure`).
-#[repr(u8)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QsFailure {
-    /// The response says rate 0.
-    Refused = 1,
-    /// Acknowledged without a response.
-    Unanswered = 2,
-    /// The packet with the request was lost or answered by a reset.
-    Lost = 3,
-    /// A router on the way does not take part.
-    TtlDiffers = 4,
-    /// The response claims more than was approved.
-    NonceForged = 5,
-    /// The response claims more than was asked for.
-    Inflated = 6,
-}
+pub const TCP_OPTION: u8 = QS_TCP_OPTION as u8;
 
 impl QsFailure {
-    /// In one word or two, for tables.
+    /// In one word or two, for tables; nothing if it did not fail.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Ok => "",
             Self::Refused => "refused",
             Self::Unanswered => "unanswered",
             Self::Lost => "lost",
@@ -81,74 +36,6 @@ impl QsFailure {
             Self::Inflated => "inflated",
         }
     }
-}
-
-/// A sender's side of the protocol (`struct hw_qs_host`).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QsHost {
-    /// Of the last request.
-    pub nonce: u32,
-    /// Sent.
-    pub requests: u32,
-    /// Granted.
-    pub grants: u32,
-    /// Granted below the request.
-    pub lowered: u32,
-    /// Sent.
-    pub reports: u32,
-    /// By [`QsFailure`]; the first stays 0.
-    pub failures: [u32; 7],
-    /// Asked for.
-    pub code: u8,
-    /// IP TTL less QS TTL as the last request left.
-    pub ttl_diff: u8,
-    /// 0 unless the last request was granted.
-    pub granted_code: u8,
-    /// A [`QsState`].
-    pub state: u8,
-    /// A [`QsFailure`] or 0, of the last request.
-    pub failure: u8,
-    /// 1: the last request has not been reported yet.
-    pub report_due: u8,
-    /// 1: no more requests on this connection.
-    pub disabled: u8,
-    /// 0.
-    pub spare: u8,
-}
-
-extern "C" {
-    fn hw_native_qs_rate_Bps(code: u32) -> u64;
-    fn hw_native_qs_code_down(rate: u64) -> u32;
-    fn hw_native_qs_code_up(rate: u64) -> u32;
-    fn hw_native_qs_window_pkts(rate: u64, rtt_us: u32, mss_bytes: u32, header_bytes: u32) -> u32;
-    fn hw_native_qs_redraw(nonce: u32, from_code: u32, to_code: u32, random: u32) -> u32;
-    fn hw_native_qs_parse_ipv4(bytes: *const u8, option: *mut QsOption) -> u32;
-    fn hw_native_qs_parse_tcp(bytes: *const u8, option: *mut QsOption) -> u32;
-    fn hw_native_qs_emit(option: *const QsOption, kind: u8, bytes: *mut u8);
-    fn hw_native_checksum_replace(checksum: u16, before: u16, after: u16) -> u16;
-    fn hw_native_qs_forward(
-        request: *mut QsOption,
-        granted_code: u32,
-        ttl_step: u8,
-        random: u32,
-    ) -> u32;
-    fn hw_native_qs_respond(
-        request: *const QsOption,
-        ip_ttl: u8,
-        willing_code: u32,
-        response: *mut QsOption,
-    ) -> u32;
-    fn hw_native_qs_request(
-        host: *mut QsHost,
-        code: u32,
-        ip_ttl: u8,
-        random: u64,
-        request: *mut QsOption,
-    ) -> u32;
-    fn hw_native_qs_fail(host: *mut QsHost, failure: u32);
-    fn hw_native_qs_judge(host: *mut QsHost, response: *const QsOption) -> u32;
-    fn hw_native_qs_report(host: *mut QsHost, used_code: u32, report: *mut QsOption) -> u32;
 }
 
 /// A code's rate in bytes per second, with IP and TCP headers.

@@ -122,31 +122,31 @@ impl ControlFlags {
     /// No startup joins it.
     #[must_use]
     pub const fn own_start(self) -> bool {
-        self.has(1)
+        self.has(ffi::CC_OWN_START)
     }
 
     /// It may set a pacing rate.
     #[must_use]
     pub const fn paces(self) -> bool {
-        self.has(2)
+        self.has(ffi::CC_PACES)
     }
 
     /// Its data packets carry ECT(0) where ECN was negotiated.
     #[must_use]
     pub const fn ect0(self) -> bool {
-        self.has(4)
+        self.has(ffi::CC_ECT0)
     }
 
     /// Its data packets carry ECT(1) where ECN was negotiated.
     #[must_use]
     pub const fn ect1(self) -> bool {
-        self.has(8)
+        self.has(ffi::CC_ECT1)
     }
 
     /// It asks for ECN, whatever the host's default is.
     #[must_use]
     pub const fn needs_ecn(self) -> bool {
-        self.has(16)
+        self.has(ffi::CC_NEEDS_ECN)
     }
 
     /// Those that are set, by name.
@@ -297,6 +297,15 @@ pub(crate) unsafe fn text(text: *const c_char) -> &'static str {
         .expect("the algorithms' texts are ASCII")
 }
 
+/// What C declares as an array of unknown length.
+///
+/// # Safety
+/// `n` of them stand there, as long as the program runs.
+pub(crate) unsafe fn tables<T>(first: *const [T; 0], n: u32) -> &'static [T] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(first.cast(), n as usize) }
+}
+
 /// # Safety
 /// `first` points to `n` tunables declared by an algorithm.
 unsafe fn tunables(first: *const ffi::Tunable, n: u32) -> Vec<TunableInfo> {
@@ -329,9 +338,7 @@ macro_rules! list {
             // SAFETY: the registry the build wrote: an array of pointers to constant
             // tables, whose texts are literals and whose tunables are theirs.
             let mut list: Vec<$info> = unsafe {
-                let tables =
-                    std::slice::from_raw_parts(&raw const ffi::$list, ffi::$n as usize);
-                tables
+                tables(&raw const ffi::$list, ffi::$n)
                     .iter()
                     .map(|&ops| $info {
                         $($text: text((*ops).$text),)*
@@ -354,27 +361,28 @@ pub fn controls() -> &'static [ControlInfo] {
     LIST.get_or_init(|| {
         // SAFETY: as in list!; a control without a startup's name has its own start.
         let mut list: Vec<ControlInfo> = unsafe {
-            let n = ffi::hw_native_n_controls as usize;
-            let tables = std::slice::from_raw_parts(&raw const ffi::hw_native_controls, n);
-            tables
-                .iter()
-                .map(|&ops| ControlInfo {
-                    name: text((*ops).name),
-                    title: text((*ops).title),
-                    source: text((*ops).source),
-                    startup: (!(*ops).startup.is_null()).then(|| text((*ops).startup)),
-                    flags: ControlFlags((*ops).flags),
-                    state_bytes: (*ops).state_bytes,
-                    send_windows: match (*ops).send_windows {
-                        0 => 2,
-                        windows => windows,
-                    },
-                    takes_samples: ffi::hw_native_takes_samples(ops) != 0,
-                    tunables: tunables((*ops).tunables, (*ops).n_tunables),
-                    header: (!(*ops).header.is_null()).then(|| text((*(*ops).header).name)),
-                    ops: Ops(ops),
-                })
-                .collect()
+            tables(
+                &raw const ffi::hw_native_controls,
+                ffi::hw_native_n_controls,
+            )
+            .iter()
+            .map(|&ops| ControlInfo {
+                name: text((*ops).name),
+                title: text((*ops).title),
+                source: text((*ops).source),
+                startup: (!(*ops).startup.is_null()).then(|| text((*ops).startup)),
+                flags: ControlFlags((*ops).flags),
+                state_bytes: (*ops).state_bytes,
+                send_windows: match (*ops).send_windows {
+                    0 => 2,
+                    windows => windows,
+                },
+                takes_samples: ffi::hw_native_takes_samples(ops) != 0,
+                tunables: tunables((*ops).tunables, (*ops).n_tunables),
+                header: (!(*ops).header.is_null()).then(|| text((*(*ops).header).name)),
+                ops: Ops(ops),
+            })
+            .collect()
         };
         list.sort_by_key(|info| info.name);
         list
@@ -479,11 +487,7 @@ pub fn routers() -> &'static [RouterInfo] {
     LIST.get_or_init(|| {
         // SAFETY: as in list.
         let mut list: Vec<RouterInfo> = unsafe {
-            let tables = std::slice::from_raw_parts(
-                &raw const ffi::hw_native_routers,
-                ffi::hw_native_n_routers as usize,
-            );
-            tables
+            tables(&raw const ffi::hw_native_routers, ffi::hw_native_n_routers)
                 .iter()
                 .map(|&ops| {
                     let table = &*ops;

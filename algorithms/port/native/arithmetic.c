@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/* The arithmetic of the headers, for tests and models that must not write a formula a
+ * second time. */
+#include "flow.h"
+#include "../cubic_law.h"
+
+u32 hw_native_cbrt(u64 x)
+{
+	return hw_cbrt_u64(x);
+}
+
+u32 hw_native_sqrt(u64 x)
+{
+	return hw_sqrt_u64(x);
+}
+
+u32 hw_native_cubic_k(u32 w_max_pkts, u32 cwnd_pkts)
+{
+	return hw_cubic_k(w_max_pkts, cwnd_pkts);
+}
+
+u32 hw_native_cubic_target(u32 origin_pkts, u32 k, u64 t)
+{
+	return hw_cubic_target(origin_pkts, k, t);
+}
+
+u32 hw_native_cubic_friendly_scale(u32 beta_1024)
+{
+	return hw_cubic_friendly_scale(beta_1024);
+}
+
+u64 hw_native_power(u64 base, u32 n)
+{
+	return hw_power(base, n);
+}
+
+u64 hw_native_part(u64 x, u64 fraction)
+{
+	return hw_part_u64(x, fraction);
+}
+
+u32 hw_native_scale(u32 a, u32 b, u32 c)
+{
+	return hw_scale_u32(a, b, c);
+}

@@ -1,0 +1,71 @@
+//! The mirror of the native binding, in crates/algorithms.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use crate::mirror::{Mirror, Structure};
+
+/// What Rust calls otherwise than C, without `hw_`.
+const NAMES: [(&str, &str); 3] = [
+    ("hw_link", "LinkView"),
+    ("hw_packet", "PacketView"),
+    ("hw_cc_event", "Event"),
+];
+/// What the variants of an enumeration begin with in C.
+const ENUMS: [(&str, &str); 5] = [
+    ("hw_ca_state", "HW_CA_"),
+    ("hw_cc_event", "HW_EVENT_"),
+    ("hw_grant", "HW_GRANT_"),
+    ("hw_qs_state", "HW_QS_"),
+    ("hw_qs_failure", "HW_QS_"),
+];
+/// Constants; the functions and the structures that they take come without being named.
+const CONSTANTS: &str = "HW_MAX_(TUNABLES|NOTES)|HW_(FLOW|QUEUE|ROUTER)_STATE_BYTES|\
+    HW_SSTHRESH_INFINITE|HW_(OPTION|FIELDS)_MAX_BYTES|HW_QS_(MAX_CODE|BYTES|IPV4_OPTION|TCP_OPTION)";
+
+pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
+    let mirror = Mirror {
+        what: "the native binding of algorithms/ (algorithms/port/native/flow.h)",
+        header: "#include \"port/native/flow.c\"\n\
+                 #include \"port/native/quick_start.c\"\n\
+                 #include \"port/native/arithmetic.c\"\n",
+        arguments: &[],
+        functions: "hw_native_.*",
+        types: "hw_(arrival|carrier|verdict|cc_flags|qs_function)",
+        constants: CONSTANTS,
+        enums: &ENUMS,
+        names: &NAMES,
+        only_cloned: "hw_conn|hw_flow|hw_queue|hw_router",
+        no_default: "hw_conn|hw_rate_sample|hw_.*_ops|hw_flow|hw_queue|hw_router|\
+            hw_(tunable|field|header|counter|layout)",
+    };
+    let (text, structures) = mirror.make()?;
+    Ok(vec![
+        ("crates/algorithms/src/generated.rs".into(), text),
+        (
+            "algorithms/port/native/layout.c".into(),
+            layout(&structures),
+        ),
+    ])
+}
+
+/// The sizes and offsets as the C compiler has them, in the order of the mirror's list.
+fn layout(structures: &[Structure]) -> String {
+    let mut text = String::from(
+        "// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)\n\
+         /* Made by `make mirrors`: sizes and offsets of the native binding's structures, for the\n \
+         * test that compares them with the Rust mirror's. */\n\
+         #include <stddef.h>\n\n#include \"flow.h\"\n#include \"../../header/quick_start.h\"\n\n\
+         #define FIELD(type, field) { #type \".\" #field, offsetof(struct type, field) }\n\
+         #define SIZE(type)\t   { #type, sizeof(struct type) }\n\n\
+         const struct hw_layout hw_native_layout[] = {\n",
+    );
+    for structure in structures {
+        writeln!(text, "\tSIZE({}),", structure.c_name).expect("a String");
+        for (field, _) in &structure.fields {
+            writeln!(text, "\tFIELD({}, {field}),", structure.c_name).expect("a String");
+        }
+    }
+    text += "};\n\nconst u32 hw_native_n_layout = HW_COUNT(hw_native_layout);\n";
+    text
+}

@@ -1,0 +1,310 @@
+//! What bindgen makes of C sources, under Rust's names and with C's comments.
+
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::rc::Rc;
+
+use bindgen::callbacks::{DeriveInfo, EnumVariantValue, IntKind, ItemInfo, ParseCallbacks};
+use bindgen::Builder;
+
+use crate::root;
+
+/// What keeps the mirrors from being made here.
+#[must_use]
+pub fn missing() -> Option<String> {
+    if !clang_sys::is_loaded() {
+        if let Err(reason) = clang_sys::load() {
+            return Some(format!(
+                "no libclang (on Debian libclang1-19, or LIBCLANG_PATH): {reason}"
+            ));
+        }
+    }
+    let rustfmt = Command::new("rustfmt").arg("--version").output();
+    (!rustfmt.is_ok_and(|o| o.status.success())).then(|| "no rustfmt".to_owned())
+}
+
+/// A mirror to make. Patterns are regular expressions of whole names.
+pub struct Mirror {
+    /// What is mirrored, for the file's first line.
+    pub what: &'static str,
+    /// C that includes it, from algorithms/.
+    pub header: &'static str,
+    /// Further arguments of the compiler.
+    pub arguments: &'static [&'static str],
+    pub functions: &'static str,
+    pub types: &'static str,
+    pub constants: &'static str,
+    /// Enumerations that become Rust's, with what their variants begin with in C. They
+    /// travel in a byte each.
+    pub enums: &'static [(&'static str, &'static str)],
+    /// Names that do not follow from C's.
+    pub names: &'static [(&'static str, &'static str)],
+    /// Too large, or too much of an identity, to be copied unnoticed.
+    pub only_cloned: &'static str,
+    /// A value of zeros means nothing.
+    pub no_default: &'static str,
+}
+
+/// A structure that is mirrored.
+#[derive(Debug)]
+pub struct Structure {
+    pub c_name: String,
+    pub rust_name: String,
+    /// C's names and Rust's.
+    pub fields: Vec<(String, String)>,
+}
+
+/// The names of items, and what they were in C.
+#[derive(Debug)]
+struct Names {
+    names: &'static [(&'static str, &'static str)],
+    enums: &'static [(&'static str, &'static str)],
+    only_cloned: &'static str,
+    seen: Rc<RefCell<Vec<(String, String)>>>,
+}
+
+impl ParseCallbacks for Names {
+    fn int_macro(&self, name: &str, _value: i64) -> Option<IntKind> {
+        // what bounds an array; all else is what it is in C
+        let bounds = name.ends_with("_BYTES") || name.starts_with("HW_MAX_");
+        bounds.then_some(IntKind::Custom {
+            name: "usize",
+            is_signed: false,
+        })
+    }
+
+    fn add_derives(&self, info: &DeriveInfo<'_>) -> Vec<String> {
+        // bindgen takes both or neither
+        let seen = self.seen.borrow();
+        let c_name = seen.iter().find(|(rust, _)| rust == info.name);
+        let c_name = c_name.map_or(info.name, |(_, c_name)| c_name);
+        let only_cloned = self.only_cloned.split('|').any(|name| name == c_name);
+        only_cloned
+            .then(|| "Clone".to_owned())
+            .into_iter()
+            .collect()
+    }
+
+    fn item_name(&self, item: ItemInfo<'_>) -> Option<String> {
+        let bare = item.name.strip_prefix("hw_")?;
+        if bare.starts_with("native_") {
+            return None;
+        }
+        let other = self.names.iter().find(|(c, _)| *c == item.name);
+        let name = other.map_or_else(|| camel_case(bare), |(_, rust)| (*rust).to_owned());
+        let mut seen = self.seen.borrow_mut();
+        if seen.iter().all(|(rust, _)| *rust != name) {
+            seen.push((name.clone(), item.name.to_owned()));
+        }
+        Some(name)
+    }
+
+    fn enum_variant_name(
+        &self,
+        enum_name: Option<&str>,
+        variant: &str,
+        _value: EnumVariantValue,
+    ) -> Option<String> {
+        let c_name = enum_name?.trim_start_matches("enum ");
+        let (_, prefix) = self.enums.iter().find(|(name, _)| *name == c_name)?;
+        Some(camel_case(&variant.strip_prefix(prefix)?.to_lowercase()))
+    }
+}
+
+fn camel_case(name: &str) -> String {
+    let mut text = String::new();
+    for word in name.split('_') {
+        let mut letters = word.chars();
+        text.extend(letters.next().map(|c| c.to_ascii_uppercase()));
+        text.push_str(letters.as_str());
+    }
+    text
+}
+
+/// Rust's name of a field: bytes per second are spelt out, as Rust has no capitals in it.
+fn field_name(c_name: &str) -> String {
+    match c_name.strip_suffix("_Bps") {
+        Some(bare) => format!("{bare}_bytes_per_s"),
+        None => c_name.to_owned(),
+    }
+}
+
+impl Mirror {
+    /// The Rust source, and what it mirrors.
+    pub fn make(&self) -> Result<(String, Vec<Structure>), String> {
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let names = Names {
+            names: self.names,
+            enums: self.enums,
+            only_cloned: self.only_cloned,
+            seen: Rc::clone(&seen),
+        };
+        let algorithms = root().join("algorithms");
+        let mut builder = Builder::default()
+            .header_contents("mirrored.c", self.header)
+            .clang_args(["-std=c11", "-fparse-all-comments"])
+            .clang_arg(format!("-I{}", algorithms.display()))
+            .clang_args(self.arguments)
+            .allowlist_function(self.functions)
+            .allowlist_var(self.functions)
+            .allowlist_var(self.constants)
+            .allowlist_type(self.types)
+            .disable_header_comment()
+            .layout_tests(false)
+            .prepend_enum_name(false)
+            .merge_extern_blocks(true)
+            .use_core()
+            .ctypes_prefix("core::ffi")
+            .derive_default(true)
+            .derive_partialeq(true)
+            .derive_eq(true)
+            .no_copy(self.only_cloned)
+            .no_default(self.no_default)
+            // functions have no address of their own
+            .no_partialeq(".*_ops|hw_header")
+            .parse_callbacks(Box::new(names));
+        for (name, _) in self.enums {
+            builder = builder.allowlist_type(name).rustified_enum(name);
+        }
+        let made = builder.generate().map_err(|e| e.to_string())?.to_string();
+        let structures = structures(&made, &seen.borrow());
+        let mut text = format!("//! Made by `make mirrors`: {}.\n\n", self.what);
+        let own = |line: &&str| !line.starts_with("pub type u") && !line.starts_with("pub type s");
+        text += &made.lines().filter(own).map(line).collect::<String>();
+        text += &layout(&structures);
+        Ok((formatted(&text)?, structures))
+    }
+}
+
+/// A line of bindgen's as we have it: comments as such, C's names of types as Rust's, bytes
+/// per second spelt out, enumerations in a byte.
+fn line(line: &str) -> String {
+    let indented = line.trim_start();
+    if let Some(quoted) = indented
+        .strip_prefix("#[doc = \"")
+        .and_then(|l| l.strip_suffix("\"]"))
+    {
+        return comment(
+            &quoted
+                .replace("\\\"", "\"")
+                .replace("\\n", "\n")
+                .replace("\\t", " "),
+        );
+    }
+    if indented == "#[repr(u32)]" {
+        return "#[repr(u8)]\n".to_owned();
+    }
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric() || c == '_') {
+        let (before, from) = rest.split_at(start);
+        let end = from.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let (word, after) = from.split_at(end.unwrap_or(from.len()));
+        text += before;
+        text += &match word {
+            "u8_" | "u16_" | "u32_" | "u64_" => word.trim_end_matches('_').to_owned(),
+            "s32" | "s64" => word.replace('s', "i"),
+            _ if word.starts_with("hw_native_") => word.to_owned(),
+            _ if word.starts_with("HW_") => word[3..].to_owned(),
+            _ => field_name(word),
+        };
+        rest = after;
+    }
+    text + rest + "\n"
+}
+
+/// A C comment as documentation: a sentence.
+fn comment(text: &str) -> String {
+    let mut sentence = text.trim().to_owned();
+    let first = sentence.split(char::is_whitespace).next().unwrap_or("");
+    if first.chars().all(|c| c.is_ascii_alphabetic() || c == ',') {
+        sentence[..1].make_ascii_uppercase();
+    }
+    if !sentence.ends_with(['.', ':', '?']) {
+        sentence.push('.');
+    }
+    let mut made = String::new();
+    for line in sentence.lines() {
+        writeln!(made, "/// {}", line.trim().replace('[', "\\[")).expect("a String");
+    }
+    made
+}
+
+/// The structures of what bindgen made, and their fields under both names.
+fn structures(made: &str, names: &[(String, String)]) -> Vec<Structure> {
+    let mut structures: Vec<Structure> = Vec::new();
+    let mut inside = false;
+    for line in made.lines() {
+        if let Some(name) = line
+            .strip_prefix("pub struct ")
+            .and_then(|l| l.strip_suffix(" {"))
+        {
+            let c_name = names.iter().find(|(rust, _)| rust == name);
+            structures.push(Structure {
+                c_name: c_name.map_or(name, |(_, c)| c).to_owned(),
+                rust_name: name.to_owned(),
+                fields: Vec::new(),
+            });
+            inside = true;
+        } else if line == "}" {
+            inside = false;
+        } else if let (true, Some(field)) = (inside, line.strip_prefix("    pub ")) {
+            let name = field.split(':').next().unwrap_or(field);
+            let names = (name.to_owned(), field_name(name));
+            structures
+                .last_mut()
+                .expect("inside one")
+                .fields
+                .push(names);
+        }
+    }
+    structures
+}
+
+/// Rust's own sizes and offsets, under C's names.
+fn layout(structures: &[Structure]) -> String {
+    let mut text = String::from(
+        "\nmacro_rules! layout {\n\
+         ($($c:literal $rust:ident { $($c_field:literal $field:ident)* })*) => {\n\
+         &[$(\n\
+         ($c, size_of::<$rust>()),\n\
+         $((concat!($c, \".\", $c_field), core::mem::offset_of!($rust, $field)),)*\n\
+         )*]\n};\n}\n\n\
+         /// Sizes and offsets of what is mirrored, under C's names.\n\
+         pub const LAYOUT: &[(&str, usize)] = layout! {\n",
+    );
+    for structure in structures {
+        writeln!(
+            text,
+            "    \"{}\" {} {{",
+            structure.c_name, structure.rust_name
+        )
+        .expect("a String");
+        for (c_field, field) in &structure.fields {
+            writeln!(text, "        \"{c_field}\" {field}").expect("a String");
+        }
+        text += "    }\n";
+    }
+    text + "};\n"
+}
+
+fn formatted(text: &str) -> Result<String, String> {
+    let cannot = |e: std::io::Error| format!("cannot run rustfmt: {e}");
+    let mut rustfmt = Command::new("rustfmt")
+        .args(["--edition", "2021"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(cannot)?;
+    let mut stdin = rustfmt.stdin.take().expect("piped");
+    // it reads all of it before it writes
+    stdin.write_all(text.as_bytes()).map_err(cannot)?;
+    drop(stdin);
+    let output = rustfmt.wait_with_output().map_err(cannot)?;
+    if !output.status.success() {
+        return Err(format!("rustfmt refuses what was made:\n{text}"));
+    }
+    String::from_utf8(output.stdout).map_err(|e| e.to_string())
+}

@@ -1,0 +1,23 @@
+//! What is committed is what the generator makes of the C sources.
+
+use std::fs;
+
+use headway_mirrors::{files, missing, root};
+
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
+#[test]
+fn the_committed_mirrors_are_what_make_mirrors_writes() {
+    if let Some(reason) = missing() {
+        return skipped::skipped(1, &reason);
+    }
+    for (path, made) in files().expect("the C sources can be read") {
+        let committed = fs::read_to_string(root().join(&path)).expect("a mirror is committed");
+        assert!(
+            committed == made,
+            "{} is stale; `make mirrors` writes it anew",
+            path.display()
+        );
+    }
+}
