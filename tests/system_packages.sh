@@ -16,7 +16,7 @@ need() { # COMMAND... -- PACKAGE
 }
 need command -v clang-19 -- clang-19
 need command -v llvm-strip-19 -- llvm-19
-need sh -c 'ls /usr/lib/llvm-*/lib/libclang-*.so*' -- libclang1-19
+need sh -c 'ls /usr/lib/llvm-*/lib/libclang-[0-9]*.so*' -- libclang1-19
 need command -v pkg-config -- pkg-config
 need pkg-config --exists libbpf -- libbpf-dev
 need pkg-config --exists libelf -- libelf-dev
