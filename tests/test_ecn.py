@@ -144,3 +144,29 @@ def test_what_is_no_word_for_ecn_is_refused(flow: Any, told: str) -> None:
     with pytest.raises(ExperimentError, match=told) as refused:
         on(flow if isinstance(flow, str) else [flow])
     assert "\n" not in str(refused.value)
+
+
+def datagrams(ecn: bool) -> Experiment:
+    """Twice the link's rate in datagrams through a queue that marks."""
+    cbr = {"kind": "cbr", "packet": "1250 B", "interval": "500 us", "ecn": ecn}
+    return on([{"app": cbr}], {"aqm": CODEL, "buffer": "200 pkts"}, duration="2 s")
+
+
+def are_marked_where_they_can_be(marked: Trace, dropped: Trace) -> None:
+    """By the queue's overflow both lose half; the AQM marks the one and drops the other."""
+    marks = [trace.flows[0].ce_marks for trace in (marked, dropped)]
+    early = [int((trace["drops"]["reason"] == 2).sum()) for trace in (marked, dropped)]
+    assert marks[0] is not None
+    assert marks[0] > 10
+    assert marks[1] == 0
+    assert early[0] == 0
+    assert early[1] > 10
+
+
+def test_datagrams_are_marked_where_they_can_be_and_else_dropped() -> None:
+    are_marked_where_they_can_be(run(datagrams(True)), run(datagrams(False)))
+
+
+@on_kernel
+def test_datagrams_on_the_kernel_are_marked_where_they_can_be_and_else_dropped() -> None:
+    are_marked_where_they_can_be(punctual(datagrams(True)), punctual(datagrams(False)))

@@ -358,7 +358,8 @@ def _app(flow: Flow) -> dict[str, Any]:
     if isinstance(app, Bulk):
         return {"kind": "bulk", "bytes": app.size}
     if isinstance(app, Cbr):
-        return {"kind": "cbr", "ip_bytes": app.packet, "interval_ns": app.interval}
+        cbr = {"kind": "cbr", "ip_bytes": app.packet, "interval_ns": app.interval}
+        return {**cbr, "ecn": True} if app.ecn else cbr
     if isinstance(app, Pingpong):
         return {
             "kind": "pingpong",

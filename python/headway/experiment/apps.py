@@ -45,11 +45,15 @@ class Bulk(Spec):
 
 
 class Cbr(Spec):
-    """Constant bit rate over UDP: one IP packet of ``packet`` bytes, headers and all, at a time."""
+    """Constant bit rate over UDP: one IP packet of ``packet`` bytes, headers and all, at a time.
+
+    With ``ecn`` the packets carry ECT(0), so that an AQM marks what it would drop. Nobody answers.
+    """
 
     kind: Literal["cbr"] = "cbr"
     packet: Annotated[PositiveSize, within(29, 65_535, format_size)]
     interval: Length
+    ecn: bool = default(False)
 
 
 class Vectors(Spec):

@@ -146,6 +146,9 @@ struct CbrSend {
     /// Time between two, ns.
     #[arg(long, default_value_t = 20_000_000)]
     interval_ns: i64,
+    /// They can be marked: they carry ECT(0).
+    #[arg(long)]
+    ecn: bool,
     /// When the first is due [default: now].
     #[arg(long)]
     start: Option<i64>,
@@ -262,6 +265,7 @@ pub fn run(arguments: Traffic) -> Result<(), Failure> {
             to: a.to,
             ip_bytes: a.ip_bytes,
             interval_ns: a.interval_ns,
+            ecn: a.ecn,
             start_ns: a.start.unwrap_or_else(now_ns),
             stop_ns: a.stop,
             out: a.out,

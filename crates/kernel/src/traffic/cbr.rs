@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::records::Records;
-use super::socket::readable_until;
+use super::socket::{readable_until, set};
 use crate::error::{Attempt, Failure};
 use crate::system::clock::{exact_timers, now_ns, sleep_until};
 
@@ -16,6 +16,8 @@ use crate::system::clock::{exact_timers, now_ns, sleep_until};
 const HEADER_BYTES: usize = 28;
 /// The number and the time.
 const STAMP_BYTES: usize = 16;
+/// ECT(0) of the type of service (RFC 3168 section 5).
+const ECT_0: i32 = 2;
 /// The largest datagram, with its headers.
 const LARGEST_BYTES: usize = 65_535;
 
@@ -32,6 +34,8 @@ pub struct CbrSend {
     pub start_ns: i64,
     /// None is due at this time or later.
     pub stop_ns: i64,
+    /// They can be marked: they carry ECT(0).
+    pub ecn: bool,
     /// File of rows (number, time sent in ns): what was lost is known only here.
     pub out: Option<PathBuf>,
 }
@@ -65,6 +69,10 @@ pub fn send(task: &CbrSend) -> Result<CbrSent, Failure> {
         return Err(Failure::bad_input("an interval is more than 0 ns"));
     }
     let socket = UdpSocket::bind("0.0.0.0:0").attempt("open a UDP socket")?;
+    if task.ecn {
+        set(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_TOS, &ECT_0)
+            .attempt("send what can be marked")?;
+    }
     let mut records = task.out.as_deref().map(Records::<2>::create).transpose()?;
     exact_timers();
     let mut payload = vec![0u8; task.ip_bytes - HEADER_BYTES];
@@ -176,6 +184,7 @@ mod tests {
             interval_ns: 1_000_000,
             start_ns,
             stop_ns: start_ns + 50_000_000,
+            ecn: false,
             out: None,
         }
     }

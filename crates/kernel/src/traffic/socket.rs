@@ -35,7 +35,7 @@ pub struct TcpOptions<'a> {
 const INITIAL_RATE: i32 = 0x4857_0002;
 const DATA_VOLUME: i32 = 0x4857_0004;
 
-fn set<T>(socket: RawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
+pub(super) fn set<T>(socket: RawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     let length = libc::socklen_t::try_from(size_of_val(value)).expect("small");
     // SAFETY: the pointer and length are those of `value`.
     let result = unsafe {

@@ -8,8 +8,8 @@ pub(crate) mod topology;
 
 use crate::event::{Events, What};
 use crate::net::capture::Tap;
-use crate::net::link::{Drop, Link, Offer, Offered, Turn, CE};
-use crate::net::packet::{flags, Headers, Packet, Sacks, Slab};
+use crate::net::link::{Drop, Link, Offer, Offered, Turn};
+use crate::net::packet::{ecn::CE, flags, Headers, Packet, Sacks, Slab};
 use crate::net::topology::Route;
 use crate::scenario::{EcnPath, Record};
 use crate::trace::digest::Digest;

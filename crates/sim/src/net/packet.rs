@@ -18,6 +18,18 @@ pub mod flags {
     pub const CWR: u8 = 0x80;
 }
 
+/// The two ECN bits of IPv4 (RFC 3168 section 5).
+pub mod ecn {
+    /// Not capable of ECN.
+    pub const NOT_ECT: u8 = 0;
+    /// ECN-capable, ECT(1).
+    pub const ECT_1: u8 = 1;
+    /// ECN-capable, ECT(0).
+    pub const ECT_0: u8 = 2;
+    /// Congestion was experienced.
+    pub const CE: u8 = 3;
+}
+
 /// The decoded fields of the headers of protocols that a packet carries: one in an IP
 /// option, one in a TCP option. [`Packet::headers`] says which, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -88,6 +88,9 @@ pub struct Cbr {
     pub ip_bytes: u32,
     /// Time between packets.
     pub interval_ns: u64,
+    /// The packets can be marked: they carry ECT(0). Nobody answers to a mark.
+    #[serde(default)]
+    pub ecn: bool,
 }
 
 /// Request and response vectors (a bytes, b bytes, t ns) in sequence; t passes

@@ -72,6 +72,7 @@ impl World {
             stop_ns: flow.stop_ns,
             started: false,
             stopped: false,
+            datagrams_marked: 0,
         });
         self.net.events.push(flow.start_ns, What::App, number);
         if let Some(stop_ns) = flow.stop_ns {

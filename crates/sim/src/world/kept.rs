@@ -118,7 +118,7 @@ impl World {
             ecn: end(Side::Opener)
                 .filter(|s| s.asks_ecn())
                 .map(Socket::uses_ecn),
-            ce_marks: sum.counters.ce_marks,
+            ce_marks: sum.counters.ce_marks + flow.datagrams_marked,
             ece_acks: sum.counters.ece_acks,
             protocols: protocols(&sum.counters, sender),
         }

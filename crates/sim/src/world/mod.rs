@@ -13,7 +13,7 @@ use crate::host::tcp::profile::{profile, Profile, PROFILES};
 use crate::host::tcp::Signals;
 use crate::net::capture::Tap;
 use crate::net::link::Link;
-use crate::net::packet::{Headers, Packet, Sacks, Slab};
+use crate::net::packet::{ecn, Headers, Packet, Sacks, Slab};
 use crate::net::topology::{Built, Route};
 use crate::net::Net;
 use crate::scenario::{bad, Record, Scenario, ScenarioError};
@@ -30,6 +30,8 @@ struct FlowState {
     stop_ns: Option<u64>,
     started: bool,
     stopped: bool,
+    /// Datagrams that arrived with a router's mark.
+    datagrams_marked: u64,
 }
 
 /// What a run returns.
@@ -243,6 +245,9 @@ impl World {
         if packet.udp {
             if let Some(digest) = &mut self.net.digest {
                 digest.arrived(packet.sent_ns, self.net.now_ns);
+            }
+            if packet.ecn == ecn::CE {
+                self.flows[packet.flow as usize].datagrams_marked += 1;
             }
             if self.net.record.udp {
                 let sent_ns = packet.sent_ns as i64;

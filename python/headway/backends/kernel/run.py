@@ -217,7 +217,7 @@ class Run:
             return [
                 *self._program("cbr-send"), "--to", to, "--ip-bytes", str(flow.app.packet),
                 "--interval-ns", str(flow.app.interval), "--start", str(start_ns),
-                "--stop", str(stop_ns), "--out", out,
+                "--stop", str(stop_ns), "--out", out, *(["--ecn"] if flow.app.ecn else []),
             ]  # fmt: skip
         assert isinstance(flow.app, Bulk)
         command = [
@@ -347,8 +347,9 @@ class Run:
         name = self._experiment.flow_names()[index]
         if flow.control is None:
             return FlowSummary(
-                name=name, kind=flow.app.kind, first_packet_ns=first_ns, last_packet_ns=last_ns
-            )
+                name=name, kind=flow.app.kind, first_packet_ns=first_ns, last_packet_ns=last_ns,
+                ce_marks=log.marks(index, 0),
+            )  # fmt: skip
         info = self._final(index, flow) or {}
         unique = None
         if info.get("sent_bytes") is not None and info.get("retransmitted_bytes") is not None:

@@ -1,13 +1,14 @@
 //! A constant bit rate over UDP.
 
 use super::{Application, Host, Setup, UDP_HEADER_BYTES};
-use crate::net::packet::{Packet, Sacks};
+use crate::net::packet::{ecn, Packet, Sacks};
 use crate::scenario::app;
 
 /// A stream of datagrams of one size.
 pub(super) struct Cbr {
     ip_bytes: u32,
     interval_ns: u64,
+    ecn: u8,
     route: u32,
     sent: u64,
 }
@@ -17,6 +18,7 @@ impl Cbr {
         Cbr {
             ip_bytes: spec.ip_bytes,
             interval_ns: spec.interval_ns,
+            ecn: if spec.ecn { ecn::ECT_0 } else { ecn::NOT_ECT },
             route: setup.route,
             sent: 0,
         }
@@ -42,6 +44,7 @@ impl Application for Cbr {
             flow: host.flow,
             route: self.route,
             udp: true,
+            ecn: self.ecn,
             ..Packet::default()
         };
         self.sent += 1;

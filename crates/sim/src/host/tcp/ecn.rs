@@ -4,17 +4,9 @@
 
 use super::profile::Reduction;
 use super::{Socket, State};
-use crate::net::packet::{flags, Packet};
+use crate::net::packet::{ecn as bits, flags, Packet};
 use crate::scenario::EcnMode;
 use headway_algorithms::ControlFlags;
-
-/// The two ECN bits of IPv4 (RFC 3168 section 5).
-mod bits {
-    pub const NOT_ECT: u8 = 0;
-    pub const ECT_1: u8 = 1;
-    pub const ECT_0: u8 = 2;
-    pub const CE: u8 = 3;
-}
 
 /// Most quick ACKs after a mark, or after a packet that could not be marked
 /// (tcp_ecn_check_ce since 4.19; before, as many as ever).

@@ -11,7 +11,7 @@ mod service;
 
 use crate::net::link::held::{Held, Waiting};
 use crate::net::link::service::Service;
-use crate::net::packet::Headers;
+use crate::net::packet::{ecn::CE, Headers};
 use crate::net::routers::Routers;
 use crate::rng::{stream, Purpose};
 use crate::scenario::{EcnPath, LinkSpec};
@@ -38,9 +38,6 @@ pub enum Drop {
     /// It asked for ECN, on a link that drops such SYNs.
     EcnSyn = 4,
 }
-
-/// The ECN bits of a packet that met congestion.
-pub const CE: u8 = 3;
 
 /// A packet that is offered to a link.
 pub struct Offered<'a> {
