@@ -38,7 +38,7 @@ struct hw_field {
 	u32 bytes;  /* 1, 2, 4 or 8 */
 };
 
-/* How a header came to its receiver. */
+/* How a header came to its receiver; all zero where the kernel's sockets receive it. */
 struct hw_arrival {
 	u8 ip_ttl; /* what is left of it; each router has taken one off */
 	u8 ecn;	   /* the two ECN bits */

@@ -123,6 +123,7 @@ fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'stati
     let startup_paces = startup.is_some_and(|s| s.paces);
     let paces = startup_paces || control.flags.paces();
     let pacing_bytes = if paces { PACING_BYTES } else { 0 };
+    let carries = control.header_in_tcp().is_some();
     let state_bytes = control.state_bytes.next_multiple_of(8)
         + pacing_bytes
         + startup.map_or(0, |s| s.state_bytes);
@@ -131,8 +132,15 @@ fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'stati
         ("HW_CONTROLS", control.takes_samples),
         ("HW_PACES", paces),
         ("HW_STARTUP_PACES", startup_paces),
-        ("HW_STATE_IN_STORAGE", state_bytes > CA_PRIV_BYTES),
-        ("HW_CC_IN_STORAGE", control.state_bytes > CA_PRIV_BYTES),
+        (
+            "HW_STATE_IN_STORAGE",
+            carries || state_bytes > CA_PRIV_BYTES,
+        ),
+        (
+            "HW_CC_IN_STORAGE",
+            carries || control.state_bytes > CA_PRIV_BYTES,
+        ),
+        ("HW_CARRIES", carries),
     ]
     .into_iter()
     .filter_map(|(switch, on)| on.then_some(switch))

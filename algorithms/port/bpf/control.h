@@ -42,7 +42,7 @@ struct {
 	} while (0)
 
 #define HW_PACING_NEEDED 1 /* SK_PACING_NEEDED */
-#define HW_ECN_OK 1	   /* TCP_ECN_OK, since 6.15 TCP_ECN_MODE_RFC3168 */
+#define HW_ECN_OK	 1 /* TCP_ECN_OK, since 6.15 TCP_ECN_MODE_RFC3168 */
 /* The kernel's default (tcp_min_tso_segs), but for who may have to ask the path in a
  * data packet: an option cannot go into one of several that share a buffer. */
 #ifdef HW_JOINED
@@ -64,11 +64,23 @@ HW_INLINE u8 hw_cwnd_limited(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
+/* What a header of ours takes of every packet; the socket's own fields know nothing of it. */
+#ifdef HW_CARRIES
+#define HW_CARRIED_BYTES hw_part_header_wire_bytes(0)
+#else
+#define HW_CARRIED_BYTES 0
+#endif
+
 HW_INLINE u32 hw_header_bytes(const struct sock *sk)
 {
 	u32 ip_bytes = sk->__sk_common.skc_family == HW_AF_INET6 ? 40 : 20;
 
-	return ((const struct tcp_sock *)sk)->tcp_header_len + ip_bytes;
+	return ((const struct tcp_sock *)sk)->tcp_header_len + ip_bytes + HW_CARRIED_BYTES;
+}
+
+HW_INLINE u32 hw_mss_bytes(const struct tcp_sock *tp)
+{
+	return tp->mss_cache - HW_CARRIED_BYTES;
 }
 
 /* What a control that takes rate samples knows besides. */
@@ -176,7 +188,7 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 	c->snd_nxt = tp->snd_nxt;
 	c->srtt_us = tp->srtt_us >> 3;
 	c->min_rtt_us = tp->rtt_min.s[0].v;
-	c->mss_bytes = tp->mss_cache;
+	c->mss_bytes = hw_mss_bytes(tp);
 	c->inflight_pkts = hw_inflight(tp);
 	c->idle_us = 0;
 	c->app_queued_bytes = tp->write_seq - tp->snd_nxt;
@@ -200,7 +212,7 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 HW_INLINE u64 hw_payload_rate(const struct sock *sk, u64 rate_Bps)
 {
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
-	u32 mss_bytes = tp->mss_cache;
+	u32 mss_bytes = hw_mss_bytes(tp);
 
 	return hw_div_u64(rate_Bps * mss_bytes, mss_bytes + hw_header_bytes(sk));
 }
@@ -251,6 +263,10 @@ HW_INLINE void hw_end(const struct hw_call *call)
 #endif
 }
 
+#ifdef HW_CARRIES
+#include "endpoint.h"
+#endif
+
 SEC("struct_ops/hw_init")
 void BPF_PROG(hw_init, struct sock *sk)
 {
@@ -274,6 +290,9 @@ void BPF_PROG(hw_init, struct sock *sk)
 #endif
 	hw_pair_init(&call);
 	hw_end(&call);
+#ifdef HW_CARRIES
+	hw_begin_to_carry(sk);
+#endif
 }
 
 #ifdef HW_CONTROLS
@@ -305,6 +324,9 @@ void BPF_PROG(hw_cong_control, struct sock *sk, u32 ack, int flag, const struct 
 	HW_COUNT_UP(acked_pkts, sample.acked_pkts);
 	if (!hw_begin(&call, sk))
 		return;
+#ifdef HW_CARRIES
+	hw_feed_back(&call);
+#endif
 	hw_pair_control(&call, &sample);
 	hw_end(&call);
 }
@@ -330,6 +352,9 @@ void BPF_PROG(hw_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 		return;
 #ifdef HW_STARTUP_PACES
 	hw_watch_path(&call);
+#endif
+#ifdef HW_CARRIES
+	hw_feed_back(&call);
 #endif
 	hw_pair_pkts_acked(&call, &ack);
 	hw_end(&call);
@@ -411,11 +436,16 @@ u32 BPF_PROG(hw_undo_cwnd, struct sock *sk)
 	return hw_pair_undo_cwnd(&call, call.tp->prior_cwnd);
 }
 
-#ifdef HW_STARTUP_PACES
+#if defined(HW_STARTUP_PACES) || defined(HW_CARRIES)
 SEC("struct_ops/hw_release")
 void BPF_PROG(hw_release, struct sock *sk)
 {
+#ifdef HW_STARTUP_PACES
 	hw_leave_path(sk, 0);
+#endif
+#ifdef HW_CARRIES
+	hw_end_carrying(sk);
+#endif
 }
 #endif
 
@@ -456,7 +486,7 @@ struct tcp_congestion_ops hw_control = {
 #ifdef HW_PACES
 	.min_tso_segs = (void *)hw_min_tso_segs,
 #endif
-#ifdef HW_STARTUP_PACES
+#if defined(HW_STARTUP_PACES) || defined(HW_CARRIES)
 	.release = (void *)hw_release,
 #endif
 	.flags = 1, /* any user may choose it (TCP_CONG_NON_RESTRICTED) */

@@ -122,6 +122,51 @@ struct bpf_iter_num {
 	__attribute__((aligned(8))) u64 opaque[1];
 };
 
+/* What happens to a socket of a cgroup. */
+struct bpf_sock_ops {
+	u32 op;
+	u32 args[4];
+	u32 family;
+	u32 remote_ip4;
+	u32 local_ip4;
+	u32 remote_ip6[4];
+	u32 local_ip6[4];
+	u32 remote_port;
+	u32 local_port;
+	u32 is_fullsock;
+	u32 snd_cwnd;
+	u32 srtt_us;
+	u32 bpf_sock_ops_cb_flags;
+	u32 state;
+	u32 rtt_min;
+	u32 snd_ssthresh;
+	u32 rcv_nxt;
+	u32 snd_nxt;
+	u32 snd_una;
+	u32 mss_cache;
+	u32 ecn_flags;
+	u32 rate_delivered;
+	u32 rate_interval_us;
+	u32 packets_out;
+	u32 retrans_out;
+	u32 total_retrans;
+	u32 segs_in;
+	u32 data_segs_in;
+	u32 segs_out;
+	u32 data_segs_out;
+	u32 lost_out;
+	u32 sacked_out;
+	u32 sk_txhash;
+	u64 bytes_received;
+	u64 bytes_acked;
+	__attribute__((aligned(8))) struct bpf_sock *sk;
+	__attribute__((aligned(8))) void *skb_data;
+	__attribute__((aligned(8))) void *skb_data_end;
+	u32 skb_len;
+	u32 skb_tcp_flags;
+	u64 skb_hwtstamp;
+};
+
 struct bpf_sockopt {
 	__attribute__((aligned(8))) struct bpf_sock *sk;
 	__attribute__((aligned(8))) void *optval;
@@ -199,7 +244,7 @@ struct tcp_sock {
 	u32 snd_ssthresh;
 	u32 snd_cwnd_clamp;
 	u32 prior_cwnd;
-	u64 tcp_mstamp; /* us */
+	u64 tcp_mstamp;	   /* us */
 	u64 tcp_wstamp_ns; /* when pacing lets the next packet leave */
 	u64 tcp_clock_cache;
 	u64 delivered_mstamp; /* us */
@@ -228,6 +273,7 @@ struct tcp_sock {
 	u32 lsndtime; /* jiffies */
 	u8 is_cwnd_limited : 1;
 	u8 ecn_flags;
+	u8 bpf_sock_ops_cb_flags; /* for which events programs of its cgroup are called */
 };
 
 struct ack_sample {

@@ -26,6 +26,16 @@ HW_LINKED u32 hw_part_cc_undo_cwnd(void *state, const u32 *tun, struct hw_conn *
 				   u32 prior_cwnd_pkts);
 HW_LINKED u32 hw_part_cc_min_cwnd(void *state, const u32 *tun, struct hw_conn *c);
 HW_LINKED u32 hw_part_cc_send_windows(void);
+HW_LINKED u32 hw_part_cc_on_send(void *state, const u32 *tun, struct hw_conn *c, void *fields);
+HW_LINKED u32 hw_part_cc_on_feedback(void *state, const u32 *tun, struct hw_conn *c,
+				     const void *fields);
+
+/* The header that the control owns, or the one in which receivers answer it. */
+HW_LINKED u32 hw_part_header_answers_itself(void);
+HW_LINKED u32 hw_part_header_wire_bytes(u32 is_answer);
+HW_LINKED u32 hw_part_header_parse(u32 is_answer, const u8 *bytes, void *fields);
+HW_LINKED u32 hw_part_header_emit(u32 is_answer, const void *fields, u8 *bytes);
+HW_LINKED u32 hw_part_header_reflect(void *held, const void *arrived, const struct hw_arrival *how);
 
 HW_LINKED u32 hw_part_startup_opens(void);
 HW_LINKED u32 hw_part_startup_open(void *state, const u32 *tun, struct hw_conn *c);

@@ -70,6 +70,59 @@ u32 hw_part_cc_send_windows(void)
 {
 	return HW_CC.send_windows ? HW_CC.send_windows : 2;
 }
+
+u32 hw_part_cc_on_send(void *state, const u32 *tun, struct hw_conn *c, void *fields)
+{
+	return HW_CC.on_send ? HW_CC.on_send(state, tun, c, fields) : 0;
+}
+
+u32 hw_part_cc_on_feedback(void *state, const u32 *tun, struct hw_conn *c, const void *fields)
+{
+	if (HW_CC.on_feedback)
+		HW_CC.on_feedback(state, tun, c, fields);
+	return 0;
+}
+
+#define HW_PART_ANSWER (HW_CC.header->answer ? HW_CC.header->answer : HW_CC.header)
+
+u32 hw_part_header_answers_itself(void)
+{
+	return HW_CC.header && !HW_CC.header->answer;
+}
+
+u32 hw_part_header_wire_bytes(u32 is_answer)
+{
+	if (!HW_CC.header)
+		return 0;
+	return is_answer ? HW_PART_ANSWER->wire_bytes : HW_CC.header->wire_bytes;
+}
+
+u32 hw_part_header_parse(u32 is_answer, const u8 *bytes, void *fields)
+{
+	if (!HW_CC.header)
+		return 0;
+	if (is_answer)
+		return HW_PART_ANSWER->parse(bytes, fields) != 0;
+	return HW_CC.header->parse(bytes, fields) != 0;
+}
+
+u32 hw_part_header_emit(u32 is_answer, const void *fields, u8 *bytes)
+{
+	if (!HW_CC.header)
+		return 0;
+	if (is_answer)
+		HW_PART_ANSWER->emit(fields, bytes);
+	else
+		HW_CC.header->emit(fields, bytes);
+	return 0;
+}
+
+u32 hw_part_header_reflect(void *held, const void *arrived, const struct hw_arrival *how)
+{
+	if (!HW_CC.header || !HW_CC.header->reflect)
+		return 0;
+	return HW_CC.header->reflect(held, arrived, how) != 0;
+}
 #endif
 
 #ifdef HW_STARTUP

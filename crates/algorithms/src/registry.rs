@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::error::{nearest, AlgorithmError};
 use crate::ffi;
+use crate::header::{header, Carrier, HeaderInfo};
 
 /// A tunable as its algorithm declares it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -173,6 +174,20 @@ impl ControlInfo {
     #[must_use]
     pub fn kernel_name(&self, startup: Option<&StartupInfo>) -> String {
         format!("{}_{}", self.name, startup.map_or(OWN_SUFFIX, |s| s.suffix))
+    }
+
+    /// Its header, if that and what answers it are TCP options: those the kernel's
+    /// endpoints can send.
+    #[must_use]
+    pub fn header_in_tcp(&self) -> Option<&'static HeaderInfo> {
+        let in_tcp = |name| {
+            header(name)
+                .ok()
+                .filter(|h| h.carrier == Carrier::TcpOption)
+        };
+        let own = in_tcp(self.header?)?;
+        own.answer
+            .map_or(Some(own), |name| in_tcp(name).map(|_| own))
     }
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::attach::inventory::{self, Attachment};
 use crate::error::{Attempt as _, Failure};
+use crate::mechanisms::endpoints;
 use crate::mechanisms::quick_start;
 use crate::objects::bpf;
 use crate::objects::device::Device;
@@ -51,7 +52,7 @@ pub enum What<'a> {
 /// What a plan consists of, before any of it is done.
 struct Plan {
     attachments: Vec<Attachment>,
-    /// Programs of cgroups and devices; they go with everything only.
+    /// Programs of cgroups and devices; of a control, that beside it.
     hooks: Vec<Hook>,
     defaults: Vec<(Netns, String)>,
 }
@@ -132,9 +133,14 @@ fn make_plan(what: What<'_>) -> Result<Plan, Failure> {
         let previous = previous.unwrap_or(BUILT_IN).to_owned();
         defaults.push((netns, previous));
     }
+    let hooks = match name {
+        Some(name) => endpoints::beside(name)?,
+        None => hooks::find()?,
+    };
     if let Some(name) = name {
         let is_pinned = rundir::pins().contains(&rundir::pin_path(name));
-        if !wanted.iter().any(|a| a.attached) && defaults.is_empty() && !is_pinned {
+        let is_there = wanted.iter().any(|a| a.attached) || is_pinned;
+        if !is_there && defaults.is_empty() && hooks.is_empty() {
             let attached: Vec<&str> = found
                 .iter()
                 .filter(|a| a.attached)
@@ -152,10 +158,7 @@ fn make_plan(what: What<'_>) -> Result<Plan, Failure> {
     }
     Ok(Plan {
         attachments: wanted.into_iter().filter(|a| a.attached).collect(),
-        hooks: match name {
-            Some(_) => Vec::new(),
-            None => hooks::find()?,
-        },
+        hooks,
         defaults,
     })
 }

@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::attach::inventory::Attachment;
 use crate::attach::names::{attached_as, default_name, is_available};
 use crate::error::{Attempt as _, Failure};
+use crate::mechanisms::endpoints;
 use crate::mechanisms::hints::{self, Prefix, PREFIXES};
 use crate::mechanisms::quick_start;
 use crate::objects::bpf;
@@ -147,7 +148,8 @@ impl Request {
 
     fn check(&self) -> Result<(), Failure> {
         self.check_loadable()?;
-        rundir::enter()
+        rundir::enter()?;
+        endpoints::check(self.object.control, &self.name)
     }
 
     fn check_loadable(&self) -> Result<(), Failure> {
@@ -261,8 +263,17 @@ impl Request {
     fn attach(&self, lock: &Lock) -> Result<bool, Failure> {
         let mut open = self.open()?;
         shared::share_maps(&mut open, lock)?;
+        endpoints::describe(&mut open, self.object.control)?;
         let mut object = load::load(open, &self.name)?;
-        let mut map = struct_ops(&mut object)?;
+        let beside = endpoints::beside(&self.name)?;
+        let replaced = self.register(&mut object)?;
+        endpoints::attach(&object, self.object.control, &beside, lock)?;
+        Ok(replaced)
+    }
+
+    /// Lets sockets choose it.
+    fn register(&self, object: &mut Object) -> Result<bool, Failure> {
+        let mut map = struct_ops(object)?;
         let Some(before) = attached_as(&self.name)? else {
             if is_available(&self.name) {
                 return Err(load::name_taken(&self.name));

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::attach::inventory::{self, Attachment};
 use crate::error::{Attempt as _, Failure};
+use crate::mechanisms::endpoints::{self, Endpoint};
 use crate::mechanisms::hints::{self, Hints, PrefixDefault};
 use crate::mechanisms::quick_start;
 use crate::mechanisms::router;
@@ -62,6 +63,8 @@ pub struct Status {
     pub attached: Vec<Entry>,
     /// Detached or replaced, but sockets still go on with them.
     pub lingering: Vec<Attachment>,
+    /// Headers of controls that endpoints send.
+    pub endpoints: Vec<Endpoint>,
     /// Where socket options are taken from applications.
     pub hints: Vec<Hints>,
     /// Defaults for the peers of a prefix.
@@ -114,6 +117,7 @@ pub fn status(measure: Option<Duration>) -> Result<Status, Failure> {
             })
             .collect(),
         lingering,
+        endpoints: endpoints::endpoints()?,
         hints: hints::status()?,
         hint_defaults: hints::defaults(),
         quick_start_hosts: quick_start::hosts()?,
@@ -151,6 +155,7 @@ impl Status {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.attached.is_empty()
+            && self.endpoints.is_empty()
             && self.hints.is_empty()
             && self.hint_defaults.is_empty()
             && self.quick_start_hosts.is_empty()

@@ -6,6 +6,7 @@ use crate::attach::detach::{self, What};
 use crate::attach::inventory;
 use crate::attach::names::find_name;
 use crate::error::Failure;
+use crate::mechanisms::endpoints;
 use crate::objects::{hooks, load};
 use crate::out::{self, say};
 use crate::system::netns::Netns;
@@ -51,7 +52,9 @@ fn only_thing() -> Result<Thing, Failure> {
     let controls = inventory::find()?.into_iter().filter(|a| a.attached);
     let mut things: Vec<Thing> = controls.map(|a| Thing::Control(a.name)).collect();
     things.extend(hooks::find()?.into_iter().map(|hook| {
-        if hook.program.starts_with("hw_hints") {
+        if endpoints::is_ours(&hook) {
+            Thing::Control(endpoints::control_of(&hook))
+        } else if hook.program.starts_with("hw_hints") {
             Thing::Hints
         } else {
             Thing::Device(hook.place)

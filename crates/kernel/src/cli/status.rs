@@ -55,6 +55,20 @@ pub(super) fn run(command: &StatusCommand) -> Result<(), Failure> {
             }
         );
     }
+    for endpoint in &status.endpoints {
+        say!(
+            "header {} by {}, sockets of {}{}",
+            endpoint.header.unwrap_or("unknown"),
+            endpoint.control,
+            endpoint.cgroup,
+            if endpoint.pinned {
+                ""
+            } else {
+                "  kept by a process"
+            }
+        );
+        print_list("counters", &endpoint.counters);
+    }
     hints::print(&status.hints, &status.hint_defaults);
     host::print(&status.quick_start_hosts);
     router::print(&status.quick_start_routers);

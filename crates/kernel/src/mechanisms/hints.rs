@@ -3,10 +3,10 @@
 //! reads both.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use libbpf_rs::{MapCore, MapFlags, ObjectBuilder};
 use serde::Serialize;
@@ -19,6 +19,7 @@ use crate::objects::hooks::{self, Hook};
 use crate::objects::load;
 use crate::objects::shared;
 use crate::objects::{hints_object, writes_object};
+use crate::system::cgroup;
 use crate::system::rundir::{self, Lock};
 
 /// The programs of algorithms/kernel/hints.bpf.c.
@@ -78,23 +79,6 @@ fn check() -> Result<(), Failure> {
     rundir::enter()
 }
 
-/// Where cgroup2 is mounted.
-fn root_cgroup() -> Result<PathBuf, Failure> {
-    let mounts = fs::read_to_string("/proc/self/mounts").attempt("read the mounts")?;
-    mounts
-        .lines()
-        .find_map(|line| {
-            let mut fields = line.split(' ').skip(1);
-            let at = fields.next()?;
-            (fields.next()? == "cgroup2").then(|| PathBuf::from(at))
-        })
-        .ok_or_else(|| {
-            Failure::kernel_cannot(
-                "cannot take hints: no cgroup2 is mounted (mount -t cgroup2 none /sys/fs/cgroup/unified)",
-            )
-        })
-}
-
 /// Takes the socket options from all processes of a cgroup and of those below it;
 /// None: of the machine. Where they were taken before, they are no more. `dry_run`: only
 /// says where it would be.
@@ -105,7 +89,7 @@ pub fn attach(cgroup: Option<&Path>, dry_run: bool) -> Result<String, Failure> {
     check()?;
     let cgroup = match cgroup {
         Some(path) => path.to_owned(),
-        None => root_cgroup()?,
+        None => cgroup::root("take hints")?,
     };
     let place = cgroup.display().to_string();
     let target = match File::open(&cgroup) {

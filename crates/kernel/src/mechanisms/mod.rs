@@ -1,6 +1,7 @@
 //! What programs in the kernel do for hosts and routers: one file for each, with how it
 //! is attached, what it counts, and how it is taken away.
 
+pub(crate) mod endpoints;
 pub mod hints;
 pub(crate) mod paths;
 mod prefix;

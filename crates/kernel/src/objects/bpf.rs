@@ -330,6 +330,8 @@ pub enum Point {
     SetSockOpt,
     /// getsockopt() of a cgroup's processes.
     GetSockOpt,
+    /// What happens to the sockets of a cgroup's processes.
+    SockOps,
     /// Packets that come in from a device.
     Ingress,
     /// Packets that are about to go into a device's queue.
@@ -347,6 +349,7 @@ pub fn attach(program: BorrowedFd<'_>, target: i32, point: Point) -> io::Result<
     let kind = match point {
         Point::SetSockOpt => sys::BPF_CGROUP_SETSOCKOPT,
         Point::GetSockOpt => sys::BPF_CGROUP_GETSOCKOPT,
+        Point::SockOps => sys::BPF_CGROUP_SOCK_OPS,
         Point::Ingress => sys::BPF_TCX_INGRESS,
         Point::Egress => sys::BPF_TCX_EGRESS,
         Point::Tracepoint => sys::BPF_TRACE_RAW_TP,

@@ -60,7 +60,10 @@ pub fn open(
             object.startup.unwrap_or_default().as_bytes().to_vec(),
         ),
     ];
-    let hz = load::kernel_hz().to_ne_bytes();
+    let where_there_is_room = [
+        ("hw_kernel_hz", load::kernel_hz().to_ne_bytes().to_vec()),
+        ("hw_attached_name", name.as_bytes().to_vec()),
+    ];
     for mut map in open.maps_mut() {
         let is_control = map.map_type() == MapType::StructOps;
         let is_constants = map.name().to_string_lossy().ends_with(".rodata");
@@ -78,8 +81,11 @@ pub fn open(
                     Failure::failed(format!("{} has no room for {variable}", object.name))
                 })?;
             }
-            // only the binding to sockets has a use for it
-            let _ = write(value, variables.get("hw_kernel_hz"), &hz);
+            // only the binding to sockets has a use for the one, only what carries a
+            // header for the other
+            for (variable, bytes) in &where_there_is_room {
+                let _ = write(value, variables.get(*variable), bytes);
+            }
         }
     }
     Ok(open)

@@ -152,9 +152,10 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
     let control = headway_algorithms::control(control).map_err(bad_input)?;
     let startup = headway_algorithms::startup_of(control, startup).map_err(bad_input)?;
     let startup = startup.map(|s| s.name);
-    if let Some(header) = control.header {
+    if let (Some(header), None) = (control.header, control.header_in_tcp()) {
         return Err(Failure::failed(format!(
-            "{} owns the header {header}, which no endpoint in the kernel sends yet",
+            "{} owns the header {header}, which is no TCP option or not answered in one; \
+             endpoints in the kernel send no others",
             control.name
         )));
     }

@@ -1,5 +1,6 @@
 //! What a command needs of Linux that is no eBPF.
 
+pub(crate) mod cgroup;
 pub mod clock;
 pub(crate) mod identity;
 pub(crate) mod lock;

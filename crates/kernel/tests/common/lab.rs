@@ -62,6 +62,7 @@ pub fn left_over() -> Vec<String> {
         }
     }
     for list in [
+        "endpoints",
         "hints",
         "hint_defaults",
         "quick_start_hosts",

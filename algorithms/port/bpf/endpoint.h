@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * A control's header (../header.h) at the endpoints, as a TCP option: a program that a
+ * cgroup's sockets call when they make a packet and when an option comes that the kernel
+ * does not know. It is part of the control's object and finds the control's state in the
+ * same storage, so on_send is called for every buffer that leaves. What comes back waits
+ * in the socket's storage until the control's next call.
+ *
+ * A receiver needs no such control: any socket of the cgroup answers as the header's
+ * reflect says. How a packet arrived is not known here: hw_arrival is zero.
+ */
+#include "hook.h"
+
+/* The kernel's name of the control; by it headwayctl finds what belongs together. */
+const volatile char hw_attached_name[16] = "";
+
+enum {
+	HW_OPS_ACTIVE = 4, /* BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB */
+	HW_OPS_PASSIVE = 5,
+	HW_OPS_PARSE = 13, /* BPF_SOCK_OPS_PARSE_HDR_OPT_CB */
+	HW_OPS_LENGTH = 14,
+	HW_OPS_WRITE = 15,
+
+	HW_ON_UNKNOWN = 1 << 5, /* BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG */
+	HW_ON_WRITE = 1 << 6,	/* BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG */
+
+	HW_FOR_MSS = 1, /* BPF_WRITE_HDR_TCP_CURRENT_MSS: no packet is made */
+	HW_SOL_TCP = 6,
+	HW_SOCK_OPS_FLAGS = 1008, /* TCP_BPF_SOCK_OPS_CB_FLAGS, since Linux 6.12 */
+
+	HW_EXPERIMENT_1 = 253, /* kinds that have an identifier behind them (RFC 6994) */
+	HW_EXPERIMENT_2 = 254,
+};
+
+#define HW_FIELDS_WORDS (HW_FIELDS_MAX_BYTES / 8)
+
+/* A socket's part in the protocol. */
+struct hw_carried {
+	u64 sends[HW_FIELDS_WORDS];    /* of the packet that is being made */
+	u64 held[HW_FIELDS_WORDS];     /* the answer that goes out next */
+	u64 feedback[HW_FIELDS_WORDS]; /* the latest that came back */
+	u8 own;			       /* its control owns the header */
+	u8 due;			       /* held is to go out */
+	u8 fresh;		       /* the control has not seen the feedback */
+	u8 reserved;		       /* the packet that is being made has room */
+	u8 unused[4];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, 1); /* BPF_F_NO_PREALLOC */
+	__type(key, int);
+	__type(value, struct hw_carried);
+} hw_carried SEC(".maps");
+
+/* headwayctl reads the fields' names from the object's type information. */
+struct hw_carried_counters {
+	u64 sent;     /* buffers that left with the header */
+	u64 answered; /* of them, those with an answer */
+	u64 arrived;
+	u64 fed_back; /* answers to us that the control was told of */
+	u64 no_room;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hw_carried_counters);
+} hw_carried_cnt SEC(".maps");
+
+#define HW_COUNT_CARRIED(field)                                         \
+	do {                                                            \
+		u32 hw_zero = 0;                                        \
+		struct hw_carried_counters *hw_cpu =                    \
+			bpf_map_lookup_elem(&hw_carried_cnt, &hw_zero); \
+                                                                        \
+		if (hw_cpu)                                             \
+			hw_cpu->field++;                                \
+	} while (0)
+
+/* From here on the socket's packets carry the header, if its cgroup has the program. */
+HW_INLINE void hw_begin_to_carry(struct sock *sk)
+{
+	struct hw_carried *carried = bpf_sk_storage_get(&hw_carried, sk, 0, 1);
+	int flags = ((struct tcp_sock *)sk)->bpf_sock_ops_cb_flags | HW_ON_UNKNOWN | HW_ON_WRITE;
+
+	if (!carried)
+		return;
+	carried->own = 1;
+	bpf_setsockopt(sk, HW_SOL_TCP, HW_SOCK_OPS_FLAGS, &flags, sizeof(flags));
+}
+
+HW_INLINE void hw_end_carrying(struct sock *sk)
+{
+	struct hw_carried *carried = bpf_sk_storage_get(&hw_carried, sk, 0, 0);
+
+	if (carried)
+		carried->own = 0;
+}
+
+/* Tells the control what has come back since its last call. */
+HW_INLINE void hw_feed_back(struct hw_call *call)
+{
+	struct hw_carried *carried = bpf_sk_storage_get(&hw_carried, call->sk, 0, 0);
+
+	if (!carried || !carried->fresh)
+		return;
+	carried->fresh = 0;
+	HW_COUNT_CARRIED(fed_back);
+	hw_part_cc_on_feedback(call->cc_state, HW_CC_TUN, &call->conn, carried->feedback);
+}
+
+HW_INLINE u32 hw_ask_control(struct bpf_sock *sk, struct hw_carried *carried)
+{
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct hw_call call;
+
+	if (!tp || !hw_begin(&call, (struct sock *)tp))
+		return 0;
+	return hw_part_cc_on_send(call.cc_state, HW_CC_TUN, &call.conn, carried->sends);
+}
+
+/* Makes room in a packet for what is to go with it, which is decided here. */
+HW_INLINE void hw_reserve(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct hw_carried *carried)
+{
+	u32 wire_bytes = hw_part_header_wire_bytes(!carried->own);
+	u32 goes = carried->due;
+
+	carried->reserved = 0;
+	if (ops->args[0] == HW_FOR_MSS) {
+		if (carried->own)
+			bpf_reserve_hdr_opt(ops, wire_bytes, 0);
+		return;
+	}
+	__builtin_memcpy(carried->sends, carried->held, sizeof(carried->sends));
+	if (carried->own && ops->skb_len)
+		goes |= hw_ask_control(sk, carried);
+	if (!goes)
+		return;
+	/* only our own packets are smaller for it: others wait for one with room */
+	if (!carried->own && ops->skb_len + wire_bytes > ops->mss_cache)
+		return;
+	if (bpf_reserve_hdr_opt(ops, wire_bytes, 0) != 0) {
+		HW_COUNT_CARRIED(no_room);
+		return;
+	}
+	carried->reserved = 1;
+}
+
+HW_INLINE void hw_write(struct bpf_sock_ops *ops, struct hw_carried *carried)
+{
+	u32 wire_bytes = hw_part_header_wire_bytes(!carried->own);
+	u8 bytes[HW_OPTION_MAX_BYTES] = {};
+
+	if (!carried->reserved || wire_bytes == 0 || wire_bytes > HW_OPTION_MAX_BYTES)
+		return;
+	carried->reserved = 0;
+	hw_part_header_emit(!carried->own, carried->sends, bytes);
+	if (bpf_store_hdr_opt(ops, bytes, wire_bytes, 0) != 0)
+		return;
+	HW_COUNT_CARRIED(sent);
+	if (carried->due)
+		HW_COUNT_CARRIED(answered);
+	carried->due = 0;
+	__builtin_memset(carried->held, 0, sizeof(carried->held));
+}
+
+/* Whether the packet carries the header, or the one that answers it; decodes it. */
+HW_INLINE u32 hw_read(struct bpf_sock_ops *ops, u32 is_answer, u64 *fields)
+{
+	u8 bytes[HW_OPTION_MAX_BYTES] = {};
+	long found;
+
+	/* what all of them begin with, as the kernel wants it of who looks for one */
+	hw_part_header_emit(is_answer, fields, bytes);
+	bytes[1] = bytes[0] == HW_EXPERIMENT_1 || bytes[0] == HW_EXPERIMENT_2 ? 4 : 0;
+	found = bpf_load_hdr_opt(ops, bytes, sizeof(bytes), 0);
+	if (found != hw_part_header_wire_bytes(is_answer))
+		return 0;
+	return hw_part_header_parse(is_answer, bytes, fields);
+}
+
+/* What came is answered, unless the socket's own header leaves no place for that. */
+HW_INLINE void hw_reflect(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct hw_carried *carried,
+			  const u64 *fields)
+{
+	struct hw_arrival how = {};
+
+	if (carried && carried->own && !hw_part_header_answers_itself())
+		return;
+	if (!carried)
+		carried = bpf_sk_storage_get(&hw_carried, sk, 0, 1);
+	if (!carried || !hw_part_header_reflect(carried->held, fields, &how))
+		return;
+	carried->due = 1;
+	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | HW_ON_WRITE);
+}
+
+HW_INLINE void hw_arrived(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct hw_carried *carried)
+{
+	u64 fields[HW_FIELDS_WORDS] = {};
+	u64 answer[HW_FIELDS_WORDS] = {};
+
+	if (carried && carried->own && hw_read(ops, 1, answer)) {
+		__builtin_memcpy(carried->feedback, answer, sizeof(answer));
+		carried->fresh = 1;
+	}
+	if (hw_read(ops, 0, fields)) {
+		HW_COUNT_CARRIED(arrived);
+		hw_reflect(ops, sk, carried, fields);
+	}
+}
+
+SEC("sockops")
+int hw_endpoint(struct bpf_sock_ops *ops)
+{
+	struct bpf_sock *sk = ops->sk;
+	struct hw_carried *carried;
+
+	if (!sk)
+		return 1;
+	carried = bpf_sk_storage_get(&hw_carried, sk, 0, 0);
+	switch (ops->op) {
+	case HW_OPS_ACTIVE:
+	case HW_OPS_PASSIVE:
+		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | HW_ON_UNKNOWN);
+		break;
+	case HW_OPS_PARSE:
+		hw_arrived(ops, sk, carried);
+		break;
+	case HW_OPS_LENGTH:
+		if (carried)
+			hw_reserve(ops, sk, carried);
+		break;
+	case HW_OPS_WRITE:
+		if (carried)
+			hw_write(ops, carried);
+		break;
+	}
+	return 1;
+}
