@@ -1,6 +1,10 @@
-"""The generic parts know no protocol by its name: a new one needs its own files, and no more."""
+"""The house: generic parts know no protocol by its name; every file that is named is there."""
 
+import ast
+import io
 import re
+import subprocess
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -37,3 +41,64 @@ def test_a_generic_part_names_no_protocol(part: str) -> None:
         if NAMES.search(line)
     ]
     assert named == []
+
+
+# What comments, docstrings and pages call a file is one, unless it is another project's.
+FILE = re.compile(
+    r"(?<![\w./*{}<>$-])((?:\.{0,2}/)?(?:[\w-]+/)*[\w.-]*\w\.(?:rs|c|h|py|sh|md|toml))"
+    r"(?![\w/(*{}-]|\.\w)"
+)
+OTHERS = re.compile(
+    r"(linux|net|include/net|kernel/bpf)/|(tcp(_\w+)?|ip_dummynet|vmlinux)\.[ch]$"  # of kernels
+    r"|(.*/)?NAME\.\w+$"  # of whoever adds one
+)
+# What stood there once, which the table of decisions compares with.
+GONE = {"docs/architecture.md": {"cli.py"}}
+# A page says what is to be written where: ```rust PATH, ```file PATH.
+WRITTEN = re.compile(r"^```\w+ (\S+)$", re.MULTILINE)
+
+
+def comments(path: str, text: str) -> str:
+    """What of a source is for people, line by line; of a page, all."""
+    suffix = Path(path).suffix
+    if suffix == ".py":
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        found = [token.string for token in tokens if token.type == tokenize.COMMENT]
+        whole = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, whole))
+        return "\n".join(found + [ast.get_docstring(node) or "" for node in nodes])
+    if suffix in (".rs", ".c", ".h"):
+        return "\n".join(re.findall(r"/\*.*?\*/|(?<!:)//[^\n]*", text, re.DOTALL))
+    if suffix == ".md":
+        return text
+    return "\n".join(re.findall(r"(?:^|\s)#[^\n]*", text))
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=False, capture_output=True, text=True
+    )
+    if listed.returncode != 0:
+        pytest.skip("git does not list the files here")
+    files = listed.stdout.splitlines()
+    # any of a path's ends names it: trace/record.rs, record.rs
+    known = {"/".join(Path(file).parts[i:]) for file in files for i in range(file.count("/") + 1)}
+    told = [
+        file
+        for file in files
+        if (ROOT / file).suffix in (".py", ".rs", ".c", ".h", ".md", ".sh") or file == "Makefile"
+        # what was so once; what is made of others
+        if not file.startswith(("CHANGELOG.md", "docs/python/", "docs/claims"))
+    ]
+    assert len(told) > 300
+    texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in told}
+    known.update(name for file in told for name in WRITTEN.findall(texts[file]))
+    gone = [
+        f"{file}: {name}"
+        for file in told
+        for name in FILE.findall(comments(file, texts[file]))
+        if name.removeprefix("./").replace("../", "") not in known
+        and not OTHERS.match(name)
+        and name not in GONE.get(file, ())
+    ]
+    assert gone == []

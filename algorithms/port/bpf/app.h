@@ -2,7 +2,7 @@
 /*
  * What the stack knows of a connection's application: the one map between the socket
  * options (kernel/hints.bpf.c), the congestion controls (control.h) and whatever asks
- * the path for a rate (kernel/quick_start_host.bpf.c). headwayctl pins the maps and
+ * the path for a rate (kernel/qs_host.bpf.c). headwayctl pins the maps and
  * hands the same ones to every object it loads.
  */
 #ifndef HEADWAY_PORT_BPF_APP_H

@@ -55,7 +55,7 @@ pub(super) fn run(_: &CaretakerCommand) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether no other program runs experiments that use hints (see _kernel_hints.py).
+/// Whether no other program runs experiments that use hints (see python/headway/backends/kernel/hints.py).
 fn nobody_runs() -> bool {
     let scope = rundir::scope().unwrap_or_default();
     let dash = if scope.is_empty() { "" } else { "-" };
