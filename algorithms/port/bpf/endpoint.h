@@ -60,6 +60,7 @@ struct hw_carried_counters {
 	u64 arrived;
 	u64 fed_back; /* answers to us that the control was told of */
 	u64 no_room;
+	u64 not_begun; /* connections that could not ask for the program: before Linux 6.12 */
 };
 
 struct {
@@ -88,7 +89,8 @@ HW_INLINE void hw_begin_to_carry(struct sock *sk)
 	if (!carried)
 		return;
 	carried->own = 1;
-	bpf_setsockopt(sk, HW_SOL_TCP, HW_SOCK_OPS_FLAGS, &flags, sizeof(flags));
+	if (bpf_setsockopt(sk, HW_SOL_TCP, HW_SOCK_OPS_FLAGS, &flags, sizeof(flags)) != 0)
+		HW_COUNT_CARRIED(not_begun);
 }
 
 HW_INLINE void hw_end_carrying(struct sock *sk)

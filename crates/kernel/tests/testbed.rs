@@ -414,6 +414,8 @@ fn schedules_begin_when_somebody_says() {
     };
     // it would be down by now; what it then took would keep its time
     std::thread::sleep(Duration::from_millis(2500));
+    let would = ok(&["begin", &testbed.name, "--dry-run", "--json"]);
+    assert!(would.contains("\"dry_run\": true"), "{would}");
     ok(&["begin", &testbed.name]);
     assert!(reaches());
     std::thread::sleep(Duration::from_millis(2500));

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use headway_emulator::Summary;
 use serde_json::json;
 
+use super::tell::Tell;
 use crate::error::Failure;
 use crate::out::{self, say};
 use crate::testbed::{self, LinkOptions, Spec, State, DEFAULT_NAME};
@@ -118,6 +119,8 @@ struct BeginCommand {
     /// Nanoseconds of CLOCK_MONOTONIC, which may be yet to come [now]
     #[arg(long, value_name = "NS")]
     at: Option<u64>,
+    #[command(flatten)]
+    tell: Tell,
 }
 
 /// Show all testbeds and how punctual they were
@@ -161,20 +164,25 @@ pub(super) fn run(command: &TestbedCommand) -> Result<(), Failure> {
             let name = command.name.as_deref();
             match testbed::exec(name, &command.host, &command.command)? {}
         }
-        Command::Begin(command) => {
-            let name = match &command.name {
-                Some(name) => name.clone(),
-                None => testbed::only_name()?,
-            };
-            testbed::begin(
-                &name,
-                command.at.unwrap_or_else(headway_emulator::monotonic_ns),
-            )
-        }
+        Command::Begin(command) => begin(command),
         Command::Status(command) => status(command),
         Command::Down(command) => down(command),
         Command::Emulator(command) => testbed::run_emulator(&command.name, command.lock_fd),
     }
+}
+
+fn begin(command: &BeginCommand) -> Result<(), Failure> {
+    let name = match &command.name {
+        Some(name) => name.clone(),
+        None => testbed::only_name()?,
+    };
+    let at_ns = command.at.unwrap_or_else(headway_emulator::monotonic_ns);
+    testbed::begin(&name, at_ns, command.tell.dry_run)?;
+    command.tell.change(
+        &format!("schedules and traces of {name} count from {at_ns} ns on"),
+        &format!("let schedules and traces of {name} count from {at_ns} ns on"),
+        json!({ "name": name, "at_ns": at_ns }),
+    )
 }
 
 fn up(command: &UpCommand) -> Result<(), Failure> {

@@ -187,16 +187,19 @@ fn wait_for(signals: &libc::sigset_t) -> Asked {
 }
 
 /// Tells the emulator of a testbed from which time of `CLOCK_MONOTONIC` on its schedules and
-/// traces count.
+/// traces count. `dry_run`: only checks that it could.
 ///
 /// # Errors
 /// There is no such testbed, or its emulator does not run.
-pub fn begin(name: &str, at_ns: u64) -> Result<(), Failure> {
+pub fn begin(name: &str, at_ns: u64, dry_run: bool) -> Result<(), Failure> {
     let state = State::load(name)
         .ok_or_else(|| Failure::bad_input(format!("there is no testbed {name}")))?;
     let emulator = state.emulator.filter(|process| process.is_alive());
     let emulator =
         emulator.ok_or_else(|| Failure::failed(format!("testbed {name}: no emulator runs")))?;
+    if dry_run {
+        return Ok(());
+    }
     let value = libc::sigval {
         sival_ptr: at_ns as *mut libc::c_void,
     };
