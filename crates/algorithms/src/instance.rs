@@ -201,15 +201,20 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    #[inline]
+    #[inline(always)]
     fn of(verdict: u32, whose: &str) -> Self {
         match verdict {
             ffi::PASS => Self::Pass,
             ffi::DROP_FULL => Self::DropFull,
             ffi::DROP_EARLY => Self::DropEarly,
             ffi::MARK => Self::Mark,
-            other => unreachable!("{whose} returned verdict {other}"),
+            other => Self::unknown(other, whose),
         }
+    }
+
+    #[cold]
+    fn unknown(verdict: u32, whose: &str) -> Self {
+        unreachable!("{whose} returned verdict {verdict}")
     }
 }
 
@@ -258,6 +263,7 @@ impl QueueInstance {
     }
 
     /// A packet wants to join the queue.
+    #[inline(always)]
     pub fn enqueue(&mut self, link: &LinkView, pkt: &PacketView) -> Verdict {
         // SAFETY: as in new.
         let verdict = unsafe { ffi::hw_native_enqueue(&mut *self.queue, link, pkt) };

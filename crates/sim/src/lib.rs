@@ -21,6 +21,7 @@ mod controls;
 pub mod event;
 pub mod host;
 pub mod net;
+mod ring;
 pub mod rng;
 pub mod scenario;
 pub mod trace;

@@ -77,8 +77,10 @@ impl Net {
     #[inline]
     pub(crate) fn see(&mut self, route: u32) {
         let now_ns = self.now_ns;
-        let seen = &mut self.seen_ns[route as usize / 2];
-        *seen = Some((seen.map_or(now_ns, |s| s.0), now_ns));
+        match &mut self.seen_ns[route as usize / 2] {
+            Some((_, last_ns)) => *last_ns = now_ns,
+            seen => *seen = Some((now_ns, now_ns)),
+        }
     }
 
     pub(crate) fn set_timer(&mut self, at_ns: u64, socket: u32, number: u32) {
@@ -116,8 +118,16 @@ impl Net {
             return;
         }
         let link = &mut self.links[number as usize];
-        let offered = offered(&mut self.packets, id);
-        match link.offer(self.now_ns, offered, &mut self.tables) {
+        // Two of them, each looked at where it is offered: what is not handed on by its
+        // address need not be in memory.
+        let offer = if link.is_plain() {
+            let offered = offered(&mut self.packets, id);
+            link.offer_plain(self.now_ns, offered, &mut self.tables)
+        } else {
+            let offered = offered(&mut self.packets, id);
+            link.offer_rare(self.now_ns, offered, &mut self.tables)
+        };
+        match offer {
             Offer::Accepted { arrive_ns, ecn, .. } => {
                 self.packets[id].ecn = ecn;
                 self.cross(id, number, arrive_ns);
@@ -274,19 +284,20 @@ impl Net {
 /// A packet as a link and its routers see it.
 #[inline(always)]
 fn offered(packets: &mut Slab, id: u32) -> Offered<'_> {
-    let packet = packets[id];
-    Offered {
+    let packet = &packets[id];
+    let carried = packet.headers;
+    let mut offered = Offered {
         id,
         ip_bytes: packet.ip_bytes,
         ecn: packet.ecn,
         flow: packet.flow,
         route: packet.route,
         ip_options: packet.ip_header() != 0,
-        carried: packet.headers,
-        headers: if packet.headers == 0 {
-            None
-        } else {
-            Some(packets.headers_mut(id))
-        },
+        carried,
+        headers: None,
+    };
+    if carried != 0 {
+        offered.headers = Some(packets.headers_mut(id));
     }
+    offered
 }

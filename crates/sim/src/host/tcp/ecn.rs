@@ -129,23 +129,25 @@ impl Socket {
 
     /// A packet of a connection with ECN leaves (tcp_ecn_send): new data can be marked
     /// and may tell of a reduction; what is sent again and what has no data cannot be
-    /// marked (RFC 3168 sections 6.1.4 to 6.1.6), but for controls that need ECN.
+    /// marked (RFC 3168 sections 6.1.4 to 6.1.6), but for controls that need ECN. Returns
+    /// its ECN bits and TCP flags.
     #[inline(never)]
-    pub(super) fn ecn_leaves(&mut self, p: &mut Packet) {
-        p.ecn = self.ecn_of_all();
+    pub(super) fn ecn_leaves(&mut self, seq: u64, payload_bytes: u32) -> (u8, u8) {
+        let (mut ecn, mut told) = (self.ecn_of_all(), 0);
         if !self.ecn.has(EcnFlags::OK) {
-            return;
+            return (ecn, 0);
         }
-        if p.payload_bytes > 0 && p.seq >= self.snd_nxt {
-            p.ecn = self.ect();
+        if payload_bytes > 0 && seq >= self.snd_nxt {
+            ecn = self.ect();
             if self.ecn.has(EcnFlags::TELL) {
                 self.ecn.set(EcnFlags::TELL, false);
-                p.flags |= flags::CWR;
+                told |= flags::CWR;
             }
         }
         if self.ecn.has(EcnFlags::ECHO) {
-            p.flags |= flags::ECE;
+            told |= flags::ECE;
         }
+        (ecn, told)
     }
 
     /// Data of a connection with ECN has arrived (tcp_ecn_accept_cwr, tcp_ecn_check_ce).

@@ -77,42 +77,44 @@ pub enum State {
     Established,
 }
 
-/// What a flow asks of both its sockets.
+/// What a flow asks of both its sockets. What packets ask for stands at the end, so that
+/// it shares a cache line with what follows in [`Socket`].
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct SocketOptions {
-    /// Offer SACK.
-    pub sack: bool,
-    /// Offer timestamps.
-    pub timestamps: bool,
-    /// Delay ACKs.
-    pub delayed_ack: bool,
     /// Receive buffer at the start, if it is not the profile's.
     pub receive_buffer_bytes: Option<u64>,
-    /// How the application reads.
-    pub reading: Reading,
     /// Send buffer with what its sk_buffs take, if it is not to grow with cwnd.
     pub send_buffer_bytes: Option<u64>,
-    /// TCP_NODELAY.
-    pub nodelay: bool,
-    /// The application acts on what arrives.
-    pub interactive: bool,
-    /// As responder, an ACK with the scaled window follows the SYN-ACK.
-    pub extra_ack: bool,
     /// Receive window from the start; None is the profile's.
     pub receive_window_bytes: Option<u64>,
+    /// How the application reads.
+    pub reading: Reading,
+    /// Of the run.
+    pub seed: u64,
+    /// ECN of the end that opens the connection, then of the other; None is the
+    /// profile's.
+    pub ecn: [Option<EcnMode>; 2],
+    /// F-RTO; None is the profile's.
+    pub frto: Option<bool>,
     /// Highest Quick-Start rate code it takes as a receiver; 0: it does not answer.
     pub willing_code: u8,
     /// Codes by which it lies in its answers.
     pub inflates_codes: u8,
     /// It does not know the nonce that it answers with.
     pub forges_nonce: bool,
-    /// ECN of the end that opens the connection, then of the other; None is the
-    /// profile's.
-    pub ecn: [Option<EcnMode>; 2],
-    /// F-RTO; None is the profile's.
-    pub frto: Option<bool>,
-    /// Of the run.
-    pub seed: u64,
+    /// As responder, an ACK with the scaled window follows the SYN-ACK.
+    pub extra_ack: bool,
+    /// Delay ACKs.
+    pub delayed_ack: bool,
+    /// Offer SACK.
+    pub sack: bool,
+    /// Offer timestamps.
+    pub timestamps: bool,
+    /// TCP_NODELAY.
+    pub nodelay: bool,
+    /// The application acts on what arrives.
+    pub interactive: bool,
 }
 
 /// Events for the application.
@@ -174,10 +176,10 @@ pub struct Counters {
 /// their cache lines near, so fields stand in the order in which packets need them:
 /// first what every packet does, then the receiving half, then the sending half,
 /// last what only losses and the end of the run ask for.
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Socket {
-    state: State,
     options: SocketOptions,
+    state: State,
     fin_queued: bool,
     fin_sent: bool,
     /// A writer waits for room in the send buffer (SOCK_NOSPACE).
@@ -416,10 +418,14 @@ impl Socket {
 
     /// What happened since the last call that the application should know, if it
     /// cares.
+    #[inline(always)]
     pub fn take_signals(&mut self) -> Option<Signals> {
+        if !self.options.interactive {
+            return None;
+        }
         let signals = std::mem::take(&mut self.signals);
         let news = signals.established || signals.delivered || signals.writable;
-        (self.options.interactive && news).then_some(signals)
+        news.then_some(signals)
     }
 
     /// Addressing that all packets of this socket share.

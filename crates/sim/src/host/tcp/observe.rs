@@ -45,11 +45,15 @@ impl Socket {
     }
 
     /// Writes the sender's state to the trace if it changed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn record(&mut self, net: &mut Net) {
-        if !self.recorded || !net.follows_senders {
-            return;
+        if self.recorded && net.follows_senders {
+            self.record_state(net);
         }
+    }
+
+    #[inline(never)]
+    fn record_state(&mut self, net: &mut Net) {
         let ssthresh = match self.conn.ssthresh_pkts {
             SSTHRESH_INFINITE => NULL_U32,
             pkts => pkts,

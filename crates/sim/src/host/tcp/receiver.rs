@@ -486,10 +486,10 @@ impl Receiver {
     /// and whether the first is a D-SACK.
     #[inline]
     pub fn announce(&mut self, max_blocks: usize, out: &mut Sacks) -> (u8, bool) {
-        let dsack = self.dsack.take();
-        if self.sacks.is_empty() && dsack.is_none() {
+        if self.sacks.is_empty() && self.dsack.is_none() {
             return (0, false);
         }
+        let dsack = self.dsack.take();
         let rcv_nxt = self.rcv_nxt;
         let all = dsack.iter().chain(&self.sacks).take(max_blocks);
         let mut n = 0;

@@ -1,7 +1,7 @@
 //! What was sent and is not cumulatively acknowledged: one entry per segment,
 //! with the marks that Linux keeps on its retransmission queue.
 
-use std::collections::VecDeque;
+use crate::ring::Ring;
 
 /// Selectively acknowledged.
 pub const SACKED: u8 = 1;
@@ -17,7 +17,7 @@ pub const PUSH: u8 = 16;
 pub const HEAD: u8 = 32;
 
 /// A sent segment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Segment {
     /// First byte.
     pub seq: u64,
@@ -45,7 +45,7 @@ impl Segment {
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Scoreboard {
-    segments: VecDeque<Segment>,
+    segments: Ring<Segment>,
     /// Number of the first segment.
     pub first: u64,
     /// Packets with the mark SACKED, or duplicate ACKs without SACK.
@@ -63,7 +63,7 @@ pub struct Scoreboard {
     /// No segment below this number is waiting to be sent again.
     pub resend_from: u64,
     /// Transmissions in order of time, for RACK: (segment, time).
-    pub by_time: VecDeque<(u64, u64)>,
+    pub by_time: Ring<(u64, u64)>,
     /// SACK ranges already marked, as they came in the previous ACK.
     seen: [(u64, u64); 4],
 }
@@ -162,10 +162,10 @@ impl Scoreboard {
         }
         let mut at = (((seq - front.seq) / u64::from(front.len.max(1))) as usize)
             .min(self.segments.len() - 1);
-        while at > 0 && self.segments[at].seq > seq {
+        while at > 0 && self.segments.get(at).is_some_and(|s| s.seq > seq) {
             at -= 1;
         }
-        while at < self.segments.len() && self.segments[at].end() <= seq {
+        while self.segments.get(at).is_some_and(|s| s.end() <= seq) {
             at += 1;
         }
         self.first + at as u64
@@ -179,12 +179,11 @@ impl Scoreboard {
         mut visit: impl FnMut(u64, &Segment),
     ) -> u32 {
         let mut newly = 0;
-        let mut seen = [(0, 0); 4];
+        let before = std::mem::take(&mut self.seen);
         for (i, &(start, end)) in blocks.iter().enumerate().take(4) {
-            seen[i] = (start, end);
+            self.seen[i] = (start, end);
             // What the previous ACK's block covered from the same start is done.
-            let from = self
-                .seen
+            let from = before
                 .iter()
                 .filter(|s| s.0 == start && s.1 <= end)
                 .map(|s| s.1)
@@ -208,7 +207,6 @@ impl Scoreboard {
                 number += 1;
             }
         }
-        self.seen = seen;
         newly
     }
 
@@ -234,23 +232,22 @@ impl Scoreboard {
         let mut any_retrans = false;
         self.lost_out = 0;
         self.retrans_out = 0;
-        for segment in &mut self.segments {
+        let lost_out = &mut self.lost_out;
+        self.segments.for_each_mut(|segment| {
             any_retrans |= segment.marks & EVER_RETRANS != 0;
             segment.marks &= SACKED | EVER_RETRANS | PUSH | HEAD;
             if segment.marks & SACKED == 0 {
                 segment.marks |= LOST;
-                self.lost_out += 1;
+                *lost_out += 1;
             }
-        }
+        });
         self.resend_from = self.first;
         any_retrans
     }
 
     /// Takes back every LOST mark.
     pub fn clear_lost(&mut self) {
-        for segment in &mut self.segments {
-            segment.marks &= !LOST;
-        }
+        self.segments.for_each_mut(|segment| segment.marks &= !LOST);
         self.lost_out = 0;
     }
 

@@ -14,10 +14,16 @@ impl Socket {
         if self.carried.is_some() && self.options.sack {
             return self.sack_blocks_beside_header(self.timestamp_bytes());
         }
+        self.sack_blocks_beside(response)
+    }
+
+    /// SACK blocks that fit beside timestamps and so many others.
+    #[inline]
+    fn sack_blocks_beside(&self, others: usize) -> usize {
         match (self.options.sack, self.options.timestamps) {
             (false, _) => 0,
-            (true, true) => 3 - response,
-            (true, false) => 4 - response,
+            (true, true) => 3 - others,
+            (true, false) => 4 - others,
         }
     }
 
@@ -30,22 +36,62 @@ impl Socket {
     }
 
     /// Puts a packet on the wire, with the acknowledgement that is current now.
+    #[inline]
     pub(super) fn emit(&mut self, net: &mut Net, seq: u64, payload_bytes: u32, flags: u8) {
+        if self.ecn.any() || self.quick_start_flags.due || self.carried.is_some() {
+            self.emit_rare(net, seq, payload_bytes, flags);
+        } else {
+            self.emit_plain(net, seq, payload_bytes, flags);
+        }
+    }
+
+    #[inline(never)]
+    fn emit_rare(&mut self, net: &mut Net, seq: u64, payload_bytes: u32, flags: u8) {
+        self.emit_as::<false>(net, seq, payload_bytes, flags);
+    }
+
+    #[inline(never)]
+    fn emit_plain(&mut self, net: &mut Net, seq: u64, payload_bytes: u32, flags: u8) {
+        self.emit_as::<true>(net, seq, payload_bytes, flags);
+    }
+
+    /// `PLAIN`: with neither ECN nor headers. The packet is made where it is sent: since its
+    /// address is not asked for before, it is written into the slab field by field, not
+    /// copied there from where it was written just now.
+    #[inline(always)]
+    fn emit_as<const PLAIN: bool>(
+        &mut self,
+        net: &mut Net,
+        seq: u64,
+        payload_bytes: u32,
+        flags: u8,
+    ) {
         let window_bytes = self.receiver.ack_sent();
         let mut sacks = Sacks::default();
-        let (n_sack, dsack) = self.receiver.announce(self.max_sack_blocks(), &mut sacks);
+        let most = if PLAIN {
+            self.sack_blocks_beside(0)
+        } else {
+            self.max_sack_blocks()
+        };
+        let (n_sack, dsack) = self.receiver.announce(most, &mut sacks);
         self.disarm(Timer::Ack);
         let sack_bytes = if n_sack > 0 {
             4 + 8 * u32::from(n_sack)
         } else {
             0
         };
-        let mut packet = Packet {
+        let (ecn, ecn_flags) = if PLAIN || !self.ecn.any() {
+            (0, 0)
+        } else {
+            self.ecn_leaves(seq, payload_bytes)
+        };
+        let packet = Packet {
             seq,
             ack: self.receiver.rcv_nxt,
             ip_bytes: HEADER_BYTES + self.timestamp_bytes() + sack_bytes + payload_bytes,
             payload_bytes,
-            flags: flags::ACK | flags,
+            flags: flags::ACK | flags | ecn_flags,
+            ecn,
             window_bytes,
             ts_val_ms: self.timestamp(net),
             ts_ecr_ms: self.receiver.ts_recent_ms,
@@ -53,13 +99,10 @@ impl Socket {
             dsack,
             ..self.blank(net)
         };
-        if self.ecn.any() {
-            self.ecn_leaves(&mut packet);
-        }
-        if self.quick_start_flags.due || self.carried.is_some() {
-            self.send_with_headers(net, packet, &sacks);
-        } else {
+        if PLAIN {
             net.send(packet, &sacks);
+        } else {
+            self.send_with_headers(net, packet, &sacks);
         }
     }
 
@@ -81,11 +124,36 @@ impl Socket {
     }
 
     /// New data, as far as the windows allow (tcp_write_xmit), and the timers for it.
+    #[inline]
     pub(super) fn push_pending(&mut self, net: &mut Net) {
         let all_sent = self.snd_nxt >= self.write_end && (self.fin_sent || !self.fin_queued);
         if all_sent || self.state != State::Established {
             return;
         }
+        let is_plain = self.conn.pacing_rate_bytes_per_s == 0
+            && self.pending != Some(Pending::Persist)
+            && self.carried.is_none()
+            && !self.quick_start_flags.due;
+        if is_plain {
+            self.push_plain(net);
+        } else {
+            self.push_rare(net);
+        }
+    }
+
+    #[inline(never)]
+    fn push_plain(&mut self, net: &mut Net) {
+        self.push::<true>(net);
+    }
+
+    #[inline(never)]
+    fn push_rare(&mut self, net: &mut Net) {
+        self.push::<false>(net);
+    }
+
+    /// `PLAIN`: nothing paces, the window was not closed, and no headers go along.
+    #[inline(always)]
+    fn push<const PLAIN: bool>(&mut self, net: &mut Net) {
         let before = self.snd_nxt;
         let out_before = self.board.packets_out();
         let mut limited = false;
@@ -94,7 +162,7 @@ impl Socket {
         let mut largest = 0;
         // Of the large segment that is being sent, how many of it are left, and gone.
         let (mut pkts, mut left, mut gone) = (1, 0, 0);
-        let by_segment = self.paces_segments && self.conn.pacing_rate_bytes_per_s != 0;
+        let by_segment = !PLAIN && self.paces_segments && self.conn.pacing_rate_bytes_per_s != 0;
         loop {
             let end = self.write_end;
             let has_data = self.snd_nxt < end;
@@ -114,9 +182,13 @@ impl Socket {
             } else {
                 u64::MAX
             };
-            let mut mss =
-                u64::from(self.mss - self.receiver.sack_option_bytes(self.max_sack_blocks()));
-            if self.quick_start_flags.due {
+            let most_sacks = if PLAIN {
+                self.sack_blocks_beside(0)
+            } else {
+                self.max_sack_blocks()
+            };
+            let mut mss = u64::from(self.mss - self.receiver.sack_option_bytes(most_sacks));
+            if !PLAIN && self.quick_start_flags.due {
                 mss -= u64::from(self.quick_start_bytes());
             }
             let want = if has_fin {
@@ -134,7 +206,11 @@ impl Socket {
             if !has_fin && u64::from(len) < mss && !is_cut && self.nagle_waits(end) {
                 break;
             }
-            if self.conn.pacing_rate_bytes_per_s != 0 && !by_segment && self.pacing_waits(net) {
+            if !PLAIN
+                && self.conn.pacing_rate_bytes_per_s != 0
+                && !by_segment
+                && self.pacing_waits(net)
+            {
                 break;
             }
             if largest == 0 {
@@ -157,7 +233,7 @@ impl Socket {
                 pkts = self.segment_pkts(largest, fits);
                 left = pkts;
             }
-            if self.pending == Some(Pending::Persist) {
+            if !PLAIN && self.pending == Some(Pending::Persist) {
                 let idle_ns = net.now_ns - self.last_sent_ns;
                 self.pending = None;
                 self.transmission_starts(net, idle_ns);

@@ -13,6 +13,7 @@ use crate::net::link::held::{Held, Waiting};
 use crate::net::link::service::Service;
 use crate::net::packet::{ecn::CE, Headers};
 use crate::net::routers::Routers;
+use crate::ring::Ring;
 use crate::rng::{stream, Purpose};
 use crate::scenario::{EcnPath, LinkSpec};
 use crate::trace::digest::{LinkTotals, Spread};
@@ -22,7 +23,6 @@ use headway_algorithms::{
 };
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::collections::VecDeque;
 
 /// Why a packet was not carried, as in the table of drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,16 +89,27 @@ impl Offered<'_> {
 /// Rate and delay, and when the packets taken so far will have left.
 #[derive(Clone, Copy)]
 pub struct Wire {
-    rate_bps: u64,
+    /// Nanoseconds that a byte takes, where that is a whole number; else [`Wire::ODD`]
+    /// and the rate in bits per second. Packets then need no division.
+    pace: u64,
     delay_ns: u64,
     busy_until_ns: u64,
 }
 
 impl Wire {
+    const ODD: u64 = 1 << 63;
+    /// Nanobits of a byte.
+    const BYTE: u64 = 8_000_000_000;
+
     /// A wire that has sent nothing yet.
     pub fn new(rate_bps: u64, delay_ns: u64) -> Wire {
+        let is_whole = Self::BYTE.checked_rem(rate_bps) == Some(0);
         Wire {
-            rate_bps,
+            pace: if is_whole {
+                Self::BYTE / rate_bps
+            } else {
+                rate_bps | Self::ODD
+            },
             delay_ns,
             busy_until_ns: 0,
         }
@@ -106,15 +117,19 @@ impl Wire {
 
     /// Sends a packet that is there at `now_ns` after all before it. Returns
     /// when its last bit has left.
-    #[inline]
+    #[inline(always)]
     fn depart(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
-        let transmit_ns = (u64::from(ip_bytes) * 8_000_000_000).div_ceil(self.rate_bps);
+        let transmit_ns = if self.pace & Self::ODD == 0 {
+            u64::from(ip_bytes) * self.pace
+        } else {
+            (u64::from(ip_bytes) * Self::BYTE).div_ceil(self.pace & !Self::ODD)
+        };
         self.busy_until_ns = self.busy_until_ns.max(now_ns) + transmit_ns;
         self.busy_until_ns
     }
 
     /// The same; returns when it arrives.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
         self.depart(now_ns, ip_bytes) + self.delay_ns
     }
@@ -224,7 +239,7 @@ pub struct Link {
     /// What waits for a discipline that decides at the head.
     held: Option<Box<Held>>,
     /// Departure and size of what waits or is in transmission, but for what is held.
-    queue: VecDeque<(u64, u32)>,
+    queue: Ring<(u64, u32)>,
     queue_bytes: u32,
     number: u32,
     record_queue: bool,
@@ -281,7 +296,7 @@ impl Link {
             ecn: spec.ecn,
             view,
             held,
-            queue: VecDeque::new(),
+            queue: Ring::default(),
             queue_bytes: 0,
             number,
             record_queue,
@@ -378,22 +393,35 @@ impl Link {
         }
     }
 
+    #[inline(always)]
     fn change_queue(&mut self, time_ns: u64, queue_bytes: u32, tables: &mut Tables) {
         self.integrate(time_ns);
         self.queue_bytes = queue_bytes;
         if self.record_queue {
-            let pkts = self.queue_pkts();
-            tables
-                .queue
-                .push(self.number, time_ns as i64, queue_bytes, pkts);
+            self.record_change(time_ns, tables);
         }
     }
 
-    #[inline]
-    fn integrate(&mut self, time_ns: u64) {
+    #[inline(never)]
+    fn record_change(&mut self, time_ns: u64, tables: &mut Tables) {
+        let pkts = self.queue_pkts();
+        tables
+            .queue
+            .push(self.number, time_ns as i64, self.queue_bytes, pkts);
+    }
+
+    #[inline(never)]
+    fn watch_change(&mut self, time_ns: u64) {
         if let Some(watch) = &mut self.watch {
             let held_ns = time_ns.saturating_sub(self.last_change_ns.max(watch.from_ns));
             watch.queue_bytes.add(u64::from(self.queue_bytes), held_ns);
+        }
+    }
+
+    #[inline(always)]
+    fn integrate(&mut self, time_ns: u64) {
+        if self.watch.is_some() {
+            self.watch_change(time_ns);
         }
         self.counters.queue_byte_ns +=
             u128::from(self.queue_bytes) * u128::from(time_ns - self.last_change_ns);
@@ -408,8 +436,46 @@ impl Link {
     }
 
     /// Offers a packet to the link at `now_ns`.
-    #[inline]
-    pub fn offer(&mut self, now_ns: u64, mut packet: Offered, tables: &mut Tables) -> Offer {
+    pub fn offer(&mut self, now_ns: u64, packet: Offered, tables: &mut Tables) -> Offer {
+        self.offer_as::<false>(now_ns, packet, tables)
+    }
+
+    /// It holds nothing, has one rate and delay, and no routers.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.held.is_none() && self.service.is_none() && self.routers.is_none()
+    }
+
+    /// [`Link::offer`] where [`Link::is_plain`].
+    #[inline(always)]
+    pub(crate) fn offer_plain(
+        &mut self,
+        now_ns: u64,
+        packet: Offered,
+        tables: &mut Tables,
+    ) -> Offer {
+        self.offer_as::<true>(now_ns, packet, tables)
+    }
+
+    /// [`Link::offer`] where it is not, out of the way.
+    #[inline(never)]
+    pub(crate) fn offer_rare(
+        &mut self,
+        now_ns: u64,
+        packet: Offered,
+        tables: &mut Tables,
+    ) -> Offer {
+        self.offer(now_ns, packet, tables)
+    }
+
+    /// `PLAIN`: as [`Link::is_plain`].
+    #[inline(always)]
+    fn offer_as<const PLAIN: bool>(
+        &mut self,
+        now_ns: u64,
+        mut packet: Offered,
+        tables: &mut Tables,
+    ) -> Offer {
         let ip_bytes = packet.ip_bytes;
         self.counters.arrived_pkts += 1;
         self.counters.arrived_bytes += u64::from(ip_bytes);
@@ -417,12 +483,16 @@ impl Link {
             return self.dropped(ip_bytes, Drop::Loss);
         }
         self.drain(now_ns, tables);
-        if let Some(service) = &self.service {
+        if let (false, Some(service)) = (PLAIN, &self.service) {
             self.view.rate_bytes_per_s = service.rate_bps(now_ns).div_ceil(8);
         }
         self.view.now_ns = now_ns;
         self.view.queue_bytes = self.queue_bytes;
-        self.view.queue_pkts = self.queue_pkts();
+        self.view.queue_pkts = if PLAIN {
+            self.queue.len() as u32
+        } else {
+            self.queue_pkts()
+        };
         self.view.random = self.rng.next_u32();
         self.view.idle_us = if self.view.queue_pkts == 0 {
             let idle_us = now_ns.saturating_sub(self.wire.busy_until_ns) / 1000;
@@ -430,7 +500,7 @@ impl Link {
         } else {
             0
         };
-        if let Some(routers) = &mut self.routers {
+        if let (false, Some(routers)) = (PLAIN, &mut self.routers) {
             let rng = &mut self.rng;
             let reads = !(self.drop_ip_options && packet.ip_options);
             let draw = || rng.next_u32();
@@ -462,7 +532,7 @@ impl Link {
         }
         self.end_full(now_ns, tables);
         let mark = verdict == Verdict::Mark;
-        if self.held.is_some() {
+        if !PLAIN && self.held.is_some() {
             self.hold(now_ns, packet.id, &arriving, mark, tables);
             return Offer::Held {
                 mark,
@@ -470,8 +540,8 @@ impl Link {
             };
         }
         let (depart_ns, arrive_ns) = match &mut self.service {
-            None => self.wire.serve(now_ns, ip_bytes),
-            Some(service) => service.serve(&mut self.wire, now_ns, ip_bytes),
+            Some(service) if !PLAIN => service.serve(&mut self.wire, now_ns, ip_bytes),
+            _ => self.wire.serve(now_ns, ip_bytes),
         };
         self.queue.push_back((depart_ns, ip_bytes));
         self.change_queue(now_ns, self.queue_bytes + ip_bytes, tables);
@@ -562,8 +632,15 @@ impl Link {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn end_full(&mut self, now_ns: u64, tables: &mut Tables) {
+        if self.full_since.is_some() {
+            self.no_longer_full(now_ns, tables);
+        }
+    }
+
+    #[inline(never)]
+    fn no_longer_full(&mut self, now_ns: u64, tables: &mut Tables) {
         if let Some((start_ns, pkts)) = self.full_since.take() {
             if let Some(watch) = &mut self.watch {
                 watch.full_events += u64::from(start_ns >= watch.from_ns);
