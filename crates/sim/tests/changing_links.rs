@@ -96,7 +96,7 @@ fn a_schedule_of_one_step_is_the_constant_link() {
 #[test]
 fn a_mahimahi_trace_is_used_up_by_who_has_enough_to_send() {
     // two opportunities each third millisecond: 8 Mbit/s
-    let opportunities: Vec<u64> = (1..=300).map(|i| (i + 1) / 2 * 3).collect();
+    let opportunities: Vec<u64> = (1..=300_u64).map(|i| i.div_ceil(2) * 3).collect();
     let vary = json!({"kind": "mahimahi", "opportunities_ms": opportunities});
     let link = json!({"rate_bps": 1, "vary": vary, "limit_pkts": 50});
     let outcome = datagrams(link, MS, 3 * SECOND);

@@ -83,7 +83,7 @@ impl Routers {
                 ecn: packet.ecn,
             };
             let mut bits = Fields::default();
-            let mut header = if reads {
+            let header = if reads {
                 router
                     .header
                     .and_then(|info| packet.header(info, &mut bits))
@@ -95,9 +95,7 @@ impl Routers {
             } else {
                 self.rng.next_u32()
             };
-            let verdict = router
-                .instance
-                .arrive(&mut view, &arriving, header.as_deref_mut());
+            let verdict = router.instance.arrive(&mut view, &arriving, header);
             if let Some(info) = router.header {
                 if info.carrier == Carrier::EcnBits && reads {
                     packet.ecn = info.emit(&bits)[0] & 3;
