@@ -26,12 +26,17 @@
 const volatile u32 hw_netns = 0;
 const volatile u32 hw_willing_code = HW_QS_MAX_CODE; /* as receiver */
 
-/* headwayctl knows the fields by this order. */
+/* headwayctl reads the fields' names from the object's type information. */
 struct hw_qs_host_counters {
 	u64 requests;
 	u64 grants;
 	u64 lowered; /* grants below the request */
-	u64 failures[HW_QS_N_FAILURES];
+	u64 refused; /* requests that failed, by enum hw_qs_failure */
+	u64 unanswered;
+	u64 lost;
+	u64 ttl_differs;
+	u64 nonce_forged;
+	u64 inflated;
 	u64 reports;
 	u64 answered; /* requests of peers that got a response */
 	u64 no_room;  /* options that did not fit their packet */
@@ -59,6 +64,30 @@ struct {
 		if (hw_cpu)                                                                        \
 			hw_cpu->field++;                                                           \
 	} while (0)
+
+static __always_inline void hw_count_failure(u32 failure)
+{
+	switch (failure) {
+	case HW_QS_REFUSED:
+		HW_COUNT_UP(refused);
+		break;
+	case HW_QS_UNANSWERED:
+		HW_COUNT_UP(unanswered);
+		break;
+	case HW_QS_LOST:
+		HW_COUNT_UP(lost);
+		break;
+	case HW_QS_TTL_DIFFERS:
+		HW_COUNT_UP(ttl_differs);
+		break;
+	case HW_QS_NONCE_FORGED:
+		HW_COUNT_UP(nonce_forged);
+		break;
+	case HW_QS_INFLATED:
+		HW_COUNT_UP(inflated);
+		break;
+	}
+}
 
 /* Keeps what became of a request, for `headwayctl status`. */
 static __always_inline void hw_keep(const struct hw_qs_key *key, const struct hw_qs_flow *flow)
@@ -256,7 +285,7 @@ int hw_qs_out(struct __sk_buff *skb)
 			if (flow->host.state == HW_QS_REQUESTED) {
 				hw_qs_fail(&flow->host, HW_QS_LOST);
 				flow->host.report_due = 0;
-				HW_COUNT_UP(failures[HW_QS_LOST]);
+				HW_COUNT_UP(lost);
 				hw_keep(&key, flow);
 			}
 			flow->respond = 0;
@@ -345,7 +374,7 @@ static __always_inline void hw_answered(struct __sk_buff *skb, const struct hw_s
 		if (flow->host.granted_code < flow->host.code)
 			HW_COUNT_UP(lowered);
 	} else {
-		HW_COUNT_UP(failures[flow->host.failure & 7]);
+		hw_count_failure(flow->host.failure);
 	}
 }
 
@@ -368,7 +397,7 @@ int hw_qs_in(struct __sk_buff *skb)
 		return HW_NEXT_PROGRAM;
 	if (s.tcp.flags & HW_TCP_RST) {
 		hw_qs_fail(&flow->host, HW_QS_LOST);
-		HW_COUNT_UP(failures[HW_QS_LOST]);
+		HW_COUNT_UP(lost);
 		hw_keep(&key, flow);
 		return HW_NEXT_PROGRAM;
 	}

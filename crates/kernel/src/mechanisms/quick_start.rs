@@ -18,22 +18,6 @@ use crate::system::rundir::{self, Lock};
 
 /// The programs of algorithms/kernel/qs_host.bpf.c.
 const PROGRAMS: [(&str, Point); 2] = [("hw_qs_in", Point::Ingress), ("hw_qs_out", Point::Egress)];
-/// The fields of `struct hw_qs_host_counters`, in order; "" is not used.
-const COUNTERS: [&str; 13] = [
-    "requests",
-    "grants",
-    "lowered",
-    "",
-    "refused",
-    "unanswered",
-    "lost",
-    "ttl_differs",
-    "nonce_forged",
-    "inflated",
-    "reports",
-    "answered",
-    "no_room",
-];
 /// The startup whose pairs ask.
 const STARTUP: &str = "quick-start";
 const MAX_TUNABLES: usize = 16;
@@ -118,13 +102,7 @@ pub fn hosts() -> Result<Vec<Host>, Failure> {
     Ok(hosts
         .into_iter()
         .map(|(place, hooks)| {
-            let sums = hooks[0].counters("hw_qs_counts");
-            let counters: BTreeMap<String, u64> = COUNTERS
-                .iter()
-                .zip(sums)
-                .filter(|(name, _)| !name.is_empty())
-                .map(|(name, sum)| ((*name).to_owned(), sum))
-                .collect();
+            let counters = hooks[0].named_counters("hw_qs_counts");
             Host {
                 place,
                 complete: hooks.len() == PROGRAMS.len() && hooks.iter().all(|h| !h.gone),
