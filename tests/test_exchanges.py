@@ -110,7 +110,7 @@ def test_a_file_of_one_connection_runs_on_the_kernel_as_in_the_simulator(tmp_pat
     file = tmp_path / "one.csv"
     file.write_text(
         "request_bytes,response_bytes,serve_ns,think_ns\n"
-        "300,30000,40000000,200000000\n500,8000,,100000000\n200,5000,,\n"
+        "300,30000,40000000,400000000\n500,8000,,100000000\n200,100000,,\n"
     )
     made = experiment(Exchanges(file=file)).model_copy(update={"duration": 4_000_000_000})
     window = (0, made.duration)

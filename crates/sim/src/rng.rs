@@ -19,6 +19,8 @@ pub enum Purpose {
     Router = 5,
     /// What a congestion control draws.
     Control = 6,
+    /// When the hosts' clocks tick.
+    Ticks = 7,
 }
 
 /// The stream for `purpose` and `number` of a run with `seed`.

@@ -154,7 +154,7 @@ fn the_parking_lot_gives_its_golden_trace() {
     let chat = responses.flow.iter().filter(|&&f| f == 2).count();
     assert_eq!(web, 30);
     assert!((330..480).contains(&chat), "{chat} messages of about 400");
-    assert_hash(&scenario, 0xebb7_b9fa_f919_b56b);
+    assert_hash(&scenario, 0x5c49_f1ed_1ef0_bcb0);
 }
 
 #[test]

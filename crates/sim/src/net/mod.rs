@@ -19,6 +19,8 @@ use crate::trace::record::Tables;
 pub struct Net {
     /// Now, in simulated nanoseconds.
     pub now_ns: u64,
+    /// Since the first tick of the hosts' coarse clocks (jiffies), at time 0.
+    pub(crate) since_tick_ns: u64,
     pub(crate) events: Events,
     pub(crate) packets: Slab,
     pub(crate) links: Vec<Link>,

@@ -10,6 +10,7 @@ use crate::event::{Event, Events, What};
 use crate::host::apps::{Application, Host};
 use crate::host::connection::{Connection, Connections, Side, Totals};
 use crate::host::tcp::profile::{profile, Profile, PROFILES};
+use crate::host::tcp::ticks;
 use crate::host::tcp::Signals;
 use crate::net::capture::Tap;
 use crate::net::link::Link;
@@ -90,6 +91,7 @@ impl World {
         let seen_ns = vec![None; built.routes.len() / 2];
         let net = Net {
             now_ns: 0,
+            since_tick_ns: ticks::drawn(scenario.seed),
             events: Events::default(),
             packets: Slab::default(),
             links: built.links,

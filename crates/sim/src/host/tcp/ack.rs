@@ -192,6 +192,8 @@ impl Socket {
                 info.acked_pkts > 0
             };
             if progress {
+                // tcp_cong_avoid: cwnd counts as used where it may grow
+                self.cwnd_stamp_ns = net.now_ns;
                 let limited = self.grows_when_acked();
                 self.grow_only(net, info.delivered(), limited);
             }

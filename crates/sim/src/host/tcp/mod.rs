@@ -20,6 +20,7 @@ mod scoreboard;
 mod segmentation;
 mod send;
 mod tail_probe;
+pub(crate) mod ticks;
 mod timers;
 mod validation;
 mod writer;

@@ -36,6 +36,8 @@ pub struct Profile {
     pub counts_acks: bool,
     /// First window, packets.
     pub initial_cwnd_pkts: u32,
+    /// By which idle times are counted (a jiffy); None: to the nanosecond.
+    pub tick_ns: Option<u64>,
     /// Resolution of RTT samples.
     pub clock_us: u64,
     /// Retransmission timeout before the first sample.
@@ -82,6 +84,8 @@ pub static PROFILES: [Profile; 2] = [
         counts_acks: true,
         // The metrics code leaves the socket's initial 2 unless the route has a cached RTT.
         initial_cwnd_pkts: 2,
+        // HZ 1000: a tick is within a packet's time on the papers' paths
+        tick_ns: None,
         clock_us: 1000,
         initial_rto_us: 3_000_000,
         detection: Detection::Fack,
@@ -113,6 +117,8 @@ pub static PROFILES: [Profile; 2] = [
         title: "Linux 6.x: PRR, RACK-TLP, initial window 10, packet counting",
         counts_acks: false,
         initial_cwnd_pkts: 10,
+        // HZ 250
+        tick_ns: Some(4_000_000),
         clock_us: 1,
         initial_rto_us: 1_000_000,
         detection: Detection::RackTlp,

@@ -13,14 +13,14 @@ impl Socket {
             return;
         }
         let idle_ns = net.now_ns - self.last_sent_ns;
-        let rto_ns = self.rtt.rto_us() * 1000;
-        if self.snd_nxt > 1 && idle_ns > rto_ns && !self.takes_samples {
+        let (idle, timeout) = self.idle_and_timeout(net, self.last_sent_ns);
+        if self.snd_nxt > 1 && idle > timeout && !self.takes_samples {
             let restart = self.restart_cwnd_pkts().min(self.conn.cwnd_pkts);
             self.conn.ssthresh_pkts = self.current_ssthresh();
             let mut cwnd = self.conn.cwnd_pkts;
-            let mut left_ns = idle_ns;
-            while left_ns > rto_ns && cwnd > restart {
-                left_ns -= rto_ns;
+            let mut left = idle;
+            while left > timeout && cwnd > restart {
+                left -= timeout;
                 cwnd /= 2;
             }
             self.conn.cwnd_pkts = cwnd.max(restart);
@@ -80,10 +80,10 @@ impl Socket {
             return;
         }
         self.cwnd_used = self.cwnd_used.max(out);
-        if net.now_ns - self.cwnd_stamp_ns >= self.rtt.rto_us() * 1000
-            && self.conn.ca_state == ca::OPEN
+        if self.conn.ca_state == ca::OPEN
             && self.writer_starves()
             && !self.takes_samples
+            && self.unused_for_a_timeout(net)
         {
             // The application did not fill the window for a whole timeout.
             let used = self.cwnd_used.max(self.restart_cwnd_pkts());
@@ -94,6 +94,11 @@ impl Socket {
             self.cwnd_used = 0;
             self.cwnd_stamp_ns = net.now_ns;
         }
+    }
+
+    fn unused_for_a_timeout(&self, net: &Net) -> bool {
+        let (idle, timeout) = self.idle_and_timeout(net, self.cwnd_stamp_ns);
+        idle >= timeout
     }
 
     /// linux-6: the window was used when it was last tried (tcp_is_cwnd_limited).
