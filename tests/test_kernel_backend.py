@@ -15,7 +15,7 @@ from support import on_kernel, punctual
 
 from headway import Experiment, metrics
 from headway.backends import run
-from headway.backends.kernel import headwayctl
+from headway.backends.kernel import folders, headwayctl
 from headway.errors import HeadwayError
 from headway.trace import SCHEMA, Trace, load_trace, save_trace
 
@@ -105,10 +105,10 @@ def test_nothing_is_left_after_a_kill() -> None:
     process = started()
     process.kill()
     process.wait()
-    folders = list(Path(tempfile.gettempdir()).glob(f"headway-run-*-{process.pid}-*"))
-    assert folders
+    its = list(Path(tempfile.gettempdir()).glob(f"headway-run-*-{process.pid}-*"))
+    assert its
     folders.remove_left_behind()  # as the next run does
-    assert not any(folder.exists() for folder in folders)
+    assert not any(folder.exists() for folder in its)
     deadline = time.monotonic() + 30
     while left_by(process.pid) and time.monotonic() < deadline:
         time.sleep(0.5)
