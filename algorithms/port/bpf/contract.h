@@ -19,7 +19,7 @@ enum hw_contract_call {
 	HW_CALL_CONTROL = 9,
 };
 
-/* In and out; crates/kernel/src/objects/contract.rs mirrors it. */
+/* In and out of a call. */
 struct hw_situation {
 	struct hw_conn conn;
 	struct hw_rate_sample sample;

@@ -42,7 +42,7 @@ pub struct Field {
     /// 1, 2, 4 or 8.
     pub bytes: u32,
 }
-/// How a header came to its receiver.
+/// How a header came to its receiver; all zero where the kernel's sockets receive it.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Arrival {

@@ -5,6 +5,7 @@
 //! Rooms, from the ground up; one knows only those before it (tests/arrows.rs):
 //!
 //! - [`error`], [`out`]: how a command fails and prints;
+//! - `mirror`, `generated`: structures of the eBPF programs;
 //! - [`system`]: what of Linux is no eBPF: namespaces, locks, netlink, processes, clocks;
 //! - [`objects`]: the eBPF objects of this build, how they are loaded and hooked;
 //! - [`mechanisms`]: what they do for hosts and routers, one file each;
@@ -18,7 +19,11 @@ pub mod attach;
 pub mod benches;
 pub mod cli;
 pub mod error;
+// written by `make mirrors`; not all of it is used here
+#[allow(dead_code, non_camel_case_types)]
+mod generated;
 pub mod mechanisms;
+mod mirror;
 pub mod objects;
 pub mod out;
 #[cfg(test)]

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 /// Rooms from the ground up. Those of one line may know each other; a file of `src` that
 /// is in none of them is a finding.
 const STOREYS: [&[&str]; 9] = [
-    &["error", "skipped"],
-    &["out"],
+    &["error", "skipped", "generated"],
+    &["out", "mirror"],
     &["system"],
     &["objects"],
     &["mechanisms"],

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use crate::mirror::{Mirror, Structure};
+use crate::mirror::{file, Mirror, Structure};
 
 /// What Rust calls otherwise than C, without `hw_`.
 const NAMES: [(&str, &str); 3] = [
@@ -25,7 +25,6 @@ const CONSTANTS: &str = "HW_MAX_(TUNABLES|NOTES)|HW_(FLOW|QUEUE|ROUTER)_STATE_BY
 
 pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
     let mirror = Mirror {
-        what: "the native binding of algorithms/ (algorithms/port/native/flow.h)",
         header: "#include \"port/native/flow.c\"\n\
                  #include \"port/native/quick_start.c\"\n\
                  #include \"port/native/arithmetic.c\"\n",
@@ -38,14 +37,18 @@ pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
         only_cloned: "hw_conn|hw_flow|hw_queue|hw_router",
         no_default: "hw_conn|hw_rate_sample|hw_.*_ops|hw_flow|hw_queue|hw_router|\
             hw_(tunable|field|header|counter|layout)",
+        elsewhere: "",
+        opaque: "",
     };
-    let (text, structures) = mirror.make()?;
+    let made = mirror.make()?;
+    let listed = layout(&made.1);
+    let what = "the native binding of algorithms/ (algorithms/port/native/flow.h)";
     Ok(vec![
-        ("crates/algorithms/src/generated.rs".into(), text),
         (
-            "algorithms/port/native/layout.c".into(),
-            layout(&structures),
+            "crates/algorithms/src/generated.rs".into(),
+            file(what, "", &[made])?,
         ),
+        ("algorithms/port/native/layout.c".into(), listed),
     ])
 }
 

@@ -6,9 +6,8 @@
 use std::path::{Path, PathBuf};
 
 mod algorithms;
+mod kernel;
 mod mirror;
-
-pub use mirror::missing;
 
 /// The project's root.
 #[must_use]
@@ -16,13 +15,37 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What is made: paths from the root, and texts.
-///
-/// # Errors
-/// libclang or rustfmt is missing; the C sources cannot be read.
-pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
-    if let Some(reason) = missing() {
-        return Err(reason);
+/// A crate's mirror.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// crates/algorithms.
+    Algorithms,
+    /// crates/kernel.
+    Kernel,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Algorithms, Self::Kernel];
+
+    /// What keeps it from being made here.
+    #[must_use]
+    pub fn missing(self) -> Option<String> {
+        mirror::missing().or_else(|| match self {
+            Self::Algorithms => None,
+            Self::Kernel => kernel::missing(),
+        })
     }
-    algorithms::files()
+
+    /// What is made: paths from the root, and texts.
+    ///
+    /// # Errors
+    /// Something is missing; the C sources cannot be read.
+    pub fn files(self) -> Result<Vec<(PathBuf, String)>, String> {
+        match (self.missing(), self) {
+            (Some(reason), _) => Err(reason),
+            (None, Self::Algorithms) => algorithms::files(),
+            (None, Self::Kernel) => kernel::files(),
+        }
+    }
 }

@@ -27,8 +27,6 @@ pub fn missing() -> Option<String> {
 
 /// A mirror to make. Patterns are regular expressions of whole names.
 pub struct Mirror {
-    /// What is mirrored, for the file's first line.
-    pub what: &'static str,
     /// C that includes it, from algorithms/.
     pub header: &'static str,
     /// Further arguments of the compiler.
@@ -45,6 +43,10 @@ pub struct Mirror {
     pub only_cloned: &'static str,
     /// A value of zeros means nothing.
     pub no_default: &'static str,
+    /// What is left out, as another mirror has it: a `use` brings it.
+    pub elsewhere: &'static str,
+    /// Bytes without fields.
+    pub opaque: &'static str,
 }
 
 /// A structure that is mirrored.
@@ -132,7 +134,7 @@ fn field_name(c_name: &str) -> String {
 }
 
 impl Mirror {
-    /// The Rust source, and what it mirrors.
+    /// The Rust source without a list of sizes, and what it mirrors.
     pub fn make(&self) -> Result<(String, Vec<Structure>), String> {
         let seen = Rc::new(RefCell::new(Vec::new()));
         let names = Names {
@@ -144,13 +146,15 @@ impl Mirror {
         let algorithms = root().join("algorithms");
         let mut builder = Builder::default()
             .header_contents("mirrored.c", self.header)
-            .clang_args(["-std=c11", "-fparse-all-comments"])
+            .clang_args(["-std=gnu11", "-fparse-all-comments"])
             .clang_arg(format!("-I{}", algorithms.display()))
             .clang_args(self.arguments)
             .allowlist_function(self.functions)
             .allowlist_var(self.functions)
             .allowlist_var(self.constants)
             .allowlist_type(self.types)
+            .blocklist_type(self.elsewhere)
+            .opaque_type(self.opaque)
             .disable_header_comment()
             .layout_tests(false)
             .prepend_enum_name(false)
@@ -169,13 +173,22 @@ impl Mirror {
             builder = builder.allowlist_type(name).rustified_enum(name);
         }
         let made = builder.generate().map_err(|e| e.to_string())?.to_string();
-        let structures = structures(&made, &seen.borrow());
-        let mut text = format!("//! Made by `make mirrors`: {}.\n\n", self.what);
+        let mut structures = structures(&made, &seen.borrow());
+        structures.retain(|s| self.opaque.split('|').all(|name| name != s.c_name));
         let own = |line: &&str| !line.starts_with("pub type u") && !line.starts_with("pub type s");
-        text += &made.lines().filter(own).map(line).collect::<String>();
-        text += &layout(&structures);
-        Ok((formatted(&text)?, structures))
+        let text = made.lines().filter(own).map(line).collect::<String>();
+        Ok((text, structures))
     }
+}
+
+/// A whole file of such, `uses` what others mirror, and has the list.
+pub fn file(what: &str, uses: &str, parts: &[(String, Vec<Structure>)]) -> Result<String, String> {
+    let mut text = format!("//! Made by `make mirrors`: {what}.\n\n{uses}\n");
+    for (part, _) in parts {
+        text += part;
+    }
+    text += &layout(parts.iter().flat_map(|(_, structures)| structures));
+    formatted(&text)
 }
 
 /// A line of bindgen's as we have it: comments as such, C's names of types as Rust's, bytes
@@ -252,7 +265,9 @@ fn structures(made: &str, names: &[(String, String)]) -> Vec<Structure> {
             inside = false;
         } else if let (true, Some(field)) = (inside, line.strip_prefix("    pub ")) {
             let name = field.split(':').next().unwrap_or(field);
-            let names = (name.to_owned(), field_name(name));
+            // a name that is Rust's own has an underscore behind it
+            let c_name = name.strip_suffix('_').unwrap_or(name);
+            let names = (c_name.to_owned(), field_name(name));
             structures
                 .last_mut()
                 .expect("inside one")
@@ -264,7 +279,7 @@ fn structures(made: &str, names: &[(String, String)]) -> Vec<Structure> {
 }
 
 /// Rust's own sizes and offsets, under C's names.
-fn layout(structures: &[Structure]) -> String {
+fn layout<'a>(structures: impl Iterator<Item = &'a Structure>) -> String {
     let mut text = String::from(
         "\nmacro_rules! layout {\n\
          ($($c:literal $rust:ident { $($c_field:literal $field:ident)* })*) => {\n\

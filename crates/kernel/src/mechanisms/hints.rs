@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
 pub use crate::mechanisms::prefix::Prefix;
+use crate::mirror::{self, Plain as _};
 use crate::objects::bpf::{self, Point};
 use crate::objects::btf::Btf;
 use crate::objects::hooks::{self, Hook};
@@ -268,11 +269,13 @@ pub(crate) fn write_default(
     volume_bytes: u64,
     kind: u8,
 ) -> Result<(), Failure> {
-    let mut value = [0u8; 24];
-    value[..8].copy_from_slice(&(rate_bps / 8).to_ne_bytes());
-    value[8..16].copy_from_slice(&volume_bytes.to_ne_bytes());
-    value[16] = kind;
-    map.update(&prefix.to_bytes(), &value, MapFlags::ANY)
+    let value = mirror::PrefixDefault {
+        rate_bytes_per_s: rate_bps / 8,
+        volume_bytes,
+        type_: kind,
+        unused: [0; 7],
+    };
+    map.update(&prefix.to_bytes(), value.bytes(), MapFlags::ANY)
         .map_err(|e| Failure::failed(format!("cannot set the default of {prefix}: {e}")))
 }
 
@@ -326,15 +329,12 @@ pub fn defaults() -> Vec<PrefixDefault> {
         .keys()
         .filter_map(|key| {
             let value = map.lookup(&key, MapFlags::ANY).ok()??;
-            let word = |at: usize| {
-                let raw = value.get(at..at + 8)?.try_into().ok()?;
-                Some(u64::from_ne_bytes(raw))
-            };
+            let value = mirror::PrefixDefault::read(&value)?;
             Some(PrefixDefault {
                 prefix: Prefix::from_bytes(&key)?.to_string(),
-                rate_bps: word(0)? * 8,
-                volume_bytes: word(8).filter(|&bytes| bytes > 0),
-                application_type: TYPES.get(usize::from(*value.get(16)?)).copied()?,
+                rate_bps: value.rate_bytes_per_s * 8,
+                volume_bytes: Some(value.volume_bytes).filter(|&bytes| bytes > 0),
+                application_type: TYPES.get(usize::from(value.type_)).copied()?,
             })
         })
         .collect();

@@ -1,13 +1,12 @@
 //! What the fast-startup manager remembers of the paths to destinations
 //! (`algorithms/port/bpf/paths.h`): whether it does, for how long, and what.
 
-use std::net::Ipv6Addr;
-
 use libbpf_rs::{MapCore as _, MapFlags};
 use serde::Serialize;
 
 use crate::error::Failure;
 use crate::mechanisms::quick_start;
+use crate::mirror::{Manager, Path, PathKey, Plain as _};
 use crate::objects::load;
 use crate::objects::shared;
 use crate::system::clock::now_ns;
@@ -77,31 +76,20 @@ pub fn remember(lifetime_ns: u64, dry_run: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
-}
-
 /// `struct hw_path_key` and `struct hw_path`, unless it has expired.
 fn saved_path(key: &[u8], value: &[u8], lifetime_ns: u64) -> Option<SavedPath> {
-    let octets: [u8; 16] = key.get(8..24)?.try_into().ok()?;
-    let address = Ipv6Addr::from(octets);
-    let age_ns = u64::try_from(now_ns())
-        .ok()?
-        .saturating_sub(long(value, 0)?);
-    let (cwnd_pkts, rtt_us, pkt_bytes) = (word(value, 8)?, word(value, 12)?, word(value, 16)?);
-    let min_rtt_us = (rtt_us > 0).then_some(rtt_us);
-    let bits = u64::from(cwnd_pkts) * u64::from(pkt_bytes) * 8;
+    let (key, path) = (PathKey::read(key)?, Path::read(value)?);
+    let address = key.peer.ipv6();
+    let age_ns = u64::try_from(now_ns()).ok()?.saturating_sub(path.saved_ns);
+    let min_rtt_us = (path.min_rtt_us > 0).then_some(path.min_rtt_us);
+    let bits = u64::from(path.cwnd_pkts) * u64::from(path.pkt_bytes) * 8;
     (age_ns <= lifetime_ns).then(|| SavedPath {
         destination: match address.to_ipv4_mapped() {
             Some(address) => address.to_string(),
             None => address.to_string(),
         },
-        netns: word(key, 0).unwrap_or(0),
-        cwnd_pkts,
+        netns: key.netns,
+        cwnd_pkts: path.cwnd_pkts,
         min_rtt_us,
         rate_bps: min_rtt_us.map(|us| bits.saturating_mul(1_000_000) / u64::from(us)),
         age_s: age_ns / 1_000_000_000,
@@ -113,7 +101,7 @@ fn saved_path(key: &[u8], value: &[u8], lifetime_ns: u64) -> Option<SavedPath> {
 pub fn memory() -> Memory {
     let lifetime_ns = shared::map("hw_manager")
         .and_then(|map| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()?)
-        .and_then(|value| long(&value, 0))
+        .and_then(|value| Some(Manager::read(&value)?.lifetime_ns))
         .filter(|&ns| ns > 0);
     let (Some(lifetime_ns), Some(map)) = (lifetime_ns, shared::map("hw_paths")) else {
         return Memory::default();

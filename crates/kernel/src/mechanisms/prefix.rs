@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::error::Failure;
+use crate::mirror::{self, Plain as _};
 
 /// Addresses that begin alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,18 +61,20 @@ impl Prefix {
 
     /// `struct hw_prefix` of algorithms/port/bpf/app.h.
     pub(crate) fn to_bytes(self) -> [u8; 20] {
-        let mut key = [0; 20];
-        key[..4].copy_from_slice(&u32::from(self.bits).to_ne_bytes());
-        key[4..].copy_from_slice(&self.address.octets());
-        key
+        let octets = self.address.octets();
+        let word = |i: usize| [octets[i], octets[i + 1], octets[i + 2], octets[i + 3]];
+        let key = mirror::Prefix {
+            bits: self.bits.into(),
+            address: [0, 4, 8, 12].map(|i| u32::from_ne_bytes(word(i))),
+        };
+        key.bytes().try_into().expect("20 bytes")
     }
 
     pub(crate) fn from_bytes(key: &[u8]) -> Option<Self> {
-        let bits = u32::from_ne_bytes(key.get(..4)?.try_into().ok()?);
-        let octets: [u8; 16] = key.get(4..20)?.try_into().ok()?;
+        let key = mirror::Prefix::read(key)?;
         Some(Self {
-            address: octets.into(),
-            bits: u8::try_from(bits).ok()?,
+            address: key.ipv6(),
+            bits: u8::try_from(key.bits).ok()?,
         })
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::error::Failure;
 use crate::mechanisms::recent::{self, Recent};
+use crate::mirror::{Plain as _, QsAsker, QsAskerName};
 use crate::objects::bpf::Point;
 use crate::objects::device::{self, Device};
 use crate::objects::hooks::{self, Hook};
@@ -20,7 +21,6 @@ use crate::system::rundir::{self, Lock};
 const PROGRAMS: [(&str, Point); 2] = [("hw_qs_in", Point::Ingress), ("hw_qs_out", Point::Egress)];
 /// The startup whose pairs ask.
 const STARTUP: &str = "quick-start";
-const MAX_TUNABLES: usize = 16;
 
 /// A host's side at a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -147,8 +147,8 @@ fn remarks(counters: &BTreeMap<String, u64>) -> Vec<String> {
 }
 
 /// `struct hw_qs_asker_name`.
-fn key(name: &str) -> [u8; 16] {
-    let mut key = [0; 16];
+fn key(name: &str) -> [u8; size_of::<QsAskerName>()] {
+    let mut key = [0; size_of::<QsAskerName>()];
     key[..name.len()].copy_from_slice(name.as_bytes());
     key
 }
@@ -173,11 +173,11 @@ pub fn note_asker(
     }
     let map = shared::map("hw_qs_askers")
         .ok_or_else(|| Failure::failed("the map of controls went away; try again"))?;
-    let mut value = [0u8; 4 * MAX_TUNABLES];
-    for (place, (_, number)) in value.chunks_exact_mut(4).zip(tunables) {
-        place.copy_from_slice(&number.to_ne_bytes());
+    let mut asker = QsAsker::default();
+    for (place, (_, number)) in asker.tun.iter_mut().zip(tunables) {
+        *place = *number;
     }
-    map.update(&key(name), &value, MapFlags::ANY)
+    map.update(&key(name), asker.bytes(), MapFlags::ANY)
         .map_err(|e| Failure::failed(format!("cannot note that {name} asks for rates: {e}")))
 }
 

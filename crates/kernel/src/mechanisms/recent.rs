@@ -8,6 +8,7 @@ use std::os::fd::AsFd as _;
 use headway_algorithms::quick_start::{code_down, rate_bytes_per_s};
 use serde::Serialize;
 
+use crate::mirror::{self, Plain as _, RecentRequest};
 use crate::objects::bpf;
 use crate::objects::hooks::Hook;
 use crate::system::clock::now_ns;
@@ -17,8 +18,6 @@ const SHARE: u64 = 1;
 const OPTIMISTIC: u64 = 2;
 const FAIR: u64 = 3;
 const MAP: &str = "hw_recent";
-const ENTRIES: u64 = 16;
-const ENTRY_BYTES: usize = 40;
 /// enum hw_qs_failure, in its order.
 const FAILURES: [&str; 7] = [
     "",
@@ -55,44 +54,37 @@ struct Entry {
     failure: u8,
 }
 
-fn word<const N: usize>(raw: &[u8], at: usize) -> Option<[u8; N]> {
-    raw.get(at..at + N)?.try_into().ok()
-}
-
-fn entry(raw: &[u8]) -> Option<Entry> {
-    let long = |at: usize| Some(u64::from_ne_bytes(word(raw, at)?));
-    let socket = |address: usize, port: usize| {
-        let port = u16::from_be_bytes(word(raw, port)?);
-        Some(SocketAddrV4::new(Ipv4Addr::from(word(raw, address)?), port).to_string())
+fn entry(raw: &RecentRequest) -> Option<Entry> {
+    let socket = |address: u32, port: u16| {
+        let address = Ipv4Addr::from(address.to_ne_bytes());
+        SocketAddrV4::new(address, u16::from_be(port)).to_string()
     };
-    let rate_bps = |at: usize| Some(8 * rate_bytes_per_s(u32::from(*raw.get(at)?)));
+    let rate_bps = |code: u8| 8 * rate_bytes_per_s(code.into());
     let now_ns = u64::try_from(now_ns()).ok()?;
     Some(Entry {
         recent: Recent {
-            age_ms: now_ns.saturating_sub(long(0)?) / 1_000_000,
-            sender: socket(24, 32)?,
-            peer: socket(28, 34)?,
-            asked_bps: rate_bps(36)?,
-            granted_bps: rate_bps(37)?,
+            age_ms: now_ns.saturating_sub(raw.time_ns) / 1_000_000,
+            sender: socket(raw.sender, raw.sender_port),
+            peer: socket(raw.peer, raw.peer_port),
+            asked_bps: rate_bps(raw.asked_code),
+            granted_bps: rate_bps(raw.granted_code),
             reason: None,
         },
-        usage_bps: long(8)?.saturating_mul(8),
-        outstanding_bps: long(16)?.saturating_mul(8),
-        failure: *raw.get(38)?,
+        usage_bps: raw.usage_bytes_per_s.saturating_mul(8),
+        outstanding_bps: raw.outstanding_bytes_per_s.saturating_mul(8),
+        failure: raw.failure,
     })
 }
 
 /// All entries, the latest first.
 fn entries(value: &[u8]) -> Vec<Entry> {
-    let Some(count) = word(value, 0).map(u64::from_ne_bytes) else {
+    let Some(mirror::Recent { count, requests }) = mirror::Recent::read(value) else {
         return Vec::new();
     };
-    (count.saturating_sub(ENTRIES)..count)
+    let held = requests.len() as u64;
+    (count.saturating_sub(held)..count)
         .rev()
-        .filter_map(|n| {
-            let at = 8 + (n % ENTRIES) as usize * ENTRY_BYTES;
-            entry(value.get(at..at + ENTRY_BYTES)?)
-        })
+        .filter_map(|n| entry(&requests[(n % held) as usize]))
         .collect()
 }
 
@@ -242,7 +234,11 @@ mod tests {
             );
             tunables.extend(changed.iter().map(|(n, v)| ((*n).to_owned(), *v)));
             why(
-                &entry(&raw(asked, granted, failure, usage, outstanding)).unwrap(),
+                &entry(
+                    &RecentRequest::read(&raw(asked, granted, failure, usage, outstanding))
+                        .unwrap(),
+                )
+                .unwrap(),
                 &tunables,
             )
         };

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
 use crate::mechanisms::recent::{self, Recent};
+use crate::mirror;
 use crate::objects::bpf::{self, Point};
 use crate::objects::device::Device;
 use crate::objects::hooks::{self, Hook};
@@ -22,26 +23,14 @@ use crate::system::rundir;
 const PROGRAM: &str = "hw_qs_router";
 /// The algorithm in it.
 const ALGORITHM: &str = "quick-start";
-/// Where the status stands in `struct hw_qs_link`.
-const STATUS_OFFSET: usize = 8;
-/// The fields of `struct hw_qs_status` (router/quick_start.c), in order.
-const STATUS: [&str; 13] = [
-    "usage",
-    "outstanding",
+/// What of `struct hw_qs_status` is shown by a name of its own, or not at all.
+const NO_TOTALS: [&str; 5] = [
+    "usage_Bps",
+    "outstanding_Bps",
     "interval_ns",
-    "requests",
-    "grants",
-    "lowered",
-    "denials",
-    "limited",
-    "granted",
-    "reports",
-    "corrections",
-    "cheats",
+    "granted_Bps",
     "slot_end_ns",
 ];
-/// The fields of `struct hw_qs_traffic`, in order.
-const TRAFFIC: [&str; 3] = ["packets", "bytes", "options"];
 
 /// A router at its device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -220,9 +209,8 @@ impl Loaded {
     pub(crate) fn requests_and_grants(&self) -> io::Result<(u64, u64)> {
         let words = words_of(&self.object)?;
         let word = |name: &str| {
-            STATUS
-                .iter()
-                .position(|field| *field == name)
+            mirror::fields("hw_qs_status")
+                .position(|field| field == name)
                 .map(|at| words[at])
         };
         Ok((word("requests").unwrap_or(0), word("grants").unwrap_or(0)))
@@ -265,7 +253,7 @@ pub fn routers() -> Result<Vec<Router>, Failure> {
     for hook in hooks()? {
         let status = status(&hook);
         let word = |name: &str| {
-            let at = STATUS.iter().position(|field| *field == name);
+            let at = mirror::fields("hw_qs_status").position(|field| field == name);
             at.and_then(|at| status.get(at).copied()).unwrap_or(0)
         };
         let raw = hook.constant("hw_router_tun").unwrap_or_default();
@@ -278,13 +266,13 @@ pub fn routers() -> Result<Vec<Router>, Failure> {
             })
             .collect();
         let capacity_bps = 1000 * u64::from(tunables.get("capacity_kbps").copied().unwrap_or(0));
-        let usage_bps = word("usage") * 8;
-        let totals = STATUS[3..12].iter().filter(|name| **name != "granted");
-        let mut counters: BTreeMap<String, u64> = totals
-            .map(|name| ((*name).to_owned(), word(name)))
-            .collect();
-        for (name, sum) in TRAFFIC.iter().zip(hook.counters("hw_qs_traffic")) {
-            counters.insert((*name).to_owned(), sum);
+        let usage_bps = word("usage_Bps") * 8;
+        let totals = mirror::fields("hw_qs_status").filter(|name| !NO_TOTALS.contains(name));
+        let mut counters: BTreeMap<String, u64> =
+            totals.map(|name| (name.to_owned(), word(name))).collect();
+        let traffic = mirror::fields("hw_qs_traffic").zip(hook.counters("hw_qs_traffic"));
+        for (name, sum) in traffic.filter(|(name, _)| *name != "slot_end_ticks") {
+            counters.insert(name.to_owned(), sum);
         }
         routers.push(Router {
             gone: hook.gone,
@@ -299,8 +287,8 @@ pub fn routers() -> Result<Vec<Router>, Failure> {
             recent: recent::of_router(&hook, &tunables),
             usage_bps,
             utilization_permille: (usage_bps * 1000).checked_div(capacity_bps).unwrap_or(0),
-            outstanding_bps: word("outstanding") * 8,
-            granted_bps: word("granted") * 8,
+            outstanding_bps: word("outstanding_Bps") * 8,
+            granted_bps: word("granted_Bps") * 8,
             interval_ns: Some(word("interval_ns")).filter(|&ns| ns > 0),
             tunables,
             counters,
@@ -335,9 +323,10 @@ fn status(hook: &Hook) -> Vec<u64> {
 
 /// The fields of `struct hw_qs_status` in a `struct hw_qs_link`.
 fn status_words(value: &[u8]) -> Vec<u64> {
-    value[STATUS_OFFSET..]
+    let bytes = size_of::<mirror::QsStatus>();
+    value[std::mem::offset_of!(mirror::QsLink, state)..]
         .chunks_exact(8)
-        .take(STATUS.len())
+        .take(bytes / 8)
         .map(|raw| u64::from_ne_bytes(raw.try_into().expect("8 bytes")))
         .collect()
 }

@@ -136,6 +136,19 @@ pub fn members_of(object: &libbpf_rs::OpenObject, structure: &str) -> BTreeMap<S
     }
 }
 
+/// Bytes of a structure that an opened object declares.
+#[cfg(test)]
+fn size_in(object: &libbpf_rs::OpenObject, structure: &str) -> Option<usize> {
+    use libbpf_rs::AsRawLibbpf as _;
+    let structure = CString::new(structure).ok()?;
+    // SAFETY: the object is alive and owns its type information; a terminated string.
+    unsafe {
+        let btf = sys::bpf_object__btf(object.as_libbpf_object().as_ptr());
+        let id = sys::btf__find_by_name_kind(btf, structure.as_ptr(), sys::BTF_KIND_STRUCT);
+        usize::try_from(sys::btf__resolve_size(btf, u32::try_from(id).ok()?)).ok()
+    }
+}
+
 /// # Safety
 /// `btf` is valid.
 unsafe fn name(btf: *const sys::btf, offset: u32) -> Option<String> {
@@ -221,4 +234,61 @@ unsafe fn variables(btf: *const sys::btf, section: &str) -> BTreeMap<String, Var
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mirror::LAYOUT;
+    use crate::objects;
+    use libbpf_rs::{ObjectBuilder, OpenObject};
+    use std::collections::BTreeSet;
+
+    /// What the object's type information says of a structure's size or a field's place.
+    fn in_object(open: &OpenObject, name: &str) -> Option<usize> {
+        match name.split_once('.') {
+            None => size_in(open, name),
+            Some((structure, field)) => Some(members_of(open, structure).get(field)?.offset),
+        }
+    }
+
+    #[test]
+    fn every_structure_is_laid_out_as_in_the_objects() {
+        let objects = [
+            objects::hints_object(),
+            objects::quick_start_host_object(),
+            objects::quick_start_router_object(),
+            objects::sampler_object(),
+        ];
+        let mut seen = BTreeSet::new();
+        for bytes in objects {
+            let bytes = match bytes {
+                Ok(bytes) => bytes,
+                Err(reason) => return crate::skipped::skipped(1, reason),
+            };
+            let open = ObjectBuilder::default().open_memory(bytes).unwrap();
+            for (name, here) in LAYOUT {
+                if let Some(there) = in_object(&open, name) {
+                    assert_eq!(*here, there, "{name}");
+                    seen.insert(*name);
+                }
+            }
+        }
+        // the others' type information is in objects that are joined when they are wanted, or
+        // are the tests' own, or nowhere: the C file itself asserts the size of hw_sample
+        let elsewhere = [
+            "hw_situation",
+            "hw_path",
+            "hw_path_key",
+            "hw_manager",
+            "hw_sample",
+        ];
+        let missing: Vec<_> = LAYOUT
+            .iter()
+            .map(|(name, _)| *name)
+            .filter(|name| !seen.contains(name))
+            .filter(|name| !elsewhere.contains(&name.split('.').next().unwrap_or(name)))
+            .collect();
+        assert!(missing.is_empty(), "{missing:?} are in no object");
+    }
 }

@@ -9,6 +9,7 @@ use headway_algorithms::{Ack, CaState, Conn, Event, RateSample};
 use libbpf_rs::{AsRawLibbpf as _, MapCore as _, Object};
 
 use crate::error::Failure;
+use crate::mirror::{ContractCall, Situation};
 use crate::objects::btf;
 use crate::objects::constants;
 use crate::objects::load;
@@ -37,17 +38,6 @@ pub enum Call {
     Open,
     /// An ACK brought news, to a control that takes rate samples.
     Control(RateSample),
-}
-
-/// `struct hw_situation`.
-#[repr(C)]
-struct Situation {
-    conn: Conn,
-    sample: RateSample,
-    ack: Ack,
-    call: u32,
-    argument: u32,
-    result: u32,
 }
 
 /// A pair in the kernel, with one connection's state.
@@ -106,16 +96,16 @@ impl Contract {
             rtt_us: -1,
         };
         let (number, ack, argument) = match call {
-            Call::Init => (0, nothing, 0),
-            Call::PktsAcked(ack) => (1, ack, 0),
-            Call::Grow(acked_pkts) => (2, nothing, acked_pkts),
-            Call::Ssthresh => (3, nothing, 0),
-            Call::SetState(state) => (4, nothing, state as u32),
-            Call::Event(event) => (5, nothing, event as u32),
-            Call::UndoCwnd(prior_cwnd_pkts) => (6, nothing, prior_cwnd_pkts),
-            Call::MinCwnd => (7, nothing, 0),
-            Call::Open => (8, nothing, 0),
-            Call::Control(_) => (9, nothing, 0),
+            Call::Init => (ContractCall::Init, nothing, 0),
+            Call::PktsAcked(ack) => (ContractCall::PktsAcked, ack, 0),
+            Call::Grow(acked_pkts) => (ContractCall::Grow, nothing, acked_pkts),
+            Call::Ssthresh => (ContractCall::Ssthresh, nothing, 0),
+            Call::SetState(state) => (ContractCall::SetState, nothing, state as u32),
+            Call::Event(event) => (ContractCall::Event, nothing, event as u32),
+            Call::UndoCwnd(prior_cwnd_pkts) => (ContractCall::UndoCwnd, nothing, prior_cwnd_pkts),
+            Call::MinCwnd => (ContractCall::MinCwnd, nothing, 0),
+            Call::Open => (ContractCall::Open, nothing, 0),
+            Call::Control(_) => (ContractCall::Control, nothing, 0),
         };
         let sample = match call {
             Call::Control(sample) => sample,
@@ -125,7 +115,7 @@ impl Contract {
             conn: conn.clone(),
             sample,
             ack,
-            call: number,
+            call: number as u32,
             argument,
             result: 0,
         };

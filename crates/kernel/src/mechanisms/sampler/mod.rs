@@ -12,9 +12,10 @@ use libbpf_rs::{MapCore, MapFlags, ObjectBuilder, PrintLevel, RingBufferBuilder}
 use serde::Serialize;
 
 use crate::error::{Attempt, Failure};
+use crate::mirror::{self, Plain as _};
 
 /// Bytes of a record, `struct hw_sample`.
-pub const RECORD_BYTES: usize = 72;
+pub const RECORD_BYTES: usize = size_of::<mirror::Sample>();
 /// As many namespaces as the program compares with.
 pub const NETNS_MAX: usize = 8;
 
@@ -36,16 +37,18 @@ pub struct Choice {
 impl Choice {
     /// `struct hw_sample_config`.
     fn to_bytes(&self) -> Vec<u8> {
-        let mut words = [0u32; 5 + NETNS_MAX];
-        words[0] = self.first_port.into();
-        words[1] = self.last_port.into();
-        words[2] = self.gap_ns;
-        words[3] = self.both_ends.into();
-        words[4] = u32::try_from(self.netns.len().min(NETNS_MAX)).expect("few");
-        for (word, &inode) in words[5..].iter_mut().zip(&self.netns) {
-            *word = inode;
+        let mut config = mirror::SampleConfig {
+            first_port: self.first_port.into(),
+            last_port: self.last_port.into(),
+            gap_ns: self.gap_ns,
+            both_ends: self.both_ends.into(),
+            netns_count: u32::try_from(self.netns.len().min(NETNS_MAX)).expect("few"),
+            ..Default::default()
+        };
+        for (place, &inode) in config.netns.iter_mut().zip(&self.netns) {
+            *place = inode;
         }
-        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+        config.bytes().to_vec()
     }
 }
 

@@ -1,0 +1,341 @@
+//! Made by `make mirrors`: what headwayctl and the eBPF programs tell each other (algorithms/kernel, port/bpf).
+
+use headway_algorithms::{Ack, Conn, RateSample};
+
+#[repr(u8)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub enum ContractCall {
+    Init = 0,
+    PktsAcked = 1,
+    Grow = 2,
+    Ssthresh = 3,
+    SetState = 4,
+    Event = 5,
+    UndoCwnd = 6,
+    MinCwnd = 7,
+    Open = 8,
+    Control = 9,
+}
+/// In and out of a call.
+#[repr(C)]
+#[derive(Clone)]
+pub struct Situation {
+    pub conn: Conn,
+    pub sample: RateSample,
+    pub ack: Ack,
+    /// Enum hw_contract_call.
+    pub call: u32,
+    pub argument: u32,
+    pub result: u32,
+}
+/// An IPv6 prefix; IPv4 ones are mapped (::ffff:a.b.c.d), and ::/0 is the system's.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Prefix {
+    pub bits: u32,
+    /// Network byte order.
+    pub address: [u32; 4usize],
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct PrefixDefault {
+    pub rate_bytes_per_s: u64,
+    /// What its connections carry as a rule; 0: not known.
+    pub volume_bytes: u64,
+    pub type_: u8,
+    pub unused: [u8; 7usize],
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct PathKey {
+    /// Inode of the namespace.
+    pub netns: u32,
+    pub peer: Prefix,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Path {
+    /// CLOCK_MONOTONIC.
+    pub saved_ns: u64,
+    /// What was delivered in one smallest round trip.
+    pub cwnd_pkts: u32,
+    /// 0: a connection has taken it.
+    pub min_rtt_us: u32,
+    /// Payload of one.
+    pub pkt_bytes: u32,
+    pub unused: u32,
+}
+/// How long they are good for; 0: nothing is remembered.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Manager {
+    pub lifetime_ns: u64,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct RecentRequest {
+    /// CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// What the router knew when it decided; 0 at a host.
+    pub usage_bytes_per_s: u64,
+    pub outstanding_bytes_per_s: u64,
+    /// Addresses and ports in network byte order.
+    pub sender: u32,
+    pub peer: u32,
+    pub sender_port: u16,
+    pub peer_port: u16,
+    pub asked_code: u8,
+    pub granted_code: u8,
+    /// host: enum hw_qs_failure; router: 1 if it was one too many.
+    pub failure: u8,
+    pub unused: u8,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Recent {
+    /// Since the start; entry n stands at n mod HW_RECENT.
+    pub count: u64,
+    pub requests: [RecentRequest; 16usize],
+}
+/// Read by crates/kernel/src/mechanisms/sampler and python/headway/backends: 72 bytes, no holes.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// CLOCK_MONOTONIC, as all times here.
+    pub time_ns: u64,
+    /// Of the packet before; 0: none.
+    pub since_ns: u64,
+    pub acked_bytes: u64,
+    pub cwnd_pkts: u32,
+    pub ssthresh_pkts: u32,
+    /// << 3; 0: not known.
+    pub srtt_us: u32,
+    pub inflight_pkts: u32,
+    pub delivered_pkts: u32,
+    pub retransmits_pkts: u32,
+    /// With data, first or again.
+    pub sent_pkts: u32,
+    /// Before the last reduction.
+    pub prior_cwnd_pkts: u32,
+    pub local_port: u16,
+    pub peer_port: u16,
+    /// 0 before Linux 6.7.
+    pub rtos: u16,
+    pub ca_state: u8,
+    pub kind: u8,
+    /// Inode of its namespace.
+    pub netns: u32,
+    pub mss_bytes: u32,
+}
+/// Set before load.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct SampleConfig {
+    /// Of the server, the peer of who connected.
+    pub first_port: u32,
+    pub last_port: u32,
+    /// At most one record of mere ACKs in this time.
+    pub gap_ns: u32,
+    /// The servers' own sockets as well.
+    pub both_ends: u32,
+    /// 0: all.
+    pub netns_count: u32,
+    pub netns: [u32; 8usize],
+}
+/// Congestion controls that ask, by the kernel's names of them, with the tunables of
+/// their startup; headwayctl notes them when it attaches one.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct QsAsker {
+    pub tun: [u32; 16usize],
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct QsAskerName {
+    pub name: [core::ffi::c_char; 16usize],
+}
+#[derive(PartialEq, Eq, Copy, Clone, Debug, Hash)]
+#[repr(C, align(8))]
+pub struct __BindgenOpaqueArray8<T>(pub T);
+impl<T: Copy + Default, const N: usize> Default for __BindgenOpaqueArray8<[T; N]> {
+    fn default() -> Self {
+        Self([<T as Default>::default(); N])
+    }
+}
+#[repr(C)]
+#[repr(align(4))]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct bpf_spin_lock {
+    pub _bindgen_opaque_blob: u32,
+}
+/// What it knows and has done, by its counters. Totals are since the start.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct QsStatus {
+    pub usage_bytes_per_s: u64,
+    /// H.
+    pub outstanding_bytes_per_s: u64,
+    /// Delta; 0 before the first packet.
+    pub interval_ns: u64,
+    pub requests: u64,
+    pub grants: u64,
+    pub lowered: u64,
+    pub denials: u64,
+    pub limited: u64,
+    pub granted_bytes_per_s: u64,
+    pub reports: u64,
+    pub corrections: u64,
+    pub cheats: u64,
+    /// What is offered until then is one sample; 0 before the first.
+    pub slot_end_ns: u64,
+}
+#[repr(C)]
+#[repr(align(8))]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct quick_start {
+    pub _bindgen_opaque_blob: __BindgenOpaqueArray8<[u8; 2472usize]>,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct QsLink {
+    pub lock: bpf_spin_lock,
+    pub unused: u32,
+    /// Begins with its counters, which headwayctl reads.
+    pub state: quick_start,
+    /// Of what the processors counted.
+    pub metered_bytes: u64,
+}
+/// What a processor saw since the start; headwayctl knows the order.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct QsTraffic {
+    pub packets: u64,
+    pub bytes: u64,
+    /// Packets with a request or report.
+    pub options: u64,
+    /// At this count of ticks the slot may be over.
+    pub slot_end_ticks: u64,
+}
+
+macro_rules! layout {
+($($c:literal $rust:ident { $($c_field:literal $field:ident)* })*) => {
+&[$(
+($c, size_of::<$rust>()),
+$((concat!($c, ".", $c_field), core::mem::offset_of!($rust, $field)),)*
+)*]
+};
+}
+
+/// Sizes and offsets of what is mirrored, under C's names.
+pub const LAYOUT: &[(&str, usize)] = layout! {
+    "hw_situation" Situation {
+        "conn" conn
+        "sample" sample
+        "ack" ack
+        "call" call
+        "argument" argument
+        "result" result
+    }
+    "hw_prefix" Prefix {
+        "bits" bits
+        "address" address
+    }
+    "hw_prefix_default" PrefixDefault {
+        "rate_Bps" rate_bytes_per_s
+        "volume_bytes" volume_bytes
+        "type" type_
+        "unused" unused
+    }
+    "hw_path_key" PathKey {
+        "netns" netns
+        "peer" peer
+    }
+    "hw_path" Path {
+        "saved_ns" saved_ns
+        "cwnd_pkts" cwnd_pkts
+        "min_rtt_us" min_rtt_us
+        "pkt_bytes" pkt_bytes
+        "unused" unused
+    }
+    "hw_manager" Manager {
+        "lifetime_ns" lifetime_ns
+    }
+    "hw_recent_request" RecentRequest {
+        "time_ns" time_ns
+        "usage_Bps" usage_bytes_per_s
+        "outstanding_Bps" outstanding_bytes_per_s
+        "sender" sender
+        "peer" peer
+        "sender_port" sender_port
+        "peer_port" peer_port
+        "asked_code" asked_code
+        "granted_code" granted_code
+        "failure" failure
+        "unused" unused
+    }
+    "hw_recent" Recent {
+        "count" count
+        "requests" requests
+    }
+    "hw_sample" Sample {
+        "time_ns" time_ns
+        "since_ns" since_ns
+        "acked_bytes" acked_bytes
+        "cwnd_pkts" cwnd_pkts
+        "ssthresh_pkts" ssthresh_pkts
+        "srtt_us" srtt_us
+        "inflight_pkts" inflight_pkts
+        "delivered_pkts" delivered_pkts
+        "retransmits_pkts" retransmits_pkts
+        "sent_pkts" sent_pkts
+        "prior_cwnd_pkts" prior_cwnd_pkts
+        "local_port" local_port
+        "peer_port" peer_port
+        "rtos" rtos
+        "ca_state" ca_state
+        "kind" kind
+        "netns" netns
+        "mss_bytes" mss_bytes
+    }
+    "hw_sample_config" SampleConfig {
+        "first_port" first_port
+        "last_port" last_port
+        "gap_ns" gap_ns
+        "both_ends" both_ends
+        "netns_count" netns_count
+        "netns" netns
+    }
+    "hw_qs_asker" QsAsker {
+        "tun" tun
+    }
+    "hw_qs_asker_name" QsAskerName {
+        "name" name
+    }
+    "hw_qs_status" QsStatus {
+        "usage_Bps" usage_bytes_per_s
+        "outstanding_Bps" outstanding_bytes_per_s
+        "interval_ns" interval_ns
+        "requests" requests
+        "grants" grants
+        "lowered" lowered
+        "denials" denials
+        "limited" limited
+        "granted_Bps" granted_bytes_per_s
+        "reports" reports
+        "corrections" corrections
+        "cheats" cheats
+        "slot_end_ns" slot_end_ns
+    }
+    "hw_qs_link" QsLink {
+        "lock" lock
+        "unused" unused
+        "state" state
+        "metered_bytes" metered_bytes
+    }
+    "hw_qs_traffic" QsTraffic {
+        "packets" packets
+        "bytes" bytes
+        "options" options
+        "slot_end_ticks" slot_end_ticks
+    }
+};
