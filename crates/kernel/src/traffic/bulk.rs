@@ -182,7 +182,7 @@ fn read_until(
     if calls.is_some() {
         socket.set_nonblocking(true).attempt("not to block")?;
     }
-    while let Some(bytes) = next_call(&socket, task, &mut calls)? {
+    while let Some(bytes) = next_call(socket, task, &mut calls)? {
         let bytes = bytes.min(LARGEST_CALL_BYTES);
         if chunk.len() < bytes {
             chunk.resize(bytes, 0);
