@@ -16,9 +16,9 @@ page. A comment before a block says what is done with it, and the reason is prin
     <!-- followed with --long: why -->       (or --long, WORD)
     <!-- followed beside eth0 eth1: why -->  in a network namespace with such devices
 
-A page ends at the first command that fails, with its page, line and text; the others go on. Exit
-status 1 if one failed. The live kernel's part needs root and headwayctl; where it cannot be, one
-line says why.
+A page ends at the first command that fails, with its page, line and text; what it takes down
+further on is taken down all the same, and the other pages go on. Exit status 1 if one failed. The
+live kernel's part needs root and headwayctl; where it cannot be, one line says why.
 """
 
 from __future__ import annotations
@@ -35,14 +35,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 from shown import LIVE, ROOT, Step, all_pages, printed_lines, steps
 
 TIMEOUT_S = {"quick": 300, "live": 1800, "make": 3 * 3600, "long": 6 * 3600}
+SOON_S = 10
+"""Within this a program that was started does its work, also on a busy machine."""
+TAKES_DOWN = re.compile(
+    r"^\s*(?:\.venv/bin/)?(headwayctl (?:testbed down|detach|hints (?:detach|unset))\b.*)$", re.M
+)
+SERVER = "iperf3 --server --one-off --daemon"
 
 
 class FailedError(Exception):
@@ -98,14 +105,31 @@ class Reader:
         there = printed_lines(printed.splitlines())[: len(step.shows)]
         if step.shows and tuple(there) != step.shows:
             raise FailedError("does not print what the page shows:\n" + _difference(step, there))
+        if SERVER in step.text:
+            self._wait_for_server(step)
         return printed
+
+    def take_down(self, rest: Iterable[Step]) -> None:
+        """What a page that failed would have taken down, so that nothing of it is left."""
+        for step in rest:
+            for text in TAKES_DOWN.findall(step.text):
+                with suppress(FailedError):  # it may never have been made
+                    self.do(replace(step, form="command", text=text, shows=(), says=""))
+
+    def _wait_for_server(self, step: Step) -> None:
+        """A daemon is there before it listens."""
+        listens = replace(step, text=step.text.replace(SERVER, "ss -Hltn sport = :5201"))
+        until = time.monotonic() + SOON_S
+        while not self.do(listens):
+            if time.monotonic() > until:
+                raise FailedError(f"does not listen after {SOON_S} s")
+            time.sleep(0.1)
 
     def _wait(self, process: subprocess.Popen[bytes], step: Step) -> None:
         try:
             check = DURING.get((step.page, "iperf3 --client" in step.text))
             if check is not None:
-                time.sleep(2)
-                check(self)
+                check(self, process)
             process.wait(TIMEOUT_S[step.kind])
         except subprocess.TimeoutExpired:
             raise FailedError(f"still running after {TIMEOUT_S[step.kind]} s") from None
@@ -149,21 +173,28 @@ def _last_lines(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.strip().splitlines()[-12:])
 
 
-def carries_connections(reader: Reader) -> None:
+def carries_connections(reader: Reader, client: subprocess.Popen[bytes]) -> None:
     """While iperf3 runs, status shows that what README attached carries connections."""
-    done = subprocess.run(
-        ["headwayctl", "status", "--json"], env=reader.environment, capture_output=True, text=True,
-        check=False, timeout=30,
-    )  # fmt: skip
-    attached = json.loads(done.stdout or "{}").get("attached", [])
-    carried = [one["counters"]["connections"] for one in attached if one["control"] == "htcp"]
-    used = [one["used_in"] for one in attached if one["control"] == "htcp"]
-    if not any(carried) or not any(used):
-        raise FailedError(f"headwayctl status while it runs: connections {carried}, sockets {used}")
+    until = time.monotonic() + SOON_S
+    while True:
+        done = subprocess.run(
+            ["headwayctl", "status", "--json"], env=reader.environment, capture_output=True,
+            text=True, check=False, timeout=30,
+        )  # fmt: skip
+        attached = json.loads(done.stdout or "{}").get("attached", [])
+        carried = [one["counters"]["connections"] for one in attached if one["control"] == "htcp"]
+        used = [one["used_in"] for one in attached if one["control"] == "htcp"]
+        if any(carried) and any(used):
+            break
+        if client.poll() is not None or time.monotonic() > until:
+            raise FailedError(
+                f"headwayctl status while it runs: connections {carried}, sockets {used}"
+            )
+        time.sleep(0.2)
     print(f"    while it runs, headwayctl status: connections={max(carried)}")
 
 
-DURING: dict[tuple[str, bool], Callable[[Reader], None]] = {
+DURING: dict[tuple[str, bool], Callable[[Reader, subprocess.Popen[bytes]], None]] = {
     ("README.md", True): carries_connections,
 }
 """By page, and whether it is iperf3's client: what must hold while it runs."""
@@ -237,7 +268,7 @@ def follow(
     devices = tuple(dict.fromkeys(name for step, why in todo if not why for name in step.devices))
     with alone() if alive else nullcontext(), Devices(devices):
         try:
-            for step, why in todo:
+            for at, (step, why) in enumerate(todo):
                 if why:
                     out += 1
                     print(f"  {step.where}: not followed: {_told(step)}: {why}")
@@ -247,6 +278,7 @@ def follow(
                 try:
                     reader.do(step)
                 except FailedError as failed:
+                    reader.take_down(later for later, left in todo[at:] if not left)
                     return followed, out, f"{step.where}: {_told(step)}: {failed}"
                 followed += 1
                 if (took := time.monotonic() - begun) > 10:

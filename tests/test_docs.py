@@ -127,3 +127,41 @@ def test_a_command_that_fails_is_named_with_page_and_line(tmp_path: Path, capfd)
     assert "after" not in done.stdout
     assert (tmp_path / "it").read_text() == "first\n"
     assert not (tmp_path / "there.txt").exists()
+
+
+def test_a_page_that_fails_takes_down_what_it_would_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ctl = tmp_path / "headwayctl"
+    ctl.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/log\ntest "$1" != fail\n')
+    ctl.chmod(0o755)
+    monkeypatch.setenv("HEADWAYCTL", str(ctl))
+    page = tmp_path / "page.md"
+    page.write_text(FAILING, encoding="utf-8")
+    reader, steps = followed.Reader(tmp_path), followed.steps(page)
+    assert reader.do(steps[0]) == ""
+    with pytest.raises(followed.FailedError):
+        reader.do(steps[1])
+    reader.take_down(steps[1:])
+    assert (tmp_path / "log").read_text().splitlines() == [
+        "testbed up --name x", "fail", "testbed down x", "detach reno", "hints detach",
+    ]  # fmt: skip
+
+
+FAILING = """# Another
+
+```console
+$ headwayctl testbed up --name x
+```
+
+```sh
+headwayctl fail
+headwayctl testbed up --name y
+headwayctl testbed down x
+```
+
+    headwayctl attach reno
+    headwayctl detach reno
+    headwayctl status
+    headwayctl hints detach # a word
+"""
