@@ -5,7 +5,8 @@
 //! Rooms, from the ground up; one knows only those before it (tests/arrows.rs):
 //!
 //! - [`error`], [`out`]: how a command fails and prints;
-//! - `mirror`, `generated`: structures of the eBPF programs;
+//! - `mirror`, `generated`, `uapi`: structures of the eBPF programs, and of Linux;
+//! - [`socket_options`]: what applications say of their connections;
 //! - [`system`]: what of Linux is no eBPF: namespaces, locks, netlink, processes, clocks;
 //! - [`objects`]: the eBPF objects of this build, how they are loaded and hooked;
 //! - [`mechanisms`]: what they do for hosts and routers, one file each;
@@ -29,9 +30,13 @@ pub mod out;
 #[cfg(test)]
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
+#[allow(missing_docs)] // written by `make mirrors`, of include/headway.h
+pub mod socket_options;
 pub mod system;
 pub mod testbed;
 pub mod traffic;
+#[allow(missing_docs)] // written by `make mirrors`, of Linux's headers
+mod uapi;
 
 pub use objects::load::{missing, verify};
 pub use objects::{objects, probe_object, ControlObject};

@@ -1,9 +1,10 @@
-//! Structures of the eBPF programs as headwayctl reads and writes them: bytes of maps under
-//! the names of generated.rs.
+//! Structures of the eBPF programs and of Linux as headwayctl reads and writes them: bytes
+//! of maps and messages under the names of generated.rs, uapi.rs and the crates that have them.
 
 use std::net::Ipv6Addr;
 
 pub use crate::generated::*;
+use crate::uapi;
 
 /// Integers only, without a hole between or behind them.
 ///
@@ -35,6 +36,17 @@ plain! {
     Manager Path PathKey Prefix PrefixDefault QsAsker QsStatus Recent
     RecentRequest SampleConfig
 }
+
+// SAFETY: integers, in structures without holes.
+unsafe impl Plain for libc::nlmsghdr {}
+// SAFETY: the same.
+unsafe impl Plain for libc::nlattr {}
+// SAFETY: the same.
+unsafe impl Plain for libc::ifinfomsg {}
+// SAFETY: the same.
+unsafe impl Plain for uapi::InetDiagReqV2 {}
+// SAFETY: the same.
+unsafe impl Plain for linux_raw_sys::net::tcp_info {}
 
 impl Prefix {
     /// Its address.

@@ -39,6 +39,7 @@ pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
             hw_(tunable|field|header|counter|layout)",
         elsewhere: "",
         opaque: "",
+        comments: true,
     };
     let made = mirror.make()?;
     let listed = layout(&made.1);

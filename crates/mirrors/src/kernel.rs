@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::mirror::{file, Mirror};
+use crate::mirror::{file, unlisted, Mirror};
 
 /// As the objects are compiled; libbpf's headers are the system's.
 const ARGUMENTS: [&str; 6] = [
@@ -38,6 +38,39 @@ const UNITS: [(&str, &str); 5] = [
     ),
 ];
 
+/// Of the kernel's own interface: what has not changed since it is there, and the crates libc
+/// and linux-raw-sys do not have.
+const UAPI: Mirror = Mirror {
+    header:
+        "#include <linux/ethtool.h>\n#include <linux/inet_diag.h>\n#include <linux/sock_diag.h>\n",
+    arguments: &[],
+    functions: "",
+    types: "inet_diag_(msg|req_v2)|ethtool_value",
+    constants: "SOCK_DIAG_BY_FAMILY|ETHTOOL_G([RT]XCSUM|SG|TSO|GSO|GRO)",
+    enums: &[],
+    names: &[
+        ("inet_diag_sockid", "InetDiagSockid"),
+        ("inet_diag_msg", "InetDiagMsg"),
+        ("inet_diag_req_v2", "InetDiagReqV2"),
+        ("ethtool_value", "EthtoolValue"),
+    ],
+    only_cloned: "",
+    no_default: "",
+    elsewhere: "",
+    opaque: "",
+    comments: false,
+};
+
+/// What applications and headwayctl's own traffic say of a connection.
+const SOCKET_OPTIONS: Mirror = Mirror {
+    header: "#include \"../include/headway.h\"\n",
+    types: "tcp_startup_info",
+    constants: "TCP_.*",
+    names: &[("tcp_startup_info", "TcpStartupInfo")],
+    comments: true,
+    ..UAPI
+};
+
 /// What keeps it from being made here.
 pub fn missing() -> Option<String> {
     let there = Path::new("/usr/include/bpf/bpf_helpers.h").exists();
@@ -58,6 +91,7 @@ pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
             no_default: "hw_situation",
             elsewhere: "hw_(conn|rate_sample|ack)",
             opaque: "quick_start|bpf_spin_lock",
+            comments: true,
         }
         .make()
     });
@@ -65,8 +99,19 @@ pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
     let what =
         "what headwayctl and the eBPF programs tell each other (algorithms/kernel, port/bpf)";
     let uses = "use headway_algorithms::{Ack, Conn, RateSample};\n";
-    Ok(vec![(
-        "crates/kernel/src/generated.rs".into(),
-        file(what, uses, &parts)?,
-    )])
+    let of_linux = "of Linux's headers, what the crates libc and linux-raw-sys do not have";
+    Ok(vec![
+        (
+            "crates/kernel/src/generated.rs".into(),
+            file(what, uses, &parts)?,
+        ),
+        (
+            "crates/kernel/src/uapi.rs".into(),
+            unlisted(of_linux, &UAPI.make()?.0)?,
+        ),
+        (
+            "crates/kernel/src/socket_options.rs".into(),
+            unlisted("include/headway.h", &SOCKET_OPTIONS.make()?.0)?,
+        ),
+    ])
 }

@@ -47,6 +47,8 @@ pub struct Mirror {
     pub elsewhere: &'static str,
     /// Bytes without fields.
     pub opaque: &'static str,
+    /// Whether comments become documentation: of our own C they do.
+    pub comments: bool,
 }
 
 /// A structure that is mirrored.
@@ -90,12 +92,12 @@ impl ParseCallbacks for Names {
     }
 
     fn item_name(&self, item: ItemInfo<'_>) -> Option<String> {
-        let bare = item.name.strip_prefix("hw_")?;
-        if bare.starts_with("native_") {
-            return None;
-        }
         let other = self.names.iter().find(|(c, _)| *c == item.name);
-        let name = other.map_or_else(|| camel_case(bare), |(_, rust)| (*rust).to_owned());
+        let name = match (other, item.name.strip_prefix("hw_")) {
+            (Some((_, rust)), _) => (*rust).to_owned(),
+            (None, Some(bare)) if !bare.starts_with("native_") => camel_case(bare),
+            _ => return None,
+        };
         let mut seen = self.seen.borrow_mut();
         if seen.iter().all(|(rust, _)| *rust != name) {
             seen.push((name.clone(), item.name.to_owned()));
@@ -157,6 +159,7 @@ impl Mirror {
             .opaque_type(self.opaque)
             .disable_header_comment()
             .layout_tests(false)
+            .generate_comments(self.comments)
             .prepend_enum_name(false)
             .merge_extern_blocks(true)
             .use_core()
@@ -175,7 +178,8 @@ impl Mirror {
         let made = builder.generate().map_err(|e| e.to_string())?.to_string();
         let mut structures = structures(&made, &seen.borrow());
         structures.retain(|s| self.opaque.split('|').all(|name| name != s.c_name));
-        let own = |line: &&str| !line.starts_with("pub type u") && !line.starts_with("pub type s");
+        let integers = ["pub type u", "pub type s", "pub type __"];
+        let own = |line: &&str| integers.iter().all(|start| !line.starts_with(start));
         let text = made.lines().filter(own).map(line).collect::<String>();
         Ok((text, structures))
     }
@@ -183,12 +187,14 @@ impl Mirror {
 
 /// A whole file of such, `uses` what others mirror, and has the list.
 pub fn file(what: &str, uses: &str, parts: &[(String, Vec<Structure>)]) -> Result<String, String> {
-    let mut text = format!("//! Made by `make mirrors`: {what}.\n\n{uses}\n");
-    for (part, _) in parts {
-        text += part;
-    }
-    text += &layout(parts.iter().flat_map(|(_, structures)| structures));
-    formatted(&text)
+    let texts: String = parts.iter().map(|(text, _)| text.as_str()).collect();
+    let listed = layout(parts.iter().flat_map(|(_, structures)| structures));
+    unlisted(what, &format!("{uses}\n{texts}{listed}"))
+}
+
+/// A whole file that has no list: of what others compile.
+pub fn unlisted(what: &str, text: &str) -> Result<String, String> {
+    formatted(&format!("//! Made by `make mirrors`: {what}.\n\n{text}"))
 }
 
 /// A line of bindgen's as we have it: comments as such, C's names of types as Rust's, bytes
@@ -219,6 +225,8 @@ fn line(line: &str) -> String {
         text += &match word {
             "u8_" | "u16_" | "u32_" | "u64_" => word.trim_end_matches('_').to_owned(),
             "s32" | "s64" => word.replace('s', "i"),
+            "__u8" | "__u16" | "__u32" => word.replace("__", ""),
+            "__be16" | "__be32" => word.replace("__be", "u"),
             _ if word.starts_with("hw_native_") => word.to_owned(),
             _ if word.starts_with("HW_") => word[3..].to_owned(),
             _ => field_name(word),

@@ -3,10 +3,12 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
-/// `struct nlmsghdr`.
-pub const HEADER_BYTES: usize = 16;
-/// The answer is an error, or an acknowledgement.
-pub const NLMSG_ERROR: u16 = 2;
+use libc::{nlattr, nlmsghdr};
+
+use crate::mirror::Plain as _;
+
+/// Messages and attributes begin at multiples of it.
+const ALIGN_BYTES: usize = 4;
 
 /// A socket of netlink in the namespace that the calling thread is in.
 pub struct Netlink(OwnedFd);
@@ -54,37 +56,80 @@ impl Netlink {
     }
 }
 
-/// 16 bits of a message.
-pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
+/// A message with its header.
+pub fn message(kind: u16, flags: i32, payload: &[u8]) -> Vec<u8> {
+    let header = nlmsghdr {
+        nlmsg_len: (size_of::<nlmsghdr>() + payload.len()) as u32,
+        nlmsg_type: kind,
+        nlmsg_flags: flags as u16,
+        nlmsg_seq: 0,
+        nlmsg_pid: 0,
+    };
+    [header.bytes(), payload].concat()
 }
 
-/// What an answer of the kind [`NLMSG_ERROR`] says.
+/// An attribute, filled up.
+pub fn attribute(kind: u16, payload: &[u8]) -> Vec<u8> {
+    let header = nlattr {
+        nla_len: u16::try_from(size_of::<nlattr>() + payload.len()).unwrap_or(u16::MAX),
+        nla_type: kind,
+    };
+    let mut bytes = [header.bytes(), payload].concat();
+    bytes.resize(bytes.len().next_multiple_of(ALIGN_BYTES), 0);
+    bytes
+}
+
+/// What a datagram of answers holds.
+pub struct Answer<'a> {
+    /// A `NLMSG_*` or a protocol's own.
+    pub kind: u16,
+    /// What follows its header.
+    pub payload: &'a [u8],
+}
+
+/// Takes the first message off a datagram of answers; none: there is no other.
 ///
 /// # Errors
-/// All but an acknowledgement.
-pub fn acknowledged(payload: &[u8]) -> io::Result<()> {
-    let raw = payload.get(..4).and_then(|raw| raw.try_into().ok());
-    match raw.map(i32::from_ne_bytes) {
-        Some(0) => Ok(()),
-        Some(code) => Err(io::Error::from_raw_os_error(code.saturating_neg())),
-        None => Err(io::Error::other("the kernel's answer is cut short")),
+/// It is cut short; it says that a request failed.
+pub fn take<'a>(bytes: &mut &'a [u8]) -> io::Result<Option<Answer<'a>>> {
+    let Some(header) = nlmsghdr::read(bytes) else {
+        return Ok(None);
+    };
+    let length = header.nlmsg_len as usize;
+    let payload = bytes.get(size_of::<nlmsghdr>()..length).ok_or_else(short)?;
+    if i32::from(header.nlmsg_type) == libc::NLMSG_ERROR {
+        acknowledged(payload)?;
+    }
+    *bytes = &bytes[length.next_multiple_of(ALIGN_BYTES).min(bytes.len())..];
+    Ok(Some(Answer {
+        kind: header.nlmsg_type,
+        payload,
+    }))
+}
+
+fn short() -> io::Error {
+    io::Error::other("the kernel's answer is cut short")
+}
+
+/// An error that is none is an acknowledgement.
+fn acknowledged(payload: &[u8]) -> io::Result<()> {
+    let raw = payload.first_chunk().ok_or_else(short)?;
+    match i32::from_ne_bytes(*raw) {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code.saturating_neg())),
     }
 }
 
 /// A text among attributes.
 pub fn text(mut attributes: &[u8], wanted: u16) -> Option<String> {
-    while attributes.len() >= 4 {
-        let length = usize::from(u16_at(attributes, 0));
-        if length < 4 || length > attributes.len() {
-            return None;
-        }
-        if u16_at(attributes, 2) == wanted {
-            let text = &attributes[4..length];
+    while let Some(header) = nlattr::read(attributes) {
+        let length = usize::from(header.nla_len);
+        let text = attributes.get(size_of::<nlattr>()..length)?;
+        if header.nla_type == wanted {
             let end = text.iter().position(|&b| b == 0).unwrap_or(text.len());
             return Some(String::from_utf8_lossy(&text[..end]).into_owned());
         }
-        attributes = &attributes[length.next_multiple_of(4).min(attributes.len())..];
+        attributes = &attributes[length.next_multiple_of(ALIGN_BYTES).min(attributes.len())..];
     }
     None
 }

@@ -3,25 +3,28 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use crate::system::netlink::{acknowledged, text, u16_at, Netlink, HEADER_BYTES, NLMSG_ERROR};
+use libbpf_sys::{
+    BPF_TCP_CLOSING, BPF_TCP_ESTABLISHED, BPF_TCP_LISTEN, BPF_TCP_SYN_RECV, BPF_TCP_TIME_WAIT,
+};
 
-const NETLINK_SOCK_DIAG: i32 = 4;
-const SOCK_DIAG_BY_FAMILY: u16 = 20;
+use crate::mirror::Plain as _;
+use crate::system::netlink::{self, message, text, Netlink};
+use crate::uapi::{InetDiagMsg, InetDiagReqV2, SOCK_DIAG_BY_FAMILY};
+
+/// Attribute of an answer: the control's name (linux/inet_diag.h).
 const INET_DIAG_CONG: u16 = 4;
-const NLMSG_DONE: u16 = 3;
-const NLM_F_REQUEST_DUMP: u16 = 0x301;
-const REQUEST_BYTES: usize = 56;
-/// `struct inet_diag_msg`, which the attributes follow.
-const MESSAGE_BYTES: usize = 72;
-/// Every state but TIME-WAIT, SYN-RECEIVED and LISTEN, which have no control at work.
-const STATES: u32 = 0xfff & !(1 << 6 | 1 << 3 | 1 << 12 | 1 << 10);
+/// States that have no control at work (net/tcp_states.h).
+const WITHOUT_CONTROL: [u32; 3] = [BPF_TCP_TIME_WAIT, BPF_TCP_SYN_RECV, BPF_TCP_LISTEN];
+/// States of a socket, whose numbers begin with 1; TCP_NEW_SYN_RECV and what comes behind it
+/// are the kernel's own.
+const STATES: std::ops::RangeInclusive<u32> = BPF_TCP_ESTABLISHED..=BPF_TCP_CLOSING;
 
 /// Counts the sockets of the namespace that the calling thread is in.
 ///
 /// # Errors
 /// The kernel has no `inet_diag`.
 pub fn count_by_control() -> io::Result<BTreeMap<String, u64>> {
-    let socket = Netlink::open(NETLINK_SOCK_DIAG)?;
+    let socket = Netlink::open(libc::NETLINK_SOCK_DIAG)?;
     let mut counts = BTreeMap::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
         socket.send(&request(family as u8))?;
@@ -31,39 +34,29 @@ pub fn count_by_control() -> io::Result<BTreeMap<String, u64>> {
     Ok(counts)
 }
 
-fn request(family: u8) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
-    let mut bytes = [0u8; HEADER_BYTES + REQUEST_BYTES];
-    let length = bytes.len() as u32;
-    bytes[0..4].copy_from_slice(&length.to_ne_bytes());
-    bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    bytes[6..8].copy_from_slice(&NLM_F_REQUEST_DUMP.to_ne_bytes());
-    bytes[16] = family;
-    bytes[17] = libc::IPPROTO_TCP as u8;
-    bytes[18] = 1 << (INET_DIAG_CONG - 1);
-    bytes[20..24].copy_from_slice(&STATES.to_ne_bytes());
-    bytes
+fn request(family: u8) -> Vec<u8> {
+    let wanted = STATES.filter(|state| !WITHOUT_CONTROL.contains(state));
+    let request = InetDiagReqV2 {
+        sdiag_family: family,
+        sdiag_protocol: libc::IPPROTO_TCP as u8,
+        idiag_ext: 1 << (INET_DIAG_CONG - 1),
+        idiag_states: wanted.map(|state| 1 << state).sum(),
+        ..InetDiagReqV2::default()
+    };
+    let flags = libc::NLM_F_REQUEST | libc::NLM_F_DUMP;
+    message(SOCK_DIAG_BY_FAMILY as u16, flags, request.bytes())
 }
 
 /// Takes one datagram of the answer; true when it was the last.
 fn take(mut bytes: &[u8], counts: &mut BTreeMap<String, u64>) -> io::Result<bool> {
-    while bytes.len() >= HEADER_BYTES {
-        let length = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize;
-        let kind = u16_at(bytes, 4);
-        if length < HEADER_BYTES || length > bytes.len() {
-            return Err(io::Error::other("the kernel's answer is cut short"));
+    while let Some(answer) = netlink::take(&mut bytes)? {
+        if i32::from(answer.kind) == libc::NLMSG_DONE {
+            return Ok(true);
         }
-        let payload = &bytes[HEADER_BYTES..length];
-        match kind {
-            NLMSG_DONE => return Ok(true),
-            NLMSG_ERROR => acknowledged(payload)?,
-            _ => {
-                let attributes = payload.get(MESSAGE_BYTES..).unwrap_or(&[]);
-                if let Some(name) = text(attributes, INET_DIAG_CONG) {
-                    *counts.entry(name).or_insert(0) += 1;
-                }
-            }
+        let attributes = answer.payload.get(size_of::<InetDiagMsg>()..);
+        if let Some(name) = attributes.and_then(|bytes| text(bytes, INET_DIAG_CONG)) {
+            *counts.entry(name).or_insert(0) += 1;
         }
-        bytes = &bytes[length.next_multiple_of(4).min(bytes.len())..];
     }
     Ok(false)
 }

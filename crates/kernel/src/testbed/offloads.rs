@@ -4,22 +4,20 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
-/// Commands of linux/ethtool.h that read one setting, by ethtool's names.
-const SETTINGS: [(&str, u32); 6] = [
-    ("rx-checksumming", 0x14),
-    ("tx-checksumming", 0x16),
-    ("scatter-gather", 0x18),
-    ("tcp-segmentation-offload", 0x1e),
-    ("generic-segmentation-offload", 0x23),
-    ("generic-receive-offload", 0x2b),
-];
+use crate::uapi::{
+    EthtoolValue, ETHTOOL_GGRO, ETHTOOL_GGSO, ETHTOOL_GRXCSUM, ETHTOOL_GSG, ETHTOOL_GTSO,
+    ETHTOOL_GTXCSUM,
+};
 
-/// `struct ethtool_value`.
-#[repr(C)]
-struct Value {
-    command: u32,
-    data: u32,
-}
+/// Commands that read one setting, by ethtool's names.
+const SETTINGS: [(&str, u32); 6] = [
+    ("rx-checksumming", ETHTOOL_GRXCSUM),
+    ("tx-checksumming", ETHTOOL_GTXCSUM),
+    ("scatter-gather", ETHTOOL_GSG),
+    ("tcp-segmentation-offload", ETHTOOL_GTSO),
+    ("generic-segmentation-offload", ETHTOOL_GGSO),
+    ("generic-receive-offload", ETHTOOL_GGRO),
+];
 
 /// The settings of a device in the calling thread's network namespace. A setting
 /// that the device does not have is left out.
@@ -35,8 +33,8 @@ pub fn of(device: &str) -> io::Result<BTreeMap<String, bool>> {
     // SAFETY: a new descriptor that nothing else owns.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     let mut found = BTreeMap::new();
-    for (name, command) in SETTINGS {
-        let mut value = Value { command, data: 0 };
+    for (name, cmd) in SETTINGS {
+        let mut value = EthtoolValue { cmd, data: 0 };
         // SAFETY: all zeros is a valid request.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         if device.len() >= request.ifr_name.len() {

@@ -8,21 +8,16 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use libc::ifinfomsg;
+
 use super::state::NAMED;
 use crate::error::{Attempt as _, Failure};
+use crate::mirror::Plain as _;
 use crate::system::namespace::Namespace;
-use crate::system::netlink::{acknowledged, text, u16_at, Netlink, HEADER_BYTES, NLMSG_ERROR};
+use crate::system::netlink::{attribute, message, take, text, Netlink};
 use crate::system::netns::Netns;
 use crate::system::rundir;
 
-// linux/rtnetlink.h, linux/if_link.h
-const RTM_GETLINK: u16 = 18;
-const RTM_SETLINK: u16 = 19;
-const NLM_F_REQUEST: u16 = 1;
-const NLM_F_REQUEST_ACK: u16 = 5;
-const IFLA_IFALIAS: u16 = 20;
-/// `struct ifinfomsg`, which the attributes follow.
-const LINK_BYTES: usize = 16;
 /// The first device of every namespace is its loopback.
 const LOOPBACK: i32 = 1;
 
@@ -93,43 +88,36 @@ fn mount(from: &Path, to: &Path, flags: libc::c_ulong) -> io::Result<()> {
     Ok(())
 }
 
-/// A message about the loopback device of this thread's namespace.
-fn message(kind: u16, flags: u16, attribute: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0u8; HEADER_BYTES + LINK_BYTES];
-    bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
-    bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
-    bytes[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&LOOPBACK.to_ne_bytes());
-    if !attribute.is_empty() {
-        let length = u16::try_from(4 + attribute.len()).unwrap_or(u16::MAX);
-        bytes.extend(length.to_ne_bytes());
-        bytes.extend(IFLA_IFALIAS.to_ne_bytes());
-        bytes.extend(attribute);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-    }
-    let length = bytes.len() as u32;
-    bytes[..4].copy_from_slice(&length.to_ne_bytes());
-    bytes
+/// The loopback device of this thread's namespace, in a message.
+fn loopback() -> ifinfomsg {
+    // SAFETY: integers only.
+    let mut device: ifinfomsg = unsafe { std::mem::zeroed() };
+    device.ifi_index = LOOPBACK;
+    device
 }
 
 fn set_alias(alias: &str) -> io::Result<()> {
-    let socket = Netlink::open(libc::NETLINK_ROUTE)?;
-    socket.send(&message(RTM_SETLINK, NLM_F_REQUEST_ACK, alias.as_bytes()))?;
-    let mut buffer = [0u8; 4096];
-    let answer = socket.receive(&mut buffer)?;
-    acknowledged(answer.get(HEADER_BYTES..).unwrap_or(&[]))
+    let alias = attribute(libc::IFLA_IFALIAS, alias.as_bytes());
+    let payload = [loopback().bytes(), &alias].concat();
+    let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
+    ask(&message(libc::RTM_SETLINK, flags, &payload), |_| ())
 }
 
 fn alias() -> io::Result<Option<String>> {
+    let request = message(libc::RTM_GETLINK, libc::NLM_F_REQUEST, loopback().bytes());
+    ask(&request, |payload| {
+        let attributes = payload.get(size_of::<ifinfomsg>()..)?;
+        text(attributes, libc::IFLA_IFALIAS)
+    })
+}
+
+/// What a request's answer says.
+fn ask<T>(request: &[u8], read: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
     let socket = Netlink::open(libc::NETLINK_ROUTE)?;
-    socket.send(&message(RTM_GETLINK, NLM_F_REQUEST, &[]))?;
+    socket.send(request)?;
     let mut buffer = vec![0u8; 1 << 15];
-    let answer = socket.receive(&mut buffer)?;
-    let payload = answer.get(HEADER_BYTES..).unwrap_or(&[]);
-    if answer.len() >= HEADER_BYTES && u16_at(answer, 4) == NLMSG_ERROR {
-        acknowledged(payload)?;
-    }
-    let attributes = payload.get(LINK_BYTES..).unwrap_or(&[]);
-    Ok(text(attributes, IFLA_IFALIAS))
+    let answer = take(&mut socket.receive(&mut buffer)?)?;
+    Ok(read(answer.map_or(&[], |answer| answer.payload)))
 }
 
 #[cfg(test)]

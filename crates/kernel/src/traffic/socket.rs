@@ -1,14 +1,16 @@
 //! TCP sockets set up before they connect, which the standard library does not do.
 
 use std::io;
-use std::mem::{size_of, size_of_val, zeroed};
+use std::mem::{offset_of, size_of, size_of_val, zeroed};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::time::Duration;
 
+use linux_raw_sys::net::{tcp_info, TCPI_OPT_ECN};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Attempt, Failure};
+use crate::socket_options::{TCP_DATA_VOLUME, TCP_INITIAL_RATE};
 use crate::system::clock::until;
 
 /// What an application says of its connection before it opens (include/headway.h).
@@ -30,10 +32,6 @@ pub struct TcpOptions<'a> {
     /// For the kernel, if somebody takes hints.
     pub hints: Hints,
 }
-
-/// TCP_INITIAL_RATE and TCP_DATA_VOLUME of include/headway.h.
-const INITIAL_RATE: i32 = 0x4857_0002;
-const DATA_VOLUME: i32 = 0x4857_0004;
 
 pub(super) fn set<T>(socket: RawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     let length = libc::socklen_t::try_from(size_of_val(value)).expect("small");
@@ -75,11 +73,11 @@ fn set_control(socket: RawFd, name: &str) -> Result<(), Failure> {
 
 fn set_hints(socket: RawFd, hints: Hints) -> Result<(), Failure> {
     for (option, name, value) in [
-        (INITIAL_RATE, "initial rate", hints.initial_rate_bps),
-        (DATA_VOLUME, "data volume", hints.data_volume_bytes),
+        (TCP_INITIAL_RATE, "initial rate", hints.initial_rate_bps),
+        (TCP_DATA_VOLUME, "data volume", hints.data_volume_bytes),
     ] {
         let Some(value) = value else { continue };
-        set(socket, libc::IPPROTO_TCP, option, &value).map_err(|error| {
+        set(socket, libc::IPPROTO_TCP, option as i32, &value).map_err(|error| {
             if error.raw_os_error() == Some(libc::ENOPROTOOPT) {
                 Failure::failed(format!(
                     "cannot say the {name}: nobody takes hints of this process; \
@@ -297,51 +295,55 @@ pub struct TcpInfo {
     pub ecn: bool,
 }
 
-/// Reads TCP_INFO. The structure only ever grows; offsets are of linux/tcp.h.
+/// Reads TCP_INFO. The structure only ever grows: a kernel fills in what it has of it.
 ///
 /// # Errors
 /// The system's.
 pub fn tcp_info(socket: &TcpStream) -> Result<TcpInfo, Failure> {
-    let mut raw = [0u8; 512];
-    let mut length = libc::socklen_t::try_from(raw.len()).expect("small");
+    // SAFETY: integers only.
+    let mut raw: tcp_info = unsafe { zeroed() };
+    let mut length = libc::socklen_t::try_from(size_of_val(&raw)).expect("small");
     // SAFETY: the pointer and length are those of `raw`.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
             libc::IPPROTO_TCP,
             libc::TCP_INFO,
-            raw.as_mut_ptr().cast(),
+            (&raw mut raw).cast(),
             &mut length,
         )
     };
     if result != 0 {
         return Err(io::Error::last_os_error()).attempt("read TCP_INFO");
     }
-    Ok(TcpInfo::parse(&raw[..length as usize]))
+    Ok(TcpInfo::of(&raw, length as usize))
+}
+
+/// A field, where the kernel filled it in.
+macro_rules! known {
+    ($raw:ident, $bytes:ident, $field:ident) => {
+        (offset_of!(tcp_info, $field) + size_of_val(&$raw.$field) <= $bytes).then_some($raw.$field)
+    };
 }
 
 impl TcpInfo {
-    fn parse(raw: &[u8]) -> Self {
-        fn field<const N: usize>(raw: &[u8], offset: usize) -> Option<[u8; N]> {
-            raw.get(offset..offset + N)?.try_into().ok()
-        }
-        let u32_at = |offset| field(raw, offset).map(u32::from_ne_bytes);
-        let u64_at = |offset| field(raw, offset).map(u64::from_ne_bytes);
+    /// Of the first `bytes` of a structure.
+    fn of(raw: &tcp_info, bytes: usize) -> Self {
         Self {
-            mss_bytes: u32_at(16).unwrap_or(0),
-            srtt_us: u32_at(68).unwrap_or(0),
-            ecn: raw.get(5).is_some_and(|options| options & 8 != 0),
-            cwnd_pkts: u32_at(80).unwrap_or(0),
-            peer_window_bytes: u32_at(228),
-            retransmits_pkts: u32_at(100).unwrap_or(0),
-            acked_bytes: u64_at(120),
-            received_bytes: u64_at(128),
-            sent_pkts: u32_at(156),
-            rwnd_limited_us: u64_at(176),
-            sndbuf_limited_us: u64_at(184),
-            sent_bytes: u64_at(200),
-            retransmitted_bytes: u64_at(208),
-            rtos: field(raw, 240).map(u16::from_ne_bytes),
+            mss_bytes: raw.tcpi_snd_mss,
+            srtt_us: raw.tcpi_rtt,
+            ecn: u32::from(raw.tcpi_options) & TCPI_OPT_ECN != 0,
+            cwnd_pkts: raw.tcpi_snd_cwnd,
+            peer_window_bytes: known!(raw, bytes, tcpi_snd_wnd),
+            retransmits_pkts: raw.tcpi_total_retrans,
+            acked_bytes: known!(raw, bytes, tcpi_bytes_acked),
+            received_bytes: known!(raw, bytes, tcpi_bytes_received),
+            sent_pkts: known!(raw, bytes, tcpi_data_segs_out),
+            rwnd_limited_us: known!(raw, bytes, tcpi_rwnd_limited),
+            sndbuf_limited_us: known!(raw, bytes, tcpi_sndbuf_limited),
+            sent_bytes: known!(raw, bytes, tcpi_bytes_sent),
+            retransmitted_bytes: known!(raw, bytes, tcpi_bytes_retrans),
+            rtos: known!(raw, bytes, tcpi_total_rto),
         }
     }
 }
@@ -349,6 +351,7 @@ impl TcpInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mirror::Plain as _;
     use std::io::{Read, Write};
     use std::net::Ipv4Addr;
 
@@ -383,7 +386,8 @@ mod tests {
 
     #[test]
     fn fields_an_older_kernel_does_not_have_are_unknown() {
-        let info = TcpInfo::parse(&[1; 104]);
+        let raw = tcp_info::read(&[1; size_of::<tcp_info>()]).unwrap();
+        let info = TcpInfo::of(&raw, 104);
         assert_eq!((info.retransmits_pkts, info.rtos), (0x0101_0101, None));
         assert_eq!(info.acked_bytes, None);
     }

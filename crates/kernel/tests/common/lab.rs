@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use headway_kernel::socket_options as options;
 use headway_kernel::system::netns::Netns;
 use serde_json::Value;
 
@@ -234,13 +235,14 @@ pub fn choose_for(socket: &impl AsRawFd, control: &str) -> io::Result<()> {
     }
 }
 
-// include/headway.h
-pub const TYPE: i32 = 0x4857_0001;
-pub const RATE: i32 = 0x4857_0002;
-pub const STABILIZE: i32 = 0x4857_0003;
-pub const VOLUME: i32 = 0x4857_0004;
-pub const DEADLINE: i32 = 0x4857_0005;
-pub const INFO: i32 = 0x4857_0006;
+pub type Info = options::TcpStartupInfo;
+// as setsockopt() takes them
+pub const TYPE: i32 = options::TCP_APPLICATION_TYPE as i32;
+pub const RATE: i32 = options::TCP_INITIAL_RATE as i32;
+pub const STABILIZE: i32 = options::TCP_STABILIZE_THROUGHPUT as i32;
+pub const VOLUME: i32 = options::TCP_DATA_VOLUME as i32;
+pub const DEADLINE: i32 = options::TCP_DEADLINE as i32;
+pub const INFO: i32 = options::TCP_STARTUP_INFO as i32;
 
 /// Sets one of these options.
 pub fn set<T>(socket: &impl AsRawFd, option: i32, value: T) -> io::Result<()> {
@@ -258,21 +260,6 @@ pub fn set<T>(socket: &impl AsRawFd, option: i32, value: T) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::last_os_error())
-}
-
-/// `struct tcp_startup_info`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Info {
-    pub asked_bps: u64,
-    pub granted_bps: u64,
-    pub volume_bytes: u64,
-    pub deadline_ms: u32,
-    pub application_type: u8,
-    pub stabilize_throughput: u8,
-    pub grant: u8,
-    pub from_application: u8,
-    pub started_bps: u64,
 }
 
 /// Reads one of these options.

@@ -1,0 +1,34 @@
+//! Made by `make mirrors`: include/headway.h.
+
+pub const TCP_APPLICATION_TYPE: u32 = 1213661185;
+pub const TCP_INITIAL_RATE: u32 = 1213661186;
+pub const TCP_STABILIZE_THROUGHPUT: u32 = 1213661187;
+pub const TCP_DATA_VOLUME: u32 = 1213661188;
+pub const TCP_DEADLINE: u32 = 1213661189;
+pub const TCP_STARTUP_INFO: u32 = 1213661190;
+pub const TCP_APPLICATION_STANDARD: u32 = 0;
+pub const TCP_APPLICATION_RESPONSIVE: u32 = 1;
+pub const TCP_APPLICATION_LOWPRIORITY: u32 = 2;
+pub const TCP_GRANT_NONE: u32 = 0;
+pub const TCP_GRANT_REQUESTED: u32 = 1;
+pub const TCP_GRANT_GRANTED: u32 = 2;
+pub const TCP_GRANT_DENIED: u32 = 3;
+/// getsockopt() of one of the first five options gives what was set, but for
+/// TCP_INITIAL_RATE: there it is the rate that was granted, 0 if none was.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct TcpStartupInfo {
+    /// The application's, or the default for its peer.
+    pub asked_bps: core::ffi::c_ulonglong,
+    /// 0 unless grant is TCP_GRANT_GRANTED.
+    pub granted_bps: core::ffi::c_ulonglong,
+    pub volume_bytes: core::ffi::c_ulonglong,
+    pub deadline_ms: core::ffi::c_uint,
+    pub application_type: core::ffi::c_uchar,
+    pub stabilize_throughput: core::ffi::c_uchar,
+    pub grant: core::ffi::c_uchar,
+    /// 1: asked_bps is the application's own.
+    pub from_application: core::ffi::c_uchar,
+    /// At which it really started; 0: not paced at all.
+    pub started_bps: core::ffi::c_ulonglong,
+}
