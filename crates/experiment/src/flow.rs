@@ -57,6 +57,7 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("timestamps", Kind::Switch),
     ("delayed_ack", Kind::Switch),
     ("ecn", Kind::Word(ECN)),
+    ("frto", Kind::Switch),
     ("nodelay", Kind::Switch),
     ("stack", Kind::Stack),
     ("receive_buffer", Kind::Size(BUFFER_BYTES.0, BUFFER_BYTES.1)),

@@ -440,6 +440,7 @@ def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
         "deadline_ns": flow.deadline,
         "willing_rate_bps": flow.willing_rate,
         **({"ecn": flow.ecn_of_ends} if flow.ecn else {}),
+        **({} if flow.frto is None else {"frto": flow.frto}),
         "nodelay": flow.nodelay,
         "start_ns": start_ns,
         "stop_ns": flow.stop,

@@ -120,7 +120,9 @@ class Flow(Spec):
     not answer. ``ecn`` is what an end does about ECN (RFC 3168), Linux's tcp_ecn: "off", "on"
     (asks for it when it opens the connection, and grants it) or "passive" (grants it), of both
     ends or, as "on/passive" or a pair, of the opener and of the responder; None is the stack's
-    own, "passive" with linux-6 and "off" with linux-2.6.
+    own, "passive" with linux-6 and "off" with linux-2.6. ``frto`` False leaves out F-RTO (RFC 5682,
+    Linux's tcp_frto) at both ends, which finds out after a timeout whether it was spurious; None is
+    the stack's own, on with linux-6 and off with linux-2.6, which has none.
     """
 
     app: Annotated[
@@ -133,6 +135,7 @@ class Flow(Spec):
     timestamps: bool = True
     delayed_ack: bool = True
     ecn: Given[Ecn | None, Ecn | tuple[str, str] | None] = default(None)
+    frto: bool | None = None
     nodelay: bool = False
     stack: str | None = None
     receive_buffer: Annotated[MaybeSize, _BUFFER] = default(None)

@@ -31,6 +31,8 @@ BATCHES = 10
 """Equal parts of [warmup, duration] between which counters are read, for batch means."""
 
 MAX_SAMPLES = 10_000_000
+WITHOUT_FRTO = "linux-2.6"
+"""The stack that is as the thesis' testbed, where F-RTO was off."""
 
 _WAYS = ("forward", "reverse")
 
@@ -130,6 +132,9 @@ class Experiment(Spec):
                 f"{where}.stop: {format_time(flow.stop)} is not allowed; "
                 f"later than every start, up to {format_time(latest_ns)}"
             )
+        stack = flow.stack or self.stack
+        if flow.frto and stack == WITHOUT_FRTO:
+            raise ValueError(f"{where}.frto: on is not allowed; off with {stack}")
         if isinstance(flow.app, Sessions | Exchanges) or (
             isinstance(flow.app, Vectors) and flow.app.connections is not None
         ):

@@ -70,6 +70,7 @@ class _Side(NamedTuple):
     receive_window: int | None
     willing_bps: int | None
     ecn: tuple[str, str] | None
+    frto: bool | None
 
 
 def _side(flow: Flow) -> _Side:
@@ -83,6 +84,7 @@ def _side(flow: Flow) -> _Side:
         flow.receive_window,
         flow.willing_rate,
         flow.ecn_of_ends,
+        flow.frto,
     )
 
 
@@ -92,6 +94,8 @@ def sides(experiment: Experiment) -> list[_Side]:
 
 
 _TCP_ECN = {"off": 0, "on": 1, "passive": 2}
+_TCP_FRTO = {False: 0, True: 2}
+"""Linux's default is 2; tcp_enter_loss asks for any but 0."""
 
 
 def _settings(side: _Side, is_opener: bool) -> list[str]:
@@ -99,6 +103,8 @@ def _settings(side: _Side, is_opener: bool) -> list[str]:
     settings = []
     if side.ecn is not None:
         settings.append(f"net.ipv4.tcp_ecn={_TCP_ECN[side.ecn[0 if is_opener else 1]]}")
+    if side.frto is not None:
+        settings.append(f"net.ipv4.tcp_frto={_TCP_FRTO[side.frto]}")
     if not (side.sack and side.timestamps):
         settings += [
             f"net.ipv4.tcp_sack={int(side.sack)}",
