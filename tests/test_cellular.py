@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import on_kernel, punctual
+from support import on_kernel, punctual_each
 
 from headway import metrics
 from headway.backends import backend_named
@@ -76,17 +76,22 @@ def test_the_command_writes_what_mahimahi_reads(capsys: pytest.CaptureFixture[st
 
 
 def on_the_trace(aqm: str, start_ms: int = 100) -> Experiment:
-    """A download, and probes that see the delay, over a made-up cellular link."""
+    """Two downloads, and probes that see the delay, over a made-up cellular link.
+
+    With one download through CoDel the utilization of a run has a standard deviation of 1.2 %, as
+    its few drops fall; with two it has 0.6 %. Three links of this rate run side by side.
+    """
     return Experiment(
         topology=Dumbbell(
-            rate="12 Mbit/s",
+            rate="5 Mbit/s",
             rtt="40 ms",
             buffer="200 pkts",
             aqm=aqm,
-            vary=Cellular(seed=1, duration="20 s").trace(),
+            vary=Cellular(seed=1, mean="5 Mbit/s", duration="20 s").trace(),
         ),
         flows=[
             Flow(control="cubic", start=f"{start_ms} ms"),
+            Flow(control="cubic", start=f"{start_ms + 10} ms"),
             Flow(app=Cbr(packet="186 B", interval="20 ms"), start="200 ms"),
         ],
         duration="20 s",
@@ -105,12 +110,12 @@ def _seen(trace: Trace) -> tuple[float, float]:
 def test_both_backends_agree_on_a_made_up_trace(aqm: str) -> None:
     """Utilization within 3 %, 95th percentile of the delay within 10 %: medians of runs.
 
-    Three on the kernel; nine in the simulator that start a millisecond after each other, as a
+    Three on the kernel; 25 in the simulator that start a millisecond after each other, as a
     kernel's do by chance.
     """
     simulator = backend_named("sim")
-    simulated = [_seen(simulator.run(on_the_trace(aqm, 96 + run))) for run in range(9)]
-    measured = [_seen(punctual(on_the_trace(aqm))) for _ in range(3)]
+    simulated = [_seen(simulator.run(on_the_trace(aqm, 88 + run))) for run in range(25)]
+    measured = [_seen(trace) for trace in punctual_each([on_the_trace(aqm)] * 3)]
     medians = [
         [statistics.median(each) for each in zip(*runs, strict=True)]
         for runs in (simulated, measured)
