@@ -331,3 +331,50 @@ fn reordering_alone_does_not_keep_the_window_down() {
         );
     }
 }
+
+#[test]
+fn a_copy_that_is_lost_after_a_timeout_begins_a_recovery() {
+    // As the kernel does on RACK's word (FLAG_LOST_RETRANS); it had waited for the next
+    // timeout. The reduction is one of its own.
+    const LOSS: u8 = 4;
+    const RECOVERY: u8 = 3;
+    let mut found = 0;
+    for seed in 0..40 {
+        let mut link = wide_link(10_000_000, 20 * MS);
+        link["loss"] = json!(0.08);
+        let mut scenario = dumbbell("linux-6", 20 * SECOND, &link, json!([bulk("reno", None)]));
+        scenario["seed"] = json!(seed);
+        scenario["capture"] = json!(null);
+        let tables = run(&scenario).tables;
+        let states = &tables.flow_state;
+        let backoffs = &tables.backoffs;
+        for i in 1..states.time_ns.len() {
+            if (states.ca_state[i - 1], states.ca_state[i]) != (LOSS, RECOVERY) {
+                continue;
+            }
+            let row = (0..backoffs.time_ns.len())
+                .find(|&row| backoffs.time_ns[row] == states.time_ns[i] && backoffs.kind[row] == 0)
+                .expect("a recovery is a row");
+            let before = backoffs.cwnd_pkts[row];
+            assert_eq!(backoffs.ssthresh_pkts[row], (before / 2).max(2));
+            found += 1;
+        }
+    }
+    assert!(found > 10, "{found}");
+}
+
+#[test]
+fn a_recovery_whose_first_copy_pacing_holds_back_is_not_undone() {
+    // No copy was sent yet, so no D-SACK has answered all of them (tcp_init_undo).
+    for (rtt_ms, pkts) in [(20, 4), (40, 4), (60, 4), (100, 4), (100, 6), (200, 4)] {
+        let link = json!({"rate_bps": 1_000_000, "delay_ns": rtt_ms * MS / 2, "limit_pkts": pkts});
+        let back = wide_link(1_000_000_000, rtt_ms * MS / 2);
+        let mut scenario = dumbbell("linux-6", 10 * SECOND, &link, json!([bulk("bbr", None)]));
+        scenario["topology"]["reverse"] = back;
+        let outcome = run(&scenario);
+        let kinds = &outcome.tables.backoffs.kind;
+        let what = format!("{rtt_ms} ms, {pkts} packets: {kinds:?}");
+        assert!(kinds.contains(&0), "{what}");
+        assert!(!kinds.contains(&1) && !kinds.contains(&3), "{what}");
+    }
+}

@@ -407,7 +407,7 @@ impl Socket {
     }
 
     /// The path is known to reorder by `distance` packets (tcp_update_reordering).
-    fn reordering_found(&mut self, distance: u32) {
+    pub(super) fn reordering_found(&mut self, distance: u32) {
         if distance > self.reordering {
             self.reordering = distance.min(127);
             // FACK assumes an order that does not exist.
@@ -421,7 +421,9 @@ impl Socket {
         let end = start + u64::from(block.len);
         self.rack.dsack_seen = true;
         if self.undo_marker.is_some_and(|m| end > m || start >= m) || prior_una > start {
-            self.undo_retrans = (self.undo_retrans - 1).max(0);
+            if self.undo_retrans > 0 {
+                self.undo_retrans -= 1;
+            }
         }
         if self.tlp_high_seq != 0 && self.tlp_retrans && end == self.tlp_high_seq {
             // The original and the probe both arrived: nothing was lost.

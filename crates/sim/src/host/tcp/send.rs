@@ -344,7 +344,7 @@ impl Socket {
         if self.retrans_stamp_ns == 0 {
             self.retrans_stamp_ns = net.now_ns;
         }
-        self.undo_retrans += 1;
+        self.undo_retrans = self.undo_retrans.max(0) + 1;
         self.prr_out += 1;
     }
 

@@ -32,8 +32,7 @@ impl Socket {
     /// `reduces`: ssthresh was set by this timeout.
     pub(super) fn enter_loss_6(&mut self, reduces: bool) {
         if reduces {
-            self.undo_marker = Some(self.snd_una);
-            self.undo_retrans = self.board.retrans_out as i32;
+            self.remember_for_undo();
         }
         self.conn.cwnd_pkts = self.board.in_flight() + 1;
         let fresh = self.conn.ca_state < ca::RECOVERY;

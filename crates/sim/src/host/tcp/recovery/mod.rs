@@ -20,6 +20,9 @@ mod kind {
     pub const UNDO: u8 = 3;
 }
 
+/// In the place of the number of copies that D-SACKs may answer.
+const NO_COPY_YET: i32 = -1;
+
 /// What an ACK lets out beside new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resend {
@@ -188,14 +191,26 @@ impl Socket {
         self.note_backoff(net, kind::CWR, before);
     }
 
+    /// What an undo needs (tcp_init_undo). Copies that are in flight may be answered by
+    /// D-SACKs, a tail loss probe's too. While there was none, linux-6 does not take that
+    /// for all of them answered: pacing may hold the first copy back.
+    fn remember_for_undo(&mut self) {
+        self.undo_marker = Some(self.snd_una);
+        self.undo_retrans = self.board.retrans_out as i32;
+        if self.profile.reduction == Reduction::Prr && self.undo_retrans == 0 {
+            self.undo_retrans = NO_COPY_YET;
+        }
+    }
+
     /// Loss is evident; with `ece` a mark as well, and the reduction is for good.
     fn enter_recovery(&mut self, net: &mut Net, ece: bool) {
         let before = self.conn.cwnd_pkts;
-        self.undo_marker = Some(self.snd_una);
-        self.undo_retrans = self.board.retrans_out as i32;
+        self.remember_for_undo();
         self.high_seq = self.snd_nxt;
         self.prior_ssthresh = 0;
-        if self.conn.ca_state < ca::CWR {
+        // a reduction in Loss was that of another loss
+        let linux_6 = self.profile.reduction == Reduction::Prr;
+        if self.conn.ca_state < ca::CWR || linux_6 && self.conn.ca_state == ca::LOSS {
             if !ece {
                 self.prior_ssthresh = self.current_ssthresh();
             }

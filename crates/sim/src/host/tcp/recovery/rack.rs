@@ -47,6 +47,7 @@ impl Socket {
                         self.add_duplicate_ack();
                     }
                 } else if self.undo_marker.is_some() && self.was_only_delayed(info) {
+                    self.hole_was_only_late(info);
                     if self.board.retrans_out > 0 {
                         return Resend::Nothing;
                     }
@@ -65,14 +66,14 @@ impl Socket {
                 }
             }
             ca::LOSS => {
-                let copies = self.board.retrans_out;
                 let resend = self.process_loss(net, info, duplicate);
+                let copies = self.board.retrans_out;
                 self.identify_losses(net, info, set_timer);
-                let copy_lost = copies > self.board.retrans_out && self.board.lost_out > 0;
-                if self.conn.ca_state == ca::LOSS && !copy_lost {
-                    return resend;
-                }
-                if self.conn.ca_state == ca::LOSS || !self.enter_if_due(net, info) {
+                // A lost copy begins a recovery of its own (FLAG_LOST_RETRANS), and so may
+                // what is lost once the timeout's reduction was taken back.
+                let copy_lost = copies > self.board.retrans_out;
+                let stays = !copy_lost && self.conn.ca_state != ca::OPEN;
+                if stays || !self.enter_if_due(net, info) {
                     return resend;
                 }
             }
@@ -99,6 +100,15 @@ impl Socket {
             }
         }
         Resend::Lost
+    }
+
+    /// The hole before what was SACKed was filled by an original: the path reorders
+    /// (tcp_check_sack_reordering).
+    fn hole_was_only_late(&mut self, info: &AckInfo) {
+        let before = self.board.first - u64::from(info.acked_pkts);
+        if self.options.sack && before < self.board.sacked_end {
+            self.reordering_found((self.board.sacked_end - before) as u32);
+        }
     }
 
     fn identify_losses(&mut self, net: &mut Net, info: &AckInfo, set_timer: &mut bool) {
