@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{bulk, dumbbell, find, wide_link, Trace, MS, SECOND};
+use common::{bulk, dumbbell, find, run, wide_link, Trace, MS, SECOND};
 use serde_json::{json, Value};
 
 const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
@@ -349,7 +349,7 @@ fn a_copy_that_is_lost_after_a_timeout_begins_a_recovery() {
         let states = &tables.flow_state;
         let backoffs = &tables.backoffs;
         for i in 1..states.time_ns.len() {
-            if (states.ca_state[i - 1], states.ca_state[i]) != (LOSS, RECOVERY) {
+            if (states.state[i - 1], states.state[i]) != (LOSS, RECOVERY) {
                 continue;
             }
             let row = (0..backoffs.time_ns.len())
