@@ -152,7 +152,9 @@ def validate(
     # a part of the matrix is no page
     target = page_path or (_PAGE if is_whole or not with_matrix else None)
     if target is not None:
-        _write_page(target, about, comparisons, compared, costs)
+        save_text(target, _page_of(target, about, comparisons, compared, costs))
+    if comparisons:  # to be pasted, also where a part was run
+        save_text(out / _PAGE.name, _page_of(_PAGE, about, comparisons, compared, costs))
     result = {
         "about": about,
         "scenarios": [_as_fields(c) for c in comparisons],
@@ -179,13 +181,13 @@ def _as_fields(c: Comparison) -> dict[str, Any]:
     return {"key": c.scenario.key, **asdict(c), **told}
 
 
-def _write_page(
+def _page_of(
     target: Path,
     about: dict[str, Any],
     comparisons: list[Comparison],
     compared: list[Pair],
     costs: list[Cost],
-) -> None:
+) -> str:
     """The page anew; without scenarios only its sections that were measured."""
     measured = f"Measured on {about['date']}, Linux {about['kernel']}."
     sections = [
@@ -195,11 +197,10 @@ def _write_page(
     sections += [cost_section(costs, measured)] if costs else []
     previous = target.read_text(encoding="utf-8") if target.exists() else None
     if comparisons:
-        save_text(target, page(comparisons, about, previous, sections))
-    elif previous is None:
+        return page(comparisons, about, previous, sections)
+    if previous is None:
         raise HeadwayError(f"{target}: does not exist; run the matrix first")
-    else:
-        save_text(target, with_sections(previous, sections))
+    return with_sections(previous, sections)
 
 
 def _percent(value: float | None) -> str | None:
