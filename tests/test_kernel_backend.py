@@ -116,6 +116,26 @@ def test_nothing_is_left_after_a_kill() -> None:
 
 
 @on_kernel
+def test_flows_that_would_start_at_the_end_or_after_it_send_nothing_on_the_kernel() -> None:
+    bulk = {"control": "cubic"}
+    asked = {"kind": "vectors", "epochs": [["200 B", "20000 B", "0 s"]]}
+    echoed = {"kind": "pingpong", "request": "100 B", "mean_interval": "100 ms"}
+    late = [
+        {**bulk, "start": "1.99 s"},  # its SYN arrives when the run is over
+        *({**bulk, "start": start} for start in ("2 s", "5 s")),
+        *({"app": app, "control": "cubic", "start": "5 s"} for app in (asked, echoed)),
+        {"app": {"kind": "cbr", "packet": "186 B", "interval": "20 ms"}, "start": "5 s"},
+    ]
+    made = experiment([bulk, *late], duration="2 s", warmup="0 s")  # type: ignore[arg-type]
+    trace = run(made, backend="kernel")
+    assert [flow.first_packet_ns is None for flow in trace.flows] == [False, False] + [True] * 5
+    total = trace["flow_counters"].group_by("flow").agg(pl.col("delivered_bytes").max())
+    delivered = dict(total.iter_rows())
+    assert delivered.pop(0) > 100_000
+    assert set(delivered.values()) == {0}
+
+
+@on_kernel
 def test_vectors_on_the_kernel_have_responses_and_count_what_the_client_gets() -> None:
     flow = {
         "app": {"kind": "vectors", "epochs": [["200 B", "20000 B", "100 ms"]] * 3},

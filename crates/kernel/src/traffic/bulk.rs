@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::reader::{Calls, Reading};
 use super::records::Records;
 use super::socket::{
-    accept_until, connect, drained_until, listen, readable_until, reset_on_close, tcp_info,
+    accept_until, connect_until, drained_until, listen, readable_until, reset_on_close, tcp_info,
     writable_until, Hints, TcpInfo, TcpOptions,
 };
 use super::CHUNK_BYTES;
@@ -46,8 +46,8 @@ pub struct BulkSend {
 /// What a bulk sender did.
 #[derive(Clone, Debug, Serialize)]
 pub struct BulkSent {
-    /// When connect was called.
-    pub started_ns: i64,
+    /// When connect was called; None if that was too late.
+    pub started_ns: Option<i64>,
     /// When the connection was established; None if it never was.
     pub connected_ns: Option<i64>,
     /// When the last byte was acknowledged, or the sender gave up.
@@ -72,19 +72,27 @@ pub fn send(task: &BulkSend) -> Result<BulkSent, Failure> {
         nodelay: task.nodelay,
         hints: task.hints,
     };
-    sleep_until(task.start_ns);
+    sleep_until(task.start_ns.min(task.end_ns));
     let started_ns = now_ns();
-    let socket = connect(task.to, options)?;
+    let Some(socket) = connect_until(task.to, options, task.end_ns)? else {
+        return Ok(BulkSent {
+            started_ns: (started_ns < task.end_ns).then_some(started_ns),
+            connected_ns: None,
+            finished_ns: now_ns(),
+            written_bytes: 0,
+            complete: false,
+            closed: false,
+            tcp_info: None,
+        });
+    };
     let connected_ns = now_ns();
-    reset_on_close(&socket, true);
-    socket.set_nonblocking(true).attempt("not to block")?;
     let written_bytes = write_until(&socket, task)?;
     let complete = drained_until(&socket, task.end_ns);
     let finished_ns = now_ns();
     let info = tcp_info(&socket)?;
     reset_on_close(&socket, !complete);
     Ok(BulkSent {
-        started_ns,
+        started_ns: Some(started_ns),
         connected_ns: Some(connected_ns),
         finished_ns,
         written_bytes,

@@ -11,8 +11,8 @@ use headway_sim::rng::{exponential_ns, stream, Purpose};
 
 use super::records::Records;
 use super::socket::{
-    accept_until, connect, drained_until, listen, ready_until, reset_on_close, tcp_info, Hints,
-    TcpOptions,
+    accept_until, connect_until, drained_until, listen, ready_until, reset_on_close, tcp_info,
+    Hints, TcpOptions,
 };
 use super::vectors::Conversed;
 use super::CHUNK_BYTES;
@@ -134,8 +134,10 @@ pub fn client(task: &Pingpong) -> Result<Conversed, Failure> {
     let mut records = task.out.as_deref().map(Records::<3>::create).transpose()?;
     let mut gaps = stream(task.seed, Purpose::App, task.flow);
     let mut gap_ns = || exponential_ns(&mut gaps, task.mean_interval_ns) as i64;
-    sleep_until(task.start_ns);
-    let socket = connect(task.address, task.options())?;
+    sleep_until(task.start_ns.min(task.end_ns));
+    let Some(socket) = connect_until(task.address, task.options(), task.end_ns)? else {
+        return Ok(Conversed::default());
+    };
     let mut done = Conversed::connected_at(now_ns());
     let mut end = End::new(&socket)?;
     let mut waiting = VecDeque::new();

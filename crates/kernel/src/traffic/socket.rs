@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::{offset_of, size_of, size_of_val, zeroed};
-use std::net::{SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Attempt, Failure};
 use crate::socket_options::{TCP_DATA_VOLUME, TCP_INITIAL_RATE};
-use crate::system::clock::until;
+use crate::system::clock::{now_ns, until};
 
 /// What an application says of its connection before it opens (include/headway.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,20 +133,61 @@ fn address_of(address: SocketAddrV4) -> libc::sockaddr_in {
 
 const ADDRESS_BYTES: libc::socklen_t = size_of::<libc::sockaddr_in>() as libc::socklen_t;
 
-/// Connects.
+/// Begins to connect, without blocking then or later; from a port of its own choice if `from`
+/// is given.
 ///
 /// # Errors
-/// An unknown control, or the peer does not answer.
-pub fn connect(peer: SocketAddrV4, options: TcpOptions) -> Result<TcpStream, Failure> {
+/// An unknown control; a port that is taken; no way to the peer.
+pub(super) fn begin_connect(
+    peer: SocketAddrV4,
+    from: Option<u16>,
+    options: TcpOptions,
+) -> Result<TcpStream, Failure> {
     let socket = new_socket(options)?;
     // SAFETY: a new descriptor that nothing else owns.
     let stream = unsafe { TcpStream::from_raw_fd(socket) };
+    stream.set_nonblocking(true).attempt("not to block")?;
+    if let Some(port) = from {
+        let raw = address_of(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port));
+        // SAFETY: the pointer and length are those of `raw`.
+        let bound = unsafe { libc::bind(socket, std::ptr::from_ref(&raw).cast(), ADDRESS_BYTES) };
+        if bound != 0 {
+            return Err(io::Error::last_os_error()).attempt(format_args!("send from port {port}"));
+        }
+    }
     let raw = address_of(peer);
     // SAFETY: the pointer and length are those of `raw`.
-    if unsafe { libc::connect(socket, std::ptr::from_ref(&raw).cast(), ADDRESS_BYTES) } == 0 {
-        Ok(stream)
-    } else {
-        Err(io::Error::last_os_error()).attempt(format_args!("connect to {peer}"))
+    if unsafe { libc::connect(socket, std::ptr::from_ref(&raw).cast(), ADDRESS_BYTES) } != 0 {
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::EINPROGRESS) {
+            return Err(error).attempt(format_args!("connect to {peer}"));
+        }
+    }
+    Ok(stream)
+}
+
+/// Connects; the socket does not block. None at `end_ns`: who answers no more by then is not
+/// asked, and has refused nothing.
+///
+/// # Errors
+/// An unknown control; a peer that refuses, or does not answer until TCP gives up.
+pub fn connect_until(
+    peer: SocketAddrV4,
+    options: TcpOptions,
+    end_ns: i64,
+) -> Result<Option<TcpStream>, Failure> {
+    if now_ns() >= end_ns {
+        return Ok(None);
+    }
+    let stream = begin_connect(peer, None, options)?;
+    reset_on_close(&stream, true);
+    if !writable_until(stream.as_raw_fd(), end_ns)? {
+        return Ok(None);
+    }
+    match stream.take_error().attempt("connect")? {
+        None => Ok(Some(stream)),
+        Some(_) if now_ns() >= end_ns => Ok(None),
+        Some(error) => Err(error).attempt(format_args!("connect to {peer}")),
     }
 }
 
@@ -353,7 +394,6 @@ mod tests {
     use super::*;
     use crate::mirror::Plain as _;
     use std::io::{Read, Write};
-    use std::net::Ipv4Addr;
 
     #[test]
     fn tcp_info_of_a_short_transfer_counts_its_bytes() {
@@ -366,8 +406,9 @@ mod tests {
         let std::net::SocketAddr::V4(address) = listener.local_addr().unwrap() else {
             panic!("IPv4")
         };
-        let mut client = connect(address, options).unwrap();
-        let end_ns = crate::system::clock::now_ns() + 5_000_000_000;
+        let end_ns = now_ns() + 5_000_000_000;
+        let mut client = connect_until(address, options, end_ns).unwrap().unwrap();
+        client.set_nonblocking(false).unwrap();
         let mut server = accept_until(&listener, end_ns).unwrap().expect("connects");
         client.write_all(&[7; 5000]).unwrap();
         let mut got = [0; 5000];
@@ -399,8 +440,25 @@ mod tests {
             nodelay: false,
             hints: Hints::default(),
         };
-        let error = connect(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9), options).unwrap_err();
+        let peer = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
+        let error = connect_until(peer, options, i64::MAX).unwrap_err();
         assert_eq!(error.exit_status, crate::error::BAD_INPUT);
         assert!(error.message.contains("hw_no_such"), "{error}");
+    }
+
+    #[test]
+    fn a_peer_that_refuses_is_an_error_until_the_end_and_nothing_after_it() {
+        let options = TcpOptions {
+            control: None,
+            nodelay: false,
+            hints: Hints::default(),
+        };
+        let peer = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
+        let refused = connect_until(peer, options, now_ns() + 5_000_000_000).unwrap_err();
+        assert!(
+            refused.message.contains("connect to 127.0.0.1:9"),
+            "{refused}"
+        );
+        assert!(connect_until(peer, options, now_ns()).unwrap().is_none());
     }
 }

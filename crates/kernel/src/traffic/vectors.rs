@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::records::Records;
 use super::socket::{
-    accept_until, connect, drained_until, listen, readable_until, reset_on_close, tcp_info,
+    accept_until, connect_until, drained_until, listen, readable_until, reset_on_close, tcp_info,
     writable_until, Hints, TcpInfo, TcpOptions,
 };
 use super::CHUNK_BYTES;
@@ -190,11 +190,11 @@ pub fn client(task: &Vectors) -> Result<Conversed, Failure> {
             .min(task.end_ns),
     );
     let started_ns = now_ns();
-    let socket = connect(task.address, task.options())?;
+    let Some(socket) = connect_until(task.address, task.options(), task.end_ns)? else {
+        return Ok(Conversed::default());
+    };
     let mut done = Conversed::connected_at(now_ns());
     done.started_ns = Some(started_ns);
-    socket.set_nonblocking(true).attempt("not to block")?;
-    reset_on_close(&socket, true);
     for number in 0..task.exchanges.len() {
         let request = task.exchanges.request_bytes[number];
         let response = task.exchanges.response_bytes[number];

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::error::{Attempt as _, Failure};
 use crate::system::clock::{exact_timers, now_ns};
 use crate::system::netns::Netns;
-use crate::traffic::socket::{self, Hints, TcpInfo, TcpOptions};
+use crate::traffic::socket::{self, reset_on_close, Hints, TcpInfo, TcpOptions};
 
 /// How often the sender is looked at.
 const SAMPLE: Duration = Duration::from_millis(5);
@@ -109,7 +109,11 @@ impl Transfer<'_> {
             });
             let asked = inside(client.netns, || {
                 let began_ns = now_ns();
-                let stream = socket::connect(to, self.options(self.sender_connects))?;
+                let options = self.options(self.sender_connects);
+                let stream = socket::connect_until(to, options, end_ns)?
+                    .ok_or_else(|| Failure::failed("nobody answered"))?;
+                stream.set_nonblocking(false).attempt("block")?;
+                reset_on_close(&stream, false);
                 let mut seen = self.serve(stream, self.sender_connects, end_ns)?;
                 seen.began_ns = seen.began_ns.or(Some(began_ns));
                 Ok(seen)
