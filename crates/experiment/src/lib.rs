@@ -4,8 +4,8 @@
 //! Here stand, once: what units quantities have ([`quantity`]), what a bandwidth-delay product is
 //! ([`queue`]), how algorithms and flows are written ([`algorithm`], [`flow`]), what may be asked
 //! for ([`limits`]), when flows start that name no time ([`start`]), how a path's numbers
-//! become those of its two links ([`path`]), and how requests and responses stand in a file
-//! ([`exchanges`]). Numbers come out in SI units: bits per second,
+//! become those of its two links ([`path`]), how requests and responses stand in a file
+//! ([`exchanges`]) and which of them wait for which ([`order`]). Numbers come out in SI units: bits per second,
 //! nanoseconds, bytes. What is wrong is one line that names what was written and what is allowed.
 //!
 //! The crate reads no file and no clock, opens nothing and starts no thread: it compiles wherever
@@ -17,6 +17,7 @@ pub mod algorithm;
 pub mod exchanges;
 pub mod flow;
 pub mod limits;
+pub mod order;
 pub mod path;
 pub mod quantity;
 pub mod queue;

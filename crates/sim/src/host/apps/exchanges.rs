@@ -1,10 +1,11 @@
 //! Requests and responses. Exchanges stand in columns; each belongs to a connection, on
-//! which they take turns, and may come after another one's on another connection. A connection is made when it is due and gives its sockets back
-//! after it has waited out TIME_WAIT, so memory follows the connections that are open, not
-//! those of the run.
+//! which they take turns, and may come after one on another. A connection is made when it is
+//! due and gives its sockets back after it has waited out TIME_WAIT, so memory follows the
+//! connections that are open, not those of the run.
 
 use super::{Application, At, Connection, Connections, Host, Recipe, Setup, Side, Totals};
 use crate::scenario::app;
+use headway_experiment::order::Order;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -44,7 +45,7 @@ pub(super) struct Exchanges {
     deadline_ns: Option<u64>,
     /// The same, of an exchange of its own; 0: the one above. Empty: none has.
     deadlines_ns: Vec<u64>,
-    order: Option<Box<Order>>,
+    waiting: Option<Box<Waiting>>,
     recipe: Recipe,
     /// Sessions opened so far.
     opened: usize,
@@ -58,64 +59,12 @@ pub(super) struct Exchanges {
 
 /// What waits for other exchanges, and for its start.
 #[derive(Default)]
-struct Order {
-    /// Of each exchange: the one it comes after; NONE: only the one before on its connection.
-    after: Vec<u32>,
-    /// Exchanges that are over, their think times included.
-    over: Vec<bool>,
-    /// Where each exchange's part of `waiting` begins; one more at the end.
-    first_waiting: Vec<u32>,
-    /// Exchanges by what they come after.
-    waiting: Vec<u32>,
+struct Waiting {
+    order: Order,
     /// Connections that wait for nothing but their start.
     due: BinaryHeap<Reverse<(u64, u32)>>,
     /// The earliest time that was asked for; 0: none.
     wakes_ns: u64,
-}
-
-const NONE: u32 = app::Exchanges::NONE;
-
-impl Order {
-    fn new(after: &[u32], exchanges: usize) -> Order {
-        if after.is_empty() {
-            return Order::default();
-        }
-        let mut first = vec![0u32; exchanges + 1];
-        for &of in after.iter().filter(|&&of| of != NONE) {
-            first[of as usize + 1] += 1;
-        }
-        for at in 0..exchanges {
-            first[at + 1] += first[at];
-        }
-        let mut next = first.clone();
-        let mut waiting = vec![0; first[exchanges] as usize];
-        for (one, &of) in (0u32..).zip(after).filter(|(_, &of)| of != NONE) {
-            waiting[next[of as usize] as usize] = one;
-            next[of as usize] += 1;
-        }
-        Order {
-            after: after.to_vec(),
-            over: vec![false; exchanges],
-            first_waiting: first,
-            waiting,
-            ..Order::default()
-        }
-    }
-
-    /// Whether an exchange has to wait for another than the one before.
-    fn blocks(&self, exchange: u32) -> bool {
-        let after = self.after.get(exchange as usize).copied();
-        after.is_some_and(|of| of != NONE && !self.over[of as usize])
-    }
-
-    /// The exchanges that come after one.
-    fn of(&self, exchange: u32) -> std::ops::Range<usize> {
-        let at = exchange as usize;
-        match self.first_waiting.get(at..at + 2) {
-            Some(ends) => ends[0] as usize..ends[1] as usize,
-            None => 0..0,
-        }
-    }
 }
 
 /// Where a connection stands.
@@ -182,7 +131,10 @@ impl Exchanges {
     pub fn of_file(spec: &app::Exchanges, setup: &Setup) -> Self {
         let mut made = Self::new(Opening::WhenDue, &spec.columns, setup);
         made.deadlines_ns = spec.deadline_ns.clone();
-        made.order = Some(Box::new(Order::new(&spec.after, made.think_ns.len())));
+        made.waiting = Some(Box::new(Waiting {
+            order: Order::new(&spec.after, made.think_ns.len()),
+            ..Waiting::default()
+        }));
         made
     }
 
@@ -207,7 +159,7 @@ impl Exchanges {
             serve_ns: columns.serve_ns.clone(),
             deadline_ns: setup.flow.deadline_ns,
             deadlines_ns: Vec::new(),
-            order: None,
+            waiting: None,
             recipe: Recipe::new(setup, true, recorded),
             opened: 0,
             stopped: false,
@@ -334,7 +286,7 @@ impl Exchanges {
     fn ask(&mut self, host: &mut Host, tag: u32) {
         let turn = self.turns[tag as usize];
         self.proceed(host, tag);
-        if self.order.is_some() && turn.exchange > turn.first {
+        if self.waiting.is_some() && turn.exchange > turn.first {
             self.let_others(host, turn.exchange - 1);
         }
     }
@@ -344,7 +296,11 @@ impl Exchanges {
         let turn = &mut self.turns[tag as usize];
         if turn.exchange < turn.end {
             let exchange = turn.exchange;
-            if self.order.as_ref().is_some_and(|o| o.blocks(exchange)) {
+            if self
+                .waiting
+                .as_ref()
+                .is_some_and(|w| w.order.blocks(exchange))
+            {
                 turn.phase = Phase::Blocked;
                 return;
             }
@@ -365,17 +321,14 @@ impl Exchanges {
 
     /// An exchange is over: those begin that come after it.
     fn let_others(&mut self, host: &mut Host, exchange: u32) {
-        let Some(order) = &mut self.order else {
+        let Some(waiting) = &mut self.waiting else {
             return;
         };
-        if let Some(over) = order.over.get_mut(exchange as usize) {
-            *over = true;
-        }
-        for at in order.of(exchange) {
-            let Some(order) = &mut self.order else {
+        for nth in 0..waiting.order.is_over(exchange) {
+            let Some(waiting) = &self.waiting else {
                 return;
             };
-            let next = order.waiting[at];
+            let next = waiting.order.waiting(exchange, nth);
             let session = self.ends.partition_point(|&end| end <= next);
             if self.first_of(session) == next {
                 self.is_due(session);
@@ -395,29 +348,29 @@ impl Exchanges {
     /// A connection waits only for its start.
     fn is_due(&mut self, session: usize) {
         let start_ns = self.start_ns[session];
-        if let Some(order) = &mut self.order {
-            order.due.push(Reverse((start_ns, session as u32)));
+        if let Some(waiting) = &mut self.waiting {
+            waiting.due.push(Reverse((start_ns, session as u32)));
         }
     }
 
     /// Opens what is due, and asks for the time of what comes next.
     fn open_when_due(&mut self, host: &mut Host) {
         let now_ns = host.net.now_ns;
-        while let Some(order) = &mut self.order {
-            if order.wakes_ns <= now_ns {
-                order.wakes_ns = 0;
+        while let Some(waiting) = &mut self.waiting {
+            if waiting.wakes_ns <= now_ns {
+                waiting.wakes_ns = 0;
             }
-            let Some(&Reverse((start_ns, session))) = order.due.peek() else {
+            let Some(&Reverse((start_ns, session))) = waiting.due.peek() else {
                 return;
             };
             if start_ns > now_ns {
-                if order.wakes_ns == 0 || start_ns < order.wakes_ns {
-                    order.wakes_ns = start_ns;
+                if waiting.wakes_ns == 0 || start_ns < waiting.wakes_ns {
+                    waiting.wakes_ns = start_ns;
                     host.wake(start_ns);
                 }
                 return;
             }
-            order.due.pop();
+            waiting.due.pop();
             if !self.stopped {
                 self.open(host, session as usize);
             }
@@ -431,7 +384,11 @@ impl Exchanges {
         }
         for session in 0..self.ends.len() {
             let first = self.first_of(session);
-            if self.order.as_ref().is_some_and(|o| !o.blocks(first)) {
+            if self
+                .waiting
+                .as_ref()
+                .is_some_and(|w| !w.order.blocks(first))
+            {
                 self.is_due(session);
             }
         }
