@@ -105,7 +105,8 @@ pub fn machine_to_oneself() -> Option<File> {
     // SAFETY: a valid descriptor.
     let result = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };
     assert_eq!(result, 0, "flock {path}");
-    succeeds(&["detach", "--all"]); // of a run that was killed
+    crate::common::take_down(); // of a run that was killed, or ended in the middle
+    succeeds(&["detach", "--all"]);
     Some(file)
 }
 

@@ -6,12 +6,29 @@
 pub mod skipped;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::process::Command;
 
 /// Why the eBPF tests cannot run here.
 pub fn reason_to_skip() -> Option<String> {
     match headway_kernel::objects() {
         Err(reason) => Some(reason.to_owned()),
         Ok(_) => headway_kernel::missing(),
+    }
+}
+
+/// Takes down what a test that failed left of its scope: the next is judged by what it does
+/// itself.
+pub fn take_down() {
+    if std::env::var_os("HEADWAY_SCOPE").is_some() {
+        for command in [
+            ["testbed", "down", "--all"].as_slice(),
+            &["detach", "--all"],
+        ] {
+            // says itself what it cannot
+            let _ = Command::new(env!("CARGO_BIN_EXE_headwayctl"))
+                .args(command)
+                .status();
+        }
     }
 }
 
@@ -33,6 +50,7 @@ pub fn run(tests: &[(&str, &dyn Fn())]) {
             Err(_) => {
                 failed += 1;
                 println!("test {name} ... FAILED");
+                take_down();
             }
         }
     }
