@@ -1,19 +1,21 @@
 """The matrix, and what is said about two traces."""
 
 import itertools
+import random
 from dataclasses import replace
 
 import pytest
 from support import on_kernel
 
-from headway import run
+from headway import metrics, run
 from headway.backends.kernel import headwayctl
 from headway.backends.sim import SimBackend
 from headway.cli.app import EXIT_KERNEL_CANNOT, execute
 from headway.errors import HeadwayError
-from headway.experiment import Experiment
+from headway.experiment import Experiment, Schedule, Step
 from headway.registry import registry
 from headway.sweep import no_progress
+from headway.trace import Trace
 from headway.validation import (
     Comparison,
     Observed,
@@ -190,7 +192,7 @@ def test_a_trace_compared_with_itself_differs_in_nothing() -> None:
 
 def test_a_control_compared_with_itself_holds() -> None:
     for against in builtin.AGAINST:
-        seen = builtin.seen_in([run(against.experiments(10)[2])])
+        seen = builtin.mean_of([builtin.seen_in(run(against.experiments(10)[2]))])
         sim = seen if against.simulated else None
         same = builtin.Pair(against, "a path", seen, seen, sim)
         assert same.holds
@@ -212,6 +214,60 @@ def test_bbr_is_compared_on_eight_paths_and_the_simulator_with_it() -> None:
     [pair] = builtin.compare_builtin(one, (sim, sim, sim), 5, lambda *_: None)
     assert pair.holds
     assert pair.differences(pair.sim or pair.ours) == (0, 0)
+
+
+def test_trials_say_how_far_they_are_apart_and_late_ones_are_repeated() -> None:
+    trace = run(replace(builtin.BBR, paths=builtin.BBR.paths[2:3]).experiments(5)[0])
+    directions = [{"departure_error": {"mean_ns": ns}} for ns in (3000.0, 5000.0)]
+
+    class Late(SimBackend):
+        """Keeps time at the third run only."""
+
+        runs = 0
+
+        def run(self, experiment: Experiment) -> Trace:
+            self.runs += 1
+            emulator = {"on_time": self.runs >= 3, "directions": directions}
+            return replace(trace, meta={**trace.meta, "emulator": emulator})
+
+    one = replace(builtin.BBR, paths=builtin.BBR.paths[2:3], trials=1)
+    for repeats, runs in ((0, 1), (1, 2), (2, 3), (9, 3)):
+        late = Late()
+        [pair] = builtin.compare_builtin(
+            one, (SimBackend(), late, SimBackend()), 5, lambda *_: None, repeats
+        )
+        assert late.runs == runs
+        assert pair.builtin.lateness_us == 5
+        assert pair.ours.lateness_us is None
+        assert pair.builtin.queue_deviation is None
+    trials = [builtin.Seen(1e6, queue, lateness_us=late) for queue, late in ((90, 1), (110, 3))]
+    mean = builtin.mean_of([*trials, builtin.Seen(4e6, None)])
+    assert (mean.goodput_bps, mean.queue_bytes, mean.lateness_us) == (2e6, 100, 2)
+    assert mean.queue_deviation == pytest.approx(0.1 * 2**0.5)
+    row = builtin.section(builtin.BBR, [replace(pair, builtin=mean)], "Today.").splitlines()[-1]
+    assert "| 100 | 14.1% |" in row
+    assert row.split(" | ")[-2:] == ["2", "no |"]
+
+
+def test_noise_in_the_times_of_acks_is_a_queue_for_bbr_alone() -> None:
+    """As docs/stack.md has it: what the kernel's hosts and link have, and the simulator has not."""
+
+    def queue_bytes(control: str, noise_us: int) -> float:
+        rng = random.Random(1)
+        noise_ns = [int(1000 * noise_us * rng.expovariate(1)) for _ in range(8000)]
+        steps = [
+            Step(start=f"{at} ms", rate="50 Mbit/s", delay=f"{5_000_000 + ns} ns")
+            for at, ns in enumerate(noise_ns)
+        ]
+        link = {"rate": "50 Mbit/s", "rtt": "10 ms", "buffer": "1 BDP"}
+        topology = {"kind": "dumbbell", **link, "vary": Schedule(steps=steps)}
+        fields = {"topology": topology, "flows": control, "duration": "8 s", "warmup": "2 s"}
+        mean = metrics.queue_bytes(run(Experiment.model_validate(fields))).mean
+        assert mean is not None
+        return mean
+
+    for control, least, most in (("bbr", 1.8, 3), ("cubic", 0.98, 1.02)):
+        assert least < queue_bytes(control, 50) / queue_bytes(control, 0) < most
 
 
 def test_every_control_is_priced_with_every_startup_its_own_first() -> None:
