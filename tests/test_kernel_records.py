@@ -142,6 +142,13 @@ def test_backoffs_are_recoveries_timeouts_and_undos() -> None:
     ]
 
 
+def test_an_ssthresh_that_no_control_gives_is_known() -> None:
+    # Seen on a live kernel: a timer's softirq left the program out, and the window ran away.
+    assert not records.has_unknown_ssthresh(SAMPLES)
+    wild = sample(kind=records.CA_STATE, ca_state=3, cwnd_pkts=2, ssthresh_pkts=667_073_216)
+    assert records.has_unknown_ssthresh(np.concatenate([SAMPLES, wild]))
+
+
 def test_counters_hold_the_last_record_before_a_checkpoint() -> None:
     received = np.array([[START_NS + 60 * MS, 1448], [START_NS + 90 * MS, 5000]])
     counters = records.tcp_counters(

@@ -27,7 +27,7 @@ from headway.validation import (
     observe,
     quick_matrix,
 )
-from headway.validation.compare import interval, median_of, retransmits_share, spreads
+from headway.validation.compare import interval, median_of, retransmits_share, spreads, undisturbed
 from headway.validation.matrix import paths
 from headway.validation.report import KNOWN, page, with_sections
 from headway.validation.trials import Plan, Runner
@@ -104,7 +104,7 @@ def test_with_random_loss_trials_of_one_seed_are_compared() -> None:
 
 
 class Ran:
-    """A simulator that counts, and may not keep time at first."""
+    """A simulator that counts, and may not keep time at first, nor ask a control then."""
 
     name = "kernel"
 
@@ -150,6 +150,15 @@ def test_trials_that_were_late_run_again_and_those_that_are_there_do_not(tmp_pat
     file.write_text("{}")
     with pytest.raises(HeadwayError, match="delete it"):
         again.run(SimBackend(), nothing)
+
+
+def test_a_run_without_its_control_is_disturbed_and_so_is_one_out_of_time() -> None:
+    trace = run(replace(paths()[0], duration_s=5).experiment())
+    assert undisturbed(trace)
+    trace.meta["controls_left_out"] = [0]
+    assert not undisturbed(trace)
+    trace.meta.update(controls_left_out=[], emulator={"on_time": False})
+    assert not undisturbed(trace)
 
 
 def observed(goodput: float = 1e6, owd: float = 50e3, again: int = 100) -> Observed:

@@ -81,7 +81,7 @@ def validate(
         bool, typer.Option("--resume", help="Keep trials that are there and of this very program.")
     ] = False,
     repeats: Annotated[
-        int, typer.Option("--repeats", min=0, help="Of a run that could not keep time, at most.")
+        int, typer.Option("--repeats", min=0, help="Of a run that was disturbed, at most.")
     ] = 2,
     page_path: Annotated[
         Path | None,

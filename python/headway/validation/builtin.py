@@ -10,7 +10,7 @@ from headway import metrics
 from headway.backends import Backend
 from headway.experiment import Experiment
 from headway.trace import Trace
-from headway.validation.compare import relative
+from headway.validation.compare import relative, undisturbed
 
 PATHS = (
     ("1Mbit/s", "50 ms"),
@@ -130,7 +130,7 @@ def compare_builtin(
     """Run every path with ours, the kernel's own and the simulator, and compare.
 
     Ours and the kernel's own take turns, and who begins, so that what else the machine does meets
-    both. A run whose emulator could not keep time is repeated, ``repeats`` times at most.
+    both. A run that was disturbed is repeated, ``repeats`` times at most.
     """
     ours, builtin, sim = backends
     trials = [against.experiments(duration_s, trial) for trial in range(against.trials)]
@@ -140,7 +140,7 @@ def compare_builtin(
         seen: tuple[list[Seen], list[Seen]] = ([], [])
         for number, trial in enumerate(path):
             for side in (0, 1) if number % 2 == 0 else (1, 0):
-                seen[side].append(_seen_on_time((ours, builtin)[side], trial, repeats))
+                seen[side].append(_seen_undisturbed((ours, builtin)[side], trial, repeats))
         simulated = [seen_in(sim.run(trial)) for trial in path] if against.simulated else None
         pairs.append(
             Pair(
@@ -154,10 +154,10 @@ def compare_builtin(
     return pairs
 
 
-def _seen_on_time(backend: Backend, trial: Experiment, repeats: int) -> Seen:
+def _seen_undisturbed(backend: Backend, trial: Experiment, repeats: int) -> Seen:
     for _ in range(repeats):
         trace = backend.run(trial)
-        if trace.meta.get("emulator", {}).get("on_time", True):
+        if undisturbed(trace):
             return seen_in(trace)
     return seen_in(backend.run(trial))
 

@@ -41,7 +41,7 @@ class Comparison:
     differences. Without, it is that of the medians.
 
     ``warnings`` are the kernel runs' own doubts, ``repeated`` how many runs were thrown away
-    because the emulator could not keep time.
+    because they were disturbed.
     """
 
     scenario: Scenario
@@ -173,6 +173,12 @@ def observe(trace: Trace) -> Observed:
         rtos=sum(metrics.rtos(trace, flow) for flow in trace.tcp_flows()),
         shares=tuple(goodput / total if total else 0.0 for goodput in goodputs),
     )
+
+
+def undisturbed(trace: Trace) -> bool:
+    """Whether a kernel run went as it should: the emulator kept time, controls were asked."""
+    on_time = trace.meta.get("emulator", {}).get("on_time", True)
+    return bool(on_time) and not trace.meta.get("controls_left_out")
 
 
 def _owd_us(trace: Trace) -> metrics.Distribution:

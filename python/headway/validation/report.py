@@ -110,7 +110,8 @@ Made by `headway validate` on {about["date"]}, Linux {about["kernel"]}, Headway
 out, on both backends with stack linux-6. Trials of each: {_range(trials)} on the kernel, five
 times as many in the simulator; flows start as each trial's seed draws, alike on both. Medians of
 the trials are compared. {repeated} kernel runs were repeated because the emulator could not keep
-time. A difference is (simulator − kernel) / kernel; behind it stands the 95 % interval of the
+time, or the kernel did not run a control when it asked for an ssthresh.
+A difference is (simulator − kernel) / kernel; behind it stands the 95 % interval of the
 means' difference (Welch). With random loss, trials of one seed lose the same packets, by number, on
 both: there the difference is the median of these pairs' differences, and the interval that of
 their mean. One-way delay is that of the bottleneck: its queue and its propagation.

@@ -14,7 +14,7 @@ from headway.experiment import Experiment
 from headway.files import save_text
 from headway.trace import Trace, save_trace
 from headway.units import NS_PER_S
-from headway.validation.compare import Comparison, Observed, compare, observe
+from headway.validation.compare import Comparison, Observed, compare, observe, undisturbed
 from headway.validation.matrix import Scenario
 from headway.validation.report import Windows, overlay, windows_of
 
@@ -28,15 +28,14 @@ class Trial:
 
     observed: Observed
     notes: tuple[str, ...] = ()
-    on_time: bool = True
+    undisturbed: bool = True
     repeated: int = 0
 
 
 def trial_of(trace: Trace) -> Trial:
     """What is kept of a trace."""
-    on_time = trace.meta.get("emulator", {}).get("on_time", True)
     notes = tuple(str(note) for note in trace.meta.get("notes", ()))
-    return Trial(observe(trace), notes, bool(on_time))
+    return Trial(observe(trace), notes, undisturbed(trace))
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ class Runner:
         late: list[int] = []
 
         def finished(index: int, trial: Trial) -> None:
-            if not trial.on_time and repeated[index] < self._repeats:
+            if not trial.undisturbed and repeated[index] < self._repeats:
                 late.append(index)
                 return
             scenario, experiment = runs[index]

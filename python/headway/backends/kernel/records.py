@@ -71,6 +71,7 @@ SAMPLE = np.dtype(
 ACK, CA_STATE, SYN, ESTABLISHED, CLOSED = range(5)
 _DISORDER, _CWR, _RECOVERY, _LOSS = 1, 2, 3, 4
 _INFINITE_SSTHRESH = 0x7FFFFFFF
+_WIDEST_WINDOW_PKTS = 1 << 20  # what the controls are made for
 _CARRIED, _MARKED, _COPY = 0, 1, 2
 _REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
 
@@ -295,6 +296,16 @@ def flow_state(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
             "state": rows["ca_state"],
         },
     ).sort("time_ns", maintain_order=True)
+
+
+def has_unknown_ssthresh(samples: Records) -> bool:
+    """Whether a flow had an ssthresh that no control gives.
+
+    A program that the kernel leaves out when it is called for returns what happened to lie in its
+    place, as the low half of a pointer.
+    """
+    ssthresh = samples["ssthresh_pkts"]
+    return bool(np.any((ssthresh > _WIDEST_WINDOW_PKTS) & (ssthresh < _INFINITE_SSTHRESH)))
 
 
 def backoffs(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:

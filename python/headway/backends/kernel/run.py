@@ -100,6 +100,7 @@ class Run:
         self._sent: dict[int, Mapping[str, Any]] = {}
         self._got: dict[int, Mapping[str, Any]] = {}
         self._sampled: Mapping[str, Any] = {}
+        self._left_out: list[int] = []  # flows whose control the kernel did not run once
         self._sysctls: dict[str, str] = {}
         self.start_ns = 0
         self.end_ns = 0
@@ -323,6 +324,8 @@ class Run:
         if "flows" in self._experiment.record:
             parts["flow_state"].append(records.flow_state(samples, index, self.start_ns))
         parts["backoffs"].append(records.backoffs(samples, index, self.start_ns))
+        if records.has_unknown_ssthresh(samples):
+            self._left_out.append(index)
         parts["flow_counters"].append(
             records.tcp_counters(
                 samples,
@@ -406,6 +409,11 @@ class Run:
             notes.append("the kernel's own controls, not Headway's")
         if self._sampled.get("lost"):
             notes.append(f"{self._sampled['lost']} records of the sampler were lost")
+        if self._left_out:
+            notes.append(
+                f"the kernel did not run the control of {len(self._left_out)} connections when it "
+                "asked for an ssthresh; their windows mean nothing from then on"
+            )
         notes += [f"emulator: {warning}" for warning in self._testbed.summary.get("warnings", [])]
         return {
             "backend": "kernel",
@@ -422,6 +430,7 @@ class Run:
             },
             "emulator": dict(self._testbed.summary),
             "sampler": dict(self._sampled),
+            "controls_left_out": list(self._left_out),
             "udp_senders": {
                 str(index): dict(sent)
                 for index, sent in self._sent.items()
