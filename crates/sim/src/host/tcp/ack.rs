@@ -2,6 +2,7 @@
 
 use super::profile::Detection;
 use super::recovery::Resend;
+use super::rtt::clock_units;
 use super::scoreboard::{EVER_RETRANS, RETRANS, SACKED};
 use super::{ca, Pending, Socket, Timer};
 use crate::net::packet::{flags, Packet, SackBlock, Sacks};
@@ -402,8 +403,8 @@ impl Socket {
 
     /// A time on the stack's clock, in microseconds.
     fn ticks(&self, time_ns: u64) -> u64 {
-        let us = time_ns / 1000;
-        us - us % self.profile.clock_us
+        let clock_us = self.profile.clock_us;
+        clock_units(time_ns / 1000, clock_us) * clock_us
     }
 
     /// The path is known to reorder by `distance` packets (tcp_update_reordering).
@@ -436,6 +437,7 @@ impl Socket {
     }
 
     /// The timer that stands for timeouts, probes and reordering has fired.
+    #[inline(never)]
     pub(super) fn resend_timer_fired(&mut self, net: &mut Net) {
         use super::State;
         match self.state {

@@ -145,6 +145,7 @@ impl Socket {
     }
 
     /// Packet `number` leaves.
+    #[inline(never)]
     pub(super) fn stamp_sent(&mut self, net: &Net, number: u64) {
         if let Some(rates) = &mut self.rates {
             let idle = self.board.packets_out() == 0;
@@ -153,6 +154,7 @@ impl Socket {
     }
 
     /// The oldest packet has left the scoreboard.
+    #[inline(never)]
     pub(super) fn stamp_acked(&mut self, segment: &Segment) {
         if let Some(rates) = &mut self.rates {
             if segment.marks & SACKED == 0 {

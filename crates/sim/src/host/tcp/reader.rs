@@ -91,6 +91,7 @@ impl Reader {
     }
 
     /// A packet of `len` bytes arrived in order; its data end at `end`.
+    #[inline(never)]
     pub fn arrived(&mut self, len: u32, end: u64) {
         let memory = memory_of(len);
         self.unread.push_back((end, memory));
@@ -98,6 +99,7 @@ impl Reader {
     }
 
     /// What had waited is in order, too, from the end of a packet up to `end`.
+    #[inline(never)]
     pub fn joined(&mut self, packet_end: u64, end: u64) {
         let bytes = (end - packet_end).min(self.held_bytes);
         if bytes > 0 {

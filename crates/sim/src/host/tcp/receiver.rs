@@ -202,11 +202,12 @@ impl Receiver {
             reader.arrived(len, end);
         }
         self.event_data(now_ns, len, push, rtt_us, rtt);
-        let had_holes = !self.out_of_order.is_empty();
-        self.take_in_order();
-        if had_holes && self.out_of_order.is_empty() {
-            // The last hole is filled: tell at once.
-            self.pingpong = false;
+        if !self.out_of_order.is_empty() {
+            self.take_in_order();
+            if self.out_of_order.is_empty() {
+                // The last hole is filled: tell at once.
+                self.pingpong = false;
+            }
         }
         match &mut self.reader {
             Some(reader) => reader.joined(end, self.rcv_nxt),
@@ -215,6 +216,7 @@ impl Receiver {
         (self.rcv_nxt - before, self.plan(now_ns, rtt))
     }
 
+    #[inline(never)]
     fn hold_back(&mut self, now_ns: u64, seq: u64, end: u64, rtt: &Rtt) -> AckPlan {
         if self.quick_acks_due > 0 {
             self.pay_quick_acks();
@@ -249,6 +251,7 @@ impl Receiver {
 
     /// SACK compression of linux-6: after three duplicate ACKs of the same number
     /// further ones wait for 5 % of the RTT, at most a millisecond.
+    #[inline(never)]
     fn compress(&mut self, now_ns: u64, rtt: &Rtt) -> AckPlan {
         if !self.profile.compresses_sacks || self.dsack.is_some() {
             return AckPlan::Now;
@@ -270,6 +273,7 @@ impl Receiver {
         AckPlan::CompressUntil(now_ns + MS.min(rtt_us * 1000 / 20))
     }
 
+    #[inline(never)]
     fn take_in_order(&mut self) {
         let mut taken = 0;
         for range in &self.out_of_order {
@@ -290,6 +294,7 @@ impl Receiver {
         self.enter_quick_ack_up_to(MAX_QUICK_ACKS);
     }
 
+    #[inline(never)]
     fn enter_quick_ack_up_to(&mut self, most: u32) {
         self.add_quick_acks(most);
         self.pingpong = false;
@@ -303,6 +308,7 @@ impl Receiver {
         self.enter_quick_ack_up_to(most.min(MAX_QUICK_ACKS));
     }
 
+    #[inline(never)]
     fn add_quick_acks(&mut self, most: u32) {
         let window = self.right_edge.saturating_sub(self.rcv_nxt);
         let quick = ((window / (2 * u64::from(self.rcv_mss))) as u32).clamp(2, most);

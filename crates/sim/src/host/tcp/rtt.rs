@@ -5,6 +5,16 @@
 
 use super::profile::{MAX_RTO_US, MIN_RTO_US};
 
+/// A time in units of a clock. The clocks that there are stand here as constants: by those
+/// processors need not divide.
+pub(super) fn clock_units(us: u64, clock_us: u64) -> u64 {
+    match clock_us {
+        1 => us,
+        1000 => us / 1000,
+        other => us / other,
+    }
+}
+
 /// The estimator. It works in the stack's clock units, so that the truncations
 /// of a millisecond clock are those of the kernel.
 #[derive(Clone, Debug)]
@@ -47,7 +57,7 @@ impl Rtt {
 
     /// Takes in a sample.
     pub fn sample(&mut self, sample_us: u64, snd_una: u64, snd_nxt: u64) {
-        let sample = ((sample_us / self.clock_us) as i64).max(1);
+        let sample = (clock_units(sample_us, self.clock_us) as i64).max(1);
         if self.srtt_x8 != 0 {
             let mut error = sample - (self.srtt_x8 >> 3);
             self.srtt_x8 = (self.srtt_x8 + error).max(1);

@@ -51,26 +51,48 @@ impl Socket {
         };
         let pkts = u64::from(cwnd.max(self.board.packets_out()));
         let srtt_us = self.rtt.srtt_us().max(1);
-        self.segment_of_rate(mss * pkts * percent * 10_000 / srtt_us, SMALLEST_PKTS)
+        let brought = mss * pkts * percent * 10_000;
+        if self.longer_for_short_path() == 0
+            && brought < (((SMALLEST_PKTS + 1) * mss) << RATE_SHIFT) * srtt_us
+        {
+            // The rate brings less than one packet more: found out without a division.
+            return SMALLEST_PKTS as u32;
+        }
+        self.segment_of_rate(brought / srtt_us, SMALLEST_PKTS)
+    }
+
+    /// Bytes that a large segment of a short path has more.
+    fn longer_for_short_path(&self) -> u64 {
+        let halvings = self.rtt.min_us >> RTT_SHIFT;
+        if halvings < u32::BITS {
+            LARGEST_BYTES >> halvings
+        } else {
+            0
+        }
     }
 
     /// Packets of a large segment at a rate of payload bytes per second.
     fn segment_of_rate(&self, rate: u64, least_pkts: u64) -> u32 {
-        let mut bytes = rate >> RATE_SHIFT;
-        let halvings = self.rtt.min_us >> RTT_SHIFT;
-        if halvings < u32::BITS {
-            bytes += LARGEST_BYTES >> halvings;
-        }
+        let bytes = (rate >> RATE_SHIFT) + self.longer_for_short_path();
         (bytes.min(LARGEST_BYTES) / u64::from(self.mss)).max(least_pkts) as u32
     }
 
-    /// Packets of the large segment that starts now: `fits_pkts` of data within the
-    /// peer's window, and never more than half of cwnd.
-    pub(super) fn segment_pkts(&self, largest_pkts: u32, fits_pkts: u64) -> u32 {
+    /// Packets of the large segment that starts now: of so many bytes, `whole` packets
+    /// only, and never more than half of cwnd.
+    pub(super) fn segment_pkts(&self, largest_pkts: u32, bytes: u64, whole: bool) -> u32 {
         let cwnd = self.conn.cwnd_pkts;
         let free = cwnd - self.board.in_flight();
-        let most = free.min((cwnd / 2).max(1)).min(largest_pkts);
-        fits_pkts.clamp(1, u64::from(most)) as u32
+        let most = u64::from(free.min((cwnd / 2).max(1)).min(largest_pkts));
+        let mss = u64::from(self.mss);
+        if bytes >= most * mss {
+            return most as u32;
+        }
+        let fits = if whole {
+            bytes / mss
+        } else {
+            bytes.div_ceil(mss)
+        };
+        fits.max(1) as u32
     }
 
     /// Whether to wait for the next ACK and then send more at once: just after a

@@ -222,15 +222,9 @@ impl Socket {
                     limited = self.cwnd_holds_back(backlog, room);
                     break;
                 }
-                let fits = if room < backlog && self.small_end > self.snd_una {
-                    room / mss
-                } else if room < backlog {
-                    // tcp_mss_split_point: Nagle's rule allows it
-                    room.div_ceil(mss)
-                } else {
-                    backlog.div_ceil(mss)
-                };
-                pkts = self.segment_pkts(largest, fits);
+                // tcp_mss_split_point: a part of a packet where Nagle's rule allows it
+                let whole = room < backlog && self.small_end > self.snd_una;
+                pkts = self.segment_pkts(largest, room.min(backlog), whole);
                 left = pkts;
             }
             if !PLAIN && self.pending == Some(Pending::Persist) {

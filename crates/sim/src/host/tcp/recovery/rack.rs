@@ -12,6 +12,7 @@ use headway_algorithms::CaState;
 
 impl Socket {
     /// tcp_fastretrans_alert of 6.1. Returns what may be sent.
+    #[inline(never)]
     pub(in crate::host::tcp) fn alert_6(
         &mut self,
         net: &mut Net,

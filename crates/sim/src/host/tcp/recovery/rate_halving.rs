@@ -9,6 +9,7 @@ use headway_algorithms::CaState;
 
 impl Socket {
     /// tcp_fastretrans_alert of 2.6.24.
+    #[inline(never)]
     pub(in crate::host::tcp) fn alert_26(&mut self, net: &mut Net, info: &AckInfo) {
         let duplicate = info.is_duplicate();
         let mut do_lost =
