@@ -122,7 +122,73 @@ def test_a_file_of_one_connection_runs_on_the_kernel_as_in_the_simulator(tmp_pat
     assert np.abs(sim - kernel).max() < 0.02
 
 
+THREE = """\
+connection,start_ns,request_bytes,response_bytes,serve_ns,think_ns,deadline_ns,after
+0,,400,30000,15000000,5000000,,
+0,,300,40000,,20000000,600000000,
+0,,2000,1000,,,,4
+1,,350,200000,30000000,,700000000,0
+1,,200,8000,,100000000,,
+2,1500000000,350,120000,,,500000000,1
+"""
+
+
+def seconds(trace) -> np.ndarray:
+    rows = metrics.responses(trace, (0, trace.experiment.duration)).sort("epoch")
+    return rows["seconds"].to_numpy()
+
+
 @on_kernel
-def test_a_file_of_several_connections_is_refused_by_the_kernel_in_one_line(page):
-    with pytest.raises(HeadwayError, match="exchanges: a connection for each is not possible"):
+def test_three_connections_that_wait_for_one_another_take_as_long_on_both_backends(tmp_path):
+    file = tmp_path / "three.csv"
+    file.write_text(THREE)
+    made = Experiment(
+        topology=Dumbbell(rate="10 Mbit/s", rtt="100 ms", buffer="2 BDP"),
+        flows=[Flow(app=Exchanges(file=file), control="reno+mega-start", start="500 ms")],
+        duration="6 s",
+    )
+    sim, kernel = run(made), punctual(made)
+    assert len(seconds(sim)) == len(seconds(kernel)) == 6
+    assert np.abs(seconds(kernel) / seconds(sim) - 1).max() < 0.05
+    starts = [trace["responses"].sort("epoch")["start_ns"].to_numpy() for trace in (sim, kernel)]
+    assert np.abs(starts[1] - starts[0]).max() < 60_000_000
+    last = [trace["flow_counters"].row(-1, named=True) for trace in (sim, kernel)]
+    assert [row["delivered_bytes"] for row in last] == [399_000] * 2
+    assert [row["acked_bytes"] for row in last] == [399_000] * 2
+    # a deadline is what the fast start aims at
+    without = tmp_path / "without.csv"
+    without.write_text(THREE.replace("0000000,0\n", ",0\n").replace("500000000,1", ",1"))
+    assert seconds(run(experiment(Exchanges(file=without)))).sum() > seconds(sim).sum()
+
+
+@on_kernel
+def test_ten_thousand_exchanges_run_on_the_kernel(tmp_path):
+    file = tmp_path / "many.csv"
+    lines = (
+        f"{i // 10},{i // 10 * 6_000_000 if i % 10 == 0 else ''},100,500,"
+        f"{i - 1 if i % 1000 == 0 and i else ''}"
+        for i in range(10_000)
+    )
+    head = "connection,start_ns,request_bytes,response_bytes,after\n"
+    file.write_text(head + "\n".join(lines) + "\n")
+    made = Experiment(
+        topology=Dumbbell(rate="100 Mbit/s", rtt="100 ms", buffer="1 BDP"),
+        flows=[Flow(app=Exchanges(file=file), control="cubic")],
+        duration="8 s",
+    )
+    sim, kernel = run(made), run(made, backend="kernel")
+    assert sim["responses"].height == kernel["responses"].height == 10_000
+    # what a busy machine delays is in the slower half
+    quarter = [np.quantile(seconds(trace), 0.25) for trace in (sim, kernel)]
+    assert abs(quarter[1] / quarter[0] - 1) < 0.05
+
+
+@on_kernel
+def test_what_only_the_simulator_can_play_is_refused_by_the_kernel_in_one_line(page):
+    flow = Flow(app=Exchanges(file=page), control="cubic", announces=True)
+    made = experiment(Exchanges(file=page)).model_copy(update={"flows": (flow,)})
+    with pytest.raises(HeadwayError, match="announces: with several connections not possible"):
+        run(made, backend="kernel")
+    page.write_text(PAGE.replace("0,300,", "0,0,").replace("3000,,,\n", "3000,,,2\n"))
+    with pytest.raises(HeadwayError, match="exchange 1, after: 2 is not allowed where request_by"):
         run(experiment(Exchanges(file=page)), backend="kernel")

@@ -282,7 +282,7 @@ def download(control: str, start_s: float = 0, **fields: object) -> dict[str, ob
                     "control": "reno",
                 }
             ],
-            "connections: one after the other is not possible",
+            "connections: not possible with vectors; use a file of exchanges",
         ),
     ],
 )

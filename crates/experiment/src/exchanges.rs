@@ -14,6 +14,9 @@ pub const NONE: u32 = u32::MAX;
 /// Exchanges of one file.
 pub const MAX_EXCHANGES: usize = 100_000_000;
 
+/// Connections of one file between two live programs: as many as there are ports of one end.
+pub const MAX_CONNECTIONS_LIVE: usize = 32_768;
+
 /// The columns of a file, in the order in which [`Exchanges`] is written.
 pub const COLUMNS: [&str; 8] = [
     "connection",
@@ -87,6 +90,34 @@ impl Exchanges {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.request_bytes.is_empty()
+    }
+
+    /// Whether two programs can play them that tell each other nothing but the bytes.
+    ///
+    /// # Errors
+    /// More connections than ports; a server that would have to know when another connection's
+    /// exchange is over at the client.
+    pub fn playable_live(&self) -> Result<(), Refused> {
+        let connections = self.exchanges.len();
+        if connections > MAX_CONNECTIONS_LIVE {
+            return Err(Refused::new(format!(
+                "{connections} connections are not allowed; at most {MAX_CONNECTIONS_LIVE}, one \
+                 for each of the client's ports"
+            )));
+        }
+        let firsts = self.firsts();
+        let unasked = self.after.iter().enumerate().position(|(at, &of)| {
+            let is_first = || firsts.binary_search(&(at as u32)).is_ok();
+            of != NONE && self.request_bytes[at] == 0 && !is_first()
+        });
+        match unasked {
+            Some(at) => Err(Refused::new(format!(
+                "exchange {at}, after: {} is not allowed where request_bytes is 0, but in a \
+                 connection's first; the server is not told when it is over",
+                self.after[at]
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// The first exchange of each connection, and the number of all.

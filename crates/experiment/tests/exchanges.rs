@@ -102,3 +102,24 @@ proptest! {
         let _ = read(&text);
     }
 }
+
+#[test]
+fn what_two_live_programs_cannot_play_is_said() {
+    let two = "connection,request_bytes,response_bytes,after\n0,1,1,\n0,0,1,2\n1,0,1,0\n";
+    let said = read(two).unwrap().playable_live().unwrap_err().to_string();
+    assert!(
+        said.starts_with("exchange 1, after: 2 is not allowed"),
+        "{said}"
+    );
+    let first = "connection,request_bytes,response_bytes,after\n0,1,1,\n1,0,1,0\n";
+    assert!(read(first).unwrap().playable_live().is_ok());
+    let many = Exchanges {
+        exchanges: vec![1; 32_769],
+        ..Exchanges::default()
+    };
+    let said = many.playable_live().unwrap_err().to_string();
+    assert!(
+        said.starts_with("32769 connections are not allowed"),
+        "{said}"
+    );
+}

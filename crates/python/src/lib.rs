@@ -74,6 +74,15 @@ fn vary_of_text(kind: &str, text: &str) -> PyResult<String> {
     serde_json::to_string(&vary.map_err(invalid)?).map_err(invalid)
 }
 
+/// Whether two live programs can play a file of exchanges. Raises ValueError with one line that
+/// says why not.
+#[pyfunction]
+fn check_exchanges_live(path: std::path::PathBuf) -> PyResult<()> {
+    let file = std::fs::File::open(path)?;
+    let read = Exchanges::read(std::io::BufReader::new(file)).map_err(invalid)?;
+    read.playable_live().map_err(invalid)
+}
+
 /// The columns of a file of exchanges. Raises ValueError with one line that names the file's
 /// line and column, OSError where it cannot be read.
 #[pyfunction]
@@ -275,6 +284,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(free_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(vary_of_text, module)?)?;
     module.add_function(wrap_pyfunction!(check_vary, module)?)?;
+    module.add_function(wrap_pyfunction!(check_exchanges_live, module)?)?;
     module.add_function(wrap_pyfunction!(read_exchanges, module)?)?;
     experiment::add_to(module)?;
     module.add_function(wrap_pyfunction!(run, module)?)

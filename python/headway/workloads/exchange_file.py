@@ -67,6 +67,14 @@ def _read(file: Path, _changed_ns: int, _size: int) -> ExchangeTable:
         raise ValueError(f"{file}: {error}") from None
 
 
+def check_live(file: Path) -> None:
+    """Raises ValueError, saying why, for what two live programs cannot play of a file."""
+    try:
+        _engine.check_exchanges_live(str(file))
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+
+
 def file_sha256(file: Path) -> str:
     """What names a file's content. Raises ValueError where it cannot be read."""
     try:

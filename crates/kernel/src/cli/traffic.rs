@@ -55,6 +55,9 @@ struct Hints {
     /// Bytes that this end will send.
     #[arg(long, value_name = "BYTES")]
     data_volume: Option<u64>,
+    /// Time from its request for each response without its own, or from now for a transfer, ns.
+    #[arg(long, value_name = "NS")]
+    deadline: Option<u64>,
 }
 
 impl From<Hints> for traffic::Hints {
@@ -62,6 +65,7 @@ impl From<Hints> for traffic::Hints {
         Self {
             initial_rate_bps: hints.initial_rate,
             data_volume_bytes: hints.data_volume,
+            deadline_ns: hints.deadline,
         }
     }
 }
@@ -168,7 +172,8 @@ struct VectorsEnd {
     /// The epochs as JSON: [[request bytes, response bytes, think ns], ...].
     #[arg(long, required_unless_present = "file", conflicts_with = "file")]
     epochs: Option<String>,
-    /// File of exchanges on one connection instead, which has servers' times, too: docs/exchanges.md.
+    /// File of exchanges instead, of several connections that wait for one another, with servers'
+    /// times and deadlines: docs/exchanges.md.
     #[arg(long)]
     file: Option<PathBuf>,
     /// The congestion control, by the kernel's name or as it was attached [default: the
@@ -180,9 +185,12 @@ struct VectorsEnd {
     nodelay: bool,
     #[command(flatten)]
     hints: Hints,
-    /// When to connect [default: now].
+    /// From when the connections' starts count [default: now].
     #[arg(long)]
     start: Option<i64>,
+    /// When to open no more connections [default: --end].
+    #[arg(long)]
+    stop: Option<i64>,
     /// When to give up [default: never].
     #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
     end: i64,
@@ -285,7 +293,7 @@ pub fn run(arguments: Traffic) -> Result<(), Failure> {
     }
 }
 
-fn conversation(a: VectorsEnd) -> Result<traffic::Vectors, Failure> {
+fn conversation(a: VectorsEnd) -> Result<traffic::Conversation, Failure> {
     let exchanges = match (&a.epochs, &a.file) {
         (Some(epochs), _) => {
             let epochs: Vec<Epoch> = serde_json::from_str(epochs)
@@ -294,35 +302,28 @@ fn conversation(a: VectorsEnd) -> Result<traffic::Vectors, Failure> {
         }
         (None, file) => exchanges_of(file.as_deref().unwrap_or(Path::new("")))?,
     };
-    Ok(traffic::Vectors {
+    Ok(traffic::Conversation {
         address: a.address,
         control: known(a.control)?,
         nodelay: a.nodelay,
         hints: a.hints.into(),
         exchanges,
         start_ns: a.start.unwrap_or_else(now_ns),
+        stop_ns: a.stop.unwrap_or(a.end),
         end_ns: a.end,
         out: a.out,
         received: a.received,
     })
 }
 
-/// What a file says, if it is for one connection and asks for no more than the programs do.
+/// What a file says, if two programs can play it.
 fn exchanges_of(file: &Path) -> Result<Exchanges, Failure> {
     let bad = |what: &dyn std::fmt::Display| {
         Failure::bad_input(format!("--file: {}: {what}", file.display()))
     };
     let opened = File::open(file).map_err(|error| bad(&error))?;
     let read = Exchanges::read(BufReader::new(opened)).map_err(|error| bad(&error))?;
-    let connections = read.exchanges.len();
-    if connections > 1 {
-        let what =
-            format!("{connections} connections are not allowed; the traffic programs hold one");
-        return Err(bad(&what));
-    }
-    if !read.deadline_ns.is_empty() {
-        return Err(bad(&"deadline_ns is not possible yet"));
-    }
+    read.playable_live().map_err(|what| bad(&what))?;
     Ok(read)
 }
 

@@ -6,18 +6,20 @@
 
 mod bulk;
 mod cbr;
+mod exchanges;
 mod pingpong;
 mod reader;
 mod records;
 pub mod socket;
-mod vectors;
 
 pub use bulk::{receive as bulk_receive, send as bulk_send, BulkReceive, BulkSend};
 pub use cbr::{receive as cbr_receive, send as cbr_send, CbrReceive, CbrSend};
+pub use exchanges::{
+    client as vectors_client, of_epochs, server as vectors_server, Conversation, Epoch,
+};
 pub use pingpong::{client as pingpong_client, server as pingpong_server, Pingpong};
 pub use reader::Reading;
 pub use socket::Hints;
-pub use vectors::{client as vectors_client, of_epochs, server as vectors_server, Epoch, Vectors};
 
 /// Bytes of a read or a write.
 const CHUNK_BYTES: usize = 64 * 1024;

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 
 use headway_sim::rng::{exponential_ns, stream, Purpose};
 
+use super::exchanges::Conversed;
 use super::records::Records;
 use super::socket::{
     accept_until, connect_until, drained_until, listen, ready_until, reset_on_close, tcp_info,
     Hints, TcpOptions,
 };
-use super::vectors::Conversed;
 use super::CHUNK_BYTES;
 use crate::error::{Attempt, Failure};
 use crate::system::clock::{now_ns, sleep_until};

@@ -10,7 +10,7 @@ use linux_raw_sys::net::{tcp_info, TCPI_OPT_ECN};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Attempt, Failure};
-use crate::socket_options::{TCP_DATA_VOLUME, TCP_INITIAL_RATE};
+use crate::socket_options::{TCP_DATA_VOLUME, TCP_DEADLINE, TCP_INITIAL_RATE};
 use crate::system::clock::{now_ns, until};
 
 /// What an application says of its connection before it opens (include/headway.h).
@@ -20,6 +20,8 @@ pub struct Hints {
     pub initial_rate_bps: Option<u64>,
     /// How much this end will send.
     pub data_volume_bytes: Option<u64>,
+    /// Time from now until the last byte should have arrived; the kernel is told milliseconds.
+    pub deadline_ns: Option<u64>,
 }
 
 /// What a connection is to be.
@@ -71,10 +73,17 @@ fn set_control(socket: RawFd, name: &str) -> Result<(), Failure> {
     })
 }
 
-fn set_hints(socket: RawFd, hints: Hints) -> Result<(), Failure> {
+/// Says what the application knows of a connection, before it opens or later.
+///
+/// # Errors
+/// Nobody takes hints of this process.
+pub(super) fn set_hints(socket: RawFd, hints: Hints) -> Result<(), Failure> {
+    // 0 would take it back
+    let deadline_ms = hints.deadline_ns.map(|ns| (ns / 1_000_000).max(1));
     for (option, name, value) in [
         (TCP_INITIAL_RATE, "initial rate", hints.initial_rate_bps),
         (TCP_DATA_VOLUME, "data volume", hints.data_volume_bytes),
+        (TCP_DEADLINE, "deadline", deadline_ms),
     ] {
         let Some(value) = value else { continue };
         set(socket, libc::IPPROTO_TCP, option as i32, &value).map_err(|error| {
@@ -191,6 +200,9 @@ pub fn connect_until(
     }
 }
 
+/// Connections that wait to be accepted; the system allows 4096 (net.core.somaxconn).
+const WAITING: libc::c_int = 4096;
+
 /// Listens; connections inherit the options.
 ///
 /// # Errors
@@ -203,7 +215,7 @@ pub fn listen(address: SocketAddrV4, options: TcpOptions) -> Result<TcpListener,
     // SAFETY: the pointer and length are those of `raw`.
     let bound = unsafe { libc::bind(socket, std::ptr::from_ref(&raw).cast(), ADDRESS_BYTES) };
     // SAFETY: no pointers.
-    if bound == 0 && unsafe { libc::listen(socket, 16) } == 0 {
+    if bound == 0 && unsafe { libc::listen(socket, WAITING) } == 0 {
         Ok(listener)
     } else {
         Err(io::Error::last_os_error()).attempt(format_args!("listen on {address}"))
@@ -320,7 +332,7 @@ pub struct TcpInfo {
     pub sent_bytes: Option<u64>,
     /// Bytes of data sent again.
     pub retransmitted_bytes: Option<u64>,
-    /// Bytes acknowledged; the SYN counts as one.
+    /// Bytes acknowledged; the SYN of the end that connected counts as one.
     pub acked_bytes: Option<u64>,
     /// Bytes received in order.
     pub received_bytes: Option<u64>,
@@ -332,8 +344,15 @@ pub struct TcpInfo {
     pub sndbuf_limited_us: Option<u64>,
     /// Smoothed round-trip time.
     pub srtt_us: u32,
+    /// Shortest round-trip time of the last minutes (tcp_min_rtt_wlen).
+    pub min_rtt_us: Option<u32>,
     /// Both ends agreed on ECN (TCPI_OPT_ECN).
     pub ecn: bool,
+}
+
+/// Of two numbers, where both are known.
+fn both<T>(one: Option<T>, other: Option<T>, of: impl Fn(T, T) -> T) -> Option<T> {
+    one.zip(other).map(|(one, other)| of(one, other))
 }
 
 /// Reads TCP_INFO. The structure only ever grows: a kernel fills in what it has of it.
@@ -368,11 +387,36 @@ macro_rules! known {
 }
 
 impl TcpInfo {
+    /// This and another connection's as one: what is counted is added, what holds at a
+    /// time is the other's.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            retransmits_pkts: self.retransmits_pkts + other.retransmits_pkts,
+            sent_pkts: both(self.sent_pkts, other.sent_pkts, |a, b| a + b),
+            sent_bytes: both(self.sent_bytes, other.sent_bytes, |a, b| a + b),
+            retransmitted_bytes: both(
+                self.retransmitted_bytes,
+                other.retransmitted_bytes,
+                |a, b| a + b,
+            ),
+            acked_bytes: both(self.acked_bytes, other.acked_bytes, |a, b| a + b),
+            received_bytes: both(self.received_bytes, other.received_bytes, |a, b| a + b),
+            rtos: both(self.rtos, other.rtos, u16::saturating_add),
+            rwnd_limited_us: both(self.rwnd_limited_us, other.rwnd_limited_us, |a, b| a + b),
+            sndbuf_limited_us: both(self.sndbuf_limited_us, other.sndbuf_limited_us, |a, b| {
+                a + b
+            }),
+            ..other
+        }
+    }
+
     /// Of the first `bytes` of a structure.
     fn of(raw: &tcp_info, bytes: usize) -> Self {
         Self {
             mss_bytes: raw.tcpi_snd_mss,
             srtt_us: raw.tcpi_rtt,
+            min_rtt_us: known!(raw, bytes, tcpi_min_rtt),
             ecn: u32::from(raw.tcpi_options) & TCPI_OPT_ECN != 0,
             cwnd_pkts: raw.tcpi_snd_cwnd,
             peer_window_bytes: known!(raw, bytes, tcpi_snd_wnd),

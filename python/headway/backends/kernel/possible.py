@@ -10,7 +10,8 @@ from headway import mechanisms
 from headway.backends.kernel.run import says_something
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
-from headway.experiment import Exchanges, Experiment, Pingpong, Requests, Sessions, Vectors
+from headway.experiment import Exchanges, Experiment, Flow, Pingpong, Requests, Sessions, Vectors
+from headway.workloads.exchange_file import check_live
 
 _LARGE_WINDOW_SINCE = (6, 10)
 _SMALL_WINDOW_BYTES = 65_535
@@ -24,8 +25,19 @@ def _check_routers(experiment: Experiment) -> None:
     mechanisms.check(experiment, len(sides(experiment)))
 
 
-def _has_many(app: object) -> bool:
-    return isinstance(app, Exchanges) and app.table().exchanges.size > 1
+def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
+    """What a file may say in the simulator only."""
+    connections = app.table().exchanges.size
+    try:
+        check_live(app.file)
+    except ValueError as error:
+        raise HeadwayError(f"kernel backend: {name}: exchanges: {error}") from None
+    says_volumes = flow.announces or flow.announces_first
+    if connections > 1 and says_volumes:
+        raise HeadwayError(
+            f"kernel backend: {name}: announces: with several connections not possible, a "
+            "listening socket says the same of all"
+        )
 
 
 def check(experiment: Experiment) -> None:
@@ -40,27 +52,23 @@ def check(experiment: Experiment) -> None:
                 f"kernel backend: {name}: this kernel has no control {own!r}; it has "
                 f"{', '.join(there)} (`modprobe tcp_{own}` loads one that is a module)"
             )
-        if isinstance(flow.app, Sessions) or _has_many(flow.app):
+        if isinstance(flow.app, Sessions):
             raise HeadwayError(
-                f"kernel backend: {name}: {flow.app.kind}: a connection for each is not "
-                "possible, the traffic programs hold one; use vectors"
+                f"kernel backend: {name}: sessions: not possible; use a file of exchanges"
             )
+        if isinstance(flow.app, Exchanges):
+            _check_exchanges(name, flow, flow.app)
         if isinstance(flow.app, Vectors) and len(flow.app.connections or ()) > 1:
             raise HeadwayError(
-                f"kernel backend: {name}: connections: one after the other is not possible, the "
-                "traffic programs hold one; leave connections out"
+                f"kernel backend: {name}: connections: not possible with vectors; use a file of "
+                "exchanges"
             )
         if isinstance(flow.app, Requests):
             raise HeadwayError(
                 f"kernel backend: {name}: requests: hosts ask for rates with TCP only"
             )
-        has_deadlines = isinstance(flow.app, Exchanges) and flow.app.table().deadline_ns.size > 0
-        for field, given in (
-            ("deadline", flow.deadline is not None or has_deadlines),
-            ("stabilize", flow.stabilize),
-        ):
-            if given:
-                raise HeadwayError(f"kernel backend: {name}: {field} is not possible yet")
+        if flow.stabilize:
+            raise HeadwayError(f"kernel backend: {name}: stabilize is not possible yet")
         if flow.extra_ack:
             raise HeadwayError(
                 f"kernel backend: {name}: extra_ack: not possible yet; "
@@ -68,8 +76,8 @@ def check(experiment: Experiment) -> None:
             )
         if isinstance(flow.app, Pingpong) and says_something(flow):
             raise HeadwayError(
-                f"kernel backend: {name}: initial_rate and data_volume are for bulk and vectors; "
-                "the pingpong program says nothing"
+                f"kernel backend: {name}: initial_rate, data_volume and deadline are for bulk and "
+                "vectors; the pingpong program says nothing"
             )
         window = flow.receive_window
         if window is not None and window > _SMALL_WINDOW_BYTES and _linux() < _LARGE_WINDOW_SINCE:

@@ -272,14 +272,13 @@ def flow_state(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
     A record at an ACK's arrival shows what held since the packet, or timeout, before it.
     """
     samples = samples[np.argsort(samples["time_ns"], kind="stable")]
-    changes = samples[samples["kind"] == CA_STATE]["time_ns"]
+    changes = samples[samples["kind"] == CA_STATE]
     timeout = (samples["kind"] == CA_STATE) & (samples["ca_state"] == _LOSS)
     rows = samples[(samples["kind"] == ACK) | (samples["kind"] == ESTABLISHED) | timeout]
     since = np.where((rows["kind"] == ACK) & (rows["since_ns"] > 0), rows["since_ns"],
                      rows["time_ns"])  # fmt: skip
     if changes.size:
-        before = np.searchsorted(changes, rows["time_ns"], side="left") - 1
-        last_change = np.where(before >= 0, changes[np.maximum(before, 0)], 0)
+        last_change = _last_before(rows, changes)
         since = np.where(rows["kind"] == ACK, np.maximum(since, last_change), since)
     srtt = rows["srtt_8us"] >> 3
     return frame(
@@ -308,24 +307,48 @@ def has_unknown_ssthresh(samples: Records) -> bool:
     return bool(np.any((ssthresh > _WIDEST_WINDOW_PKTS) & (ssthresh < _INFINITE_SSTHRESH)))
 
 
+def _connection(samples: Records) -> Ints:
+    """Of each record the number of its connection: of the pair of ports."""
+    return np.asarray(samples["local_port"].astype(np.int64) << 16 | samples["peer_port"])
+
+
+def _last_before(rows: Records, changes: Records) -> Ints:
+    """When each row's own connection changed before it, both in order of time; 0: never."""
+    first_ns = min(rows["time_ns"].min(initial=2**62), changes["time_ns"].min())
+
+    def keys(records: Records) -> Ints:
+        # 2^44 ns are five hours
+        place = np.searchsorted(known, _connection(records))
+        return np.asarray((place << 44) + records["time_ns"] - first_ns)
+
+    known = np.unique(np.concatenate([_connection(rows), _connection(changes)]))
+    order = np.argsort(keys(changes), kind="stable")
+    changes = changes[order]
+    before = np.searchsorted(keys(changes), keys(rows), side="left") - 1
+    last = changes[np.maximum(before, 0)]
+    own = (before >= 0) & (_connection(last) == _connection(rows))
+    return np.where(own, last["time_ns"], 0)
+
+
 def backoffs(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
     """Rows of ``backoffs``: the sender entered recovery, a timeout or CWR, or took one back."""
     kinds = {_RECOVERY: 0, _LOSS: 1, _CWR: 2}
     rows: list[tuple[int, int, int, int]] = []
-    entered_ssthresh: int | None = None
+    entered: dict[int, int] = {}  # ssthresh of the connections that are in such a state
     changes = samples[samples["kind"] == CA_STATE]
-    for record in changes[np.argsort(changes["time_ns"], kind="stable")]:
+    changes = changes[np.argsort(changes["time_ns"], kind="stable")]
+    for connection, record in zip(_connection(changes).tolist(), changes, strict=True):
         state, ssthresh = int(record["ca_state"]), int(record["ssthresh_pkts"])
         time_ns = int(record["time_ns"]) - start_ns
         if state in kinds:
             rows.append((time_ns, kinds[state], int(record["prior_cwnd_pkts"]), ssthresh))
-            entered_ssthresh = ssthresh
+            entered[connection] = ssthresh
         else:
             # only an undo raises ssthresh again
-            if entered_ssthresh is not None and ssthresh > entered_ssthresh:
+            if ssthresh > entered.get(connection, ssthresh):
                 rows.append((time_ns, 3, int(record["cwnd_pkts"]), ssthresh))
             if state != _DISORDER:
-                entered_ssthresh = None
+                entered.pop(connection, None)
     columns = np.array(rows, dtype=np.int64).reshape(-1, 4)
     return frame(
         "backoffs",
@@ -346,29 +369,38 @@ def tcp_counters(
     flow: int,
     start_ns: int,
     checkpoints_ns: Sequence[int],
+    *,
+    syns: int = 1,
 ) -> pl.DataFrame:
-    """Rows of ``flow_counters`` of a TCP flow.
+    """Rows of ``flow_counters`` of a TCP flow: of all its connections.
 
     ``received`` is the receiver's rows (time, bytes); ``final`` is TCP_INFO when the flow was
-    over, which holds for the last checkpoint.
+    over, which holds for the last checkpoint. ``syns`` is 1 where the recorded end connected:
+    Linux counts its SYN as a byte that was acknowledged.
     """
     at = np.asarray(checkpoints_ns, dtype=np.int64)
     samples = samples[np.argsort(samples["time_ns"], kind="stable")]
     last = np.searchsorted(samples["time_ns"] - start_ns, at, side="right")
+    by_connection = np.argsort(_connection(samples), kind="stable")
+    _, firsts = np.unique(_connection(samples), return_index=True)
 
     def held(column: str) -> Ints:
-        values = np.concatenate([[0], samples[column].astype(np.int64)])
-        return np.asarray(values[last], dtype=np.int64)
+        grown = np.zeros(samples.size + 1, dtype=np.int64)
+        values = samples[column].astype(np.int64)
+        if column == "acked_bytes":
+            values = np.maximum(values - syns, 0)
+        grown[1:][by_connection] = np.diff(values[by_connection], prepend=0)
+        grown[1:][firsts] = values[firsts]
+        return np.cumsum(grown)[last]
 
-    def closing(column: str, values: Ints) -> Ints:
+    def closing(column: str, values: Ints, less: int = 0) -> Ints:
         total = final.get(column) if final else None
         if total is not None and values.size:
-            values[-1] = max(int(values[-1]), int(total))
+            values[-1] = max(int(values[-1]), int(total) - less)
         return values
 
     index = np.searchsorted(received[:, 0] - start_ns, at, side="right")
     delivered = np.concatenate([[0], received[:, 1]])[index]
-    acked = closing("acked_bytes", held("acked_bytes"))
     return frame(
         "flow_counters",
         {
@@ -378,7 +410,7 @@ def tcp_counters(
             "sent_pkts": closing("sent_pkts", held("sent_pkts")),
             "retransmits_pkts": closing("retransmits_pkts", held("retransmits_pkts")),
             "rtos": closing("rtos", held("rtos")),
-            "acked_bytes": np.maximum(acked - 1, 0),  # the SYN counts as a byte
+            "acked_bytes": closing("acked_bytes", held("acked_bytes"), syns),
         },
     )
 

@@ -46,7 +46,8 @@ def _says(flow: Flow, end: str) -> dict[str, int]:
     """What an end ("client" or "server") says of its connection before it opens.
 
     As in the simulator: who sends more says its rate and volume; with ``announces`` or
-    ``announces_first`` both say what they will send.
+    ``announces_first`` both say what they will send. Deadlines are said by who answers, or by
+    the sender of a bulk transfer.
     """
     said: dict[str, int | None] = {}
     if (end == "server") == _server_sends_more(flow):
@@ -56,11 +57,15 @@ def _says(flow: Flow, end: str) -> dict[str, int]:
         said["data-volume"] = sum(epoch[end == "server"] for epoch in epochs)
     elif (flow.announces or flow.announces_first) and isinstance(flow.app, Bulk):
         said["data-volume"] = flow.app.size
+    if (end == "server") == isinstance(flow.app, Vectors | Exchanges):
+        said["deadline"] = flow.deadline
     return {name: value for name, value in said.items() if value}
 
 
 def says_something(flow: Flow) -> bool:
     """Whether an application of the flow uses the socket options of include/headway.h."""
+    if isinstance(flow.app, Exchanges) and flow.app.table().deadline_ns.any():
+        return True
     return any(_says(flow, end) for end in ("client", "server"))
 
 
@@ -202,10 +207,12 @@ class Run:
         )
         out = str(self._folder / f"sent{index}")
         if isinstance(flow.app, Vectors | Exchanges):
+            # a file's connections that are open at the flow's end go on, as in the simulator
+            end_ns = self.end_ns if isinstance(flow.app, Exchanges) else stop_ns
             return [
                 *self._program("vectors-client"), "--address", to,
-                *self._vectors(index, flow, flow.app, "client"),
-                "--start", str(start_ns), "--end", str(stop_ns), "--out", out,
+                *self._vectors(index, flow, flow.app, "client"), "--start", str(start_ns),
+                "--stop", str(stop_ns), "--end", str(end_ns), "--out", out,
                 *self._counted(index, flow, "client"),
             ]  # fmt: skip
         if isinstance(flow.app, Pingpong):
@@ -334,6 +341,7 @@ class Run:
                 index,
                 self.start_ns,
                 checkpoints,
+                syns=0 if _server_sends_more(flow) else 1,
             )
         )
 
@@ -464,11 +472,13 @@ def _link_tables(
 
 
 def _handshake_us(samples: records.Records) -> int | None:
-    times = {
-        kind: samples["time_ns"][samples["kind"] == kind]
-        for kind in (records.SYN, records.ESTABLISHED)
-    }
-    if any(found.size == 0 for found in times.values()):
+    """Of the connection that was asked for first."""
+    asked = samples[samples["kind"] == records.SYN]
+    if asked.size == 0:
         return None
-    length_ns = int(times[records.ESTABLISHED][0]) - int(times[records.SYN][0])
+    same = samples["local_port"] == asked[0]["local_port"]
+    done = samples[same & (samples["kind"] == records.ESTABLISHED)]
+    if done.size == 0:
+        return None
+    length_ns = int(done[0]["time_ns"]) - int(asked[0]["time_ns"])
     return length_ns // 1000
