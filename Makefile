@@ -18,7 +18,7 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
-.PHONY: help build engine headwayctl demo test test-packages test-rust built-tests test-kernel test-python \
+.PHONY: help build engine headwayctl demo test test-packages test-rust built-tests test-kernel test-python test-live \
 	check verdicts verdicts-live format bench bench-beside bench-peers bench-start bench-try profile follow pages mirrors lock clean
 
 help: ## list these targets
@@ -67,33 +67,44 @@ demo: build ## build, run paper 001's study, say where its report is
 
 # What a suite cannot run it notes in this file, and the last words are made of it.
 SKIPS := $(CURDIR)/target/skipped.tsv
+# Rust's tests: always the same crates in one profile, for cargo would build a selection of them anew.
+# crates/kernel is among them where it can be built. What runs in real time runs alone.
+READY := $(shell tests/system_packages.sh --ready && echo kernel)
+TESTED := --workspace --exclude headway-python $(if $(READY),,--exclude headway-kernel)
+suites = $(sort $(basename $(notdir $(foreach crate,$(1),$(wildcard crates/$(crate)/tests/*.rs)))))
+LIVE := $(call suites,emulator $(READY))
+NOT_LIVE := $(filter-out $(LIVE),$(call suites,wire experiment algorithms sim mirrors))
 
+# All is built; what needs no kernel uses every core; what runs in real time then has them alone.
 test: ## every test: Rust, eBPF objects, Python; ends with what this machine could not run, and why
 	@mkdir -p $(dir $(SKIPS)) && : >$(SKIPS)
 	@export HEADWAY_SKIPS=$(SKIPS); run="$(MAKE) --no-print-directory --keep-going"; status=0; \
 	$$run test-packages || status=$$?; \
-	$$run --jobs=2 test-rust build built-tests || status=$$?; \
-	$$run test-kernel test-python || status=$$?; \
+	$$run --jobs=2 build built-tests $(VENV)/.dev || status=$$?; \
+	$$run --jobs=2 test-rust test-python || status=$$?; \
+	$$run test-kernel test-live || status=$$?; \
 	tests/skipped.sh $(SKIPS); exit $$status
 
 test-packages: # what only some tests need; says how to get it where it may not
 	@tests/system_packages.sh
 
+built-tests: # once, for all that follow
+	cargo test --quiet --no-run $(TESTED) --lib --bins --tests
+
 test-rust:
-	cargo test --quiet --no-fail-fast $(CRATES) --exclude headway-python --exclude headway-emulator
+	cargo test --quiet --no-fail-fast $(TESTED) --lib --bins $(NOT_LIVE:%=--test=%)
+	cargo test --quiet --no-fail-fast $(TESTED) --doc
 
-built-tests: $(VENV)/.dev # what the tests of the live kernel and of Python need, before they want the machine for themselves
-	@if tests/system_packages.sh --ready; then cargo test --quiet --no-run -p headway-kernel; fi
-	cargo test --quiet --no-run --release -p headway-emulator
+test-python: build $(VENV)/.dev # in as many processes as there are cores
+	$(BIN)/python -m pytest -m "not kernel" --numprocesses auto --dist loadgroup
 
-test-kernel:
-	cargo test --quiet --no-fail-fast --release -p headway-emulator
-	@if tests/system_packages.sh --ready; then cargo test --quiet --no-fail-fast -p headway-kernel; \
-	else tests/skipped.sh --note "$$(ls crates/kernel/tests/*.rs | wc -l)" "suites of headway-kernel" \
-	"it is not built without clang-19, libbpf, libelf and zlib"; fi
+test-kernel: # and what has the name of such a suite in another crate
+	cargo test --quiet --no-fail-fast $(TESTED) $(LIVE:%=--test=%)
+	$(if $(READY),,@tests/skipped.sh --note "$(words $(call suites,kernel))" "suites of headway-kernel" \
+	"it is not built without clang-19, libbpf, libelf and zlib")
 
-test-python: build $(VENV)/.dev
-	$(BIN)/python -m pytest
+test-live: build $(VENV)/.dev # of Python, on the live kernel
+	$(BIN)/python -m pytest -m kernel
 
 check: build $(VENV)/.dev ## formatters, linters, types and fast tests; under a minute, no root
 	cargo fmt --all --check

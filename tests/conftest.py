@@ -16,6 +16,18 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of several processes that run tests, one has those of a study, and one those of a file.
+
+    They share runs (tests/quick.py) and fixtures.
+    """
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            call = getattr(item, "callspec", None)
+            shared = call.params.get("name") if call else None
+            item.add_marker(pytest.mark.xdist_group(str(shared or item.path.name)))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Tell `make test` what was skipped (tests/skipped.sh); pytest itself says it with -ra."""
     path = os.environ.get("HEADWAY_SKIPS")

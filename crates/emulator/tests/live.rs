@@ -206,9 +206,8 @@ fn packets_to_nobody_are_counted() {
     assert_eq!(summary.directions[0].arrived_pkts, 0);
 }
 
-#[test]
-fn a_gigabit_over_200_ms_is_carried() {
-    need!(missing(), missing_program("iperf3"));
+/// What iperf3 received in bit/s over 1 Gbit/s and 200 ms, and whether the emulator kept time.
+fn received_bps() -> (f64, bool) {
     let link = r#"{"rate_bps": 1000000000, "delay_ns": 100000000, "limit_bytes": 25000000}"#;
     let pair = Pair::new(link, |_| {});
     let server = pair.right.spawn(|| {
@@ -233,7 +232,22 @@ fn a_gigabit_over_200_ms_is_carried() {
         report["end"]["sum_sent"]["retransmits"]
     ));
     print("1 Gbit/s", &summary);
-    assert!(bps.unwrap() > 300e6, "{bps:?}");
+    (bps.unwrap(), summary.on_time)
+}
+
+#[test]
+fn a_gigabit_over_200_ms_is_carried() {
+    need!(missing(), missing_program("iperf3"));
+    let mut attempts = 3;
+    let bps = loop {
+        let (bps, on_time) = received_bps();
+        attempts -= 1;
+        // what a busy machine delivers late says nothing of the emulator
+        if bps > 300e6 || on_time || attempts == 0 {
+            break bps;
+        }
+    };
+    assert!(bps > 300e6, "{bps}");
 }
 
 #[test]
