@@ -48,6 +48,7 @@ struct hw_packet {
 	u64 flow;     /* tells connections apart, its upper half their senders; never 0 */
 	u32 ip_bytes; /* size from the IP header on */
 	u8 ecn;	      /* the two ECN bits */
+	u8 local;     /* 1: this machine's own, whose TTL no hop has lowered */
 };
 
 #endif

@@ -47,6 +47,13 @@ struct hw_router_ops {
 	u32 (*arrive)(void *state, const u32 *tun, struct hw_link *link,
 		      const struct hw_packet *pkt, void *header);
 	/*
+	 * So many bytes of packets without its header were offered until link->now_ns, and
+	 * arrive() was not called for them. Returns until when those of more may be gathered;
+	 * 0: it wants to see each. The tc program gathers what each processor sees without a
+	 * lock or a look at the clock, and then knows no queue; others call arrive() always.
+	 */
+	u64 (*gather)(void *state, const u32 *tun, struct hw_link *link, u64 bytes);
+	/*
 	 * A packet leaves the queue: its transmission begins. Its header may be changed.
 	 * link->queue_bytes and queue_pkts are what waits behind it. A link with such a
 	 * router holds packets until their turn, at the cost of an event each.

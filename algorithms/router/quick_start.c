@@ -128,7 +128,7 @@ static const struct hw_counter quick_start_counters[] = {
 };
 
 /* Told of every request for a rate. */
-enum { REQUESTED_CODE, GRANTED_CODE, USAGE, OUTSTANDING };
+enum { REQUESTED_CODE, GRANTED_CODE, USAGE, OUTSTANDING, LIMITED };
 
 static const struct hw_counter quick_start_events[] = {
 	[REQUESTED_CODE] = { "requested_code", "code", "rate asked for, 40 kbit/s x 2^code", 0 },
@@ -136,6 +136,7 @@ static const struct hw_counter quick_start_events[] = {
 	[USAGE] = { "usage_bps", "bit/s", "the load as the router estimated it", 8 },
 	[OUTSTANDING] = { "outstanding_bps", "bit/s",
 			  "earlier approvals that the load did not show yet", 8 },
+	[LIMITED] = { "limited", "bool", "told if it was one of too many requests", 0 },
 };
 
 /* The latest grant to a sender, for what its report and its data say. */
@@ -507,7 +508,7 @@ static void qs_report_arrived(struct quick_start *s, const u32 *tun, const struc
 /* ---- The contract ---- */
 
 /* Whether it matters whose the metered bytes are. */
-static int quick_start_meters_flows(const volatile u32 *tun)
+static int quick_start_meters_flows(const u32 *tun)
 {
 	return tun[ALGORITHM] == EXTREME;
 }
@@ -536,13 +537,23 @@ static void quick_start_option(void *state, const u32 *tun, const struct hw_link
 		qs_report_arrived(s, tun, link, flow, option);
 }
 
+static u64 quick_start_gather(void *state, const u32 *tun, struct hw_link *link, u64 bytes)
+{
+	struct quick_start *s = state;
+
+	if (quick_start_meters_flows(tun))
+		return 0;
+	quick_start_meter(state, tun, link, 1, bytes);
+	return s->status.slot_end_ns;
+}
+
 static u32 quick_start_arrive(void *state, const u32 *tun, struct hw_link *link,
 			      const struct hw_packet *pkt, void *header)
 {
 	struct quick_start *s = state;
 	struct hw_qs_option *option = header;
 	u64 limited = s->status.limited;
-	u32 asked;
+	u32 asked, ttl;
 
 	quick_start_meter(state, tun, link, pkt->flow, pkt->ip_bytes);
 	if (!option)
@@ -553,9 +564,15 @@ static u32 quick_start_arrive(void *state, const u32 *tun, struct hw_link *link,
 		hw_note(link, USAGE, s->status.usage_Bps);
 		hw_note(link, OUTSTANDING, s->status.outstanding_Bps);
 	}
+	ttl = option->ttl;
 	quick_start_option(state, tun, link, pkt->flow, option);
+	limited = s->status.limited - limited;
 	if (asked) /* one that goes by untouched is denied too, by its TTL */
-		hw_note(link, GRANTED_CODE, s->status.limited == limited ? option->code : 0);
+		hw_note(link, GRANTED_CODE, limited ? 0 : option->code);
+	if (limited)
+		hw_note(link, LIMITED, 1);
+	if (pkt->local && option->code) /* both TTLs count the same hops */
+		option->ttl = ttl;
 	return HW_PASS;
 }
 
@@ -579,5 +596,6 @@ HW_TABLE struct hw_router_ops hw_router_quick_start = {
 	.events = quick_start_events,
 	.header = &hw_header_quick_start,
 	.arrive = quick_start_arrive,
+	.gather = quick_start_gather,
 	.tick = quick_start_tick,
 };

@@ -45,15 +45,7 @@ fn main() {
             let routers = build.routers();
             // programs that are no algorithm: a field of struct Objects each
             let mut programs = String::new();
-            for name in [
-                "probe",
-                "sampler",
-                "hints",
-                "writes",
-                "window",
-                "qs_host",
-                "qs_router",
-            ] {
+            for name in ["probe", "sampler", "hints", "writes", "window", "qs_host"] {
                 let object = out.join(format!("{name}.bpf.o"));
                 let source = algorithms.join(format!("kernel/{name}.bpf.c"));
                 build.compile(&source, &object);

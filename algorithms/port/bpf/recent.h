@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The last Quick-Start requests that a host sent or a router answered, for people to
- * read: headwayctl knows the fields by this order. Two processors that write the same
+ * The last Quick-Start requests that a host sent, for people to read. Two processors that write the same
  * place at once may mix two entries, which is no harm to anything but the reader.
  */
 #ifndef HEADWAY_PORT_BPF_RECENT_H
@@ -13,16 +12,13 @@
 
 struct hw_recent_request {
 	u64 time_ns; /* CLOCK_MONOTONIC */
-	/* what the router knew when it decided; 0 at a host */
-	u64 usage_Bps;
-	u64 outstanding_Bps;
 	u32 sender; /* addresses and ports in network byte order */
 	u32 peer;
 	u16 sender_port;
 	u16 peer_port;
 	u8 asked_code;
 	u8 granted_code;
-	u8 failure; /* host: enum hw_qs_failure; router: 1 if it was one too many */
+	u8 failure; /* enum hw_qs_failure */
 	u8 unused;
 };
 

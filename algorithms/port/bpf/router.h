@@ -7,6 +7,12 @@
  * it is that of the link which headwayctl was told of, whatever stands behind the device.
  * All of a link's state is behind one lock. A packet's header is found, decoded, handed
  * to the algorithm, and written back if it was changed.
+ *
+ * An algorithm that lets packets without its header be gathered costs them no lock and no
+ * look at the clock: their bytes are counted where no other processor writes, and the tick
+ * counter tells that the time of gathering is not over yet. Whoever finds it over adds up
+ * what all processors counted, and tells the algorithm as of that time. So every packet
+ * counts in the time in which it came. There is no virtual queue then.
  */
 #include "hook.h"
 #include "packet.h"
@@ -23,6 +29,8 @@ const volatile u32 hw_router_tun[HW_MAX_TUNABLES] = {};
 const volatile u64 hw_rate_Bps = 0;
 const volatile u64 hw_limit_bytes = 0; /* 0: none */
 const volatile char hw_router_name[24] = "";
+const volatile u64 hw_tick_ns = 1;
+const volatile u32 hw_cpus = 1;
 
 /* What one call of the algorithm told. */
 struct hw_told {
@@ -31,6 +39,11 @@ struct hw_told {
 	u64 notes[HW_MAX_NOTES];
 	u32 noted;
 	u32 number; /* of the event, from 1 */
+	u32 sender; /* addresses and ports in network byte order; 0: it has none */
+	u32 peer;
+	u16 sender_port;
+	u16 peer_port;
+	u32 unused;
 };
 
 struct hw_router_link {
@@ -38,7 +51,9 @@ struct hw_router_link {
 	u32 told; /* events so far */
 	u64 state[HW_ROUTER_STATE_BYTES / 8];
 	u64 tick_ns;  /* when the algorithm wants to be called; 0: not at all */
-	u64 clear_ns; /* when the link will have sent all that has come */
+	u64 clear_ns; /* when the link will have sent all that has come; 0: nothing has */
+	u64 gather_until_ns;
+	u64 gathered_bytes; /* of what the processors counted, what the algorithm was told */
 	struct hw_told events[HW_LOOK_BACK];
 };
 
@@ -49,7 +64,8 @@ struct {
 	__type(value, struct hw_router_link);
 } hw_router_links SEC(".maps");
 
-/* What a processor saw; headwayctl reads the fields' names from the type. */
+/* What a processor saw; headwayctl reads the fields' names from the type. The last two
+ * are not shown. */
 struct hw_router_traffic {
 	u64 packets;
 	u64 bytes;
@@ -57,6 +73,8 @@ struct hw_router_traffic {
 	u64 changed; /* of them, those whose header was written anew */
 	u64 drops;
 	u64 marks;
+	u64 gathered_bytes;
+	u64 gather_until_ticks; /* at this count of ticks it may be over; 0: no gathering */
 };
 
 struct {
@@ -69,16 +87,18 @@ struct {
 /* Where a packet's header is, as bytes and as fields. */
 struct hw_found {
 	struct hw_ipv4 ip;
+	struct hw_ports ports;
 	u32 options_at; /* in the packet */
 	u32 options_bytes;
 	u32 checksum_at;
-	int at; /* among the options; -1: there is none */
+	u32 at; /* among the options, of a packet that has it */
 	u8 options[HW_OPTIONS_ROOM];
 	u64 fields[HW_FIELDS_MAX_BYTES / 8];
 };
 
 #define HW_CARRIER    (HW_ROUTER.header ? HW_ROUTER.header->carrier : HW_IP_OPTION)
 #define HW_WIRE_BYTES (HW_ROUTER.header ? HW_ROUTER.header->wire_bytes : 4)
+#define HW_WHOLE_WORDS ((HW_WIRE_BYTES + 3) & ~3)
 
 /* Where the options of the header's carrier are. */
 static __always_inline int hw_find_options(struct __sk_buff *skb, struct hw_found *found)
@@ -102,10 +122,26 @@ static __always_inline int hw_find_options(struct __sk_buff *skb, struct hw_foun
 	return (tcp.length >> 4) * 4 > sizeof(tcp);
 }
 
+/* Whether the header is the first of the IP options, where most have it: nothing to look for. */
+static __always_inline int hw_header_is_first(struct __sk_buff *skb, struct hw_found *found)
+{
+	u8 *ip = (u8 *)(long)skb->data + hw_link_header_bytes;
+	u8 *end = (u8 *)(long)skb->data_end;
+
+	if (HW_CARRIER != HW_IP_OPTION || found->options_bytes < HW_WIRE_BYTES ||
+	    ip + HW_IPV4_BYTES + HW_WIRE_BYTES > end || ip + (*ip & 15) * 4 > end ||
+	    ip[HW_IPV4_BYTES] != HW_ROUTER.header->kind ||
+	    ip[HW_IPV4_BYTES + 1] != HW_WIRE_BYTES)
+		return 0;
+	__builtin_memcpy(found->options, ip + HW_IPV4_BYTES, HW_WIRE_BYTES);
+	found->at = 0;
+	return 1;
+}
+
 /* Whether the packet carries the algorithm's header; decodes it. */
 static __always_inline int hw_decode(struct __sk_buff *skb, struct hw_found *found)
 {
-	u32 length;
+	u32 length, at;
 
 	if (!HW_ROUTER.header)
 		return 0;
@@ -115,11 +151,15 @@ static __always_inline int hw_decode(struct __sk_buff *skb, struct hw_found *fou
 	}
 	if (!hw_find_options(skb, found))
 		return 0;
+	if (hw_header_is_first(skb, found))
+		return HW_ROUTER.header->parse(found->options, found->fields);
 	length = hw_read_options(skb, found->options_at, found->options_bytes, found->options);
-	found->at = hw_find_option(found->options, length, HW_ROUTER.header->kind, HW_WIRE_BYTES);
-	if (found->at < 0 || found->at > HW_OPTIONS_BYTES - HW_WIRE_BYTES)
+	at = hw_find_option(found->options, length, HW_ROUTER.header->kind, HW_WIRE_BYTES);
+	barrier_var(at);
+	if (at > HW_OPTIONS_BYTES - HW_WIRE_BYTES)
 		return 0;
-	return HW_ROUTER.header->parse(found->options + found->at, found->fields);
+	found->at = at;
+	return HW_ROUTER.header->parse(found->options + at, found->fields);
 }
 
 /* Writes the header back, and its checksum. Returns whether anything was changed. */
@@ -127,6 +167,7 @@ static __always_inline int hw_encode(struct __sk_buff *skb, struct hw_found *fou
 {
 	u8 options[HW_OPTIONS_ROOM];
 	u8 tos;
+	u32 at = found->at;
 	s64 difference;
 
 	if (HW_CARRIER == HW_ECN_BITS) {
@@ -143,15 +184,19 @@ static __always_inline int hw_encode(struct __sk_buff *skb, struct hw_found *fou
 		return 1;
 	}
 	__builtin_memcpy(options, found->options, sizeof(options));
-	if (found->at < 0 || found->at > HW_OPTIONS_BYTES - HW_WIRE_BYTES)
+	barrier_var(at);
+	if (at > HW_OPTIONS_BYTES - HW_WIRE_BYTES)
 		return 0;
-	HW_ROUTER.header->emit(found->fields, options + found->at);
-	difference = bpf_csum_diff((void *)found->options, HW_OPTIONS_BYTES, (void *)options,
-				   HW_OPTIONS_BYTES, 0);
+	HW_ROUTER.header->emit(found->fields, options + at);
+	if (at == 0)
+		difference = bpf_csum_diff((void *)found->options, HW_WHOLE_WORDS, (void *)options,
+					   HW_WHOLE_WORDS, 0);
+	else
+		difference = bpf_csum_diff((void *)found->options, HW_OPTIONS_BYTES,
+					   (void *)options, HW_OPTIONS_BYTES, 0);
 	if (!difference)
 		return 0;
-	bpf_skb_store_bytes(skb, found->options_at + found->at, options + found->at, HW_WIRE_BYTES,
-			    0);
+	bpf_skb_store_bytes(skb, found->options_at + at, options + at, HW_WIRE_BYTES, 0);
 	if (HW_CARRIER == HW_IP_OPTION)
 		bpf_l3_csum_replace(skb, found->checksum_at, 0, difference, 0);
 	else
@@ -160,13 +205,15 @@ static __always_inline int hw_encode(struct __sk_buff *skb, struct hw_found *fou
 }
 
 /* Tells connections apart, the upper half their senders; never 0. */
-static __always_inline u64 hw_flow(struct __sk_buff *skb, const struct hw_ipv4 *ip)
+static __always_inline u64 hw_flow(struct __sk_buff *skb, struct hw_found *found)
 {
-	struct hw_ports ports = {};
+	const struct hw_ipv4 *ip = &found->ip;
 	u32 lower;
 
-	bpf_skb_load_bytes(skb, hw_link_header_bytes + hw_ipv4_length(ip), &ports, sizeof(ports));
-	lower = ip->destination * 0x9e3779b1u ^ ((u32)ports.source << 16 | ports.destination);
+	bpf_skb_load_bytes(skb, hw_link_header_bytes + hw_ipv4_length(ip), &found->ports,
+			   sizeof(found->ports));
+	lower = ip->destination * 0x9e3779b1u ^
+		((u32)found->ports.source << 16 | found->ports.destination);
 	return (u64)ip->source << 32 | lower | 1;
 }
 
@@ -177,8 +224,8 @@ static __always_inline void hw_look(const struct hw_router_link *at, struct hw_l
 	u64 wait_ns = at->clear_ns > link->now_ns ? at->clear_ns - link->now_ns : 0;
 	u64 bytes = wait_ns / 1000 * hw_rate_Bps / 1000000;
 
-	link->rate_Bps = hw_rate_Bps;
-	link->limit_bytes = hw_limit_bytes;
+	if (HW_ROUTER.gather)
+		return; /* what waits is not known */
 	link->queue_bytes = hw_saturate_u32(bytes);
 	link->queue_pkts = hw_saturate_u32((bytes + ip_bytes - 1) / hw_max_u32(ip_bytes, 1));
 	link->idle_us = wait_ns ? 0 : hw_saturate_u32((link->now_ns - at->clear_ns) / 1000);
@@ -189,11 +236,13 @@ static __always_inline void hw_join_queue(struct hw_router_link *at, u64 now_ns,
 {
 	u64 from_ns = at->clear_ns > now_ns ? at->clear_ns : now_ns;
 
+	if (HW_ROUTER.gather)
+		return;
 	at->clear_ns = from_ns + (u64)ip_bytes * HW_SECOND_NS / (hw_rate_Bps ? hw_rate_Bps : 1);
 }
 
 static __always_inline void hw_keep_told(struct hw_router_link *at, const struct hw_link *link,
-					 u64 flow)
+					 const struct hw_found *found, u64 flow)
 {
 	struct hw_told *told = &at->events[at->told % HW_LOOK_BACK];
 	u32 i;
@@ -204,19 +253,102 @@ static __always_inline void hw_keep_told(struct hw_router_link *at, const struct
 #pragma unroll
 	for (i = 0; i < HW_MAX_NOTES; i++)
 		told->notes[i] = link->notes[i];
+	told->sender = found->ip.source;
+	told->peer = found->ip.destination;
+	told->sender_port = found->ports.source;
+	told->peer_port = found->ports.destination;
 	told->number = ++at->told;
 }
 
-SEC("tcx/egress")
-int hw_router(struct __sk_buff *skb)
+/* Before the first call of the algorithm. */
+static __always_inline void hw_begin(struct hw_router_link *at, const u32 *tun,
+				     struct hw_link *link)
+{
+	if (at->clear_ns)
+		return;
+	if (HW_ROUTER.init)
+		HW_ROUTER.init(at->state, tun, link);
+	at->clear_ns = link->now_ns;
+}
+
+/* Bytes that all processors have gathered. */
+static __always_inline u64 hw_gathered_bytes(void)
+{
+	u32 zero = 0, cpu;
+	u64 sum = 0;
+
+	bpf_for(cpu, 0, hw_cpus)
+	{
+		struct hw_router_traffic *traffic;
+
+		traffic = bpf_map_lookup_percpu_elem(&hw_router_seen, &zero, cpu);
+		if (traffic)
+			sum += *(volatile u64 *)&traffic->gathered_bytes;
+	}
+	return sum;
+}
+
+/*
+ * Tells the algorithm what was gathered, if it is time, before the packet that finds it so
+ * is counted. Returns the count of ticks at which to look again, 0: no gathering.
+ */
+static __noinline u64 hw_end_gathering(void)
+{
+	struct hw_link link = { .rate_Bps = hw_rate_Bps, .limit_bytes = hw_limit_bytes };
+	const u32 *tun = (const u32 *)hw_router_tun;
+	struct hw_router_link *at;
+	u64 now_ticks, now_ns, until_ns, gathered;
+	u32 zero = 0;
+
+	barrier_var(tun);
+	at = bpf_map_lookup_elem(&hw_router_links, &zero);
+	if (!at || !HW_ROUTER.gather)
+		return 0;
+	now_ticks = bpf_jiffies64(); /* before the clock, or the end would be noticed late */
+	now_ns = bpf_ktime_get_ns();
+	until_ns = *(volatile u64 *)&at->gather_until_ns;
+	if (now_ns >= until_ns) {
+		gathered = hw_gathered_bytes();
+		bpf_spin_lock(&at->lock);
+		link.now_ns = now_ns;
+		hw_begin(at, tun, &link);
+		until_ns = at->gather_until_ns;
+		if (until_ns && gathered > at->gathered_bytes) {
+			/* where another processor has ended it, it is of the next */
+			link.now_ns = until_ns - 1;
+			HW_ROUTER.gather(at->state, tun, &link, gathered - at->gathered_bytes);
+			at->gathered_bytes = gathered;
+		}
+		link.now_ns = now_ns;
+		until_ns = HW_ROUTER.gather(at->state, tun, &link, 0);
+		at->gather_until_ns = until_ns;
+		bpf_spin_unlock(&at->lock);
+	}
+	if (!until_ns)
+		return 0;
+	/* the last tick is watched by the clock */
+	return now_ticks + (until_ns > now_ns ? (until_ns - now_ns) / hw_tick_ns : 0);
+}
+
+/* Whether a packet cannot carry the header: it is IPv4 without options. */
+static __always_inline int hw_is_plain(struct __sk_buff *skb)
+{
+	u8 *ip = (u8 *)(long)skb->data + hw_link_header_bytes;
+
+	return HW_CARRIER == HW_IP_OPTION && ip + 1 <= (u8 *)(long)skb->data_end &&
+	       *ip == HW_IPV4_PLAIN;
+}
+
+/* A packet that may have the header, or that is not gathered. */
+static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segments)
 {
 	struct hw_router_traffic *traffic;
 	struct hw_router_link *at;
-	struct hw_found found = { .at = -1 };
-	struct hw_link link = { .now_ns = bpf_ktime_get_ns(), .random = bpf_get_prandom_u32() };
-	struct hw_packet pkt = { .flow = 1 };
-	u32 length = skb->wire_len, segments = 1, zero = 0, verdict;
+	struct hw_found found = {};
+	struct hw_link link = { .rate_Bps = hw_rate_Bps, .limit_bytes = hw_limit_bytes };
+	struct hw_packet pkt = { .flow = 1, .ip_bytes = ip_bytes, .local = !skb->ingress_ifindex };
 	const u32 *tun = (const u32 *)hw_router_tun;
+	u32 zero = 0, verdict;
 	int has_header = 0;
 
 	/* constants to the verifier, not to the compiler, which would take what stands here */
@@ -225,21 +357,21 @@ int hw_router(struct __sk_buff *skb)
 	at = bpf_map_lookup_elem(&hw_router_links, &zero);
 	if (!traffic || !at)
 		return HW_PASS_ON;
-	if (length != skb->len) /* several in one buffer */
-		segments = hw_max_u32(skb->gso_segs, 1);
-	pkt.ip_bytes = length - segments * hw_link_header_bytes;
 	if (hw_read_ipv4(skb, &found.ip)) {
-		pkt.flow = hw_flow(skb, &found.ip);
+		pkt.flow = hw_flow(skb, &found);
 		pkt.ecn = found.ip.tos & 3;
 		has_header = hw_decode(skb, &found);
 	}
+	if (HW_ROUTER.gather && !has_header && traffic->gather_until_ticks) {
+		traffic->gathered_bytes += ip_bytes;
+		return HW_PASS_ON;
+	}
+	link.now_ns = bpf_ktime_get_ns();
+	link.random = bpf_get_prandom_u32();
 
 	bpf_spin_lock(&at->lock);
-	if (HW_ROUTER.init && !at->clear_ns)
-		HW_ROUTER.init(at->state, tun, &link);
-	if (!at->clear_ns)
-		at->clear_ns = link.now_ns;
-	hw_look(at, &link, pkt.ip_bytes);
+	hw_begin(at, tun, &link);
+	hw_look(at, &link, ip_bytes);
 	if (HW_ROUTER.tick && link.now_ns >= at->tick_ns) {
 		at->tick_ns = HW_ROUTER.tick(at->state, tun, &link);
 		if (!at->tick_ns)
@@ -250,13 +382,11 @@ int hw_router(struct __sk_buff *skb)
 		verdict = HW_ROUTER.arrive(at->state, tun, &link, &pkt,
 					   has_header ? found.fields : 0);
 	if (link.noted)
-		hw_keep_told(at, &link, pkt.flow);
+		hw_keep_told(at, &link, &found, pkt.flow);
 	if (verdict == HW_PASS || verdict == HW_MARK)
-		hw_join_queue(at, link.now_ns, pkt.ip_bytes);
+		hw_join_queue(at, link.now_ns, ip_bytes);
 	bpf_spin_unlock(&at->lock);
 
-	traffic->packets += segments;
-	traffic->bytes += pkt.ip_bytes;
 	traffic->headers += has_header;
 	if (verdict == HW_DROP_FULL || verdict == HW_DROP_EARLY) {
 		traffic->drops += segments;
@@ -267,6 +397,29 @@ int hw_router(struct __sk_buff *skb)
 	if (verdict == HW_MARK && bpf_skb_ecn_set_ce(skb))
 		traffic->marks += segments;
 	return HW_PASS_ON;
+}
+
+SEC("tcx/egress")
+int hw_router(struct __sk_buff *skb)
+{
+	struct hw_router_traffic *traffic;
+	u32 length = skb->wire_len, segments = 1, zero = 0;
+
+	traffic = bpf_map_lookup_elem(&hw_router_seen, &zero);
+	if (!traffic)
+		return HW_PASS_ON;
+	if (length != skb->len) /* several in one buffer */
+		segments = hw_max_u32(skb->gso_segs, 1);
+	length -= segments * hw_link_header_bytes;
+	if (HW_ROUTER.gather && bpf_jiffies64() >= traffic->gather_until_ticks)
+		traffic->gather_until_ticks = hw_end_gathering();
+	traffic->packets += segments;
+	traffic->bytes += length;
+	if (HW_ROUTER.gather && traffic->gather_until_ticks && hw_is_plain(skb)) {
+		traffic->gathered_bytes += length;
+		return HW_PASS_ON;
+	}
+	return hw_let_pass(skb, length, segments);
 }
 
 char hw_license[] SEC("license") = "Dual BSD/GPL";

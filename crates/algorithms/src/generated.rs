@@ -495,6 +495,8 @@ pub struct PacketView {
     pub ip_bytes: u32,
     /// The two ECN bits.
     pub ecn: u8,
+    /// 1: this machine's own, whose TTL no hop has lowered.
+    pub local: u8,
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -594,6 +596,18 @@ pub struct RouterOps {
             pkt: *const PacketView,
             header: *mut core::ffi::c_void,
         ) -> u32,
+    >,
+    /// So many bytes of packets without its header were offered until link->now_ns, and
+    /// arrive() was not called for them. Returns until when those of more may be gathered;
+    /// 0: it wants to see each. The tc program gathers what each processor sees without a
+    /// lock or a look at the clock, and then knows no queue; others call arrive() always.
+    pub gather: ::core::option::Option<
+        unsafe extern "C" fn(
+            state: *mut core::ffi::c_void,
+            tun: *const u32,
+            link: *mut LinkView,
+            bytes: u64,
+        ) -> u64,
     >,
     /// A packet leaves the queue: its transmission begins. Its header may be changed.
     /// link->queue_bytes and queue_pkts are what waits behind it. A link with such a
@@ -1001,6 +1015,7 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "flow" flow
         "ip_bytes" ip_bytes
         "ecn" ecn
+        "local" local
     }
     "hw_queue_ops" QueueOps {
         "name" name
@@ -1036,6 +1051,7 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "header" header
         "init" init
         "arrive" arrive
+        "gather" gather
         "depart" depart
         "tick" tick
     }

@@ -24,6 +24,7 @@ fn head(queue: &mut QueueInstance, now_ns: u64, sojourn_ns: u64, behind: u32, ec
         flow: 1,
         ip_bytes: 1500,
         ecn,
+        local: 0,
     };
     queue.dequeue(&link, &packet, sojourn_ns)
 }

@@ -359,6 +359,7 @@ proptest! {
                     flow: 1,
                     ip_bytes: u32::from(*bytes),
                     ecn: (*ecn & 3) as u8,
+ local: 0,
                 };
                 let _ = queue.enqueue(&link, &pkt);
             }

@@ -12,6 +12,7 @@ const fn packet(ip_bytes: u32) -> PacketView {
         flow: 1,
         ip_bytes,
         ecn: 0,
+        local: 0,
     }
 }
 
@@ -135,6 +136,7 @@ fn red_marks_what_can_be_marked_and_drops_the_rest() {
             flow: 1,
             ip_bytes: 1500,
             ecn: 2,
+            local: 0,
         },
         5000,
     );

@@ -76,9 +76,6 @@ pub struct Manager {
 pub struct RecentRequest {
     /// CLOCK_MONOTONIC.
     pub time_ns: u64,
-    /// What the router knew when it decided; 0 at a host.
-    pub usage_bytes_per_s: u64,
-    pub outstanding_bytes_per_s: u64,
     /// Addresses and ports in network byte order.
     pub sender: u32,
     pub peer: u32,
@@ -86,7 +83,7 @@ pub struct RecentRequest {
     pub peer_port: u16,
     pub asked_code: u8,
     pub granted_code: u8,
-    /// host: enum hw_qs_failure; router: 1 if it was one too many.
+    /// Enum hw_qs_failure.
     pub failure: u8,
     pub unused: u8,
 }
@@ -154,68 +151,6 @@ pub struct QsAsker {
 pub struct QsAskerName {
     pub name: [core::ffi::c_char; 16usize],
 }
-#[derive(PartialEq, Eq, Copy, Clone, Debug, Hash)]
-#[repr(C, align(8))]
-pub struct __BindgenOpaqueArray8<T>(pub T);
-impl<T: Copy + Default, const N: usize> Default for __BindgenOpaqueArray8<[T; N]> {
-    fn default() -> Self {
-        Self([<T as Default>::default(); N])
-    }
-}
-#[repr(C)]
-#[repr(align(4))]
-#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
-pub struct bpf_spin_lock {
-    pub _bindgen_opaque_blob: u32,
-}
-/// What it knows and has done, by its counters. Totals are since the start.
-#[repr(C)]
-#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
-pub struct QsStatus {
-    pub usage_bytes_per_s: u64,
-    /// H.
-    pub outstanding_bytes_per_s: u64,
-    /// Delta; 0 before the first packet.
-    pub interval_ns: u64,
-    pub requests: u64,
-    pub grants: u64,
-    pub lowered: u64,
-    pub denials: u64,
-    pub limited: u64,
-    pub granted_bytes_per_s: u64,
-    pub reports: u64,
-    pub corrections: u64,
-    pub cheats: u64,
-    /// What is offered until then is one sample; 0 before the first.
-    pub slot_end_ns: u64,
-}
-#[repr(C)]
-#[repr(align(8))]
-#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
-pub struct quick_start {
-    pub _bindgen_opaque_blob: __BindgenOpaqueArray8<[u8; 2472usize]>,
-}
-#[repr(C)]
-#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
-pub struct QsLink {
-    pub lock: bpf_spin_lock,
-    pub unused: u32,
-    /// Begins with its counters, which headwayctl reads.
-    pub state: quick_start,
-    /// Of what the processors counted.
-    pub metered_bytes: u64,
-}
-/// What a processor saw since the start; headwayctl knows the order.
-#[repr(C)]
-#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
-pub struct QsTraffic {
-    pub packets: u64,
-    pub bytes: u64,
-    /// Packets with a request or report.
-    pub options: u64,
-    /// At this count of ticks the slot may be over.
-    pub slot_end_ticks: u64,
-}
 
 macro_rules! layout {
 ($($c:literal $rust:ident { $($c_field:literal $field:ident)* })*) => {
@@ -262,8 +197,6 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
     }
     "hw_recent_request" RecentRequest {
         "time_ns" time_ns
-        "usage_Bps" usage_bytes_per_s
-        "outstanding_Bps" outstanding_bytes_per_s
         "sender" sender
         "peer" peer
         "sender_port" sender_port
@@ -310,32 +243,5 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
     }
     "hw_qs_asker_name" QsAskerName {
         "name" name
-    }
-    "hw_qs_status" QsStatus {
-        "usage_Bps" usage_bytes_per_s
-        "outstanding_Bps" outstanding_bytes_per_s
-        "interval_ns" interval_ns
-        "requests" requests
-        "grants" grants
-        "lowered" lowered
-        "denials" denials
-        "limited" limited
-        "granted_Bps" granted_bytes_per_s
-        "reports" reports
-        "corrections" corrections
-        "cheats" cheats
-        "slot_end_ns" slot_end_ns
-    }
-    "hw_qs_link" QsLink {
-        "lock" lock
-        "unused" unused
-        "state" state
-        "metered_bytes" metered_bytes
-    }
-    "hw_qs_traffic" QsTraffic {
-        "packets" packets
-        "bytes" bytes
-        "options" options
-        "slot_end_ticks" slot_end_ticks
     }
 };

@@ -33,7 +33,7 @@ macro_rules! plain {
 }
 
 plain! {
-    Manager Path PathKey Prefix PrefixDefault QsAsker QsStatus Recent
+    Manager Path PathKey Prefix PrefixDefault QsAsker Recent
     RecentRequest SampleConfig
 }
 
@@ -57,12 +57,6 @@ impl Prefix {
         }
         octets.into()
     }
-}
-
-/// The fields of a structure, in order, as C calls them.
-pub fn fields(structure: &str) -> impl Iterator<Item = &'static str> + use<'_> {
-    let field = move |name: &'static str| name.strip_prefix(structure)?.strip_prefix('.');
-    LAYOUT.iter().filter_map(move |(name, _)| field(name))
 }
 
 #[cfg(test)]

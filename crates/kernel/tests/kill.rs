@@ -23,7 +23,7 @@ fn commands<'a>(netns: &'a str, cgroup: &'a str) -> Vec<Vec<&'a str>> {
         vec!["hints", "set", "192.0.2.0/24", "--rate", "10mbit"],
         vec!["host", "quick-start", "--dev", "lo", "--netns", netns],
         [
-            "router quick-start --capacity 1mbit --dev lo --netns"
+            "router attach quick-start --rate 1mbit --dev lo --netns"
                 .split(' ')
                 .collect(),
             vec![netns],

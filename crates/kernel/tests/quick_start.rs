@@ -103,7 +103,15 @@ impl Path {
     }
 
     fn router(&self, options: &[&str]) {
-        let to = ["router", "quick-start", "--netns", ROUTER, "--dev", "hw0"];
+        let to = [
+            "router",
+            "attach",
+            "quick-start",
+            "--netns",
+            ROUTER,
+            "--dev",
+            "hw0",
+        ];
         succeeds(&[&to, options].concat());
     }
 
@@ -163,7 +171,7 @@ impl Path {
     }
 
     fn router_status(&self) -> Value {
-        json(&["status"])["quick_start_routers"][0].clone()
+        json(&["status"])["routers"][0].clone()
     }
 
     /// Packets that the client's kernel found damaged.
@@ -209,7 +217,7 @@ fn n(host: &Value, counter: &str) -> u64 {
 
 fn a_granted_rate_shortens_a_download_and_is_reported() {
     let path = Path::with_hosts(true);
-    path.router(&["--capacity", "100mbit"]);
+    path.router(&["--rate", "100mbit"]);
     let slow = path.download("cubic");
     std::thread::sleep(Duration::from_secs(2)); // the router forgets the load
     let fast = path.download("hwq_qs");
@@ -228,12 +236,14 @@ fn a_granted_rate_shortens_a_download_and_is_reported() {
     for counter in ["requests", "grants", "reports"] {
         assert_eq!(n(&router, counter), 1, "{router}");
     }
-    assert_eq!(router["granted_bps"], 81_920_000);
+    assert_eq!(n(&router, "granted_bps"), 81_920_000);
     // the last requests, with the reason why it was lowered
-    let (there, here) = (&router["recent"][0], &server["recent"][0]);
+    let (there, here) = (&router["events"][0], &server["recent"][0]);
+    assert_eq!(here["asked_bps"], 163_840_000, "{here}");
+    assert_eq!(here["granted_bps"], 81_920_000, "{here}");
+    assert_eq!(there["values"]["requested_code"], 12, "{there}");
+    assert_eq!(there["values"]["granted_code"], 11, "{there}");
     for told in [there, here] {
-        assert_eq!(told["asked_bps"], 163_840_000, "{told}");
-        assert_eq!(told["granted_bps"], 81_920_000, "{told}");
         let peer = told["peer"].as_str().unwrap();
         assert!(peer.starts_with("10.78.0.1:"), "{told}");
     }
@@ -243,7 +253,7 @@ fn a_granted_rate_shortens_a_download_and_is_reported() {
     );
     let reason = there["reason"].as_str().unwrap();
     assert!(reason.contains("100"), "{reason}");
-    assert_eq!(router["named"]["algorithm"], "target");
+    assert_eq!(router["tunables"]["algorithm"], "target");
     let text = succeeds(&["status"]);
     for words in [
         "algorithm=target",
@@ -253,13 +263,13 @@ fn a_granted_rate_shortens_a_download_and_is_reported() {
     ] {
         assert!(text.contains(words), "{text}");
     }
-    assert!(n(&router, "bytes") > 2 * BYTES as u64);
+    assert!(router["traffic"]["bytes"].as_u64().unwrap() > 2 * BYTES as u64);
     assert_eq!(path.damaged(), 0);
 }
 
 fn a_request_with_data_costs_a_round_trip_more() {
     let path = Path::with_hosts(false); // nobody knows how much it will be
-    path.router(&["--capacity", "100mbit"]);
+    path.router(&["--rate", "100mbit"]);
     let cgroup = Cgroup::enter();
     succeeds(&["hints", "attach", "--cgroup", cgroup.name()]);
     let (fast, told) = path.announced_download("hwq_qs", true);
@@ -283,8 +293,16 @@ fn a_request_with_data_costs_a_round_trip_more() {
 fn a_router_that_takes_no_part_is_noticed() {
     let path = Path::with_hosts(true);
     // of the two routers one approves, at the server's own device
-    let first = ["router", "quick-start", "--netns", SERVER, "--dev", "vs"];
-    succeeds(&[&first[..], &["--capacity", "100mbit"]].concat());
+    let first = [
+        "router",
+        "attach",
+        "quick-start",
+        "--netns",
+        SERVER,
+        "--dev",
+        "vs",
+    ];
+    succeeds(&[&first[..], &["--rate", "100mbit"]].concat());
     let took = path.download("hwq_qs");
     assert!(took > Duration::from_millis(500), "{took:?}"); // slow start
     let server = path.host(SERVER);
@@ -301,7 +319,7 @@ fn a_router_that_takes_no_part_is_noticed() {
 
 fn where_options_are_dropped_the_connection_begins_without() {
     let path = Path::with_hosts(true);
-    path.router(&["--capacity", "100mbit"]);
+    path.router(&["--rate", "100mbit"]);
     let mut nft = Command::new("ip")
         .args(["netns", "exec", ROUTER, "nft", "-f", "-"])
         .stdin(Stdio::piped())
@@ -328,7 +346,7 @@ fn where_options_are_dropped_the_connection_begins_without() {
 
 fn a_full_link_refuses_and_the_refusal_is_reported() {
     let path = Path::with_hosts(true);
-    path.router(&["--capacity", "50kbit"]);
+    path.router(&["--rate", "50kbit"]);
     let took = path.download("hwq_qs");
     assert!(took > Duration::from_millis(500), "{took:?}");
     let server = path.host(SERVER);
@@ -337,7 +355,7 @@ fn a_full_link_refuses_and_the_refusal_is_reported() {
     assert_eq!(n(&server, "reports"), 1, "{server}");
     let router = path.router_status();
     assert_eq!(n(&router, "denials"), 1, "{router}");
-    let reason = router["recent"][0]["reason"].as_str().unwrap();
+    let reason = router["events"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("0.05 Mbit/s are all"), "{reason}");
     assert_eq!(server["recent"][0]["reason"], "not answered");
     assert_eq!(n(&router, "reports"), 1, "{router}");
@@ -351,7 +369,7 @@ fn wireshark_reads_what_is_on_the_wire() {
         }
     }
     let path = Path::with_hosts(true);
-    path.router(&["--capacity", "100mbit"]);
+    path.router(&["--rate", "100mbit"]);
     let file = std::env::temp_dir().join(format!("hwtqs-{}.pcap", std::process::id()));
     let mut capture = Command::new("ip")
         .args(["netns", "exec", CLIENT, "tcpdump", "-i", "hw0", "-U", "-w"])
@@ -402,21 +420,18 @@ fn wireshark_reads_what_is_on_the_wire() {
 fn what_is_at_a_device_goes_with_it_and_by_command() {
     let path = Path::with_hosts(true);
     path.router(&[
-        "--capacity",
+        "--rate",
         "10mbit",
-        "--algorithm",
-        "fair",
+        "--set",
+        "algorithm=fair",
         "--set",
         "slots=4",
     ]);
     let router = path.router_status();
-    assert_eq!(router["tunables"]["algorithm"], 3);
-    assert_eq!(router["tunables"]["slots"], 4);
+    assert_eq!(router["tunables"]["algorithm"], "fair");
+    assert_eq!(router["tunables"]["slots"], "4");
     succeeds(&["detach", "--dev", "hw0", "--netns", ROUTER]);
-    assert_eq!(
-        json(&["status"])["quick_start_routers"],
-        serde_json::json!([])
-    );
+    assert_eq!(json(&["status"])["routers"], serde_json::json!([]));
     assert_eq!(path.host(SERVER)["complete"], true);
     run(&format!("ip -n {SERVER} link del vs"));
     std::thread::sleep(Duration::from_millis(300));
@@ -431,38 +446,49 @@ fn what_is_at_a_device_goes_with_it_and_by_command() {
         (
             &[
                 "router",
+                "attach",
                 "quick-start",
                 "--dev",
                 "nothing",
-                "--capacity",
+                "--rate",
                 "1mbit",
             ][..],
             "nothing",
         ),
         (
-            &["router", "quick-start", "--dev", "lo", "--capacity", "fast"],
-            "--capacity",
+            &[
+                "router",
+                "attach",
+                "quick-start",
+                "--dev",
+                "lo",
+                "--rate",
+                "fast",
+            ],
+            "--rate",
         ),
         (
             &[
                 "router",
+                "attach",
                 "quick-start",
                 "--dev",
                 "lo",
-                "--capacity",
+                "--rate",
                 "1mbit",
-                "--algorithm",
-                "best",
+                "--set",
+                "algorithm=best",
             ],
             "optimistic",
         ),
         (
             &[
                 "router",
+                "attach",
                 "quick-start",
                 "--dev",
                 "lo",
-                "--capacity",
+                "--rate",
                 "1mbit",
                 "--set",
                 "x=1",

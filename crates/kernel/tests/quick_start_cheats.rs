@@ -73,9 +73,17 @@ impl Path {
         let at = ["--netns", SERVER, "--dev", "vs"];
         succeeds(&[&["host", "quick-start"], &at[..]].concat());
         let most = format!("max_code={APPROVED}");
-        let router = ["--capacity", "100gbit", "--set", &most];
+        let router = ["--rate", "100gbit", "--set", &most];
         let many = ["--set", "max_requests=1000000"];
-        succeeds(&[&["router", "quick-start"], &at[..], &router, &many].concat());
+        succeeds(
+            &[
+                &["router", "attach", "quick-start"],
+                &at[..],
+                &router,
+                &many,
+            ]
+            .concat(),
+        );
         let listener = Netns::find(SERVER)
             .unwrap()
             .inside(|| {

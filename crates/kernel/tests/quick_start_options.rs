@@ -20,13 +20,13 @@ fn router(settings: &[(&str, &str)]) -> Trial {
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
-    Trial::router(&settings).unwrap()
+    Trial::router("quick-start", 10_000_000, &settings).unwrap()
 }
 
 /// What a router makes of one option; the packet around it has to stay as it was.
 fn routed(router: &Trial, bytes: &[u8; 8]) -> [u8; 8] {
     let sent = packet(bytes, 63, 1);
-    let went_on = router.run("hw_qs_router", &sent).unwrap();
+    let went_on = router.run("hw_router", &sent).unwrap();
     unharmed(&sent, &went_on, IP_BYTES);
     went_on[IP_BYTES..IP_BYTES + 8].try_into().unwrap()
 }
@@ -78,13 +78,13 @@ fn the_rfcs_option_is_read_and_lowered_as_it_says() {
                                              // refused: rate, QS TTL and nonce are zero
     let closed = router(&[("capacity_kbps", "79")]);
     assert_eq!(routed(&closed, &request), option(0, 0, 0));
-    assert_eq!(closed.router_status().unwrap()[6], 1); // denials
-                                                       // QS TTL is modulo 256
+    assert_eq!(closed.router_state().unwrap()[6], 1); // denials
+                                                      // QS TTL is modulo 256
     assert_eq!(routed(&wide, &option(1, 0, 0))[3], 255);
     // a report goes on as it is: 19 08 85 00 AA AA AA A8
     let report = option(0x85, 0, 0x2aaa_aaaa);
     assert_eq!(routed(&wide, &report), report);
-    assert_eq!(wide.router_status().unwrap()[9], 1); // reports
+    assert_eq!(wide.router_state().unwrap()[9], 1); // reports
 }
 
 /// Packets are counted without a look at the clock; what the slot's sample says has to be
@@ -100,19 +100,19 @@ fn a_sample_has_every_packet_of_its_slot() {
     let request = packet(&option(3, 9, 1), 63, 1);
     for attempt in 1.. {
         // the first packet of all starts a slot; the next ones find it over
-        router.run("hw_qs_router", &plain).unwrap();
-        let start_ns = router.router_status().unwrap()[12] - SLOT.as_nanos() as u64;
+        router.run("hw_router", &plain).unwrap();
+        let start_ns = router.router_state().unwrap()[12] - SLOT.as_nanos() as u64;
         for _ in 0..500 {
-            router.run("hw_qs_router", &plain).unwrap();
+            router.run("hw_router", &plain).unwrap();
         }
-        router.run("hw_qs_router", &request).unwrap();
+        router.run("hw_router", &request).unwrap();
         let took_ns = now_ns() - start_ns;
         std::thread::sleep(Duration::from_nanos(
             start_ns + 150_000_000 - now_ns().min(start_ns + 150_000_000),
         ));
-        router.run("hw_qs_router", &plain).unwrap();
+        router.run("hw_router", &plain).unwrap();
         let offered = (501 * plain.len() + request.len()) as u64;
-        let usage = router.router_status().unwrap()[0];
+        let usage = router.router_state().unwrap()[0];
         if took_ns < SLOT.as_nanos() as u64 {
             assert_eq!(usage, offered * 10); // bytes per second, of a tenth of it
             return;
@@ -136,7 +136,7 @@ fn an_option_is_found_wherever_it_stands() {
         let mut options = vec![1u8; before]; // no-operations
         options.extend(request);
         let sent = packet(&options, 63, 1);
-        let went_on = wide.run("hw_qs_router", &sent).unwrap();
+        let went_on = wide.run("hw_router", &sent).unwrap();
         unharmed(&sent, &went_on, IP_BYTES + before);
         assert_eq!(went_on[IP_BYTES + before + 3], 8, "{before}");
     }
@@ -199,7 +199,7 @@ fn hostile_options_harm_nothing_and_get_nothing() {
             if random.below(20) == 0 {
                 sent.truncate(random.below(sent.len() as u64).max(1));
             }
-            let Ok(went_on) = router.run("hw_qs_router", &sent) else {
+            let Ok(went_on) = router.run("hw_router", &sent) else {
                 continue; // the kernel takes no packet so short
             };
             match expected_at(&sent) {
@@ -215,7 +215,7 @@ fn hostile_options_harm_nothing_and_get_nothing() {
             // socket is not touched either
             assert_eq!(host.run("hw_qs_in", &sent).unwrap(), sent, "seed {seed}");
         }
-        let status = router.router_status().unwrap();
+        let status = router.router_state().unwrap();
         let (requests, grants, denials, granted) = (status[3], status[4], status[6], status[8]);
         assert!(requests > runs / 100, "{algorithm}: {requests} requests");
         assert_eq!(grants + denials, requests, "{algorithm}");

@@ -93,6 +93,10 @@ fn what_passes_is_seen_answered_and_counted_by_its_declared_names() {
     for event in events {
         assert_eq!(event["values"]["requested_code"], ASKED_CODE, "{event}");
         assert!(event["values"]["granted_code"].as_u64().unwrap() < ASKED_CODE);
+        // who asked, and why it did not get all
+        assert!(event["sender"].as_str().unwrap().contains(':'), "{event}");
+        assert!(event["peer"].as_str().unwrap().contains(':'), "{event}");
+        assert!(!event["reason"].as_str().unwrap().is_empty(), "{event}");
     }
     let ages: Vec<u64> = events
         .iter()
@@ -189,7 +193,7 @@ fn a_protocol_of_three_files_has_its_header_read_and_written_by_the_binding() {
     let object = std::fs::read(path).unwrap().leak();
     let (allowed_kbps, later) = (800, [0, 0]);
     let tunables = [&[allowed_kbps][..], &later].concat();
-    let trial = Trial::any_router(object, &tunables, 10_000_000).unwrap();
+    let trial = Trial::router_of(object, &tunables, 10_000_000).unwrap();
     let pass = |packet: &[u8]| trial.run("hw_router", packet).unwrap();
     // 800 kbit/s are 100,000 B/s; behind one, two and three bytes that say nothing, too
     for before in [&[][..], &[1], &[1, 1], &[1, 1, 1]] {

@@ -15,7 +15,7 @@ const ARGUMENTS: [&str; 6] = [
     "-Dbpf_for(i,first,end)=while(0)",
 ];
 /// C that includes it, and the structures that are mirrored of it.
-const UNITS: [(&str, &str); 5] = [
+const UNITS: [(&str, &str); 4] = [
     (
         "#define HW_JOINED\n#include \"port/bpf/kernel.h\"\n#include \"port/bpf/contract.h\"\n",
         "hw_situation|hw_contract_call",
@@ -31,10 +31,6 @@ const UNITS: [(&str, &str); 5] = [
     (
         "#include \"kernel/qs_host.bpf.c\"\n",
         "hw_qs_(asker|asker_name)",
-    ),
-    (
-        "#include \"kernel/qs_router.bpf.c\"\n",
-        "hw_qs_(link|status|traffic)",
     ),
 ];
 
@@ -90,7 +86,7 @@ pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
             only_cloned: "hw_situation",
             no_default: "hw_situation",
             elsewhere: "hw_(conn|rate_sample|ack)",
-            opaque: "quick_start|bpf_spin_lock",
+            opaque: "",
             comments: true,
         }
         .make()

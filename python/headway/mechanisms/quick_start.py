@@ -89,14 +89,10 @@ class QuickStart:
         for host, link in zip(_SENDERS, _links(self._experiment), strict=True):
             if link.quick_start is None:
                 continue
-            settings = [
-                f"--set={name}={value}"
-                for name, value in link.quick_start.items()
-                if not (name == "capacity_kbps" and value == 0)
-            ]
+            settings = [f"--set={name}={value}" for name, value in link.quick_start.items()]
             self._ctl.run(
-                "router", "quick-start", "--netns", self._namespaces[host], "--dev", _DEVICE,
-                "--capacity", f"{link.rate}bit", *settings,
+                "router", "attach", _PROTOCOL, "--netns", self._namespaces[host], "--dev", _DEVICE,
+                "--rate", f"{link.rate}bit", *settings,
             )  # fmt: skip
 
     def route_options(self) -> list[str]:
@@ -110,19 +106,11 @@ class QuickStart:
         if not self._is_on:
             return
         status = self._ctl.json("status", "--json")
+        ours = [router for router in status["routers"] if router["name"] == _PROTOCOL]
+        places = [f"{self._namespaces[host]}:{_DEVICE}" for host in _SENDERS]
         self._status = {
-            kind: [
-                next(
-                    (
-                        entry
-                        for entry in status[f"quick_start_{kind}"]
-                        if entry["place"] == f"{self._namespaces[host]}:{_DEVICE}"
-                    ),
-                    None,
-                )
-                for host in _SENDERS
-            ]
-            for kind in ("hosts", "routers")
+            kind: [next((one for one in all_of_it if one["place"] == at), None) for at in places]
+            for kind, all_of_it in (("hosts", status["quick_start_hosts"]), ("routers", ours))
         }
 
     def meta(self) -> Mapping[str, Any]:
@@ -154,14 +142,13 @@ class QuickStart:
         for link, router in enumerate(self._status.get("routers", ())):
             if router is None:
                 continue
-            told = {**router["counters"], **router}
             rows += [
                 {
                     "time_ns": self._experiment.duration,
                     "link": link,
                     "algorithm": index,
                     "name": at,
-                    "value": told[counter.name],
+                    "value": router["counters"][counter.name],
                 }
                 for at, counter in enumerate(registry().routers[index].counters)
             ]

@@ -100,6 +100,7 @@ impl Router {
             flow: Self::flow(flow),
             ip_bytes: bytes,
             ecn: 0,
+            local: 0,
         };
         self.instance.arrive(&mut self.link, &packet, None);
         self

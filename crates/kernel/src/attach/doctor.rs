@@ -361,8 +361,9 @@ fn in_new_namespace(work: impl FnOnce() -> io::Result<String> + Send) -> Found {
 fn device_programs() -> io::Result<String> {
     /// Of every namespace.
     const LOOPBACK: i32 = 1;
-    let router = Trial::router(&[]).map_err(|e| io::Error::other(e.message))?;
-    let program = router.program("hw_qs_router")?;
+    let router = Trial::router("quick-start", 1_000_000, &[]);
+    let router = router.map_err(|e| io::Error::other(e.message))?;
+    let program = router.program("hw_router")?;
     bpf::attach(program.as_fd(), LOOPBACK, bpf::Point::Egress)?;
     Ok("load and attach".to_owned())
 }

@@ -12,7 +12,6 @@ use crate::error::{Attempt as _, Failure};
 use crate::mechanisms::endpoints::{self, Endpoint};
 use crate::mechanisms::hints::{self, Hints, PrefixDefault};
 use crate::mechanisms::quick_start;
-use crate::mechanisms::router;
 use crate::mechanisms::routers;
 use crate::mechanisms::window::{self, FirstWindow};
 use crate::objects::bpf;
@@ -71,8 +70,6 @@ pub struct Status {
     pub hint_defaults: Vec<PrefixDefault>,
     /// Devices behind which a host takes part in Quick-Start.
     pub quick_start_hosts: Vec<quick_start::Host>,
-    /// Devices whose link's capacity a Quick-Start router gives out.
-    pub quick_start_routers: Vec<router::Router>,
     /// Routers' algorithms at their devices.
     pub routers: Vec<routers::Router>,
     /// Devices whose connections may begin with larger windows.
@@ -121,7 +118,6 @@ pub fn status(measure: Option<Duration>) -> Result<Status, Failure> {
         hints: hints::status()?,
         hint_defaults: hints::defaults(),
         quick_start_hosts: quick_start::hosts()?,
-        quick_start_routers: router::routers()?,
         routers: routers::attached_routers()?,
         first_windows: window::devices()?,
         counts_runs: fs::read_to_string("/proc/sys/kernel/bpf_stats_enabled")
@@ -159,7 +155,6 @@ impl Status {
             && self.hints.is_empty()
             && self.hint_defaults.is_empty()
             && self.quick_start_hosts.is_empty()
-            && self.quick_start_routers.is_empty()
             && self.routers.is_empty()
             && self.first_windows.is_empty()
     }

@@ -6,13 +6,12 @@ use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::at_device::{print_list, print_recent, AtDevice};
+use super::at_device::{print_list, AtDevice};
 use super::tell::Tell;
 use crate::benches::forwarding::packets::LEAST_BYTES;
 use crate::benches::forwarding::{self, Bench, Outcome};
 use crate::error::Failure;
-use crate::mechanisms::router::{Request, Router};
-use crate::mechanisms::routers;
+use crate::mechanisms::routers::{Event, Request, Router};
 use crate::objects::constants::name_and_value;
 use crate::out::{self, say};
 
@@ -26,7 +25,6 @@ pub struct RouterCommand {
 #[derive(Debug, Subcommand)]
 enum Command {
     Attach(AttachCommand),
-    QuickStart(QuickStartCommand),
     Bench(BenchCommand),
 }
 
@@ -45,29 +43,6 @@ struct AttachCommand {
     #[arg(long, value_name = "BYTES")]
     queue: Option<String>,
     /// A tunable's value (`headway describe NAME` lists them); may be given several times
-    #[arg(long = "set", value_name = "NAME=VALUE")]
-    settings: Vec<String>,
-    #[command(flatten)]
-    tell: Tell,
-}
-
-/// Answer requests for rates on the link that packets leave by (RFC 4782); `detach
-/// --dev` ends it
-#[derive(Debug, Args)]
-struct QuickStartCommand {
-    #[command(flatten)]
-    at: AtDevice,
-    /// What the link can carry, like 10mbit; a lower bound does no harm
-    #[arg(long, value_name = "RATE")]
-    capacity: String,
-    /// target, share, optimistic, fair or extreme [target]
-    #[arg(long)]
-    algorithm: Option<String>,
-    /// How samples of the load are joined: last, ewma or peak [peak]
-    #[arg(long)]
-    estimator: Option<String>,
-    /// Another tunable's value (`headway describe quick-start` lists them); may be given
-    /// several times
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     #[command(flatten)]
@@ -93,8 +68,8 @@ struct BenchCommand {
     /// Also delays, at so many packets per second
     #[arg(long, value_name = "PPS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     delays: Option<u32>,
-    /// A tunable's value; may be given several times [capacity_kbps=10000000,
-    /// max_requests=0: all requests are answered]
+    /// A tunable's value; may be given several times [max_requests=0: all requests
+    /// are answered]
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     /// Print JSON
@@ -111,13 +86,12 @@ fn in_range(range: std::ops::RangeInclusive<usize>) -> impl TypedValueParser<Val
 
 pub(super) fn run(command: &RouterCommand) -> Result<(), Failure> {
     match &command.command {
-        Command::Attach(command) => attach_any(command),
-        Command::QuickStart(command) => attach(command),
+        Command::Attach(command) => attach(command),
         Command::Bench(command) => bench(command),
     }
 }
 
-fn attach_any(command: &AttachCommand) -> Result<(), Failure> {
+fn attach(command: &AttachCommand) -> Result<(), Failure> {
     let rate_bps = headway_experiment::parse_rate(&command.rate)
         .map_err(|e| Failure::bad_input(format!("--rate {e}")))?;
     if rate_bps < 1000 {
@@ -134,41 +108,12 @@ fn attach_any(command: &AttachCommand) -> Result<(), Failure> {
     let mut settings = Vec::new();
     add_settings(&mut settings, &command.settings)?;
     let device = command.at.find()?;
-    let request = routers::Request::new(&command.name, device, rate_bps, limit_bytes, &settings)?;
+    let request = Request::new(&command.name, device, rate_bps, limit_bytes, &settings)?;
     let place = request.run(command.tell.dry_run)?;
     command.tell.change(
         &format!("{} is at {place}", command.name),
         &format!("attach {} to {place}", command.name),
         json!({ "place": place, "name": command.name, "rate_bps": rate_bps }),
-    )
-}
-
-fn attach(command: &QuickStartCommand) -> Result<(), Failure> {
-    let capacity_bps = headway_experiment::parse_rate(&command.capacity)
-        .map_err(|e| Failure::bad_input(format!("--capacity {e}")))?;
-    if capacity_bps < 1000 || capacity_bps / 1000 > u64::from(u32::MAX) {
-        return Err(Failure::bad_input(format!(
-            "--capacity {}: must be 1 kbit/s to 4294 Gbit/s",
-            command.capacity
-        )));
-    }
-    let mut settings = vec![(
-        "capacity_kbps".to_owned(),
-        (capacity_bps / 1000).to_string(),
-    )];
-    for (name, value) in [
-        ("algorithm", &command.algorithm),
-        ("estimator", &command.estimator),
-    ] {
-        settings.extend(value.iter().map(|v| (name.to_owned(), v.clone())));
-    }
-    add_settings(&mut settings, &command.settings)?;
-    let request = Request::new(command.at.find()?, &settings)?;
-    let place = request.run(command.tell.dry_run)?;
-    command.tell.change(
-        &format!("{place} answers Quick-Start requests"),
-        &format!("answer Quick-Start requests at {place}"),
-        json!({ "place": place, "capacity_bps": capacity_bps }),
     )
 }
 
@@ -190,9 +135,7 @@ fn bench(command: &BenchCommand) -> Result<(), Failure> {
             command.time
         )));
     }
-    let mut settings = [("capacity_kbps", "10000000"), ("max_requests", "0")]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .to_vec();
+    let mut settings = vec![("max_requests".to_owned(), "0".to_owned())];
     add_settings(&mut settings, &command.settings)?;
     let outcome = forwarding::measure(Bench {
         packet_bytes: command.packet_bytes,
@@ -252,36 +195,6 @@ fn print_outcome(outcome: &Outcome) {
 pub(super) fn print(routers: &[Router]) {
     for router in routers {
         say!(
-            "{}  router of Quick-Start{}",
-            router.place,
-            if router.gone {
-                "  (its device has gone)"
-            } else {
-                ""
-            }
-        );
-        let mbit = |bps: u64| bps as f64 / 1e6;
-        say!(
-            "  load {:.3} Mbit/s ({:.1} % of the capacity), granted and not yet seen {:.3} Mbit/s, \
-             granted in all {:.3} Mbit/s",
-            mbit(router.usage_bps),
-            router.utilization_permille as f64 / 10.0,
-            mbit(router.outstanding_bps),
-            mbit(router.granted_bps)
-        );
-        print_list("counters", &router.counters);
-        print_list("tunables", &router.shown);
-        print_recent(&router.recent);
-        if let Some(cost) = router.cost_per_packet {
-            say!("  cost: {} ns per packet over {}", cost.ns, cost.runs);
-        }
-    }
-}
-
-/// The same of routers' algorithms by their common binding.
-pub(super) fn print_attached(routers: &[routers::Router]) {
-    for router in routers {
-        say!(
             "{}  router {} of {} Mbit/s{}",
             router.place,
             router.name,
@@ -296,13 +209,22 @@ pub(super) fn print_attached(routers: &[routers::Router]) {
         print_list("traffic", &router.traffic);
         print_list("tunables", &router.tunables);
         for event in router.events.iter().take(5) {
-            print_list(
-                &format!("{:.1} s ago", event.age_ms as f64 / 1e3),
-                &event.values,
-            );
+            print_event(event);
         }
         if let Some(ns) = router.ns_per_run {
             say!("  cost: {ns} ns per packet over {}", router.runs);
         }
+    }
+}
+
+/// What the algorithm told of one packet.
+fn print_event(event: &Event) {
+    let mut title = format!("{:.1} s ago", event.age_ms as f64 / 1e3);
+    if let (Some(sender), Some(peer)) = (&event.sender, &event.peer) {
+        title += &format!(" {sender} to {peer}");
+    }
+    print_list(&title, &event.values);
+    if let Some(reason) = &event.reason {
+        say!("    {reason}");
     }
 }

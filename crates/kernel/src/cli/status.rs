@@ -71,8 +71,7 @@ pub(super) fn run(command: &StatusCommand) -> Result<(), Failure> {
     }
     hints::print(&status.hints, &status.hint_defaults);
     host::print(&status.quick_start_hosts);
-    router::print(&status.quick_start_routers);
-    router::print_attached(&status.routers);
+    router::print(&status.routers);
     host::print_windows(&status.first_windows);
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! What programs in the kernel do for hosts and routers: one file for each, with how it
 //! is attached, what it counts, and how it is taken away.
 
+mod approval;
 pub(crate) mod endpoints;
 pub mod hints;
 pub(crate) mod paths;
 mod prefix;
 pub(crate) mod quick_start;
 pub(crate) mod recent;
-pub(crate) mod router;
 pub(crate) mod routers;
 pub mod sampler;
 pub mod trial;

@@ -3,25 +3,30 @@
 //! the algorithm declares.
 
 use std::collections::BTreeMap;
-use std::os::fd::AsFd as _;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd as _, OwnedFd};
 
 use headway_algorithms::{RouterInfo, TunableInfo};
-use libbpf_rs::{Object, ObjectBuilder};
+use libbpf_rs::{MapCore as _, Object, ObjectBuilder, OpenObject};
 use serde::Serialize;
 
-use crate::error::Failure;
+use crate::error::{Attempt as _, Failure};
+use crate::mechanisms::approval;
 use crate::objects::bpf::{self, Point};
 use crate::objects::btf::{Btf, Member};
 use crate::objects::device::Device;
 use crate::objects::hooks::{self, Hook};
 use crate::objects::{load, routers, RouterObject};
-use crate::system::clock::now_ns;
+use crate::system::clock::{self, now_ns};
 use crate::system::rundir;
 
 /// The program of the binding.
 const PROGRAM: &str = "hw_router";
 const LINKS: &str = "hw_router_links";
 const TRAFFIC: &str = "hw_router_seen";
+/// Of what it counts, what only the binding needs.
+const BEHIND_THE_SCENES: [&str; 2] = ["gathered_bytes", "gather_until_ticks"];
 
 /// A router's algorithm at its device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -57,6 +62,13 @@ pub struct Event {
     pub age_ms: u64,
     /// Connection, as routers tell them apart.
     pub flow: u64,
+    /// Who sent the packet; null: it was not IPv4.
+    pub sender: Option<String>,
+    /// To whom.
+    pub peer: Option<String>,
+    /// Why a request got less than it asked for, where the algorithm has requests; null: it
+    /// did not, or that was another router's doing.
+    pub reason: Option<String>,
     /// Values by the names that the algorithm declares.
     pub values: BTreeMap<String, u64>,
 }
@@ -84,13 +96,7 @@ impl Request {
         limit_bytes: Option<u64>,
         settings: &[(String, String)],
     ) -> Result<Self, Failure> {
-        let bad_input = |e: headway_algorithms::AlgorithmError| Failure::bad_input(e.to_string());
-        let info = headway_algorithms::router(name).map_err(bad_input)?;
-        let object = routers()
-            .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?
-            .iter()
-            .find(|object| object.name == info.name)
-            .ok_or_else(|| Failure::failed(format!("this build has no program of {name}")))?;
+        let (info, object) = find(name)?;
         let tunables = tunables(&info.tunables, settings)?;
         Ok(Self {
             device,
@@ -138,25 +144,108 @@ impl Request {
             .and_then(|builder| builder.open_memory(self.object.bytes))
             .map_err(|e| Failure::failed(format!("cannot open {what}: {e}")))?;
         self.device.describe_to(&mut open)?;
-        let tunables: Vec<u8> = self.tunables.iter().flat_map(|t| t.to_ne_bytes()).collect();
+        set_constants(&mut open, &self.tunables, self.rate_bps)?;
+        let limit_bytes = self.limit_bytes.unwrap_or(0).to_ne_bytes();
         hooks::set_constants(
             &mut open,
             &[
-                ("hw_router_tun", &tunables),
                 ("hw_router_name", self.info.name.as_bytes()),
-                ("hw_rate_Bps", &(self.rate_bps / 8).to_ne_bytes()),
-                (
-                    "hw_limit_bytes",
-                    &self.limit_bytes.unwrap_or(0).to_ne_bytes(),
-                ),
+                ("hw_limit_bytes", &limit_bytes),
             ],
         )?;
         load::load(open, &what)
     }
+
+    /// Loads it, to be attached now and then by this process.
+    pub(crate) fn loaded(&self) -> Result<Loaded, Failure> {
+        Ok(Loaded {
+            object: self.load()?,
+            device: self.device.clone(),
+            info: self.info,
+        })
+    }
+}
+
+/// An algorithm and its program.
+pub(crate) fn find(name: &str) -> Result<(&'static RouterInfo, &'static RouterObject), Failure> {
+    let bad_input = |e: headway_algorithms::AlgorithmError| Failure::bad_input(e.to_string());
+    let info = headway_algorithms::router(name).map_err(bad_input)?;
+    let object = routers()
+        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?
+        .iter()
+        .find(|object| object.name == info.name)
+        .ok_or_else(|| Failure::failed(format!("this build has no program of {name}")))?;
+    Ok((info, object))
+}
+
+/// Writes the constants of a router's object: tunables in declared order, the link's rate,
+/// and what gathering has to know of the machine.
+pub(crate) fn set_constants(
+    open: &mut OpenObject,
+    tunables: &[u32],
+    rate_bps: u64,
+) -> Result<(), Failure> {
+    let tunables: Vec<u8> = tunables.iter().flat_map(|t| t.to_ne_bytes()).collect();
+    hooks::set_constants(
+        open,
+        &[
+            ("hw_router_tun", &tunables),
+            ("hw_rate_Bps", &(rate_bps / 8).to_ne_bytes()),
+            ("hw_tick_ns", &clock::tick_ns()?.to_ne_bytes()),
+            ("hw_cpus", &(bpf::possible_cpus() as u32).to_ne_bytes()),
+        ],
+    )
+}
+
+/// A router whose program is in the kernel, and goes with the value.
+pub(crate) struct Loaded {
+    object: Object,
+    device: Device,
+    info: &'static RouterInfo,
+}
+
+impl Loaded {
+    /// Attaches it for as long as the result is held.
+    pub(crate) fn hold(&self) -> Result<OwnedFd, Failure> {
+        self.device
+            .hold(&self.object, PROGRAM, Point::Egress)
+            .attempt(format!("attach a program to {}", self.device.place()))
+    }
+
+    /// One of the algorithm's counters so far; 0 if it has none of that name.
+    pub(crate) fn counter(&self, name: &str) -> io::Result<u64> {
+        let at = self.info.counters.iter().position(|c| c.name == name);
+        let state = state_of(&self.object)?;
+        Ok(at.and_then(|at| state.get(at).copied()).unwrap_or(0))
+    }
+
+    /// Runs of the program, and ns spent in them, while the kernel counted them.
+    pub(crate) fn runs(&self) -> io::Result<(u64, u64)> {
+        let program = hooks::program(&self.object, PROGRAM).map_err(io::Error::other)?;
+        let info = bpf::program_info(program.as_fd())?;
+        Ok((info.runs, info.run_time_ns))
+    }
+}
+
+/// The state of a loaded object's algorithm, in words: its counters are the first.
+pub(crate) fn state_of(object: &Object) -> io::Result<Vec<u64>> {
+    let links = object.maps().find(|map| map.name() == LINKS);
+    let map = links.ok_or_else(|| io::Error::other("no router"))?;
+    let info = bpf::map_info(map.as_fd())?;
+    let value = bpf::first_element_locked(map.as_fd(), info.value_bytes as usize)?;
+    let fields = Btf::by_id(info.btf_id).map(|btf| btf.members(info.value_type));
+    let state = fields.and_then(|fields| fields.get("state").map(|field| field.offset));
+    let raw = value[state.unwrap_or(value.len())..].chunks_exact(8);
+    Ok(raw
+        .map(|raw| u64::from_ne_bytes(raw.try_into().expect("8 bytes")))
+        .collect())
 }
 
 /// All tunables in declared order, from settings such as `("algorithm", "fair")`.
-fn tunables(infos: &[TunableInfo], settings: &[(String, String)]) -> Result<Vec<u32>, Failure> {
+pub(crate) fn tunables(
+    infos: &[TunableInfo],
+    settings: &[(String, String)],
+) -> Result<Vec<u32>, Failure> {
     let mut tunables: Vec<u32> = infos.iter().map(|t| t.default).collect();
     for (name, value) in settings {
         let at = infos.iter().position(|t| t.name == name).ok_or_else(|| {
@@ -200,20 +289,35 @@ fn router(hook: Hook) -> Router {
         let raw = hook.constant(name)?.try_into().ok()?;
         Some(u64::from_ne_bytes(raw))
     };
+    let rate_bps = word("hw_rate_Bps").unwrap_or(0) * 8;
+    let mut traffic = hook.named_counters(TRAFFIC);
+    traffic.retain(|name, _| !BEHIND_THE_SCENES.contains(&name.as_str()));
     let raw = hook.constant("hw_router_tun").unwrap_or_default();
-    let tunables = info.map_or(&[][..], |info| &info.tunables);
-    let shown = tunables.iter().zip(raw.chunks_exact(4)).map(|(t, raw)| {
-        let value = u32::from_ne_bytes(raw.try_into().expect("4 bytes"));
-        (t.name.to_owned(), t.shown(value))
-    });
-    let (counters, events) = link_of(&hook, info).unwrap_or_default();
+    let numbers = raw
+        .chunks_exact(4)
+        .map(|raw| u32::from_ne_bytes(raw.try_into().expect("4 bytes")));
+    let tunables: Vec<(&TunableInfo, u32)> = info
+        .map_or(&[][..], |info| &info.tunables)
+        .iter()
+        .zip(numbers)
+        .collect();
+    let (counters, mut events) = link_of(&hook, info).unwrap_or_default();
+    if name == approval::ALGORITHM {
+        let tunables = tunables.iter().map(|(t, n)| (t.name, *n)).collect();
+        for event in &mut events {
+            event.reason = approval::reason(&event.values, &tunables, rate_bps);
+        }
+    }
     Router {
         gone: hook.gone,
-        rate_bps: word("hw_rate_Bps").unwrap_or(0) * 8,
+        rate_bps,
         limit_bytes: word("hw_limit_bytes").filter(|&bytes| bytes > 0),
-        tunables: shown.collect(),
+        tunables: tunables
+            .iter()
+            .map(|(t, value)| (t.name.to_owned(), t.shown(*value)))
+            .collect(),
         counters,
-        traffic: hook.named_counters(TRAFFIC),
+        traffic,
         events,
         runs: hook.runs,
         ns_per_run: hook.run_time_ns.checked_div(hook.runs),
@@ -261,9 +365,18 @@ fn event(
         let value = u64_at(raw, notes + 8 * i)?;
         (noted >> i & 1 == 1).then(|| (event.name.to_owned(), event.shown(value)))
     });
+    let socket = |address: &str, port: &str| {
+        let address = u32_at(raw, at(address)?).filter(|&address| address > 0)?;
+        let port = raw.get(at(port)?..)?.first_chunk()?;
+        let address = Ipv4Addr::from(address.to_ne_bytes());
+        Some(SocketAddrV4::new(address, u16::from_be_bytes(*port)).to_string())
+    };
     let event = Event {
         age_ms: now_ns.saturating_sub(u64_at(raw, at("now_ns")?)?) / 1_000_000,
         flow: u64_at(raw, at("flow")?)?,
+        sender: socket("sender", "sender_port"),
+        peer: socket("peer", "peer_port"),
+        reason: None,
         values: values.collect(),
     };
     Some((number, event))

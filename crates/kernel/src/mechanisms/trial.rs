@@ -7,10 +7,10 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use libbpf_rs::{Object, ObjectBuilder, OpenObject, Program};
 
 use crate::error::Failure;
-use crate::mechanisms::router;
+use crate::mechanisms::routers;
 use crate::objects::hooks;
 use crate::objects::load;
-use crate::objects::{quick_start_host_object, quick_start_router_object};
+use crate::objects::quick_start_host_object;
 
 /// What the kernel puts before a test's packet.
 pub const ETHERNET_BYTES: usize = 14;
@@ -38,36 +38,32 @@ fn open(bytes: Result<&'static [u8], &'static str>) -> Result<OpenObject, Failur
 }
 
 impl Trial {
-    /// A Quick-Start router with settings such as `("capacity_kbps", "10000")`.
+    /// A router's algorithm with settings such as `("capacity_kbps", "10000")`.
     ///
     /// # Errors
     /// Settings that are wrong; a kernel that refuses.
-    pub fn router(settings: &[(String, String)]) -> Result<Self, Failure> {
-        let mut open = open(quick_start_router_object())?;
-        router::set_constants(&mut open, &router::tunables(settings)?)?;
-        let object = load::load(open, "the Quick-Start router")?;
-        Ok(Self { object })
+    pub fn router(
+        name: &str,
+        rate_bps: u64,
+        settings: &[(String, String)],
+    ) -> Result<Self, Failure> {
+        let (info, object) = routers::find(name)?;
+        let tunables = routers::tunables(&info.tunables, settings)?;
+        Self::router_of(object.bytes, &tunables, rate_bps)
     }
 
-    /// A router's program by the common binding (algorithms/port/bpf/router.h), with its
-    /// tunables in declared order.
+    /// A router's program by its object (algorithms/port/bpf/router.h), with its tunables in
+    /// declared order.
     ///
     /// # Errors
     /// No such program; a kernel that refuses.
-    pub fn any_router(
+    pub fn router_of(
         bytes: &'static [u8],
         tunables: &[u32],
         rate_bps: u64,
     ) -> Result<Self, Failure> {
         let mut open = open(Ok(bytes))?;
-        let raw: Vec<u8> = tunables.iter().flat_map(|t| t.to_ne_bytes()).collect();
-        hooks::set_constants(
-            &mut open,
-            &[
-                ("hw_router_tun", &raw),
-                ("hw_rate_Bps", &(rate_bps / 8).to_ne_bytes()),
-            ],
-        )?;
+        routers::set_constants(&mut open, tunables, rate_bps)?;
         let object = load::load(open, "the router")?;
         Ok(Self { object })
     }
@@ -122,11 +118,11 @@ impl Trial {
         Ok(out.split_off(ETHERNET_BYTES.min(out.len())))
     }
 
-    /// What a router knows and has done: the fields of `struct hw_qs_status`.
+    /// The state of a router's algorithm, in words: its counters are the first.
     ///
     /// # Errors
     /// It is no router.
-    pub fn router_status(&self) -> io::Result<Vec<u64>> {
-        router::words_of(&self.object)
+    pub fn router_state(&self) -> io::Result<Vec<u64>> {
+        routers::state_of(&self.object)
     }
 }

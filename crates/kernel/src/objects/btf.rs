@@ -257,7 +257,6 @@ mod tests {
         let objects = [
             objects::hints_object(),
             objects::quick_start_host_object(),
-            objects::quick_start_router_object(),
             objects::sampler_object(),
         ];
         let mut seen = BTreeSet::new();

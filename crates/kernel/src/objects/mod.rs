@@ -50,7 +50,6 @@ struct Objects {
     writes: &'static [u8],
     window: &'static [u8],
     qs_host: &'static [u8],
-    qs_router: &'static [u8],
 }
 
 static OBJECTS: Result<Objects, &str> = include!(concat!(env!("OUT_DIR"), "/objects.rs"));
@@ -125,17 +124,6 @@ pub fn quick_start_host_object() -> Result<&'static [u8], &'static str> {
     OBJECTS
         .as_ref()
         .map(|o| o.qs_host)
-        .map_err(|reason| *reason)
-}
-
-/// The object of a Quick-Start router (`algorithms/kernel/qs_router.bpf.c`).
-///
-/// # Errors
-/// What the build was missing, in one line.
-pub fn quick_start_router_object() -> Result<&'static [u8], &'static str> {
-    OBJECTS
-        .as_ref()
-        .map(|o| o.qs_router)
         .map_err(|reason| *reason)
 }
 

@@ -1,6 +1,9 @@
 //! CLOCK_MONOTONIC, in ns.
 
+use std::io;
 use std::time::Duration;
+
+use crate::error::{Attempt as _, Failure};
 
 /// The time now, in ns.
 #[must_use]
@@ -12,6 +15,22 @@ pub fn now_ns() -> i64 {
     // SAFETY: the pointer is to a timespec of our own; this clock always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Time between two ticks of the kernel's clock.
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn tick_ns() -> Result<u64, Failure> {
+    let mut tick = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a valid place for the result.
+    if unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut tick) } != 0 {
+        return Err(io::Error::last_os_error()).attempt("ask for the kernel's tick");
+    }
+    Ok((tick.tv_sec * 1_000_000_000 + tick.tv_nsec) as u64)
 }
 
 /// Sleeps until a time; returns at once if it has passed.

@@ -67,7 +67,6 @@ pub fn left_over() -> Vec<String> {
         "hints",
         "hint_defaults",
         "quick_start_hosts",
-        "quick_start_routers",
         "routers",
         "first_windows",
     ] {

@@ -81,6 +81,7 @@ impl Routers {
                 flow: sender_of(packet.route),
                 ip_bytes: packet.ip_bytes,
                 ecn: packet.ecn,
+                local: 0,
             };
             let mut bits = Fields::default();
             let header = if reads {
@@ -125,6 +126,7 @@ impl Routers {
                 flow: sender_of(packet.route),
                 ip_bytes: packet.ip_bytes,
                 ecn: packet.ecn,
+                local: 0,
             };
             let mut bits = Fields::default();
             let header = router.header.and_then(|i| packet.header(i, &mut bits));

@@ -15,13 +15,16 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
-use crate::mechanisms::router::{Loaded, Request};
+use crate::mechanisms::routers::{Loaded, Request};
 use crate::objects::bpf;
 use crate::objects::device::Device;
 use crate::objects::load;
 use packets::{flood, trickle, Arrivals, Flood};
 use path::{RoutedPath, NOBODY_MAC, ROUTER_MAC, ROUTER_OUT};
 
+/// What the router does, and what its link is said to carry.
+const ROUTER: &str = "quick-start";
+const RATE_BPS: u64 = 10_000_000_000;
 /// Packets before the first that count.
 const WARM_UP: Duration = Duration::from_millis(200);
 /// Delays are told at these parts of the packets, in 1/10^6.
@@ -210,7 +213,7 @@ pub fn measure(bench: Bench) -> Result<Outcome, Failure> {
     }
     let path = RoutedPath::new(false)?;
     let device = Device::find(Some(&path.router.path()), ROUTER_OUT)?;
-    let router = Request::new(device, &bench.settings)?.loaded()?;
+    let router = Request::new(ROUTER, device, RATE_BPS, None, &bench.settings)?.loaded()?;
     let lab = Lab {
         path,
         router,
@@ -232,10 +235,8 @@ pub fn measure(bench: Bench) -> Result<Outcome, Failure> {
         let sending = lab.flood(NOBODY_MAC, percent, bench.time)?;
         sending_ns.push(sending.cpu_ns as f64 / sending.packets as f64);
     }
-    let (requests, grants) = lab
-        .router
-        .requests_and_grants()
-        .attempt("read the router")?;
+    let count = |name| lab.router.counter(name).attempt("read the router");
+    let (requests, grants) = (count("requests")?, count("grants")?);
     let mut turns = match bench.delay_pps {
         None => Vec::new(),
         Some(rate) => delays_in_turn(&lab, rate)?,

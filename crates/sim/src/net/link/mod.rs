@@ -519,6 +519,7 @@ impl Link {
             flow: sender_of(packet.route),
             ip_bytes,
             ecn,
+            local: 0,
         };
         let verdict = self.discipline.enqueue(&self.view, &arriving);
         match verdict {
@@ -608,6 +609,7 @@ impl Link {
             flow: packet.flow,
             ip_bytes: packet.ip_bytes,
             ecn: packet.ecn,
+            local: 0,
         };
         let sojourn_ns = now_ns - packet.joined_ns;
         let verdict = self.discipline.dequeue(&self.view, &leaving, sojourn_ns);

@@ -1,0 +1,145 @@
+//! Why a router granted less of a rate than was asked for: the tightest of the bounds that
+//! algorithms/router/quick_start.c knows, of what it tells and how it was set up.
+
+use std::collections::BTreeMap;
+
+use headway_algorithms::quick_start::{code_down, rate_bytes_per_s};
+
+/// The algorithm that tells of requests.
+pub(super) const ALGORITHM: &str = "quick-start";
+
+/// Its ways to approve, by their numbers.
+const SHARE: u64 = 1;
+const OPTIMISTIC: u64 = 2;
+const FAIR: u64 = 3;
+
+/// Why less was granted than was asked for; none: nothing less was, or another router did
+/// it. `told` and `tunables` have the names that the algorithm declares.
+pub(super) fn reason(
+    told: &BTreeMap<String, u64>,
+    tunables: &BTreeMap<&str, u32>,
+    rate_bps: u64,
+) -> Option<String> {
+    let tunable = |name: &str| u64::from(tunables.get(name).copied().unwrap_or(0));
+    let told = |name: &str| told.get(name).copied();
+    let (asked, granted) = (told("requested_code")?, told("granted_code")?);
+    if told("limited").is_some() {
+        let most = tunable("max_requests");
+        return Some(format!("one of more than {most} requests in a second"));
+    }
+    if granted >= asked {
+        return None;
+    }
+    let (used_bps, promised_bps) = (told("usage_bps")?, told("outstanding_bps")?);
+    let mbit = |bps: u64| bps as f64 / 1e6;
+    let algorithm = tunable("algorithm");
+    let most_bps = 8 * rate_bytes_per_s(tunables.get("max_code").copied().unwrap_or(0));
+    let capacity_kbps = match tunable("capacity_kbps") {
+        0 => rate_bps / 1000,
+        set => set,
+    };
+    let given_bps = capacity_kbps * tunable("threshold_permille");
+    let unused_bps = given_bps.saturating_sub(used_bps);
+    let left_bps = match algorithm {
+        OPTIMISTIC => unused_bps,
+        _ => unused_bps.saturating_sub(promised_bps),
+    };
+    let least_bps = left_bps.min(most_bps);
+    if granted < u64::from(code_down(least_bps / 8)) {
+        return Some(match algorithm {
+            _ if tunable("whole") == 1 => "whole=1 grants all or nothing".to_owned(),
+            SHARE => format!(
+                "share gives {}/1000 of what is left",
+                tunable("share_permille")
+            ),
+            FAIR => "fair opens a slot's bandwidth little by little".to_owned(),
+            _ => "the sender used little of its grants before".to_owned(),
+        });
+    }
+    Some(if most_bps <= left_bps {
+        format!("max_code allows {} Mbit/s", mbit(most_bps))
+    } else if left_bps == given_bps {
+        format!("{} Mbit/s are all that is given out", mbit(given_bps))
+    } else if left_bps == unused_bps {
+        format!(
+            "a load of {:.3} Mbit/s leaves {:.3} of {}",
+            mbit(used_bps),
+            mbit(unused_bps),
+            mbit(given_bps)
+        )
+    } else {
+        format!(
+            "a load of {:.3} Mbit/s and grants of {:.3} not yet seen leave {:.3} of {}",
+            mbit(used_bps),
+            mbit(promised_bps),
+            mbit(left_bps),
+            mbit(given_bps)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Codes, what was limited, and bit/s; what differs from the defaults.
+    fn told(
+        codes: (u64, u64),
+        limited: bool,
+        bps: (u64, u64),
+        changed: &[(&'static str, u32)],
+    ) -> Option<String> {
+        let mut values = BTreeMap::from(
+            [
+                ("requested_code", codes.0),
+                ("granted_code", codes.1),
+                ("usage_bps", bps.0),
+                ("outstanding_bps", bps.1),
+            ]
+            .map(|(name, value)| (name.to_owned(), value)),
+        );
+        if limited {
+            values.insert("limited".to_owned(), 1);
+        }
+        let info = headway_algorithms::router(ALGORITHM).unwrap();
+        let mut tunables: BTreeMap<&str, u32> =
+            info.tunables.iter().map(|t| (t.name, t.default)).collect();
+        tunables.extend(changed.iter().copied());
+        reason(&values, &tunables, 10_000_000)
+    }
+
+    #[test]
+    fn a_router_says_which_bound_a_request_met() {
+        assert_eq!(told((4, 4), false, (0, 0), &[]), None);
+        let says = |reason: Option<String>, word: &str| {
+            let reason = reason.unwrap();
+            assert!(reason.contains(word), "{reason}");
+        };
+        let most = [("max_requests", 100)];
+        says(told((4, 0), true, (0, 0), &most), "more than 100 requests");
+        says(told((8, 7), false, (0, 0), &[]), "10 Mbit/s are all");
+        let other = [("capacity_kbps", 20_000)];
+        says(told((9, 8), false, (0, 0), &other), "20 Mbit/s are all");
+        says(
+            told((7, 5), false, (8_000_000, 0), &[]),
+            "a load of 8.000 Mbit/s leaves 2.000",
+        );
+        says(
+            told((7, 6), false, (0, 6_400_000), &[]),
+            "grants of 6.400 not yet seen leave 3.600",
+        );
+        let most = [("max_code", 5)];
+        says(told((7, 5), false, (0, 0), &most), "max_code allows 1.28");
+        let share = [("algorithm", 1)];
+        says(told((7, 6), false, (0, 0), &share), "500/1000");
+        let fair = [("algorithm", 3)];
+        says(told((8, 3), false, (0, 0), &fair), "little by little");
+        let none = [("algorithm", 2), ("max_code", 0)];
+        says(told((7, 0), false, (0, 6_400_000), &none), "max_code");
+        let whole = [("whole", 1)];
+        says(
+            told((7, 0), false, (8_000_000, 0), &whole),
+            "all or nothing",
+        );
+    }
+}
