@@ -129,7 +129,7 @@ def test_counters_agree_whatever_the_path(rate, rtt, buffer, loss, flows, stack,
 
 def test_what_the_engine_refuses_is_one_line() -> None:
     far = experiment().topology.model_copy(update={"access_rate": 0})
-    with pytest.raises(HeadwayError, match="simulator: ") as error:
+    with pytest.raises(HeadwayError, match=r"^topology\.access_rate: '0 bit/s' must be") as error:
         run(experiment(topology=far))
     assert "\n" not in str(error.value)
 

@@ -453,12 +453,14 @@ pub fn known() -> Known {
     let controls = controls().iter();
     let startups = startups().iter();
     let queues = queues().iter();
+    let routers = routers().iter();
     Known {
         controls: controls
             .map(|c| named(c.name, c.startup, &c.tunables))
             .collect(),
         startups: startups.map(|s| named(s.name, None, &s.tunables)).collect(),
         queues: queues.map(|q| named(q.name, None, &q.tunables)).collect(),
+        routers: routers.map(|r| named(r.name, None, &r.tunables)).collect(),
         stacks: vec![],
     }
 }

@@ -93,6 +93,8 @@ pub struct Known {
     pub startups: Vec<Algorithm>,
     /// What queues do.
     pub queues: Vec<Algorithm>,
+    /// What routers do beside queueing.
+    pub routers: Vec<Algorithm>,
     /// Profiles of the TCP endpoint.
     pub stacks: Vec<String>,
 }
@@ -167,12 +169,23 @@ impl Known {
     /// One line for what is not known or out of range.
     pub fn queue(&self, text: &str) -> Result<Named, Refused> {
         let (name, options) = split_options(text)?;
-        let owner = find(&self.queues, name, "queue discipline")?;
-        Ok(Named {
-            name: name.to_owned(),
-            startup: None,
-            tunables: checked(&[owner], &options)?,
-        })
+        self.queue_of(name, &options)
+    }
+
+    /// The same of a name and its options.
+    ///
+    /// # Errors
+    /// One line for what is not known or out of range.
+    pub fn queue_of(&self, name: &str, options: &[(&str, &str)]) -> Result<Named, Refused> {
+        alone(find(&self.queues, name, "queue discipline")?, options)
+    }
+
+    /// What a router does, by its name and options.
+    ///
+    /// # Errors
+    /// One line for what is not known or out of range.
+    pub fn router(&self, name: &str, options: &[(&str, &str)]) -> Result<Named, Refused> {
+        alone(find(&self.routers, name, "router")?, options)
     }
 
     /// How a flow goes on and starts, and both their tunables: a name as "cubic+hystart", and
@@ -263,6 +276,15 @@ pub fn check_kernel_own(name: &str, own: &str, has_more: bool) -> Result<(), Ref
         )));
     }
     Ok(())
+}
+
+/// An algorithm that nothing joins.
+fn alone(owner: &Algorithm, options: &[(&str, &str)]) -> Result<Named, Refused> {
+    Ok(Named {
+        name: owner.name.clone(),
+        startup: None,
+        tunables: checked(&[owner], options)?,
+    })
 }
 
 /// Values by tunable name.

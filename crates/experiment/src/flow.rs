@@ -7,7 +7,7 @@ use crate::limits::{
 };
 use crate::quantity::{
     format_rate, format_size, format_time, parse_positive_size, parse_positive_time, parse_rate,
-    parse_time,
+    parse_size, parse_time,
 };
 use crate::text::{quoted, shorten, unknown, Refused};
 
@@ -140,7 +140,11 @@ impl Kind {
                     ns => no(format_time(ns.into()), "at most 10 years".into()),
                 }
             }
-            Kind::Size(least, most) => match parse_positive_size(written)? {
+            Kind::Size(least, most) => match if least == 0 {
+                parse_size(written)?
+            } else {
+                parse_positive_size(written)?
+            } {
                 bytes if (least..=most).contains(&bytes) => number(bytes),
                 bytes => no(
                     format_size(bytes.into()),

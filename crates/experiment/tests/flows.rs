@@ -35,6 +35,7 @@ fn known() -> Known {
             algorithm("hystart", None, Some(("low_window", "packets", 100))),
         ],
         queues: vec![algorithm("red", None, Some(("mode", "gentle|plain", 1)))],
+        routers: vec![],
         stacks: vec!["linux-6".into()],
     }
 }

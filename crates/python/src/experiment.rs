@@ -1,12 +1,14 @@
 //! What Python's typed models ask the crate `headway-experiment`: nothing is decided here.
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use headway_experiment::algorithm::{self, Known, Tunable};
 use headway_experiment::flow::{self, FLOW_OPTIONS};
 use headway_experiment::quantity;
-use headway_experiment::{limits, path, queue, start, text, Buffer};
+use headway_experiment::{limits, lower, path, queue, start, text, Buffer};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 
 use crate::invalid;
@@ -118,6 +120,49 @@ fn start_times_ns(seed: u64, spread_ns: u64, own: Vec<Option<u64>>) -> Vec<u64> 
         .enumerate()
         .map(|(flow, own)| own.unwrap_or_else(|| start::start_ns(seed, flow, spread_ns)))
         .collect()
+}
+
+#[pyfunction]
+fn checkpoints_ns(duration_ns: u64, warmup_ns: u64, sample_ns: Option<u64>) -> Vec<u64> {
+    lower::checkpoints_ns(duration_ns, warmup_ns, sample_ns)
+}
+
+/// Of each flow: its own name, its control's, whether it is a call of VoIP.
+#[pyfunction]
+fn flow_names(flows: Vec<(Option<PyBackedStr>, Option<PyBackedStr>, bool)>) -> Vec<String> {
+    let flows = flows.iter().enumerate();
+    flows
+        .map(|(number, (own, control, is_voip))| {
+            lower::flow_name(own.as_deref(), control.as_deref(), *is_voip, number)
+        })
+        .collect()
+}
+
+/// The scenario of an experiment, which is given as the JSON of its typed model; `apps` are those
+/// applications that are not numbers alone, by the numbers of their flows.
+#[pyfunction]
+fn scenario(
+    py: Python<'_>,
+    document: &str,
+    apps: HashMap<usize, PyBackedStr>,
+    digest_at_ns: Option<Vec<u64>>,
+    trace: bool,
+) -> PyResult<String> {
+    let asked = lower::Asked {
+        digest_at_ns,
+        trace,
+    };
+    let brought = |number: usize| apps.get(&number).map(|app| &**app);
+    py.detach(|| lower::scenario(document, known(), brought, asked))
+        .map_err(invalid)
+}
+
+/// A topology as a scenario has it, from the JSON of its typed model.
+#[pyfunction]
+fn topology(document: &str) -> PyResult<String> {
+    let written = serde_json::from_str(document).map_err(invalid)?;
+    let topology = lower::topology(&written, known()).map_err(invalid)?;
+    Ok(topology.fields().to_string())
 }
 
 #[pyfunction]
@@ -245,6 +290,10 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(halves_ns, module)?,
         wrap_pyfunction!(base_rtt_ns, module)?,
         wrap_pyfunction!(start_times_ns, module)?,
+        wrap_pyfunction!(checkpoints_ns, module)?,
+        wrap_pyfunction!(flow_names, module)?,
+        wrap_pyfunction!(scenario, module)?,
+        wrap_pyfunction!(topology, module)?,
         wrap_pyfunction!(unknown, module)?,
         wrap_pyfunction!(check_tunable, module)?,
         wrap_pyfunction!(allowed_of_tunable, module)?,
@@ -263,7 +312,15 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         pyo3::types::PyTuple::new(module.py(), names)?,
     )?;
     module.add("KERNEL_OWN", algorithm::KERNEL_OWN)?;
+    module.add("VOIP", lower::VOIP)?;
+    for (name, all) in [
+        ("MIRRORED", &lower::MIRRORED[..]),
+        ("RECORDS", &lower::RECORDS[..]),
+    ] {
+        module.add(name, pyo3::types::PyTuple::new(module.py(), all)?)?;
+    }
     for (name, value) in [
+        ("BATCHES", lower::BATCHES),
         ("MAX_RATE_BPS", limits::MAX_RATE_BPS),
         ("MAX_TIME_NS", limits::MAX_TIME_NS),
         ("MAX_DURATION_NS", limits::MAX_DURATION_NS),

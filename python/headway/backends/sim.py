@@ -17,19 +17,9 @@ from headway.backends import Finished, T, Work
 from headway.digest import batch_edges_ns, digest_of_totals
 from headway.errors import HeadwayError
 from headway.experiment import (
-    Bulk,
-    Cbr,
-    Control,
     Exchanges,
     Experiment,
-    Flow,
-    Link,
-    Pingpong,
-    Relay,
-    Requests,
     Sessions,
-    Vectors,
-    limit_bytes,
 )
 from headway.limits import FLOW_BYTES, READING_BYTES, check_room
 from headway.units import format_time
@@ -266,25 +256,28 @@ def check_size(experiment: Experiment) -> None:
 def scenario_json(experiment: Experiment, *, digest: bool = False, trace: bool = True) -> str:
     """The experiment in the engine's terms, as it takes it: see :func:`scenario`.
 
-    It asks for a ``digest``, a ``trace`` or both. What sessions ask for is most of a scenario, and
-    the same in many.
+    It asks for a ``digest``, a ``trace`` or both. Raises HeadwayError for what only another backend
+    has.
     """
-    flows = (
-        _with_app(fields, _session_texts(app.workload, app.pairs)[app.pair])
-        if isinstance(app := flow.app, Sessions)
-        else _with_app(fields, json.dumps(_app(flow)))
-        for flow, fields in zip(experiment.flows, _flows(experiment), strict=True)
-    )
-    world = _world(experiment)
-    if digest:
-        world["digest_at_ns"] = batch_edges_ns(experiment)
-    if not trace:
-        world["trace"] = False
-    return f'{json.dumps(world)[:-1]}, "flows": [{", ".join(flows)}]}}'
+    document = experiment.model_dump_json()
+    apps = dict(_brought(experiment))
+    batches_ns = batch_edges_ns(experiment) if digest else None
+    try:
+        return _engine.scenario(document, apps, batches_ns, trace)
+    except ValueError as error:
+        raise HeadwayError(str(error)) from None
 
 
-def _with_app(fields: dict[str, Any], app: str) -> str:
-    return f'{json.dumps(fields)[:-1]}, "app": {app}}}'
+def _brought(experiment: Experiment) -> Iterator[tuple[int, str]]:
+    """Applications that a document only names, by the numbers of their flows.
+
+    A workload makes sessions, a file has exchanges: most of a scenario, and the same in many.
+    """
+    for number, flow in enumerate(experiment.flows):
+        if isinstance(app := flow.app, Sessions):
+            yield number, _session_texts(app.workload, app.pairs)[app.pair]
+        elif isinstance(app, Exchanges):
+            yield number, json.dumps({"kind": "exchanges", **app.table().columns()})
 
 
 @functools.lru_cache(maxsize=4)
@@ -302,84 +295,10 @@ def scenario(experiment: Experiment) -> dict[str, Any]:
     return fields
 
 
-def _world(experiment: Experiment) -> dict[str, Any]:
-    """All but the flows."""
-    rtt_ns = experiment.base_rtt_ns
-    hops = [
-        {"forward": link_fields(forward, rtt_ns), "reverse": link_fields(reverse, rtt_ns)}
-        for forward, reverse in experiment.topology.links()
-    ]
-    kind = experiment.topology.kind
-    capture = experiment.capture
-    return {
-        "seed": experiment.seed,
-        "duration_ns": experiment.duration,
-        "stack": experiment.stack,
-        "topology": {
-            "kind": kind,
-            **(hops[0] if kind == "dumbbell" else {"hops": hops}),
-            "access_rate_bps": experiment.topology.access_rate,
-            "access_delay_ns": experiment.topology.access_delay,
-        },
-        "checkpoints_ns": experiment.checkpoints_ns(),
-        "record": {name: name in experiment.record for name in ("flows", "queue", "udp", "drops")},
-        "capture": capture and {"link": capture.link, "snaplen_bytes": capture.snaplen},
-    }
-
-
-def link_fields(link: Link, base_rtt_ns: int) -> dict[str, Any]:
-    """One direction of a hop in SI integers, as the engine and the emulator take it."""
-    in_bytes = limit_bytes(link, base_rtt_ns)
-    rare: dict[str, Any] = {}
-    if routers := link.all_routers():
-        rare["routers"] = [{"name": one.name, "tunables": one.tunables} for one in routers]
-    if link.drop_ip_options:
-        rare["drop_ip_options"] = True
-    if link.ecn != "keep":
-        rare["ecn"] = link.ecn
-    if link.vary is not None:
-        rare["vary"] = link.vary.fields()
-    return {
-        **rare,
-        "rate_bps": link.rate,
-        "delay_ns": link.delay,
-        "aqm": {"name": link.aqm.name, "tunables": link.aqm.tunables},
-        "limit_bytes": in_bytes,
-        "limit_pkts": int(link.buffer.amount) if in_bytes is None else None,
-        "loss": link.loss,
-        "duplicate": link.duplicate,
-        "reorder": link.reorder,
-        "reorder_delay_ns": link.reorder_delay,
-    }
-
-
-def _app(flow: Flow) -> dict[str, Any]:
-    app = flow.app
-    if isinstance(app, Bulk):
-        return {"kind": "bulk", "bytes": app.size}
-    if isinstance(app, Cbr):
-        cbr = {"kind": "cbr", "ip_bytes": app.packet, "interval_ns": app.interval}
-        return {**cbr, "ecn": True} if app.ecn else cbr
-    if isinstance(app, Pingpong):
-        return {
-            "kind": "pingpong",
-            "request_bytes": app.request,
-            "mean_interval_ns": app.mean_interval,
-        }
-    if isinstance(app, Requests):
-        return {
-            "kind": "requests",
-            "codes": list(app.codes),
-            "mean_interval_ns": app.mean_interval,
-        }
-    if isinstance(app, Exchanges):
-        return {"kind": "exchanges", **app.table().columns()}
-    assert isinstance(app, Vectors)
-    return {
-        "kind": "vectors",
-        "epochs": [list(epoch) for epoch in app.epochs],
-        "connections": list(app.connections or ()),
-    }
+def topology_fields(experiment: Experiment) -> dict[str, Any]:
+    """Its topology in SI integers, as the engine and the emulator take it."""
+    fields: dict[str, Any] = json.loads(_engine.topology(experiment.topology.model_dump_json()))
+    return fields
 
 
 def _sessions(share: SessionTable, persistent: bool) -> dict[str, Any]:
@@ -392,60 +311,4 @@ def _sessions(share: SessionTable, persistent: bool) -> dict[str, Any]:
         "response_bytes": share.response_bytes.tolist(),
         "think_ns": (share.think_us * _NS_PER_US).tolist(),
         "serve_ns": (share.serve_us * _NS_PER_US).tolist() if share.serve_us.any() else [],
-    }
-
-
-def _flows(experiment: Experiment) -> Iterator[dict[str, Any]]:
-    """Flows without their applications."""
-    names, starts_ns = experiment.flow_names(), experiment.start_times_ns()
-    return (_flow(*each) for each in zip(experiment.flows, names, starts_ns, strict=True))
-
-
-def _control(control: Control | None) -> dict[str, Any] | None:
-    if control is None:
-        return None
-    if control.kernel_own is not None:
-        raise HeadwayError(
-            f"{control}: the simulator does not have the kernel's own controls; "
-            "it needs backend kernel"
-        )
-    return {"name": control.name, "startup": control.startup, "tunables": control.tunables}
-
-
-def _relay(relay: Relay) -> dict[str, Any]:
-    return {"at_hop": relay.at_hop, "control": _control(relay.control), "stack": relay.stack}
-
-
-def _flow(flow: Flow, name: str, start_ns: int) -> dict[str, Any]:
-    control = _control(flow.control)
-    return {
-        "name": name,
-        "control": control,
-        **({"stack": flow.stack} if flow.stack else {}),
-        "sack": flow.sack,
-        "timestamps": flow.timestamps,
-        "delayed_ack": flow.delayed_ack,
-        "receive_buffer_bytes": flow.receive_buffer,
-        "send_buffer_bytes": flow.send_buffer,
-        "read_rate_bps": flow.read_rate,
-        "read_bytes": flow.read_size,
-        "read_interval_ns": flow.read_interval,
-        "receive_window_bytes": flow.receive_window,
-        "extra_ack": flow.extra_ack,
-        "initial_rate_bps": flow.initial_rate,
-        "data_volume_bytes": flow.data_volume,
-        "announces": flow.announces,
-        "announces_first": flow.announces_first,
-        "stabilize": flow.stabilize,
-        "deadline_ns": flow.deadline,
-        "willing_rate_bps": flow.willing_rate,
-        **({"ecn": flow.ecn_of_ends} if flow.ecn else {}),
-        **({} if flow.frto is None else {"frto": flow.frto}),
-        "nodelay": flow.nodelay,
-        "start_ns": start_ns,
-        "stop_ns": flow.stop,
-        "extra_delay_ns": flow.delay,
-        "from_hop": flow.from_hop,
-        "to_hop": flow.to_hop,
-        **({"relay": _relay(flow.relay)} if flow.relay else {}),
     }

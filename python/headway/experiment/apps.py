@@ -141,7 +141,7 @@ class Requests(Spec):
     mean_interval: Length
 
 
-Voip = Cbr(packet="186 B", interval="20 ms")
+Voip = Cbr.model_construct(packet=engine.VOIP[0], interval=engine.VOIP[1])
 """A G.711 call, one direction: 160 bytes of voice every 20 ms, 186-byte IP packets (paper 001)."""
 
 

@@ -166,13 +166,5 @@ def limit_bytes(link: Link, base_rtt_ns: int) -> int | None:
 
 
 def _mirror(link: Link, delay_ns: int) -> Link:
-    return Link.model_construct(
-        rate=link.rate,
-        delay=delay_ns,
-        buffer=link.buffer,
-        aqm=Aqm(name="drop-tail"),
-        quick_start=link.quick_start,
-        routers=link.routers,
-        drop_ip_options=link.drop_ip_options,
-        ecn=link.ecn,
-    )
+    same = {name: getattr(link, name) for name in engine.MIRRORED}
+    return Link.model_construct(delay=delay_ns, **same)

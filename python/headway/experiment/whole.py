@@ -26,8 +26,8 @@ from headway.spec import (
 from headway.units import format_time
 
 Record = Literal["flows", "queue", "udp", "drops"]
-RECORDS: tuple[Record, ...] = ("flows", "queue", "udp", "drops")
-BATCHES = 10
+RECORDS: tuple[Record, ...] = engine.RECORDS
+BATCHES = engine.BATCHES
 """Equal parts of [warmup, duration] between which counters are read, for batch means."""
 
 MAX_SAMPLES = 10_000_000
@@ -176,11 +176,12 @@ class Experiment(Spec):
 
     def flow_names(self) -> list[str]:
         """One name per flow: its own, else its control's (or "voip", "cbr") and its index."""
-        return [
-            flow.name
-            or f"{flow.control.name if flow.control else 'voip' if flow.app == Voip else 'cbr'}-{i}"
-            for i, flow in enumerate(self.flows)
-        ]
+        return engine.flow_names(
+            [
+                (flow.name, flow.control.name if flow.control else None, flow.app == Voip)
+                for flow in self.flows
+            ]
+        )
 
     def start_times_ns(self) -> list[int]:
         """When each flow starts; those without a time of their own are drawn from the seed."""
@@ -189,8 +190,4 @@ class Experiment(Spec):
 
     def checkpoints_ns(self) -> list[int]:
         """When counters are read, sorted: the warm-up, the batches' ends, every ``sample``."""
-        span_ns = self.duration - self.warmup
-        times = {self.warmup + span_ns * k // BATCHES for k in range(BATCHES)}
-        if self.sample is not None:
-            times.update(range(self.sample, self.duration, self.sample))
-        return sorted(times)
+        return engine.checkpoints_ns(self.duration, self.warmup, self.sample)

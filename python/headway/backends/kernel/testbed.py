@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from headway.backends.kernel.headwayctl import Headwayctl
-from headway.backends.sim import link_fields
+from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
-from headway.experiment import Experiment, Flow, Link
+from headway.experiment import Experiment, Flow
 from headway.mechanisms import Mechanisms
 
 _SYSCTLS = (
@@ -51,11 +51,9 @@ _MSS_BYTES = 1448
 """In which Linux counts a route's first window (initrwnd), with timestamps."""
 
 
-def _emulated(link: Link, base_rtt_ns: int) -> dict[str, Any]:
+def _emulated(link: dict[str, Any]) -> dict[str, Any]:
     """A link for the emulator: its router is a program at a host's device instead."""
-    fields = link_fields(link, base_rtt_ns)
-    fields.pop("routers", None)  # they are at the hosts' devices, not in the emulator
-    return fields
+    return {name: value for name, value in link.items() if name != "routers"}
 
 
 class _Side(NamedTuple):
@@ -149,15 +147,14 @@ class Testbed:
         self._config = self._fields(experiment)
 
     def _fields(self, experiment: Experiment) -> dict[str, Any]:
-        rtt_ns = experiment.base_rtt_ns
-        [(forward, reverse)] = experiment.topology.links()
+        topology = topology_fields(experiment)
         # a packet crosses an access link at either end
         access_ns = 2 * experiment.topology.access_delay
         capture = experiment.capture
         return {
             "seed": experiment.seed,
-            "forward": {"link": _emulated(forward, rtt_ns)},
-            "reverse": {"link": _emulated(reverse, rtt_ns)},
+            "forward": {"link": _emulated(topology["forward"])},
+            "reverse": {"link": _emulated(topology["reverse"])},
             "extra_delay_ns": [access_ns + side.delay_ns for side in self._sides],
             "capture": capture
             and {

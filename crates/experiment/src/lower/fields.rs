@@ -1,0 +1,221 @@
+//! The fields of a document, with the place that is told where one of them is wrong.
+
+use serde_json::{Map, Value as Json};
+
+use crate::algorithm::{options, split_options, Known, Named};
+use crate::flow::{Kind, Value};
+use crate::quantity::{probability, RATES_SHOWN, SIZES_SHOWN, TIMES_SHOWN};
+use crate::text::{quoted, shorten, unknown, Refused};
+
+/// What stands in braces, and where.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'a> {
+    /// Empty: it is the whole document.
+    pub(super) at: &'a str,
+    map: &'a Map<String, Json>,
+    only: Option<&'a [&'a str]>,
+}
+
+/// A number without a unit could be anything; what one is called, and its units.
+fn quantity(kind: Kind) -> Option<(&'static str, &'static str)> {
+    match kind {
+        Kind::Rate => Some(("rate", RATES_SHOWN)),
+        Kind::Time | Kind::Length => Some(("time", TIMES_SHOWN)),
+        Kind::Size(..) => Some(("size", SIZES_SHOWN)),
+        _ => None,
+    }
+}
+
+fn shown(value: &Json) -> String {
+    match value {
+        Json::String(text) => shorten(&quoted(text)),
+        other => shorten(&other.to_string()),
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Those of `value`, which stands at `at`.
+    pub(super) fn of(value: &'a Json, at: &'a str) -> Result<Fields<'a>, Refused> {
+        match value {
+            Json::Object(map) => Ok(Fields {
+                at,
+                map,
+                only: None,
+            }),
+            other => Err(Refused::new(format!(
+                "{at}: {} is not allowed; fields by name",
+                shown(other)
+            ))),
+        }
+    }
+
+    /// The same as if there were only fields of these names.
+    pub(super) fn only(self, names: &'a [&'a str]) -> Fields<'a> {
+        Fields {
+            only: Some(names),
+            ..self
+        }
+    }
+
+    /// Refuses a field that is none of these.
+    pub(super) fn known(&self, names: &[&str]) -> Result<(), Refused> {
+        match self.map.keys().find(|name| !names.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(name) => {
+                let line = unknown("", name, names);
+                let hint = line.split_once("; ").map_or("", |(_, hint)| hint);
+                Err(self.refuse(name, format!("no such field; {hint}")))
+            }
+        }
+    }
+
+    /// One line about the field of that name.
+    pub(super) fn refuse(&self, name: &str, what: impl std::fmt::Display) -> Refused {
+        Refused::new(format!("{}: {what}", self.place(name)))
+    }
+
+    /// Where that field stands.
+    pub(super) fn place(&self, name: &str) -> String {
+        if self.at.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.at)
+        }
+    }
+
+    /// What is written; None: nothing, or null.
+    pub(super) fn get(&self, name: &str) -> Option<&'a Json> {
+        if self.only.is_some_and(|names| !names.contains(&name)) {
+            return None;
+        }
+        self.map.get(name).filter(|value| !value.is_null())
+    }
+
+    /// The same of what has to be there.
+    pub(super) fn need(&self, name: &str) -> Result<&'a Json, Refused> {
+        self.get(name)
+            .ok_or_else(|| self.refuse(name, "is missing; it has to be given"))
+    }
+
+    /// A value of that kind, in SI units.
+    pub(super) fn value(
+        &self,
+        name: &str,
+        kind: Kind,
+        known: &Known,
+    ) -> Result<Option<Value>, Refused> {
+        self.get(name)
+            .map(|written| value(written, kind, known).map_err(|e| self.refuse(name, e)))
+            .transpose()
+    }
+
+    /// A number of that kind, in SI units.
+    pub(super) fn number(&self, name: &str, kind: Kind) -> Result<Option<u64>, Refused> {
+        match self.value(name, kind, &Known::default())? {
+            Some(Value::Number(number)) => Ok(Some(number)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The same of what has to be there.
+    pub(super) fn needed(&self, name: &str, kind: Kind) -> Result<u64, Refused> {
+        self.need(name)?;
+        Ok(self.number(name, kind)?.unwrap_or_default())
+    }
+
+    /// On or off; off where nothing is written.
+    pub(super) fn is_on(&self, name: &str) -> Result<bool, Refused> {
+        let switch = self.value(name, Kind::Switch, &Known::default())?;
+        Ok(switch == Some(Value::Switch(true)))
+    }
+
+    /// Text.
+    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, Refused> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Json::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.refuse(name, format!("{} is not allowed; text", shown(other)))),
+        }
+    }
+
+    /// A list; None: nothing is written.
+    pub(super) fn list(&self, name: &str) -> Result<Option<&'a [Json]>, Refused> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Json::Array(list)) => Ok(Some(list)),
+            Some(other) => {
+                Err(self.refuse(name, format!("{} is not allowed; a list", shown(other))))
+            }
+        }
+    }
+
+    /// From 0 up to, not including, 1; a number or text; 0 where nothing is written.
+    pub(super) fn probability(&self, name: &str) -> Result<f64, Refused> {
+        let read = match self.get(name) {
+            None => Ok(0.0),
+            Some(Json::String(text)) => probability(text, &quoted(text)),
+            Some(other) => probability(&other.to_string(), &shown(other)),
+        };
+        read.map_err(|e| self.refuse(name, e))
+    }
+}
+
+/// A value of that kind, in SI units, as text or as what JSON has for it.
+pub(super) fn value(written: &Json, kind: Kind, known: &Known) -> Result<Value, Refused> {
+    match (written, kind) {
+        (Json::String(text), _) => kind.check(text, known),
+        (Json::Bool(on), Kind::Switch) => Ok(Value::Switch(*on)),
+        (Json::Number(number), Kind::Whole(_)) => kind.check(&number.to_string(), known),
+        (other, _) => Err(Refused::new(match (other, quantity(kind)) {
+            (Json::Number(number), Some((what, units))) => {
+                format!("{number} has no unit; write it as text, {what} in {units}")
+            }
+            (_, Some((what, units))) => {
+                let other = shown(other);
+                format!("{other} is no {what}; write a number and one of: {units}")
+            }
+            (_, None) => format!("{} is not allowed; text", shown(other)),
+        })),
+    }
+}
+
+/// An algorithm as text with options, or as a name and tunables; `find` checks both.
+pub(super) fn algorithm(
+    written: &Json,
+    at: &str,
+    find: impl Fn(&str, &[(&str, &str)]) -> Result<Named, Refused>,
+) -> Result<Named, Refused> {
+    let refused = |e: Refused| Refused::new(format!("{at}: {e}"));
+    if let Json::String(text) = written {
+        return split_options(text)
+            .and_then(|(name, options)| find(name, &options))
+            .map_err(refused);
+    }
+    let fields = Fields::of(written, at)?;
+    fields.known(&["name", "startup", "tunables"])?;
+    let (text, startup) = (fields.text("name")?, fields.text("startup")?);
+    let (name, mut all) = split_options(text.unwrap_or_default()).map_err(refused)?;
+    let tunables = match fields.get("tunables") {
+        None => vec![],
+        Some(given) => tunables(given, &fields.place("tunables"))?,
+    };
+    all.extend(tunables.iter().map(|(name, v)| (*name, v.as_str())));
+    let joined = startup.map(|startup| format!("{name}+{startup}"));
+    find(joined.as_deref().unwrap_or(name), &all).map_err(refused)
+}
+
+/// Values by name, each as text.
+pub(super) fn tunables<'a>(written: &'a Json, at: &str) -> Result<Vec<(&'a str, String)>, Refused> {
+    if let Json::String(text) = written {
+        let all = options(text.split(':')).map_err(|e| Refused::new(format!("{at}: {e}")))?;
+        return Ok(all.into_iter().map(|(n, v)| (n, v.to_owned())).collect());
+    }
+    Fields::of(written, at)?;
+    let given = written.as_object().into_iter().flatten();
+    let text = |value: &Json| match value {
+        Json::String(text) => text.clone(),
+        Json::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
+        other => other.to_string(),
+    };
+    Ok(given.map(|(n, v)| (n.as_str(), text(v))).collect())
+}

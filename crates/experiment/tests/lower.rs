@@ -1,0 +1,173 @@
+//! From an experiment to a scenario: quantities in SI units, links each way, starts; and what is told
+//! of a document that says something else.
+
+use headway_experiment::algorithm::{Algorithm, Known, Tunable};
+use headway_experiment::lower::{checkpoints_ns, path_of, scenario, topology, Asked};
+use headway_experiment::start::start_ns;
+use serde_json::{json, Value as Json};
+
+fn known() -> Known {
+    let algorithm = |name: &str, startup: Option<&str>, tunable: Option<&str>| Algorithm {
+        name: name.into(),
+        startup: startup.map(str::to_owned),
+        tunables: tunable
+            .map(|name| Tunable {
+                name: name.into(),
+                unit: "bool".into(),
+                min: 0,
+                max: 1,
+            })
+            .into_iter()
+            .collect(),
+    };
+    Known {
+        controls: vec![algorithm("reno", Some("slow-start"), None)],
+        startups: vec![algorithm("slow-start", None, None)],
+        queues: vec![
+            algorithm("drop-tail", None, None),
+            algorithm("red", None, Some("ecn")),
+        ],
+        routers: vec![algorithm("quick-start", None, Some("fair"))],
+        stacks: vec!["linux-6".into()],
+    }
+}
+
+fn dumbbell() -> Json {
+    json!({ "kind": "dumbbell", "rate": "10 Mbit/s", "rtt": "7 ns", "buffer": "40 pkts" })
+}
+
+fn experiment() -> Json {
+    json!({
+        "topology": dumbbell(),
+        "flows": [{ "control": "reno" }, { "control": { "name": "reno" }, "start": "2 s" }],
+        "duration": "10 s",
+        "start_spread": "1 s",
+        "seed": 5,
+    })
+}
+
+fn lower(document: &Json) -> Result<Json, String> {
+    let asked = Asked {
+        digest_at_ns: None,
+        trace: true,
+    };
+    let text = scenario(&document.to_string(), &known(), |_| None, asked);
+    text.map(|text| serde_json::from_str(&text).unwrap())
+        .map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_scenario_has_numbers_in_si_units_and_a_start_for_every_flow() {
+    let made = lower(&experiment()).unwrap();
+    assert_eq!(made["duration_ns"], 10_000_000_000_u64);
+    assert_eq!(made["flows"][0]["start_ns"], start_ns(5, 0, 1_000_000_000));
+    assert_eq!(made["flows"][1]["start_ns"], 2_000_000_000_u64);
+    assert_eq!(made["flows"][1]["name"], "reno-1");
+    assert_eq!(made["flows"][0]["app"], json!({ "kind": "bulk" }));
+    let [there, back] = ["forward", "reverse"].map(|way| &made["topology"][way]);
+    assert_eq!(there["limit_pkts"], 40);
+    assert_eq!(
+        (&there["delay_ns"], &back["delay_ns"]),
+        (&json!(3), &json!(4))
+    );
+    assert_eq!(made["record"]["drops"], true);
+}
+
+#[test]
+fn the_way_back_mirrors_rate_and_room_but_no_disturbance() {
+    let mut path = dumbbell();
+    path["buffer"] = json!("2 BDP");
+    path["rtt"] = json!("40 ms");
+    path["access_delay"] = json!("2500 us");
+    path["aqm"] = json!("red:ecn=on");
+    path["loss"] = json!("1%");
+    path["quick_start"] = json!(true);
+    let made = topology(&path, &known()).unwrap();
+    assert_eq!(made.base_rtt_ns, 50_000_000);
+    let (there, back) = &made.hops[0];
+    assert_eq!(there["limit_bytes"], 125_000);
+    assert_eq!(back["limit_bytes"], 125_000);
+    assert_eq!(
+        there["aqm"],
+        json!({ "name": "red", "tunables": { "ecn": 1 } })
+    );
+    assert_eq!(back["aqm"]["name"], "drop-tail");
+    assert_eq!((&there["loss"], &back["loss"]), (&json!(0.01), &json!(0.0)));
+    assert_eq!(there["routers"], back["routers"]);
+    assert_eq!(there["routers"][0]["name"], "quick-start");
+}
+
+#[test]
+fn counters_are_read_at_the_warm_up_at_batches_and_samples_once_each() {
+    assert_eq!(
+        checkpoints_ns(100, 0, None),
+        (0..10).map(|k| k * 10).collect::<Vec<_>>()
+    );
+    let sampled = checkpoints_ns(100, 50, Some(25));
+    assert_eq!(sampled, [25, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95]);
+}
+
+#[test]
+fn what_is_wrong_is_one_line_with_its_place() {
+    let told = |change: fn(&mut Json), line: &str| {
+        let mut document = experiment();
+        change(&mut document);
+        let error = lower(&document).unwrap_err();
+        assert!(error.contains(line), "{error}");
+        assert_eq!(error.lines().count(), 1);
+    };
+    let rate = "topology.rate: 10 has no unit; write it as text, rate in bit/s, kbit/s, Mbit/s";
+    told(|d| d["topology"]["rate"] = json!(10), rate);
+    let rate = "topology.rate: '10' has no unit; allowed: bit/s, kbit/s, Mbit/s, Gbit/s";
+    told(|d| d["topology"]["rate"] = json!("10"), rate);
+    told(
+        |d| d["topology"]["rtt"] = json!(50),
+        "topology.rtt: 50 has no unit",
+    );
+    told(
+        |d| d["topology"]["buffer"] = json!(9),
+        "topology.buffer: 9 has no unit",
+    );
+    told(
+        |d| d["topology"]["rat"] = json!(1),
+        "topology.rat: no such field; nearest: rate",
+    );
+    told(
+        |d| d["topology"]["kind"] = json!("ring"),
+        "unknown kind 'ring'; allowed: dumbbell",
+    );
+    told(|d| d["topology"]["loss"] = json!(1), "topology.loss: ");
+    told(
+        |d| d["topology"]["aqm"] = json!("rde"),
+        "topology.aqm: unknown queue discipline",
+    );
+    told(|d| d["duration"] = json!(null), "duration: is missing");
+    told(|d| d["seed"] = json!(-1), "seed: ");
+    told(
+        |d| d["flows"][1]["delay"] = json!(3),
+        "flows[1].delay: 3 has no unit",
+    );
+    told(
+        |d| d["flows"][1]["sak"] = json!(true),
+        "flows[1].sak: no such field; nearest: sack",
+    );
+    told(
+        |d| d["flows"][0]["control"] = json!("kernel:bbr"),
+        "it needs backend kernel",
+    );
+    told(
+        |d| d["flows"][0]["app"] = json!({ "kind": "sessions" }),
+        "flows[0].app: is made of",
+    );
+    told(|d| d["flows"] = json!("reno"), "flows: ");
+    told(
+        |d| d["record"] = json!(["drop"]),
+        "record: \"drop\" is not allowed; flows, queue",
+    );
+}
+
+#[test]
+fn the_path_alone_is_read_with_the_seed() {
+    let (path, seed) = path_of(&experiment().to_string(), &known()).unwrap();
+    assert_eq!((path.hops.len(), path.is_chain, seed), (1, false, 5));
+}

@@ -1,0 +1,97 @@
+"""What an experiment's typed model keeps is what its scenario says, whatever the experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from test_experiment_limits import EXPERIMENTS
+
+from headway.backends.sim import scenario, topology_fields
+from headway.errors import ExperimentError, HeadwayError
+from headway.experiment import Bulk, Cbr, Experiment, Flow, Link, Vectors, limit_bytes
+from headway.units import format_rate
+
+OF_FLOWS = {
+    "receive_buffer": "receive_buffer_bytes",
+    "send_buffer": "send_buffer_bytes",
+    "read_rate": "read_rate_bps",
+    "read_size": "read_bytes",
+    "read_interval": "read_interval_ns",
+    "receive_window": "receive_window_bytes",
+    "initial_rate": "initial_rate_bps",
+    "data_volume": "data_volume_bytes",
+    "deadline": "deadline_ns",
+    "willing_rate": "willing_rate_bps",
+    "stop": "stop_ns",
+    "delay": "extra_delay_ns",
+}
+"""Fields whose name in a scenario has a unit; others have the same name."""
+ELSEWHERE = {"app", "control", "name", "ecn", "start", "relay"}
+
+
+def check_flow(flow: Flow, lowered: dict[str, Any]) -> None:
+    for field in set(Flow.model_fields) - ELSEWHERE:
+        assert lowered.get(OF_FLOWS.get(field, field)) == getattr(flow, field), field
+    if flow.control is None:
+        assert "control" not in lowered
+    else:
+        named = lowered["control"]
+        given = (flow.control.name, flow.control.startup, flow.control.tunables)
+        assert (named["name"], named.get("startup"), named["tunables"]) == given
+    app = lowered["app"]
+    assert app["kind"] == flow.app.kind
+    if isinstance(flow.app, Bulk):
+        assert app.get("bytes") == flow.app.size
+    if isinstance(flow.app, Cbr):
+        assert (app["ip_bytes"], app["interval_ns"]) == (flow.app.packet, flow.app.interval)
+    if isinstance(flow.app, Vectors):
+        assert app["epochs"] == [list(epoch) for epoch in flow.app.epochs]
+        assert app["connections"] == list(flow.app.connections or ())
+
+
+def check_link(link: Link, lowered: dict[str, Any], base_rtt_ns: int) -> None:
+    for field in ("loss", "duplicate", "reorder"):
+        assert lowered[field] == getattr(link, field)
+    assert (lowered["rate_bps"], lowered["delay_ns"]) == (link.rate, link.delay)
+    assert lowered["reorder_delay_ns"] == link.reorder_delay
+    assert lowered["aqm"] == {"name": link.aqm.name, "tunables": link.aqm.tunables}
+    in_bytes = limit_bytes(link, base_rtt_ns)
+    assert lowered.get("limit_bytes") == in_bytes
+    assert lowered.get("limit_pkts") == (int(link.buffer.amount) if in_bytes is None else None)
+    names = [router.name for router in link.all_routers()]
+    assert [router["name"] for router in lowered.get("routers", [])] == names
+    assert lowered.get("drop_ip_options", False) == link.drop_ip_options
+    assert lowered.get("ecn", "keep") == link.ecn
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(EXPERIMENTS)
+def test_a_scenario_says_what_the_typed_model_keeps(fields: dict[str, Any]) -> None:
+    try:
+        made = Experiment.model_validate(fields)
+    except ExperimentError:
+        assume(False)
+    lowered = scenario(made)
+    assert (lowered["duration_ns"], lowered["seed"]) == (made.duration, made.seed)
+    assert lowered["stack"] == made.stack
+    assert lowered["checkpoints_ns"] == made.checkpoints_ns()
+    assert lowered["record"] == {name: name in made.record for name in lowered["record"]}
+    topology = lowered["topology"]
+    hops = topology.get("hops") or [topology]
+    for (forward, reverse), hop in zip(made.topology.links(), hops, strict=True):
+        check_link(forward, hop["forward"], made.base_rtt_ns)
+        check_link(reverse, hop["reverse"], made.base_rtt_ns)
+    assert topology == topology_fields(made)
+    assert [flow["name"] for flow in lowered["flows"]] == made.flow_names()
+    assert [flow["start_ns"] for flow in lowered["flows"]] == made.start_times_ns()
+    for flow, one in zip(made.flows, lowered["flows"], strict=True):
+        check_flow(flow, one)
+
+
+def test_the_kernel_s_own_controls_are_refused_where_they_are_not() -> None:
+    path = {"kind": "dumbbell", "rate": format_rate(10**7), "rtt": "1 ms", "buffer": "9 pkts"}
+    made = Experiment.model_validate({"topology": path, "flows": "kernel:bbr", "duration": "1 s"})
+    with pytest.raises(HeadwayError, match=r"^kernel:bbr: the simulator does not have"):
+        scenario(made)
