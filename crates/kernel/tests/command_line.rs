@@ -267,8 +267,8 @@ fn dry_runs_of_everything_else_change_nothing() {
             "would let connections",
         ),
         (
-            &["router", "quick-start", "--capacity", "10mbit"],
-            "would answer",
+            &["router", "attach", "quick-start", "--rate", "10mbit"],
+            "would attach quick-start",
         ),
     ] {
         let text = succeeds(&[command, &at].concat());

@@ -69,8 +69,13 @@ const SOCKET_OPTIONS: Mirror = Mirror {
 
 /// What keeps it from being made here.
 pub fn missing() -> Option<String> {
-    let there = Path::new("/usr/include/bpf/bpf_helpers.h").exists();
-    (!there).then(|| "no headers of libbpf (on Debian libbpf-dev)".to_owned())
+    [
+        ("bpf/bpf_helpers.h", "libbpf (on Debian libbpf-dev)"),
+        ("linux/inet_diag.h", "Linux (on Debian linux-libc-dev)"),
+    ]
+    .into_iter()
+    .find(|(header, _)| !Path::new("/usr/include").join(header).exists())
+    .map(|(_, whose)| format!("no headers of {whose}"))
 }
 
 pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
