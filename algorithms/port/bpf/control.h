@@ -23,6 +23,7 @@ struct hw_counters {
 	u64 timeouts;
 	u64 undos;
 	u64 idle_restarts;
+	u64 lost_answers; /* a new ssthresh that did not reach the stack, see hw_answer_again */
 };
 
 struct {
@@ -337,6 +338,27 @@ u32 BPF_PROG(hw_sndbuf_expand, struct sock *sk)
 	return hw_part_cc_send_windows();
 }
 #else
+/* The stack may go on with another ssthresh than the control answered: of 1,500 on a busy 6.18
+ * with a hundred flows none to six were the low half of a kernel address, and cwnd 667,073,216 after
+ * Recovery. The kernel's own controls, which it calls without a trampoline, had none. Such a one
+ * is no window; the answer is given again with the next ACK, before Recovery leads cwnd there. */
+#define HW_NO_WINDOW_PKTS (1u << 20)
+
+HW_INLINE void hw_answer_again(struct hw_call *call)
+{
+	struct hw_conn *c = &call->conn;
+	u32 cwnd_pkts = c->cwnd_pkts;
+
+	/* infinite: a reduction was taken back */
+	if (c->ca_state < HW_CA_CWR || c->ssthresh_pkts < HW_NO_WINDOW_PKTS ||
+	    c->ssthresh_pkts == HW_SSTHRESH_INFINITE)
+		return;
+	HW_COUNT_UP(lost_answers, 1);
+	c->cwnd_pkts = call->tp->prior_cwnd;
+	c->ssthresh_pkts = hw_pair_ssthresh(call);
+	c->cwnd_pkts = cwnd_pkts;
+}
+
 SEC("struct_ops/hw_pkts_acked")
 void BPF_PROG(hw_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
@@ -350,6 +372,7 @@ void BPF_PROG(hw_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	HW_COUNT_UP(acked_pkts, ack.acked_pkts);
 	if (!hw_begin(&call, sk))
 		return;
+	hw_answer_again(&call);
 #ifdef HW_STARTUP_PACES
 	hw_watch_path(&call);
 #endif
