@@ -138,6 +138,27 @@ def seconds(trace) -> np.ndarray:
     return rows["seconds"].to_numpy()
 
 
+def test_deadlines_are_met_or_missed_from_when_the_request_leaves(tmp_path):
+    file = tmp_path / "three.csv"
+    # exchange 3 begins a connection: 667 ms with its handshake of 100
+    file.write_text(THREE.replace("700000000,0", "600000000,0"))
+    flow = Flow(app=Exchanges(file=file), control="reno+mega-start", start="500 ms")
+    trace = run(experiment(Exchanges(file=file)).model_copy(update={"flows": (flow,)}))
+    rows = metrics.deadlines(trace, (0, trace.experiment.duration)).sort("epoch")
+    assert rows["epoch"].to_list() == [1, 3, 5]
+    assert rows["deadline_s"].to_list() == [0.6, 0.6, 0.5]
+    took_s = rows["seconds"].to_numpy() - np.array([0, 0.1, 0.1])
+    assert rows["met"].to_list() == (took_s <= rows["deadline_s"].to_numpy()).tolist()
+    assert rows["met"][0]
+    late = tmp_path / "late.csv"
+    late.write_text(THREE.replace("700000000,0", "300000000,0"))
+    flow = Flow(app=Exchanges(file=late), control="reno", deadline="10 ms")
+    trace = run(experiment(Exchanges(file=late)).model_copy(update={"flows": (flow,)}))
+    rows = metrics.deadlines(trace, (0, trace.experiment.duration)).sort("epoch")
+    assert rows["deadline_s"].to_list() == [0.01, 0.6, 0.01, 0.3, 0.01, 0.5]
+    assert rows["met"].to_list()[:4] == [False, True, False, False]
+
+
 @on_kernel
 def test_three_connections_that_wait_for_one_another_take_as_long_on_both_backends(tmp_path):
     file = tmp_path / "three.csv"

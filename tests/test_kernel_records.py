@@ -170,3 +170,28 @@ def test_a_datagram_is_lost_only_if_a_later_one_arrived() -> None:
     udp = records.udp_fates(sent, received, 1, START_NS, 81 * MS)
     assert udp.rows() == [(1, 0, 5 * MS), (1, 20 * MS, None), (1, 40 * MS, 5 * MS)]
     assert udp.schema == pl.Schema({"flow": pl.UInt32, "sent_ns": pl.Int64, "owd_ns": pl.Int64})
+
+
+def test_the_connections_of_a_flow_are_told_apart() -> None:
+    rows = np.zeros(6, dtype=records.SAMPLE)
+    rows["kind"] = [records.ACK, records.CA_STATE, records.ACK, records.CA_STATE, records.ACK,
+                    records.ACK]  # fmt: skip
+    rows["time_ns"] = START_NS + np.array([10, 20, 30, 40, 50, 60]) * MS
+    rows["since_ns"] = START_NS + np.array([5, 0, 15, 0, 16, 45]) * MS
+    rows["peer_port"] = [1, 1, 2, 2, 1, 2]
+    rows["local_port"] = 20_001
+    rows["acked_bytes"] = [1000, 1000, 500, 500, 3000, 700]
+    rows["ssthresh_pkts"] = [9, 9, 7, 20, 9, 20]
+    rows["ca_state"] = [0, 3, 0, 0, 3, 0]  # 3: recovery
+    received = np.zeros((0, 2), dtype=np.int64)
+    at = [25 * MS, 70 * MS]
+    table = records.tcp_counters(rows, received, None, 0, START_NS, at, syns=0)
+    assert table["acked_bytes"].to_list() == [1000, 3700]
+    final = {"acked_bytes": 3801}
+    table = records.tcp_counters(rows, received, final, 0, START_NS, at)
+    assert table["acked_bytes"].to_list() == [999, 3800]
+    # 2's ssthresh above 1's is no undo of 1's
+    assert records.backoffs(rows, 0, START_NS)["kind"].to_list() == [0]
+    times_ms = (records.flow_state(rows, 0, START_NS)["time_ns"] // MS).to_list()
+    # 1's change moves what held to 20 ms, 2's says nothing of 1
+    assert times_ms == [5, 15, 20, 45]

@@ -30,7 +30,7 @@ from headway.metrics.links import (
     throughput_bps,
     utilization,
 )
-from headway.metrics.responses import mean_response_s, quantile_s, responses
+from headway.metrics.responses import deadlines, mean_response_s, quantile_s, responses
 from headway.metrics.routers import router_counters, router_events
 from headway.metrics.stats import (
     Distribution,
@@ -57,6 +57,7 @@ __all__ = [
     "confidence_interval",
     "congestion_epochs_s",
     "cwnd_pkts",
+    "deadlines",
     "distribution",
     "drop_rate",
     "drops_pkts",

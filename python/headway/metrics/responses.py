@@ -46,6 +46,43 @@ def responses(trace: Trace, window: Window | None = None) -> pl.DataFrame:
     )
 
 
+def deadlines(trace: Trace, window: Window | None = None) -> pl.DataFrame:
+    """The rows of :func:`responses` that had a deadline; ``deadline_s`` and ``met`` beside them.
+
+    As the endpoints count it, a deadline begins when the request leaves. For the first exchange of
+    a connection that is a handshake after its start: the flow's first one's time, or the path's
+    round trip without queues where the trace does not have it.
+    """
+    rows = responses(trace, window)
+    parts = []
+    for number, flow in enumerate(trace.experiment.flows):
+        own = rows.filter(pl.col("flow") == number)
+        at = own["epoch"].to_numpy()
+        due_ns = np.full(at.size, flow.deadline or 0, dtype=np.int64)
+        opens = at == 0
+        if isinstance(flow.app, Exchanges):
+            file = flow.app.table()
+            firsts = np.cumsum(file.exchanges.astype(np.int64)) - file.exchanges
+            opens = np.isin(at, firsts)
+            if file.deadline_ns.size:
+                given = file.deadline_ns.astype(np.int64)[at]
+                due_ns = np.where(given > 0, given, due_ns)
+        measured_us = trace.flows[number].handshake_rtt_us
+        handshake_s = (
+            measured_us / 1e6
+            if measured_us is not None
+            else (trace.experiment.base_rtt_ns + 2 * flow.delay) / NS_PER_S
+        )
+        took_s = own["seconds"].to_numpy() - np.where(opens, handshake_s, 0.0)
+        parts.append(
+            own.with_columns(
+                deadline_s=pl.Series(due_ns / NS_PER_S, dtype=pl.Float64),
+                met=pl.Series(took_s * NS_PER_S <= due_ns, dtype=pl.Boolean),
+            ).filter(pl.Series(due_ns > 0, dtype=pl.Boolean))
+        )
+    return pl.concat(parts).sort("start_ns", "flow", "epoch")
+
+
 def _exchanges(trace: Trace) -> tuple[Ints, Ints, Ints]:
     """Bytes of all flows' requests and responses, and where each flow's begin; -1: it has none."""
     asked: list[Ints] = [np.zeros(1, dtype=np.int64)]

@@ -24,6 +24,8 @@ from headway.versions import versions
 _FIRST_PORT = 20_001
 _SETUP_NS = 500_000_000
 _SETUP_PER_FLOW_NS = 60_000_000
+_LATE_NS = 5_000_000
+"""What an exchange may begin after its time before the trace notes it."""
 _GRACE_NS = 300_000_000
 """Receivers of datagrams outlast the run by this, to tell late ones from lost ones."""
 
@@ -403,6 +405,20 @@ class Run:
         length_ns: int = sent["connected_ns"] - sent["started_ns"]
         return length_ns // 1000
 
+    def _late(self) -> list[str]:
+        """Which flows' programs the machine was too busy for."""
+        names = self._experiment.flow_names()
+        late_ns = {
+            name: max(end[index].get("late_max_ns") or 0 for end in (self._sent, self._got))
+            for index, name in enumerate(names)
+            if isinstance(self._experiment.flows[index].app, Vectors | Exchanges)
+        }
+        return [
+            f"{name}: what was due began up to {ns / 1e6:.1f} ms late"
+            for name, ns in late_ns.items()
+            if ns > _LATE_NS
+        ]
+
     def _meta(self, builtin: bool) -> dict[str, Any]:
         experiment = self._experiment
         notes = []
@@ -422,6 +438,7 @@ class Run:
                 f"the kernel did not run the control of {len(self._left_out)} connections when it "
                 "asked for an ssthresh; their windows mean nothing from then on"
             )
+        notes += self._late()
         notes += [f"emulator: {warning}" for warning in self._testbed.summary.get("warnings", [])]
         return {
             "backend": "kernel",

@@ -230,7 +230,7 @@ impl Client<'_> {
             let next = self.order.waiting(exchange, nth);
             let whose = self.firsts.partition_point(|&first| first <= next) as u32 - 1;
             // at once, but for what has a start of its own
-            self.waits.at(self.start_ns(whose), whose);
+            self.waits.at(self.start_ns(whose).max(now_ns()), whose);
         }
         Ok(())
     }
@@ -261,6 +261,7 @@ impl Client<'_> {
             records.finish()?;
         }
         self.received.finish()?;
+        self.done.late_max_ns = Some(self.waits.late_max_ns);
         Ok(self.done)
     }
 }

@@ -88,6 +88,8 @@ pub struct Conversed {
     /// TCP_INFO before each connection was closed, as the sum over them; one SYN counts as a byte
     /// that the server acknowledged.
     pub tcp_info: Option<TcpInfo>,
+    /// The longest that anything was begun after its time; None: not measured.
+    pub late_max_ns: Option<i64>,
 }
 
 impl Conversed {

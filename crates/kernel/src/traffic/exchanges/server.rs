@@ -92,6 +92,7 @@ pub fn server(task: &Conversation, ready: impl FnOnce()) -> Result<Conversed, Fa
         server.done.add(&talk.socket, false)?;
     }
     server.received.finish()?;
+    server.done.late_max_ns = Some(server.waits.late_max_ns);
     Ok(server.done)
 }
 
@@ -160,7 +161,7 @@ impl Server<'_> {
                     let until_ns = over_ns.saturating_add_unsigned(think_ns);
                     talk.left_ns = Some(until_ns);
                     talk.phase = Phase::Thinking { until_ns };
-                    self.waits.at(until_ns, connection);
+                    self.waits.at(until_ns.max(now_ns()), connection);
                     return Ok(());
                 }
                 Phase::Thinking { until_ns } => {

@@ -17,6 +17,8 @@ pub(super) struct Waits {
     epoll: OwnedFd,
     times: BinaryHeap<Reverse<(i64, u32)>>,
     news: Vec<u32>,
+    /// The longest that a time was told of after it.
+    pub late_max_ns: i64,
 }
 
 impl Waits {
@@ -32,6 +34,7 @@ impl Waits {
             epoll: unsafe { OwnedFd::from_raw_fd(epoll) },
             times: BinaryHeap::new(),
             news: Vec::with_capacity(EVENTS),
+            late_max_ns: 0,
         })
     }
 
@@ -71,6 +74,7 @@ impl Waits {
             if let Some(&Reverse((due_ns, whose))) = self.times.peek() {
                 if due_ns <= time_ns {
                     self.times.pop();
+                    self.late_max_ns = self.late_max_ns.max(time_ns - due_ns);
                     return Ok(Some(whose));
                 }
                 until_ns = until_ns.min(due_ns);
