@@ -46,6 +46,11 @@ struct UpCommand {
         "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed", "capture"])]
     config: Option<PathBuf>,
+    /// Links, seed and access delay of an experiment, as JSON of Python's Experiment
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "config", "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
+        "reverse_vary", "seed"])]
+    experiment: Option<PathBuf>,
     /// Both directions, like 10mbit [without preset: 10mbit]
     #[arg(long)]
     rate: Option<String>,
@@ -189,6 +194,7 @@ fn up(command: &UpCommand) -> Result<(), Failure> {
     let links = LinkOptions {
         preset: command.preset.clone(),
         config: command.config.clone(),
+        experiment: command.experiment.clone(),
         rate: command.rate.clone(),
         reverse_rate: command.reverse_rate.clone(),
         rtt: command.rtt.clone(),

@@ -11,6 +11,7 @@ mod control;
 mod daemon;
 mod down;
 mod exec;
+mod experiment;
 mod offloads;
 mod own;
 mod preset;

@@ -14,7 +14,7 @@ use headway_experiment::{
 use headway_sim::scenario::{Aqm, EcnPath, LinkSpec};
 use serde::Deserialize;
 
-use super::{preset, HostState, DEVICE, MAX_HOSTS};
+use super::{experiment, preset, HostState, DEVICE, MAX_HOSTS};
 use crate::error::{Attempt as _, Failure};
 
 /// What the command line says about the links; all of it optional.
@@ -24,6 +24,8 @@ pub struct LinkOptions {
     pub preset: Option<String>,
     /// A file with both directions, instead of everything else here.
     pub config: Option<PathBuf>,
+    /// An experiment's file, instead of everything else here but `capture`.
+    pub experiment: Option<PathBuf>,
     /// Both directions.
     pub rate: Option<String>,
     /// From right to left.
@@ -215,7 +217,10 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<Config, Failure> {
             let text = fs::read(file).map_err(|e| bad(format!("{}: {e}", file.display())))?;
             serde_json::from_slice(&text).map_err(|e| bad(format!("{}: {e}", file.display())))?
         }
-        None => from_options(links)?,
+        None => match &links.experiment {
+            Some(file) => from_experiment(file, links, hosts)?,
+            None => from_options(links)?,
+        },
     };
     if file.extra_delay_ns.len() > hosts as usize {
         let n = file.extra_delay_ns.len();
@@ -245,6 +250,25 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<Config, Failure> {
         }
     }
     Ok(config)
+}
+
+fn from_experiment(
+    file: &std::path::Path,
+    links: &LinkOptions,
+    hosts: u32,
+) -> Result<ConfigFile, Failure> {
+    let asked = experiment::read(file)?;
+    let [forward, reverse] = asked.links.map(|link| Path { link, vary: None });
+    Ok(ConfigFile {
+        seed: Some(asked.seed),
+        forward,
+        reverse,
+        extra_delay_ns: vec![asked.access_ns; hosts as usize],
+        ..from_options(&LinkOptions {
+            capture: links.capture.clone(),
+            ..LinkOptions::default()
+        })?
+    })
 }
 
 fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {

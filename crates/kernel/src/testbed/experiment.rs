@@ -1,0 +1,48 @@
+//! The path of an experiment's file: the same numbers that a simulation of it has.
+
+use std::fs;
+use std::path::Path;
+
+use headway_experiment::lower::path_of;
+use headway_sim::scenario::LinkSpec;
+
+use crate::error::Failure;
+
+/// What a testbed takes of an experiment.
+pub(super) struct Asked {
+    /// From left to right, then from right to left.
+    pub(super) links: [LinkSpec; 2],
+    /// Of the random streams.
+    pub(super) seed: u64,
+    /// Both access links on the way, each way.
+    pub(super) access_ns: u64,
+}
+
+/// Reads the JSON of an experiment, as Python's typed model writes it. Its flows are not looked at.
+///
+/// # Errors
+/// One line for a file that is no experiment, and for a path that no testbed has.
+pub(super) fn read(file: &Path) -> Result<Asked, Failure> {
+    let bad = |line: String| Failure::bad_input(format!("{}: {line}", file.display()));
+    let text = fs::read_to_string(file).map_err(|e| bad(e.to_string()))?;
+    let known = headway_algorithms::known();
+    let (path, seed) = path_of(&text, &known).map_err(|e| bad(e.to_string()))?;
+    if path.is_chain {
+        return Err(bad("topology.kind: chain is not allowed; dumbbell".into()));
+    }
+    let access_ns = 2 * path.access_delay_ns;
+    let both = path
+        .hops
+        .into_iter()
+        .flat_map(|(there, back)| [there, back]);
+    let links: Result<Vec<LinkSpec>, _> = both.map(serde_json::from_value).collect();
+    let links = links.map_err(|e| bad(e.to_string()))?;
+    let links = links
+        .try_into()
+        .map_err(|_| bad("topology: one hop".into()))?;
+    Ok(Asked {
+        links,
+        seed,
+        access_ns,
+    })
+}
