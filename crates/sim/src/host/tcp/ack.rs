@@ -421,10 +421,9 @@ impl Socket {
         let start = (ack as i64 + i64::from(block.start)) as u64;
         let end = start + u64::from(block.len);
         self.rack.dsack_seen = true;
-        if self.undo_marker.is_some_and(|m| end > m || start >= m) || prior_una > start {
-            if self.undo_retrans > 0 {
-                self.undo_retrans -= 1;
-            }
+        let of_this_episode = self.undo_marker.is_some_and(|m| end > m || start >= m);
+        if (of_this_episode || prior_una > start) && self.undo_retrans > 0 {
+            self.undo_retrans -= 1;
         }
         if self.tlp_high_seq != 0 && self.tlp_retrans && end == self.tlp_high_seq {
             // The original and the probe both arrived: nothing was lost.
