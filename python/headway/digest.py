@@ -32,7 +32,6 @@ SPREAD = ("median", "mean", "sd", "p95", "p99", "min", "max")
 
 
 _QUICK_START = "quick-start"
-_ANSWERS = ("requests", "grants", "lowered", "denials")
 
 
 class FlowDigest(TypedDict):
@@ -81,8 +80,9 @@ class LinkDigest(TypedDict):
     queue_full_per_minute: float
     queue_bytes: Spread
     """Over time."""
-    quick_start: dict[str, int] | None
-    """Totals of the whole run: requests, grants, lowered, denials. None: no such router."""
+    routers: dict[str, dict[str, int]]
+    """What each router algorithm of the link has counted and knows at the end of the run, by its
+    name and the names that it declares."""
 
 
 class VoipDigest(TypedDict):
@@ -192,16 +192,8 @@ def _link(span_ns: int, rate_bps: float, of: Mapping[str, Any]) -> LinkDigest:
         "queue_full_events": full,
         "queue_full_per_minute": full * _NS_PER_MINUTE / span_ns,
         "queue_bytes": of["queue_bytes"],
-        "quick_start": _answers(of["routers"]),
+        "routers": {router["algorithm"]: dict(router["counters"]) for router in of["routers"]},
     }
-
-
-def _answers(routers: Sequence[Mapping[str, Any]]) -> dict[str, int] | None:
-    """The totals of the router that answers Quick-Start requests, where there is one."""
-    for router in routers:
-        if router["algorithm"] == _QUICK_START:
-            return {name: router["counters"][name] for name in _ANSWERS}
-    return None
 
 
 def _bps(amount_bytes: int, span_ns: int) -> float:

@@ -65,6 +65,13 @@ def try_out(
             help="Routers answer Quick-Start requests; alone, or with tunables: algorithm=fair."
         ),
     ] = None,
+    router: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:OPTION=VALUE]...",
+            help="An algorithm of the routers, beside the queue; again for each, in their order.",
+        ),
+    ] = None,
     hop: Annotated[
         list[str] | None,
         typer.Option(
@@ -146,8 +153,8 @@ def try_out(
         if control is not None:
             _refuse(given, ("flows",), "--control is one flow; put it into --flows")
         asked = Asked(
-            rate, rtt, buffer, loss, aqm, vary, quick_start, hop or (), flows, control, voip, apart,
-            duration, warmup, stack,
+            rate, rtt, buffer, loss, aqm, vary, quick_start, router or (), hop or (), flows,
+            control, voip, apart, duration, warmup, stack,
         )  # fmt: skip
         base = try_experiment.of_options(asked, seed, backend)
     if save is not None:
@@ -197,8 +204,8 @@ def _experiments(base: Experiment, trials: int, *, pcap: bool, kept: bool) -> li
 
 
 _PARTS = (
-    "rate", "rtt", "buffer", "loss", "aqm", "vary", "quick_start", "hop", "flows", "control",
-    "apart", "voip", "duration", "warmup", "stack",
+    "rate", "rtt", "buffer", "loss", "aqm", "vary", "quick_start", "router", "hop", "flows",
+    "control", "apart", "voip", "duration", "warmup", "stack",
 )  # fmt: skip
 """Options that say a part of the experiment."""
 

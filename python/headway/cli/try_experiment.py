@@ -20,6 +20,7 @@ from headway.experiment import (
     Voip,
     parse_flows,
 )
+from headway.experiment.algorithms import Router
 from headway.files import save_text
 from headway.registry import options_of_text, registry
 from headway.units import format_time, parse_positive_time, parse_time
@@ -45,6 +46,7 @@ class Asked:
     aqm: str
     vary: str | None
     quick_start: str | None
+    routers: Sequence[str]
     hops: Sequence[str]
     flows: str
     control: str | None
@@ -86,12 +88,14 @@ def _dumbbell(asked: Asked) -> dict[str, Any]:
         "aqm": asked.aqm,
         "vary": asked.vary,
         "quick_start": asked.quick_start,
+        "routers": _routers(asked.routers),
     }
 
 
 def _chain(asked: Asked) -> Chain:
-    """Hops as RATE,DELAY,BUFFER[,FIELD=VALUE]...; --aqm and --quick-start are each one's."""
+    """Hops as RATE,DELAY,BUFFER[,FIELD=VALUE]...; what else the options say is each one's."""
     hops = []
+    routers = _routers(asked.routers)
     for text in asked.hops:
         try:
             rate, delay, buffer, *more = (part.strip() for part in text.split(","))
@@ -102,7 +106,12 @@ def _chain(asked: Asked) -> Chain:
             ) from None
         try:
             fields = options_of_text(more)
-            link = {"aqm": asked.aqm, "quick_start": asked.quick_start, **fields}
+            link = {
+                "aqm": asked.aqm,
+                "quick_start": asked.quick_start,
+                "routers": routers,
+                **fields,
+            }
             hops.append(
                 Hop(
                     forward=Link.model_validate(
@@ -113,6 +122,13 @@ def _chain(asked: Asked) -> Chain:
         except ValueError as error:
             raise HeadwayError(f"hop: {text!r}: {error}") from None
     return Chain(hops=tuple(hops))
+
+
+def _routers(texts: Sequence[str]) -> list[Router]:
+    try:
+        return [Router.model_validate(text) for text in texts]
+    except ValueError as error:
+        raise HeadwayError(f"router: {error}") from None
 
 
 def _flows(text: str) -> list[Flow]:

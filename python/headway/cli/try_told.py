@@ -12,6 +12,7 @@ from headway.cli.try_run import Done
 from headway.cli.try_warned import warnings
 from headway.digest import SPREAD, average
 from headway.experiment import Chain, Dumbbell, Experiment
+from headway.registry import registry
 from headway.table import Cell, Table
 from headway.units import BITS_PER_BYTE, format_rate, format_time
 
@@ -102,19 +103,29 @@ def _print(base: Experiment, mean: Summary, trials: int) -> None:
         console().print(
             f"{f'hop {hop}: ' if several else ''}utilization {link['utilization']:.1%}, "
             f"drops {cell(link['drops_pkts'])}, "
-            f"queue full {cell(link['queue_full_events'])} times{voip}{_router(link)}",
+            f"queue full {cell(link['queue_full_events'])} times{voip}",
             markup=False,
         )
+        _print_routers(link, f" of hop {hop}" if several else "")
 
 
-def _router(link: Summary) -> str:
-    if link["quick_start"] is None:
-        return ""
-    counted = {name: cell(value) for name, value in link["quick_start"].items()}
-    return (
-        f"; Quick-Start: {counted['requests']} requested, {counted['grants']} granted "
-        f"({counted['lowered']} lowered), {counted['denials']} denied"
-    )
+def _print_routers(link: Summary, where: str) -> None:
+    """What each router algorithm has counted, by what it declares; no zeros."""
+    for name, counters in link["routers"].items():
+        said = [
+            _counted(each.name, counters[each.name], each.unit)
+            for each in registry().router(name).counters
+            if counters[each.name]
+        ]
+        console().print(f"{name}{where}: {', '.join(said) or 'nothing counted'}", markup=False)
+
+
+def _counted(name: str, value: float, unit: str) -> str:
+    if unit == "bit/s":
+        return f"{name.removesuffix('_bps')} {format_rate(round(value))}"
+    if unit == "ns":
+        return f"{name.removesuffix('_ns')} {format_time(round(value))}"
+    return f"{name} {cell(value)}"
 
 
 def _flows(
@@ -216,7 +227,7 @@ def _shown(path: Dumbbell | Chain) -> str:
         format_time(rtt_ns + 4 * path.access_delay),
         " + ".join(dict.fromkeys(str(link.buffer) for link in forward)),
         *dict.fromkeys(link.aqm.name for link in forward if link.aqm.name != "drop-tail"),
-        *dict.fromkeys("quick-start" for link in forward if link.quick_start is not None),
+        *dict.fromkeys(router.name for link in forward for router in link.all_routers()),
     ]
     return (f"{len(forward)} hops: " if several else "") + ", ".join(parts)
 
