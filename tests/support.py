@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,8 @@ def on_kernel(test: Callable[..., None]) -> Callable[..., None]:
 
 
 ATTEMPTS = 5
+PATIENCE_S = 30.0
+"""No further attempt begins after so long: CI has minutes, not hours."""
 
 
 def punctual(asked: Experiment) -> Trace:
@@ -137,7 +140,10 @@ def punctual(asked: Experiment) -> Trace:
 def punctual_each(asked: Sequence[Experiment]) -> list[Trace]:
     """The same of several, side by side where the machine has room for them."""
     done: list[Trace | None] = [None] * len(asked)
-    for _ in range(ATTEMPTS):
+    began_s = time.monotonic()
+    attempts = 0
+    while attempts < ATTEMPTS and time.monotonic() - began_s < PATIENCE_S:
+        attempts += 1
         left = [index for index, trace in enumerate(done) if trace is None]
         notes: list[str] = []
 
@@ -151,4 +157,4 @@ def punctual_each(asked: Sequence[Experiment]) -> list[Trace]:
         )
         if not notes:
             return [trace for trace in done if trace is not None]
-    pytest.skip(f"the machine is too busy for real time: {notes[0]} in the last of {ATTEMPTS} runs")
+    pytest.skip(f"the machine is too busy for real time: {notes[0]} in the last of {attempts} runs")
