@@ -253,6 +253,8 @@ fn say_deadline(task: &Conversation, talk: &Talk) -> Result<(), Failure> {
         .saturating_add_unsigned(within_ns);
     let hints = Hints {
         deadline_ns: Some(u64::try_from(due_ns - now_ns).unwrap_or(0)),
+        // the first segment leaves before the rest is written, and would be taken for all
+        data_volume_bytes: Some(value_at(&task.exchanges.response_bytes, talk.exchange)),
         ..Hints::default()
     };
     set_hints(talk.socket.as_raw_fd(), hints)
