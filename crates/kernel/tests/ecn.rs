@@ -6,13 +6,12 @@ mod common;
 #[path = "common/lab.rs"]
 mod lab;
 
-use std::ffi::CString;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
 use headway_kernel::objects::{objects, ControlObject};
-use lab::{choose_for, left_over, Lab};
+use lab::{choose_for, left_over, packets_of, Lab};
 use libbpf_rs::{Link, MapCore as _, MapMut, MapType, Object};
 
 const NAME: &str = "hwt_needs_ecn";
@@ -52,28 +51,6 @@ struct Seen {
     has_data: bool,
 }
 
-/// All that leaves by the loopback device of the namespace that this is called in.
-fn tap() -> io::Result<OwnedFd> {
-    // SAFETY: plain data, an address of the right length.
-    unsafe {
-        let raw = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
-        if raw < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let raw = OwnedFd::from_raw_fd(raw);
-        let mut at: libc::sockaddr_ll = std::mem::zeroed();
-        at.sll_family = libc::AF_PACKET as u16;
-        at.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        let device = CString::new("lo").expect("no zero in it");
-        at.sll_ifindex = libc::if_nametoindex(device.as_ptr()) as i32;
-        let size = size_of_val(&at) as libc::socklen_t;
-        if libc::bind(raw.as_raw_fd(), (&raw const at).cast(), size) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(raw)
-    }
-}
-
 /// What a tap has seen of a connection to a port.
 fn seen(tap: &OwnedFd, port: u16) -> Vec<Seen> {
     let mut list = Vec::new();
@@ -105,7 +82,7 @@ fn seen(tap: &OwnedFd, port: u16) -> Vec<Seen> {
 /// A connection that carries some bytes: its packets and the sender's window.
 fn transfer(lab: &Lab, opener: bool, responder: bool) -> (Vec<Seen>, u32) {
     let carry = || {
-        let tap = tap()?;
+        let tap = packets_of("lo", libc::ETH_P_ALL)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         if responder {
             choose_for(&listener, NAME)?;

@@ -8,15 +8,14 @@ mod common;
 #[path = "common/lab.rs"]
 mod lab;
 
-use std::ffi::CString;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::process::Command;
 use std::time::Duration;
 
 use headway_kernel::system::netns::Netns;
-use lab::{json, left_over, succeeds};
+use lab::{json, left_over, packets_of, succeeds};
 
 const SERVER: &str = "hwqc-server";
 const RECEIVER: &str = "hwqc-receiver";
@@ -93,7 +92,9 @@ impl Path {
             })
             .unwrap();
         listener.set_nonblocking(true).unwrap();
-        let raw = Netns::find(RECEIVER).unwrap().inside(|| packets_of("vc"));
+        let raw = Netns::find(RECEIVER)
+            .unwrap()
+            .inside(|| packets_of("vc", libc::ETH_P_IP));
         Self {
             listener: Some(listener),
             raw: raw.unwrap(),
@@ -184,41 +185,6 @@ impl Drop for Path {
 fn remove() {
     for name in [SERVER, RECEIVER] {
         let _ = Command::new("ip").args(["netns", "del", name]).output();
-    }
-}
-
-/// A socket for whole IPv4 frames of a device of this thread's namespace.
-fn packets_of(device: &str) -> io::Result<OwnedFd> {
-    let name = CString::new(device)?;
-    // SAFETY: a terminated string; a new descriptor; plain data for which zero is a
-    // value, with its own length.
-    unsafe {
-        let raw = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
-        if raw < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let raw = OwnedFd::from_raw_fd(raw);
-        let mut at: libc::sockaddr_ll = std::mem::zeroed();
-        at.sll_family = libc::AF_PACKET as u16;
-        at.sll_protocol = (libc::ETH_P_IP as u16).to_be();
-        at.sll_ifindex = i32::try_from(libc::if_nametoindex(name.as_ptr())).unwrap_or(0);
-        let bytes = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        let patience = libc::timeval {
-            tv_sec: 1,
-            tv_usec: 0,
-        };
-        if libc::bind(raw.as_raw_fd(), (&raw const at).cast(), bytes) != 0
-            || libc::setsockopt(
-                raw.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_RCVTIMEO,
-                (&raw const patience).cast(),
-                size_of::<libc::timeval>() as libc::socklen_t,
-            ) != 0
-        {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(raw)
     }
 }
 

@@ -1,10 +1,11 @@
 //! headwayctl as a command, a network namespace of the test's own, and TCP in it.
 #![allow(dead_code)]
 
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd as _, OwnedFd};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -354,5 +355,41 @@ impl Connection {
             assert_eq!(sent, received);
             (received, Self { out, into })
         })
+    }
+}
+
+/// A socket for whole frames of a device of this thread's namespace, of one protocol or of all
+/// (ETH_P_ALL). A read waits a second at most.
+pub fn packets_of(device: &str, protocol: libc::c_int) -> io::Result<OwnedFd> {
+    let name = CString::new(device)?;
+    // SAFETY: a terminated string; a new descriptor; plain data for which zero is a
+    // value, with its own length.
+    unsafe {
+        let raw = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
+        if raw < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let raw = OwnedFd::from_raw_fd(raw);
+        let mut at: libc::sockaddr_ll = std::mem::zeroed();
+        at.sll_family = libc::AF_PACKET as u16;
+        at.sll_protocol = (protocol as u16).to_be();
+        at.sll_ifindex = i32::try_from(libc::if_nametoindex(name.as_ptr())).unwrap_or(0);
+        let bytes = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        let patience = libc::timeval {
+            tv_sec: 1,
+            tv_usec: 0,
+        };
+        if libc::bind(raw.as_raw_fd(), (&raw const at).cast(), bytes) != 0
+            || libc::setsockopt(
+                raw.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_RCVTIMEO,
+                (&raw const patience).cast(),
+                size_of::<libc::timeval>() as libc::socklen_t,
+            ) != 0
+        {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(raw)
     }
 }
