@@ -71,7 +71,7 @@ SAMPLE = np.dtype(
 ACK, CA_STATE, SYN, ESTABLISHED, CLOSED = range(5)
 _DISORDER, _CWR, _RECOVERY, _LOSS = 1, 2, 3, 4
 _INFINITE_SSTHRESH = 0x7FFFFFFF
-_WIDEST_WINDOW_PKTS = 1 << 20  # what the controls are made for
+_WIDEST_WINDOW_PKTS = 1 << 20  # HW_NO_WINDOW_PKTS of algorithms/port/bpf/control.h
 _CARRIED, _MARKED, _COPY = 0, 1, 2
 _REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
 

@@ -436,7 +436,7 @@ class Run:
         if self._left_out:
             notes.append(
                 f"the kernel did not run the control of {len(self._left_out)} connections when it "
-                "asked for an ssthresh; their windows mean nothing from then on"
+                "asked for an ssthresh; it could answer no sooner than at the next ACK"
             )
         notes += self._late()
         notes += [f"emulator: {warning}" for warning in self._testbed.summary.get("warnings", [])]
