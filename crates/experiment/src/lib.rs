@@ -5,8 +5,9 @@
 //! ([`queue`]), how algorithms and flows are written ([`algorithm`], [`flow`]), what may be asked
 //! for ([`limits`]), when flows start that name no time ([`start`]), how a path's numbers
 //! become those of its two links ([`path`]), how requests and responses stand in a file
-//! ([`exchanges`]), which of them wait for which ([`order`]), and how a whole experiment becomes the engine's scenario
-//! ([`lower`]). Numbers come out in SI units: bits per second, nanoseconds, bytes. What is wrong is one line that names what was written and what is allowed.
+//! ([`exchanges`]), which of them wait for which ([`order`]), and how a whole experiment becomes
+//! the engine's scenario ([`lower`]). Numbers come out in SI units: bits per second, nanoseconds,
+//! bytes. What is wrong is one line that names what was written and what is allowed.
 //!
 //! The crate reads no file and no clock, opens nothing and starts no thread: it compiles wherever
 //! `core` and `alloc` do, WebAssembly included. It knows no algorithm either: who calls it

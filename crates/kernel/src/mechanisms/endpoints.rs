@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::path::PathBuf;
 
 use headway_algorithms::HeaderInfo;
 use libbpf_rs::{Object, OpenObject};
@@ -37,6 +38,11 @@ pub struct Endpoint {
 /// The header that a control's endpoints send.
 fn header_of(control: &str) -> Option<&'static HeaderInfo> {
     headway_algorithms::control(control).ok()?.header_in_tcp()
+}
+
+/// The cgroup whose sockets send it: the machine's.
+fn cgroup_for(header: &HeaderInfo) -> Result<PathBuf, Failure> {
+    cgroup::root(&format!("send the header {}", header.name))
 }
 
 fn text(hook: &Hook, name: &str) -> String {
@@ -75,7 +81,7 @@ pub fn check(control: &str, name: &str) -> Result<(), Failure> {
     let Some(header) = header_of(control) else {
         return Ok(());
     };
-    cgroup::root(&format!("send the header {}", header.name))?;
+    cgroup_for(header)?;
     match endpoints()?
         .iter()
         .find(|e| e.control != name && e.header == Some(header.name))
@@ -96,7 +102,7 @@ pub fn describe(open: &mut OpenObject, control: &str) -> Result<(), Failure> {
     let Some(header) = header_of(control) else {
         return Ok(());
     };
-    let root = cgroup::root(&format!("send the header {}", header.name))?;
+    let root = cgroup_for(header)?;
     hooks::set_place(open, &root.display().to_string())
 }
 
@@ -106,7 +112,7 @@ pub fn describe(open: &mut OpenObject, control: &str) -> Result<(), Failure> {
 /// The kernel refuses.
 pub fn attach(object: &Object, control: &str, before: &[Hook], lock: &Lock) -> Result<(), Failure> {
     if let Some(header) = header_of(control) {
-        let root = cgroup::root(&format!("send the header {}", header.name))?;
+        let root = cgroup_for(header)?;
         let place = root.display().to_string();
         let target = File::open(&root).attempt(format!("open {place}"))?;
         let program = hooks::program(object, PROGRAM)?;
