@@ -93,6 +93,7 @@ struct hw_found {
 	u32 checksum_at;
 	u32 at; /* among the options, of a packet that has it */
 	u8 options[HW_OPTIONS_ROOM];
+	u8 came[HW_OPTION_MAX_BYTES]; /* the fields as they came, encoded */
 	u64 fields[HW_FIELDS_MAX_BYTES / 8];
 };
 
@@ -162,17 +163,21 @@ static __always_inline int hw_decode(struct __sk_buff *skb, struct hw_found *fou
 	return HW_ROUTER.header->parse(found->options + at, found->fields);
 }
 
-/* Writes the header back, and its checksum. Returns whether anything was changed. */
+/*
+ * Writes back what the algorithm changed, and the checksum: bits that no field has stay
+ * as they came. Returns whether anything was changed.
+ */
 static __always_inline int hw_encode(struct __sk_buff *skb, struct hw_found *found)
 {
+	u8 goes_on[HW_OPTION_MAX_BYTES] = {};
 	u8 options[HW_OPTIONS_ROOM];
 	u8 tos;
-	u32 at = found->at;
+	u32 at = found->at, i;
 	s64 difference;
 
+	HW_ROUTER.header->emit(found->fields, goes_on);
 	if (HW_CARRIER == HW_ECN_BITS) {
-		HW_ROUTER.header->emit(found->fields, options);
-		tos = (found->ip.tos & ~3) | (options[0] & 3);
+		tos = (found->ip.tos & ~3) | (goes_on[0] & 3);
 		if (tos == found->ip.tos)
 			return 0;
 		bpf_l3_csum_replace(
@@ -187,7 +192,9 @@ static __always_inline int hw_encode(struct __sk_buff *skb, struct hw_found *fou
 	barrier_var(at);
 	if (at > HW_OPTIONS_BYTES - HW_WIRE_BYTES)
 		return 0;
-	HW_ROUTER.header->emit(found->fields, options + at);
+#pragma unroll
+	for (i = 0; i < HW_WIRE_BYTES; i++)
+		options[at + i] ^= found->came[i] ^ goes_on[i];
 	if (at == 0)
 		difference = bpf_csum_diff((void *)found->options, HW_WHOLE_WORDS, (void *)options,
 					   HW_WHOLE_WORDS, 0);
@@ -366,6 +373,8 @@ static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segme
 		traffic->gathered_bytes += ip_bytes;
 		return HW_PASS_ON;
 	}
+	if (has_header)
+		HW_ROUTER.header->emit(found.fields, found.came);
 	link.now_ns = bpf_ktime_get_ns();
 	link.random = bpf_get_prandom_u32();
 

@@ -85,6 +85,21 @@ fn the_rfcs_option_is_read_and_lowered_as_it_says() {
     let report = option(0x85, 0, 0x2aaa_aaaa);
     assert_eq!(routed(&wide, &report), report);
     assert_eq!(wide.router_state().unwrap()[9], 1); // reports
+                                                    // the two reserved bits are not a router's
+    let reserved = |mut option: [u8; 8]| {
+        option[7] |= 3;
+        option
+    };
+    assert_eq!(routed(&wide, &reserved(report)), reserved(report));
+    let another = router(&[("capacity_kbps", "10000")]); // that has granted nothing yet
+    assert_eq!(
+        routed(&another, &reserved(request)),
+        reserved(option(7, 0x59, 0x2aaa_aaaa))
+    );
+    assert_eq!(
+        routed(&closed, &reserved(request)),
+        reserved(option(0, 0, 0))
+    );
 }
 
 /// Packets are counted without a look at the clock; what the slot's sample says has to be
@@ -208,6 +223,11 @@ fn hostile_options_harm_nothing_and_get_nothing() {
                     let is_request = sent[at + 2] >> 4 == 0;
                     assert!(went_on[at + 2] <= sent[at + 2], "seed {seed}: {sent:x?}");
                     assert!(is_request || sent == went_on, "seed {seed}: {sent:x?}");
+                    assert_eq!(
+                        sent[at + 7] & 3,
+                        went_on[at + 7] & 3,
+                        "seed {seed}: {sent:x?}"
+                    );
                 }
                 None => assert_eq!(sent, went_on, "seed {seed}"),
             }

@@ -83,6 +83,7 @@ pub fn hostile(random: &mut Random) -> Vec<u8> {
                 let function = random.next() as u8 & [0, 0, 0, 0xf0][random.below(4)];
                 let code = function | random.next() as u8 & 15;
                 let mut bytes = option(code, random.next() as u8, random.next() as u32 >> 2);
+                bytes[7] |= random.next() as u8 & 3; // reserved
                 if random.below(3) == 0 {
                     bytes[1] = random.next() as u8;
                 }
@@ -127,7 +128,11 @@ pub fn runs(default: u64) -> u64 {
     })
 }
 
+/// Where the random packets begin: HEADWAY_SEED, or the clock.
 pub fn seed() -> u64 {
+    if let Ok(text) = std::env::var("HEADWAY_SEED") {
+        return text.parse().expect("HEADWAY_SEED is a number");
+    }
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap()
