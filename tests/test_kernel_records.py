@@ -72,6 +72,25 @@ def test_the_queue_is_full_from_the_first_drop_until_a_packet_is_taken(
     assert log.queue_full(1).height == 0
 
 
+def test_stalls_are_when_packets_waited_for_the_emulator(tmp_path: Path) -> None:
+    def due(due_ms: float, delivered_ms: float, link: int = 0) -> np.ndarray:
+        due_ns, delivered_ns = int(due_ms * MS), int(delivered_ms * MS)
+        return packet(arrived_ns=0, due_ns=due_ns, delivered_ns=delivered_ns, link=link)
+
+    log = log_of(
+        tmp_path,
+        due(-3, -1),  # before the run
+        due(10, 10.04),  # as late as waking up takes
+        due(20, 25),
+        due(21.2, 25.01),
+        due(26, 26.1),
+        due(30, 31, link=1),
+        packet(arrived_ns=40 * MS, outcome=1),
+    )
+    assert log.stalls_ns(0) == [[20 * MS, 25_010_000], [26 * MS, 26_100_000]]
+    assert log.stalls_ns(1) == [[30 * MS, 31 * MS]]
+
+
 def test_link_counters_count_until_each_checkpoint(log: records.PacketLog) -> None:
     counters = log.link_counters(0, [0, 20 * MS, 1000 * MS])
     assert counters["arrived_pkts"].to_list() == [0, 3, 6]

@@ -28,6 +28,7 @@ from headway.validation import (
     quick_matrix,
 )
 from headway.validation.compare import interval, median_of, retransmits_share, spreads, undisturbed
+from headway.validation.late import STEP_NS, as_late
 from headway.validation.matrix import paths
 from headway.validation.report import KNOWN, page, with_sections
 from headway.validation.trials import Plan, Runner
@@ -223,6 +224,60 @@ def test_bbr_is_compared_on_eight_paths_and_the_simulator_with_it() -> None:
     [pair] = builtin.compare_builtin(one, (sim, sim, sim), 5, lambda *_: None)
     assert pair.holds
     assert pair.differences(pair.sim or pair.ours) == (0, 0)
+
+
+def test_the_simulators_link_stalls_as_the_kernels_did() -> None:
+    experiment = replace(builtin.BBR, paths=builtin.BBR.paths[2:3]).experiments(5)[0]
+    trace = run(experiment)
+    assert as_late(experiment, trace) == experiment  # it knows of none
+    link = experiment.topology.links()[0][0]
+    assert link.delay == 10_000_000
+    # one in which packets are due, and one that ends before a packet could be there
+    stalls_ns = {"forward0": [[1_000_000, 2_000_000], [2_000_000_000, 2_007_000_000]]}
+    emulator = {"stalls_ns": {**stalls_ns, "reverse0": []}}
+    late = as_late(experiment, replace(trace, meta={**trace.meta, "emulator": emulator}))
+    forward, reverse = late.topology.links()[0]
+    assert forward.vary is not None
+    assert reverse.vary is not None
+    steps = forward.vary.fields()["steps"]
+    assert steps[0] == [0, 10_000_000, 10_000_000]
+    assert steps[1] == [1_990_000_000, 10_000_000, 17_000_000]  # is there at 2.007 s
+    assert steps[2] == [1_990_100_000, 10_000_000, 16_900_000]
+    assert steps[-1] == [1_997_000_000, 10_000_000, 10_000_000]
+    assert len(steps) == 2 + 7_000_000 // STEP_NS
+    assert reverse.vary.fields()["steps"] == [steps[0]]
+    # as much is carried, and nothing of it in between
+    same, ideal = run(late), run(experiment)
+    assert metrics.goodput_bps(same, 0) == pytest.approx(metrics.goodput_bps(ideal, 0), rel=0.01)
+    with pytest.raises(ValueError, match="dumbbell of constant rate"):
+        as_late(late, replace(trace, meta={**trace.meta, "emulator": emulator}))
+
+
+def test_a_run_on_a_late_link_is_repeated_and_the_least_late_counts() -> None:
+    one = replace(builtin.BBR, paths=builtin.BBR.paths[2:3], trials=1)
+    trace = run(one.experiments(5)[0])
+
+    class Late(SimBackend):
+        """So late on average, one run after the other."""
+
+        def __init__(self, *late_us: float) -> None:
+            self.left = list(late_us)
+
+        def run(self, experiment: Experiment) -> Trace:
+            error = {"mean_ns": self.left.pop(0) * 1000}
+            emulator = {"on_time": True, "directions": [{"departure_error": error}]}
+            return replace(trace, meta={**trace.meta, "emulator": emulator})
+
+    for late_us, least, left in (
+        ((5, 1, 1), 5, 2),
+        ((6, 5, 1), 5, 1),
+        ((9, 7, 8), 7, 0),
+    ):
+        late = Late(*late_us)
+        sides = (SimBackend(), late, SimBackend())
+        [pair] = builtin.compare_builtin(one, sides, 5, lambda *_: None, repeats=2)
+        assert pair.builtin.lateness_us == least
+        assert len(late.left) == left
 
 
 def test_trials_say_how_far_they_are_apart_and_late_ones_are_repeated() -> None:

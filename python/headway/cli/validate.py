@@ -212,6 +212,10 @@ def _share(value: float | None) -> str | None:
     return None if value is None else f"{value:.1%}"
 
 
+def _us(value: float | None) -> str | None:
+    return None if value is None else f"{value:.0f} us"
+
+
 def _interval(interval: tuple[float, float] | None) -> str | None:
     return None if interval is None else " … ".join(f"{end:+.1%}" for end in interval)
 
@@ -229,7 +233,17 @@ def _print(
         print_table(
             Table(
                 "against the kernel's own control",
-                ["control", "path", "goodput", "mean queue", "deviation", "sim", "queue", "holds"],
+                [
+                    "control",
+                    "path",
+                    "goodput",
+                    "mean queue",
+                    "deviation",
+                    "sim",
+                    "queue",
+                    "late",
+                    "holds",
+                ],
                 [
                     [
                         p.against.control,
@@ -237,6 +251,7 @@ def _print(
                         *map(_percent, p.differences(p.ours)),
                         _share(p.builtin.queue_deviation),
                         *map(_percent, p.differences(p.sim) if p.sim else (None, None)),
+                        _us(p.builtin.lateness_us),
                         "yes" if p.holds else "no",
                     ]
                     for p in compared

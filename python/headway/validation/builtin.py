@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from headway.backends import Backend
 from headway.experiment import Experiment
 from headway.trace import Trace
 from headway.validation.compare import relative, undisturbed
+from headway.validation.late import as_late
 
 PATHS = (
     ("1Mbit/s", "50 ms"),
@@ -28,8 +30,9 @@ class Against:
     """A control that the kernel has, too, and what ours promises beside it.
 
     ``goodput`` and ``queue`` are the largest relative differences of goodput and of the mean queue,
-    of the means of ``trials`` runs. ``simulated``: the simulator promises the same. ``remark`` is
-    what to know to read the numbers.
+    of the means of ``trials`` runs. ``simulated``: the simulator promises the same on a link that
+    is as late as the kernel's was. ``quiet_us``: a run whose link was later than this on average is
+    repeated as one that was disturbed. ``remark`` is what to know to read the numbers.
     """
 
     control: str
@@ -39,6 +42,7 @@ class Against:
     queue: float
     trials: int = 1
     simulated: bool = False
+    quiet_us: float = math.inf
     remark: str = ""
 
     @property
@@ -71,9 +75,12 @@ BBR = Against(
     queue=0.10,
     trials=3,
     simulated=True,
+    quiet_us=5,
     remark="""BBR keeps the largest of ten rounds' rate samples, so that noise in the times of ACKs
-counts as rate and stands in the queue: a machine that does something else at the time has more, the
-simulator has none (docs/stack.md, "What is not modelled"). The lateness says how much there was.
+counts as rate and stands in the queue: a machine that does something else at the time has more
+(docs/stack.md, "What is not modelled"). So of the runs of a path the one on the least late link
+counts, and the simulator's link stalls when that of the kernel's own control did; what it does on a
+link that is never late stands beside it. Until 2026-11-23 that was what was judged.
 """,
 )
 AGAINST = (CUBIC, BBR)
@@ -97,13 +104,17 @@ class Seen:
 
 @dataclass(frozen=True)
 class Pair:
-    """One path: ours, the kernel's own, and the simulator where it is compared."""
+    """One path: ours, the kernel's own, and the simulator where it is compared.
+
+    ``sim`` is on the link that the kernel's own had, ``ideal`` on one that is never late.
+    """
 
     against: Against
     path: str
     ours: Seen
     builtin: Seen
     sim: Seen | None = None
+    ideal: Seen | None = None
 
     def differences(self, of: Seen) -> tuple[float, float]:
         """Relative differences of goodput and of the mean queue to the kernel's own."""
@@ -138,28 +149,35 @@ def compare_builtin(
     for (rate, rtt), *path in zip(against.paths, *trials, strict=True):
         done(len(pairs), len(against.paths), f"{against.called}, {rate}, {rtt}")
         seen: tuple[list[Seen], list[Seen]] = ([], [])
+        late: list[Experiment] = []
         for number, trial in enumerate(path):
             for side in (0, 1) if number % 2 == 0 else (1, 0):
-                seen[side].append(_seen_undisturbed((ours, builtin)[side], trial, repeats))
-        simulated = [seen_in(sim.run(trial)) for trial in path] if against.simulated else None
+                trace = _quiet(against, (ours, builtin)[side], trial, repeats)
+                seen[side].append(seen_in(trace))
+                if side == 1:
+                    late.append(as_late(trial, trace))
+        simulated = [
+            mean_of([seen_in(sim.run(trial)) for trial in of]) if against.simulated else None
+            for of in (late, path)
+        ]
         pairs.append(
-            Pair(
-                against,
-                f"{rate}, {rtt}",
-                mean_of(seen[0]),
-                mean_of(seen[1]),
-                mean_of(simulated) if simulated else None,
-            )
+            Pair(against, f"{rate}, {rtt}", mean_of(seen[0]), mean_of(seen[1]), *simulated)
         )
     return pairs
 
 
-def _seen_undisturbed(backend: Backend, trial: Experiment, repeats: int) -> Seen:
-    for _ in range(repeats):
-        trace = backend.run(trial)
-        if undisturbed(trace):
-            return seen_in(trace)
-    return seen_in(backend.run(trial))
+def _quiet(against: Against, backend: Backend, trial: Experiment, repeats: int) -> Trace:
+    """The first run that was not disturbed, or the least late of all."""
+    runs: list[Trace] = []
+    for _ in range(1 + repeats):
+        runs.append(backend.run(trial))
+        if undisturbed(runs[-1]) and _late_us(runs[-1]) <= against.quiet_us:
+            return runs[-1]
+    return min(runs, key=lambda trace: (not undisturbed(trace), _late_us(trace)))
+
+
+def _late_us(trace: Trace) -> float:
+    return seen_in(trace).lateness_us or 0.0
 
 
 def seen_in(trace: Trace) -> Seen:
@@ -188,7 +206,7 @@ def mean_of(trials: Sequence[Seen]) -> Seen:
 
 def section(against: Against, pairs: Sequence[Pair], measured: str) -> str:
     """The part of the page about one control, in Markdown; ``measured`` says when and where."""
-    shown = ["ours", "simulator"] if against.simulated else ["ours"]
+    shown = ["ours", "simulator", "never late"] if against.simulated else ["ours"]
     goodput = ["goodput, its own, Mbit/s", *shown]
     queue = ["mean queue, its own, bytes", "its deviation", *shown]
     columns = ["path", *goodput, *queue, "late, us"]
@@ -208,7 +226,7 @@ emulated link late on average.
 
 
 def _cells(pair: Pair) -> list[str]:
-    sides = [pair.ours] if pair.sim is None else [pair.ours, pair.sim]
+    sides = [side for side in (pair.ours, pair.sim, pair.ideal) if side is not None]
     differences = [pair.differences(side) for side in sides]
     return [
         pair.path,

@@ -73,6 +73,7 @@ _DISORDER, _CWR, _RECOVERY, _LOSS = 1, 2, 3, 4
 _INFINITE_SSTHRESH = 0x7FFFFFFF
 _WIDEST_WINDOW_PKTS = 1 << 20  # HW_NO_WINDOW_PKTS of algorithms/port/bpf/control.h
 _CARRIED, _MARKED, _COPY = 0, 1, 2
+_STALL_NS = 50_000  # a link that is later than this has not just been woken
 _REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
 
 
@@ -234,6 +235,25 @@ class PacketLog:
                 "queue_byte_us": self._queue_integral(link, at),
             },
         )
+
+    def stalls_ns(self, link: int) -> list[list[int]]:
+        """From when to when packets waited, past their time, for the emulator to run."""
+        rows = self.rows[(self.rows["link"] == link) & (self.rows["delivered_ns"] > 0)]
+        rows = rows[rows["delivered_ns"] - rows["due_ns"] >= _STALL_NS]
+        rows = rows[np.argsort(rows["delivered_ns"], kind="stable")]
+        stalls: list[list[int]] = []
+        for due, delivered in zip(
+            (rows["due_ns"] - self.start_ns).tolist(),
+            (rows["delivered_ns"] - self.start_ns).tolist(),
+            strict=True,
+        ):
+            if not 0 <= due < self.duration_ns:
+                continue
+            if stalls and due <= stalls[-1][1]:
+                stalls[-1] = [min(due, stalls[-1][0]), delivered]
+            else:
+                stalls.append([due, delivered])
+        return stalls
 
     def _queue_integral(self, link: int, at: Ints) -> Ints:
         times, bytes_, _ = self._steps(link)

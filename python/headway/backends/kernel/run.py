@@ -24,6 +24,7 @@ from headway.versions import versions
 _FIRST_PORT = 20_001
 _SETUP_NS = 500_000_000
 _SETUP_PER_FLOW_NS = 60_000_000
+_LINKS = ("forward0", "reverse0")
 _LATE_NS = 5_000_000
 """What an exchange may begin after its time before the trace notes it."""
 _GRACE_NS = 300_000_000
@@ -109,6 +110,7 @@ class Run:
         self._sampled: Mapping[str, Any] = {}
         self._left_out: list[int] = []  # flows whose control the kernel did not run once
         self._sysctls: dict[str, str] = {}
+        self._stalls_ns: dict[str, list[list[int]]] = {}
         self.start_ns = 0
         self.end_ns = 0
 
@@ -273,6 +275,7 @@ class Run:
         samples = samples[samples["time_ns"] < self.end_ns]
         checkpoints = [*experiment.checkpoints_ns(), experiment.duration]
         tables = _link_tables(log, checkpoints, experiment.record)
+        self._stalls_ns = {name: log.stalls_ns(link) for link, name in enumerate(_LINKS)}
         assert self._testbed.mechanisms is not None
         counted = self._testbed.mechanisms.router_counters()
         tables["router_counters"] = records.frame("router_counters", counted)
@@ -294,7 +297,7 @@ class Run:
         return Trace(
             tables=tables,
             flows=tuple(flows),
-            links=("forward0", "reverse0"),
+            links=_LINKS,
             meta={"key": key, **self._meta(builtin)},
             capture=self._testbed.capture(),
             routers=registry().routers,
@@ -453,7 +456,7 @@ class Run:
                 "offloads": dict(self._testbed.offloads()),
                 "controls": {str(k): v for k, v in self._controls.items()},
             },
-            "emulator": dict(self._testbed.summary),
+            "emulator": {**self._testbed.summary, "stalls_ns": self._stalls_ns},
             "sampler": dict(self._sampled),
             "controls_left_out": list(self._left_out),
             "udp_senders": {
