@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{bulk, dumbbell, find, run, wide_link, Trace, MS, SECOND};
+use common::{bulk, dumbbell, find, on_the_wheel, run, wide_link, Trace, MS, SECOND};
 use serde_json::{json, Value};
 
 const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
@@ -99,7 +99,12 @@ fn a_timeout_comes_200_ms_after_the_round_trip_time_and_doubles() {
             [rto, rto, 2 * rto]
         };
         for (gap, expected) in gaps.iter().zip(expected) {
-            assert!(near(*gap, expected, 3 * MS), "{stack}: {gaps:?}");
+            let in_time = if stack == "linux-2.6" {
+                near(*gap, expected, 3 * MS)
+            } else {
+                on_the_wheel(*gap + MS, expected) // the RTT is a little more than the links'
+            };
+            assert!(in_time, "{stack}: {gaps:?}");
         }
         let rtos = if stack == "linux-2.6" { 3 } else { 2 };
         assert_eq!(trace.repairs(), (rtos, 3), "{stack}");
@@ -116,7 +121,8 @@ fn a_lost_tail_is_probed_in_linux_6() {
         let trace = find(&scenario, tail.len(), |t| lost(t) == tail);
         let sent = times(&trace, 19);
         assert!(
-            near(sent[1] - sent[0], RTT + wait, 8 * MS),
+            near(sent[1] - sent[0], RTT + wait, 8 * MS)
+                || on_the_wheel(sent[1] - sent[0], RTT + wait),
             "{tail:?}: {sent:?}"
         );
         assert_eq!(trace.repairs(), (0, tail.len() as u64));

@@ -343,3 +343,14 @@ impl Trace {
             .collect()
     }
 }
+
+/// Whether a timer of linux-6 may take so long: it fires at a tick of 4 ms after its time, a
+/// longer one at every eighth or 64th (HZ 250; calc_index of kernel/time/timer.c).
+pub fn on_the_wheel(took_ns: u64, timeout_ns: u64) -> bool {
+    let grain_ticks = match timeout_ns / MS {
+        0..252 => 1,
+        252..2_016 => 8,
+        _ => 64,
+    };
+    (timeout_ns..=timeout_ns + 4 * MS * (grain_ticks + 1)).contains(&took_ns)
+}

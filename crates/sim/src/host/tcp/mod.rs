@@ -531,7 +531,7 @@ impl Socket {
         match plan {
             _ if at_once => self.ack_owed_now(net),
             AckPlan::Now => self.ack_owed_now(net),
-            AckPlan::DelayUntil(at_ns) => self.arm(net, Timer::Ack, at_ns),
+            AckPlan::DelayUntil(at_ns) => self.arm_wheel(net, Timer::Ack, at_ns),
             AckPlan::CompressUntil(at_ns) => {
                 let armed_ns = self.timers[Timer::Ack as usize].deadline_ns;
                 self.arm(net, Timer::Ack, at_ns.min(armed_ns));

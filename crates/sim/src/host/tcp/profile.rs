@@ -36,8 +36,8 @@ pub struct Profile {
     pub counts_acks: bool,
     /// First window, packets.
     pub initial_cwnd_pkts: u32,
-    /// By which idle times are counted (a jiffy); None: to the nanosecond.
-    pub tick_ns: Option<u64>,
+    /// Idle times are counted in ticks and timers fire at them (HZ 250); else to the nanosecond.
+    pub ticks: bool,
     /// Resolution of RTT samples.
     pub clock_us: u64,
     /// Retransmission timeout before the first sample.
@@ -85,7 +85,7 @@ pub static PROFILES: [Profile; 2] = [
         // The metrics code leaves the socket's initial 2 unless the route has a cached RTT.
         initial_cwnd_pkts: 2,
         // HZ 1000: a tick is within a packet's time on the papers' paths
-        tick_ns: None,
+        ticks: false,
         clock_us: 1000,
         initial_rto_us: 3_000_000,
         detection: Detection::Fack,
@@ -117,8 +117,7 @@ pub static PROFILES: [Profile; 2] = [
         title: "Linux 6.x: PRR, RACK-TLP, initial window 10, packet counting",
         counts_acks: false,
         initial_cwnd_pkts: 10,
-        // HZ 250
-        tick_ns: Some(4_000_000),
+        ticks: true,
         clock_us: 1,
         initial_rto_us: 1_000_000,
         detection: Detection::RackTlp,

@@ -412,6 +412,6 @@ impl Socket {
         }
         self.pending = Some(Pending::Rto);
         let at_ns = net.now_ns + self.rtt.rto_us() * 1000;
-        self.arm(net, Timer::Resend, at_ns);
+        self.arm_wheel(net, Timer::Resend, at_ns);
     }
 }

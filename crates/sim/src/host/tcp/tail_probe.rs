@@ -30,7 +30,7 @@ impl Socket {
         timeout_us = timeout_us.min(self.rtt.rto_us());
         self.pending = Some(Pending::Probe);
         let at_ns = net.now_ns + timeout_us * 1000;
-        self.arm(net, Timer::Resend, at_ns);
+        self.arm_wheel(net, Timer::Resend, at_ns);
         true
     }
 

@@ -1,34 +1,104 @@
 //! The hosts' coarse clock: Linux counts idle times in ticks (jiffies), from the tick before the
 //! one end to the tick before the other, and timeouts in ticks that are begun
-//! (usecs_to_jiffies). All hosts of a run tick together, as namespaces of one kernel do, from a
-//! moment that the run's seed draws.
+//! (usecs_to_jiffies). Its timers fire at ticks, the long ones at every eighth, 64th or 512th.
+//! All hosts of a run tick together, as namespaces of one kernel do, from a moment that the run's
+//! seed draws.
 
 use super::Socket;
 use crate::net::Net;
 use crate::rng::{stream, Purpose};
 use rand_core::RngCore;
 
-/// At least a tick; a multiple of those that profiles have.
-const LONGEST_NS: u64 = 4_000_000;
+/// The one tick that profiles have: by a constant, processors need not divide.
+pub(super) const TICK_NS: u64 = 4_000_000;
+
+/// Timers of fewer ticks than this are told apart by ticks, of eight times as many by eight
+/// ticks, and so on (LVL_START and LVL_CLK_SHIFT of kernel/time/timer.c).
+const FINEST_TICKS: u64 = 63;
+const COARSER: u64 = 8;
+
+/// When a timer fires that is set now for `at_ns`: never early, so at the tick after the one in
+/// which its timeout, in ticks that are begun, ends (calc_index).
+#[inline]
+pub(super) fn fires_ns(now_ns: u64, at_ns: u64, since_tick_ns: u64) -> u64 {
+    let wait_ticks = at_ns.saturating_sub(now_ns).div_ceil(TICK_NS);
+    let expires = (now_ns + since_tick_ns) / TICK_NS + wait_ticks;
+    let fires = if wait_ticks < FINEST_TICKS {
+        expires + 1
+    } else {
+        coarse(expires, wait_ticks)
+    };
+    fires * TICK_NS - since_tick_ns
+}
+
+#[cold]
+fn coarse(expires: u64, wait_ticks: u64) -> u64 {
+    let (mut below, mut step) = (FINEST_TICKS, 1);
+    while wait_ticks >= below {
+        below *= COARSER;
+        step *= COARSER;
+    }
+    (expires / step + 1) * step
+}
 
 /// How long before time 0 the clock ticked.
 pub(crate) fn drawn(seed: u64) -> u64 {
-    stream(seed, Purpose::Ticks, 0).next_u64() % LONGEST_NS
+    stream(seed, Purpose::Ticks, 0).next_u64() % TICK_NS
 }
 
 impl Socket {
     /// The time since `then_ns`, and the timeout, in the unit in which this stack compares them.
     pub(super) fn idle_and_timeout(&self, net: &Net, then_ns: u64) -> (u64, u64) {
         let timeout_ns = self.rtt.rto_us() * 1000;
-        match self.profile.tick_ns {
-            None => (net.now_ns - then_ns, timeout_ns),
-            Some(tick_ns) => {
-                let tick = |at_ns: u64| (at_ns + net.since_tick_ns) / tick_ns;
-                (
-                    tick(net.now_ns) - tick(then_ns),
-                    timeout_ns.div_ceil(tick_ns),
-                )
-            }
+        if !self.profile.ticks {
+            return (net.now_ns - then_ns, timeout_ns);
         }
+        let tick = |at_ns: u64| (at_ns + net.since_tick_ns) / TICK_NS;
+        (
+            tick(net.now_ns) - tick(then_ns),
+            timeout_ns.div_ceil(TICK_NS),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// How long timers of so many milliseconds take, set at every moment of a second.
+    fn takes_ms(timeout_ms: u64) -> (f64, f64) {
+        let took = (0..10_000u64).map(|i| {
+            let now_ns = 5_000 * MS + i * 100_000 + 1;
+            let fires_ns = fires_ns(now_ns, now_ns + timeout_ms * MS, 1_700_000);
+            assert_eq!((fires_ns + 1_700_000) % TICK_NS, 0);
+            (fires_ns - now_ns) as f64 / MS as f64
+        });
+        took.fold((f64::MAX, 0.0), |(least, most), ms| {
+            (least.min(ms), most.max(ms))
+        })
+    }
+
+    fn is_about((least, most): (f64, f64), from: f64, to: f64) {
+        assert!((from..from + 0.2).contains(&least), "{least} to {most}");
+        assert!((to - 0.2..=to).contains(&most), "{least} to {most}");
+    }
+
+    #[test]
+    fn a_timer_fires_at_the_tick_after_its_timeout_and_never_before() {
+        is_about(takes_ms(40), 40.0, 44.0);
+        is_about(takes_ms(7), 8.0, 12.0); // two ticks are begun
+        is_about(takes_ms(200), 200.0, 204.0);
+        is_about(takes_ms(0), 0.0, 4.0);
+    }
+
+    #[test]
+    fn long_timers_are_told_apart_by_eight_ticks_and_more() {
+        is_about(takes_ms(248), 248.0, 252.0);
+        is_about(takes_ms(252), 252.0, 284.0);
+        is_about(takes_ms(1_000), 1_000.0, 1_032.0);
+        is_about(takes_ms(2_016), 2_016.0, 2_272.0);
+        assert!(takes_ms(120_000).1 <= 120_000.0 * 1.14);
     }
 }

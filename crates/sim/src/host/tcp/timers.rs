@@ -1,7 +1,7 @@
 //! A socket's timers.
 
 use super::reader::READ_TIMER;
-use super::Socket;
+use super::{ticks, Socket};
 use crate::net::Net;
 
 /// A socket's timers; each has one deadline.
@@ -75,6 +75,18 @@ impl Socket {
         self.record(net);
     }
 
+    /// Arms a timer of the host's timer wheel, which fires at ticks where the profile has them.
+    #[inline]
+    pub(super) fn arm_wheel(&mut self, net: &mut Net, timer: Timer, at_ns: u64) {
+        let at_ns = if self.profile.ticks {
+            ticks::fires_ns(net.now_ns, at_ns, net.since_tick_ns)
+        } else {
+            at_ns
+        };
+        self.arm(net, timer, at_ns);
+    }
+
+    /// Arms a timer that fires to the nanosecond.
     pub(super) fn arm(&mut self, net: &mut Net, timer: Timer, at_ns: u64) {
         let slot = &mut self.timers[timer as usize];
         slot.deadline_ns = at_ns;

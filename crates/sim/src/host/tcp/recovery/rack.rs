@@ -121,7 +121,7 @@ impl Socket {
                 if let Some(wait_us) = self.rack_detect(net) {
                     self.pending = Some(Pending::Reorder);
                     let wait_us = (wait_us + 2_000).min(self.rtt.rto_us());
-                    self.arm(net, Timer::Resend, net.now_ns + wait_us * 1000);
+                    self.arm_wheel(net, Timer::Resend, net.now_ns + wait_us * 1000);
                     *set_timer = false;
                 }
             }
