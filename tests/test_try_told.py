@@ -101,7 +101,7 @@ def test_what_is_as_asked_is_not_warned_of() -> None:
             "flows": "cubic:size=100kB,cubic+mega-start:ms_rate_kbps=2000,"
             "cubic+quick-start:initial_rate=8Mbit/s,voip,"
             "cubic+careful-resume:cr_saved_cwnd_pkts=50,reno+jump-start,htcp+initial-start",
-            "duration": "4 s",
+            "duration": "8 s",
         }
     )  # fmt: skip
     assert warnings(quiet, digest_of(run_one(quiet))["flows"]) == []

@@ -345,7 +345,7 @@ impl Trace {
 }
 
 /// Whether a timer of linux-6 may take so long: it fires at a tick of 4 ms after its time, a
-/// longer one at every eighth or 64th (HZ 250; calc_index of kernel/time/timer.c).
+/// longer one at every eighth or 64th (HZ 250; calc_index).
 pub fn on_the_wheel(took_ns: u64, timeout_ns: u64) -> bool {
     let grain_ticks = match timeout_ns / MS {
         0..252 => 1,

@@ -13,7 +13,7 @@ use rand_core::RngCore;
 pub(super) const TICK_NS: u64 = 4_000_000;
 
 /// Timers of fewer ticks than this are told apart by ticks, of eight times as many by eight
-/// ticks, and so on (LVL_START and LVL_CLK_SHIFT of kernel/time/timer.c).
+/// ticks, and so on (LVL_START, LVL_CLK_SHIFT).
 const FINEST_TICKS: u64 = 63;
 const COARSER: u64 = 8;
 
