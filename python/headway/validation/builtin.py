@@ -154,11 +154,12 @@ def compare_builtin(
             for side in (0, 1) if number % 2 == 0 else (1, 0):
                 trace = _quiet(against, (ours, builtin)[side], trial, repeats)
                 seen[side].append(seen_in(trace))
-                if side == 1:
+                if against.simulated and side == 1:
                     late.append(as_late(trial, trace))
         simulated = [
-            mean_of([seen_in(sim.run(trial)) for trial in of]) if against.simulated else None
+            mean_of([seen_in(sim.run(trial)) for trial in of])
             for of in (late, path)
+            if against.simulated
         ]
         pairs.append(
             Pair(against, f"{rate}, {rtt}", mean_of(seen[0]), mean_of(seen[1]), *simulated)
@@ -168,26 +169,30 @@ def compare_builtin(
 
 def _quiet(against: Against, backend: Backend, trial: Experiment, repeats: int) -> Trace:
     """The first run that was not disturbed, or the least late of all."""
+
+    def lateness(trace: Trace) -> tuple[bool, float]:
+        return not undisturbed(trace), _lateness_us(trace) or 0.0
+
     runs: list[Trace] = []
     for _ in range(1 + repeats):
         runs.append(backend.run(trial))
-        if undisturbed(runs[-1]) and _late_us(runs[-1]) <= against.quiet_us:
-            return runs[-1]
-    return min(runs, key=lambda trace: (not undisturbed(trace), _late_us(trace)))
+        if lateness(runs[-1]) <= (False, against.quiet_us):
+            break
+    return min(runs, key=lateness)
 
 
-def _late_us(trace: Trace) -> float:
-    return seen_in(trace).lateness_us or 0.0
+def _lateness_us(trace: Trace) -> float | None:
+    directions = trace.meta.get("emulator", {}).get("directions", ())
+    late_us = [float(each["departure_error"]["mean_ns"] or 0) / 1000 for each in directions]
+    return max(late_us, default=None)
 
 
 def seen_in(trace: Trace) -> Seen:
     """One trial of one path."""
-    directions = trace.meta.get("emulator", {}).get("directions", ())
-    late_us = [float(each["departure_error"]["mean_ns"] or 0) / 1000 for each in directions]
     return Seen(
         metrics.goodput_bps(trace, 0),
         metrics.queue_bytes(trace).mean,
-        lateness_us=max(late_us, default=None),
+        lateness_us=_lateness_us(trace),
     )
 
 

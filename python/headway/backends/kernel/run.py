@@ -110,7 +110,6 @@ class Run:
         self._sampled: Mapping[str, Any] = {}
         self._left_out: list[int] = []  # flows whose control the kernel did not run once
         self._sysctls: dict[str, str] = {}
-        self._stalls_ns: dict[str, list[list[int]]] = {}
         self.start_ns = 0
         self.end_ns = 0
 
@@ -275,7 +274,6 @@ class Run:
         samples = samples[samples["time_ns"] < self.end_ns]
         checkpoints = [*experiment.checkpoints_ns(), experiment.duration]
         tables = _link_tables(log, checkpoints, experiment.record)
-        self._stalls_ns = {name: log.stalls_ns(link) for link, name in enumerate(_LINKS)}
         assert self._testbed.mechanisms is not None
         counted = self._testbed.mechanisms.router_counters()
         tables["router_counters"] = records.frame("router_counters", counted)
@@ -298,7 +296,7 @@ class Run:
             tables=tables,
             flows=tuple(flows),
             links=_LINKS,
-            meta={"key": key, **self._meta(builtin)},
+            meta={"key": key, **self._meta(builtin, log)},
             capture=self._testbed.capture(),
             routers=registry().routers,
         )
@@ -422,7 +420,7 @@ class Run:
             if ns > _LATE_NS
         ]
 
-    def _meta(self, builtin: bool) -> dict[str, Any]:
+    def _meta(self, builtin: bool, log: records.PacketLog) -> dict[str, Any]:
         experiment = self._experiment
         notes = []
         stacks = {flow.stack or experiment.stack for flow in experiment.flows}
@@ -456,7 +454,10 @@ class Run:
                 "offloads": dict(self._testbed.offloads()),
                 "controls": {str(k): v for k, v in self._controls.items()},
             },
-            "emulator": {**self._testbed.summary, "stalls_ns": self._stalls_ns},
+            "emulator": {
+                **self._testbed.summary,
+                "stalls_ns": {name: log.stalls_ns(link) for link, name in enumerate(_LINKS)},
+            },
             "sampler": dict(self._sampled),
             "controls_left_out": list(self._left_out),
             "udp_senders": {
