@@ -139,7 +139,19 @@ static __always_inline int hw_header_is_first(struct __sk_buff *skb, struct hw_f
 	return 1;
 }
 
-/* Whether the packet carries the algorithm's header; decodes it. */
+/*
+ * Whether these bytes are the algorithm's header; decodes it, and keeps what its fields are as
+ * bytes: only where they differ later is it written back.
+ */
+static __always_inline int hw_parse(struct hw_found *found, const u8 *bytes)
+{
+	if (!HW_ROUTER.header->parse(bytes, found->fields))
+		return 0;
+	HW_ROUTER.header->emit(found->fields, found->came);
+	return 1;
+}
+
+/* Whether the packet carries the algorithm's header. */
 static __always_inline int hw_decode(struct __sk_buff *skb, struct hw_found *found)
 {
 	u32 length, at;
@@ -148,19 +160,19 @@ static __always_inline int hw_decode(struct __sk_buff *skb, struct hw_found *fou
 		return 0;
 	if (HW_CARRIER == HW_ECN_BITS) {
 		found->options[0] = found->ip.tos & 3;
-		return HW_ROUTER.header->parse(found->options, found->fields);
+		return hw_parse(found, found->options);
 	}
 	if (!hw_find_options(skb, found))
 		return 0;
 	if (hw_header_is_first(skb, found))
-		return HW_ROUTER.header->parse(found->options, found->fields);
+		return hw_parse(found, found->options);
 	length = hw_read_options(skb, found->options_at, found->options_bytes, found->options);
 	at = hw_find_option(found->options, length, HW_ROUTER.header->kind, HW_WIRE_BYTES);
 	barrier_var(at);
 	if (at > HW_OPTIONS_BYTES - HW_WIRE_BYTES)
 		return 0;
 	found->at = at;
-	return HW_ROUTER.header->parse(found->options + at, found->fields);
+	return hw_parse(found, found->options + at);
 }
 
 /*
@@ -373,8 +385,6 @@ static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segme
 		traffic->gathered_bytes += ip_bytes;
 		return HW_PASS_ON;
 	}
-	if (has_header)
-		HW_ROUTER.header->emit(found.fields, found.came);
 	link.now_ns = bpf_ktime_get_ns();
 	link.random = bpf_get_prandom_u32();
 
