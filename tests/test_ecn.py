@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from support import on_kernel, punctual
+from support import on_kernel, punctual, punctual_each
 
 from headway import Experiment, metrics, run
 from headway.backends import backend_named
@@ -105,15 +105,16 @@ def test_marks_halve_reno_once_per_round_trip(aqm: dict[str, Any]) -> None:
 
 
 @on_kernel
-@MARKERS
-def test_marks_halve_the_kernels_reno_once_per_round_trip(aqm: dict[str, Any]) -> None:
-    live, simulated = punctual(marked(aqm=aqm)), run(marked(aqm=aqm))
-    halves_once_per_round_trip(live)
-    goodputs = [metrics.goodput_bps(trace, 0) for trace in (live, simulated)]
-    assert goodputs[0] == pytest.approx(goodputs[1], rel=0.15)
-    first = [trace["backoffs"].sort("time_ns").row(0, named=True) for trace in (live, simulated)]
-    assert first[0]["cwnd_pkts"] == pytest.approx(first[1]["cwnd_pkts"], rel=0.1)
-    assert first[0]["time_ns"] == pytest.approx(first[1]["time_ns"], abs=20_000_000)
+def test_marks_halve_the_kernels_reno_once_per_round_trip() -> None:
+    asked = [marked(aqm=aqm) for aqm in (RED, CODEL)]
+    for live, made in zip(punctual_each(asked), asked, strict=True):
+        simulated = run(made)
+        halves_once_per_round_trip(live)
+        goodputs = [metrics.goodput_bps(trace, 0) for trace in (live, simulated)]
+        assert goodputs[0] == pytest.approx(goodputs[1], rel=0.15)
+        first = [t["backoffs"].sort("time_ns").row(0, named=True) for t in (live, simulated)]
+        assert first[0]["cwnd_pkts"] == pytest.approx(first[1]["cwnd_pkts"], rel=0.1)
+        assert first[0]["time_ns"] == pytest.approx(first[1]["time_ns"], abs=20_000_000)
 
 
 def test_what_is_not_capable_of_ecn_is_dropped_and_what_a_path_bleached_as_well() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import on_kernel, punctual
+from support import on_kernel, punctual, punctual_each
 
 from headway import Dumbbell, Exchanges, Experiment, ExperimentError, Flow, metrics, run
 from headway.errors import HeadwayError
@@ -163,27 +163,35 @@ def test_deadlines_are_met_or_missed_from_when_the_request_leaves(tmp_path):
 
 
 @on_kernel
-@pytest.mark.parametrize(("deadline_ms", "took_s"), [(700, 0.618), (400, 0.480)])
 def test_three_connections_that_wait_for_one_another_take_as_long_on_both_backends(
-    tmp_path: Path, deadline_ms: int, took_s: float
+    tmp_path: Path,
 ) -> None:
     """Slow start meets the first deadline of exchange 3, only a fast start the second."""
-    file = tmp_path / "three.csv"
-    file.write_text(THREE.replace("700000000,0", f"{deadline_ms}000000,0"))
-    made = Experiment(
-        topology=Dumbbell(rate="10 Mbit/s", rtt="100 ms", buffer="2 BDP"),
-        flows=[Flow(app=Exchanges(file=file), control="reno+mega-start", start="500 ms")],
-        duration="6 s",
-    )
-    sim, kernel = run(made), punctual(made)
-    assert len(seconds(sim)) == len(seconds(kernel)) == 6
-    assert np.abs(seconds(kernel) / seconds(sim) - 1).max() < 0.05
-    assert seconds(kernel)[3] == pytest.approx(took_s, rel=0.05)
-    starts = [trace["responses"].sort("epoch")["start_ns"].to_numpy() for trace in (sim, kernel)]
-    assert np.abs(starts[1] - starts[0]).max() < 60_000_000
-    last = [trace["flow_counters"].row(-1, named=True) for trace in (sim, kernel)]
-    assert [row["delivered_bytes"] for row in last] == [399_000] * 2
-    assert [row["acked_bytes"] for row in last] == [399_000] * 2
+    deadlines_ms, took_s = (700, 400), (0.618, 0.480)
+    asked = []
+    for deadline_ms in deadlines_ms:
+        file = tmp_path / f"{deadline_ms}.csv"
+        file.write_text(THREE.replace("700000000,0", f"{deadline_ms}000000,0"))
+        asked.append(
+            Experiment(
+                topology=Dumbbell(rate="10 Mbit/s", rtt="100 ms", buffer="2 BDP"),
+                flows=[Flow(app=Exchanges(file=file), control="reno+mega-start", start="500 ms")],
+                duration="6 s",
+            )
+        )
+    # a host that takes the processor away in a paced start makes one run in five 6 % longer
+    live = [punctual_each(asked) for _ in range(3)]
+    for at, made in enumerate(asked):
+        sim, kernel = run(made), [traces[at] for traces in live]
+        assert [len(seconds(trace)) for trace in (sim, *kernel)] == [6] * 4
+        medians = np.median([seconds(trace) for trace in kernel], axis=0)
+        assert np.abs(medians / seconds(sim) - 1).max() < 0.05
+        assert medians[3] == pytest.approx(took_s[at], rel=0.05)
+        starts = [t["responses"].sort("epoch")["start_ns"].to_numpy() for t in (sim, *kernel)]
+        assert np.abs(np.median(starts[1:], axis=0) - starts[0]).max() < 60_000_000
+        last = [trace["flow_counters"].row(-1, named=True) for trace in (sim, *kernel)]
+        assert [row["delivered_bytes"] for row in last] == [399_000] * 4
+        assert [row["acked_bytes"] for row in last] == [399_000] * 4
 
 
 @on_kernel
