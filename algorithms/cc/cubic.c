@@ -110,8 +110,8 @@ static u32 cubic_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 
 	s->in_epoch = 0;
 	s->last_max_pkts =
-		hw_cubic_w_max(c->cwnd_pkts, s->last_max_pkts, tun[BETA], tun[FAST_CONVERGENCE]);
-	return hw_cubic_ssthresh(c->cwnd_pkts, tun[BETA]);
+		hw_bic_w_max(c->cwnd_pkts, s->last_max_pkts, tun[BETA], tun[FAST_CONVERGENCE]);
+	return hw_bic_ssthresh(c->cwnd_pkts, tun[BETA]);
 }
 
 static void cubic_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)

@@ -18,7 +18,6 @@
 #define TICK_HZ		1000
 #define REFRESH_MS	(TICK_HZ / 32)
 #define FIRST_COUNT	50 /* no loss seen: growth per this many ACKs */
-#define ACK_RATIO_SHIFT 4  /* scale of delayed_ack */
 #define DELAY_SHIFT	3  /* scale of delay_min */
 #define INCREMENT_PER_S 10 /* max_increment is per 100 ms */
 
@@ -54,7 +53,7 @@ struct cubic26 {
 
 static void cubic26_reset(struct cubic26 *s)
 {
-	*s = (struct cubic26){ .delayed_ack = 2 << ACK_RATIO_SHIFT };
+	*s = (struct cubic26){ .delayed_ack = HW_ACK_RATIO_START };
 }
 
 static void cubic26_init(void *state, const u32 *tun, struct hw_conn *c)
@@ -104,7 +103,7 @@ static void cubic26_update(struct cubic26 *s, const u32 *tun, u32 cwnd_pkts, u32
 	if (tun[TCP_FRIENDLINESS])
 		s->cnt = hw_cubic_friendly_count(cwnd_pkts, s->cnt, tun[BETA], &s->ack_cnt,
 						 &s->friendly_pkts);
-	s->cnt = hw_max_u32(hw_scale_u32(s->cnt, 1 << ACK_RATIO_SHIFT, s->delayed_ack), 1);
+	s->cnt = hw_acks_for_pkts(s->cnt, s->delayed_ack);
 }
 
 static void cubic26_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
@@ -114,9 +113,8 @@ static void cubic26_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	u32 delay;
 
 	(void)tun;
-	/* modulo 2^32 the difference may be negative; the sum is the moving average */
 	if (c->ca_state == HW_CA_OPEN)
-		s->delayed_ack += ack->acked_pkts - (s->delayed_ack >> ACK_RATIO_SHIFT);
+		s->delayed_ack = hw_ack_ratio(s->delayed_ack, ack->acked_pkts);
 	if (ack->rtt_us < 0)
 		return;
 	/* the queue that caused the loss still shows in the first second */
@@ -142,9 +140,9 @@ static u32 cubic26_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 
 	s->in_epoch = 0;
 	s->last_max_pkts =
-		hw_cubic_w_max(c->cwnd_pkts, s->last_max_pkts, tun[BETA], tun[FAST_CONVERGENCE]);
+		hw_bic_w_max(c->cwnd_pkts, s->last_max_pkts, tun[BETA], tun[FAST_CONVERGENCE]);
 	s->loss_cwnd_pkts = c->cwnd_pkts;
-	return hw_cubic_ssthresh(c->cwnd_pkts, tun[BETA]);
+	return hw_bic_ssthresh(c->cwnd_pkts, tun[BETA]);
 }
 
 static void cubic26_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)

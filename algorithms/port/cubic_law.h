@@ -10,11 +10,10 @@
 #ifndef HEADWAY_PORT_CUBIC_LAW_H
 #define HEADWAY_PORT_CUBIC_LAW_H
 
-#include "fixed.h"
+#include "bic_law.h"
 
 #define HW_CUBIC_C_1024	    410u
 #define HW_CUBIC_MAX_OFFSET (1u << 18) /* 256 s */
-#define HW_CUBIC_FULL	    1024u      /* a kept fraction of 1 */
 
 static inline u64 hw_cubic_time(u32 ms)
 {
@@ -58,7 +57,7 @@ static inline u32 hw_cubic_count(u32 cwnd_pkts, u32 target_pkts)
  */
 static inline u32 hw_cubic_friendly_scale(u32 beta_1024)
 {
-	return 8 * (HW_CUBIC_FULL + beta_1024) / 3 / hw_max_u32(HW_CUBIC_FULL - beta_1024, 1);
+	return 8 * (HW_BIC_FULL + beta_1024) / 3 / hw_max_u32(HW_BIC_FULL - beta_1024, 1);
 }
 
 /*
@@ -80,20 +79,6 @@ static inline u32 hw_cubic_friendly_count(u32 cwnd_pkts, u32 count, u32 beta_102
 	if (*friendly_pkts > cwnd_pkts)
 		count = hw_min_u32(count, cwnd_pkts / (*friendly_pkts - cwnd_pkts));
 	return count;
-}
-
-/* W_max after a loss; with fast convergence a flow that shrinks gives way. */
-static inline u32 hw_cubic_w_max(u32 cwnd_pkts, u32 last_max_pkts, u32 beta_1024,
-				 u32 fast_convergence)
-{
-	if (fast_convergence && cwnd_pkts < last_max_pkts)
-		return hw_scale_u32(cwnd_pkts, HW_CUBIC_FULL + beta_1024, 2 * HW_CUBIC_FULL);
-	return cwnd_pkts;
-}
-
-static inline u32 hw_cubic_ssthresh(u32 cwnd_pkts, u32 beta_1024)
-{
-	return hw_max_u32(hw_scale_u32(cwnd_pkts, beta_1024, HW_CUBIC_FULL), 2);
 }
 
 #endif

@@ -281,8 +281,8 @@ pub struct RateSample {
 }
 /// A control. `state` has state_bytes bytes, zeroed before init; `tun` is the
 /// control's tunables in declared order. A null callback means "nothing to do";
-/// a null min_cwnd means ssthresh is the floor of rate halving. Either control or
-/// cong_avoid must be there.
+/// a null min_cwnd means ssthresh is the floor of rate halving; one of its own may also be
+/// above ssthresh. Either control or cong_avoid must be there.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct CcOps {

@@ -1,5 +1,8 @@
 //! Each control's law, in the numbers of its paper and of the kernel it follows.
 
+#[path = "laws/loss_based.rs"]
+mod loss_based;
+
 use headway_algorithms::{Ack, CaState, Conn, ControlInstance, Event};
 
 const MS: u64 = 1000;
@@ -165,7 +168,17 @@ fn slow_start_of_2_6_still_counts_the_window_equal_to_ssthresh() {
 
 #[test]
 fn what_is_kept_on_a_loss_is_what_each_version_says() {
-    for (control, kept) in [("reno", 50), ("htcp", 50), ("cubic", 70), ("cubic26", 79)] {
+    for (control, kept) in [
+        ("reno", 50),
+        ("htcp", 50),
+        ("cubic", 70),
+        ("cubic26", 79),
+        ("bic", 79),
+        ("scalable", 88),
+        ("highspeed", 50),
+        ("hybla", 50),
+        ("westwood", 50),
+    ] {
         let mut flow = Flow::counting_acks(control, &[], 100, 10);
         assert_eq!(flow.cc.ssthresh(&mut flow.conn), kept, "{control}");
         flow.conn.cwnd_pkts = 2;
@@ -174,8 +187,18 @@ fn what_is_kept_on_a_loss_is_what_each_version_says() {
 }
 
 #[test]
-fn only_reno_halves_its_rate_below_ssthresh() {
-    for (control, floor) in [("reno", 25), ("htcp", 50), ("cubic", 50), ("cubic26", 50)] {
+fn rate_halving_stops_at_ssthresh_or_where_a_control_says() {
+    for (control, floor) in [
+        ("reno", 25),
+        ("hybla", 25),
+        ("scalable", 25),
+        ("highspeed", 25),
+        ("htcp", 50),
+        ("cubic", 50),
+        ("cubic26", 50),
+        ("bic", 50),
+        ("westwood", 2),
+    ] {
         let mut flow = Flow::counting_acks(control, &[], 100, 50);
         assert_eq!(flow.cc.min_cwnd(&mut flow.conn), floor, "{control}");
     }
@@ -183,7 +206,11 @@ fn only_reno_halves_its_rate_below_ssthresh() {
 
 #[test]
 fn nothing_grows_unless_the_window_was_used_up() {
-    for control in ["reno", "htcp", "cubic", "cubic26"] {
+    for control in headway_algorithms::controls() {
+        if control.flags.own_start() {
+            continue;
+        }
+        let control = control.name;
         let mut flow = Flow::counting_acks(control, &[], 10, 100);
         flow.conn.cwnd_limited = 0;
         flow.ack(1, 100);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * Hybla (Caini and Firrincieli 2004): a flow with a long round trip grows in time as one
+ * with RTT0 would, rho^2 packets per window instead of one (port/hybla_law.h), so that a
+ * satellite's link gets what a terrestrial one does. A loss halves, as in Reno. Its slow
+ * start is the startup of the same name.
+ *
+ * As in Linux (tcp_hybla.c): growth per ACK event, whatever the stack counts, is rounded
+ * down to 1/128 packet, so that it is slower than the law from cwnd = 16 rho^2 on and would
+ * stand still above 128 rho^2; there 6.x lets cwnd grow by one per window, 2.6.24 does not
+ * (carry=off). growth_bits above 7 keeps finer parts: the paper's law at any window.
+ *
+ * What differs from Linux: no clamp of cwnd at 65,535 packets; parts of a packet are not
+ * taken over from slow start. Valid for any window and round trip.
+ */
+#include "../port/hybla_law.h"
+
+enum { RTT0, GROWTH_BITS, CARRY };
+
+static const struct hw_tunable hybla_tunables[] = {
+	[RTT0] = { "rtt0_ms", "ms", "round trip of the flow that is followed", HW_HYBLA_RTT0_MS, 1,
+		   10000 },
+	[GROWTH_BITS] = { "growth_bits", "bits", "binary places of growth per ACK; Linux: 7", 7, 7,
+			  16 },
+	[CARRY] = { "carry", "bool",
+		    "one packet per window where growth is rounded to none (Linux 6.x)", 1, 0, 1 },
+};
+
+struct hybla {
+	struct hw_hybla rho;
+	u32 part; /* less than a packet of cwnd, << growth_bits */
+};
+
+static void hybla_init(void *state, const u32 *tun, struct hw_conn *c)
+{
+	struct hybla *s = state;
+
+	hw_hybla_follow(&s->rho, tun[RTT0], c->srtt_us);
+}
+
+static void hybla_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
+			     const struct hw_ack *ack)
+{
+	struct hybla *s = state;
+
+	(void)ack;
+	hw_hybla_follow(&s->rho, tun[RTT0], c->srtt_us);
+}
+
+static void hybla_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
+{
+	struct hybla *s = state;
+	u32 bits = hw_clamp_u32(tun[GROWTH_BITS], 7, 16);
+	u64 rho_8 = s->rho.rho_8;
+	u64 growth;
+
+	if (!hw_hybla_holds(&s->rho, c)) {
+		hw_reno_cong_avoid(state, tun, c, acked_pkts);
+		return;
+	}
+	/* rho^2 / cwnd; rho_8 is below 2^26 */
+	growth = hw_div_u64((rho_8 * rho_8) << (bits - 2 * HW_HYBLA_RHO_SHIFT), c->cwnd_pkts);
+	if (growth < 1u << bits)
+		c->cwnd_cnt = hw_add_u32(c->cwnd_cnt, 1);
+	if (hw_hybla_grow(c, &s->part, growth, bits)) {
+		c->cwnd_cnt = 0;
+	} else if (!growth && tun[CARRY] && c->cwnd_cnt >= c->cwnd_pkts) {
+		hw_hybla_grow(c, &s->part, 1u << bits, bits);
+		c->cwnd_cnt = 0;
+	}
+}
+
+HW_TABLE struct hw_cc_ops hw_cc_hybla = {
+	.name = "hybla",
+	.title = "Hybla: grows as a flow with a round trip of 25 ms would",
+	.source = "Caini, Firrincieli 2004; Linux tcp_hybla.c",
+	.startup = "hybla",
+	.state_bytes = sizeof(struct hybla),
+	.n_tunables = HW_COUNT(hybla_tunables),
+	.tunables = hybla_tunables,
+	.init = hybla_init,
+	.pkts_acked = hybla_pkts_acked,
+	.cong_avoid = hybla_cong_avoid,
+	.ssthresh = hw_reno_ssthresh,
+	.min_cwnd = hw_reno_min_cwnd,
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * What CUBIC kept of BIC: the reduction with fast convergence (Xu, Harfoush and Rhee,
+ * "Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks", INFOCOM
+ * 2004), and how Linux's versions of both that count ACKs allow for delayed ones.
+ */
+#ifndef HEADWAY_PORT_BIC_LAW_H
+#define HEADWAY_PORT_BIC_LAW_H
+
+#include "fixed.h"
+
+#define HW_BIC_FULL	   1024u /* a kept fraction of 1 */
+#define HW_ACK_RATIO_SHIFT 4	 /* scale of the packets per ACK */
+#define HW_ACK_RATIO_START (2u << HW_ACK_RATIO_SHIFT)
+
+/* W_max after a loss; with fast convergence a flow that shrinks gives way. */
+static inline u32 hw_bic_w_max(u32 cwnd_pkts, u32 last_max_pkts, u32 beta_1024,
+			       u32 fast_convergence)
+{
+	if (fast_convergence && cwnd_pkts < last_max_pkts)
+		return hw_scale_u32(cwnd_pkts, HW_BIC_FULL + beta_1024, 2 * HW_BIC_FULL);
+	return cwnd_pkts;
+}
+
+static inline u32 hw_bic_ssthresh(u32 cwnd_pkts, u32 beta_1024)
+{
+	return hw_max_u32(hw_scale_u32(cwnd_pkts, beta_1024, HW_BIC_FULL), 2);
+}
+
+/*
+ * Packets per ACK << 4 after another ACK, in Open: a moving average that keeps 15/16 of
+ * itself. Modulo 2^32 the difference may be negative.
+ */
+static inline u32 hw_ack_ratio(u32 ratio, u32 acked_pkts)
+{
+	return ratio + acked_pkts - (ratio >> HW_ACK_RATIO_SHIFT);
+}
+
+/* A number of packets in ACKs, at least one. */
+static inline u32 hw_acks_for_pkts(u32 pkts, u32 ratio)
+{
+	return hw_max_u32(hw_scale_u32(pkts, 1u << HW_ACK_RATIO_SHIFT, ratio), 1);
+}
+
+#endif

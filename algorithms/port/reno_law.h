@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Reno's window law (RFC 5681 section 3.1) as callbacks of the contract, for Reno itself
+ * and for controls that depart from it in one place or fall back to it.
+ *
+ * As in Linux, congestion halves cwnd, not the flight size. Valid for any window.
+ */
+#ifndef HEADWAY_PORT_RENO_LAW_H
+#define HEADWAY_PORT_RENO_LAW_H
+
+#include "cc.h"
+
+/* One packet more per window. */
+static inline void hw_reno_cong_avoid(void *state, const u32 *tun, struct hw_conn *c,
+				      u32 acked_pkts)
+{
+	(void)state;
+	(void)tun;
+	hw_additive_increase(c, c->cwnd_pkts, acked_pkts);
+}
+
+/* The same, with standard slow start below ssthresh, for a control that owns its start. */
+static inline void hw_reno_grow(struct hw_conn *c, u32 acked_pkts)
+{
+	if (hw_in_slow_start(c)) {
+		acked_pkts = hw_slow_start(c, acked_pkts);
+		if (!acked_pkts)
+			return;
+	}
+	hw_reno_cong_avoid(0, 0, c, acked_pkts);
+}
+
+/* Half on congestion. */
+static inline u32 hw_reno_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
+{
+	(void)state;
+	(void)tun;
+	return hw_max_u32(c->cwnd_pkts / 2, 2);
+}
+
+/* Rate halving may go below ssthresh while the flight is smaller than that. */
+static inline u32 hw_reno_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
+{
+	(void)state;
+	(void)tun;
+	return hw_max_u32(c->ssthresh_pkts / 2, 1);
+}
+
+#endif

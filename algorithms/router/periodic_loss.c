@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * Loses one packet in so many. It is the path that response functions assume (Mathis,
+ * Semke, Mahdavi and Ott 1997: "one drop every 1/p packets"), where random loss of the same
+ * ratio gives other windows: a measuring device, not a router one would build.
+ *
+ * Retransmissions count like any packet. In the kernel a buffer of several segments counts,
+ * and is lost, as one: switch segmentation offload off at the sender.
+ */
+#include "../port/router.h"
+
+enum { EVERY };
+
+static const struct hw_tunable periodic_loss_tunables[] = {
+	[EVERY] = { "every_pkts", "packets", "one in so many is lost", 1000, 2, 1000000000 },
+};
+
+struct periodic_loss {
+	u64 offered;
+	u64 lost;
+	u32 since; /* packets that have passed since the last one that was lost */
+};
+
+static const struct hw_counter periodic_loss_counters[] = {
+	{ "offered", "packets", "packets that arrived", 0 },
+	{ "lost", "packets", "of them, those that it dropped", 0 },
+};
+
+static u32 periodic_loss_arrive(void *state, const u32 *tun, struct hw_link *link,
+				const struct hw_packet *pkt, void *header)
+{
+	struct periodic_loss *s = state;
+
+	(void)link;
+	(void)pkt;
+	(void)header;
+	s->offered++;
+	if (++s->since < tun[EVERY])
+		return HW_PASS;
+	s->since = 0;
+	s->lost++;
+	return HW_DROP_EARLY;
+}
+
+HW_TABLE struct hw_router_ops hw_router_periodic_loss = {
+	.name = "periodic-loss",
+	.title = "Loses one packet in so many, evenly",
+	.source = "Mathis, Semke, Mahdavi, Ott 1997, section 2",
+	.state_bytes = sizeof(struct periodic_loss),
+	.n_tunables = HW_COUNT(periodic_loss_tunables),
+	.tunables = periodic_loss_tunables,
+	.n_counters = HW_COUNT(periodic_loss_counters),
+	.counters = periodic_loss_counters,
+	.arrive = periodic_loss_arrive,
+};

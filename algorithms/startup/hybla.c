@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * Hybla's slow start (Caini and Firrincieli 2004): 2^rho - 1 packets per ACK instead of
+ * one (port/hybla_law.h), so that cwnd grows in time as over a round trip of RTT0, where it
+ * doubles; up to ssthresh or the first loss.
+ *
+ * As in Linux (tcp_hybla.c): the first window is rho packets in the stack's place, so one
+ * on a path of 25 ms; growth is in 1/128 packet, 2^(i/8) from a table rounded to that. 6.x
+ * takes rho for at most 16; 2.6.24 does not, and its 32-bit product wraps from rho = 25 on:
+ * at 32 (800 ms) slow start stands still (max_exponent=0).
+ *
+ * Out of Open it is standard slow start. Valid for any round trip.
+ */
+#include "../port/hybla_law.h"
+
+#define BITS 7 /* binary places of growth */
+#define ONE  (1u << BITS)
+
+enum { START_RTT0, MAX_EXPONENT, FIRST_WINDOW };
+
+static const struct hw_tunable hybla_tunables[] = {
+	[START_RTT0] = { "start_rtt0_ms", "ms", "round trip of the flow that slow start follows",
+			 HW_HYBLA_RTT0_MS, 1, 10000 },
+	[MAX_EXPONENT] = { "max_exponent", "1",
+			   "largest rho in 2^rho; 0: as in Linux 2.6.24, whose product wraps", 16,
+			   0, 16 },
+	[FIRST_WINDOW] = { "first_window", "bool", "the first window is rho packets", 1, 0, 1 },
+};
+
+/* 2^(i/8) */
+static const u8 hybla_powers_128[1 << HW_HYBLA_RHO_SHIFT] = {
+	128, 139, 152, 165, 181, 197, 215, 234,
+};
+
+struct hybla_start {
+	struct hw_hybla rho;
+	u32 part; /* less than a packet of cwnd, << 7 */
+};
+
+static void hybla_start_init(void *state, const u32 *tun, struct hw_conn *c)
+{
+	struct hybla_start *s = state;
+
+	hw_hybla_follow(&s->rho, tun[START_RTT0], c->srtt_us);
+	if (tun[FIRST_WINDOW] && s->rho.rho_8)
+		c->cwnd_pkts = hw_min_u32(s->rho.rho_8 >> HW_HYBLA_RHO_SHIFT, c->cwnd_clamp_pkts);
+}
+
+static void hybla_start_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
+				   const struct hw_ack *ack)
+{
+	struct hybla_start *s = state;
+
+	(void)ack;
+	hw_hybla_follow(&s->rho, tun[START_RTT0], c->srtt_us);
+}
+
+/* 2^rho - 1, << 7 and modulo 2^32. */
+static u32 hybla_start_growth(u32 rho_8, u32 max_exponent)
+{
+	u32 exponent = rho_8 >> HW_HYBLA_RHO_SHIFT;
+
+	/* x86 takes the count of a shift modulo 32 */
+	exponent = max_exponent ? hw_min_u32(exponent, max_exponent) : exponent % 32;
+	return (1u << exponent) * hybla_powers_128[rho_8 % HW_COUNT(hybla_powers_128)] - ONE;
+}
+
+static u32 hybla_start_grow(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
+{
+	struct hybla_start *s = state;
+
+	if (!hw_hybla_holds(&s->rho, c))
+		return hw_slow_start(c, acked_pkts);
+	/* where cwnd = ssthresh is slow start to the stack it is not to Hybla */
+	if (c->cwnd_pkts >= c->ssthresh_pkts)
+		return acked_pkts;
+	hw_hybla_grow(c, &s->part, hybla_start_growth(s->rho.rho_8, tun[MAX_EXPONENT]), BITS);
+	c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, c->ssthresh_pkts);
+	return 0;
+}
+
+HW_TABLE struct hw_startup_ops hw_startup_hybla = {
+	.name = "hybla",
+	.suffix = "hy",
+	.title = "Hybla's slow start: doubles once per 25 ms, whatever the round trip",
+	.source = "Caini, Firrincieli 2004; Linux tcp_hybla.c",
+	.state_bytes = sizeof(struct hybla_start),
+	.n_tunables = HW_COUNT(hybla_tunables),
+	.tunables = hybla_tunables,
+	.init = hybla_start_init,
+	.pkts_acked = hybla_start_pkts_acked,
+	.slow_start = hybla_start_grow,
+};
