@@ -156,7 +156,7 @@ class Reader:
             process.wait(30)
         for path in self.written:
             path.unlink(missing_ok=True)
-            if path.suffix in (".c", ".rs"):
+            if path.suffix in (".c", ".rs") and path.parent != self.folder:
                 (ROOT / ".venv" / ".engine").unlink(missing_ok=True)  # built with it
 
 

@@ -67,9 +67,35 @@ fn main() {
     let registry_c = out.join("registry.c");
     fs::write(&registry_c, registry).expect("OUT_DIR is writable");
     build
-        .files(sources(&[root], "port/native", "c"))
+        .files(sources(&roots[..1], "port/native", "c"))
         .file(registry_c)
         .compile("headway_algorithms_c");
+    port(&roots, &headers, &out);
+}
+
+/// Writes the list of what a file of one's own may include, so that it can be compiled where
+/// the sources are not.
+fn port(roots: &[PathBuf], headers: &[PathBuf], out: &Path) {
+    let mut list = String::from("const PORT: &[(&str, &str)] = &[\n");
+    let port = sources(&roots[..1], "port", "h");
+    for file in port.iter().chain(headers) {
+        let name = file
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("ASCII");
+        let folder = if headers.contains(file) {
+            "header"
+        } else {
+            "port"
+        };
+        writeln!(
+            list,
+            "({:?}, include_str!({file:?})),",
+            format!("{folder}/{name}")
+        )
+        .expect("a String");
+    }
+    fs::write(out.join("port.rs"), list + "];\n").expect("OUT_DIR is writable");
 }
 
 /// Writes the list of the tables of one kind.

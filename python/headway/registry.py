@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from headway.catalogue import algorithms_json
 from headway.engine import engine
@@ -65,7 +65,8 @@ class Algorithm(BaseModel):
     marks its packets), "needs-ecn".
 
     Of a router: ``counters`` is what it counts and knows, ``events`` what it tells of packets,
-    ``header`` what it reads of them.
+    ``header`` what it reads of them. ``file`` is the file of one's own that it was brought in, with
+    a hash of its content, "./mine.c@0123456789abcdef"; None: it was built in.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -80,6 +81,14 @@ class Algorithm(BaseModel):
     counters: tuple[Declared, ...] = ()
     events: tuple[Declared, ...] = ()
     header: str | None = None
+    file: str | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_no_file(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = handler(self)
+        if self.file is None:
+            del fields["file"]
+        return fields
 
 
 class Stack(BaseModel):
@@ -106,16 +115,19 @@ class Registry(BaseModel):
     stacks: tuple[Stack, ...]
 
     def control(self, name: str) -> Algorithm:
-        """The control called ``name``; raises ValueError with the nearest names."""
-        return _find(self.controls, name, "control")
+        """The control called ``name``; raises ValueError with the nearest names.
+
+        The name of a file ("./mine.c") brings the one in it, see :func:`brought`.
+        """
+        return _found(self.controls, name, "control")
 
     def startup(self, name: str) -> Algorithm:
         """The startup called ``name``; raises ValueError with the nearest names."""
         return _find(self.startups, name, "startup")
 
     def router(self, name: str) -> Algorithm:
-        """The router algorithm called ``name``; raises ValueError with the nearest names."""
-        return _find(self.routers, name, "router")
+        """The router algorithm called ``name``, or in that file; as :meth:`control`."""
+        return _found(self.routers, name, "router")
 
     def queue(self, name: str) -> Algorithm:
         """The queue discipline called ``name``; raises ValueError with the nearest names."""
@@ -153,6 +165,37 @@ def _find(items: Iterable[Named], name: str, kind: str) -> Named:
     if name not in by_name:
         raise ValueError(unknown(kind, name, by_name))
     return by_name[name]
+
+
+def _found(items: Iterable[Algorithm], name: str, kind: str) -> Algorithm:
+    return _find(items, name, kind) if engine.file_of(name) is None else brought(kind, name)
+
+
+def brought(kind: str, name: str) -> Algorithm:
+    """The "control" or "router" in a file of one's own, which is compiled and loaded.
+
+    Its code runs with the rights of this process. With a content behind its path
+    ("./mine.c@0123456789abcdef") the file must have just that. Raises ValueError with one line
+    that names the file, and its line where there is one.
+    """
+    return Algorithm.model_validate_json(engine.brought(kind, name))
+
+
+def is_recorded(name: str) -> bool:
+    """Whether a name is a file's with its content, as records have it.
+
+    Who only reads a record need not have the file: it is looked for when it is to run.
+    """
+    file = engine.file_of(name)
+    return file is not None and file[1] is not None
+
+
+def recorded_tunables(values: Mapping[str, object]) -> dict[str, int]:
+    """Tunables of a file's algorithm as a record has them; raises ValueError for other values."""
+    for name, value in values.items():
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError(f"tunable {name}={value} is not allowed; a whole number")
+    return {name: value for name, value in values.items() if isinstance(value, int)}
 
 
 def check_tunables(owners: Iterable[Algorithm], values: Mapping[str, object]) -> dict[str, int]:

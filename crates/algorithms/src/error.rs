@@ -36,6 +36,9 @@ pub enum AlgorithmError {
     /// A startup for a control that has its own start: control, startup.
     #[error("{0} has its own start: no startup joins it; write {0} instead of {0}+{1}")]
     OwnStart(&'static str, String),
+    /// A file that is no algorithm: place and reason.
+    #[error("{0}")]
+    File(String),
     /// The same tunable twice.
     #[error("tunable {0} is given twice")]
     Twice(String),

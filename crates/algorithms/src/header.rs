@@ -2,7 +2,7 @@
 //! the codec of `algorithms/header/`.
 
 use std::ffi::c_void;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde::Serialize;
 
@@ -74,6 +74,15 @@ pub struct HeaderInfo {
     ops: Ops<ffi::Header>,
 }
 
+/// A packet says in four bits which header it carries.
+const MOST: usize = 15;
+/// Those of files of one's own, in the order in which they were read.
+static BROUGHT: [OnceLock<HeaderInfo>; MOST] = [const { OnceLock::new() }; MOST];
+
+fn brought() -> impl Iterator<Item = &'static HeaderInfo> {
+    BROUGHT.iter().map_while(OnceLock::get)
+}
+
 /// All headers, by the order of their files; answers follow what they answer.
 ///
 /// # Panics
@@ -92,7 +101,7 @@ pub fn headers() -> &'static [HeaderInfo] {
                 }
             }
         }
-        assert!(list.len() <= 15, "a packet knows of 15 headers");
+        assert!(list.len() <= MOST, "a packet knows of 15 headers");
         for (info, number) in list.iter_mut().zip(1..) {
             info.number = number;
         }
@@ -143,7 +152,7 @@ unsafe fn info(ops: *const ffi::Header) -> HeaderInfo {
 /// # Errors
 /// [`AlgorithmError::Unknown`] with the nearest names.
 pub fn header(name: &str) -> Result<&'static HeaderInfo, AlgorithmError> {
-    let mut all = headers().iter();
+    let mut all = headers().iter().chain(brought());
     all.find(|info| info.name == name)
         .ok_or_else(|| AlgorithmError::Unknown {
             kind: "header",
@@ -155,7 +164,50 @@ pub fn header(name: &str) -> Result<&'static HeaderInfo, AlgorithmError> {
 /// The header with that number, as packets say it.
 #[must_use]
 pub fn numbered(number: u8) -> Option<&'static HeaderInfo> {
-    headers().get(usize::from(number).checked_sub(1)?)
+    let at = usize::from(number).checked_sub(1)?;
+    let built = headers();
+    built
+        .get(at)
+        .or_else(|| BROUGHT.get(at - built.len())?.get())
+}
+
+/// Takes in the header of a file, and what answers it, under these names. Returns the first.
+///
+/// # Safety
+/// The tables are whole and there as long as the program runs.
+pub(crate) unsafe fn bring(
+    ops: *const ffi::Header,
+    name: String,
+    answer: Option<String>,
+) -> Result<&'static str, String> {
+    static ADDING: Mutex<()> = Mutex::new(());
+    let _adding = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = brought().find(|info| info.name == name) {
+        return Ok(known.name);
+    }
+    let before = brought().count();
+    let built = headers().len();
+    if built + before + 1 + usize::from(answer.is_some()) > MOST {
+        return Err(format!(
+            "brings a header beyond the {MOST} that there is room for; start anew"
+        ));
+    }
+    let (name, answer): (&'static str, _) = (name.leak(), answer.map(|a| &*a.leak()));
+    // SAFETY: the caller's promise.
+    let mut new = vec![unsafe { info(ops) }];
+    if let Some(answer) = answer {
+        // SAFETY: as above; there is an answer.
+        new.push(HeaderInfo {
+            name: answer,
+            ..unsafe { info((*ops).answer) }
+        });
+    }
+    (new[0].name, new[0].answer) = (name, answer);
+    for (at, mut info) in new.into_iter().enumerate() {
+        info.number = (built + before + at + 1) as u8;
+        let _ = BROUGHT[before + at].set(info);
+    }
+    Ok(name)
 }
 
 impl HeaderInfo {

@@ -1,6 +1,7 @@
 //! The algorithms of Headway, compiled from `algorithms/` for this machine: the
 //! registry of what there is, and instances that a simulated connection or link
-//! calls. The same C files are compiled to eBPF by `crates/kernel`.
+//! calls. The same C files are compiled to eBPF by `crates/kernel`. Who has a file of
+//! his own names it instead ([`brought`]).
 //!
 //! ```
 //! use headway_algorithms::{Ack, Conn, ControlInstance};
@@ -15,6 +16,7 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod brought;
 mod error;
 mod ffi;
 // written by `make mirrors`; most of what C has is C's alone
@@ -35,7 +37,7 @@ pub use header::{Arrival, Carrier, Fields, HeaderInfo};
 pub use instance::{ControlInstance, QueueInstance, RouterInstance, Verdict};
 pub use quick_start::{QsHost, QsOption};
 pub use registry::{
-    choices, control, controls, find_tunable, known, queue, queues, router, routers, startup,
-    startup_of, startups, ControlFlags, ControlInfo, CounterInfo, QueueInfo, RouterInfo,
+    choices, control, controls, find_tunable, known, queue, queues, router, routers, routers_of,
+    startup, startup_of, startups, ControlFlags, ControlInfo, CounterInfo, QueueInfo, RouterInfo,
     StartupInfo, TunableInfo,
 };

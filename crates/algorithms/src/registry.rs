@@ -4,8 +4,10 @@ use std::ffi::{c_char, CStr};
 use std::sync::OnceLock;
 
 use headway_experiment::algorithm::{self, Known};
+use headway_experiment::text::Refused;
 use serde::Serialize;
 
+use crate::brought;
 use crate::error::{nearest, AlgorithmError};
 use crate::ffi;
 use crate::header::{header, Carrier, HeaderInfo};
@@ -105,6 +107,9 @@ pub struct ControlInfo {
     pub tunables: Vec<TunableInfo>,
     /// The header that it owns.
     pub header: Option<&'static str>,
+    /// Path and content of the file that it was brought in; None: it was built in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<&'static str>,
     #[serde(skip)]
     pub(crate) ops: Ops<ffi::CcOps>,
 }
@@ -247,6 +252,22 @@ pub struct CounterInfo {
 }
 
 impl CounterInfo {
+    /// One of that name, unit and meaning; what is shown is `times` what the algorithm has.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        times: u64,
+    ) -> Self {
+        Self {
+            name,
+            unit,
+            meaning,
+            times,
+        }
+    }
+
     /// What is shown of a value that the algorithm has.
     #[must_use]
     pub fn shown(&self, value: u64) -> u64 {
@@ -273,6 +294,9 @@ pub struct RouterInfo {
     pub events: Vec<CounterInfo>,
     /// The header that it reads.
     pub header: Option<&'static str>,
+    /// Path and content of the file that it was brought in; None: it was built in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<&'static str>,
     #[serde(skip)]
     pub(crate) ops: Ops<ffi::RouterOps>,
 }
@@ -381,27 +405,50 @@ pub fn controls() -> &'static [ControlInfo] {
                 ffi::hw_native_n_controls,
             )
             .iter()
-            .map(|&ops| ControlInfo {
-                name: text((*ops).name),
-                title: text((*ops).title),
-                source: text((*ops).source),
-                startup: (!(*ops).startup.is_null()).then(|| text((*ops).startup)),
-                flags: ControlFlags((*ops).flags),
-                state_bytes: (*ops).state_bytes,
-                send_windows: match (*ops).send_windows {
-                    0 => 2,
-                    windows => windows,
-                },
-                takes_samples: ffi::hw_native_takes_samples(ops) != 0,
-                tunables: tunables((*ops).tunables, (*ops).n_tunables),
-                header: (!(*ops).header.is_null()).then(|| text((*(*ops).header).name)),
-                ops: Ops(ops),
+            .map(|&ops| {
+                let header = (*ops).header;
+                control_info(
+                    &*ops,
+                    (!header.is_null()).then(|| text((*header).name)),
+                    None,
+                )
             })
             .collect()
         };
         list.sort_by_key(|info| info.name);
         list
     })
+}
+
+/// What a control's table says.
+///
+/// # Safety
+/// It is a constant table, its texts are literals and its tunables its own.
+pub(crate) unsafe fn control_info(
+    ops: &'static ffi::CcOps,
+    header: Option<&'static str>,
+    file: Option<&'static str>,
+) -> ControlInfo {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ControlInfo {
+            name: text(ops.name),
+            title: text(ops.title),
+            source: text(ops.source),
+            startup: (!ops.startup.is_null()).then(|| text(ops.startup)),
+            flags: ControlFlags(ops.flags),
+            state_bytes: ops.state_bytes,
+            send_windows: match ops.send_windows {
+                0 => 2,
+                windows => windows,
+            },
+            takes_samples: ffi::hw_native_takes_samples(ops) != 0,
+            tunables: tunables(ops.tunables, ops.n_tunables),
+            header,
+            file,
+            ops: Ops(ops),
+        }
+    }
 }
 
 /// Every control with every startup that may join it; one that owns its start once.
@@ -441,15 +488,33 @@ pub fn startups() -> &'static [StartupInfo] {
     )
 }
 
+/// An algorithm for who reads the text of a flow or a queue.
+fn named(name: &str, startup: Option<&str>, tunables: &[TunableInfo]) -> algorithm::Algorithm {
+    algorithm::Algorithm {
+        name: name.to_owned(),
+        startup: startup.map(str::to_owned),
+        tunables: tunables.iter().map(TunableInfo::described).collect(),
+    }
+}
+
+/// The same of a file.
+fn named_of_file(kind: &str, name: &str) -> Result<algorithm::Algorithm, Refused> {
+    match kind {
+        "control" => control(name)
+            .map(|c| named(c.file.unwrap_or(c.name), c.startup, &c.tunables))
+            .map_err(Refused::from),
+        "router" => router(name)
+            .map(|r| named(r.file.unwrap_or(r.name), None, &r.tunables))
+            .map_err(Refused::from),
+        _ => Err(Refused::new(format!(
+            "{name}: a {kind} cannot be a file of one's own; a control and a router can"
+        ))),
+    }
+}
+
 /// All that the text of a flow or a queue may name, but for stacks.
 #[must_use]
 pub fn known() -> Known {
-    let named =
-        |name: &str, startup: Option<&str>, tunables: &[TunableInfo]| algorithm::Algorithm {
-            name: name.to_owned(),
-            startup: startup.map(str::to_owned),
-            tunables: tunables.iter().map(TunableInfo::described).collect(),
-        };
     let controls = controls().iter();
     let startups = startups().iter();
     let queues = queues().iter();
@@ -462,6 +527,7 @@ pub fn known() -> Known {
         queues: queues.map(|q| named(q.name, None, &q.tunables)).collect(),
         routers: routers.map(|r| named(r.name, None, &r.tunables)).collect(),
         stacks: vec![],
+        bring: Some(named_of_file),
     }
 }
 
@@ -511,23 +577,44 @@ pub fn routers() -> &'static [RouterInfo] {
                     assert!(table.n_events as usize <= ffi::MAX_NOTES);
                     assert!(table.n_counters * 8 <= table.state_bytes || table.n_counters == 0);
                     assert!(table.state_bytes as usize <= 8 * ffi::ROUTER_STATE_WORDS);
-                    RouterInfo {
-                        name: text(table.name),
-                        title: text(table.title),
-                        source: text(table.source),
-                        state_bytes: table.state_bytes,
-                        tunables: tunables(table.tunables, table.n_tunables),
-                        counters: counters(table.counters, table.n_counters),
-                        events: counters(table.events, table.n_events),
-                        header: (!table.header.is_null()).then(|| text((*table.header).name)),
-                        ops: Ops(ops),
-                    }
+                    let header = table.header;
+                    router_info(
+                        table,
+                        (!header.is_null()).then(|| text((*header).name)),
+                        None,
+                    )
                 })
                 .collect()
         };
         list.sort_by_key(|info| info.name);
         list
     })
+}
+
+/// What a router's table says.
+///
+/// # Safety
+/// It is a constant table, its texts are literals and its tunables and counters its own.
+pub(crate) unsafe fn router_info(
+    ops: &'static ffi::RouterOps,
+    header: Option<&'static str>,
+    file: Option<&'static str>,
+) -> RouterInfo {
+    // SAFETY: the caller's promise.
+    unsafe {
+        RouterInfo {
+            name: text(ops.name),
+            title: text(ops.title),
+            source: text(ops.source),
+            state_bytes: ops.state_bytes,
+            tunables: tunables(ops.tunables, ops.n_tunables),
+            counters: counters(ops.counters, ops.n_counters),
+            events: counters(ops.events, ops.n_events),
+            header,
+            file,
+            ops: Ops(ops),
+        }
+    }
 }
 
 fn by_name<T>(
@@ -545,12 +632,12 @@ fn by_name<T>(
         })
 }
 
-/// The control of that name.
+/// The control of that name, or of that file.
 ///
 /// # Errors
-/// [`AlgorithmError::Unknown`] with the nearest names.
+/// [`AlgorithmError::Unknown`] with the nearest names; [`AlgorithmError::File`].
 pub fn control(name: &str) -> Result<&'static ControlInfo, AlgorithmError> {
-    by_name("control", controls(), |info| info.name, name)
+    brought::control(name).unwrap_or_else(|| by_name("control", controls(), |info| info.name, name))
 }
 
 /// The startup of that name.
@@ -569,12 +656,32 @@ pub fn queue(name: &str) -> Result<&'static QueueInfo, AlgorithmError> {
     by_name("queue discipline", queues(), |info| info.name, name)
 }
 
-/// The router algorithm of that name.
+/// The router algorithm of that name, or of that file.
 ///
 /// # Errors
-/// [`AlgorithmError::Unknown`] with the nearest names.
+/// [`AlgorithmError::Unknown`] with the nearest names; [`AlgorithmError::File`].
 pub fn router(name: &str) -> Result<&'static RouterInfo, AlgorithmError> {
-    by_name("router", routers(), |info| info.name, name)
+    brought::router(name).unwrap_or_else(|| by_name("router", routers(), |info| info.name, name))
+}
+
+/// All router algorithms by name, then those of `names` that are files: what the numbers in a
+/// run's record count, whatever other files this process has read.
+#[must_use]
+pub fn routers_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'static RouterInfo> {
+    let mut all: Vec<&RouterInfo> = routers().iter().collect();
+    let files: Vec<_> = names
+        .into_iter()
+        .filter_map(|name| brought::router(name)?.ok())
+        .collect();
+    for info in files {
+        if !all
+            .iter()
+            .any(|known| known.file == info.file && info.file.is_some())
+        {
+            all.push(info);
+        }
+    }
+    all
 }
 
 /// Finds a tunable of a control or of the startup it is joined with.

@@ -1,11 +1,38 @@
 //! How algorithms are written: "cubic", "cubic+hystart", "htcp:adaptive_backoff=off",
-//! "red:ecn=on", and "kernel:bbr" for what the running kernel brings itself.
+//! "red:ecn=on", "kernel:bbr" for what the running kernel brings itself, and "./mine.c" for a
+//! file of one's own.
+
+use std::borrow::Cow;
 
 use crate::text::{quoted, unknown, Refused};
 
 /// Before the name of a control that the running kernel brings itself.
 pub const KERNEL_OWN: &str = "kernel:";
 const KERNEL_NAME_CHARS: usize = 15;
+/// Behind the path of a file, what it held: so many hexadecimal digits of a hash of it.
+pub const CONTENT_DIGITS: usize = 16;
+
+/// The path of a file of one's own, and the content that it had when it was recorded, from
+/// "./mine.c" or "./mine.c@0123456789abcdef"; None: a name.
+#[must_use]
+pub fn file_of(name: &str) -> Option<(&str, Option<&str>)> {
+    let is_content =
+        |text: &str| text.len() == CONTENT_DIGITS && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let (path, content) = match name.rsplit_once('@') {
+        Some((path, content)) if is_content(content) => (path, Some(content)),
+        _ => (name, None),
+    };
+    path.ends_with(".c").then_some((path, content))
+}
+
+/// A name as labels have it: of a file, neither folder nor content.
+#[must_use]
+pub fn plain(name: &str) -> &str {
+    file_of(name).map_or(name, |(path, _)| {
+        let file = path.rsplit_once('/').map_or(path, |(_, file)| file);
+        file.strip_suffix(".c").unwrap_or(file)
+    })
+}
 
 /// A tunable as its algorithm declares it: a whole number from `min` to `max`.
 #[derive(Clone, Debug)]
@@ -84,6 +111,9 @@ pub struct Algorithm {
     pub tunables: Vec<Tunable>,
 }
 
+/// What a file of one's own holds, by the kind that is asked for and its name.
+pub type Bring = fn(kind: &str, file: &str) -> Result<Algorithm, Refused>;
+
 /// All that may be named: who calls this crate knows what was built.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
@@ -97,14 +127,8 @@ pub struct Known {
     pub routers: Vec<Algorithm>,
     /// Profiles of the TCP endpoint.
     pub stacks: Vec<String>,
-}
-
-/// The algorithm called `name`.
-fn find<'a>(all: &'a [Algorithm], name: &str, kind: &str) -> Result<&'a Algorithm, Refused> {
-    all.iter().find(|known| known.name == name).ok_or_else(|| {
-        let names: Vec<&str> = all.iter().map(|known| known.name.as_str()).collect();
-        Refused::new(unknown(kind, name, &names))
-    })
+    /// How files are read; None: not at all.
+    pub bring: Option<Bring>,
 }
 
 /// An algorithm's name, and what of its tunables is not the default.
@@ -163,6 +187,23 @@ pub fn options<'a>(parts: impl IntoIterator<Item = &'a str>) -> Result<Options<'
 }
 
 impl Known {
+    /// The algorithm called `name`.
+    fn find<'a>(
+        &self,
+        all: &'a [Algorithm],
+        name: &str,
+        kind: &str,
+    ) -> Result<Cow<'a, Algorithm>, Refused> {
+        if let (Some(bring), Some(_)) = (self.bring, file_of(name)) {
+            return bring(kind, name).map(Cow::Owned);
+        }
+        let found = all.iter().find(|known| known.name == name);
+        found.map(Cow::Borrowed).ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|known| known.name.as_str()).collect();
+            Refused::new(unknown(kind, name, &names))
+        })
+    }
+
     /// What a queue does: "drop-tail", "red:ecn=on:max_th_pkts=50".
     ///
     /// # Errors
@@ -177,7 +218,7 @@ impl Known {
     /// # Errors
     /// One line for what is not known or out of range.
     pub fn queue_of(&self, name: &str, options: &[(&str, &str)]) -> Result<Named, Refused> {
-        alone(find(&self.queues, name, "queue discipline")?, options)
+        alone(self.find(&self.queues, name, "queue discipline")?, options)
     }
 
     /// What a router does, by its name and options.
@@ -185,7 +226,7 @@ impl Known {
     /// # Errors
     /// One line for what is not known or out of range.
     pub fn router(&self, name: &str, options: &[(&str, &str)]) -> Result<Named, Refused> {
-        alone(find(&self.routers, name, "router")?, options)
+        alone(self.find(&self.routers, name, "router")?, options)
     }
 
     /// How a flow goes on and starts, and both their tunables: a name as "cubic+hystart", and
@@ -204,16 +245,22 @@ impl Known {
             });
         }
         let owners = self.owners(name, startup)?;
+        // a file's name has its content from here on
+        let named = |at: usize| owners[at].name.clone();
         Ok(Named {
-            name: name.to_owned(),
-            startup: startup.map(str::to_owned),
+            name: named(0),
+            startup: startup.map(|_| named(1)),
             tunables: checked(&owners, options)?,
         })
     }
 
     /// The control of that name and the startup that goes with it.
-    fn owners(&self, name: &str, startup: Option<&str>) -> Result<Vec<&Algorithm>, Refused> {
-        let control = find(&self.controls, name, "control")?;
+    fn owners(
+        &self,
+        name: &str,
+        startup: Option<&str>,
+    ) -> Result<Vec<Cow<'_, Algorithm>>, Refused> {
+        let control = self.find(&self.controls, name, "control")?;
         let Some(own) = &control.startup else {
             return match startup {
                 None => Ok(vec![control]),
@@ -223,7 +270,7 @@ impl Known {
                 ))),
             };
         };
-        let started = find(&self.startups, startup.unwrap_or(own), "startup")?;
+        let started = self.find(&self.startups, startup.unwrap_or(own), "startup")?;
         Ok(vec![control, started])
     }
 
@@ -243,7 +290,7 @@ impl Known {
             None => Ok(()),
             Some((option, _)) => {
                 names.extend(others);
-                let kind = format!("option of {name}");
+                let kind = format!("option of {}", plain(name));
                 Err(Refused::new(unknown(&kind, option, &names)))
             }
         }
@@ -279,7 +326,7 @@ pub fn check_kernel_own(name: &str, own: &str, has_more: bool) -> Result<(), Ref
 }
 
 /// An algorithm that nothing joins.
-fn alone(owner: &Algorithm, options: &[(&str, &str)]) -> Result<Named, Refused> {
+fn alone(owner: Cow<'_, Algorithm>, options: &[(&str, &str)]) -> Result<Named, Refused> {
     Ok(Named {
         name: owner.name.clone(),
         startup: None,
@@ -288,13 +335,16 @@ fn alone(owner: &Algorithm, options: &[(&str, &str)]) -> Result<Named, Refused> 
 }
 
 /// Values by tunable name.
-fn checked(owners: &[&Algorithm], values: &[(&str, &str)]) -> Result<Vec<(String, u32)>, Refused> {
+fn checked(
+    owners: &[Cow<'_, Algorithm>],
+    values: &[(&str, &str)],
+) -> Result<Vec<(String, u32)>, Refused> {
     let known = || owners.iter().flat_map(|owner| &owner.tunables);
     let mut all = Vec::with_capacity(values.len());
     for (name, value) in values {
         let Some(tunable) = known().find(|tunable| tunable.name == *name) else {
             let names: Vec<&str> = known().map(|tunable| tunable.name.as_str()).collect();
-            let whose: Vec<&str> = owners.iter().map(|owner| owner.name.as_str()).collect();
+            let whose: Vec<&str> = owners.iter().map(|owner| plain(&owner.name)).collect();
             let kind = format!("tunable of {}", whose.join("+"));
             let names = if names.is_empty() {
                 vec!["(none)"]

@@ -36,6 +36,7 @@ fn known() -> Known {
         ],
         queues: vec![algorithm("red", None, Some(("mode", "gentle|plain", 1)))],
         routers: vec![],
+        bring: None,
         stacks: vec!["linux-6".into()],
     }
 }

@@ -28,6 +28,7 @@ fn known() -> Known {
             algorithm("red", None, Some("ecn")),
         ],
         routers: vec![algorithm("quick-start", None, Some("fair"))],
+        bring: None,
         stacks: vec!["linux-6".into()],
     }
 }

@@ -13,6 +13,46 @@ use pyo3::types::PyDict;
 
 use crate::invalid;
 
+/// Path and recorded content of a file of one's own; None: a name.
+#[pyfunction]
+fn file_of(name: &str) -> Option<(&str, Option<&str>)> {
+    algorithm::file_of(name)
+}
+
+/// A name as labels have it.
+#[pyfunction]
+fn plain(name: &str) -> &str {
+    algorithm::plain(name)
+}
+
+/// What a file of one's own is by its table, "control" or "router"; "control" where it has none,
+/// so that what brings it says what is missing. Raises ValueError for one that cannot be read.
+#[pyfunction]
+fn kind_in(name: &str) -> PyResult<&'static str> {
+    let kind = headway_algorithms::brought::kind_in(name).map_err(invalid)?;
+    Ok(kind.noun())
+}
+
+/// What a file of one's own holds, a "control" or a "router", as the registry describes its own;
+/// it is compiled and loaded. Raises ValueError with one line that names the file and, where there
+/// is one, its line.
+#[pyfunction]
+fn brought(py: Python<'_>, kind: &str, name: &str) -> PyResult<String> {
+    py.detach(|| match kind {
+        "control" => {
+            let info = headway_algorithms::control(name).map_err(invalid)?;
+            serde_json::to_string(info).map_err(invalid)
+        }
+        "router" => {
+            let info = headway_algorithms::router(name).map_err(invalid)?;
+            serde_json::to_string(info).map_err(invalid)
+        }
+        _ => Err(invalid(format!(
+            "{name}: a {kind} cannot be a file of one's own; a control and a router can"
+        ))),
+    })
+}
+
 /// All that was built into this engine.
 fn known() -> &'static Known {
     static KNOWN: OnceLock<Known> = OnceLock::new();
@@ -300,6 +340,10 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(options_of_text, module)?,
         wrap_pyfunction!(split_options, module)?,
         wrap_pyfunction!(check_kernel_own, module)?,
+        wrap_pyfunction!(file_of, module)?,
+        wrap_pyfunction!(plain, module)?,
+        wrap_pyfunction!(brought, module)?,
+        wrap_pyfunction!(kind_in, module)?,
         wrap_pyfunction!(parse_flow, module)?,
         wrap_pyfunction!(parse_flows, module)?,
         wrap_pyfunction!(flow_values, module)?,

@@ -9,8 +9,9 @@ import typer
 from headway import catalogue
 from headway.cli.options import AsJson
 from headway.cli.show import console, print_json, print_table
+from headway.engine import engine
 from headway.errors import HeadwayError
-from headway.registry import Algorithm, Stack, Tunable, registry, unknown
+from headway.registry import Algorithm, Stack, Tunable, brought, registry, unknown
 from headway.table import Table
 
 if TYPE_CHECKING:
@@ -18,10 +19,18 @@ if TYPE_CHECKING:
 
 
 def describe(
-    name: Annotated[str, typer.Argument(help="A study, control, startup, queue, router or stack.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A study, control, startup, queue, router or stack, or a file: ./mine.c."
+        ),
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Describe one study or algorithm: its source, its state and its tunables."""
+    if engine.file_of(name) is not None:
+        _describe(_in_file(name), as_json)
+        return
     known = registry()
     study = catalogue.study_named(name)
     groups: list[tuple[str, dict[str, Study[Any, Any] | Algorithm | Stack]]] = [
@@ -36,6 +45,22 @@ def describe(
     if not found:
         names = sorted({*catalogue.studies(), *(key for _, items in groups for key in items)})
         raise HeadwayError(unknown("name", name, names))
+    _describe(found, as_json)
+
+
+Described = list[tuple[str, "Study[Any, Any] | Algorithm | Stack"]]
+
+
+def _in_file(name: str) -> Described:
+    """The control or the router in a file of one's own. Raises HeadwayError."""
+    try:
+        kind = engine.kind_in(name)
+        return [(kind, brought(kind, name))]
+    except ValueError as error:
+        raise HeadwayError(str(error)) from None
+
+
+def _describe(found: Described, as_json: bool) -> None:
     if as_json:
         # One name may be both a startup and a router algorithm (quick-start is).
         described = [_as_json(kind, item) for kind, item in found]
@@ -60,6 +85,8 @@ def _as_json(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> dict[str, 
 def _print(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> None:
     out = console()
     out.print(f"{kind} {item.name}: {item.title}", markup=False)
+    if isinstance(item, Algorithm) and item.file:
+        out.print(f"file: {item.file}", markup=False, soft_wrap=True)
     if isinstance(item, Stack):
         return
     out.print(f"source: {item.source}", markup=False)

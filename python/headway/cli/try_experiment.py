@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headway.engine import engine
 from headway.errors import ExperimentError, HeadwayError
 from headway.experiment import (
     KERNEL_OWN,
@@ -142,12 +143,13 @@ def _of_control(name: str, backend: str) -> Flow:
     """A flow of a control of ours, or else of one the kernel has."""
     bare = name.partition("+")[0].partition(":")[0]
     known = {control.name for control in registry().controls}
-    if backend == "kernel" and bare not in known and not name.startswith(KERNEL_OWN):
+    is_ours = bare in known or engine.file_of(bare) is not None
+    if backend == "kernel" and not is_ours and not name.startswith(KERNEL_OWN):
         name = KERNEL_OWN + name
     try:
         [flow] = parse_flows(name)
     except ValueError as error:
-        hint = "" if bare in known else "; the kernel's own controls need --backend kernel"
+        hint = "" if is_ours else "; the kernel's own controls need --backend kernel"
         raise HeadwayError(f"control: {error}{hint}") from None
     return flow
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -106,15 +107,18 @@ def _print(base: Experiment, mean: Summary, trials: int) -> None:
             f"queue full {cell(link['queue_full_events'])} times{voip}",
             markup=False,
         )
-        _print_routers(link, f" of hop {hop}" if several else "")
+        _print_routers(base, link, f" of hop {hop}" if several else "")
 
 
-def _print_routers(link: Summary, where: str) -> None:
+def _print_routers(base: Experiment, link: Summary, where: str) -> None:
     """What each router algorithm has counted, by what it declares; no zeros."""
+    links = itertools.chain.from_iterable(base.topology.links())
+    owners = [registry().router(each.name) for one in links for each in one.all_routers()]
+    declared = {owner.name: owner for owner in owners}
     for name, counters in link["routers"].items():
         said = [
             _counted(each.name, counters[each.name], each.unit)
-            for each in registry().router(name).counters
+            for each in declared[name].counters
             if counters[each.name]
         ]
         console().print(f"{name}{where}: {', '.join(said) or 'nothing counted'}", markup=False)
@@ -227,7 +231,7 @@ def _shown(path: Dumbbell | Chain) -> str:
         format_time(rtt_ns + 4 * path.access_delay),
         " + ".join(dict.fromkeys(str(link.buffer) for link in forward)),
         *dict.fromkeys(link.aqm.name for link in forward if link.aqm.name != "drop-tail"),
-        *dict.fromkeys(router.name for link in forward for router in link.all_routers()),
+        *dict.fromkeys(router.label for link in forward for router in link.all_routers()),
     ]
     return (f"{len(forward)} hops: " if several else "") + ", ".join(parts)
 

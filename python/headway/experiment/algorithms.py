@@ -8,7 +8,13 @@ from typing import Any
 from pydantic import model_validator
 
 from headway.engine import engine
-from headway.registry import check_tunables, owners_of, registry
+from headway.registry import (
+    check_tunables,
+    is_recorded,
+    owners_of,
+    recorded_tunables,
+    registry,
+)
 from headway.spec import Given, Spec, Written, default_made_by  # noqa: F401 - see Given
 
 KERNEL_OWN = engine.KERNEL_OWN
@@ -42,6 +48,7 @@ class Router(Spec):
     """An algorithm of the router before a link, and its tunables; or text: "quick-start".
 
     `headway list` has the names, `headway describe quick-start` tunables, counters and events.
+    A file of one's own is a name, too, as of a Control.
     """
 
     name: str
@@ -53,9 +60,19 @@ class Router(Spec):
         if isinstance(value, Router):
             return value
         fields = named_with_options(value)
-        owner = registry().router(str(fields.get("name", "")))
+        name = str(fields.get("name", ""))
+        if is_recorded(name):
+            fields["tunables"] = recorded_tunables(fields["tunables"])
+            return fields
+        owner = registry().router(name)
         fields["tunables"] = check_tunables([owner], fields["tunables"])
+        fields["name"] = owner.file or name
         return fields
+
+    @property
+    def label(self) -> str:
+        """Its name as people read it: of a file, neither folder nor content."""
+        return engine.plain(self.name)
 
 
 class Control(Spec):
@@ -66,6 +83,10 @@ class Control(Spec):
     "kernel:NAME" is a control that the running kernel brings itself, for the kernel backend; it
     starts as it does and has no tunables here. `headway list` has the names, `headway describe
     htcp` the tunables with units and ranges. What is not known or out of range is refused.
+
+    A file of one's own ("./mine.c", docs/tutorial.md) is a name, too: it is compiled, and its name
+    then has a hash of its content ("./mine.c@0123456789abcdef"). A name with such a hash is taken
+    as it is; the file is looked for when it runs, and must still have that content.
     """
 
     name: str
@@ -83,9 +104,13 @@ class Control(Spec):
             fields.update(name=name, startup=of_name)
         if name.startswith(KERNEL_OWN):
             return _of_the_kernel(name, fields)
+        if is_recorded(name):
+            fields["tunables"] = recorded_tunables(fields["tunables"])
+            return fields
         startup = fields.get("startup")
         owners = owners_of(name, None if startup is None else str(startup))
         fields["tunables"] = check_tunables(owners, fields["tunables"])
+        fields["name"] = owners[0].file or name
         return fields
 
     @property
@@ -93,6 +118,11 @@ class Control(Spec):
         """The kernel's name of a control it brings itself; None for one of ours."""
         own = self.name.startswith(KERNEL_OWN)
         return self.name.removeprefix(KERNEL_OWN) if own else None
+
+    @property
+    def label(self) -> str:
+        """Its names as people read them: of a file, neither folder nor content."""
+        return engine.plain(self.name) + (f"+{self.startup}" if self.startup else "")
 
     def __str__(self) -> str:
         return self.name + (f"+{self.startup}" if self.startup else "")

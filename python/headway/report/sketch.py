@@ -189,7 +189,7 @@ def _length(time_ns: int) -> str:
 
 def _kind(flow: Flow) -> str:
     if flow.control is not None:
-        return str(flow.control)
+        return flow.control.label
     return "datagrams at a constant rate" if isinstance(flow.app, Cbr) else "requests without data"
 
 

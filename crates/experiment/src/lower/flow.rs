@@ -5,7 +5,7 @@ use serde_json::{json, Map, Value as Json};
 
 use super::fields::{algorithm, value, Fields};
 use super::link::named;
-use crate::algorithm::{Known, KERNEL_OWN};
+use crate::algorithm::{plain, Known, KERNEL_OWN};
 use crate::flow::{Kind, Value, FLOW_OPTIONS};
 use crate::limits::{MAX_BYTES, MAX_MESSAGE_BYTES};
 use crate::text::{quoted, Refused};
@@ -62,7 +62,7 @@ fn scenario_name(option: &str, kind: Kind) -> String {
 pub fn flow_name(own: Option<&str>, control: Option<&str>, is_voip: bool, number: usize) -> String {
     match (own.filter(|own| !own.is_empty()), control, is_voip) {
         (Some(own), _, _) => own.to_owned(),
-        (None, Some(control), _) => format!("{control}-{number}"),
+        (None, Some(control), _) => format!("{}-{number}", plain(control)),
         (None, None, true) => format!("voip-{number}"),
         (None, None, false) => format!("cbr-{number}"),
     }

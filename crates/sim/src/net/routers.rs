@@ -9,7 +9,7 @@ use crate::trace::digest::RouterTotals;
 use crate::trace::record::{Tables, NULL_U32};
 use headway_algorithms::header::header;
 use headway_algorithms::{
-    routers, AlgorithmError, Carrier, Fields, HeaderInfo, LinkView, PacketView, RouterInstance,
+    AlgorithmError, Carrier, Fields, HeaderInfo, LinkView, PacketView, RouterInfo, RouterInstance,
     Verdict,
 };
 use rand_core::RngCore;
@@ -26,15 +26,16 @@ pub(crate) struct Routers {
 struct Router {
     instance: RouterInstance,
     header: Option<&'static HeaderInfo>,
-    /// Number of the algorithm in the registry, as in the trace.
+    /// Number of the algorithm among those of the run, as in the trace.
     algorithm: u8,
     tick_ns: Option<u64>,
 }
 
 impl Routers {
-    /// The routers that a link asks for, if any; their time begins at 0.
+    /// The routers that a link asks for, if any, of `all` in the run; their time begins at 0.
     pub fn new(
         spec: &LinkSpec,
+        all: &[&'static RouterInfo],
         view: &LinkView,
         link: u32,
         seed: u64,
@@ -49,7 +50,7 @@ impl Routers {
             let mut view = *view;
             let mut instance = RouterInstance::new(&router.name, &tunables, &mut view)?;
             let info = instance.info();
-            let at = routers().iter().position(|r| r.name == info.name);
+            let at = all.iter().position(|r| std::ptr::eq(*r, info));
             list.push(Router {
                 tick_ns: instance.tick(&mut view),
                 header: info.header.map(header).transpose()?,

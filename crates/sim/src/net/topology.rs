@@ -3,7 +3,7 @@
 
 use crate::net::link::{Link, Wire};
 use crate::scenario::{LinkSpec, Scenario, ScenarioError, Topology};
-use headway_algorithms::QueueInstance;
+use headway_algorithms::{routers_of, QueueInstance, RouterInfo};
 
 /// The way of one direction of a flow: its own access link at either end and a
 /// row of links between routers. Flow `i` has routes `2i` (from its opener) and
@@ -37,6 +37,8 @@ pub(crate) struct Built {
     pub links: Vec<Link>,
     pub routes: Vec<Route>,
     pub names: Vec<String>,
+    /// Router algorithms; the numbers in the tables are indices into them.
+    pub routers: Vec<&'static RouterInfo>,
 }
 
 /// The access link of a host that stands beside a router.
@@ -64,10 +66,13 @@ impl Built {
                     *access_delay_ns,
                 ),
             };
+        let both_ways = hops.iter().flat_map(|(there, back)| [there, back]);
+        let routers = both_ways.flat_map(|link| &link.routers);
         let mut built = Built {
             links: vec![],
             routes: vec![],
             names: vec![],
+            routers: routers_of(routers.map(|router| router.name.as_str())),
         };
         for (i, (forward, reverse)) in hops.iter().enumerate() {
             built.add_link(scenario, format!("forward{i}"), forward)?;
@@ -130,7 +135,7 @@ impl Built {
         let record = scenario.record.queue && scenario.trace;
         let link = Link::new(spec, router, number, scenario.seed, record)
             .map_err(|e| ScenarioError(format!("{name}.aqm: {e}")))?
-            .with_routers(spec, scenario.seed)
+            .with_routers(spec, &self.routers, scenario.seed)
             .map_err(|e| ScenarioError(format!("{name}.routers: {e}")))?;
         self.links.push(link);
         self.names.push(name);

@@ -421,6 +421,6 @@ pub struct Summary {
     pub links: Vec<String>,
     /// Router algorithms, with what they declare; the numbers in the tables of routers
     /// are indices into these lists. Absent: no link has one.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub routers: &'static [RouterInfo],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub routers: Vec<&'static RouterInfo>,
 }

@@ -51,9 +51,10 @@ impl World {
             }
             _ => None,
         };
-        let names = flow.control.as_ref().zip(control.as_ref());
-        let names =
-            names.map(|(c, made)| (c.name.clone(), made.startup().map(|s| s.name.to_owned())));
+        let names = control.as_ref().map(|made| {
+            let startup = made.startup().map(|s| s.name.to_owned());
+            (made.control().name.to_owned(), startup)
+        });
         let setup = Setup {
             flow,
             number,

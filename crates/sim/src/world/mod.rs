@@ -20,6 +20,7 @@ use crate::net::Net;
 use crate::scenario::{bad, Record, Scenario, ScenarioError};
 use crate::trace::digest::{self, Digest};
 use crate::trace::record::{Summary, Tables};
+use headway_algorithms::RouterInfo;
 
 /// A flow at run time.
 struct FlowState {
@@ -55,6 +56,7 @@ pub struct World {
     flows: Vec<FlowState>,
     profile: &'static Profile,
     link_names: Vec<String>,
+    routers: Vec<&'static RouterInfo>,
     /// Route of the next relay onwards.
     relay_route: u32,
     seed: u64,
@@ -113,6 +115,7 @@ impl World {
             flows: Vec::new(),
             profile,
             link_names: built.names,
+            routers: built.routers,
             relay_route: 2 * scenario.flows.len() as u32,
             seed: scenario.seed,
             duration_ns: scenario.duration_ns,
@@ -386,9 +389,9 @@ impl World {
             flows,
             links: self.link_names,
             routers: if self.net.links.iter().any(Link::has_routers) {
-                headway_algorithms::routers()
+                self.routers
             } else {
-                &[]
+                vec![]
             },
         };
         let capture = self.net.tap.map(|tap| tap.finish(self.duration_ns));

@@ -15,6 +15,7 @@ import polars as pl
 from headway.backends.kernel import records
 from headway.backends.kernel.headwayctl import Child, Headwayctl
 from headway.backends.kernel.testbed import Testbed
+from headway.engine import engine
 from headway.errors import HeadwayError
 from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Pingpong, Vectors
 from headway.registry import registry
@@ -371,11 +372,12 @@ class Run:
         startup = flow.control.startup
         if startup is None and flow.control.kernel_own is None:
             startup = registry().control(flow.control.name).startup
+        control = engine.plain(flow.control.name)
         assert self._testbed.mechanisms is not None
         return FlowSummary(
             name=name,
             kind=flow.app.kind,
-            control=flow.control.name,
+            control=control,
             startup=startup,
             first_packet_ns=first_ns,
             last_packet_ns=last_ns,

@@ -19,7 +19,8 @@ use crate::scenario::{EcnPath, LinkSpec};
 use crate::trace::digest::{LinkTotals, Spread};
 use crate::trace::record::Tables;
 use headway_algorithms::{
-    AlgorithmError, Carrier, Fields, HeaderInfo, LinkView, PacketView, QueueInstance, Verdict,
+    AlgorithmError, Carrier, Fields, HeaderInfo, LinkView, PacketView, QueueInstance, RouterInfo,
+    Verdict,
 };
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -316,9 +317,10 @@ impl Link {
     pub(crate) fn with_routers(
         mut self,
         spec: &LinkSpec,
+        all: &[&'static RouterInfo],
         seed: u64,
     ) -> Result<Link, AlgorithmError> {
-        self.routers = Routers::new(spec, &self.view, self.number, seed)?;
+        self.routers = Routers::new(spec, all, &self.view, self.number, seed)?;
         if self.held.is_none() && self.departs() {
             self.held = Some(Box::new(Held::new(1)));
         }

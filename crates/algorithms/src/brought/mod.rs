@@ -1,0 +1,203 @@
+//! Algorithms in files of one's own. A C file against the port is compiled by the system's
+//! compiler, loaded into this process and checked; from then on it is known by its path and a
+//! hash of its content ("./mine.c@0123456789abcdef"), so that a record says what ran. What it
+//! does, it does with the rights of whoever runs Headway.
+
+mod compile;
+mod crash;
+mod source;
+mod table;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use headway_experiment::algorithm::file_of;
+use headway_experiment::text::quoted;
+use libloading::Library;
+
+use crate::error::AlgorithmError;
+use crate::registry::{ControlInfo, RouterInfo};
+
+pub use compile::Work;
+pub use source::{port_files, Source};
+
+/// What a file's table says it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// How a flow goes on.
+    Control,
+    /// What a router does.
+    Router,
+}
+
+impl Kind {
+    const ALL: [Self; 2] = [Self::Control, Self::Router];
+
+    /// What people call it.
+    #[must_use]
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Control => "control",
+            Self::Router => "router",
+        }
+    }
+
+    /// The name of its table in C: `hw_cc_mine` of mine.c.
+    #[must_use]
+    pub fn table_of(self, source: &Source) -> String {
+        let prefix = match self {
+            Self::Control => "hw_cc_",
+            Self::Router => "hw_router_",
+        };
+        format!("{prefix}{}", source.stem())
+    }
+
+    /// The C structure of that table.
+    #[must_use]
+    pub const fn structure(self) -> &'static str {
+        match self {
+            Self::Control => "struct hw_cc_ops",
+            Self::Router => "struct hw_router_ops",
+        }
+    }
+}
+
+/// What this process has loaded; nothing is ever unloaded, for instances point into it.
+#[derive(Default)]
+struct Loaded {
+    controls: Vec<&'static ControlInfo>,
+    routers: Vec<&'static RouterInfo>,
+}
+
+static LOADED: Mutex<Loaded> = Mutex::new(Loaded {
+    controls: vec![],
+    routers: vec![],
+});
+
+fn loaded() -> MutexGuard<'static, Loaded> {
+    LOADED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a kind's descriptions are kept in.
+trait Brought: Sized + Send + Sync + 'static {
+    const KIND: Kind;
+    fn list(loaded: &mut Loaded) -> &mut Vec<&'static Self>;
+    fn file(&self) -> Option<&'static str>;
+    /// Checks the table of a library.
+    fn of(library: &Library, source: &Source, file: &'static str) -> Result<Self, String>;
+}
+
+impl Brought for ControlInfo {
+    const KIND: Kind = Kind::Control;
+    fn list(loaded: &mut Loaded) -> &mut Vec<&'static Self> {
+        &mut loaded.controls
+    }
+    fn file(&self) -> Option<&'static str> {
+        self.file
+    }
+    fn of(library: &Library, source: &Source, file: &'static str) -> Result<Self, String> {
+        table::control(library, source, file)
+    }
+}
+
+impl Brought for RouterInfo {
+    const KIND: Kind = Kind::Router;
+    fn list(loaded: &mut Loaded) -> &mut Vec<&'static Self> {
+        &mut loaded.routers
+    }
+    fn file(&self) -> Option<&'static str> {
+        self.file
+    }
+    fn of(library: &Library, source: &Source, file: &'static str) -> Result<Self, String> {
+        table::router(library, source, file)
+    }
+}
+
+/// The control of a file; None: the name is none of a file.
+pub(crate) fn control(name: &str) -> Option<Result<&'static ControlInfo, AlgorithmError>> {
+    bring(name)
+}
+
+/// The router of a file, likewise.
+pub(crate) fn router(name: &str) -> Option<Result<&'static RouterInfo, AlgorithmError>> {
+    bring(name)
+}
+
+fn bring<T: Brought>(name: &str) -> Option<Result<&'static T, AlgorithmError>> {
+    let (path, content) = file_of(name)?;
+    Some(load(path, content).map_err(AlgorithmError::File))
+}
+
+fn known<T: Brought>(file: &str) -> Option<&'static T> {
+    let mut loaded = loaded();
+    let mut all = T::list(&mut loaded).iter().copied();
+    all.find(|info| info.file() == Some(file))
+}
+
+fn load<T: Brought>(path: &str, content: Option<&str>) -> Result<&'static T, String> {
+    if let Some(content) = content {
+        if let Some(found) = known(&format!("{path}@{content}")) {
+            return Ok(found);
+        }
+    }
+    let source = Source::read(path)?;
+    if let Some(recorded) = content.filter(|content| *content != source.content()) {
+        return Err(format!(
+            "{path} is not what was recorded: @{recorded} then, @{} now",
+            source.content()
+        ));
+    }
+    let file = source.file();
+    if let Some(found) = known(&file) {
+        return Ok(found);
+    }
+    let library = compile::library(&source, T::KIND)?;
+    let file: &'static str = file.leak();
+    let info = T::of(&library, &source, file)?;
+    // its code and its texts are there as long as the program runs
+    std::mem::forget(library);
+    if let Some(found) = known(file) {
+        return Ok(found);
+    }
+    let info = Box::leak(Box::new(info));
+    T::list(&mut loaded()).push(info);
+    Ok(info)
+}
+
+/// What a file is by its table: a control where it has none, so that bringing it says what is
+/// missing.
+///
+/// # Errors
+/// It cannot be read, or includes what it may not.
+pub fn kind_in(name: &str) -> Result<Kind, AlgorithmError> {
+    let path = file_of(name).map_or(name, |(path, _)| path);
+    let source = Source::read(path).map_err(AlgorithmError::File)?;
+    let mut all = Kind::ALL.into_iter();
+    let found = all.find(|kind| source.table_line(*kind).is_ok());
+    Ok(found.unwrap_or(Kind::Control))
+}
+
+/// Reads a file for another machine's compiler, and refuses one without the table of its kind.
+///
+/// # Errors
+/// One line that names the file, and its line where there is one.
+pub fn source_of(kind: Kind, path: &str) -> Result<Source, AlgorithmError> {
+    let read = Source::read(path).and_then(|source| {
+        source.table_line(kind)?;
+        Ok(source)
+    });
+    read.map_err(AlgorithmError::File)
+}
+
+/// What is wrong with a file, at a line of it.
+pub(crate) fn at_line(file: &str, line: usize, what: &str) -> String {
+    format!("{file}:{line}: {what}")
+}
+
+/// A path as messages have it.
+pub(crate) fn shown(path: &str) -> String {
+    if path.chars().any(char::is_control) {
+        quoted(path)
+    } else {
+        path.to_owned()
+    }
+}

@@ -1,0 +1,356 @@
+//! A file and the headers of its own: what may be included, and the hash of it all.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use headway_experiment::algorithm::CONTENT_DIGITS;
+use sha2::{Digest as _, Sha256};
+
+use super::{at_line, shown, Kind};
+
+include!(concat!(env!("OUT_DIR"), "/port.rs"));
+
+/// More is no algorithm.
+const MOST_BYTES: u64 = 1 << 20;
+const MOST_HEADERS: usize = 32;
+
+/// The port's headers and those of protocols, as this build has them: path below
+/// algorithms/, text.
+#[must_use]
+pub const fn port_files() -> &'static [(&'static str, &'static str)] {
+    PORT
+}
+
+/// A C file of one's own, with the headers beside it that it includes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    path: String,
+    /// Without comments and texts, line by line as the file is.
+    code: String,
+    /// Where a copy stands ("own/mine.c", "header/mine.h"): path as it is shown, and text.
+    files: BTreeMap<String, (String, String)>,
+}
+
+impl Source {
+    /// Reads a file and its headers.
+    ///
+    /// # Errors
+    /// One line: it cannot be read; the line of an include that is not allowed.
+    pub(crate) fn read(path: &str) -> Result<Self, String> {
+        let text = read(Path::new(path))?;
+        let stem = stem_of(path);
+        let is_name = stem.starts_with(|c: char| c.is_ascii_lowercase())
+            && stem
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+        if !is_name {
+            return Err(format!(
+                "{}: a file's name is also that of its algorithm; \
+                 write it with a-z, 0-9 and _, for example my_control.c",
+                shown(path)
+            ));
+        }
+        let mut source = Self {
+            path: path.to_owned(),
+            code: code_of(&text),
+            files: BTreeMap::new(),
+        };
+        source.add(Path::new(path), format!("own/{stem}.c"), text)?;
+        Ok(source)
+    }
+
+    /// Takes in a file and what it includes.
+    fn add(&mut self, path: &Path, copy: String, text: String) -> Result<(), String> {
+        let name = path.display().to_string();
+        let folder = copy.split('/').next().unwrap_or("own").to_owned();
+        let included = includes(&code_of(&text), &text);
+        self.files.insert(copy, (name.clone(), text));
+        if self.files.len() > MOST_HEADERS {
+            return Err(format!("{}: more than {MOST_HEADERS} headers", self.path));
+        }
+        for (line, spelled) in included {
+            let Some(quoted) = in_quotes(&spelled) else {
+                return Err(at_line(&name, line, &not_allowed(&spelled)));
+            };
+            let below = quoted.strip_prefix("../").unwrap_or(quoted);
+            if PORT.iter().any(|(known, _)| *known == below) {
+                continue;
+            }
+            let (folder, file) = match below.split_once('/') {
+                None if below == quoted => (folder.clone(), below),
+                Some(("header", file)) if !file.contains('/') => ("header".to_owned(), file),
+                _ => return Err(at_line(&name, line, &not_allowed(&spelled))),
+            };
+            let copy = format!("{folder}/{file}");
+            if self.files.contains_key(&copy) {
+                continue;
+            }
+            let beside: PathBuf = path.parent().unwrap_or(Path::new("")).join(quoted);
+            if !beside.is_file() {
+                return Err(at_line(&name, line, &not_allowed(&spelled)));
+            }
+            let text = read(&beside)?;
+            self.add(&beside, copy, text)?;
+        }
+        Ok(())
+    }
+
+    /// The path as it was written.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Its name without folder and ending.
+    #[must_use]
+    pub fn stem(&self) -> &str {
+        stem_of(&self.path)
+    }
+
+    /// Where its copy stands for a compiler.
+    #[must_use]
+    pub fn main(&self) -> String {
+        format!("own/{}.c", self.stem())
+    }
+
+    /// A hash of it and its headers.
+    #[must_use]
+    pub fn content(&self) -> String {
+        let parts = self.files.iter().flat_map(|(copy, (_, text))| [copy, text]);
+        digest(parts.map(String::as_bytes))
+    }
+
+    /// Path and content: by this it is known.
+    #[must_use]
+    pub fn file(&self) -> String {
+        format!("{}@{}", self.path, self.content())
+    }
+
+    /// A hash of that one of its files that declares the table of a header.
+    pub(crate) fn content_with(&self, table: &str) -> String {
+        let mut texts = self.files.values().map(|(_, text)| text);
+        let text = texts.find(|text| code_of(text).contains(table));
+        digest(text.map(String::as_bytes))
+    }
+
+    /// Writes the port and the file with its headers into a folder, for a compiler that runs
+    /// in it.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn write_to(&self, folder: &Path) -> std::io::Result<()> {
+        let own = self
+            .files
+            .iter()
+            .map(|(copy, (_, text))| (&**copy, &**text));
+        for (name, text) in PORT.iter().copied().chain(own) {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().expect("below the folder"))?;
+            fs::write(path, text)?;
+        }
+        Ok(())
+    }
+
+    /// The place of a copy's line, as people know the file: "./mine.c:12".
+    #[must_use]
+    pub fn place(&self, copy: &str, line: usize) -> Option<String> {
+        let copy = copy.trim_start_matches("./");
+        let (path, _) = self.files.get(copy)?;
+        Some(format!("{}:{line}", shown(path)))
+    }
+
+    /// The place of a line in that one of its files which has this name.
+    #[must_use]
+    pub fn place_named(&self, name: &str, line: usize) -> Option<String> {
+        let mut copies = self.files.keys();
+        let copy = copies.find(|copy| copy.rsplit('/').next() == Some(name))?;
+        self.place(copy, line)
+    }
+
+    /// The line of the main file that reads so, if it is the only one.
+    #[must_use]
+    pub fn line_that_reads(&self, text: &str) -> Option<usize> {
+        let (_, main) = self.files.get(&self.main())?;
+        let mut lines = main.lines().enumerate();
+        let same = |(_, line): &(usize, &str)| line.trim() == text.trim();
+        let (at, _) = lines.find(same)?;
+        lines.find(same).is_none().then_some(at + 1)
+    }
+
+    /// Where its table begins.
+    ///
+    /// # Errors
+    /// One line: it has none of this kind.
+    pub(crate) fn table_line(&self, kind: Kind) -> Result<usize, String> {
+        let table = kind.table_of(self);
+        if let Some(line) = self.line_of(&table) {
+            return Ok(line);
+        }
+        let path = shown(&self.path);
+        let other = Kind::ALL
+            .into_iter()
+            .find_map(|other| Some((other, self.line_of(&other.table_of(self))?)));
+        Err(match other {
+            Some((other, line)) => at_line(
+                &path,
+                line,
+                &format!("is a {}, and a {} is asked for", other.noun(), kind.noun()),
+            ),
+            None => format!(
+                "{path}: has no table {table}; a {} in this file ends in \
+                 `HW_TABLE {} {table} = {{ ... }};`",
+                kind.noun(),
+                kind.structure()
+            ),
+        })
+    }
+
+    /// The last line of code with that word.
+    fn line_of(&self, word: &str) -> Option<usize> {
+        self.lines_of(word).last()
+    }
+
+    /// The first line of code with that word.
+    pub(super) fn first_line_of(&self, word: &str) -> Option<usize> {
+        self.lines_of(word).next()
+    }
+
+    fn lines_of<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let has = move |line: &str| {
+            line.match_indices(word).any(|(at, _)| {
+                !line[..at].ends_with(is_part) && !line[at + word.len()..].starts_with(is_part)
+            })
+        };
+        let lines = self.code.lines().enumerate();
+        lines
+            .filter(move |(_, line)| has(line))
+            .map(|(at, _)| at + 1)
+    }
+}
+
+/// A hash of texts, each with its length.
+pub(super) fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let mut digits = String::new();
+    for byte in hash.finalize() {
+        write!(digits, "{byte:02x}").expect("a String");
+    }
+    digits.truncate(CONTENT_DIGITS);
+    digits
+}
+
+fn stem_of(path: &str) -> &str {
+    headway_experiment::algorithm::plain(path)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let name = shown(&path.display().to_string());
+    let cannot = |e: std::io::Error| format!("{name}: cannot read: {e}");
+    if fs::metadata(path).map_err(cannot)?.len() > MOST_BYTES {
+        return Err(format!("{name}: larger than {} KiB", MOST_BYTES >> 10));
+    }
+    let bytes = fs::read(path).map_err(cannot)?;
+    String::from_utf8(bytes).map_err(|_| format!("{name}: is no text in UTF-8"))
+}
+
+fn not_allowed(spelled: &str) -> String {
+    let port: Vec<&str> = PORT
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| name.starts_with("port/"))
+        .collect();
+    format!(
+        "includes {spelled}; only a header beside the file may be, and those of the port: {}",
+        port.join(", ")
+    )
+}
+
+fn in_quotes(spelled: &str) -> Option<&str> {
+    spelled.strip_prefix('"')?.strip_suffix('"')
+}
+
+/// The text without comments and without what stands in quotes; lines stay where they are.
+fn code_of(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    let blank = |code: &mut String, part: &str| {
+        code.extend(part.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+    };
+    while let Some(c) = rest.chars().next() {
+        let bytes = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            comment.find("*/").map_or(rest.len(), |end| end + 4)
+        } else if c == '"' || c == '\'' {
+            let mut escaped = false;
+            let end = rest[1..].find(|d: char| {
+                let ends = !escaped && (d == c || d == '\n');
+                escaped = d == '\\' && !escaped;
+                ends
+            });
+            end.map_or(rest.len(), |end| {
+                end + 1 + usize::from(!rest[1 + end..].starts_with('\n'))
+            })
+        } else {
+            code.push(c);
+            rest = &rest[c.len_utf8()..];
+            continue;
+        };
+        blank(&mut code, &rest[..bytes]);
+        rest = &rest[bytes..];
+    }
+    code
+}
+
+/// Lines and what they include, as it is spelled; `code` is the text without comments.
+fn includes(code: &str, text: &str) -> Vec<(usize, String)> {
+    let lines = code.lines().zip(text.lines()).enumerate();
+    let directive = |line: &str| {
+        let line = line.trim_start();
+        let line = line.strip_prefix('#').or_else(|| line.strip_prefix("%:"))?;
+        Some(line.trim_start().starts_with("include"))
+    };
+    lines
+        .filter(|(_, (code, _))| directive(code) == Some(true))
+        .map(|(at, (_, text))| {
+            let spelled = text.split_once("include").map_or("", |(_, rest)| rest);
+            let spelled = spelled.split("/*").next().unwrap_or_default();
+            let spelled = spelled.split("//").next().unwrap_or_default();
+            (at + 1, spelled.trim().to_owned())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_texts_are_no_code_and_lines_stay() {
+        let text = "a /* b\n#include <x> */ c \"d\\\" // e\" 'f'\n// g\n#include \"h\" // i\n";
+        let code = code_of(text);
+        assert_eq!(code.lines().count(), text.lines().count());
+        assert_eq!(code.split_whitespace().collect::<String>(), "ac#include");
+        assert_eq!(includes(&code, text), [(4, "\"h\"".to_owned())]);
+    }
+
+    #[test]
+    fn a_table_is_found_by_its_whole_name() {
+        let source = Source {
+            path: "./mine.c".into(),
+            code: "int hw_cc_mine2;\n\nint hw_cc_mine;\n".into(),
+            files: BTreeMap::new(),
+        };
+        assert_eq!(source.table_line(Kind::Control), Ok(3));
+        assert!(source
+            .table_line(Kind::Router)
+            .is_err_and(|e| e == "./mine.c:3: is a control, and a router is asked for"));
+    }
+}
