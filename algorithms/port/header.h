@@ -42,6 +42,7 @@ struct hw_field {
 struct hw_arrival {
 	u8 ip_ttl; /* what is left of it; each router has taken one off */
 	u8 ecn;	   /* the two ECN bits */
+	u16 ip_id; /* identification of the IP header; a sender counts its packets in it */
 };
 
 struct hw_header {

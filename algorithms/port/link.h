@@ -49,6 +49,7 @@ struct hw_packet {
 	u32 ip_bytes; /* size from the IP header on */
 	u8 ecn;	      /* the two ECN bits */
 	u8 local;     /* 1: this machine's own, whose TTL no hop has lowered */
+	u16 ip_id;    /* identification of the IP header; a sender counts its packets in it */
 };
 
 #endif

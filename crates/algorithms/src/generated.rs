@@ -50,6 +50,8 @@ pub struct Arrival {
     pub ip_ttl: u8,
     /// The two ECN bits.
     pub ecn: u8,
+    /// Identification of the IP header; a sender counts its packets in it.
+    pub ip_id: u16,
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -497,6 +499,8 @@ pub struct PacketView {
     pub ecn: u8,
     /// 1: this machine's own, whose TTL no hop has lowered.
     pub local: u8,
+    /// Identification of the IP header; a sender counts its packets in it.
+    pub ip_id: u16,
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -883,6 +887,7 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
     "hw_arrival" Arrival {
         "ip_ttl" ip_ttl
         "ecn" ecn
+        "ip_id" ip_id
     }
     "hw_header" Header {
         "name" name
@@ -1016,6 +1021,7 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "ip_bytes" ip_bytes
         "ecn" ecn
         "local" local
+        "ip_id" ip_id
     }
     "hw_queue_ops" QueueOps {
         "name" name

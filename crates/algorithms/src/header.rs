@@ -230,13 +230,23 @@ impl HeaderInfo {
     /// The option's bytes; of ECN bits, one byte.
     #[must_use]
     pub fn emit(&self, fields: &Fields) -> Vec<u8> {
+        self.bytes_of(fields)[..usize::from(self.wire_bytes).max(1)].to_vec()
+    }
+
+    /// The two bits of a header that is carried in ECN bits.
+    #[must_use]
+    pub fn emit_bits(&self, fields: &Fields) -> u8 {
+        self.bytes_of(fields)[0] & 3
+    }
+
+    fn bytes_of(&self, fields: &Fields) -> [u8; WIRE_BYTES] {
         let mut bytes = [0; WIRE_BYTES];
         // SAFETY: as in parse.
         unsafe {
             let emit = (*self.ops.0).emit.expect("every header has a codec");
             emit((&raw const *fields).cast::<c_void>(), bytes.as_mut_ptr());
         }
-        bytes[..usize::from(self.wire_bytes).max(1)].to_vec()
+        bytes
     }
 
     /// Takes in at the receiver what has arrived. Returns whether an answer is due, whose

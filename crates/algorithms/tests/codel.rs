@@ -25,6 +25,7 @@ fn head(queue: &mut QueueInstance, now_ns: u64, sojourn_ns: u64, behind: u32, ec
         ip_bytes: 1500,
         ecn,
         local: 0,
+        ip_id: 0,
     };
     queue.dequeue(&link, &packet, sojourn_ns)
 }

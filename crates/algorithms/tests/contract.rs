@@ -361,6 +361,7 @@ proptest! {
                     ip_bytes: u32::from(*bytes),
                     ecn: (*ecn & 3) as u8,
  local: 0,
+ ip_id: 0,
                 };
                 let _ = queue.enqueue(&link, &pkt);
             }

@@ -57,7 +57,13 @@ fn routers_declare_counters_and_events_once_each() {
 
 #[test]
 fn a_request_is_answered_in_its_response() {
-    let (info, how) = (header(HEADER).unwrap(), Arrival { ip_ttl: 60, ecn: 0 });
+    let (info, how) = (
+        header(HEADER).unwrap(),
+        Arrival {
+            ip_ttl: 60,
+            ..Arrival::default()
+        },
+    );
     let request = QsOption {
         nonce: 0x2abc_def0,
         code: 7,

@@ -13,6 +13,7 @@ const fn packet(ip_bytes: u32) -> PacketView {
         ip_bytes,
         ecn: 0,
         local: 0,
+        ip_id: 0,
     }
 }
 
@@ -137,6 +138,7 @@ fn red_marks_what_can_be_marked_and_drops_the_rest() {
             ip_bytes: 1500,
             ecn: 2,
             local: 0,
+            ip_id: 0,
         },
         5000,
     );

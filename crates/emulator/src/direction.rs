@@ -134,6 +134,7 @@ impl Direction {
             id: packet.id,
             ip_bytes: packet.ip_bytes,
             ecn: packet.ecn,
+            ip_id: 0,
             flow: packet.flow,
             route: packet.flow,
             ip_options: packet.ip_options,

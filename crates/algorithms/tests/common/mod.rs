@@ -101,6 +101,7 @@ impl Router {
             ip_bytes: bytes,
             ecn: 0,
             local: 0,
+            ip_id: 0,
         };
         self.instance.arrive(&mut self.link, &packet, None);
         self

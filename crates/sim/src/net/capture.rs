@@ -4,7 +4,7 @@
 //! flow's number; payload is the deterministic pattern of the stream it belongs
 //! to, so reassembled bytes can be checked.
 
-use crate::net::packet::{flags, Headers, Packet, Sacks};
+use crate::net::packet::{about, flags, Headers, Packet, Sacks};
 use crate::net::topology::Built;
 use crate::rng::{stream, Purpose};
 use crate::scenario::limits::WINDOW_SHIFT;
@@ -157,7 +157,7 @@ fn initial_sequence(seed: u64, direction: u32) -> u32 {
 }
 
 /// Builds the packet as it would be on the wire.
-fn write_packet(out: &mut Vec<u8>, whole: &Whole, seed: u64, identification: u16) {
+fn write_packet(out: &mut Vec<u8>, whole: &Whole, seed: u64, number: u16) {
     let (packet, _, headers) = whole;
     let flow = packet.flow;
     let outbound = packet.route % 2 == 0;
@@ -174,7 +174,12 @@ fn write_packet(out: &mut Vec<u8>, whole: &Whole, seed: u64, identification: u16
     };
     let mut ip = Ipv4Repr {
         ecn: Ecn::from_bits(packet.ecn),
-        identification,
+        // who does not count its packets has those of the file counted
+        identification: if packet.ip_id == 0 {
+            number
+        } else {
+            packet.ip_id
+        },
         dont_fragment: true,
         // `hop` counts the links that are behind the packet
         ttl: Packet::ttl(packet.hop),
@@ -187,7 +192,7 @@ fn write_packet(out: &mut Vec<u8>, whole: &Whole, seed: u64, identification: u16
     }
     let stream = u64::from(packet.route);
     let len_bytes = packet.payload_bytes as usize;
-    let built = if packet.udp {
+    let built = if packet.is(about::UDP) {
         let udp = UdpRepr {
             source_port: from_port,
             destination_port: to_port,
@@ -250,7 +255,7 @@ fn tcp_header((packet, sacks, headers): &Whole, seed: u64, ports: (u16, u16)) ->
         }
         if syn {
             options.push(&Mss { mss_bytes: 1460 })?;
-            if packet.sack_permitted {
+            if packet.is(about::SACK_PERMITTED) {
                 options.push(&SackPermitted)?;
             }
             if packet.ts_val_ms != 0 {

@@ -9,7 +9,7 @@ pub(crate) mod topology;
 use crate::event::{Events, What};
 use crate::net::capture::Tap;
 use crate::net::link::{Drop, Link, Offer, Offered, Turn};
-use crate::net::packet::{ecn::CE, flags, Headers, Packet, Sacks, Slab};
+use crate::net::packet::{about, ecn::CE, flags, Headers, Packet, Sacks, Slab};
 use crate::net::topology::Route;
 use crate::scenario::{EcnPath, Record};
 use crate::trace::digest::Digest;
@@ -238,7 +238,7 @@ impl Net {
     fn lose(&mut self, number: u32, id: u32, reason: Drop) {
         let packet = self.packets[id];
         if let Some(digest) = &mut self.digest {
-            if packet.udp {
+            if packet.is(about::UDP) {
                 digest.lost(packet.sent_ns);
             }
         }
@@ -248,7 +248,7 @@ impl Net {
                 .drops
                 .push(number, now_ns, packet.flow, packet.ip_bytes, reason as u8);
         }
-        if packet.udp && self.record.udp {
+        if packet.is(about::UDP) && self.record.udp {
             self.tables.udp.push(packet.flow, packet.sent_ns as i64, -1);
         }
         self.packets.remove(id);
@@ -292,6 +292,7 @@ fn offered(packets: &mut Slab, id: u32) -> Offered<'_> {
         id,
         ip_bytes: packet.ip_bytes,
         ecn: packet.ecn,
+        ip_id: packet.ip_id,
         flow: packet.flow,
         route: packet.route,
         ip_options: packet.ip_header() != 0,

@@ -30,6 +30,16 @@ pub mod ecn {
     pub const CE: u8 = 3;
 }
 
+/// What else a packet is, as bits.
+pub mod about {
+    /// SYN only: SACK is offered.
+    pub const SACK_PERMITTED: u8 = 1;
+    /// UDP, not TCP.
+    pub const UDP: u8 = 2;
+    /// The first SACK block is a D-SACK.
+    pub const DSACK: u8 = 4;
+}
+
 /// The decoded fields of the headers of protocols that a packet carries: one in an IP
 /// option, one in a TCP option. [`Packet::headers`] says which, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +89,9 @@ pub struct Packet {
     pub ts_val_ms: u32,
     /// Timestamp echo.
     pub ts_ecr_ms: u32,
+    /// Identification of the IP header, where the sender counts its packets in it: those of
+    /// a socket whose control has a header. 0: it does not.
+    pub ip_id: u16,
     /// Position on its route.
     pub hop: u8,
     /// TCP flags.
@@ -87,18 +100,21 @@ pub struct Packet {
     pub ecn: u8,
     /// Number of SACK blocks, which are kept beside the packets.
     pub n_sack: u8,
-    /// SYN only: SACK is offered.
-    pub sack_permitted: bool,
-    /// UDP, not TCP.
-    pub udp: bool,
-    /// The first block is a D-SACK.
-    pub dsack: bool,
+    /// What else it is ([`about`]).
+    pub about: u8,
     /// Numbers of the headers it carries, in the lower half that in an IP option, in the
     /// upper that in a TCP option; 0: none. Their fields are kept beside the packets.
     pub headers: u8,
 }
 
 impl Packet {
+    /// Whether it is all that ([`about`]).
+    #[inline(always)]
+    #[must_use]
+    pub fn is(&self, about: u8) -> bool {
+        self.about & about == about
+    }
+
     /// The IP TTL after so many links between routers.
     #[must_use]
     pub fn ttl(links: u8) -> u8 {

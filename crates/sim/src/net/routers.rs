@@ -83,6 +83,7 @@ impl Routers {
                 ip_bytes: packet.ip_bytes,
                 ecn: packet.ecn,
                 local: 0,
+                ip_id: packet.ip_id,
             };
             let mut bits = Fields::default();
             let header = if reads {
@@ -97,12 +98,9 @@ impl Routers {
             } else {
                 self.rng.next_u32()
             };
+            let has_header = header.is_some();
             let verdict = router.instance.arrive(&mut view, &arriving, header);
-            if let Some(info) = router.header {
-                if info.carrier == Carrier::EcnBits && reads {
-                    packet.ecn = info.emit(&bits)[0] & 3;
-                }
-            }
+            router.write_bits(has_header, &bits, packet);
             router.tell(&view, self.link, packet.flow, tables);
             match verdict {
                 Verdict::Pass => {}
@@ -128,15 +126,13 @@ impl Routers {
                 ip_bytes: packet.ip_bytes,
                 ecn: packet.ecn,
                 local: 0,
+                ip_id: packet.ip_id,
             };
             let mut bits = Fields::default();
             let header = router.header.and_then(|i| packet.header(i, &mut bits));
+            let has_header = header.is_some();
             router.instance.depart(&mut view, &leaving, header);
-            if let Some(info) = router.header {
-                if info.carrier == Carrier::EcnBits {
-                    packet.ecn = info.emit(&bits)[0] & 3;
-                }
-            }
+            router.write_bits(has_header, &bits, packet);
             router.tell(&view, self.link, packet.flow, tables);
         }
     }
@@ -186,6 +182,15 @@ impl Routers {
 }
 
 impl Router {
+    /// Fields that were read from the ECN bits go back into them.
+    #[inline]
+    fn write_bits(&self, has_header: bool, bits: &Fields, packet: &mut Offered) {
+        let in_bits = |info: &&HeaderInfo| info.carrier == Carrier::EcnBits;
+        if let Some(info) = self.header.filter(in_bits).filter(|_| has_header) {
+            packet.ecn = info.emit_bits(bits);
+        }
+    }
+
     fn tick(&mut self, view: &LinkView, link: u32, tables: &mut Tables) {
         let mut view = *view;
         self.tick_ns = self.instance.tick(&mut view);

@@ -14,7 +14,7 @@ use crate::host::tcp::ticks;
 use crate::host::tcp::Signals;
 use crate::net::capture::Tap;
 use crate::net::link::Link;
-use crate::net::packet::{ecn, Headers, Packet, Sacks, Slab};
+use crate::net::packet::{about, ecn, Headers, Packet, Sacks, Slab};
 use crate::net::topology::{Built, Route};
 use crate::net::Net;
 use crate::scenario::{bad, Record, Scenario, ScenarioError};
@@ -247,7 +247,7 @@ impl World {
     }
 
     fn arrived(&mut self, packet: &Packet, sacks: &Sacks) {
-        if packet.udp {
+        if packet.is(about::UDP) {
             if let Some(digest) = &mut self.net.digest {
                 digest.arrived(packet.sent_ns, self.net.now_ns);
             }

@@ -1,7 +1,7 @@
 //! A constant bit rate over UDP.
 
 use super::{Application, Host, Setup, UDP_HEADER_BYTES};
-use crate::net::packet::{ecn, Packet, Sacks};
+use crate::net::packet::{about, ecn, Packet, Sacks};
 use crate::scenario::app;
 
 /// A stream of datagrams of one size.
@@ -43,7 +43,7 @@ impl Application for Cbr {
             to: host.flow,
             flow: host.flow,
             route: self.route,
-            udp: true,
+            about: about::UDP,
             ecn: self.ecn,
             ..Packet::default()
         };

@@ -1,7 +1,7 @@
 //! Quick-Start requests without data, each in an empty datagram: a load for routers.
 
 use super::{Application, Host, Setup, UDP_HEADER_BYTES};
-use crate::net::packet::{Headers, Packet, Sacks};
+use crate::net::packet::{about, Headers, Packet, Sacks};
 use crate::rng::{self, stream, Purpose};
 use crate::scenario::app;
 use headway_algorithms::header::header;
@@ -59,7 +59,7 @@ impl Application for Requests {
             to: host.flow,
             flow: host.flow,
             route: self.route,
-            udp: true,
+            about: about::UDP,
             ..Packet::default()
         };
         datagram.carry(header(HEADER).expect("the requests' header"));

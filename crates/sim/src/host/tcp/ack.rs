@@ -5,7 +5,7 @@ use super::recovery::Resend;
 use super::rtt::clock_units;
 use super::scoreboard::{EVER_RETRANS, RETRANS, SACKED};
 use super::{ca, Pending, Socket, Timer};
-use crate::net::packet::{flags, Packet, SackBlock, Sacks};
+use crate::net::packet::{about, flags, Packet, SackBlock, Sacks};
 use crate::net::Net;
 use headway_algorithms::Ack;
 
@@ -244,7 +244,7 @@ impl Socket {
                 n += 1;
             }
         }
-        if p.dsack {
+        if p.is(about::DSACK) {
             info.dsack = true;
             self.dsack_seen(p.ack, sacks[0], prior_una);
         }

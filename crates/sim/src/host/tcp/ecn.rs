@@ -60,10 +60,16 @@ impl Socket {
         self.state == State::Established && self.ecn.has(EcnFlags::OK)
     }
 
+    /// The control's header is in the bits of ECN: they cannot be RFC 3168's, too.
+    fn bits_are_taken(&self) -> bool {
+        self.carried.as_ref().is_some_and(|c| c.takes_ecn_bits())
+    }
+
     /// Whether this end asks for ECN when it opens a connection.
     pub fn asks_ecn(&self) -> bool {
-        self.ecn.has(EcnFlags::NEEDED)
-            || self.options.ecn[0].unwrap_or(self.profile.ecn) == EcnMode::On
+        !self.bits_are_taken()
+            && (self.ecn.has(EcnFlags::NEEDED)
+                || self.options.ecn[0].unwrap_or(self.profile.ecn) == EcnMode::On)
     }
 
     /// The control knows what was agreed on.
@@ -117,7 +123,8 @@ impl Socket {
         let asks = p.flags & (flags::ECE | flags::CWR) == flags::ECE | flags::CWR;
         let plain = p.ecn == bits::NOT_ECT || !self.profile.ecn_falls_back;
         let grants = accepts && plain || self.ecn.has(EcnFlags::NEEDED);
-        self.ecn.set(EcnFlags::OK, asks && grants);
+        self.ecn
+            .set(EcnFlags::OK, asks && grants && !self.bits_are_taken());
     }
 
     /// The SYN-ACK has arrived (tcp_ecn_rcv_synack).

@@ -1,7 +1,7 @@
 //! How a connection opens: SYN, SYN-ACK, and what both ends start with.
 
 use super::{quick_start, Pending, Socket, State, Timer, HEADER_BYTES};
-use crate::net::packet::{flags, Packet, Sacks};
+use crate::net::packet::{about, flags, Packet, Sacks};
 use crate::net::Net;
 
 impl Socket {
@@ -50,7 +50,11 @@ impl Socket {
             window_bytes: self.receiver.initial_window_bytes().min(65_535) as u32,
             ts_val_ms: self.timestamp(net),
             ts_ecr_ms: self.receiver.ts_recent_ms,
-            sack_permitted: self.options.sack,
+            about: if self.options.sack {
+                about::SACK_PERMITTED
+            } else {
+                0
+            },
             ecn: self.ecn_of_all(),
             ..self.blank(net)
         };

@@ -15,13 +15,15 @@ const SACK_HEAD_BYTES: u32 = 4;
 
 /// A socket's part in the protocol of a header; few have one.
 pub(super) struct Carried {
-    /// The control owns it.
+    /// The control owns it: it goes out with data.
     own: Option<&'static HeaderInfo>,
-    /// What goes out: the control's own, or the answer to what came in.
-    sends: &'static HeaderInfo,
+    /// The one in which this end answers what comes in: its own, or another beside it.
+    answers: Option<&'static HeaderInfo>,
     /// What is to be answered, until a packet takes it along.
     held: Fields,
     due: bool,
+    /// Identification of the latest packet that left; 0: none has.
+    ip_id: u16,
 }
 
 /// The header in which a receiver answers this one.
@@ -30,27 +32,74 @@ fn answer_of(info: &'static HeaderInfo) -> &'static HeaderInfo {
         .map_or(info, |name| header(name).expect("a header of the registry"))
 }
 
+/// Whether a header takes so much of a TCP header's options.
+fn tcp_option_bytes(info: Option<&'static HeaderInfo>) -> u32 {
+    let in_option = info.filter(|info| info.carrier == Carrier::TcpOption);
+    in_option.map_or(0, |info| u32::from(info.wire_bytes))
+}
+
 impl Carried {
+    fn new(own: Option<&'static HeaderInfo>, answers: Option<&'static HeaderInfo>) -> Box<Carried> {
+        Box::new(Carried {
+            own,
+            answers,
+            held: Fields::default(),
+            due: false,
+            ip_id: 0,
+        })
+    }
+
     /// Of a control that owns a header; none for others.
     pub fn of(own: Option<&'static HeaderInfo>) -> Option<Box<Carried>> {
-        own.map(|own| {
-            Box::new(Carried {
-                own: Some(own),
-                sends: own,
-                held: Fields::default(),
-                due: false,
-            })
-        })
+        own.map(|own| Carried::new(Some(own), own.reflects.then(|| answer_of(own))))
+    }
+
+    /// The header of its answers, if that is not its own.
+    fn answers_apart(&self) -> Option<&'static HeaderInfo> {
+        let own = self.own.map(|own| own.number);
+        self.answers.filter(|answer| own != Some(answer.number))
+    }
+
+    /// Its data's ECN bits are the protocol's, not those of RFC 3168.
+    pub fn takes_ecn_bits(&self) -> bool {
+        self.own.is_some_and(|own| own.carrier == Carrier::EcnBits)
+    }
+
+    /// What an answer that is due takes of a packet beside the control's own header.
+    pub fn answer_bytes(&self) -> u32 {
+        if self.due && self.own.is_some() {
+            tcp_option_bytes(self.answers_apart())
+        } else {
+            0
+        }
     }
 }
 
+/// Whether a packet has room for one more header.
+fn has_room(packet: &Packet, info: &HeaderInfo) -> bool {
+    let taken = match info.carrier {
+        Carrier::IpOption => packet.ip_header() != 0,
+        Carrier::TcpOption => packet.tcp_header() != 0,
+        Carrier::EcnBits => false,
+    };
+    !taken && packet.ip_bytes + u32::from(info.wire_bytes) <= MTU_BYTES
+}
+
+fn attach(packet: &mut Packet, headers: &mut Headers, info: &HeaderInfo, fields: Fields) {
+    match info.carrier {
+        Carrier::IpOption => headers.ip = fields,
+        Carrier::TcpOption => headers.tcp = fields,
+        Carrier::EcnBits => packet.ecn = info.emit_bits(&fields),
+    }
+    packet.carry(info);
+}
+
 impl Socket {
-    /// SACK blocks that fit beside a header in a TCP option.
+    /// SACK blocks that fit beside headers in TCP options.
     #[cold]
     pub(super) fn sack_blocks_beside_header(&self, timestamps_bytes: u32) -> usize {
-        let header_bytes = self.carried.as_ref().map_or(0, |c| match c.sends.carrier {
-            Carrier::TcpOption => u32::from(c.sends.wire_bytes),
-            _ => 0,
+        let header_bytes = self.carried.as_ref().map_or(0, |c| {
+            tcp_option_bytes(c.own) + tcp_option_bytes(c.answers_apart())
         });
         let left = TCP_OPTIONS_BYTES - timestamps_bytes - header_bytes;
         (left.saturating_sub(SACK_HEAD_BYTES) / 8) as usize
@@ -65,6 +114,8 @@ impl Socket {
         }
         if self.carried.is_some() {
             self.attach_own(net, &mut packet, &mut headers);
+            self.attach_answer(&mut packet, &mut headers);
+            self.number(&mut packet);
         }
         if packet.headers == 0 {
             net.send(packet, sacks);
@@ -73,36 +124,55 @@ impl Socket {
         }
     }
 
-    /// The control's own header on data, with what is to be answered; an answer also on
+    /// The control's own header on data; where it takes answers along, these also on
     /// whatever else leaves.
     fn attach_own(&mut self, net: &Net, packet: &mut Packet, headers: &mut Headers) {
-        self.refresh(net);
-        let carried = self.carried.as_mut().expect("the caller looked");
-        let info = carried.sends;
-        let taken = match info.carrier {
-            Carrier::IpOption => packet.ip_header() != 0,
-            Carrier::TcpOption => packet.tcp_header() != 0,
-            Carrier::EcnBits => false,
-        };
-        if taken || packet.ip_bytes + u32::from(info.wire_bytes) > MTU_BYTES {
+        let carried = self.carried.as_ref().expect("the caller looked");
+        let Some(own) = carried.own.filter(|own| has_room(packet, own)) else {
             return;
-        }
-        let mut fields = carried.held;
-        let mut goes = carried.due;
-        if carried.own.is_some() && packet.payload_bytes > 0 {
+        };
+        let answers_itself = carried.answers_apart().is_none();
+        let (mut fields, mut goes) = if answers_itself {
+            (carried.held, carried.due)
+        } else {
+            (Fields::default(), false)
+        };
+        if packet.payload_bytes > 0 {
+            self.refresh(net);
             goes |= self.control.on_send(&mut self.conn, &mut fields);
         }
         if !goes {
             return;
         }
+        if answers_itself {
+            self.answered();
+        }
+        attach(packet, headers, own, fields);
+    }
+
+    /// An answer in a header that is not the control's own, on whatever leaves.
+    fn attach_answer(&mut self, packet: &mut Packet, headers: &mut Headers) {
+        let carried = self.carried.as_ref().expect("the caller looked");
+        let answer = carried.answers_apart().filter(|_| carried.due);
+        if let Some(answer) = answer.filter(|answer| has_room(packet, answer)) {
+            attach(packet, headers, answer, carried.held);
+            self.answered();
+        }
+    }
+
+    /// What was held has gone.
+    fn answered(&mut self) {
+        let carried = self.carried.as_mut().expect("it sent an answer");
         carried.held = Fields::default();
         carried.due = false;
-        match info.carrier {
-            Carrier::IpOption => headers.ip = fields,
-            Carrier::TcpOption => headers.tcp = fields,
-            Carrier::EcnBits => packet.ecn = info.emit(&fields)[0] & 3,
-        }
-        packet.carry(info);
+    }
+
+    /// The packet's identification counts what leaves, as Linux does per socket where
+    /// packets must not be fragmented (ip_select_ident_segs).
+    fn number(&mut self, packet: &mut Packet) {
+        let carried = self.carried.as_mut().expect("the caller looked");
+        carried.ip_id = carried.ip_id.checked_add(1).unwrap_or(1);
+        packet.ip_id = carried.ip_id;
     }
 
     /// A packet has arrived that carries headers, or that may answer a request for a rate.
@@ -151,16 +221,13 @@ impl Socket {
         let how = Arrival {
             ip_ttl: net.arrived_ttl(p),
             ecn: p.ecn,
+            ip_id: p.ip_id,
         };
-        let carried = self.carried.get_or_insert_with(|| {
-            Box::new(Carried {
-                own: None,
-                sends: answer_of(info),
-                held: Fields::default(),
-                due: false,
-            })
-        });
-        if carried.sends.number == answer_of(info).number {
+        let answer = answer_of(info);
+        let carried = self
+            .carried
+            .get_or_insert_with(|| Carried::new(None, Some(answer)));
+        if carried.answers.is_some_and(|a| a.number == answer.number) {
             carried.due |= info.reflect(&mut carried.held, fields, &how);
         }
     }

@@ -210,6 +210,7 @@ impl Socket {
         let how = Arrival {
             ip_ttl: net.arrived_ttl(p),
             ecn: p.ecn,
+            ip_id: p.ip_id,
         };
         let mut held = Fields::default();
         let q = self.quick_start(net);

@@ -4,7 +4,7 @@
 use super::profile::Reduction;
 use super::scoreboard::{Segment, HEAD, PUSH};
 use super::{ca, Pending, Socket, State, Timer, HEADER_BYTES, TIMESTAMP_BYTES};
-use crate::net::packet::{flags, Packet, Sacks};
+use crate::net::packet::{about, flags, Packet, Sacks};
 use crate::net::Net;
 
 impl Socket {
@@ -96,7 +96,7 @@ impl Socket {
             ts_val_ms: self.timestamp(net),
             ts_ecr_ms: self.receiver.ts_recent_ms,
             n_sack,
-            dsack,
+            about: if dsack { about::DSACK } else { 0 },
             ..self.blank(net)
         };
         if PLAIN {
@@ -190,6 +190,10 @@ impl Socket {
             let mut mss = u64::from(self.mss - self.receiver.sack_option_bytes(most_sacks));
             if !PLAIN && self.quick_start_flags.due {
                 mss -= u64::from(self.quick_start_bytes());
+            }
+            if !PLAIN {
+                let answer_bytes = self.carried.as_ref().map_or(0, |c| c.answer_bytes());
+                mss -= u64::from(answer_bytes);
             }
             let want = if has_fin {
                 1

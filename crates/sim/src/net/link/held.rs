@@ -12,6 +12,7 @@ pub(super) struct Waiting {
     pub flow: u64,
     pub joined_ns: u64,
     pub ecn: u8,
+    pub ip_id: u16,
 }
 
 /// Sub-queues of packets that wait, each first in, first out.

@@ -48,6 +48,8 @@ pub struct Offered<'a> {
     pub ip_bytes: u32,
     /// IPv4 ECN bits.
     pub ecn: u8,
+    /// Identification of its IP header, as [`crate::net::packet::Packet::ip_id`] says.
+    pub ip_id: u16,
     /// Whose it is.
     pub flow: u32,
     /// Which way of the flow it goes.
@@ -522,6 +524,7 @@ impl Link {
             ip_bytes,
             ecn,
             local: 0,
+            ip_id: packet.ip_id,
         };
         let verdict = self.discipline.enqueue(&self.view, &arriving);
         match verdict {
@@ -568,6 +571,7 @@ impl Link {
                 flow: pkt.flow,
                 joined_ns: now_ns,
                 ecn: if mark { CE } else { pkt.ecn },
+                ip_id: pkt.ip_id,
             },
         );
         self.change_queue(now_ns, self.queue_bytes + pkt.ip_bytes, tables);
@@ -612,6 +616,7 @@ impl Link {
             ip_bytes: packet.ip_bytes,
             ecn: packet.ecn,
             local: 0,
+            ip_id: packet.ip_id,
         };
         let sojourn_ns = now_ns - packet.joined_ns;
         let verdict = self.discipline.dequeue(&self.view, &leaving, sojourn_ns);
