@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use headway_algorithms::{choices, routers, ControlInfo, StartupInfo};
+use headway_algorithms::{choices, routers, Carrier, ControlInfo, StartupInfo};
 
 /// Functions of the algorithms are inlined: what a function that returns nothing leaves
 /// in its result's register is nothing to the compiler, but an error to the verifier.
@@ -45,7 +45,15 @@ fn main() {
             let routers = build.routers();
             // programs that are no algorithm: a field of struct Objects each
             let mut programs = String::new();
-            for name in ["probe", "sampler", "hints", "writes", "window", "qs_host"] {
+            for name in [
+                "probe",
+                "sampler",
+                "hints",
+                "writes",
+                "window",
+                "qs_host",
+                "headers_out",
+            ] {
                 let object = out.join(format!("{name}.bpf.o"));
                 let source = algorithms.join(format!("kernel/{name}.bpf.c"));
                 build.compile(&source, &object);
@@ -115,7 +123,9 @@ fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'stati
     let startup_paces = startup.is_some_and(|s| s.paces);
     let paces = startup_paces || control.flags.paces();
     let pacing_bytes = if paces { PACING_BYTES } else { 0 };
-    let carries = control.header_in_tcp().is_some();
+    let header = control.header_at_sockets();
+    let carries = header.is_some();
+    let in_ecn_bits = header.is_some_and(|h| h.carrier == Carrier::EcnBits);
     let state_bytes = control.state_bytes.next_multiple_of(8)
         + pacing_bytes
         + startup.map_or(0, |s| s.state_bytes);
@@ -133,6 +143,7 @@ fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'stati
             carries || control.state_bytes > CA_PRIV_BYTES,
         ),
         ("HW_CARRIES", carries),
+        ("HW_IN_ECN_BITS", in_ecn_bits),
     ]
     .into_iter()
     .filter_map(|(switch, on)| on.then_some(switch))

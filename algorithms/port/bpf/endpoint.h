@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A control's header (../header.h) at the endpoints, as a TCP option: a program that a
- * cgroup's sockets call when they make a packet and when an option comes that the kernel
- * does not know. It is part of the control's object and finds the control's state in the
- * same storage, so on_send is called for every buffer that leaves. What comes back waits
- * in the socket's storage until the control's next call.
+ * A control's header (../header.h) at the endpoints, as a TCP option or in the two ECN bits
+ * (HW_IN_ECN_BITS, ecn_bits.h): a program that a cgroup's sockets call when they make a
+ * packet and when an option comes that the kernel does not know. It is part of the control's
+ * object and finds the control's state in the same storage, so on_send is called for every
+ * buffer that leaves; several packets may share one, and then the header. What comes back
+ * waits in the socket's storage until the control's next call.
  *
  * A receiver needs no such control: any socket of the cgroup answers as the header's
- * reflect says. How a packet arrived is not known here: hw_arrival is zero.
+ * reflect says, in a TCP option. How a packet with an option arrived is not known here:
+ * hw_arrival is zero.
  */
 #include "hook.h"
+#include "outgoing.h"
 
 /* The kernel's name of the control; by it headwayctl finds what belongs together. */
 const volatile char hw_attached_name[16] = "";
@@ -32,18 +35,24 @@ enum {
 	HW_EXPERIMENT_2 = 254,
 };
 
+/* What every socket asks for: who answers what came in ECN bits cannot ask later. */
+#ifdef HW_IN_ECN_BITS
+#define HW_FROM_THE_START (HW_ON_UNKNOWN | HW_ON_WRITE)
+#else
+#define HW_FROM_THE_START HW_ON_UNKNOWN
+#endif
+
 #define HW_FIELDS_WORDS (HW_FIELDS_MAX_BYTES / 8)
 
 /* A socket's part in the protocol. */
 struct hw_carried {
 	u64 sends[HW_FIELDS_WORDS];    /* of the packet that is being made */
-	u64 held[HW_FIELDS_WORDS];     /* the answer that goes out next */
+	u64 held[HW_FIELDS_WORDS];     /* the answer that goes out next, if one is due */
 	u64 feedback[HW_FIELDS_WORDS]; /* the latest that came back */
 	u8 own;			       /* its control owns the header */
-	u8 due;			       /* held is to go out */
 	u8 fresh;		       /* the control has not seen the feedback */
 	u8 reserved;		       /* the packet that is being made has room */
-	u8 unused[4];
+	u8 unused[5];
 };
 
 struct {
@@ -61,6 +70,9 @@ struct hw_carried_counters {
 	u64 fed_back; /* answers to us that the control was told of */
 	u64 no_room;
 	u64 not_begun; /* connections that could not ask for the program: before Linux 6.12 */
+#ifdef HW_IN_ECN_BITS
+	u64 ecn_agreed; /* buffers that left without it: the bits were agreed on for ECN */
+#endif
 };
 
 struct {
@@ -69,6 +81,19 @@ struct {
 	__type(key, u32);
 	__type(value, struct hw_carried_counters);
 } hw_carried_cnt SEC(".maps");
+
+/* What came back last to any of the sockets, for `headwayctl status`. */
+struct hw_carried_last {
+	u64 now_us; /* CLOCK_MONOTONIC; 0: nothing has */
+	u64 feedback[HW_FIELDS_WORDS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hw_carried_last);
+} hw_carried_last SEC(".maps");
 
 #define HW_COUNT_CARRIED(field)                                         \
 	do {                                                            \
@@ -105,11 +130,18 @@ HW_INLINE void hw_end_carrying(struct sock *sk)
 HW_INLINE void hw_feed_back(struct hw_call *call)
 {
 	struct hw_carried *carried = bpf_sk_storage_get(&hw_carried, call->sk, 0, 0);
+	struct hw_carried_last *last;
+	u32 zero = 0;
 
 	if (!carried || !carried->fresh)
 		return;
 	carried->fresh = 0;
 	HW_COUNT_CARRIED(fed_back);
+	last = bpf_map_lookup_elem(&hw_carried_last, &zero);
+	if (last) {
+		last->now_us = call->conn.now_us;
+		__builtin_memcpy(last->feedback, carried->feedback, sizeof(last->feedback));
+	}
 	hw_part_cc_on_feedback(call->cc_state, HW_CC_TUN, &call->conn, carried->feedback);
 }
 
@@ -123,25 +155,63 @@ HW_INLINE u32 hw_ask_control(struct bpf_sock *sk, struct hw_carried *carried)
 	return hw_part_cc_on_send(call.cc_state, HW_CC_TUN, &call.conn, carried->sends);
 }
 
-/* Makes room in a packet for what is to go with it, which is decided here. */
-HW_INLINE void hw_reserve(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct hw_carried *carried)
+/* In options there are answers only where the header itself is in the ECN bits. */
+#ifdef HW_IN_ECN_BITS
+#define HW_OPTION_ANSWERS(carried) 1
+#else
+#define HW_OPTION_ANSWERS(carried) (!(carried)->own)
+#endif
+
+/* Takes in what has come; what is due waits for the socket's next packet. held has fields
+ * of an answer that did not go out yet, or is to be begun anew. */
+HW_INLINE u32 hw_take_up(struct hw_carried *carried, struct hw_outgoing *out, const u64 *fields,
+			 const struct hw_arrival *how)
 {
-	u32 wire_bytes = hw_part_header_wire_bytes(!carried->own);
-	u32 goes = carried->due;
+	u32 is_answer = HW_OPTION_ANSWERS(carried);
+	u8 bytes[HW_OPTION_MAX_BYTES] = {};
+
+	if (!out->due)
+		__builtin_memset(carried->held, 0, sizeof(carried->held));
+	if (!hw_part_header_reflect(carried->held, fields, how))
+		return 0;
+	hw_part_header_emit(is_answer, carried->held, bytes);
+	__builtin_memcpy(out->option, bytes, sizeof(bytes));
+	out->option_bytes = hw_part_header_wire_bytes(is_answer);
+	out->due = 1;
+	return 1;
+}
+
+#ifdef HW_IN_ECN_BITS
+#include "ecn_bits.h"
+#endif
+
+/* Makes room in a packet for what is to go with it, which is decided here. */
+HW_INLINE void hw_reserve(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct hw_carried *carried,
+			  struct hw_outgoing *out)
+{
+	u32 is_answer = HW_OPTION_ANSWERS(carried);
+	u32 wire_bytes = hw_part_header_wire_bytes(is_answer);
+	u32 goes = out && out->due;
 
 	carried->reserved = 0;
 	if (ops->args[0] == HW_FOR_MSS) {
-		if (carried->own)
+		if (!is_answer)
 			bpf_reserve_hdr_opt(ops, wire_bytes, 0);
 		return;
 	}
-	__builtin_memcpy(carried->sends, carried->held, sizeof(carried->sends));
-	if (carried->own && ops->skb_len)
+#ifdef HW_IN_ECN_BITS
+	hw_choose_bits(ops, sk, carried);
+#endif
+	if (goes)
+		__builtin_memcpy(carried->sends, carried->held, sizeof(carried->sends));
+	else
+		__builtin_memset(carried->sends, 0, sizeof(carried->sends));
+	if (!is_answer && ops->skb_len)
 		goes |= hw_ask_control(sk, carried);
 	if (!goes)
 		return;
 	/* only our own packets are smaller for it: others wait for one with room */
-	if (!carried->own && ops->skb_len + wire_bytes > ops->mss_cache)
+	if (is_answer && ops->skb_len + wire_bytes > ops->mss_cache)
 		return;
 	if (bpf_reserve_hdr_opt(ops, wire_bytes, 0) != 0) {
 		HW_COUNT_CARRIED(no_room);
@@ -150,22 +220,26 @@ HW_INLINE void hw_reserve(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct 
 	carried->reserved = 1;
 }
 
-HW_INLINE void hw_write(struct bpf_sock_ops *ops, struct hw_carried *carried)
+HW_INLINE void hw_write(struct bpf_sock_ops *ops, struct hw_carried *carried,
+			struct hw_outgoing *out)
 {
-	u32 wire_bytes = hw_part_header_wire_bytes(!carried->own);
+	u32 is_answer = HW_OPTION_ANSWERS(carried);
+	u32 wire_bytes = hw_part_header_wire_bytes(is_answer);
 	u8 bytes[HW_OPTION_MAX_BYTES] = {};
 
 	if (!carried->reserved || wire_bytes == 0 || wire_bytes > HW_OPTION_MAX_BYTES)
 		return;
 	carried->reserved = 0;
-	hw_part_header_emit(!carried->own, carried->sends, bytes);
+	hw_part_header_emit(is_answer, carried->sends, bytes);
 	if (bpf_store_hdr_opt(ops, bytes, wire_bytes, 0) != 0)
 		return;
+#ifndef HW_IN_ECN_BITS
 	HW_COUNT_CARRIED(sent);
-	if (carried->due)
+#endif
+	if (out && out->due) {
 		HW_COUNT_CARRIED(answered);
-	carried->due = 0;
-	__builtin_memset(carried->held, 0, sizeof(carried->held));
+		out->due = 0;
+	}
 }
 
 /* Whether the packet carries the header, or the one that answers it; decodes it. */
@@ -183,35 +257,39 @@ HW_INLINE u32 hw_read(struct bpf_sock_ops *ops, u32 is_answer, u64 *fields)
 	return hw_part_header_parse(is_answer, bytes, fields);
 }
 
+#ifndef HW_IN_ECN_BITS
 /* What came is answered, unless the socket's own header leaves no place for that. */
 HW_INLINE void hw_reflect(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct hw_carried *carried,
 			  const u64 *fields)
 {
 	struct hw_arrival how = {};
+	struct hw_outgoing *out;
 
 	if (carried && carried->own && !hw_part_header_answers_itself())
 		return;
 	if (!carried)
 		carried = bpf_sk_storage_get(&hw_carried, sk, 0, 1);
-	if (!carried || !hw_part_header_reflect(carried->held, fields, &how))
-		return;
-	carried->due = 1;
-	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | HW_ON_WRITE);
+	out = bpf_sk_storage_get(&hw_outgoing, sk, 0, 1);
+	if (carried && out && hw_take_up(carried, out, fields, &how))
+		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | HW_ON_WRITE);
 }
+#endif
 
 HW_INLINE void hw_arrived(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct hw_carried *carried)
 {
 	u64 fields[HW_FIELDS_WORDS] = {};
-	u64 answer[HW_FIELDS_WORDS] = {};
 
-	if (carried && carried->own && hw_read(ops, 1, answer)) {
-		__builtin_memcpy(carried->feedback, answer, sizeof(answer));
+	if (carried && carried->own && hw_read(ops, 1, fields)) {
+		__builtin_memcpy(carried->feedback, fields, sizeof(fields));
 		carried->fresh = 1;
 	}
+#ifndef HW_IN_ECN_BITS
+	__builtin_memset(fields, 0, sizeof(fields));
 	if (hw_read(ops, 0, fields)) {
 		HW_COUNT_CARRIED(arrived);
 		hw_reflect(ops, sk, carried, fields);
 	}
+#endif
 }
 
 SEC("sockops")
@@ -219,25 +297,27 @@ int hw_endpoint(struct bpf_sock_ops *ops)
 {
 	struct bpf_sock *sk = ops->sk;
 	struct hw_carried *carried;
+	struct hw_outgoing *out;
 
 	if (!sk)
 		return 1;
 	carried = bpf_sk_storage_get(&hw_carried, sk, 0, 0);
+	out = bpf_sk_storage_get(&hw_outgoing, sk, 0, 0);
 	switch (ops->op) {
 	case HW_OPS_ACTIVE:
 	case HW_OPS_PASSIVE:
-		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | HW_ON_UNKNOWN);
+		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | HW_FROM_THE_START);
 		break;
 	case HW_OPS_PARSE:
 		hw_arrived(ops, sk, carried);
 		break;
 	case HW_OPS_LENGTH:
 		if (carried)
-			hw_reserve(ops, sk, carried);
+			hw_reserve(ops, sk, carried, out);
 		break;
 	case HW_OPS_WRITE:
 		if (carried)
-			hw_write(ops, carried);
+			hw_write(ops, carried, out);
 		break;
 	}
 	return 1;

@@ -276,6 +276,34 @@ struct tcp_sock {
 	u8 bpf_sock_ops_cb_flags; /* for which events programs of its cgroup are called */
 };
 
+struct qdisc_skb_head {
+	u32 qlen;
+};
+
+struct gnet_stats_queue {
+	u32 backlog;
+};
+
+struct Qdisc {
+	int (*enqueue)(void);
+	u32 flags;
+	struct qdisc_skb_head q;
+	struct gnet_stats_queue qstats;
+};
+
+struct netdev_queue {
+	struct Qdisc *qdisc;
+};
+
+struct net_device {
+	struct netdev_queue *_tx;
+	u32 real_num_tx_queues;
+};
+
+struct sk_buff {
+	struct net_device *dev;
+};
+
 struct ack_sample {
 	u32 pkts_acked;
 	s32 rtt_us;
@@ -314,5 +342,8 @@ struct tcp_congestion_ops {
 };
 
 #pragma clang attribute pop
+
+/* The kernel's own structure behind a program's context. */
+extern void *bpf_cast_to_kern_ctx(void *context) __ksym;
 
 #endif

@@ -11,8 +11,9 @@
  *   HW_STARTUP_PACES     if that is the startup
  *   HW_STATE_IN_STORAGE  if all state together exceeds icsk_ca_priv
  *   HW_CC_IN_STORAGE     if the control's alone does
- *   HW_CARRIES           if the control owns a header in a TCP option (endpoint.h); its
- *                        state is then in storage, where both of its programs find it
+ *   HW_CARRIES           if the control owns a header (endpoint.h); its state is then in
+ *                        storage, where both of its programs find it
+ *   HW_IN_ECN_BITS       if that is in the two ECN bits rather than a TCP option
  */
 #include "linked.h"
 

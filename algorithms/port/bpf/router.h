@@ -4,9 +4,15 @@
  * leave by. The build defines HW_ROUTER, the table, and includes the algorithm's file.
  *
  * The queue is a virtual one: what has come and what the link's rate has sent since, so
- * it is that of the link which headwayctl was told of, whatever stands behind the device.
+ * it is that of the link which headwayctl was told of, whatever stands behind the device;
+ * or it is the device's own (backlog.h). No program sees packets leave either, so depart()
+ * follows arrive() at once, and what will wait behind the packet is taken to be what waits
+ * before it. tick() is called by the first packet after its time.
+ *
  * All of a link's state is behind one lock. A packet's header is found, decoded, handed
- * to the algorithm, and written back if it was changed.
+ * to the algorithm, and written back if it was changed. Several packets may share a buffer:
+ * to the algorithm they are one with all their bytes, and each of them will carry the
+ * header that it leaves.
  *
  * An algorithm that lets packets without its header be gathered costs them no lock and no
  * look at the clock: their bytes are counted where no other processor writes, and the tick
@@ -16,6 +22,7 @@
  */
 #include "hook.h"
 #include "packet.h"
+#include "backlog.h"
 #include "../router.h"
 
 #define HW_MAX_TUNABLES 16
@@ -31,6 +38,7 @@ const volatile u64 hw_limit_bytes = 0; /* 0: none */
 const volatile char hw_router_name[24] = "";
 const volatile u64 hw_tick_ns = 1;
 const volatile u32 hw_cpus = 1;
+const volatile u32 hw_sees_backlog = 0; /* 1: the device's own queue, 0: the virtual one */
 
 /* What one call of the algorithm told. */
 struct hw_told {
@@ -73,6 +81,7 @@ struct hw_router_traffic {
 	u64 changed; /* of them, those whose header was written anew */
 	u64 drops;
 	u64 marks;
+	u64 no_backlog; /* buffers at a device that has no queue, or one that does not tell */
 	u64 gathered_bytes;
 	u64 gather_until_ticks; /* at this count of ticks it may be over; 0: no gathering */
 };
@@ -97,8 +106,8 @@ struct hw_found {
 	u64 fields[HW_FIELDS_MAX_BYTES / 8];
 };
 
-#define HW_CARRIER    (HW_ROUTER.header ? HW_ROUTER.header->carrier : HW_IP_OPTION)
-#define HW_WIRE_BYTES (HW_ROUTER.header ? HW_ROUTER.header->wire_bytes : 4)
+#define HW_CARRIER     (HW_ROUTER.header ? HW_ROUTER.header->carrier : HW_IP_OPTION)
+#define HW_WIRE_BYTES  (HW_ROUTER.header ? HW_ROUTER.header->wire_bytes : 4)
 #define HW_WHOLE_WORDS ((HW_WIRE_BYTES + 3) & ~3)
 
 /* Where the options of the header's carrier are. */
@@ -131,8 +140,7 @@ static __always_inline int hw_header_is_first(struct __sk_buff *skb, struct hw_f
 
 	if (HW_CARRIER != HW_IP_OPTION || found->options_bytes < HW_WIRE_BYTES ||
 	    ip + HW_IPV4_BYTES + HW_WIRE_BYTES > end || ip + (*ip & 15) * 4 > end ||
-	    ip[HW_IPV4_BYTES] != HW_ROUTER.header->kind ||
-	    ip[HW_IPV4_BYTES + 1] != HW_WIRE_BYTES)
+	    ip[HW_IPV4_BYTES] != HW_ROUTER.header->kind || ip[HW_IPV4_BYTES + 1] != HW_WIRE_BYTES)
 		return 0;
 	__builtin_memcpy(found->options, ip + HW_IPV4_BYTES, HW_WIRE_BYTES);
 	found->at = 0;
@@ -236,9 +244,9 @@ static __always_inline u64 hw_flow(struct __sk_buff *skb, struct hw_found *found
 	return (u64)ip->source << 32 | lower | 1;
 }
 
-/* The link as the algorithm sees it. */
+/* The link as the algorithm sees it. backlog: the device's own queue, where that counts. */
 static __always_inline void hw_look(const struct hw_router_link *at, struct hw_link *link,
-				    u32 ip_bytes)
+				    const struct hw_backlog *backlog, u32 ip_bytes)
 {
 	u64 wait_ns = at->clear_ns > link->now_ns ? at->clear_ns - link->now_ns : 0;
 	u64 bytes = wait_ns / 1000 * hw_rate_Bps / 1000000;
@@ -248,6 +256,12 @@ static __always_inline void hw_look(const struct hw_router_link *at, struct hw_l
 	link->queue_bytes = hw_saturate_u32(bytes);
 	link->queue_pkts = hw_saturate_u32((bytes + ip_bytes - 1) / hw_max_u32(ip_bytes, 1));
 	link->idle_us = wait_ns ? 0 : hw_saturate_u32((link->now_ns - at->clear_ns) / 1000);
+	if (!hw_sees_backlog)
+		return;
+	link->queue_bytes = backlog->bytes;
+	link->queue_pkts = backlog->pkts;
+	if (backlog->pkts)
+		link->idle_us = 0;
 }
 
 /* What has been let through will be sent after what waits. */
@@ -358,6 +372,32 @@ static __always_inline int hw_is_plain(struct __sk_buff *skb)
 	       *ip == HW_IPV4_PLAIN;
 }
 
+/* One packet at the link. Returns an enum hw_verdict. */
+static __always_inline u32 hw_meet(struct hw_router_link *at, const u32 *tun, struct hw_link *link,
+				   const struct hw_backlog *backlog, const struct hw_packet *pkt,
+				   struct hw_found *found, void *fields)
+{
+	u32 verdict = HW_PASS;
+
+	hw_begin(at, tun, link);
+	hw_look(at, link, backlog, pkt->ip_bytes);
+	if (HW_ROUTER.tick && link->now_ns >= at->tick_ns) {
+		at->tick_ns = HW_ROUTER.tick(at->state, tun, link);
+		if (!at->tick_ns)
+			at->tick_ns = ~0ull;
+	}
+	if (HW_ROUTER.arrive)
+		verdict = HW_ROUTER.arrive(at->state, tun, link, pkt, fields);
+	if (verdict == HW_PASS || verdict == HW_MARK) {
+		if (HW_ROUTER.depart)
+			HW_ROUTER.depart(at->state, tun, link, pkt, fields);
+		hw_join_queue(at, link->now_ns, pkt->ip_bytes);
+	}
+	if (link->noted)
+		hw_keep_told(at, link, found, pkt->flow);
+	return verdict;
+}
+
 /* A packet that may have the header, or that is not gathered. */
 static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segments)
 {
@@ -366,6 +406,7 @@ static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segme
 	struct hw_found found = {};
 	struct hw_link link = { .rate_Bps = hw_rate_Bps, .limit_bytes = hw_limit_bytes };
 	struct hw_packet pkt = { .flow = 1, .ip_bytes = ip_bytes, .local = !skb->ingress_ifindex };
+	struct hw_backlog backlog = {};
 	const u32 *tun = (const u32 *)hw_router_tun;
 	u32 zero = 0, verdict;
 	int has_header = 0;
@@ -385,25 +426,13 @@ static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segme
 		traffic->gathered_bytes += ip_bytes;
 		return HW_PASS_ON;
 	}
+	if (hw_sees_backlog && !hw_read_backlog(skb, &backlog))
+		traffic->no_backlog++;
 	link.now_ns = bpf_ktime_get_ns();
 	link.random = bpf_get_prandom_u32();
 
 	bpf_spin_lock(&at->lock);
-	hw_begin(at, tun, &link);
-	hw_look(at, &link, ip_bytes);
-	if (HW_ROUTER.tick && link.now_ns >= at->tick_ns) {
-		at->tick_ns = HW_ROUTER.tick(at->state, tun, &link);
-		if (!at->tick_ns)
-			at->tick_ns = ~0ull;
-	}
-	verdict = HW_PASS;
-	if (HW_ROUTER.arrive)
-		verdict = HW_ROUTER.arrive(at->state, tun, &link, &pkt,
-					   has_header ? found.fields : 0);
-	if (link.noted)
-		hw_keep_told(at, &link, &found, pkt.flow);
-	if (verdict == HW_PASS || verdict == HW_MARK)
-		hw_join_queue(at, link.now_ns, ip_bytes);
+	verdict = hw_meet(at, tun, &link, &backlog, &pkt, &found, has_header ? found.fields : 0);
 	bpf_spin_unlock(&at->lock);
 
 	traffic->headers += has_header;

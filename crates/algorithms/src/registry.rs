@@ -181,18 +181,13 @@ impl ControlInfo {
         format!("{}_{}", self.name, startup.map_or(OWN_SUFFIX, |s| s.suffix))
     }
 
-    /// Its header, if that and what answers it are TCP options: those the kernel's
-    /// endpoints can send.
+    /// Its header, if sockets can send it: a TCP option or the ECN bits, answered in a TCP
+    /// option.
     #[must_use]
-    pub fn header_in_tcp(&self) -> Option<&'static HeaderInfo> {
-        let in_tcp = |name| {
-            header(name)
-                .ok()
-                .filter(|h| h.carrier == Carrier::TcpOption)
-        };
-        let own = in_tcp(self.header?)?;
-        own.answer
-            .map_or(Some(own), |name| in_tcp(name).map(|_| own))
+    pub fn header_at_sockets(&self) -> Option<&'static HeaderInfo> {
+        let own = header(self.header?).ok()?;
+        let answer = own.answer.map_or(Some(own), |name| header(name).ok())?;
+        (own.carrier != Carrier::IpOption && answer.carrier == Carrier::TcpOption).then_some(own)
     }
 }
 

@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
 use headway_kernel::objects::{objects, ControlObject};
-use lab::{choose_for, left_over, packets_of, Lab};
+use lab::{choose_for, frames, left_over, packets_of, Lab};
 use libbpf_rs::{Link, MapCore as _, MapMut, MapType, Object};
 
 const NAME: &str = "hwt_needs_ecn";
@@ -54,17 +54,8 @@ struct Seen {
 /// What a tap has seen of a connection to a port.
 fn seen(tap: &OwnedFd, port: u16) -> Vec<Seen> {
     let mut list = Vec::new();
-    let mut frame = vec![0u8; 70_000];
-    loop {
-        // SAFETY: a valid descriptor, a buffer and its length.
-        let got = unsafe {
-            let into = frame.as_mut_ptr().cast();
-            libc::recv(tap.as_raw_fd(), into, frame.len(), libc::MSG_DONTWAIT)
-        };
-        let Ok(got) = usize::try_from(got) else {
-            return list;
-        };
-        let ip = &frame[14..got];
+    for frame in frames(tap) {
+        let ip = &frame[14..];
         let ip_header = usize::from(ip[0] & 15) * 4;
         let tcp = &ip[ip_header..];
         let opener = tcp[2..4] == port.to_be_bytes();
@@ -77,6 +68,7 @@ fn seen(tap: &OwnedFd, port: u16) -> Vec<Seen> {
             });
         }
     }
+    list
 }
 
 /// A connection that carries some bytes: its packets and the sender's window.

@@ -1,10 +1,12 @@
-//! A protocol of three new files (tests/protocol: header, router, control) is added by
-//! naming their folder when headwayctl is built, and runs live: a host, a router, another
-//! host. Nothing else of the tree is touched.
+//! A protocol of three new files (tests/protocol: header, router, control; tests/two_bits with
+//! its header in the ECN bits) is added by naming their folder when headwayctl is built, and
+//! runs live: a host, a router, another host. Nothing else of the tree is touched.
 
 mod common;
 #[path = "common/lab.rs"]
 mod lab;
+#[path = "common/wire.rs"]
+mod wire;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -16,12 +18,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use headway_kernel::benches::forwarding::path::{RoutedPath, ROUTER_OUT, SINK};
-use lab::one_line;
+use headway_kernel::benches::forwarding::path::{RoutedPath, HOST_DEVICE, ROUTER_OUT, SINK};
+use headway_kernel::system::namespace::Namespace;
+use lab::{one_line, packets_of};
 use serde_json::Value;
 
-/// The folder's protocol, and that of the simulator's test, which shares the build.
-const FOLDERS: &str = "tests/protocol:tests/routers";
+/// The protocols, and a router that works behind the queue.
+const FOLDERS: &str = "tests/protocol:tests/routers:tests/two_bits";
 const CONTROL: &str = "hwt_explicit_ss";
 /// Of a full packet with timestamps and the header, and of what it carries.
 const IP_BYTES: f64 = 1500.0;
@@ -74,20 +77,25 @@ impl Built {
     }
 
     fn allow(&self, path: &RoutedPath, rate_kbps: u32) {
-        let (netns, set) = (path.router.path(), format!("rate_kbps={rate_kbps}"));
-        self.succeeds(&[
-            "router",
-            "attach",
-            "explicit-rate",
-            "--rate",
-            "1gbit",
-            "--set",
-            &set,
-            "--netns",
-            &netns,
-            "--dev",
-            ROUTER_OUT,
-        ]);
+        self.route(path, "explicit-rate", &format!("rate_kbps={rate_kbps}"));
+    }
+
+    /// A router's algorithm where packets leave for the sink, on a link that is never full.
+    fn route(&self, path: &RoutedPath, name: &str, set: &str) {
+        let netns = path.router.path();
+        let at = ["--netns", &netns, "--dev", ROUTER_OUT];
+        let link = ["--capacity", "1gbit", "--set", set];
+        self.succeeds(&[&["router", name], &link[..], &at].concat());
+    }
+
+    /// Headers leave a host whole.
+    fn let_out(&self, host: &Namespace) {
+        let netns = host.path();
+        self.succeeds(&["host", "headers", "--netns", &netns, "--dev", HOST_DEVICE]);
+    }
+
+    fn router(&self) -> Value {
+        self.status()["routers"][0].clone()
     }
 }
 
@@ -207,6 +215,222 @@ fn who_has_another_control_sends_no_header(built: &Built) {
     built.succeeds(&["detach", "--all"]);
 }
 
+fn a_router_behind_the_queue_is_called_for_what_leaves(built: &Built) {
+    let path = RoutedPath::new(true).unwrap();
+    built.succeeds(&["attach", "explicit"]);
+    path.source.netns.set_default_control(CONTROL).unwrap();
+    built.route(&path, "departures", "rate_kbps=8000");
+    let transfer = Transfer::start(&path);
+    thread::sleep(Duration::from_millis(500));
+    let sent = transfer.rate_bps(Duration::from_secs(1));
+    drop(transfer);
+    let counters = built.router()["counters"].clone();
+    path.source.netns.set_default_control("reno").unwrap();
+    assert!((sent / 8e6 - 1.0).abs() < 0.05, "{sent}");
+    assert_eq!(counters["arrived_pkts"], counters["departed_pkts"]);
+    assert!(counters["arrived_pkts"].as_u64() > Some(500), "{counters}");
+    built.succeeds(&["detach", "--all"]);
+}
+
+const TWO_BITS: &str = "hwt_two_bits_ss";
+
+fn a_header_in_the_ecn_bits_is_written_read_and_answered(built: &Built) {
+    let path = RoutedPath::new(true).unwrap();
+    built.succeeds(&["attach", "two_bits"]);
+    let text = built.succeeds(&["status"]);
+    assert!(text.contains("it leaves by no device yet"), "{text}");
+    path.source.netns.set_default_control(TWO_BITS).unwrap();
+    built.let_out(&path.source);
+    let transfer = Transfer::start(&path);
+    let mut got = Vec::new();
+    for (level, rate_bps) in [("level=3", 2e6), ("level=2", 8e6)] {
+        built.route(&path, "two-bits", level);
+        thread::sleep(Duration::from_secs(1)); // what was in the buffers goes first
+        got.push((transfer.rate_bps(Duration::from_secs(2)), rate_bps));
+    }
+    drop(transfer);
+    let status = built.status();
+    path.source.netns.set_default_control("reno").unwrap();
+    for (sent, rate_bps) in got {
+        assert!((sent / rate_bps - 1.0).abs() < 0.05, "{sent} of {rate_bps}");
+    }
+    let counters = &status["endpoints"][0]["counters"];
+    let counted = |name: &str| counters[name].as_u64().unwrap();
+    assert_eq!(status["endpoints"][0]["header"], "two-bits");
+    assert!(
+        counted("sent") > 1000 && counted("arrived") > 500,
+        "{counters}"
+    );
+    assert!(counted("fed_back") > 100, "{counters}");
+    assert!(counted("answered") >= counted("fed_back"), "{counters}");
+    assert_eq!(
+        counted("ecn_agreed") + counted("not_begun"),
+        0,
+        "{counters}"
+    );
+    let written = &status["headers_out"][0]["counters"]["bits_written"];
+    assert_eq!(
+        written, &counters["sent"],
+        "every buffer leaves by the device"
+    );
+    // the router's two timers, which do not know of each other; packets are up to 6 ms apart
+    let counters = built.router()["counters"].clone();
+    let times = |name: &str| counters[name].as_u64().unwrap() as f64;
+    assert!(times("written") > 1000.0, "{counters}");
+    let by_time = times("short_times") / times("long_times");
+    assert!((2.5..3.6).contains(&by_time), "{counters}");
+    built.succeeds(&["detach", "--all"]);
+}
+
+/// The device's own queue, where a virtual one of the told rate would be empty.
+fn the_queue_may_be_the_devices_own(built: &Built) {
+    const LIMIT_BYTES: u64 = 60_000;
+    let path = RoutedPath::new(true).unwrap();
+    let netns = path.router.path();
+    let attach = || {
+        let at = ["--netns", &netns, "--dev", ROUTER_OUT];
+        built.succeeds(
+            &[
+                &["router", "two-bits", "--rate", "1gbit", "--backlog"][..],
+                &at,
+            ]
+            .concat(),
+        );
+    };
+    let carry = || {
+        let transfer = Transfer::start(&path);
+        thread::sleep(Duration::from_millis(800));
+        drop(transfer);
+        built.router()
+    };
+    path.source.netns.set_default_control("reno").unwrap();
+    path.router
+        .tc(&format!(
+            "qdisc add dev {ROUTER_OUT} root tbf rate 10mbit burst 5kb limit {LIMIT_BYTES}"
+        ))
+        .unwrap();
+    attach();
+    let router = carry();
+    assert_eq!(router["queue"], "backlog");
+    assert_eq!(router["traffic"]["no_backlog"], 0);
+    let most = router["counters"]["waiting_bytes"].as_u64().unwrap();
+    println!("at most {most} bytes waited, of {LIMIT_BYTES}");
+    assert!((LIMIT_BYTES / 2..=LIMIT_BYTES).contains(&most), "{router}");
+    path.router
+        .tc(&format!("qdisc del dev {ROUTER_OUT} root"))
+        .unwrap();
+    attach();
+    let router = carry();
+    assert_eq!(router["counters"]["waiting_bytes"], 0);
+    assert!(
+        router["traffic"]["no_backlog"].as_u64() > Some(100),
+        "{router}"
+    );
+    let text = built.succeeds(&["status"]);
+    assert!(text.contains("does not tell what waits in it"), "{text}");
+    built.succeeds(&["detach", "--all"]);
+}
+
+/// Where TCP has agreed on ECN the bits are its own.
+fn a_connection_with_ecn_keeps_its_bits(built: &Built) {
+    let path = RoutedPath::new(true).unwrap();
+    built.succeeds(&["attach", "two_bits"]);
+    path.source.netns.set_default_control(TWO_BITS).unwrap();
+    for host in [&path.source, &path.sink] {
+        host.sysctl("ipv4/tcp_ecn", "1").unwrap();
+        built.let_out(host);
+    }
+    let transfer = Transfer::start(&path);
+    thread::sleep(Duration::from_millis(300));
+    drop(transfer);
+    let status = built.status();
+    path.source.netns.set_default_control("reno").unwrap();
+    let counters = &status["endpoints"][0]["counters"];
+    assert!(counters["ecn_agreed"].as_u64() > Some(10), "{counters}");
+    assert_eq!(
+        (&counters["sent"], &counters["arrived"]),
+        (&0.into(), &0.into())
+    );
+    assert_eq!(status["headers_out"][0]["counters"]["bits_written"], 0);
+    built.succeeds(&["detach", "--all"]);
+}
+
+/// SACK blocks and whether the header is there, of an ACK in a frame.
+fn of_ack(frame: &[u8]) -> Option<(usize, bool)> {
+    let ip = frame.get(14..)?;
+    let tcp = ip.get(usize::from(ip[0] & 15) * 4..)?;
+    let options = tcp.get(20..usize::from(tcp[12] >> 4) * 4)?;
+    let (mut at, mut blocks, mut answers) = (0, 0, false);
+    while at < options.len() && options[at] != 0 {
+        let length = match options[at] {
+            1 => 1,
+            _ => usize::from(options[at + 1]),
+        };
+        match options[at] {
+            5 => blocks = (length - 2) / 8,
+            253 => answers = true,
+            _ => {}
+        }
+        at += length;
+    }
+    assert!(at <= options.len(), "{options:x?}");
+    if ip[9] == 6 && ip[12..16] == SINK.octets() {
+        let bytes = (ip.len() - 20) as u16; // no IP options here
+        let pseudo = [&ip[12..20], &[0, 6], &bytes.to_be_bytes()].concat();
+        assert_eq!(wire::checksum(&[&pseudo, &ip[20..]].concat()), 0, "{ip:x?}");
+        assert_eq!(wire::checksum(&ip[..20]), 0, "{ip:x?}");
+        assert_eq!(usize::from(ip[2]) << 8 | usize::from(ip[3]), ip.len());
+    }
+    let data = ip.len() - (usize::from(ip[0] & 15) + usize::from(tcp[12] >> 4)) * 4;
+    (ip[9] == 6 && data == 0 && tcp[13] == 16).then_some((blocks, answers))
+}
+
+/// Packets are lost in many places: three SACK blocks and timestamps leave no room.
+fn sack_blocks_give_way_to_the_answer(built: &Built) {
+    for lets_out in [false, true] {
+        let path = RoutedPath::new(true).unwrap();
+        let narrow = "tbf rate 20mbit burst 10kb limit 30kb";
+        path.router
+            .tc(&format!("qdisc add dev {ROUTER_OUT} root {narrow}"))
+            .unwrap();
+        built.succeeds(&["attach", "explicit"]);
+        path.source.netns.set_default_control(CONTROL).unwrap();
+        if lets_out {
+            built.let_out(&path.sink);
+        }
+        built.allow(&path, 60_000);
+        let tap = path.sink.netns.inside(|| {
+            lab::sums_up_itself(HOST_DEVICE)?;
+            packets_of(HOST_DEVICE, libc::ETH_P_ALL)
+        });
+        let tap = tap.unwrap();
+        let transfer = Transfer::start(&path);
+        thread::sleep(Duration::from_secs(1));
+        drop(transfer);
+        let status = built.status();
+        path.source.netns.set_default_control("reno").unwrap();
+        let acks: Vec<_> = lab::frames(&tap).iter().filter_map(|f| of_ack(f)).collect();
+        let n = |want: &dyn Fn(usize, bool) -> bool| acks.iter().filter(|a| want(a.0, a.1)).count();
+        let silent = n(&|blocks, answers| blocks > 1 && !answers);
+        let gave_way = n(&|blocks, answers| blocks > 0 && answers);
+        println!(
+            "{} ACKs: {silent} with more than one block and no answer, {gave_way} with blocks and \
+             the answer",
+            acks.len()
+        );
+        assert!(acks.len() > 200);
+        assert_eq!(n(&|blocks, answers| blocks > 1 && answers), 0, "no room");
+        if lets_out {
+            let counted = &status["headers_out"][0]["counters"]["sack_gave_way"];
+            assert!(counted.as_u64() > Some(100), "{counted}");
+            assert!(gave_way > 100);
+        } else {
+            assert!(silent > 100);
+        }
+        built.succeeds(&["detach", "--all"]);
+    }
+}
+
 fn it_comes_and_goes_with_its_control(built: &Built) {
     let endpoints = || {
         let status = built.status();
@@ -255,6 +479,23 @@ fn main() {
     common::run(&[
         ("the sender obeys the rate that the router writes", &|| {
             the_sender_obeys_the_rate_that_the_router_writes(&built)
+        }),
+        (
+            "a router behind the queue is called for what leaves",
+            &|| a_router_behind_the_queue_is_called_for_what_leaves(&built),
+        ),
+        (
+            "a header in the ecn bits is written, read and answered",
+            &|| a_header_in_the_ecn_bits_is_written_read_and_answered(&built),
+        ),
+        ("the queue may be the device's own", &|| {
+            the_queue_may_be_the_devices_own(&built);
+        }),
+        ("a connection with ecn keeps its bits", &|| {
+            a_connection_with_ecn_keeps_its_bits(&built);
+        }),
+        ("sack blocks give way to the answer", &|| {
+            sack_blocks_give_way_to_the_answer(&built);
         }),
         ("who has another control sends no header", &|| {
             who_has_another_control_sends_no_header(&built);

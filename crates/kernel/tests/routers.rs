@@ -7,7 +7,7 @@ mod lab;
 
 use std::time::Duration;
 
-use headway_kernel::benches::forwarding::packets::{trickle, LEAST_BYTES};
+use headway_kernel::benches::forwarding::packets::{trickle, Frames, LEAST_BYTES};
 use headway_kernel::benches::forwarding::path::{RoutedPath, ROUTER_MAC, ROUTER_OUT};
 use headway_kernel::mechanisms::trial::Trial;
 use lab::{fails, json, succeeds};
@@ -45,7 +45,8 @@ fn router() -> Value {
 
 /// Sends packets, of which one in ten asks for a rate.
 fn send(path: &RoutedPath) {
-    let work = || trickle(ROUTER_MAC, LEAST_BYTES, 10, 2000, PACKETS);
+    let frames = Frames::of_requests(LEAST_BYTES);
+    let work = || trickle(ROUTER_MAC, &frames, 10, 2000, PACKETS);
     let sent = path.source.netns.inside(work).unwrap();
     assert_eq!(sent.len(), PACKETS);
     std::thread::sleep(Duration::from_millis(100));

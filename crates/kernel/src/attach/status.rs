@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::attach::inventory::{self, Attachment};
 use crate::error::{Attempt as _, Failure};
 use crate::mechanisms::endpoints::{self, Endpoint};
+use crate::mechanisms::headers_out::{self, HeadersOut};
 use crate::mechanisms::hints::{self, Hints, PrefixDefault};
 use crate::mechanisms::quick_start;
 use crate::mechanisms::routers;
@@ -64,6 +65,8 @@ pub struct Status {
     pub lingering: Vec<Attachment>,
     /// Headers of controls that endpoints send.
     pub endpoints: Vec<Endpoint>,
+    /// Devices where headers leave as sockets alone cannot send them.
+    pub headers_out: Vec<HeadersOut>,
     /// Where socket options are taken from applications.
     pub hints: Vec<Hints>,
     /// Defaults for the peers of a prefix.
@@ -115,6 +118,7 @@ pub fn status(measure: Option<Duration>) -> Result<Status, Failure> {
             .collect(),
         lingering,
         endpoints: endpoints::endpoints()?,
+        headers_out: headers_out::devices()?,
         hints: hints::status()?,
         hint_defaults: hints::defaults(),
         quick_start_hosts: quick_start::hosts()?,
@@ -152,6 +156,7 @@ impl Status {
     pub fn is_empty(&self) -> bool {
         self.attached.is_empty()
             && self.endpoints.is_empty()
+            && self.headers_out.is_empty()
             && self.hints.is_empty()
             && self.hint_defaults.is_empty()
             && self.quick_start_hosts.is_empty()

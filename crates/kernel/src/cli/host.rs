@@ -7,6 +7,7 @@ use super::at_device::{print_list, print_recent, AtDevice};
 use super::tell::Tell;
 use crate::benches::receive_window::{self, Bench, Outcome, Setting};
 use crate::error::Failure;
+use crate::mechanisms::headers_out::{self, HeadersOut};
 use crate::mechanisms::quick_start::{self, Host};
 use crate::mechanisms::window::{self, FirstWindow};
 use crate::out::{self, say};
@@ -21,6 +22,7 @@ pub struct HostCommand {
 #[derive(Debug, Subcommand)]
 enum Command {
     QuickStart(QuickStartCommand),
+    Headers(HeadersCommand),
     Window(WindowCommand),
     WindowBench(WindowBenchCommand),
 }
@@ -33,6 +35,16 @@ struct QuickStartCommand {
     /// Highest rate granted as receiver, like 100mbit [any]
     #[arg(long, value_name = "RATE")]
     at_most: Option<String>,
+    #[command(flatten)]
+    tell: Tell,
+}
+
+/// Let controls' headers leave by this device also as sockets alone cannot send them: in the two
+/// ECN bits, and in ACKs whose SACK blocks leave no room; `detach --dev` ends it
+#[derive(Debug, Args)]
+struct HeadersCommand {
+    #[command(flatten)]
+    at: AtDevice,
     #[command(flatten)]
     tell: Tell,
 }
@@ -123,6 +135,16 @@ fn window_bytes(name: &str, text: Option<&str>) -> Result<u32, Failure> {
 pub(super) fn run(command: &HostCommand) -> Result<(), Failure> {
     match &command.command {
         Command::QuickStart(command) => quick_start(command),
+        Command::Headers(command) => {
+            let device = command.at.find()?;
+            headers_out::attach(&device, command.tell.dry_run)?;
+            let place = device.place();
+            command.tell.change(
+                &format!("headers leave whole by {place}"),
+                &format!("let headers leave whole by {place}"),
+                json!({ "place": place }),
+            )
+        }
         Command::Window(command) => {
             let own = window_bytes("--extra-ack", command.extra_ack.as_deref())?;
             let peer = window_bytes("--ignore-peer", command.ignore_peer.as_deref())?;
@@ -195,6 +217,22 @@ fn print_outcome(outcome: &Outcome) {
     print_list("counters", &outcome.counters);
     for warning in &outcome.warnings {
         say!("  the link did not keep time: {warning}");
+    }
+}
+
+/// As `status` shows it.
+pub(super) fn print_headers_out(devices: &[HeadersOut]) {
+    for device in devices {
+        say!(
+            "{}  headers that leave in ECN bits or for SACK blocks{}",
+            device.place,
+            if device.gone {
+                "  (its device has gone)"
+            } else {
+                ""
+            }
+        );
+        print_list("counters", &device.counters);
     }
 }
 

@@ -56,16 +56,10 @@ enum Command {
 /// Reads the command line and runs it. Returns the exit status.
 #[must_use]
 pub fn main() -> u8 {
-    let result = match Cli::try_parse() {
-        Ok(cli) => run(cli.command),
-        Err(error) => match error.kind() {
-            // what was asked for, on stdout
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                out::note(error.print());
-                Ok(())
-            }
-            _ => Err(Failure::bad_input(one_line(&error))),
-        },
+    let result = match read(Cli::try_parse()) {
+        Ok(Some(cli)) => run(cli.command),
+        Ok(None) => Ok(()),
+        Err(failure) => Err(failure),
     };
     let printed = out::finish();
     match result.and(printed) {
@@ -75,6 +69,21 @@ pub fn main() -> u8 {
             let _ = writeln!(std::io::stderr(), "headwayctl: {error}");
             error.exit_status
         }
+    }
+}
+
+/// What a command line says; none where it asked for help, which is printed.
+fn read<T>(line: Result<T, clap::Error>) -> Result<Option<T>, Failure> {
+    match line {
+        Ok(read) => Ok(Some(read)),
+        Err(error) => match error.kind() {
+            // what was asked for, on stdout
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                out::note(error.print());
+                Ok(None)
+            }
+            _ => Err(Failure::bad_input(one_line(&error))),
+        },
     }
 }
 

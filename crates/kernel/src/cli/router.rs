@@ -1,21 +1,26 @@
 //! `headwayctl router`
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::builder::TypedValueParser;
-use clap::{Args, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use serde_json::json;
 
-use super::at_device::{print_list, AtDevice};
+use super::at_device::print_list;
+use super::read;
 use super::tell::Tell;
 use crate::benches::forwarding::packets::LEAST_BYTES;
 use crate::benches::forwarding::{self, Bench, Outcome};
 use crate::error::Failure;
-use crate::mechanisms::routers::{Event, Request, Router};
+use crate::mechanisms::routers::{Event, Link, Queue, Request, Router};
 use crate::objects::constants::name_and_value;
+use crate::objects::device::Device;
 use crate::out::{self, say};
 
-/// What a router does at the device of a link
+const QUICK_START: &str = "quick-start";
+
+/// What a router does at the device of a link; `router NAME` is short for `router attach NAME`
 #[derive(Debug, Args)]
 pub struct RouterCommand {
     #[command(subcommand)]
@@ -26,6 +31,17 @@ pub struct RouterCommand {
 enum Command {
     Attach(AttachCommand),
     Bench(BenchCommand),
+    /// The name of an algorithm, and what `attach` takes.
+    #[command(external_subcommand)]
+    Short(Vec<OsString>),
+}
+
+/// `router NAME ...`, as `router attach NAME ...` would read it.
+#[derive(Debug, Parser)]
+#[command(name = "headwayctl router", no_binary_name = true)]
+struct ShortCommand {
+    #[command(flatten)]
+    attach: AttachCommand,
 }
 
 /// Put a router's algorithm at the link that packets leave by; `headway list` names them,
@@ -34,14 +50,23 @@ enum Command {
 struct AttachCommand {
     /// The algorithm
     name: String,
-    #[command(flatten)]
-    at: AtDevice,
-    /// What the link can carry, like 10mbit
+    /// The device towards the network: packets leave by it
+    #[arg(long, value_name = "DEVICE")]
+    dev: String,
+    /// Its namespace: a name of `ip netns`, or a path [this one]; several whose devices of
+    /// that name all send into this one link
     #[arg(long)]
+    netns: Vec<String>,
+    /// What the link can carry, like 10mbit
+    #[arg(long, visible_alias = "capacity")]
     rate: String,
     /// Room of the link's queue in bytes, like 64kB [no limit]
     #[arg(long, value_name = "BYTES")]
     queue: Option<String>,
+    /// Take what waits in the device's own queueing discipline for the link's queue [what the
+    /// link's rate has not sent yet of what has come]
+    #[arg(long)]
+    backlog: bool,
     /// A tunable's value (`headway describe NAME` lists them); may be given several times
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
@@ -49,14 +74,17 @@ struct AttachCommand {
     tell: Tell,
 }
 
-/// Measure what the program costs: packets through a router of network namespaces, with it
-/// and without, and packets without requests, in turns
+/// Measure what a router's program costs: packets through a router of network namespaces, with
+/// it and without, and packets without requests or other headers, in turns
 #[derive(Debug, Args)]
 struct BenchCommand {
+    /// The algorithm
+    #[arg(default_value = QUICK_START)]
+    name: String,
     /// Bytes of an IP packet
     #[arg(long, default_value_t = 50, value_parser = in_range(LEAST_BYTES..=1500))]
     packet_bytes: usize,
-    /// Packets of a hundred that carry a request
+    /// Packets of a hundred that carry a request, or what header the algorithm has
     #[arg(long, value_name = "PERCENT", default_value_t = 1, value_parser = in_range(0..=100))]
     requests: usize,
     /// Turns
@@ -68,8 +96,8 @@ struct BenchCommand {
     /// Also delays, at so many packets per second
     #[arg(long, value_name = "PPS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     delays: Option<u32>,
-    /// A tunable's value; may be given several times [max_requests=0: all requests
-    /// are answered]
+    /// A tunable's value; may be given several times [of quick-start max_requests=0: all
+    /// requests are answered]
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     /// Print JSON
@@ -88,6 +116,10 @@ pub(super) fn run(command: &RouterCommand) -> Result<(), Failure> {
     match &command.command {
         Command::Attach(command) => attach(command),
         Command::Bench(command) => bench(command),
+        Command::Short(words) => match read(ShortCommand::try_parse_from(words))? {
+            Some(command) => attach(&command.attach),
+            None => Ok(()),
+        },
     }
 }
 
@@ -107,8 +139,22 @@ fn attach(command: &AttachCommand) -> Result<(), Failure> {
     let limit_bytes = limit_bytes.transpose()?;
     let mut settings = Vec::new();
     add_settings(&mut settings, &command.settings)?;
-    let device = command.at.find()?;
-    let request = Request::new(&command.name, device, rate_bps, limit_bytes, &settings)?;
+    let link = Link {
+        rate_bps,
+        limit_bytes,
+        queue: match command.backlog {
+            true => Queue::Backlog,
+            false => Queue::Virtual,
+        },
+    };
+    let devices = match command.netns.as_slice() {
+        [] => vec![Device::find(None, &command.dev)?],
+        all => all
+            .iter()
+            .map(|netns| Device::find(Some(netns), &command.dev))
+            .collect::<Result<_, Failure>>()?,
+    };
+    let request = Request::new(&command.name, devices, link, &settings)?;
     let place = request.run(command.tell.dry_run)?;
     command.tell.change(
         &format!("{} is at {place}", command.name),
@@ -135,9 +181,13 @@ fn bench(command: &BenchCommand) -> Result<(), Failure> {
             command.time
         )));
     }
-    let mut settings = vec![("max_requests".to_owned(), "0".to_owned())];
+    let mut settings = match command.name.as_str() {
+        QUICK_START => vec![("max_requests".to_owned(), "0".to_owned())],
+        _ => Vec::new(),
+    };
     add_settings(&mut settings, &command.settings)?;
     let outcome = forwarding::measure(Bench {
+        router: command.name.clone(),
         packet_bytes: command.packet_bytes,
         requests_percent: command.requests,
         rounds: command.rounds,
@@ -174,7 +224,9 @@ fn print_outcome(outcome: &Outcome) {
     if let Some(ns) = outcome.program_ns {
         say!("{ns:.0} ns per packet in the program, the kernel's counting included");
     }
-    say!("{} requests, {} grants", outcome.requests, outcome.grants);
+    if outcome.router == QUICK_START {
+        say!("{} requests, {} grants", outcome.requests, outcome.grants);
+    }
     for (title, delays) in outcome.delays.iter().flat_map(|sides| {
         [
             ("without requests", &sides.plain),
@@ -195,16 +247,28 @@ fn print_outcome(outcome: &Outcome) {
 pub(super) fn print(routers: &[Router]) {
     for router in routers {
         say!(
-            "{}  router {} of {} Mbit/s{}",
-            router.place,
+            "{}  router {} of {} Mbit/s{}{}",
+            [&[router.place.clone()][..], &router.also_at]
+                .concat()
+                .join(", "),
             router.name,
             router.rate_bps as f64 / 1e6,
+            match router.queue {
+                Queue::Virtual => "",
+                Queue::Backlog => ", by the device's own queue",
+            },
             if router.gone {
                 "  (its device has gone)"
             } else {
                 ""
             }
         );
+        if router.traffic.get("no_backlog").is_some_and(|&n| n > 0) {
+            say!(
+                "  the device's queue does not tell what waits in it: it has none, or one that \
+                 counts by processor (pfifo_fast)"
+            );
+        }
         print_list("counters", &router.counters);
         print_list("traffic", &router.traffic);
         print_list("tunables", &router.tunables);

@@ -68,7 +68,18 @@ pub(super) fn run(command: &StatusCommand) -> Result<(), Failure> {
             }
         );
         print_list("counters", &endpoint.counters);
+        if let Some(feedback) = &endpoint.feedback {
+            let title = format!("{:.1} s ago came back", feedback.age_ms as f64 / 1e3);
+            print_list(&title, &feedback.values);
+        }
+        for remark in endpoint.remarks() {
+            say!("  {remark}");
+        }
+        if endpoint.needs_device && status.headers_out.is_empty() {
+            say!("  it leaves by no device yet: `headwayctl host headers --dev DEVICE` lets it");
+        }
     }
+    host::print_headers_out(&status.headers_out);
     hints::print(&status.hints, &status.hint_defaults);
     host::print(&status.quick_start_hosts);
     router::print(&status.routers);

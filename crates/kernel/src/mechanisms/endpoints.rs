@@ -1,5 +1,5 @@
-//! Headers at endpoints (`algorithms/port/bpf/endpoint.h`): the program beside a control
-//! that owns one, for all sockets of the machine's cgroup. It comes and goes with its
+//! Headers at endpoints (`algorithms/port/bpf/endpoint.h`): the programs beside a control
+//! that owns one, for all sockets of the machine's cgroup. They come and go with their
 //! control.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,8 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::PathBuf;
 
-use headway_algorithms::HeaderInfo;
+use headway_algorithms::header::{header, FieldInfo};
+use headway_algorithms::{Carrier, Fields, HeaderInfo};
 use libbpf_rs::{Object, OpenObject};
 use serde::Serialize;
 
@@ -15,10 +16,14 @@ use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf::{self, Point};
 use crate::objects::hooks::{self, Hook};
 use crate::system::cgroup;
+use crate::system::clock::now_ns;
 use crate::system::rundir::Lock;
 
 const PROGRAM: &str = "hw_endpoint";
+/// Beside it, where the header is in the ECN bits.
+const READER: &str = "hw_bits_in";
 const COUNTERS: &str = "hw_carried_cnt";
+const LAST: &str = "hw_carried_last";
 
 /// A header that endpoints send and answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -27,17 +32,54 @@ pub struct Endpoint {
     pub control: String,
     /// The header; null: a control that this build does not have.
     pub header: Option<&'static str>,
+    /// It is in the ECN bits, which are written at devices (see [`super::headers_out`]).
+    pub needs_device: bool,
     /// The cgroup whose sockets take part.
     pub cgroup: String,
     /// Whether headwayctl's pin keeps it, rather than a process.
     pub pinned: bool,
     /// What happened, by name.
     pub counters: BTreeMap<String, u64>,
+    /// What came back last, to any of the sockets; null: nothing has.
+    pub feedback: Option<Feedback>,
+}
+
+/// An answer that a control was told of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Feedback {
+    /// How long ago, ms.
+    pub age_ms: u64,
+    /// The answer's fields, by the names that it declares.
+    pub values: BTreeMap<String, u64>,
+}
+
+/// Headers without an answer that say something.
+const SILENCE: u64 = 100;
+
+impl Endpoint {
+    /// What the counters say of the path, in words.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let n = |name: &str| self.counters.get(name).copied().unwrap_or(0);
+        let mut remarks = Vec::new();
+        if n("sent") >= SILENCE && n("fed_back") == 0 {
+            remarks.push(
+                "no answer came back: it is taken off on the way, or the receivers do not take part"
+                    .to_owned(),
+            );
+        }
+        if n("ecn_agreed") > 0 {
+            remarks.push("some connections have agreed on ECN, and go without it".to_owned());
+        }
+        remarks
+    }
 }
 
 /// The header that a control's endpoints send.
 fn header_of(control: &str) -> Option<&'static HeaderInfo> {
-    headway_algorithms::control(control).ok()?.header_in_tcp()
+    headway_algorithms::control(control)
+        .ok()?
+        .header_at_sockets()
 }
 
 /// The cgroup whose sockets send it: the machine's.
@@ -54,7 +96,7 @@ fn text(hook: &Hook, name: &str) -> String {
 /// Whether it is a program beside a control.
 #[must_use]
 pub fn is_ours(hook: &Hook) -> bool {
-    hook.program == PROGRAM
+    [PROGRAM, READER].contains(&hook.program.as_str())
 }
 
 /// The kernel's name of the control that a program is there for.
@@ -63,7 +105,7 @@ pub fn control_of(hook: &Hook) -> String {
     text(hook, "hw_attached_name")
 }
 
-/// The programs beside a control, one or, of a command that was killed, several.
+/// The programs beside a control; of a command that was killed, perhaps more than it has.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -106,7 +148,7 @@ pub fn describe(open: &mut OpenObject, control: &str) -> Result<(), Failure> {
     hooks::set_place(open, &root.display().to_string())
 }
 
-/// Attaches a loaded control's program, if it has one, in the place of those in `before`.
+/// Attaches a loaded control's programs, if it has any, in the place of those in `before`.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -115,11 +157,44 @@ pub fn attach(object: &Object, control: &str, before: &[Hook], lock: &Lock) -> R
         let root = cgroup_for(header)?;
         let place = root.display().to_string();
         let target = File::open(&root).attempt(format!("open {place}"))?;
-        let program = hooks::program(object, PROGRAM)?;
-        let link = bpf::attach(program.as_fd(), target.as_raw_fd(), Point::SockOps);
-        hooks::keep(link, &place, PROGRAM, lock)?;
+        let in_ecn_bits = header.carrier == Carrier::EcnBits;
+        for (name, point) in [
+            (PROGRAM, Some(Point::SockOps)),
+            (READER, in_ecn_bits.then_some(Point::SocketIngress)),
+        ] {
+            let Some(point) = point else { continue };
+            let program = hooks::program(object, name)?;
+            let link = bpf::attach(program.as_fd(), target.as_raw_fd(), point);
+            hooks::keep(link, &place, name, lock)?;
+        }
     }
     before.iter().try_for_each(|hook| hook.detach(lock))
+}
+
+/// `struct hw_carried_last`: a time, and the fields of an answer to such a header.
+fn feedback(hook: &Hook, of: &HeaderInfo) -> Option<Feedback> {
+    let (map, info) = hook.map(LAST)?;
+    let raw = bpf::first_element(map.as_fd(), info.value_bytes as usize).ok()?;
+    let mut words = raw
+        .chunks_exact(8)
+        .map(|raw| u64::from_ne_bytes(raw.try_into().expect("8 bytes")));
+    let told_us = words.next().filter(|&us| us > 0)?;
+    let mut fields = Fields::default();
+    fields
+        .0
+        .iter_mut()
+        .zip(words)
+        .for_each(|(to, word)| *to = word);
+    let answer = of.answer.map_or(Some(of), |name| header(name).ok())?;
+    let value = |field: &FieldInfo| {
+        let value = answer.field(&fields, field.name)?;
+        Some((field.name.to_owned(), value))
+    };
+    let now_us = u64::try_from(now_ns()).ok()? / 1000;
+    Some(Feedback {
+        age_ms: now_us.saturating_sub(told_us) / 1000,
+        values: answer.fields.iter().filter_map(value).collect(),
+    })
 }
 
 /// All of them.
@@ -128,15 +203,20 @@ pub fn attach(object: &Object, control: &str, before: &[Hook], lock: &Lock) -> R
 /// Lack of privilege.
 pub fn endpoints() -> Result<Vec<Endpoint>, Failure> {
     let mut found = hooks::find()?;
-    found.retain(is_ours);
+    found.retain(|hook| hook.program == PROGRAM);
     Ok(found
         .into_iter()
-        .map(|hook| Endpoint {
-            control: control_of(&hook),
-            header: header_of(&text(&hook, "hw_control_name")).map(|header| header.name),
-            counters: hook.named_counters(COUNTERS),
-            cgroup: hook.place,
-            pinned: hook.pinned,
+        .map(|hook| {
+            let header = header_of(&text(&hook, "hw_control_name"));
+            Endpoint {
+                control: control_of(&hook),
+                header: header.map(|header| header.name),
+                needs_device: header.is_some_and(|h| h.carrier == Carrier::EcnBits),
+                counters: hook.named_counters(COUNTERS),
+                feedback: header.and_then(|header| feedback(&hook, header)),
+                cgroup: hook.place,
+                pinned: hook.pinned,
+            }
         })
         .collect())
 }

@@ -3,6 +3,7 @@
 
 mod approval;
 pub(crate) mod endpoints;
+pub(crate) mod headers_out;
 pub mod hints;
 pub(crate) mod paths;
 mod prefix;

@@ -7,7 +7,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use headway_algorithms::{RouterInfo, TunableInfo};
+use headway_algorithms::{HeaderInfo, RouterInfo, TunableInfo};
 use libbpf_rs::{MapCore as _, Object, ObjectBuilder, OpenObject};
 use serde::Serialize;
 
@@ -35,11 +35,15 @@ pub struct Router {
     pub name: String,
     /// Namespace and device.
     pub place: String,
+    /// Further devices that send into the same link.
+    pub also_at: Vec<String>,
     /// Whether the device has gone.
     pub gone: bool,
     /// The link's rate as it was told, bit/s.
     pub rate_bps: u64,
-    /// Room of its virtual queue; null: no limit.
+    /// What it takes for the link's queue.
+    pub queue: Queue,
+    /// Room of that queue as it was told; null: no limit.
     pub limit_bytes: Option<u64>,
     /// Its tunables as people write them.
     pub tunables: BTreeMap<String, String>,
@@ -53,6 +57,28 @@ pub struct Router {
     pub runs: u64,
     /// Null: statistics were off.
     pub ns_per_run: Option<u64>,
+}
+
+/// What a router takes for its link's queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Queue {
+    /// What has come, and what the link's rate has sent since.
+    #[default]
+    Virtual,
+    /// What waits in the device's own queueing discipline.
+    Backlog,
+}
+
+/// A link that a router is to be at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Link {
+    /// What it can carry, bit/s.
+    pub rate_bps: u64,
+    /// Room of its queue; none: no limit.
+    pub limit_bytes: Option<u64>,
+    /// Which queue that is.
+    pub queue: Queue,
 }
 
 /// What one call of an algorithm told.
@@ -76,36 +102,51 @@ pub struct Event {
 /// A router to be.
 #[derive(Debug)]
 pub struct Request {
-    device: Device,
+    devices: Vec<Device>,
     info: &'static RouterInfo,
     object: &'static RouterObject,
     tunables: Vec<u32>,
-    rate_bps: u64,
-    limit_bytes: Option<u64>,
+    link: Link,
 }
 
 impl Request {
-    /// Checks a name, a link and settings such as `("threshold", "10")`.
+    /// Checks a name, the devices that send into a link, and settings such as
+    /// `("threshold", "10")`.
     ///
     /// # Errors
-    /// What is wrong with them, with the names there are.
+    /// What is wrong with them, with the names there are; devices of several kinds.
+    ///
+    /// # Panics
+    /// Without a device.
     pub fn new(
         name: &str,
-        device: Device,
-        rate_bps: u64,
-        limit_bytes: Option<u64>,
+        devices: Vec<Device>,
+        link: Link,
         settings: &[(String, String)],
     ) -> Result<Self, Failure> {
         let (info, object) = find(name)?;
         let tunables = tunables(&info.tunables, settings)?;
+        let first = &devices[0];
+        if let Some(other) = devices.iter().find(|device| !device.is_like(first)) {
+            return Err(Failure::bad_input(format!(
+                "devices {} and {}: one carries Ethernet and one IP; a link's must be alike",
+                first.place(),
+                other.place()
+            )));
+        }
         Ok(Self {
-            device,
+            devices,
             info,
             object,
             tunables,
-            rate_bps,
-            limit_bytes,
+            link,
         })
+    }
+
+    /// Where it will be.
+    fn place(&self) -> String {
+        let places: Vec<String> = self.devices.iter().map(Device::place).collect();
+        places.join(", ")
     }
 
     /// Attaches it; the same algorithm that was there before is no more, with what it
@@ -114,7 +155,7 @@ impl Request {
     /// # Errors
     /// The kernel refuses: devices have links for programs since Linux 6.6.
     pub fn run(&self, dry_run: bool) -> Result<String, Failure> {
-        let place = self.device.place();
+        let place = self.place();
         if let Some(reason) = load::missing() {
             return Err(Failure::kernel_cannot(format!(
                 "cannot attach {} to {place}: {reason}",
@@ -128,12 +169,15 @@ impl Request {
         let lock = rundir::lock()?;
         rundir::mount_bpffs(&lock)?;
         let object = self.load()?;
+        let is_here = |hook: &Hook| self.devices.iter().any(|d| d.place() == hook.place);
         for hook in attached()? {
-            if hook.place == place && name_of(&hook) == self.info.name {
+            if is_here(&hook) && name_of(&hook) == self.info.name {
                 hook.detach(&lock)?;
             }
         }
-        self.device.attach(&object, PROGRAM, Point::Egress, &lock)?;
+        for device in &self.devices {
+            device.attach(&object, PROGRAM, Point::Egress, &lock)?;
+        }
         Ok(place)
     }
 
@@ -143,14 +187,16 @@ impl Request {
             .name(PROGRAM)
             .and_then(|builder| builder.open_memory(self.object.bytes))
             .map_err(|e| Failure::failed(format!("cannot open {what}: {e}")))?;
-        self.device.describe_to(&mut open)?;
-        set_constants(&mut open, &self.tunables, self.rate_bps)?;
-        let limit_bytes = self.limit_bytes.unwrap_or(0).to_ne_bytes();
+        self.devices[0].describe_to(&mut open)?;
+        set_constants(&mut open, &self.tunables, self.link.rate_bps)?;
+        let limit_bytes = self.link.limit_bytes.unwrap_or(0).to_ne_bytes();
+        let sees_backlog = u32::from(self.link.queue == Queue::Backlog).to_ne_bytes();
         hooks::set_constants(
             &mut open,
             &[
                 ("hw_router_name", self.info.name.as_bytes()),
                 ("hw_limit_bytes", &limit_bytes),
+                ("hw_sees_backlog", &sees_backlog),
             ],
         )?;
         load::load(open, &what)
@@ -160,7 +206,7 @@ impl Request {
     pub(crate) fn loaded(&self) -> Result<Loaded, Failure> {
         Ok(Loaded {
             object: self.load()?,
-            device: self.device.clone(),
+            device: self.devices[0].clone(),
             info: self.info,
         })
     }
@@ -210,6 +256,11 @@ impl Loaded {
         self.device
             .hold(&self.object, PROGRAM, Point::Egress)
             .attempt(format!("attach a program to {}", self.device.place()))
+    }
+
+    /// What the algorithm reads of packets.
+    pub(crate) fn header(&self) -> Option<&'static HeaderInfo> {
+        headway_algorithms::header::header(self.info.header?).ok()
     }
 
     /// One of the algorithm's counters so far; 0 if it has none of that name.
@@ -279,7 +330,15 @@ fn name_of(hook: &Hook) -> String {
 /// # Errors
 /// Lack of privilege.
 pub fn attached_routers() -> Result<Vec<Router>, Failure> {
-    Ok(attached()?.into_iter().map(router).collect())
+    let mut found: Vec<(Vec<u32>, Router)> = Vec::new();
+    for hook in attached()? {
+        // one program at several devices is one router
+        match found.iter_mut().find(|(maps, _)| *maps == hook.map_ids) {
+            Some((_, router)) => router.also_at.push(hook.place),
+            None => found.push((hook.map_ids.clone(), router(hook))),
+        }
+    }
+    Ok(found.into_iter().map(|(_, router)| router).collect())
 }
 
 fn router(hook: Hook) -> Router {
@@ -308,9 +367,15 @@ fn router(hook: Hook) -> Router {
             event.reason = approval::reason(&event.values, &tunables, rate_bps);
         }
     }
+    let sees_backlog = hook.constant("hw_sees_backlog");
     Router {
         gone: hook.gone,
+        also_at: Vec::new(),
         rate_bps,
+        queue: match sees_backlog.is_some_and(|raw| raw.iter().any(|&byte| byte != 0)) {
+            true => Queue::Backlog,
+            false => Queue::Virtual,
+        },
         limit_bytes: word("hw_limit_bytes").filter(|&bytes| bytes > 0),
         tunables: tunables
             .iter()

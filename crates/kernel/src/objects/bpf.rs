@@ -332,10 +332,14 @@ pub enum Point {
     GetSockOpt,
     /// What happens to the sockets of a cgroup's processes.
     SockOps,
+    /// Packets that come to the sockets of a cgroup's processes.
+    SocketIngress,
     /// Packets that come in from a device.
     Ingress,
     /// Packets that are about to go into a device's queue.
     Egress,
+    /// The same, before all programs that are there.
+    EgressFirst,
     /// A tracepoint, which the program itself names.
     Tracepoint,
 }
@@ -350,17 +354,24 @@ pub fn attach(program: BorrowedFd<'_>, target: i32, point: Point) -> io::Result<
         Point::SetSockOpt => sys::BPF_CGROUP_SETSOCKOPT,
         Point::GetSockOpt => sys::BPF_CGROUP_GETSOCKOPT,
         Point::SockOps => sys::BPF_CGROUP_SOCK_OPS,
+        Point::SocketIngress => sys::BPF_CGROUP_INET_INGRESS,
         Point::Ingress => sys::BPF_TCX_INGRESS,
-        Point::Egress => sys::BPF_TCX_EGRESS,
+        Point::Egress | Point::EgressFirst => sys::BPF_TCX_EGRESS,
         Point::Tracepoint => sys::BPF_TRACE_RAW_TP,
     };
-    // SAFETY: a valid descriptor and a number that the kernel checks; no options.
+    // SAFETY: a valid descriptor and a number that the kernel checks; plain data, for which
+    // zero is a value, with its size.
     unsafe {
+        let mut options: sys::bpf_link_create_opts = std::mem::zeroed();
+        options.sz = size_of_val(&options) as sys::size_t;
+        if point == Point::EgressFirst {
+            options.flags = sys::BPF_F_BEFORE;
+        }
         owned(sys::bpf_link_create(
             program.as_raw_fd(),
             target,
             kind,
-            std::ptr::null(),
+            &options,
         ))
     }
 }

@@ -62,6 +62,12 @@ impl Device {
         })
     }
 
+    /// Whether one program does for both.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.link_header_bytes == other.link_header_bytes
+    }
+
     /// How it is called in what is attached to it; no two devices are called the same.
     #[must_use]
     pub fn place(&self) -> String {

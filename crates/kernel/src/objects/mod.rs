@@ -50,6 +50,7 @@ struct Objects {
     writes: &'static [u8],
     window: &'static [u8],
     qs_host: &'static [u8],
+    headers_out: &'static [u8],
 }
 
 static OBJECTS: Result<Objects, &str> = include!(concat!(env!("OUT_DIR"), "/objects.rs"));
@@ -127,6 +128,17 @@ pub fn quick_start_host_object() -> Result<&'static [u8], &'static str> {
         .map_err(|reason| *reason)
 }
 
+/// The object of headers at the devices of hosts (`algorithms/kernel/headers_out.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn headers_out_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS
+        .as_ref()
+        .map(|o| o.headers_out)
+        .map_err(|reason| *reason)
+}
+
 /// The object of a choice such as `cubic` or `cubic+hystart`.
 ///
 /// # Errors
@@ -140,10 +152,10 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
     let control = headway_algorithms::control(control).map_err(bad_input)?;
     let startup = headway_algorithms::startup_of(control, startup).map_err(bad_input)?;
     let startup = startup.map(|s| s.name);
-    if let (Some(header), None) = (control.header, control.header_in_tcp()) {
+    if let (Some(header), None) = (control.header, control.header_at_sockets()) {
         return Err(Failure::failed(format!(
-            "{} owns the header {header}, which is no TCP option or not answered in one; \
-             endpoints in the kernel send no others",
+            "{} owns the header {header}, which is neither a TCP option nor in the ECN bits, or \
+             not answered in a TCP option; endpoints in the kernel send no others",
             control.name
         )));
     }

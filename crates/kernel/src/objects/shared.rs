@@ -10,13 +10,14 @@ use crate::error::Failure;
 use crate::system::rundir::{self, Lock};
 
 /// The maps of algorithms/port/bpf that are not an object's own.
-const SHARED: [&str; 6] = [
+const SHARED: [&str; 7] = [
     "hw_app",
     "hw_prefixes",
     "hw_paths",
     "hw_manager",
     "hw_qs_flows",
     "hw_qs_askers",
+    "hw_outgoing",
 ];
 
 fn path(name: &str) -> PathBuf {

@@ -63,21 +63,33 @@ impl Namespace {
     /// # Errors
     /// What it says.
     pub fn ip(&self, words: &str) -> Result<(), Failure> {
+        self.command("ip", words)
+    }
+
+    /// Runs `tc` with words inside.
+    ///
+    /// # Errors
+    /// What it says.
+    pub fn tc(&self, words: &str) -> Result<(), Failure> {
+        self.command("tc", words)
+    }
+
+    fn command(&self, program: &str, words: &str) -> Result<(), Failure> {
         let output = self
             .netns
-            .inside(|| Command::new("ip").args(words.split(' ')).output())
+            .inside(|| Command::new(program).args(words.split(' ')).output())
             .map_err(|e| match e.kind() {
                 io::ErrorKind::NotFound => {
-                    Failure::kernel_cannot("`ip` is missing; install iproute2")
+                    Failure::kernel_cannot(format!("`{program}` is missing; install iproute2"))
                 }
-                _ => Failure::failed(format!("cannot run ip {words}: {e}")),
+                _ => Failure::failed(format!("cannot run {program} {words}: {e}")),
             })?;
         if output.status.success() {
             return Ok(());
         }
         let text = String::from_utf8_lossy(&output.stderr);
         Err(Failure::failed(format!(
-            "cannot run ip {words}: {}",
+            "cannot run {program} {words}: {}",
             text.trim()
         )))
     }

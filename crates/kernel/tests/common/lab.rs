@@ -65,6 +65,7 @@ pub fn left_over() -> Vec<String> {
     }
     for list in [
         "endpoints",
+        "headers_out",
         "hints",
         "hint_defaults",
         "quick_start_hosts",
@@ -358,6 +359,47 @@ impl Connection {
     }
 }
 
+/// From here on a device of this thread's namespace gets packets with whole checksums.
+pub fn sums_up_itself(device: &str) -> io::Result<()> {
+    const SET_TX_CHECKSUMS: u32 = 0x17; // ETHTOOL_STXCSUM
+    let mut off = [SET_TX_CHECKSUMS, 0];
+    // SAFETY: no pointers; all zeros is a valid request; the request and the value that it
+    // points to outlive the call.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = OwnedFd::from_raw_fd(socket);
+        let mut request: libc::ifreq = std::mem::zeroed();
+        for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = off.as_mut_ptr().cast();
+        if libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// The frames that such a socket has got so far.
+pub fn frames(tap: &OwnedFd) -> Vec<Vec<u8>> {
+    let mut list = Vec::new();
+    let mut frame = vec![0u8; 70_000];
+    loop {
+        // SAFETY: a valid descriptor, a buffer and its length.
+        let got = unsafe {
+            let into = frame.as_mut_ptr().cast();
+            libc::recv(tap.as_raw_fd(), into, frame.len(), libc::MSG_DONTWAIT)
+        };
+        let Ok(got) = usize::try_from(got) else {
+            return list;
+        };
+        list.push(frame[..got].to_vec());
+    }
+}
+
 /// A socket for whole frames of a device of this thread's namespace, of one protocol or of all
 /// (ETH_P_ALL). A read waits a second at most.
 pub fn packets_of(device: &str, protocol: libc::c_int) -> io::Result<OwnedFd> {
@@ -379,6 +421,14 @@ pub fn packets_of(device: &str, protocol: libc::c_int) -> io::Result<OwnedFd> {
             tv_sec: 1,
             tv_usec: 0,
         };
+        let room = 64i32 << 20; // only as much as there are frames
+        libc::setsockopt(
+            raw.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVBUFFORCE,
+            (&raw const room).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        );
         if libc::bind(raw.as_raw_fd(), (&raw const at).cast(), bytes) != 0
             || libc::setsockopt(
                 raw.as_raw_fd(),

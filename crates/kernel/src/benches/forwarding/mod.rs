@@ -1,5 +1,6 @@
-//! What a Quick-Start router costs: packets through a router of network namespaces, with
-//! its program and without, in turns, and packets without requests through one without it.
+//! What a router's algorithm costs: packets through a router of network namespaces, with
+//! its program and without, in turns, and packets without its header through one without it.
+//! A header of Quick-Start asks for a rate.
 //!
 //! A packet crosses both pairs of devices within the system call that sends it, on one
 //! processor. The time of that processor is what counts: it stays the same where others
@@ -15,15 +16,14 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
-use crate::mechanisms::routers::{Loaded, Request};
+use crate::mechanisms::routers::{Link, Loaded, Request};
 use crate::objects::bpf;
 use crate::objects::device::Device;
 use crate::objects::load;
-use packets::{flood, trickle, Arrivals, Flood};
+use packets::{flood, trickle, Arrivals, Flood, Frames};
 use path::{RoutedPath, NOBODY_MAC, ROUTER_MAC, ROUTER_OUT};
 
-/// What the router does, and what its link is said to carry.
-const ROUTER: &str = "quick-start";
+/// What the router's link is said to carry.
 const RATE_BPS: u64 = 10_000_000_000;
 /// Packets before the first that count.
 const WARM_UP: Duration = Duration::from_millis(200);
@@ -36,9 +36,11 @@ const QUANTILES: [u32; 12] = [
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Bench {
+    /// The algorithm.
+    pub router: String,
     /// Of an IP packet.
     pub packet_bytes: usize,
-    /// Packets with a request, of a hundred.
+    /// Packets with a request, or whatever header the algorithm has, of a hundred.
     pub requests_percent: usize,
     /// Turns.
     pub rounds: u32,
@@ -91,6 +93,8 @@ pub struct Delays {
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// As asked for.
+    pub router: String,
+    /// As asked for.
     pub packet_bytes: usize,
     /// As asked for.
     pub requests_percent: usize,
@@ -116,16 +120,16 @@ pub struct Outcome {
 struct Lab {
     path: RoutedPath,
     router: Loaded,
+    frames: Frames,
     bench: Bench,
 }
 
 impl Lab {
     fn flood(&self, to: [u8; 6], percent: usize, time: Duration) -> Result<Flood, Failure> {
-        let bench = &self.bench;
         self.path
             .source
             .netns
-            .inside(|| flood(to, bench.packet_bytes, percent, time))
+            .inside(|| flood(to, &self.frames, percent, time))
             .attempt("send packets to the router")
     }
 
@@ -165,7 +169,7 @@ impl Lab {
                 .path
                 .source
                 .netns
-                .inside(|| trickle(ROUTER_MAC, bench.packet_bytes, percent, rate_pps, packets));
+                .inside(|| trickle(ROUTER_MAC, &self.frames, percent, rate_pps, packets));
             std::thread::sleep(Duration::from_millis(50));
             done.store(true, Ordering::Release);
             let arrived = collector.join();
@@ -213,9 +217,14 @@ pub fn measure(bench: Bench) -> Result<Outcome, Failure> {
     }
     let path = RoutedPath::new(false)?;
     let device = Device::find(Some(&path.router.path()), ROUTER_OUT)?;
-    let router = Request::new(ROUTER, device, RATE_BPS, None, &bench.settings)?.loaded()?;
+    let link = Link {
+        rate_bps: RATE_BPS,
+        ..Link::default()
+    };
+    let router = Request::new(&bench.router, vec![device], link, &bench.settings)?.loaded()?;
     let lab = Lab {
         path,
+        frames: Frames::of(router.header(), bench.packet_bytes)?,
         router,
         bench,
     };
@@ -242,6 +251,7 @@ pub fn measure(bench: Bench) -> Result<Outcome, Failure> {
         Some(rate) => delays_in_turn(&lab, rate)?,
     };
     Ok(Outcome {
+        router: bench.router.clone(),
         packet_bytes: bench.packet_bytes,
         requests_percent: percent,
         sending_cpu_ns: median(sending_ns.into_iter()),

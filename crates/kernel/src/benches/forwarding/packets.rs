@@ -9,12 +9,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use headway_algorithms::{Carrier, Fields, HeaderInfo};
 use headway_wire::ipv4::PROTOCOL_UDP;
 use headway_wire::ipv4_options::QuickStart;
 use headway_wire::packet::{build_udp, Payload};
 use headway_wire::{Ipv4Repr, UdpRepr};
 
 use super::path::{HOST_DEVICE, SINK, SOURCE, SOURCE_MAC};
+use crate::error::Failure;
 use crate::system::processes;
 
 /// Packets of one system call; shares of requests are parts of it.
@@ -29,9 +31,96 @@ const OPTION_BYTES: usize = 8;
 pub const LEAST_BYTES: usize = 20 + OPTION_BYTES + UDP_BYTES + NUMBER_BYTES;
 const NUMBER_BYTES: usize = 8;
 
-/// A frame with a UDP datagram, with a request for 10.24 Mbit/s or without; of the same
-/// length either way.
-fn frame(to: [u8; 6], ip_bytes: usize, request: bool) -> Vec<u8> {
+const TCP_BYTES: usize = 20;
+const CHECKSUM_IN_UDP: usize = 6;
+const CHECKSUM_IN_TCP: usize = 16;
+
+/// The two packets of a measurement, without and with an algorithm's header, of one length.
+#[derive(Debug)]
+pub struct Frames {
+    packets: [Vec<u8>; 2],
+    /// Of UDP or TCP, whose data changes.
+    checksum_at: [usize; 2],
+}
+
+impl Frames {
+    /// Quick-Start requests for 10.24 Mbit/s in datagrams.
+    ///
+    /// # Panics
+    /// Below [`LEAST_BYTES`].
+    #[must_use]
+    pub fn of_requests(ip_bytes: usize) -> Self {
+        Self {
+            packets: [false, true].map(|request| datagram(ip_bytes, request)),
+            checksum_at: [0, OPTION_BYTES].map(|options| 20 + options + CHECKSUM_IN_UDP),
+        }
+    }
+
+    /// What a router's algorithm reads; none: datagrams with requests, which it does not.
+    ///
+    /// # Errors
+    /// So short a packet has no room for it.
+    pub fn of(header: Option<&'static HeaderInfo>, ip_bytes: usize) -> Result<Self, Failure> {
+        let Some(header) = header.filter(|h| h.carrier != Carrier::IpOption) else {
+            return Ok(Self::of_requests(ip_bytes));
+        };
+        let least = 20 + TCP_BYTES + usize::from(header.wire_bytes) + NUMBER_BYTES;
+        if ip_bytes < least {
+            return Err(Failure::bad_input(format!(
+                "--packet-bytes {ip_bytes}: must be at least {least} with the header {}",
+                header.name
+            )));
+        }
+        // every field has a value that is nothing special: a thousand, or one in a byte
+        let mut fields = [0u8; size_of::<Fields>()];
+        for field in &header.fields {
+            let (at, bytes) = (field.offset as usize, field.bytes as usize);
+            let value = if bytes == 1 { 1u64 } else { 1000 };
+            fields[at..at + bytes].copy_from_slice(&value.to_ne_bytes()[..bytes]);
+        }
+        let mut words = Fields::default();
+        for (word, raw) in words.0.iter_mut().zip(fields.chunks_exact(8)) {
+            *word = u64::from_ne_bytes(raw.try_into().expect("8 bytes"));
+        }
+        let bytes = header.emit(&words);
+        Ok(Self {
+            packets: match header.carrier {
+                Carrier::EcnBits => [segment(ip_bytes, 0, &[]), segment(ip_bytes, bytes[0], &[])],
+                _ => [segment(ip_bytes, 0, &[]), segment(ip_bytes, 0, &bytes)],
+            },
+            checksum_at: [20 + CHECKSUM_IN_TCP; 2],
+        })
+    }
+
+    fn to(&self, mac: [u8; 6]) -> [Vec<u8>; 2] {
+        let header = [&mac[..], &SOURCE_MAC, &IPV4_ETHERTYPE.to_be_bytes()].concat();
+        [0, 1].map(|i| [&header[..], &self.packets[i]].concat())
+    }
+}
+
+/// A TCP segment of no connection. Routers do not look at its checksum.
+fn segment(ip_bytes: usize, ecn: u8, option: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0u8; ip_bytes];
+    packet[..2].copy_from_slice(&[0x45, ecn & 3]);
+    packet[2..4].copy_from_slice(&(ip_bytes as u16).to_be_bytes());
+    packet[8..10].copy_from_slice(&[64, 6]);
+    packet[12..16].copy_from_slice(&SOURCE.octets());
+    packet[16..20].copy_from_slice(&SINK.octets());
+    let words = packet[..20]
+        .chunks(2)
+        .map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
+    let sum: u32 = words.sum();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet[20..24].copy_from_slice(&[4, 0, 0, 9]); // ports
+    packet[32] = ((TCP_BYTES + option.len()) as u8) << 2;
+    packet[33] = 0x10;
+    packet[40..40 + option.len()].copy_from_slice(option);
+    packet
+}
+
+/// A UDP datagram, with a request for 10.24 Mbit/s or without; of the same length either way.
+fn datagram(ip_bytes: usize, request: bool) -> Vec<u8> {
     let mut ip = Ipv4Repr::new(SOURCE, SINK, PROTOCOL_UDP);
     if request {
         let option = QuickStart::Request {
@@ -48,9 +137,7 @@ fn frame(to: [u8; 6], ip_bytes: usize, request: bool) -> Vec<u8> {
     let mut packet = Vec::new();
     let payload = vec![0u8; ip_bytes - ip.header_len_bytes() - UDP_BYTES];
     build_udp(&mut packet, &ip, &udp, Payload::Bytes(&payload)).expect("short enough");
-    let mut frame = [&to[..], &SOURCE_MAC, &IPV4_ETHERTYPE.to_be_bytes()].concat();
-    frame.extend(packet);
-    frame
+    packet
 }
 
 /// A packet socket at the host's device of this thread's namespace.
@@ -127,19 +214,19 @@ pub struct Flood {
 }
 
 /// Sends as fast as it can for a time, from this thread's namespace. Of a hundred
-/// packets so many carry a request.
+/// packets so many carry the header.
 ///
 /// # Errors
 /// The socket cannot be made, or does not send.
 pub fn flood(
     to: [u8; 6],
-    ip_bytes: usize,
+    frames: &Frames,
     requests_percent: usize,
     time: Duration,
 ) -> io::Result<Flood> {
     let softirqs = softirq_thread(stay());
     let socket = packet_socket(0)?;
-    let frames = [false, true].map(|request| frame(to, ip_bytes, request));
+    let frames = frames.to(to);
     let mut parts: Vec<libc::iovec> = (0..BURST_PKTS)
         .map(|i| {
             let request =
@@ -192,18 +279,18 @@ pub fn flood(
 /// As of [`flood`].
 pub fn trickle(
     to: [u8; 6],
-    ip_bytes: usize,
+    frames: &Frames,
     requests_percent: usize,
     rate_pps: u32,
     packets: usize,
 ) -> io::Result<Vec<i64>> {
     stay();
     let socket = packet_socket(0)?;
-    let mut frames = [false, true].map(|request| frame(to, ip_bytes, request));
-    for (frame, option_bytes) in frames.iter_mut().zip([0, OPTION_BYTES]) {
+    let checksum_at = frames.checksum_at;
+    let mut frames = frames.to(to);
+    for (frame, at) in frames.iter_mut().zip(checksum_at) {
         // the number in it changes, so no checksum
-        let at = ETHERNET_BYTES + 20 + option_bytes + 6;
-        frame[at..at + 2].fill(0);
+        frame[ETHERNET_BYTES + at..ETHERNET_BYTES + at + 2].fill(0);
     }
     let gap = Duration::from_secs(1) / rate_pps;
     let mut sent_ns = Vec::with_capacity(packets);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * What waits in a device's own queueing discipline, from a program at that device: as the
+ * discipline counts it (qdisc->qstats.backlog and q.qlen), each of a device's queues once.
+ * A buffer of several packets is whole there, and counts as one packet, unless the
+ * discipline takes it apart, as tbf does. Packets that the device itself holds are not in it.
+ *
+ * Disciplines without a lock (pfifo_fast) count by processor, and some devices have none:
+ * that is told apart from an empty queue.
+ */
+#ifndef HEADWAY_PORT_BPF_BACKLOG_H
+#define HEADWAY_PORT_BPF_BACKLOG_H
+
+#include "kernel.h"
+
+#define HW_MOST_QUEUES	       16
+#define HW_COUNTS_BY_PROCESSOR 0x20 /* TCQ_F_CPUSTATS */
+
+struct hw_backlog {
+	u32 bytes;
+	u32 pkts;
+};
+
+/* Adds one discipline's. Returns whether it tells. */
+static __always_inline int hw_add_backlog(u64 discipline, struct hw_backlog *backlog)
+{
+	struct Qdisc *q = (struct Qdisc *)discipline;
+	u32 flags = 0, bytes = 0, pkts = 0;
+
+	if (!discipline || bpf_core_read(&flags, sizeof(flags), &q->flags) != 0 ||
+	    flags & HW_COUNTS_BY_PROCESSOR)
+		return 0;
+	/* what a device without a queue has takes nothing in */
+	if (BPF_CORE_READ(q, enqueue) == 0)
+		return 0;
+	bpf_core_read(&bytes, sizeof(bytes), &q->qstats.backlog);
+	bpf_core_read(&pkts, sizeof(pkts), &q->q.qlen);
+	backlog->bytes += bytes;
+	backlog->pkts += pkts;
+	return 1;
+}
+
+/* Of the device that a packet is about to leave by. Returns whether all of it is known. */
+static __always_inline int hw_read_backlog(struct __sk_buff *ctx, struct hw_backlog *backlog)
+{
+	struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
+	struct net_device *dev = BPF_CORE_READ(skb, dev);
+	u64 queues = (u64)BPF_CORE_READ(dev, _tx), first = 0;
+	u32 n = BPF_CORE_READ(dev, real_num_tx_queues), i;
+	int known = n > 0 && n <= HW_MOST_QUEUES;
+
+	for (i = 0; i < HW_MOST_QUEUES && i < n; i++) {
+		struct netdev_queue *queue =
+			(void *)(queues + i * bpf_core_type_size(struct netdev_queue));
+		u64 discipline = (u64)BPF_CORE_READ(queue, qdisc);
+
+		/* a discipline that is none's part stands at every queue */
+		if (i > 0 && discipline == first)
+			continue;
+		if (i == 0)
+			first = discipline;
+		known &= hw_add_backlog(discipline, backlog);
+	}
+	return known;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * What a socket's program (endpoint.h) leaves for the one at the device that the socket's
+ * packets leave by (kernel/headers_out.bpf.c): a codepoint of the two ECN bits, which no
+ * program at a socket or cgroup may write, and an answer for which TCP had no room beside
+ * its SACK blocks. One map for all controls and devices.
+ */
+#ifndef HEADWAY_PORT_BPF_OUTGOING_H
+#define HEADWAY_PORT_BPF_OUTGOING_H
+
+#include "kernel.h"
+#include "../header.h"
+
+#define HW_ECN_MASK 3
+
+struct hw_outgoing {
+	u8 bits; /* of the packet that is being made; 0: none of ours */
+	u8 due;	 /* the answer is to go out */
+	u8 option_bytes;
+	u8 unused;
+	u8 option[HW_OPTION_MAX_BYTES]; /* the answer */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, 1); /* BPF_F_NO_PREALLOC */
+	__type(key, int);
+	__type(value, struct hw_outgoing);
+} hw_outgoing SEC(".maps");
+
+#endif
