@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from headway.experiment import Experiment
-from headway.mechanisms import quick_start
+from headway.mechanisms import quick_start, routers
 
 
 class Ctl(Protocol):
@@ -47,7 +47,7 @@ class Mechanism(Protocol):
         """Rows of the table of that name."""
 
 
-_MODULES = (quick_start,)
+_MODULES = (quick_start, routers)
 
 
 def check(experiment: Experiment, hosts: int) -> None:

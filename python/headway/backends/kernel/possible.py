@@ -19,12 +19,6 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _OF_A_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 
 
-def _check_routers(experiment: Experiment) -> None:
-    if any(link.routers for hop in experiment.topology.links() for link in hop):
-        raise HeadwayError("kernel backend: routers: not possible yet, leave them out")
-    mechanisms.check(experiment, len(sides(experiment)))
-
-
 def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
     """What a file may say in the simulator only."""
     connections = app.table().exchanges.size
@@ -44,7 +38,7 @@ def check(experiment: Experiment) -> None:
     """Raises HeadwayError, naming the field, for what this backend cannot do."""
     if experiment.topology.kind != "dumbbell":
         raise HeadwayError("kernel backend: topology: a chain is not possible, use a dumbbell")
-    _check_routers(experiment)
+    mechanisms.check(experiment, len(sides(experiment)))
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         own = flow.control and flow.control.kernel_own
         if own and own not in (there := _kernels_own()):

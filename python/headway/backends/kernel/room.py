@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 
 from headway.experiment import Experiment
+from headway.mechanisms.routers import sends_header
 
 Progress = Callable[[float, float, float], None]
 """Called about twice a second with the seconds of all runs so far, those of all runs together,
@@ -61,6 +63,8 @@ def load(experiment: Experiment) -> float:
     share of a shorter packet. Two links of 10 Mbit/s do not run side by side on two cores, 24 of
     1 Mbit/s do.
     """
+    if any(map(sends_header, experiment.flows)):
+        return math.inf  # the machine's sockets have one control at a time that sends a header
     rate = max(link.rate for link in experiment.topology.links()[0])
     return _RUN_BPS + rate * (1 + rate / _FAST_BPS)
 

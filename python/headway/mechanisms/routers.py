@@ -1,0 +1,151 @@
+"""A link's router algorithms, as programs at the devices of the hosts that send into it.
+
+The emulator has no routers: what is about to enter a link passes the program at its sender's
+device, one for all senders of a link, as in the simulator all of them pass the router before it.
+The program's queue is a virtual one of the link's rate and room. Where a control owns a header,
+hosts let it out whole: in the two ECN bits, and in ACKs that are full of SACK blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headway.backends.sim import topology_fields
+from headway.errors import HeadwayError
+from headway.experiment import Experiment, Flow, Link
+from headway.registry import registry
+
+if TYPE_CHECKING:
+    from headway.mechanisms import Ctl
+
+_DEVICE = "hw0"
+_SIDES = ("left", "right")
+"""Who sends into the forward and into the reverse link."""
+
+
+def _links(experiment: Experiment) -> Sequence[Link]:
+    [links] = experiment.topology.links()
+    return links
+
+
+def sends_header(flow: Flow) -> bool:
+    """Whether the flow's control owns a header, which all its packets with data carry."""
+    control = flow.control
+    if control is None or control.kernel_own is not None:
+        return False
+    return registry().control(control.name).header is not None
+
+
+def check(experiment: Experiment, hosts: int) -> None:
+    """Raises HeadwayError for what cannot be done, with any number of ``hosts``."""
+    for link in _links(experiment):
+        if link.routers and link.vary is not None:
+            raise HeadwayError(
+                "kernel backend: routers: not possible before a link that varies; they are told "
+                "one rate"
+            )
+    controls = {
+        flow.control.name: {other.control for other in experiment.flows if other.control}
+        for flow in experiment.flows
+        if flow.control is not None and sends_header(flow)
+    }
+    for name, all_of_them in controls.items():
+        if len({str(c) for c in all_of_them if c.name == name}) > 1:
+            raise HeadwayError(
+                f"kernel backend: {name}: its header is sent by one control at a time, so flows "
+                "may not differ in its tunables or startup"
+            )
+
+
+class Routers:
+    """What takes part on the hosts of a testbed; it goes with them."""
+
+    name = "routers"
+
+    def __init__(self, ctl: Ctl, experiment: Experiment, namespaces: Mapping[str, str]) -> None:
+        self._ctl = ctl
+        self._experiment = experiment
+        self._namespaces = namespaces
+        self._status: list[dict[str, Any] | None] = []
+        self._headers: list[Mapping[str, Any]] = []
+
+    def _senders(self, side: str) -> list[str]:
+        return [netns for host, netns in self._namespaces.items() if host.startswith(side)]
+
+    def attach(self, willing_bps: int | None) -> None:
+        """Hosts let headers out whole; then both links get their routers, in order."""
+        if any(map(sends_header, self._experiment.flows)):
+            for netns in self._namespaces.values():
+                self._ctl.run("host", "headers", "--netns", netns, "--dev", _DEVICE)
+        lowered = topology_fields(self._experiment)
+        for way, side, link in zip(
+            ("forward", "reverse"), _SIDES, _links(self._experiment), strict=True
+        ):
+            if not link.routers:
+                continue
+            at = [part for netns in self._senders(side) for part in ("--netns", netns)]
+            room = lowered[way].get("limit_bytes")
+            for router in link.routers:
+                settings = [f"--set={name}={value}" for name, value in router.tunables.items()]
+                self._ctl.run(
+                    "router", "attach", router.name, *at, "--dev", _DEVICE,
+                    "--rate", f"{link.rate}bit", *(["--queue", f"{room}B"] if room else []),
+                    *settings,
+                )  # fmt: skip
+
+    def route_options(self) -> list[str]:
+        """What routes need: nothing; TCP itself makes room for its options."""
+        return []
+
+    def read(self) -> None:
+        """Keep what was counted, before the testbed goes."""
+        if not any(link.routers for link in _links(self._experiment)):
+            return
+        status = self._ctl.json("status", "--json")
+        for number, side in enumerate(_SIDES):
+            places = {f"{netns}:{_DEVICE}" for netns in self._senders(side)}
+            for router in _links(self._experiment)[number].routers:
+                found = (
+                    one
+                    for one in status["routers"]
+                    if one["name"] == router.name and one["place"] in places
+                )
+                told = next(found, None)
+                self._status.append(told and {"link": number, **told})
+        self._headers = status["endpoints"]
+
+    def meta(self) -> Mapping[str, Any]:
+        """What routers and endpoints counted, by the names that they declare."""
+        if not self._status:
+            return {}
+        return {"links": self._status, "headers": self._headers}
+
+    def of_flow(self, index: int) -> Mapping[str, int | str | None]:
+        """Nothing: endpoints count what all flows of a control did."""
+        return {}
+
+    def router_counters(self) -> list[Mapping[str, int | None]]:
+        """What the routers counted, at the end of the run."""
+        names = [one.name for one in registry().routers]
+        rows: list[Mapping[str, int | None]] = []
+        for router in self._status:
+            if router is None:
+                continue
+            algorithm = names.index(router["name"])
+            rows += [
+                {
+                    "time_ns": self._experiment.duration,
+                    "link": router["link"],
+                    "algorithm": algorithm,
+                    "name": at,
+                    "value": router["counters"][counter.name],
+                }
+                for at, counter in enumerate(registry().routers[algorithm].counters)
+            ]
+        return rows
+
+
+def on_testbed(ctl: Ctl, experiment: Experiment, namespaces: Mapping[str, str]) -> Routers:
+    """Its part in a testbed."""
+    return Routers(ctl, experiment, namespaces)
