@@ -37,7 +37,7 @@ def sends_header(flow: Flow) -> bool:
     return registry().control(control.name).header is not None
 
 
-def check(experiment: Experiment, hosts: int) -> None:
+def check(experiment: Experiment, hosts: int) -> None:  # noqa: ARG001
     """Raises HeadwayError for what cannot be done, with any number of ``hosts``."""
     for link in _links(experiment):
         if link.routers and link.vary is not None:
@@ -73,7 +73,7 @@ class Routers:
     def _senders(self, side: str) -> list[str]:
         return [netns for host, netns in self._namespaces.items() if host.startswith(side)]
 
-    def attach(self, willing_bps: int | None) -> None:
+    def attach(self, willing_bps: int | None) -> None:  # noqa: ARG002
         """Hosts let headers out whole; then both links get their routers, in order."""
         if any(map(sends_header, self._experiment.flows)):
             for netns in self._namespaces.values():
@@ -121,7 +121,7 @@ class Routers:
             return {}
         return {"links": self._status, "headers": self._headers}
 
-    def of_flow(self, index: int) -> Mapping[str, int | str | None]:
+    def of_flow(self, index: int) -> Mapping[str, int | str | None]:  # noqa: ARG002
         """Nothing: endpoints count what all flows of a control did."""
         return {}
 
