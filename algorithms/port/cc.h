@@ -38,6 +38,9 @@ enum hw_cc_flags {
 	/* It asks for ECN and grants it, whatever the host's default is, and as in Linux
 	 * (tcp_ca_needs_ecn) all that it sends is capable of ECN, from the SYN on. */
 	HW_CC_NEEDS_ECN = 16,
+	/* Its RTT samples are in microseconds also where the stack's clock is coarser
+	 * (TCP_CONG_RTT_STAMP of Linux 2.6): of the last packet that an ACK acknowledges. */
+	HW_CC_RTT_STAMP = 32,
 };
 
 /* ssthresh before the first congestion event. */

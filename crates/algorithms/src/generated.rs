@@ -102,6 +102,9 @@ pub const CC_ECT1: CcFlags = 8;
 /// It asks for ECN and grants it, whatever the host's default is, and as in Linux
 /// (tcp_ca_needs_ecn) all that it sends is capable of ECN, from the SYN on.
 pub const CC_NEEDS_ECN: CcFlags = 16;
+/// Its RTT samples are in microseconds also where the stack's clock is coarser
+/// (TCP_CONG_RTT_STAMP of Linux 2.6): of the last packet that an ACK acknowledges.
+pub const CC_RTT_STAMP: CcFlags = 32;
 /// What a control is, beyond its callbacks (hw_cc_ops.flags).
 pub type CcFlags = core::ffi::c_uint;
 #[repr(u8)]

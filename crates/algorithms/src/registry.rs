@@ -119,7 +119,14 @@ pub struct ControlInfo {
 pub struct ControlFlags(pub(crate) u32);
 
 impl ControlFlags {
-    const NAMES: [&'static str; 5] = ["own-start", "paces", "ect0", "ect1", "needs-ecn"];
+    const NAMES: [&'static str; 6] = [
+        "own-start",
+        "paces",
+        "ect0",
+        "ect1",
+        "needs-ecn",
+        "rtt-stamp",
+    ];
 
     const fn has(self, bit: u32) -> bool {
         self.0 & bit != 0
@@ -153,6 +160,12 @@ impl ControlFlags {
     #[must_use]
     pub const fn needs_ecn(self) -> bool {
         self.has(ffi::CC_NEEDS_ECN)
+    }
+
+    /// Its RTT samples are in microseconds, however coarse the stack's clock is.
+    #[must_use]
+    pub const fn rtt_stamp(self) -> bool {
+        self.has(ffi::CC_RTT_STAMP)
     }
 
     /// Those that are set, by name.

@@ -1,5 +1,7 @@
 //! Each control's law, in the numbers of its paper and of the kernel it follows.
 
+#[path = "laws/by_delay.rs"]
+mod by_delay;
 #[path = "laws/loss_based.rs"]
 mod loss_based;
 
@@ -178,6 +180,10 @@ fn what_is_kept_on_a_loss_is_what_each_version_says() {
         ("highspeed", 50),
         ("hybla", 50),
         ("westwood", 50),
+        ("fast", 50),
+        ("vegas", 50),
+        ("compound", 50),
+        ("illinois", 50),
     ] {
         let mut flow = Flow::counting_acks(control, &[], 100, 10);
         assert_eq!(flow.cc.ssthresh(&mut flow.conn), kept, "{control}");
@@ -193,6 +199,10 @@ fn rate_halving_stops_at_ssthresh_or_where_a_control_says() {
         ("hybla", 25),
         ("scalable", 25),
         ("highspeed", 25),
+        ("fast", 25),
+        ("vegas", 25),
+        ("compound", 25),
+        ("illinois", 25),
         ("htcp", 50),
         ("cubic", 50),
         ("cubic26", 50),

@@ -390,10 +390,15 @@ impl Socket {
 
     /// linux-2.6: the sample for the congestion control and the minimum RTT; -1 if none.
     fn control_sample_26(&mut self, net: &Net, info: &AckInfo, samples: &Samples) -> i32 {
-        let sample_us = samples
-            .first_sent_ns
-            .filter(|_| !info.retransmitted_acked)
-            .map_or(0, |sent_ns| self.ticks(net.now_ns) - self.ticks(sent_ns));
+        let sample_us = if info.retransmitted_acked {
+            0
+        } else if self.control.control().flags.rtt_stamp() {
+            let last = samples.last_sent_ns;
+            last.map_or(0, |sent_ns| (net.now_ns - sent_ns) / 1000)
+        } else {
+            let first = samples.first_sent_ns;
+            first.map_or(0, |sent_ns| self.ticks(net.now_ns) - self.ticks(sent_ns))
+        };
         if sample_us == 0 {
             return -1;
         }

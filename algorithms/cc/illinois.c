@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * Illinois: loss says when to shrink, delay how fast to grow and by how much to shrink
+ * (Liu, Basar, Srikant, "TCP-Illinois: A Loss and Delay-Based Congestion Control
+ * Algorithm for High-Speed Networks", VALUETOOLS 2006) as Linux does it (tcp_illinois.c).
+ *
+ * Once per round trip the mean queueing delay da is set against the largest dm that was
+ * seen. Growth per window falls from 10 packets (da at most dm/100) along a hyperbola to
+ * 0.3 (da = dm); the part lost on congestion rises from 1/8 (da at most dm/10) along a
+ * line to 1/2 (from 0.8 dm on). Who has been above dm/100 grows by 10 again only after
+ * theta rounds below. Windows below win_thresh are Reno's. Without queueing delay a random
+ * loss p leaves windows of sqrt(alpha (2 - beta)/(2 beta p)) = 8.66/sqrt(p) packets.
+ *
+ * What differs from Linux: rounds go on while the window is not used up; the curves are
+ * computed in 64 bits, so that no RTT is cut off at 3.3 s.
+ *
+ * Valid for any window and round trips below 16.7 s.
+ */
+#include "../port/cc.h"
+#include "../port/delay.h"
+#include "../port/reno_law.h"
+
+enum { WIN_THRESH, THETA };
+
+static const struct hw_tunable illinois_tunables[] = {
+	[WIN_THRESH] = { "win_thresh", "packets", "smaller windows are Reno's", 15, 0, 1000000 },
+	[THETA] = { "theta", "rounds", "with little delay before it grows fastest again", 5, 1,
+		    255 },
+};
+
+#define ALPHA_SHIFT 7
+#define ALPHA_ONE   (1u << ALPHA_SHIFT)
+#define ALPHA_LEAST (3 * ALPHA_ONE / 10)
+#define ALPHA_MOST  (10 * ALPHA_ONE)
+#define BETA_SHIFT  6
+#define BETA_LEAST  ((1u << BETA_SHIFT) / 8)
+#define BETA_MOST   ((1u << BETA_SHIFT) / 2)
+
+struct illinois {
+	struct hw_round round;
+	u32 rtt_max_us;
+	u32 acked_pkts; /* by the latest ACK; spent by growth that counts ACKs */
+	u32 alpha;	/* packets per window << 7 */
+	u32 beta;	/* part of cwnd << 6 */
+	u32 rounds_low; /* below dm/100, since it last grew fastest */
+	u32 was_above;	/* dm/100, since then */
+};
+
+static void illinois_init(void *state, const u32 *tun, struct hw_conn *c)
+{
+	struct illinois *s = state;
+
+	(void)tun;
+	s->alpha = ALPHA_MOST;
+	s->beta = BETA_MOST;
+	s->acked_pkts = 1;
+	hw_begin_round(&s->round, c);
+}
+
+static u32 illinois_alpha(struct illinois *s, u32 da_us, u32 dm_us, u32 theta)
+{
+	u32 d1_us = dm_us / 100;
+
+	if (da_us <= d1_us) {
+		if (s->was_above && ++s->rounds_low < theta)
+			return s->alpha;
+		s->rounds_low = 0;
+		s->was_above = 0;
+		return ALPHA_MOST;
+	}
+	s->was_above = 1;
+	dm_us -= d1_us;
+	da_us -= d1_us;
+	return (u32)((u64)dm_us * ALPHA_MOST /
+		     (dm_us + (u64)da_us * (ALPHA_MOST - ALPHA_LEAST) / ALPHA_LEAST));
+}
+
+static u32 illinois_beta(u32 da_us, u32 dm_us)
+{
+	u32 d2_us = dm_us / 10;
+	u32 d3_us = (u32)(8ull * dm_us / 10);
+
+	if (da_us <= d2_us)
+		return BETA_LEAST;
+	if (da_us >= d3_us)
+		return BETA_MOST;
+	return BETA_LEAST +
+	       (u32)((u64)(BETA_MOST - BETA_LEAST) * (da_us - d2_us) / (d3_us - d2_us));
+}
+
+static void illinois_end_round(struct illinois *s, const u32 *tun, const struct hw_conn *c)
+{
+	const struct hw_round *round = &s->round;
+
+	if (c->cwnd_pkts < tun[WIN_THRESH]) {
+		s->alpha = ALPHA_ONE;
+		s->beta = BETA_MOST;
+	} else if (round->count) {
+		u32 dm_us = s->rtt_max_us - round->base_us;
+		u32 da_us = hw_round_mean_us(round) - round->base_us;
+
+		s->alpha = illinois_alpha(s, da_us, dm_us, tun[THETA]);
+		s->beta = illinois_beta(da_us, dm_us);
+	}
+	hw_begin_round(&s->round, c);
+}
+
+static void illinois_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
+				const struct hw_ack *ack)
+{
+	struct illinois *s = state;
+
+	s->acked_pkts = ack->acked_pkts;
+	hw_sample_rtt(&s->round, ack->rtt_us);
+	if (ack->rtt_us >= 0)
+		s->rtt_max_us = hw_max_u32(s->rtt_max_us,
+					   hw_clamp_u32((u32)ack->rtt_us, 1, HW_RTT_MOST_US));
+	/* Linux does not look while it reduces */
+	if (c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)
+		return;
+	if (hw_round_is_over(&s->round, c))
+		illinois_end_round(s, tun, c);
+}
+
+static void illinois_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
+{
+	struct illinois *s = state;
+	u32 cwnd = hw_max_u32(c->cwnd_pkts, 1);
+	u64 grown;
+
+	(void)tun;
+	/* packets also where the stack counts ACKs */
+	c->cwnd_cnt = hw_add_u32(c->cwnd_cnt, c->counts_acks ? s->acked_pkts : acked_pkts);
+	s->acked_pkts = 1;
+	grown = (u64)c->cwnd_cnt * s->alpha >> ALPHA_SHIFT;
+	if (grown < cwnd)
+		return;
+	c->cwnd_pkts =
+		hw_min_u32(hw_add_u32(cwnd, hw_saturate_u32(grown / cwnd)), c->cwnd_clamp_pkts);
+	c->cwnd_cnt = 0;
+}
+
+static u32 illinois_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
+{
+	struct illinois *s = state;
+
+	(void)tun;
+	return hw_max_u32(c->cwnd_pkts - hw_scale_u32(c->cwnd_pkts, s->beta, 1u << BETA_SHIFT), 2);
+}
+
+static void illinois_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
+{
+	struct illinois *s = state;
+
+	(void)tun;
+	if (new_state != HW_CA_LOSS)
+		return;
+	s->alpha = ALPHA_ONE;
+	s->beta = BETA_MOST;
+	s->rounds_low = 0;
+	s->was_above = 0;
+	hw_begin_round(&s->round, c);
+}
+
+HW_TABLE struct hw_cc_ops hw_cc_illinois = {
+	.name = "illinois",
+	.title = "Illinois: loss shrinks the window, delay says how fast it grows",
+	.source = "Liu, Basar, Srikant, VALUETOOLS 2006; Linux tcp_illinois.c",
+	.startup = "slow-start",
+	.state_bytes = sizeof(struct illinois),
+	.flags = HW_CC_RTT_STAMP,
+	.n_tunables = HW_COUNT(illinois_tunables),
+	.tunables = illinois_tunables,
+	.init = illinois_init,
+	.pkts_acked = illinois_pkts_acked,
+	.cong_avoid = illinois_cong_avoid,
+	.ssthresh = illinois_ssthresh,
+	.set_state = illinois_set_state,
+	.min_cwnd = hw_reno_min_cwnd,
+};
