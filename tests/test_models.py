@@ -56,6 +56,45 @@ def test_compound_window_is_64_packets_at_one_in_a_thousand() -> None:
     assert float(bps) * 0.2 / (1448 * 8) == pytest.approx(64, rel=5e-3)
 
 
+def test_a_cycle_has_the_closed_forms_of_reno_scalable_and_compound() -> None:
+    reno = models.cycle(1e-3, lambda w, _: np.ones_like(w), kept=0.5)
+    assert reno.mean_pkts == pytest.approx(math.sqrt(1.5 / 1e-3), rel=1e-3)
+    assert reno.rounds == pytest.approx(reno.before_pkts / 2, rel=1e-6)
+    scalable = models.cycle(1e-4, lambda w, _: 0.01 * w, kept=7 / 8)
+    assert scalable.before_pkts == pytest.approx(0.08 / 1e-4, rel=1e-3)
+    assert scalable.rounds == pytest.approx(math.log(8 / 7) / 0.01, rel=1e-3)
+    compound = models.cycle(1e-3, lambda w, _: w**0.75 / 8, kept=0.5)
+    published = models.compound_response_bps(1e-3, **PATH) * 0.2 / (8 * 1448)
+    assert compound.mean_pkts == pytest.approx(float(published), rel=1e-3)
+
+
+def test_a_pause_after_a_loss_lowers_the_mean_by_its_round_trip() -> None:
+    """Scalable by hand: before (b/a + pause kept) = 1/p, in ln(8/7)/a + pause round trips."""
+    paused = models.cycle(1e-4, lambda w, _: 0.01 * w, kept=7 / 8, pause_rounds=1)
+    assert paused.before_pkts == pytest.approx(1e4 / (12.5 + 7 / 8), rel=1e-3)
+    assert paused.mean_pkts == pytest.approx(1e4 / (math.log(8 / 7) / 0.01 + 1), rel=1e-3)
+
+
+def test_a_cycle_may_keep_a_part_that_depends_on_the_window() -> None:
+    fixed, free = (
+        models.cycle(1e-4, lambda w, _: np.ones_like(w), kept=kept)
+        for kept in (0.5, lambda before: 0.5 + 0 * before)
+    )
+    assert fixed == free
+
+
+def test_bic_is_back_at_the_window_of_the_loss_in_53_round_trips() -> None:
+    """From 800 of 1000: (200 - 63)/16, 4 (1/15 + ... + 1/2), and five for each of seven packets."""
+    windows = np.linspace(800, 1000, 200_001)
+    middle = (windows[1:] + windows[:-1]) / 2
+    rounds = float((np.diff(windows) / models.bic_growth(middle, 1000)).sum())
+    assert rounds == pytest.approx(137 / 16 + 4 * sum(1 / d for d in range(2, 16)) + 35, rel=1e-3)
+    with pytest.raises(ValueError, match="windows_pkts must be at most"):
+        models.bic_growth(windows, 999)
+    with pytest.raises(ValueError, match="loss: no window"):
+        models.cycle(1e-30, lambda w, _: np.ones_like(w), kept=0.5)
+
+
 def test_compound_function_is_the_mean_of_its_sawtooth() -> None:
     """The same by steps: a window that grows by W^0.75 / 8 per round trip and is halved."""
     loss, window, sent, rounds = 1e-3, 40.0, [], 0

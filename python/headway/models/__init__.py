@@ -6,6 +6,7 @@ docstring says so), times in seconds, windows in packets.
 """
 
 from headway.models import distributions, fairness, quick_start, rcp, sharing, startup
+from headway.models.cycle import Cycle, bic_growth, cycle
 from headway.models.growth import (
     cubic_k_s,
     cubic_window_pkts,
@@ -29,11 +30,14 @@ from headway.models.sawtooth import Sawtooth, sawtooth
 
 __all__ = [
     "LINUX_RTO_FLOOR_S",
+    "Cycle",
     "Sawtooth",
+    "bic_growth",
     "compound_response_bps",
     "cubic_k_s",
     "cubic_response_bps",
     "cubic_window_pkts",
+    "cycle",
     "detection_time_s",
     "distributions",
     "fairness",

@@ -1,0 +1,72 @@
+"""Run: what is kept of each trial."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from headway import metrics
+from headway.metrics.stats import weighted_distribution
+from headway.metrics.windows import held_values
+from headway.studies.controls.paths import FORWARD, lost_every
+from headway.trace import Trace
+from headway.units import NS_PER_S
+
+
+@dataclass(frozen=True)
+class Run:
+    """After the warm-up. NaN: not recorded in this trial, or there was none."""
+
+    goodput_bps: float
+    """Of all flows."""
+    utilization: float
+    """Of the bottleneck."""
+    queue_pkts: float
+    """Mean over time of the bottleneck's queue."""
+    ssthresh_pkts: float
+    """Median over time, of the first flow."""
+    window_pkts: float
+    """Of the first flow where one packet in so many is lost: packets per round trip, by the time
+    between reductions, of whole cycles."""
+
+
+def observe(trace: Trace) -> Run:
+    """One trial."""
+    flows = range(len(trace.experiment.flows))
+    return Run(
+        goodput_bps=float(np.sum([metrics.goodput_bps(trace, flow) for flow in flows])),
+        utilization=metrics.utilization(trace),
+        queue_pkts=_queue_pkts(trace),
+        ssthresh_pkts=_ssthresh_pkts(trace),
+        window_pkts=_window_pkts(trace),
+    )
+
+
+def _queue_pkts(trace: Trace) -> float:
+    rows = trace.rows_of("queue", "link", FORWARD)
+    return _known(weighted_distribution(*held_values(rows, "queue_pkts", _window(trace))).mean)
+
+
+def _ssthresh_pkts(trace: Trace) -> float:
+    rows = trace.rows_of("flow_state", "flow", 0)
+    held = held_values(rows, "ssthresh_pkts", _window(trace))
+    return _known(weighted_distribution(*held).median)
+
+
+def _window(trace: Trace) -> tuple[int, int]:
+    return metrics.window_of(trace)
+
+
+def _window_pkts(trace: Trace) -> float:
+    every = lost_every(trace.experiment)
+    epochs_s = metrics.congestion_epochs_s(trace, 0)
+    if every is None or not epochs_s.size:
+        return math.nan
+    rtt_s = trace.experiment.base_rtt_ns / NS_PER_S
+    return (every - 1) * rtt_s / float(epochs_s.mean())
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value

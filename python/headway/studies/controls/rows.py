@@ -1,0 +1,77 @@
+"""A row of the table: a control, a number that somebody published or that follows from its law."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from headway.claims import Evidence, Seen, Spoil, Statement, all_of, near, scaled
+from headway.figures import label_of
+from headway.studies.controls.observe import Run
+
+Found = Evidence[Run]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of one control.
+
+    ``value`` takes it from what was observed. A test scales what ``spoils`` names, a trial's key
+    and a field of :class:`Run`, by ``spoiled`` to see the row fail; ``mended`` likewise holds
+    where the row itself does not.
+    """
+
+    id: str
+    control: str
+    quantity: str
+    source: str
+    """Where the number is from: a paper, or "analytic" and of what."""
+    expected: float
+    unit: str
+    within: float
+    """Part of ``expected`` by which ours may differ, fixed before it was seen."""
+    value: Callable[[Found], float]
+    spoils: Sequence[tuple[str, str]]
+    spoiled: float = 2.0
+    mended: float | None = None
+    why: str = ""
+    """Of the tolerance, or of what is left of a difference."""
+
+    def statement(self) -> Statement[Found]:
+        """How it is judged."""
+
+        def look(found: Found) -> Seen:
+            return near(
+                self.value(found), self.expected, relative=self.within, unit=self.unit or None
+            )
+
+        return Statement(
+            self.id,
+            f"{label_of(self.control)}: {self.quantity} ({self.source})",
+            self.expected,
+            look,
+            ours=self.why,
+            spoil=self._scaled(self.spoiled),
+            mend=None if self.mended is None else self._scaled(self.mended),
+        )
+
+    def _scaled(self, factor: float) -> Spoil:
+        return all_of(*(scaled(key, factor, field) for key, field in self.spoils))
+
+
+def window_of(key: str) -> Callable[[Found], float]:
+    """The mean window of a trial."""
+    return lambda found: found[key].window_pkts
+
+
+def slope(small: str, large: str) -> Callable[[Found], float]:
+    """Of the logarithm of the window by that of the loss ratio, a decade of loss apart.
+
+    ``small`` and ``large`` are the trials with the smaller and ten times as much loss.
+    """
+
+    def of(found: Found) -> float:
+        return -math.log10(found[small].window_pkts / found[large].window_pkts)
+
+    return of

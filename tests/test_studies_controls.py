@@ -1,0 +1,45 @@
+"""The table of controls: every row is judged, and says what it would have to be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from headway.claims import Claim
+from headway.registry import registry
+from headway.studies.controls import ROWS, STUDY
+from headway.studies.controls.loss_based import reno_pkts, scalable_pkts
+from headway.studies.controls.table import page_table
+
+
+def claim(number: str, measured: float | str, verdict: str = "holds") -> Claim:
+    [statement] = [one for one in STUDY.statements if one.id == number]
+    blank = statement.judge(STUDY.gather(None, {}))  # type: ignore[arg-type]
+    return replace(blank, measured=measured, verdict=verdict)
+
+
+def test_every_row_is_of_a_control_that_there_is() -> None:
+    assert {row.control for row in ROWS} <= {control.name for control in registry().controls}
+    assert len({row.id for row in ROWS}) == len(ROWS)
+    assert all(0 < row.within <= 0.2 and math.isfinite(row.expected) for row in ROWS)
+
+
+def test_the_table_has_each_number_with_its_error_and_stars_what_is_beyond_its_tolerance() -> None:
+    told = page_table(ROWS, [claim("CC-011", 240.0), claim("CC-021", 200.0, "fails")])
+    scalable, highspeed = told.splitlines()[2:]
+    assert scalable.startswith("| Scalable | mean window at p = 3e-4 | Kelly 2003: 0.08/p |")
+    assert scalable.endswith("| 266.7 packets | 240 packets | -10.0 % |")
+    assert highspeed.endswith("| 263 packets | 200 packets | -24.0 % * |")
+
+
+def test_what_was_not_measured_has_no_error() -> None:
+    told = page_table(ROWS, [claim("CC-011", "nothing", "fails")])
+    assert told.splitlines()[-1].count("–") == 2
+
+
+def test_analytic_windows_are_those_by_hand() -> None:
+    assert reno_pkts(1e-3) == pytest.approx(math.sqrt(1500))
+    assert reno_pkts(1e-3, 2) == pytest.approx(math.sqrt(750))
+    assert scalable_pkts(1e-4) == pytest.approx(1e4 / (math.log(8 / 7) / 0.01 + 1), rel=1e-3)
