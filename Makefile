@@ -19,7 +19,7 @@ CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
 .PHONY: help build engine headwayctl demo test test-packages test-rust built-tests test-kernel test-python test-live \
-	check verdicts verdicts-live format bench bench-beside bench-peers bench-start bench-try profile follow pages mirrors lock clean
+	check verdicts verdicts-live format bench bench-controls bench-beside bench-peers bench-start bench-try profile follow pages mirrors lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -129,6 +129,9 @@ format: $(VENV)/.dev ## format all sources as `make check` wants them
 
 bench: build ## the dumbbell benchmark: packets per second, ns per packet, peak memory
 	$(BIN)/python benchmarks/run_bench.py
+
+bench-controls: build ## packets per second of every control with ten flows on one core, beside its target
+	$(BIN)/python benchmarks/controls_bench.py
 
 bench-beside: build ## this engine beside another commit's in one run: COMMIT=NAME; then a thousand flows and more
 	$(BIN)/python benchmarks/beside_bench.py --commit $(or $(COMMIT),HEAD~1)

@@ -7,7 +7,7 @@ use std::time::Instant;
 /// Data packets of full size are what the bottleneck's forward link carries,
 /// besides one SYN and one ACK per flow.
 const USAGE: &str = "usage: dumbbell_bench [--flows N] [--duration-s S] [--control NAME] \
-                     [--stack NAME] [--rate-bps R] [--json]";
+                     [--stack NAME] [--rate-bps R] [--router NAME] [--json]";
 
 fn value<T: std::str::FromStr>(args: &[String], name: &str, default: T) -> T {
     let Some(at) = args.iter().position(|a| a == name) else {
@@ -23,11 +23,23 @@ fn value<T: std::str::FromStr>(args: &[String], name: &str, default: T) -> T {
 
 /// A bottleneck with 50 ms RTT and one bandwidth-delay product (at 100 Mbit/s 417 packets)
 /// of drop-tail buffer, a pair of 1 Gbit/s hosts per flow, starts spread over a second.
-fn scenario(flows: usize, duration_s: f64, control: &str, stack: &str, rate_bps: u64) -> String {
+/// Where the data goes there may be a router's algorithm.
+fn scenario(
+    flows: usize,
+    duration_s: f64,
+    control: &str,
+    stack: &str,
+    rate_bps: u64,
+    router: &str,
+) -> String {
     let bdp_bytes = rate_bps / 8 / 20;
     let link = serde_json::json!({
         "rate_bps": rate_bps, "delay_ns": 25_000_000, "limit_pkts": bdp_bytes.div_ceil(1500)
     });
+    let mut forward = link.clone();
+    if !router.is_empty() {
+        forward["routers"] = serde_json::json!([{ "name": router }]);
+    }
     let flow = |i: usize| {
         serde_json::json!({
             "name": format!("flow{i}"), "app": {"kind": "bulk"}, "control": {"name": control},
@@ -37,7 +49,7 @@ fn scenario(flows: usize, duration_s: f64, control: &str, stack: &str, rate_bps:
     serde_json::json!({
         "duration_ns": (duration_s * 1e9) as u64,
         "stack": stack,
-        "topology": {"kind": "dumbbell", "forward": link, "reverse": link},
+        "topology": {"kind": "dumbbell", "forward": forward, "reverse": link},
         "flows": (0..flows).map(flow).collect::<Vec<_>>(),
         "record": {"flows": false, "queue": false, "udp": false, "drops": false}
     })
@@ -62,7 +74,9 @@ fn main() {
     let control: String = value(&args, "--control", "cubic".into());
     let stack: String = value(&args, "--stack", "linux-6".into());
     let rate_bps: u64 = value(&args, "--rate-bps", 100_000_000);
-    let parsed = Scenario::from_json(&scenario(flows, duration_s, &control, &stack, rate_bps));
+    let router: String = value(&args, "--router", String::new());
+    let text = scenario(flows, duration_s, &control, &stack, rate_bps, &router);
+    let parsed = Scenario::from_json(&text);
     let world = parsed.and_then(|scenario| World::new(&scenario));
     let mut world = world.unwrap_or_else(|error| {
         eprintln!("{error}");
