@@ -3,6 +3,7 @@
  * second time. */
 #include "flow.h"
 #include "../cubic_law.h"
+#include "../exponential.h"
 
 u32 hw_native_cbrt(u64 x)
 {
@@ -42,4 +43,14 @@ u64 hw_native_part(u64 x, u64 fraction)
 u32 hw_native_scale(u32 a, u32 b, u32 c)
 {
 	return hw_scale_u32(a, b, c);
+}
+
+u64 hw_native_exp(s64 x)
+{
+	return hw_exp(x);
+}
+
+s64 hw_native_ln_roughly(u64 value)
+{
+	return hw_ln_roughly(value);
 }

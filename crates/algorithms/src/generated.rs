@@ -859,6 +859,8 @@ unsafe extern "C" {
     pub fn hw_native_power(base: u64, n: u32) -> u64;
     pub fn hw_native_part(x: u64, fraction: u64) -> u64;
     pub fn hw_native_scale(a: u32, b: u32, c: u32) -> u32;
+    pub fn hw_native_exp(x: i64) -> u64;
+    pub fn hw_native_ln_roughly(value: u64) -> i64;
 }
 
 macro_rules! layout {

@@ -62,6 +62,20 @@ pub fn part(x: u64, fraction: u64) -> u64 {
     unsafe { ffi::hw_native_part(x, fraction) }
 }
 
+/// e^x, x with 24 bits after the point, the result with 16.
+#[must_use]
+pub fn exp(x: i64) -> u64 {
+    // SAFETY: a pure function.
+    unsafe { ffi::hw_native_exp(x) }
+}
+
+/// A logarithm to begin with, of a value with 16 bits after the point; it has 24.
+#[must_use]
+pub fn ln_roughly(value: u64) -> i64 {
+    // SAFETY: a pure function.
+    unsafe { ffi::hw_native_ln_roughly(value) }
+}
+
 /// Size of every structure of the contract and offset of every field, as the C
 /// compiler has them ("hw_conn", "hw_conn.cwnd_pkts", ...).
 #[must_use]

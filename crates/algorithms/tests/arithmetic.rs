@@ -1,7 +1,7 @@
 //! The integer arithmetic of port/ against f64 and wider integers, with its bounds.
 
 use headway_algorithms::native::{
-    cbrt, cubic_friendly_scale, cubic_k, cubic_target, part, power, scale,
+    cbrt, cubic_friendly_scale, cubic_k, cubic_target, exp, ln_roughly, part, power, scale,
 };
 use proptest::prelude::*;
 
@@ -99,5 +99,54 @@ proptest! {
     fn a_part_is_exact(x in any::<u64>(), fraction in 0..=1u64 << 32) {
         let exact = (u128::from(x) * u128::from(fraction)) >> 32;
         prop_assert_eq!(exact, u128::from(part(x, fraction)));
+    }
+}
+
+/// What `hw_exp` and `hw_ln_roughly` state of their errors.
+const EXP_RELATIVE: f64 = 1e-6;
+const LN_TOO_LITTLE: f64 = 0.0597;
+/// Bits after the point: of exponents, of values.
+const EXPONENT: f64 = (1u64 << 24) as f64;
+const VALUE: f64 = (1u64 << 16) as f64;
+
+fn exp_is_near(x: i64) {
+    let exact = (x as f64 / EXPONENT).exp() * VALUE;
+    let got = exp(x) as f64;
+    if exact >= (1u64 << 62) as f64 {
+        assert!(got >= exact * (1.0 - EXP_RELATIVE) || got == (1u64 << 63) as f64);
+        return;
+    }
+    assert!(
+        (got - exact).abs() <= exact * EXP_RELATIVE + 1.0,
+        "{x}: {got} {exact}"
+    );
+}
+
+#[test]
+fn the_exponential_is_near_f64_at_every_entry_of_its_table() {
+    for step in -30 * 1024..31 * 1024i64 {
+        for between in [0, 1, 7919, 16383] {
+            exp_is_near(step * (1 << 14) + between);
+        }
+    }
+    for x in [i64::MIN, -(45 << 24), 45 << 24, i64::MAX] {
+        assert_eq!(exp(x), if x < 0 { 0 } else { 1 << 63 });
+    }
+    assert_eq!(exp(0), 1 << 16);
+}
+
+proptest! {
+    #[test]
+    fn the_exponential_is_within_its_bound(x in -(44i64 << 24)..(44i64 << 24)) {
+        exp_is_near(x);
+        prop_assert!(exp(x) <= exp(x + 1));
+    }
+
+    #[test]
+    fn the_rough_logarithm_is_below_by_its_bound(value in 1..u64::MAX, shift in 0..63u32) {
+        let value = (value >> shift).max(1);
+        let exact = (value as f64 / VALUE).ln();
+        let got = ln_roughly(value) as f64 / EXPONENT;
+        prop_assert!(got <= exact + 1e-6 && got >= exact - LN_TOO_LITTLE - 1e-6, "{got} {exact}");
     }
 }

@@ -5,7 +5,7 @@ names the equation it comes from. Rates are in bit/s (application bytes per seco
 docstring says so), times in seconds, windows in packets.
 """
 
-from headway.models import distributions, fairness, quick_start, rcp, sharing, startup
+from headway.models import distributions, fairness, maxnet, quick_start, rcp, sharing, startup
 from headway.models.cycle import Cycle, bic_growth, cycle
 from headway.models.growth import (
     cubic_k_s,
@@ -44,6 +44,7 @@ __all__ = [
     "head_of_line_delay_s",
     "htcp_alpha",
     "htcp_window_pkts",
+    "maxnet",
     "quick_start",
     "rcp",
     "reno_friendly_window_pkts",

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * MaxNet's source: a window by the price of the most expensive router of the path (Suchara,
+ * Witt, Wydrowski, "TCP MaxNet: Implementation and Experiments on the WAN in Lab", 2005,
+ * figure 2 and section III.C). After every ACK that acknowledges data:
+ *
+ *   eta <- eta + p1/cwnd - p2 price/baseRTT interval
+ *   est <- p3 exp(eta - p4 price/baseRTT)
+ *   cwnd moves to est, by at most +maxIncrement or -maxDecrement
+ *
+ * In equilibrium cwnd/baseRTT = p1/(p2 price interval): all flows that the same router holds
+ * back have the same rate, whatever their RTT, and N of them make that router's price
+ * N p1/(p2 interval mu C), C in packets per second. That asks for a constant interval: with
+ * the time between ACKs in its place cwnd would cancel out.
+ *
+ * The paper has no units of price and interval. With both in seconds its law has no stable
+ * equilibrium on its own path: the loop through the exponential crosses over at p4/RTT, and
+ * p4 = 15 is ten times what Paganini, Wang, Doyle, Low (ToN 13(1), 2005), whose law it is,
+ * prove stable (below pi/2). So the law here takes `price_scale` of the price, 1/32 unless
+ * said otherwise, with interval = 2 s; docs/maxnet.md has the analysis and what else was
+ * tried. price_scale=1024,interval_ms=1000 is the law with seconds.
+ *
+ * As printed, eta runs ahead while cwnd may follow est by two packets per ACK only, and falls
+ * late: on a path with room the start never ends. So here eta waits for cwnd; that leaves
+ * the equilibrium as it is, and anti_windup=off gives the printed law. eta also waits while cwnd
+ * is not used, and is never below 0, where est is below p3. It begins so that est is cwnd.
+ *
+ * The window has a fraction, which cwnd makes up over round trips; it is at least two packets.
+ * Losses and marks change nothing: the law's window holds in Recovery, too. In Loss, after a
+ * timeout, cwnd is TCP's (section III.C), and the law goes on from there with the eta that it had.
+ *
+ * Where no router answers, from the start or for `patience` round trips, the flow is Reno's
+ * (RFC 5681), until one does. A bottleneck beside one that answers is then seen by nobody.
+ *
+ * The exponential is hw_exp(), within 1e-6. Valid for windows below 2^31 packets.
+ */
+#include "../port/cc.h"
+#include "../port/exponential.h"
+#include "../header/maxnet.h"
+
+enum { P1, P2, P3, P4, MAX_INCREMENT, MAX_DECREMENT, INTERVAL_MS, PRICE_SCALE, PATIENCE, ANTI_WINDUP };
+
+static const struct hw_tunable maxnet_tunables[] = {
+	[P1] = { "p1", "packets", "drives eta up, by p1/cwnd per ACK", 6, 1, 1000 },
+	[P2] = { "p2", "1", "drives eta down, by the price", 1, 1, 1000 },
+	[P3] = { "p3", "packets", "the target at an exponent of 0", 2, 1, 1000 },
+	[P4] = { "p4", "1", "severity of the reaction to the price", 15, 0, 1000 },
+	[MAX_INCREMENT] = { "max_increment", "packets", "most growth per ACK", 2, 1, 1000 },
+	[MAX_DECREMENT] = { "max_decrement", "packets", "most reduction per ACK", 20, 1, 1000 },
+	[INTERVAL_MS] = { "interval_ms", "ms", "the law's interval, a constant", 2000, 1, 100000 },
+	[PRICE_SCALE] = { "price_scale", "1/1024", "part of a price that the law takes", 32, 1,
+			  4096 },
+	[PATIENCE] = { "patience", "round trips", "without a router's answer, then Reno's law", 8,
+		       1, 1000 },
+	[ANTI_WINDUP] = { "anti_windup", "bool", "eta waits for a cwnd that follows", 1, 0, 1 },
+};
+
+#define WINDOW_SHIFT HW_VALUE_SHIFT
+#define ONE_PKT	     (1 << WINDOW_SHIFT)
+#define LEAST_PKTS   2
+#define MOST_PKTS    0x7fffffffu
+/* Unused packets of cwnd with which it still counts as used (tcp_max_burst of Linux 2.6). */
+#define SLACK_PKTS 3
+/* Far from overflow: 4096 base RTTs of price, and an exponent that no window has. */
+#define RATIO_MOST (1ull << (HW_EXP_SHIFT + 12))
+#define ETA_MOST   (1ll << (HW_EXP_SHIFT + 20))
+
+struct maxnet {
+	s64 eta;	 /* << HW_EXP_SHIFT */
+	u64 window;	 /* packets << WINDOW_SHIFT */
+	u64 answered_us; /* when a router's price came last, on now_us's clock */
+	u32 price;	 /* of the most recent packet, HW_PRICE_NS; 0: no router has answered */
+	s32 owed;	 /* by cwnd to the window, packets << WINDOW_SHIFT times round trips */
+	u8 is_fresh;	 /* the price came with the ACK that is being taken in */
+	u8 is_priced;	 /* the law holds, not Reno's */
+	u8 is_held;	 /* the target was out of reach for max_increment */
+	u8 extra_pkts;	 /* 1: cwnd is the window rounded up */
+	u8 unused[4];
+};
+
+/* What the law takes of price/baseRTT, << HW_EXP_SHIFT. */
+static u64 maxnet_ratio(const struct maxnet *s, const u32 *tun, const struct hw_conn *c)
+{
+	u64 price_us = (u64)s->price * (HW_PRICE_NS / 1000);
+	u64 ratio = hw_div_u64((price_us * tun[PRICE_SCALE]) << (HW_EXP_SHIFT - 10),
+			       c->min_rtt_us);
+
+	return ratio < RATIO_MOST ? ratio : RATIO_MOST;
+}
+
+static s64 maxnet_bounded(s64 eta)
+{
+	if (eta < 0)
+		return 0;
+	return eta < ETA_MOST ? eta : ETA_MOST;
+}
+
+/* Takes TCP's window over. */
+static void maxnet_follow(struct maxnet *s, const struct hw_conn *c)
+{
+	u32 pkts = hw_clamp_u32(c->cwnd_pkts, LEAST_PKTS, MOST_PKTS);
+
+	s->window = (u64)pkts << WINDOW_SHIFT;
+	s->owed = 0;
+	s->extra_pkts = 0;
+	s->is_held = 0;
+}
+
+/* The first price, or the first since routers were silent: est is cwnd. */
+static void maxnet_begin(struct maxnet *s, const u32 *tun, const struct hw_conn *c)
+{
+	u64 ratio = maxnet_ratio(s, tun, c);
+
+	maxnet_follow(s, c);
+	s->eta = maxnet_bounded(hw_ln_roughly(s->window / tun[P3]) + (s64)(ratio * tun[P4]));
+	s->is_priced = 1;
+}
+
+/* Figure 2, step 1: what eta goes up and down by, and the target, packets << WINDOW_SHIFT. */
+static u64 maxnet_target(struct maxnet *s, const u32 *tun, u64 ratio, u32 may_grow)
+{
+	u64 up = ((u64)tun[P1] << (HW_EXP_SHIFT + WINDOW_SHIFT)) / (s->window | 1);
+	u64 down = ratio * tun[P2] * tun[INTERVAL_MS] / 1000; /* below 2^63 */
+	s64 eta = s->eta - (s64)down;
+	u64 value;
+
+	if ((may_grow && (!s->is_held || !tun[ANTI_WINDUP])) || up < down)
+		eta += (s64)up;
+	else
+		eta = s->eta;
+	s->eta = maxnet_bounded(eta);
+	value = hw_exp(s->eta - (s64)(ratio * tun[P4]));
+	return value < (u64)MOST_PKTS << WINDOW_SHIFT ? value * tun[P3] : value;
+}
+
+/* Step 2. */
+static u64 maxnet_step(u64 window, u64 target, const u32 *tun, u32 may_grow)
+{
+	u64 up = (u64)tun[MAX_INCREMENT] << WINDOW_SHIFT;
+	u64 down = (u64)tun[MAX_DECREMENT] << WINDOW_SHIFT;
+
+	if (window > target)
+		return window - target > down ? window - down : target;
+	if (!may_grow)
+		return window;
+	return target - window > up ? window + up : target;
+}
+
+/*
+ * Whole packets: the window rounded down or up for a round trip or more each, so that cwnd
+ * is the window in the mean and does not change with every ACK, which would make bursts.
+ */
+static void maxnet_round(struct maxnet *s, struct hw_conn *c, u32 acked_pkts)
+{
+	u32 whole = (u32)(s->window >> WINDOW_SHIFT);
+	u32 acked = hw_min_u32(acked_pkts, whole);
+	u32 fraction = (u32)s->window & (ONE_PKT - 1);
+
+	s->owed += (s32)((u64)fraction * acked / hw_max_u32(whole, 1));
+	if (s->extra_pkts)
+		s->owed -= (s32)((u64)ONE_PKT * acked / hw_max_u32(whole, 1));
+	if (s->owed > ONE_PKT / 2)
+		s->extra_pkts = 1;
+	else if (s->owed < -(ONE_PKT / 2))
+		s->extra_pkts = 0;
+	c->cwnd_pkts = whole + s->extra_pkts;
+}
+
+static void maxnet_law(struct maxnet *s, const u32 *tun, struct hw_conn *c, u32 acked_pkts,
+		       u32 may_grow)
+{
+	u64 least = (u64)LEAST_PKTS << WINDOW_SHIFT;
+	u64 most = (u64)hw_clamp_u32(c->cwnd_clamp_pkts, LEAST_PKTS, MOST_PKTS) << WINDOW_SHIFT;
+	u64 ratio = maxnet_ratio(s, tun, c);
+
+	u64 target = maxnet_target(s, tun, ratio, may_grow);
+
+	s->is_held = target > s->window + ((u64)tun[MAX_INCREMENT] << WINDOW_SHIFT);
+	s->window = maxnet_step(s->window, target, tun, may_grow);
+	s->window = s->window > least ? s->window : least;
+	s->window = s->window < most ? s->window : most;
+	maxnet_round(s, c, acked_pkts);
+}
+
+/* Reno's growth; what it loses is taken off as Recovery begins. */
+static void maxnet_as_reno(struct hw_conn *c, u32 acked_pkts, u32 may_grow)
+{
+	if (!may_grow || c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)
+		return;
+	if (c->counts_acks)
+		acked_pkts = 1;
+	if (hw_in_slow_start(c))
+		acked_pkts = hw_slow_start(c, acked_pkts);
+	if (acked_pkts)
+		hw_additive_increase(c, c->cwnd_pkts, acked_pkts);
+}
+
+/* Whether a router answers, and what begins or ends with it. */
+static void maxnet_listen(struct maxnet *s, const u32 *tun, struct hw_conn *c)
+{
+	if (c->min_rtt_us == HW_U32_MAX)
+		return;
+	if (s->is_fresh) {
+		s->is_fresh = 0;
+		s->answered_us = c->now_us;
+		if (!s->is_priced)
+			maxnet_begin(s, tun, c);
+	} else if (s->is_priced &&
+		   c->now_us - s->answered_us > (u64)tun[PATIENCE] * c->srtt_us) {
+		s->is_priced = 0;
+		c->ssthresh_pkts = hw_max_u32(c->cwnd_pkts, LEAST_PKTS);
+	}
+}
+
+static void maxnet_control(void *state, const u32 *tun, struct hw_conn *c,
+			   const struct hw_rate_sample *sample)
+{
+	struct maxnet *s = state;
+	u32 may_grow = hw_add_u32(sample->prior_inflight_pkts, SLACK_PKTS) >= c->cwnd_pkts;
+
+	maxnet_listen(s, tun, c);
+	if (!sample->acked_pkts)
+		return;
+	if (s->is_priced && c->ca_state != HW_CA_LOSS) {
+		maxnet_law(s, tun, c, sample->acked_pkts, may_grow);
+		return;
+	}
+	maxnet_as_reno(c, sample->acked_pkts, may_grow);
+	maxnet_follow(s, c);
+}
+
+static void maxnet_init(void *state, const u32 *tun, struct hw_conn *c)
+{
+	(void)tun;
+	c->ssthresh_pkts = HW_SSTHRESH_INFINITE;
+	maxnet_follow(state, c);
+}
+
+static u32 maxnet_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
+{
+	(void)state;
+	(void)tun;
+	return hw_max_u32(c->cwnd_pkts / 2, LEAST_PKTS);
+}
+
+static void maxnet_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
+{
+	struct maxnet *s = state;
+
+	(void)tun;
+	if (!s->is_priced && c->ca_state < HW_CA_CWR &&
+	    (new_state == HW_CA_CWR || new_state == HW_CA_RECOVERY))
+		c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, c->ssthresh_pkts);
+}
+
+/* A timeout's reduction is taken back; the law's window never was reduced. */
+static u32 maxnet_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 prior_cwnd_pkts)
+{
+	struct maxnet *s = state;
+	u32 pkts = hw_max_u32(c->cwnd_pkts, prior_cwnd_pkts);
+
+	(void)tun;
+	if (!s->is_priced || c->ca_state == HW_CA_LOSS)
+		s->window = (u64)hw_clamp_u32(pkts, LEAST_PKTS, MOST_PKTS) << WINDOW_SHIFT;
+	return pkts;
+}
+
+static u32 maxnet_on_send(void *state, const u32 *tun, struct hw_conn *c, void *header)
+{
+	(void)state;
+	(void)tun;
+	(void)c;
+	((struct hw_maxnet_fields *)header)->price = 0;
+	return 1;
+}
+
+static void maxnet_on_feedback(void *state, const u32 *tun, struct hw_conn *c, const void *header)
+{
+	const struct hw_maxnet_fields *option = header;
+	struct maxnet *s = state;
+
+	(void)tun;
+	(void)c;
+	if (!option->echo)
+		return;
+	s->price = option->echo;
+	s->is_fresh = 1;
+}
+
+HW_TABLE struct hw_cc_ops hw_cc_maxnet = {
+	.name = "maxnet",
+	.title = "MaxNet: a window by the highest price of the path's routers",
+	.source = "Suchara, Witt, Wydrowski 2005, figure 2",
+	.state_bytes = sizeof(struct maxnet),
+	.flags = HW_CC_OWN_START,
+	.n_tunables = HW_COUNT(maxnet_tunables),
+	.tunables = maxnet_tunables,
+	.header = &hw_header_maxnet,
+	.init = maxnet_init,
+	.control = maxnet_control,
+	.ssthresh = maxnet_ssthresh,
+	.set_state = maxnet_set_state,
+	.undo_cwnd = maxnet_undo_cwnd,
+	.on_send = maxnet_on_send,
+	.on_feedback = maxnet_on_feedback,
+};
