@@ -3,24 +3,14 @@
 //! for. Without a clang that can, the crate still builds and says what is missing.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::{env, fs};
 
-use headway_algorithms::{choices, routers, Carrier, ControlInfo, StartupInfo};
+use headway_algorithms::{choices, routers};
 
-/// Functions of the algorithms are inlined: what a function that returns nothing leaves
-/// in its result's register is nothing to the compiler, but an error to the verifier.
-const INLINE: &str = "#pragma clang attribute push(__attribute__((always_inline)), \
-                      apply_to = function)\n";
-/// The first clang whose CO-RE relocations of stores and bit fields are complete.
-const OLDEST_CLANG: u32 = 16;
-/// What the kernel gives a congestion control per socket; more lies in a map.
-const CA_PRIV_BYTES: u32 = 104;
-/// `struct hw_pacing`, which stands before the other state of a pair that paces.
-const PACING_BYTES: u32 = 16;
+#[path = "src/objects/compile.rs"]
+mod compile;
 
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
@@ -33,7 +23,8 @@ fn main() {
     );
     println!("cargo::rerun-if-env-changed=HEADWAY_CLANG");
 
-    let list = match find_clang() {
+    binding(&algorithms, &out);
+    let list = match compile::find_clang() {
         Ok(clang) => {
             let build = Build {
                 clang,
@@ -84,72 +75,6 @@ fn further_folders(manifest: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// A clang of `OLDEST_CLANG` or newer with the BPF target, or what is missing.
-fn find_clang() -> Result<String, String> {
-    let candidates: Vec<String> = match env::var("HEADWAY_CLANG") {
-        Ok(clang) => vec![clang],
-        Err(_) => (OLDEST_CLANG..=22)
-            .rev()
-            .map(|version| format!("clang-{version}"))
-            .chain(["clang".to_owned()])
-            .collect(),
-    };
-    let usable = |clang: &String| {
-        output_of(clang, "-dumpversion")
-            .and_then(|text| text.split('.').next()?.trim().parse::<u32>().ok())
-            .is_some_and(|major| major >= OLDEST_CLANG)
-            && output_of(clang, "--print-targets").is_some_and(|text| text.contains("bpf"))
-    };
-    candidates
-        .iter()
-        .find(|c| usable(c))
-        .cloned()
-        .ok_or_else(|| {
-            format!(
-                "no clang of version {OLDEST_CLANG} or newer with the BPF target among {}; \
-             install clang-19 or set HEADWAY_CLANG",
-                candidates.join(", ")
-            )
-        })
-}
-
-fn output_of(program: &str, argument: &str) -> Option<String> {
-    let output = Command::new(program).arg(argument).output().ok()?;
-    String::from_utf8(output.stdout).ok()
-}
-
-/// What the binding is told of the pairs that it is for (port/bpf/pair.h), as definitions.
-fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'static str> {
-    let startup_paces = startup.is_some_and(|s| s.paces);
-    let paces = startup_paces || control.flags.paces();
-    let pacing_bytes = if paces { PACING_BYTES } else { 0 };
-    let header = control.header_at_sockets();
-    let carries = header.is_some();
-    let in_ecn_bits = header.is_some_and(|h| h.carrier == Carrier::EcnBits);
-    let state_bytes = control.state_bytes.next_multiple_of(8)
-        + pacing_bytes
-        + startup.map_or(0, |s| s.state_bytes);
-    [
-        ("HW_JOINED", startup.is_some()),
-        ("HW_CONTROLS", control.takes_samples),
-        ("HW_PACES", paces),
-        ("HW_STARTUP_PACES", startup_paces),
-        (
-            "HW_STATE_IN_STORAGE",
-            carries || state_bytes > CA_PRIV_BYTES,
-        ),
-        (
-            "HW_CC_IN_STORAGE",
-            carries || control.state_bytes > CA_PRIV_BYTES,
-        ),
-        ("HW_CARRIES", carries),
-        ("HW_IN_ECN_BITS", in_ecn_bits),
-    ]
-    .into_iter()
-    .filter_map(|(switch, on)| on.then_some(switch))
-    .collect()
-}
-
 /// What compiles, and where to.
 #[derive(Clone)]
 struct Build {
@@ -178,7 +103,7 @@ impl Build {
             variable
         };
         for (control, startup) in choices() {
-            let switches = switches(control, startup);
+            let switches = compile::switches(control, startup);
             let of_algorithm = |kind: &'static str, name: &str| {
                 let id = name.replace('-', "_");
                 (format!("{kind}_{id}"), move |object: &str| {
@@ -228,40 +153,19 @@ impl Build {
 
     /// A router's file and its binding.
     fn router(&self, id: &str, object: &str) -> PathBuf {
-        let unit = format!(
-            "#include \"port/bpf/kernel.h\"\n\
-             {INLINE}\
-             #include \"router/{id}.c\"\n\
-             #pragma clang attribute pop\n\
-             #define HW_ROUTER hw_router_{id}\n\
-             #include \"port/bpf/router.h\"\n"
-        );
+        let unit = compile::of_router(id, &format!("router/{id}.c"));
         self.unit(&unit, object)
     }
 
     /// One algorithm's file and what the binding calls of it.
     fn algorithm(&self, kind: &str, id: &str, object: &str) -> PathBuf {
-        let unit = format!(
-            "#include \"port/bpf/kernel.h\"\n\
-             {INLINE}\
-             #include \"{kind}/{id}.c\"\n\
-             #pragma clang attribute pop\n\
-             #define HW_{} hw_{kind}_{id}\n\
-             #include \"port/bpf/part.h\"\n",
-            kind.to_uppercase()
-        );
+        let unit = compile::of_algorithm(kind, id, &format!("{kind}/{id}.c"));
         self.unit(&unit, object)
     }
 
     /// A binding, to sockets ("control") or to tests ("contract").
     fn binding(&self, header: &str, switches: &[&str], object: &str) -> PathBuf {
-        let mut unit = String::new();
-        for switch in switches {
-            writeln!(unit, "#define {switch}").expect("a String");
-        }
-        unit += "#include \"port/bpf/kernel.h\"\n";
-        writeln!(unit, "#include \"port/bpf/{header}.h\"").expect("a String");
-        self.unit(&unit, object)
+        self.unit(&compile::of_binding(header, switches), object)
     }
 
     /// Objects that only tests load: they find them by the environment of their build, and
@@ -316,28 +220,15 @@ impl Build {
     }
 
     fn compile(&self, source: &Path, object: &Path) {
-        // libbpf's own headers, as the crate that links it installed them
-        let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys tells where its headers are");
-        let output = Command::new(&self.clang)
-            .args(["-g", "-O2", "-std=gnu11", "-target", "bpf", "-mcpu=v3"])
-            .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
-            .arg(format!("-D__TARGET_ARCH_{}", kernel_arch()))
-            .arg("-I")
-            .arg(&self.algorithms)
-            .args(
-                self.more
-                    .iter()
-                    .flat_map(|folder| [OsStr::new("-I"), folder.as_os_str()]),
-            )
-            .arg("-I")
-            .arg(self.algorithms.join("port"))
-            .args(["-isystem", &headers])
-            .arg("-c")
-            .arg(source)
-            .arg("-o")
-            .arg(object)
-            .output()
-            .expect("clang was found");
+        let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("set by cargo");
+        let mut command = compile::compiler(&self.clang, &arch);
+        let more = self.more.iter().map(PathBuf::as_path);
+        let port = self.algorithms.join("port");
+        for folder in [self.algorithms.as_path()].into_iter().chain(more).chain([port.as_path()]) {
+            command.arg("-I").arg(folder);
+        }
+        command.arg("-Werror").arg("-isystem").arg(libbpf());
+        let output = compile::compile(&mut command, source, object).expect("clang was found");
         assert!(
             output.status.success(),
             "{} cannot compile {}:\n{}",
@@ -348,13 +239,37 @@ impl Build {
     }
 }
 
-/// The architecture as libbpf's headers name it.
-fn kernel_arch() -> String {
-    let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("set by cargo");
-    match arch.as_str() {
-        "x86_64" => "x86".to_owned(),
-        "aarch64" => "arm64".to_owned(),
-        "riscv64" => "riscv".to_owned(),
-        other => other.to_owned(),
+/// libbpf's own headers, as the crate that links it installed them.
+fn libbpf() -> PathBuf {
+    env::var_os("DEP_BPF_INCLUDE")
+        .expect("libbpf-sys tells where its headers are")
+        .into()
+}
+
+/// Writes the list of what the binding includes besides the port of the simulator, so that a
+/// file of one's own can be compiled where the sources are not.
+fn binding(algorithms: &Path, out: &Path) {
+    let mut list = String::from("const BINDING: &[(&str, &str)] = &[\n");
+    let mut add = |name: String, file: &Path| {
+        writeln!(list, "({name:?}, include_str!({file:?})),").expect("a String");
+    };
+    let port = algorithms.join("port/bpf");
+    let listed = fs::read_dir(&port).expect("a readable folder");
+    let mut files: Vec<PathBuf> = listed.map(|e| e.expect("a readable folder").path()).collect();
+    files.sort();
+    for file in files {
+        let name = file.file_name().and_then(|n| n.to_str()).expect("ASCII");
+        add(format!("algorithms/port/bpf/{name}"), &file);
     }
+    add("include/headway.h".into(), &algorithms.join("../include/headway.h"));
+    for name in [
+        "bpf_core_read.h",
+        "bpf_endian.h",
+        "bpf_helper_defs.h",
+        "bpf_helpers.h",
+        "bpf_tracing.h",
+    ] {
+        add(format!("libbpf/bpf/{name}"), &libbpf().join("bpf").join(name));
+    }
+    fs::write(out.join("port.rs"), list + "];\n").expect("OUT_DIR is writable");
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf;
+use crate::objects::brought::{Declared, SAID};
 use crate::objects::btf::{Btf, Member};
 use crate::objects::hooks;
 use crate::objects::pair_of;
@@ -212,19 +213,22 @@ fn read_data_map(id: u32, attachment: &mut Attachment) {
         };
         attachment.control = text("hw_control_name");
         attachment.startup = Some(text("hw_startup_name")).filter(|name| !name.is_empty());
+        let said = variables.get(SAID);
+        let said = said.and_then(|v| Declared::read(value.get(v.offset..v.offset + v.bytes)?));
+        let of_control = match said {
+            Some(declared) => Some(declared.tunables),
+            None => headway_algorithms::control(&attachment.control)
+                .ok()
+                .map(|c| c.tunables.clone()),
+        };
+        let startup = attachment.startup.as_deref().unwrap_or_default();
+        let of_startup = headway_algorithms::startup(startup).ok();
         let lists = [
-            (
-                "hw_cc_tun",
-                headway_algorithms::control(&attachment.control).map(|c| &c.tunables),
-            ),
-            (
-                "hw_startup_tun",
-                headway_algorithms::startup(attachment.startup.as_deref().unwrap_or_default())
-                    .map(|s| &s.tunables),
-            ),
+            ("hw_cc_tun", of_control),
+            ("hw_startup_tun", of_startup.map(|s| s.tunables.clone())),
         ];
         for (variable, infos) in lists {
-            let (Some(variable), Ok(infos)) = (variables.get(variable), infos) else {
+            let (Some(variable), Some(infos)) = (variables.get(variable), infos) else {
                 continue;
             };
             for (i, info) in infos.iter().enumerate() {

@@ -10,6 +10,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
+use headway_experiment::algorithm::plain;
 use libbpf_rs::{Link, MapCore as _, MapMut, MapType, Object, OpenObject};
 use serde::Serialize;
 
@@ -105,7 +106,8 @@ impl Request {
     pub fn is_attached(&self) -> Result<bool, Failure> {
         let wanted = self.outcome(false, None);
         Ok(attached_as(&self.name)?.is_some_and(|there| {
-            (there.control.as_str(), there.startup.as_deref()) == (wanted.control, wanted.startup)
+            (there.control.as_str(), there.startup.as_deref())
+                == (plain(wanted.control), wanted.startup)
                 && there.tunables == wanted.tunables
         }))
     }

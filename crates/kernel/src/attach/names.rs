@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use headway_experiment::algorithm::{file_of, plain};
+
 use crate::attach::inventory::{self, Attachment};
 use crate::error::Failure;
 use crate::objects::load;
@@ -27,7 +29,7 @@ pub(crate) fn default_name(object: &ControlObject) -> Result<String, Failure> {
     let scope = rundir::scope()?;
     let is_own_startup = headway_algorithms::control(object.control)
         .is_ok_and(|control| control.startup == object.startup);
-    let plain = object.control.replace('-', "_");
+    let plain = plain(object.control).replace('-', "_");
     let name = if is_own_startup && (!is_available(&plain) || is_ours(&plain)) {
         plain
     } else {
@@ -59,10 +61,20 @@ pub fn find_name(typed: &str) -> Result<Option<String>, Failure> {
     if attached.iter().any(|a| a.name == typed) {
         return Ok(Some(typed.to_owned()));
     }
-    let Ok(object) = choose(typed) else {
-        return Ok(None);
+    let (control, startup) = match typed.split_once('+') {
+        Some((control, startup)) => (control, Some(startup)),
+        None => (typed, None),
     };
-    attached.retain(|a| a.control == object.control && a.startup.as_deref() == object.startup);
+    if file_of(control).is_some() {
+        // what is in the file today is of no account
+        let same = |a: &Attachment| startup.is_none_or(|s| a.startup.as_deref() == Some(s));
+        attached.retain(|a| a.control == plain(control) && same(a));
+    } else {
+        let Ok(object) = choose(typed) else {
+            return Ok(None);
+        };
+        attached.retain(|a| a.control == object.control && a.startup.as_deref() == object.startup);
+    }
     match attached.as_slice() {
         [] => Ok(None),
         [only] => Ok(Some(only.name.clone())),

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::error::{Attempt as _, Failure};
 use crate::mechanisms::approval;
 use crate::objects::bpf::{self, Point};
+use crate::objects::brought::{self, Declared, SAID};
 use crate::objects::btf::{Btf, Member};
 use crate::objects::device::Device;
 use crate::objects::hooks::{self, Hook};
@@ -216,6 +217,9 @@ impl Request {
 pub(crate) fn find(name: &str) -> Result<(&'static RouterInfo, &'static RouterObject), Failure> {
     let bad_input = |e: headway_algorithms::AlgorithmError| Failure::bad_input(e.to_string());
     let info = headway_algorithms::router(name).map_err(bad_input)?;
+    if info.file.is_some() {
+        return Ok((info, brought::router(info)?));
+    }
     let object = routers()
         .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?
         .iter()
@@ -343,7 +347,10 @@ pub fn attached_routers() -> Result<Vec<Router>, Failure> {
 
 fn router(hook: Hook) -> Router {
     let name = name_of(&hook);
-    let info = headway_algorithms::router(&name).ok();
+    let said = hook.constant(SAID);
+    let declared = said.and_then(|bytes| Declared::read(&bytes));
+    let info = declared.or_else(|| headway_algorithms::router(&name).ok().map(Declared::of));
+    let info = info.as_ref();
     let word = |name: &str| {
         let raw = hook.constant(name)?.try_into().ok()?;
         Some(u64::from_ne_bytes(raw))
@@ -393,7 +400,7 @@ fn router(hook: Hook) -> Router {
 
 /// Counters and events of a link's state, where the object's type information says that
 /// they are.
-fn link_of(hook: &Hook, info: Option<&RouterInfo>) -> Option<(BTreeMap<String, u64>, Vec<Event>)> {
+fn link_of(hook: &Hook, info: Option<&Declared>) -> Option<(BTreeMap<String, u64>, Vec<Event>)> {
     let (map, map_info) = hook.map(LINKS)?;
     let btf = Btf::by_id(map_info.btf_id)?;
     let fields = btf.members(map_info.value_type);
@@ -420,7 +427,7 @@ fn link_of(hook: &Hook, info: Option<&RouterInfo>) -> Option<(BTreeMap<String, u
 fn event(
     raw: &[u8],
     told: &BTreeMap<String, Member>,
-    info: &RouterInfo,
+    info: &Declared,
     now_ns: u64,
 ) -> Option<(u32, Event)> {
     let at = |name: &str| told.get(name).map(|member| member.offset);

@@ -54,7 +54,7 @@ pub fn open(
         ("hw_cc_tun", of_control),
         ("hw_startup_tun", of_startup),
         ("hw_cc_bytes", state_bytes.to_ne_bytes().to_vec()),
-        ("hw_control_name", object.control.as_bytes().to_vec()),
+        ("hw_control_name", control.name.as_bytes().to_vec()),
         (
             "hw_startup_name",
             object.startup.unwrap_or_default().as_bytes().to_vec(),

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use libbpf_rs::{ErrorKind, Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use crate::error::Failure;
+use crate::objects::brought;
 
 /// What this machine lacks to load an object, in one line; `None` if nothing.
 #[must_use]
@@ -93,10 +94,12 @@ fn gist(log: &str) -> String {
 pub fn load(open: OpenObject, name: &str) -> Result<Object, Failure> {
     keep_log();
     open.load().map_err(|error| {
-        Failure::kernel_cannot(format!(
-            "cannot load {name}: {error}: {}",
-            gist(&take_log())
-        ))
+        let log = take_log();
+        let gist = gist(&log);
+        match brought::place_in(&log) {
+            Some(place) => Failure::bad_input(format!("{place}: {gist}")),
+            None => Failure::kernel_cannot(format!("cannot load {name}: {error}: {gist}")),
+        }
     })
 }
 

@@ -1,7 +1,9 @@
 //! The eBPF objects of this build, and how they are loaded, prepared and hooked.
 
 pub(crate) mod bpf;
+pub(crate) mod brought;
 pub(crate) mod btf;
+mod compile;
 pub(crate) mod constants;
 pub mod contract;
 pub(crate) mod device;
@@ -20,7 +22,7 @@ use crate::error::Failure;
 pub struct ControlObject {
     /// The kernel's name of the congestion control, at most 15 characters.
     pub name: &'static str,
-    /// The control.
+    /// The control; of a file of one's own, its path and content.
     pub control: &'static str,
     /// The startup; None where the control owns its start.
     pub startup: Option<&'static str>,
@@ -150,8 +152,8 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
     };
     let bad_input = |e: AlgorithmError| Failure::bad_input(e.to_string());
     let control = headway_algorithms::control(control).map_err(bad_input)?;
-    let startup = headway_algorithms::startup_of(control, startup).map_err(bad_input)?;
-    let startup = startup.map(|s| s.name);
+    let joined = headway_algorithms::startup_of(control, startup).map_err(bad_input)?;
+    let startup = joined.map(|s| s.name);
     if let (Some(header), None) = (control.header, control.header_at_sockets()) {
         return Err(Failure::failed(format!(
             "{} owns the header {header}, which is neither a TCP option nor in the ECN bits, or \
@@ -164,6 +166,9 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
             "{} sends ECT(1), which kernels do with accurate ECN only, not with that of RFC 3168",
             control.name
         )));
+    }
+    if control.file.is_some() {
+        return brought::control(control, joined);
     }
     let objects = objects()
         .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;

@@ -1,0 +1,243 @@
+//! A control or a router in a file of one's own: compiled to eBPF by this machine's clang, with
+//! the flags and the binding of those that the build made, and named where the kernel refuses it.
+
+use std::env::consts::ARCH;
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use headway_algorithms::brought::{source_of, Kind, Source, Work};
+use headway_algorithms::{
+    AlgorithmError, ControlInfo, CounterInfo, RouterInfo, StartupInfo, TunableInfo,
+};
+use headway_experiment::algorithm::file_of;
+use serde_json::{json, Value};
+
+use crate::error::{Attempt as _, Failure};
+use crate::objects::{compile, objects, ControlObject, RouterObject};
+
+include!(concat!(env!("OUT_DIR"), "/port.rs"));
+
+/// What of the port is compiled here and in the simulator stands in this folder of the work.
+const ALGORITHMS: &str = "algorithms";
+
+/// The files whose objects this process has made, to find their lines in what the kernel says.
+static SOURCES: Mutex<Vec<Source>> = Mutex::new(Vec::new());
+
+fn bad_input(error: AlgorithmError) -> Failure {
+    Failure::bad_input(error.to_string())
+}
+
+/// What compiles a file.
+struct Bench {
+    work: Work,
+    source: Source,
+    clang: String,
+}
+
+impl Bench {
+    fn new(kind: Kind, file: &str) -> Result<Self, Failure> {
+        let path = file_of(file).map_or(file, |(path, _)| path);
+        let source = source_of(kind, path).map_err(bad_input)?;
+        let clang = compile::find_clang()
+            .map_err(|reason| Failure::failed(format!("cannot compile {path}: {reason}")))?;
+        let what = format!("compile {path}");
+        let work = Work::new(None).attempt(&what)?;
+        source
+            .write_to(&work.folder().join(ALGORITHMS))
+            .attempt(&what)?;
+        for (name, text) in BINDING {
+            let path = work.folder().join(name);
+            let folder = path.parent().expect("below the work's folder");
+            fs::create_dir_all(folder).attempt(&what)?;
+            fs::write(path, text).attempt(&what)?;
+        }
+        Ok(Self {
+            work,
+            source,
+            clang,
+        })
+    }
+
+    /// The ELF file of a translation unit.
+    fn object(&self, name: &str, unit: &str) -> Result<&'static [u8], Failure> {
+        let what = format!("compile {}", self.source.path());
+        let folder = self.work.folder().join(ALGORITHMS);
+        let (unit_c, object) = (format!("{name}.bpf.c"), format!("{name}.bpf.o"));
+        fs::write(folder.join(&unit_c), unit).attempt(&what)?;
+        let mut command = compile::compiler(&self.clang, ARCH);
+        command.args(["-I", ".", "-I", "port", "-isystem", "../libbpf"]);
+        command.current_dir(&folder).env("LC_ALL", "C");
+        let output = compile::compile(&mut command, Path::new(&unit_c), Path::new(&object));
+        let output = output.attempt(&what)?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(Failure::bad_input(
+                self.source.first_error(&said, &self.clang),
+            ));
+        }
+        let bytes = fs::read(folder.join(&object)).attempt(&what)?;
+        Ok(Box::leak(bytes.into_boxed_slice()))
+    }
+
+    /// From here on the kernel's refusals are looked up in the file.
+    fn remember(self) {
+        let mut all = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(self.source);
+    }
+}
+
+/// The object of a control in a file, joined with a startup or with its own start.
+pub(crate) fn control(
+    info: &'static ControlInfo,
+    startup: Option<&'static StartupInfo>,
+) -> Result<&'static ControlObject, Failure> {
+    let file = info.file.unwrap_or(info.name);
+    let bench = Bench::new(Kind::Control, file)?;
+    let unit = compile::of_algorithm("cc", bench.source.stem(), &bench.source.main());
+    let declared = Declared {
+        tunables: info.tunables.clone(),
+        ..Declared::default()
+    };
+    let own = bench.object("cc", &(unit + &declared.said()))?;
+    let switches = compile::switches(info, startup);
+    let binding = bench.object("binding", &compile::of_binding("control", &switches))?;
+    let mut algorithms = vec![own];
+    if let Some(startup) = startup {
+        algorithms.push(object_of(startup)?);
+    }
+    bench.remember();
+    Ok(Box::leak(Box::new(ControlObject {
+        name: info.kernel_name(startup).leak(),
+        control: file,
+        startup: startup.map(|s| s.name),
+        needs_ecn: info.flags.needs_ecn(),
+        binding,
+        algorithms: algorithms.leak(),
+    })))
+}
+
+/// The object of a startup, as the build made it for those controls that it joins.
+fn object_of(startup: &StartupInfo) -> Result<&'static [u8], Failure> {
+    let built = objects()
+        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
+    let joined = built.iter().find(|o| o.startup == Some(startup.name));
+    joined
+        .and_then(|object| object.algorithms.get(1).copied())
+        .ok_or_else(|| Failure::failed(format!("this build has no object for {}", startup.name)))
+}
+
+/// The program of a router in a file.
+pub(crate) fn router(info: &'static RouterInfo) -> Result<&'static RouterObject, Failure> {
+    let file = info.file.unwrap_or(info.name);
+    let bench = Bench::new(Kind::Router, file)?;
+    let unit = compile::of_router(bench.source.stem(), &bench.source.main());
+    let bytes = bench.object("router", &(unit + &Declared::of(info).said()))?;
+    bench.remember();
+    Ok(Box::leak(Box::new(RouterObject {
+        name: info.name,
+        bytes,
+    })))
+}
+
+/// What an algorithm declares. No build of headwayctl knows it of a file's: an attached object
+/// says it itself, in a variable.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Declared {
+    pub(crate) tunables: Vec<TunableInfo>,
+    pub(crate) counters: Vec<CounterInfo>,
+    pub(crate) events: Vec<CounterInfo>,
+}
+
+/// The variable.
+pub(crate) const SAID: &str = "hw_brought";
+
+impl Declared {
+    /// Of a router.
+    pub(crate) fn of(info: &RouterInfo) -> Self {
+        Self {
+            tunables: info.tunables.clone(),
+            counters: info.counters.clone(),
+            events: info.events.clone(),
+        }
+    }
+
+    /// The variable's definition in C.
+    fn said(&self) -> String {
+        let counters = |list: &[CounterInfo]| -> Value {
+            let each = list.iter();
+            each.map(|c| json!([c.name, c.unit, c.meaning, c.shown(1)]))
+                .collect()
+        };
+        let tunables: Value = self
+            .tunables
+            .iter()
+            .map(|t| json!([t.name, t.unit, t.meaning, t.default, t.min, t.max]))
+            .collect();
+        let text = json!({
+            "tunables": tunables,
+            "counters": counters(&self.counters),
+            "events": counters(&self.events),
+        });
+        let text = text.to_string().replace('\\', "\\\\").replace('"', "\\\"");
+        format!("const volatile char {SAID}[] = \"{text}\";\n")
+    }
+
+    /// What a variable's bytes say; None: they are not ours.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+        let text: Value = serde_json::from_slice(&bytes[..end]).ok()?;
+        // few, and as long as this process runs
+        let word =
+            |value: &Value| -> Option<&'static str> { Some(value.as_str()?.to_owned().leak()) };
+        let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
+        let tunable = |t: &Value| {
+            Some(TunableInfo {
+                name: word(&t[0])?,
+                unit: word(&t[1])?,
+                meaning: word(&t[2])?,
+                default: number(&t[3])?,
+                min: number(&t[4])?,
+                max: number(&t[5])?,
+            })
+        };
+        let counter = |c: &Value| {
+            let (name, unit, meaning) = (word(&c[0])?, word(&c[1])?, word(&c[2])?);
+            Some(CounterInfo::new(name, unit, meaning, c[3].as_u64()?))
+        };
+        let tunables = text["tunables"].as_array()?.iter().map(tunable);
+        let counters = |name: &str| -> Option<Vec<CounterInfo>> {
+            text[name].as_array()?.iter().map(counter).collect()
+        };
+        Some(Self {
+            tunables: tunables.collect::<Option<_>>()?,
+            counters: counters("counters")?,
+            events: counters("events")?,
+        })
+    }
+}
+
+/// Where in a file of one's own it stands what the kernel's verifier refuses; None: it is not
+/// in one.
+pub(crate) fn place_in(log: &str) -> Option<String> {
+    let all = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
+    // "; text of the line @ mine.c:12", or without its place before Linux 6.9
+    let annotations = log.lines().filter_map(|line| line.strip_prefix("; "));
+    let mut places = annotations.filter_map(|text| {
+        let place = match text.rsplit_once(" @ ") {
+            Some((_, at)) => {
+                let (name, line) = at.rsplit_once(':')?;
+                let line = line.trim().parse().ok()?;
+                all.iter().find_map(|source| source.place_named(name, line))
+            }
+            None => all.iter().find_map(|source| {
+                let line = source.line_that_reads(text)?;
+                source.place(&source.main(), line)
+            }),
+        };
+        Some((place?, text))
+    });
+    let (place, text) = places.next_back()?;
+    let text = text.rsplit_once(" @ ").map_or(text, |(text, _)| text);
+    Some(format!("{place}: the kernel refuses `{}`", text.trim()))
+}

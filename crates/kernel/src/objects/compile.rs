@@ -1,0 +1,150 @@
+//! How C becomes eBPF: the compiler, its flags, and the translation units around an
+//! algorithm's file. The build includes this file (build.rs) for the algorithms of the tree;
+//! headwayctl uses it for a file that somebody brings.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use headway_algorithms::{Carrier, ControlInfo, StartupInfo};
+
+/// Functions of the algorithms are inlined: what a function that returns nothing leaves
+/// in its result's register is nothing to the compiler, but an error to the verifier.
+const INLINE: &str = "#pragma clang attribute push(__attribute__((always_inline)), \
+                      apply_to = function)\n";
+/// The first clang whose CO-RE relocations of stores and bit fields are complete.
+const OLDEST_CLANG: u32 = 16;
+/// What the kernel gives a congestion control per socket; more lies in a map.
+const CA_PRIV_BYTES: u32 = 104;
+/// `struct hw_pacing`, which stands before the other state of a pair that paces.
+const PACING_BYTES: u32 = 16;
+
+/// A clang of `OLDEST_CLANG` or newer with the BPF target, or what is missing.
+pub fn find_clang() -> Result<String, String> {
+    let candidates: Vec<String> = match std::env::var("HEADWAY_CLANG") {
+        Ok(clang) => vec![clang],
+        Err(_) => (OLDEST_CLANG..=22)
+            .rev()
+            .map(|version| format!("clang-{version}"))
+            .chain(["clang".to_owned()])
+            .collect(),
+    };
+    let usable = |clang: &String| {
+        output_of(clang, "-dumpversion")
+            .and_then(|text| text.split('.').next()?.trim().parse::<u32>().ok())
+            .is_some_and(|major| major >= OLDEST_CLANG)
+            && output_of(clang, "--print-targets").is_some_and(|text| text.contains("bpf"))
+    };
+    candidates
+        .iter()
+        .find(|c| usable(c))
+        .cloned()
+        .ok_or_else(|| {
+            format!(
+                "no clang of version {OLDEST_CLANG} or newer with the BPF target among {}; \
+                 install clang-19 or set HEADWAY_CLANG",
+                candidates.join(", ")
+            )
+        })
+}
+
+fn output_of(program: &str, argument: &str) -> Option<String> {
+    let output = Command::new(program).arg(argument).output().ok()?;
+    String::from_utf8(output.stdout).ok()
+}
+
+/// The architecture as libbpf's headers name it.
+fn kernel_arch(arch: &str) -> &str {
+    match arch {
+        "x86_64" => "x86",
+        "aarch64" => "arm64",
+        "riscv64" => "riscv",
+        other => other,
+    }
+}
+
+/// The command that compiles for a machine of that architecture; folders of headers, the
+/// source and `-o` are to come.
+pub fn compiler(clang: &str, arch: &str) -> Command {
+    let mut command = Command::new(clang);
+    command
+        .args(["-g", "-O2", "-std=gnu11", "-target", "bpf", "-mcpu=v3"])
+        .args(["-Wall", "-Wextra", "-Wno-unused-parameter"])
+        .arg(format!("-D__TARGET_ARCH_{}", kernel_arch(arch)));
+    command
+}
+
+/// Compiles a source to an object.
+pub fn compile(command: &mut Command, source: &Path, object: &Path) -> std::io::Result<Output> {
+    let to = [source.as_os_str(), "-o".as_ref(), object.as_os_str()];
+    command.arg("-c").args(to).output()
+}
+
+/// A control's or a startup's file ("cc/reno.c"), and what the binding calls of it.
+pub fn of_algorithm(kind: &str, id: &str, file: &str) -> String {
+    format!(
+        "#include \"port/bpf/kernel.h\"\n\
+         {INLINE}\
+         #include \"{file}\"\n\
+         #pragma clang attribute pop\n\
+         #define HW_{} hw_{kind}_{id}\n\
+         #include \"port/bpf/part.h\"\n",
+        kind.to_uppercase()
+    )
+}
+
+/// A router's file and its binding.
+pub fn of_router(id: &str, file: &str) -> String {
+    format!(
+        "#include \"port/bpf/kernel.h\"\n\
+         {INLINE}\
+         #include \"{file}\"\n\
+         #pragma clang attribute pop\n\
+         #define HW_ROUTER hw_router_{id}\n\
+         #include \"port/bpf/router.h\"\n"
+    )
+}
+
+/// A binding, to sockets ("control") or to tests ("contract").
+pub fn of_binding(header: &str, switches: &[&str]) -> String {
+    let mut unit = String::new();
+    for switch in switches {
+        writeln!(unit, "#define {switch}").expect("a String");
+    }
+    unit += "#include \"port/bpf/kernel.h\"\n";
+    writeln!(unit, "#include \"port/bpf/{header}.h\"").expect("a String");
+    unit
+}
+
+/// What the binding is told of the pairs that it is for (port/bpf/pair.h), as definitions.
+pub fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'static str> {
+    let startup_paces = startup.is_some_and(|s| s.paces);
+    let paces = startup_paces || control.flags.paces();
+    let pacing_bytes = if paces { PACING_BYTES } else { 0 };
+    let header = control.header_at_sockets();
+    let carries = header.is_some();
+    let in_ecn_bits = header.is_some_and(|h| h.carrier == Carrier::EcnBits);
+    let state_bytes = control.state_bytes.next_multiple_of(8)
+        + pacing_bytes
+        + startup.map_or(0, |s| s.state_bytes);
+    [
+        ("HW_JOINED", startup.is_some()),
+        ("HW_CONTROLS", control.takes_samples),
+        ("HW_PACES", paces),
+        ("HW_STARTUP_PACES", startup_paces),
+        (
+            "HW_STATE_IN_STORAGE",
+            carries || state_bytes > CA_PRIV_BYTES,
+        ),
+        (
+            "HW_CC_IN_STORAGE",
+            carries || control.state_bytes > CA_PRIV_BYTES,
+        ),
+        ("HW_CARRIES", carries),
+        ("HW_IN_ECN_BITS", in_ecn_bits),
+    ]
+    .into_iter()
+    .filter_map(|(switch, on)| on.then_some(switch))
+    .collect()
+}
+

@@ -1,0 +1,141 @@
+"""Files of one's own in the running kernel: the tutorial's control and router, and refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ROOT, headway, on_kernel
+from test_brought import FILES, folder  # noqa: F401 - a fixture
+
+from headway.backends.kernel import headwayctl
+
+NAMESPACE = "headway-brought"
+DEVICE = "mine0"
+
+
+def ctl(*arguments: str, status: int = 0) -> str:
+    """What headwayctl prints, or, where it fails with that status, its one line."""
+    program = os.environ[headwayctl.VARIABLE]
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == status, (done.stdout, done.stderr)
+    if status:
+        [line] = done.stderr.splitlines()
+        return line.removeprefix("headwayctl: ")
+    return done.stdout
+
+
+def at_status(kind: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(ctl("status", "--json"))[kind]
+    return found
+
+
+@pytest.fixture
+def device() -> Iterator[list[str]]:
+    """A device in a namespace of its own, as options of headwayctl."""
+    subprocess.run(["ip", "netns", "add", NAMESPACE], check=True)
+    try:
+        link = ["link", "add", DEVICE, "type", "veth", "peer", "name", "far0"]
+        subprocess.run(["ip", "-n", NAMESPACE, *link], check=True)
+        for name in (DEVICE, "far0"):
+            subprocess.run(["ip", "-n", NAMESPACE, "link", "set", name, "up"], check=True)
+        yield ["--netns", NAMESPACE, "--dev", DEVICE]
+    finally:
+        subprocess.run(["ip", "netns", "del", NAMESPACE], check=False)
+
+
+@on_kernel
+def test_the_tutorials_control_carries_a_flow_as_in_the_simulator(folder: Path) -> None:  # noqa: F811
+    options = ["--flows", "1x./my_control.c", "--rate", "10Mbit/s", "--rtt", "50 ms"]
+    options += ["--buffer", "2 BDP", "--duration", "4s", "--warmup", "2s", "--json"]
+    found = []
+    for backend in ("kernel", "sim"):
+        done = headway("try", *options, "--backend", backend)
+        assert done.returncode == 0, done.stderr
+        mean = json.loads(done.stdout)
+        found.append((mean["flows"][0]["goodput_bps"], mean["links"][0]["queue_bytes"]["mean"]))
+    (live_bps, live_bytes), (sim_bps, sim_bytes) = found
+    assert live_bps == pytest.approx(sim_bps, rel=0.1)
+    assert live_bytes == pytest.approx(sim_bytes, rel=0.5)
+    assert [one for one in at_status("attached") if one["control"] == "my_control"] == []
+
+
+@on_kernel
+def test_status_tells_a_files_control_by_its_own_names(folder: Path) -> None:  # noqa: F811
+    try:
+        said = ctl("attach", "./my_control.c+hystart", "--name", "hwt_mine", "--set", "target_ms=7")
+        assert "attached hwt_mine" in said
+        [mine] = [one for one in at_status("attached") if one["name"] == "hwt_mine"]
+        assert (mine["control"], mine["startup"]) == ("my_control", "hystart")
+        assert mine["tunables"]["target_ms"] == 7
+        assert "replaced hwt_mine" in ctl("attach", "./my_control.c", "--name", "hwt_mine")
+    finally:
+        ctl("detach", "./my_control.c")
+
+
+@on_kernel
+def test_the_tutorials_router_counts_at_a_device(
+    folder: Path,  # noqa: F811
+    device: list[str],
+) -> None:
+    ctl("router", "attach", "./my_router.c", *device, "--rate", "10mbit", "--set",
+        "threshold_bytes=30000")  # fmt: skip
+    for command in (
+        f"address add 192.0.2.1/24 dev {DEVICE}",
+        f"neighbour add 192.0.2.2 lladdr 02:00:00:00:00:02 dev {DEVICE}",
+    ):
+        subprocess.run(["ip", "-n", NAMESPACE, *command.split()], check=True)
+    sends = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"
+    sends += "; [s.sendto(bytes(1000), ('192.0.2.2', 9)) for _ in range(5)]"
+    python = ["ip", "netns", "exec", NAMESPACE, sys.executable, "-c", sends]
+    subprocess.run(python, check=True)
+    [mine] = [one for one in at_status("routers") if one["name"] == "my_router"]
+    assert mine["tunables"] == {"threshold_bytes": "30000"}
+    assert set(mine["counters"]) == {"packets", "marked", "longest_bytes"}
+    assert mine["counters"]["packets"] == mine["traffic"]["packets"] >= 5
+    assert mine["counters"]["longest_bytes"] >= 2 * 1028  # 10 Mbit/s is slower than who sends
+    ctl("detach", *device)
+
+
+@on_kernel
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("/ 2, 2);", "/ 2, ((u32 *)state)[c->cwnd_pkts]);", "the kernel refuses `"),
+        ("(void)ack;", "while (c->now_us != s->again_us) s->backoffs++;", "the kernel refuses `"),
+        ("(void)ack;", "undeclared();", "implicit declaration of function 'undeclared'"),
+    ],
+)
+def test_a_refusal_is_a_line_with_the_files_own_line(
+    folder: Path,  # noqa: F811
+    old: str,
+    new: str,
+    says: str,
+) -> None:
+    text = FILES["my_control.c"]
+    assert old in text
+    Path("my_control.c").write_text(text.replace(old, new))
+    line = text[: text.index(old)].count("\n") + 1
+    told = ctl("attach", "./my_control.c", "--name", "hwt_mine", status=2)
+    at = re.match(r"\./my_control\.c:(\d+): ", told)
+    assert at is not None, told
+    assert abs(int(at[1]) - line) <= 1, told
+    assert says in told
+    assert [one for one in at_status("attached") if one["name"] == "hwt_mine"] == []
+
+
+@on_kernel
+def test_a_protocol_in_files_is_attached_with_its_header(folder: Path) -> None:  # noqa: F811
+    try:
+        ctl("attach", f"{ROOT}/tests/protocol/cc/explicit.c", "--name", "hwt_explicit")
+        [mine] = [one for one in at_status("attached") if one["name"] == "hwt_explicit"]
+        assert mine["control"] == "explicit"
+    finally:
+        ctl("detach", "hwt_explicit")
