@@ -224,7 +224,11 @@ impl Build {
         let mut command = compile::compiler(&self.clang, &arch);
         let more = self.more.iter().map(PathBuf::as_path);
         let port = self.algorithms.join("port");
-        for folder in [self.algorithms.as_path()].into_iter().chain(more).chain([port.as_path()]) {
+        for folder in [self.algorithms.as_path()]
+            .into_iter()
+            .chain(more)
+            .chain([port.as_path()])
+        {
             command.arg("-I").arg(folder);
         }
         command.arg("-Werror").arg("-isystem").arg(libbpf());
@@ -255,13 +259,18 @@ fn binding(algorithms: &Path, out: &Path) {
     };
     let port = algorithms.join("port/bpf");
     let listed = fs::read_dir(&port).expect("a readable folder");
-    let mut files: Vec<PathBuf> = listed.map(|e| e.expect("a readable folder").path()).collect();
+    let mut files: Vec<PathBuf> = listed
+        .map(|e| e.expect("a readable folder").path())
+        .collect();
     files.sort();
     for file in files {
         let name = file.file_name().and_then(|n| n.to_str()).expect("ASCII");
         add(format!("algorithms/port/bpf/{name}"), &file);
     }
-    add("include/headway.h".into(), &algorithms.join("../include/headway.h"));
+    add(
+        "include/headway.h".into(),
+        &algorithms.join("../include/headway.h"),
+    );
     for name in [
         "bpf_core_read.h",
         "bpf_endian.h",
@@ -269,7 +278,10 @@ fn binding(algorithms: &Path, out: &Path) {
         "bpf_helpers.h",
         "bpf_tracing.h",
     ] {
-        add(format!("libbpf/bpf/{name}"), &libbpf().join("bpf").join(name));
+        add(
+            format!("libbpf/bpf/{name}"),
+            &libbpf().join("bpf").join(name),
+        );
     }
     fs::write(out.join("port.rs"), list + "];\n").expect("OUT_DIR is writable");
 }

@@ -104,7 +104,7 @@ fn a_router_in_a_file_counts_what_it_declares_and_comes_after_those_built_in() {
         flow: 1,
         ip_bytes: 1500,
         ecn: 2,
-        local: 0,
+        ..Default::default()
     };
     for _ in 0..3 {
         instance.arrive(&mut link, &pkt, None);

@@ -147,4 +147,3 @@ pub fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'s
     .filter_map(|(switch, on)| on.then_some(switch))
     .collect()
 }
-
