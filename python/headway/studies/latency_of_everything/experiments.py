@@ -1,0 +1,96 @@
+"""Setup: a bulk flow of each control beside a call, with each queue discipline."""
+
+from __future__ import annotations
+
+import random
+
+from headway.experiment import Dumbbell, Experiment, Flow, Voip
+from headway.registry import Algorithm, registry
+from headway.studies.collateral_damage.experiments import BUFFER, DATAGRAM_MS, RATE, VOIP_LEAD_S
+from headway.study import StudyContext
+
+RTT_MS = 50
+LENGTH_S, QUICK_LENGTH_S = 190.0, 50.0
+WARMUP_S = 10.0
+"""Slow start, which is over after five seconds at the latest, belongs to no state that lasts."""
+RUNS, QUICK_RUNS = 5, 1
+BASE_MS = RTT_MS / 2 + DATAGRAM_MS
+"""What a datagram takes on an empty path."""
+STACK = "linux-6"
+PLAIN = "drop-tail"
+"""What papers on controls mean by a queue."""
+
+
+def controls() -> tuple[str, ...]:
+    """Every control that there is, by name."""
+    return tuple(one.name for one in registry().controls)
+
+
+def queues() -> tuple[str, ...]:
+    """Every queue discipline that there is, by name; the plain one first."""
+    names = (one.name for one in registry().queues)
+    return tuple(sorted(names, key=lambda name: (name != PLAIN, name)))
+
+
+def routers_of(control: Algorithm) -> tuple[str, ...]:
+    """The router algorithms that read the control's header, by name."""
+    if control.header is None:
+        return ()
+    return tuple(one.name for one in registry().routers if one.header == control.header)
+
+
+def runs(ctx: StudyContext) -> int:
+    """How many trials each control and queue have."""
+    return QUICK_RUNS if ctx.quick else RUNS
+
+
+def key(control: str, queue: str, run: int | str) -> str:
+    """A trial's name, for example "cubic-red-t1"; runs count from 1, "*" names all."""
+    return f"{control}-{queue}-t{run}"
+
+
+def experiments(ctx: StudyContext) -> dict[str, Experiment]:
+    """One trial per control, queue and run."""
+    return {
+        key(control.name, queue, run): _trial(ctx, control, queue, run)
+        for queue in queues()
+        for control in registry().controls
+        for run in range(1, runs(ctx) + 1)
+    }
+
+
+def _trial(ctx: StudyContext, control: Algorithm, queue: str, run: int) -> Experiment:
+    length_s = QUICK_LENGTH_S if ctx.quick else LENGTH_S
+    routers = routers_of(control)
+    reverse = {
+        "rate": RATE,
+        "delay": f"{RTT_MS / 2:g} ms",
+        "buffer": BUFFER,
+        "aqm": queue,
+        "routers": routers,
+    }
+    path = Dumbbell.model_validate(
+        {
+            "rate": RATE,
+            "rtt": f"{RTT_MS} ms",
+            "buffer": BUFFER,
+            "aqm": queue,
+            "routers": routers,
+            "reverse": reverse,
+        }
+    )
+    # of a text, which Python promises never to draw otherwise from
+    chance = random.Random(f"{ctx.seed}/{key(control.name, queue, run)}").random()
+    start_s = VOIP_LEAD_S + chance * RTT_MS / 1e3
+    bulk = Flow.model_validate(
+        {"name": "bulk", "control": control.name, "start": f"{start_s:.9f} s"}
+    )
+    return Experiment(
+        topology=path,
+        flows=(bulk, Flow(name="voip", app=Voip, start="0 s")),
+        duration=f"{length_s:g} s",
+        warmup=f"{WARMUP_S:g} s",
+        stack=STACK,
+        seed=ctx.seed * 1000 + run,
+        record=("udp",),
+    )
