@@ -63,6 +63,13 @@ enum hw_cc_event {
 	HW_EVENT_LOSS = 3,	   /* retransmission timeout */
 };
 
+/* What a control with a header knows of its protocol's routers on the path (fall_back.h). */
+enum hw_routers {
+	HW_ROUTERS_UNKNOWN = 0, /* nothing came back so far */
+	HW_ROUTERS_ANSWER = 1,
+	HW_ROUTERS_ABSENT = 2, /* none answers: it goes on by its loss-based law */
+};
+
 /* What became of a Quick-Start request (RFC 4782). */
 enum hw_grant {
 	HW_GRANT_NONE = 0,	/* never asked */
@@ -121,6 +128,10 @@ struct hw_conn {
 	u32 deadline_us;       /* until the last byte of what waits should have arrived; 0: none */
 	u8 stabilize;	       /* the rate that was asked for is all the application ever needs */
 	u8 no_fast_start;      /* the application wants to start as ever */
+
+	/* What a control with a header tells of it. */
+	u8 routers;	/* enum hw_routers */
+	u32 fall_backs; /* how often it has fallen back; the stack may take it and begin at 0 */
 
 	/* For a control that takes rate samples (control()); 0 for all others. */
 	u8 app_limited;	     /* what is in flight was, at its time, all there was to send */

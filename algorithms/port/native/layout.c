@@ -78,6 +78,8 @@ const struct hw_layout hw_native_layout[] = {
 	FIELD(hw_conn, deadline_us),
 	FIELD(hw_conn, stabilize),
 	FIELD(hw_conn, no_fast_start),
+	FIELD(hw_conn, routers),
+	FIELD(hw_conn, fall_backs),
 	FIELD(hw_conn, app_limited),
 	FIELD(hw_conn, mark_app_limited),
 	FIELD(hw_conn, lost_pkts),

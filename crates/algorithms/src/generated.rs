@@ -231,6 +231,10 @@ pub struct Conn {
     pub stabilize: u8,
     /// The application wants to start as ever.
     pub no_fast_start: u8,
+    /// Enum hw_routers.
+    pub routers: u8,
+    /// How often it has fallen back; the stack may take it and begin at 0.
+    pub fall_backs: u32,
     /// What is in flight was, at its time, all there was to send.
     pub app_limited: u8,
     /// Set 1: what is in flight now is to count as such, too.
@@ -861,6 +865,10 @@ unsafe extern "C" {
     pub fn hw_native_scale(a: u32, b: u32, c: u32) -> u32;
     pub fn hw_native_exp(x: i64) -> u64;
     pub fn hw_native_ln_roughly(value: u64) -> i64;
+    pub fn hw_native_step_power(m: u64, falls: u32, rtt_us: u32) -> u64;
+    pub fn hw_native_additive_scale(rtt_us: u32, unit_us: u32) -> u64;
+    pub fn hw_native_mpcp_level(demand_bytes: u64, capacity_bytes: u64, pieces: u32) -> u32;
+    pub fn hw_native_mpcp_step(level: u32, pieces: u32, m: *mut u64) -> u32;
 }
 
 macro_rules! layout {
@@ -946,6 +954,8 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "deadline_us" deadline_us
         "stabilize" stabilize
         "no_fast_start" no_fast_start
+        "routers" routers
+        "fall_backs" fall_backs
         "app_limited" app_limited
         "mark_app_limited" mark_app_limited
         "lost_pkts" lost_pkts
