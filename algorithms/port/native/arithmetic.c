@@ -4,6 +4,8 @@
 #include "flow.h"
 #include "../cubic_law.h"
 #include "../exponential.h"
+#include "../load_factor.h"
+#include "../mpcp_levels.h"
 
 u32 hw_native_cbrt(u64 x)
 {
@@ -53,4 +55,26 @@ u64 hw_native_exp(s64 x)
 s64 hw_native_ln_roughly(u64 value)
 {
 	return hw_ln_roughly(value);
+}
+
+u64 hw_native_step_power(u64 m, u32 falls, u32 rtt_us)
+{
+	return hw_step_power(m, falls, rtt_us);
+}
+
+u64 hw_native_additive_scale(u32 rtt_us, u32 unit_us)
+{
+	return hw_additive_scale(rtt_us, unit_us);
+}
+
+u32 hw_native_mpcp_level(u64 demand_bytes, u64 capacity_bytes, u32 pieces)
+{
+	struct hw_load load = { .demand_bytes = demand_bytes, .capacity_bytes = capacity_bytes };
+
+	return mpcp_level_of(&load, pieces);
+}
+
+u32 hw_native_mpcp_step(u32 level, u32 pieces, u64 *m)
+{
+	return mpcp_step_of(level, pieces, m);
 }

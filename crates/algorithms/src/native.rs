@@ -76,6 +76,41 @@ pub fn ln_roughly(value: u64) -> i64 {
     unsafe { ffi::hw_native_ln_roughly(value) }
 }
 
+/// (1 + m)^(rtt/200 ms), m and the result with 30 bits after the point; `falls`: (1 - m).
+#[must_use]
+pub fn step_power(m: u64, falls: bool, rtt_us: u32) -> u64 {
+    // SAFETY: a pure function.
+    unsafe { ffi::hw_native_step_power(m, falls.into(), rtt_us) }
+}
+
+/// Packets that additive increase adds per round trip, 16 bits after the point.
+#[must_use]
+pub fn additive_scale(rtt_us: u32, unit_us: u32) -> u64 {
+    // SAFETY: a pure function.
+    unsafe { ffi::hw_native_additive_scale(rtt_us, unit_us) }
+}
+
+/// MPCP's congestion level of a demand on a capacity, with levels in so many pieces.
+#[must_use]
+pub fn mpcp_level(demand_bytes: u64, capacity_bytes: u64, pieces: u32) -> u32 {
+    // SAFETY: a pure function.
+    unsafe { ffi::hw_native_mpcp_level(demand_bytes, capacity_bytes, pieces) }
+}
+
+/// What a level of MPCP makes of a window in 200 ms: the part that it gains or, below 0, loses.
+#[must_use]
+pub fn mpcp_step(level: u32, pieces: u32) -> f64 {
+    let mut m = 0;
+    // SAFETY: it writes one number.
+    let falls = unsafe { ffi::hw_native_mpcp_step(level, pieces, &raw mut m) };
+    let m = m as f64 / (1u64 << 30) as f64;
+    if falls != 0 {
+        -m
+    } else {
+        m
+    }
+}
+
 /// Size of every structure of the contract and offset of every field, as the C
 /// compiler has them ("hw_conn", "hw_conn.cwnd_pkts", ...).
 #[must_use]

@@ -1,7 +1,8 @@
 //! The integer arithmetic of port/ against f64 and wider integers, with its bounds.
 
 use headway_algorithms::native::{
-    cbrt, cubic_friendly_scale, cubic_k, cubic_target, exp, ln_roughly, part, power, scale,
+    additive_scale, cbrt, cubic_friendly_scale, cubic_k, cubic_target, exp, ln_roughly, mpcp_level,
+    mpcp_step, part, power, scale, step_power,
 };
 use proptest::prelude::*;
 
@@ -99,6 +100,53 @@ proptest! {
     fn a_part_is_exact(x in any::<u64>(), fraction in 0..=1u64 << 32) {
         let exact = (u128::from(x) * u128::from(fraction)) >> 32;
         prop_assert_eq!(exact, u128::from(part(x, fraction)));
+    }
+
+    /// (1 + m)^(rtt/t_rho) is within 2^-24, up to 16 intervals, from 3/4 to 17/16.
+    #[test]
+    fn a_step_is_within_its_bound_of_f64(
+        m in 0..=1u64 << 28, falls in any::<bool>(), rtt_us in 0..=3_200_000u32
+    ) {
+        let one = (1u64 << 30) as f64;
+        let m = if falls { m } else { m / 4 };
+        let base = 1.0 + if falls { -(m as f64) } else { m as f64 } / one;
+        let exact = base.powf(f64::from(rtt_us) / 200e3);
+        let got = step_power(m, falls, rtt_us) as f64 / one;
+        prop_assert!((got - exact).abs() <= (-24f64).exp2(), "{got} {exact}");
+    }
+
+    /// A level's step is that of the load it stands for, within half a level.
+    #[test]
+    fn a_level_says_what_the_load_does_to_a_window(
+        demand in 1..1_000_000_000u64, capacity in 1..1_000_000_000u64, pieces in 2..=3u32
+    ) {
+        let rest = capacity as f64 / demand as f64;
+        let level = mpcp_level(demand, capacity, pieces);
+        let exact = (rest.clamp(0.5, 1.25) - 1.0) / 4.0;
+        let width = 0.75 / f64::from(3u32.pow(pieces) - 2);
+        let off = (mpcp_step(level, pieces) - exact).abs();
+        prop_assert!(off <= width / 8.0 + 1e-4, "{level}: {off}");
+        prop_assert_eq!(level == 1, rest > 1.25);
+        prop_assert!(level < 3u32.pow(pieces));
+    }
+}
+
+#[test]
+fn additive_increase_scales_as_the_model_of_vcp_has_it() {
+    let scale = |rtt_ms: u32| additive_scale(rtt_ms * 1000, 100_000) as f64 / 65536.0;
+    for (rtt_ms, packets) in [
+        (10, 0.02),
+        (20, 0.04),
+        (100, 1.0),
+        (200, 4.0),
+        (500, 25.0),
+        (800, 28.0),
+    ] {
+        assert!(
+            (scale(rtt_ms) - packets).abs() < 2e-4,
+            "{rtt_ms}: {}",
+            scale(rtt_ms)
+        );
     }
 }
 

@@ -79,6 +79,68 @@ fn a_request_is_answered_in_its_response() {
     assert!(!info.reflect(&mut held, &denied.into(), &how));
 }
 
+/// An arrival of a packet with this identification.
+fn numbered_packet(ip_id: u16) -> Arrival {
+    Arrival {
+        ip_id,
+        ..Arrival::default()
+    }
+}
+
+#[test]
+fn vcp_is_answered_by_the_highest_region_since_the_last_answer() {
+    let (bits, option) = (header("vcp").unwrap(), header("vcp-answer").unwrap());
+    assert_eq!(
+        (bits.carrier, bits.answer),
+        (Carrier::EcnBits, Some("vcp-answer"))
+    );
+    assert_eq!(bits.parse(&[0]), None, "not VCP");
+    let mut held = Fields::default();
+    for region in [1, 3, 2] {
+        let arrived = bits.parse(&[region]).unwrap();
+        assert_eq!(bits.emit_bits(&arrived), region);
+        assert!(bits.reflect(&mut held, &arrived, &numbered_packet(0)));
+    }
+    // as docs/wire.md has it
+    assert_eq!(option.emit(&held), [253, 8, 0x48, 0x56, 3, 0, 0, 0]);
+    assert_eq!(
+        option.parse(&[253, 8, 0x48, 0x56, 4, 0, 0, 0]),
+        None,
+        "no region"
+    );
+    assert_eq!(
+        option.parse(&[253, 8, 0x48, 0x4d, 3, 0, 0, 0]),
+        None,
+        "another's"
+    );
+}
+
+#[test]
+fn mpcp_is_answered_by_the_pieces_in_their_places() {
+    let (bits, option) = (header("mpcp").unwrap(), header("mpcp-answer").unwrap());
+    let answer = |arrivals: &[(u16, u8)]| {
+        let mut held = Fields::default();
+        for &(id, piece) in arrivals {
+            let arrived = bits.parse(&[piece]).unwrap();
+            assert!(bits.reflect(&mut held, &arrived, &numbered_packet(id)));
+        }
+        option.emit(&held)
+    };
+    // as docs/wire.md has it
+    let in_order = answer(&[(0x1233, 1), (0x1234, 2), (0x1235, 3)]);
+    assert_eq!(in_order, [253, 8, 0x48, 0x4d, 0x12, 0x35, 0, 0b01_10_11]);
+    assert_eq!(answer(&[(0x1235, 3), (0x1233, 1), (0x1234, 2)]), in_order);
+    // one is missing
+    assert_eq!(answer(&[(5, 1), (7, 3)])[4..], [0, 7, 0, 0b01_00_11]);
+    // more than it has room for; the first is left out
+    let many: Vec<_> = (1..=9)
+        .map(|id| (id, if id == 1 { 3 } else { 1 }))
+        .collect();
+    assert_eq!(answer(&many)[4..], [0, 9, 0b01_01_01_01, 0b01_01_01_01]);
+    // identifications wrap
+    assert_eq!(answer(&[(0xffff, 2), (1, 1)])[4..], [0, 1, 0, 0b10_00_01]);
+}
+
 proptest! {
     #[test]
     fn whatever_is_parsed_is_emitted_again_and_parsed_alike(

@@ -2,6 +2,8 @@
 
 #[path = "laws/by_delay.rs"]
 mod by_delay;
+#[path = "laws/load_factor.rs"]
+mod load_factor;
 #[path = "laws/loss_based.rs"]
 mod loss_based;
 

@@ -101,6 +101,7 @@ STYLES: dict[str, Style] = {
     "xcp": Style(PURPLE, ">", _DASHED, "xx"),
     "rcp": Style(GREEN, "h", _DOTTED, "++"),
     "vcp": Style(ORANGE, "8", "-", "||"),
+    "mpcp": Style(BLUE, "P", "-", "++"),
     "maxnet": Style(BLACK, "D", "-", "//"),
 }
 
@@ -136,6 +137,7 @@ LABELS: dict[str, str] = {
     "xcp": "XCP",
     "rcp": "RCP",
     "vcp": "VCP",
+    "mpcp": "MPCP",
     "maxnet": "MaxNet",
     "voip": "VoIP",
     "cbr": "constant rate",

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * MPCP's sender (Li, Yousefi'zadeh, "MPCP: Multi Packet Congestion-control Protocol", ACM
+ * CCR 39(5), 2009, as "RAPPEP", 2010, tells of it). Its law is not published there: what
+ * stands here is what VCP's ns-2 model does with a load factor that is not encoded (vcp-src),
+ * on the middle of the level that the pieces make (../port/mpcp_levels.h). Per ACKed packet
+ *
+ *   w += (1 + m)^(rtt/t_rho) - 1 + alpha s/w,   m = kappa (1/LF - 1), 1/16 below 80 %
+ *
+ * so additive increase is always there, and flows of a bottleneck meet where m is what it
+ * takes: all at the same rate, a load factor slightly above 1 of the target.
+ *
+ * with s = (rtt/t_rho)^2 up to 1 s (hw_additive_scale): so the rates meet whatever the round
+ * trips are. The model's unit for s is 100 ms; with the 200 ms of VCP's paper a quarter of the
+ * queue stands where flows have met. What differs from the model: the window falls with every
+ * ACK in Open and Disorder, grows only where it is used, and is the stack's in Recovery. Losses
+ * and timeouts are Reno's matter, slow start after a timeout included; there is none at the
+ * start. With on_loss=keep a loss changes nothing as long as routers write: right where all
+ * losses are the medium's or a router's that takes part, and unfair to others where a silent
+ * router has the bottleneck.
+ *
+ * Level 0 says that no router wrote. After patience_rtts of it, or of no answer, the law is
+ * Reno's (fall_back.h) until a router writes. Valid for round trips up to 3.2 s.
+ */
+#include "../port/mpcp_levels.h"
+
+#define REMEMBERED 16 /* packets whose pieces are kept */
+
+enum { PIECES, ALPHA, ON_LOSS, PATIENCE };
+enum { HALVE, KEEP };
+
+static const struct hw_tunable mpcp_tunables[] = {
+	[PIECES] = MPCP_TUNABLE_PIECES,
+	[ALPHA] = { "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 },
+	[ON_LOSS] = { "on_loss", "halve|keep", "what becomes of cwnd", HALVE, HALVE, KEEP },
+	/* twice that of others: a level takes several packets, one each round trip at worst */
+	[PATIENCE] = { "patience_rtts", "round trips",
+		       "without a router's answer, and 200 ms, until it is as Reno", 8, 1, 1000 },
+};
+
+struct mpcp {
+	struct hw_fall_back fall_back;
+	u32 pieces;	/* of the packets up to latest_id, two bits each from the lowest on */
+	u32 fraction;	/* of a packet beyond cwnd, 2^-30 */
+	u32 acked_pkts; /* by the latest ACK */
+	u16 latest_id;	/* IP identification */
+	u8 level;	/* 0: none is known */
+	u8 unused[5];
+};
+
+static void mpcp_init(void *state, const u32 *tun, struct hw_conn *c)
+{
+	(void)state;
+	(void)tun;
+	c->ssthresh_pkts = 1;
+}
+
+static u32 mpcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *header)
+{
+	(void)tun;
+	((struct mpcp_fields *)header)->piece = 1;
+	hw_asks(&((struct mpcp *)state)->fall_back, c);
+	return 1;
+}
+
+/* The level of the latest group of which all pieces have come; 0: there is none. */
+static u32 mpcp_latest_level(const struct mpcp *s, u32 n)
+{
+	u32 k, id, first, second, third;
+
+	for (k = 0; k + n <= REMEMBERED; k++) {
+		id = (u16)(s->latest_id - k);
+		if ((n == 2 ? id % 2 : id % 3) != n - 1)
+			continue;
+		third = s->pieces >> 2 * k & 3;
+		second = s->pieces >> (2 * k + 2) & 3;
+		first = n == 2 ? 1 : s->pieces >> (2 * k + 4) & 3;
+		if (third && second && first)
+			return 9 * (first - 1) + 3 * (second - 1) + third - 1;
+	}
+	return 0;
+}
+
+static void mpcp_on_feedback(void *state, const u32 *tun, struct hw_conn *c, const void *header)
+{
+	const struct mpcp_answer_fields *answer = header;
+	struct mpcp *s = state;
+	u32 level;
+
+	s->pieces =
+		mpcp_merge(s->pieces, &s->latest_id, REMEMBERED, answer->pieces, answer->latest_id);
+	level = mpcp_latest_level(s, tun[PIECES]);
+	if (!level)
+		return;
+	s->level = (u8)level;
+	hw_word_came(&s->fall_back, c);
+	if (level > MPCP_LOW)
+		hw_leave_slow_start(c);
+}
+
+static void mpcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
+			    const struct hw_ack *ack)
+{
+	struct mpcp *s = state;
+	u64 m, power;
+
+	s->acked_pkts = ack->acked_pkts;
+	if (hw_goes_alone(&s->fall_back, c, tun[PATIENCE], 0) || c->ca_state > HW_CA_DISORDER ||
+	    !mpcp_step_of(s->level, tun[PIECES], &m))
+		return;
+	power = hw_step_power(m, 1, c->srtt_us);
+	hw_window_shrink(c, &s->fraction,
+			 (HW_STEP_ONE - power) * hw_min_u32(ack->acked_pkts, c->cwnd_pkts));
+	hw_leave_slow_start(c);
+}
+
+static void mpcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
+{
+	struct mpcp *s = state;
+	u32 pkts = hw_stepping_pkts(c, acked_pkts, s->acked_pkts);
+	u64 scale, m, by = 0;
+
+	if (s->fall_back.alone) {
+		hw_reno_cong_avoid(state, tun, c, acked_pkts);
+		return;
+	}
+	if (!mpcp_step_of(s->level, tun[PIECES], &m))
+		by = (hw_step_power(m, 0, c->srtt_us) - HW_STEP_ONE) * pkts;
+	scale = hw_additive_scale(c->srtt_us, HW_LOAD_INTERVAL_US) * tun[ALPHA];
+	hw_window_grow(c, &s->fraction, by + hw_additive_part(c, scale, pkts));
+}
+
+/* A router that takes part says when there is too much; a loss then need not say it. */
+static u32 mpcp_keeps(const struct mpcp *s, const u32 *tun)
+{
+	return tun[ON_LOSS] == KEEP && !s->fall_back.alone;
+}
+
+static u32 mpcp_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
+{
+	return mpcp_keeps(state, tun) ? hw_max_u32(c->cwnd_pkts, 2)
+				      : hw_reno_ssthresh(state, tun, c);
+}
+
+static u32 mpcp_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
+{
+	return mpcp_keeps(state, tun) ? c->ssthresh_pkts : hw_reno_min_cwnd(state, tun, c);
+}
+
+static void mpcp_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
+{
+	struct mpcp *s = state;
+
+	(void)tun;
+	(void)c;
+	if (new_state >= HW_CA_CWR)
+		s->fraction = 0;
+}
+
+static void mpcp_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
+{
+	struct mpcp *s = state;
+
+	(void)tun;
+	hw_after_idle(&s->fall_back, c, event);
+}
+
+HW_TABLE struct hw_cc_ops hw_cc_mpcp = {
+	.name = "mpcp",
+	.title = "MPCP: a window by the congestion level that several packets carry",
+	.source = "Li, Yousefi'zadeh, CCR 2009, as told in RAPPEP, 2010; ns-2 vcp-src, not encoded",
+	.startup = "slow-start",
+	.state_bytes = sizeof(struct mpcp),
+	.n_tunables = HW_COUNT(mpcp_tunables),
+	.tunables = mpcp_tunables,
+	.header = &hw_header_mpcp,
+	.init = mpcp_init,
+	.pkts_acked = mpcp_pkts_acked,
+	.cong_avoid = mpcp_cong_avoid,
+	.ssthresh = mpcp_ssthresh,
+	.set_state = mpcp_set_state,
+	.event = mpcp_event,
+	.min_cwnd = mpcp_min_cwnd,
+	.on_send = mpcp_on_send,
+	.on_feedback = mpcp_on_feedback,
+};

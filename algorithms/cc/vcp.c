@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * VCP's sender (Xia, Subramanian, Stoica, Kalyanaraman, "One More Bit Is Enough", SIGCOMM
+ * 2005; the ns-2 model's vcp-src): the window follows the load region that the routers of
+ * the path tell.
+ *
+ *   low   the window grows by 1/16 per interval t_rho (xi = kappa (100/80 - 1), kappa = 1/4),
+ *         per ACKed packet by (1 + xi)^(rtt/t_rho) - 1, with rtt/t_rho at most 2.5
+ *   high  one packet per round trip of 100 ms, and so that flows of all round trips gain
+ *         alike (hw_additive_scale)
+ *   over  once 7/8 of the window, which then stays for t_rho, and after that grows as in
+ *         high for a round trip, before it may come down again. Meanwhile low and high
+ *         count as ever.
+ *
+ * There is no slow start: the first window grows as in low. Windows of 2 to 64 packets are
+ * paced, in steps of rtt/2^ceil(log2 w), where such a step is longer than t_rho/2, so that an
+ * interval of the router sees some of each round trip. Losses and timeouts are Reno's matter,
+ * slow start after a timeout included.
+ *
+ * The paper's text scales additive increase by (rtt/t_rho)^2, the model with 100 ms: a factor
+ * of 4, a tunable here. What differs from the model: timers are exact, not rounded up to a
+ * grain; the window is not changed in Recovery, where the stack leads it, and going into
+ * Recovery counts as having come down.
+ *
+ * Low is what the sender itself sets, so a path without VCP looks like one with little load.
+ * Two things tell: no answer at all, and answers of low while round trips show a queue,
+ * which a link with VCP could not have (at 50 ms of it, kappa_q alone is an eighth of the load,
+ * and it would not last below full load), for two intervals. After patience_rtts of either the
+ * law is Reno's (fall_back.h), until a router says high or over. Valid for round trips up to
+ * 3.2 s.
+ */
+#include "../port/load_factor.h"
+#include "../header/vcp.h"
+
+#define XI	       (HW_STEP_ONE / 16)
+#define MAX_SCALE_PKTS 64 /* paced windows */
+#define QUEUE_US       50000
+#define ENOUGH_SAMPLES 8 /* of a round trip's length */
+#define QUEUE_LASTS_US (2 * HW_LOAD_INTERVAL_US)
+
+enum { AI_UNIT, ALPHA, PATIENCE };
+
+static const struct hw_tunable vcp_tunables[] = {
+	[AI_UNIT] = { "ai_unit_ms", "ms",
+		      "round trip that gains alpha per round trip; 100 in ns-2, 200 in the paper",
+		      100, 10, 10000 },
+	[ALPHA] = { "alpha", "packets", "growth per such round trip at high load", 1, 1, 64 },
+	[PATIENCE] = HW_PATIENCE,
+};
+
+enum vcp_phase {
+	VCP_READY = 0,	/* overload takes the window down */
+	VCP_FROZEN = 1, /* it did, and changes nothing */
+	VCP_SLOW = 2,	/* it lets the window grow as high load does */
+};
+
+struct vcp {
+	struct hw_fall_back fall_back;
+	u64 until_us;	  /* end of the phase */
+	u64 queued_us;	  /* since when there is a queue at low load; 0: there is none */
+	u32 fraction;	  /* of a packet beyond cwnd, 2^-30 */
+	u32 acked_pkts;	  /* by the latest ACK */
+	u8 region;	  /* enum vcp_region, of the latest answer */
+	u8 phase;	  /* enum vcp_phase */
+	u8 paces;	  /* the pacing rate is ours */
+	u32 round_rtt_us; /* shortest since round_end was set */
+	u32 round_end;	  /* sequence number with which a round trip is over */
+	u8 samples;	  /* of round_rtt_us */
+	u8 has_queue;	  /* the latest round trip showed one */
+};
+
+static void vcp_init(void *state, const u32 *tun, struct hw_conn *c)
+{
+	struct vcp *s = state;
+
+	(void)tun;
+	s->region = VCP_LOW;
+	c->ssthresh_pkts = 1;
+}
+
+static void vcp_next_phase(struct vcp *s, const struct hw_conn *c)
+{
+	if (s->phase == VCP_FROZEN && c->now_us >= s->until_us) {
+		s->phase = VCP_SLOW;
+		s->until_us += c->srtt_us;
+	}
+	if (s->phase == VCP_SLOW && c->now_us >= s->until_us)
+		s->phase = VCP_READY;
+}
+
+static void vcp_freeze(struct vcp *s, const struct hw_conn *c)
+{
+	s->phase = VCP_FROZEN;
+	s->until_us = c->now_us + HW_LOAD_INTERVAL_US;
+}
+
+static u32 vcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *header)
+{
+	struct vcp_fields *vcp = header;
+
+	(void)tun;
+	vcp->region = VCP_LOW;
+	hw_asks(&((struct vcp *)state)->fall_back, c);
+	return 1;
+}
+
+/*
+ * Whether round trips are longer than the shortest by what no link with VCP would hold at low
+ * load: the shortest of a window's, among several, for an ACK may have waited for a packet.
+ */
+static void vcp_look_at_rtt(struct vcp *s, const struct hw_conn *c, const struct hw_ack *ack)
+{
+	if (ack->rtt_us > 0) {
+		s->round_rtt_us = s->samples ? hw_min_u32(s->round_rtt_us, (u32)ack->rtt_us)
+					     : (u32)ack->rtt_us;
+		s->samples += s->samples < ENOUGH_SAMPLES;
+	}
+	if (!s->samples || hw_after(s->round_end, c->snd_una))
+		return;
+	s->has_queue = s->samples == ENOUGH_SAMPLES &&
+		       s->round_rtt_us > hw_add_u32(c->min_rtt_us, QUEUE_US);
+	s->samples = 0;
+	s->round_end = c->snd_nxt;
+}
+
+/* Low is believed, but not for longer than a router takes to see a queue that is there. */
+static int vcp_believes_low(struct vcp *s, const struct hw_conn *c)
+{
+	if (!s->has_queue) {
+		s->queued_us = 0;
+		return 1;
+	}
+	if (!s->queued_us)
+		s->queued_us = c->now_us + (c->now_us == 0);
+	return c->now_us - s->queued_us < QUEUE_LASTS_US;
+}
+
+static void vcp_on_feedback(void *state, const u32 *tun, struct hw_conn *c, const void *header)
+{
+	const struct vcp_answer_fields *answer = header;
+	struct vcp *s = state;
+	u8 by_stack = c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY;
+
+	(void)tun;
+	if (answer->region == VCP_NONE)
+		return;
+	s->region = answer->region;
+	if (s->region != VCP_LOW) {
+		hw_word_came(&s->fall_back, c);
+		hw_leave_slow_start(c);
+	} else if (vcp_believes_low(s, c)) {
+		s->fall_back.asks = 0; /* it may be a router's word or nobody's */
+	}
+	vcp_next_phase(s, c);
+	if (s->region == VCP_OVER && s->phase == VCP_READY && !by_stack) {
+		u64 window = ((u64)c->cwnd_pkts << HW_STEP_SHIFT) + s->fraction;
+
+		hw_window_shrink(c, &s->fraction, window / 8);
+		hw_leave_slow_start(c);
+		vcp_freeze(s, c);
+	}
+}
+
+/* Windows of few packets, over a long round trip, are spread over it. */
+static void vcp_pace(struct vcp *s, struct hw_conn *c)
+{
+	u32 steps = 1, step_us;
+
+	if (!s->fall_back.alone && c->cwnd_pkts >= 2 && c->cwnd_pkts <= MAX_SCALE_PKTS) {
+		while (steps < c->cwnd_pkts && steps < MAX_SCALE_PKTS)
+			steps *= 2;
+		step_us = c->srtt_us / steps;
+		if (step_us > HW_LOAD_INTERVAL_US / 2) {
+			u64 pkt_bytes = (u64)c->mss_bytes + c->header_bytes;
+
+			c->pacing_rate_Bps = pkt_bytes * 1000000 / step_us;
+			c->pacing_chunk_pkts = 1;
+			s->paces = 1;
+			return;
+		}
+	}
+	if (s->paces) {
+		c->pacing_rate_Bps = 0;
+		c->pacing_chunk_pkts = 0;
+		s->paces = 0;
+	}
+}
+
+static void vcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const struct hw_ack *ack)
+{
+	struct vcp *s = state;
+
+	s->acked_pkts = ack->acked_pkts;
+	vcp_look_at_rtt(s, c, ack);
+	hw_goes_alone(&s->fall_back, c, tun[PATIENCE], s->has_queue);
+	vcp_next_phase(s, c);
+	vcp_pace(s, c);
+}
+
+static void vcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
+{
+	struct vcp *s = state;
+	u32 pkts = hw_stepping_pkts(c, acked_pkts, s->acked_pkts);
+	u64 by;
+
+	if (s->fall_back.alone) {
+		hw_reno_cong_avoid(state, tun, c, acked_pkts);
+		return;
+	}
+	if (s->region == VCP_LOW) {
+		by = hw_step_power(XI, 0, hw_min_u32(c->srtt_us, HW_LOAD_MOST_RTT_US)) -
+		     HW_STEP_ONE;
+		by *= pkts;
+	} else if (s->region == VCP_HIGH || s->phase == VCP_SLOW) {
+		u64 scale = hw_additive_scale(c->srtt_us, tun[AI_UNIT] * 1000);
+
+		by = hw_additive_part(c, scale * tun[ALPHA], pkts);
+	} else {
+		return;
+	}
+	hw_window_grow(c, &s->fraction, by);
+}
+
+static void vcp_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
+{
+	struct vcp *s = state;
+
+	(void)tun;
+	if (new_state < HW_CA_CWR)
+		return;
+	vcp_freeze(s, c);
+	s->fraction = 0;
+}
+
+static void vcp_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
+{
+	struct vcp *s = state;
+
+	(void)tun;
+	hw_after_idle(&s->fall_back, c, event);
+}
+
+HW_TABLE struct hw_cc_ops hw_cc_vcp = {
+	.name = "vcp",
+	.title = "VCP: grows, holds or falls by the load region that routers tell",
+	.source = "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; ns-2 vcp-src",
+	.startup = "slow-start",
+	.state_bytes = sizeof(struct vcp),
+	.flags = HW_CC_PACES,
+	.n_tunables = HW_COUNT(vcp_tunables),
+	.tunables = vcp_tunables,
+	.header = &hw_header_vcp,
+	.init = vcp_init,
+	.pkts_acked = vcp_pkts_acked,
+	.cong_avoid = vcp_cong_avoid,
+	.ssthresh = hw_reno_ssthresh,
+	.set_state = vcp_set_state,
+	.event = vcp_event,
+	.min_cwnd = hw_reno_min_cwnd,
+	.on_send = vcp_on_send,
+	.on_feedback = vcp_on_feedback,
+};

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * MPCP's header (Li, Yousefi'zadeh, "MPCP: Multi Packet Congestion-control Protocol", ACM
+ * CCR 39(5), 2009, as "RAPPEP" tells of it, 2010): n successive packets carry a congestion
+ * level between them, each a piece of it in its two ECN bits. Neither text has the level
+ * tables, the order of the pieces or the format of the answer; these are ours, and
+ * docs/vcp-mpcp.md says why.
+ *
+ * A level is a number of n digits to the base 3, for 00 stays what it is: not MPCP. The
+ * piece of a packet is the digit that its IP identification names, which senders count up by
+ * one per packet: id mod n, the most significant first. A sender sets every digit to 0; level
+ * 0 is what no router writes, so it says that none takes part.
+ *
+ * Routers raise a digit to theirs, each by itself. What comes out is never below the highest
+ * level on the path; it is above it by less than 3^(n-1), and only where two links are loaded
+ * nearly alike or the lower one has the larger digit in a place that counts less.
+ *
+ * The receiver answers with the pieces of up to eight packets and the identification of the
+ * latest, and the sender puts them together: packets that came in another order are in their
+ * places, and a group that misses one is left out. TCP option 253 with an identifier of ours
+ * (RFC 6994).
+ */
+#ifndef HEADWAY_HEADER_MPCP_H
+#define HEADWAY_HEADER_MPCP_H
+
+#include "../port/header.h"
+
+#define MPCP_OPTION	  253
+#define MPCP_OPTION_BYTES 8
+#define MPCP_IDENTIFIER	  0x484d /* "HM" */
+#define MPCP_ANSWERED	  8	 /* packets of an answer */
+
+#define MPCP_MIN_PIECES 2
+#define MPCP_MAX_PIECES 3
+
+struct mpcp_fields {
+	u8 piece; /* 1 + digit */
+};
+
+static const __attribute__((unused)) struct hw_field mpcp_header_fields[] = {
+	{ "piece", "1|2|3", "1 and this packet's digit of the level",
+	  __builtin_offsetof(struct mpcp_fields, piece), 1 },
+};
+
+static inline int mpcp_parse(const u8 *bytes, void *fields)
+{
+	struct mpcp_fields *mpcp = fields;
+
+	mpcp->piece = bytes[0] & 3;
+	return mpcp->piece != 0;
+}
+
+static inline void mpcp_emit(const void *fields, u8 *bytes)
+{
+	bytes[0] = ((const struct mpcp_fields *)fields)->piece & 3;
+}
+
+/* What the receiver answers. */
+struct mpcp_answer_fields {
+	u16 latest_id; /* highest IP identification of those */
+	u16 pieces;    /* of packet latest_id - k in bits 2k and 2k + 1; 0: has not come */
+};
+
+static const __attribute__((unused)) struct hw_field mpcp_answer_header_fields[] = {
+	{ "latest_id", "packets", "IP identification of the latest packet",
+	  __builtin_offsetof(struct mpcp_answer_fields, latest_id), 2 },
+	{ "pieces", "bits", "pieces of it and of seven before, two bits each from the lowest on",
+	  __builtin_offsetof(struct mpcp_answer_fields, pieces), 2 },
+};
+
+static inline int mpcp_answer_parse(const u8 *bytes, void *fields)
+{
+	struct mpcp_answer_fields *answer = fields;
+
+	if (bytes[0] != MPCP_OPTION || bytes[1] != MPCP_OPTION_BYTES ||
+	    ((u32)bytes[2] << 8 | bytes[3]) != MPCP_IDENTIFIER)
+		return 0;
+	answer->latest_id = (u16)((u32)bytes[4] << 8 | bytes[5]);
+	answer->pieces = (u16)((u32)bytes[6] << 8 | bytes[7]);
+	return 1;
+}
+
+static inline void mpcp_answer_emit(const void *fields, u8 *bytes)
+{
+	const struct mpcp_answer_fields *answer = fields;
+
+	bytes[0] = MPCP_OPTION;
+	bytes[1] = MPCP_OPTION_BYTES;
+	bytes[2] = MPCP_IDENTIFIER >> 8;
+	bytes[3] = MPCP_IDENTIFIER & 0xff;
+	bytes[4] = (u8)(answer->latest_id >> 8);
+	bytes[5] = (u8)answer->latest_id;
+	bytes[6] = (u8)(answer->pieces >> 8);
+	bytes[7] = (u8)answer->pieces;
+}
+
+/*
+ * Adds pieces, in the order above, to pieces of more packets: those of the packets up to
+ * *latest_id and `room` of them. What is further back than that is left out.
+ */
+static inline u32 mpcp_merge(u32 pieces, u16 *latest_id, u32 room, u32 more, u16 more_id)
+{
+	u16 ahead = (u16)(more_id - *latest_id);
+	u16 behind = (u16)(*latest_id - more_id);
+
+	if (!pieces || ahead < 1u << 15) {
+		pieces = ahead < room ? pieces << 2 * ahead : 0;
+		*latest_id = more_id;
+		return pieces | more;
+	}
+	return behind < room ? pieces | more << 2 * behind : pieces;
+}
+
+static inline int mpcp_reflect(void *held, const void *arrived, const struct hw_arrival *how)
+{
+	struct mpcp_answer_fields *answer = held;
+	u8 piece = ((const struct mpcp_fields *)arrived)->piece;
+
+	answer->pieces = (u16)mpcp_merge(answer->pieces, &answer->latest_id, MPCP_ANSWERED, piece,
+					 how->ip_id);
+	return 1;
+}
+
+HW_HEADER hw_header_mpcp_answer = {
+	.name = "mpcp-answer",
+	.title = "MPCP: the pieces that arrived",
+	.source = "an own layout; RFC 6994",
+	.carrier = HW_TCP_OPTION,
+	.kind = MPCP_OPTION,
+	.wire_bytes = MPCP_OPTION_BYTES,
+	.fields_bytes = sizeof(struct mpcp_answer_fields),
+	.n_fields = HW_COUNT(mpcp_answer_header_fields),
+	.fields = mpcp_answer_header_fields,
+	.parse = mpcp_answer_parse,
+	.emit = mpcp_answer_emit,
+};
+
+HW_HEADER hw_header_mpcp = {
+	.name = "mpcp",
+	.title = "MPCP: a piece of the path's congestion level",
+	.source = "Li, Yousefi'zadeh, CCR 2009, as told in RAPPEP, 2010; levels are ours",
+	.carrier = HW_ECN_BITS,
+	.fields_bytes = sizeof(struct mpcp_fields),
+	.n_fields = HW_COUNT(mpcp_header_fields),
+	.fields = mpcp_header_fields,
+	.answer = &hw_header_mpcp_answer,
+	.parse = mpcp_parse,
+	.emit = mpcp_emit,
+	.reflect = mpcp_reflect,
+};
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * MPCP's congestion levels, for its router and its sender. There are 3^n of them: 9 with two
+ * pieces, 27 with three.
+ *
+ *   0           no router wrote (header/mpcp.h)
+ *   1           a load factor below 80 %
+ *   2 .. top    what the capacity is of the demand, 1/LF, falling from 1.25 (80 %) to 0.5
+ *               (200 %) in equal steps, 3/28 with two pieces and 3/100 with three; the top
+ *               also beyond
+ *
+ * Equal steps of 1/LF, for the sender's law is linear in it: with the middle of a step it
+ * is off by kappa/2 steps at most, 1.3 % of the window per t_rho with two pieces, 0.4 % with
+ * three. Below 80 % it is constant, so one level is enough. The published tables were not found.
+ */
+#ifndef HEADWAY_PORT_MPCP_LEVELS_H
+#define HEADWAY_PORT_MPCP_LEVELS_H
+
+#include "load_factor.h"
+#include "../header/mpcp.h"
+
+#define MPCP_TUNABLE_PIECES                                                \
+	{ "pieces",                                                        \
+	  "packets",                                                       \
+	  "packets that carry a level, as at every other end of the path", \
+	  3,                                                               \
+	  MPCP_MIN_PIECES,                                                 \
+	  MPCP_MAX_PIECES }
+
+#define MPCP_LOW   1		  /* the level of little load */
+#define MPCP_FIRST 2		  /* and the first above it */
+#define MPCP_FROM  ((u64)5 << 14) /* 1.25, 1/LF with 16 bits after the point */
+#define MPCP_RANGE ((u64)3 << 14) /* 0.75 */
+
+static inline u32 mpcp_levels(u32 pieces)
+{
+	return pieces == 2 ? 9 : 27;
+}
+
+/* What a digit counts, the first being the most significant. */
+static inline u32 mpcp_weight(u32 pieces, u32 digit)
+{
+	u32 lower = pieces - 1 - digit;
+
+	return lower == 0 ? 1 : lower == 1 ? 3 : 9;
+}
+
+/* The level of a link. */
+static inline u32 mpcp_level_of(const struct hw_load *load, u32 pieces)
+{
+	u32 top = mpcp_levels(pieces) - 1;
+	u64 rest; /* 1/LF */
+
+	if (load->demand_bytes * 100 < load->capacity_bytes * 80)
+		return MPCP_LOW;
+	rest = hw_div_u64(load->capacity_bytes << 16, load->demand_bytes);
+	if (rest >= MPCP_FROM)
+		return MPCP_FIRST;
+	return hw_min_u32(MPCP_FIRST + (u32)((MPCP_FROM - rest) * (top - 1) / MPCP_RANGE), top);
+}
+
+/*
+ * What a level makes of the window per interval t_rho: m = kappa (1/LF - 1), kappa = 1/4, with
+ * HW_STEP_SHIFT bits after the point, from 1/16 down. Returns whether the window falls.
+ */
+static inline u32 mpcp_step_of(u32 level, u32 pieces, u64 *m)
+{
+	u32 steps = mpcp_levels(pieces) - 2;
+	u64 from = MPCP_FROM << (HW_STEP_SHIFT - 16);
+	u64 rest = from;
+
+	if (level >= MPCP_FIRST)
+		rest -= (MPCP_RANGE << (HW_STEP_SHIFT - 16)) * (2 * (level - MPCP_FIRST) + 1) /
+			(2 * steps);
+	*m = (rest > HW_STEP_ONE ? rest - HW_STEP_ONE : HW_STEP_ONE - rest) / 4;
+	return rest < HW_STEP_ONE;
+}
+
+#endif

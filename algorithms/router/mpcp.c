@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * MPCP's router (Li, Yousefi'zadeh, CCR 2009, as RAPPEP tells of it): measures the load
+ * factor of its link as VCP's does (../port/load_factor.h), takes it for a congestion level
+ * (../port/mpcp_levels.h) and writes the digit of it that a packet's IP identification names
+ * into every packet of MPCP that comes with a lower one. It keeps nothing of flows; what that
+ * costs on paths with several routers stands in ../header/mpcp.h.
+ *
+ * A level that changes between the pieces of a group makes one that is neither: once per
+ * change and flow, and the next group mends it. Written when a packet joins the queue.
+ */
+#include "../port/mpcp_levels.h"
+
+enum { TARGET, PIECES };
+
+static const struct hw_tunable mpcp_tunables[] = {
+	[TARGET] = HW_TUNABLE_TARGET,
+	[PIECES] = MPCP_TUNABLE_PIECES,
+};
+
+/* Its counters first, in their order. */
+struct mpcp_router {
+	u64 load_percent; /* of the target, in the last interval */
+	u64 level;
+	u64 queue_bytes; /* that persists */
+	u64 headers;
+	u64 raised;
+	struct hw_load load;
+};
+
+static const struct hw_counter mpcp_counters[] = {
+	{ "load_percent", "%", "load factor of the last interval", 0 },
+	{ "level", "level", "congestion level: 1 below 80 %, then up with the load", 0 },
+	{ "queue_bytes", "bytes", "queue that persists", 0 },
+	{ "headers", "packets", "packets of MPCP", 0 },
+	{ "raised", "packets", "of them, those that came with a lower digit", 0 },
+};
+
+enum { LOAD, LEVEL };
+
+static const struct hw_counter mpcp_events[] = {
+	[LOAD] = { "load_percent", "%", "load factor of an interval", 0 },
+	[LEVEL] = { "level", "level", "congestion level from then on", 0 },
+};
+
+static void mpcp_init(void *state, const u32 *tun, struct hw_link *link)
+{
+	struct mpcp_router *s = state;
+
+	(void)tun;
+	(void)link;
+	s->level = MPCP_LOW;
+}
+
+static u32 mpcp_arrive(void *state, const u32 *tun, struct hw_link *link,
+		       const struct hw_packet *pkt, void *header)
+{
+	struct mpcp_router *s = state;
+	struct mpcp_fields *mpcp = header;
+	u32 weight, piece;
+
+	(void)link;
+	hw_load_offered(&s->load, pkt);
+	if (!mpcp)
+		return HW_PASS;
+	s->headers++;
+	weight = mpcp_weight(tun[PIECES], tun[PIECES] == 2 ? pkt->ip_id % 2 : pkt->ip_id % 3);
+	piece = 1 + (u32)s->level / weight % 3;
+	if (mpcp->piece < piece) {
+		mpcp->piece = (u8)piece;
+		s->raised++;
+	}
+	return HW_PASS;
+}
+
+static u64 mpcp_tick(void *state, const u32 *tun, struct hw_link *link)
+{
+	struct mpcp_router *s = state;
+
+	if (hw_load_tick(&s->load, link, tun[TARGET])) {
+		s->load_percent = hw_load_percent(&s->load);
+		s->queue_bytes = s->load.steady_bytes;
+		s->level = mpcp_level_of(&s->load, tun[PIECES]);
+		hw_note(link, LOAD, s->load_percent);
+		hw_note(link, LEVEL, s->level);
+	}
+	return s->load.sample_ns;
+}
+
+HW_TABLE struct hw_router_ops hw_router_mpcp = {
+	.name = "mpcp",
+	.title = "MPCP: tells the congestion level of its link, a piece per packet",
+	.source = "Li, Yousefi'zadeh, CCR 2009, as told in RAPPEP, 2010",
+	.state_bytes = sizeof(struct mpcp_router),
+	.n_tunables = HW_COUNT(mpcp_tunables),
+	.tunables = mpcp_tunables,
+	.n_counters = HW_COUNT(mpcp_counters),
+	.n_events = HW_COUNT(mpcp_events),
+	.counters = mpcp_counters,
+	.events = mpcp_events,
+	.header = &hw_header_mpcp,
+	.init = mpcp_init,
+	.arrive = mpcp_arrive,
+	.tick = mpcp_tick,
+};

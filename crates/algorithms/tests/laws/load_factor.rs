@@ -1,0 +1,163 @@
+//! VCP and MPCP: what each answer of the routers makes of a window.
+
+use super::{Flow, MS};
+use headway_algorithms::header::header;
+use headway_algorithms::native::mpcp_step;
+use headway_algorithms::Conn;
+
+/// A flow of VCP or MPCP with a window in use.
+fn led(control: &str, cwnd_pkts: u32, rtt_ms: u32) -> Flow {
+    let conn = Conn {
+        cwnd_pkts,
+        cwnd_limited: 1,
+        srtt_us: rtt_ms * 1000,
+        min_rtt_us: rtt_ms * 1000,
+        mss_bytes: 1448,
+        header_bytes: 52,
+        ..Conn::default()
+    };
+    Flow::new(control, &[], conn)
+}
+
+impl Flow {
+    /// One round trip in which the receiver answers this with every ACK.
+    fn answered_round(&mut self, rtt_ms: u64, header_name: &str, bytes: [u8; 8]) {
+        let fields = header(header_name)
+            .unwrap()
+            .parse(&bytes)
+            .expect("an answer");
+        let acks = self.conn.cwnd_pkts;
+        let end = self.conn.now_us + rtt_ms * MS;
+        for i in 0..acks {
+            self.conn.now_us += (end - self.conn.now_us) / u64::from(acks - i);
+            self.cc.on_feedback(&mut self.conn, &fields);
+            self.ack(1, rtt_ms);
+        }
+    }
+
+    fn vcp_round(&mut self, rtt_ms: u64, region: u8) {
+        self.answered_round(rtt_ms, "vcp-answer", [253, 8, 0x48, 0x56, region, 0, 0, 0]);
+    }
+
+    /// With a level of three digits on the packets 3, 4 and 5.
+    fn mpcp_round(&mut self, rtt_ms: u64, level: u8) {
+        let digits = [level / 9 + 1, level / 3 % 3 + 1, level % 3 + 1];
+        let low = digits[0] << 4 | digits[1] << 2 | digits[2];
+        self.answered_round(rtt_ms, "mpcp-answer", [253, 8, 0x48, 0x4d, 0, 5, 0, low]);
+    }
+}
+
+#[test]
+fn vcp_at_low_load_doubles_in_11_4_intervals_whatever_the_round_trip() {
+    // ln 2/ln(17/16) intervals of 200 ms
+    for rtt_ms in [50, 100, 200, 400] {
+        let mut flow = led("vcp", 1000, rtt_ms);
+        while flow.conn.cwnd_pkts < 2000 {
+            flow.vcp_round(rtt_ms.into(), 1);
+        }
+        let intervals = flow.conn.now_us as f64 / 200e3;
+        let last = f64::from(rtt_ms) / 200.0; // a round ends behind the doubling
+        assert!(
+            (11.4..11.46 + last).contains(&intervals),
+            "{rtt_ms}: {intervals}"
+        );
+    }
+}
+
+#[test]
+fn vcp_counts_at_most_two_and_a_half_intervals_of_a_round_trip_at_low_load() {
+    let mut flow = led("vcp", 1000, 800);
+    flow.vcp_round(800, 1);
+    // 1000 ACKs of (17/16)^2.5 - 1 each
+    assert!(
+        (1163..=1165).contains(&flow.conn.cwnd_pkts),
+        "{}",
+        flow.conn.cwnd_pkts
+    );
+}
+
+#[test]
+fn vcp_at_high_load_gains_by_the_square_of_the_round_trip() {
+    for (rtt_ms, packets) in [(100, 1), (200, 4), (300, 9), (500, 25), (800, 28)] {
+        let mut flow = led("vcp", 1000, rtt_ms);
+        flow.vcp_round(rtt_ms.into(), 2);
+        let gained = flow.conn.cwnd_pkts - 1000;
+        assert!(
+            (packets - 1..=packets).contains(&gained),
+            "{rtt_ms}: {gained}"
+        );
+    }
+}
+
+#[test]
+fn vcp_on_overload_falls_once_then_holds_then_rises_as_at_high_load() {
+    let mut flow = led("vcp", 1000, 100);
+    flow.vcp_round(100, 3);
+    assert_eq!(flow.conn.cwnd_pkts, 875);
+    flow.vcp_round(100, 3);
+    // frozen for t_rho
+    assert_eq!(flow.conn.cwnd_pkts, 875);
+    flow.vcp_round(100, 3);
+    // a packet in the round trip behind it
+    assert!(
+        (875..=876).contains(&flow.conn.cwnd_pkts),
+        "{}",
+        flow.conn.cwnd_pkts
+    );
+    flow.vcp_round(100, 3);
+    assert!(
+        (765..=767).contains(&flow.conn.cwnd_pkts),
+        "{}",
+        flow.conn.cwnd_pkts
+    );
+    // low counts at once
+    flow.vcp_round(100, 1);
+    assert!(
+        (788..=791).contains(&flow.conn.cwnd_pkts),
+        "{}",
+        flow.conn.cwnd_pkts
+    );
+}
+
+#[test]
+fn mpcp_takes_the_window_by_the_middle_of_a_level() {
+    for level in [1_u8, 2, 8, 10, 11, 20, 26] {
+        let mut flow = led("mpcp", 1000, 200);
+        flow.mpcp_round(200, level);
+        let factor = 1.0 + mpcp_step(level.into(), 3);
+        // a thousand ACKs, each by itself, and one packet that is always added
+        let exact = 1000.0 + 1000.0 * (factor - 1.0) + 1.0;
+        let got = f64::from(flow.conn.cwnd_pkts);
+        assert!((got - exact).abs() <= 2.0, "{level}: {got} {exact}");
+    }
+}
+
+#[test]
+fn mpcp_leaves_out_a_group_that_misses_a_piece_and_takes_what_came_in_another_order() {
+    let after = |answers: &[[u8; 8]]| {
+        let mut flow = led("mpcp", 1000, 200);
+        for answer in answers {
+            let fields = header("mpcp-answer").unwrap().parse(answer).unwrap();
+            flow.cc.on_feedback(&mut flow.conn, &fields);
+        }
+        flow.conn.routers = 0;
+        flow.answered_round(200, "mpcp-answer", [253, 8, 0x48, 0x4d, 0, 5, 0, 0]);
+        flow.conn.cwnd_pkts
+    };
+    let answer = |id: u8, low: u8| [253, 8, 0x48, 0x4d, 0, id, 0, low];
+    let top = 0b11_11_11; // level 26 on 3, 4, 5
+    let falls = after(&[answer(5, top)]);
+    assert!(falls < 1000, "{falls}");
+    // 4 is missing: none is known, as at the start
+    assert!(after(&[answer(5, 0b11_00_11)]) > 1000);
+    // it comes late, by itself
+    assert_eq!(after(&[answer(5, 0b11_00_11), answer(4, 0b11)]), falls);
+    // and in three answers backwards
+    assert_eq!(after(&[answer(5, 3), answer(4, 3), answer(3, 3)]), falls);
+    // the latest whole group counts: level 1 on 6, 7, 8, then 9 of the next
+    let later = after(&[
+        answer(5, top),
+        [253, 8, 0x48, 0x4d, 0, 9, 0, 0b01_01_10_01_u8],
+    ]);
+    assert!(later > 1000, "{later}");
+}

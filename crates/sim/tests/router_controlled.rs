@@ -1,0 +1,7 @@
+//! Protocols whose routers lead the senders: each against its own paper's numbers, and on
+//! paths where no router takes part.
+
+mod common;
+
+#[path = "router_controlled/load_factor.rs"]
+mod load_factor;
