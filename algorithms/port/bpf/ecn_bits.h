@@ -92,6 +92,7 @@ HW_INLINE void hw_take_in(const struct hw_came *came, u32 packets, struct hw_car
 	HW_COUNT_CARRIED(arrived);
 	bpf_for(i, 0, packets)
 	{
+		how.ip_id = came->id + i;
 		hw_take_up(carried, out, fields, &how);
 	}
 }

@@ -420,6 +420,7 @@ static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segme
 	if (hw_read_ipv4(skb, &found.ip)) {
 		pkt.flow = hw_flow(skb, &found);
 		pkt.ecn = found.ip.tos & 3;
+		pkt.ip_id = bpf_ntohs(found.ip.id);
 		has_header = hw_decode(skb, &found);
 	}
 	if (HW_ROUTER.gather && !has_header && traffic->gather_until_ticks) {
