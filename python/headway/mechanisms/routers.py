@@ -45,16 +45,14 @@ def check(experiment: Experiment, hosts: int) -> None:  # noqa: ARG001
                 "kernel backend: routers: not possible before a link that varies; they are told "
                 "one rate"
             )
-    controls = {
-        flow.control.name: {other.control for other in experiment.flows if other.control}
-        for flow in experiment.flows
-        if flow.control is not None and sends_header(flow)
-    }
-    for name, all_of_them in controls.items():
-        if len({str(c) for c in all_of_them if c.name == name}) > 1:
+    first: dict[str, str] = {}
+    for control in (flow.control for flow in experiment.flows if sends_header(flow)):
+        assert control is not None
+        written = control.model_dump_json()
+        if first.setdefault(control.name, written) != written:
             raise HeadwayError(
-                f"kernel backend: {name}: its header is sent by one control at a time, so flows "
-                "may not differ in its tunables or startup"
+                f"kernel backend: {control.name}: its header is sent by one control at a time, so "
+                "flows may not differ in its tunables or startup"
             )
 
 
