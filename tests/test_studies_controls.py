@@ -23,7 +23,10 @@ def claim(number: str, measured: float | str, verdict: str = "holds") -> Claim:
 def test_every_row_is_of_a_control_that_there_is() -> None:
     assert {row.control for row in ROWS} <= {control.name for control in registry().controls}
     assert len({row.id for row in ROWS}) == len(ROWS)
-    assert all(0 < row.within <= 0.2 and math.isfinite(row.expected) for row in ROWS)
+    # Vegas' law is a range, of which the tolerance has both ends
+    most = {"vegas": 1 / 3}
+    assert all(0 < row.within <= most.get(row.control, 0.2) for row in ROWS)
+    assert all(math.isfinite(row.expected) for row in ROWS)
 
 
 def test_the_table_has_each_number_with_its_error_and_stars_what_is_beyond_its_tolerance() -> None:

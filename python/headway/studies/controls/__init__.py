@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from headway.experiment import Experiment
 from headway.publish import Page
-from headway.studies.controls import loss_based
+from headway.studies.controls import delay_based, loss_based
 from headway.studies.controls.observe import Run, observe
 from headway.studies.controls.rows import Found
 from headway.studies.controls.table import page_table, table
 from headway.study import Study, StudyContext
 from headway.trace import Trace
 
-FAMILIES = (loss_based,)
+FAMILIES = (loss_based, delay_based)
 """Modules with ``ROWS`` and ``experiments(ctx)``."""
 ROWS = tuple(row for family in FAMILIES for row in family.ROWS)
 

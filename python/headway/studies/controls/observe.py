@@ -27,6 +27,8 @@ class Run:
     """Mean over time of the bottleneck's queue."""
     ssthresh_pkts: float
     """Median over time, of the first flow."""
+    first_share: float
+    """Part of the goodput that the first flow has."""
     window_pkts: float
     """Of the first flow where one packet in so many is lost: packets per round trip, by the time
     between reductions, of whole cycles."""
@@ -34,12 +36,14 @@ class Run:
 
 def observe(trace: Trace) -> Run:
     """One trial."""
-    flows = range(len(trace.experiment.flows))
+    goodputs_bps = [metrics.goodput_bps(trace, n) for n in range(len(trace.experiment.flows))]
+    goodput_bps = float(np.sum(goodputs_bps))
     return Run(
-        goodput_bps=float(np.sum([metrics.goodput_bps(trace, flow) for flow in flows])),
+        goodput_bps=goodput_bps,
         utilization=metrics.utilization(trace),
         queue_pkts=_queue_pkts(trace),
         ssthresh_pkts=_ssthresh_pkts(trace),
+        first_share=goodputs_bps[0] / goodput_bps if goodput_bps else math.nan,
         window_pkts=_window_pkts(trace),
     )
 
