@@ -41,6 +41,9 @@ enum hw_cc_flags {
 	/* Its RTT samples are in microseconds also where the stack's clock is coarser
 	 * (TCP_CONG_RTT_STAMP of Linux 2.6): of the last packet that an ACK acknowledges. */
 	HW_CC_RTT_STAMP = 32,
+	/* Its header goes out on the SYN and SYN-ACK, too, where the stack can: on_send then
+	 * comes before init, which clears the state, and what came back right after it. */
+	HW_CC_ASKS_ON_SYN = 64,
 };
 
 /* ssthresh before the first congestion event. */

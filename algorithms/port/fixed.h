@@ -19,6 +19,11 @@ static inline u32 hw_max_u32(u32 a, u32 b)
 	return a > b ? a : b;
 }
 
+static inline u64 hw_min_u64(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
 static inline u32 hw_clamp_u32(u32 x, u32 low, u32 high)
 {
 	return hw_min_u32(hw_max_u32(x, low), high);
@@ -129,6 +134,83 @@ static inline u32 hw_cbrt_u64(u64 x)
 	if (x / (y * y) < y)
 		y--;
 	return (u32)y;
+}
+
+/* Significant bits; 0 has none. */
+static inline u32 hw_bits_u64(u64 x)
+{
+	return x ? 64 - (u32)__builtin_clzll(x) : 0;
+}
+
+/*
+ * A number in a floating code: so many bits of fraction below an exponent, as in IEEE 754
+ * without a sign. Below 2^(fraction_bits + 1) a number is its own code; above, it is
+ * rounded to the nearest that has one, at most 2^-(fraction_bits + 1) of it away. Codes are
+ * ordered as what they stand for. x is below 2^63.
+ */
+static inline u32 hw_float_code(u64 x, u32 fraction_bits)
+{
+	u32 bits = hw_bits_u64(x), exponent;
+
+	if (bits <= fraction_bits + 1)
+		return (u32)x;
+	exponent = bits - fraction_bits - 1;
+	x = (x + (1ull << (exponent - 1))) >> exponent;
+	/* one bit more where rounding carried; the code's fields then carry alike */
+	return (u32)((u64)exponent << fraction_bits) + (u32)x;
+}
+
+static inline u64 hw_float_value(u32 code, u32 fraction_bits)
+{
+	u32 exponent = code >> fraction_bits;
+	u64 fraction = code & ((1u << fraction_bits) - 1);
+
+	if (!exponent)
+		return fraction;
+	return (fraction | 1ull << fraction_bits) << ((exponent - 1) & 63);
+}
+
+/*
+ * A quotient with 32 significant bits, to multiply with again and again: a / b of any two
+ * numbers, 0 where either is 0. What hw_times() makes of it is less than 2^-29 of the true
+ * product, and one, away.
+ */
+struct hw_ratio {
+	u32 mantissa; /* from 2^31 on, or 0 */
+	s32 shift;    /* the ratio is mantissa 2^-shift */
+};
+
+static inline struct hw_ratio hw_ratio_u64(u64 a, u64 b)
+{
+	struct hw_ratio ratio = { 0, 0 };
+	u32 up, down, over;
+	u64 quotient;
+
+	if (!a || !b)
+		return ratio;
+	up = 64 - hw_bits_u64(a);
+	down = hw_bits_u64(b) > 32 ? hw_bits_u64(b) - 32 : 0;
+	quotient = hw_div_u64(a << up, b >> down);
+	over = hw_bits_u64(quotient) - 32;
+	ratio.mantissa = (u32)(quotient >> (over & 63));
+	ratio.shift = (s32)(up + down) - (s32)over;
+	return ratio;
+}
+
+/* The product, rounded down; saturates. */
+static inline u64 hw_times(struct hw_ratio ratio, u64 x)
+{
+	u32 down = x >> 32 ? hw_bits_u64(x) - 32 : 0;
+	u64 product = (x >> down) * ratio.mantissa;
+	s32 shift = ratio.shift - (s32)down;
+
+	if (shift >= 64)
+		return 0;
+	if (shift >= 0)
+		return product >> shift;
+	if (shift <= -64 || hw_bits_u64(product) > (u32)(64 + shift))
+		return product ? ~0ull : 0;
+	return product << -shift;
 }
 
 #endif

@@ -38,11 +38,13 @@ struct hw_field {
 	u32 bytes;  /* 1, 2, 4 or 8 */
 };
 
-/* How a header came to its receiver; all zero where the kernel's sockets receive it. */
+/* How a header came to its receiver; TTL and ECN are zero where the kernel's sockets
+ * receive it. */
 struct hw_arrival {
 	u8 ip_ttl; /* what is left of it; each router has taken one off */
 	u8 ecn;	   /* the two ECN bits */
 	u16 ip_id; /* identification of the IP header; a sender counts its packets in it */
+	u32 pkts;  /* that came together, with the one header (hw_packet.pkts) */
 };
 
 struct hw_header {

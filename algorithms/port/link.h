@@ -43,6 +43,15 @@ static inline void hw_note(struct hw_link *link, u32 event, u64 value)
 	link->notes[event % HW_MAX_NOTES] = value;
 }
 
+/*
+ * What waits behind the packet in transmission, taken for one of mean size: the queue of
+ * those laws that count nothing that is being sent.
+ */
+static inline u32 hw_waiting_bytes(const struct hw_link *link)
+{
+	return link->queue_pkts ? link->queue_bytes - link->queue_bytes / link->queue_pkts : 0;
+}
+
 /* A packet at a link. */
 struct hw_packet {
 	u64 flow;     /* tells connections apart, its upper half their senders; never 0 */
@@ -50,6 +59,8 @@ struct hw_packet {
 	u8 ecn;	      /* the two ECN bits */
 	u8 local;     /* 1: this machine's own, whose TTL no hop has lowered */
 	u16 ip_id;    /* identification of the IP header; a sender counts its packets in it */
+	u32 pkts;     /* as which it will leave: more than 1 where a device does the segmentation,
+		       * whose packets all carry the one header */
 };
 
 #endif

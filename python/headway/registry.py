@@ -63,7 +63,7 @@ class Algorithm(BaseModel):
 
     ``flags`` are a control's: "own-start" (no startup joins it), "paces", "ect0" or "ect1" (how it
     marks its packets), "needs-ecn", "rtt-stamp" (its RTT samples are in microseconds, whatever the
-    stack's clock).
+    stack's clock), "asks-on-syn" (its header goes on the SYN, too).
 
     Of a router: ``counters`` is what it counts and knows, ``events`` what it tells of packets,
     ``header`` what it reads of them. ``file`` is the file of one's own that it was brought in, with

@@ -24,6 +24,7 @@ struct hw_counters {
 	u64 undos;
 	u64 idle_restarts;
 	u64 lost_answers; /* a new ssthresh that did not reach the stack, see hw_answer_again */
+	u64 fall_backs;	  /* went on by its loss-based law: no router of its header's answers */
 };
 
 struct {
@@ -203,6 +204,8 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 	c->header_bytes = hw_header_bytes(sk);
 	c->sent_pkts = tp->data_segs_out;
 	c->retrans_pkts = tp->total_retrans;
+	c->routers = HW_ROUTERS_UNKNOWN;
+	c->fall_backs = 0;
 	hw_listen(call);
 	hw_look_at_rate(call);
 	return 1;
@@ -254,6 +257,10 @@ HW_INLINE void hw_end(const struct hw_call *call)
 #endif
 #ifdef HW_STARTUP_PACES
 	hw_answer(call);
+#endif
+#ifdef HW_CARRIES
+	if (c->fall_backs)
+		HW_COUNT_UP(fall_backs, c->fall_backs);
 #endif
 #ifdef HW_CONTROLS
 	if (c->mark_app_limited) {

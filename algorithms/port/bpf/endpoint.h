@@ -8,8 +8,8 @@
  * waits in the socket's storage until the control's next call.
  *
  * A receiver needs no such control: any socket of the cgroup answers as the header's
- * reflect says, in a TCP option. How a packet with an option arrived is not known here:
- * hw_arrival is zero.
+ * reflect says, in a TCP option. Of how a packet with an option arrived, TTL, ECN bits and
+ * identification are not known here: they are zero.
  */
 #include "hook.h"
 #include "outgoing.h"
@@ -265,6 +265,8 @@ HW_INLINE void hw_reflect(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct 
 	struct hw_arrival how = {};
 	struct hw_outgoing *out;
 
+	/* what GRO has joined; our own segments are as large as the peer's */
+	how.pkts = ops->mss_cache ? hw_max_u32(ops->skb_len / ops->mss_cache, 1) : 1;
 	if (carried && carried->own && !hw_part_header_answers_itself())
 		return;
 	if (!carried)

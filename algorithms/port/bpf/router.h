@@ -405,7 +405,8 @@ static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segme
 	struct hw_router_link *at;
 	struct hw_found found = {};
 	struct hw_link link = { .rate_Bps = hw_rate_Bps, .limit_bytes = hw_limit_bytes };
-	struct hw_packet pkt = { .flow = 1, .ip_bytes = ip_bytes, .local = !skb->ingress_ifindex };
+	struct hw_packet pkt = { .flow = 1, .ip_bytes = ip_bytes, .local = !skb->ingress_ifindex,
+				 .pkts = segments };
 	struct hw_backlog backlog = {};
 	const u32 *tun = (const u32 *)hw_router_tun;
 	u32 zero = 0, verdict;

@@ -78,3 +78,18 @@ u32 hw_native_mpcp_step(u32 level, u32 pieces, u64 *m)
 {
 	return mpcp_step_of(level, pieces, m);
 }
+
+u64 hw_native_ratio_times(u64 a, u64 b, u64 x)
+{
+	return hw_times(hw_ratio_u64(a, b), x);
+}
+
+u32 hw_native_float_code(u64 x, u32 fraction_bits)
+{
+	return hw_float_code(x, fraction_bits);
+}
+
+u64 hw_native_float_value(u32 code, u32 fraction_bits)
+{
+	return hw_float_value(code, fraction_bits);
+}

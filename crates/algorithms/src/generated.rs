@@ -42,7 +42,8 @@ pub struct Field {
     /// 1, 2, 4 or 8.
     pub bytes: u32,
 }
-/// How a header came to its receiver; all zero where the kernel's sockets receive it.
+/// How a header came to its receiver; TTL and ECN are zero where the kernel's sockets
+/// receive it.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Arrival {
@@ -52,6 +53,8 @@ pub struct Arrival {
     pub ecn: u8,
     /// Identification of the IP header; a sender counts its packets in it.
     pub ip_id: u16,
+    /// That came together, with the one header (hw_packet.pkts).
+    pub pkts: u32,
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -105,6 +108,9 @@ pub const CC_NEEDS_ECN: CcFlags = 16;
 /// Its RTT samples are in microseconds also where the stack's clock is coarser
 /// (TCP_CONG_RTT_STAMP of Linux 2.6): of the last packet that an ACK acknowledges.
 pub const CC_RTT_STAMP: CcFlags = 32;
+/// Its header goes out on the SYN and SYN-ACK, too, where the stack can: on_send then
+/// comes before init, which clears the state, and what came back right after it.
+pub const CC_ASKS_ON_SYN: CcFlags = 64;
 /// What a control is, beyond its callbacks (hw_cc_ops.flags).
 pub type CcFlags = core::ffi::c_uint;
 #[repr(u8)]
@@ -135,6 +141,13 @@ pub enum Event {
     /// Retransmission timeout.
     Loss = 3,
 }
+/// Nothing came back so far.
+pub const ROUTERS_UNKNOWN: Routers = 0;
+pub const ROUTERS_ANSWER: Routers = 1;
+/// None answers: it goes on by its loss-based law.
+pub const ROUTERS_ABSENT: Routers = 2;
+/// What a control with a header knows of its protocol's routers on the path (fall_back.h).
+pub type Routers = core::ffi::c_uint;
 #[repr(u8)]
 /// What became of a Quick-Start request (RFC 4782).
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
@@ -508,6 +521,9 @@ pub struct PacketView {
     pub local: u8,
     /// Identification of the IP header; a sender counts its packets in it.
     pub ip_id: u16,
+    /// As which it will leave: more than 1 where a device does the segmentation,
+    /// whose packets all carry the one header.
+    pub pkts: u32,
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -869,6 +885,9 @@ unsafe extern "C" {
     pub fn hw_native_additive_scale(rtt_us: u32, unit_us: u32) -> u64;
     pub fn hw_native_mpcp_level(demand_bytes: u64, capacity_bytes: u64, pieces: u32) -> u32;
     pub fn hw_native_mpcp_step(level: u32, pieces: u32, m: *mut u64) -> u32;
+    pub fn hw_native_ratio_times(a: u64, b: u64, x: u64) -> u64;
+    pub fn hw_native_float_code(x: u64, fraction_bits: u32) -> u32;
+    pub fn hw_native_float_value(code: u32, fraction_bits: u32) -> u64;
 }
 
 macro_rules! layout {
@@ -901,6 +920,7 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "ip_ttl" ip_ttl
         "ecn" ecn
         "ip_id" ip_id
+        "pkts" pkts
     }
     "hw_header" Header {
         "name" name
@@ -1037,6 +1057,7 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "ecn" ecn
         "local" local
         "ip_id" ip_id
+        "pkts" pkts
     }
     "hw_queue_ops" QueueOps {
         "name" name

@@ -111,6 +111,27 @@ pub fn mpcp_step(level: u32, pieces: u32) -> f64 {
     }
 }
 
+/// x times a quotient a / b that is kept with 32 significant bits.
+#[must_use]
+pub fn ratio_times(a: u64, b: u64, x: u64) -> u64 {
+    // SAFETY: a pure function.
+    unsafe { ffi::hw_native_ratio_times(a, b, x) }
+}
+
+/// The floating code of a number below 2^63, with so many bits of fraction.
+#[must_use]
+pub fn float_code(x: u64, fraction_bits: u32) -> u32 {
+    // SAFETY: a pure function.
+    unsafe { ffi::hw_native_float_code(x, fraction_bits) }
+}
+
+/// What a floating code stands for.
+#[must_use]
+pub fn float_value(code: u32, fraction_bits: u32) -> u64 {
+    // SAFETY: a pure function.
+    unsafe { ffi::hw_native_float_value(code, fraction_bits) }
+}
+
 /// Size of every structure of the contract and offset of every field, as the C
 /// compiler has them ("hw_conn", "hw_conn.cwnd_pkts", ...).
 #[must_use]

@@ -119,13 +119,14 @@ pub struct ControlInfo {
 pub struct ControlFlags(pub(crate) u32);
 
 impl ControlFlags {
-    const NAMES: [&'static str; 6] = [
+    const NAMES: [&'static str; 7] = [
         "own-start",
         "paces",
         "ect0",
         "ect1",
         "needs-ecn",
         "rtt-stamp",
+        "asks-on-syn",
     ];
 
     const fn has(self, bit: u32) -> bool {
@@ -166,6 +167,12 @@ impl ControlFlags {
     #[must_use]
     pub const fn rtt_stamp(self) -> bool {
         self.has(ffi::CC_RTT_STAMP)
+    }
+
+    /// Its header goes out on the SYN and SYN-ACK, too.
+    #[must_use]
+    pub const fn asks_on_syn(self) -> bool {
+        self.has(ffi::CC_ASKS_ON_SYN)
     }
 
     /// Those that are set, by name.

@@ -26,6 +26,7 @@ fn head(queue: &mut QueueInstance, now_ns: u64, sojourn_ns: u64, behind: u32, ec
         ecn,
         local: 0,
         ip_id: 0,
+        pkts: 1,
     };
     queue.dequeue(&link, &packet, sojourn_ns)
 }

@@ -90,7 +90,7 @@ fn the_registry_lists_what_the_folders_hold() {
     let names = |list: Vec<&str>| list.join(" ");
     assert_eq!(
         names(controls().iter().map(|c| c.name).collect()),
-        "bbr bic compound cubic cubic26 fast highspeed htcp hybla illinois maxnet mpcp reno scalable vcp vegas westwood"
+        "bbr bic compound cubic cubic26 fast highspeed htcp hybla illinois maxnet mpcp rcp reno scalable vcp vegas westwood xcp"
     );
     assert_eq!(
         names(startups().iter().map(|s| s.name).collect()),
@@ -102,7 +102,7 @@ fn the_registry_lists_what_the_folders_hold() {
     );
     assert_eq!(
         names(routers().iter().map(|r| r.name).collect()),
-        "maxnet mpcp periodic-loss quick-start vcp"
+        "maxnet mpcp periodic-loss quick-start rcp vcp xcp"
     );
     let json = serde_json::to_value(controls()).unwrap();
     assert_eq!(json[0]["flags"], serde_json::json!(["own-start", "paces"]));
@@ -366,6 +366,7 @@ proptest! {
                     ecn: (*ecn & 3) as u8,
  local: 0,
  ip_id: 0,
+ pkts: 1,
                 };
                 let _ = queue.enqueue(&link, &pkt);
             }

@@ -14,6 +14,7 @@ const fn packet(ip_bytes: u32) -> PacketView {
         ecn: 0,
         local: 0,
         ip_id: 0,
+        pkts: 1,
     }
 }
 
@@ -139,6 +140,7 @@ fn red_marks_what_can_be_marked_and_drops_the_rest() {
             ecn: 2,
             local: 0,
             ip_id: 0,
+            pkts: 1,
         },
         5000,
     );

@@ -30,7 +30,7 @@ pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
                  #include \"port/native/arithmetic.c\"\n",
         arguments: &[],
         functions: "hw_native_.*",
-        types: "hw_(arrival|carrier|verdict|cc_flags|qs_function)",
+        types: "hw_(arrival|carrier|verdict|cc_flags|routers|qs_function)",
         constants: CONSTANTS,
         enums: &ENUMS,
         names: &NAMES,

@@ -5,3 +5,6 @@ mod common;
 
 #[path = "router_controlled/load_factor.rs"]
 mod load_factor;
+
+#[path = "router_controlled/explicit.rs"]
+mod explicit;

@@ -102,6 +102,7 @@ impl Router {
             ecn: 0,
             local: 0,
             ip_id: 0,
+            pkts: 1,
         };
         self.instance.arrive(&mut self.link, &packet, None);
         self

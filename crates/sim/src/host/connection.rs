@@ -267,6 +267,7 @@ impl Totals {
         sum.qs_grants += one.qs_grants;
         sum.qs_used += one.qs_used;
         sum.qs_lies += one.qs_lies;
+        sum.fall_backs += one.fall_backs;
         sum.ece_acks += one.ece_acks;
         sum.ce_marks += to.counters.ce_marks;
     }

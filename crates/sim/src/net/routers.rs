@@ -84,6 +84,7 @@ impl Routers {
                 ecn: packet.ecn,
                 local: 0,
                 ip_id: packet.ip_id,
+                pkts: 1,
             };
             let mut bits = Fields::default();
             let header = if reads {
@@ -127,6 +128,7 @@ impl Routers {
                 ecn: packet.ecn,
                 local: 0,
                 ip_id: packet.ip_id,
+                pkts: 1,
             };
             let mut bits = Fields::default();
             let header = router.header.and_then(|i| packet.header(i, &mut bits));

@@ -140,5 +140,10 @@ fn protocols(
     if !counts.is_empty() || failure.is_some() {
         all.insert(PROTOCOL, ProtocolSummary { counts, failure });
     }
+    if let (true, Some(name)) = (counters.fall_backs > 0, socket.and_then(Socket::own_header)) {
+        let counts = BTreeMap::from([("fall_backs", counters.fall_backs)]);
+        let failure = socket.and_then(Socket::without_routers);
+        all.insert(name, ProtocolSummary { counts, failure });
+    }
     all
 }

@@ -58,7 +58,7 @@ impl Socket {
             ecn: self.ecn_of_all(),
             ..self.blank(net)
         };
-        if self.quick_start_flags.due {
+        if self.quick_start_flags.due || self.headers_on_syn() {
             self.send_with_headers(net, syn, &Sacks::default());
         } else {
             net.send(syn, &Sacks::default());
@@ -142,6 +142,7 @@ impl Socket {
         self.refresh(net);
         self.ecn_agreed();
         self.control.init(&mut self.conn);
+        self.early_feedback();
         self.open_send_buffer();
         self.signals.established = true;
         self.reader_starts(net);

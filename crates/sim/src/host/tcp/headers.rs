@@ -3,11 +3,11 @@
 //! header's and the control's own matter (port/header.h, `on_send` and `on_feedback` in
 //! port/cc.h).
 
-use super::{quick_start, Socket, MTU_BYTES};
-use crate::net::packet::{Headers, Packet, Sacks};
+use super::{quick_start, Socket, State, MTU_BYTES};
+use crate::net::packet::{flags, Headers, Packet, Sacks};
 use crate::net::Net;
 use headway_algorithms::header::{header, numbered, HeaderInfo};
-use headway_algorithms::{Arrival, Carrier, Fields};
+use headway_algorithms::{Arrival, Carrier, ControlInstance, Fields, ROUTERS_ABSENT};
 
 /// Options of a TCP header, and what timestamps and the head of a SACK option take of them.
 const TCP_OPTIONS_BYTES: u32 = 40;
@@ -24,6 +24,10 @@ pub(super) struct Carried {
     due: bool,
     /// Identification of the latest packet that left; 0: none has.
     ip_id: u16,
+    /// The SYN and SYN-ACK carry the control's own, too.
+    on_syn: bool,
+    /// What came back before the control began.
+    early: Option<Fields>,
 }
 
 /// The header in which a receiver answers this one.
@@ -46,12 +50,18 @@ impl Carried {
             held: Fields::default(),
             due: false,
             ip_id: 0,
+            on_syn: false,
+            early: None,
         })
     }
 
     /// Of a control that owns a header; none for others.
-    pub fn of(own: Option<&'static HeaderInfo>) -> Option<Box<Carried>> {
-        own.map(|own| Carried::new(Some(own), own.reflects.then(|| answer_of(own))))
+    pub fn of(control: &ControlInstance) -> Option<Box<Carried>> {
+        control.header().map(|own| {
+            let mut carried = Carried::new(Some(own), own.reflects.then(|| answer_of(own)));
+            carried.on_syn = control.control().flags.asks_on_syn();
+            carried
+        })
     }
 
     /// The header of its answers, if that is not its own.
@@ -137,9 +147,11 @@ impl Socket {
         } else {
             (Fields::default(), false)
         };
-        if packet.payload_bytes > 0 {
+        let is_syn = packet.flags & flags::SYN != 0;
+        if packet.payload_bytes > 0 || is_syn && carried.on_syn {
             self.refresh(net);
             goes |= self.control.on_send(&mut self.conn, &mut fields);
+            self.counters.fall_backs = u64::from(self.conn.fall_backs);
         }
         if !goes {
             return;
@@ -173,6 +185,31 @@ impl Socket {
         let carried = self.carried.as_mut().expect("the caller looked");
         carried.ip_id = carried.ip_id.checked_add(1).unwrap_or(1);
         packet.ip_id = carried.ip_id;
+    }
+
+    /// The name of the header that its control owns.
+    pub(crate) fn own_header(&self) -> Option<&'static str> {
+        Some(self.carried.as_ref()?.own?.name)
+    }
+
+    /// Why its control goes on by its loss-based law, where it does.
+    pub(crate) fn without_routers(&self) -> Option<&'static str> {
+        (u32::from(self.conn.routers) == ROUTERS_ABSENT).then_some("no router answers")
+    }
+
+    /// Whether a SYN of this end is to carry the control's header, or an answer.
+    #[cold]
+    pub(super) fn headers_on_syn(&self) -> bool {
+        self.carried.as_ref().is_some_and(|c| c.on_syn || c.due)
+    }
+
+    /// The control has begun: it is told what came back before.
+    #[cold]
+    pub(super) fn early_feedback(&mut self) {
+        let early = self.carried.as_mut().and_then(|c| c.early.take());
+        if let Some(fields) = early {
+            self.control.on_feedback(&mut self.conn, &fields);
+        }
     }
 
     /// A packet has arrived that carries headers, or that may answer a request for a rate.
@@ -213,7 +250,11 @@ impl Socket {
         let own = self.carried.as_ref().and_then(|c| c.own);
         if own.is_some_and(|own| answer_of(own).number == info.number) {
             self.refresh(net);
-            self.control.on_feedback(&mut self.conn, fields);
+            if self.state == State::Established {
+                self.control.on_feedback(&mut self.conn, fields);
+            } else if let Some(carried) = &mut self.carried {
+                carried.early = Some(*fields);
+            }
         }
         if !info.reflects {
             return;
@@ -222,6 +263,7 @@ impl Socket {
             ip_ttl: net.arrived_ttl(p),
             ecn: p.ecn,
             ip_id: p.ip_id,
+            pkts: 1,
         };
         let answer = answer_of(info);
         let carried = self

@@ -167,6 +167,8 @@ pub struct Counters {
     pub qs_used: u64,
     /// Answers that were found out to be lies.
     pub qs_lies: u64,
+    /// How often its control went on without routers.
+    pub fall_backs: u64,
     /// Data that arrived with a router's mark.
     pub ce_marks: u64,
     /// ACKs that arrived with the echo of a mark.
@@ -362,10 +364,10 @@ impl Socket {
                 .then(|| Box::new(Rates::new(options.seed, route))),
             paces_segments: profile.segments_are_large && control.control().flags.paces(),
             ecn: EcnFlags::of(control.control().flags),
+            carried: Carried::of(&control),
             control,
             pacing: Pacing::default(),
             quick_start: None,
-            carried: Carried::of(own),
             quick_start_flags: QuickStartFlags::default(),
             deadline_ns: 0,
             timers: [TimerSlot {

@@ -38,9 +38,16 @@ impl Socket {
         // What was left of a plan some time ago is not burst out now.
         let stale = net.now_ns > self.pacing.next_ns + self.pacing.interval_ns;
         if stale || self.pacing.asked != (rate, chunk_pkts) {
+            let (next_ns, before_ns) = (self.pacing.next_ns, self.pacing.interval_ns);
+            let goes_on = !stale && self.pacing.asked.0 != 0;
             self.pacing.asked = (rate, chunk_pkts);
-            self.pacing.next_ns = self.pacing.next_ns.min(net.now_ns);
             self.plan_bursts(rate, u64::from(chunk_pkts), pkt_bytes);
+            self.pacing.next_ns = if goes_on && self.control.control().flags.paces() {
+                // a control's new rate lets nothing out at once: the gap is another one
+                (next_ns + self.pacing.interval_ns).saturating_sub(before_ns)
+            } else {
+                next_ns.min(net.now_ns)
+            };
             if self.profile.unpaced_pkts > 0 && self.counters.sent_pkts == self.profile.unpaced_pkts
             {
                 // the last that did not wait takes its time all the same

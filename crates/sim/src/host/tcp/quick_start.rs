@@ -211,6 +211,7 @@ impl Socket {
             ip_ttl: net.arrived_ttl(p),
             ecn: p.ecn,
             ip_id: p.ip_id,
+            pkts: 1,
         };
         let mut held = Fields::default();
         let q = self.quick_start(net);

@@ -525,6 +525,7 @@ impl Link {
             ecn,
             local: 0,
             ip_id: packet.ip_id,
+            pkts: 1,
         };
         let verdict = self.discipline.enqueue(&self.view, &arriving);
         match verdict {
@@ -617,6 +618,7 @@ impl Link {
             ecn: packet.ecn,
             local: 0,
             ip_id: packet.ip_id,
+            pkts: 1,
         };
         let sojourn_ns = now_ns - packet.joined_ns;
         let verdict = self.discipline.dequeue(&self.view, &leaving, sojourn_ns);

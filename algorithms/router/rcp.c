@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * RCP's router (Dukkipati 2007; Scharf 2011, eq. 4.21; the ns-2 code by Zhang, Dukkipati,
+ * Masayoshi, rcp.cc): one rate R for all flows, which each packet's header is lowered to,
+ * and which is found anew after every slot,
+ *
+ *   R <- R [1 + T/d (alpha (gamma C - y) - beta q/d) / (gamma C)]
+ *
+ * with y what came in the slot of length T = min(d, update slot), q what waits at its end,
+ * d the moving mean of the round-trip times that packets tell, weighted with their bytes.
+ * d gains T/d of what a slot's mean is above it, and R/C times s/d of that where s, the
+ * slot's mean, is below. A packet that is still on its way into the link when the slot ends
+ * counts in parts. R is between a packet part per d and gamma C.
+ *
+ * Differs from rcp.cc: the first slot is not drawn; a slot that ends late, as where only
+ * packets wake the router, ends at its own time, and what follows it counts as idle: R then
+ * grows as in 256 steps without traffic or queue, at most 4096 times; what counts as
+ * waiting leaves the packet in transmission out (as there), by its mean size.
+ *
+ * Arithmetic: R and d have 8 bits of fraction, parts of 1 twenty and R's change 26, with few
+ * branches, so that the verifier sees few paths. A step is within 10^-5 of R and 1 B/s of
+ * what f64 gives, the header's rounding adds 2^-20. Valid from 1 Mbit/s to 40 Gbit/s and
+ * round trips from 1 ms to 2 s.
+ */
+#include "../port/router.h"
+#include "../header/rcp.h"
+
+enum { ALPHA, BETA, GAMMA, SLOT, FIRST_RATE, LEAST_PACKETS, FIRST_RTT, CAPACITY };
+
+static const struct hw_tunable rcp_tunables[] = {
+	[ALPHA] = { "alpha", "1/1000", "weight of the spare rate", 400, 0, 2000 },
+	[BETA] = { "beta", "1/1000", "weight of the queue", 226, 0, 2000 },
+	[GAMMA] = { "gamma", "1/1000", "part of the capacity that is given", 1000, 1, 1000 },
+	[SLOT] = { "slot_ms", "ms", "longest time between two updates", 10, 1, 1000 },
+	[FIRST_RATE] = { "first_rate", "1/1000", "of the capacity, what the first flow gets", 50, 1,
+			 1000 },
+	[LEAST_PACKETS] = { "least_packets", "1/1000",
+			    "packets of 1000 bytes per d that R always allows", 10, 1, 1000000 },
+	[FIRST_RTT] = { "first_rtt_ms", "ms", "d before anybody told", 200, 1, 10000 },
+	[CAPACITY] = { "capacity_kbps", "kbit/s", "capacity that it believes in; 0: the link's", 0,
+		       0, 100000000 },
+};
+
+#define FRACTION_BITS	 8 /* of R and d */
+#define NS_PER_S	 1000000000ull
+#define US_PER_S	 1000000ull
+#define MOST_RTT_US	 10000000
+#define MOST_INPUT_BYTES 18000000000ull
+#define IDLE_STEPS	 256 /* 2^IDLE_BITS */
+#define IDLE_BITS	 8
+#define GROWTH_BITS	 16 /* of a factor's fraction */
+#define MOST_GROWTH	 2164 /* of a step: of all 256 less than 4096 */
+#define PART_BITS	 20   /* of a fraction of at most 1 */
+#define STEP_BITS	 26   /* of R's change, in parts of R */
+#define MOST_ERROR	 (1ull << 43) /* B/s / 1000 */
+
+/* Its counters first, in their order. */
+struct rcp_router {
+	u64 rate_Bps; /* as it is written */
+	u64 headers;
+	u64 lowered;
+	u64 rtt_us;	/* d */
+	u64 input_Bps;	/* y of the last slot */
+	u64 queue_bytes; /* q at its end */
+
+	u64 exact;	    /* R, B/s << FRACTION_BITS */
+	u64 exact_us;	    /* d, us << FRACTION_BITS */
+	u64 slot_start_ns;
+	u64 slot_end_ns;    /* 0: nothing has begun */
+	u64 input_bytes;    /* in the slot */
+	u64 next_bytes;	    /* of them, parts of packets that count in the next */
+	u64 sum_rtt;	    /* bytes us */
+	u64 sum_bytes;	    /* that told an RTT */
+};
+
+_Static_assert(sizeof(struct rcp_router) <= HW_ROUTER_STATE_BYTES, "state of a router");
+
+static const struct hw_counter rcp_counters[] = {
+	{ "rate_bps", "bit/s", "what each flow may send, IP bits", 8 },
+	{ "headers", "packets", "packets with a header that asks", 0 },
+	{ "lowered", "packets", "of them, those that asked for more", 0 },
+	{ "rtt_us", "us", "moving mean of the traffic's round-trip time", 0 },
+	{ "input_bps", "bit/s", "traffic of the last slot", 8 },
+	{ "queue_bytes", "bytes", "what waited at its end", 0 },
+};
+
+static u64 rcp_capacity_Bps(const u32 *tun, const struct hw_link *link)
+{
+	u64 capacity_Bps = tun[CAPACITY] ? (u64)tun[CAPACITY] * 125 : link->rate_Bps;
+
+	return capacity_Bps ? capacity_Bps : 1;
+}
+
+/* gamma C, at least 1. */
+static u64 rcp_target_Bps(const u32 *tun, const struct hw_link *link)
+{
+	u64 target_Bps = rcp_capacity_Bps(tun, link) * tun[GAMMA] / 1000;
+
+	return target_Bps ? target_Bps : 1;
+}
+
+/* R within its bounds, and as the header says it. */
+static void rcp_set_rate(struct rcp_router *s, const u32 *tun, const struct hw_link *link, u64 exact)
+{
+	u64 most = rcp_target_Bps(tun, link) << FRACTION_BITS;
+	u64 least = ((u64)tun[LEAST_PACKETS] * US_PER_S << FRACTION_BITS) / s->rtt_us;
+
+	if (exact < least)
+		exact = least;
+	s->exact = hw_min_u64(exact, most);
+	s->rate_Bps = rcp_rounded((s->exact + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS);
+}
+
+static void rcp_set_rtt(struct rcp_router *s, u64 exact_us)
+{
+	s->exact_us = exact_us > 1 << FRACTION_BITS ? exact_us : 1 << FRACTION_BITS;
+	s->rtt_us = s->exact_us >> FRACTION_BITS;
+}
+
+/* d from what the packets of a slot told; part: T/d. */
+static void rcp_average(struct rcp_router *s, const u32 *tun, const struct hw_link *link, u64 part)
+{
+	u64 sample_us, step;
+
+	if (!s->sum_bytes)
+		return;
+	sample_us = (s->sum_rtt << FRACTION_BITS) / s->sum_bytes;
+	if (sample_us >= s->exact_us) {
+		rcp_set_rtt(s, s->exact_us + ((sample_us - s->exact_us) * part >> PART_BITS));
+		return;
+	}
+	step = (s->exact_us - sample_us) * part >> PART_BITS;
+	step = step * ((sample_us << PART_BITS) / s->exact_us) >> PART_BITS;
+	step = step * ((s->exact << (PART_BITS - FRACTION_BITS)) / rcp_capacity_Bps(tun, link)) >>
+	       PART_BITS;
+	rcp_set_rtt(s, s->exact_us - step);
+}
+
+/* R after a slot in which y came, with q waiting at its end (eq. 4.21); part: T/d. */
+static void rcp_update(struct rcp_router *s, const u32 *tun, const struct hw_link *link, u64 part)
+{
+	u64 target_Bps = rcp_target_Bps(tun, link);
+	u64 raise = target_Bps * tun[ALPHA];
+	u64 cut = s->input_Bps * tun[ALPHA] + s->queue_bytes * tun[BETA] * US_PER_S / s->rtt_us;
+	u64 size = hw_min_u64(raise > cut ? raise - cut : cut - raise, MOST_ERROR);
+	u64 step;
+
+	/* of gamma C, then times T/d; more than all of R cannot be cut */
+	size = hw_min_u64((size << PART_BITS) / (target_Bps * 1000), 1ull << 40);
+	size = hw_min_u64(size * part >> (2 * PART_BITS - STEP_BITS), 2ull << STEP_BITS);
+	step = (s->exact >> FRACTION_BITS) * size >> (STEP_BITS - FRACTION_BITS);
+	rcp_set_rate(s, tun, link,
+		     raise > cut ? s->exact + step : s->exact - hw_min_u64(step, s->exact));
+}
+
+/* R after so many us in which nothing came and nothing waited: eq. 4.21, 256 times. */
+static void rcp_idle(struct rcp_router *s, const u32 *tun, const struct hw_link *link, u64 time_us)
+{
+	u64 step_us = hw_min_u64(time_us / IDLE_STEPS, s->rtt_us);
+	u64 growth = (step_us * tun[ALPHA] << GROWTH_BITS) / 1000 / s->rtt_us;
+	u32 i;
+
+	growth = hw_min_u64(growth, MOST_GROWTH) + (1ull << GROWTH_BITS);
+	for (i = 0; i < IDLE_BITS; i++)
+		growth = growth * growth >> GROWTH_BITS;
+	rcp_set_rate(s, tun, link,
+		     (s->exact >> FRACTION_BITS) * growth >> (GROWTH_BITS - FRACTION_BITS));
+}
+
+/* The slot is over, maybe for long: then nothing has come since. */
+static void rcp_end_slot(struct rcp_router *s, const u32 *tun, const struct hw_link *link)
+{
+	u64 slot_us = (s->slot_end_ns - s->slot_start_ns) / 1000;
+	u64 late_us = (link->now_ns - s->slot_end_ns) / 1000;
+	u64 part = (hw_min_u64(slot_us, s->rtt_us) << (PART_BITS + FRACTION_BITS)) / s->exact_us;
+	u64 input_bytes = hw_min_u64(s->input_bytes, MOST_INPUT_BYTES);
+
+	rcp_average(s, tun, link, part);
+	part = (hw_min_u64(slot_us, s->rtt_us) << (PART_BITS + FRACTION_BITS)) / s->exact_us;
+	s->queue_bytes = hw_waiting_bytes(link);
+	s->input_Bps = hw_div_u64(input_bytes * US_PER_S, slot_us);
+	rcp_update(s, tun, link, part);
+	if (late_us / IDLE_STEPS)
+		rcp_idle(s, tun, link, late_us);
+	s->input_bytes = s->next_bytes;
+	s->next_bytes = 0;
+	s->sum_rtt = 0;
+	s->sum_bytes = 0;
+	slot_us = (u64)tun[SLOT] * 1000;
+	s->slot_start_ns = link->now_ns;
+	s->slot_end_ns = link->now_ns + hw_min_u64(s->rtt_us, slot_us) * 1000;
+}
+
+static u64 rcp_tick(void *state, const u32 *tun, struct hw_link *link)
+{
+	struct rcp_router *s = state;
+
+	if (!s->slot_end_ns) {
+		rcp_set_rtt(s, ((u64)tun[FIRST_RTT] * 1000) << FRACTION_BITS);
+		rcp_set_rate(s, tun, link,
+			     (rcp_capacity_Bps(tun, link) * tun[FIRST_RATE] << FRACTION_BITS) /
+				     1000);
+		s->slot_start_ns = link->now_ns;
+		s->slot_end_ns = link->now_ns + (u64)tun[SLOT] * 1000000;
+	}
+	if (link->now_ns >= s->slot_end_ns)
+		rcp_end_slot(s, tun, link);
+	return s->slot_end_ns;
+}
+
+static u32 rcp_arrive(void *state, const u32 *tun, struct hw_link *link,
+		      const struct hw_packet *pkt, void *header)
+{
+	struct rcp_router *s = state;
+	const struct rcp_fields *rcp = header;
+	u64 takes_ns = hw_div_u64(pkt->ip_bytes * NS_PER_S, rcp_capacity_Bps(tun, link));
+	u64 left_ns = s->slot_end_ns > link->now_ns ? s->slot_end_ns - link->now_ns : 0;
+	u64 now_bytes = pkt->ip_bytes;
+
+	if (takes_ns > left_ns)
+		now_bytes = hw_div_u64(pkt->ip_bytes * left_ns, takes_ns);
+	s->input_bytes += now_bytes;
+	s->next_bytes += pkt->ip_bytes - now_bytes;
+	if (rcp && rcp->rate_Bps && rcp->rtt_us) {
+		s->sum_rtt += (u64)hw_min_u32(rcp->rtt_us, MOST_RTT_US) * pkt->ip_bytes;
+		s->sum_bytes += pkt->ip_bytes;
+	}
+	return HW_PASS;
+}
+
+static void rcp_depart(void *state, const u32 *tun, struct hw_link *link,
+		       const struct hw_packet *pkt, void *header)
+{
+	struct rcp_router *s = state;
+	struct rcp_fields *rcp = header;
+	u32 pkts = hw_max_u32(pkt->pkts, 1);
+
+	(void)tun;
+	(void)link;
+	if (!rcp || !rcp->rate_Bps)
+		return;
+	s->headers += pkts;
+	if (rcp->rate_Bps > s->rate_Bps) {
+		rcp->rate_Bps = s->rate_Bps;
+		s->lowered += pkts;
+	}
+}
+
+HW_TABLE struct hw_router_ops hw_router_rcp = {
+	.name = "rcp",
+	.title = "RCP's router: one rate for all flows",
+	.source = "Dukkipati 2007; Scharf 2011 eq. 4.21; Zhang, Dukkipati, Masayoshi, rcp.cc",
+	.state_bytes = sizeof(struct rcp_router),
+	.n_tunables = HW_COUNT(rcp_tunables),
+	.tunables = rcp_tunables,
+	.n_counters = HW_COUNT(rcp_counters),
+	.counters = rcp_counters,
+	.header = &hw_header_rcp,
+	.arrive = rcp_arrive,
+	.depart = rcp_depart,
+	.tick = rcp_tick,
+};

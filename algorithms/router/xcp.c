@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * XCP's router (draft-falk-xcp-spec-03, section 4.2; Katabi, Handley, Rohrs, SIGCOMM 2002):
+ * an efficiency controller that decides by how much the whole traffic is to change, and a
+ * fairness controller that hands this out to packets. One instance per queue.
+ *
+ * Two timers that know nothing of each other. T_e, about a mean round trip: from what came,
+ * F = alpha (C - y) - beta Q / d; what is handed out is F and a part of the traffic that is
+ * shuffled, to be taken and given at once. T_q, about half of it: Q is the least that
+ * waited during one. A packet's share of what is given goes by the time that it stands for
+ * (X), so that each flow has the same, of what is taken by its bytes. Both pools end when
+ * they are used up (residues).
+ *
+ * Differs from the draft: T_e is what has really passed, for timers may be late; one
+ * without traffic gives nothing, and the first 50 ms are a guess, both as in ns-2.35
+ * (xcpq.cc), whose first intervals are drawn, ours are not; neither pool gives more than it
+ * has left (ns-2.35); all traffic counts, also without header (ns-2.35); packets without
+ * RTT or X are in no sum; Q does not count the packet in transmission; changes are rounded
+ * at random to what the header can say, which is right in the mean.
+ *
+ * Arithmetic: pools in B/s with 8 bits of fraction; shares by hw_ratio: within 2^-28 of
+ * what f64 gives, and 2^-7 B/s. Valid from 1 Mbit/s to 40 Gbit/s and round trips from 1 ms
+ * to 2 s with intervals that fit them; the sum of X times RTT has 96 bits.
+ */
+#include "../port/router.h"
+#include "../header/xcp.h"
+
+enum { ALPHA, BETA, GAMMA, LEAST_INTERVAL, MOST_INTERVAL, CAPACITY };
+
+static const struct hw_tunable xcp_tunables[] = {
+	[ALPHA] = { "alpha", "1/1000", "weight of the spare rate", 400, 0, 2000 },
+	[BETA] = { "beta", "1/1000", "weight of the persistent queue", 226, 0, 2000 },
+	[GAMMA] = { "gamma", "1/1000", "part of the traffic that is shuffled", 100, 0, 1000 },
+	[LEAST_INTERVAL] = { "least_interval_ms", "ms", "shortest control interval", 5, 1, 1000 },
+	[MOST_INTERVAL] = { "most_interval_ms", "ms", "longest, and largest RTT that counts", 1000,
+			    1, 10000 },
+	[CAPACITY] = { "capacity_kbps", "kbit/s", "capacity that it believes in; 0: the link's", 0,
+		       0, 100000000 },
+};
+
+#define FIRST_RTT_US	  50000
+#define LEAST_QUEUE_TIMER 2000000 /* ns */
+#define FRACTION_BITS	  8	  /* of the pools */
+#define MOST_INPUT_BYTES  18000000000ull
+#define MOST_X_NS	  (1ull << 40) /* of packets that share a header */
+#define NS_PER_S	  1000000000ull
+
+/* Its counters first, in their order. */
+struct xcp_router {
+	u64 headers;
+	u64 rtt_us;	    /* mean, by X */
+	u64 interval_us;    /* T_e */
+	u64 input_Bps;	    /* y of the last interval */
+	u64 persistent_bytes; /* Q */
+	u64 raise_Bps;	    /* F of the last interval where it is positive */
+	u64 cut_Bps;	    /* -F where it is negative */
+	u64 given_Bps;	    /* handed out since the start, all positive changes */
+	u64 taken_Bps;	    /* all negative ones */
+
+	u64 interval_start_ns;
+	u64 interval_end_ns; /* 0: nothing has begun */
+	u64 queue_end_ns;    /* of T_q */
+	u64 input_bytes;     /* since interval_start_ns */
+	u64 sum_x_ns;	     /* likewise */
+	u64 sum_xrtt_low;    /* ns us, below 2^32 */
+	u64 sum_xrtt_high;   /* in 2^32 of them */
+	u64 give_left;	     /* B/s << FRACTION_BITS, of this interval's pools */
+	u64 take_left;
+	struct hw_ratio give; /* per ns of X */
+	struct hw_ratio take; /* per byte */
+	u32 least_bytes;      /* that waited since T_q began */
+	u32 unused;
+};
+
+_Static_assert(sizeof(struct xcp_router) <= HW_ROUTER_STATE_BYTES, "state of a router");
+
+static const struct hw_counter xcp_counters[] = {
+	{ "headers", "packets", "packets with a header that asks", 0 },
+	{ "rtt_us", "us", "mean round-trip time of the traffic", 0 },
+	{ "interval_us", "us", "control interval", 0 },
+	{ "input_bps", "bit/s", "traffic of the last interval", 8 },
+	{ "persistent_queue_bytes", "bytes", "least that waited in half a round trip", 0 },
+	{ "raise_bps", "bit/s", "by which the traffic is to grow in this interval", 8 },
+	{ "cut_bps", "bit/s", "by which it is to shrink", 8 },
+	{ "given_bps", "bit/s", "sum of all changes that were positive", 8 },
+	{ "taken_bps", "bit/s", "sum of all changes that were negative", 8 },
+};
+
+static u64 xcp_capacity_Bps(const u32 *tun, const struct hw_link *link)
+{
+	return tun[CAPACITY] ? (u64)tun[CAPACITY] * 125 : link->rate_Bps;
+}
+
+/* The mean of the RTTs, weighted with X; as it was where nothing told. */
+static void xcp_average(struct xcp_router *s)
+{
+	u64 sum, over = 0;
+
+	if (!s->sum_x_ns)
+		return;
+	if (s->sum_xrtt_high >> 32) {
+		over = hw_bits_u64(s->sum_xrtt_high) - 32;
+		sum = s->sum_xrtt_high << (32 - over);
+	} else {
+		sum = s->sum_xrtt_high << 32 | s->sum_xrtt_low;
+	}
+	sum = hw_div_u64(sum, s->sum_x_ns >> over);
+	if (sum)
+		s->rtt_us = hw_saturate_u32(sum);
+}
+
+/* Ends a control interval: the efficiency controller, and the pools of the next one. */
+static void xcp_end_interval(struct xcp_router *s, const u32 *tun, const struct hw_link *link)
+{
+	u64 capacity_Bps = xcp_capacity_Bps(tun, link);
+	u64 least_us = (u64)tun[LEAST_INTERVAL] * 1000;
+	u64 most_us = (u64)tun[MOST_INTERVAL] * 1000;
+	u64 input_bytes = hw_min_u64(s->input_bytes, MOST_INPUT_BYTES);
+	u64 spare, drain, shuffle, raise = 0, cut = 0;
+
+	xcp_average(s);
+	s->input_Bps = hw_div_u64(input_bytes * NS_PER_S, link->now_ns - s->interval_start_ns);
+	drain = hw_div_u64(s->persistent_bytes * tun[BETA] * 1000, s->rtt_us);
+	if (capacity_Bps >= s->input_Bps) {
+		spare = (capacity_Bps - s->input_Bps) * tun[ALPHA] / 1000;
+		if (spare >= drain)
+			raise = spare - drain;
+		else
+			cut = drain - spare;
+	} else {
+		cut = (s->input_Bps - capacity_Bps) * tun[ALPHA] / 1000 + drain;
+	}
+	if (!input_bytes) {
+		raise = 0;
+		cut = 0;
+	}
+	shuffle = s->input_Bps * tun[GAMMA] / 1000;
+	shuffle = shuffle > raise + cut ? shuffle - raise - cut : 0;
+	s->raise_Bps = raise;
+	s->cut_Bps = cut;
+	s->give_left = (shuffle + raise) << FRACTION_BITS;
+	s->take_left = (shuffle + cut) << FRACTION_BITS;
+	s->give = hw_ratio_u64(s->give_left, s->sum_x_ns);
+	s->take = hw_ratio_u64(s->take_left, s->input_bytes);
+	s->input_bytes = 0;
+	s->sum_x_ns = 0;
+	s->sum_xrtt_low = 0;
+	s->sum_xrtt_high = 0;
+	s->interval_us = hw_min_u64(s->rtt_us, most_us);
+	if (s->interval_us < least_us)
+		s->interval_us = least_us;
+	s->interval_start_ns = link->now_ns;
+	s->interval_end_ns = link->now_ns + s->interval_us * 1000;
+}
+
+/* Ends a queue interval. */
+static void xcp_end_queue(struct xcp_router *s, const u32 *tun, const struct hw_link *link)
+{
+	u32 waiting_bytes = hw_waiting_bytes(link);
+	u64 wait_ns = hw_div_u64(waiting_bytes * NS_PER_S, xcp_capacity_Bps(tun, link));
+	u64 rtt_ns = s->rtt_us * 1000, lasts_ns = LEAST_QUEUE_TIMER;
+
+	s->persistent_bytes = hw_min_u32(s->least_bytes, waiting_bytes);
+	s->least_bytes = waiting_bytes;
+	if (rtt_ns > wait_ns && (rtt_ns - wait_ns) / 2 > lasts_ns)
+		lasts_ns = (rtt_ns - wait_ns) / 2;
+	s->queue_end_ns = link->now_ns + lasts_ns;
+}
+
+/* Both timers; they may come late. */
+static u64 xcp_tick(void *state, const u32 *tun, struct hw_link *link)
+{
+	struct xcp_router *s = state;
+
+	if (!s->interval_end_ns) {
+		s->rtt_us = FIRST_RTT_US;
+		s->interval_us = FIRST_RTT_US;
+		s->interval_start_ns = link->now_ns;
+		s->interval_end_ns = link->now_ns + s->interval_us * 1000;
+		s->queue_end_ns = s->interval_end_ns;
+		s->least_bytes = HW_U32_MAX;
+	}
+	if (link->now_ns >= s->queue_end_ns)
+		xcp_end_queue(s, tun, link);
+	if (link->now_ns >= s->interval_end_ns)
+		xcp_end_interval(s, tun, link);
+	return hw_min_u64(s->interval_end_ns, s->queue_end_ns);
+}
+
+static u32 xcp_arrive(void *state, const u32 *tun, struct hw_link *link,
+		      const struct hw_packet *pkt, void *header)
+{
+	struct xcp_router *s = state;
+	const struct xcp_fields *xcp = header;
+	u64 x_ns;
+
+	s->input_bytes += pkt->ip_bytes;
+	s->least_bytes = hw_min_u32(s->least_bytes, hw_waiting_bytes(link));
+	if (!xcp || !xcp->x_ns || !xcp->rtt_us)
+		return HW_PASS;
+	x_ns = hw_min_u64((u64)xcp->x_ns * hw_max_u32(pkt->pkts, 1), MOST_X_NS);
+	s->sum_x_ns += x_ns;
+	s->sum_xrtt_low += x_ns * hw_min_u32(xcp->rtt_us, tun[MOST_INTERVAL] * 1000);
+	s->sum_xrtt_high += s->sum_xrtt_low >> 32;
+	s->sum_xrtt_low &= HW_U32_MAX;
+	return HW_PASS;
+}
+
+/*
+ * The fairness controller: what a packet is given and what is taken from it. One that asks
+ * for less than its share gives the rest back to the pool, and is taken from more.
+ */
+static void xcp_depart(void *state, const u32 *tun, struct hw_link *link,
+		       const struct hw_packet *pkt, void *header)
+{
+	struct xcp_router *s = state;
+	struct xcp_fields *xcp = header;
+	u32 pkts = hw_max_u32(pkt->pkts, 1);
+	u64 x_ns, give, take, size;
+	s64 change, asked;
+
+	(void)tun;
+	if (!xcp || !(xcp->x_ns | xcp->rtt_us | (u32)xcp->delta_Bps))
+		return;
+	s->headers += pkts;
+	x_ns = xcp->rtt_us ? hw_min_u64((u64)xcp->x_ns * pkts, MOST_X_NS) : 0;
+	give = hw_min_u64(hw_times(s->give, x_ns), s->give_left);
+	take = hw_min_u64(hw_times(s->take, pkt->ip_bytes), s->take_left);
+	change = (s64)give - (s64)take;
+	asked = (s64)xcp->delta_Bps * pkts * (1 << FRACTION_BITS);
+	if (asked < change) {
+		take = hw_min_u64(take + (u64)(change - asked), s->take_left);
+		give = asked + (s64)take > 0 ? hw_min_u64((u64)(asked + (s64)take), s->give_left) : 0;
+		change = asked;
+	} else {
+		/* to a multiple of 2 B/s, up or down by chance */
+		size = (u64)(change < 0 ? -change : change) / pkts;
+		size += link->random >> (32 - FRACTION_BITS - 1);
+		size = size >> (FRACTION_BITS + 1) << 1;
+		xcp->delta_Bps = xcp_change(change < 0 ? -(s64)size : (s64)size);
+	}
+	xcp->is_stamped = 1;
+	s->give_left -= give;
+	s->take_left -= take;
+	if (!s->give_left)
+		s->give.mantissa = 0;
+	if (!s->take_left)
+		s->take.mantissa = 0;
+	if (xcp->delta_Bps > 0)
+		s->given_Bps += (u64)xcp->delta_Bps * pkts;
+	else
+		s->taken_Bps += (u64)(-(s64)xcp->delta_Bps) * pkts;
+}
+
+HW_TABLE struct hw_router_ops hw_router_xcp = {
+	.name = "xcp",
+	.title = "XCP's router: efficiency and fairness controllers",
+	.source = "draft-falk-xcp-spec-03; Katabi, Handley, Rohrs 2002; ns-2.35 xcpq.cc",
+	.state_bytes = sizeof(struct xcp_router),
+	.n_tunables = HW_COUNT(xcp_tunables),
+	.tunables = xcp_tunables,
+	.n_counters = HW_COUNT(xcp_counters),
+	.counters = xcp_counters,
+	.header = &hw_header_xcp,
+	.arrive = xcp_arrive,
+	.depart = xcp_depart,
+	.tick = xcp_tick,
+};
