@@ -54,7 +54,7 @@ def device() -> Iterator[list[str]]:
 @on_kernel
 def test_the_tutorials_control_carries_a_flow_as_in_the_simulator(folder: Path) -> None:  # noqa: F811
     options = ["--flows", "1x./my_control.c", "--rate", "10Mbit/s", "--rtt", "50 ms"]
-    options += ["--buffer", "2 BDP", "--duration", "4s", "--warmup", "2s", "--json"]
+    options += ["--buffer", "2 BDP", "--duration", "3s", "--warmup", "1s", "--json"]
     found = []
     for backend in ("kernel", "sim"):
         done = headway("try", *options, "--backend", backend)
@@ -132,10 +132,21 @@ def test_a_refusal_is_a_line_with_the_files_own_line(
 
 
 @on_kernel
-def test_a_protocol_in_files_is_attached_with_its_header(folder: Path) -> None:  # noqa: F811
+def test_a_protocol_of_three_files_obeys_its_router(folder: Path) -> None:  # noqa: F811
+    at = ROOT / "tests" / "protocol"
+    options = ["--flows", f"1x{at}/cc/explicit.c", "--router"]
+    options += [f"{at}/router/explicit_rate.c:rate_kbps=3000", "--rate", "10Mbit/s"]
+    done = headway("try", *options, "--duration", "3s", "--warmup", "1s", "--backend", "kernel",
+                   "--json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["flows"][0]["goodput_bps"] == pytest.approx(3e6 * 1436 / 1500, rel=0.03)
+    assert found["links"][0]["routers"]["explicit-rate"]["lowered"] > 300
     try:
-        ctl("attach", f"{ROOT}/tests/protocol/cc/explicit.c", "--name", "hwt_explicit")
-        [mine] = [one for one in at_status("attached") if one["name"] == "hwt_explicit"]
-        assert mine["control"] == "explicit"
+        ctl("attach", f"{at}/cc/explicit.c", "--name", "hwt_explicit")
+        [sent] = [one for one in at_status("endpoints") if one["control"] == "hwt_explicit"]
+        assert sent["header"] == "explicit-rate"
+        told = ctl("attach", f"{at}/cc/explicit.c", "--name", "hwt_other", status=2)
+        assert "the header explicit-rate is sent by hwt_explicit already" in told
     finally:
         ctl("detach", "hwt_explicit")

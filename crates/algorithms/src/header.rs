@@ -267,10 +267,18 @@ impl HeaderInfo {
     /// A field by its name.
     #[must_use]
     pub fn field(&self, fields: &Fields, name: &str) -> Option<u64> {
-        let info = self.fields.iter().find(|field| field.name == name)?;
+        let mut all = self.fields.iter();
+        all.find(|field| field.name == name)?.of(fields)
+    }
+}
+
+impl FieldInfo {
+    /// Its value.
+    #[must_use]
+    pub fn of(&self, fields: &Fields) -> Option<u64> {
         let bytes: Vec<u8> = fields.0.iter().flat_map(|w| w.to_ne_bytes()).collect();
-        let at = info.offset as usize;
-        let part = bytes.get(at..at + info.bytes as usize)?;
+        let at = self.offset as usize;
+        let part = bytes.get(at..at + self.bytes as usize)?;
         Some(match part.len() {
             1 => part[0].into(),
             2 => u16::from_ne_bytes(part.try_into().ok()?).into(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from headway.cli.try_run import Done
 from headway.cli.try_warned import warnings
 from headway.digest import SPREAD, average
 from headway.experiment import Chain, Dumbbell, Experiment
-from headway.registry import registry
 from headway.table import Cell, Table
 from headway.units import BITS_PER_BYTE, format_rate, format_time
 
@@ -112,9 +110,7 @@ def _print(base: Experiment, mean: Summary, trials: int) -> None:
 
 def _print_routers(base: Experiment, link: Summary, where: str) -> None:
     """What each router algorithm has counted, by what it declares; no zeros."""
-    links = itertools.chain.from_iterable(base.topology.links())
-    owners = [registry().router(each.name) for one in links for each in one.all_routers()]
-    declared = {owner.name: owner for owner in owners}
+    declared = {owner.name: owner for owner in base.router_algorithms()}
     for name, counters in link["routers"].items():
         said = [
             _counted(each.name, counters[each.name], each.unit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
@@ -12,7 +13,7 @@ from headway.errors import ExperimentError
 from headway.experiment.apps import Exchanges, Sessions, Vectors, Voip
 from headway.experiment.flow import Flow, parse_flows
 from headway.experiment.path import Capture, Chain, Dumbbell, Link
-from headway.registry import registry
+from headway.registry import Algorithm, registry
 from headway.spec import (
     Given,
     Length,
@@ -182,6 +183,16 @@ class Experiment(Spec):
                 for flow in self.flows
             ]
         )
+
+    def router_algorithms(self) -> tuple[Algorithm, ...]:
+        """Router algorithms by the numbers that a trace has: all built in, then files of one's own.
+
+        Raises ValueError for a file that is no router, or not the one that was recorded.
+        """
+        links = itertools.chain.from_iterable(self.topology.links())
+        named = [registry().router(each.name) for link in links for each in link.all_routers()]
+        files = {one.file: one for one in named if one.file is not None}
+        return (*registry().routers, *files.values())
 
     def start_times_ns(self) -> list[int]:
         """When each flow starts; those without a time of their own are drawn from the seed."""

@@ -107,7 +107,7 @@ class Routers:
                 found = (
                     one
                     for one in status["routers"]
-                    if one["name"] == router.name and one["place"] in places
+                    if one["name"] == registry().router(router.name).name and one["place"] in places
                 )
                 told = next(found, None)
                 self._status.append(told and {"link": number, **told})
@@ -125,7 +125,8 @@ class Routers:
 
     def router_counters(self) -> list[Mapping[str, int | None]]:
         """What the routers counted, at the end of the run."""
-        names = [one.name for one in registry().routers]
+        declared = self._experiment.router_algorithms()
+        names = [one.name for one in declared]
         rows: list[Mapping[str, int | None]] = []
         for router in self._status:
             if router is None:
@@ -139,7 +140,7 @@ class Routers:
                     "name": at,
                     "value": router["counters"][counter.name],
                 }
-                for at, counter in enumerate(registry().routers[algorithm].counters)
+                for at, counter in enumerate(declared[algorithm].counters)
             ]
         return rows
 

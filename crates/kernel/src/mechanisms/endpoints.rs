@@ -7,13 +7,14 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::PathBuf;
 
-use headway_algorithms::header::{header, FieldInfo};
+use headway_algorithms::header::FieldInfo;
 use headway_algorithms::{Carrier, Fields, HeaderInfo};
 use libbpf_rs::{Object, OpenObject};
 use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf::{self, Point};
+use crate::objects::brought::{Declared, Sent, SAID};
 use crate::objects::hooks::{self, Hook};
 use crate::system::cgroup;
 use crate::system::clock::now_ns;
@@ -126,11 +127,12 @@ pub fn check(control: &str, name: &str) -> Result<(), Failure> {
     cgroup_for(header)?;
     match endpoints()?
         .iter()
-        .find(|e| e.control != name && e.header == Some(header.name))
+        .find(|e| e.control != name && e.header == Some(header.plain_name()))
     {
         Some(other) => Err(Failure::bad_input(format!(
             "name \"{name}\": the header {} is sent by {} already; detach that first",
-            header.name, other.control
+            header.plain_name(),
+            other.control
         ))),
         None => Ok(()),
     }
@@ -172,7 +174,7 @@ pub fn attach(object: &Object, control: &str, before: &[Hook], lock: &Lock) -> R
 }
 
 /// `struct hw_carried_last`: a time, and the fields of an answer to such a header.
-fn feedback(hook: &Hook, of: &HeaderInfo) -> Option<Feedback> {
+fn feedback(hook: &Hook, of: &Sent) -> Option<Feedback> {
     let (map, info) = hook.map(LAST)?;
     let raw = bpf::first_element(map.as_fd(), info.value_bytes as usize).ok()?;
     let mut words = raw
@@ -185,15 +187,11 @@ fn feedback(hook: &Hook, of: &HeaderInfo) -> Option<Feedback> {
         .iter_mut()
         .zip(words)
         .for_each(|(to, word)| *to = word);
-    let answer = of.answer.map_or(Some(of), |name| header(name).ok())?;
-    let value = |field: &FieldInfo| {
-        let value = answer.field(&fields, field.name)?;
-        Some((field.name.to_owned(), value))
-    };
+    let value = |field: &FieldInfo| Some((field.name.to_owned(), field.of(&fields)?));
     let now_us = u64::try_from(now_ns()).ok()? / 1000;
     Some(Feedback {
         age_ms: now_us.saturating_sub(told_us) / 1000,
-        values: answer.fields.iter().filter_map(value).collect(),
+        values: of.answer.iter().filter_map(value).collect(),
     })
 }
 
@@ -207,13 +205,17 @@ pub fn endpoints() -> Result<Vec<Endpoint>, Failure> {
     Ok(found
         .into_iter()
         .map(|hook| {
-            let header = header_of(&text(&hook, "hw_control_name"));
+            let declared = hook.constant(SAID).and_then(|said| Declared::read(&said));
+            let header = match declared {
+                Some(declared) => declared.header,
+                None => Sent::by(&text(&hook, "hw_control_name")),
+            };
             Endpoint {
                 control: control_of(&hook),
-                header: header.map(|header| header.name),
-                needs_device: header.is_some_and(|h| h.carrier == Carrier::EcnBits),
+                header: header.as_ref().map(|header| header.name),
+                needs_device: header.as_ref().is_some_and(|h| h.in_ecn_bits),
                 counters: hook.named_counters(COUNTERS),
-                feedback: header.and_then(|header| feedback(&hook, header)),
+                feedback: header.and_then(|header| feedback(&hook, &header)),
                 cgroup: hook.place,
                 pinned: hook.pinned,
             }

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use headway_algorithms::brought::{source_of, Kind, Source, Work};
+use headway_algorithms::header::{header, FieldInfo};
 use headway_algorithms::{
-    AlgorithmError, ControlInfo, CounterInfo, RouterInfo, StartupInfo, TunableInfo,
+    AlgorithmError, Carrier, ControlInfo, CounterInfo, RouterInfo, StartupInfo, TunableInfo,
 };
 use headway_experiment::algorithm::file_of;
 use serde_json::{json, Value};
@@ -97,6 +98,7 @@ pub(crate) fn control(
     let unit = compile::of_algorithm("cc", bench.source.stem(), &bench.source.main());
     let declared = Declared {
         tunables: info.tunables.clone(),
+        header: Sent::by(file),
         ..Declared::default()
     };
     let own = bench.object("cc", &(unit + &declared.said()))?;
@@ -147,6 +149,31 @@ pub(crate) struct Declared {
     pub(crate) tunables: Vec<TunableInfo>,
     pub(crate) counters: Vec<CounterInfo>,
     pub(crate) events: Vec<CounterInfo>,
+    /// The header that a control's sockets send.
+    pub(crate) header: Option<Sent>,
+}
+
+/// A header that sockets send.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) name: &'static str,
+    pub(crate) in_ecn_bits: bool,
+    /// Of what comes back.
+    pub(crate) answer: Vec<FieldInfo>,
+}
+
+impl Sent {
+    /// That of a control of this process.
+    pub(crate) fn by(control: &str) -> Option<Self> {
+        let control = headway_algorithms::control(control).ok()?;
+        let own = control.header_at_sockets()?;
+        let answer = own.answer.map_or(Some(own), |name| header(name).ok())?;
+        Some(Self {
+            name: own.plain_name(),
+            in_ecn_bits: own.carrier == Carrier::EcnBits,
+            answer: answer.fields.clone(),
+        })
+    }
 }
 
 /// The variable.
@@ -159,6 +186,7 @@ impl Declared {
             tunables: info.tunables.clone(),
             counters: info.counters.clone(),
             events: info.events.clone(),
+            header: None,
         }
     }
 
@@ -178,6 +206,14 @@ impl Declared {
             "tunables": tunables,
             "counters": counters(&self.counters),
             "events": counters(&self.events),
+            "header": self.header.as_ref().map(|header| {
+                let answer: Value = header
+                    .answer
+                    .iter()
+                    .map(|f| json!([f.name, f.unit, f.meaning, f.offset, f.bytes]))
+                    .collect();
+                json!([header.name, header.in_ecn_bits, answer])
+            }),
         });
         let text = text.to_string().replace('\\', "\\\\").replace('"', "\\\"");
         format!("const volatile char {SAID}[] = \"{text}\";\n")
@@ -205,6 +241,15 @@ impl Declared {
             let (name, unit, meaning) = (word(&c[0])?, word(&c[1])?, word(&c[2])?);
             Some(CounterInfo::new(name, unit, meaning, c[3].as_u64()?))
         };
+        let field = |f: &Value| {
+            Some(FieldInfo {
+                name: word(&f[0])?,
+                unit: word(&f[1])?,
+                meaning: word(&f[2])?,
+                offset: number(&f[3])?,
+                bytes: number(&f[4])?,
+            })
+        };
         let tunables = text["tunables"].as_array()?.iter().map(tunable);
         let counters = |name: &str| -> Option<Vec<CounterInfo>> {
             text[name].as_array()?.iter().map(counter).collect()
@@ -213,6 +258,14 @@ impl Declared {
             tunables: tunables.collect::<Option<_>>()?,
             counters: counters("counters")?,
             events: counters("events")?,
+            header: word(&text["header"][0]).and_then(|name| {
+                let fields = text["header"][2].as_array()?.iter().map(field);
+                Some(Sent {
+                    name,
+                    in_ecn_bits: text["header"][1] == true,
+                    answer: fields.collect::<Option<_>>()?,
+                })
+            }),
         })
     }
 }

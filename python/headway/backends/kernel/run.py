@@ -299,7 +299,7 @@ class Run:
             links=_LINKS,
             meta={"key": key, **self._meta(builtin, log)},
             capture=self._testbed.capture(),
-            routers=registry().routers,
+            routers=experiment.router_algorithms(),
         )
 
     def _udp(self, index: int, parts: Mapping[str, list[pl.DataFrame]]) -> None:
