@@ -7,7 +7,11 @@
  * window, at most max_increment packets; close to it (less than eight packets below, less
  * than four above, where whole packets make a quarter of one) a packet takes five windows;
  * beyond, growth rises until it is linear again. Windows up to low_window are Reno's.
- * Growth counts ACK events, allowing for delayed ones, whatever the stack counts.
+ *
+ * Growth allows for delayed ACKs by an estimate of packets per ACK, which is meant for
+ * stacks that count ACKs. Linux 6.x counts packets (tcp_cong_avoid_ai with what was
+ * acknowledged) and yet allows for them, so that with an ACK for every second packet it
+ * grows twice as fast as its constants say; so does this where packets are counted.
  *
  * What differs from the paper, as in Linux: a step is a quarter of the gap, not half, and
  * 0.8 is kept, not 0.875. What differs from Linux 2.6: undo returns to the window before
@@ -36,7 +40,7 @@ static const struct hw_tunable bic_tunables[] = {
 };
 
 struct bic {
-	u32 cnt;	   /* ACK events per packet of growth */
+	u32 cnt;	   /* ACKs, or ACKed packets, per packet of growth */
 	u32 last_max_pkts; /* W_max; 0 before the first loss and after a timeout */
 	u32 last_cwnd_pkts;
 	u32 last_ms;	 /* when cnt was last read */
@@ -105,9 +109,8 @@ static void bic_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 a
 {
 	struct bic *s = state;
 
-	(void)acked_pkts;
 	bic_update(s, tun, c->cwnd_pkts, hw_clock_ms(c->now_us));
-	hw_additive_increase(c, s->cnt, 1);
+	hw_additive_increase(c, s->cnt, acked_pkts);
 }
 
 static u32 bic_ssthresh(void *state, const u32 *tun, struct hw_conn *c)

@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+"""Headway's controls beside the same-named modules of a Debian kernel, under software emulation.
+
+Downloads Debian's kernel package and starts it in QEMU without KVM, with virtual time: the guest's
+clock counts its instructions and jumps while it is idle, so that its timers are exact however slow
+or busy this machine is. In the guest a sender, a router with a rate and a queue, and a receiver are
+namespaces; iperf3 sends with each control. The simulator runs the same path with the stack linux-6.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from headway import Experiment, metrics, run
+from headway.experiment import Dumbbell
+
+ROOT = Path(__file__).resolve().parent.parent
+WORK = ROOT / "build" / "debian-kernel"
+PACKAGES = {
+    "qemu-system-x86_64": "qemu-system-x86",
+    "busybox": "busybox-static",
+    "iperf3": "iperf3",
+}
+CONTROLS = {
+    "reno": "reno+slow-start",
+    "cubic": "cubic",
+    "htcp": "htcp",
+    "bic": "bic",
+    "scalable": "scalable",
+    "highspeed": "highspeed",
+    "hybla": "hybla",
+    "westwood": "westwood",
+    "vegas": "vegas",
+    "illinois": "illinois",
+}
+"""Names in the kernel, and ours."""
+MODULES = (
+    "veth",
+    "sch_netem",
+    "tcp_htcp",
+    "tcp_bic",
+    "tcp_scalable",
+    "tcp_highspeed",
+    "tcp_hybla",
+    "tcp_westwood",
+    "tcp_vegas",
+    "tcp_illinois",
+)
+RATE_MBIT, RTT_MS, QUEUE_PKTS = 20, 100, 167
+"""A queue of one bandwidth-delay product."""
+WARMUP_S, LENGTH_S = 20, 60
+SAMPLE_S = 0.1
+MSS_BYTES = 1448
+TIMEOUT_S = 1500
+"""On an idle core it takes a third."""
+EVERY_PACKET = 0.9
+"""ACKs per packet from which none counts as delayed."""
+
+
+class BenchError(Exception):
+    """What is needed is not there, or the guest did not finish."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One control on one side, after the warm-up."""
+
+    goodput_mbps: float
+    cwnd_pkts: float
+    """Mean over samples of 0.1 s."""
+    reductions: float
+    """Times that cwnd began to fall by 5 % and more from one sample to the next."""
+    srtt_ms: float
+
+
+def tool(*command: str, cwd: Path | None = None) -> str:
+    """Run a program. Raises BenchError with its last line if it fails."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise BenchError(f"{' '.join(command[:3])}: {last}")
+    return done.stdout
+
+
+def install() -> None:
+    """What is missing of PACKAGES. Raises BenchError where that is not possible."""
+    missing = [package for program, package in PACKAGES.items() if not shutil.which(program)]
+    if not missing:
+        return
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise BenchError(f"needs {', '.join(missing)} (apt-get install {' '.join(missing)})")
+    tool("apt-get", "-qq", "update")
+    tool("apt-get", "-qq", "install", "-y", "--no-install-recommends", *missing)
+
+
+def kernel() -> tuple[Path, Path]:
+    """The kernel's image and its folder of modules, downloaded once."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    unpacked = WORK / "kernel"
+    if not unpacked.is_dir():
+        depends = tool("apt-cache", "depends", "--important", "linux-image-amd64")
+        [name, *_] = re.findall(r"linux-image-[\w.+-]+-amd64", depends)
+        tool("apt-get", "-qq", "download", name, cwd=WORK)
+        [package, *_] = sorted(WORK.glob(f"{name}_*.deb"))
+        tool("dpkg-deb", "-x", str(package), str(unpacked))
+    [image, *_] = sorted((unpacked / "boot").glob("vmlinuz-*"))
+    [modules, *_] = sorted(Path(p) for p in unpacked.glob("**/lib/modules/*") if p.is_dir())
+    return image, modules
+
+
+def in_order(folder: Path, names: Sequence[str]) -> list[Path]:
+    """The files of modules, each after those that it needs, which it names itself."""
+    files = {path.stem.replace("-", "_"): path for path in folder.glob("**/*.ko")}
+    ordered: list[Path] = []
+
+    def add(name: str) -> None:
+        path = files.get(name)
+        if path is None:
+            raise BenchError(f"the kernel has no module {name}")
+        [needed] = re.findall(rb"\0depends=([^\0]*)\0", path.read_bytes()) or [b""]
+        for other in filter(None, needed.decode().replace("-", "_").split(",")):
+            add(other)
+        if path not in ordered:
+            ordered.append(path)
+
+    for name in names:
+        add(name)
+    return ordered
+
+
+def libraries(program: str) -> list[Path]:
+    """What a program is linked with, the loader too."""
+    return [Path(found) for found in re.findall(r"(/\S+) \(0x", tool("ldd", program))]
+
+
+def archive(files: dict[str, tuple[bytes, int]]) -> bytes:
+    """A cpio archive of the form that kernels take ("newc"): contents and modes by path."""
+    folders = {str(parent) for name in files for parent in Path(name).parents} - {".", "/"}
+    entries = {
+        **dict.fromkeys(sorted(folders), (b"", 0o40755)),
+        **files,
+        "TRAILER!!!": (b"", 0),
+    }
+    out = bytearray()
+    for number, (name, (data, mode)) in enumerate(entries.items(), 1):
+        fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)
+        out += b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
+        out += bytes(-len(out) % 4) + data
+        out += bytes(-len(out) % 4)
+    return bytes(out)
+
+
+def initial_files(controls: Sequence[str], modules: Path, seconds: int) -> bytes:
+    """The guest's whole file system, compressed."""
+    files: dict[str, tuple[bytes, int]] = {}
+
+    def add(name: str, source: Path, mode: int = 0o100755) -> None:
+        files[name.lstrip("/")] = (source.read_bytes(), mode)
+
+    add("init", ROOT / "benchmarks" / "debian_kernel_init.sh")
+    busybox = shutil.which("busybox")
+    if busybox is None:
+        raise BenchError("needs busybox")
+    add("bin/busybox", Path(busybox))
+    for program in ("iperf3", "ip", "tc"):
+        place = shutil.which(program)
+        if place is None:
+            raise BenchError(f"needs {program}")
+        add(f"usr/bin/{program}", Path(place))
+        for library in libraries(place):
+            add(str(library), library)
+    order = in_order(modules, MODULES)
+    for path in order:
+        add(f"modules.d/{path.name}", path, 0o100644)
+    listed = "".join(f"{path.name}\n" for path in order)
+    settings = (
+        f"CONTROLS='{' '.join(controls)}'\nSECONDS_EACH={seconds}\nRATE_MBIT={RATE_MBIT}\n"
+        f"RTT_MS={RTT_MS}\nQUEUE_PKTS={QUEUE_PKTS}\n"
+    )
+    files["modules"] = (listed.encode(), 0o100644)
+    files["settings"] = (settings.encode(), 0o100644)
+    for folder in ("proc", "sys", "dev", "tmp", "sbin", "var/run"):
+        files[folder] = (b"", 0o40755)
+    return gzip.compress(archive(files), compresslevel=1)
+
+
+def boot(image: Path, initrd: Path) -> str:
+    """Run the guest to its end and return what it printed. Raises BenchError if it hangs."""
+    command = [
+        "qemu-system-x86_64",
+        *("-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", "1", "-m", "512"),
+        *("-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
+        *("-kernel", str(image), "-initrd", str(initrd)),
+        *("-append", "console=ttyS0 loglevel=1 panic=-1 tsc=reliable mitigations=off"),
+    ]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired as late:
+        seen = (late.stdout or b"").decode(errors="replace").strip().splitlines()
+        last = seen[-1][:100] if seen else "nothing"
+        raise BenchError(f"the guest took more than {TIMEOUT_S} s; its last line: {last}") from late
+    text = done.stdout.decode(errors="replace").replace("\r", "")
+    (WORK / "console.txt").write_text(text)
+    if "\nDONE" not in text:
+        lines = (text + done.stderr.decode(errors="replace")).strip().splitlines()
+        raise BenchError(f"the guest ended early: {lines[-1][:200] if lines else 'no output'}")
+    return text
+
+
+def reports(console: str) -> dict[str, Seen]:
+    """What iperf3 saw of each control."""
+    found = {}
+    for control, text in re.findall(r"^BEGIN (\S+)\n(.*?)^END \1$", console, re.M | re.S):
+        written = gzip.decompress(base64.b64decode(text)).decode()
+        if not written.startswith("{"):
+            raise BenchError(f"{control}: iperf3 said: {written.strip().splitlines()[-1:]}")
+        report = json.loads(written)
+        if "error" in report:
+            raise BenchError(f"{control}: iperf3 says: {report['error']}")
+        rows = [one["streams"][0] for one in report["intervals"]]
+        rows = [row for row in rows if row["start"] >= WARMUP_S]
+        cwnd = np.array([row["snd_cwnd"] for row in rows]) / MSS_BYTES
+        sent = sum(row["bytes"] for row in rows) / sum(row["seconds"] for row in rows)
+        found[control] = Seen(
+            sent * 8 / 1e6,
+            float(cwnd.mean()),
+            reductions(cwnd),
+            float(np.mean([row["rtt"] for row in rows])) / 1e3,
+        )
+    return found
+
+
+def acks_per_packet(console: str) -> dict[str, float]:
+    """What the receiver sent for each segment that arrived."""
+    rows = re.findall(r"^SEGMENTS (\S+) (\d+) (\d+) (\d+) (\d+)$", console, re.M)
+    return {
+        control: (int(out) - int(out_0)) / (int(came) - int(came_0))
+        for control, came_0, out_0, came, out in rows
+    }
+
+
+def reductions(cwnd_pkts: np.ndarray) -> float:
+    """Times that it began to fall by 5 % and more."""
+    falls = np.diff(cwnd_pkts) < -0.05 * cwnd_pkts[:-1]
+    return float(np.sum(falls & ~np.concatenate([[False], falls[:-1]])))
+
+
+def simulated(control: str, *, delayed_ack: bool) -> Seen:
+    """The same path in the simulator."""
+    path = Dumbbell.model_validate(
+        {"rate": f"{RATE_MBIT} Mbit/s", "rtt": f"{RTT_MS} ms", "buffer": f"{QUEUE_PKTS} pkts"}
+    )
+    trace = run(
+        Experiment.model_validate(
+            {
+                "topology": path,
+                "flows": f"1x{control}:start=0s:delayed_ack={'on' if delayed_ack else 'off'}",
+                "duration": f"{WARMUP_S + LENGTH_S} s",
+                "warmup": f"{WARMUP_S} s",
+                "stack": "linux-6",
+            }
+        )
+    )
+    rows = trace.rows_of("flow_state", "flow", 0)
+    times = np.arange(WARMUP_S, WARMUP_S + LENGTH_S, SAMPLE_S) * 1e9
+    at = np.searchsorted(rows["time_ns"].to_numpy(), times, side="right") - 1
+    cwnd = rows["cwnd_pkts"].to_numpy()[at].astype(float)
+    srtt = rows["srtt_us"].to_numpy()[at].astype(float)
+    goodput = metrics.goodput_bps(trace, 0) / 1e6
+    return Seen(goodput, float(cwnd.mean()), reductions(cwnd), float(srtt.mean()) / 1e3)
+
+
+def table(theirs: dict[str, Seen], ours: dict[str, Seen]) -> str:
+    """Both beside each other, and how far the mean window and the goodput differ."""
+    lines = [
+        f"{'control':<10} {'goodput Mbit/s':>20} {'mean cwnd pkts':>20} {'cwnd':>8} "
+        f"{'reductions':>12} {'mean srtt ms':>16}",
+        f"{'':<10} {'Debian':>10} {'ours':>9} {'Debian':>10} {'ours':>9} {'differs':>8} "
+        f"{'D':>6} {'ours':>5} {'Debian':>9} {'ours':>6}",
+    ]
+    for control, one in theirs.items():
+        our = ours[control]
+        differs = our.cwnd_pkts / one.cwnd_pkts - 1
+        lines.append(
+            f"{control:<10} {one.goodput_mbps:>10.2f} {our.goodput_mbps:>9.2f} "
+            f"{one.cwnd_pkts:>10.1f} {our.cwnd_pkts:>9.1f} {differs:>+8.1%} "
+            f"{one.reductions:>6.0f} {our.reductions:>5.0f} {one.srtt_ms:>9.1f} {our.srtt_ms:>6.1f}"
+        )
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; errors are one line and status 2."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--only", metavar="NAME,NAME", help="these controls instead of all")
+    args = parser.parse_args(argv)
+    controls = args.only.split(",") if args.only else list(CONTROLS)
+    unknown = [name for name in controls if name not in CONTROLS]
+    if unknown:
+        parser.error(f"--only: no control {unknown[0]!r}; there are {', '.join(CONTROLS)}")
+    start = time.monotonic()
+    try:
+        install()
+        image, modules = kernel()
+        initrd = WORK / "initrd.gz"
+        initrd.write_bytes(initial_files(controls, modules, WARMUP_S + LENGTH_S))
+        console = boot(image, initrd)
+        theirs = reports(console)
+    except BenchError as error:
+        print(f"debian_kernel: {error}", file=sys.stderr)
+        return 2
+    took_s = time.monotonic() - start
+    [release] = re.findall(r"^KERNEL (\S+)$", console, re.M)
+    print(
+        f"Linux {release} of Debian in QEMU without KVM, virtual time, beside the simulator "
+        f"(linux-6): {RATE_MBIT} Mbit/s, {RTT_MS} ms, {QUEUE_PKTS} packets of queue, one flow, "
+        f"{LENGTH_S} s after {WARMUP_S} s. The guest took {took_s:.0f} s."
+    )
+    acks = acks_per_packet(console)
+    each = min(acks.values()) > EVERY_PACKET
+    print(
+        f"Its receiver sent {min(acks.values()):.2f} to {max(acks.values()):.2f} ACKs per packet: "
+        f"the simulator's {'acknowledges every packet, too' if each else 'delays ACKs, too'}."
+    )
+    ours = {name: simulated(CONTROLS[name], delayed_ack=not each) for name in theirs}
+    print(table(theirs, ours))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

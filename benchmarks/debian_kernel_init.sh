@@ -1,0 +1,59 @@
+#!/bin/busybox sh
+# The first and only process of the guest of debian_kernel.py: makes a sender, a router and a
+# receiver of network namespaces, sends with each control, prints what iperf3 saw, powers off.
+# /settings sets CONTROLS, SECONDS_EACH, RATE_MBIT, RTT_MS, QUEUE_PKTS; /modules is in the order to load.
+/bin/busybox --install -s /bin
+export PATH=/usr/bin:/bin
+# busybox would take its own
+ip() { /usr/bin/ip "$@"; }
+tc() { /usr/bin/tc "$@"; }
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mkdir -p /tmp /var/run/netns /run
+mount -t tmpfs tmp /tmp
+while read -r module; do
+	insmod "/modules.d/$module" || echo "WARNING: $module was not loaded"
+done </modules
+. /settings
+
+ip netns add sender
+ip netns add receiver
+ip link add r0 type veth peer name eth0 netns sender
+ip link add r1 type veth peer name eth0 netns receiver
+for name in sender receiver; do
+	ip -n $name link set lo up
+	ip -n $name link set eth0 up gso_max_segs 1
+done
+ip link set r0 up gso_max_segs 1
+ip link set r1 up gso_max_segs 1
+ip addr add 10.0.1.1/24 dev r0
+ip addr add 10.0.2.1/24 dev r1
+ip -n sender addr add 10.0.1.2/24 dev eth0
+ip -n receiver addr add 10.0.2.2/24 dev eth0
+ip -n sender route add default via 10.0.1.1
+ip -n receiver route add default via 10.0.2.1
+echo 1 >/proc/sys/net/ipv4/ip_forward
+ip netns exec sender sh -c 'echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save'
+# 14 bytes of Ethernet do not count: the rate is that of IP packets
+tc qdisc add dev r1 root netem limit "$QUEUE_PKTS" rate "${RATE_MBIT}mbit" -14
+tc qdisc add dev r0 root netem limit 1000000 delay "${RTT_MS}ms"
+
+echo "KERNEL $(uname -r)"
+segments() { # in and out, since the start
+	ip netns exec receiver awk '/^Tcp: [0-9]/ { print $11, $12 }' /proc/net/snmp
+}
+for control in $CONTROLS; do
+	before=$(segments)
+	ip netns exec receiver iperf3 --server --one-off --daemon
+	sleep 1
+	ip netns exec sender iperf3 --client 10.0.2.2 --congestion "$control" \
+		--time "$SECONDS_EACH" --interval 0.1 --json >/tmp/report 2>&1
+	echo "SEGMENTS $control $before $(segments)"
+	echo "BEGIN $control"
+	gzip -c /tmp/report | base64
+	echo "END $control"
+	sleep 5
+done
+echo "DONE"
+poweroff -f
