@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headway.claims import Seen, Statement, between, replaced, scaled, swapped
 from headway.figures import label_of
 from headway.registry import registry
@@ -136,6 +138,36 @@ def _no_utilization_lost(found: Found) -> Seen:
     return Seen(words, used[least] >= 0.95, "≥ 95 % each")
 
 
+FEW_PACKETS = (
+    "That is one to two and a half packets, about as many as wait on 10 Mbit/s, where they take a "
+    "tenth of the time."
+)
+SQUARE = (
+    "Its additive growth is scaled by the square of the round trip. On this path of four packets a "
+    "queue makes round trips so long that growth outweighs a decrease by parts of the window; on "
+    "10 Mbit/s two packets wait."
+)
+
+
+def _routed(control: str, says: str, most_ms: float, why: str) -> Statement[Found]:
+    """A router-controlled protocol's queue; ``says`` is its authors' word for it."""
+
+    def look(found: Found) -> Seen:
+        seen = between(_median_ms(found, control, PLAIN), 0, most_ms, unit="ms")
+        return seen if seen.holds else replace(seen, note=why)
+
+    return Statement(
+        f"latency-{control}",
+        f"{label_of(control)}'s routers keep the queue {says}: induced delay",
+        says,
+        look,
+        ours=f"Authors give no number: {most_ms:g} ms, "
+        + ("a packet." if most_ms == PACKET_MS else "a round trip."),
+        spoil=replaced(f"{control}-drop-tail-*", 400.0, "induced_median_ms"),
+        mend=replaced(f"{control}-drop-tail-*", 6.0, "induced_median_ms"),
+    )
+
+
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "latency-fast",
@@ -224,4 +256,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         spoil=replaced("vegas-drop-tail-*", 0.5, "utilization"),
         mend=replaced("*-drop-tail-*", 0.99, "utilization"),
     ),
+    _routed("xcp", "near zero (Katabi, Handley, Rohrs 2002)", PACKET_MS, FEW_PACKETS),
+    _routed("rcp", "near zero (Dukkipati 2007)", PACKET_MS, FEW_PACKETS),
+    _routed("maxnet", "close to zero (paper 003)", PACKET_MS, FEW_PACKETS),
+    _routed("vcp", "low (Xia et al. 2005)", RTT_MS, SQUARE),
+    _routed("mpcp", "low (paper 004)", RTT_MS, SQUARE),
 )
