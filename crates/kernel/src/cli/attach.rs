@@ -11,7 +11,8 @@ use crate::out::{self, say};
 /// Attach a control, or put it in the place of the one of its name
 #[derive(Debug, Args)]
 pub struct AttachCommand {
-    /// The control, with the startup it is to have: cubic, reno+hystart; bbr has its own
+    /// The control, with the startup it is to have: cubic, reno+hystart; bbr has its own; a C
+    /// file of your own: ./mine.c
     #[arg(value_name = "CONTROL[+STARTUP]")]
     choice: String,
     /// A tunable's value; may be given several times

@@ -48,7 +48,7 @@ struct ShortCommand {
 /// `status` prints what they count, `detach --dev` ends it
 #[derive(Debug, Args)]
 struct AttachCommand {
-    /// The algorithm
+    /// The algorithm; a C file of your own: ./mine.c
     name: String,
     /// The device towards the network: packets leave by it
     #[arg(long, value_name = "DEVICE")]
