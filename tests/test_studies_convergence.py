@@ -74,6 +74,65 @@ def test_rates_are_compared_for_ten_seconds_at_most_and_changes_while_there_are_
     assert seen.change_mbps == pytest.approx(np.mean(changes))
 
 
+def in_round_trips(*parts: tuple[float, float]) -> list[tuple[float, float]]:
+    """(until when in s, rate in Mbit/s) as readings every 20 ms: (s, bytes delivered)."""
+    readings, sum_bytes = [], 0.0
+    for step in range(1, 1500):
+        time_s = step * 0.02
+        rate = next((rate for until_s, rate in parts if time_s <= until_s + 1e-9), 0.0)
+        sum_bytes += rate * 1e6 * 0.02 / 8
+        readings.append((time_s, sum_bytes))
+    return readings
+
+
+def arrivals(second: list[tuple[float, float]], third: list[tuple[float, float]]) -> Trace:
+    """A first flow of 9, then 4.5, then 3 Mbit/s, and how the others come."""
+    flows = [in_round_trips(*parts) for parts in ([(5, 9.0), (10, 4.5), (20, 3.0)], second, third)]
+    of = experiment(
+        flows=[{"control": "reno", "start": f"{start_s} s"} for start_s in (0, 5, 10)],
+        duration="100 s",
+        warmup="0 s",
+    )
+    rows = [
+        (round(time_s * S), flow, int(sent), 0, 0, 0, 0)
+        for flow, readings in enumerate(flows)
+        for time_s, sent in readings
+    ]
+    queue = [(lab.DOWNLINK, int(t * S), 1500 * n, n) for t, n in ((1, 900), (6, 300), (11, 200))]
+    tables = {
+        "flow_counters": rows,
+        "responses": [(0, 0, 0, 20 * S), (1, 0, 5 * S, 25 * S), (2, 0, 10 * S, 30 * S)],
+        "link_counters": [(int(t * S), 1, 0, 0, 0, 0, 0, 0, 0) for t in (0, 100)],
+        "queue": queue,
+    }
+    return trace(tables, of=of)
+
+
+def test_a_new_flow_shares_equally_from_the_first_slot_on_or_when_it_has_grown() -> None:
+    # data comes 0.4 s after the start; the third flow has its share 2 s later
+    seen = outcome(
+        arrivals(
+            [(5.4, 0.0), (10, 4.5), (25, 3.0)],
+            [(10.4, 0.0), (12.4, 1.0), (30, 3.0)],
+        )
+    )
+    assert seen.second_equal_s == pytest.approx(0.2)
+    assert seen.third_equal_s == pytest.approx(2.2, abs=0.03)
+    assert seen.peak_pkts == 300
+
+
+def test_a_share_that_is_equal_by_chance_or_too_late_does_not_count() -> None:
+    seen = outcome(
+        arrivals(
+            # for half a second only; and when the third flow has come
+            [(5.4, 0.0), (6.0, 1.0), (6.5, 4.5), (10.4, 1.0), (25, 3.0)],
+            [(10.4, 0.0), (19.9, 1.0), (30, 3.0)],
+        )
+    )
+    assert math.isinf(seen.second_equal_s)
+    assert math.isinf(seen.third_equal_s)
+
+
 def one_disturbed(rates_mbps: list[float]) -> Trace:
     of = experiment(
         flows=[{"control": "reno", "start": f"{start_s} s"} for start_s in (0, 20)],

@@ -10,7 +10,7 @@ import numpy as np
 from headway import models
 from headway.claims import Seen, Statement, between, replaced, scaled, swapped
 from headway.registry import registry
-from headway.studies.approval_control import equations, loads, transfers
+from headway.studies.approval_control import equations, loads, network_claims, transfers
 from headway.studies.approval_control.experiments import rate_bps
 from headway.studies.approval_control.found import Found
 
@@ -108,6 +108,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "reads time in microseconds and opens the share in steps of 2^-20.",
         spoil=swapped("fair", "target"),
     ),
+    *network_claims.STATEMENTS,
     Statement(
         "C-TH-032",
         "overhead of a packet that asks, of all others none",

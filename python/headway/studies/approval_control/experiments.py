@@ -3,7 +3,8 @@
 *Parking lot*: two routers of 100 Mbit/s; three transfers of 10 MB, with cross traffic and without.
 *Pattern*: 28 transfers of three sizes at given times. *Load*: requests without data, in an open
 loop. *Pool*: one request for everything, and what those after it get. *Codes*: requests for every
-rate that can be written. Two handshakes, with a request and without.
+rate that can be written. Two handshakes, with a request and without. *Headers*: an upload with
+plain TCP, with ECN, with XCP and with RCP.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from headway import models
 from headway.experiment import Chain, Experiment, Flow, Record
-from headway.studies.common import lab
+from headway.studies.common import lab, network
 
 Router = Mapping[str, int | str]
 
@@ -63,6 +64,10 @@ INTERVALS_MS = (100, 200, 500, 1000)
 LOAD_S, QUICK_LOAD_S = 120.0, 20.0
 DENSE = REQUESTED[-1]
 
+HEADERS = ("plain", "ecn", *network.SCHEMES)
+UPLOAD_BYTES = 1_000_000
+"""Whose packets' headers are measured."""
+
 POOL_KBPS = 1_310_720
 POOL_AT_S = 1.0
 
@@ -90,6 +95,8 @@ def experiments(*, quick: bool, seed: int) -> dict[str, Experiment]:
     trials["codes"] = codes(seed)
     trials["extra-ack"] = extra_ack(seed)
     trials["request-in-syn"] = request_in_syn(seed)
+    for name in HEADERS:
+        trials[f"header-{name}"] = upload(name, seed)
     return trials
 
 
@@ -250,6 +257,21 @@ def request_in_syn(seed: int) -> Experiment:
         )
     )
     return _experiment(lab.path(), [flow], 2.0, seed, lab.RTT_MS / 1e3 * 0.75, ())
+
+
+def upload(name: str, seed: int) -> Experiment:
+    """Data with headers as ever, with ECN, and with those of XCP and RCP."""
+    path = lab.path(router=None)
+    guided = name in network.SCHEMES
+    flow = Flow.model_validate(
+        _hosts(
+            app={"kind": "bulk", "size": f"{UPLOAD_BYTES} B"},
+            control=network.control(name) if guided else f"{lab.CONTROL}+{lab.SLOW_START}",
+            ecn="on" if name == "ecn" else "off",
+        )
+    )
+    topology = network.guided(path, name) if guided else path
+    return _experiment(topology, [flow], 10.0, seed, None, ())
 
 
 def _experiment(

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from headway.claims import Evidence
-from headway.studies.approval_control.observe import Codes, Handshake, Load, Lot, Pattern, Pool, Row
+from headway.studies.approval_control.observe import (
+    Codes,
+    Handshake,
+    Headers,
+    Load,
+    Lot,
+    Pattern,
+    Pool,
+    Row,
+)
 
 Kind = TypeVar("Kind")
 
@@ -22,6 +31,7 @@ class Found:
     pools: Evidence[Pool]
     codes: Evidence[Codes]
     handshakes: Evidence[Handshake]
+    headers: Evidence[Headers]
 
 
 def gather(rows: Mapping[str, Row]) -> Found:
@@ -30,4 +40,4 @@ def gather(rows: Mapping[str, Row]) -> Found:
     def of(kind: type[Kind]) -> Evidence[Kind]:
         return Evidence({key: row for key, row in rows.items() if isinstance(row, kind)})
 
-    return Found(of(Lot), of(Pattern), of(Load), of(Pool), of(Codes), of(Handshake))
+    return Found(of(Lot), of(Pattern), of(Load), of(Pool), of(Codes), of(Handshake), of(Headers))

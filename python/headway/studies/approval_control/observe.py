@@ -19,7 +19,7 @@ from headway.trace import Trace
 from headway.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Ints = npt.NDArray[np.int64]
 RATES_BPS: Array = np.array([rate_bps(code) for code in range(16)])
@@ -138,23 +138,39 @@ class Handshake:
     """How many a router saw."""
 
 
-Row = Lot | Pattern | Load | Pool | Codes | Handshake
+@dataclass(frozen=True)
+class Headers:
+    """What is not data of an upload."""
+
+    bytes_per_pkt: float
+    """Mean over its packets; the few without data change it by less than half a byte."""
+
+
+Row = Lot | Pattern | Load | Pool | Codes | Handshake | Headers
 
 
 def observe(key: str, trace: Trace) -> Row:
     """One trial."""
     kind = key.split("-", maxsplit=1)[0]
-    if kind == "lot":
-        return _lot(trace)
-    if kind == "pattern":
-        return _pattern(trace)
     if kind == "load":
         return _load(key, trace)
-    if kind == "pool":
-        return Pool(_answers(trace, 0))
-    if kind == "codes":
-        return _codes(trace)
-    return _handshake(trace)
+    of: dict[str, Callable[[Trace], Row]] = {
+        "lot": _lot,
+        "pattern": _pattern,
+        "pool": lambda trace: Pool(_answers(trace, 0)),
+        "codes": _codes,
+        "header": _headers,
+    }
+    return of.get(kind, _handshake)(trace)
+
+
+def _headers(trace: Trace) -> Headers:
+    """Of the link that the data takes."""
+    last = trace["link_counters"].filter(pl.col("link") == 0).sort("time_ns")[-1]
+    if trace["flow_counters"].sort("time_ns")["retransmits_pkts"][-1]:
+        return Headers(math.nan)  # data counts twice
+    overhead = float(last["arrived_bytes"][0]) - setup.UPLOAD_BYTES
+    return Headers(float(round(overhead / float(last["arrived_pkts"][0]))))
 
 
 def _answers(trace: Trace, link: int, flow: int | None = None) -> Answers:

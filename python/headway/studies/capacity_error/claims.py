@@ -1,28 +1,23 @@
-"""Check: C-TH-205, 206, 208 to 211, 213 and 282 to 284."""
+"""Check: C-TH-205 to 214 and 282 to 287."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from headway import models
-from headway.claims import Seen, Statement, between, near, replaced, swapped
+from headway.claims import Seen, Statement, replaced, swapped
 from headway.claims.spoil import Rows, Spoil
+from headway.studies.capacity_error import network_claims
 from headway.studies.capacity_error.experiments import (
     LONG_KBPS,
-    RTT_S,
     SIZES,
     SMALL_KBPS,
     TODAY,
     long_key,
 )
 from headway.studies.capacity_error.observe import Found
-from headway.studies.common import lab
 
 GRID_BPS = 640_000
 """The largest rate that can be written below a tenth of the link's."""
-
-
-# ---- Quick-Start ----
 
 
 def _under(found: Found) -> Seen:
@@ -106,56 +101,6 @@ def _too_much(found: Found) -> Seen:
     )
 
 
-# ---- RCP, by its equations ----
-
-
-def _settles_bits(ratio: float, alpha: float, beta: float) -> float:
-    """The queue at which RCP comes to rest: eq. 6.13 with d = tau + b / r, over and over."""
-    r, queue_bits = float(lab.LINK_BPS), 0.0
-    for _ in range(10_000):
-        queue_bits = alpha * (ratio - 1) * r * (RTT_S + queue_bits / r) / beta
-    return queue_bits
-
-
-def _queue(_: Found) -> Seen:
-    alpha, beta = 0.4, 0.226
-    words, right = [], True
-    for ratio in (1.1, 1.2, 1.4, 1.5):
-        queue_bits = models.rcp.standing_queue_bits(
-            assumed_bps=ratio * lab.LINK_BPS,
-            rate_bps=lab.LINK_BPS,
-            rtt_s=RTT_S,
-            alpha=alpha,
-            beta=beta,
-        )
-        settled_bits = _settles_bits(ratio, alpha, beta)
-        right &= abs(settled_bits / queue_bits - 1) <= 0.05
-        words.append(f"{settled_bits / 1e6:.2f} and {queue_bits / 1e6:.2f} at c/r = {ratio}")
-    return Seen(
-        "; ".join(words),
-        right,
-        "±5 %",
-        "Mbit",
-        note="Eq. 6.13 repeated until it rests, beside eq. 6.14. RCP is not simulated yet.",
-    )
-
-
-def _bound(alpha: float, beta: float) -> float:
-    return models.rcp.largest_capacity_ratio(alpha=alpha, beta=beta)
-
-
-def _stable(_: Found) -> Seen:
-    bound = _bound(0.4, 0.226)
-    rests = all(_settles_bits(at * bound, 0.4, 0.226) < 1e12 for at in (0.9, 0.99))
-    grows = all(_settles_bits(at * bound, 0.4, 0.226) > 1e12 for at in (1.01, 1.1))
-    seen = near(bound, 1.565)
-    return replace(
-        seen,
-        holds=seen.holds and rests and grows,
-        note="Eq. 6.13 repeated rests below the bound and grows without end above it.",
-    )
-
-
 def _times_slow_start(factor: float) -> Spoil:
     """Every transfer over the long path takes so many times as long with Quick-Start."""
 
@@ -186,26 +131,6 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         spoil=swapped("over", "right"),
         mend=replaced("over", 4.0, "full_after_s"),
     ),
-    Statement("C-TH-208", "RCP's standing queue, eq. 6.14", "b", _queue, carrier="model"),
-    Statement(
-        "C-TH-209", "RCP's bound with 0.4 and 0.226, eq. 6.15", 1.565, _stable, carrier="model"
-    ),
-    Statement(
-        "C-TH-210",
-        "error that 0.1 and 0.1 tolerate",
-        "about factor three",
-        lambda _: between(_bound(0.1, 0.1), 2.7, 3.3, note="Eq. 6.15 gives two."),
-        carrier="model",
-        ours='"About" is 10 % here.',
-    ),
-    Statement(
-        "C-TH-211",
-        "error that 0.4 and 0.226 tolerate",
-        "at most 50 %",
-        lambda _: between(100 * (_bound(0.4, 0.226) - 1), 50, 60, unit="%"),
-        carrier="model",
-        ours="An error of 50 % must be tolerated, and not much more.",
-    ),
     Statement(
         "C-TH-213",
         "grants above the long path's rate: transfer time",
@@ -235,4 +160,5 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         _shared,
         spoil=swapped("over", "shared"),
     ),
+    *network_claims.STATEMENTS,
 )

@@ -1,12 +1,13 @@
-"""Setup: a long transfer past routers that are wrong about their link, and a long path."""
+"""Setup: long transfers past routers that are wrong about their link, and a long path."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from headway.experiment import Dumbbell, Experiment, Flow
-from headway.studies.common import lab
+from headway.studies.common import lab, network
 from headway.study import StudyContext
 
 LARGE_KBPS, SMALL_KBPS = 81_920, 5_120
@@ -27,6 +28,30 @@ CASES: Mapping[str, tuple[float, int, float]] = {
 TODAY = "over-today"
 """The router that takes its link for ten times faster, before hosts of today's Linux."""
 TODAYS_STACK = "linux-6"
+
+
+@dataclass(frozen=True)
+class Guided:
+    """A trial of XCP and RCP: what their routers take for the link's rate, and for how long."""
+
+    ratio: float
+    """The router's capacity over the link's."""
+    length_s: float = 30.0
+    buffer_pkts: int = network.UNLIMITED_PKTS
+
+
+GUIDED: Mapping[str, Guided] = {
+    "right": Guided(1.0),
+    "under": Guided(0.1),
+    "half": Guided(0.5),
+    "standing": Guided(1.4, length_s=150.0),
+    "double": Guided(2.0, length_s=15.0),
+    "small": Guided(2.0, buffer_pkts=lab.SMALL_BUFFER_PKTS),
+}
+"""Of both protocols. Eq. 6.15 allows 1.565."""
+RATIOS, QUICK_RATIOS = (1.1, 1.2, 1.4, 1.5), (1.1, 1.2, 1.4)
+RATIO_LENGTH_S, QUICK_RATIO_LENGTH_S = 400.0, 150.0
+"""Of RCP beside eq. 6.14: the nearer to the bound, the longer until the queue rests."""
 
 LONG_KBPS = 1_310_720
 """The next code above the long path's rate."""
@@ -64,7 +89,36 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     for size in SIZES:
         for scheme, control in LONG_SCHEMES.items():
             trials[long_key(scheme, size)] = _long_trial(control, size, ctx.seed)
+    for scheme in network.SCHEMES:
+        for name, case in GUIDED.items():
+            trials[f"{scheme}-{name}"] = _guided_trial(scheme, case, ctx.seed)
+    for ratio in ratios(ctx):
+        length_s = QUICK_RATIO_LENGTH_S if ctx.quick else RATIO_LENGTH_S
+        trials[ratio_key(ratio)] = _guided_trial("rcp", Guided(ratio, length_s), ctx.seed)
     return trials
+
+
+def ratios(ctx: StudyContext) -> tuple[float, ...]:
+    """At which RCP's queue is held against eq. 6.14."""
+    return QUICK_RATIOS if ctx.quick else RATIOS
+
+
+def ratio_key(ratio: float) -> str:
+    """A trial of RCP beside eq. 6.14: "rcp-ratio-110"."""
+    return f"rcp-ratio-{round(100 * ratio)}"
+
+
+def _guided_trial(scheme: str, case: Guided, seed: int) -> Experiment:
+    """A flow without end past routers that take the link for faster or slower than it is."""
+    path = lab.path(buffer_pkts=case.buffer_pkts)
+    flow = _flow({"kind": "bulk"}, network.control(scheme), lab.RECEIVE_BUFFER)
+    return lab.experiment(
+        network.guided(path, scheme, told_bps=case.ratio * lab.LINK_BPS),
+        [flow],
+        duration_s=case.length_s,
+        seed=seed,
+        sample_s=RTT_S,
+    )
 
 
 def _trial(

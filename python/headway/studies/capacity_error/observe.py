@@ -15,15 +15,17 @@ from headway.claims import Evidence
 from headway.metrics.stats import Array
 from headway.models.quick_start import RATES_BPS
 from headway.studies.capacity_error.experiments import RTT_S
-from headway.studies.common import lab
+from headway.studies.common import lab, network
 from headway.trace import Trace
-from headway.units import NS_PER_S
+from headway.units import BITS_PER_BYTE, NS_PER_S
 
 Kind = TypeVar("Kind")
 FULL = 0.95
 """Part of the link's rate at which it counts as full."""
 HELD_S = 1.0
 """For so long it has to stay full."""
+BEGUN_S = 1.0
+"""By then all flows have had their first answers."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +75,80 @@ class LongTransfer:
     timeouts: float
 
 
-Row = Transfer | LongTransfer
+@dataclass(frozen=True)
+class Guided:
+    """What flows of XCP or RCP made of the link, in slots of 200 ms."""
+
+    times_s: Array
+    """Ends of slots."""
+    rates_bps: Array
+    """IP rate of the link."""
+    queue_pkts: Array
+    """Mean length of its queue, in full packets."""
+    arrived_bytes: Array
+    """Offered to the queue."""
+    dropped_bytes: Array
+    """Of these, what found no room."""
+
+    def late(self, values: Array, part: float = 0.5) -> Array:
+        """Values of the last part of the run."""
+        return values[-round(part * values.size) :]
+
+    def loss(self) -> Array:
+        """Part of the bytes that was lost, in the seconds of the last two thirds."""
+        arrived, dropped = (
+            _in_seconds(self.late(values, 2 / 3))
+            for values in (self.arrived_bytes, self.dropped_bytes)
+        )
+        return np.asarray(dropped / np.maximum(arrived, 1.0))
+
+    def peak_bps(self) -> float:
+        """The most that the link carried in a second."""
+        return float(_in_seconds(self.rates_bps).max()) * RTT_S
+
+    def growth(self) -> Growth:
+        """A line through the queue's length, once every flow has begun."""
+        begun = self.times_s > BEGUN_S
+        if not begun.any():
+            return Growth(math.nan, math.nan, math.nan)
+        times_s, queue_pkts = self.times_s[begun], self.queue_pkts[begun]
+        slope, offset = np.polyfit(times_s, queue_pkts, 1)
+        off = float(((queue_pkts - offset - slope * times_s) ** 2).sum())
+        spread = float(((queue_pkts - queue_pkts.mean()) ** 2).sum())
+        half = queue_pkts.size // 2
+        later, _ = np.polyfit(times_s[half:], queue_pkts[half:], 1)
+        return Growth(float(slope), 1 - off / spread if spread else math.nan, float(later))
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a queue grew."""
+
+    pkts_per_s: float
+    r_squared: float
+    """Of the line: 1 where it grew evenly."""
+    later_pkts_per_s: float
+    """In the second half."""
+
+
+def _in_seconds(values: Array) -> Array:
+    """Sums over whole seconds, from the last one backwards."""
+    slots = round(1 / RTT_S)
+    whole = values[values.size % slots :]
+    return np.asarray(whole.reshape(-1, slots).sum(axis=1))
+
+
+Row = Transfer | LongTransfer | Guided
 
 
 @dataclass(frozen=True)
 class Found:
-    """Both kinds of trials, under their own keys."""
+    """The kinds of trials, under their own keys."""
 
     cases: Evidence[Transfer]
     long: Evidence[LongTransfer]
+    guided: Evidence[Guided]
+    """XCP and RCP."""
 
 
 def gather(rows: Mapping[str, Row]) -> Found:
@@ -90,11 +157,13 @@ def gather(rows: Mapping[str, Row]) -> Found:
     def of(kind: type[Kind]) -> Evidence[Kind]:
         return Evidence({key: row for key, row in rows.items() if isinstance(row, kind)})
 
-    return Found(of(Transfer), of(LongTransfer))
+    return Found(of(Transfer), of(LongTransfer), of(Guided))
 
 
 def observe(key: str, trace: Trace) -> Row:
     """One trial."""
+    if key.startswith(tuple(f"{scheme}-" for scheme in network.SCHEMES)):
+        return _guided(trace)
     return _long(trace) if key.startswith("long-") else _case(trace)
 
 
@@ -124,6 +193,25 @@ def _long(trace: Trace) -> LongTransfer:
         took_ns / NS_PER_S,
         float(trace["drops"].height),
         float(trace["flow_counters"].filter(pl.col("flow") == 0).sort("time_ns")["rtos"][-1]),
+    )
+
+
+def _guided(trace: Trace) -> Guided:
+    rows = trace["link_counters"].filter((pl.col("link") == 0) & (pl.col("time_ns") > 0))
+    rows = rows.unique("time_ns", keep="last").sort("time_ns")
+    times_s = rows["time_ns"].to_numpy() / NS_PER_S
+    slots_s = np.diff(times_s, prepend=0.0)
+
+    def more(name: str) -> Array:
+        """By how much a sum grew in each slot."""
+        return np.diff(rows[name].to_numpy().astype(np.float64), prepend=0.0)
+
+    return Guided(
+        times_s,
+        more("sent_bytes") * BITS_PER_BYTE / slots_s,
+        more("queue_byte_us") / (1e6 * slots_s) / lab.MTU_BYTES,
+        more("arrived_bytes"),
+        more("dropped_bytes"),
     )
 
 

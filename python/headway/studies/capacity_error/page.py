@@ -1,4 +1,4 @@
-"""Plot: figures 6.60 and 6.62."""
+"""Plot: figures 6.60 to 6.62."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ import math
 
 import polars as pl
 
-from headway.figures import Curve, curves, one_of, style_of
+from headway.figures import Curve, Panel, Series, curves, one_of, style_of, timeseries
 from headway.publish import Figures, Page
-from headway.studies.capacity_error.experiments import LONG_SCHEMES, SIZES, TODAY, long_key
+from headway.studies.capacity_error.experiments import (
+    GUIDED,
+    LONG_SCHEMES,
+    SIZES,
+    TODAY,
+    long_key,
+)
 from headway.studies.capacity_error.observe import Found
+from headway.studies.common import network
 from headway.studies.common.cells import seconds
-from headway.table import Table
+from headway.table import Cell, Table
 
 LABELS = {
     "slow-start": "Slow-Start",
@@ -38,7 +45,7 @@ def page(found: Found) -> Page:
     """Tables, figures and data."""
     rows = _long_rows(found)
     return Page(
-        tables=[_table(found), _long_table(rows)],
+        tables=[_table(found), _guided_table(found), _long_table(rows)],
         figures=_figures(found, rows),
         data={"long_path": rows},
     )
@@ -61,6 +68,31 @@ def _table(found: Found) -> Table:
         ],
         "Full: a slot of 200 ms at 95 % of the rate, and those of the next second. Drops in 30 s, "
         "timeouts until the link is full.",
+    )
+
+
+def _guided_table(found: Found) -> Table:
+    """What XCP and RCP make of a link whose rate they do not know."""
+    rows: list[list[Cell]] = []
+    for scheme, label in network.SCHEMES.items():
+        for name, case in GUIDED.items():
+            one = found.guided[f"{scheme}-{name}"]
+            rows.append(
+                [
+                    label,
+                    f"{case.ratio:g}",
+                    "none" if case.buffer_pkts == network.UNLIMITED_PKTS else case.buffer_pkts,
+                    round(float(one.late(one.rates_bps).mean()) / 1e6, 2),
+                    round(float(one.late(one.queue_pkts).mean()), 1),
+                    round(100 * float(one.loss().mean()), 1),
+                ]
+            )
+    return Table(
+        "XCP and RCP: a flow without end",
+        ["", "c/r", "queue's end", "carried (Mbit/s)", "queue (packets)", "lost (%)"],
+        rows,
+        "Means of the second half of the run; loss of its last two thirds. Where c/r is above "
+        "1.565 and the queue has no end, it grows for as long as the run lasts.",
     )
 
 
@@ -108,7 +140,38 @@ def _figures(found: Found, rows: pl.DataFrame) -> Figures:
         )
         for name, label in (("slow-start", "Slow-Start"), ("quick-start", "Quick-Start, too much"))
     ]
+    guided = {
+        (scheme, name): found.guided[f"{scheme}-{name}"]
+        for scheme in network.SCHEMES
+        for name in ("right", "under", "double")
+    }
+
+    def series(what: str, scale: float) -> list[Series]:
+        return [
+            Series(
+                f"{network.SCHEMES[scheme]}, c/r = {GUIDED[name].ratio:g}",
+                one.times_s,
+                getattr(one, what) / scale,
+                one_of(style_of(scheme), number),
+            )
+            for scheme in network.SCHEMES
+            for number, name in enumerate(("right", "under", "double"))
+            for one in [guided[scheme, name]]
+        ]
+
     return {
+        "figure-6-61": (
+            "Figure 6.61",
+            "XCP and RCP by what their routers take for the capacity: rate of one flow and the "
+            "queue, which has no end. The thesis prints its overestimate in the figure only.",
+            timeseries(
+                [
+                    Panel("rate (Mbit/s)", series("rates_bps", 1e6)),
+                    Panel("queue (packets)", series("queue_pkts", 1.0)),
+                ],
+                height_mm=55,
+            ),
+        ),
         "figure-6-60": (
             "Figure 6.60",
             "Rate of a long transfer by what the router takes for its capacity.",

@@ -143,7 +143,7 @@ def has_startup(name: str) -> bool:
 def requests(
     sizes_bytes: Sequence[float],
     *,
-    control: str = f"{CONTROL}+{SLOW_START}",
+    control: str | Mapping[str, Any] = f"{CONTROL}+{SLOW_START}",
     idle_s: float = 0.0,
     name: str | None = None,
     start_s: float = 0.0,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from headway.experiment import Control, Dumbbell, Experiment, Flow, Link, Sessions
 from headway.figures.style import Style, style_of
-from headway.studies.common import lab
+from headway.studies.common import lab, network
 from headway.units import NS_PER_S
 from headway.workloads import Campus, Pareto, Tmix, Workload
 
@@ -37,16 +37,18 @@ DRAIN_S = 120.0
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way to start, at the hosts and, for Quick-Start, at the router."""
+    """A way to start, at the hosts and, where routers take part, at the router."""
 
     key: str
     label: str
-    startup: str
+    startup: str | None
     tunables: Mapping[str, int] = field(default_factory=dict)
     router: Mapping[str, int | str] | None = None
     """Tunables of a Quick-Start router; None: the router knows nothing of it."""
     foresees: bool = False
     """Either end knows when a connection opens how large its first message will be."""
+    guide: str | None = None
+    """A scheme of :mod:`network` instead of the thesis' control and a startup."""
 
     @property
     def style(self) -> Style:
@@ -56,6 +58,8 @@ class Scheme:
     @property
     def control(self) -> Control:
         """What a flow runs."""
+        if self.guide is not None:
+            return Control.model_validate(network.control(self.guide))
         return Control.model_validate(
             {"name": lab.CONTROL, "startup": self.startup, "tunables": dict(self.tunables)}
         )
@@ -130,13 +134,18 @@ QUICK_STARTS = (
 """Who asks, and how is it approved, where connections open: figures 6.51, 6.55, 6.57 and 6.59."""
 
 
+NETWORK = tuple(Scheme(name, label, None, guide=name) for name, label in network.SCHEMES.items())
+"""XCP and RCP."""
+
+
 def present(schemes: Sequence[Scheme]) -> list[Scheme]:
     """The schemes that this build has."""
     routers = "quick_start" in Link.model_fields
     return [
         scheme
         for scheme in schemes
-        if lab.has_startup(scheme.startup) and (scheme.router is None or routers)
+        if (scheme.startup is None or lab.has_startup(scheme.startup))
+        and (scheme.router is None or routers)
     ]
 
 
@@ -225,8 +234,11 @@ def _host(scheme: Scheme, delay_ms: float) -> Flow:
 
 
 def bottleneck(rtt_ms: float, buffer_pkts: int, schemes: Sequence[Scheme]) -> Dumbbell:
-    """The link; the routers at both ends know Quick-Start if a scheme wants it."""
+    """The link; the routers at both ends know Quick-Start, XCP or RCP if a scheme wants it."""
     path = lab.path(rtt_ms=rtt_ms, buffer_pkts=buffer_pkts, router=None)
+    for scheme in schemes:
+        if scheme.guide is not None:
+            path = network.guided(path, scheme.guide)
     wanted = [dict(scheme.router) for scheme in schemes if scheme.router is not None]
     if not wanted:
         return path

@@ -1,8 +1,10 @@
-"""Check: C-TH-084 to 089, 271, 278, 279."""
+"""Check: C-TH-084 to 093, 271, 278, 279."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from statistics import median
 
 from headway.claims import Seen, Statement, all_of, between, replaced, scaled, swapped
 from headway.models import fairness
@@ -121,6 +123,56 @@ def _back(found: Found) -> Seen:
     )
 
 
+# ---- XCP and RCP ----
+
+
+def _told_equal(found: Found, scheme: str) -> str:
+    """Median and extremes of the times to an equal share."""
+    own = found.equal_s(scheme)
+    return f"{median(own):.2f} ({min(own):.2f} to {max(own):.2f}) s"
+
+
+def _xcp_equal(found: Found) -> Seen:
+    own = found.equal_s("xcp")
+    seen = between(median(own), 2, 8, unit="s")
+    second, third = (found.mean("xcp", f"{which}_equal_s") for which in ("second", "third"))
+    return replace(
+        seen,
+        note=f"The median; {second:.2f} s of two flows and {third:.2f} s of three on average, "
+        f"{min(own):.2f} to {max(own):.2f} s.",
+    )
+
+
+def _rcp_equal(found: Found) -> Seen:
+    own = found.equal_s("rcp")
+    rounds = max(own) * 1e3 / lab.RTT_MS
+    return between(rounds, -math.inf, 2, unit="round trips", note="The slowest of all runs.")
+
+
+def _rcp_buffer(found: Found) -> Seen:
+    peaks = [one.peak_pkts for one in found.outcomes("rcp")]
+    return between(
+        min(peaks),
+        200,
+        math.inf,
+        unit="packets",
+        note=f"The least of all runs; {max(peaks):.0f} at most, with XCP "
+        f"{found.mean('xcp', 'peak_pkts'):.0f} on average.",
+    )
+
+
+def _faster_than_tcp(found: Found) -> Seen:
+    schemes = {"rcp": "RCP", "xcp": "XCP", lab.SLOW_START: "Slow-Start"}
+    rcp_s, xcp_s, tcp_s = (median(found.equal_s(scheme)) for scheme in schemes)
+    never = sum(math.isinf(one) for one in found.equal_s(lab.SLOW_START))
+    return Seen(
+        ", ".join(f"{label} {_told_equal(found, name)}" for name, label in schemes.items()),
+        rcp_s < xcp_s < tcp_s,
+        note=f"Medians. Of {2 * len(found.numbers)} arrivals of TCP flows {never} never lead to an "
+        "equal share.",
+    )
+
+
 _WITHOUT_RED = all_of(*(swapped(name, f"{name}-red") for name in (lab.SLOW_START, *CONTROLS)))
 """Drop-tail's trials as RED's, and the other way round."""
 
@@ -171,6 +223,34 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "filled most of the time",
         _filled,
         spoil=swapped("quick-start", _RED),
+    ),
+    Statement(
+        "C-TH-090",
+        "XCP: time from a new flow's first data to an equal share",
+        "of the order of 5 s",
+        _xcp_equal,
+        spoil=swapped("xcp", "rcp"),
+    ),
+    Statement(
+        "C-TH-091",
+        "RCP: the same",
+        "within one RTT",
+        _rcp_equal,
+        spoil=swapped("rcp", "xcp"),
+    ),
+    Statement(
+        "C-TH-092",
+        "RCP: buffer needed when flows arrive",
+        "several hundred packets or more",
+        _rcp_buffer,
+        spoil=scaled("rcp-*", 0.2, "outcome.peak_pkts"),
+    ),
+    Statement(
+        "C-TH-093",
+        "time to an equal share",
+        "RCP < XCP < TCP",
+        _faster_than_tcp,
+        spoil=swapped("rcp", "xcp"),
     ),
     Statement(
         "C-TH-271",

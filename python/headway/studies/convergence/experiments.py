@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 
 from headway.experiment import Dumbbell, Experiment
-from headway.studies.common import lab
+from headway.studies.common import lab, network
 from headway.study import StudyContext
 
 SIZE_BYTES = 12e6
 OFFSET_S, JITTER_S = 5.0, 0.2
 LENGTH_S, SAMPLE_S = 70.0, 0.5
+FINE_SAMPLE_S = 0.02
+"""Of XCP and RCP, which are looked at in round trips from a flow's first data on."""
 RUNS, QUICK_RUNS = 12, 6
 SHORT_BYTES = 500e3
 SHORT_START_S = (20.0, 25.0)
@@ -64,6 +66,8 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
                     lab.SLOW_START, run, seed=ctx.seed, control=control, red=red
                 )
         trials[f"{DISTURBED}-r{run}"] = _disturbed(run, seed=ctx.seed)
+        for scheme in network.SCHEMES:
+            trials[f"{scheme}-r{run}"] = three_guided_flows(scheme, run, seed=ctx.seed)
     return trials
 
 
@@ -82,11 +86,38 @@ def _disturbed(run: int, *, seed: int) -> Experiment:
     )
 
 
+def starts_s(run: int, *, seed: int) -> list[float]:
+    """When the flows of a run start: jittered by the seed and the run, for all schemes alike."""
+    chance = random.Random(f"{seed}/convergence/{run}").random
+    return [round(OFFSET_S * number + JITTER_S * chance(), 6) for number in range(3)]
+
+
+def three_guided_flows(scheme: str, run: int, *, seed: int) -> Experiment:
+    """One run with XCP or RCP, whose queue holds all there is (figure 6.20)."""
+    flows = [
+        lab.requests(
+            [SIZE_BYTES],
+            control=network.control(scheme),
+            name=f"flow {number + 1}",
+            start_s=start_s,
+            receive_window=network.WINDOW,
+        )
+        for number, start_s in enumerate(starts_s(run, seed=seed))
+    ]
+    return lab.experiment(
+        network.guided(lab.path(buffer_pkts=network.UNLIMITED_PKTS), scheme),
+        flows,
+        duration_s=LENGTH_S,
+        seed=seed * 1000 + run,
+        sample_s=FINE_SAMPLE_S,
+        record=("queue",),
+    )
+
+
 def three_flows(
     scheme: str, run: int, *, seed: int, control: str = lab.CONTROL, red: bool = False
 ) -> Experiment:
     """One run: three responses, starts jittered by the seed and the run."""
-    chance = random.Random(f"{seed}/convergence/{run}").random
     startup = lab.quick_start(5.12e6, early=True).partition("+")[2]
     named = f"{control}+{startup if scheme == 'quick-start' else scheme}"
     flows = [
@@ -94,11 +125,11 @@ def three_flows(
             [SIZE_BYTES],
             control=named,
             name=f"flow {number + 1}",
-            start_s=round(OFFSET_S * number + JITTER_S * chance(), 6),
+            start_s=start_s,
             receive_window=None if scheme == lab.SLOW_START else lab.RECEIVE_WINDOW,
             data_volume_bytes=SIZE_BYTES if scheme == "quick-start" else None,
         )
-        for number in range(3)
+        for number, start_s in enumerate(starts_s(run, seed=seed))
     ]
     return lab.experiment(
         path(red=red),

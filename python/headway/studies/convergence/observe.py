@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from headway import metrics
 from headway.claims import Evidence
@@ -19,10 +20,14 @@ from headway.studies.convergence.experiments import (
     SAMPLE_S,
 )
 from headway.trace import Trace
-from headway.units import NS_PER_S
+from headway.units import BITS_PER_BYTE, NS_PER_S
 
 SHARING_S = 10.0
 """Longest time over which shares are compared, while all three flows are there."""
+EQUAL, HELD_S = 0.99, 1.0
+"""Flows share equally from the slot on whose Jain's index is at least this, and that of the slots
+in this time, too, or as long as nothing changes: two rates then differ from their mean by at most a
+tenth."""
 ARRIVAL_S = 3.0
 """Time from a flow's start in which it is called new."""
 RECOVERED_SHARE = 0.9
@@ -50,7 +55,8 @@ class Outcome:
     old_mbps: float
     """Goodput of the first flow in the same time."""
     queue_share: float
-    """Mean part of the queue that was used until the last response ended."""
+    """Mean part of the queue that was used until the last response ended; NaN where it has no
+    end."""
     third_s: float
     """Response time of the third flow."""
     last_end_s: float
@@ -59,6 +65,13 @@ class Outcome:
     """Quick-Start requests of the second and third flow that were granted; NaN: not counted."""
     asked_later: float
     """Those requests."""
+    second_equal_s: float
+    """From the second flow's first data until the first two share equally; infinite if they do not
+    before the third one's first data."""
+    third_equal_s: float
+    """The same of all three, before the first of them ends."""
+    peak_pkts: float
+    """The longest queue from the second start on; NaN where it was not recorded."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +126,11 @@ class Found:
         """All runs of a scheme or control. Raises MissingTrialError."""
         return [self.runs[f"{name}-r{run}"].outcome for run in self.numbers]
 
+    def equal_s(self, name: str) -> list[float]:
+        """How long both later flows of every run took to an equal share."""
+        own = self.outcomes(name)
+        return [one.second_equal_s for one in own] + [one.third_equal_s for one in own]
+
     def mean(self, name: str, of: str) -> float:
         """Mean over the runs. Raises MissingTrialError."""
         return float(np.mean([getattr(outcome, of) for outcome in self.outcomes(name)]))
@@ -146,7 +164,8 @@ def outcome(trace: Trace) -> Outcome:
         rows["time_ns"].to_numpy(),
         rows["queue_byte_us"].to_numpy().astype(float),
     )
-    room = lab.SMALL_BUFFER_PKTS * lab.MTU_BYTES
+    guided = bool(trace.experiment.topology.links()[0][1].routers)
+    room = math.nan if guided else lab.SMALL_BUFFER_PKTS * lab.MTU_BYTES
     later = trace.flows[1:]
     third = lab.response_times_s(trace, 2)
     return Outcome(
@@ -161,7 +180,48 @@ def outcome(trace: Trace) -> Outcome:
         last_end_s=end_s,
         granted_later=_sum([flow.counted("quick-start", "grants") for flow in later]),
         asked_later=_sum([flow.counted("quick-start", "requests") for flow in later]),
+        second_equal_s=_equal_s(trace, 1),
+        third_equal_s=_equal_s(trace, 2),
+        peak_pkts=_peak_pkts(trace, starts_s[1]),
     )
+
+
+def _equal_s(trace: Trace, newest: int) -> float:
+    """From a flow's first data until it and those before it share equally."""
+    data = [_delivered(trace, flow) for flow in range(len(trace.flows))]
+    arrivals_s = [_first_data_s(*one) for one in data]
+    begin_s, before = arrivals_s[newest], [*arrivals_s[newest + 1 :], float(_ends_s(trace).min())]
+    if not math.isfinite(begin_s):
+        return math.inf
+    slot_s = max(lab.RTT_MS / 1e3, float(np.median(np.diff(data[newest][0]))))
+    edges_s = np.arange(begin_s, min(before), slot_s)
+    shares = np.diff([np.interp(edges_s, *one) for one in data[: newest + 1]])
+    index = np.sum(shares, axis=0) ** 2 / ((newest + 1) * np.sum(shares**2, axis=0))
+    held = math.ceil(HELD_S / slot_s)
+    for slot in range(index.size):
+        if (index[slot : slot + held] >= EQUAL).all():
+            return float(edges_s[slot + 1] - begin_s)
+    return math.inf
+
+
+def _delivered(trace: Trace, flow: int) -> tuple[Array, Array]:
+    """What a flow had delivered at each reading: (seconds, bytes)."""
+    rows = trace["flow_counters"].filter(pl.col("flow") == flow).sort("time_ns")
+    times_s = rows["time_ns"].to_numpy() / NS_PER_S
+    return times_s, rows["delivered_bytes"].to_numpy().astype(np.float64)
+
+
+def _first_data_s(times_s: Array, delivered_bytes: Array) -> float:
+    """The reading before the first with more than a request; infinite: there is none."""
+    there = np.flatnonzero(delivered_bytes > lab.REQUEST_BYTES)
+    return float(times_s[max(int(there[0]) - 1, 0)]) if there.size else math.inf
+
+
+def _peak_pkts(trace: Trace, after_s: float) -> float:
+    rows = trace["queue"].filter(
+        (pl.col("link") == lab.DOWNLINK) & (pl.col("time_ns") >= after_s * NS_PER_S)
+    )
+    return float(rows["queue_pkts"].to_numpy().max()) if rows.height else math.nan
 
 
 def _sum(counts: Sequence[int | None]) -> float:
@@ -220,12 +280,24 @@ def disturbed(trace: Trace) -> Return:
 
 
 def _course(trace: Trace) -> Course:
-    slots_s, first = lab.flow_rate(trace, 0)
+    rates = [_rate(trace, flow) for flow in range(3)]
     rows = trace["queue"]
     rows = rows.filter(rows["link"] == lab.DOWNLINK)
     return Course(
-        slots_s,
-        (first, lab.flow_rate(trace, 1)[1], lab.flow_rate(trace, 2)[1]),
+        rates[0][0],
+        (rates[0][1], rates[1][1], rates[2][1]),
         rows["time_ns"].to_numpy() / NS_PER_S,
         rows["queue_pkts"].to_numpy().astype(float),
     )
+
+
+def _rate(trace: Trace, flow: int) -> tuple[Array, Array]:
+    """Goodput in slots that are no shorter than a round trip: (ends in s, bit/s)."""
+    times_s, rates_bps = lab.flow_rate(trace, flow)
+    slot_s = lab.RTT_MS / 1e3
+    if times_s.size and times_s[0] >= slot_s:
+        return times_s, rates_bps
+    times_s, delivered_bytes = _delivered(trace, flow)
+    ends_s = np.arange(slot_s, times_s[-1], slot_s)
+    sums = np.interp(np.concatenate([[0.0], ends_s]), times_s, delivered_bytes)
+    return ends_s, np.diff(sums) * BITS_PER_BYTE / slot_s

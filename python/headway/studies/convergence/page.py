@@ -1,15 +1,22 @@
-"""Plot: figures 6.17 to 6.19, and the schemes in numbers."""
+"""Plot: figures 6.17 to 6.20, and the schemes in numbers."""
 
 from __future__ import annotations
+
+import math
+from statistics import median
 
 import polars as pl
 
 from headway.figures import QUEUE, Panel, Series, one_of, style_of, timeseries
 from headway.publish import Figures, Page
+from headway.studies.common import lab, network
+from headway.studies.common.cells import seconds
 from headway.studies.convergence.experiments import SCHEMES
 from headway.studies.convergence.observe import (
     ARRIVAL_S,
+    EQUAL,
     FIRST_RUN,
+    HELD_S,
     SHARING_S,
     Course,
     Found,
@@ -32,7 +39,8 @@ def page(found: Found) -> Page:
         ]
         for name, label in SCHEMES.items()
     ]
-    runs = [{"scheme": name, **vars(one)} for name in SCHEMES for one in found.outcomes(name)]
+    named = (*SCHEMES, *network.SCHEMES)
+    runs = [{"scheme": name, **vars(one)} for name in named for one in found.outcomes(name)]
     columns = ["scheme", "Jain of 2", "of 3", "for s", "new Mbit/s", "old Mbit/s", "queue %"]
     return Page(
         tables=[
@@ -45,17 +53,44 @@ def page(found: Found) -> Page:
                 f"rates of the second and the first flow in the {ARRIVAL_S:g} s after the second "
                 "came; part of the queue used until the last response ends; response time of the "
                 "third flow.",
-            )
+            ),
+            _equal_table(found),
         ],
         figures=_figures(found),
         data={"runs": pl.DataFrame(runs)},
     )
 
 
+def _equal_table(found: Found) -> Table:
+    """How long new flows take to an equal share."""
+    rows: list[list[Cell]] = []
+    for name, label in {lab.SLOW_START: SCHEMES[lab.SLOW_START], **network.SCHEMES}.items():
+        own = found.outcomes(name)
+        peaks = [one.peak_pkts for one in own if math.isfinite(one.peak_pkts)]
+        rows.append(
+            [
+                label,
+                seconds(median(one.second_equal_s for one in own)),
+                seconds(median(one.third_equal_s for one in own)),
+                round(max(peaks)) if name in network.SCHEMES else None,
+                round(found.mean(name, "third_s"), 2),
+            ]
+        )
+    return Table(
+        "Until flows share equally, medians",
+        ["scheme", "2 flows s", "3 flows s", "longest queue", "3rd flow s"],
+        rows,
+        f"From the new flow's first data until Jain's index is {EQUAL:g} or more in slots of a "
+        f"round trip (0.5 s for Slow-Start), and stays so for {HELD_S:g} s, or until the next flow "
+        "comes or one ends; a dash: not by then. The longest queue of all runs from the second "
+        "start on, in packets; response time of the third flow, mean.",
+    )
+
+
 def _figures(found: Found) -> Figures:
     drawn = {
         name: course
-        for name in SCHEMES
+        for name in (*SCHEMES, *network.SCHEMES)
         if (course := found.runs[name + FIRST_RUN].course) is not None
     }
     quick = drawn["quick-start"]
@@ -80,13 +115,31 @@ def _figures(found: Found) -> Figures:
             height_mm=48,
         ),
     )
+    made["figure-6-20"] = (
+        "Figure 6.20",
+        "Goodputs with XCP and RCP, and the queues towards the clients, which have no end.",
+        timeseries(
+            [
+                *(_panel(drawn[name], name) for name in network.SCHEMES),
+                Panel(
+                    "queue (packets)",
+                    [
+                        Series(label, drawn[name].queue_s, drawn[name].queue_pkts, style_of(name))
+                        for name, label in network.SCHEMES.items()
+                    ],
+                ),
+            ],
+            height_mm=48,
+        ),
+    )
     return made
 
 
 def _panel(course: Course, scheme: str) -> Panel:
+    label = {**SCHEMES, **network.SCHEMES}[scheme]
     lines = [
         Series(
-            f"{SCHEMES[scheme]}, flow {number + 1}",
+            f"{label}, flow {number + 1}",
             course.slots_s,
             bps / 1e6,
             one_of(style_of(scheme), number),
@@ -94,4 +147,4 @@ def _panel(course: Course, scheme: str) -> Panel:
         )
         for number, bps in enumerate(course.goodputs_bps)
     ]
-    return Panel("goodput (Mbit/s)", lines, title=SCHEMES[scheme])
+    return Panel("goodput (Mbit/s)", lines, title=label)

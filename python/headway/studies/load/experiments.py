@@ -1,9 +1,9 @@
-"""Setup: 200 persistent connections on 10 Mbit/s, by startup and load, and by threshold."""
+"""Setup: 200 persistent connections on 10 Mbit/s, by scheme and load, and by threshold."""
 
 from __future__ import annotations
 
 from headway.experiment import Experiment
-from headway.studies.common import lab, pairs
+from headway.studies.common import lab, network, pairs
 from headway.studies.common.pairs import Scheme
 from headway.study import StudyContext
 from headway.workloads import published
@@ -26,6 +26,9 @@ SCHEMES = (
 ROUTERS = pairs.ROUTERS
 """Quick-Start for every transfer, by ways of approval; figures 6.44 and 6.46."""
 
+NETWORK_LOADS, QUICK_NETWORK_LOADS = LOADS, (MODERATE, LOADS[-1])
+"""Of XCP and RCP, figure 6.45."""
+
 CHIS = (1, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 CHI_LOAD = MODERATE
 CHI_MEANS = (published.LARGER_MEAN_RESPONSE_BYTES, published.MEAN_RESPONSE_BYTES)
@@ -40,6 +43,11 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
         for load in LOADS
         for scheme in pairs.present((*SCHEMES, *ROUTERS))
     }
+    for scheme in pairs.NETWORK:
+        for load in network_loads(ctx):
+            trials[key(scheme.key, load)] = _trial(
+                ctx, larger, load, hours, scheme, buffer_pkts=network.UNLIMITED_PKTS
+            )
     trials[key("slow-start", IDLE)] = _trial(ctx, larger, IDLE, IDLE_HOURS, pairs.SLOW_START)
     for mean_bytes in CHI_MEANS:
         trials[chi_key(mean_bytes, None)] = _trial(
@@ -51,8 +59,19 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     return trials
 
 
+def network_loads(ctx: StudyContext) -> tuple[float, ...]:
+    """Loads at which XCP and RCP are run."""
+    return QUICK_NETWORK_LOADS if ctx.quick else NETWORK_LOADS
+
+
 def _trial(
-    ctx: StudyContext, mean_bytes: int, load: float, hours: float, scheme: Scheme
+    ctx: StudyContext,
+    mean_bytes: int,
+    load: float,
+    hours: float,
+    scheme: Scheme,
+    *,
+    buffer_pkts: int = pairs.BUFFER_PKTS,
 ) -> Experiment:
     return pairs.workload_experiment(
         pairs.workload(
@@ -61,6 +80,7 @@ def _trial(
         [scheme],
         rtts_ms=[lab.RTT_MS],
         pairs=PAIRS,
+        buffer_pkts=buffer_pkts,
         seed=ctx.seed,
     )
 

@@ -1,4 +1,4 @@
-"""Plot: figures 6.42 to 6.47, and mean response times and loss by startup and load."""
+"""Plot: figures 6.42 to 6.47, and mean response times and loss by scheme and load."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Found = Evidence[Traffic]
 
 def page(found: Found) -> Page:
     """Tables, figures and data."""
-    shown = pairs.present((*SCHEMES, *ROUTERS))
+    shown = pairs.present((*SCHEMES, *ROUTERS, *pairs.NETWORK))
     return Page(
         tables=[
             _table(found, shown, "Mean response time in s", lambda one: one.mean_s),
@@ -69,7 +69,7 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
     def drawn(shown: list[Scheme]) -> list[Curve]:
         return [traffic.means_over(found, s, LOADS, key) for s in shown]
 
-    ends = [s for s in schemes if s.router is None]
+    ends = [s for s in schemes if s.router is None and s.guide is None]
     made: Figures = {
         "figures-6-42-43": (
             "Figures 6.42 and 6.43",
@@ -91,6 +91,16 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
             ),
         ),
     }
+    made["figure-6-45"] = (
+        "Figure 6.45",
+        "Mean response time over load with XCP and RCP, whose queues have no end, with 95 % "
+        "intervals.",
+        curves(
+            [("", [*_references()[:1], *drawn([pairs.SLOW_START, *pairs.NETWORK])])],
+            x_label="load",
+            y_label="mean response time (s)",
+        ),
+    )
     thresholds = [
         (
             f"mean response {mean_bytes / 1e3:g} kB",

@@ -1,9 +1,9 @@
 """Thesis, section 6.3.1: one connection, two downloads with an idle time between, every startup.
 
 Claim: slow start needs about 2 s to fill 10 Mbit/s over 200 ms, at the start and after idle; every
-fast startup is better, and Mega-Start at the link's rate is the optimum. Setup: two responses of
-2 MB, 10 s apart, on one connection. Check: rates in slots of a round trip, completion times, what
-the first round trip carries.  Plot: figures 6.15 and 6.16.
+fast startup is better, and Mega-Start at the link's rate is the optimum; RCP is like Quick-Start,
+XCP slower. Setup: two responses of 2 MB, 10 s apart, on one connection. Check: rates in slots of a
+round trip, completion times, what the first round trip carries.  Plot: figures 6.15 and 6.16.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,8 @@ class StartupBehaviour(Study[Row, Found]):
     source = "Scharf, Fast Startup Internet Congestion Control (2011), sections 5.2 and 6.3.1"
     description = (
         "Two responses of 2 MB with 10 s of idle time between them on one connection over "
-        "9.76 Mbit/s and 200 ms, with slow start, Initial-, Jump-, Mega- and Quick-Start."
+        "9.76 Mbit/s and 200 ms, with slow start, Initial-, Jump-, Mega- and Quick-Start, and with "
+        "XCP and RCP."
     )
     statements = claims.STATEMENTS
     choices = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headway.experiment import Experiment, Flow
-from headway.studies.common import lab
+from headway.studies.common import lab, network
 from headway.study import StudyContext
 
 SIZE_BYTES, IDLE_S, LENGTH_S = 2e6, 10.0, 30.0
@@ -35,6 +35,9 @@ def control(scheme: str) -> str:
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """A trial per scheme; a small queue with large windows; uploads and the receive window."""
     trials = {scheme: _two_downloads(scheme, ctx.seed) for scheme in SCHEMES}
+    if ctx.backend.name != "kernel":
+        for scheme in network.SCHEMES:
+            trials[scheme] = _two_guided_downloads(scheme, ctx.seed)
     small = lab.path(buffer_pkts=lab.SMALL_BUFFER_PKTS)
     large = {str(w): f"initial-start:is_window_pkts={w}" for w in LARGE_WINDOWS_PKTS}
     for name, startup in {lab.SLOW_START: lab.SLOW_START, **large}.items():
@@ -61,6 +64,18 @@ def _two_downloads(scheme: str, seed: int) -> Experiment:
         data_volume_bytes=SIZE_BYTES if scheme == "quick-start" else None,
     )
     return lab.experiment(lab.path(), [flow], duration_s=LENGTH_S, seed=seed, sample_s=SAMPLE_S)
+
+
+def _two_guided_downloads(scheme: str, seed: int) -> Experiment:
+    """The same with XCP or RCP, and the same queue."""
+    flow = lab.requests(
+        [SIZE_BYTES, SIZE_BYTES],
+        control=network.control(scheme),
+        idle_s=IDLE_S,
+        receive_window=network.WINDOW,
+    )
+    path = network.guided(lab.path(), scheme)
+    return lab.experiment(path, [flow], duration_s=LENGTH_S, seed=seed, sample_s=SAMPLE_S)
 
 
 def _upload(extra_ack: bool) -> Flow:

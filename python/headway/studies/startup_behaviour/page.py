@@ -7,7 +7,7 @@ import polars as pl
 
 from headway.figures import PUBLISHED, Panel, Series, style_of, timeseries
 from headway.publish import Figures, Page
-from headway.studies.common import lab
+from headway.studies.common import lab, network
 from headway.studies.startup_behaviour.experiments import RTT_S, SCHEMES
 from headway.studies.startup_behaviour.observe import Found, Scheme
 from headway.table import Cell, Table
@@ -17,7 +17,8 @@ TIMES = "Response times in ms"
 
 def page(found: Found) -> Page:
     """Tables, figures and data."""
-    seen = {name: found.schemes[name] for name in SCHEMES}
+    labels = {**SCHEMES, **{k: v for k, v in network.SCHEMES.items() if k in found.schemes}}
+    seen = {name: found.schemes[name] for name in labels}
     shown: list[list[Cell]] = [
         [
             label,
@@ -25,11 +26,11 @@ def page(found: Found) -> Page:
             *(round(d.full_after_s, 2) for d in seen[name].downloads),
             *(round(d.first_round_bytes / 1e3, 1) for d in seen[name].downloads),
         ]
-        for name, label in SCHEMES.items()
+        for name, label in labels.items()
     ]
     times: list[list[Cell]] = [
         [label, *(round(1e3 * d.response_s, 1) for d in seen[name].downloads)]
-        for name, label in SCHEMES.items()
+        for name, label in labels.items()
     ]
     rows = [
         {"scheme": name, "download": number, **vars(download)}
@@ -56,6 +57,7 @@ def _figures(found: Found) -> Figures:
         lines = [_rate(found.schemes[name], name) for name in schemes]
         return Panel("rate (Mbit/s)", [*lines, *beside], title=title)
 
+    guided = tuple(name for name in network.SCHEMES if name in found.schemes)
     return {
         "figure-6-15": (
             "Figure 6.15",
@@ -70,9 +72,13 @@ def _figures(found: Found) -> Figures:
         ),
         "figure-6-16": (
             "Figure 6.16",
-            "The same with Quick-Start.",
+            "The same with Quick-Start, and with XCP and RCP.",
             timeseries(
-                [panel("", ("slow-start", "quick-start"), _full("quick-start"))], height_mm=55
+                [
+                    panel("", ("slow-start", "quick-start"), _full("quick-start")),
+                    *([panel("", guided)] if guided else []),
+                ],
+                height_mm=48,
             ),
         ),
     }
@@ -90,4 +96,5 @@ def _full(scheme: str) -> Series:
 
 
 def _rate(one: Scheme, name: str) -> Series:
-    return Series(SCHEMES[name], one.slots_s, one.rates_bps / 1e6, style_of(name), step=True)
+    label = {**SCHEMES, **network.SCHEMES}[name]
+    return Series(label, one.slots_s, one.rates_bps / 1e6, style_of(name), step=True)

@@ -2,7 +2,8 @@
 
 Claim: most exchanges are too small to gain; those of more than 10 kB gain some hundred
 milliseconds. Jump- and Initial-Start lose a little more, Mega-Start much more; Quick-Start helps
-only on a lightly loaded link, or with optimistic routers or an activation threshold.
+only on a lightly loaded link, or with optimistic routers or an activation threshold. XCP is slower
+than slow start, RCP faster than all.
 Setup: 450 host pairs with nine RTTs from 4 to 200 ms on 10 Mbit/s with 50 packets of buffer;
 connection vectors like those of a campus in 2008.  Run: three hours for each scheme and load.
 Plot: figures 6.50 to 6.55.

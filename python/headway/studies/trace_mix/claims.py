@@ -1,4 +1,4 @@
-"""Check: C-TH-175 to 179, 182 to 194, 263, 281, 291 and 292."""
+"""Check: C-TH-175 to 194, 263, 281, 291 and 292."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from headway.claims import Seen, Statement, all_of, between, replaced, scaled, swapped
 from headway.studies.common import pairs
-from headway.studies.trace_mix import workload
+from headway.studies.trace_mix import network_claims, workload
 from headway.studies.trace_mix.experiments import LOADS, MODERATE, SCHEMES, SMALL, key
 from headway.studies.trace_mix.observe import Epochs
 from headway.studies.trace_mix.observe import Mix as Found
@@ -411,5 +411,6 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         same_as="C-TH-178",
         spoil=swapped("quick-start", "jump-start"),
     ),
+    *network_claims.STATEMENTS,
     *workload.STATEMENTS,
 )

@@ -1,9 +1,10 @@
-"""Setup: 450 host pairs, campus traffic on 10 Mbit/s, by startup and load."""
+"""Setup: 450 host pairs, campus traffic on 10 Mbit/s, by scheme and load."""
 
 from __future__ import annotations
 
 from headway.experiment import Experiment
-from headway.studies.common import pairs
+from headway.studies.common import network, pairs
+from headway.studies.common.pairs import Scheme
 from headway.study import StudyContext
 from headway.workloads import Campus, SessionTable, Tmix, Workload, sessions, tmix
 
@@ -12,6 +13,8 @@ QUICK_HOURS = {0.06: 1.0, 0.15: 0.4, 0.35: 0.4, 0.5: 0.2, 0.65: 0.2}
 """By load: where most statements look, and where there is little traffic, for longer."""
 LOADS = (0.06, 0.15, 0.35, 0.5, 0.65)
 SMALL, MODERATE = 0.06, 0.35
+UNLIMITED = "unlimited"
+"""How the trials of XCP and RCP end whose queue, at moderate load, has no end."""
 SCHEMES = (
     pairs.SLOW_START,
     pairs.JUMP_START,
@@ -23,14 +26,27 @@ SCHEMES = (
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """One trial per scheme and load."""
-    return {
+    """One trial per scheme and load; XCP and RCP with a queue that has no end, too."""
+    trials = {
         key(scheme.key, load): pairs.workload_experiment(
             workload(ctx, load), [scheme], seed=ctx.seed
         )
         for load in LOADS
-        for scheme in pairs.present(SCHEMES)
+        for scheme in (*pairs.present(SCHEMES), *network_schemes(ctx, load))
     }
+    for scheme in pairs.NETWORK:
+        trials[f"{scheme.key}-{UNLIMITED}"] = pairs.workload_experiment(
+            workload(ctx, MODERATE),
+            [scheme],
+            buffer_pkts=network.UNLIMITED_PKTS,
+            seed=ctx.seed,
+        )
+    return trials
+
+
+def network_schemes(ctx: StudyContext, load: float) -> tuple[Scheme, ...]:
+    """XCP and RCP: in the quick form only where the statements look."""
+    return () if ctx.quick and load != MODERATE else pairs.NETWORK
 
 
 def workload(ctx: StudyContext, load: float) -> Workload:

@@ -22,7 +22,7 @@ from headway.table import Table
 
 def page(ctx: StudyContext, found: Found) -> Page:
     """Tables, figures and data."""
-    shown = pairs.present(SCHEMES)
+    shown = [*pairs.present(SCHEMES), *pairs.NETWORK]
     return Page(
         tables=[
             _table(found, shown, "Mean epoch duration in ms", lambda one: 1e3 * one.mean_s),
@@ -63,8 +63,8 @@ def _cells(found: Found) -> pl.DataFrame:
 
 
 def _figures(found: Found, schemes: list[Scheme]) -> Figures:
-    ends = [scheme for scheme in schemes if scheme.router is None]
-    routers = [scheme for scheme in schemes if pairs.with_router(scheme)]
+    ends = [s for s in schemes if s.router is None and s.guide is None]
+    routers = [s for s in schemes if pairs.with_router(s) or s.guide is not None]
     made: Figures = {}
     for name, group in (("6-50", ends), ("6-51", routers)):
         made[f"figure-{name}"] = (

@@ -1,11 +1,12 @@
 """Thesis, section 6.4.2: how long one transfer takes with each startup, alone on its path.
 
 Claim: simulated response times are those of table 6.1; fast startups help transfers of 10 kB to
-1 MB on paths of 100 ms and more. Setup: a client asks a server for one response over 9.76 Mbit/s.
+1 MB on paths of 100 ms and more; RCP comes near the minimum, XCP near late Quick-Start. Setup: a
+client asks a server for one response over 9.76 Mbit/s.
 Run: 1 kB to 10 MB, 50, 100 and 200 ms, every scheme; other capacities; response time targets; every
 rate that can be asked for on 1 Gbit/s and 233 ms; first flights packet by packet.
 Check: table 6.1 within 3 % or 5 ms, and the statements.
-Plot: figures 6.34 to 6.36, 6.38 to 6.41 and 7.4.
+Plot: figures 6.34 to 6.41 and 7.4.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Check: C-TH-001, 014 to 018, 042, 117 to 129, 132 to 143, 244 to 248, 264, 266, 276, 289, 290."""
+"""Check: C-TH-001, 014 to 018, 042, 117 to 143, 244 to 248, 264, 266, 276, 289, 290."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from headway.claims import Statement
 from headway.studies.transfer_times import (
     claims_first_flight,
     claims_gains,
+    claims_network,
     claims_targets,
     claims_transfers,
 )
@@ -14,6 +15,7 @@ from headway.studies.transfer_times.results import Results
 STATEMENTS: tuple[Statement[Results], ...] = (
     *claims_first_flight.STATEMENTS,
     *claims_transfers.STATEMENTS,
+    *claims_network.STATEMENTS,
     *claims_gains.STATEMENTS,
     *claims_targets.STATEMENTS,
 )

@@ -7,7 +7,7 @@ import numpy as np
 from headway.experiment import Experiment, Flow
 from headway.models._checks import Floats
 from headway.models.quick_start import RATES_BPS
-from headway.studies.common import lab
+from headway.studies.common import lab, network
 from headway.studies.transfer_times.first_flights import flights, pieces, recoveries
 from headway.studies.transfer_times.schemes import BASE, LATE, QS_RATE_BPS, SCHEMES, flow
 from headway.study import StudyContext
@@ -74,6 +74,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """Trials over sizes, capacities, targets and rates asked for, and of first flights."""
     return {
         **_over_sizes(ctx),
+        **_guided_over_sizes(ctx),
         **_over_capacities(ctx),
         **_over_targets(ctx),
         **_long_path(ctx),
@@ -117,6 +118,26 @@ def _over_sizes(ctx: StudyContext) -> dict[str, Experiment]:
     trials["window3"] = lab.experiment(
         lab.path(), flows, duration_s=SPACING_S * len(flows), seed=ctx.seed
     )
+    return trials
+
+
+def _guided_over_sizes(ctx: StudyContext) -> dict[str, Experiment]:
+    """XCP and RCP on the thesis' path (figure 6.37)."""
+    trials = {}
+    for scheme in network.SCHEMES:
+        flows = [
+            lab.requests(
+                [size],
+                control=network.control(scheme),
+                start_s=SPACING_S * i,
+                receive_window=network.WINDOW,
+            )
+            for i, size in enumerate(sizes(ctx))
+        ]
+        path = network.guided(lab.path(buffer_pkts=BUFFERS_PKTS[0]), scheme)
+        trials[over_sizes_key(scheme, lab.RTT_MS, BUFFERS_PKTS[0])] = lab.experiment(
+            path, flows, duration_s=SPACING_S * len(flows), seed=ctx.seed
+        )
     return trials
 
 

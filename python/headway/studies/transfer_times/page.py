@@ -1,4 +1,4 @@
-"""Plot: tables, and figures 6.34 to 6.36, 6.38 to 6.41 and 7.4."""
+"""Plot: tables, and figures 6.34 to 6.41 and 7.4."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from headway.figures import PUBLISHED, Curve, curves, label_of, one_of, style_of
 from headway.figures.style import LIGHT, Style
 from headway.models import startup
 from headway.publish import Figures, Page
-from headway.studies.common import lab
+from headway.studies.common import lab, network
+from headway.studies.transfer_times.claims_network import least_s
 from headway.studies.transfer_times.claims_transfers import agreement
 from headway.studies.transfer_times.experiments import (
     BUFFERS_PKTS,
@@ -26,7 +27,7 @@ from headway.studies.transfer_times.experiments import (
     TARGETS_S,
 )
 from headway.studies.transfer_times.results import Results
-from headway.studies.transfer_times.schemes import SCHEMES, agrees, model_s
+from headway.studies.transfer_times.schemes import LATE, SCHEMES, agrees, model_s
 from headway.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def _times_table(results: Results) -> Table:
             expected = float(model_s(scheme, np.array(size), 200))
             row.append(f"{results.at(scheme, size):.2f}/{expected:.2f}")
         rows.append(row)
+    for scheme, label in network.SCHEMES.items():
+        rows.append([label, *(f"{results.at(scheme, size):.2f}" for size in sizes)])
     return Table(
         "Response times at 200 ms in s, simulated/table 6.1",
         ["scheme", *(f"{size / 1e3:g} kB" for size in sizes)],
@@ -153,7 +156,7 @@ def _frame(results: Results) -> pl.DataFrame:
 
 
 def _figures(results: Results) -> Figures:
-    """Figures 6.34 to 6.36, 6.38 to 6.41 and 7.4."""
+    """Figures 6.34 to 6.41 and 7.4."""
     made: Figures = {}
     for number, schemes in (
         ("6.34", ("slow-start", "jump-start")),
@@ -171,6 +174,17 @@ def _figures(results: Results) -> Figures:
                 x_scale="log",
             ),
         )
+    made["figure-6-37"] = (
+        "Figure 6.37",
+        "Response time over size at 200 ms with XCP and RCP, beside late Quick-Start and the "
+        "theoretical minimum, a round trip and the data at the link's rate.",
+        curves(
+            [("", _guided_over_sizes(results))],
+            x_label="response size (bytes)",
+            y_label="response time (s)",
+            x_scale="log",
+        ),
+    )
     for number, scheme in (("6.38", "jump-start"), ("6.39", "quick-start")):
         made[f"figure-{number.replace('.', '-')}"] = (
             f"Figure {number}",
@@ -304,6 +318,25 @@ def _over_sizes(results: Results, schemes: Sequence[str]) -> list[Curve]:
             )
         )
     return drawn
+
+
+def _guided_over_sizes(results: Results) -> list[Curve]:
+    fine = np.geomspace(results.sizes_bytes.min(), 2e6, 400)
+    shown = results.sizes_bytes <= 2e6
+    labels = {LATE: SCHEMES[LATE].label, **network.SCHEMES}
+    return [
+        Curve("theoretical minimum", fine, least_s(fine), _LIMIT),
+        *(
+            Curve(
+                label,
+                results.sizes_bytes[shown],
+                results.times(scheme)[shown],
+                style_of(scheme),
+                markers=True,
+            )
+            for scheme, label in labels.items()
+        ),
+    ]
 
 
 def _speedup_figure(results: Results, scheme: str) -> Figure:

@@ -1,0 +1,76 @@
+"""Check: single transfers with XCP and RCP, beside Quick-Start and the theoretical minimum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headway.claims import Seen, Statement, swapped
+from headway.claims.spoil import Rows
+from headway.metrics.stats import Array
+from headway.models._checks import Floats
+from headway.studies.common import lab
+from headway.studies.transfer_times.experiments import BUFFERS_PKTS, over_sizes_key
+from headway.studies.transfer_times.results import Results
+from headway.studies.transfer_times.schemes import LATE
+
+RTT_S = lab.RTT_MS / 1e3
+
+
+def least_s(sizes_bytes: Floats) -> Floats:
+    """The theoretical minimum: a round trip, and the data at the link's rate."""
+    return np.asarray(RTT_S + sizes_bytes * 8 * lab.MTU_BYTES / lab.MSS_BYTES / lab.LINK_BPS)
+
+
+def _kilobytes(sizes_bytes: Array) -> str:
+    return ", ".join(f"{size / 1e3:g}" for size in sizes_bytes)
+
+
+def _xcp(found: Results) -> Seen:
+    later_s = found.times("xcp") - found.times(LATE)
+    outside = found.sizes_bytes[~(np.abs(later_s) <= RTT_S)]
+    return Seen(
+        f"{1e3 * later_s.min():+.0f} to {1e3 * later_s.max():+.0f} ms",
+        not outside.size,
+        "± one round trip at every size",
+        note=(f"Further off at {_kilobytes(outside)} kB. " if outside.size else "")
+        + "The first packet finds an empty pool: a router hands out what it made of the interval "
+        "before, in which nothing came. So two round trips pass with a packet each, and the third "
+        "begins with two fifths of the link's rate.",
+    )
+
+
+def _rcp(found: Results) -> Seen:
+    over = found.times("rcp") / least_s(found.sizes_bytes) - 1
+    outside = found.sizes_bytes[~(np.abs(over) <= 0.1)]
+    return Seen(
+        f"{100 * over.min():+.1f} to {100 * over.max():+.1f} %",
+        not outside.size,
+        "±10 % of tau + s/R at every size",
+        note=f"Further off at {_kilobytes(outside)} kB." if outside.size else "",
+    )
+
+
+def _as_late(rows: Rows) -> Rows:
+    """XCP's times are late Quick-Start's."""
+    xcp, late = (over_sizes_key(s, lab.RTT_MS, BUFFERS_PKTS[0]) for s in ("xcp", LATE))
+    return {**rows, xcp: rows[late]}
+
+
+STATEMENTS: tuple[Statement[Results], ...] = (
+    Statement(
+        "C-TH-130",
+        "XCP, which needs a round trip before it is given a rate: response times beside late "
+        "Quick-Start's",
+        "similar to Quick-Start with late activation",
+        _xcp,
+        spoil=swapped("xcp", "slow-start"),
+        mend=_as_late,
+    ),
+    Statement(
+        "C-TH-131",
+        "RCP: response times beside the theoretical minimum",
+        "almost identical",
+        _rcp,
+        spoil=swapped("rcp", "quick-start"),
+    ),
+)
