@@ -81,6 +81,16 @@ static u32 xcp_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 	return hw_reno_ssthresh(0, 0, c);
 }
 
+/* A window that is kept is the floor of rate halving, too. */
+static u32 xcp_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
+{
+	struct xcp *s = state;
+
+	if (tun[ON_LOSS] == KEEP && !s->fall_back.alone)
+		return c->ssthresh_pkts;
+	return hw_reno_min_cwnd(0, 0, c);
+}
+
 static u32 xcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *header)
 {
 	struct xcp *s = state;
@@ -174,7 +184,7 @@ HW_TABLE struct hw_cc_ops hw_cc_xcp = {
 	.pkts_acked = xcp_pkts_acked,
 	.cong_avoid = xcp_cong_avoid,
 	.ssthresh = xcp_ssthresh,
-	.min_cwnd = hw_reno_min_cwnd,
+	.min_cwnd = xcp_min_cwnd,
 	.on_send = xcp_on_send,
 	.on_feedback = xcp_on_feedback,
 };

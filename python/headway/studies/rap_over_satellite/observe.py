@@ -1,0 +1,103 @@
+"""Run: how long the files took, and how the link was used meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headway import metrics
+from headway.claims import Evidence
+from headway.metrics.stats import Array, Estimate, confidence_interval
+from headway.studies.common import lab
+from headway.studies.rap_over_satellite.experiments import FLOWS, RATE_BPS, key
+from headway.trace import Trace
+from headway.units import NS_PER_S
+
+FIRST_RUN = 1
+
+
+@dataclass(frozen=True)
+class Files:
+    """One trial."""
+
+    times_s: Array
+    """From the first packet to the last byte in order, by flow; NaN where it did not end."""
+    all_s: float
+    """From the first start to the end of the last; NaN if one did not end."""
+    used: float
+    """Part of the link's capacity that was used in this time."""
+    jain: float
+    """Of goodputs while all files are on the way; NaN if that is no whole slot."""
+    drops_pkts: float
+    """By the queue or lost on the link."""
+    slots_s: Array
+    """Ends of slots, shape (slots,), up to the last file's end."""
+    used_by_slot: Array
+    """Part of the link used in each, of all flows."""
+    used_by_flow: Array
+    """The same of each flow's application data, shape (flows, slots)."""
+
+
+Found = Evidence[Files]
+
+
+def observe(trace: Trace) -> Files:
+    """One trial."""
+    begins = np.array([flow.first_packet_ns for flow in trace.flows], dtype=np.float64) / NS_PER_S
+    ends = np.array(
+        [np.nan if flow.done_ns is None else flow.done_ns for flow in trace.flows],
+        dtype=np.float64,
+    )
+    ends /= NS_PER_S
+    last_s, first_s = float(ends.max()), float(begins.min())
+    slots, rates = lab.link_rate(trace, 0)
+    goodputs = [lab.flow_rate(trace, flow) for flow in range(FLOWS)]
+    per_flow = np.array([goodput for _, goodput in goodputs])
+    shown = slots <= (np.ceil(last_s) if np.isfinite(last_s) else slots[-1])
+    together = (goodputs[0][0] - 1 >= begins.max()) & (goodputs[0][0] <= np.nanmin(ends))
+    sent_bits = float(rates[shown] @ np.diff(slots, prepend=0.0)[shown])
+    return Files(
+        times_s=ends - begins,
+        all_s=last_s - first_s,
+        used=sent_bits / (last_s - first_s) / RATE_BPS,
+        jain=_jain(per_flow[:, together].mean(axis=1)) if together.any() else float("nan"),
+        drops_pkts=float(metrics.drops_pkts(trace)),
+        slots_s=slots[shown],
+        used_by_slot=rates[shown] / RATE_BPS,
+        used_by_flow=per_flow[:, : int(shown.sum())] / RATE_BPS,
+    )
+
+
+def _jain(rates: Array) -> float:
+    return float(metrics.jain_index(list(rates)) or 0.0)
+
+
+def numbers(found: Found) -> list[int]:
+    """The runs that there are."""
+    return sorted({int(name.rpartition("-r")[2]) for name in found})
+
+
+def trials(found: Found, scheme: str, loss: float, *, delays: bool = False) -> list[Files]:
+    """All runs of a scheme. Raises MissingTrialError."""
+    names = numbers(found) or [FIRST_RUN]
+    return [found[key(scheme, loss, run, delays=delays)] for run in names]
+
+
+def afct_s(found: Found, scheme: str, loss: float, *, delays: bool = False) -> Estimate:
+    """The average completion time over files, and then over runs; NaN where one did not end."""
+    means = [float(one.times_s.mean()) for one in trials(found, scheme, loss, delays=delays)]
+    return confidence_interval(means)
+
+
+def mean(found: Found, scheme: str, loss: float, name: str, *, delays: bool = False) -> float:
+    """The mean of a number over runs."""
+    values = [float(getattr(one, name)) for one in trials(found, scheme, loss, delays=delays)]
+    return float(np.mean(values))
+
+
+def jain(found: Found, scheme: str, loss: float, *, delays: bool = False) -> float | None:
+    """Jain's index, its mean over the runs in which all files are on the way at once; else None."""
+    values = np.array([one.jain for one in trials(found, scheme, loss, delays=delays)])
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else None
