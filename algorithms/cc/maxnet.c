@@ -203,12 +203,15 @@ static void maxnet_listen(struct maxnet *s, const u32 *tun, struct hw_conn *c)
 	if (s->is_fresh) {
 		s->is_fresh = 0;
 		s->answered_us = c->now_us;
+		c->routers = HW_ROUTERS_ANSWER;
 		if (!s->is_priced)
 			maxnet_begin(s, tun, c);
 	} else if (s->is_priced &&
 		   c->now_us - s->answered_us > (u64)tun[PATIENCE] * c->srtt_us) {
 		s->is_priced = 0;
 		c->ssthresh_pkts = hw_max_u32(c->cwnd_pkts, LEAST_PKTS);
+		c->routers = HW_ROUTERS_ABSENT;
+		c->fall_backs++;
 	}
 }
 
@@ -280,9 +283,11 @@ static void maxnet_on_feedback(void *state, const u32 *tun, struct hw_conn *c, c
 	struct maxnet *s = state;
 
 	(void)tun;
-	(void)c;
-	if (!option->echo)
+	if (!option->echo) {
+		if (!s->is_priced)
+			c->routers = HW_ROUTERS_ABSENT;
 		return;
+	}
 	s->price = option->echo;
 	s->is_fresh = 1;
 }

@@ -33,9 +33,9 @@ enum hw_carrier {
 struct hw_field {
 	const char *name;
 	const char *unit;
-	const char *meaning;
-	u32 offset; /* in the decoded fields */
-	u32 bytes;  /* 1, 2, 4 or 8 */
+	const char *meaning; /* with "two's complement" in it the field is signed */
+	u32 offset;	     /* in the decoded fields */
+	u32 bytes;	     /* 1, 2, 4 or 8 */
 };
 
 /* How a header came to its receiver; TTL and ECN are zero where the kernel's sockets

@@ -336,6 +336,9 @@ void BPF_PROG(hw_cong_control, struct sock *sk, u32 ack, int flag, const struct 
 	hw_feed_back(&call);
 #endif
 	hw_pair_control(&call, &sample);
+#ifdef HW_CARRIES
+	hw_note_routers(&call);
+#endif
 	hw_end(&call);
 }
 
@@ -387,6 +390,9 @@ void BPF_PROG(hw_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	hw_feed_back(&call);
 #endif
 	hw_pair_pkts_acked(&call, &ack);
+#ifdef HW_CARRIES
+	hw_note_routers(&call);
+#endif
 	hw_end(&call);
 }
 

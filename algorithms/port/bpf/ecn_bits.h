@@ -84,7 +84,7 @@ HW_INLINE void hw_take_in(const struct hw_came *came, u32 packets, struct hw_car
 {
 	u64 fields[HW_FIELDS_WORDS] = {};
 	u8 bytes[HW_OPTION_MAX_BYTES] = { came->bits };
-	struct hw_arrival how = { .ip_ttl = came->ttl, .ecn = came->bits };
+	struct hw_arrival how = { .ip_ttl = came->ttl, .ecn = came->bits, .pkts = 1 };
 	u32 i;
 
 	if (!hw_part_header_parse(0, bytes, fields))

@@ -50,9 +50,10 @@ struct hw_carried {
 	u64 held[HW_FIELDS_WORDS];     /* the answer that goes out next, if one is due */
 	u64 feedback[HW_FIELDS_WORDS]; /* the latest that came back */
 	u8 own;			       /* its control owns the header */
+	u8 routers;		       /* enum hw_routers, as the control said last */
 	u8 fresh;		       /* the control has not seen the feedback */
 	u8 reserved;		       /* the packet that is being made has room */
-	u8 unused[5];
+	u8 unused[4];
 };
 
 struct {
@@ -70,6 +71,7 @@ struct hw_carried_counters {
 	u64 fed_back; /* answers to us that the control was told of */
 	u64 no_room;
 	u64 not_begun; /* connections that could not ask for the program: before Linux 6.12 */
+	u64 alone;     /* connections that go by losses now, for no router answers */
 #ifdef HW_IN_ECN_BITS
 	u64 ecn_agreed; /* buffers that left without it: the bits were agreed on for ECN */
 #endif
@@ -84,7 +86,7 @@ struct {
 
 /* What came back last to any of the sockets, for `headwayctl status`. */
 struct hw_carried_last {
-	u64 now_us; /* CLOCK_MONOTONIC; 0: nothing has */
+	u64 now_ns; /* CLOCK_MONOTONIC; 0: nothing has */
 	u64 feedback[HW_FIELDS_WORDS];
 };
 
@@ -95,15 +97,16 @@ struct {
 	__type(value, struct hw_carried_last);
 } hw_carried_last SEC(".maps");
 
-#define HW_COUNT_CARRIED(field)                                         \
+#define HW_ADD_CARRIED(field, by)                                       \
 	do {                                                            \
 		u32 hw_zero = 0;                                        \
 		struct hw_carried_counters *hw_cpu =                    \
 			bpf_map_lookup_elem(&hw_carried_cnt, &hw_zero); \
                                                                         \
 		if (hw_cpu)                                             \
-			hw_cpu->field++;                                \
+			hw_cpu->field += (by);                          \
 	} while (0)
+#define HW_COUNT_CARRIED(field) HW_ADD_CARRIED(field, 1)
 
 /* From here on the socket's packets carry the header, if its cgroup has the program. */
 HW_INLINE void hw_begin_to_carry(struct sock *sk)
@@ -122,26 +125,41 @@ HW_INLINE void hw_end_carrying(struct sock *sk)
 {
 	struct hw_carried *carried = bpf_sk_storage_get(&hw_carried, sk, 0, 0);
 
-	if (carried)
-		carried->own = 0;
+	if (!carried)
+		return;
+	if (carried->routers == HW_ROUTERS_ABSENT)
+		HW_ADD_CARRIED(alone, -1);
+	carried->own = 0;
+	carried->routers = HW_ROUTERS_UNKNOWN;
+}
+
+/* Keeps what the control has said of the routers on its path. */
+HW_INLINE void hw_note_routers(const struct hw_call *call)
+{
+	u8 routers = call->conn.routers;
+	struct hw_carried *carried;
+
+	if (routers == HW_ROUTERS_UNKNOWN)
+		return;
+	carried = bpf_sk_storage_get(&hw_carried, call->sk, 0, 0);
+	if (!carried || carried->routers == routers)
+		return;
+	if (routers == HW_ROUTERS_ABSENT)
+		HW_ADD_CARRIED(alone, 1);
+	else if (carried->routers == HW_ROUTERS_ABSENT)
+		HW_ADD_CARRIED(alone, -1);
+	carried->routers = routers;
 }
 
 /* Tells the control what has come back since its last call. */
 HW_INLINE void hw_feed_back(struct hw_call *call)
 {
 	struct hw_carried *carried = bpf_sk_storage_get(&hw_carried, call->sk, 0, 0);
-	struct hw_carried_last *last;
-	u32 zero = 0;
 
 	if (!carried || !carried->fresh)
 		return;
 	carried->fresh = 0;
 	HW_COUNT_CARRIED(fed_back);
-	last = bpf_map_lookup_elem(&hw_carried_last, &zero);
-	if (last) {
-		last->now_us = call->conn.now_us;
-		__builtin_memcpy(last->feedback, carried->feedback, sizeof(last->feedback));
-	}
 	hw_part_cc_on_feedback(call->cc_state, HW_CC_TUN, &call->conn, carried->feedback);
 }
 
@@ -277,6 +295,17 @@ HW_INLINE void hw_reflect(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct 
 }
 #endif
 
+HW_INLINE void hw_keep_last(const u64 *fields)
+{
+	u32 zero = 0;
+	struct hw_carried_last *last = bpf_map_lookup_elem(&hw_carried_last, &zero);
+
+	if (!last)
+		return;
+	last->now_ns = bpf_ktime_get_ns();
+	__builtin_memcpy(last->feedback, fields, sizeof(last->feedback));
+}
+
 HW_INLINE void hw_arrived(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct hw_carried *carried)
 {
 	u64 fields[HW_FIELDS_WORDS] = {};
@@ -284,6 +313,7 @@ HW_INLINE void hw_arrived(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct 
 	if (carried && carried->own && hw_read(ops, 1, fields)) {
 		__builtin_memcpy(carried->feedback, fields, sizeof(fields));
 		carried->fresh = 1;
+		hw_keep_last(fields);
 	}
 #ifndef HW_IN_ECN_BITS
 	__builtin_memset(fields, 0, sizeof(fields));

@@ -51,7 +51,7 @@ pub struct Feedback {
     /// How long ago, ms.
     pub age_ms: u64,
     /// The answer's fields, by the names that it declares.
-    pub values: BTreeMap<String, u64>,
+    pub values: BTreeMap<String, i64>,
 }
 
 /// Headers without an answer that say something.
@@ -68,6 +68,13 @@ impl Endpoint {
                 "no answer came back: it is taken off on the way, or the receivers do not take part"
                     .to_owned(),
             );
+        }
+        match n("alone") {
+            0 => {}
+            n => remarks.push(format!(
+                "{n} of its connections go by losses: no router on the path answers, or the header is \
+                 taken off"
+            )),
         }
         if n("ecn_agreed") > 0 {
             remarks.push("some connections have agreed on ECN, and go without it".to_owned());
@@ -180,17 +187,25 @@ fn feedback(hook: &Hook, of: &Sent) -> Option<Feedback> {
     let mut words = raw
         .chunks_exact(8)
         .map(|raw| u64::from_ne_bytes(raw.try_into().expect("8 bytes")));
-    let told_us = words.next().filter(|&us| us > 0)?;
+    let told_ns = words.next().filter(|&ns| ns > 0)?;
     let mut fields = Fields::default();
     fields
         .0
         .iter_mut()
         .zip(words)
         .for_each(|(to, word)| *to = word);
-    let value = |field: &FieldInfo| Some((field.name.to_owned(), field.of(&fields)?));
-    let now_us = u64::try_from(now_ns()).ok()? / 1000;
+    let value = |field: &FieldInfo| {
+        let value = field.of(&fields)?;
+        let above = 64 - 8 * field.bytes.min(8);
+        let value = match field.meaning.contains("two's complement") {
+            true => (value << above) as i64 >> above,
+            false => i64::try_from(value).unwrap_or(i64::MAX),
+        };
+        Some((field.name.to_owned(), value))
+    };
+    let now_ns = u64::try_from(now_ns()).ok()?;
     Some(Feedback {
-        age_ms: now_us.saturating_sub(told_us) / 1000,
+        age_ms: now_ns.saturating_sub(told_ns) / 1_000_000,
         values: of.answer.iter().filter_map(value).collect(),
     })
 }
