@@ -294,3 +294,59 @@ pub(crate) fn place_in(log: &str) -> Option<String> {
     let text = text.rsplit_once(" @ ").map_or(text, |(text, _)| text);
     Some(format!("{place}: the kernel refuses `{}`", text.trim()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_object_says_of_itself_is_read_as_it_was_declared() {
+        let router = headway_algorithms::router("quick-start").unwrap();
+        let declared = Declared {
+            header: Some(Sent {
+                name: "mine",
+                in_ecn_bits: true,
+                answer: header("quick-start").unwrap().fields.clone(),
+            }),
+            ..Declared::of(router)
+        };
+        let unit = declared.said();
+        let text = unit.split_once('"').unwrap().1.rsplit_once('"').unwrap().0;
+        // as the compiler does
+        let bytes = text.replace("\\\"", "\"").replace("\\\\", "\\") + "\0";
+        let read = Declared::read(bytes.as_bytes()).unwrap();
+        assert_eq!(read.tunables, router.tunables);
+        assert_eq!(read.counters, router.counters);
+        assert_eq!(read.events, router.events);
+        let sent = read.header.unwrap();
+        assert!(sent.name == "mine" && sent.in_ecn_bits);
+        assert_eq!(sent.answer, header("quick-start").unwrap().fields);
+        assert!(Declared::read(b"somebody else's\0").is_none());
+    }
+
+    #[test]
+    fn the_kernels_last_word_is_placed_in_the_last_line_of_the_file() {
+        let folder = std::env::temp_dir().join(format!("headway-placed-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("placed.c");
+        fs::write(
+            &file,
+            "int x;\n\nstruct hw_cc_ops hw_cc_placed;\n  odd = 3;\n",
+        )
+        .unwrap();
+        let path = file.display().to_string();
+        let source = source_of(Kind::Control, &path).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        SOURCES.lock().unwrap().push(source);
+        let log = "0: R1=ctx()\n; int x; @ placed.c:1\n; u32 hw_max(a, b) @ fixed.h:20\n\
+                   ; odd = 3; @ placed.c:4\n; u32 hw_max(a, b) @ fixed.h:20\nR1 is odd\n";
+        let said = format!("{path}:4: the kernel refuses `odd = 3;`");
+        assert_eq!(place_in(log), Some(said.clone()));
+        // before Linux 6.9 without the place
+        assert_eq!(place_in("; odd = 3;\nR1 is odd\n"), Some(said));
+        assert_eq!(
+            place_in("; u32 hw_max(a, b) @ fixed.h:20\nR1 is odd\n"),
+            None
+        );
+    }
+}
