@@ -37,7 +37,7 @@ class ResponseFunctions(Study[Run, Goodputs]):
         "gets 1.10 times Reno's throughput (C-TH-058 would hold).",
         f"The verdicts on equations need {experiments.LOSSES_PER_RUN} losses per run: with 500, "
         "single runs are 10 % off at a loss of 5 %.",
-        "Compound TCP is not among the controls yet: its equation is drawn, its simulation is not.",
+        "Compound TCP: its equation is drawn here, simulated windows are in the study controls.",
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:

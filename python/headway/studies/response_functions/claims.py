@@ -139,8 +139,8 @@ def _large(found: Goodputs) -> Seen:
     return between(_over_reno(found, 5e-2), 0.85, 1.15, note=why)
 
 
-_NO_COMPOUND = "Compound is not among the controls yet."
-_ALONE = "CUBIC and Reno; Compound is not among the controls yet."
+_NO_COMPOUND = "Compound's windows are in the study controls, not here."
+_ALONE = "CUBIC and Reno; Compound's windows are in the study controls, not here."
 
 STATEMENTS: tuple[Statement[Goodputs], ...] = (
     Statement(
