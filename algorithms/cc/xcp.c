@@ -26,8 +26,8 @@ enum { HALVE, KEEP };
 
 static const struct hw_tunable xcp_tunables[] = {
 	[INITIAL] = { "initial_pkts", "packets", "first cwnd; 0: the stack's", 0, 0, 1000 },
-	[AGING] = { "aging", "1/1000", "part of an unused window that a round trip takes away",
-		    500, 0, 1000 },
+	[AGING] = { "aging", "1/1000", "part of an unused window that a round trip takes away", 500,
+		    0, 1000 },
 	[ON_LOSS] = { "on_loss", "halve|keep", "what becomes of cwnd", HALVE, HALVE, KEEP },
 	[PATIENCE] = HW_PATIENCE,
 };
@@ -53,8 +53,7 @@ static void xcp_init(void *state, const u32 *tun, struct hw_conn *c)
 		c->cwnd_pkts = hw_min_u32(tun[INITIAL], c->cwnd_clamp_pkts);
 }
 
-static void xcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
-			   const struct hw_ack *ack)
+static void xcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const struct hw_ack *ack)
 {
 	struct xcp *s = state;
 
