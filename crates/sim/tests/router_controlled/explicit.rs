@@ -237,3 +237,86 @@ fn their_options_are_on_the_wire_of_every_kind_of_packet() {
         assert!(seen.iter().any(|s| s.sack.len() == 1), "{name}");
     }
 }
+
+const LOT_BPS: u64 = 100_000_000;
+
+/// With round trips of 80 ms and of 240 ms, some thousand packets each: F is then known to
+/// less than a packet in a thousand. With 20 and 60 ms the long flow, which gets the least of
+/// three changes that whole packets make uncertain, has 2.4 % less.
+#[test]
+fn a_parking_lot_of_three_hops_is_shared_max_min_fair() {
+    for (name, option_bytes) in PROTOCOLS {
+        let hop = || {
+            json!({"forward": link(LOT_BPS, 40, &json!([{"name": name}])),
+                   "reverse": {"rate_bps": 1_000_000_000, "delay_ns": 40 * MS,
+                               "limit_bytes": ENDLESS_BYTES}})
+        };
+        let over = |from_hop: u32, to_hop: u32| {
+            let mut flow = flow(&named(name));
+            flow["from_hop"] = json!(from_hop);
+            flow["to_hop"] = json!(to_hop);
+            flow
+        };
+        let topology = json!({"kind": "chain", "hops": [hop(), hop(), hop()]});
+        let flows = [over(0, 3), over(0, 1), over(1, 2), over(2, 3)];
+        let outcome = run(&scenario(topology, &flows, 40));
+        for bps in goodputs_bps(&outcome, 20, 39) {
+            assert_near(
+                bps,
+                LOT_BPS as f64 / 2.0 * payload_part(option_bytes),
+                0.02,
+                name,
+            );
+        }
+    }
+}
+
+/// Whole packets leave F a little above or below 0, so that what is shuffled is never quite
+/// nothing: the late flow grows, but slowly.
+#[test]
+fn without_shuffling_a_late_flow_of_xcp_stays_small() {
+    for (gamma, least, most) in [(0, 3.0, 1e3), (100, 0.95, 1.05)] {
+        let routers = json!([{"name": "xcp", "tunables": {"gamma": gamma}}]);
+        let forward = link(100_000_000, 20, &routers);
+        let mut late = flow(&named("xcp"));
+        late["start_ns"] = json!(5 * SECOND);
+        let outcome = run(&dumbbell(&forward, &[flow(&named("xcp")), late], 16));
+        let bps = goodputs_bps(&outcome, 12, 15);
+        let ratio = bps[0] / bps[1];
+        assert!((least..=most).contains(&ratio), "gamma {gamma}: {bps:?}");
+    }
+}
+
+/// What RCP makes of a link of 2 Mbit/s and 40 ms that it believes to be of another
+/// capacity: how fast its queue grows at the end, in seconds of the link per second.
+fn growth_of_queue(told_kbps: u32) -> f64 {
+    let routers = json!([{"name": "rcp", "tunables": {"capacity_kbps": told_kbps}}]);
+    let forward = link(2_000_000, 20, &routers);
+    // so many that the largest window is not in the way
+    let flows = vec![flow(&named("rcp")); 8];
+    let outcome = run(&dumbbell(&forward, &flows, 60));
+    let queue = counter(&outcome, 0, "rcp", "queue_bytes");
+    (queue[58] as f64 - queue[38] as f64) / 20.0 / 250_000.0
+}
+
+/// Scharf (2011), eq. 6.15: R is stable where c / r < 1 + beta / alpha, 1.565 by default. What
+/// beyond it the queue grows by is a line over c / r; the border is where that begins.
+#[test]
+fn the_border_of_rcps_stability_is_where_eq_6_15_says() {
+    let border = 1.0 + 226.0 / 400.0;
+    let growth = |ratio: f64| growth_of_queue((ratio * 2000.0).round() as u32);
+    for ratio in [1.3, 1.4, 0.95 * border] {
+        let still = growth(ratio);
+        assert!(still < 0.005, "{ratio}: {still}");
+    }
+    let beyond = [1.65, 1.7, 1.75, 1.8, 1.85].map(|ratio| (ratio, growth(ratio)));
+    let n = beyond.len() as f64;
+    let mean = |f: &dyn Fn(&(f64, f64)) -> f64| beyond.iter().map(f).sum::<f64>() / n;
+    let (x, y) = (mean(&|p| p.0), mean(&|p| p.1));
+    let slope = mean(&|p| (p.0 - x) * (p.1 - y)) / mean(&|p| (p.0 - x).powi(2));
+    let found = x - y / slope;
+    assert!(
+        (found / border - 1.0).abs() < 0.05 && slope > 0.2,
+        "{found} of {border}: {beyond:?}"
+    );
+}
