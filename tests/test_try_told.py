@@ -72,6 +72,8 @@ def test_several_trials_give_the_interval_of_completion_times(capfd) -> None:
             ["--flows", "cubic+quick-start", "--rate", "50Mbit/s", "--quick-start"],
             "asked for its default, 10 Mbit/s",
         ),
+        (["--flows", "xcp"], "xcp-0: no router on the path answers xcp"),
+        (["--flows", "rcp"], "rcp-0: no router on the path answers rcp"),
         (["--flows", "cubic+mega-start"], "no rate was announced, so mega-start paced its default"),
         (
             ["--flows", "5xcubic+careful-resume"],
@@ -105,6 +107,22 @@ def test_what_is_as_asked_is_not_warned_of() -> None:
         }
     )  # fmt: skip
     assert warnings(quiet, digest_of(run_one(quiet))["flows"]) == []
+
+
+@pytest.mark.parametrize("protocol", ["xcp", "rcp"])
+def test_a_protocol_whose_routers_are_there_is_not_warned_of(protocol: str) -> None:
+    path = {"kind": "dumbbell", "rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
+    quiet = Experiment.model_validate(
+        {
+            "topology": {**path, "routers": (protocol,)},
+            "flows": f"2x{protocol}",
+            "duration": "6 s",
+            "warmup": "3 s",
+        }
+    )
+    digest = digest_of(run_one(quiet))
+    assert warnings(quiet, digest["flows"]) == []
+    assert digest["link"]["utilization"] > 0.9
 
 
 def test_what_the_kernel_counts_only_together_is_not_warned_of() -> None:

@@ -18,8 +18,8 @@
  * waiting leaves the packet in transmission out (as there), by its mean size.
  *
  * Arithmetic: R and d have 8 bits of fraction, parts of 1 twenty and R's change 26, with few
- * branches, so that the verifier sees few paths. A step is within 10^-5 of R and 1 B/s of
- * what f64 gives, the header's rounding adds 2^-20. Valid from 1 Mbit/s to 40 Gbit/s and
+ * branches, so that the verifier sees few paths. A step is within 10^-4 of R and 2 B/s of
+ * what f64 gives, the header's rounding with it. Valid from 1 Mbit/s to 40 Gbit/s and
  * round trips from 1 ms to 2 s.
  */
 #include "../port/router.h"

@@ -66,6 +66,8 @@ class FlowDigest(TypedDict):
     quick_start_grants: int
     quick_start_used: int | None
     """Of the grants, those that were more than the flow had anyway. None: not known."""
+    fall_backs: int
+    """How often its control went on without the routers of its protocol."""
 
 
 class LinkDigest(TypedDict):
@@ -177,6 +179,7 @@ def _flow(experiment: Experiment, edges: Sequence[int], of: Mapping[str, Any]) -
         "quick_start_requests": asked.get("requests", 0),
         "quick_start_grants": asked.get("grants", 0),
         "quick_start_used": asked.get("used", 0),
+        "fall_backs": of["protocols"].get(of["control"], {}).get("fall_backs", 0),
     }
 
 

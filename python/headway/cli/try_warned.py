@@ -28,7 +28,7 @@ def warnings(experiment: Experiment, flows: Sequence[FlowDigest]) -> list[str]:
     tcp = [flow for flow in experiment.flows if flow.is_tcp]
     for flow, digest in zip(tcp, flows, strict=True):
         silent = _nothing_arrived(experiment, flow, digest)
-        texts = [silent, _nothing_to_work_with(experiment, flow, digest)]
+        texts = [silent, _nothing_to_work_with(experiment, flow, digest), _without_routers(digest)]
         if silent is None:
             texts += [_unfinished(experiment, digest), _never_left_slow_start(flow, digest)]
         for text in filter(None, texts):
@@ -83,6 +83,15 @@ def _nothing_to_work_with(experiment: Experiment, flow: Flow, digest: FlowDigest
     assert flow.control is not None
     say = _STARTUPS.get(digest["startup"] or "")
     return say(experiment, flow, flow.control, digest) if say else None
+
+
+def _without_routers(digest: FlowDigest) -> str | None:
+    if not digest["fall_backs"]:
+        return None
+    return (
+        f"no router on the path answers {digest['cc']}, so it went on by its loss-based law; "
+        f"--router {digest['cc']} puts one there"
+    )
 
 
 def _no_saved_window(_: Experiment, __: Flow, control: Control, ___: FlowDigest) -> str | None:
@@ -156,6 +165,7 @@ _STARTUPS: dict[str, Callable[[Experiment, Flow, Control, FlowDigest], str | Non
 def _never_left_slow_start(flow: Flow, digest: FlowDigest) -> str | None:
     endless = isinstance(flow.app, Bulk) and flow.app.size is None
     of_the_kernel = flow.control is not None and flow.control.kernel_own is not None
-    if not endless or digest["slow_start_us"] is not None or of_the_kernel:
+    no_slow_start = digest["startup"] is None  # the control owns its start
+    if not endless or digest["slow_start_us"] is not None or of_the_kernel or no_slow_start:
         return None
     return "never left slow start: its goodput is that of the ramp, not of the control"
