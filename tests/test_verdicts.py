@@ -26,7 +26,7 @@ from headway.verdicts.pages import pages
 STUDIES = discover()
 LIVE = [name for name in STUDIES if name not in SIMULATED]
 """Studies of a live kernel, which are judged here by evidence that is made up."""
-FAMILIES = {"C-TH": 293, "C-QSL": 36, "C-CD": 109, "C-RP": 19}
+FAMILIES = {"C-TH": 293, "C-QSL": 36, "C-CD": 109, "C-RP": 19, "C-MN": 47}
 GOOD = ("holds", "in part")
 
 
