@@ -71,9 +71,9 @@ def led_by_routers(trace: Trace, protocol: str) -> None:
     [link] = [one for one in trace.meta["mechanisms"]["routers"]["links"] if one["link"] == 0]
     assert link["name"] == protocol
     assert link["traffic"]["changed"] > 100
-    [header] = [
-        one for one in trace.meta["mechanisms"]["routers"]["headers"] if one["control"][:2] == "hw"
-    ]
+    own = f"hw{os.getpid():x}n"
+    headers = trace.meta["mechanisms"]["routers"]["headers"]
+    [header] = [one for one in headers if one["control"].startswith(own)]
     assert header["counters"]["fed_back"] > 100
     assert header["counters"]["not_begun"] == 0
     counters = metrics.router_counters(trace, protocol)

@@ -14,6 +14,7 @@ from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Flow
 from headway.mechanisms import Mechanisms
+from headway.mechanisms.routers import sends_header
 
 _SYSCTLS = (
     "net.ipv4.tcp_rmem",
@@ -245,6 +246,9 @@ class Testbed:
                     self.run_on(host, "sysctl", "-qw", *settings)
                 if options:
                     self._change_routes(host, options)
+                if any(map(sends_header, self._experiment.flows)):
+                    # each packet has a header of its own, as in the simulator
+                    self.run_on(host, "ip", "link", "set", "dev", "hw0", "gso_max_segs", "1")
 
     def _change_routes(self, host: str, options: list[str]) -> None:
         for route in self.run_on(host, "ip", "-o", "route", "show").splitlines():
