@@ -1,6 +1,8 @@
 //! Names and tunables as people write them.
 
-use headway_algorithms::{find_tunable, ControlInstance, LinkView, QueueInstance};
+use headway_algorithms::{
+    controls, find_tunable, startups, ControlInstance, LinkView, QueueInstance,
+};
 
 fn error(control: &str, startup: Option<&str>, tunables: &[(&str, u32)]) -> String {
     let tunables: Vec<_> = tunables.iter().map(|&(n, v)| (n.to_owned(), v)).collect();
@@ -68,4 +70,17 @@ fn values_are_numbers_and_switches_also_words() {
         "tunable max_increment = on: must be 1 to 65535 packets per 100 ms"
     );
     assert!(number.parse("-1").is_err());
+}
+
+#[test]
+fn every_value_of_a_tunable_is_read_as_it_is_written() {
+    let of_controls = controls().iter().flat_map(|c| &c.tunables);
+    let of_startups = startups().iter().flat_map(|s| &s.tunables);
+    for tunable in of_controls.chain(of_startups) {
+        for value in [tunable.min, tunable.default, tunable.max] {
+            for written in [value.to_string(), tunable.shown(value)] {
+                assert_eq!(tunable.parse(&written).ok(), Some(value), "{tunable:?}");
+            }
+        }
+    }
 }

@@ -52,6 +52,14 @@ impl Tunable {
         self.unit == "bool"
     }
 
+    /// The number of a choice's name. A unit without bars is no name, also where it is "1".
+    fn choice(&self, written: &str) -> Option<usize> {
+        if !self.unit.contains('|') {
+            return None;
+        }
+        self.unit.split('|').position(|name| name == written)
+    }
+
     /// What may be written.
     #[must_use]
     pub fn allowed(&self) -> String {
@@ -73,8 +81,8 @@ impl Tunable {
     pub fn check(&self, written: &str) -> Result<u32, Refused> {
         let value = if self.is_switch() && switch(written).is_some() {
             switch(written).map(u32::from)
-        } else if let Some(at) = self.unit.split('|').position(|name| name == written) {
-            u32::try_from(at).ok().filter(|_| self.unit.contains('|'))
+        } else if let Some(at) = self.choice(written) {
+            u32::try_from(at).ok()
         } else {
             written.trim().parse().ok()
         };
