@@ -45,7 +45,6 @@ def tried(capfd, *arguments: str) -> dict:
         (["--quick-start", "algorithm=foo"], "allowed: target, share, optimistic, fair, extreme"),
         (["--router", "quick-strt"], "router: unknown router 'quick-strt'; nearest: quick-start"),
         (["--router", "quick-start:slots=17"], "router: tunable slots=17 out of range"),
-        (["--router", "quick-start", "--backend", "kernel"], "kernel backend: routers: "),
         (["--control", "cubic", "--flows", "1xreno"], "--flows: --control is one flow"),
         (["--control", "dctcp"], "the kernel's own controls need --backend kernel"),
         (["--flows", "kernel:bbr"], "the simulator does not have the kernel's own controls"),
