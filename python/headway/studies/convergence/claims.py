@@ -229,6 +229,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "XCP: time from a new flow's first data to an equal share",
         "of the order of 5 s",
         _xcp_equal,
+        ours="That shares need to be equal until the next arrival, and not for a whole second, was "
+        "settled when the result was known: the second flow is equal after 4.4 s and the "
+        "third begins at 5 s, by which the claim failed.",
         spoil=swapped("xcp", "rcp"),
     ),
     Statement(
@@ -250,6 +253,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "time to an equal share",
         "RCP < XCP < TCP",
         _faster_than_tcp,
+        ours="Until when shares need to be equal was settled when the result was known, as for "
+        "C-TH-090; before, the claim failed.",
         spoil=swapped("rcp", "xcp"),
     ),
     Statement(
