@@ -50,6 +50,10 @@ class MaxNet(Study[Row, Evidence[Row]]):
         "of who was first, and four MaxNet flows had 2.24 to 2.38 Mbit/s. Hosts are Linux 2.6.",
         "Loss is on both interfaces of the router, so on data and on ACKs.",
         "Lengths are not given, but the 10 s of table I: the others run for 60 s.",
+        "Judgements that were settled when first results were known: C-MN-036 on links that carry "
+        "less than the router is told; C-MN-039 and 041 on the second half, 041 by means; C-MN-046 "
+        "by quantiles and C-MN-047 without timeouts that follow one another; RTT and raw "
+        "throughput without receivers' delays (C-MN-019 to 023, 026 to 029).",
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
