@@ -1,8 +1,8 @@
 //! The integer arithmetic of port/ against f64 and wider integers, with its bounds.
 
 use headway_algorithms::native::{
-    additive_scale, cbrt, cubic_friendly_scale, cubic_k, cubic_target, exp, ln_roughly, mpcp_level,
-    mpcp_step, part, power, scale, step_power,
+    additive_scale, cbrt, cubic_friendly_scale, cubic_k, cubic_target, exp, float_code,
+    float_value, ln_roughly, mpcp_level, mpcp_step, part, power, ratio_times, scale, step_power,
 };
 use proptest::prelude::*;
 
@@ -196,5 +196,37 @@ proptest! {
         let exact = (value as f64 / VALUE).ln();
         let got = ln_roughly(value) as f64 / EXPONENT;
         prop_assert!(got <= exact + 1e-6 && got >= exact - LN_TOO_LITTLE - 1e-6, "{got} {exact}");
+    }
+}
+
+proptest! {
+    /// Within 2^-29 of the true product, and one.
+    #[test]
+    fn a_ratio_multiplies_within_its_bound(
+        a in any::<u64>(), b in 1..u64::MAX, x in any::<u64>(), shifts in any::<[u8; 3]>(),
+    ) {
+        let [a, b, x] = [(a, shifts[0]), (b, shifts[1]), (x, shifts[2])].map(|(n, s)| n >> (s & 63));
+        prop_assume!(b > 0);
+        let (got, exact) = (ratio_times(a, b, x), a as f64 / b as f64 * x as f64);
+        if exact < 1.8e19 {
+            let error = (got as f64 - exact).abs();
+            prop_assert!(error <= 1.0 + exact / f64::from(1u32 << 29), "{} {}", got, exact);
+        } else if exact > 1.9e19 {
+            prop_assert_eq!(got, u64::MAX);
+        }
+        prop_assert_eq!(ratio_times(a, 0, x), 0);
+    }
+
+    /// Within half a unit of the last bit, in order, and a value is its own nearest.
+    #[test]
+    fn a_floating_code_is_the_nearest(x in 0..u64::MAX >> 1, shift in 0..63u32, long in any::<bool>()) {
+        let (x, bits) = (x >> shift, if long { 19 } else { 11 });
+        let code = float_code(x, bits);
+        let value = float_value(code, bits);
+        let error = (value as f64 - x as f64).abs();
+        prop_assert!(error <= x as f64 / f64::from(2u32 << bits), "{} {}", x, value);
+        prop_assert_eq!(float_code(value, bits), code);
+        prop_assert!(x >= 2 << bits || value == x);
+        prop_assert!(float_value(code + 1, bits) > value);
     }
 }
