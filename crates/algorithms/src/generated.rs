@@ -36,6 +36,7 @@ pub type Carrier = core::ffi::c_uint;
 pub struct Field {
     pub name: *const core::ffi::c_char,
     pub unit: *const core::ffi::c_char,
+    /// With "two's complement" in it the field is signed.
     pub meaning: *const core::ffi::c_char,
     /// In the decoded fields.
     pub offset: u32,
