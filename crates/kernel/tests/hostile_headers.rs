@@ -404,6 +404,10 @@ fn converse(path: &RoutedPath, control: &ControlInfo, info: &HeaderInfo, segment
     peer.send(0, &[], &[]);
     assert_eq!(server.join().unwrap(), sent, "{}", control.name);
     assert_eq!(came, sent);
+    // nobody acknowledges the sink's FIN: its socket would keep the control for minutes
+    peer.segment.sequence += 1;
+    peer.segment.flags = 4;
+    peer.send(0, &[], &[]);
     let status = json(&["status"]);
     let counters = &status["endpoints"][0]["counters"];
     println!("{}: {sent} segments, {counters}", control.name);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from headway.figures import Curve, Panel, Series, curves, one_of, style_of, timeseries
+from headway.figures import Curve, Panel, Series, curves, label_of, one_of, style_of, timeseries
 from headway.publish import Figures, Page
 from headway.studies.rap_over_satellite.experiments import (
     LOSSES,
@@ -102,7 +102,7 @@ def _figures(found: Found) -> Figures:
 
 def _used(found: Found, scheme: str, loss: float) -> Curve:
     one = found[key(scheme, loss, FIRST_RUN)]
-    return Curve(SCHEMES[scheme], one.slots_s, one.used_by_slot, style_of(scheme))
+    return Curve(label_of(scheme), one.slots_s, one.used_by_slot, style_of(scheme))
 
 
 def _panel(found: Found, scheme: str) -> Panel:
