@@ -126,7 +126,7 @@ def on_kernel(test: Callable[..., None]) -> Callable[..., None]:
 ATTEMPTS = 5
 PATIENCE_S = 30.0
 """No further attempt begins after so long: CI has minutes, not hours."""
-SPARE_S = 90.0
+SPARE_S = 60.0
 """What all repeated attempts of a run of the tests may take together."""
 repeated_s: list[float] = []
 
