@@ -98,20 +98,27 @@ static void mpcp_on_feedback(void *state, const u32 *tun, struct hw_conn *c, con
 		hw_leave_slow_start(c);
 }
 
+HW_PART mpcp_acked(struct mpcp *s, struct hw_conn *c, u32 acked_pkts, u32 patience, u32 pieces)
+{
+	u64 m, power;
+
+	if (!s || !c)
+		return 0;
+	s->acked_pkts = acked_pkts;
+	if (hw_goes_alone(&s->fall_back, c, patience, 0) || c->ca_state > HW_CA_DISORDER ||
+	    !mpcp_step_of(s->level, pieces, &m))
+		return 0;
+	power = hw_step_power(m, 1, c->srtt_us);
+	hw_window_shrink(c, &s->fraction,
+			 (HW_STEP_ONE - power) * hw_min_u32(acked_pkts, c->cwnd_pkts));
+	hw_leave_slow_start(c);
+	return 0;
+}
+
 static void mpcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 			    const struct hw_ack *ack)
 {
-	struct mpcp *s = state;
-	u64 m, power;
-
-	s->acked_pkts = ack->acked_pkts;
-	if (hw_goes_alone(&s->fall_back, c, tun[PATIENCE], 0) || c->ca_state > HW_CA_DISORDER ||
-	    !mpcp_step_of(s->level, tun[PIECES], &m))
-		return;
-	power = hw_step_power(m, 1, c->srtt_us);
-	hw_window_shrink(c, &s->fraction,
-			 (HW_STEP_ONE - power) * hw_min_u32(ack->acked_pkts, c->cwnd_pkts));
-	hw_leave_slow_start(c);
+	mpcp_acked(state, c, ack->acked_pkts, tun[PATIENCE], tun[PIECES]);
 }
 
 static void mpcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)

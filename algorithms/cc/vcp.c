@@ -186,15 +186,21 @@ static void vcp_pace(struct vcp *s, struct hw_conn *c)
 	}
 }
 
-static void vcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const struct hw_ack *ack)
+HW_PART vcp_acked(struct vcp *s, struct hw_conn *c, const struct hw_ack *ack, u32 patience)
 {
-	struct vcp *s = state;
-
+	if (!s || !c || !ack)
+		return 0;
 	s->acked_pkts = ack->acked_pkts;
 	vcp_look_at_rtt(s, c, ack);
-	hw_goes_alone(&s->fall_back, c, tun[PATIENCE], s->has_queue);
+	hw_goes_alone(&s->fall_back, c, patience, s->has_queue);
 	vcp_next_phase(s, c);
 	vcp_pace(s, c);
+	return 0;
+}
+
+static void vcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const struct hw_ack *ack)
+{
+	vcp_acked(state, c, ack, tun[PATIENCE]);
 }
 
 static void vcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
