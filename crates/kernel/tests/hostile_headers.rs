@@ -216,22 +216,6 @@ fn hostile_headers_harm_no_packet() {
     }
 }
 
-/// Lines of the kernel's log that no test may add to.
-fn complaints() -> usize {
-    let output = Command::new("dmesg").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let bad = [
-        "BUG:",
-        "WARNING:",
-        "Oops",
-        "Call Trace",
-        "general protection",
-        "refcount",
-    ];
-    let is_bad = |line: &&str| bad.iter().any(|word| line.contains(word));
-    text.lines().filter(is_bad).count()
-}
-
 /// The sum of error counters of a host (/proc/net/snmp).
 fn errors(path: &RoutedPath) -> u64 {
     let read = || std::fs::read_to_string("/proc/thread-self/net/snmp");

@@ -152,23 +152,6 @@ fn receive(socket: &OwnedFd, frame: &mut [u8]) -> Option<usize> {
     (got >= ETHERNET_BYTES as isize).then_some(got as usize)
 }
 
-/// Lines of the kernel's log that no test may add to.
-fn complaints() -> usize {
-    let output = Command::new("dmesg").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let bad = [
-        "BUG:",
-        "WARNING:",
-        "Oops",
-        "Call Trace",
-        "general protection",
-        "refcount",
-    ];
-    text.lines()
-        .filter(|line| bad.iter().any(|word| line.contains(word)))
-        .count()
-}
-
 /// What a router may have changed: TTL and checksum, the Quick-Start option (a request's,
 /// and only downwards), and options in which routers write where they are.
 fn unharmed(sent: &[u8], came: &[u8]) {

@@ -94,6 +94,22 @@ pub fn left_attached() -> Vec<String> {
     left
 }
 
+/// Lines of the kernel's log that no test may add to.
+pub fn complaints() -> usize {
+    let output = Command::new("dmesg").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let bad = [
+        "BUG:",
+        "WARNING:",
+        "Oops",
+        "Call Trace",
+        "general protection",
+        "refcount",
+    ];
+    let is_bad = |line: &&str| bad.iter().any(|word| line.contains(word));
+    text.lines().filter(is_bad).count()
+}
+
 /// Names of congestion controls are the whole machine's: one test program at a time,
 /// which keeps to names of its own and so leaves alone what is at work.
 pub fn machine_to_oneself() -> Option<File> {

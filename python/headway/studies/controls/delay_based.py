@@ -11,7 +11,7 @@ from headway import models
 from headway.experiment import Experiment, Flow
 from headway.models._checks import Floats
 from headway.studies.controls.paths import experiment, periodic
-from headway.studies.controls.rows import Row, slope, window_of
+from headway.studies.controls.rows import Row, slope, window_row
 from headway.study import StudyContext
 
 RTT_MS = 100.0
@@ -149,24 +149,6 @@ def _share(
     )
 
 
-def _window(
-    control: str, number: int, name: str, quantity: str, source: str, expected: float, **more: Any
-) -> Row:
-    """A row about a mean window."""
-    key = f"{control}-{name}"
-    return Row(
-        f"CC-{number:03}",
-        control,
-        quantity.format(loss=name.removeprefix("p")),
-        source,
-        expected,
-        "packets",
-        value=window_of(key),
-        spoils=((key, "window_pkts"),),
-        **more,
-    )
-
-
 FIXED_POINT = "Jin, Wei, Low 2004"
 BRAKMO = "Brakmo, Peterson 1995"
 LIU = "Liu, Basar, Srikant 2006"
@@ -251,11 +233,11 @@ ROWS: tuple[Row, ...] = (
         why="From 2/(2 + 4) to 4/(2 + 4).",
     ),
     *(
-        _window(
+        window_row(
             "compound",
             number,
-            name,
-            "mean window at p = {loss}",
+            f"compound-{name}",
+            f"mean window at p = {name[1:]}",
             f"{CTCP}: 0.255/p^0.8",
             COMPOUND_WINDOWS[loss],
             within=0.15,
@@ -264,11 +246,11 @@ ROWS: tuple[Row, ...] = (
         for number, (name, loss) in zip((81, 82), LOSSES.items(), strict=True)
     ),
     *(
-        _window(
+        window_row(
             "compound",
             number,
-            name,
-            "the same at p = {loss}",
+            f"compound-{name}",
+            f"the same at p = {name[1:]}",
             "analytic: its law, one round trip of recovery",
             compound_pkts(loss),
             within=0.05,
@@ -287,11 +269,11 @@ ROWS: tuple[Row, ...] = (
         (("compound-p1e-4", "window_pkts"),),
     ),
     *(
-        _window(
+        window_row(
             "illinois",
             number,
-            name,
-            "mean window at p = {loss}, no delay",
+            f"illinois-{name}",
+            f"mean window at p = {name[1:]}, no delay",
             f"{LIU}: growth 10, loss 1/8",
             illinois_pkts(loss),
             within=0.15,
@@ -301,11 +283,11 @@ ROWS: tuple[Row, ...] = (
         for number, (name, loss) in zip((91, 92), LOSSES.items(), strict=True)
     ),
     *(
-        _window(
+        window_row(
             "illinois",
             number,
-            name,
-            "the same at p = {loss}",
+            f"illinois-{name}",
+            f"the same at p = {name[1:]}",
             "analytic: the same, one round trip of recovery",
             illinois_cycle_pkts(loss),
             within=0.05,

@@ -11,7 +11,7 @@ from headway import models
 from headway.experiment import Experiment, Flow
 from headway.models._checks import Floats
 from headway.studies.controls.paths import bdp_pkts, experiment, periodic
-from headway.studies.controls.rows import Found, Row, slope, window_of
+from headway.studies.controls.rows import Found, Row, slope, window_row
 from headway.study import StudyContext
 
 RTT_MS = 100.0
@@ -151,27 +151,10 @@ def _ssthresh_of(key: str) -> Callable[[Found], float]:
     return lambda found: found[key].ssthresh_pkts
 
 
-def _response(
-    control: str, number: int, key: str, quantity: str, source: str, expected: float, **more: Any
-) -> Row:
-    """A row about a mean window."""
-    return Row(
-        f"CC-{number:03}",
-        control,
-        quantity,
-        source,
-        expected,
-        "packets",
-        value=window_of(key),
-        spoils=((key, "window_pkts"),),
-        **more,
-    )
-
-
 _RECOVERY = "The formula leaves out recovery, a round trip without growth after each loss, {part}."
 
 ROWS: tuple[Row, ...] = (
-    _response(
+    window_row(
         "reno",
         1,
         "reno-p1e-3",
@@ -181,7 +164,7 @@ ROWS: tuple[Row, ...] = (
         within=0.10,
         why=_RECOVERY.format(part="one of 26"),
     ),
-    _response(
+    window_row(
         "reno",
         2,
         "reno26-p1e-3",
@@ -191,7 +174,7 @@ ROWS: tuple[Row, ...] = (
         within=0.10,
         why=_RECOVERY.format(part="one of 37"),
     ),
-    _response(
+    window_row(
         "scalable",
         11,
         "scalable-p3e-4",
@@ -203,7 +186,7 @@ ROWS: tuple[Row, ...] = (
         + " And 0.08/p is the window at the loss: its mean over ln(8/7)/0.01 round trips is "
         "0.075/p.",
     ),
-    _response(
+    window_row(
         "scalable",
         12,
         "scalable-p3e-4",
@@ -212,7 +195,7 @@ ROWS: tuple[Row, ...] = (
         scalable_pkts(3e-4),
         within=0.05,
     ),
-    _response(
+    window_row(
         "scalable",
         13,
         "scalable26-p3e-4",
@@ -236,7 +219,7 @@ ROWS: tuple[Row, ...] = (
         (("scalable-p3e-5", "window_pkts"),),
     ),
     *(
-        _response(
+        window_row(
             "highspeed",
             number,
             f"highspeed-{name}",
@@ -261,7 +244,7 @@ ROWS: tuple[Row, ...] = (
         (("highspeed-p1e-5", "window_pkts"),),
     ),
     *(
-        _response(
+        window_row(
             "bic",
             number,
             f"bic-{name}",

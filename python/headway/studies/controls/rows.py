@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from headway.claims import Evidence, Seen, Spoil, Statement, all_of, near, scaled
 from headway.figures import label_of
@@ -60,9 +61,21 @@ class Row:
         return all_of(*(scaled(key, factor, field) for key, field in self.spoils))
 
 
-def window_of(key: str) -> Callable[[Found], float]:
-    """The mean window of a trial."""
-    return lambda found: found[key].window_pkts
+def window_row(
+    control: str, number: int, key: str, quantity: str, source: str, expected: float, **more: Any
+) -> Row:
+    """A row about a mean window."""
+    return Row(
+        f"CC-{number:03}",
+        control,
+        quantity,
+        source,
+        expected,
+        "packets",
+        value=lambda found: found[key].window_pkts,
+        spoils=((key, "window_pkts"),),
+        **more,
+    )
 
 
 def slope(small: str, large: str) -> Callable[[Found], float]:
