@@ -23,7 +23,7 @@ use headway_kernel::benches::forwarding::path::{
     RoutedPath, HOST_DEVICE, ROUTER_MAC, ROUTER_OUT, SINK, SOURCE_MAC,
 };
 use headway_kernel::mechanisms::trial::Trial;
-use lab::{choose_for, json, packets_of, succeeds};
+use lab::{choose_for, complaints, json, packets_of, succeeds};
 use wire::{sum_up, Random, IP_BYTES};
 
 const TCP_BYTES: usize = 20;

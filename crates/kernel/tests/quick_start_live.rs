@@ -13,7 +13,6 @@ use std::ffi::CString;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -21,7 +20,7 @@ use headway_kernel::benches::forwarding::path::{
     RoutedPath, HOST_DEVICE, ROUTER_MAC, ROUTER_OUT, SINK, SOURCE_MAC,
 };
 use headway_kernel::system::namespace::Namespace;
-use lab::{json, succeeds};
+use lab::{complaints, json, succeeds};
 use wire::{checksum, each_option, hostile, option, packet, sum_up, Random, IP_BYTES, OPTION};
 
 const ETHERNET_BYTES: usize = 14;
