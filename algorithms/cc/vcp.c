@@ -35,7 +35,7 @@
 #define XI	       (HW_STEP_ONE / 16)
 #define MAX_SCALE_PKTS 64 /* paced windows */
 #define QUEUE_US       50000
-#define ENOUGH_SAMPLES 8 /* of a round trip's length */
+#define ENOUGH_PKTS    8 /* of a round trip, to tell of a queue */
 #define QUEUE_LASTS_US (2 * HW_LOAD_INTERVAL_US)
 
 enum { AI_UNIT, ALPHA, PATIENCE };
@@ -63,11 +63,19 @@ struct vcp {
 	u8 region;	  /* enum vcp_region, of the latest answer */
 	u8 phase;	  /* enum vcp_phase */
 	u8 paces;	  /* the pacing rate is ours */
-	u32 round_rtt_us; /* shortest since round_end was set */
-	u32 round_end;	  /* sequence number with which a round trip is over */
-	u8 samples;	  /* of round_rtt_us */
-	u8 has_queue;	  /* the latest round trip showed one */
+	u32 round_rtt_us; /* shortest of the round trip's packets */
+	u32 round_end;	  /* sequence number with which it is over */
+	u32 round_pkts;	  /* acknowledged with a sample since it began */
+	u8 is_prompt;	  /* an ACK among them was for several */
+	u8 has_queue;	  /* round trips show one */
 };
+
+static void vcp_begin_round(struct vcp *s, const struct hw_conn *c)
+{
+	s->round_end = c->snd_nxt;
+	s->round_pkts = 0;
+	s->is_prompt = 0;
+}
 
 static void vcp_init(void *state, const u32 *tun, struct hw_conn *c)
 {
@@ -75,6 +83,7 @@ static void vcp_init(void *state, const u32 *tun, struct hw_conn *c)
 
 	(void)tun;
 	s->region = VCP_LOW;
+	vcp_begin_round(s, c);
 	c->ssthresh_pkts = 1;
 }
 
@@ -106,21 +115,25 @@ static u32 vcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *hea
 
 /*
  * Whether round trips are longer than the shortest by what no link with VCP would hold at low
- * load: the shortest of a window's, among several, for an ACK may have waited for a packet.
+ * load: the shortest of a whole window's, for an ACK of one packet may have waited for the
+ * next, while one of several is prompt. Rounds of few packets, all long, confirm what was
+ * known, if one of their ACKs was prompt; by themselves they show nothing.
  */
 static void vcp_look_at_rtt(struct vcp *s, const struct hw_conn *c, const struct hw_ack *ack)
 {
+	u8 is_long;
+
 	if (ack->rtt_us > 0) {
-		s->round_rtt_us = s->samples ? hw_min_u32(s->round_rtt_us, (u32)ack->rtt_us)
-					     : (u32)ack->rtt_us;
-		s->samples += s->samples < ENOUGH_SAMPLES;
+		s->round_rtt_us = s->round_pkts ? hw_min_u32(s->round_rtt_us, (u32)ack->rtt_us)
+						: (u32)ack->rtt_us;
+		s->round_pkts = hw_add_u32(s->round_pkts, hw_max_u32(ack->acked_pkts, 1));
+		s->is_prompt |= ack->acked_pkts > 1;
 	}
-	if (!s->samples || hw_after(s->round_end, c->snd_una))
+	if (!s->round_pkts || hw_after(s->round_end, c->snd_una))
 		return;
-	s->has_queue = s->samples == ENOUGH_SAMPLES &&
-		       s->round_rtt_us > hw_add_u32(c->min_rtt_us, QUEUE_US);
-	s->samples = 0;
-	s->round_end = c->snd_nxt;
+	is_long = s->round_rtt_us > hw_add_u32(c->min_rtt_us, QUEUE_US);
+	s->has_queue = is_long && (s->round_pkts >= ENOUGH_PKTS || (s->has_queue && s->is_prompt));
+	vcp_begin_round(s, c);
 }
 
 /* Low is believed, but not for longer than a router takes to see a queue that is there. */

@@ -230,6 +230,55 @@ fn nothing_grows_unless_the_window_was_used_up() {
     }
 }
 
+/// In the simulator they begin with 1, on a live connection anywhere. The windows of a flow
+/// with a queue that comes and goes, and a loss, are the same. Those with a start of their own
+/// go by samples, which count packets.
+#[test]
+fn no_control_minds_where_sequence_numbers_begin() {
+    let windows = |control: &str, sequence: u32| -> Vec<u32> {
+        let conn = Conn {
+            cwnd_pkts: 40,
+            ssthresh_pkts: 20,
+            cwnd_limited: 1,
+            mss_bytes: 1448,
+            srtt_us: 50_000,
+            min_rtt_us: 50_000,
+            snd_una: sequence,
+            snd_nxt: sequence,
+            ..Conn::default()
+        };
+        let mut flow = Flow::new(control, &[], conn);
+        let mut seen = Vec::new();
+        for round in 0..60 {
+            let rtt_ms = [50, 60, 120, 200, 90][round / 4 % 5];
+            if round == 37 {
+                flow.lose();
+            }
+            let end = flow.conn.now_us + rtt_ms * MS;
+            let acks = flow.conn.cwnd_pkts.div_ceil(2);
+            for i in 0..acks {
+                flow.conn.now_us += (end - flow.conn.now_us) / u64::from(acks - i);
+                let conn = &mut flow.conn;
+                conn.snd_una = conn.snd_una.wrapping_add(2 * 1448);
+                conn.snd_nxt = conn.snd_una.wrapping_add(conn.cwnd_pkts * 1448);
+                flow.ack(2, rtt_ms);
+                seen.push(flow.conn.cwnd_pkts);
+            }
+        }
+        seen
+    };
+    for control in headway_algorithms::controls() {
+        if control.flags.own_start() {
+            continue;
+        }
+        let from_1 = windows(control.name, 1);
+        for sequence in [0, (1 << 31) - 40_000, (1 << 31) + 1, u32::MAX - 40_000] {
+            let same = windows(control.name, sequence) == from_1;
+            assert!(same, "{} from {sequence}", control.name);
+        }
+    }
+}
+
 /// alpha = 2 (1 - beta) factor = factor at beta 0.5: a window of 22 * 23 packets
 /// needs 23 counted ACKs at factor 22, and one that spends them.
 fn htcp_acks_after_3_s(rtt_ms: u64, window: u32, tunables: &[(&str, u32)]) -> u32 {

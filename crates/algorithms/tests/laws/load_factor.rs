@@ -3,7 +3,7 @@
 use super::{Flow, MS};
 use headway_algorithms::header::header;
 use headway_algorithms::native::mpcp_step;
-use headway_algorithms::Conn;
+use headway_algorithms::{Conn, Fields, ROUTERS_ABSENT};
 
 /// A flow of VCP or MPCP with a window in use.
 fn led(control: &str, cwnd_pkts: u32, rtt_ms: u32) -> Flow {
@@ -117,6 +117,94 @@ fn vcp_on_overload_falls_once_then_holds_then_rises_as_at_high_load() {
         "{}",
         flow.conn.cwnd_pkts
     );
+}
+
+impl Flow {
+    /// A round trip of answers of low to ACKs for so many packets each, at low load; sequence
+    /// numbers count packets.
+    fn vcp_low_round(&mut self, rtt_ms: u64, per_ack: u32) {
+        let low = header("vcp-answer").unwrap();
+        let low = low.parse(&[253, 8, 0x48, 0x56, 1, 0, 0, 0]).unwrap();
+        let round_end = self.conn.snd_una.wrapping_add(self.conn.cwnd_pkts);
+        let end = self.conn.now_us + rtt_ms * MS;
+        while self.conn.snd_una != round_end {
+            let left = round_end.wrapping_sub(self.conn.snd_una);
+            let acked = per_ack.min(left);
+            self.conn.now_us += (end - self.conn.now_us) / u64::from(left.div_ceil(per_ack));
+            self.conn.snd_una = self.conn.snd_una.wrapping_add(acked);
+            self.conn.srtt_us = u32::try_from(rtt_ms * MS).unwrap();
+            self.cc.on_feedback(&mut self.conn, &low);
+            self.ack(acked, rtt_ms);
+            self.conn.snd_nxt = self.conn.snd_una.wrapping_add(self.conn.cwnd_pkts);
+            self.cc.on_send(&mut self.conn, &mut Fields([0; 3]));
+        }
+    }
+
+    /// The same for so long, from a window that stays; whether it is as Reno in the end.
+    fn vcp_alone_after(&mut self, for_ms: u64, rtt_ms: u64, per_ack: u32) -> bool {
+        let (window, until_us) = (self.conn.cwnd_pkts, self.conn.now_us + for_ms * MS);
+        while self.conn.now_us < until_us {
+            self.conn.cwnd_pkts = window;
+            self.vcp_low_round(rtt_ms, per_ack);
+        }
+        u32::from(self.conn.routers) == ROUTERS_ABSENT
+    }
+
+    fn vcp_from(cwnd_pkts: u32, sequence: u32) -> Flow {
+        let conn = Conn {
+            cwnd_pkts,
+            snd_una: sequence,
+            snd_nxt: sequence.wrapping_add(cwnd_pkts),
+            cwnd_limited: 1,
+            min_rtt_us: 20_000,
+            srtt_us: 20_000,
+            mss_bytes: 1448,
+            header_bytes: 52,
+            ..Conn::default()
+        };
+        Flow::new("vcp", &[], conn)
+    }
+}
+
+/// Two intervals and four round trips of 120 ms, and the one that shows it: 1.0 s and a bit.
+#[test]
+fn vcp_notices_a_queue_that_nobody_tells_of_wherever_sequence_numbers_begin() {
+    for sequence in [1, (1 << 31) - 30, (1 << 31) + 1, u32::MAX - 30] {
+        for per_ack in [1, 2, 5, 10] {
+            let mut flow = Flow::vcp_from(10, sequence);
+            let what = format!("from {sequence}, {per_ack} packets an ACK");
+            assert!(!flow.vcp_alone_after(2000, 60, per_ack), "{what}: no queue");
+            assert!(!flow.vcp_alone_after(800, 120, per_ack), "{what}: early");
+            assert!(flow.vcp_alone_after(600, 120, per_ack), "{what}");
+        }
+    }
+}
+
+/// An ACK of one packet may have waited for another; a few of them tell of no queue.
+#[test]
+fn vcp_takes_few_acks_that_may_have_waited_for_no_queue() {
+    for window in [1, 2, 7] {
+        let mut flow = Flow::vcp_from(window, 1);
+        assert!(!flow.vcp_alone_after(5000, 120, 1), "{window}");
+    }
+}
+
+/// What a whole window has told, rounds of fewer packets do not take back, unless one of
+/// them finds the path empty.
+#[test]
+fn vcp_remembers_a_queue_over_rounds_of_few_packets() {
+    let after = |between: &[(u64, u32)]| {
+        let mut flow = Flow::vcp_from(10, 1);
+        flow.vcp_alone_after(240, 120, 2);
+        flow.conn.cwnd_pkts = 5; // as after a loss
+        for &(rtt_ms, per_ack) in between {
+            flow.vcp_low_round(rtt_ms, per_ack);
+        }
+        flow.vcp_alone_after(1000, 120, 2)
+    };
+    assert!(after(&[(120, 2)]));
+    assert!(!after(&[(60, 2)]));
+    assert!(!after(&[(120, 1), (120, 1)]), "all may have waited");
 }
 
 #[test]
