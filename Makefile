@@ -27,10 +27,12 @@ help: ## list these targets
 build: $(VENV)/.engine $(VENV)/.pages headwayctl ## build everything: .venv/bin/headway and, where it can be, headwayctl beside it
 
 # The kernel part, with its completions and manual. What it needs is not needed by the simulator, so
-# its absence is no error.
-headwayctl: $(VENV)/.venv
-	@if tests/system_packages.sh --ready; then cargo build --release --locked --quiet -p headway-kernel && \
-	ln -sf ../../target/release/headwayctl $(BIN)/ && $(BIN)/headwayctl pages $(VENV)/share >/dev/null; \
+# its absence is no error. CTL_PROFILE=debug takes the program that Rust's tests have.
+CTL_PROFILE ?= release
+headwayctl: $(VENV)/.venv $(if $(filter debug,$(CTL_PROFILE)),built-tests)
+	@if tests/system_packages.sh --ready; then \
+	$(if $(filter debug,$(CTL_PROFILE)),:,cargo build --release --locked --quiet -p headway-kernel) && \
+	ln -sf ../../target/$(CTL_PROFILE)/headwayctl $(BIN)/ && $(BIN)/headwayctl pages $(VENV)/share >/dev/null; \
 	else echo "headwayctl is left out: it needs clang-19 llvm-19 libbpf-dev libelf-dev zlib1g-dev pkg-config"; fi
 
 $(VENV)/.venv:
@@ -88,8 +90,15 @@ test: ## every test: Rust, eBPF objects, Python; ends with what this machine cou
 test-packages: # what only some tests need; says how to get it where it may not
 	@tests/system_packages.sh
 
+# What tests build with their own folders of algorithms (tests/further.rs) is of the same crates, and
+# begins with the copy of all that is not ours.
+FURTHER := target/tmp/further/debug
 built-tests: # once, for all that follow
 	cargo test --quiet --no-run $(TESTED) --lib --bins --tests
+	@mkdir -p $(FURTHER) && cd target/debug && \
+	cp --archive --update --parents $$(ls -d build/* .fingerprint/* deps/lib* | grep -v headway) ../../$(FURTHER)
+
+test-rust test-kernel: export HEADWAY_TESTED = $(TESTED)
 
 test-rust:
 	cargo test --quiet --no-fail-fast $(TESTED) --lib --bins $(NOT_LIVE:%=--test=%)

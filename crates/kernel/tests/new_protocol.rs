@@ -3,6 +3,8 @@
 //! runs live: a host, a router, another host. Nothing else of the tree is touched.
 
 mod common;
+#[path = "../../../tests/further.rs"]
+mod further;
 #[path = "common/lab.rs"]
 mod lab;
 #[path = "common/wire.rs"]
@@ -23,8 +25,6 @@ use headway_kernel::system::namespace::Namespace;
 use lab::{one_line, packets_of};
 use serde_json::Value;
 
-/// The protocols, and a router that works behind the queue.
-const FOLDERS: &str = "tests/protocol:tests/routers:tests/two_bits";
 const CONTROL: &str = "hwt_explicit_ss";
 /// Of a full packet with timestamps and the header, and of what it carries.
 const IP_BYTES: f64 = 1500.0;
@@ -44,19 +44,10 @@ fn changes() -> Option<String> {
         .then(|| String::from_utf8_lossy(&told.stdout).into_owned())
 }
 
-/// headwayctl as a build with the folder makes it, in a target folder of its own.
+/// headwayctl as a build with the folders makes it.
 fn build() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("protocol");
-    let told = Command::new(env!("CARGO"))
-        .args(["build", "--offline", "-p", "headway-kernel"])
-        .env("HEADWAY_ALGORITHMS", FOLDERS)
-        .env("CARGO_TARGET_DIR", &target)
-        .current_dir(root())
-        .output()
-        .expect("cargo runs this test");
-    let text = String::from_utf8_lossy(&told.stderr);
-    assert!(told.status.success(), "{text}");
-    target.join("debug/headwayctl")
+    let (_, folder) = further::built(Path::new(env!("CARGO_TARGET_TMPDIR")), "new_protocol");
+    folder.join("headwayctl")
 }
 
 struct Built(PathBuf);

@@ -2,6 +2,9 @@
 //! with the readers of `headway-wire`, which know nothing of the simulator.
 #![allow(dead_code)] // Every test file compiles its own copy and uses a part.
 
+#[path = "../../../../tests/further.rs"]
+mod further;
+
 use headway_sim::trace::record::{FlowSummary, Tables};
 use headway_sim::{Outcome, Scenario, World};
 use headway_wire::pcapng::{Block, Reader};
@@ -16,8 +19,6 @@ pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
 /// Port of the responder in captures.
 const SERVER_PORT: u16 = 5001;
-/// Folders of algorithms that no build of the product names.
-const FURTHER_ALGORITHMS: &str = "tests/protocol:tests/routers:tests/controls";
 
 /// One TCP segment of a capture, with sequence numbers as offsets in the stream
 /// (the SYN is byte 0) where the initial number is known.
@@ -88,18 +89,11 @@ pub fn router_counter(tables: &Tables, name: &str) -> Vec<u64> {
     rows.map(|i| c.value[i]).collect()
 }
 
-/// Runs a test file once more in a build that has the algorithms of the tests' folders,
-/// in a target folder of its own; so many tests of it must pass.
+/// Runs a test file once more in a build that has the algorithms of the tests' folders; so
+/// many tests of it must pass.
 pub fn with_further_algorithms(file: &str, tests: u32) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("protocol");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo
-        .args(["test", "--offline", "-p", "headway-sim", "--test", file])
-        .env("HEADWAY_ALGORITHMS", FURTHER_ALGORITHMS)
-        .env("CARGO_TARGET_DIR", target)
-        .current_dir(&root);
-    let told = cargo.output().expect("cargo runs this test");
+    let (test, _) = further::built(Path::new(env!("CARGO_TARGET_TMPDIR")), file);
+    let told = Command::new(test).output().expect("it was built");
     let text = String::from_utf8_lossy(&told.stdout);
     assert!(
         told.status.success() && text.contains(&format!("{tests} passed")),

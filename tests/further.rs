@@ -1,0 +1,43 @@
+//! A build that has the algorithms of tests' own folders, which no build of the product
+//! names: what is added by naming a folder is tested in it.
+//!
+//! Every crate with such tests includes this file.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Below the work tree's root.
+const FOLDERS: &str = "tests/protocol:tests/routers:tests/controls:tests/two_bits";
+
+/// Builds a test file of this crate, and the crate's programs, with the folders, in a target
+/// folder of their own below `target`; where both are then: the test, the folder.
+///
+/// HEADWAY_TESTED has cargo's choice of crates where they are built already (`make test`).
+pub fn built(target: &Path, file: &str) -> (PathBuf, PathBuf) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target = target.join("further");
+    let this = format!("--package={}", env!("CARGO_PKG_NAME"));
+    let crates = std::env::var("HEADWAY_TESTED").unwrap_or(this);
+    let told = Command::new(env!("CARGO"))
+        .args(["test", "--no-run", "--offline", "--message-format=json"])
+        .args(crates.split_whitespace())
+        .args(["--test", file])
+        .env("HEADWAY_ALGORITHMS", FOLDERS)
+        .env("CARGO_TARGET_DIR", &target)
+        .current_dir(root)
+        .output()
+        .expect("cargo runs this test");
+    let text = String::from_utf8_lossy(&told.stdout);
+    let errors = String::from_utf8_lossy(&told.stderr);
+    assert!(told.status.success(), "{text}{errors}");
+    let test = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|told| told["manifest_path"] == concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+        .find(|told| told["target"]["name"] == file && told["executable"].is_string())
+        .unwrap_or_else(|| panic!("no {file} in {text}"));
+    let test = test["executable"].as_str().expect("a string");
+    (PathBuf::from(test), target.join("debug"))
+}
