@@ -105,7 +105,7 @@ test-rust:
 	cargo test --quiet --no-fail-fast $(TESTED) --doc
 
 test-python: build $(VENV)/.dev # in as many processes as there are cores
-	$(BIN)/python -m pytest -m "not kernel" --numprocesses auto --dist loadgroup
+	$(BIN)/python -m pytest -m "not kernel" --numprocesses auto --no-loadscope-reorder
 
 test-kernel: # and what has the name of such a suite in another crate
 	cargo test --quiet --no-fail-fast $(TESTED) $(LIVE:%=--test=%)

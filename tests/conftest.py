@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from headway.study import discover
 
 
 def pytest_configure() -> None:
@@ -16,16 +20,34 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of several processes that run tests, one has those of a study, and one those of a file.
+@functools.cache
+def studies() -> list[str]:
+    """The longest name first, as one may begin with another."""
+    return sorted(discover(), key=len, reverse=True)
 
-    They share runs (tests/quick.py) and fixtures.
+
+def group(test: str) -> str:
+    """Which tests run in one process: those of a study, and the others of a file.
+
+    They share runs (tests/quick.py) and fixtures. Pages are followed each by itself.
     """
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            call = getattr(item, "callspec", None)
-            shared = call.params.get("name") if call else None
-            item.add_marker(pytest.mark.xdist_group(str(shared or item.path.name)))
+    file, _, name = test.partition("::")
+    of = name.partition("[")[2].removesuffix("]")
+    if ".md" in of:
+        return test
+    return next((one for one in studies() if f"{of}-".startswith(f"{one}-")), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Several processes take groups; xdist's own groups are none with this pytest."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group(nodeid)
+
+    return Groups(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

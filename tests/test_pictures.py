@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
 STUDIES = discover()
 LIVE = [name for name in STUDIES if name not in SIMULATED]
+EVERY_STUDY = pytest.mark.parametrize(
+    "name", [*LIVE, *(pytest.param(name, marks=pytest.mark.slow) for name in SIMULATED)]
+)
 X = np.linspace(0, 10, 50)
 NONE = style_of("reno")
 
@@ -68,25 +71,22 @@ def figures(name: str) -> Figures:
 # ---- Every figure ----
 
 
-@pytest.mark.parametrize(
-    "name", [*LIVE, *(pytest.param(name, marks=pytest.mark.slow) for name in SIMULATED)]
-)
+@EVERY_STUDY
 def test_every_figure_of_a_study_is_without_a_fault(name: str) -> None:
     found = {file: list(map(str, faults(one))) for file, (_, _, one) in figures(name).items()}
     assert {file: wrong for file, wrong in found.items() if wrong} == {}
 
 
-@pytest.mark.slow
-def test_a_scheme_has_one_colour_in_every_figure() -> None:
+@EVERY_STUDY
+def test_a_scheme_has_one_colour_in_every_figure(name: str) -> None:
     """By the name in the legend, whatever the study; shades are for variants and for flows."""
-    named = {label: style_of(name) for name, label in LABELS.items()}
-    for name in STUDIES:
-        for file, (_, _, figure) in figures(name).items():
-            for label, look in (one for ax in figure.axes for one in series_of(ax)):
-                if label not in named:
-                    continue
-                assert look.colour == named[label].colour.lower(), f"{name} {file}: {label}"
-                assert look.marker in (None, named[label].marker), f"{name} {file}: {label}"
+    named = {label: style_of(scheme) for scheme, label in LABELS.items()}
+    for file, (_, _, figure) in figures(name).items():
+        for label, look in (one for ax in figure.axes for one in series_of(ax)):
+            if label not in named:
+                continue
+            assert look.colour == named[label].colour.lower(), f"{file}: {label}"
+            assert look.marker in (None, named[label].marker), f"{file}: {label}"
 
 
 @pytest.mark.slow

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from conftest import group
 from support import ROOT
 
 SAYS = ROOT / "tests" / "skipped.sh"
@@ -85,3 +87,17 @@ def test_no_rust_test_returns_for_lack_of_something_without_saying_so() -> None:
     by_hand = [path for path in sources if re.search(r'[("]skipped[: ]', path.read_text())]
     assert by_hand == []
     assert any("skipped::skipped(" in path.read_text() for path in sources)
+
+
+@pytest.mark.parametrize(
+    ("test", "shares"),
+    [
+        ("tests/test_verdicts.py::test_spoiled[maxnet-C-MN-001]", "maxnet"),
+        ("tests/test_pictures.py::test_every_figure[load]", "load"),
+        ("tests/test_pictures.py::test_keys_are_known[loaded]", "tests/test_pictures.py"),
+        ("tests/test_cli.py::test_help", "tests/test_cli.py"),
+        ("tests/test_docs.py::test_followed[docs/cli.md]",) * 2,
+    ],
+)
+def test_what_shares_a_run_shares_a_process(test: str, shares: str) -> None:
+    assert group(test) == shares
