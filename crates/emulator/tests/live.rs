@@ -137,14 +137,14 @@ fn departures_at_ten_megabits_are_punctual() {
     need!(missing());
     let link = r#"{"rate_bps": 10000000, "delay_ns": 25000000, "limit_bytes": 60000}"#;
     let pair = Pair::new(link, |_| {});
-    let bytes = pair.bulk(8);
+    let bytes = pair.bulk(3);
     let summary = pair.stop();
     print("10 Mbit/s", &summary);
-    assert!(bytes > 7_000_000, "{bytes}");
+    assert!(bytes > 2_600_000, "{bytes}");
     for direction in &summary.directions {
         let error = &direction.departure_error;
         assert!(error.mean_ns.unwrap() < 2e6, "{error:?}");
-        assert!(direction.delivered_pkts > 2000);
+        assert!(direction.delivered_pkts > 750);
     }
     assert!(summary.cpu_share() < 0.6, "{}", summary.cpu_share());
     assert!(summary.cpu_ns > 0);
@@ -157,7 +157,7 @@ fn the_log_tells_of_every_packet_and_agrees_with_the_counters() {
     let link = r#"{"rate_bps": 5000000, "delay_ns": 10000000, "limit_bytes": 15000}"#;
     let log = file.clone();
     let pair = Pair::new(link, |config| config.log = Some(log));
-    pair.bulk(3);
+    pair.bulk(2);
     let summary = pair.stop();
     let rows = read_log(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
@@ -217,7 +217,7 @@ fn received_bps() -> (f64, bool) {
     thread::sleep(Duration::from_millis(500));
     let client = pair.left.spawn(|| {
         let client = Command::new("iperf3")
-            .args(["-c", RIGHT, "-t", "8", "-O", "6", "-C", "cubic", "-J"])
+            .args(["-c", RIGHT, "-t", "3", "-O", "4", "-C", "cubic", "-J"])
             .output();
         client.unwrap()
     });
@@ -250,27 +250,34 @@ fn a_gigabit_over_200_ms_is_carried() {
     assert!(bps > 300e6, "{bps}");
 }
 
+/// This thread's priority, and that of those it starts from now on.
+fn first_of_all() {
+    // SAFETY: plain numbers.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+}
+
 #[test]
 fn lateness_is_reported_when_the_machine_is_overloaded() {
     need!(missing());
-    // more busy threads than cores, of the emulator's own priority
+    // more busy threads than cores, of the emulator's own priority, which the transfer's threads
+    // inherit: they are to be slow, not to stand still
     let cores = thread::available_parallelism().unwrap().get();
     let busy = Arc::new(AtomicBool::new(true));
     let hogs: Vec<_> = (0..6 * cores)
         .map(|_| {
             let busy = busy.clone();
             thread::spawn(move || {
-                // SAFETY: plain numbers; concerns this thread only
-                unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+                first_of_all();
                 while busy.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }
             })
         })
         .collect();
+    first_of_all();
     let link = r#"{"rate_bps": 10000000, "delay_ns": 25000000, "limit_bytes": 60000}"#;
     let pair = Pair::new(link, |config| config.real_time = Some(false));
-    pair.bulk(4);
+    pair.bulk(2);
     let summary = pair.stop();
     busy.store(false, Ordering::Relaxed);
     hogs.into_iter().for_each(|hog| hog.join().unwrap());
