@@ -612,11 +612,7 @@ fn situations_do_what_they_say() {
 }
 
 fn main() {
-    let all_agree = || {
-        for pair in objects().unwrap() {
-            both_bindings_agree(pair);
-        }
-    };
+    let all_agree = || common::each(objects().unwrap(), both_bindings_agree);
     common::run(&[
         ("situations do what they say", &situations_do_what_they_say),
         (

@@ -100,14 +100,17 @@ impl Path {
 
 impl Drop for Path {
     fn drop(&mut self) {
-        // both ends close before the path goes: a socket left alone keeps its control
-        std::thread::sleep(Duration::from_millis(400));
+        until_closed();
         let _ = lab::headwayctl(&["testbed", "down", TESTBED]).output();
         succeeds(&["detach", "--all"]);
         if !std::thread::panicking() {
             assert_eq!(left_over(), Vec::<String>::new());
         }
     }
+}
+
+fn until_closed() {
+    lab::until_closed(&["left1", "right1"].map(|side| format!("headway-{TESTBED}-{side}")));
 }
 
 fn ssthresh_pkts(stream: &TcpStream) -> u32 {
@@ -238,7 +241,7 @@ fn what_a_path_carried_is_remembered_for_its_lifetime() {
     let saved = || json(&["hints", "list"])["memory"]["paths"][0].clone();
     let download = || {
         let seen = path.download("hwt_ms", nothing);
-        std::thread::sleep(Duration::from_millis(400)); // until both ends are closed
+        until_closed();
         seen
     };
     assert_eq!(saved(), serde_json::Value::Null);

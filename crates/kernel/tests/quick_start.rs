@@ -156,8 +156,7 @@ impl Path {
             })
             .unwrap();
         let told = server.join().unwrap();
-        // both ends close before the path goes: a socket left alone keeps its control
-        std::thread::sleep(Duration::from_millis(500));
+        lab::until_closed(&[SERVER, CLIENT]);
         (took, told)
     }
 
@@ -377,9 +376,14 @@ fn wireshark_reads_what_is_on_the_wire() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
+    // it captures once the file has its head
+    let end = Instant::now() + Duration::from_secs(10);
+    while std::fs::metadata(&file).map_or(0, |m| m.len()) < 24 {
+        assert!(Instant::now() < end, "tcpdump does not begin");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     path.download("hwq_qs");
-    std::thread::sleep(Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(300));
     // SAFETY: a child of ours that was not waited for.
     unsafe { libc::kill(capture.id() as i32, libc::SIGTERM) };
     capture.wait().unwrap();

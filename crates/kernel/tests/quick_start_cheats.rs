@@ -12,7 +12,6 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::process::Command;
-use std::time::Duration;
 
 use headway_kernel::system::netns::Netns;
 use lab::{json, left_over, packets_of, succeeds};
@@ -173,7 +172,7 @@ impl Path {
 impl Drop for Path {
     fn drop(&mut self) {
         self.listener = None;
-        std::thread::sleep(Duration::from_millis(100));
+        lab::until_closed(&[SERVER]);
         remove();
         succeeds(&["detach", "--all"]);
         if !std::thread::panicking() {

@@ -7,8 +7,6 @@ mod lab;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
 
 use lab::{headwayctl, succeeds};
 
@@ -79,8 +77,7 @@ fn fast_startups_save_the_round_trips_that_they_promise() {
     let times: Vec<_> = ["slow-start", "jump-start", "mega-start", "quick-start"]
         .map(|startup| (startup, download_ms(startup)))
         .into();
-    // Sockets that could not say goodbye would keep their namespace for minutes.
-    thread::sleep(Duration::from_secs(1));
+    lab::until_closed(&["left1", "right1"].map(|side| format!("headway-{TESTBED}-{side}")));
     succeeds(&["testbed", "down", TESTBED]);
     println!("{times:?}");
     let [slow, jump, mega, quick] = [0, 1, 2, 3].map(|i| times[i].1);

@@ -227,7 +227,7 @@ fn iperf3_fills_the_link_and_nothing_is_left() {
         ["10.77.0.1", "10.77.0.2", "10.78.0.1", "10.78.0.2"]
     );
     let _server = Running::new(testbed.exec("right2", &["iperf3", "-s"]));
-    let client = ["iperf3", "-c", "10.78.0.2", "-t", "4", "-J"];
+    let client = ["iperf3", "-c", "10.78.0.2", "-t", "2", "-J"];
     let report: Value =
         serde_json::from_slice(&patiently(testbed.exec("left1", &client)).stdout).unwrap();
     let bps = report["end"]["sum_received"]["bits_per_second"]
@@ -255,7 +255,7 @@ fn iperf3_fills_the_link_and_nothing_is_left() {
     let summary = &removed["summary"];
     assert_eq!(summary["finished"], true);
     let delivered = summary["directions"][0]["delivered_pkts"].as_u64().unwrap();
-    assert!(delivered > 4000, "{delivered}");
+    assert!(delivered > 2000, "{delivered}");
     testbed.assert_gone();
 
     let rows = headway_emulator::read_log(Path::new(&log.file("packets.bin"))).unwrap();
@@ -270,7 +270,7 @@ fn iperf3_fills_the_link_and_nothing_is_left() {
 #[test]
 fn nginx_and_curl_over_a_satellite_are_byte_identical() {
     need!("curl", "nginx");
-    const BYTES: usize = 20_000_000;
+    const BYTES: usize = 5_000_000;
     let folder = Folder::new("www");
     // no two parts alike, so that a swapped or repeated part shows
     let mut x = 1u32;
@@ -304,11 +304,11 @@ fn nginx_and_curl_over_a_satellite_are_byte_identical() {
     );
     let seconds: f64 = text(&output.stdout).parse().unwrap();
     say(&format!(
-        "20 MB over geo-satellite in {seconds:.1} s, {:.2} Mbit/s",
+        "5 MB over geo-satellite in {seconds:.1} s, {:.2} Mbit/s",
         BYTES as f64 * 8e-6 / seconds
     ));
-    // 16 s at 10 Mbit/s, and a slow start over 600 ms
-    assert!((16.0..60.0).contains(&seconds), "{seconds}");
+    // 4 s at 10 Mbit/s, and a slow start over 600 ms
+    assert!((4.0..15.0).contains(&seconds), "{seconds}");
     ok(&["down", &testbed.name]);
     testbed.assert_gone();
 }
@@ -398,9 +398,9 @@ fn bad_input_is_one_line_and_changes_nothing() {
 fn schedules_begin_when_somebody_says() {
     need!();
     let schedule = std::env::temp_dir().join(format!("headway-begin-{}", std::process::id()));
-    // down from the second second on, for a minute
+    // down after a second, for a minute
     let lines = "time_ns,rate_bps,delay_ns\n0,10000000,1000000\n\
-        2000000000,0,1000000\n62000000000,10000000,1000000\n";
+        1000000000,0,1000000\n61000000000,10000000,1000000\n";
     fs::write(&schedule, lines).unwrap();
     let vary = format!("schedule:{}", schedule.display());
     let (testbed, _) = Testbed::up("begin", &["--vary", &vary]);
@@ -413,12 +413,12 @@ fn schedules_begin_when_somebody_says() {
         status.code() == Some(1)
     };
     // it would be down by now; what it then took would keep its time
-    std::thread::sleep(Duration::from_millis(2500));
+    std::thread::sleep(Duration::from_millis(1200));
     let would = ok(&["begin", &testbed.name, "--dry-run", "--json"]);
     assert!(would.contains("\"dry_run\": true"), "{would}");
     ok(&["begin", &testbed.name]);
     assert!(reaches());
-    std::thread::sleep(Duration::from_millis(2500));
+    std::thread::sleep(Duration::from_millis(1200));
     assert!(!reaches());
     let output = run(&["begin", "nosuch"]);
     assert_eq!(output.status.code(), Some(2));

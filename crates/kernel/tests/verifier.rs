@@ -1,9 +1,11 @@
 //! Every object passes the verifier of the running kernel. Where that cannot be
 //! tried the reason is shown, which is why this test brings its own `main`.
 
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
+mod common;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::skipped;
 use headway_kernel::{missing, objects, verify};
 
 fn main() {
@@ -15,22 +17,20 @@ fn main() {
         return skipped::skipped(objects.len() + 1, &reason);
     }
 
-    let mut failed = 0;
-    let mut report = |name: &str, result: Result<(), String>| match result {
+    let failed = AtomicUsize::new(0);
+    let report = |name: &str, result: Result<(), String>| match result {
         Ok(()) => println!("test {name} ... ok"),
         Err(why) => {
-            failed += 1;
+            failed.fetch_add(1, Ordering::Relaxed);
             println!("test {name} ... FAILED\n{why}");
         }
     };
     let n_tests = objects.len() + headway_kernel::objects::routers().map_or(0, <[_]>::len) + 1;
     println!("\nrunning {n_tests} tests");
-    for object in objects {
-        report(
-            &format!("the verifier accepts {}", object.name),
-            object.verify(),
-        );
-    }
+    common::each(objects, |object| {
+        let name = format!("the verifier accepts {}", object.name);
+        report(&name, object.verify());
+    });
     for router in headway_kernel::objects::routers().unwrap_or_default() {
         report(
             &format!("the verifier accepts the router {}", router.name),
@@ -48,6 +48,7 @@ fn main() {
             Err(e) => Err(format!("cannot read {refused}: {e}")),
         },
     );
+    let failed = failed.into_inner();
     let passed = n_tests - failed;
     let verdict = if failed == 0 { "ok" } else { "FAILED" };
     println!("\ntest result: {verdict}. {passed} passed; {failed} failed");

@@ -1,8 +1,8 @@
 //! Whether this process may load objects, and loading them.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
 
 use libbpf_rs::{ErrorKind, Object, ObjectBuilder, OpenObject, PrintLevel};
 
@@ -44,13 +44,14 @@ fn may_load(capabilities: u64) -> bool {
     has(NET_ADMIN | SYS_ADMIN) || has(NET_ADMIN | PERFMON | BPF)
 }
 
-/// What libbpf printed since the last call; its messages have no other way out.
-static LOG: Mutex<String> = Mutex::new(String::new());
+thread_local! {
+    /// What libbpf printed since the last call, of this thread's objects; its messages have no
+    /// other way out.
+    static LOG: RefCell<String> = const { RefCell::new(String::new()) };
+}
 
 fn log(_level: PrintLevel, message: String) {
-    LOG.lock()
-        .unwrap_or_else(|e| e.into_inner())
-        .push_str(&message);
+    LOG.with_borrow_mut(|log| log.push_str(&message));
 }
 
 /// The line of libbpf's messages that says most, since [`keep_log`].
@@ -60,7 +61,7 @@ pub fn said() -> String {
 }
 
 fn take_log() -> String {
-    std::mem::take(&mut *LOG.lock().unwrap_or_else(|e| e.into_inner()))
+    LOG.take()
 }
 
 /// From here on libbpf's messages are kept instead of printed.

@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd as _, OwnedFd};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -54,13 +55,19 @@ pub fn attached(name: &str) -> Option<Value> {
     list.iter().find(|entry| entry["name"] == name).cloned()
 }
 
+/// Controls that sockets of an earlier program still held when this one began, by map.
+static LINGERED: OnceLock<Vec<Value>> = OnceLock::new();
+
 /// What `detach --all` may not leave, in words.
 pub fn left_over() -> Vec<String> {
     let mut found = Vec::new();
     let status = json(&["status"]);
+    let lingered = LINGERED.get().map_or(&[][..], Vec::as_slice);
     for list in ["attached", "lingering"] {
         for entry in status[list].as_array().unwrap() {
-            found.push(format!("{list}: {}", entry["name"]));
+            if !lingered.contains(&entry["map_id"]) {
+                found.push(format!("{list}: {}", entry["name"]));
+            }
         }
     }
     for list in [
@@ -124,7 +131,32 @@ pub fn machine_to_oneself() -> Option<File> {
     assert_eq!(result, 0, "flock {path}");
     crate::common::take_down(); // of a run that was killed, or ended in the middle
     succeeds(&["detach", "--all"]);
+    let status = json(&["status"]);
+    let lingering = status["lingering"].as_array().unwrap().iter();
+    let _ = LINGERED.set(lingering.map(|entry| entry["map_id"].clone()).collect());
     Some(file)
+}
+
+/// Waits until no connection of these namespaces is open: TCP sends again what was lost of its
+/// goodbye, and a socket whose path goes first keeps its control for minutes.
+pub fn until_closed(namespaces: &[impl AsRef<str>]) {
+    // of /proc/net/tcp: TIME_WAIT, which has no control any more, and LISTEN
+    const CLOSED: [&str; 2] = ["06", "0A"];
+    let end = Instant::now() + Duration::from_secs(10);
+    for name in namespaces {
+        let Ok(netns) = Netns::find(name.as_ref()) else {
+            continue;
+        };
+        loop {
+            let read = || std::fs::read_to_string("/proc/thread-self/net/tcp");
+            let text = netns.inside(read).unwrap();
+            let mut states = text.lines().skip(1).map(|l| l.split_whitespace().nth(3));
+            if states.all(|s| s.is_some_and(|s| CLOSED.contains(&s))) || Instant::now() > end {
+                break;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
 }
 
 pub fn ip(arguments: &[&str]) {

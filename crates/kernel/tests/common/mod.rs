@@ -9,6 +9,8 @@ pub mod machine;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// Why the eBPF tests cannot run here.
 pub fn reason_to_skip() -> Option<String> {
@@ -16,6 +18,21 @@ pub fn reason_to_skip() -> Option<String> {
         Err(reason) => Some(reason.to_owned()),
         Ok(_) => headway_kernel::missing(),
     }
+}
+
+/// Calls with each, on all cores; panics if one of the calls does.
+pub fn each<T: Sync>(all: &[T], call: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    call(one);
+                }
+            });
+        }
+    });
 }
 
 /// Takes down what a test that failed left of its scope: the next is judged by what it does
@@ -47,8 +64,9 @@ pub fn run(tests: &[(&str, &dyn Fn())]) {
     println!("\nrunning {} tests", chosen.len());
     let (mut failed, mut skipped) = (0, 0);
     for (name, test) in &chosen {
+        let start = Instant::now();
         match catch_unwind(AssertUnwindSafe(test)) {
-            Ok(()) => println!("test {name} ... ok"),
+            Ok(()) => println!("test {name} ... ok, {:.1} s", start.elapsed().as_secs_f64()),
             Err(ended) => {
                 if let Some(reason) = machine::too_busy(&*ended) {
                     skipped += 1;
