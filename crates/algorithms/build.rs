@@ -77,23 +77,17 @@ fn main() {
 /// the sources are not.
 fn port(roots: &[PathBuf], headers: &[PathBuf], out: &Path) {
     let mut list = String::from("const PORT: &[(&str, &str)] = &[\n");
-    let port = sources(&roots[..1], "port", "h");
-    for file in port.iter().chain(headers) {
-        let name = file
-            .file_name()
-            .and_then(|name| name.to_str())
-            .expect("ASCII");
-        let folder = if headers.contains(file) {
-            "header"
-        } else {
-            "port"
-        };
-        writeln!(
-            list,
-            "({:?}, include_str!({file:?})),",
-            format!("{folder}/{name}")
-        )
-        .expect("a String");
+    let of = |folder, ending| sources(&roots[..1], folder, ending);
+    for (folder, files) in [
+        ("port", &of("port", "h")[..]),
+        ("header", headers),
+        ("cc", &of("cc", "c")),
+    ] {
+        for file in files {
+            let name = file.file_name().and_then(|name| name.to_str());
+            let name = format!("{folder}/{}", name.expect("ASCII"));
+            writeln!(list, "({name:?}, include_str!({file:?})),").expect("a String");
+        }
     }
     fs::write(out.join("port.rs"), list + "];\n").expect("OUT_DIR is writable");
 }

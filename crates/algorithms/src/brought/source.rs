@@ -16,8 +16,8 @@ include!(concat!(env!("OUT_DIR"), "/port.rs"));
 const MOST_BYTES: u64 = 1 << 20;
 const MOST_HEADERS: usize = 32;
 
-/// The port's headers and those of protocols, as this build has them: path below
-/// algorithms/, text.
+/// The port's headers, those of protocols, and the controls of which one's own may be a
+/// variant, as this build has them: path below algorithms/, text.
 #[must_use]
 pub const fn port_files() -> &'static [(&'static str, &'static str)] {
     PORT

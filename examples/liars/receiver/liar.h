@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Receivers that lie: a router's algorithm at the link that answers leave by rewrites those of
+ * some connections, the first that it sees answer, and leaves all others alone. The sender
+ * cannot tell it from a receiver that says so itself.
+ */
+#ifndef HEADWAY_EXAMPLES_LIAR_H
+#define HEADWAY_EXAMPLES_LIAR_H
+
+#include "port/router.h"
+
+#define LIARS_MOST 4
+
+/* The first tunable of each. */
+enum { LIARS };
+
+#define LIAR_TUNABLE                                                                        \
+	[LIARS] = { "liars", "connections", "receivers that lie, the first that answer", 1, \
+		    0,	     LIARS_MOST }
+
+/* Its counters first, in their order. */
+struct liar {
+	u64 answers;	       /* of those who lie */
+	u64 lies;	       /* of them, those that were changed */
+	u64 flows[LIARS_MOST]; /* whose they are; 0: nobody's yet */
+};
+
+static const struct hw_counter liar_counters[] = {
+	{ "answers", "packets", "answers of receivers that lie", 0 },
+	{ "lies", "packets", "of them, those that were changed", 0 },
+};
+
+/* Whether this answer is a liar's. */
+static inline int liar_says(struct liar *s, const u32 *tun, const struct hw_packet *pkt)
+{
+	u32 i;
+
+	for (i = 0; i < LIARS_MOST; i++) {
+		if (i >= tun[LIARS])
+			return 0;
+		if (!s->flows[i])
+			s->flows[i] = pkt->flow;
+		if (s->flows[i] == pkt->flow) {
+			s->answers++;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+#define LIAR_TABLE(its_arrive)                                      \
+	.source = "an example", .state_bytes = sizeof(struct liar), \
+	.n_counters = HW_COUNT(liar_counters), .counters = liar_counters, .arrive = its_arrive
+
+#endif

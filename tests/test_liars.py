@@ -1,0 +1,52 @@
+"""What lying brings (examples/liars.py): as predicted, in the simulator and in the kernel."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import pytest
+from support import ROOT, on_kernel, punctual_each
+
+from headway import metrics
+
+sys.path.insert(0, str(ROOT / "examples"))
+import liars
+
+
+def test_a_lie_brings_what_follows_from_the_law_and_every_lie_brings_something() -> None:
+    honest, lying = liars.all_found(numbers=(1,), seconds=30.0)
+    assert set(honest) == set(liars.PROTOCOLS)
+    assert {(lie.protocol, lie.who) for lie, _ in lying} == {
+        (protocol, who) for protocol in liars.PROTOCOLS for who in ("sender", "receiver")
+    }
+    for (lie, number), found in lying.items():
+        liar, other = liars.multiples(found, honest[lie.protocol])
+        expected = liars.predicted(lie, number)
+        if expected is not None:
+            assert (liar, other) == pytest.approx(expected, rel=0.05), lie
+        assert liar > 1.0 > other, lie
+    lines = liars.table(honest, lying, "sim")
+    for lie, _ in lying:
+        assert any(f"{lie.who} {lie.says}" in line for line in lines), lie
+
+
+def live_lies() -> Sequence[liars.Lie]:
+    """One receiver's lie of each protocol."""
+    chosen = {lie.protocol: lie for lie in liars.LIES if lie.who == "receiver"}
+    least = [lie for lie in liars.LIES if "least" in lie.says]
+    return list({**chosen, **{lie.protocol: lie for lie in least}}.values())
+
+
+@on_kernel
+def test_a_receiver_that_lies_gains_on_the_kernel_too() -> None:
+    lies = live_lies()
+    assert [lie.protocol for lie in lies] == list(liars.PROTOCOLS)
+    asked = [liars.experiment(lie.protocol, lie, 1, 1.5) for lie in lies]
+    for lie, trace in zip(lies, punctual_each(asked), strict=True):
+        found = liars.found_in(trace, 1)
+        print(lie.protocol, lie.says, found)
+        counters = metrics.router_counters(trace, lie.file.removesuffix(".c"))
+        [told] = counters.filter(counters["link"] == 1).to_dicts()
+        assert told["answers"] >= told["lies"] > 20, lie
+        assert min(found.liars_bps) > 1.1 * max(found.honest_bps), lie
