@@ -180,6 +180,7 @@ fn carry(testbed: &str, control: &[&str]) {
     let sender = exec("left1", &[&send, control].concat());
     assert!(sender.wait_with_output().unwrap().status.success());
     assert!(receiver.wait_with_output().unwrap().status.success());
+    lab::until_closed(&["left1", "right1"].map(|host| format!("headway-{testbed}-{host}")));
 }
 
 fn a_testbed_attaches_its_control_and_takes_it_away_again() {
@@ -249,6 +250,7 @@ fn a_testbed_attaches_its_control_and_takes_it_away_again() {
     assert_eq!(removed["removed"][0]["detached"], name.as_str());
     assert!(fails(&["testbed", "down"], 2).contains("there is no testbed"));
     assert!(attached(&name).is_none());
+    succeeds(&["detach", "--all"]);
     // the kernel takes its time with namespaces, whose default it was
     let patience = Instant::now() + Duration::from_secs(10);
     while !left_over().is_empty() && Instant::now() < patience {

@@ -7,6 +7,7 @@ mod common;
 mod lab;
 
 use std::process::Stdio;
+use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
 use lab::{headwayctl, left_over, succeeds, Cgroup, Lab};
@@ -53,8 +54,8 @@ fn kills_leave_nothing() {
     let cgroup = Cgroup::enter();
     cgroup.leave(); // the other connection is none of Headway's
     let other = lab.connect(None);
-    let pause = Duration::from_secs(u64::from(kills) / 2 + 3);
-    let other = other.carry(pause);
+    let (killing, ends) = std::sync::mpsc::channel::<()>();
+    let other = other.carry_while(move || ends.try_recv() == Err(TryRecvError::Empty));
 
     // how long each takes when nobody kills it
     let commands = commands(&lab.name, cgroup.name());
@@ -95,6 +96,7 @@ fn kills_leave_nothing() {
     }
     println!("{killed} of {kills} died by SIGKILL, the others had finished");
     assert!(killed * 2 > kills, "{killed} of {kills}");
+    drop(killing);
     let (bytes, _) = other.join().unwrap();
     assert!(bytes > 1_000_000, "{bytes}");
 }

@@ -135,7 +135,7 @@ impl Transfer {
 
     /// The rate while it lasts, which has to be this within a share.
     fn has_rate(&self, want_bps: f64, within: f64, meanwhile: Duration) {
-        let measured = common::machine::holds(
+        let measured = common::holds(
             &format!("of {want_bps} bit/s"),
             || self.rate_bps(meanwhile),
             |got_bps| (got_bps / want_bps - 1.0).abs() < within,

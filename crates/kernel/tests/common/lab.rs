@@ -366,13 +366,20 @@ impl Connection {
     /// Carries bytes for so long; every one has to arrive as it was sent.
     /// Returns how many, and the connection.
     pub fn carry(self, duration: Duration) -> JoinHandle<(u64, Self)> {
+        let until = Instant::now() + duration;
+        self.carry_while(move || Instant::now() < until)
+    }
+
+    pub fn carry_while(
+        self,
+        goes_on: impl Fn() -> bool + Send + 'static,
+    ) -> JoinHandle<(u64, Self)> {
         thread::spawn(move || {
             let Self { mut out, mut into } = self;
-            let until = Instant::now() + duration;
             let sender = thread::spawn(move || {
                 let mut sent = 0u64;
                 let mut block = [0u8; 20_000];
-                while Instant::now() < until {
+                while goes_on() {
                     for (i, b) in block.iter_mut().enumerate() {
                         *b = byte(sent + i as u64);
                     }

@@ -5,9 +5,11 @@
 #[path = "../../../../tests/skipped.rs"]
 pub mod skipped;
 
+#[path = "../../../../tests/machine.rs"]
 pub mod machine;
 
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::fmt::Debug;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -33,6 +35,11 @@ pub fn each<T: Sync>(all: &[T], call: impl Fn(&T) + Sync) {
             });
         }
     });
+}
+
+/// A measurement that is right (machine.rs). A test that cannot make one ends, and `run` tells.
+pub fn holds<T: Debug>(what: &str, measure: impl FnMut() -> T, is_right: impl Fn(&T) -> bool) -> T {
+    machine::measured(what, measure, is_right).unwrap_or_else(|busy| resume_unwind(Box::new(busy)))
 }
 
 /// Takes down what a test that failed left of its scope: the next is judged by what it does
@@ -68,7 +75,7 @@ pub fn run(tests: &[(&str, &dyn Fn())]) {
         match catch_unwind(AssertUnwindSafe(test)) {
             Ok(()) => println!("test {name} ... ok, {:.1} s", start.elapsed().as_secs_f64()),
             Err(ended) => {
-                if let Some(reason) = machine::too_busy(&*ended) {
+                if let Some(machine::TooBusy(reason)) = ended.downcast_ref() {
                     skipped += 1;
                     skipped::skipped(1, &format!("{name}: {reason}"));
                 } else {
