@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from support import on_kernel, punctual, punctual_each
+from support import on_kernel, punctual_each
 
 from headway import Experiment, metrics, run
 from headway.backends import backend_named
@@ -172,4 +172,4 @@ def test_datagrams_are_marked_where_they_can_be_and_else_dropped() -> None:
 
 @on_kernel
 def test_datagrams_on_the_kernel_are_marked_where_they_can_be_and_else_dropped() -> None:
-    are_marked_where_they_can_be(punctual(datagrams(True)), punctual(datagrams(False)))
+    are_marked_where_they_can_be(*punctual_each([datagrams(True), datagrams(False)]))

@@ -176,7 +176,7 @@ def test_three_connections_that_wait_for_one_another_take_as_long_on_both_backen
             Experiment(
                 topology=Dumbbell(rate="10 Mbit/s", rtt="100 ms", buffer="2 BDP"),
                 flows=[Flow(app=Exchanges(file=file), control="reno+mega-start", start="500 ms")],
-                duration="6 s",
+                duration="3 s",
             )
         )
     # a host that takes the processor away in a paced start makes one run in five 6 % longer

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support import on_kernel, punctual
+from support import on_kernel, punctual, punctual_each
 
 from headway import Experiment, metrics
 from headway.backends import run
@@ -308,8 +308,7 @@ def test_rates_are_asked_for_and_announced_as_in_the_simulator() -> None:
     ]
     asked = Experiment.model_validate({"topology": LAB, "flows": flows, "duration": "6 s"})
     times = []
-    for made in (punctual, punctual, punctual, run):
-        trace = made(asked)
+    for trace in (*punctual_each([asked] * 3), run(asked)):
         rows = trace["responses"].sort("flow")
         times.append(((rows["end_ns"] - rows["start_ns"]) / 1e6).to_list())
         assert trace.flows[1].counted("quick-start", "requests") == 1
