@@ -20,7 +20,6 @@ from headway.figures import (
 from headway.metrics.stats import Array, confidence_interval
 from headway.publish import Figures, Page
 from headway.studies.maxnet import published
-from headway.studies.maxnet.claims import of_table, sharing
 from headway.studies.maxnet.experiments import (
     CONTROLS,
     HIGHER_MU,
@@ -30,6 +29,7 @@ from headway.studies.maxnet.experiments import (
     key,
     told,
 )
+from headway.studies.maxnet.looks import of_table, sharing
 from headway.studies.maxnet.observe import RAW_SLOT_S, RTT_SLOT_S, Row
 from headway.table import Cell, Table
 
