@@ -7,6 +7,7 @@ mod lab;
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
 
@@ -98,6 +99,22 @@ impl Path {
     }
 }
 
+impl Path {
+    /// The same, which takes so many ms where the machine keeps time.
+    fn download_in(
+        &self,
+        ms: RangeInclusive<u64>,
+        control: &str,
+        say: impl Fn(&TcpStream) + Clone + Send + 'static,
+    ) -> Seen {
+        common::holds(
+            &format!("within {ms:?} ms"),
+            || self.download(control, say.clone()),
+            |seen| ms.contains(&seen.took_ms),
+        )
+    }
+}
+
 impl Drop for Path {
     fn drop(&mut self) {
         until_closed();
@@ -134,7 +151,7 @@ fn nothing(_: &TcpStream) {}
 
 /// What a server does that was told so many milliseconds from request to last byte: half
 /// a round trip has passed when it hears of them.
-fn deadline_ms(total_ms: u64) -> impl Fn(&TcpStream) {
+fn deadline_ms(total_ms: u64) -> impl Fn(&TcpStream) + Clone {
     move |stream| {
         set(stream, VOLUME, BYTES as u64).unwrap();
         set(stream, DEADLINE, total_ms - 50).unwrap();
@@ -146,18 +163,16 @@ fn a_deadline_is_met_if_the_path_allows_and_else_the_start_is_slow() {
     let path = Path::new();
     succeeds(&["attach", "reno+mega-start", "--name", "hwt_ms"]);
     for total_ms in [250, 400] {
-        let seen = path.download("hwt_ms", deadline_ms(total_ms));
         // the deadline itself, and what a shared machine takes at most
-        assert!(seen.took_ms <= total_ms + 10, "{total_ms}: {seen:?}");
-        assert!(seen.took_ms > total_ms / 2, "{total_ms}: {seen:?}");
+        let ms = total_ms / 2 + 1..=total_ms + 10;
+        let seen = path.download_in(ms, "hwt_ms", deadline_ms(total_ms));
         let exact = 346 * 1500 * 8 * 1000 / (total_ms - 100);
         let rate = seen.info.started_bps;
         assert!(rate.abs_diff(exact) < exact / 20, "{exact}: {seen:?}");
     }
     for total_ms in [80, 700] {
-        let seen = path.download("hwt_ms", deadline_ms(total_ms));
+        let seen = path.download_in(590..=699, "hwt_ms", deadline_ms(total_ms));
         assert_eq!(seen.info.started_bps, 0, "{total_ms}: {seen:?}");
-        assert!((590..700).contains(&seen.took_ms), "{total_ms}: {seen:?}");
     }
 }
 
@@ -185,14 +200,13 @@ fn a_large_write_is_seen_whole() {
     let attach = ["attach", "reno+jump-start", "--name", "hwt_js"];
     succeeds(&[&attach[..], &original].concat());
     assert_eq!(json(&["status"])["hints"][0]["sees_writes"], true);
-    let whole = path.download("hwt_js", nothing);
+    let whole = path.download_in(185..=239, "hwt_js", nothing);
     // 346 packets in one round trip
     let exact = 346 * 1500 * 8 * 10;
     assert!(
         whole.info.started_bps.abs_diff(exact) < exact / 20,
         "{whole:?}"
     );
-    assert!((185..240).contains(&whole.took_ms), "{whole:?}");
 }
 
 fn defaults_of_prefixes_hold_for_every_startup() {
@@ -221,9 +235,8 @@ fn defaults_of_prefixes_hold_for_every_startup() {
             assert_eq!(system.info.started_bps, 5_000_000, "{system:?}");
         }
         succeeds(&["hints", "set", CLIENT_PREFIX, "--type", "lowpriority"]);
-        let low = path.download("hwt_any", nothing);
+        let low = path.download_in(590..=699, "hwt_any", nothing);
         assert_eq!(low.info.started_bps, 0, "{startup}: {low:?}");
-        assert!((590..700).contains(&low.took_ms), "{startup}: {low:?}");
         succeeds(&["detach", "hwt_any"]);
     }
     // said when the request was there: late, but before the first byte
