@@ -191,7 +191,7 @@ static __always_inline int hw_encode(struct __sk_buff *skb, struct hw_found *fou
 {
 	u8 goes_on[HW_OPTION_MAX_BYTES] = {};
 	u8 options[HW_OPTIONS_ROOM];
-	u8 tos;
+	u8 tos, changed = 0;
 	u32 at = found->at, i;
 	s64 difference;
 
@@ -213,16 +213,19 @@ static __always_inline int hw_encode(struct __sk_buff *skb, struct hw_found *fou
 	if (at > HW_OPTIONS_BYTES - HW_WIRE_BYTES)
 		return 0;
 #pragma unroll
-	for (i = 0; i < HW_WIRE_BYTES; i++)
+	for (i = 0; i < HW_WIRE_BYTES; i++) {
 		options[at + i] ^= found->came[i] ^ goes_on[i];
+		changed |= found->came[i] ^ goes_on[i];
+	}
+	/* a checksum's difference would not tell: that of equal bytes is 0 or -0 */
+	if (!changed)
+		return 0;
 	if (at == 0)
 		difference = bpf_csum_diff((void *)found->options, HW_WHOLE_WORDS, (void *)options,
 					   HW_WHOLE_WORDS, 0);
 	else
 		difference = bpf_csum_diff((void *)found->options, HW_OPTIONS_BYTES,
 					   (void *)options, HW_OPTIONS_BYTES, 0);
-	if (!difference)
-		return 0;
 	bpf_skb_store_bytes(skb, found->options_at + at, options + at, HW_WIRE_BYTES, 0);
 	if (HW_CARRIER == HW_IP_OPTION)
 		bpf_l3_csum_replace(skb, found->checksum_at, 0, difference, 0);
