@@ -146,17 +146,6 @@ static inline void hw_qs_emit(const struct hw_qs_option *option, u8 type, u8 *by
 	bytes[7] = (u8)word;
 }
 
-/* One 16-bit word of a header changed: its checksum by RFC 1624, equation 3. All
- * three in the same byte order, whichever it is. */
-static inline u16 hw_checksum_replace(u16 checksum, u16 before, u16 after)
-{
-	u32 sum = (u32)(u16)~checksum + (u16)~before + after;
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (u16)~sum;
-}
-
 /* ---- Router (section 3.3) ---- */
 
 /* A request is refused: rate, QS TTL and nonce become zero, as the RFC asks of a

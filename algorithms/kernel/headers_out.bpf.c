@@ -119,35 +119,6 @@ static __always_inline int hw_find_sack(const u8 options[HW_OPTIONS_ROOM], u32 l
 	return -1;
 }
 
-/* The header has become longer by some bytes, a multiple of 4. */
-static __always_inline int hw_lengthen(struct __sk_buff *skb, struct hw_ack_packet *ack, u32 bytes)
-{
-	u32 checksum = ack->tcp_at + __builtin_offsetof(struct hw_tcp, checksum);
-	u32 tcp_bytes = sizeof(ack->tcp) + ack->options_bytes;
-	u16 before, after;
-
-	if (bpf_skb_change_tail(skb, skb->len + bytes, 0) != 0)
-		return 0;
-	/* the length counts in the pseudo-header; header length and flags are one word */
-	bpf_l4_csum_replace(skb, checksum, bpf_htons(tcp_bytes), bpf_htons(tcp_bytes + bytes),
-			    HW_CSUM_PSEUDO | 2);
-	before = bpf_htons(ack->tcp.length << 8 | ack->tcp.flags);
-	ack->tcp.length += (bytes / 4) << 4;
-	after = bpf_htons(ack->tcp.length << 8 | ack->tcp.flags);
-	bpf_l4_csum_replace(skb, checksum, before, after, 2);
-	bpf_skb_store_bytes(skb, ack->tcp_at + __builtin_offsetof(struct hw_tcp, length),
-			    &ack->tcp.length, 1, 0);
-	before = ack->ip.total_bytes;
-	after = bpf_htons(bpf_ntohs(before) + bytes);
-	bpf_l3_csum_replace(skb,
-			    hw_link_header_bytes + __builtin_offsetof(struct hw_ipv4, checksum),
-			    before, after, 2);
-	bpf_skb_store_bytes(skb,
-			    hw_link_header_bytes + __builtin_offsetof(struct hw_ipv4, total_bytes),
-			    &after, sizeof(after), 0);
-	return 1;
-}
-
 /* Takes as many SACK blocks off as the answer needs, and puts it there. */
 static __noinline int hw_give_way(struct __sk_buff *skb, struct hw_outgoing *out)
 {
@@ -180,7 +151,7 @@ static __noinline int hw_give_way(struct __sk_buff *skb, struct hw_outgoing *out
 		after[(end + i) & 63] = i < wire_bytes ? out->option[i] : HW_NO_OPERATION;
 	new_bytes = old_bytes;
 	if (wire_bytes > gone) {
-		if (!hw_lengthen(skb, &ack, wire_bytes - gone))
+		if (!hw_lengthen_tcp(skb, &ack.ip, &ack.tcp, ack.tcp_at, wire_bytes - gone))
 			return 0;
 		new_bytes += wire_bytes - gone;
 	}

@@ -142,28 +142,14 @@ static __always_inline int hw_put_tcp(struct __sk_buff *skb, struct hw_segment *
 	u32 end = s->tcp_offset + s->tcp_bytes;
 	u32 checksum = s->tcp_offset + __builtin_offsetof(struct hw_tcp, checksum);
 	u8 bytes[HW_QS_BYTES];
-	u16 before, after;
 
 	if (s->payload_bytes || tcp_bytes > sizeof(struct hw_tcp) + HW_OPTIONS_BYTES ||
-	    bpf_skb_change_tail(skb, skb->len + HW_QS_BYTES, 0) != 0)
+	    !hw_lengthen_tcp(skb, &s->ip, &s->tcp, s->tcp_offset, HW_QS_BYTES))
 		return 0;
 	hw_qs_emit(option, HW_QS_TCP_OPTION, bytes);
 	bpf_skb_store_bytes(skb, end, bytes, sizeof(bytes), 0);
 	bpf_l4_csum_replace(skb, checksum, 0, bpf_csum_diff(0, 0, (void *)bytes, sizeof(bytes), 0),
 			    0);
-	/* the length counts in the pseudo-header; header length and flags are one word */
-	bpf_l4_csum_replace(skb, checksum, bpf_htons(s->tcp_bytes), bpf_htons(tcp_bytes),
-			    HW_CSUM_PSEUDO | 2);
-	before = bpf_htons(s->tcp.length << 8 | s->tcp.flags);
-	s->tcp.length += (HW_QS_BYTES / 4) << 4;
-	after = bpf_htons(s->tcp.length << 8 | s->tcp.flags);
-	bpf_l4_csum_replace(skb, checksum, before, after, 2);
-	bpf_skb_store_bytes(skb, s->tcp_offset + __builtin_offsetof(struct hw_tcp, length),
-			    &s->tcp.length, 1, 0);
-	before = s->ip.total_bytes;
-	s->ip.total_bytes = bpf_htons(bpf_ntohs(before) + HW_QS_BYTES);
-	s->ip.checksum = hw_checksum_replace(s->ip.checksum, before, s->ip.total_bytes);
-	bpf_skb_store_bytes(skb, hw_link_header_bytes, &s->ip, sizeof(s->ip), 0);
 	s->tcp_bytes = tcp_bytes;
 	return 1;
 }

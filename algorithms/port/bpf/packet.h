@@ -132,6 +132,40 @@ static __always_inline int hw_find_option(const u8 bytes[HW_OPTIONS_ROOM], u32 l
 	return -1;
 }
 
+/*
+ * Lengthens the TCP header of a packet without data by so many bytes, a multiple of 4, in the
+ * packet and in the headers that were read of it (but for their checksums). What stands in the
+ * new bytes, and its checksum, is the caller's. Returns 0 where there is no room.
+ */
+static __always_inline int hw_lengthen_tcp(struct __sk_buff *skb, struct hw_ipv4 *ip,
+					   struct hw_tcp *tcp, u32 tcp_at, u32 bytes)
+{
+	u32 checksum = tcp_at + __builtin_offsetof(struct hw_tcp, checksum);
+	u32 tcp_bytes = (tcp->length >> 4) * 4;
+	u16 before, after;
+
+	if (bpf_skb_change_tail(skb, skb->len + bytes, 0) != 0)
+		return 0;
+	/* the length counts in the pseudo-header; header length and flags are one word */
+	bpf_l4_csum_replace(skb, checksum, bpf_htons(tcp_bytes), bpf_htons(tcp_bytes + bytes),
+			    HW_CSUM_PSEUDO | 2);
+	before = bpf_htons(tcp->length << 8 | tcp->flags);
+	tcp->length += (bytes / 4) << 4;
+	after = bpf_htons(tcp->length << 8 | tcp->flags);
+	bpf_l4_csum_replace(skb, checksum, before, after, 2);
+	bpf_skb_store_bytes(skb, tcp_at + __builtin_offsetof(struct hw_tcp, length), &tcp->length,
+			    1, 0);
+	before = ip->total_bytes;
+	ip->total_bytes = bpf_htons(bpf_ntohs(before) + bytes);
+	bpf_l3_csum_replace(skb,
+			    hw_link_header_bytes + __builtin_offsetof(struct hw_ipv4, checksum),
+			    before, ip->total_bytes, 2);
+	bpf_skb_store_bytes(skb,
+			    hw_link_header_bytes + __builtin_offsetof(struct hw_ipv4, total_bytes),
+			    &ip->total_bytes, sizeof(ip->total_bytes), 0);
+	return 1;
+}
+
 static __always_inline u16 hw_checksum_of(s64 sum)
 {
 	u32 folded = (u32)sum;

@@ -42,11 +42,6 @@ void hw_native_qs_emit(const struct hw_qs_option *option, u8 type, u8 *bytes)
 	hw_qs_emit(option, type, bytes);
 }
 
-u16 hw_native_checksum_replace(u16 checksum, u16 before, u16 after)
-{
-	return hw_checksum_replace(checksum, before, after);
-}
-
 u32 hw_native_qs_forward(struct hw_qs_option *request, u32 granted_code, u8 ttl_step, u32 random)
 {
 	return hw_qs_forward(request, granted_code, ttl_step, random);

@@ -849,7 +849,6 @@ unsafe extern "C" {
     pub fn hw_native_qs_parse_ipv4(bytes: *const u8, option: *mut QsOption) -> u32;
     pub fn hw_native_qs_parse_tcp(bytes: *const u8, option: *mut QsOption) -> u32;
     pub fn hw_native_qs_emit(option: *const QsOption, type_: u8, bytes: *mut u8);
-    pub fn hw_native_checksum_replace(checksum: u16, before: u16, after: u16) -> u16;
     pub fn hw_native_qs_forward(
         request: *mut QsOption,
         granted_code: u32,

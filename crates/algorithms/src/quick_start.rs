@@ -73,13 +73,6 @@ pub fn redraw(nonce: u32, from_code: u32, to_code: u32, random: u32) -> u32 {
     unsafe { hw_native_qs_redraw(nonce, from_code, to_code, random) }
 }
 
-/// A header's checksum after one of its 16-bit words changed (RFC 1624).
-#[must_use]
-pub fn checksum_replace(checksum: u16, before: u16, after: u16) -> u16 {
-    // SAFETY: a pure function.
-    unsafe { hw_native_checksum_replace(checksum, before, after) }
-}
-
 impl From<Fields> for QsOption {
     fn from(fields: Fields) -> Self {
         let [word, ..] = fields.0;
