@@ -5,9 +5,14 @@
  *
  * The queue is a virtual one: what has come and what the link's rate has sent since, so
  * it is that of the link which headwayctl was told of, whatever stands behind the device;
- * or it is the device's own (backlog.h). No program sees packets leave either, so depart()
- * follows arrive() at once, and what will wait behind the packet is taken to be what waits
- * before it. tick() is called by the first packet after its time.
+ * or it is the device's own (backlog.h). It holds whole packets, as queues do: what is being
+ * sent counts until its end, and all are taken to be of the mean size of those that came
+ * since it was empty. No program sees packets leave either, so depart() follows arrive() at
+ * once, and what will wait behind the packet is taken to be what waits before it.
+ *
+ * tick() is called by the first packet after its time, and as of its time: nothing has come
+ * since, and what waited then is known. Only where another would have been due meanwhile is
+ * it called as of now.
  *
  * All of a link's state is behind one lock. A packet's header is found, decoded, handed
  * to the algorithm, and written back if it was changed. Several packets may share a buffer:
@@ -30,6 +35,7 @@
 #define HW_PASS_ON	HW_NEXT_PROGRAM
 #define HW_DROP_PACKET	2 /* TCX_DROP */
 #define HW_SECOND_NS	1000000000ull
+#define HW_MEAN_PKTS	1024 /* over so many of the latest packets sizes are averaged */
 
 /* Set before load; the verifier then knows them as constants. */
 const volatile u32 hw_router_tun[HW_MAX_TUNABLES] = {};
@@ -58,8 +64,11 @@ struct hw_router_link {
 	struct bpf_spin_lock lock;
 	u32 told; /* events so far */
 	u64 state[HW_ROUTER_STATE_BYTES / 8];
-	u64 tick_ns;  /* when the algorithm wants to be called; 0: not at all */
-	u64 clear_ns; /* when the link will have sent all that has come; 0: nothing has */
+	u64 tick_ns;   /* when the algorithm wants to be called */
+	u64 ticked_ns; /* as of when it was called last; 0: it was not */
+	u64 clear_ns;  /* when the link will have sent all that has come; 0: nothing has */
+	u64 busy_bytes; /* that came since the virtual queue was empty */
+	u64 busy_pkts;  /* likewise */
 	u64 gather_until_ns;
 	u64 gathered_bytes; /* of what the processors counted, what the algorithm was told */
 	struct hw_told events[HW_LOOK_BACK];
@@ -249,15 +258,17 @@ static __always_inline u64 hw_flow(struct __sk_buff *skb, struct hw_found *found
 
 /* The link as the algorithm sees it. backlog: the device's own queue, where that counts. */
 static __always_inline void hw_look(const struct hw_router_link *at, struct hw_link *link,
-				    const struct hw_backlog *backlog, u32 ip_bytes)
+				    const struct hw_backlog *backlog)
 {
 	u64 wait_ns = at->clear_ns > link->now_ns ? at->clear_ns - link->now_ns : 0;
 	u64 bytes = wait_ns / 1000 * hw_rate_Bps / 1000000;
+	u32 mean_bytes = hw_saturate_u32(hw_div_u64(at->busy_bytes, at->busy_pkts));
 
 	if (HW_ROUTER.gather)
 		return; /* what waits is not known */
-	link->queue_bytes = hw_saturate_u32(bytes);
-	link->queue_pkts = hw_saturate_u32((bytes + ip_bytes - 1) / hw_max_u32(ip_bytes, 1));
+	mean_bytes = hw_max_u32(mean_bytes, 1);
+	link->queue_pkts = hw_saturate_u32((bytes + mean_bytes - 1) / mean_bytes);
+	link->queue_bytes = hw_saturate_u32((u64)link->queue_pkts * mean_bytes);
 	link->idle_us = wait_ns ? 0 : hw_saturate_u32((link->now_ns - at->clear_ns) / 1000);
 	if (!hw_sees_backlog)
 		return;
@@ -268,12 +279,22 @@ static __always_inline void hw_look(const struct hw_router_link *at, struct hw_l
 }
 
 /* What has been let through will be sent after what waits. */
-static __always_inline void hw_join_queue(struct hw_router_link *at, u64 now_ns, u32 ip_bytes)
+static __always_inline void hw_join_queue(struct hw_router_link *at, u64 now_ns, u32 ip_bytes,
+					  u32 pkts)
 {
 	u64 from_ns = at->clear_ns > now_ns ? at->clear_ns : now_ns;
 
 	if (HW_ROUTER.gather)
 		return;
+	if (from_ns == now_ns) {
+		at->busy_bytes = 0;
+		at->busy_pkts = 0;
+	} else if (at->busy_pkts >= HW_MEAN_PKTS) {
+		at->busy_bytes /= 2;
+		at->busy_pkts /= 2;
+	}
+	at->busy_bytes += ip_bytes;
+	at->busy_pkts += pkts;
 	at->clear_ns = from_ns + (u64)ip_bytes * HW_SECOND_NS / (hw_rate_Bps ? hw_rate_Bps : 1);
 }
 
@@ -375,6 +396,22 @@ static __always_inline int hw_is_plain(struct __sk_buff *skb)
 	       *ip == HW_IPV4_PLAIN;
 }
 
+/* Time has come: as of when it was asked for, unless another has been missed since. */
+static __always_inline void hw_tick(struct hw_router_link *at, const u32 *tun,
+				    struct hw_link *link, const struct hw_backlog *backlog)
+{
+	u64 now_ns = link->now_ns;
+
+	if (at->ticked_ns && now_ns - at->tick_ns < at->tick_ns - at->ticked_ns)
+		link->now_ns = at->tick_ns;
+	at->ticked_ns = link->now_ns;
+	hw_look(at, link, backlog);
+	at->tick_ns = HW_ROUTER.tick(at->state, tun, link);
+	if (!at->tick_ns)
+		at->tick_ns = ~0ull;
+	link->now_ns = now_ns;
+}
+
 /* One packet at the link. Returns an enum hw_verdict. */
 static __always_inline u32 hw_meet(struct hw_router_link *at, const u32 *tun, struct hw_link *link,
 				   const struct hw_backlog *backlog, const struct hw_packet *pkt,
@@ -383,18 +420,15 @@ static __always_inline u32 hw_meet(struct hw_router_link *at, const u32 *tun, st
 	u32 verdict = HW_PASS;
 
 	hw_begin(at, tun, link);
-	hw_look(at, link, backlog, pkt->ip_bytes);
-	if (HW_ROUTER.tick && link->now_ns >= at->tick_ns) {
-		at->tick_ns = HW_ROUTER.tick(at->state, tun, link);
-		if (!at->tick_ns)
-			at->tick_ns = ~0ull;
-	}
+	if (HW_ROUTER.tick && link->now_ns >= at->tick_ns)
+		hw_tick(at, tun, link, backlog);
+	hw_look(at, link, backlog);
 	if (HW_ROUTER.arrive)
 		verdict = HW_ROUTER.arrive(at->state, tun, link, pkt, fields);
 	if (verdict == HW_PASS || verdict == HW_MARK) {
 		if (HW_ROUTER.depart)
 			HW_ROUTER.depart(at->state, tun, link, pkt, fields);
-		hw_join_queue(at, link->now_ns, pkt->ip_bytes);
+		hw_join_queue(at, link->now_ns, pkt->ip_bytes, pkt->pkts);
 	}
 	if (link->noted)
 		hw_keep_told(at, link, found, pkt->flow);
