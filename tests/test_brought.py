@@ -212,8 +212,37 @@ def test_a_crash_ends_in_a_line_that_names_its_line(folder: Path, code: str, sig
     old = "hw_max_u32(c->cwnd_pkts / 2, 2)"
     Path("my_control.c").write_text(text.replace(old, code))
     line = text[: text.index(old)].count("\n") + 1
-    told = refused_anew("try", "--flows", "1x./my_control.c", "--loss", "0.05")
-    assert told.startswith(f"./my_control.c:{line}: its code ends in {signal}"), told
+    told = refused_anew("try", "--flows", "1x./my_control.c", "--loss", "0.05", "--trials", "4")
+    assert told.startswith(f"./my_control.c:{line}: my_ssthresh ends in {signal}"), told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "(void)state;\n\t(void)tun;\n\thw_additive",
+            "while (*(volatile u32 *)&c->cwnd_pkts) {}\n\thw_additive",
+            "my_cong_avoid has not returned for 1 s: a loop without an end?",
+        ),
+        (
+            "return c->srtt_us >",
+            "return *(volatile u32 *)&c->mss_bytes + waiting_us(c) > 9 ? 0 : c->srtt_us >",
+            "waiting_us ends in SIGSEGV: memory that is not its own",
+        ),
+    ],
+    ids=["loop", "recursion"],
+)
+def test_what_does_not_return_ends_in_a_line_that_names_its_function(
+    folder: Path, old: str, new: str, says: str
+) -> None:
+    text = FILES["my_control.c"]
+    assert old in text
+    Path("my_control.c").write_text(text.replace(old, new))
+    told = refused_anew("try", "--flows", "1x./my_control.c")
+    line = text[: text.index(old)].count("\n") + 1
+    at, does = told.split(": ", 1)
+    assert does == says, told
+    assert abs(int(at.removeprefix("./my_control.c:")) - line) <= 1, told
 
 
 def test_a_protocol_of_three_files_runs_from_its_folder(folder: Path) -> None:

@@ -3,12 +3,13 @@
 mod experiment;
 mod memory;
 
+use headway_algorithms::brought::{beat, Watch};
 use headway_experiment::exchanges::Exchanges;
 use headway_sim::scenario::Vary;
 use headway_sim::trace::record::{Column, Tables};
 use headway_sim::{Outcome, Scenario, World};
 use numpy::IntoPyArray;
-use pyo3::exceptions::{PyInterruptedError, PyMemoryError, PyValueError};
+use pyo3::exceptions::{PyInterruptedError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,8 +21,9 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 const TELL_INTERVAL: Duration = Duration::from_millis(250);
 /// Rows that are kept before they are handed over, where somebody takes them.
 const SPILL_BYTES: usize = 64 << 20;
-/// Events between two looks at the clock.
+/// Events between two looks at the clock, and between two beats of who is watched.
 const EVENTS_PER_LOOK: u32 = 100_000;
+const EVENTS_PER_BEAT: u32 = 20;
 
 pub(crate) fn invalid(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -201,6 +203,8 @@ fn run<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     // columns grow by doubling, and what Python makes of them needs room, too
     let limit_bytes = limit_bytes.unwrap_or_else(|| memory::free_bytes() / 3);
+    let _watch =
+        Watch::begin().map_err(|e| PyOSError::new_err(format!("cannot watch a run: {e}")))?;
     let mut world = py.detach(|| {
         let scenario = Scenario::from_json(scenario_json).map_err(invalid)?;
         World::new(&scenario).map_err(invalid)
@@ -255,9 +259,12 @@ fn run<'py>(
 /// the run ended before. Bounds are looked at after the same events in every run.
 fn goes_on(world: &mut World, until: Instant, limit_bytes: usize, spill_bytes: usize) -> bool {
     loop {
-        for _ in 0..EVENTS_PER_LOOK {
-            if !world.step() {
-                return false;
+        for _ in 0..EVENTS_PER_LOOK / EVENTS_PER_BEAT {
+            beat();
+            for _ in 0..EVENTS_PER_BEAT {
+                if !world.step() {
+                    return false;
+                }
             }
         }
         let large = world.trace_bytes() > limit_bytes || world.spillable_bytes() >= spill_bytes;

@@ -5,7 +5,9 @@ use std::ffi::{c_int, c_void};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, Once};
+use std::time::Duration;
 
 use addr2line::gimli::{Dwarf, EndianSlice, Error, NativeEndian};
 use addr2line::Context;
@@ -77,6 +79,12 @@ struct Mapped {
 
 static MAPPED: Mutex<Vec<Mapped>> = Mutex::new(Vec::new());
 
+/// Whether a file's code is in this process.
+pub(super) fn any() -> bool {
+    let all = MAPPED.lock().unwrap_or_else(|e| e.into_inner());
+    !all.is_empty()
+}
+
 /// From here on a crash in that library's code is told.
 pub(super) fn tell(object: Object, source: &Source, library: &Library) {
     let Some((name, offset)) = object.anchor else {
@@ -144,20 +152,35 @@ fn at(context: *mut c_void) -> u64 {
 /// The signal's handler. Code of a file calls nothing and holds no lock, so what follows may
 /// take memory; a crash elsewhere is left to whoever was there before.
 extern "C" fn crashed(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+    /// The thread that is here.
+    static HERE: AtomicI32 = AtomicI32::new(0);
+    // SAFETY: no arguments.
+    let thread = unsafe { libc::gettid() };
+    while let Err(other) = HERE.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed) {
+        if other == thread {
+            return put_back(signal); // what follows has crashed
+        }
+        // another thread says where the same code has crashed
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let what = SIGNALS.iter().find(|(number, _)| *number == signal);
+    let what = what.map_or("a signal", |(_, what)| what);
+    end_in_a_file(context, &format!("ends in {what}"));
     put_back(signal);
+    HERE.store(0, Ordering::Relaxed);
+}
+
+/// Ends the process, with what a file's code does, if the thread that the signal came to is in
+/// such code; else it returns.
+pub(super) fn end_in_a_file(context: *mut c_void, does: &str) {
     let at = at(context);
     let Ok(all) = MAPPED.try_lock() else { return };
     let Some(mapped) = all.iter().find(|m| (m.from..m.to).contains(&at)) else {
         return;
     };
-    let what = SIGNALS.iter().find(|(number, _)| *number == signal);
-    let what = what.map_or("a signal", |(_, what)| what);
-    let place =
-        place(mapped, at - mapped.from).unwrap_or_else(|| super::shown(mapped.source.path()));
-    let _ = writeln!(
-        std::io::stderr(),
-        "headway: {place}: its code ends in {what}"
-    );
+    let place = place(mapped, at - mapped.from)
+        .unwrap_or_else(|| format!("{}: its code", super::shown(mapped.source.path())));
+    let _ = writeln!(std::io::stderr(), "headway: {place} {does}");
     // SAFETY: ends the process.
     unsafe { libc::_exit(STATUS) }
 }
@@ -173,7 +196,8 @@ fn put_back(signal: c_int) {
     }
 }
 
-/// The line that an instruction came from.
+/// The line of the file that an instruction came from, and its function; where a header of the
+/// port was inlined, those that it was inlined into.
 fn place(mapped: &Mapped, address: u64) -> Option<String> {
     let bytes = fs::read(&mapped.object).ok()?;
     let object = object::File::parse(&*bytes).ok()?;
@@ -183,10 +207,22 @@ fn place(mapped: &Mapped, address: u64) -> Option<String> {
     };
     let dwarf = Dwarf::load(|id| Ok::<_, Error>(section(id.name()))).ok()?;
     let context = Context::from_dwarf(dwarf).ok()?;
-    let location = context.find_location(address).ok()??;
-    let (file, line) = (location.file?, location.line?);
-    // "FOLDER/own/mine.c"
-    let parts: Vec<&str> = file.rsplit('/').take(2).collect();
-    let copy = format!("{}/{}", parts.get(1)?, parts[0]);
-    mapped.source.place(&copy, line as usize)
+    let mut frames = context.find_frames(address).skip_all_loads().ok()?;
+    while let Some(frame) = frames.next().ok()? {
+        let at = frame.location.and_then(|location| {
+            // "FOLDER/own/mine.c"
+            let parts: Vec<&str> = location.file?.rsplit('/').take(2).collect();
+            let copy = format!("{}/{}", parts.get(1)?, parts[0]);
+            mapped.source.place(&copy, location.line? as usize)
+        });
+        let Some(at) = at else { continue };
+        let function = frame
+            .function
+            .and_then(|f| Some(f.raw_name().ok()?.into_owned()));
+        return Some(format!(
+            "{at}: {}",
+            function.as_deref().unwrap_or("its code")
+        ));
+    }
+    None
 }

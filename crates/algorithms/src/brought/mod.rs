@@ -7,6 +7,7 @@ mod compile;
 mod crash;
 mod source;
 mod table;
+mod watch;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,6 +20,7 @@ use crate::registry::{ControlInfo, RouterInfo};
 
 pub use compile::Work;
 pub use source::{port_files, Source};
+pub use watch::{beat, Watch};
 
 /// What a file's table says it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
