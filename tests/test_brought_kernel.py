@@ -132,6 +132,23 @@ def test_a_refusal_is_a_line_with_the_files_own_line(
 
 
 @on_kernel
+def test_without_clang_a_file_is_refused_with_what_to_install(
+    folder: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HEADWAY_CLANG", "no-such-clang")
+    at_device = ["--dev", "lo", "--rate", "1mbit"]
+    for kind, file, options in (
+        (["attach"], "./my_control.c", []),
+        (["router", "attach"], "./my_router.c", at_device),
+    ):
+        told = ctl(*kind, file, *options, status=2)
+        assert told.startswith(f"cannot compile {file}: no clang of version 16 or newer")
+        assert told.endswith("install clang-19 (Debian: apt-get install clang-19) or name one in "
+                             "HEADWAY_CLANG")  # fmt: skip
+
+
+@on_kernel
 def test_a_protocol_of_three_files_obeys_its_router(folder: Path) -> None:  # noqa: F811
     at = ROOT / "tests" / "protocol"
     options = ["--flows", f"1x{at}/cc/explicit.c", "--router"]

@@ -41,7 +41,7 @@ impl Bench {
         let path = file_of(file).map_or(file, |(path, _)| path);
         let source = source_of(kind, path).map_err(bad_input)?;
         let clang = compile::find_clang()
-            .map_err(|reason| Failure::failed(format!("cannot compile {path}: {reason}")))?;
+            .map_err(|reason| Failure::bad_input(format!("cannot compile {path}: {reason}")))?;
         let what = format!("compile {path}");
         let work = Work::new(None).attempt(&what)?;
         source

@@ -42,7 +42,7 @@ pub fn find_clang() -> Result<String, String> {
         .ok_or_else(|| {
             format!(
                 "no clang of version {OLDEST_CLANG} or newer with the BPF target among {}; \
-                 install clang-19 or set HEADWAY_CLANG",
+                 install clang-19 (Debian: apt-get install clang-19) or name one in HEADWAY_CLANG",
                 candidates.join(", ")
             )
         })
