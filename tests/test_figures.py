@@ -28,6 +28,7 @@ from headway.figures import (
     timeseries,
 )
 from headway.figures.style import STYLES
+from headway.registry import registry
 
 TIME_S = np.linspace(0, 10, 50_000)
 SAW = TIME_S % 1.0
@@ -71,6 +72,20 @@ def test_every_algorithm_has_its_own_colour_and_marker() -> None:
     looks = [(style.colour, style.marker) for style in STYLES.values()]
     assert len(set(looks)) == len(looks)
     assert len({style_of(name).colour for name in ("reno", "htcp", "cubic26")}) == 3
+
+
+@pytest.mark.parametrize("family", ["controls", "startups"])
+def test_all_of_a_family_are_told_apart_in_one_figure(family: str) -> None:
+    """As lines, as points and as bars, and as lines with points in a print without colour."""
+    names = [one.name for one in getattr(registry(), family)]
+    assert len(names) > 8
+    for how in (("colour", "dash"), ("colour", "marker"), ("colour", "hatch"), ("dash", "marker")):
+        alike: dict[tuple[object, ...], list[str]] = {}
+        for name in names:
+            assert name in STYLES
+            look = tuple(getattr(style_of(name), part) for part in how)
+            alike.setdefault(look, []).append(name)
+        assert [same for same in alike.values() if len(same) > 1] == [], how
 
 
 def test_a_startup_changes_the_marker_not_the_colour() -> None:

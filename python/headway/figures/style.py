@@ -72,11 +72,11 @@ STYLES: dict[str, Style] = {
     "compound": Style(SKY, "P", "-", "++"),
     "fast": Style(ORANGE, "X", _DOTTED, "oo"),
     "hybla": Style(SKY, "p", _DASH_DOT, "--"),
-    "scalable": Style(VERMILLION, "X", _DOTTED, "oo"),
+    "scalable": Style(VERMILLION, "v", _DOTTED, "oo"),
     "highspeed": Style(GREEN, "d", _DASHED, "xx"),
     "westwood": Style(PURPLE, "d", _DASH_DOT, "++"),
     "bbr": Style(BLACK, "*", _DASHED, "||"),
-    "vegas": Style(GREEN, "X", _DASHED, "xx"),
+    "vegas": Style(GREEN, "H", "-", "\\\\"),
     "illinois": Style(BLUE, "D", _DOTTED, "--"),
     "slow-start": Style(BLACK, "o"),
     "slow-start-red": Style(PURPLE, "H", _DASH_DOT, "\\\\"),
@@ -101,7 +101,7 @@ STYLES: dict[str, Style] = {
     "xcp": Style(PURPLE, ">", _DASHED, "xx"),
     "rcp": Style(GREEN, "h", _DOTTED, "++"),
     "vcp": Style(ORANGE, "8", "-", "||"),
-    "mpcp": Style(BLUE, "P", "-", "++"),
+    "mpcp": Style(BLUE, "P", _DASH_DOT, "++"),
     "maxnet": Style(BLACK, "D", "-", "//"),
 }
 
