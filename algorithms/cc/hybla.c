@@ -10,8 +10,9 @@
  * stand still above 128 rho^2; there 6.x lets cwnd grow by one per window, 2.6.24 does not
  * (carry=off). growth_bits above 7 keeps finer parts: the paper's law at any window.
  *
- * What differs from Linux: no clamp of cwnd at 65,535 packets; parts of a packet are not
- * taken over from slow start. Valid for any window and round trip.
+ * As there, this law grows no window beyond 65,535 packets. What differs from Linux: out of
+ * Open, where Reno's law holds, the window may come to more; parts of a packet are not taken
+ * over from slow start. Valid for any window and round trip.
  */
 #include "../port/hybla_law.h"
 

@@ -6,8 +6,8 @@
  * longer than RTT0, that of the flow whose growth in time is followed.
  *
  * As in Linux (tcp_hybla.c): at least 1, in eighths rounded down, of the smoothed round
- * trip, and taken anew only when that falls below its smallest value. Valid for any round
- * trip.
+ * trip, and taken anew only when that falls below its smallest value. rho itself has no
+ * largest value; the window that it makes does. Valid for any round trip.
  */
 #ifndef HEADWAY_PORT_HYBLA_LAW_H
 #define HEADWAY_PORT_HYBLA_LAW_H
@@ -16,6 +16,7 @@
 
 #define HW_HYBLA_RTT0_MS   25
 #define HW_HYBLA_RHO_SHIFT 3
+#define HW_HYBLA_MOST_PKTS 65535 /* Linux's clamp of the window, set as Hybla begins */
 
 struct hw_hybla {
 	u32 rho_8;	 /* rho << 3; 0 before the first round trip was known */
@@ -39,9 +40,15 @@ static inline int hw_hybla_holds(const struct hw_hybla *h, const struct hw_conn 
 	return h->rho_8 && c->ca_state == HW_CA_OPEN;
 }
 
+/* A window that grew by Hybla's law, as it may be. */
+static inline u32 hw_hybla_bound(const struct hw_conn *c, u32 cwnd_pkts)
+{
+	return hw_min_u32(cwnd_pkts, hw_min_u32(c->cwnd_clamp_pkts, HW_HYBLA_MOST_PKTS));
+}
+
 /*
  * Adds growth in 2^-bits packets to cwnd, and keeps what is less than one. Returns whether
- * cwnd grew.
+ * there was a packet to add.
  */
 static inline u32 hw_hybla_grow(struct hw_conn *c, u32 *part, u64 growth, u32 bits)
 {
@@ -50,8 +57,8 @@ static inline u32 hw_hybla_grow(struct hw_conn *c, u32 *part, u64 growth, u32 bi
 	growth += *part;
 	whole = growth >> bits;
 	*part = (u32)(growth & ((1u << bits) - 1));
-	c->cwnd_pkts = hw_add_u32(c->cwnd_pkts, hw_saturate_u32(whole));
-	c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, c->cwnd_clamp_pkts);
+	if (c->cwnd_pkts < HW_HYBLA_MOST_PKTS) /* another law may have made it larger */
+		c->cwnd_pkts = hw_hybla_bound(c, hw_add_u32(c->cwnd_pkts, hw_saturate_u32(whole)));
 	return whole != 0;
 }
 

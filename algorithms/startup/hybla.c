@@ -9,6 +9,9 @@
  * takes rho for at most 16; 2.6.24 does not, and its 32-bit product wraps from rho = 25 on:
  * at 32 (800 ms) slow start stands still (max_exponent=0).
  *
+ * Linux does not clamp that first window, but knows no round trip above 536 s (rho 21,474);
+ * here it is at most 65,535 packets, as all growth by this law (port/hybla_law.h).
+ *
  * Out of Open it is standard slow start. Valid for any round trip.
  */
 #include "../port/hybla_law.h"
@@ -43,7 +46,7 @@ static void hybla_start_init(void *state, const u32 *tun, struct hw_conn *c)
 
 	hw_hybla_follow(&s->rho, tun[START_RTT0], c->srtt_us);
 	if (tun[FIRST_WINDOW] && s->rho.rho_8)
-		c->cwnd_pkts = hw_min_u32(s->rho.rho_8 >> HW_HYBLA_RHO_SHIFT, c->cwnd_clamp_pkts);
+		c->cwnd_pkts = hw_hybla_bound(c, s->rho.rho_8 >> HW_HYBLA_RHO_SHIFT);
 }
 
 static void hybla_start_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,

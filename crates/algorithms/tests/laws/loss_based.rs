@@ -292,6 +292,22 @@ fn hybla_grows_by_rho_squared_per_window_and_2_to_rho_less_1_per_ack_of_slow_sta
 }
 
 #[test]
+fn hybla_grows_no_window_beyond_linuxs_clamp() {
+    let half_an_hour_ms = 1_779_200;
+    let mut flow = hybla(&[], half_an_hour_ms, Conn::default()); // rho 71,168
+    assert_eq!(flow.conn.cwnd_pkts, 65_535);
+    flow.ack(1, u64::from(half_an_hour_ms));
+    assert_eq!(flow.conn.cwnd_pkts, 65_535);
+    flow.conn.ssthresh_pkts = 2;
+    flow.ack(1, u64::from(half_an_hour_ms));
+    assert_eq!(flow.conn.cwnd_pkts, 65_535);
+    // what another law made larger stays
+    flow.conn.cwnd_pkts = 70_000;
+    flow.ack(1, u64::from(half_an_hour_ms));
+    assert_eq!(flow.conn.cwnd_pkts, 70_000);
+}
+
+#[test]
 fn hybla_is_reno_on_25_ms_and_below() {
     for rtt_ms in [5, 25] {
         assert_eq!(hybla_acks(&[("growth_bits", 16)], rtt_ms, 64), 64);
@@ -357,7 +373,7 @@ fn hybla_of_2_6_24_stands_still_in_slow_start_at_800_ms() {
         flow.ack(1, u64::from(rtt_ms));
         flow.conn.cwnd_pkts
     };
-    assert_eq!(cwnd_after_an_ack(16, 800), 10 + 65_535);
+    assert_eq!(cwnd_after_an_ack(16, 800), 65_535, "Linux's clamp");
     assert_eq!(cwnd_after_an_ack(0, 800), 10);
     assert_eq!(cwnd_after_an_ack(0, 200), 10 + 255);
 }
