@@ -25,6 +25,8 @@ class MaxNet(Study[Row, Evidence[Row]]):
         "10 Mbit/s, RTTs of 28 and 56 ms, MaxNet, FAST and BIC: one flow, four, two with unlike "
         "RTTs, and one under 0 to 5 % random loss."
     )
+    only_backend = "sim"
+    """It is judged by prices at every second; the kernel's routers tell theirs at the end."""
     statements = claims.STATEMENTS
     choices = (
         "Which buffer. The paper states 30 KB, with which no RTT can exceed 52 ms, and reports "
