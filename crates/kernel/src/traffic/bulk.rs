@@ -184,17 +184,18 @@ fn read_until(
     got: &mut BulkReceived,
     records: &mut Option<Records<2>>,
 ) -> Result<(), Failure> {
-    let mut chunk = vec![0u8; CHUNK_BYTES];
+    // as large as any call, now: a large one takes tens of ms to prepare, and reads are due in time
+    let largest = task.reading.largest_call_bytes();
+    let largest =
+        usize::try_from(largest).map_or(LARGEST_CALL_BYTES, |b| b.min(LARGEST_CALL_BYTES));
+    let mut chunk = vec![0u8; largest.max(CHUNK_BYTES)];
     let (mut recorded_ns, mut recorded_bytes) = (i64::MIN, 0);
     let mut calls = Calls::of(task.reading, got.accepted_ns.unwrap_or_else(now_ns));
     if calls.is_some() {
         socket.set_nonblocking(true).attempt("not to block")?;
     }
     while let Some(bytes) = next_call(socket, task, &mut calls)? {
-        let bytes = bytes.min(LARGEST_CALL_BYTES);
-        if chunk.len() < bytes {
-            chunk.resize(bytes, 0);
-        }
+        let bytes = bytes.min(chunk.len());
         match socket.read(&mut chunk[..bytes]) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Ok(0) => {

@@ -24,6 +24,20 @@ pub enum Reading {
     },
 }
 
+impl Reading {
+    /// What one call takes at most.
+    pub(super) fn largest_call_bytes(self) -> u64 {
+        match self {
+            Reading::Eager => 0, // it takes what it is given room for
+            Reading::Portions { bytes, .. } => bytes,
+            Reading::Rate { bps } => {
+                let bytes = u128::from(bps) * RATE_INTERVAL_NS as u128 / 8_000_000_000;
+                u64::try_from(bytes + 1).unwrap_or(u64::MAX)
+            }
+        }
+    }
+}
+
 /// A reader's calls, one after the other.
 #[derive(Debug)]
 pub(super) struct Calls {
@@ -70,8 +84,10 @@ mod tests {
     fn a_rate_is_kept_to_the_byte() {
         for bps in [1, 799, 800, 2_000_000, 123_456_789] {
             let mut calls = Calls::of(Reading::Rate { bps }, 5).unwrap();
-            let sum: u64 = (0..1000).map(|_| calls.next().1).sum();
-            assert_eq!(sum, bps * 10 / 8, "{bps}");
+            let each: Vec<u64> = (0..1000).map(|_| calls.next().1).collect();
+            assert_eq!(each.iter().sum::<u64>(), bps * 10 / 8, "{bps}");
+            let largest = Reading::Rate { bps }.largest_call_bytes();
+            assert!(each.iter().all(|&bytes| bytes <= largest), "{bps}");
             assert_eq!(calls.next().0, 5 + 1001 * RATE_INTERVAL_NS);
         }
     }
