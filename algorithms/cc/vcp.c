@@ -57,12 +57,12 @@ enum vcp_phase {
 struct vcp {
 	struct hw_fall_back fall_back;
 	u64 until_us;	  /* end of the phase */
+	u64 pace_Bps;	  /* the pacing rate, where it is ours; 0: none is */
 	u64 queued_us;	  /* since when there is a queue at low load; 0: there is none */
 	u32 fraction;	  /* of a packet beyond cwnd, 2^-30 */
 	u32 acked_pkts;	  /* by the latest ACK */
 	u8 region;	  /* enum vcp_region, of the latest answer */
 	u8 phase;	  /* enum vcp_phase */
-	u8 paces;	  /* the pacing rate is ours */
 	u32 round_rtt_us; /* shortest of the round trip's packets */
 	u32 round_end;	  /* sequence number with which it is over */
 	u32 round_pkts;	  /* acknowledged with a sample since it began */
@@ -174,29 +174,34 @@ static void vcp_on_feedback(void *state, const u32 *tun, struct hw_conn *c, cons
 	}
 }
 
-/* Windows of few packets, over a long round trip, are spread over it. */
-static void vcp_pace(struct vcp *s, struct hw_conn *c)
+/* The rate that spreads a window of few packets over a long round trip; 0: none. */
+static u64 vcp_pace_Bps(const struct vcp *s, const struct hw_conn *c)
 {
 	u32 steps = 1, step_us;
 
-	if (!s->fall_back.alone && c->cwnd_pkts >= 2 && c->cwnd_pkts <= MAX_SCALE_PKTS) {
-		while (steps < c->cwnd_pkts && steps < MAX_SCALE_PKTS)
-			steps *= 2;
-		step_us = c->srtt_us / steps;
-		if (step_us > HW_LOAD_INTERVAL_US / 2) {
-			u64 pkt_bytes = (u64)c->mss_bytes + c->header_bytes;
+	if (s->fall_back.alone || c->cwnd_pkts < 2 || c->cwnd_pkts > MAX_SCALE_PKTS)
+		return 0;
+	while (steps < c->cwnd_pkts && steps < MAX_SCALE_PKTS)
+		steps *= 2;
+	step_us = c->srtt_us / steps;
+	if (step_us <= HW_LOAD_INTERVAL_US / 2)
+		return 0;
+	return ((u64)c->mss_bytes + c->header_bytes) * 1000000 / step_us;
+}
 
-			c->pacing_rate_Bps = pkt_bytes * 1000000 / step_us;
-			c->pacing_chunk_pkts = 1;
-			s->paces = 1;
-			return;
-		}
+/* A rate that is another's, the startup's for its first window, stays. */
+static void vcp_pace(struct vcp *s, struct hw_conn *c)
+{
+	u64 rate_Bps;
+
+	if (c->pacing_rate_Bps && c->pacing_rate_Bps != s->pace_Bps)
+		return;
+	rate_Bps = vcp_pace_Bps(s, c);
+	if (rate_Bps || s->pace_Bps) {
+		c->pacing_rate_Bps = rate_Bps;
+		c->pacing_chunk_pkts = rate_Bps != 0;
 	}
-	if (s->paces) {
-		c->pacing_rate_Bps = 0;
-		c->pacing_chunk_pkts = 0;
-		s->paces = 0;
-	}
+	s->pace_Bps = rate_Bps;
 }
 
 HW_PART vcp_acked(struct vcp *s, struct hw_conn *c, const struct hw_ack *ack, u32 patience)

@@ -207,7 +207,10 @@ fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step
                 return;
             }
             let shrinks = SHRINK_BY_DELAY.contains(&cc.control().name);
-            assert!(shrinks || conn.cwnd_pkts >= before.min(conn.cwnd_clamp_pkts));
+            assert!(
+                shrinks || conn.cwnd_pkts >= before.min(conn.cwnd_clamp_pkts),
+                "{cc:?} {before} {conn:?}"
+            );
             if conn.cwnd_limited == 0 || !grow {
                 assert_eq!(conn.cwnd_pkts, before);
             }
