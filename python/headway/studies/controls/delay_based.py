@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from headway import models
 from headway.experiment import Experiment, Flow
 from headway.models._checks import Floats
 from headway.studies.controls.paths import experiment, periodic
-from headway.studies.controls.rows import Row, slope, window_row
+from headway.studies.controls.rows import Row, slope, trial_row, window_row
 from headway.study import StudyContext
 
 RTT_MS = 100.0
@@ -111,43 +111,19 @@ def _shared(ctx: StudyContext, controls: list[str], *, far: bool) -> Experiment:
     return experiment(ctx, topology, flows, warmup_s=WARMUP_S, length_s=length_s, record=("queue",))
 
 
-def _queue(
-    control: str, number: int, key: str, quantity: str, source: str, expected: float, **more: Any
-) -> Row:
-    """A row about the mean of what waits in the queue.
+_queue = partial(
+    trial_row,
+    field="queue_pkts",
+    unit="packets",
+    of=lambda run: run.queue_pkts - run.utilization,
+)
+"""A row about the mean of what waits in the queue.
 
-    The packet in transmission does not: its time is part of the base RTT of a law that goes by
-    delay. There is one for as much of the time as the link is used.
-    """
-    return Row(
-        f"CC-{number:03}",
-        control,
-        quantity,
-        source,
-        expected,
-        "packets",
-        value=lambda found: found[key].queue_pkts - found[key].utilization,
-        spoils=((key, "queue_pkts"),),
-        **more,
-    )
-
-
-def _share(
-    control: str, number: int, key: str, quantity: str, source: str, expected: float, **more: Any
-) -> Row:
-    """A row about the part of the goodput that the first flow has."""
-    return Row(
-        f"CC-{number:03}",
-        control,
-        quantity,
-        source,
-        expected,
-        "",
-        value=lambda found: found[key].first_share,
-        spoils=((key, "first_share"),),
-        **more,
-    )
-
+The packet in transmission does not: its time is part of the base RTT of a law that goes by
+delay. There is one for as much of the time as the link is used.
+"""
+_share = partial(trial_row, field="first_share", unit="")
+"""A row about the part of the goodput that the first flow has."""
 
 FIXED_POINT = "Jin, Wei, Low 2004"
 BRAKMO = "Brakmo, Peterson 1995"

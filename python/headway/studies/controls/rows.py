@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from headway.claims import Evidence, Seen, Spoil, Statement, all_of, near, scaled
@@ -61,21 +63,36 @@ class Row:
         return all_of(*(scaled(key, factor, field) for key, field in self.spoils))
 
 
-def window_row(
-    control: str, number: int, key: str, quantity: str, source: str, expected: float, **more: Any
+def trial_row(
+    control: str,
+    number: int,
+    key: str,
+    quantity: str,
+    source: str,
+    expected: float,
+    *,
+    field: str,
+    unit: str,
+    of: Callable[[Run], float] | None = None,
+    **more: Any,
 ) -> Row:
-    """A row about a mean window."""
+    """A row about a field of one trial, or what is made of it."""
+    value = of or attrgetter(field)
     return Row(
         f"CC-{number:03}",
         control,
         quantity,
         source,
         expected,
-        "packets",
-        value=lambda found: found[key].window_pkts,
-        spoils=((key, "window_pkts"),),
+        unit,
+        value=lambda found: float(value(found[key])),
+        spoils=((key, field),),
         **more,
     )
+
+
+window_row = partial(trial_row, field="window_pkts", unit="packets")
+"""A row about a mean window."""
 
 
 def slope(small: str, large: str) -> Callable[[Found], float]:
