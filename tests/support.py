@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from headway.backends import backend_named
 from headway.backends.kernel import headwayctl
 from headway.experiment import Experiment
 from headway.trace import SCHEMA, FlowSummary, Trace
@@ -121,50 +119,3 @@ def on_kernel(test: Callable[..., None]) -> Callable[..., None]:
     """Real time and root: slow, alone, and skipped with its reason where it cannot be."""
     skip = pytest.mark.skipif(REASON is not None, reason=f"kernel backend: {REASON}")
     return pytest.mark.slow(pytest.mark.kernel(skip(test)))
-
-
-ATTEMPTS = 5
-PATIENCE_S = 30.0
-"""No further attempt begins after so long: CI has minutes, not hours."""
-SPARE_S = 60.0
-"""What all repeated attempts of a run of the tests may take together."""
-repeated_s: list[float] = []
-
-
-def punctual(asked: Experiment) -> Trace:
-    """The experiment on the kernel, run while the machine kept time.
-
-    What a busy machine delivers late says nothing about the kernel: such a run is done again. Skips
-    the test, with the reason, where the machine never kept time.
-    """
-    return punctual_each([asked])[0]
-
-
-def punctual_each(asked: Sequence[Experiment]) -> list[Trace]:
-    """The same of several, side by side where the machine has room for them."""
-    done: list[Trace | None] = [None] * len(asked)
-    began_s = time.monotonic()
-    attempts = 0
-    while not attempts or (
-        attempts < ATTEMPTS
-        and time.monotonic() - began_s < PATIENCE_S
-        and sum(repeated_s) < SPARE_S
-    ):
-        attempt_s = time.monotonic()
-        attempts += 1
-        left = [index for index, trace in enumerate(done) if trace is None]
-        notes: list[str] = []
-
-        def finished(index: int, trace: Trace, left: list[int] = left) -> None:
-            late = [note for note in trace.meta["notes"] if "late" in note]
-            notes.extend(late)  # noqa: B023
-            done[left[index]] = None if late else trace
-
-        backend_named("kernel").run_each(
-            [asked[index] for index in left], lambda _, trace: trace, finished
-        )
-        if attempts > 1:
-            repeated_s.append(time.monotonic() - attempt_s)
-        if not notes:
-            return [trace for trace in done if trace is not None]
-    pytest.skip(f"the machine is too busy for real time: {notes[0]} in the last of {attempts} runs")

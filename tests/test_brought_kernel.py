@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from real_time import in_real_time, note_late
 from support import ROOT, headway, on_kernel
 from test_brought import FILES, folder  # noqa: F401 - a fixture
 
@@ -52,6 +53,7 @@ def device() -> Iterator[list[str]]:
 
 
 @on_kernel
+@in_real_time
 def test_the_tutorials_control_carries_a_flow_as_in_the_simulator(folder: Path) -> None:  # noqa: F811
     options = ["--flows", "1x./my_control.c", "--rate", "10Mbit/s", "--rtt", "50 ms"]
     options += ["--buffer", "2 BDP", "--duration", "3s", "--warmup", "1s", "--json"]
@@ -60,6 +62,7 @@ def test_the_tutorials_control_carries_a_flow_as_in_the_simulator(folder: Path) 
         done = headway("try", *options, "--backend", backend)
         assert done.returncode == 0, done.stderr
         mean = json.loads(done.stdout)
+        note_late(mean["warnings"])
         found.append((mean["flows"][0]["goodput_bps"], mean["links"][0]["queue_bytes"]["mean"]))
     (live_bps, live_bytes), (sim_bps, sim_bytes) = found
     assert live_bps == pytest.approx(sim_bps, rel=0.1)
@@ -81,6 +84,7 @@ def test_status_tells_a_files_control_by_its_own_names(folder: Path) -> None:  #
 
 
 @on_kernel
+@in_real_time
 def test_the_tutorials_router_counts_at_a_device(
     folder: Path,  # noqa: F811
     device: list[str],
@@ -149,6 +153,7 @@ def test_without_clang_a_file_is_refused_with_what_to_install(
 
 
 @on_kernel
+@in_real_time
 def test_a_protocol_of_three_files_obeys_its_router(folder: Path) -> None:  # noqa: F811
     at = ROOT / "tests" / "protocol"
     options = ["--flows", f"1x{at}/cc/explicit.c", "--router"]
@@ -157,6 +162,7 @@ def test_a_protocol_of_three_files_obeys_its_router(folder: Path) -> None:  # no
                    "--json")  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
+    note_late(found["warnings"])
     assert found["flows"][0]["goodput_bps"] == pytest.approx(3e6 * 1436 / 1500, rel=0.03)
     assert found["links"][0]["routers"]["explicit-rate"]["lowered"] > 300
     try:

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import on_kernel, punctual_each
+from real_time import in_real_time, live_each
+from support import on_kernel
 
 from headway import metrics
 from headway.backends import backend_named
@@ -106,6 +107,7 @@ def _seen(trace: Trace) -> tuple[float, float]:
 
 
 @on_kernel
+@in_real_time
 @pytest.mark.parametrize("aqm", ["drop-tail", "codel"])
 def test_both_backends_agree_on_a_made_up_trace(aqm: str) -> None:
     """Utilization within 3 %, 95th percentile of the delay within 10 %: medians of runs.
@@ -115,7 +117,7 @@ def test_both_backends_agree_on_a_made_up_trace(aqm: str) -> None:
     """
     simulator = backend_named("sim")
     simulated = [_seen(simulator.run(on_the_trace(aqm, 88 + run))) for run in range(25)]
-    measured = [_seen(trace) for trace in punctual_each([on_the_trace(aqm)] * 3)]
+    measured = [_seen(trace) for trace in live_each([on_the_trace(aqm)] * 3)]
     medians = [
         [statistics.median(each) for each in zip(*runs, strict=True)]
         for runs in (simulated, measured)

@@ -6,7 +6,8 @@ import itertools
 from typing import Any
 
 import pytest
-from support import on_kernel, punctual_each
+from real_time import in_real_time, live_each
+from support import on_kernel
 
 from headway import Experiment, metrics, run
 from headway.backends import backend_named
@@ -105,9 +106,10 @@ def test_marks_halve_reno_once_per_round_trip(aqm: dict[str, Any]) -> None:
 
 
 @on_kernel
+@in_real_time
 def test_marks_halve_the_kernels_reno_once_per_round_trip() -> None:
     asked = [marked(aqm=aqm) for aqm in (RED, CODEL)]
-    for live, made in zip(punctual_each(asked), asked, strict=True):
+    for live, made in zip(live_each(asked), asked, strict=True):
         simulated = run(made)
         halves_once_per_round_trip(live)
         goodputs = [metrics.goodput_bps(trace, 0) for trace in (live, simulated)]
@@ -171,5 +173,6 @@ def test_datagrams_are_marked_where_they_can_be_and_else_dropped() -> None:
 
 
 @on_kernel
+@in_real_time
 def test_datagrams_on_the_kernel_are_marked_where_they_can_be_and_else_dropped() -> None:
-    are_marked_where_they_can_be(*punctual_each([datagrams(True), datagrams(False)]))
+    are_marked_where_they_can_be(*live_each([datagrams(True), datagrams(False)]))

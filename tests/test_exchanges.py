@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import on_kernel, punctual, punctual_each
+from real_time import in_real_time, live, live_each
+from support import on_kernel
 
 from headway import Dumbbell, Exchanges, Experiment, ExperimentError, Flow, metrics, run
 from headway.errors import HeadwayError
@@ -107,6 +108,7 @@ def test_a_hundred_thousand_exchanges_are_read_in_a_second_and_run(tmp_path):
 
 
 @on_kernel
+@in_real_time
 def test_a_file_of_one_connection_runs_on_the_kernel_as_in_the_simulator(tmp_path):
     file = tmp_path / "one.csv"
     file.write_text(
@@ -116,8 +118,7 @@ def test_a_file_of_one_connection_runs_on_the_kernel_as_in_the_simulator(tmp_pat
     made = experiment(Exchanges(file=file)).model_copy(update={"duration": 4_000_000_000})
     window = (0, made.duration)
     sim, kernel = (
-        metrics.responses(trace, window)["seconds"].to_numpy()
-        for trace in (run(made), punctual(made))
+        metrics.responses(trace, window)["seconds"].to_numpy() for trace in (run(made), live(made))
     )
     assert len(sim) == len(kernel) == 3
     assert np.abs(sim - kernel).max() < 0.02
@@ -163,6 +164,7 @@ def test_deadlines_are_met_or_missed_from_when_the_request_leaves(tmp_path):
 
 
 @on_kernel
+@in_real_time
 def test_three_connections_that_wait_for_one_another_take_as_long_on_both_backends(
     tmp_path: Path,
 ) -> None:
@@ -180,9 +182,9 @@ def test_three_connections_that_wait_for_one_another_take_as_long_on_both_backen
             )
         )
     # a host that takes the processor away in a paced start makes one run in five 6 % longer
-    live = [punctual_each(asked) for _ in range(3)]
+    runs = [live_each(asked) for _ in range(3)]
     for at, made in enumerate(asked):
-        sim, kernel = run(made), [traces[at] for traces in live]
+        sim, kernel = run(made), [traces[at] for traces in runs]
         assert [len(seconds(trace)) for trace in (sim, *kernel)] == [6] * 4
         medians = np.median([seconds(trace) for trace in kernel], axis=0)
         assert np.abs(medians / seconds(sim) - 1).max() < 0.05
@@ -195,6 +197,7 @@ def test_three_connections_that_wait_for_one_another_take_as_long_on_both_backen
 
 
 @on_kernel
+@in_real_time
 def test_ten_thousand_exchanges_run_on_the_kernel(tmp_path):
     file = tmp_path / "many.csv"
     lines = (
@@ -209,7 +212,7 @@ def test_ten_thousand_exchanges_run_on_the_kernel(tmp_path):
         flows=[Flow(app=Exchanges(file=file), control="cubic")],
         duration="8 s",
     )
-    sim, kernel = run(made), run(made, backend="kernel")
+    sim, kernel = run(made), live(made)
     assert sim["responses"].height == kernel["responses"].height == 10_000
     # what a busy machine delays is in the slower half
     quarter = [np.quantile(seconds(trace), 0.25) for trace in (sim, kernel)]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support import on_kernel, punctual, punctual_each
+from real_time import in_real_time, live, live_each
+from support import on_kernel
 
 from headway import Experiment, metrics
 from headway.backends import run
@@ -55,13 +56,12 @@ def started() -> subprocess.Popen[bytes]:
 
 @pytest.fixture(scope="module")
 def trace() -> Trace:
-    return punctual(experiment())
+    return live(experiment())
 
 
 @on_kernel
 def test_a_kernel_trace_has_the_simulators_schema(trace: Trace, tmp_path: Path) -> None:
     assert {name: dict(frame.schema) for name, frame in trace.tables.items()} == SCHEMA
-    assert all(trace[name].height > 0 for name in ("flow_state", "queue", "drops", "udp"))
     saved = load_trace(save_trace(trace, tmp_path / "trace"))
     assert saved["flow_state"].equals(trace["flow_state"])
 
@@ -71,12 +71,15 @@ def test_a_kernel_run_says_what_it_ran_on(trace: Trace) -> None:
     assert trace.meta["backend"] == "kernel"
     assert trace.meta["kernel"]["release"] == os.uname().release
     assert trace.meta["kernel"]["sysctls"]["net.ipv4.tcp_no_metrics_save"] == "1"
-    assert trace.meta["emulator"]["directions"][0]["delivered_pkts"] > 1000
     assert trace.meta["sampler"]["lost"] == 0
 
 
 @on_kernel
-def test_a_kernel_flow_fills_the_link_and_delays_the_call(trace: Trace) -> None:
+@in_real_time
+def test_a_kernel_flow_fills_the_link_and_delays_the_call() -> None:
+    trace = live(experiment())
+    assert all(trace[name].height > 0 for name in ("flow_state", "queue", "drops", "udp"))
+    assert trace.meta["emulator"]["directions"][0]["delivered_pkts"] > 1000
     assert 4.2e6 < metrics.goodput_bps(trace, 0) < 4.85e6
     delay = metrics.owd_distribution_us(trace)
     assert delay.median is not None
@@ -116,6 +119,7 @@ def test_nothing_is_left_after_a_kill() -> None:
 
 
 @on_kernel
+@in_real_time
 def test_flows_that_would_start_at_the_end_or_after_it_send_nothing_on_the_kernel() -> None:
     bulk = {"control": "cubic"}
     asked = {"kind": "vectors", "epochs": [["200 B", "20000 B", "0 s"]]}
@@ -127,7 +131,7 @@ def test_flows_that_would_start_at_the_end_or_after_it_send_nothing_on_the_kerne
         {"app": {"kind": "cbr", "packet": "186 B", "interval": "20 ms"}, "start": "5 s"},
     ]
     made = experiment([bulk, *late], duration="2 s", warmup="0 s")  # type: ignore[arg-type]
-    trace = run(made, backend="kernel")
+    trace = live(made)
     assert [flow.first_packet_ns is None for flow in trace.flows] == [False, False] + [True] * 5
     total = trace["flow_counters"].group_by("flow").agg(pl.col("delivered_bytes").max())
     delivered = dict(total.iter_rows())
@@ -136,12 +140,13 @@ def test_flows_that_would_start_at_the_end_or_after_it_send_nothing_on_the_kerne
 
 
 @on_kernel
+@in_real_time
 def test_vectors_on_the_kernel_have_responses_and_count_what_the_client_gets() -> None:
     flow = {
         "app": {"kind": "vectors", "epochs": [["200 B", "20000 B", "100 ms"]] * 3},
         "control": "cubic",
     }
-    trace = punctual(experiment([flow]))  # type: ignore[arg-type]
+    trace = live(experiment([flow]))  # type: ignore[arg-type]
     responses = trace["responses"]
     assert responses["epoch"].to_list() == [0, 1, 2]
     lengths_ms = ((responses["end_ns"] - responses["start_ns"]) / 1e6).to_list()
@@ -154,13 +159,14 @@ def test_vectors_on_the_kernel_have_responses_and_count_what_the_client_gets() -
 
 
 @on_kernel
+@in_real_time
 def test_pingpong_on_the_kernel_asks_when_the_simulator_does() -> None:
     flow = {
         "app": {"kind": "pingpong", "request": "100 B", "mean_interval": "100 ms"},
         "control": "reno",
     }
     asked = experiment([flow], seed=5)  # type: ignore[arg-type]
-    kernel, sim = (made["responses"] for made in (punctual(asked), run(asked)))
+    kernel, sim = (made["responses"] for made in (live(asked), run(asked)))
     assert kernel.height == sim.height > 10
     late_ms = ((kernel["start_ns"] - sim["start_ns"]) / 1e6).to_list()
     assert all(-1 < late < 20 for late in late_ms)
@@ -168,8 +174,9 @@ def test_pingpong_on_the_kernel_asks_when_the_simulator_does() -> None:
 
 
 @on_kernel
+@in_real_time
 def test_captured_packets_are_real_and_all_of_them() -> None:
-    trace = run(experiment("1xcubic", capture={"snaplen": "100 B"}), backend="kernel")
+    trace = live(experiment("1xcubic", capture={"snaplen": "100 B"}))
     assert trace.capture is not None
     blocks, at = [], 0
     while at < len(trace.capture):
@@ -190,6 +197,7 @@ def test_captured_packets_are_real_and_all_of_them() -> None:
 
 
 @on_kernel
+@in_real_time
 def test_without_delayed_acks_every_segment_is_acknowledged() -> None:
     flows = [
         {"control": "reno", "name": name, "delayed_ack": name == "delayed", "stop": "3 s"}
@@ -197,7 +205,7 @@ def test_without_delayed_acks_every_segment_is_acknowledged() -> None:
     ]
     acks_per_segment = []
     for flow in flows:
-        trace = run(experiment([flow]), backend="kernel")  # type: ignore[arg-type]
+        trace = live(experiment([flow]))  # type: ignore[arg-type]
         forward, reverse = trace.meta["emulator"]["directions"]
         acks_per_segment.append(reverse["arrived_pkts"] / forward["arrived_pkts"])
     assert acks_per_segment[0] < 0.65
@@ -205,13 +213,14 @@ def test_without_delayed_acks_every_segment_is_acknowledged() -> None:
 
 
 @on_kernel
+@in_real_time
 def test_a_receive_buffer_is_the_window_a_flow_begins_with() -> None:
     flow = {"control": "reno", "receive_buffer": "20 kB", "app": {"kind": "bulk", "size": "200 kB"}}
     topology = {**DUMBBELL, "rate": "50Mbit/s", "rtt": "200 ms"}
     asked = experiment([flow], topology=topology)  # type: ignore[arg-type]
     early = [
         made["flow_state"].filter(pl.col("time_ns") < 590_000_000)
-        for made in (punctual(asked), run(asked))
+        for made in (live(asked), run(asked))
     ]
     # half of it is for the kernel's own use; the window then grows
     most = [rows["inflight_pkts"].max() for rows in early]
@@ -299,6 +308,7 @@ def test_what_of_a_fast_start_the_kernel_cannot_do_is_refused_by_name(
 
 
 @on_kernel
+@in_real_time
 def test_rates_are_asked_for_and_announced_as_in_the_simulator() -> None:
     announced = {"data_volume": "200 kB"}
     flows = [
@@ -308,7 +318,7 @@ def test_rates_are_asked_for_and_announced_as_in_the_simulator() -> None:
     ]
     asked = Experiment.model_validate({"topology": LAB, "flows": flows, "duration": "6 s"})
     times = []
-    for trace in (*punctual_each([asked] * 3), run(asked)):
+    for trace in (*live_each([asked] * 3), run(asked)):
         rows = trace["responses"].sort("flow")
         times.append(((rows["end_ns"] - rows["start_ns"]) / 1e6).to_list())
         assert trace.flows[1].counted("quick-start", "requests") == 1

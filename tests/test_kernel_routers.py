@@ -10,7 +10,8 @@ prints the numbers; crates/kernel/tests/hostile_headers.rs has them live in a sh
 import os
 
 import pytest
-from support import on_kernel, punctual
+from real_time import in_real_time, live
+from support import on_kernel
 
 from headway import Experiment, metrics
 from headway.backends import run
@@ -83,13 +84,14 @@ def led_by_routers(trace: Trace, protocol: str) -> None:
 if LONG:
 
     @on_kernel
+    @in_real_time
     @pytest.mark.parametrize("rate", ["10Mbit/s", "100Mbit/s"])
     @pytest.mark.parametrize("protocol", PROTOCOLS)
     def test_a_protocol_does_on_the_kernel_what_it_does_in_the_simulator(
         protocol: str, rate: str
     ) -> None:
         asked = experiment(protocol, rate)
-        trace = punctual(asked)
+        trace = live(asked)
         led_by_routers(trace, protocol)
         kernel, sim = told(trace), told(run(asked))
         print(f"\n{protocol} at {rate}:\n  kernel    {kernel}\n  simulator {sim}")
@@ -102,11 +104,12 @@ if LONG:
 
 
 @on_kernel
+@in_real_time
 def test_one_router_stands_before_a_link_that_several_hosts_send_into() -> None:
     protocol = PROTOCOLS[0]
     flows = [{"control": protocol, "delay": f"{delay} ms"} for delay in (0, 10)]
     asked = experiment(protocol, flows=flows, duration="3 s", warmup="1 s")
-    trace = punctual(asked)
+    trace = live(asked)
     led_by_routers(trace, protocol)
     [link] = [one for one in trace.meta["mechanisms"]["routers"]["links"] if one["link"] == 0]
     assert len(link["also_at"]) == 1

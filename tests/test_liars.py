@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 
 import pytest
-from support import ROOT, on_kernel, punctual_each
+from real_time import in_real_time, live_each
+from support import ROOT, on_kernel
 
 from headway import metrics
 
@@ -39,11 +40,12 @@ def live_lies() -> Sequence[liars.Lie]:
 
 
 @on_kernel
+@in_real_time
 def test_a_receiver_that_lies_gains_on_the_kernel_too() -> None:
     lies = live_lies()
     assert [lie.protocol for lie in lies] == list(liars.PROTOCOLS)
     asked = [liars.experiment(lie.protocol, lie, 1, 1.5) for lie in lies]
-    for lie, trace in zip(lies, punctual_each(asked), strict=True):
+    for lie, trace in zip(lies, live_each(asked), strict=True):
         found = liars.found_in(trace, 1)
         print(lie.protocol, lie.says, found)
         counters = metrics.router_counters(trace, lie.file.removesuffix(".c"))

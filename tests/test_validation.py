@@ -5,6 +5,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from real_time import in_real_time
 from support import on_kernel
 
 from headway import metrics, run
@@ -357,6 +358,7 @@ def test_a_section_replaces_its_old_one_and_the_others_stay() -> None:
 
 
 @on_kernel
+@in_real_time
 def test_the_kernel_counts_what_a_control_costs() -> None:
     [reno] = cost.measure([("reno", "slow-start")], no_progress)
     # 50 Mbit/s for some seconds, an ACK for two packets

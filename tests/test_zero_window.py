@@ -7,6 +7,7 @@ import struct
 from typing import NamedTuple
 
 import pytest
+from real_time import in_real_time, live
 from support import on_kernel
 
 from headway import Dumbbell, Experiment
@@ -134,9 +135,10 @@ def test_the_simulators_probes_double_from_the_timeout() -> None:
 
 
 @on_kernel
+@in_real_time
 def test_the_probes_of_a_closed_window_are_the_kernels_one_by_one() -> None:
-    here, live = _stalled(run(_asked())), _stalled(run(_asked(), backend="kernel"))
-    ours, theirs = _checked(here), _checked(live)
+    here, there = _stalled(run(_asked())), _stalled(live(_asked()))
+    ours, theirs = _checked(here), _checked(there)
     assert len(ours) == len(theirs)
     for gap, kernel_gap in zip(ours, theirs, strict=True):
         # SRTT differs by a tick at most, doubled with the gap; long timers fire up to an
@@ -146,6 +148,6 @@ def test_the_probes_of_a_closed_window_are_the_kernels_one_by_one() -> None:
     # as much fitted the buffer before, to within a segment
     sent = [
         max(s.seq + s.payload for s in segments if s.outbound and s.time_s < 10)
-        for segments in (here, live)
+        for segments in (here, there)
     ]
     assert abs(sent[0] - sent[1]) <= 1448

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import on_kernel, punctual
+from real_time import in_real_time, live
+from support import on_kernel
 
 from headway import Experiment, run
 from headway.trace import Trace
@@ -121,7 +122,8 @@ def test_tshark_reads_marks_behind_the_queue(tmp_path: Path) -> None:
 
 
 @on_kernel
+@in_real_time
 def test_a_live_connection_shows_tshark_the_same_flags_in_the_same_order(tmp_path: Path) -> None:
-    live = rows(punctual(marked()), tmp_path, checked=False)
+    found = rows(live(marked()), tmp_path, checked=False)
     simulated = rows(run(marked()), tmp_path, checked=True)
-    assert without_repeats(told(live)) == without_repeats(told(simulated)) == FIRST_MARK
+    assert without_repeats(told(found)) == without_repeats(told(simulated)) == FIRST_MARK
