@@ -19,8 +19,8 @@ static const struct hw_tunable bbr_tunables[] = {
 			256, 2048 },
 	[MIN_RTT_WINDOW_MS] = { "min_rtt_window_ms", "ms", "age at which min RTT is measured anew",
 				10000, 100, 600000 },
-	[PROBE_RTT_MS] = { "probe_rtt_ms", "ms", "how long four packets are in flight for that", 200,
-			   1, 10000 },
+	[PROBE_RTT_MS] = { "probe_rtt_ms", "ms", "how long four packets are in flight for that",
+			   200, 1, 10000 },
 };
 
 #define RATE_SHIFT     24
@@ -61,8 +61,8 @@ struct bbr {
 	u64 phase_us; /* when the present phase of the cycle began */
 	u64 epoch_us; /* since then ACKs are compared with the rate */
 	u64 min_rtt_at_us;
-	u64 probe_until_us; /* 0: in ProbeRTT, until so little is in flight as it wants */
-	u64 policer_us;	    /* start of the interval that is looked at for a policer */
+	u64 probe_until_us;	  /* 0: in ProbeRTT, until so little is in flight as it wants */
+	u64 policer_us;		  /* start of the interval that is looked at for a policer */
 	struct bbr_peak peaks[3]; /* the largest rate, and those that follow it in its window */
 	u32 min_rtt_us;
 	u32 rounds;
@@ -413,8 +413,8 @@ static inline void bbr_cycle(struct bbr *s, const struct hw_conn *c,
 	if (gain != UNIT) {
 		inflight = bbr_inflight_then(s, c, sample->prior_inflight_pkts);
 		if (gain > UNIT)
-			is_over = is_over && (sample->losses_pkts ||
-					      inflight >= bbr_inflight(s, c, gain));
+			is_over = is_over &&
+				  (sample->losses_pkts || inflight >= bbr_inflight(s, c, gain));
 		else
 			is_over = is_over || inflight <= bbr_inflight(s, c, UNIT);
 	}
@@ -485,8 +485,8 @@ static inline void bbr_take_rtt(struct bbr *s, struct hw_conn *c,
 	s64 age_us = (s64)(c->now_us - s->min_rtt_at_us);
 	int is_old = age_us > (s64)window_ms * 1000;
 
-	if (sample->rtt_us >= 0 && ((u32)sample->rtt_us < s->min_rtt_us ||
-				    (is_old && !sample->is_ack_delayed))) {
+	if (sample->rtt_us >= 0 &&
+	    ((u32)sample->rtt_us < s->min_rtt_us || (is_old && !sample->is_ack_delayed))) {
 		s->min_rtt_us = (u32)sample->rtt_us;
 		s->min_rtt_at_us = c->now_us;
 	}
@@ -656,7 +656,7 @@ static u32 bbr_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 pri
 HW_TABLE struct hw_cc_ops hw_cc_bbr = {
 	.name = "bbr",
 	.title = "BBR version 1: paces at the delivery rate, two BDP in flight",
-	.source = "Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-00; as Linux 6.18",
+	.source = "Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-00; Linux 6.18",
 	.state_bytes = sizeof(struct bbr),
 	.flags = HW_CC_OWN_START | HW_CC_PACES,
 	.send_windows = 3,

@@ -38,7 +38,18 @@
 #include "../port/exponential.h"
 #include "../header/maxnet.h"
 
-enum { P1, P2, P3, P4, MAX_INCREMENT, MAX_DECREMENT, INTERVAL_MS, PRICE_SCALE, PATIENCE, ANTI_WINDUP };
+enum {
+	P1,
+	P2,
+	P3,
+	P4,
+	MAX_INCREMENT,
+	MAX_DECREMENT,
+	INTERVAL_MS,
+	PRICE_SCALE,
+	PATIENCE,
+	ANTI_WINDUP
+};
 
 static const struct hw_tunable maxnet_tunables[] = {
 	[P1] = { "p1", "packets", "drives eta up, by p1/cwnd per ACK", 6, 1, 1000 },
@@ -82,8 +93,7 @@ struct maxnet {
 static u64 maxnet_ratio(const struct maxnet *s, const u32 *tun, const struct hw_conn *c)
 {
 	u64 price_us = (u64)s->price * (HW_PRICE_NS / 1000);
-	u64 ratio = hw_div_u64((price_us * tun[PRICE_SCALE]) << (HW_EXP_SHIFT - 10),
-			       c->min_rtt_us);
+	u64 ratio = hw_div_u64((price_us * tun[PRICE_SCALE]) << (HW_EXP_SHIFT - 10), c->min_rtt_us);
 
 	return ratio < RATIO_MOST ? ratio : RATIO_MOST;
 }
@@ -206,8 +216,7 @@ static void maxnet_listen(struct maxnet *s, const u32 *tun, struct hw_conn *c)
 		c->routers = HW_ROUTERS_ANSWER;
 		if (!s->is_priced)
 			maxnet_begin(s, tun, c);
-	} else if (s->is_priced &&
-		   c->now_us - s->answered_us > (u64)tun[PATIENCE] * c->srtt_us) {
+	} else if (s->is_priced && c->now_us - s->answered_us > (u64)tun[PATIENCE] * c->srtt_us) {
 		s->is_priced = 0;
 		c->ssthresh_pkts = hw_max_u32(c->cwnd_pkts, LEAST_PKTS);
 		c->routers = HW_ROUTERS_ABSENT;

@@ -56,8 +56,7 @@ static void rcp_obey(const struct rcp *s, struct hw_conn *c)
 	c->ssthresh_pkts = hw_max_u32(c->cwnd_pkts, 2);
 }
 
-static void rcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
-			   const struct hw_ack *ack)
+static void rcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const struct hw_ack *ack)
 {
 	struct rcp *s = state;
 

@@ -74,8 +74,7 @@ static inline void hw_maxnet_emit(const void *fields, u8 *bytes)
 static inline int hw_maxnet_reflect(void *held, const void *arrived, const struct hw_arrival *how)
 {
 	(void)how;
-	((struct hw_maxnet_fields *)held)->echo =
-		((const struct hw_maxnet_fields *)arrived)->price;
+	((struct hw_maxnet_fields *)held)->echo = ((const struct hw_maxnet_fields *)arrived)->price;
 	return 1;
 }
 

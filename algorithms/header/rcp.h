@@ -27,7 +27,7 @@
 #define RCP_RATE_BITS	  19
 #define RCP_RTT_BITS	  11
 #define RCP_MOST_RTT	  ((21u << RCP_RTT_BITS) + 2047) /* code of the largest within 32 bits */
-#define RCP_UNLIMITED	  0xffffffu			  /* code */
+#define RCP_UNLIMITED	  0xffffffu			 /* code */
 #define RCP_UNLIMITED_Bps (0xfffffull << 30)
 
 struct rcp_fields {

@@ -24,12 +24,13 @@
 #define HW_PATIENCE_US 200000
 
 /* The tunable that says how long else. */
-#define HW_PATIENCE                                                                        \
-	{                                                                                  \
-		"patience_rtts", "round trips",                                            \
-			"without a router's answer, and 200 ms, until it is as Reno", 4, 1, \
-			1000                                                               \
-	}
+#define HW_PATIENCE                                                     \
+	{ "patience_rtts",                                              \
+	  "round trips",                                                \
+	  "without a router's answer, and 200 ms, until it is as Reno", \
+	  4,                                                            \
+	  1,                                                            \
+	  1000 }
 
 struct hw_fall_back {
 	u64 asked_us;	/* when the first header left that has no answer, on now_us's clock */

@@ -48,10 +48,10 @@ static const struct hw_tunable rcp_tunables[] = {
 #define MOST_INPUT_BYTES 18000000000ull
 #define IDLE_STEPS	 256 /* 2^IDLE_BITS */
 #define IDLE_BITS	 8
-#define GROWTH_BITS	 16 /* of a factor's fraction */
-#define MOST_GROWTH	 2164 /* of a step: of all 256 less than 4096 */
-#define PART_BITS	 20   /* of a fraction of at most 1 */
-#define STEP_BITS	 26   /* of R's change, in parts of R */
+#define GROWTH_BITS	 16	      /* of a factor's fraction */
+#define MOST_GROWTH	 2164	      /* of a step: of all 256 less than 4096 */
+#define PART_BITS	 20	      /* of a fraction of at most 1 */
+#define STEP_BITS	 26	      /* of R's change, in parts of R */
 #define MOST_ERROR	 (1ull << 43) /* B/s / 1000 */
 
 /* Its counters first, in their order. */
@@ -59,18 +59,18 @@ struct rcp_router {
 	u64 rate_Bps; /* as it is written */
 	u64 headers;
 	u64 lowered;
-	u64 rtt_us;	/* d */
-	u64 input_Bps;	/* y of the last slot */
+	u64 rtt_us;	 /* d */
+	u64 input_Bps;	 /* y of the last slot */
 	u64 queue_bytes; /* q at its end */
 
-	u64 exact;	    /* R, B/s << FRACTION_BITS */
-	u64 exact_us;	    /* d, us << FRACTION_BITS */
+	u64 exact;    /* R, B/s << FRACTION_BITS */
+	u64 exact_us; /* d, us << FRACTION_BITS */
 	u64 slot_start_ns;
-	u64 slot_end_ns;    /* 0: nothing has begun */
-	u64 input_bytes;    /* in the slot */
-	u64 next_bytes;	    /* of them, parts of packets that count in the next */
-	u64 sum_rtt;	    /* bytes us */
-	u64 sum_bytes;	    /* that told an RTT */
+	u64 slot_end_ns; /* 0: nothing has begun */
+	u64 input_bytes; /* in the slot */
+	u64 next_bytes;	 /* of them, parts of packets that count in the next */
+	u64 sum_rtt;	 /* bytes us */
+	u64 sum_bytes;	 /* that told an RTT */
 };
 
 _Static_assert(sizeof(struct rcp_router) <= HW_ROUTER_STATE_BYTES, "state of a router");
@@ -100,7 +100,8 @@ static u64 rcp_target_Bps(const u32 *tun, const struct hw_link *link)
 }
 
 /* R within its bounds, and as the header says it. */
-static void rcp_set_rate(struct rcp_router *s, const u32 *tun, const struct hw_link *link, u64 exact)
+static void rcp_set_rate(struct rcp_router *s, const u32 *tun, const struct hw_link *link,
+			 u64 exact)
 {
 	u64 most = rcp_target_Bps(tun, link) << FRACTION_BITS;
 	u64 least = ((u64)tun[LEAST_PACKETS] * US_PER_S << FRACTION_BITS) / s->rtt_us;

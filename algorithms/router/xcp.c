@@ -48,14 +48,14 @@ static const struct hw_tunable xcp_tunables[] = {
 /* Its counters first, in their order. */
 struct xcp_router {
 	u64 headers;
-	u64 rtt_us;	    /* mean, by X */
-	u64 interval_us;    /* T_e */
-	u64 input_Bps;	    /* y of the last interval */
+	u64 rtt_us;	      /* mean, by X */
+	u64 interval_us;      /* T_e */
+	u64 input_Bps;	      /* y of the last interval */
 	u64 persistent_bytes; /* Q */
-	u64 raise_Bps;	    /* F of the last interval where it is positive */
-	u64 cut_Bps;	    /* -F where it is negative */
-	u64 given_Bps;	    /* handed out since the start, all positive changes */
-	u64 taken_Bps;	    /* all negative ones */
+	u64 raise_Bps;	      /* F of the last interval where it is positive */
+	u64 cut_Bps;	      /* -F where it is negative */
+	u64 given_Bps;	      /* handed out since the start, all positive changes */
+	u64 taken_Bps;	      /* all negative ones */
 
 	u64 interval_start_ns;
 	u64 interval_end_ns; /* 0: nothing has begun */
@@ -230,7 +230,8 @@ static void xcp_depart(void *state, const u32 *tun, struct hw_link *link,
 	asked = (s64)xcp->delta_Bps * pkts * (1 << FRACTION_BITS);
 	if (asked < change) {
 		take = hw_min_u64(take + (u64)(change - asked), s->take_left);
-		give = asked + (s64)take > 0 ? hw_min_u64((u64)(asked + (s64)take), s->give_left) : 0;
+		give = asked + (s64)take > 0 ? hw_min_u64((u64)(asked + (s64)take), s->give_left)
+					     : 0;
 		change = asked;
 	} else {
 		/* to a multiple of 2 B/s, up or down by chance */

@@ -12,7 +12,7 @@
 
 struct hw_recent_request {
 	u64 time_ns; /* CLOCK_MONOTONIC */
-	u32 sender; /* addresses and ports in network byte order */
+	u32 sender;  /* addresses and ports in network byte order */
 	u32 peer;
 	u16 sender_port;
 	u16 peer_port;

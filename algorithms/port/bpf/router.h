@@ -64,11 +64,11 @@ struct hw_router_link {
 	struct bpf_spin_lock lock;
 	u32 told; /* events so far */
 	u64 state[HW_ROUTER_STATE_BYTES / 8];
-	u64 tick_ns;   /* when the algorithm wants to be called */
-	u64 ticked_ns; /* as of when it was called last; 0: it was not */
-	u64 clear_ns;  /* when the link will have sent all that has come; 0: nothing has */
+	u64 tick_ns;	/* when the algorithm wants to be called */
+	u64 ticked_ns;	/* as of when it was called last; 0: it was not */
+	u64 clear_ns;	/* when the link will have sent all that has come; 0: nothing has */
 	u64 busy_bytes; /* that came since the virtual queue was empty */
-	u64 busy_pkts;  /* likewise */
+	u64 busy_pkts;	/* likewise */
 	u64 gather_until_ns;
 	u64 gathered_bytes; /* of what the processors counted, what the algorithm was told */
 	struct hw_told events[HW_LOOK_BACK];
@@ -397,8 +397,8 @@ static __always_inline int hw_is_plain(struct __sk_buff *skb)
 }
 
 /* Time has come: as of when it was asked for, unless another has been missed since. */
-static __always_inline void hw_tick(struct hw_router_link *at, const u32 *tun,
-				    struct hw_link *link, const struct hw_backlog *backlog)
+static __always_inline void hw_tick(struct hw_router_link *at, const u32 *tun, struct hw_link *link,
+				    const struct hw_backlog *backlog)
 {
 	u64 now_ns = link->now_ns;
 
@@ -442,8 +442,9 @@ static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segme
 	struct hw_router_link *at;
 	struct hw_found found = {};
 	struct hw_link link = { .rate_Bps = hw_rate_Bps, .limit_bytes = hw_limit_bytes };
-	struct hw_packet pkt = { .flow = 1, .ip_bytes = ip_bytes, .local = !skb->ingress_ifindex,
-				 .pkts = segments };
+	struct hw_packet pkt = {
+		.flow = 1, .ip_bytes = ip_bytes, .local = !skb->ingress_ifindex, .pkts = segments
+	};
 	struct hw_backlog backlog = {};
 	const u32 *tun = (const u32 *)hw_router_tun;
 	u32 zero = 0, verdict;
