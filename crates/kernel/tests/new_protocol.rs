@@ -183,7 +183,7 @@ fn the_sender_obeys_the_rate_that_the_router_writes(built: &Built) {
     path.source.netns.set_default_control("reno").unwrap();
     let router = &status["routers"][0]["counters"];
     assert_eq!(router["allowed_bps"], 10_000_000, "{router}");
-    assert!(router["headers"].as_u64() > Some(100), "{router}");
+    assert!(router["headers"].as_u64() > Some(1000), "{router}");
     assert_eq!(router["lowered"], router["headers"], "all ask for all");
     let endpoint = &status["endpoints"][0];
     assert_eq!(endpoint["header"], "explicit-rate");
@@ -224,7 +224,7 @@ fn a_router_behind_the_queue_is_called_for_what_leaves(built: &Built) {
     let counters = built.router()["counters"].clone();
     path.source.netns.set_default_control("reno").unwrap();
     assert_eq!(counters["arrived_pkts"], counters["departed_pkts"]);
-    assert!(counters["arrived_pkts"].as_u64() > Some(100), "{counters}");
+    assert!(counters["arrived_pkts"].as_u64() > Some(500), "{counters}");
     built.succeeds(&["detach", "--all"]);
 }
 

@@ -39,16 +39,16 @@ static u32 explicit_rate_arrive(void *state, const u32 *tun, struct hw_link *lin
 {
 	struct explicit_rate *s = state;
 	struct er_fields *er = header;
+	u32 pkts = hw_max_u32(pkt->pkts, 1); /* a segment's are one call in the kernel */
 
 	(void)tun;
 	(void)link;
-	(void)pkt;
 	if (!er || !er->rate_Bps)
 		return HW_PASS;
-	s->headers++;
+	s->headers += pkts;
 	if (er->rate_Bps > s->allowed_Bps) {
 		er->rate_Bps = (u32)s->allowed_Bps;
-		s->lowered++;
+		s->lowered += pkts;
 	}
 	return HW_PASS;
 }
