@@ -185,10 +185,8 @@ fn read_until(
     records: &mut Option<Records<2>>,
 ) -> Result<(), Failure> {
     // as large as any call, now: a large one takes tens of ms to prepare, and reads are due in time
-    let largest = task.reading.largest_call_bytes();
-    let largest =
-        usize::try_from(largest).map_or(LARGEST_CALL_BYTES, |b| b.min(LARGEST_CALL_BYTES));
-    let mut chunk = vec![0u8; largest.max(CHUNK_BYTES)];
+    let largest = usize::try_from(task.reading.largest_call_bytes()).unwrap_or(usize::MAX);
+    let mut chunk = vec![0u8; largest.clamp(CHUNK_BYTES, LARGEST_CALL_BYTES)];
     let (mut recorded_ns, mut recorded_bytes) = (i64::MIN, 0);
     let mut calls = Calls::of(task.reading, got.accepted_ns.unwrap_or_else(now_ns));
     if calls.is_some() {
