@@ -97,9 +97,7 @@ impl Path {
         println!("{control}: {seen:?}");
         seen
     }
-}
 
-impl Path {
     /// The same, which takes so many ms where the machine keeps time.
     fn download_in(
         &self,
