@@ -11,6 +11,9 @@
  * - Aging: each round trip in which the window was not used takes p of the rest away. ACKs
  *   that arrive in between do not show a window as full, so an eighth of it, and three
  *   packets, may be unused.
+ * - After idle times the window is at most initial_pkts, as TCP's restart window is at most
+ *   its first (RFC 5681, section 4.1); Scharf (2011), section 6.3.1, has XCP restart
+ *   slowly, too.
  * - A loss, or an echoed mark, is answered as Reno does; XCP goes on when that is over
  *   (ns-2.35), and what comes back during it is not used. on_loss=keep leaves the window to
  *   routers alone.
@@ -88,6 +91,17 @@ static u32 xcp_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 	if (tun[ON_LOSS] == KEEP && !s->fall_back.alone)
 		return c->ssthresh_pkts;
 	return hw_reno_min_cwnd(0, 0, c);
+}
+
+/* The window after idle times is not above the first one (RFC 5681, section 4.1). */
+static void xcp_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
+{
+	struct xcp *s = state;
+
+	if (event != HW_EVENT_CWND_RESTART || !tun[INITIAL] || s->fall_back.alone)
+		return;
+	c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, tun[INITIAL]);
+	s->part = 0;
 }
 
 static u32 xcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *header)
@@ -184,6 +198,7 @@ HW_TABLE struct hw_cc_ops hw_cc_xcp = {
 	.cong_avoid = xcp_cong_avoid,
 	.ssthresh = xcp_ssthresh,
 	.min_cwnd = xcp_min_cwnd,
+	.event = xcp_event,
 	.on_send = xcp_on_send,
 	.on_feedback = xcp_on_feedback,
 };

@@ -11,9 +11,11 @@
  * (X), so that each flow has the same, of what is taken by its bytes. Both pools end when
  * they are used up (residues).
  *
- * Differs from the draft: T_e is what has really passed, for timers may be late; one
- * without traffic gives nothing, and the first 50 ms are a guess, both as in ns-2.35
- * (xcpq.cc), whose first intervals are drawn, ours are not; neither pool gives more than it
+ * Differs from the draft: T_e is what has really passed, for timers may be late; after one
+ * without traffic F is shared as if a single flow had been there, which adds T_e to the sum
+ * of X however fast it sends (the draft divides by 0, ns-2.35's xcpq.cc gives nothing then,
+ * so that a flow's first packet finds an empty pool on an idle link); the first 50 ms are a
+ * guess (ns-2.35, whose first intervals are drawn, ours are not); neither pool gives more than it
  * has left (ns-2.35); all traffic counts, also without header (ns-2.35); packets without
  * RTT or X are in no sum; Q does not count the packet in transmission; changes are rounded
  * at random to what the header can say, which is right in the mean.
@@ -130,17 +132,14 @@ static void xcp_end_interval(struct xcp_router *s, const u32 *tun, const struct 
 	} else {
 		cut = (s->input_Bps - capacity_Bps) * tun[ALPHA] / 1000 + drain;
 	}
-	if (!input_bytes) {
-		raise = 0;
-		cut = 0;
-	}
 	shuffle = s->input_Bps * tun[GAMMA] / 1000;
 	shuffle = shuffle > raise + cut ? shuffle - raise - cut : 0;
 	s->raise_Bps = raise;
 	s->cut_Bps = cut;
 	s->give_left = (shuffle + raise) << FRACTION_BITS;
 	s->take_left = (shuffle + cut) << FRACTION_BITS;
-	s->give = hw_ratio_u64(s->give_left, s->sum_x_ns);
+	s->give = hw_ratio_u64(s->give_left,
+			       s->sum_x_ns ? s->sum_x_ns : s->interval_us * 1000);
 	s->take = hw_ratio_u64(s->take_left, s->input_bytes);
 	s->input_bytes = 0;
 	s->sum_x_ns = 0;
