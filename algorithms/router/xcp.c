@@ -12,13 +12,14 @@
  * they are used up (residues).
  *
  * Differs from the draft: T_e is what has really passed, for timers may be late; after one
- * without traffic F is shared as if a single flow had been there, which adds T_e to the sum
- * of X however fast it sends (the draft divides by 0, ns-2.35's xcpq.cc gives nothing then,
- * so that a flow's first packet finds an empty pool on an idle link); the first 50 ms are a
- * guess (ns-2.35, whose first intervals are drawn, ours are not); neither pool gives more than it
- * has left (ns-2.35); all traffic counts, also without header (ns-2.35); packets without
- * RTT or X are in no sum; Q does not count the packet in transmission; changes are rounded
- * at random to what the header can say, which is right in the mean.
+ * in which no packet told X, F is shared as if a single flow had been there, which adds T_e
+ * to the sum of X however fast it sends (the draft divides by 0; ns-2.35's xcpq.cc gives
+ * nothing then, so that a flow's first packet finds an empty pool on an idle link); the
+ * first 50 ms are a guess (ns-2.35, whose first intervals are drawn, ours are not); neither
+ * pool gives more than it has left (ns-2.35); all traffic counts, also without header
+ * (ns-2.35); packets without RTT or X are in no sum; Q does not count the packet in
+ * transmission; changes are rounded at random to what the header can say, which is right in
+ * the mean.
  *
  * Arithmetic: pools in B/s with 8 bits of fraction; shares by hw_ratio: within 2^-28 of
  * what f64 gives, and 2^-7 B/s. Valid from 1 Mbit/s to 40 Gbit/s and round trips from 1 ms

@@ -231,6 +231,37 @@ fn who_asks_for_nothing_gets_nothing_and_leaves_it_to_others() {
     assert!(came[0] <= 0.0 && came[1] > 100_000.0, "{came:?}");
 }
 
+/// A router that saw no traffic hands out alpha C, to a header that stands for an interval all
+/// of it, and never more.
+#[test]
+fn on_an_idle_link_xcps_first_packet_gets_what_the_law_gives() {
+    for (x_ns, gets) in [(50_000_000, 1.0), (10_000_000, 0.2), (500_000_000, 1.0)] {
+        let mut router = Router::new("xcp", 10_000_000, &[]);
+        router.at(1_010_000_000);
+        assert_eq!(router.counter("input_bps"), 0);
+        assert_eq!(router.counter("raise_bps"), 4_000_000);
+        let first = Xcp {
+            x_ns,
+            rtt_us: 50_000,
+            delta: UNLIMITED,
+            ..Xcp::default()
+        };
+        let came = Xcp::from(router.pass(1500, first.into()));
+        let wanted = gets * 0.4 * 1_250_000.0;
+        assert!(
+            (f64::from(came.delta) - wanted).abs() <= 2.0,
+            "{x_ns}: {} {wanted}",
+            came.delta
+        );
+        // what is left is all that the next ones get
+        let rest: i32 = (0..20)
+            .map(|_| Xcp::from(router.pass(1500, first.into())).delta)
+            .sum();
+        let whole = f64::from(came.delta + rest);
+        assert!((whole - 500_000.0).abs() <= 42.0, "{x_ns}: {whole}");
+    }
+}
+
 #[test]
 fn each_of_xcps_timers_runs_by_itself() {
     let mut router = Router::new("xcp", 10_000_000, &[]);
@@ -533,6 +564,45 @@ fn xcps_window_changes_by_the_rate_times_the_round_trip() {
     assert_eq!(conn.cwnd_pkts, 1);
     control.on_feedback(&mut conn, &answer(UNLIMITED).into());
     assert_eq!(conn.cwnd_pkts, 1 + 143_165);
+}
+
+#[test]
+fn xcps_window_after_idle_times_is_at_most_its_first() {
+    for (initial_pkts, answered, left, wanted) in [
+        (1, true, 10, 1),
+        (4, true, 10, 4),
+        (4, true, 3, 3),
+        (0, true, 10, 10),
+        (1, false, 10, 10), // as Reno's, where no router answers
+    ] {
+        let tunables = vec![("initial_pkts".to_owned(), initial_pkts)];
+        let mut control = ControlInstance::new("xcp", None, &tunables).unwrap();
+        let mut conn = Conn {
+            srtt_us: 100_000,
+            ..Conn::default()
+        };
+        control.init(&mut conn);
+        let mut fields = Fields::default();
+        assert!(control.on_send(&mut conn, &mut fields));
+        if answered {
+            let answer = Xcp {
+                is_answer: true,
+                ..Xcp::default()
+            };
+            control.on_feedback(&mut conn, &answer.into());
+        } else {
+            let ack = Ack {
+                acked_pkts: 1,
+                rtt_us: 100_000,
+            };
+            conn.now_us += 500_000;
+            control.ack(&mut conn, &ack, 0);
+            assert_eq!(conn.fall_backs, 1);
+        }
+        conn.cwnd_pkts = left;
+        control.event(&mut conn, headway_algorithms::Event::CwndRestart);
+        assert_eq!(conn.cwnd_pkts, wanted, "{initial_pkts} {answered} {left}");
+    }
 }
 
 #[test]

@@ -29,6 +29,7 @@ HW_TABLE struct hw_cc_ops hw_cc_xcp_twice = {
 	.cong_avoid = xcp_cong_avoid,
 	.ssthresh = xcp_ssthresh,
 	.min_cwnd = xcp_min_cwnd,
+	.event = xcp_event,
 	.on_send = xcp_twice_on_send,
 	.on_feedback = xcp_on_feedback,
 };

@@ -49,6 +49,8 @@ GUIDED: Mapping[str, Guided] = {
     "small": Guided(2.0, buffer_pkts=lab.SMALL_BUFFER_PKTS),
 }
 """Of both protocols. Eq. 6.15 allows 1.565."""
+HALVED, ON_TODAY = "xcp-small-halved", "xcp-small-today"
+"""XCP before a small buffer: a loss halves its window, or its hosts are today's Linux."""
 RATIOS, QUICK_RATIOS = (1.1, 1.2, 1.4, 1.5), (1.1, 1.2, 1.4)
 RATIO_LENGTH_S, QUICK_RATIO_LENGTH_S = 400.0, 150.0
 """Of RCP beside eq. 6.14: the nearer to the bound, the longer until the queue rests."""
@@ -92,6 +94,9 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     for scheme in network.SCHEMES:
         for name, case in GUIDED.items():
             trials[f"{scheme}-{name}"] = _guided_trial(scheme, case, ctx.seed)
+    small = GUIDED["small"]
+    trials[HALVED] = _guided_trial("xcp", small, ctx.seed, on_loss=network.HALVE)
+    trials[ON_TODAY] = _guided_trial("xcp", small, ctx.seed, stack=TODAYS_STACK)
     for ratio in ratios(ctx):
         length_s = QUICK_RATIO_LENGTH_S if ctx.quick else RATIO_LENGTH_S
         trials[ratio_key(ratio)] = _guided_trial("rcp", Guided(ratio, length_s), ctx.seed)
@@ -108,14 +113,17 @@ def ratio_key(ratio: float) -> str:
     return f"rcp-ratio-{round(100 * ratio)}"
 
 
-def _guided_trial(scheme: str, case: Guided, seed: int) -> Experiment:
+def _guided_trial(
+    scheme: str, case: Guided, seed: int, *, stack: str = lab.STACK, **tunables: int
+) -> Experiment:
     """A flow without end past routers that take the link for faster or slower than it is."""
     path = lab.path(buffer_pkts=case.buffer_pkts)
-    flow = _flow({"kind": "bulk"}, network.control(scheme), lab.RECEIVE_BUFFER)
+    flow = _flow({"kind": "bulk"}, network.control(scheme, **tunables), lab.RECEIVE_BUFFER)
     return lab.experiment(
         network.guided(path, scheme, told_bps=case.ratio * lab.LINK_BPS),
         [flow],
         duration_s=case.length_s,
+        stack=stack,
         seed=seed,
         sample_s=RTT_S,
     )

@@ -1,9 +1,10 @@
 """XCP and RCP in the thesis' studies: routers say in every packet how fast a flow may go.
 
 Scharf (2011), section 4.6. XCP's routers have the parameters of its authors, which the thesis names
-and which are the defaults (C-TH-028), its flows an initial window of one packet (6.4.2.1), also after
-idle times (6.3.1). A loss changes no window: the thesis ran both over an abstract transport
-(6.1.1.1), and what TCP would do of it is "not specified so far" (6.3.2, 6.5.3.3). RCP's
+and which are the defaults (C-TH-028), its flows an initial window of one packet (6.4.2.1), also
+after idle times (6.3.1). A loss changes no window: the thesis ran both over an abstract transport
+(6.1.1.1) and says of loss only that TCP-like answers to it are "not specified so far" (6.3.2,
+6.5.3.3). C-TH-285 turns on that, and shows what the draft's answer, halving, gives. RCP's
 parameters are printed for no figure: 0.4 and 0.226, with which eq. 6.15 is evaluated, and a target
 of all of the link, as Quick-Start's (6.4.3.2); rates are found anew every 10 ms, as in its authors'
 code. Flows go on after idle times with the last rate they got (6.3.1). Queues hold all there is
@@ -25,7 +26,12 @@ WINDOW = "8388480 B"
 """The largest window that can be said with the hosts' window scale."""
 ALPHA, BETA = 0.4, 0.226
 """Of both protocols here."""
-_WINDOWS: Mapping[str, Mapping[str, int]] = {"xcp": {"initial_pkts": 1, "on_loss": 1}, "rcp": {}}
+HALVE, KEEP = 0, 1
+"""XCP's ``on_loss``."""
+_WINDOWS: Mapping[str, Mapping[str, int]] = {
+    "xcp": {"initial_pkts": 1, "on_loss": KEEP},
+    "rcp": {},
+}
 _ROUTERS: Mapping[str, Mapping[str, int]] = {
     # the interval is the mean round-trip time (4.6.2), however long; the draft ends it at 1 s
     "xcp": {"most_interval_ms": 10_000},
@@ -39,9 +45,9 @@ _ROUTERS: Mapping[str, Mapping[str, int]] = {
 }
 
 
-def control(scheme: str) -> dict[str, Any]:
-    """What a flow of a scheme runs."""
-    return {"name": scheme, "tunables": dict(_WINDOWS[scheme])}
+def control(scheme: str, **tunables: int) -> dict[str, Any]:
+    """What a flow of a scheme runs, but for ``tunables`` of its own."""
+    return {"name": scheme, "tunables": {**_WINDOWS[scheme], **tunables}}
 
 
 def router(scheme: str, *, told_bps: float | None = None) -> dict[str, Any]:
