@@ -29,13 +29,14 @@
  * Losses and marks change nothing: the law's window holds in Recovery, too. In Loss, after a
  * timeout, cwnd is TCP's (section III.C), and the law goes on from there with the eta that it had.
  *
- * Where no router answers, from the start or for `patience` round trips, the flow is Reno's
- * (RFC 5681), until one does. A bottleneck beside one that answers is then seen by nobody.
+ * Until a router answers, and where none does any more (fall_back.h), the flow is Reno's
+ * (RFC 5681). A bottleneck beside one that answers is seen by nobody.
  *
  * The exponential is hw_exp(), within 1e-6. Valid for windows below 2^31 packets.
  */
 #include "../port/cc.h"
 #include "../port/exponential.h"
+#include "../port/fall_back.h"
 #include "../header/maxnet.h"
 
 enum {
@@ -61,8 +62,7 @@ static const struct hw_tunable maxnet_tunables[] = {
 	[INTERVAL_MS] = { "interval_ms", "ms", "the law's interval, a constant", 2000, 1, 100000 },
 	[PRICE_SCALE] = { "price_scale", "1/1024", "part of a price that the law takes", 32, 1,
 			  4096 },
-	[PATIENCE] = { "patience", "round trips", "without a router's answer, then Reno's law", 8,
-		       1, 1000 },
+	[PATIENCE] = HW_PATIENCE,
 	[ANTI_WINDUP] = { "anti_windup", "bool", "eta waits for a cwnd that follows", 1, 0, 1 },
 };
 
@@ -77,16 +77,15 @@ static const struct hw_tunable maxnet_tunables[] = {
 #define ETA_MOST   (1ll << (HW_EXP_SHIFT + 20))
 
 struct maxnet {
-	s64 eta;	 /* << HW_EXP_SHIFT */
-	u64 window;	 /* packets << WINDOW_SHIFT */
-	u64 answered_us; /* when a router's price came last, on now_us's clock */
-	u32 price;	 /* of the most recent packet, HW_PRICE_NS; 0: no router has answered */
-	s32 owed;	 /* by cwnd to the window, packets << WINDOW_SHIFT times round trips */
-	u8 is_fresh;	 /* the price came with the ACK that is being taken in */
-	u8 is_priced;	 /* the law holds, not Reno's */
-	u8 is_held;	 /* the target was out of reach for max_increment */
-	u8 extra_pkts;	 /* 1: cwnd is the window rounded up */
-	u8 unused[4];
+	struct hw_fall_back fall_back;
+	s64 eta;       /* << HW_EXP_SHIFT */
+	u64 window;    /* packets << WINDOW_SHIFT */
+	u32 price;     /* of the most recent packet, HW_PRICE_NS; 0: no router has answered */
+	s32 owed;      /* by cwnd to the window, packets << WINDOW_SHIFT times round trips */
+	u8 is_priced;  /* the law holds, not Reno's */
+	u8 is_held;    /* the target was out of reach for max_increment */
+	u8 extra_pkts; /* 1: cwnd is the window rounded up */
+	u8 unused[5];
 };
 
 /* What the law takes of price/baseRTT, << HW_EXP_SHIFT. */
@@ -197,31 +196,18 @@ static void maxnet_as_reno(struct hw_conn *c, u32 acked_pkts, u32 may_grow)
 {
 	if (!may_grow || c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)
 		return;
-	if (c->counts_acks)
-		acked_pkts = 1;
-	if (hw_in_slow_start(c))
-		acked_pkts = hw_slow_start(c, acked_pkts);
-	if (acked_pkts)
-		hw_additive_increase(c, c->cwnd_pkts, acked_pkts);
+	hw_reno_grow(c, c->counts_acks ? 1 : acked_pkts);
 }
 
 /* Whether a router answers, and what begins or ends with it. */
 static void maxnet_listen(struct maxnet *s, const u32 *tun, struct hw_conn *c)
 {
-	if (c->min_rtt_us == HW_U32_MAX)
-		return;
-	if (s->is_fresh) {
-		s->is_fresh = 0;
-		s->answered_us = c->now_us;
-		c->routers = HW_ROUTERS_ANSWER;
-		if (!s->is_priced)
-			maxnet_begin(s, tun, c);
-	} else if (s->is_priced && c->now_us - s->answered_us > (u64)tun[PATIENCE] * c->srtt_us) {
+	u32 is_alone = hw_is_alone(&s->fall_back, c, tun[PATIENCE]);
+
+	if (is_alone || !s->price || c->min_rtt_us == HW_U32_MAX)
 		s->is_priced = 0;
-		c->ssthresh_pkts = hw_max_u32(c->cwnd_pkts, LEAST_PKTS);
-		c->routers = HW_ROUTERS_ABSENT;
-		c->fall_backs++;
-	}
+	else if (!s->is_priced)
+		maxnet_begin(s, tun, c);
 }
 
 static void maxnet_control(void *state, const u32 *tun, struct hw_conn *c,
@@ -248,13 +234,6 @@ static void maxnet_init(void *state, const u32 *tun, struct hw_conn *c)
 	maxnet_follow(state, c);
 }
 
-static u32 maxnet_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
-{
-	(void)state;
-	(void)tun;
-	return hw_max_u32(c->cwnd_pkts / 2, LEAST_PKTS);
-}
-
 static void maxnet_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
 {
 	struct maxnet *s = state;
@@ -279,10 +258,11 @@ static u32 maxnet_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 
 
 static u32 maxnet_on_send(void *state, const u32 *tun, struct hw_conn *c, void *header)
 {
-	(void)state;
+	struct maxnet *s = state;
+
 	(void)tun;
-	(void)c;
 	((struct hw_maxnet_fields *)header)->price = 0;
+	hw_asks(&s->fall_back, c);
 	return 1;
 }
 
@@ -292,13 +272,10 @@ static void maxnet_on_feedback(void *state, const u32 *tun, struct hw_conn *c, c
 	struct maxnet *s = state;
 
 	(void)tun;
-	if (!option->echo) {
-		if (!s->is_priced)
-			c->routers = HW_ROUTERS_ABSENT;
-		return;
-	}
+	if (!option->echo)
+		return; /* no router wrote */
 	s->price = option->echo;
-	s->is_fresh = 1;
+	hw_answered(&s->fall_back, c);
 }
 
 HW_TABLE struct hw_cc_ops hw_cc_maxnet = {
@@ -312,7 +289,7 @@ HW_TABLE struct hw_cc_ops hw_cc_maxnet = {
 	.header = &hw_header_maxnet,
 	.init = maxnet_init,
 	.control = maxnet_control,
-	.ssthresh = maxnet_ssthresh,
+	.ssthresh = hw_reno_ssthresh,
 	.set_state = maxnet_set_state,
 	.undo_cwnd = maxnet_undo_cwnd,
 	.on_send = maxnet_on_send,

@@ -69,8 +69,8 @@ enum hw_cc_event {
 /* What a control with a header knows of its protocol's routers on the path (fall_back.h). */
 enum hw_routers {
 	HW_ROUTERS_UNKNOWN = 0, /* nothing came back so far */
-	HW_ROUTERS_ANSWER = 1,
-	HW_ROUTERS_ABSENT = 2, /* none answers: it goes on by its loss-based law */
+	HW_ROUTERS_ANSWER = 1,	/* they have, and are not silent for long */
+	HW_ROUTERS_ABSENT = 2,	/* none answers: it goes on by its loss-based law */
 };
 
 /* What became of a Quick-Start request (RFC 4782). */

@@ -144,6 +144,7 @@ pub enum Event {
 }
 /// Nothing came back so far.
 pub const ROUTERS_UNKNOWN: Routers = 0;
+/// They have, and are not silent for long.
 pub const ROUTERS_ANSWER: Routers = 1;
 /// None answers: it goes on by its loss-based law.
 pub const ROUTERS_ABSENT: Routers = 2;

@@ -31,7 +31,7 @@ mod registry;
 pub use error::AlgorithmError;
 pub use ffi::{
     Ack, CaState, Conn, Event, Grant, LinkView, PacketView, RateSample, MAX_TUNABLES,
-    ROUTERS_ABSENT, SSTHRESH_INFINITE,
+    ROUTERS_ABSENT, ROUTERS_ANSWER, ROUTERS_UNKNOWN, SSTHRESH_INFINITE,
 };
 pub use header::{Arrival, Carrier, Fields, HeaderInfo};
 pub use instance::{ControlInstance, QueueInstance, RouterInstance, Verdict};

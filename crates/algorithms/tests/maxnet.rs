@@ -3,7 +3,7 @@
 use headway_algorithms::header::header;
 use headway_algorithms::{
     Arrival, CaState, Conn, ControlInstance, Event, Fields, LinkView, PacketView, RateSample,
-    RouterInstance,
+    RouterInstance, ROUTERS_ABSENT, ROUTERS_ANSWER, ROUTERS_UNKNOWN,
 };
 
 /// Of a price on the wire, in seconds.
@@ -192,12 +192,19 @@ impl Source {
 
     /// An ACK with an echo; 0: no router wrote.
     fn ack(&mut self, echo: u32) -> u32 {
-        self.conn.now_us += 1200;
+        self.send();
         self.cc.on_feedback(&mut self.conn, &fields(echo, 7));
         self.quiet_ack()
     }
 
-    /// One without the header; the window was used up.
+    /// A packet leaves, 1.2 ms after the one before.
+    fn send(&mut self) {
+        self.conn.now_us += 1200;
+        let mut header = Fields::default();
+        assert!(self.cc.on_send(&mut self.conn, &mut header));
+    }
+
+    /// An ACK without the header; the window was used up.
     fn quiet_ack(&mut self) -> u32 {
         let sample = RateSample {
             acked_pkts: 1,
@@ -206,6 +213,11 @@ impl Source {
         };
         self.cc.take_sample(&mut self.conn, &sample);
         self.conn.cwnd_pkts
+    }
+
+    /// Whether routers answer, and how often it has fallen back.
+    fn told(&self) -> (u32, u32) {
+        (u32::from(self.conn.routers), self.conn.fall_backs)
     }
 
     fn lose(&mut self) {
@@ -377,14 +389,36 @@ fn where_no_router_answers_it_is_reno_and_where_one_does_again_the_law() {
     // a router
     assert_eq!(source.ack(1), 9);
     assert_eq!(source.ack(1), 11);
-    // and silence, of eight round trips
+    // and silence: 200 ms are more than four round trips
     let grown = source.conn.cwnd_pkts;
-    for _ in 0..(8 * 28_000 / 1200) {
+    for _ in 0..=200_000 / 1200 {
         source.ack(0);
     }
     assert!(source.conn.cwnd_pkts > 2 * grown, "the price still counts");
+    assert_eq!(source.told(), (ROUTERS_ANSWER, 0));
     source.ack(0);
+    assert_eq!(source.told(), (ROUTERS_ABSENT, 1));
     let cwnd = source.conn.cwnd_pkts;
     let acks = (0..2 * cwnd).take_while(|_| source.ack(0) == cwnd).count();
     assert!(acks as u32 >= cwnd - 2, "Reno's, above ssthresh: {acks}");
+}
+
+#[test]
+fn an_option_that_never_comes_back_is_told_of_as_one_that_no_router_wrote() {
+    for comes_back in [true, false] {
+        let mut source = Source::new(&[("patience_rtts", 10)], 10);
+        for _ in 0..=10 * 28_000 / 1200 {
+            source.send();
+            if comes_back {
+                source.cc.on_feedback(&mut source.conn, &fields(0, 0));
+            }
+            source.quiet_ack();
+        }
+        assert_eq!(source.told(), (ROUTERS_UNKNOWN, 0), "{comes_back}");
+        source.send();
+        source.quiet_ack();
+        assert_eq!(source.told(), (ROUTERS_ABSENT, 1), "{comes_back}");
+        source.ack(1);
+        assert_eq!(source.told(), (ROUTERS_ANSWER, 1), "{comes_back}");
+    }
 }
