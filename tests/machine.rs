@@ -17,8 +17,11 @@ use std::time::{Duration, Instant};
 const SPARE: Duration = Duration::from_secs(60);
 static REPEATED_MS: AtomicU64 = AtomicU64::new(0);
 
-/// The share of a core above which a measurement was disturbed.
+/// A measurement was disturbed that lost more than this share of a core in all, or so long at
+/// once: within one look at the tasks.
 const MOST_LOST: f64 = 0.01;
+const MOST_LOST_AT_ONCE: Duration = Duration::from_millis(20);
+const LOOK_EACH: Duration = Duration::from_millis(100);
 
 /// Why a test has ended without a judgement.
 #[derive(Debug)]
@@ -39,7 +42,7 @@ pub fn measured<T: Debug>(
             return Ok(measured);
         }
         let told = format!("{what}: {measured:?}, while {lost}");
-        assert!(lost.share(took) > MOST_LOST, "{told}");
+        assert!(lost.disturbed(took), "{told}");
         let spent = REPEATED_MS.fetch_add(took.as_millis() as u64, Ordering::Relaxed);
         if Duration::from_millis(spent) > SPARE {
             return Err(TooBusy(format!(
@@ -51,52 +54,66 @@ pub fn measured<T: Debug>(
 }
 
 /// Time in which cores were elsewhere while there was work for them here.
+#[derive(Clone, Copy, Default)]
 struct Lost {
     /// By the host of this machine, of all cores.
     stolen: Duration,
-    /// For a core, by the threads of this process and the kernel's that forward packets.
+    /// For a core, by what takes part (`taking_part`).
     waited: Duration,
+    /// The most of both that one look found.
+    at_once: Duration,
 }
 
 impl Lost {
     fn during<T>(measure: impl FnOnce() -> T) -> (T, Self) {
-        let stolen_before = stolen();
         let (end, ended) = channel::<()>();
-        // threads may end before the measurement does: they are looked at meanwhile
+        let (ready, begun) = channel::<()>();
+        // tasks may end before the measurement does: they are looked at meanwhile
         let watcher = thread::spawn(move || {
-            let forwarders = forwarders();
-            let before = waits(&forwarders);
-            let mut after = before.clone();
+            let (mut seen, mut stolen_before) = (waits(), stolen());
+            let _ = ready.send(());
+            let mut lost = Self::default();
             loop {
-                let next = ended.recv_timeout(Duration::from_millis(100));
-                after.extend(waits(&forwarders));
+                let next = ended.recv_timeout(LOOK_EACH);
+                let mut waited_ns = 0;
+                for (task, ns) in waits() {
+                    // a number may be another task's by now
+                    waited_ns += ns.saturating_sub(seen.insert(task, ns).unwrap_or(0));
+                }
+                let stolen_now = stolen();
+                let stolen = stolen_now.saturating_sub(stolen_before);
+                lost.add(stolen, Duration::from_nanos(waited_ns));
+                stolen_before = stolen_now;
                 if next != Err(RecvTimeoutError::Timeout) {
-                    break;
+                    return lost;
                 }
             }
-            let new = |(task, ns): (&PathBuf, &u64)| ns - before.get(task).unwrap_or(&0).min(ns);
-            Duration::from_nanos(after.iter().map(new).sum())
         });
+        let _ = begun.recv();
         let measured = measure();
         drop(end);
-        let lost = Self {
-            stolen: stolen().saturating_sub(stolen_before),
-            waited: watcher.join().expect("it reads what is there"),
-        };
-        (measured, lost)
+        (measured, watcher.join().expect("it reads what is there"))
     }
 
-    fn share(&self, of: Duration) -> f64 {
-        (self.stolen + self.waited).as_secs_f64() / of.as_secs_f64()
+    fn add(&mut self, stolen: Duration, waited: Duration) {
+        self.stolen += stolen;
+        self.waited += waited;
+        self.at_once = self.at_once.max(stolen + waited);
+    }
+
+    fn disturbed(&self, took: Duration) -> bool {
+        let lost = self.stolen + self.waited;
+        self.at_once >= MOST_LOST_AT_ONCE || lost > took.mul_f64(MOST_LOST)
     }
 }
 
 impl std::fmt::Display for Lost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (stolen, waited) = (self.stolen, self.waited);
+        let (stolen, waited, at_once) = (self.stolen, self.waited, self.at_once);
         write!(
             f,
-            "the machine's host took {stolen:.1?} and threads waited {waited:.1?} for a core"
+            "the machine's host took {stolen:.1?} and tasks waited {waited:.1?} for a core, \
+             {at_once:.1?} of it at once"
         )
     }
 }
@@ -109,23 +126,45 @@ fn stolen() -> Duration {
     Duration::from_millis(ticks.unwrap_or(0) * 1000 / per_second)
 }
 
-/// The kernel's threads that forward packets.
-fn forwarders() -> Vec<PathBuf> {
-    let is_one = |task: &Path| {
-        fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with("ksoftirqd/"))
-    };
-    tasks("/proc").filter(|task| is_one(task)).collect()
+/// Processes whose time matters: this one and what it has started, emulators and whatever else of
+/// headwayctl runs on by itself, and the kernel's that forward packets.
+fn taking_part() -> Vec<PathBuf> {
+    let mut parents = HashMap::new();
+    let mut all = Vec::new();
+    for folder in entries("/proc".as_ref()) {
+        let Ok(text) = fs::read_to_string(folder.join("stat")) else {
+            continue; // no process, or one that has ended
+        };
+        // pid (name) state parent
+        let fields = text.split_once(" (").zip(text.rsplit_once(") "));
+        let Some(((pid, name), (_, rest))) = fields else {
+            continue;
+        };
+        let parent = rest.split(' ').nth(1).and_then(|word| word.parse().ok());
+        if let (Ok(pid), Some(parent)) = (pid.parse::<u32>(), parent) {
+            parents.insert(pid, parent);
+            let by_name = ["ksoftirqd/", "headwayctl)"];
+            all.push((pid, by_name.iter().any(|n| name.starts_with(n)), folder));
+        }
+    }
+    let own = std::process::id();
+    all.retain(|(pid, by_name, _)| {
+        let line = std::iter::successors(Some(*pid), |pid| parents.get(pid).copied());
+        *by_name || line.take(20).any(|pid| pid == own)
+    });
+    all.into_iter().map(|(_, _, folder)| folder).collect()
 }
 
-fn tasks(folder: &str) -> impl Iterator<Item = PathBuf> {
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path())
 }
 
 /// How long each task has waited for a core (the second number of schedstat, ns).
-fn waits(forwarders: &[PathBuf]) -> HashMap<PathBuf, u64> {
-    tasks("/proc/self/task")
-        .chain(forwarders.iter().cloned())
+fn waits() -> HashMap<PathBuf, u64> {
+    taking_part()
+        .iter()
+        .flat_map(|process| entries(&process.join("task")))
         .filter_map(|task| {
             let text = fs::read_to_string(task.join("schedstat")).ok()?;
             let waited = text.split(' ').nth(1)?.parse().ok()?;

@@ -473,15 +473,9 @@ impl Drop for Transfer {
 
 /// Waits until status says that so many connections go by losses.
 fn wait_until_alone(n: u64, what: &str) {
-    let until = Instant::now() + Duration::from_secs(10);
-    loop {
-        let endpoint = json(&["status"])["endpoints"][0].clone();
-        if endpoint["counters"]["alone"] == n {
-            return;
-        }
-        assert!(Instant::now() < until, "{what}: {endpoint}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    lab::wait_until(&format!("{n} of them {what}"), || {
+        json(&["status"])["endpoints"][0]["counters"]["alone"] == n
+    });
 }
 
 fn a_flow_falls_back_where_no_router_answers_and_status_says_so() {

@@ -6,16 +6,15 @@ mod common;
 mod lab;
 
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::{symlink, DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use headway_kernel::system::netns::Netns;
-use lab::{attached, fails, headwayctl, json, succeeds, Lab};
+use lab::{attached, fails, headwayctl, json, succeeds, wait_until, Lab};
 use serde_json::Value;
 
 const ROOT: &str = "/run/headway-hwt";
@@ -37,14 +36,6 @@ fn is_running(pid: u64) -> bool {
         .is_ok_and(|stat| !stat[stat.rfind(')').unwrap()..].starts_with(") Z"))
 }
 
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(10);
-    while !is_so() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 fn programs_that_start_others_and_ignore_signals_end() {
     up();
     let left = Netns::find(&format!("headway-{NAME}-left1")).unwrap();
@@ -56,7 +47,7 @@ fn programs_that_start_others_and_ignore_signals_end() {
         .args(["sh", "-c", script])
         .spawn()
         .unwrap();
-    wait_until("it forks", || inside(inode) > 10);
+    wait_until("it forks", || inside(inode) > 25);
     let removed = json(&["testbed", "down", NAME]);
     assert_eq!(inside(inode), 0);
     let ended = removed["removed"][0]["ended_processes"].as_array().unwrap();
@@ -274,9 +265,9 @@ fn a_lock_is_roots_alone_and_who_waits_is_told_for_whom() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut line = vec![0; 4096];
-    let n = waiting.stderr.as_mut().unwrap().read(&mut line).unwrap();
-    let line = String::from_utf8_lossy(&line[..n]).into_owned();
+    let mut line = String::new();
+    let mut said = BufReader::new(waiting.stderr.take().unwrap());
+    said.read_line(&mut line).unwrap();
     let holder = format!("held by process {} (", std::process::id());
     assert!(line.contains(&path) && line.contains(&holder), "{line}");
     assert!(line.contains("left_behind"), "{line}");

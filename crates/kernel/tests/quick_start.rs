@@ -387,14 +387,11 @@ fn wireshark_reads_what_is_on_the_wire() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
+    let captured = || std::fs::metadata(&file).map_or(0, |m| m.len());
     // it captures once the file has its head
-    let end = Instant::now() + Duration::from_secs(10);
-    while std::fs::metadata(&file).map_or(0, |m| m.len()) < 24 {
-        assert!(Instant::now() < end, "tcpdump does not begin");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    lab::wait_until("tcpdump begins", || captured() >= 24);
     path.download("hwq_qs");
-    std::thread::sleep(Duration::from_millis(300));
+    lab::wait_until("all is written", || captured() > BYTES as u64);
     // SAFETY: a child of ours that was not waited for.
     unsafe { libc::kill(capture.id() as i32, libc::SIGTERM) };
     capture.wait().unwrap();
@@ -449,8 +446,7 @@ fn what_is_at_a_device_goes_with_it_and_by_command() {
     assert_eq!(json(&["status"])["routers"], serde_json::json!([]));
     assert_eq!(path.host(SERVER)["complete"], true);
     run(&format!("ip -n {SERVER} link del vs"));
-    std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(path.host(SERVER)["complete"], false);
+    lab::wait_until("it goes", || path.host(SERVER)["complete"] == false);
     // a testbed takes what is at its own hosts' devices with it
     assert_eq!(path.host(CLIENT)["complete"], true);
     succeeds(&["testbed", "down", TESTBED]);

@@ -320,6 +320,20 @@ fn map_bytes() -> BTreeMap<u32, u64> {
     bytes
 }
 
+/// A SYN to the sink that asks for a rate, from an address that no host has.
+fn request_of_nobody(random: &mut Random) -> Vec<u8> {
+    let request = option(9, random.next() as u8, random.next() as u32 >> 2);
+    let mut syn = packet(&request, 64, random.next() as u16 | 1024);
+    syn[12..16].copy_from_slice(&[10, 80, random.next() as u8, random.next() as u8]);
+    syn[16..20].copy_from_slice(&SINK.octets());
+    sum_up(&mut syn, 28);
+    let mut pseudo = [&syn[12..20], &[0, 6, 0, 20]].concat();
+    pseudo.extend(&syn[28..]);
+    let sum = checksum(&pseudo);
+    syn[44..46].copy_from_slice(&sum.to_be_bytes());
+    syn
+}
+
 fn a_flood_of_requests_takes_no_memory_and_no_connection() {
     let flood = wire::runs(20_000);
     let (before, others) = (complaints(), map_bytes());
@@ -362,47 +376,44 @@ fn a_flood_of_requests_takes_no_memory_and_no_connection() {
     };
     converse(b"ping");
     let out = socket(&lab.path.source, 0);
-    let (over, sent) = (AtomicBool::new(false), AtomicU64::new(0));
-    let longest = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut random = Random(wire::seed());
-            while !over.load(Ordering::Relaxed) || sent.load(Ordering::Relaxed) < flood {
-                let request = option(9, random.next() as u8, random.next() as u32 >> 2);
-                let mut syn = packet(&request, 64, random.next() as u16 | 1024);
-                syn[12..16].copy_from_slice(&[10, 80, random.next() as u8, random.next() as u8]);
-                syn[16..20].copy_from_slice(&SINK.octets());
-                sum_up(&mut syn, 28);
-                let tcp = {
-                    let mut pseudo = [&syn[12..20], &[0, 6, 0, 20]].concat();
-                    pseudo.extend(&syn[28..]);
-                    checksum(&pseudo)
-                };
-                syn[44..46].copy_from_slice(&tcp.to_be_bytes());
-                send(&out, &syn);
-                sent.fetch_add(1, Ordering::Relaxed);
+    // what is sent in the meantime, and of it what reached the router
+    let flooded = || {
+        let requests = lab.count("requests");
+        let (over, sent) = (AtomicBool::new(false), AtomicU64::new(0));
+        let longest = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut random = Random(wire::seed());
+                while !over.load(Ordering::Relaxed) || sent.load(Ordering::Relaxed) < flood {
+                    let syn = request_of_nobody(&mut random);
+                    send(&out, &syn);
+                    sent.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            while sent.load(Ordering::Relaxed) < flood / 4 {
+                std::thread::sleep(Duration::from_millis(1));
             }
+            let longest = (0..20).map(|_| converse(b"ping")).max().unwrap();
+            over.store(true, Ordering::Relaxed);
+            longest
         });
-        while sent.load(Ordering::Relaxed) < flood / 4 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let longest = (0..20).map(|_| converse(b"ping")).max().unwrap();
-        over.store(true, Ordering::Relaxed);
-        longest
-    });
+        let requests = lab.count("requests") - requests;
+        (sent.into_inner(), requests, longest)
+    };
+    let (sent, requests, longest) = common::holds(
+        "SYNs, requests at the router, the longest a connection beside took",
+        flooded,
+        |(_, requests, longest)| *requests >= flood * 9 / 10 && *longest < Duration::from_secs(4),
+    );
     converse(b"stop");
     server.join().unwrap();
-    let requests = lab.count("requests");
     let mut now = map_bytes();
     now.retain(|id, _| ours.contains_key(id));
     let bytes: u64 = now.values().sum();
     println!(
-        "{} SYNs, {requests} requests at the router; a connection beside took at most {longest:?}; \
-         {} maps of Quick-Start have {bytes} bytes as before",
-        sent.load(Ordering::Relaxed),
+        "{sent} SYNs, {requests} requests at the router; a connection beside took at most \
+         {longest:?}; {} maps of Quick-Start have {bytes} bytes as before",
         now.len()
     );
-    assert!(requests >= flood * 9 / 10, "{requests}");
-    assert!(longest < Duration::from_secs(4), "{longest:?}");
     // some of another test may have come between, and have gone
     assert!(
         now.iter().all(|(id, bytes)| ours[id] == *bytes),

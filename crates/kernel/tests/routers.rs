@@ -5,8 +5,6 @@ mod common;
 #[path = "common/lab.rs"]
 mod lab;
 
-use std::time::Duration;
-
 use headway_kernel::benches::forwarding::packets::{trickle, Frames, LEAST_BYTES};
 use headway_kernel::benches::forwarding::path::{RoutedPath, ROUTER_MAC, ROUTER_OUT};
 use headway_kernel::mechanisms::trial::Trial;
@@ -45,11 +43,14 @@ fn router() -> Value {
 
 /// Sends packets, of which one in ten asks for a rate.
 fn send(path: &RoutedPath) {
+    let before = path.arrived_pkts().unwrap();
     let frames = Frames::of_requests(LEAST_BYTES);
     let work = || trickle(ROUTER_MAC, &frames, 10, 2000, PACKETS);
     let sent = path.source.netns.inside(work).unwrap();
     assert_eq!(sent.len(), PACKETS);
-    std::thread::sleep(Duration::from_millis(100));
+    lab::wait_until("they arrive", || {
+        path.arrived_pkts().unwrap() >= before + PACKETS as u64
+    });
 }
 
 /// Headers whose checksum the sink found wrong.
@@ -70,9 +71,7 @@ fn what_passes_is_seen_answered_and_counted_by_its_declared_names() {
     let path = RoutedPath::new(true).unwrap();
     let text = attach(&path, "10mbit", &["--set", "max_delay_ms=100"]);
     assert!(text.contains("quick-start is at "), "{text}");
-    let before = path.arrived_pkts().unwrap();
     send(&path);
-    assert!(path.arrived_pkts().unwrap() - before >= PACKETS as u64);
     assert_eq!(wrong_headers(&path), 0);
     let router = router();
     assert_eq!(router["name"], "quick-start");

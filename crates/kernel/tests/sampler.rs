@@ -117,6 +117,7 @@ fn a_senders_life_is_recorded_and_no_other_connection() {
         assert_eq!(sent["complete"], true);
         assert_eq!(receiver.end()["received_bytes"], 3_000_000);
     }
+    lab::until_closed(&[&lab.name]);
     // SAFETY: a process of ours.
     unsafe { libc::kill(sampler.0.id().try_into().unwrap(), libc::SIGTERM) };
     let summary = sampler.end();

@@ -9,7 +9,6 @@ use std::fs;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
 
 use headway_kernel::system::namespace::Namespace;
 use lab::{fails, headwayctl, ip, json, one_line, succeeds, Lab};
@@ -220,12 +219,9 @@ fn a_device_that_was_renamed_moved_or_deleted_is_found() {
     attach("hwgone");
     let name = lab.name.clone();
     drop(lab);
-    let end = Instant::now() + Duration::from_secs(20);
-    let complete = || json(&["status"])["first_windows"][0]["complete"] == true;
-    while complete() {
-        assert!(Instant::now() < end, "the kernel keeps the device");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    lab::wait_until("the kernel lets the device go", || {
+        json(&["status"])["first_windows"][0]["complete"] != true
+    });
     detach(&name, "hwgone");
     fails(&["detach", "--dev", "hwgone", "--netns", &name], 2);
     succeeds(&["detach", "--all"]);
