@@ -15,8 +15,9 @@ from real_time import in_real_time, live, live_each
 from support import on_kernel
 
 from headway import Experiment, metrics
-from headway.backends import run
-from headway.backends.kernel import folders, headwayctl
+from headway.backends import as_it_is, run
+from headway.backends.kernel import KernelBackend, folders, headwayctl
+from headway.backends.kernel import run as kernel_run
 from headway.errors import HeadwayError
 from headway.trace import SCHEMA, Trace, load_trace, save_trace
 
@@ -92,6 +93,33 @@ def test_a_kernel_flow_fills_the_link_and_delays_the_call() -> None:
 @on_kernel
 def test_nothing_is_left_after_a_run(trace: Trace) -> None:
     assert trace.meta["backend"] == "kernel"
+    assert left_by(os.getpid()) == []
+
+
+@on_kernel
+def test_a_sampler_that_ends_fails_its_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(headwayctl.Child):
+        samplers = 0
+
+        def wait_ready(self) -> None:
+            super().wait_ready()
+            if self.name == "sampler":
+                Killed.samplers += 1
+                if Killed.samplers == 1:
+                    os.kill(self._process.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(kernel_run, "Child", Killed)
+    short = [experiment("1xreno", duration="1 s", warmup="0 s", seed=seed) for seed in (1, 2)]
+    kernel, well, failed = KernelBackend(), list[int](), dict[int, str]()
+    kernel.run_each(
+        short,
+        as_it_is,
+        lambda index, trace: well.append(index),
+        failed=lambda index, error: failed.update({index: str(error)}),
+    )
+    [(index, error)] = failed.items()
+    assert error.startswith("sampler: ")
+    assert well == [1 - index]
     assert left_by(os.getpid()) == []
 
 

@@ -1,6 +1,7 @@
 """The matrix, and what is said about two traces."""
 
 import itertools
+import json
 import random
 from dataclasses import replace
 
@@ -11,8 +12,9 @@ from support import on_kernel
 from headway import metrics, run
 from headway.backends.kernel import headwayctl
 from headway.backends.sim import SimBackend
-from headway.cli.app import EXIT_KERNEL_CANNOT, execute
-from headway.errors import HeadwayError
+from headway.cli import validate
+from headway.cli.app import EXIT_ERROR, EXIT_KERNEL_CANNOT, execute
+from headway.errors import HeadwayError, KernelCannotError
 from headway.experiment import Experiment, Schedule, Step
 from headway.registry import registry
 from headway.sweep import no_progress
@@ -29,6 +31,7 @@ from headway.validation import (
     quick_matrix,
 )
 from headway.validation.compare import interval, median_of, retransmits_share, spreads, undisturbed
+from headway.validation.failed import Failures
 from headway.validation.late import STEP_NS, as_late
 from headway.validation.matrix import paths
 from headway.validation.report import KNOWN, page, with_sections
@@ -116,7 +119,7 @@ class Ran:
     def key(self, experiment: Experiment) -> str:
         return self._sim.key(experiment)
 
-    def run_each(self, experiments, work, finished, threads: int = 0) -> None:
+    def run_each(self, experiments, work, finished, threads: int = 0, failed=None) -> None:
         for index, experiment in enumerate(experiments):
             trace = self._sim.run(experiment)
             self.runs += 1
@@ -152,6 +155,106 @@ def test_trials_that_were_late_run_again_and_those_that_are_there_do_not(tmp_pat
     file.write_text("{}")
     with pytest.raises(HeadwayError, match="delete it"):
         again.run(SimBackend(), nothing)
+
+
+class Failing(SimBackend):
+    """Another backend, whose sampler ends in every run with one of some seeds."""
+
+    name = "kernel"
+    error: type[HeadwayError] = HeadwayError
+
+    def __init__(self, *seeds: int) -> None:
+        super().__init__()
+        self.seeds, self.tried = seeds, list[int]()
+
+    def _run(self, experiment, watched):
+        self.tried.append(experiment.seed)
+        if experiment.seed in self.seeds:
+            raise self.error("sampler: ended with status 1")
+        return super()._run(experiment, watched)
+
+
+def test_a_trial_that_fails_is_repeated_and_then_told_of_and_the_others_are_kept(tmp_path) -> None:
+    scenarios = [replace(each, trials=2, duration_s=5) for each in paths()[:2]]
+    told: list[str] = []
+    failures = Failures(told.append)
+
+    def runner(*, resume: bool = False) -> Runner:
+        plan = Plan(scenarios)
+        return Runner(plan, tmp_path, repeats=1, resume=resume, save=False, tell=told.append,
+                      failures=failures)  # fmt: skip
+
+    first, kernel = runner(), Failing(2)
+    first.run(SimBackend(), kernel)
+    assert sorted(kernel.tried) == [1, 1, 2, 2, 2, 2]
+    wanted = [f"{s.key}, kernel, seed 2" for s in scenarios]
+    assert sorted(each.run for each in failures.runs) == sorted(wanted)
+    assert {each.error for each in failures.runs} == {"sampler: ended with status 1"}
+    assert all(f"{run} failed: sampler: ended with status 1" in told for run in wanted)
+    assert not any(line.startswith("kernel") and " done;" in line for line in told)
+    assert first.comparisons() == []
+    again, well = runner(resume=True), Failing()
+    again.run(SimBackend(), well)
+    assert well.tried == [2, 2]
+    assert len(again.comparisons()) == 2
+
+
+class FailingFor(Failing):
+    error = KernelCannotError
+
+
+def test_what_no_run_can_do_ends_them_all(tmp_path) -> None:
+    plan = Plan([replace(paths()[0], trials=1, duration_s=5)])
+    runner = Runner(plan, tmp_path, repeats=1, resume=False, save=False, tell=print)
+    with pytest.raises(KernelCannotError, match="sampler"):
+        runner.run(SimBackend(), FailingFor(1))
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
+    """What the command runs on in the kernel's place: seed 1 fails."""
+    made = {"sim": SimBackend(), "kernel": Failing(1)}
+    monkeypatch.setattr(validate, "backend_named", made.__getitem__)
+    return made["kernel"]
+
+
+def test_the_command_ends_with_what_failed_after_all_others(
+    tmp_path, failing: Failing, capfd: pytest.CaptureFixture[str]
+) -> None:
+    chosen = paths()[0].key
+    asked = ["validate", "--only", chosen, "--duration", "5s", "--trials", "2", "--out"]
+    assert execute([*asked, str(tmp_path), "--repeats", "0", "--json"]) == EXIT_ERROR
+    out, error = capfd.readouterr()
+    [line] = error.splitlines()
+    assert line.startswith("headway: failed runs: 1, the others are in")
+    assert f"{chosen}, kernel, seed 1: sampler: ended with status 1" in line
+    told = json.loads(out)
+    assert told["failed"] == [
+        {"run": f"{chosen}, kernel, seed 1", "error": "sampler: ended with status 1"}
+    ]
+    assert told["scenarios"] == []
+    assert json.loads((tmp_path / "validation.json").read_text()) == told
+    assert (tmp_path / "trials" / chosen / "kernel-2.json").exists()
+    assert sorted(failing.tried) == [1, 2]
+
+
+def test_a_path_that_fails_is_left_out_and_the_others_are_compared() -> None:
+    one = replace(builtin.CUBIC, paths=builtin.CUBIC.paths[1:3])
+    failures = Failures(print)
+    kernel = Failing()
+    inner = kernel.run
+
+    def fails_at_first(experiment: Experiment) -> Trace:
+        if not kernel.tried:
+            kernel.tried.append(0)
+            raise HeadwayError("sampler: ended with status 1")
+        return inner(experiment)
+
+    kernel.run = fails_at_first  # type: ignore[method-assign]
+    sides = (kernel, SimBackend(), SimBackend())
+    [pair] = builtin.compare_builtin(one, sides, 5, lambda *_: None, failures)
+    assert pair.path == "10Mbit/s, 20 ms"
+    assert [each.run for each in failures.runs] == ["CUBIC, 5Mbit/s, 100 ms"]
 
 
 def test_a_run_without_its_control_is_disturbed_and_so_is_one_out_of_time() -> None:
@@ -224,7 +327,7 @@ def test_bbr_is_compared_on_eight_paths_and_the_simulator_with_it() -> None:
     assert (builtin.BBR.goodput, builtin.BBR.queue, builtin.BBR.simulated) == (0.02, 0.10, True)
     sim = SimBackend()
     one = replace(builtin.BBR, paths=builtin.BBR.paths[2:3], trials=2)
-    [pair] = builtin.compare_builtin(one, (sim, sim, sim), 5, lambda *_: None)
+    [pair] = builtin.compare_builtin(one, (sim, sim, sim), 5, lambda *_: None, Failures(print))
     assert pair.holds
     assert pair.differences(pair.sim or pair.ours) == (0, 0)
 
@@ -282,7 +385,8 @@ def test_a_run_on_a_late_link_is_repeated_and_the_least_late_counts() -> None:
     ):
         late = Late(*((True, us) for us in late_us))
         sides = (SimBackend(), late, SimBackend())
-        [pair] = builtin.compare_builtin(one, sides, 5, lambda *_: None, repeats=2)
+        failures = Failures(print)
+        [pair] = builtin.compare_builtin(one, sides, 5, lambda *_: None, failures, repeats=2)
         assert pair.builtin.lateness_us == least
         assert late.runs == runs
 
@@ -292,7 +396,7 @@ def test_trials_say_how_far_they_are_apart_and_late_ones_are_repeated() -> None:
     for repeats, runs in ((0, 1), (1, 2), (2, 3), (9, 3)):
         late = Late((False, 5), (False, 5), (True, 5))
         [pair] = builtin.compare_builtin(
-            one, (SimBackend(), late, SimBackend()), 5, lambda *_: None, repeats
+            one, (SimBackend(), late, SimBackend()), 5, lambda *_: None, Failures(print), repeats
         )
         assert late.runs == runs
         assert pair.builtin.lateness_us == 5
@@ -360,7 +464,7 @@ def test_a_section_replaces_its_old_one_and_the_others_stay() -> None:
 @on_kernel
 @in_real_time
 def test_the_kernel_counts_what_a_control_costs() -> None:
-    [reno] = cost.measure([("reno", "slow-start")], no_progress)
+    [reno] = cost.measure([("reno", "slow-start")], no_progress, Failures(print))
     # 50 Mbit/s for some seconds, an ACK for two packets
     assert 3000 < reno.acks < 20_000
     assert 20 < reno.ns_per_ack < 20_000

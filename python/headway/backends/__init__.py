@@ -17,6 +17,8 @@ Work = Callable[[int, "Trace"], T]
 Finished = Callable[[int, T], None]
 """Called with (index of the experiment, what the work made of it) as each one finishes, in any
 order."""
+OnFailure = Callable[[int, HeadwayError], None]
+"""Called with (index of the experiment, the error) for each that failed, in the calling thread."""
 
 
 class Backend(Protocol):
@@ -34,11 +36,14 @@ class Backend(Protocol):
         work: Work[T],
         finished: Finished[T],
         threads: int = 0,
+        failed: OnFailure | None = None,
     ) -> None:
         """Run several; 0 threads means one per core.
 
         ``work`` gets each trace where it ran, and what it returns is all that is kept: no more
         traces are in memory than threads. ``finished`` is called in the calling thread.
+        The first HeadwayError of a run or its work ends them all, but with ``failed``: it is called
+        instead of ``finished``, and the others go on unless it raises.
         KeyboardInterrupt passes through; experiments already handed to ``finished`` are the
         caller's, and work that has begun is done to its end.
         """

@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headway import _engine
-from headway.backends import Finished, T, Work
+from headway.backends import Finished, OnFailure, T, Work
 from headway.digest import batch_edges_ns, digest_of_totals
 from headway.errors import HeadwayError
 from headway.experiment import (
@@ -89,6 +89,7 @@ class SimBackend:
         work: Work[T],
         finished: Finished[T],
         threads: int = 0,
+        failed: OnFailure | None = None,
     ) -> None:
         """Run several on ``threads`` threads (0: one per core); see Backend.run_each."""
         self._each(
@@ -96,6 +97,7 @@ class SimBackend:
             lambda index, watched: work(index, self._run(experiments[index], watched)),
             finished,
             threads,
+            failed,
         )
 
     def digest(self, experiment: Experiment) -> Digest:
@@ -146,6 +148,7 @@ class SimBackend:
         run: Callable[[int, _Watched], T],
         finished: Finished[T],
         threads: int,
+        failed: OnFailure | None = None,
     ) -> None:
         clock = _Clock(experiments, self.simulated)
         stop = _engine.Stop()
@@ -164,11 +167,18 @@ class SimBackend:
                         break
                     # A timeout lets Ctrl-C in.
                     done, _ = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
-                    # One that failed ends them all: after those that did not.
+                    # One that failed may end them all: after those that did not.
                     for future in sorted(done, key=lambda one: one.exception() is not None):
                         index = pending.pop(future)
                         clock.at(index, experiments[index].duration)
-                        finished(index, future.result())
+                        try:
+                            result = future.result()
+                        except HeadwayError as error:
+                            if failed is None:
+                                raise
+                            failed(index, error)
+                            continue
+                        finished(index, result)
             finally:
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)

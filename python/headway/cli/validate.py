@@ -29,6 +29,7 @@ from headway.validation.builtin import section as builtin_section
 from headway.validation.compare import retransmits_share, spreads
 from headway.validation.cost import RATE, RTT, Cost, measure, pairs
 from headway.validation.cost import section as cost_section
+from headway.validation.failed import Failures
 from headway.validation.report import page, with_sections
 from headway.validation.trials import Plan, Runner
 from headway.versions import versions
@@ -124,7 +125,10 @@ def validate(
         raise HeadwayError(f"only: no scenario has {only!r} in its name")
     plan = Plan(chosen, seed, duration, trials)
     tell = _silent if as_json or sys.stderr.isatty() else notice
-    runner = Runner(plan, out, repeats=repeats, resume=resume, save=save, tell=tell)
+    failures = Failures(tell)
+    runner = Runner(
+        plan, out, repeats=repeats, resume=resume, save=save, tell=tell, failures=failures
+    )
     try:
         with progress_bar(not as_json) as progress:
             for backend in (sim, kernel):
@@ -134,10 +138,12 @@ def validate(
             compared = [
                 pair
                 for each in against
-                for pair in compare_builtin(each, sides, duration or _SECTION_S, progress, repeats)
+                for pair in compare_builtin(
+                    each, sides, duration or _SECTION_S, progress, failures, repeats
+                )
             ]
             wanted = pairs(registry()) if (is_whole if cost is None else cost) else []
-            costs = measure(wanted, progress)
+            costs = measure(wanted, progress, failures)
     except KeyboardInterrupt:
         finished = len(runner.comparisons())
         raise InterruptedRunError(finished, len(chosen), str(out)) from None
@@ -151,8 +157,10 @@ def validate(
         "seed": seed,
     }
     # a part of the matrix is no page
-    target = page_path or (_PAGE if is_whole or not with_matrix else None)
-    if target is not None:
+    is_page = (is_whole or not with_matrix) and not failures.runs
+    target = page_path or (_PAGE if is_page else None)
+    has_any = comparisons or compared or costs or not failures.runs
+    if target is not None and has_any:
         save_text(target, _page_of(target, about, comparisons, compared, costs))
     if comparisons:  # to be pasted, also where a part was run
         save_text(out / _PAGE.name, _page_of(_PAGE, about, comparisons, compared, costs))
@@ -163,12 +171,16 @@ def validate(
         "builtin": [asdict(p) for p in compared],
         "cost": [asdict(c) for c in costs],
         "retransmits_agree": retransmits_share(comparisons) if comparisons else None,
+        "failed": [asdict(each) for each in failures.runs],
     }
     save_text(out / "validation.json", json.dumps(result, indent=1))
     if as_json:
         print_json(result)
     else:
         _print(comparisons, compared, costs, out, target)
+    if failures.runs:
+        lines = "; ".join(f"{each.run}: {each.error}" for each in failures.runs)
+        raise HeadwayError(f"failed runs: {len(failures.runs)}, the others are in {out}: {lines}")
 
 
 def _silent(_line: str) -> None:

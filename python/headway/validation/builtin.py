@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from headway import metrics
 from headway.backends import Backend
+from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.trace import Trace
 from headway.validation.compare import relative, undisturbed
+from headway.validation.failed import Failures
 from headway.validation.late import as_late
 
 PATHS = (
@@ -136,35 +138,49 @@ def compare_builtin(
     backends: tuple[Backend, Backend, Backend],
     duration_s: int,
     done: Callable[[int, int, str], None],
+    failures: Failures,
     repeats: int = 0,
 ) -> list[Pair]:
     """Run every path with ours, the kernel's own and the simulator, and compare.
 
     Ours and the kernel's own take turns, and who begins, so that what else the machine does meets
-    both. A run that was disturbed is repeated, ``repeats`` times at most.
+    both. A run that was disturbed is repeated, ``repeats`` times at most. A path of which a run
+    fails is left out, and ``failures`` has it.
     """
-    ours, builtin, sim = backends
     trials = [against.experiments(duration_s, trial) for trial in range(against.trials)]
     pairs: list[Pair] = []
-    for (rate, rtt), *path in zip(against.paths, *trials, strict=True):
-        done(len(pairs), len(against.paths), f"{against.called}, {rate}, {rtt}")
-        seen: tuple[list[Seen], list[Seen]] = ([], [])
-        late: list[Experiment] = []
-        for number, trial in enumerate(path):
-            for side in (0, 1) if number % 2 == 0 else (1, 0):
-                trace = _quiet(against, (ours, builtin)[side], trial, repeats)
-                seen[side].append(seen_in(trace))
-                if against.simulated and side == 1:
-                    late.append(as_late(trial, trace))
-        simulated = [
-            mean_of([seen_in(sim.run(trial)) for trial in of])
-            for of in (late, path)
-            if against.simulated
-        ]
-        pairs.append(
-            Pair(against, f"{rate}, {rtt}", mean_of(seen[0]), mean_of(seen[1]), *simulated)
-        )
+    for number, ((rate, rtt), *path) in enumerate(zip(against.paths, *trials, strict=True)):
+        called = f"{against.called}, {rate}, {rtt}"
+        done(number, len(against.paths), called)
+        try:
+            pairs.append(_pair(against, f"{rate}, {rtt}", backends, path, repeats))
+        except HeadwayError as error:
+            failures.add(called, error)
     return pairs
+
+
+def _pair(
+    against: Against,
+    path: str,
+    backends: tuple[Backend, Backend, Backend],
+    trials: Sequence[Experiment],
+    repeats: int,
+) -> Pair:
+    ours, builtin, sim = backends
+    seen: tuple[list[Seen], list[Seen]] = ([], [])
+    late: list[Experiment] = []
+    for number, trial in enumerate(trials):
+        for side in (0, 1) if number % 2 == 0 else (1, 0):
+            trace = _quiet(against, (ours, builtin)[side], trial, repeats)
+            seen[side].append(seen_in(trace))
+            if against.simulated and side == 1:
+                late.append(as_late(trial, trace))
+    simulated = [
+        mean_of([seen_in(sim.run(trial)) for trial in of])
+        for of in (late, trials)
+        if against.simulated
+    ]
+    return Pair(against, path, mean_of(seen[0]), mean_of(seen[1]), *simulated)
 
 
 def _quiet(against: Against, backend: Backend, trial: Experiment, repeats: int) -> Trace:

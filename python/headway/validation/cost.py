@@ -13,6 +13,7 @@ from headway.backends.kernel.headwayctl import Headwayctl
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.registry import Registry
+from headway.validation.failed import Failures
 
 DURATION_S, MEASURED_S = 4, 3
 """The flow's life; the kernel counts from before it starts until before it ends."""
@@ -59,13 +60,19 @@ def experiment(control: str, startup: str | None) -> Experiment:
 
 
 def measure(
-    wanted: Sequence[tuple[str, str | None]], done: Callable[[int, int, str], None]
+    wanted: Sequence[tuple[str, str | None]],
+    done: Callable[[int, int, str], None],
+    failures: Failures,
 ) -> list[Cost]:
-    """Measure pairs one after the other, alone on the machine. Raises HeadwayError."""
+    """Measure pairs one after the other, alone on the machine; ``failures`` has the others."""
     costs: list[Cost] = []
-    for control, startup in wanted:
-        done(len(costs), len(wanted), _named(control, startup))
-        costs.append(_measure(control, startup))
+    for number, (control, startup) in enumerate(wanted):
+        named = _named(control, startup)
+        done(number, len(wanted), named)
+        try:
+            costs.append(_measure(control, startup))
+        except HeadwayError as error:
+            failures.add(f"cost of {named}", error)
     return costs
 
 

@@ -15,6 +15,7 @@ from headway.files import save_text
 from headway.trace import Trace, save_trace
 from headway.units import NS_PER_S
 from headway.validation.compare import Comparison, Observed, compare, observe, undisturbed
+from headway.validation.failed import Failures
 from headway.validation.matrix import Scenario
 from headway.validation.report import Windows, overlay, windows_of
 
@@ -59,7 +60,11 @@ class Plan:
 
 
 class Runner:
-    """Runs a plan on both backends. What has finished is in a folder, and need not run again."""
+    """Runs a plan on both backends. What has finished is in a folder, and need not run again.
+
+    A trial that fails is repeated as one that was disturbed; if it fails each time ``failures`` has
+    it, and the others go on. Its scenario is then not compared.
+    """
 
     def __init__(
         self,
@@ -70,8 +75,10 @@ class Runner:
         resume: bool,
         save: bool,
         tell: Callable[[str], None],
+        failures: Failures | None = None,
     ) -> None:
         self._plan = plan
+        self._failures = Failures(tell) if failures is None else failures
         self._out = out
         self._repeats = repeats
         self._resume = resume
@@ -126,6 +133,14 @@ class Runner:
             self._keep(backend, scenario, experiment, replace(trial, repeated=repeated[index]))
             tell.finished(index)
 
+        def failed(index: int, error: HeadwayError) -> None:
+            if type(error) is HeadwayError and repeated[index] < self._repeats:
+                late.append(index)
+                return
+            scenario, experiment = runs[index]
+            self._failures.add(f"{scenario.key}, {backend.name}, seed {experiment.seed}", error)
+            tell.failed(index)
+
         indices = list(range(len(runs)))
         while indices:
             late.clear()
@@ -134,6 +149,7 @@ class Runner:
                 [runs[index][1] for index in again],
                 self._work([runs[index][0] for index in again], backend.name),
                 lambda place, trial, again=again: finished(again[place], trial),  # type: ignore[misc]
+                failed=lambda place, error, again=again: failed(again[place], error),  # type: ignore[misc]
             )
             indices = list(late)
             repeated.update(indices)
@@ -212,3 +228,7 @@ class _Told:
             self._tell(
                 f"{self._backend}: {key} done; at most {self._left_s / 60:.1f} min of runs left"
             )
+
+    def failed(self, index: int) -> None:
+        """One run will not be repeated, and its scenario is never done."""
+        self._left_s -= self._lengths_s[index]

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from headway.backends import Finished, T, Work
+from headway.backends import Finished, OnFailure, T, Work
 from headway.backends.kernel.folders import run_folder
 from headway.backends.kernel.headwayctl import Caretaker, Headwayctl
 from headway.backends.kernel.hints import attach_where_missing, taking_hints
@@ -63,6 +63,7 @@ class KernelBackend:
         work: Work[T],
         finished: Finished[T],
         threads: int = 0,
+        failed: OnFailure | None = None,
     ) -> None:
         """Run several in their order, ``threads`` at a time; 0: as the machine has room.
 
@@ -92,7 +93,14 @@ class KernelBackend:
                     for future in done:
                         index = running.pop(future)
                         # here, so that no run in real time waits for the processor
-                        finished(index, work(index, future.result()))
+                        try:
+                            result = work(index, future.result())
+                        except HeadwayError as error:
+                            if failed is None:
+                                raise
+                            failed(index, error)
+                            continue
+                        finished(index, result)
             finally:
                 cancel.set()
                 pool.shutdown(wait=True, cancel_futures=True)
