@@ -114,8 +114,9 @@ fn a_sample_has_every_packet_of_its_slot() {
     let plain = packet(&[], 63, 1);
     let request = packet(&option(3, 9, 1), 63, 1);
     let slot = || {
-        std::thread::sleep(SLOT * 6); // the peak of one before is forgotten
-                                      // the first packet of all starts a slot; the next ones find it over
+        // the peak of one before is forgotten
+        std::thread::sleep(SLOT * 6);
+        // the first packet of all starts a slot; the next ones find it over
         router.run("hw_router", &plain).unwrap();
         let start_ns = router.router_state().unwrap()[12] - SLOT.as_nanos() as u64;
         for _ in 0..500 {
