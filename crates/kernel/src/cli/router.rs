@@ -123,15 +123,18 @@ pub(super) fn run(command: &RouterCommand) -> Result<(), Failure> {
     }
 }
 
-fn attach(command: &AttachCommand) -> Result<(), Failure> {
-    let rate_bps = headway_experiment::parse_rate(&command.rate)
-        .map_err(|e| Failure::bad_input(format!("--rate {e}")))?;
-    if rate_bps < 1000 {
-        return Err(Failure::bad_input(format!(
-            "--rate {}: must be at least 1 kbit/s",
-            command.rate
-        )));
+/// Of a link; the option has two names.
+fn rate_bps(text: &str) -> Result<u64, Failure> {
+    let bad = |why: String| Failure::bad_input(format!("--rate or --capacity {why}"));
+    match headway_experiment::parse_rate(text) {
+        Ok(bps @ 1000..) => Ok(bps),
+        Ok(_) => Err(bad(format!("{text}: must be at least 1 kbit/s"))),
+        Err(error) => Err(bad(error.to_string())),
     }
+}
+
+fn attach(command: &AttachCommand) -> Result<(), Failure> {
+    let rate_bps = rate_bps(&command.rate)?;
     let limit_bytes = command.queue.as_deref().map(|text| {
         headway_experiment::parse_positive_size(text)
             .map_err(|e| Failure::bad_input(format!("--queue {e}")))
@@ -290,5 +293,25 @@ fn print_event(event: &Event) {
     print_list(&title, &event.values);
     if let Some(reason) = &event.reason {
         say!("    {reason}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_cannot_be_is_told_by_both_names_of_its_option() {
+        for (text, told) in [
+            ("0", "--rate or --capacity '0' has no unit"),
+            (
+                "999bit",
+                "--rate or --capacity 999bit: must be at least 1 kbit/s",
+            ),
+        ] {
+            let failure = rate_bps(text).unwrap_err().to_string();
+            assert!(failure.starts_with(told), "{failure}");
+        }
+        assert_eq!(rate_bps("10mbit").unwrap(), 10_000_000);
     }
 }
