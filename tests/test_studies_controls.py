@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from headway.claims import Claim
@@ -12,6 +13,7 @@ from headway.registry import registry
 from headway.studies.controls import ROWS, STUDY
 from headway.studies.controls.loss_based import reno_pkts, scalable_pkts
 from headway.studies.controls.table import page_table
+from headway.studies.response_functions.observe import governed_ns
 
 
 def claim(number: str, measured: float | str, verdict: str = "holds") -> Claim:
@@ -46,3 +48,29 @@ def test_analytic_windows_are_those_by_hand() -> None:
     assert reno_pkts(1e-3) == pytest.approx(math.sqrt(1500))
     assert reno_pkts(1e-3, 2) == pytest.approx(math.sqrt(750))
     assert scalable_pkts(1e-4) == pytest.approx(1e4 / (math.log(8 / 7) / 0.01 + 1), rel=1e-3)
+
+
+def test_delay_governs_from_the_repair_until_the_last_shrinking_before_the_next_loss() -> None:
+    repaired, recovery = 0, 3
+    states = pl.DataFrame(
+        [
+            (5, repaired, 90),  # before the first loss nothing counts
+            (7, repaired, 80),
+            (10, recovery, 60),
+            (12, repaired, 50),
+            (14, repaired, 70),
+            (16, repaired, 60),
+            (18, repaired, 75),
+            (19, repaired, 65),
+            (20, repaired, 66),
+            (30, recovery, 33),  # the loss is no shrinking of delay's
+            (32, repaired, 33),
+            (34, repaired, 34),
+            (40, recovery, 17),
+        ],
+        schema=["time_ns", "state", "cwnd_pkts"],
+        orient="row",
+    )
+    assert governed_ns(states, [10, 30, 40]) == [(12, 19)]
+    assert governed_ns(states, [30, 40]) == []
+    assert governed_ns(states, [10]) == []

@@ -1,30 +1,33 @@
 """Thesis, section 6.2.2: what random loss leaves of a flow's throughput.
 
-Claim: simulated Reno follows eq. 4.7; CUBIC gets more at moderate loss and as much as Reno at high
-loss. Setup: one greedy flow, 9.76 Mbit/s, 200 ms, loss of each packet with probability p. Run:
-loss from 1e-5 to 1e-1, two controls. Check: eq. 4.6 to 4.10.  Plot: figures 6.9 to 6.11.
+Claim: simulated Reno follows eq. 4.7; CUBIC and Compound get more at moderate loss and as much as
+Reno at high loss. Setup: one greedy flow, 9.76 Mbit/s, 200 ms, loss of each packet with probability
+p; another without random loss and with a small queue. Run: loss from 1e-5 to 1e-1, three controls.
+Check: eq. 4.6 to 4.10, and the queues of figures 4.8 and 4.9. Plot: figures 6.9 to 6.11.
 """
 
 from collections.abc import Mapping
 
-from headway.claims import Evidence
 from headway.experiment import Experiment
 from headway.publish import Page
+from headway.studies.common import lab
 from headway.studies.response_functions import claims, experiments, observe, page
-from headway.studies.response_functions.observe import Goodputs, Run
+from headway.studies.response_functions.observe import Goodputs, Row
 from headway.study import Study, StudyContext
 from headway.trace import Trace
 
 
-class ResponseFunctions(Study[Run, Goodputs]):
+class ResponseFunctions(Study[Row, Goodputs]):
     """The study; see the module."""
 
     name = "response-functions"
     title = "Response functions: throughput under random loss"
     source = "Scharf, Fast Startup Internet Congestion Control (2011), section 6.2.2"
     description = (
-        "One greedy flow over 9.76 Mbit/s and 200 ms with random loss of 1e-5 to 1e-1, Reno and "
-        "CUBIC of Linux 2.6, beside the equations of Mathis, Padhye, CUBIC and Compound."
+        "One greedy flow over 9.76 Mbit/s and 200 ms with random loss of 1e-5 to 1e-1, Reno, "
+        "CUBIC and Compound on Linux 2.6, beside the equations of Mathis, Padhye, CUBIC and "
+        "Compound; and the queues of CUBIC and Compound where only a queue of "
+        f"{lab.SMALL_BUFFER_PKTS} packets drops."
     )
     statements = claims.STATEMENTS
     choices = (
@@ -34,23 +37,26 @@ class ResponseFunctions(Study[Run, Goodputs]):
         "ACKs are delayed as the stack does it (eta = 2): section 6.1.1.2 turns that off while a "
         "flow starts, not for good. With no delayed ACKs and eta = 1 simulated Reno is within 7 % "
         "of eq. 4.7 as well, CUBIC exceeds eq. 4.9 by more (C-TH-010), and at a loss of 5 % it "
-        "gets 1.10 times Reno's throughput (C-TH-058 would hold).",
+        "gets 1.10 times Reno's throughput (C-TH-058 would hold); so would C-TH-056 and 057.",
         f"The verdicts on equations need {experiments.LOSSES_PER_RUN} losses per run: with 500, "
         "single runs are 10 % off at a loss of 5 %.",
-        "Compound TCP: its equation is drawn here, simulated windows are in the study controls.",
+        "The thesis ran Compound TCP as a patch for Linux; here it is Headway's, from the "
+        "protocol's draft and paper (algorithms/cc/compound.c says where they differ).",
+        "Compound is governed by delay from where a loss is repaired until its window shrinks "
+        "for the last time before the next one: without a loss only the delay window can shrink.",
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
-        """One trial per control, loss and run."""
+        """One trial per control, loss and run, and the queues of two controls."""
         return experiments.experiments(ctx)
 
-    def observe(self, _key: str, trace: Trace) -> Run:
-        """The flow's goodput."""
-        return observe.observe(trace)
+    def observe(self, key: str, trace: Trace) -> Row:
+        """The flow's goodput, or its queue."""
+        return observe.observe(key, trace)
 
-    def gather(self, ctx: StudyContext, rows: Mapping[str, Run]) -> Goodputs:
-        """Mean goodputs by control and loss."""
-        return Goodputs(Evidence(rows), experiments.losses(ctx), experiments.runs(ctx))
+    def gather(self, ctx: StudyContext, rows: Mapping[str, Row]) -> Goodputs:
+        """Mean goodputs by control and loss, and queues."""
+        return observe.gather(rows, experiments.losses(ctx), experiments.runs(ctx))
 
     def page(self, _ctx: StudyContext, found: Goodputs) -> Page:
         """Goodputs beside the equations."""

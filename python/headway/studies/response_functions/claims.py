@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from headway.claims import Seen, Statement, between, near, scaled, swapped
+from headway.claims import Seen, Statement, near, scaled, swapped
 from headway.experiment import Dumbbell
 from headway.models import startup
 from headway.models._checks import Floats
+from headway.registry import registry
 from headway.studies.common import lab
 from headway.studies.response_functions.experiments import (
     CAPACITY_BPS,
+    CONTROLS,
     RTT_S,
     compound_bps,
     cubic_bps,
@@ -23,6 +24,7 @@ from headway.studies.response_functions.observe import Goodputs
 
 FREE_SHARE = 0.75
 """Loss, not the link, limits a flow whose equation gives less than this part of the link."""
+_FASTER = {name: label for name, label in CONTROLS.items() if name != "reno"}
 ETHERNET_BYTES = 38
 """Header, checksum, preamble and gap of a frame."""
 SMALL_LOSS = 1e-3
@@ -93,6 +95,30 @@ def _compound_constant(_found: Goodputs) -> Seen:
     return near(float(compound_bps(1.0)) / _SEGMENT_BPS, 0.225, relative=0.20)
 
 
+def _queues(found: Goodputs) -> Seen:
+    cubic, compound = found.queue("cubic26"), found.queue("compound")
+    return Seen(
+        f"Compound {compound.governed_pkts:.1f}, CUBIC {cubic.mean_pkts:.1f}",
+        compound.governed_pkts <= cubic.mean_pkts / 2,
+        "at most half",
+        "packets",
+        f"Delay governs Compound for {100 * compound.governed_part:.0f} % of the time; in all of "
+        f"it {compound.mean_pkts:.1f} packets wait. By its law the delay window shrinks when 30 "
+        "packets wait, of the 50 that have room, and is gone before Reno's part has filled the "
+        "queue.",
+    )
+
+
+def _thresholds(_found: Goodputs) -> Seen:
+    [compound] = [one for one in registry().controls if one.name == "compound"]
+    known = {one.name: one.default for one in compound.tunables}
+    return Seen(
+        f"{known['low_window']} and {known['gamma']} segments",
+        (known["low_window"], known["gamma"]) == (41, 30),
+        "exact",
+    )
+
+
 def _default_path(_found: Goodputs) -> Seen:
     told = _described(lab.path(buffer_pkts=lab.SMALL_BUFFER_PKTS))
     return Seen(
@@ -114,33 +140,54 @@ def _ethernet(_found: Goodputs) -> Seen:
 
 
 def _near_the_link(found: Goodputs) -> Seen:
-    reno, cubic = found.mean_bps("reno", 1e-5) / 1e6, found.mean_bps("cubic26", 1e-4) / 1e6
+    reno = found.mean_bps("reno", 1e-5) / 1e6
+    cubic, compound = (found.mean_bps(name, 1e-4) / 1e6 for name in _FASTER)
     return Seen(
-        f"Reno {reno:.2f} at 1e-5, CUBIC {cubic:.2f} at 1e-4",
-        min(reno, cubic) > 0.9 * CAPACITY_BPS / 1e6,
+        f"Reno {reno:.2f} at 1e-5, CUBIC {cubic:.2f} and Compound {compound:.2f} at 1e-4",
+        min(reno, cubic, compound) > 0.9 * CAPACITY_BPS / 1e6,
         f"> 90 % of {CAPACITY_BPS / 1e6:.2f}",
         "Mbit/s",
-        f"At 1e-4 eq. 4.7 itself leaves Reno {float(reno_bps(1e-4)) / 1e6:.1f} Mbit/s.",
+        f"At 1e-4 eq. 4.7 itself leaves Reno {float(reno_bps(1e-4)) / 1e6:.1f} Mbit/s. Eq. 4.10 "
+        "leaves Compound all of the link, but its window has no more than 30 packets in the queue "
+        "when a loss halves it, and random losses often come before it is back. Its Reno part "
+        "grows half as fast where ACKs are delayed: without that it has 8.55 Mbit/s, and the claim "
+        "would hold.",
     )
 
 
-def _over_reno(found: Goodputs, loss: float) -> float:
-    return found.mean_bps("cubic26", loss) / found.mean_bps("reno", loss)
+def _over_reno(found: Goodputs, loss: float) -> dict[str, float]:
+    reno_bps = found.mean_bps("reno", loss)
+    return {label: found.mean_bps(name, loss) / reno_bps for name, label in _FASTER.items()}
+
+
+def _ratios(ratios: Mapping[str, float]) -> str:
+    return ", ".join(f"{label} {ratio:.3f}" for label, ratio in ratios.items())
 
 
 def _moderate(found: Goodputs) -> Seen:
-    return between(_over_reno(found, 1e-3), 1.3, math.inf)
+    ratios = _over_reno(found, 1e-3)
+    return Seen(
+        _ratios(ratios),
+        min(ratios.values()) >= 1.3,
+        "≥ 1.3",
+        note="Below 41 packets Compound is Reno (C-TH-013), and the half of eq. 4.10's mean window "
+        "of 64 is below; with low_window=2 it has 1.79 times Reno's throughput. Without delayed "
+        "ACKs, with which Reno needs half the time to get there, it has 1.38 times.",
+    )
 
 
 def _large(found: Goodputs) -> Seen:
+    ratios = _over_reno(found, 5e-2)
     why = "CUBIC keeps 0.8 of a few packets where Reno keeps 0.5; if it kept 0.5, too: 1.12."
     if found.losses[-1] >= 0.1:
-        why += f" At 10 %: {_over_reno(found, found.losses[-1]):.2f}."
-    return between(_over_reno(found, 5e-2), 0.85, 1.15, note=why)
+        why += f" At 10 %: {_ratios(_over_reno(found, found.losses[-1]))}."
+    return Seen(
+        _ratios(ratios),
+        all(0.85 <= ratio <= 1.15 for ratio in ratios.values()),
+        "0.85 to 1.15",
+        note=why,
+    )
 
-
-_NO_COMPOUND = "Compound's windows are in the study controls, not here."
-_ALONE = "CUBIC and Reno; Compound's windows are in the study controls, not here."
 
 STATEMENTS: tuple[Statement[Goodputs], ...] = (
     Statement(
@@ -187,14 +234,18 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
         "C-TH-012",
         "queue of Compound far below CUBIC's",
         "Compound << CUBIC",
-        why_not=_NO_COMPOUND,
+        _queues,
+        ours="Judged is the time in which delay governs Compound, as the thesis has it. The list "
+        "asks for the sign; far below is half of CUBIC's here.",
+        spoil=scaled("queue-compound", 10, "governed_pkts"),
+        mend=scaled("queue-compound", 0.1, "governed_pkts"),
     ),
     Statement(
         "C-TH-013",
         "Compound's thresholds of 41 and 30 segments",
         "41 and 30 segments",
+        _thresholds,
         carrier="setting",
-        why_not=_NO_COMPOUND,
     ),
     Statement(
         "C-TH-054",
@@ -215,23 +266,22 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
         "throughput close to the link's at very small loss",
         "close to the link capacity",
         _near_the_link,
-        part=_ALONE,
         spoil=swapped("reno", "cubic26"),
+        mend=scaled("compound-p1e-4-*", 1.1, "goodput_bps"),
     ),
     Statement(
         "C-TH-057",
-        "CUBIC over Reno at p = 0.1 %",
+        "CUBIC and Compound over Reno at p = 0.1 %",
         "significantly larger",
         _moderate,
-        part=_ALONE,
         spoil=swapped("reno", "cubic26"),
+        mend=scaled("compound-p1e-3-*", 1.2, "goodput_bps"),
     ),
     Statement(
         "C-TH-058",
-        "CUBIC over Reno at p = 5 %",
+        "CUBIC and Compound over Reno at p = 5 %",
         "Reno-like",
         _large,
-        part=_ALONE,
         spoil=scaled("cubic26-p5e-2-*", 1.5, "goodput_bps"),
         mend=scaled("cubic26-p5e-2-*", 0.85, "goodput_bps"),
     ),

@@ -1,17 +1,23 @@
-"""Run: the goodput of each trial, and the means that equations are held against."""
+"""Run: the goodput of each trial, the means that equations are held against, and queues."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from headway import metrics
 from headway.claims import Evidence
 from headway.metrics.stats import Array
-from headway.studies.response_functions.experiments import CONTROLS, key
+from headway.studies.common import lab
+from headway.studies.response_functions.experiments import CONTROLS, key, queue_key
 from headway.trace import Trace
+
+_OPEN = 0
 
 
 @dataclass(frozen=True)
@@ -23,13 +29,28 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Queue:
+    """How much waited before the link, full packets in the mean of time, after the warm-up."""
+
+    mean_pkts: float
+    governed_pkts: float
+    """In the time in which delay governed the window; NaN: there was none."""
+    governed_part: float
+    """That time's part of all."""
+
+
+Row = Run | Queue
+
+
+@dataclass(frozen=True)
 class Goodputs:
-    """Mean goodputs by control and loss."""
+    """Mean goodputs by control and loss, and queues by control."""
 
     seen: Evidence[Run]
     losses: Sequence[float]
     """Those of this form, in rising order."""
     runs: int
+    queues: Evidence[Queue]
 
     def mean_bps(self, control: str, loss: float) -> float:
         """Over all runs. Raises MissingTrialError."""
@@ -43,7 +64,55 @@ class Goodputs:
             for control in CONTROLS
         }
 
+    def queue(self, control: str) -> Queue:
+        """A control's. Raises MissingTrialError."""
+        return self.queues[queue_key(control)]
 
-def observe(trace: Trace) -> Run:
+
+def gather(rows: Mapping[str, Row], losses: Sequence[float], runs: int) -> Goodputs:
+    """All rows, told apart by what they are."""
+    return Goodputs(
+        Evidence({key: row for key, row in rows.items() if isinstance(row, Run)}),
+        losses,
+        runs,
+        Evidence({key: row for key, row in rows.items() if isinstance(row, Queue)}),
+    )
+
+
+def observe(key: str, trace: Trace) -> Row:
     """One trial."""
-    return Run(metrics.goodput_bps(trace, 0))
+    return _queue(trace) if key.startswith("queue-") else Run(metrics.goodput_bps(trace, 0))
+
+
+def _queue(trace: Trace) -> Queue:
+    start_ns, end_ns = metrics.window_of(trace)
+    states = trace.rows_of("flow_state", "flow", 0).sort("time_ns")
+    parts = governed_ns(states, metrics.backoff_times_ns(trace, 0))
+    lengths = [last - first for first, last in parts]
+    means = [_mean_pkts(trace, part) for part in parts]
+    return Queue(
+        _mean_pkts(trace, (start_ns, end_ns)),
+        float(np.average(means, weights=lengths)) if parts else math.nan,
+        sum(lengths) / (end_ns - start_ns),
+    )
+
+
+def _mean_pkts(trace: Trace, window: metrics.Window) -> float:
+    mean_bytes = metrics.queue_bytes(trace, 0, window).mean
+    return math.nan if mean_bytes is None else mean_bytes / lab.MTU_BYTES
+
+
+def governed_ns(states: pl.DataFrame, backoffs_ns: Sequence[int]) -> list[metrics.Window]:
+    """From where a loss is repaired until the window shrinks for the last time before the next.
+
+    Only delay makes a window shrink without a loss. ``states`` are those of one flow, in order.
+    """
+    parts = []
+    repaired = states.filter(pl.col("state") == _OPEN)
+    for start_ns, end_ns in itertools.pairwise(backoffs_ns):
+        rows = repaired.filter(pl.col("time_ns").is_between(start_ns, end_ns, closed="left"))
+        times_ns = rows["time_ns"].to_numpy()
+        shrinks = np.flatnonzero(np.diff(rows["cwnd_pkts"].to_numpy().astype(np.int64)) < 0)
+        if shrinks.size:
+            parts.append((int(times_ns[0]), int(times_ns[shrinks[-1] + 1])))
+    return parts
