@@ -14,7 +14,10 @@ enum {
 
 	HW_ESTABLISHED = 1, /* the kernel's states of a connection */
 	HW_SYN_SENT = 2,
+	HW_FIN_WAIT2 = 5,
 	HW_CLOSE = 7,
+	HW_LAST_ACK = 9,
+	HW_CLOSING = 11,
 
 	HW_NETNS_MAX = 8,
 };
@@ -55,7 +58,6 @@ _Static_assert(sizeof(struct hw_sample) == 72, "readers know this layout");
 
 struct sock_common___sample {
 	u16 skc_dport; /* network byte order */
-	u16 skc_num;
 	possible_net_t skc_net;
 };
 
@@ -63,8 +65,14 @@ struct sock___sample {
 	struct sock_common___sample __sk_common;
 };
 
+struct inet_sock___sample {
+	u16 inet_sport; /* network byte order */
+};
+
 struct tcp_sock___sample {
 	struct inet_connection_sock inet_conn;
+	u32 snd_una;
+	u32 write_seq;
 	u32 snd_cwnd;
 	u32 snd_ssthresh;
 	u32 srtt_us;
@@ -133,7 +141,10 @@ static __always_inline u16 hw_peer_port(struct sock *sk)
 
 static __always_inline u16 hw_local_port(struct sock *sk)
 {
-	return BPF_CORE_READ((struct sock___sample *)sk, __sk_common.skc_num);
+	/* not skc_num, which a closed socket has given back */
+	u16 port = BPF_CORE_READ((struct inet_sock___sample *)sk, inet_sport);
+
+	return __builtin_bswap16(port);
 }
 
 static __always_inline int hw_chosen_port(u16 port)
@@ -158,8 +169,17 @@ static __always_inline int hw_chosen(struct sock *sk)
 	return 0;
 }
 
+/* Linux counts a FIN as a byte that was acknowledged. */
+static __always_inline u64 hw_acked_bytes(struct tcp_sock___sample *tp, int fin_sent)
+{
+	int all = BPF_CORE_READ(tp, snd_una) == BPF_CORE_READ(tp, write_seq);
+	u64 acked_bytes = BPF_CORE_READ(tp, bytes_acked);
+
+	return acked_bytes - (fin_sent && all && acked_bytes > 0);
+}
+
 static __always_inline void hw_record(struct sock *sk, struct tcp_sock___sample *tp, u8 kind,
-				      u8 ca_state, u64 now_ns, u64 since_ns)
+				      u8 ca_state, u64 now_ns, u64 since_ns, int fin_sent)
 {
 	struct hw_sample *sample = bpf_ringbuf_reserve(&hw_samples, sizeof(*sample), 0);
 
@@ -169,7 +189,7 @@ static __always_inline void hw_record(struct sock *sk, struct tcp_sock___sample 
 	}
 	sample->time_ns = now_ns;
 	sample->since_ns = since_ns;
-	sample->acked_bytes = BPF_CORE_READ(tp, bytes_acked);
+	sample->acked_bytes = hw_acked_bytes(tp, fin_sent);
 	sample->cwnd_pkts = BPF_CORE_READ(tp, snd_cwnd);
 	sample->ssthresh_pkts = BPF_CORE_READ(tp, snd_ssthresh);
 	sample->srtt_us = BPF_CORE_READ(tp, srtt_us);
@@ -228,7 +248,7 @@ int BPF_PROG(hw_sample_ack, struct sock *sk)
 	last->cwnd_pkts = cwnd_pkts;
 	last->ssthresh_pkts = ssthresh_pkts;
 	last->retransmits_pkts = retransmits_pkts;
-	hw_record(sk, tp, HW_SAMPLE_ACK, hw_ca_state(tp), now_ns, since_ns);
+	hw_record(sk, tp, HW_SAMPLE_ACK, hw_ca_state(tp), now_ns, since_ns, 0);
 	return 0;
 }
 
@@ -240,7 +260,7 @@ int BPF_PROG(hw_sample_ca_state, struct sock *sk, u8 state)
 
 	/* asked for again and again, also when nothing changes */
 	if (hw_chosen(sk) && hw_ca_state(tp) != state)
-		hw_record(sk, tp, HW_SAMPLE_CA_STATE, state, bpf_ktime_get_ns(), 0);
+		hw_record(sk, tp, HW_SAMPLE_CA_STATE, state, bpf_ktime_get_ns(), 0, 0);
 	return 0;
 }
 
@@ -271,7 +291,9 @@ int BPF_PROG(hw_sample_state, struct sock *sk, int old_state, int new_state)
 	default:
 		return 0;
 	}
-	hw_record(sk, tp, kind, hw_ca_state(tp), now_ns, 0);
+	/* it is gone without one where it was reset or never open */
+	hw_record(sk, tp, kind, hw_ca_state(tp), now_ns, 0,
+		  old_state == HW_FIN_WAIT2 || old_state == HW_LAST_ACK || old_state == HW_CLOSING);
 	return 0;
 }
 
