@@ -17,6 +17,7 @@ from typing import ParamSpec
 import pytest
 
 from headway.backends import backend_named
+from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.trace import Trace
 
@@ -42,7 +43,8 @@ def in_real_time(test: Callable[P, None]) -> Callable[P, None]:
             with Sleeper() as sleeper:
                 try:
                     return test(*args, **kwargs)
-                except AssertionError as wrong:
+                except (AssertionError, HeadwayError) as wrong:
+                    note_late([str(wrong)] if isinstance(wrong, HeadwayError) else [])
                     late_s, took_s = sleeper.late_s(), time.monotonic() - began_s
                     if late_s > MOST_LOST * took_s:
                         _late.append(f"who slept for {took_s:.1f} s woke {late_s:.2f} s late")
@@ -57,7 +59,7 @@ def in_real_time(test: Callable[P, None]) -> Callable[P, None]:
     return judged
 
 
-def _first_line(wrong: AssertionError) -> str:
+def _first_line(wrong: Exception) -> str:
     return next(iter(str(wrong).splitlines()), "an assertion failed")[:200]
 
 
@@ -77,7 +79,7 @@ def live_each(asked: Sequence[Experiment]) -> list[Trace]:
 
 def note_late(lines: Sequence[str]) -> None:
     """What a run of the test under way says of itself; that it was late excuses it."""
-    _late.extend(line for line in lines if " late" in line)
+    _late.extend(line for line in lines if " late" in line or "machine is too busy" in line)
 
 
 class Sleeper:

@@ -9,6 +9,8 @@ import pytest
 import real_time
 from real_time import Sleeper, in_real_time, note_late
 
+from headway.errors import HeadwayError
+
 
 @pytest.fixture
 def kept_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,7 +18,7 @@ def kept_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Sleeper, "__enter__", lambda self: self)
 
 
-def tried(*outcomes: bool, late: bool, spare_s: float = 60.0) -> int:
+def tried(*outcomes: bool | HeadwayError, late: bool, spare_s: float = 60.0) -> int:
     """How often a test is tried that has these outcomes one after another."""
     times = iter(outcomes)
     count = 0
@@ -26,7 +28,10 @@ def tried(*outcomes: bool, late: bool, spare_s: float = 60.0) -> int:
         nonlocal count
         count += 1
         note_late(["2 packets were delivered late"] if late else ["nothing happened"])
-        assert next(times)
+        outcome = next(times)
+        if isinstance(outcome, HeadwayError):
+            raise outcome
+        assert outcome
 
     before = real_time._repeated_s[:]
     real_time._repeated_s[:] = [real_time.SPARE_S - spare_s]
@@ -51,6 +56,9 @@ def test_what_is_wrong_on_a_machine_that_kept_time_fails_at_once() -> None:
 @pytest.mark.usefixtures("kept_time")
 def test_what_is_wrong_on_a_busy_machine_is_tried_again_and_skipped_when_time_is_up() -> None:
     assert tried(False, False, True, late=True) == 3
+    assert (
+        tried(HeadwayError("the machine is too busy to start the programs"), True, late=False) == 2
+    )
     with pytest.raises(pytest.skip.Exception, match=r"too busy.* 2 packets were delivered late"):
         tried(False, True, late=True, spare_s=-1)
 
