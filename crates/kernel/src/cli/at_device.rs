@@ -31,13 +31,21 @@ pub(super) fn print_list<'a, V: Display + 'a>(
     title: &str,
     list: impl IntoIterator<Item = (&'a String, V)>,
 ) {
+    let items = listed(list);
+    if !items.is_empty() {
+        say!("  {title}: {items}");
+    }
+}
+
+/// "a=1 b=2".
+pub(super) fn listed<'a, V: Display + 'a>(
+    list: impl IntoIterator<Item = (&'a String, V)>,
+) -> String {
     let items: Vec<String> = list
         .into_iter()
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    if !items.is_empty() {
-        say!("  {title}: {}", items.join(" "));
-    }
+    items.join(" ")
 }
 
 /// So many of the last requests are told in words; JSON has all.

@@ -11,6 +11,7 @@ mod pages;
 mod router;
 mod sample;
 mod status;
+mod stop;
 mod tell;
 mod testbed;
 mod traffic;
@@ -158,6 +159,7 @@ mod tests {
             "hints list",
             "host window-bench",
             "router bench",
+            "router watch",
             "testbed status",
         ];
         let mut found = Vec::new();

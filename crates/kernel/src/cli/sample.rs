@@ -1,12 +1,12 @@
 //! `headwayctl sample`: what TCP senders know, at every ACK.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 
+use super::stop::on_signals;
 use super::traffic::{die_with_parent, print, ready};
-use crate::error::{Attempt, Failure};
+use crate::error::Failure;
 use crate::mechanisms::sampler::{self, Choice, NETNS_MAX};
 use crate::system::netns::Netns;
 
@@ -47,12 +47,6 @@ fn port_range(text: &str) -> Result<(u16, u16), String> {
     Ok(range)
 }
 
-static STOP: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn stop(_signal: libc::c_int) {
-    STOP.store(true, Ordering::Relaxed);
-}
-
 /// Records until it is told to end.
 ///
 /// # Errors
@@ -80,13 +74,7 @@ pub fn run(arguments: Sample) -> Result<(), Failure> {
     if arguments.die_with_parent {
         die_with_parent()?;
     }
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        let handler: extern "C" fn(libc::c_int) = stop;
-        // SAFETY: the handler only stores into an atomic.
-        if unsafe { libc::signal(signal, handler as libc::sighandler_t) } == libc::SIG_ERR {
-            return Err(std::io::Error::last_os_error()).attempt("handle signals");
-        }
-    }
+    let stop = on_signals()?;
     let choice = Choice {
         first_port: arguments.port.0,
         last_port: arguments.port.1,
@@ -98,7 +86,7 @@ pub fn run(arguments: Sample) -> Result<(), Failure> {
         object,
         &choice,
         &arguments.out,
-        &STOP,
+        stop,
         ready,
     )?)
 }

@@ -1,5 +1,7 @@
 //! `headwayctl router`
 
+mod watch;
+
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use crate::mechanisms::routers::{Event, Link, Queue, Request, Router};
 use crate::objects::constants::name_and_value;
 use crate::objects::device::Device;
 use crate::out::{self, say};
+use watch::WatchCommand;
 
 const QUICK_START: &str = "quick-start";
 
@@ -31,6 +34,7 @@ pub struct RouterCommand {
 enum Command {
     Attach(AttachCommand),
     Bench(BenchCommand),
+    Watch(WatchCommand),
     /// The name of an algorithm, and what `attach` takes.
     #[command(external_subcommand)]
     Short(Vec<OsString>),
@@ -116,6 +120,7 @@ pub(super) fn run(command: &RouterCommand) -> Result<(), Failure> {
     match &command.command {
         Command::Attach(command) => attach(command),
         Command::Bench(command) => bench(command),
+        Command::Watch(command) => watch::run(command),
         Command::Short(words) => match read(ShortCommand::try_parse_from(words))? {
             Some(command) => attach(&command.attach),
             None => Ok(()),

@@ -2,6 +2,8 @@
 //! binding (algorithms/port/bpf/router.h). What it counts and tells has the names that
 //! the algorithm declares.
 
+mod watch;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -21,6 +23,8 @@ use crate::objects::hooks::{self, Hook};
 use crate::objects::{load, routers, RouterObject};
 use crate::system::clock::{self, now_ns};
 use crate::system::rundir;
+
+pub use watch::{watched, Reading};
 
 /// The program of the binding.
 const PROGRAM: &str = "hw_router";
@@ -345,11 +349,16 @@ pub fn attached_routers() -> Result<Vec<Router>, Failure> {
     Ok(found.into_iter().map(|(_, router)| router).collect())
 }
 
-fn router(hook: Hook) -> Router {
-    let name = name_of(&hook);
+/// What the algorithm of that name declares: as its program says, or as this build knows it.
+fn declared(hook: &Hook, name: &str) -> Option<Declared> {
     let said = hook.constant(SAID);
     let declared = said.and_then(|bytes| Declared::read(&bytes));
-    let info = declared.or_else(|| headway_algorithms::router(&name).ok().map(Declared::of));
+    declared.or_else(|| headway_algorithms::router(name).ok().map(Declared::of))
+}
+
+fn router(hook: Hook) -> Router {
+    let name = name_of(&hook);
+    let info = declared(&hook, &name);
     let info = info.as_ref();
     let word = |name: &str| {
         let raw = hook.constant(name)?.try_into().ok()?;
@@ -407,10 +416,7 @@ fn link_of(hook: &Hook, info: Option<&Declared>) -> Option<(BTreeMap<String, u64
     let value = bpf::first_element_locked(map.as_fd(), map_info.value_bytes as usize).ok()?;
     let (state, events) = (fields.get("state")?, fields.get("events")?);
     let info = info?;
-    let counters = info.counters.iter().enumerate().filter_map(|(i, counter)| {
-        let at = u64_at(&value, state.offset + 8 * i)?;
-        Some((counter.name.to_owned(), counter.shown(at)))
-    });
+    let counters = counters_of(&value, state.offset, info);
     let told = btf.structure("hw_told");
     let bytes = btf.size_of("hw_told")?;
     let now_ns = u64::try_from(now_ns()).ok()?;
@@ -420,7 +426,16 @@ fn link_of(hook: &Hook, info: Option<&Declared>) -> Option<(BTreeMap<String, u64
         .collect();
     list.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
     let events = list.into_iter().map(|(_, event)| event).collect();
-    Some((counters.collect(), events))
+    Some((counters, events))
+}
+
+/// The counters of an algorithm whose state begins there in its map's value.
+fn counters_of(value: &[u8], state: usize, info: &Declared) -> BTreeMap<String, u64> {
+    let counters = info.counters.iter().enumerate().filter_map(|(i, counter)| {
+        let at = u64_at(value, state + 8 * i)?;
+        Some((counter.name.to_owned(), counter.shown(at)))
+    });
+    counters.collect()
 }
 
 /// An entry of what was told, with its number; none where nothing was yet.

@@ -1,0 +1,139 @@
+//! `headwayctl router watch`: what routers count, as it changes.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::at_device::listed;
+use crate::cli::stop::{on_signals, waited_until};
+use crate::cli::traffic::{die_with_parent, print, ready};
+use crate::error::{Attempt as _, Failure};
+use crate::mechanisms::routers::{watched, Reading};
+use crate::objects::device::Device;
+use crate::out::{self, say};
+use crate::system::clock::now_ns;
+
+/// Print what routers have counted and know (prices, feedback, load), again and again, until
+/// Ctrl-C
+#[derive(Debug, Args)]
+pub(super) struct WatchCommand {
+    /// The device that a router is at [all routers]
+    #[arg(long, value_name = "DEVICE")]
+    dev: Option<String>,
+    /// Its namespace: a name of `ip netns`, or a path [this one]; may be given several times
+    #[arg(long, requires = "dev")]
+    netns: Vec<String>,
+    /// Time between two readings, like 100ms
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval_ns)]
+    every: i64,
+    /// End after so many readings of each router
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Print JSON, a line per reading; times are of CLOCK_MONOTONIC
+    #[arg(long)]
+    json: bool,
+    /// A file of the times of readings instead, one in a line; JSON goes to --out
+    #[arg(long, hide = true, requires = "out", conflicts_with_all = ["every", "count"])]
+    at: Option<PathBuf>,
+    /// File of the readings
+    #[arg(long, hide = true, requires = "at")]
+    out: Option<PathBuf>,
+    /// End when the program that started this one does
+    #[arg(long, hide = true)]
+    die_with_parent: bool,
+}
+
+/// A millisecond is far more than a reading takes; nobody waits longer than an hour for one.
+fn interval_ns(text: &str) -> Result<i64, String> {
+    match headway_experiment::parse_time(text).map_err(|e| e.to_string())? {
+        ns @ 1_000_000..=3_600_000_000_000 => Ok(ns as i64),
+        _ => Err("must be 1ms to 60min".to_owned()),
+    }
+}
+
+pub(super) fn run(command: &WatchCommand) -> Result<(), Failure> {
+    let devices = match (&command.dev, command.netns.as_slice()) {
+        (None, _) => Vec::new(),
+        (Some(dev), []) => vec![Device::find(None, dev)?],
+        (Some(dev), all) => all
+            .iter()
+            .map(|netns| Device::find(Some(netns), dev))
+            .collect::<Result<_, Failure>>()?,
+    };
+    let routers = watched(&devices)?;
+    if command.die_with_parent {
+        die_with_parent()?;
+    }
+    let stop = on_signals()?;
+    let read = || routers.iter().map(|router| router.read());
+    if let (Some(at), Some(out)) = (&command.at, &command.out) {
+        let times_ns = times(at)?;
+        let write = format!("write {}", out.display());
+        let mut file = BufWriter::new(File::create(out).attempt(&write)?);
+        ready();
+        let mut readings = 0u64;
+        for time_ns in times_ns {
+            if !waited_until(time_ns, stop) {
+                break;
+            }
+            for reading in read() {
+                writeln!(file, "{}", json!(reading?)).attempt(&write)?;
+                readings += 1;
+            }
+        }
+        file.flush().attempt(&write)?;
+        return print(&json!({ "readings": readings }));
+    }
+    let start_ns = now_ns();
+    let mut time_ns = start_ns;
+    let mut left = command.count.unwrap_or(u64::MAX);
+    while left > 0 && waited_until(time_ns, stop) {
+        for reading in read() {
+            let reading = reading?;
+            match command.json {
+                true => say!("{}", json!(reading)),
+                false => say!("{}", in_words(&reading, start_ns)),
+            }
+        }
+        out::flush();
+        time_ns += command.every;
+        left -= 1;
+    }
+    Ok(())
+}
+
+fn in_words(reading: &Reading, start_ns: i64) -> String {
+    format!(
+        "{:8.3} s  {}  {}  {}",
+        (reading.time_ns - start_ns) as f64 / 1e9,
+        reading.place,
+        reading.name,
+        listed(&reading.counters)
+    )
+}
+
+fn times(path: &Path) -> Result<Vec<i64>, Failure> {
+    let text = std::fs::read_to_string(path).attempt(format_args!("read {}", path.display()))?;
+    text.lines()
+        .map(|line| {
+            line.parse()
+                .map_err(|_| Failure::bad_input(format!("{}: {line:?} is no time", path.display())))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_are_a_millisecond_to_an_hour_apart() {
+        assert_eq!(interval_ns("100ms"), Ok(100_000_000));
+        assert_eq!(interval_ns("60min"), Ok(3_600_000_000_000));
+        assert!(interval_ns("10us").unwrap_err().contains("1ms to 60min"));
+        assert!(interval_ns("10").is_err());
+    }
+}

@@ -1,0 +1,43 @@
+//! Commands that work until they are told to end.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::{Attempt as _, Failure};
+use crate::system::clock::{now_ns, sleep_until};
+
+static STOP: AtomicBool = AtomicBool::new(false);
+/// Who waits looks this often whether it is to end.
+const LOOKS_NS: i64 = 50_000_000;
+
+extern "C" fn stop(_signal: libc::c_int) {
+    STOP.store(true, Ordering::Relaxed);
+}
+
+/// True once SIGINT or SIGTERM has come; from now on they end nothing by themselves.
+///
+/// # Errors
+/// The system refuses.
+pub(super) fn on_signals() -> Result<&'static AtomicBool, Failure> {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let handler: extern "C" fn(libc::c_int) = stop;
+        // SAFETY: the handler only stores into an atomic.
+        if unsafe { libc::signal(signal, handler as libc::sighandler_t) } == libc::SIG_ERR {
+            return Err(std::io::Error::last_os_error()).attempt("handle signals");
+        }
+    }
+    Ok(&STOP)
+}
+
+/// Sleeps until a time (CLOCK_MONOTONIC); false: it is to end.
+pub(super) fn waited_until(time_ns: i64, stop: &AtomicBool) -> bool {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        let now_ns = now_ns();
+        if now_ns >= time_ns {
+            return true;
+        }
+        sleep_until(time_ns.min(now_ns + LOOKS_NS));
+    }
+}

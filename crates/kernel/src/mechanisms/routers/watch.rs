@@ -1,0 +1,106 @@
+//! Routers whose counters are read again and again while they work.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use serde::Serialize;
+
+use super::{attached, counters_of, declared, name_of, LINKS};
+use crate::error::{Attempt as _, Failure};
+use crate::objects::bpf;
+use crate::objects::brought::Declared;
+use crate::objects::btf::Btf;
+use crate::objects::device::Device;
+use crate::objects::hooks::Hook;
+use crate::system::clock::now_ns;
+
+/// A router at its device, open for reading.
+pub struct Watched {
+    /// The algorithm.
+    pub name: String,
+    /// Namespace and device; the first of several that send into the link.
+    pub place: String,
+    declared: Declared,
+    map: OwnedFd,
+    value_bytes: usize,
+    /// Of the algorithm's state in the map's value.
+    offset: usize,
+}
+
+/// What a router had counted and knew at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reading {
+    /// CLOCK_MONOTONIC.
+    pub time_ns: i64,
+    /// Namespace and device.
+    pub place: String,
+    /// The algorithm.
+    pub name: String,
+    /// By the names that it declares.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// The routers that are at these devices; without any, at all.
+///
+/// # Errors
+/// Lack of privilege; a device without one, or none at all.
+pub fn watched(devices: &[Device]) -> Result<Vec<Watched>, Failure> {
+    let places: Vec<String> = devices.iter().map(Device::place).collect();
+    let mut hooks: Vec<Hook> = Vec::new();
+    for hook in attached()? {
+        let wanted = places.is_empty() || places.contains(&hook.place);
+        // one program at several devices is one router
+        if wanted && hooks.iter().all(|other| other.map_ids != hook.map_ids) {
+            hooks.push(hook);
+        }
+    }
+    if hooks.is_empty() {
+        let place = places.join(", ");
+        return Err(Failure::bad_input(match places.is_empty() {
+            true => "no router is attached".to_owned(),
+            false => format!("no router is at {place}"),
+        }));
+    }
+    hooks.iter().map(Watched::open).collect()
+}
+
+impl Watched {
+    fn open(hook: &Hook) -> Result<Self, Failure> {
+        let name = name_of(hook);
+        let open = || {
+            let (map, info) = hook.map(LINKS)?;
+            let fields = Btf::by_id(info.btf_id)?.members(info.value_type);
+            Some(Self {
+                declared: declared(hook, &name)?,
+                value_bytes: info.value_bytes as usize,
+                offset: fields.get("state")?.offset,
+                place: hook.place.clone(),
+                name: name.clone(),
+                map,
+            })
+        };
+        open().ok_or_else(|| {
+            Failure::failed(format!(
+                "{name} at {}: its counters cannot be read",
+                hook.place
+            ))
+        })
+    }
+
+    /// What it counts now.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn read(&self) -> Result<Reading, Failure> {
+        let value: io::Result<Vec<u8>> =
+            bpf::first_element_locked(self.map.as_fd(), self.value_bytes);
+        let value = value.attempt(format_args!("read {} at {}", self.name, self.place))?;
+        Ok(Reading {
+            time_ns: now_ns(),
+            place: self.place.clone(),
+            name: self.name.clone(),
+            counters: counters_of(&value, self.offset, &self.declared),
+        })
+    }
+}
