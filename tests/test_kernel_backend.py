@@ -168,6 +168,19 @@ def test_flows_that_would_start_at_the_end_or_after_it_send_nothing_on_the_kerne
 
 
 @on_kernel
+def test_a_run_ends_when_all_its_files_have_arrived() -> None:
+    app = {"kind": "bulk", "size": "50 kB"}
+    flows = [{"control": "cubic", "app": app, "start": start} for start in ("0 s", "1 s")]
+    began_s = time.monotonic()
+    trace = live(experiment(flows, duration="60 s"))  # type: ignore[arg-type]
+    assert time.monotonic() - began_s < 30
+    assert all(flow.done_ns is not None for flow in trace.flows)
+    assert trace.duration_ns == 60_000_000_000
+    last = trace["flow_counters"].filter(pl.col("time_ns") == trace.duration_ns)
+    assert last["acked_bytes"].to_list() == [50_000, 50_000]
+
+
+@on_kernel
 @in_real_time
 def test_vectors_on_the_kernel_have_responses_and_count_what_the_client_gets() -> None:
     flow = {

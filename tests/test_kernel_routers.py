@@ -9,6 +9,7 @@ prints the numbers; crates/kernel/tests/hostile_headers.rs has them live in a sh
 
 import os
 
+import polars as pl
 import pytest
 from real_time import in_real_time, live
 from support import on_kernel
@@ -114,6 +115,13 @@ def test_one_router_stands_before_a_link_that_several_hosts_send_into() -> None:
     [link] = [one for one in trace.meta["mechanisms"]["routers"]["links"] if one["link"] == 0]
     assert len(link["also_at"]) == 1
     assert trace.tables["flow_counters"].height > 0
+    # what the router knew is read at every checkpoint, as in the simulator, and at the end
+    counters = metrics.router_counters(trace, protocol).filter(pl.col("link") == 0)
+    late_ns = counters["time_ns"].to_numpy() - [*asked.checkpoints_ns(), asked.duration]
+    assert ((late_ns >= 0) & (late_ns < 100_000_000)).all()
+    headers = counters["headers"].to_list()
+    assert headers == sorted(headers)
+    assert headers[-1] > headers[1] > 0
     assert min(metrics.goodput_bps(trace, flow) for flow in (0, 1)) > 1e6
     left = headwayctl.Headwayctl().json("status", "--json")
     assert not [one for one in left["routers"] if f"hw{os.getpid():x}n" in one["place"]]

@@ -56,9 +56,8 @@ def test_what_is_wrong_on_a_machine_that_kept_time_fails_at_once() -> None:
 @pytest.mark.usefixtures("kept_time")
 def test_what_is_wrong_on_a_busy_machine_is_tried_again_and_skipped_when_time_is_up() -> None:
     assert tried(False, False, True, late=True) == 3
-    assert (
-        tried(HeadwayError("the machine is too busy to start the programs"), True, late=False) == 2
-    )
+    busy = HeadwayError("the machine is too busy to start the programs")
+    assert tried(busy, True, late=False) == 2
     with pytest.raises(pytest.skip.Exception, match=r"too busy.* 2 packets were delivered late"):
         tried(False, True, late=True, spare_s=-1)
 

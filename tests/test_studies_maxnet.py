@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import polars as pl
 import pytest
-from support import S, experiment, headway, trace
+from support import S, experiment, trace
 
 from headway.studies.maxnet import claims, experiments, published
 from headway.studies.maxnet.observe import _course, _lossy, _raw_mbps
@@ -88,9 +88,3 @@ def test_every_claim_of_table_i_has_its_published_value() -> None:
     assert by_id["C-MN-018"].published == "1.21 Mbit/s"
     assert len(by_id) == 47
     assert set(published.TABLE_I) == set(experiments.CONTROLS)
-
-
-def test_it_needs_the_simulator_and_says_so() -> None:
-    done = headway("run", "maxnet", "--backend", "kernel")
-    assert done.returncode == 2
-    assert done.stderr == "headway: --backend kernel: maxnet needs backend sim\n"

@@ -43,6 +43,19 @@ def test_the_kernel_backend_takes_all_its_experiments(
     assert sum(each.duration for each in experiments.values()) < 3600e9
 
 
+@pytest.mark.parametrize("name", ["maxnet", "rap-over-satellite"])
+def test_the_kernel_backend_takes_all_experiments_with_protocols_of_routers(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headway.backends.kernel import possible
+
+    monkeypatch.setattr(possible, "_linux", lambda: (6, 12))
+    study = discover()[name].on("kernel")
+    assert study.agreements
+    for experiment in study.experiments(StudyContext(tmp_path, StandIn())).values():
+        possible.check(experiment)
+
+
 def test_every_agreement_is_judged_and_a_backend_agrees_with_itself(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

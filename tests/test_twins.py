@@ -45,6 +45,13 @@ def test_a_large_number_may_differ_by_a_part_of_it(relative: float, verdict: str
     assert (claim.verdict, claim.measured) == (verdict, 12.0)
 
 
+def test_an_agreement_may_be_about_some_columns() -> None:
+    both = [replace(table, columns=["", "", "paper", "ours", ""]) for table in (KERNEL, SIM)]
+    only = judge(replace(MEDIANS, columns=("paper",)), *([table] for table in both))
+    assert (only.verdict, only.measured) == ("holds", 0.0)
+    assert judge(replace(MEDIANS, columns=("mine",)), *([t] for t in both)).verdict == "not checked"
+
+
 def test_a_number_on_one_side_only_is_no_agreement() -> None:
     rows = [["reno", "median", 100.0, None, "a"], ["reno", "mean", 91.0, 300.0, "b"]]
     claim = judge(MEDIANS, [replace(KERNEL, rows=rows)], [replace(SIM, columns=KERNEL.columns)])

@@ -47,7 +47,7 @@ class Agreement:
 
     Of the tables whose title begins with ``table``, the numbers of the rows with a cell ``row``
     may differ by ``most`` (in ``unit``), or by the part ``relative`` of the simulator's if that is
-    more.
+    more; all of them, or those in ``columns``.
     """
 
     id: str
@@ -57,6 +57,7 @@ class Agreement:
     most: float
     unit: str
     relative: float = 0.0
+    columns: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

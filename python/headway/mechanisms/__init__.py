@@ -6,7 +6,7 @@ is attached for an experiment, what routes need, and what was counted when it is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from headway.experiment import Experiment
@@ -60,6 +60,7 @@ class Mechanisms:
     """All of them on one testbed."""
 
     def __init__(self, ctl: Ctl, experiment: Experiment, namespaces: Mapping[str, str]) -> None:
+        self._experiment, self._namespaces = experiment, namespaces
         self._all: list[Mechanism] = [
             module.on_testbed(ctl, experiment, namespaces) for module in _MODULES
         ]
@@ -86,8 +87,17 @@ class Mechanisms:
         """What a flow's sender counted, by protocol."""
         return {one.name: dict(told) for one in self._all if (told := one.of_flow(index))}
 
-    def router_counters(self) -> dict[str, list[int | None]]:
-        """Columns of the table of that name."""
-        rows = [row for one in self._all for row in one.router_counters()]
+    def watching(self) -> list[str]:
+        """Arguments of headwayctl that reads all routers again and again; none: there are none."""
+        links = [link for path in self._experiment.topology.links() for link in path]
+        if not any(link.routers for link in links):
+            return []
+        return routers.watching(self._namespaces.values())
+
+    def router_counters(self, readings: Iterable[Mapping[str, Any]]) -> dict[str, list[int | None]]:
+        """Columns of the table of that name: what was read on the way, and at the end."""
+        rows: list[Mapping[str, int | None]] = []
+        rows += routers.read_on_the_way(self._experiment, self._namespaces, readings)
+        rows += [row for one in self._all for row in one.router_counters()]
         names = ("time_ns", "link", "algorithm", "name", "value")
         return {name: [row[name] for row in rows] for name in names}

@@ -8,7 +8,7 @@ hosts let it out whole: in the two ECN bits, and in ACKs that are full of SACK b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headway.backends.sim import topology_fields
@@ -143,6 +143,37 @@ class Routers:
                 for at, counter in enumerate(declared[algorithm].counters)
             ]
         return rows
+
+
+def read_on_the_way(
+    experiment: Experiment, namespaces: Mapping[str, str], readings: Iterable[Mapping[str, Any]]
+) -> list[dict[str, int]]:
+    """Rows of router_counters from what ``headwayctl router watch`` read, times as it has them."""
+    declared = experiment.router_algorithms()
+    algorithms = {one.name: number for number, one in enumerate(declared)}
+    links = {
+        f"{netns}:{_DEVICE}": number
+        for number, side in enumerate(_SIDES)
+        for host, netns in namespaces.items()
+        if host.startswith(side)
+    }
+    return [
+        {
+            "time_ns": reading["time_ns"],
+            "link": links[reading["place"]],
+            "algorithm": algorithms[reading["name"]],
+            "name": at,
+            "value": reading["counters"][counter.name],
+        }
+        for reading in readings
+        for at, counter in enumerate(declared[algorithms[reading["name"]]].counters)
+    ]
+
+
+def watching(namespaces: Iterable[str]) -> list[str]:
+    """Arguments of headwayctl that reads the routers of these namespaces again and again."""
+    at = [part for netns in namespaces for part in ("--netns", netns)]
+    return ["router", "watch", "--dev", _DEVICE, *at]
 
 
 def on_testbed(ctl: Ctl, experiment: Experiment, namespaces: Mapping[str, str]) -> Routers:

@@ -161,7 +161,9 @@ def judge(agreement: Agreement, kernel: Sequence[Table], simulator: Sequence[Tab
         for row, twin_row in zip(own.rows, other.rows, strict=True):
             if agreement.row not in row:
                 continue
-            for one, two in zip(row, twin_row, strict=True):
+            for column, one, two in zip(own.columns, row, twin_row, strict=True):
+                if agreement.columns and column not in agreement.columns:
+                    continue
                 if isinstance(one, int | float) and isinstance(two, int | float):
                     apart = abs(one - two)
                     allowed = max(agreement.most, agreement.relative * abs(two))

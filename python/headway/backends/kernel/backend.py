@@ -134,6 +134,9 @@ class KernelBackend:
             for left_s in _seconds(run.end_ns, cancel):
                 run.check()
                 elapsed(experiment.duration / 1e9 - left_s)
+                if run.is_over():  # files that have arrived
+                    elapsed(experiment.duration / 1e9)
+                    break
             run.finish()
             # the log is whole only after the emulator ended
             testbed.down()

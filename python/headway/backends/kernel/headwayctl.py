@@ -148,6 +148,10 @@ class Child:
         if status:
             self.result(1.0)
 
+    def ended(self) -> bool:
+        """Whether it has."""
+        return self._process.poll() is not None
+
     def interrupt(self) -> None:
         """Ask it to end in its own way."""
         if self._process.poll() is None:

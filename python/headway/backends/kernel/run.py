@@ -105,12 +105,15 @@ class Run:
         self._senders: dict[int, Child] = {}
         self._receivers: dict[int, Child] = {}
         self._sampler: Child | None = None
+        self._watcher: Child | None = None
         self._ports = [_FIRST_PORT + index for index in range(len(experiment.flows))]
         self._sent: dict[int, Mapping[str, Any]] = {}
         self._got: dict[int, Mapping[str, Any]] = {}
         self._sampled: Mapping[str, Any] = {}
         self._left_out: list[int] = []  # flows whose control the kernel did not run once
         self._sysctls: dict[str, str] = {}
+        self._quiet_ns: int | None = None
+        """When the last packets have arrived, once all programs have ended."""
         self.start_ns = 0
         self.end_ns = 0
 
@@ -139,6 +142,7 @@ class Run:
         self.start_ns = time.monotonic_ns() + setup_ns
         self.end_ns = self.start_ns + self._experiment.duration
         self._testbed.begin(self.start_ns)
+        self._watch_routers()
         names = self._experiment.flow_names()
         for index, flow in enumerate(flows):
             command = self._testbed.command(
@@ -156,6 +160,31 @@ class Run:
             raise HeadwayError(
                 "kernel backend: the machine is too busy to start the programs in time"
             )
+
+    def _watch_routers(self) -> None:
+        """Have their counters read at the checkpoints; the last reading is ``finish``'s."""
+        experiment = self._experiment
+        times_ns = [at for at in experiment.checkpoints_ns() if at < experiment.duration]
+        assert self._testbed.mechanisms is not None
+        command = self._testbed.mechanisms.watching()
+        if not (command and times_ns):
+            return
+        at = self._folder / "readings.at"
+        at.write_text("".join(f"{self.start_ns + time_ns}\n" for time_ns in times_ns))
+        self._watcher = Child(
+            [self._ctl.path, *command, "--at", str(at), "--out", str(self._folder / "readings"),
+             "--die-with-parent"],
+            "watcher of routers",
+        )  # fmt: skip
+        self._watcher.wait_ready()
+
+    def _readings(self) -> list[dict[str, Any]]:
+        """What the routers had counted at the checkpoints, times since the start."""
+        if self._watcher is None:
+            return []
+        lines = (self._folder / "readings").read_text(encoding="utf-8").splitlines()
+        readings: list[dict[str, Any]] = [json.loads(line) for line in lines]
+        return [{**one, "time_ns": one["time_ns"] - self.start_ns} for one in readings]
 
     def _program(self, name: str) -> list[str]:
         return [self._ctl.path, "traffic", name, "--die-with-parent"]
@@ -246,12 +275,26 @@ class Run:
         for child in self._children():
             child.check()
 
+    def is_over(self) -> bool:
+        """Whether all programs have ended, and their last packets have arrived."""
+        programs = [*self._senders.values(), *self._receivers.values()]
+        if not all(child.ended() for child in programs):
+            return False
+        if self._quiet_ns is None:
+            farthest_ns = max(flow.delay for flow in self._experiment.flows)
+            rtt_ns = self._experiment.base_rtt_ns + 2 * farthest_ns
+            self._quiet_ns = time.monotonic_ns() + 2 * rtt_ns
+        return time.monotonic_ns() > self._quiet_ns
+
     def finish(self) -> None:
         """Wait for what the programs say at their end. Raises HeadwayError."""
         self._sent = {index: child.result(5.0) for index, child in self._senders.items()}
         self._got = {index: child.result(5.0) for index, child in self._receivers.items()}
         if self._testbed.mechanisms is not None:
             self._testbed.mechanisms.read()
+        if self._watcher is not None:
+            self._watcher.interrupt()
+            self._watcher.result(5.0)
         if self._sampler is not None:
             self._sampler.interrupt()
             self._sampled = self._sampler.result(10.0)
@@ -262,8 +305,8 @@ class Run:
             child.kill()
 
     def _children(self) -> list[Child]:
-        sampler = [self._sampler] if self._sampler is not None else []
-        return [*self._senders.values(), *self._receivers.values(), *sampler]
+        beside = [child for child in (self._sampler, self._watcher) if child is not None]
+        return [*self._senders.values(), *self._receivers.values(), *beside]
 
     def trace(self, key: str, *, builtin: bool) -> Trace:
         """The trace of a finished run whose testbed is down."""
@@ -276,7 +319,7 @@ class Run:
         checkpoints = [*experiment.checkpoints_ns(), experiment.duration]
         tables = _link_tables(log, checkpoints, experiment.record)
         assert self._testbed.mechanisms is not None
-        counted = self._testbed.mechanisms.router_counters()
+        counted = self._testbed.mechanisms.router_counters(self._readings())
         tables["router_counters"] = records.frame("router_counters", counted)
         parts: dict[str, list[pl.DataFrame]] = {
             name: [] for name in ("flow_state", "backoffs", "flow_counters", "udp", "responses")

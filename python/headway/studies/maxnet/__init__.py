@@ -25,9 +25,8 @@ class MaxNet(Study[Row, Evidence[Row]]):
         "10 Mbit/s, RTTs of 28 and 56 ms, MaxNet, FAST and BIC: one flow, four, two with unlike "
         "RTTs, and one under 0 to 5 % random loss."
     )
-    only_backend = "sim"
-    """It is judged by prices at every second; the kernel's routers tell theirs at the end."""
     statements = claims.STATEMENTS
+    agreements = page.AGREEMENTS
     choices = (
         "Which buffer. The paper states 30 KB, with which no RTT can exceed 52 ms, and reports "
         "more than 70 ms for one BIC flow and 200 and 250 ms for four of FAST and BIC. A queue "

@@ -26,18 +26,53 @@ from headway.studies.maxnet.experiments import (
     LAYOUTS,
     LOSSES,
     MU,
+    RATE_BPS,
     key,
     told,
 )
 from headway.studies.maxnet.looks import of_table, sharing
 from headway.studies.maxnet.observe import RAW_SLOT_S, RTT_SLOT_S, Row
+from headway.study import Agreement
 from headway.table import Cell, Table
+from headway.units import BITS_PER_BYTE
 
 Found = Evidence[Row]
 
 _LAYOUT_NAMES = {"one": "one flow", "four": "four flows", "two": "57 and 29 ms"}
 _BUFFER_NAMES = {"small": "30 KB", "large": "400 KB"}
 _SHOWN_S = 20.0
+_FLOWS = "Figures 5 to 8: goodput, RTT and losses of the queue, whole runs"
+_GOODPUT, _QUEUE = "goodput Mbit/s", "mean queue ms"
+PACKET_MS = 1500 * BITS_PER_BYTE / RATE_BPS * 1e3
+
+AGREEMENTS = tuple(
+    agreement
+    for control in CONTROLS
+    for agreement in (
+        Agreement(
+            f"kernel-goodput-{control}",
+            f"{label_of(control)}: goodputs on the kernel are the simulator's to 5 %.",
+            table=_FLOWS,
+            row=label_of(control),
+            columns=(_GOODPUT,),
+            most=0.01,
+            relative=0.05,
+            unit="Mbit/s",
+        ),
+        Agreement(
+            f"kernel-queue-{control}",
+            f"{label_of(control)}: mean queues on the kernel are the simulator's to 10 % or a "
+            "packet's time.",
+            table=_FLOWS,
+            row=label_of(control),
+            columns=(_QUEUE,),
+            most=PACKET_MS,
+            relative=0.1,
+            unit="ms",
+        ),
+    )
+)
+"""As near as the kernel is asked to come to the simulator with every protocol of routers."""
 
 
 def page(found: Found) -> Page:
@@ -103,6 +138,7 @@ def _flows(found: Found) -> Table:
                         buffer_name,
                         layout_name,
                         label_of(control),
+                        round(float(one.goodputs_mbps.sum()), 2),
                         _joined(one.goodputs_mbps, 2),
                         _joined(one.rtts_ms, 1),
                         round(one.queue_ms, 2),
@@ -111,14 +147,15 @@ def _flows(found: Found) -> Table:
                     ]
                 )
     return Table(
-        "Figures 5 to 8: goodput, RTT and losses of the queue, whole runs",
+        _FLOWS,
         [
             "buffer",
             "flows",
             "control",
-            "goodput Mbit/s",
+            _GOODPUT,
+            "each",
             "mean RTT ms",
-            "mean queue ms",
+            _QUEUE,
             "lost %",
             "lost in the second half %",
         ],

@@ -26,6 +26,7 @@ class RapOverSatellite(Study[Files, Evidence[Files]]):
         "links of different delays."
     )
     statements = claims.STATEMENTS
+    agreements = page.AGREEMENTS
     choices = (
         "When the files start is not printed, only that it is random: here uniformly within 15 s. "
         "The results were in view: with files that start together the link's 20 s leave no mean "
