@@ -224,6 +224,9 @@ fn where_no_router_takes_part_it_shares_as_reno_does() {
         topology[way]["routers"] = json!([]);
     }
     let outcome = run(&scenario(60, &topology, vec![flow(0), bulk("reno", None)]));
+    let told = &outcome.summary.flows[0].protocols["maxnet"];
+    assert_eq!(told.failure, Some("no router answers"));
+    assert_eq!(told.counts["fall_backs"], 1);
     let (ours, reno) = (rate_bps(&outcome, 0, 10, 59), rate_bps(&outcome, 1, 10, 59));
     assert!(
         dropped(&outcome, 0, 10) > 0,
