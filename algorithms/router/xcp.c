@@ -139,8 +139,7 @@ static void xcp_end_interval(struct xcp_router *s, const u32 *tun, const struct 
 	s->cut_Bps = cut;
 	s->give_left = (shuffle + raise) << FRACTION_BITS;
 	s->take_left = (shuffle + cut) << FRACTION_BITS;
-	s->give = hw_ratio_u64(s->give_left,
-			       s->sum_x_ns ? s->sum_x_ns : s->interval_us * 1000);
+	s->give = hw_ratio_u64(s->give_left, s->sum_x_ns ? s->sum_x_ns : s->interval_us * 1000);
 	s->take = hw_ratio_u64(s->take_left, s->input_bytes);
 	s->input_bytes = 0;
 	s->sum_x_ns = 0;
