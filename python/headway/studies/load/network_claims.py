@@ -48,8 +48,13 @@ def _rcp_shares(found: Found) -> Seen:
         all(abs(one) <= 15 for one in over.values()),
         "±15 % at every load",
         note="RCP is near while the load is small. Above, who comes sends at once at a rate that "
-        "all others have, too, until the rate has followed; the queue that this makes is time. No "
-        "other setting comes nearer: see the choices.",
+        "all others have, too, until the rate has followed; the queue that this makes is "
+        "time. In runs of half an hour a byte waits 0.07 s at 50 %, which is all that is "
+        "above, and 0.09 s at 70 %, which is half of it. The rest is idleness: a rate that "
+        "was lowered for the queue rises again over round trips, and meanwhile the link has "
+        "room that nobody takes. At 70 and 90 % some response is under way for 87 and 99 % of "
+        "the time, where processor sharing would be done in 71 and 90. No other setting comes "
+        "nearer: see the choices.",
     )
 
 
