@@ -14,6 +14,7 @@ STOREYS = (
     ("folders", "headwayctl", "records", "room"),
     ("hints",),
     ("testbed",),
+    ("programs",),
     ("run",),
     ("possible",),
     ("backend",),

@@ -86,6 +86,6 @@ def test_a_receiver_that_lies_gains_on_the_kernel_too() -> None:
         found = liars.found_in(trace, 1)
         print(lie.protocol, lie.says, found)
         counters = metrics.router_counters(trace, lie.file.removesuffix(".c"))
-        [told] = counters.filter(counters["link"] == 1).to_dicts()
+        told = counters.filter(counters["link"] == 1).row(-1, named=True)
         assert told["answers"] >= told["lies"] > 20, lie
         assert min(found.liars_bps) > 1.1 * max(found.honest_bps), lie

@@ -22,8 +22,9 @@ from headway.backends.kernel.folders import run_folder
 from headway.backends.kernel.headwayctl import Caretaker, Headwayctl
 from headway.backends.kernel.hints import attach_where_missing, taking_hints
 from headway.backends.kernel.possible import check
+from headway.backends.kernel.programs import says_something
 from headway.backends.kernel.room import MOST_CONCURRENT, Progress, Seconds, has_room
-from headway.backends.kernel.run import Run, says_something
+from headway.backends.kernel.run import Run
 from headway.backends.kernel.testbed import Testbed
 from headway.errors import HeadwayError
 from headway.experiment import Control, Experiment

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from headway import mechanisms
-from headway.backends.kernel.run import says_something
+from headway.backends.kernel.programs import says_something
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
 from headway.experiment import Exchanges, Experiment, Flow, Pingpong, Requests, Sessions, Vectors

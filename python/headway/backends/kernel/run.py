@@ -14,76 +14,20 @@ import polars as pl
 
 from headway.backends.kernel import records
 from headway.backends.kernel.headwayctl import Child, Headwayctl
+from headway.backends.kernel.programs import Programs, server_sends_more
 from headway.backends.kernel.testbed import Testbed
 from headway.engine import engine
 from headway.errors import HeadwayError
-from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Pingpong, Vectors
+from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Vectors
 from headway.registry import registry
 from headway.trace import FlowSummary, Trace
 from headway.versions import versions
 
-_FIRST_PORT = 20_001
 _SETUP_NS = 500_000_000
 _SETUP_PER_FLOW_NS = 60_000_000
 _LINKS = ("forward0", "reverse0")
 _LATE_NS = 5_000_000
 """What an exchange may begin after its time before the trace notes it."""
-_GRACE_NS = 300_000_000
-"""Receivers of datagrams outlast the run by this, to tell late ones from lost ones."""
-
-
-def _server_sends_more(flow: Flow) -> bool:
-    """Whether the flow is recorded at its server, as the simulator does for such vectors."""
-    epochs = _epochs(flow)
-    return sum(epoch[1] for epoch in epochs) > sum(epoch[0] for epoch in epochs)
-
-
-def _epochs(flow: Flow) -> Sequence[tuple[int, ...]]:
-    """Request and response of each exchange, in bytes."""
-    if isinstance(flow.app, Exchanges):
-        table = flow.app.table()
-        return list(zip(table.request_bytes.tolist(), table.response_bytes.tolist(), strict=True))
-    return flow.app.epochs if isinstance(flow.app, Vectors) else ()
-
-
-def _says(flow: Flow, end: str) -> dict[str, int]:
-    """What an end ("client" or "server") says of its connection before it opens.
-
-    As in the simulator: who sends more says its rate and volume; with ``announces`` or
-    ``announces_first`` both say what they will send. Deadlines are said by who answers, or by
-    the sender of a bulk transfer.
-    """
-    said: dict[str, int | None] = {}
-    if (end == "server") == _server_sends_more(flow):
-        said = {"initial-rate": flow.initial_rate, "data-volume": flow.data_volume}
-    if (flow.announces or flow.announces_first) and isinstance(flow.app, Vectors | Exchanges):
-        epochs = _epochs(flow) if flow.announces else _epochs(flow)[:1]
-        said["data-volume"] = sum(epoch[end == "server"] for epoch in epochs)
-    elif (flow.announces or flow.announces_first) and isinstance(flow.app, Bulk):
-        said["data-volume"] = flow.app.size
-    if (end == "server") == isinstance(flow.app, Vectors | Exchanges):
-        said["deadline"] = flow.deadline
-    return {name: value for name, value in said.items() if value}
-
-
-def says_something(flow: Flow) -> bool:
-    """Whether an application of the flow uses the socket options of include/headway.h."""
-    if isinstance(flow.app, Exchanges) and flow.app.table().deadline_ns.any():
-        return True
-    return any(_says(flow, end) for end in ("client", "server"))
-
-
-def _reading(flow: Flow) -> list[str]:
-    """How the receiver of a bulk transfer reads."""
-    if flow.read_rate is not None:
-        return ["--read-rate", str(flow.read_rate)]
-    if flow.read_size is not None:
-        return ["--read-bytes", str(flow.read_size), "--read-interval", str(flow.read_interval)]
-    return []
-
-
-def _hints(flow: Flow, end: str) -> list[str]:
-    return [part for name, value in _says(flow, end).items() for part in (f"--{name}", str(value))]
 
 
 class Run:
@@ -102,11 +46,11 @@ class Run:
         self._experiment = experiment
         self._controls = controls
         self._folder = folder
+        self._programs = Programs(ctl, testbed, experiment, controls, folder)
         self._senders: dict[int, Child] = {}
         self._receivers: dict[int, Child] = {}
         self._sampler: Child | None = None
         self._watcher: Child | None = None
-        self._ports = [_FIRST_PORT + index for index in range(len(experiment.flows))]
         self._sent: dict[int, Mapping[str, Any]] = {}
         self._got: dict[int, Mapping[str, Any]] = {}
         self._sampled: Mapping[str, Any] = {}
@@ -123,15 +67,15 @@ class Run:
         self._sysctls = self._testbed.sysctls()
         hosts = sorted(
             {
-                self._testbed.host(flow, "right" if _server_sends_more(flow) else "left")
+                self._testbed.host(flow, "right" if server_sends_more(flow) else "left")
                 for flow in flows
                 if flow.is_tcp
             }
         )
         sampler = [self._ctl.path, "sample", "--die-with-parent",
                    "--out", str(self._folder / "samples"),
-                   "--port", f"{self._ports[0]}-{self._ports[-1]}"]  # fmt: skip
-        if any(map(_server_sends_more, flows)):
+                   "--port", f"{self._programs.ports[0]}-{self._programs.ports[-1]}"]  # fmt: skip
+        if any(map(server_sends_more, flows)):
             sampler.append("--both-ends")
         if len(hosts) <= 8:
             for host in hosts:
@@ -141,20 +85,17 @@ class Run:
         setup_ns = _SETUP_NS + _SETUP_PER_FLOW_NS * len(flows)
         self.start_ns = time.monotonic_ns() + setup_ns
         self.end_ns = self.start_ns + self._experiment.duration
+        self._programs.start_ns, self._programs.end_ns = self.start_ns, self.end_ns
         self._testbed.begin(self.start_ns)
         self._watch_routers()
         names = self._experiment.flow_names()
         for index, flow in enumerate(flows):
-            command = self._testbed.command(
-                self._testbed.host(flow, "right"), *self._receiver(index, flow)
-            )
+            command = self._programs.receiver(index, flow)
             self._receivers[index] = Child(command, f"receiver of {names[index]}")
         for child in self._receivers.values():
             child.wait_ready()
         for index, flow in enumerate(flows):
-            command = self._testbed.command(
-                self._testbed.host(flow, "left"), *self._sender(index, flow)
-            )
+            command = self._programs.sender(index, flow)
             self._senders[index] = Child(command, f"sender of {names[index]}")
         if time.monotonic_ns() > self.start_ns:
             raise HeadwayError(
@@ -185,90 +126,6 @@ class Run:
         lines = (self._folder / "readings").read_text(encoding="utf-8").splitlines()
         readings: list[dict[str, Any]] = [json.loads(line) for line in lines]
         return [{**one, "time_ns": one["time_ns"] - self.start_ns} for one in readings]
-
-    def _program(self, name: str) -> list[str]:
-        return [self._ctl.path, "traffic", name, "--die-with-parent"]
-
-    def _receiver(self, index: int, flow: Flow) -> list[str]:
-        at = f"{self._testbed.address(flow)}:{self._ports[index]}"
-        out = str(self._folder / f"received{index}")
-        if isinstance(flow.app, Vectors | Exchanges):
-            return [
-                *self._program("vectors-server"), "--address", at,
-                *self._vectors(index, flow, flow.app, "server"), "--end", str(self.end_ns),
-                *self._counted(index, flow, "server"),
-            ]  # fmt: skip
-        if isinstance(flow.app, Pingpong):
-            return [
-                *self._program("pingpong-server"), "--address", at,
-                *self._pingpong(index, flow, flow.app), "--end", str(self.end_ns), "--out", out,
-            ]  # fmt: skip
-        kind, end_ns = "bulk-receive", self.end_ns
-        if isinstance(flow.app, Cbr):
-            kind, end_ns = "cbr-receive", self.end_ns + _GRACE_NS
-        return [
-            *self._program(kind), "--listen", at, "--out", out, "--end", str(end_ns),
-            *_reading(flow),
-        ]  # fmt: skip
-
-    def _vectors(self, index: int, flow: Flow, app: Vectors | Exchanges, end: str) -> list[str]:
-        command = [
-            *(("--file", str(app.file)) if isinstance(app, Exchanges)
-              else ("--epochs", json.dumps(app.epochs))),
-            "--control", self._controls[index], *_hints(flow, end),
-        ]  # fmt: skip
-        return [*command, "--nodelay"] if flow.nodelay else command
-
-    def _counted(self, index: int, flow: Flow, end: str) -> list[str]:
-        """The end of a vectors flow that counts what it receives: the other records."""
-        counts = "client" if _server_sends_more(flow) else "server"
-        return ["--received", str(self._folder / f"received{index}")] if end == counts else []
-
-    def _pingpong(self, index: int, flow: Flow, app: Pingpong) -> list[str]:
-        command = [
-            "--bytes", str(app.request), "--mean-interval-ns", str(app.mean_interval),
-            "--seed", str(self._experiment.seed), "--flow", str(index),
-            "--control", self._controls[index],
-        ]  # fmt: skip
-        return [*command, "--nodelay"] if flow.nodelay else command
-
-    def _sender(self, index: int, flow: Flow) -> list[str]:
-        to = f"{self._testbed.address(flow)}:{self._ports[index]}"
-        start_ns = self.start_ns + self._experiment.start_times_ns()[index]
-        stop_ns = min(
-            self.end_ns, self.start_ns + flow.stop if flow.stop is not None else self.end_ns
-        )
-        out = str(self._folder / f"sent{index}")
-        if isinstance(flow.app, Vectors | Exchanges):
-            # a file's connections that are open at the flow's end go on, as in the simulator
-            end_ns = self.end_ns if isinstance(flow.app, Exchanges) else stop_ns
-            return [
-                *self._program("vectors-client"), "--address", to,
-                *self._vectors(index, flow, flow.app, "client"), "--start", str(start_ns),
-                "--stop", str(stop_ns), "--end", str(end_ns), "--out", out,
-                *self._counted(index, flow, "client"),
-            ]  # fmt: skip
-        if isinstance(flow.app, Pingpong):
-            return [
-                *self._program("pingpong-client"), "--address", to,
-                *self._pingpong(index, flow, flow.app), "--start", str(start_ns),
-                "--stop", str(stop_ns), "--end", str(self.end_ns), "--out", out,
-            ]  # fmt: skip
-        if isinstance(flow.app, Cbr):
-            return [
-                *self._program("cbr-send"), "--to", to, "--ip-bytes", str(flow.app.packet),
-                "--interval-ns", str(flow.app.interval), "--start", str(start_ns),
-                "--stop", str(stop_ns), "--out", out, *(["--ecn"] if flow.app.ecn else []),
-            ]  # fmt: skip
-        assert isinstance(flow.app, Bulk)
-        command = [
-            *self._program("bulk-send"), "--to", to, "--control", self._controls[index],
-            "--start", str(start_ns), "--stop", str(stop_ns), "--end", str(self.end_ns),
-            *_hints(flow, "client"),
-        ]  # fmt: skip
-        if flow.nodelay:
-            command.append("--nodelay")
-        return command if flow.app.size is None else [*command, "--bytes", str(flow.app.size)]
 
     def check(self) -> None:
         """Raises HeadwayError if a program has failed."""
@@ -312,7 +169,7 @@ class Run:
         """The trace of a finished run whose testbed is down."""
         experiment = self._experiment
         log = records.PacketLog.load(
-            self._testbed.log, self._ports, self.start_ns, experiment.duration
+            self._testbed.log, self._programs.ports, self.start_ns, experiment.duration
         )
         samples = records.read(self._folder / "samples", records.SAMPLE)
         samples = samples[samples["time_ns"] < self.end_ns]
@@ -326,8 +183,8 @@ class Run:
         }
         flows = []
         for index, flow in enumerate(experiment.flows):
-            recorded = "local_port" if _server_sends_more(flow) else "peer_port"
-            own = samples[samples[recorded] == self._ports[index]]
+            recorded = "local_port" if server_sends_more(flow) else "peer_port"
+            own = samples[samples[recorded] == self._programs.ports[index]]
             if isinstance(flow.app, Cbr):
                 self._udp(index, parts)
             else:
@@ -388,13 +245,13 @@ class Run:
                 index,
                 self.start_ns,
                 checkpoints,
-                syns=0 if _server_sends_more(flow) else 1,
+                syns=0 if server_sends_more(flow) else 1,
             )
         )
 
     def _final(self, index: int, flow: Flow) -> Mapping[str, Any] | None:
         """TCP_INFO at the end of the socket that is recorded."""
-        ends = self._got if _server_sends_more(flow) else self._sent
+        ends = self._got if server_sends_more(flow) else self._sent
         final: Mapping[str, Any] | None = ends[index].get("tcp_info")
         return final
 
@@ -429,7 +286,7 @@ class Run:
             handshake_rtt_us=_handshake_us(samples) or self._connected_us(index),
             mss_bytes=info.get("mss_bytes"),
             ecn=info.get("ecn") if flow.ecn_of_ends and flow.ecn_of_ends[0] == "on" else None,
-            ce_marks=log.marks(index, 1 if _server_sends_more(flow) else 0),
+            ce_marks=log.marks(index, 1 if server_sends_more(flow) else 0),
             ece_acks=None if flow.ecn else 0,
             protocols=self._testbed.mechanisms.of_flow(index),
         )

@@ -1,0 +1,185 @@
+"""The traffic programs of a run: who starts what, where, and with which arguments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from headway.backends.kernel.headwayctl import Headwayctl
+from headway.backends.kernel.testbed import Testbed
+from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Pingpong, Vectors
+
+_FIRST_PORT = 20_001
+_GRACE_NS = 300_000_000
+"""Receivers of datagrams outlast the run by this, to tell late ones from lost ones."""
+
+
+def server_sends_more(flow: Flow) -> bool:
+    """Whether the flow is recorded at its server, as the simulator does for such vectors."""
+    epochs = _epochs(flow)
+    return sum(epoch[1] for epoch in epochs) > sum(epoch[0] for epoch in epochs)
+
+
+def _epochs(flow: Flow) -> Sequence[tuple[int, ...]]:
+    """Request and response of each exchange, in bytes."""
+    if isinstance(flow.app, Exchanges):
+        table = flow.app.table()
+        return list(zip(table.request_bytes.tolist(), table.response_bytes.tolist(), strict=True))
+    return flow.app.epochs if isinstance(flow.app, Vectors) else ()
+
+
+def _says(flow: Flow, end: str) -> dict[str, int]:
+    """What an end ("client" or "server") says of its connection before it opens.
+
+    As in the simulator: who sends more says its rate and volume; with ``announces`` or
+    ``announces_first`` both say what they will send. Deadlines are said by who answers, or by
+    the sender of a bulk transfer.
+    """
+    said: dict[str, int | None] = {}
+    if (end == "server") == server_sends_more(flow):
+        said = {"initial-rate": flow.initial_rate, "data-volume": flow.data_volume}
+    if (flow.announces or flow.announces_first) and isinstance(flow.app, Vectors | Exchanges):
+        epochs = _epochs(flow) if flow.announces else _epochs(flow)[:1]
+        said["data-volume"] = sum(epoch[end == "server"] for epoch in epochs)
+    elif (flow.announces or flow.announces_first) and isinstance(flow.app, Bulk):
+        said["data-volume"] = flow.app.size
+    if (end == "server") == isinstance(flow.app, Vectors | Exchanges):
+        said["deadline"] = flow.deadline
+    return {name: value for name, value in said.items() if value}
+
+
+def says_something(flow: Flow) -> bool:
+    """Whether an application of the flow uses the socket options of include/headway.h."""
+    if isinstance(flow.app, Exchanges) and flow.app.table().deadline_ns.any():
+        return True
+    return any(_says(flow, end) for end in ("client", "server"))
+
+
+def _reading(flow: Flow) -> list[str]:
+    """How the receiver of a bulk transfer reads."""
+    if flow.read_rate is not None:
+        return ["--read-rate", str(flow.read_rate)]
+    if flow.read_size is not None:
+        return ["--read-bytes", str(flow.read_size), "--read-interval", str(flow.read_interval)]
+    return []
+
+
+def _hints(flow: Flow, end: str) -> list[str]:
+    return [part for name, value in _says(flow, end).items() for part in (f"--{name}", str(value))]
+
+
+class Programs:
+    """The command lines of all flows' ends; times are of CLOCK_MONOTONIC."""
+
+    def __init__(
+        self,
+        ctl: Headwayctl,
+        testbed: Testbed,
+        experiment: Experiment,
+        controls: Mapping[int, str],
+        folder: Path,
+    ) -> None:
+        self._ctl = ctl
+        self._testbed = testbed
+        self._experiment = experiment
+        self._controls = controls
+        self._folder = folder
+        self.ports = [_FIRST_PORT + index for index in range(len(experiment.flows))]
+        """That each flow's server listens at."""
+        self.start_ns = 0
+        self.end_ns = 0
+
+    def receiver(self, index: int, flow: Flow) -> list[str]:
+        """On the host that a flow is sent to."""
+        return self._testbed.command(
+            self._testbed.host(flow, "right"), *self._receiver(index, flow)
+        )
+
+    def sender(self, index: int, flow: Flow) -> list[str]:
+        """On the host that it is sent from."""
+        return self._testbed.command(self._testbed.host(flow, "left"), *self._sender(index, flow))
+
+    def _program(self, name: str) -> list[str]:
+        return [self._ctl.path, "traffic", name, "--die-with-parent"]
+
+    def _receiver(self, index: int, flow: Flow) -> list[str]:
+        at = f"{self._testbed.address(flow)}:{self.ports[index]}"
+        out = str(self._folder / f"received{index}")
+        if isinstance(flow.app, Vectors | Exchanges):
+            return [
+                *self._program("vectors-server"), "--address", at,
+                *self._vectors(index, flow, flow.app, "server"), "--end", str(self.end_ns),
+                *self._counted(index, flow, "server"),
+            ]  # fmt: skip
+        if isinstance(flow.app, Pingpong):
+            return [
+                *self._program("pingpong-server"), "--address", at,
+                *self._pingpong(index, flow, flow.app), "--end", str(self.end_ns), "--out", out,
+            ]  # fmt: skip
+        kind, end_ns = "bulk-receive", self.end_ns
+        if isinstance(flow.app, Cbr):
+            kind, end_ns = "cbr-receive", self.end_ns + _GRACE_NS
+        return [
+            *self._program(kind), "--listen", at, "--out", out, "--end", str(end_ns),
+            *_reading(flow),
+        ]  # fmt: skip
+
+    def _vectors(self, index: int, flow: Flow, app: Vectors | Exchanges, end: str) -> list[str]:
+        command = [
+            *(("--file", str(app.file)) if isinstance(app, Exchanges)
+              else ("--epochs", json.dumps(app.epochs))),
+            "--control", self._controls[index], *_hints(flow, end),
+        ]  # fmt: skip
+        return [*command, "--nodelay"] if flow.nodelay else command
+
+    def _counted(self, index: int, flow: Flow, end: str) -> list[str]:
+        """The end of a vectors flow that counts what it receives: the other records."""
+        counts = "client" if server_sends_more(flow) else "server"
+        return ["--received", str(self._folder / f"received{index}")] if end == counts else []
+
+    def _pingpong(self, index: int, flow: Flow, app: Pingpong) -> list[str]:
+        command = [
+            "--bytes", str(app.request), "--mean-interval-ns", str(app.mean_interval),
+            "--seed", str(self._experiment.seed), "--flow", str(index),
+            "--control", self._controls[index],
+        ]  # fmt: skip
+        return [*command, "--nodelay"] if flow.nodelay else command
+
+    def _sender(self, index: int, flow: Flow) -> list[str]:
+        to = f"{self._testbed.address(flow)}:{self.ports[index]}"
+        start_ns = self.start_ns + self._experiment.start_times_ns()[index]
+        stop_ns = min(
+            self.end_ns, self.start_ns + flow.stop if flow.stop is not None else self.end_ns
+        )
+        out = str(self._folder / f"sent{index}")
+        if isinstance(flow.app, Vectors | Exchanges):
+            # a file's connections that are open at the flow's end go on, as in the simulator
+            end_ns = self.end_ns if isinstance(flow.app, Exchanges) else stop_ns
+            return [
+                *self._program("vectors-client"), "--address", to,
+                *self._vectors(index, flow, flow.app, "client"), "--start", str(start_ns),
+                "--stop", str(stop_ns), "--end", str(end_ns), "--out", out,
+                *self._counted(index, flow, "client"),
+            ]  # fmt: skip
+        if isinstance(flow.app, Pingpong):
+            return [
+                *self._program("pingpong-client"), "--address", to,
+                *self._pingpong(index, flow, flow.app), "--start", str(start_ns),
+                "--stop", str(stop_ns), "--end", str(self.end_ns), "--out", out,
+            ]  # fmt: skip
+        if isinstance(flow.app, Cbr):
+            return [
+                *self._program("cbr-send"), "--to", to, "--ip-bytes", str(flow.app.packet),
+                "--interval-ns", str(flow.app.interval), "--start", str(start_ns),
+                "--stop", str(stop_ns), "--out", out, *(["--ecn"] if flow.app.ecn else []),
+            ]  # fmt: skip
+        assert isinstance(flow.app, Bulk)
+        command = [
+            *self._program("bulk-send"), "--to", to, "--control", self._controls[index],
+            "--start", str(start_ns), "--stop", str(stop_ns), "--end", str(self.end_ns),
+            *_hints(flow, "client"),
+        ]  # fmt: skip
+        if flow.nodelay:
+            command.append("--nodelay")
+        return command if flow.app.size is None else [*command, "--bytes", str(flow.app.size)]
