@@ -90,7 +90,7 @@ impl Path {
     /// Both hosts take part, and connections to the client ask.
     fn with_hosts(volume: bool) -> Self {
         let path = Self::new();
-        succeeds(&["attach", "cubic+quick-start", "--name", "hwq_qs"]);
+        succeeds(&["attach", "reno+quick-start", "--name", "hwq_qs"]);
         let mut set = vec!["hints", "set", PREFIX, "--rate", "100mbit"];
         if volume {
             set.extend(["--volume", "1MB"]);
