@@ -29,12 +29,10 @@ fn main() {
         println!("cargo::rerun-if-changed={}", root.display());
     }
 
-    // a release build has this crate twice: crates/kernel's build script only asks it for names
-    let for_names = env::var("OPT_LEVEL").is_ok_and(|level| level == "0");
     let mut build = cc::Build::new();
     build
         .std("c11")
-        .opt_level(if for_names { 0 } else { 2 })
+        .opt_level(2)
         .warnings(true)
         .extra_warnings(true)
         .include(root.join("port"));
