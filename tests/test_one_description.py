@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import BUILT
 
@@ -103,6 +103,7 @@ def refusal(read, text: str) -> str:
 
 
 @given(FLOWS)
+@example("cubic:relay=1")
 def test_python_takes_the_flows_that_others_take_and_as_the_same_values(text: str) -> None:
     line, own = refusal(engine.flow_values, text), refusal(parse_flows, text)
     assert "\n" not in line + own
@@ -113,6 +114,8 @@ def test_python_takes_the_flows_that_others_take_and_as_the_same_values(text: st
     else:
         [values], flow = engine.flow_values(text), parse_flows(text)[0]
         assert getattr(flow.app, "size", None) == values.pop("size", None)
+        if flow.relay is not None:  # what a text says of it is the place
+            assert flow.relay.at_hop == values.pop("relay")
         assert {name: getattr(flow, name) for name in values} == values
 
 
