@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import real_time
 
 from headway.study import discover
 
@@ -51,7 +52,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell `make test` what was skipped (tests/skipped.sh); pytest itself says it with -ra."""
+    """Say what was tried again, and tell `make test` what was skipped (tests/skipped.sh)."""
+    for line in real_time.tried_again:
+        terminalreporter.write_line(f"tried again: {line}")
     path = os.environ.get("HEADWAY_SKIPS")
     if not path:
         return

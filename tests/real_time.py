@@ -28,6 +28,8 @@ SPARE_S = 60.0
 MOST_LOST = 0.01
 """The share of the time by which a process that only sleeps may wake too late."""
 
+tried_again: list[str] = []
+"""Which tests were, and why; told at the end (conftest.py), for a test may read what is printed."""
 _late: list[str] = []
 _repeated_s: list[float] = []
 
@@ -54,7 +56,7 @@ def in_real_time(test: Callable[P, None]) -> Callable[P, None]:
                     why = f"{_late[0]}, and {_first_line(wrong)}"
             if sum(_repeated_s) > SPARE_S:
                 pytest.skip(f"the machine is too busy for real time: {why}")
-            print(f"once more: {why}")
+            tried_again.append(f"{test.__name__}: {why}")
 
     return judged
 

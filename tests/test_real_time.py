@@ -33,12 +33,12 @@ def tried(*outcomes: bool | HeadwayError, late: bool, spare_s: float = 60.0) -> 
             raise outcome
         assert outcome
 
-    before = real_time._repeated_s[:]
+    before, told = real_time._repeated_s[:], real_time.tried_again[:]
     real_time._repeated_s[:] = [real_time.SPARE_S - spare_s]
     try:
         test()
     finally:
-        real_time._repeated_s[:] = before
+        real_time._repeated_s[:], real_time.tried_again[:] = before, told
     return count
 
 
