@@ -280,6 +280,27 @@ fn written(flow: &Value) -> Option<(u64, u64)> {
     }
 }
 
+/// The most packets that a control's window has after `acked_pkts`, by its own law, on a path
+/// whose smoothed RTT was never above `longest_us`.
+fn window_most_pkts(control: &Value, acked_pkts: u64, longest_us: u64) -> u64 {
+    let per_acked = match control["name"].as_str() {
+        // 25 + r at a window of one, r times 100 ms.
+        Some("vcp" | "mpcp") => 25 + longest_us / 100_000,
+        // alpha is 10 packets per window, at a window of one, too.
+        Some("illinois") => 10,
+        // gamma alpha = 10 packets per round, which may be one ACK.
+        Some("fast") => 10,
+        // What arrived in 50 ms, times a smallest RTT that a timeout made it seek anew.
+        Some("westwood") => 1 + longest_us / 50_000,
+        // Slow start is the fastest.
+        _ => 1,
+    };
+    // Hybla's first window is its round trip in 25 ms, and it grows by up to 2^16 - 1 per ACK,
+    // up to 65,535 packets.
+    let hybla = control["name"] == "hybla" || control["startup"] == "hybla";
+    10 + acked_pkts * per_acked + if hybla { 65_535 } else { 0 }
+}
+
 fn check_outcome(scenario: &Value, world: World) -> Result<(), TestCaseError> {
     let flows = scenario["flows"].as_array().expect("flows");
     for (i, flow) in flows.iter().enumerate() {
@@ -318,23 +339,20 @@ fn check_outcome(scenario: &Value, world: World) -> Result<(), TestCaseError> {
             .iter()
             .position(|f| *f == flow)
             .expect("counted");
-        // No window law here grows faster than slow start, but for VCP's and MPCP's, 25 + r at
-        // a window of one and r times 100 ms, and Hybla's, whose first window is its round
-        // trip in 25 ms and which grows by up to 2^16 - 1 per ACK, up to 65,535 packets. The
-        // FIN counts too. A startup that paces may begin with a round trip at the rate it asks
-        // for, in Quick-Start's codes at most twice its 10 Mbit/s.
+        // A startup that paces may begin with a round trip at the rate it asks for, in
+        // Quick-Start's codes at most twice its 10 Mbit/s.
         let control = &flows[flow as usize]["control"];
         let asked = flows[flow as usize]["initial_rate_bps"].as_u64();
         let bytes_per_s = 2 * asked.unwrap_or(0).max(10_240_000) / 8;
-        let first = u64::from(paces(control)) * bytes_per_s * longest_us / 1_000_000 / 1500;
-        let sent_pkts = counters.sent_pkts[at];
-        let most = match (control["name"].as_str(), control["startup"].as_str()) {
-            (Some("hybla"), _) | (_, Some("hybla")) => 65_535 + sent_pkts + first,
-            (Some("vcp" | "mpcp"), _) => 11 + sent_pkts * (25 + longest_us / 100_000) + first,
-            _ => 11 + sent_pkts + first,
-        };
+        let paced = u64::from(paces(control)) * bytes_per_s * longest_us / 1_000_000 / 1500;
+        // The FIN is acknowledged, too.
+        let acked_pkts = counters.sent_pkts[at] + 1;
+        let most = paced + window_most_pkts(control, acked_pkts, longest_us);
         let cwnd = u64::from(tables.flow_state.cwnd_pkts[row]);
-        prop_assert!((1..=most).contains(&cwnd), "cwnd {cwnd} of flow {flow}");
+        prop_assert!(
+            (1..=most).contains(&cwnd),
+            "cwnd {cwnd} of flow {flow}, {most} at most"
+        );
     }
     let links = &tables.link_counters;
     for row in 0..links.link.len() {
