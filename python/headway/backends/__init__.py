@@ -57,6 +57,20 @@ class Backend(Protocol):
         ...
 
 
+def settle(
+    index: int, make: Callable[[], T], finished: Finished[T], failed: OnFailure | None
+) -> None:
+    """Hand over what a run has come to, or that it failed, as ``run_each`` promises."""
+    try:
+        result = make()
+    except HeadwayError as error:
+        if failed is None:
+            raise
+        failed(index, error)
+    else:
+        finished(index, result)
+
+
 def _sim() -> Backend:
     from headway.backends.sim import SimBackend
 

@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headway import _engine
-from headway.backends import Finished, OnFailure, T, Work
+from headway.backends import Finished, OnFailure, T, Work, settle
 from headway.digest import batch_edges_ns, digest_of_totals
 from headway.errors import HeadwayError
 from headway.experiment import (
@@ -171,14 +171,7 @@ class SimBackend:
                     for future in sorted(done, key=lambda one: one.exception() is not None):
                         index = pending.pop(future)
                         clock.at(index, experiments[index].duration)
-                        try:
-                            result = future.result()
-                        except HeadwayError as error:
-                            if failed is None:
-                                raise
-                            failed(index, error)
-                            continue
-                        finished(index, result)
+                        settle(index, future.result, finished, failed)
             finally:
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)

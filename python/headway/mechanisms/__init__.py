@@ -90,14 +90,13 @@ class Mechanisms:
     def watching(self) -> list[str]:
         """Arguments of headwayctl that reads all routers again and again; none: there are none."""
         links = [link for path in self._experiment.topology.links() for link in path]
-        if not any(link.routers for link in links):
+        if not any(link.all_routers() for link in links):
             return []
         return routers.watching(self._namespaces.values())
 
     def router_counters(self, readings: Iterable[Mapping[str, Any]]) -> dict[str, list[int | None]]:
         """Columns of the table of that name: what was read on the way, and at the end."""
-        rows: list[Mapping[str, int | None]] = []
-        rows += routers.read_on_the_way(self._experiment, self._namespaces, readings)
+        rows = routers.read_on_the_way(self._experiment, self._namespaces, readings)
         rows += [row for one in self._all for row in one.router_counters()]
         names = ("time_ns", "link", "algorithm", "name", "value")
         return {name: [row[name] for row in rows] for name in names}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Link
-from headway.registry import registry
+from headway.mechanisms.counters import counter_rows
 
 if TYPE_CHECKING:
     from headway.mechanisms import Ctl
@@ -137,22 +137,13 @@ class QuickStart:
 
     def router_counters(self) -> list[Mapping[str, int | None]]:
         """What the routers counted, at the end of the run."""
-        index = [one.name for one in registry().routers].index(_PROTOCOL)
-        rows: list[Mapping[str, int | None]] = []
-        for link, router in enumerate(self._status.get("routers", ())):
-            if router is None:
-                continue
-            rows += [
-                {
-                    "time_ns": self._experiment.duration,
-                    "link": link,
-                    "algorithm": index,
-                    "name": at,
-                    "value": router["counters"][counter.name],
-                }
-                for at, counter in enumerate(registry().routers[index].counters)
-            ]
-        return rows
+        end_ns = self._experiment.duration
+        return [
+            row
+            for link, router in enumerate(self._status.get("routers", ()))
+            if router is not None
+            for row in counter_rows(self._experiment, end_ns, link, _PROTOCOL, router["counters"])
+        ]
 
 
 def on_testbed(ctl: Ctl, experiment: Experiment, namespaces: Mapping[str, str]) -> QuickStart:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Flow, Link
+from headway.mechanisms.counters import counter_rows
 from headway.registry import registry
 
 if TYPE_CHECKING:
@@ -101,13 +102,14 @@ class Routers:
         if not any(link.routers for link in _links(self._experiment)):
             return
         status = self._ctl.json("status", "--json")
-        for number, side in enumerate(_SIDES):
-            places = {f"{netns}:{_DEVICE}" for netns in self._senders(side)}
-            for router in _links(self._experiment)[number].routers:
+        links = link_places(self._namespaces)
+        for number, link in enumerate(_links(self._experiment)):
+            for router in link.routers:
+                name = registry().router(router.name).name
                 found = (
                     one
                     for one in status["routers"]
-                    if one["name"] == registry().router(router.name).name and one["place"] in places
+                    if one["name"] == name and links.get(one["place"]) == number
                 )
                 told = next(found, None)
                 self._status.append(told and {"link": number, **told})
@@ -125,48 +127,38 @@ class Routers:
 
     def router_counters(self) -> list[Mapping[str, int | None]]:
         """What the routers counted, at the end of the run."""
-        declared = self._experiment.router_algorithms()
-        names = [one.name for one in declared]
-        rows: list[Mapping[str, int | None]] = []
-        for router in self._status:
-            if router is None:
-                continue
-            algorithm = names.index(router["name"])
-            rows += [
-                {
-                    "time_ns": self._experiment.duration,
-                    "link": router["link"],
-                    "algorithm": algorithm,
-                    "name": at,
-                    "value": router["counters"][counter.name],
-                }
-                for at, counter in enumerate(declared[algorithm].counters)
-            ]
-        return rows
+        end_ns = self._experiment.duration
+        return [
+            row
+            for router in self._status
+            if router is not None
+            for row in counter_rows(
+                self._experiment, end_ns, router["link"], router["name"], router["counters"]
+            )
+        ]
 
 
-def read_on_the_way(
-    experiment: Experiment, namespaces: Mapping[str, str], readings: Iterable[Mapping[str, Any]]
-) -> list[dict[str, int]]:
-    """Rows of router_counters from what ``headwayctl router watch`` read, times as it has them."""
-    declared = experiment.router_algorithms()
-    algorithms = {one.name: number for number, one in enumerate(declared)}
-    links = {
+def link_places(namespaces: Mapping[str, str]) -> dict[str, int]:
+    """The link that each host's device sends into."""
+    return {
         f"{netns}:{_DEVICE}": number
         for number, side in enumerate(_SIDES)
         for host, netns in namespaces.items()
         if host.startswith(side)
     }
+
+
+def read_on_the_way(
+    experiment: Experiment, namespaces: Mapping[str, str], readings: Iterable[Mapping[str, Any]]
+) -> list[Mapping[str, int | None]]:
+    """Rows of router_counters from what ``headwayctl router watch`` read, times as it has them."""
+    links = link_places(namespaces)
     return [
-        {
-            "time_ns": reading["time_ns"],
-            "link": links[reading["place"]],
-            "algorithm": algorithms[reading["name"]],
-            "name": at,
-            "value": reading["counters"][counter.name],
-        }
-        for reading in readings
-        for at, counter in enumerate(declared[algorithms[reading["name"]]].counters)
+        row
+        for one in readings
+        for row in counter_rows(
+            experiment, one["time_ns"], links[one["place"]], one["name"], one["counters"]
+        )
     ]
 
 

@@ -26,6 +26,17 @@ impl AtDevice {
     }
 }
 
+/// The devices of a name in each namespace; in this one, where none is named.
+pub(super) fn devices(netns: &[String], dev: &str) -> Result<Vec<Device>, Failure> {
+    match netns {
+        [] => Ok(vec![Device::find(None, dev)?]),
+        all => all
+            .iter()
+            .map(|netns| Device::find(Some(netns), dev))
+            .collect(),
+    }
+}
+
 /// Prints "  counters: a=1 b=2"; nothing of an empty list.
 pub(super) fn print_list<'a, V: Display + 'a>(
     title: &str,

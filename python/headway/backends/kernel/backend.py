@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from headway.backends import Finished, OnFailure, T, Work
+from headway.backends import Finished, OnFailure, T, Work, settle
 from headway.backends.kernel.folders import run_folder
 from headway.backends.kernel.headwayctl import Caretaker, Headwayctl
 from headway.backends.kernel.hints import attach_where_missing, taking_hints
@@ -94,14 +94,12 @@ class KernelBackend:
                     for future in done:
                         index = running.pop(future)
                         # here, so that no run in real time waits for the processor
-                        try:
-                            result = work(index, future.result())
-                        except HeadwayError as error:
-                            if failed is None:
-                                raise
-                            failed(index, error)
-                            continue
-                        finished(index, result)
+                        settle(
+                            index,
+                            lambda at=index, run=future: work(at, run.result()),  # type: ignore[misc]
+                            finished,
+                            failed,
+                        )
             finally:
                 cancel.set()
                 pool.shutdown(wait=True, cancel_futures=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from headway.backends.kernel.headwayctl import Headwayctl
@@ -13,6 +14,11 @@ from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Pingpong,
 _FIRST_PORT = 20_001
 _GRACE_NS = 300_000_000
 """Receivers of datagrams outlast the run by this, to tell late ones from lost ones."""
+
+
+def port_of(index: int) -> int:
+    """That a flow's server listens at."""
+    return _FIRST_PORT + index
 
 
 def server_sends_more(flow: Flow) -> bool:
@@ -69,43 +75,36 @@ def _hints(flow: Flow, end: str) -> list[str]:
     return [part for name, value in _says(flow, end).items() for part in (f"--{name}", str(value))]
 
 
+@dataclass(frozen=True)
 class Programs:
     """The command lines of all flows' ends; times are of CLOCK_MONOTONIC."""
 
-    def __init__(
-        self,
-        ctl: Headwayctl,
-        testbed: Testbed,
-        experiment: Experiment,
-        controls: Mapping[int, str],
-        folder: Path,
-    ) -> None:
-        self._ctl = ctl
-        self._testbed = testbed
-        self._experiment = experiment
-        self._controls = controls
-        self._folder = folder
-        self.ports = [_FIRST_PORT + index for index in range(len(experiment.flows))]
-        """That each flow's server listens at."""
-        self.start_ns = 0
-        self.end_ns = 0
+    ctl: Headwayctl
+    testbed: Testbed
+    experiment: Experiment
+    controls: Mapping[int, str]
+    folder: Path
+    start_ns: int
+
+    @property
+    def end_ns(self) -> int:
+        """When the run is over at the latest."""
+        return self.start_ns + self.experiment.duration
 
     def receiver(self, index: int, flow: Flow) -> list[str]:
         """On the host that a flow is sent to."""
-        return self._testbed.command(
-            self._testbed.host(flow, "right"), *self._receiver(index, flow)
-        )
+        return self.testbed.command(self.testbed.host(flow, "right"), *self._receiver(index, flow))
 
     def sender(self, index: int, flow: Flow) -> list[str]:
         """On the host that it is sent from."""
-        return self._testbed.command(self._testbed.host(flow, "left"), *self._sender(index, flow))
+        return self.testbed.command(self.testbed.host(flow, "left"), *self._sender(index, flow))
 
     def _program(self, name: str) -> list[str]:
-        return [self._ctl.path, "traffic", name, "--die-with-parent"]
+        return [self.ctl.path, "traffic", name, "--die-with-parent"]
 
     def _receiver(self, index: int, flow: Flow) -> list[str]:
-        at = f"{self._testbed.address(flow)}:{self.ports[index]}"
-        out = str(self._folder / f"received{index}")
+        at = f"{self.testbed.address(flow)}:{port_of(index)}"
+        out = str(self.folder / f"received{index}")
         if isinstance(flow.app, Vectors | Exchanges):
             return [
                 *self._program("vectors-server"), "--address", at,
@@ -129,30 +128,30 @@ class Programs:
         command = [
             *(("--file", str(app.file)) if isinstance(app, Exchanges)
               else ("--epochs", json.dumps(app.epochs))),
-            "--control", self._controls[index], *_hints(flow, end),
+            "--control", self.controls[index], *_hints(flow, end),
         ]  # fmt: skip
         return [*command, "--nodelay"] if flow.nodelay else command
 
     def _counted(self, index: int, flow: Flow, end: str) -> list[str]:
         """The end of a vectors flow that counts what it receives: the other records."""
         counts = "client" if server_sends_more(flow) else "server"
-        return ["--received", str(self._folder / f"received{index}")] if end == counts else []
+        return ["--received", str(self.folder / f"received{index}")] if end == counts else []
 
     def _pingpong(self, index: int, flow: Flow, app: Pingpong) -> list[str]:
         command = [
             "--bytes", str(app.request), "--mean-interval-ns", str(app.mean_interval),
-            "--seed", str(self._experiment.seed), "--flow", str(index),
-            "--control", self._controls[index],
+            "--seed", str(self.experiment.seed), "--flow", str(index),
+            "--control", self.controls[index],
         ]  # fmt: skip
         return [*command, "--nodelay"] if flow.nodelay else command
 
     def _sender(self, index: int, flow: Flow) -> list[str]:
-        to = f"{self._testbed.address(flow)}:{self.ports[index]}"
-        start_ns = self.start_ns + self._experiment.start_times_ns()[index]
+        to = f"{self.testbed.address(flow)}:{port_of(index)}"
+        start_ns = self.start_ns + self.experiment.start_times_ns()[index]
         stop_ns = min(
             self.end_ns, self.start_ns + flow.stop if flow.stop is not None else self.end_ns
         )
-        out = str(self._folder / f"sent{index}")
+        out = str(self.folder / f"sent{index}")
         if isinstance(flow.app, Vectors | Exchanges):
             # a file's connections that are open at the flow's end go on, as in the simulator
             end_ns = self.end_ns if isinstance(flow.app, Exchanges) else stop_ns
@@ -176,7 +175,7 @@ class Programs:
             ]  # fmt: skip
         assert isinstance(flow.app, Bulk)
         command = [
-            *self._program("bulk-send"), "--to", to, "--control", self._controls[index],
+            *self._program("bulk-send"), "--to", to, "--control", self.controls[index],
             "--start", str(start_ns), "--stop", str(stop_ns), "--end", str(self.end_ns),
             *_hints(flow, "client"),
         ]  # fmt: skip

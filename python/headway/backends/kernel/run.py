@@ -14,7 +14,7 @@ import polars as pl
 
 from headway.backends.kernel import records
 from headway.backends.kernel.headwayctl import Child, Headwayctl
-from headway.backends.kernel.programs import Programs, server_sends_more
+from headway.backends.kernel.programs import Programs, port_of, server_sends_more
 from headway.backends.kernel.testbed import Testbed
 from headway.engine import engine
 from headway.errors import HeadwayError
@@ -46,7 +46,6 @@ class Run:
         self._experiment = experiment
         self._controls = controls
         self._folder = folder
-        self._programs = Programs(ctl, testbed, experiment, controls, folder)
         self._senders: dict[int, Child] = {}
         self._receivers: dict[int, Child] = {}
         self._sampler: Child | None = None
@@ -58,8 +57,13 @@ class Run:
         self._sysctls: dict[str, str] = {}
         self._quiet_ns: int | None = None
         """When the last packets have arrived, once all programs have ended."""
+        self._ports = [port_of(index) for index in range(len(experiment.flows))]
         self.start_ns = 0
-        self.end_ns = 0
+
+    @property
+    def end_ns(self) -> int:
+        """When it is over at the latest."""
+        return self.start_ns + self._experiment.duration
 
     def start(self) -> None:
         """Start everything; traffic begins at ``start_ns``, a moment from now."""
@@ -74,7 +78,7 @@ class Run:
         )
         sampler = [self._ctl.path, "sample", "--die-with-parent",
                    "--out", str(self._folder / "samples"),
-                   "--port", f"{self._programs.ports[0]}-{self._programs.ports[-1]}"]  # fmt: skip
+                   "--port", f"{self._ports[0]}-{self._ports[-1]}"]  # fmt: skip
         if any(map(server_sends_more, flows)):
             sampler.append("--both-ends")
         if len(hosts) <= 8:
@@ -84,18 +88,19 @@ class Run:
         self._sampler.wait_ready()
         setup_ns = _SETUP_NS + _SETUP_PER_FLOW_NS * len(flows)
         self.start_ns = time.monotonic_ns() + setup_ns
-        self.end_ns = self.start_ns + self._experiment.duration
-        self._programs.start_ns, self._programs.end_ns = self.start_ns, self.end_ns
+        programs = Programs(
+            self._ctl, self._testbed, self._experiment, self._controls, self._folder, self.start_ns
+        )
         self._testbed.begin(self.start_ns)
         self._watch_routers()
         names = self._experiment.flow_names()
         for index, flow in enumerate(flows):
-            command = self._programs.receiver(index, flow)
+            command = programs.receiver(index, flow)
             self._receivers[index] = Child(command, f"receiver of {names[index]}")
         for child in self._receivers.values():
             child.wait_ready()
         for index, flow in enumerate(flows):
-            command = self._programs.sender(index, flow)
+            command = programs.sender(index, flow)
             self._senders[index] = Child(command, f"sender of {names[index]}")
         if time.monotonic_ns() > self.start_ns:
             raise HeadwayError(
@@ -169,7 +174,7 @@ class Run:
         """The trace of a finished run whose testbed is down."""
         experiment = self._experiment
         log = records.PacketLog.load(
-            self._testbed.log, self._programs.ports, self.start_ns, experiment.duration
+            self._testbed.log, self._ports, self.start_ns, experiment.duration
         )
         samples = records.read(self._folder / "samples", records.SAMPLE)
         samples = samples[samples["time_ns"] < self.end_ns]
@@ -184,7 +189,7 @@ class Run:
         flows = []
         for index, flow in enumerate(experiment.flows):
             recorded = "local_port" if server_sends_more(flow) else "peer_port"
-            own = samples[samples[recorded] == self._programs.ports[index]]
+            own = samples[samples[recorded] == self._ports[index]]
             if isinstance(flow.app, Cbr):
                 self._udp(index, parts)
             else:

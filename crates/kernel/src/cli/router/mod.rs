@@ -9,7 +9,7 @@ use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand};
 use serde_json::json;
 
-use super::at_device::print_list;
+use super::at_device::{devices, print_list};
 use super::read;
 use super::tell::Tell;
 use crate::benches::forwarding::packets::LEAST_BYTES;
@@ -17,7 +17,6 @@ use crate::benches::forwarding::{self, Bench, Outcome};
 use crate::error::Failure;
 use crate::mechanisms::routers::{Event, Link, Queue, Request, Router};
 use crate::objects::constants::name_and_value;
-use crate::objects::device::Device;
 use crate::out::{self, say};
 use watch::WatchCommand;
 
@@ -155,13 +154,7 @@ fn attach(command: &AttachCommand) -> Result<(), Failure> {
             false => Queue::Virtual,
         },
     };
-    let devices = match command.netns.as_slice() {
-        [] => vec![Device::find(None, &command.dev)?],
-        all => all
-            .iter()
-            .map(|netns| Device::find(Some(netns), &command.dev))
-            .collect::<Result<_, Failure>>()?,
-    };
+    let devices = devices(&command.netns, &command.dev)?;
     let request = Request::new(&command.name, devices, link, &settings)?;
     let place = request.run(command.tell.dry_run)?;
     command.tell.change(

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::at_device::listed;
+use crate::cli::at_device::{devices, listed};
 use crate::cli::stop::{on_signals, waited_until};
 use crate::cli::traffic::{die_with_parent, print, ready};
 use crate::error::{Attempt as _, Failure};
 use crate::mechanisms::routers::{watched, Reading};
-use crate::objects::device::Device;
 use crate::out::{self, say};
 use crate::system::clock::now_ns;
 
@@ -55,15 +54,10 @@ fn interval_ns(text: &str) -> Result<i64, String> {
 }
 
 pub(super) fn run(command: &WatchCommand) -> Result<(), Failure> {
-    let devices = match (&command.dev, command.netns.as_slice()) {
-        (None, _) => Vec::new(),
-        (Some(dev), []) => vec![Device::find(None, dev)?],
-        (Some(dev), all) => all
-            .iter()
-            .map(|netns| Device::find(Some(netns), dev))
-            .collect::<Result<_, Failure>>()?,
+    let routers = match &command.dev {
+        Some(dev) => watched(&devices(&command.netns, dev)?)?,
+        None => watched(&[])?,
     };
-    let routers = watched(&devices)?;
     if command.die_with_parent {
         die_with_parent()?;
     }

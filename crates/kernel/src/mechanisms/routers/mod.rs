@@ -338,15 +338,27 @@ fn name_of(hook: &Hook) -> String {
 /// # Errors
 /// Lack of privilege.
 pub fn attached_routers() -> Result<Vec<Router>, Failure> {
-    let mut found: Vec<(Vec<u32>, Router)> = Vec::new();
-    for hook in attached()? {
-        // one program at several devices is one router
-        match found.iter_mut().find(|(maps, _)| *maps == hook.map_ids) {
-            Some((_, router)) => router.also_at.push(hook.place),
-            None => found.push((hook.map_ids.clone(), router(hook))),
+    let found = by_program(attached()?);
+    let routers = found.into_iter().map(|(first, others)| Router {
+        also_at: others.into_iter().map(|hook| hook.place).collect(),
+        ..router(first)
+    });
+    Ok(routers.collect())
+}
+
+/// One program at several devices is one router: its first place, and the others.
+fn by_program(hooks: Vec<Hook>) -> Vec<(Hook, Vec<Hook>)> {
+    let mut found: Vec<(Hook, Vec<Hook>)> = Vec::new();
+    for hook in hooks {
+        match found
+            .iter_mut()
+            .find(|(first, _)| first.map_ids == hook.map_ids)
+        {
+            Some((_, others)) => others.push(hook),
+            None => found.push((hook, Vec::new())),
         }
     }
-    Ok(found.into_iter().map(|(_, router)| router).collect())
+    found
 }
 
 /// What the algorithm of that name declares: as its program says, or as this build knows it.

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use serde::Serialize;
 
-use super::{attached, counters_of, declared, name_of, LINKS};
+use super::{attached, by_program, counters_of, declared, name_of, LINKS};
 use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf;
 use crate::objects::brought::Declared;
@@ -47,14 +47,8 @@ pub struct Reading {
 /// Lack of privilege; a device without one, or none at all.
 pub fn watched(devices: &[Device]) -> Result<Vec<Watched>, Failure> {
     let places: Vec<String> = devices.iter().map(Device::place).collect();
-    let mut hooks: Vec<Hook> = Vec::new();
-    for hook in attached()? {
-        let wanted = places.is_empty() || places.contains(&hook.place);
-        // one program at several devices is one router
-        if wanted && hooks.iter().all(|other| other.map_ids != hook.map_ids) {
-            hooks.push(hook);
-        }
-    }
+    let mut hooks = attached()?;
+    hooks.retain(|hook| places.is_empty() || places.contains(&hook.place));
     if hooks.is_empty() {
         let place = places.join(", ");
         return Err(Failure::bad_input(match places.is_empty() {
@@ -62,7 +56,10 @@ pub fn watched(devices: &[Device]) -> Result<Vec<Watched>, Failure> {
             false => format!("no router is at {place}"),
         }));
     }
-    hooks.iter().map(Watched::open).collect()
+    by_program(hooks)
+        .iter()
+        .map(|(first, _)| Watched::open(first))
+        .collect()
 }
 
 impl Watched {

@@ -1,0 +1,25 @@
+"""What routers count, as rows of the table ``router_counters``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headway.experiment import Experiment
+
+
+def counter_rows(
+    experiment: Experiment, time_ns: int, link: int, name: str, counted: Mapping[str, int]
+) -> list[Mapping[str, int | None]]:
+    """What the algorithm of a name had ``counted`` at a link, in the order that it declares."""
+    declared = experiment.router_algorithms()
+    algorithm = [one.name for one in declared].index(name)
+    return [
+        {
+            "time_ns": time_ns,
+            "link": link,
+            "algorithm": algorithm,
+            "name": at,
+            "value": counted[counter.name],
+        }
+        for at, counter in enumerate(declared[algorithm].counters)
+    ]
