@@ -1,6 +1,11 @@
 //! What waits on a link whose discipline decides at the head of the queue: there a
 //! departure is not known when a packet joins, so packets are held until their turn.
 
+use super::{Drop, Link, Turn};
+use crate::net::packet::ecn::CE;
+use crate::trace::record::Tables;
+use headway_algorithms::{PacketView, Verdict};
+use rand_core::RngCore;
 use std::collections::VecDeque;
 
 /// A packet that waits.
@@ -60,5 +65,97 @@ impl Held {
         self.heads[queue] = self.queues[queue].front().map_or(0, |next| next.ip_bytes);
         self.pkts -= 1;
         Some(packet)
+    }
+}
+
+impl Link {
+    #[inline(never)]
+    pub(super) fn hold(
+        &mut self,
+        now_ns: u64,
+        id: u32,
+        pkt: &PacketView,
+        mark: bool,
+        tables: &mut Tables,
+    ) {
+        let queue = self.discipline.classify(&self.view, pkt);
+        let held = self.held.as_mut().expect("the caller looked");
+        held.join(
+            queue,
+            Waiting {
+                id,
+                ip_bytes: pkt.ip_bytes,
+                flow: pkt.flow,
+                joined_ns: now_ns,
+                ecn: if mark { CE } else { pkt.ecn },
+                ip_id: pkt.ip_id,
+            },
+        );
+        self.change_queue(now_ns, self.queue_bytes + pkt.ip_bytes, tables);
+    }
+
+    /// The next packet of a link that holds them, if its wire is free at `now_ns`; to be
+    /// asked for after each [`Offer::Held`] and at the times it names, until it is over.
+    pub fn take(&mut self, now_ns: u64, tables: &mut Tables) -> Turn {
+        self.drain(now_ns, tables);
+        let Some(held) = self.held.as_mut().filter(|held| held.pkts() > 0) else {
+            return Turn::Over;
+        };
+        let begin_ns = match &self.service {
+            None => now_ns.max(self.wire.busy_until_ns),
+            Some(service) => service.begin_ns(&self.wire, now_ns),
+        };
+        if begin_ns > now_ns {
+            if held.turn_ns.replace(begin_ns) == Some(begin_ns) {
+                return Turn::Over;
+            }
+            return Turn::At(begin_ns);
+        }
+        if let Some(service) = &self.service {
+            self.view.rate_bytes_per_s = service.rate_bps(now_ns).div_ceil(8);
+        }
+        self.view.now_ns = now_ns;
+        self.view.idle_us = 0;
+        self.view.random = self.rng.next_u32();
+        self.view.queue_bytes = self.queue_bytes;
+        self.view.queue_pkts = self.queue.len() as u32 + held.pkts();
+        let queue = match held.heads() {
+            [_] => 0,
+            heads => self.discipline.choose(&self.view, heads),
+        };
+        let packet = held
+            .take(queue)
+            .expect("choose names one that has a packet");
+        self.view.queue_bytes -= packet.ip_bytes;
+        self.view.queue_pkts -= 1;
+        let leaving = PacketView {
+            flow: packet.flow,
+            ip_bytes: packet.ip_bytes,
+            ecn: packet.ecn,
+            local: 0,
+            ip_id: packet.ip_id,
+            pkts: 1,
+        };
+        let sojourn_ns = now_ns - packet.joined_ns;
+        let verdict = self.discipline.dequeue(&self.view, &leaving, sojourn_ns);
+        let id = packet.id;
+        let mark = verdict == Verdict::Mark;
+        if !(verdict == Verdict::Pass || mark && packet.ecn != 0) {
+            self.change_queue(now_ns, self.queue_bytes - packet.ip_bytes, tables);
+            self.dropped(packet.ip_bytes, Drop::Early);
+            let reason = Drop::Early;
+            return Turn::Dropped { id, reason };
+        }
+        let (depart_ns, arrive_ns) = match &mut self.service {
+            None => self.wire.serve(now_ns, packet.ip_bytes),
+            Some(service) => service.serve(&mut self.wire, now_ns, packet.ip_bytes),
+        };
+        self.queue.push_back((depart_ns, packet.ip_bytes));
+        Turn::Sent {
+            id,
+            depart_ns,
+            arrive_ns,
+            mark,
+        }
     }
 }

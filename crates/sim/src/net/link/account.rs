@@ -1,0 +1,179 @@
+//! What a link counts: packets and bytes, its queue over time, and how long it was full; in
+//! counters, in rows of the trace, or summed up for a digest.
+
+use super::{Drop, Link, Offer};
+use crate::trace::digest::{LinkTotals, Spread};
+use crate::trace::record::Tables;
+use headway_algorithms::LinkView;
+
+/// What a link has done.
+#[derive(Clone, Default)]
+pub struct Counters {
+    /// Offered.
+    pub arrived_pkts: u64,
+    /// Offered.
+    pub arrived_bytes: u64,
+    /// Completely transmitted.
+    pub sent_pkts: u64,
+    /// Completely transmitted.
+    pub sent_bytes: u64,
+    /// Lost or dropped.
+    pub dropped_pkts: u64,
+    /// Lost or dropped.
+    pub dropped_bytes: u64,
+    /// Bytes times nanoseconds.
+    pub queue_byte_ns: u128,
+}
+
+/// What a link's digest is made of.
+#[derive(Default)]
+pub(super) struct Watch {
+    from_ns: u64,
+    before: Counters,
+    queue_bytes: Spread,
+    full_events: u64,
+}
+
+impl Link {
+    /// Takes out of the queue what has departed by `now_ns`.
+    pub fn drain(&mut self, now_ns: u64, tables: &mut Tables) {
+        while let Some(&(depart_ns, ip_bytes)) = self.queue.front() {
+            if depart_ns > now_ns {
+                break;
+            }
+            self.queue.pop_front();
+            self.counters.sent_pkts += 1;
+            self.counters.sent_bytes += u64::from(ip_bytes);
+            self.change_queue(depart_ns, self.queue_bytes - ip_bytes, tables);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn change_queue(&mut self, time_ns: u64, queue_bytes: u32, tables: &mut Tables) {
+        self.integrate(time_ns);
+        self.queue_bytes = queue_bytes;
+        if self.record_queue {
+            self.record_change(time_ns, tables);
+        }
+    }
+
+    #[inline(never)]
+    fn record_change(&mut self, time_ns: u64, tables: &mut Tables) {
+        let pkts = self.queue_pkts();
+        tables
+            .queue
+            .push(self.number, time_ns as i64, self.queue_bytes, pkts);
+    }
+
+    #[inline(never)]
+    fn watch_change(&mut self, time_ns: u64) {
+        if let Some(watch) = &mut self.watch {
+            let held_ns = time_ns.saturating_sub(self.last_change_ns.max(watch.from_ns));
+            watch.queue_bytes.add(u64::from(self.queue_bytes), held_ns);
+        }
+    }
+
+    #[inline(always)]
+    fn integrate(&mut self, time_ns: u64) {
+        if self.watch.is_some() {
+            self.watch_change(time_ns);
+        }
+        self.counters.queue_byte_ns +=
+            u128::from(self.queue_bytes) * u128::from(time_ns - self.last_change_ns);
+        self.last_change_ns = time_ns;
+    }
+
+    #[inline(always)]
+    pub(super) fn end_full(&mut self, now_ns: u64, tables: &mut Tables) {
+        if self.full_since.is_some() {
+            self.no_longer_full(now_ns, tables);
+        }
+    }
+
+    #[inline(never)]
+    fn no_longer_full(&mut self, now_ns: u64, tables: &mut Tables) {
+        if let Some((start_ns, pkts)) = self.full_since.take() {
+            if let Some(watch) = &mut self.watch {
+                watch.full_events += u64::from(start_ns >= watch.from_ns);
+            }
+            if !tables.off {
+                tables
+                    .queue_full
+                    .push(self.number, start_ns as i64, now_ns as i64, pkts);
+            }
+        }
+    }
+
+    /// A packet has come that goes no further, whatever the queue.
+    pub fn refuse(&mut self, ip_bytes: u32, reason: Drop) {
+        self.counters.arrived_pkts += 1;
+        self.counters.arrived_bytes += u64::from(ip_bytes);
+        self.dropped(ip_bytes, reason);
+    }
+
+    pub(super) fn dropped(&mut self, ip_bytes: u32, reason: Drop) -> Offer {
+        self.counters.dropped_pkts += 1;
+        self.counters.dropped_bytes += u64::from(ip_bytes);
+        Offer::Dropped(reason)
+    }
+
+    /// Brings the counters up to `now_ns`.
+    pub fn settle(&mut self, now_ns: u64, tables: &mut Tables) {
+        self.drain(now_ns, tables);
+        self.integrate(now_ns);
+    }
+
+    /// Records what its routers have counted up to `now_ns`.
+    pub(crate) fn count_routers(&mut self, now_ns: u64, tables: &mut Tables) {
+        if let Some(routers) = &mut self.routers {
+            let view = LinkView {
+                now_ns,
+                ..self.view
+            };
+            routers.count(&view, tables);
+        }
+    }
+
+    /// Sums up what happens from this time on, instead of recording it.
+    pub(crate) fn watch(&mut self, from_ns: u64) {
+        self.watch = Some(Box::new(Watch {
+            from_ns,
+            ..Watch::default()
+        }));
+    }
+
+    /// The part that is summed up begins, and the counters are up to date.
+    pub(crate) fn begin(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.before = self.counters.clone();
+        }
+    }
+
+    /// What was summed up until `now_ns`, after [`Link::settle`].
+    pub(crate) fn totals(&mut self, now_ns: u64, name: String, tables: &mut Tables) -> LinkTotals {
+        let watch = self.watch.take().unwrap_or_default();
+        let (now, before) = (&self.counters, &watch.before);
+        let view = LinkView {
+            now_ns,
+            ..self.view
+        };
+        LinkTotals {
+            name,
+            arrived_pkts: now.arrived_pkts - before.arrived_pkts,
+            sent_pkts: now.sent_pkts - before.sent_pkts,
+            sent_bytes: now.sent_bytes - before.sent_bytes,
+            dropped_pkts: now.dropped_pkts - before.dropped_pkts,
+            queue_full_events: watch.full_events,
+            queue_bytes: watch.queue_bytes.over_time(),
+            routers: match &mut self.routers {
+                Some(routers) => routers.totals(&view, tables),
+                None => vec![],
+            },
+        }
+    }
+
+    /// Closes a queue-full event that lasts to the end of the run.
+    pub fn finish(&mut self, now_ns: u64, tables: &mut Tables) {
+        self.end_full(now_ns, tables);
+    }
+}
