@@ -3,10 +3,12 @@
 //! offsets; byte 0 is the SYN.
 
 mod ack;
+mod arrival;
 mod ecn;
 mod handshake;
 mod headers;
 mod observe;
+mod options;
 mod pacing;
 mod persist;
 pub mod profile;
@@ -25,19 +27,20 @@ mod timers;
 mod validation;
 mod writer;
 
-use crate::net::packet::{flags, Packet, Sacks};
+use crate::net::packet::Packet;
 use crate::net::Net;
-use crate::scenario::EcnMode;
 use ecn::EcnFlags;
 use headers::Carried;
 use headway_algorithms::{CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
+pub use observe::Counters;
+pub use options::SocketOptions;
 use pacing::Pacing;
 use profile::{Profile, DUPTHRESH};
 pub(crate) use quick_start::PROTOCOL;
 use quick_start::{QuickStart, QuickStartFlags};
 use rate::Rates;
 pub use reader::{Reading, RATE_INTERVAL_NS};
-use receiver::{AckPlan, Receiver};
+use receiver::Receiver;
 use rtt::Rtt;
 use scoreboard::Scoreboard;
 pub(crate) use timers::Pending;
@@ -78,46 +81,6 @@ pub enum State {
     Established,
 }
 
-/// What a flow asks of both its sockets. What packets ask for stands at the end, so that
-/// it shares a cache line with what follows in [`Socket`].
-#[derive(Clone, Debug)]
-#[repr(C)]
-pub struct SocketOptions {
-    /// Receive buffer at the start, if it is not the profile's.
-    pub receive_buffer_bytes: Option<u64>,
-    /// Send buffer with what its sk_buffs take, if it is not to grow with cwnd.
-    pub send_buffer_bytes: Option<u64>,
-    /// Receive window from the start; None is the profile's.
-    pub receive_window_bytes: Option<u64>,
-    /// How the application reads.
-    pub reading: Reading,
-    /// Of the run.
-    pub seed: u64,
-    /// ECN of the end that opens the connection, then of the other; None is the
-    /// profile's.
-    pub ecn: [Option<EcnMode>; 2],
-    /// F-RTO; None is the profile's.
-    pub frto: Option<bool>,
-    /// Highest Quick-Start rate code it takes as a receiver; 0: it does not answer.
-    pub willing_code: u8,
-    /// Codes by which it lies in its answers.
-    pub inflates_codes: u8,
-    /// It does not know the nonce that it answers with.
-    pub forges_nonce: bool,
-    /// As responder, an ACK with the scaled window follows the SYN-ACK.
-    pub extra_ack: bool,
-    /// Delay ACKs.
-    pub delayed_ack: bool,
-    /// Offer SACK.
-    pub sack: bool,
-    /// Offer timestamps.
-    pub timestamps: bool,
-    /// TCP_NODELAY.
-    pub nodelay: bool,
-    /// The application acts on what arrives.
-    pub interactive: bool,
-}
-
 /// Events for the application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signals {
@@ -142,37 +105,6 @@ struct Rack {
     persist: u32,
     dsack_seen: bool,
     last_delivered: u64,
-}
-
-/// Counters of a socket.
-#[derive(Clone, Debug, Default)]
-pub struct Counters {
-    /// Data packets sent.
-    pub sent_pkts: u64,
-    /// Of them, sent again.
-    pub retransmits_pkts: u64,
-    /// Retransmission timeouts.
-    pub rtos: u64,
-    /// Probes of a closed window.
-    pub zero_window_probes: u64,
-    /// Fast recoveries entered.
-    pub recoveries: u64,
-    /// Reductions undone.
-    pub undos: u64,
-    /// Quick-Start requests sent.
-    pub qs_requests: u64,
-    /// Of them, granted.
-    pub qs_grants: u64,
-    /// Of the grants, those that the startup used: more than it had anyway.
-    pub qs_used: u64,
-    /// Answers that were found out to be lies.
-    pub qs_lies: u64,
-    /// How often its control went on without routers.
-    pub fall_backs: u64,
-    /// Data that arrived with a router's mark.
-    pub ce_marks: u64,
-    /// ACKs that arrived with the echo of a mark.
-    pub ece_acks: u64,
 }
 
 /// One end of a connection. With a thousand of them the time goes into bringing
@@ -457,87 +389,6 @@ impl Socket {
             self.after_idle(net);
             self.push_pending(net);
             self.record(net);
-        }
-    }
-
-    /// A packet has arrived for this socket.
-    pub fn on_packet(&mut self, net: &mut Net, p: &Packet, sacks: &Sacks) {
-        if p.headers != 0 || self.quick_start_flags.waits {
-            self.headers_arrived(net, p);
-        }
-        if self.carried.is_some() {
-            self.ecn_bits_arrived(net, p);
-        }
-        if self.state != State::Established {
-            if !self.shake_hands(net, p) {
-                return;
-            }
-        } else if p.flags & flags::SYN != 0 {
-            // The peer missed our ACK of its SYN-ACK.
-            self.send_ack(net);
-            return;
-        }
-        self.receiver.note_timestamp(p.seq, p.ts_val_ms);
-        self.on_ack(net, p, sacks);
-        if p.payload_bytes > 0 || p.flags & flags::FIN != 0 {
-            self.on_data(net, p);
-        } else if p.seq < self.receiver.rcv_nxt && self.receiver.reader.is_some() {
-            self.old_sequence(net);
-        }
-        self.push_pending(net);
-        if self.writer_waits {
-            self.new_space(net);
-        }
-        self.acknowledge_if_owed(net);
-        self.record(net);
-    }
-
-    fn take_rtt_sample(&mut self, sample_us: u64) {
-        self.rtt.sample(sample_us, self.snd_una, self.snd_nxt);
-        self.conn.srtt_us = self.rtt.srtt_us() as u32;
-        self.note_min_rtt(sample_us);
-    }
-
-    fn note_min_rtt(&mut self, sample_us: u64) {
-        let sample_us = u32::try_from(sample_us).unwrap_or(u32::MAX).max(1);
-        self.rtt.min_us = self.rtt.min_us.min(sample_us);
-        self.conn.min_rtt_us = self.rtt.min_us;
-    }
-
-    fn on_data(&mut self, net: &mut Net, p: &Packet) {
-        let fin = p.flags & flags::FIN != 0;
-        let len = p.payload_bytes + u32::from(fin);
-        if fin {
-            self.fin_received = Some(p.seq + u64::from(len));
-            self.receiver.fin_ends(p.seq + u64::from(len));
-        }
-        let full = p.payload_bytes >= self.mss;
-        let rtt_us = (full && p.ts_ecr_ms != 0)
-            .then(|| u64::from(self.timestamp(net).saturating_sub(p.ts_ecr_ms)) * 1000);
-        let at_once = self.ecn.any() && self.ecn_arrived(p);
-        let (bytes, plan) = self.receiver.on_segment(
-            net.now_ns,
-            p.seq,
-            len,
-            p.flags & flags::PSH != 0,
-            rtt_us,
-            &self.rtt,
-        );
-        if bytes > 0 {
-            self.delivered_bytes = self.receiver.rcv_nxt - 1 - u64::from(self.fin_arrived());
-            self.signals.delivered = true;
-            if self.delivered_bytes == self.expected_bytes {
-                self.done_ns.get_or_insert(net.now_ns);
-            }
-        }
-        match plan {
-            _ if at_once => self.ack_owed_now(net),
-            AckPlan::Now => self.ack_owed_now(net),
-            AckPlan::DelayUntil(at_ns) => self.arm_wheel(net, Timer::Ack, at_ns),
-            AckPlan::CompressUntil(at_ns) => {
-                let armed_ns = self.timers[Timer::Ack as usize].deadline_ns;
-                self.arm(net, Timer::Ack, at_ns.min(armed_ns));
-            }
         }
     }
 

@@ -7,6 +7,37 @@ use crate::net::Net;
 use crate::trace::record::NULL_U32;
 use headway_algorithms::SSTHRESH_INFINITE;
 
+/// Counters of a socket.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// Data packets sent.
+    pub sent_pkts: u64,
+    /// Of them, sent again.
+    pub retransmits_pkts: u64,
+    /// Retransmission timeouts.
+    pub rtos: u64,
+    /// Probes of a closed window.
+    pub zero_window_probes: u64,
+    /// Fast recoveries entered.
+    pub recoveries: u64,
+    /// Reductions undone.
+    pub undos: u64,
+    /// Quick-Start requests sent.
+    pub qs_requests: u64,
+    /// Of them, granted.
+    pub qs_grants: u64,
+    /// Of the grants, those that the startup used: more than it had anyway.
+    pub qs_used: u64,
+    /// Answers that were found out to be lies.
+    pub qs_lies: u64,
+    /// How often its control went on without routers.
+    pub fall_backs: u64,
+    /// Data that arrived with a router's mark.
+    pub ce_marks: u64,
+    /// ACKs that arrived with the echo of a mark.
+    pub ece_acks: u64,
+}
+
 impl Socket {
     /// Bytes the peer has acknowledged, SYN and FIN not counted.
     pub fn acked_bytes(&self) -> u64 {

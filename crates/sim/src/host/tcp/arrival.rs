@@ -1,0 +1,78 @@
+//! A packet arrives: which part of the socket is told, in which order, and what the receiving
+//! half takes in.
+
+use super::receiver::AckPlan;
+use super::{Socket, State, Timer};
+use crate::net::packet::{flags, Packet, Sacks};
+use crate::net::Net;
+
+impl Socket {
+    /// A packet has arrived for this socket.
+    pub fn on_packet(&mut self, net: &mut Net, p: &Packet, sacks: &Sacks) {
+        if p.headers != 0 || self.quick_start_flags.waits {
+            self.headers_arrived(net, p);
+        }
+        if self.carried.is_some() {
+            self.ecn_bits_arrived(net, p);
+        }
+        if self.state != State::Established {
+            if !self.shake_hands(net, p) {
+                return;
+            }
+        } else if p.flags & flags::SYN != 0 {
+            // The peer missed our ACK of its SYN-ACK.
+            self.send_ack(net);
+            return;
+        }
+        self.receiver.note_timestamp(p.seq, p.ts_val_ms);
+        self.on_ack(net, p, sacks);
+        if p.payload_bytes > 0 || p.flags & flags::FIN != 0 {
+            self.on_data(net, p);
+        } else if p.seq < self.receiver.rcv_nxt && self.receiver.reader.is_some() {
+            self.old_sequence(net);
+        }
+        self.push_pending(net);
+        if self.writer_waits {
+            self.new_space(net);
+        }
+        self.acknowledge_if_owed(net);
+        self.record(net);
+    }
+
+    fn on_data(&mut self, net: &mut Net, p: &Packet) {
+        let fin = p.flags & flags::FIN != 0;
+        let len = p.payload_bytes + u32::from(fin);
+        if fin {
+            self.fin_received = Some(p.seq + u64::from(len));
+            self.receiver.fin_ends(p.seq + u64::from(len));
+        }
+        let full = p.payload_bytes >= self.mss;
+        let rtt_us = (full && p.ts_ecr_ms != 0)
+            .then(|| u64::from(self.timestamp(net).saturating_sub(p.ts_ecr_ms)) * 1000);
+        let at_once = self.ecn.any() && self.ecn_arrived(p);
+        let (bytes, plan) = self.receiver.on_segment(
+            net.now_ns,
+            p.seq,
+            len,
+            p.flags & flags::PSH != 0,
+            rtt_us,
+            &self.rtt,
+        );
+        if bytes > 0 {
+            self.delivered_bytes = self.receiver.rcv_nxt - 1 - u64::from(self.fin_arrived());
+            self.signals.delivered = true;
+            if self.delivered_bytes == self.expected_bytes {
+                self.done_ns.get_or_insert(net.now_ns);
+            }
+        }
+        match plan {
+            _ if at_once => self.ack_owed_now(net),
+            AckPlan::Now => self.ack_owed_now(net),
+            AckPlan::DelayUntil(at_ns) => self.arm_wheel(net, Timer::Ack, at_ns),
+            AckPlan::CompressUntil(at_ns) => {
+                let armed_ns = self.timers[Timer::Ack as usize].deadline_ns;
+                self.arm(net, Timer::Ack, at_ns.min(armed_ns));
+            }
+        }
+    }
+}
