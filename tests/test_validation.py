@@ -10,7 +10,7 @@ from real_time import in_real_time
 from support import on_kernel
 
 from headway import metrics, run
-from headway.backends.kernel import headwayctl
+from headway.backends.kernel import check, headwayctl
 from headway.backends.sim import SimBackend
 from headway.cli import validate
 from headway.cli.app import EXIT_ERROR, EXIT_KERNEL_CANNOT, execute
@@ -28,13 +28,14 @@ from headway.validation import (
     cost,
     matrix,
     observe,
+    parts,
     quick_matrix,
 )
 from headway.validation.compare import interval, median_of, retransmits_share, spreads, undisturbed
 from headway.validation.failed import Failures
 from headway.validation.late import STEP_NS, as_late
 from headway.validation.matrix import paths
-from headway.validation.report import KNOWN, page, with_sections
+from headway.validation.report import KNOWN, page, part_section, with_parts, with_sections
 from headway.validation.trials import Plan, Runner
 
 ABOUT = {
@@ -88,6 +89,68 @@ def test_every_scenario_is_an_experiment(scenario: Scenario) -> None:
     again, other = scenario.experiment(), scenario.experiment(seed=2)
     assert again == experiment
     assert other.start_times_ns() != experiment.start_times_ns()
+
+
+NINE = {"bic", "fast", "hybla", "compound", "vegas", "westwood", "illinois", "scalable",
+        "highspeed"}  # fmt: skip
+
+
+def test_the_parts_have_the_other_controls_and_the_matrix_has_none_of_them() -> None:
+    assert {s.control for s in parts.CONTROLS.scenarios} == NINE
+    assert {s.control for s in parts.PROTOCOLS.scenarios} == {"xcp", "rcp", "vcp", "mpcp", "maxnet"}
+    assert all(s.router == s.control for s in parts.PROTOCOLS.scenarios)
+    further = [s for part in parts.PARTS for s in part.scenarios]
+    assert not {s.control for s in matrix()} & {s.control for s in further}
+    assert len({s.key for s in [*matrix(), *further]}) == len(matrix()) + len(further)
+    for control in {s.control for s in further}:
+        own = [s for s in further if s.control == control]
+        assert {s.rate_mbps for s in own} == {10, 50}
+        assert {1, 4} <= {s.flows for s in own}
+        assert [s.trials for s in own if s.loss] == [5]
+        assert all(s.trials >= 3 and 8 <= s.duration_s <= 20 for s in own)
+    for scenario in further:
+        experiment = scenario.experiment()
+        check(experiment)  # possible on the kernel
+        assert experiment.stack == "linux-6"
+        routers = [[r.name for r in link.routers] for link in experiment.topology.links()[0]]
+        assert routers == [[scenario.router] * bool(scenario.router)] * 2
+    assert Plan(parts.CONTROLS.scenarios).kernel_s() <= 30 * 60
+
+
+def test_what_is_asked_for_is_a_part_a_control_or_what_names_have() -> None:
+    assert parts.choose("") == (None, matrix())
+    for part in parts.PARTS:
+        assert parts.choose(part.name) == (part, part.scenarios)
+        assert all(parts.part_of(s) == part for s in part.scenarios)
+    assert not any(parts.part_of(s) for s in matrix())
+    _, chosen = parts.choose("bic")  # cubic's rows have this in their names
+    assert {s.control for s in chosen} == {"bic"}
+    assert all("loss" in s.key and not parts.part_of(s) for s in parts.choose("loss")[1])
+    [one] = parts.choose("vegas-4x-50mbps")[1]
+    assert (one.control, one.flows, one.rate_mbps) == ("vegas", 4, 50)
+    assert list(parts.choose("nothing")[1]) == []
+
+
+def test_a_part_has_a_section_of_its_own_that_a_new_matrix_keeps() -> None:
+    first, off = observed(), observed(0.5e6)
+    rows = [Comparison(s, first, first) for s in parts.CONTROLS.scenarios]
+    whole = page([Comparison(matrix()[0], first, first)], ABOUT)
+    section = part_section(parts.CONTROLS, rows, ABOUT)
+    both = with_parts(whole, [section])
+    assert both.index(parts.CONTROLS.title) < both.index(KNOWN)
+    # the matrix' numbers stay what they are, and the targets are the same
+    assert both.startswith(whole[: whole.index(KNOWN)])
+    assert section.count("| ≤ 0.5%, ≤ 4.0% | yes |") == 1
+    worse = part_section(parts.CONTROLS, [replace(row, sim=off) for row in rows], ABOUT)
+    assert worse.count("| ≤ 0.5%, ≤ 4.0% | no |") == 1
+    again = with_parts(both, [worse])
+    assert again.count(parts.CONTROLS.title) == 1
+    assert again.startswith(whole[: whole.index(KNOWN)])
+    assert "-50.0%" in again
+    assert page([Comparison(matrix()[0], first, first)], ABOUT, again) == again
+    alone = with_parts(None, [section])
+    assert alone.startswith("# How far")
+    assert KNOWN in alone
 
 
 def test_an_interval_has_what_chance_makes_of_a_difference() -> None:
@@ -236,6 +299,27 @@ def test_the_command_ends_with_what_failed_after_all_others(
     assert json.loads((tmp_path / "validation.json").read_text()) == told
     assert (tmp_path / "trials" / chosen / "kernel-2.json").exists()
     assert sorted(failing.tried) == [1, 2]
+
+
+def test_the_command_writes_the_section_of_a_whole_part(
+    tmp_path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(validate, "backend_named", {"sim": SimBackend(), "kernel": Ran()}.get)
+    few = replace(parts.CONTROLS, scenarios=parts.CONTROLS.scenarios[:10:5])
+    monkeypatch.setattr(parts, "PARTS", (few,))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    asked = ["validate", "--duration", "5s", "--trials", "1", "--json", "--out", "out", "--only"]
+    file = tmp_path / "docs" / "validation.md"
+    assert execute([*asked, "bic"]) == 0
+    assert [s["scenario"]["control"] for s in json.loads(capfd.readouterr().out)["scenarios"]] == [
+        "bic"
+    ]
+    assert not file.exists()  # a row is no part
+    assert execute([*asked, "controls", "--resume"]) == 0
+    text = file.read_text()
+    assert text.count(few.title) == 1
+    assert all(f"`{s.key}`" in text for s in few.scenarios)
 
 
 def test_a_path_that_fails_is_left_out_and_the_others_are_compared() -> None:

@@ -6,6 +6,7 @@ import datetime
 import json
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -23,14 +24,15 @@ from headway.files import save_text
 from headway.registry import registry
 from headway.table import Table
 from headway.units import NS_PER_S, parse_positive_time
-from headway.validation import Comparison, matrix, quick_matrix
+from headway.validation import Comparison, Scenario, quick_matrix
 from headway.validation.builtin import AGAINST, Pair, compare_builtin
 from headway.validation.builtin import section as builtin_section
 from headway.validation.compare import retransmits_share, spreads
 from headway.validation.cost import RATE, RTT, Cost, measure, pairs
 from headway.validation.cost import section as cost_section
 from headway.validation.failed import Failures
-from headway.validation.report import page, with_sections
+from headway.validation.parts import Part, choose, part_of
+from headway.validation.report import page, part_section, with_parts, with_sections
 from headway.validation.trials import Plan, Runner
 from headway.versions import versions
 
@@ -63,7 +65,12 @@ def validate(
         Path, typer.Option("--out", parser=path, metavar="DIR", help="Results folder.")
     ] = Path("results/validate"),
     only: Annotated[
-        str, typer.Option("--only", help="Scenarios whose name has this part, as htcp or loss.")
+        str,
+        typer.Option(
+            "--only",
+            help="Scenarios whose name has this part, as htcp or loss; controls or protocols: "
+            "those of the papers' other controls, and of what routers steer.",
+        ),
     ] = "",
     duration: Annotated[
         int | None,
@@ -116,7 +123,7 @@ def validate(
     """Run a matrix of scenarios on both backends and say how far they differ."""
     sim, kernel = backend_named("sim"), backend_named("kernel")
     is_whole = with_matrix and not (quick or only)
-    chosen = [s for s in (quick_matrix() if quick else matrix()) if with_matrix and only in s.key]
+    part, chosen = _chosen(only, quick=quick) if with_matrix else (None, [])
     named = [each for each in AGAINST if each.control == only]
     against = (
         (named or AGAINST) if (is_whole or bool(named) if builtin is None else builtin) else ()
@@ -156,8 +163,8 @@ def validate(
         "trials": trials,
         "seed": seed,
     }
-    # a part of the matrix is no page
-    is_page = (is_whole or not with_matrix) and not failures.runs
+    # some of the scenarios are no page
+    is_page = (is_whole or part is not None or not with_matrix) and not failures.runs
     target = page_path or (_PAGE if is_page else None)
     has_any = comparisons or compared or costs or not failures.runs
     if target is not None and has_any:
@@ -187,6 +194,12 @@ def _silent(_line: str) -> None:
     """A bar tells it all, or nobody looks."""
 
 
+def _chosen(only: str, *, quick: bool) -> tuple[Part | None, Sequence[Scenario]]:
+    if quick:
+        return None, [scenario for scenario in quick_matrix() if only in scenario.key]
+    return choose(only)
+
+
 def _as_fields(c: Comparison) -> dict[str, Any]:
     derived = ("goodput", "owd_median", "owd_p95", "retransmits_agree")
     intervals = ("goodput_interval", "owd_interval")
@@ -201,7 +214,7 @@ def _page_of(
     compared: list[Pair],
     costs: list[Cost],
 ) -> str:
-    """The page anew; without scenarios only its sections that were measured."""
+    """The page anew; without the matrix only its sections that were measured."""
     measured = f"Measured on {about['date']}, Linux {about['kernel']}."
     sections = [
         builtin_section(each, list(of_it), measured)
@@ -210,7 +223,10 @@ def _page_of(
     sections += [cost_section(costs, measured)] if costs else []
     previous = target.read_text(encoding="utf-8") if target.exists() else None
     if comparisons:
-        return page(comparisons, about, previous, sections)
+        part = part_of(comparisons[0].scenario)
+        if part is None:
+            return page(comparisons, about, previous, sections)
+        return with_parts(previous, [part_section(part, comparisons, about), *sections])
     if previous is None:
         raise HeadwayError(f"{target}: does not exist; run the matrix first")
     return with_sections(previous, sections)

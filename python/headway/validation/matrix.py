@@ -30,7 +30,10 @@ many short ones tell more."""
 
 @dataclass(frozen=True)
 class Scenario:
-    """One row of the table. ``control`` may have a startup and options, as in flows' text."""
+    """One row of the table. ``control`` may have a startup and options, as in flows' text.
+
+    ``router`` is an algorithm of the bottleneck's router, named in the key by its control.
+    """
 
     rate_mbps: int
     rtt_ms: int
@@ -44,6 +47,7 @@ class Scenario:
     change: str = ""
     duration_s: int = DURATION_S
     trials: int = TRIALS
+    router: str = ""
 
     @property
     def key(self) -> str:
@@ -93,6 +97,8 @@ class Scenario:
             "loss": self.loss,
             "aqm": self.aqm,
         }
+        if self.router:
+            topology["routers"] = [self.router]
         if self.change:
             topology["vary"] = _change(self.change, self.rate_mbps, self.rtt_ms, length_s)
         return Experiment.model_validate(

@@ -14,7 +14,7 @@ from headway.figures.style import BLUE, VERMILLION, Style
 from headway.metrics.stats import Array
 from headway.trace import Trace
 from headway.units import NS_PER_S
-from headway.validation import builtin, cost
+from headway.validation import builtin, cost, parts
 from headway.validation.compare import (
     RETRANSMITS_PKTS,
     RETRANSMITS_RELATIVE,
@@ -29,6 +29,7 @@ from headway.validation.compare import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_TITLE = "# How far the simulator and the kernel differ"
 KNOWN = "## Known differences"
 """From this heading on, the page is written by people and kept."""
 _NOTHING_KNOWN = f"{KNOWN}\n\nNone has been explained yet.\n"
@@ -90,32 +91,63 @@ def page(
     Of the ``previous`` page what people wrote is kept, and sections that are not measured anew.
     """
     kept = previous[previous.index(KNOWN) :] if previous and KNOWN in previous else _NOTHING_KNOWN
-    for title in (cost.TITLE, *(each.title for each in reversed(builtin.AGAINST))):
+    others = (*(each.title for each in (*parts.PARTS, *builtin.AGAINST)), cost.TITLE)
+    for title in reversed(others):
         if (old := _section(previous or "", title)) is not None:
             kept = f"{old}{kept}"
-    distribution = "\n".join(_spread_row(name, s) for name, s in spreads(comparisons).items())
-    share = retransmits_share(comparisons)
-    rows = "\n".join(_row(c) for c in comparisons)
-    warned = [c for c in comparisons if c.warnings]
-    repeated = sum(c.repeated for c in comparisons)
-    lengths = [about["duration_s"] or c.scenario.duration_s for c in comparisons]
-    trials = [len(c.kernels) for c in comparisons]
-    doubts = "\n".join(f"- `{c.scenario.key}`: {'; '.join(c.warnings)}" for c in warned)
-    if doubts:
-        doubts = f"\nRuns that the kernel backend itself doubts:\n\n{doubts}\n"
-    made = f"""# How far the simulator and the kernel differ
+    made = f"""{_TITLE}
 
 Made by `headway validate` on {about["date"]}, Linux {about["kernel"]}, Headway
-{about["headway"]}: {len(comparisons)} scenarios of {_range(lengths)} s, the first fifth left
-out, on both backends with stack linux-6. Trials of each: {_range(trials)} on the kernel, five
-times as many in the simulator; flows start as each trial's seed draws, alike on both. Medians of
-the trials are compared. {repeated} kernel runs were repeated because the emulator could not keep
-time, or the kernel did not run a control when it asked for an ssthresh.
+{about["headway"]}: {_how_measured(comparisons, about)}
 A difference is (simulator − kernel) / kernel; behind it stands the 95 % interval of the
 means' difference (Welch). With random loss, trials of one seed lose the same packets, by number, on
 both: there the difference is the median of these pairs' differences, and the interval that of
 their mean. One-way delay is that of the bottleneck: its queue and its propagation.
 
+{_tables(comparisons)}
+{kept}"""
+    return with_sections(made, sections)
+
+
+def part_section(
+    part: parts.Part, comparisons: Sequence[Comparison], about: Mapping[str, Any]
+) -> str:
+    """The section of a further part, with its own numbers and the matrix' targets."""
+    return f"""{part.title}
+
+Made by `headway validate --only {part.name}` on {about["date"]}, Linux {about["kernel"]}, Headway
+{about["headway"]}: {_how_measured(comparisons, about)}
+{part.remark}
+
+{_tables(comparisons)}"""
+
+
+def with_parts(previous: str | None, sections: Sequence[str]) -> str:
+    """The page with sections of further parts; where none is there, one without a matrix."""
+    return with_sections(previous or f"{_TITLE}\n\n{_NOTHING_KNOWN}", sections)
+
+
+def _how_measured(comparisons: Sequence[Comparison], about: Mapping[str, Any]) -> str:
+    lengths = [about["duration_s"] or c.scenario.duration_s for c in comparisons]
+    trials = [len(c.kernels) for c in comparisons]
+    repeated = sum(c.repeated for c in comparisons)
+    return f"""{len(comparisons)} scenarios of {_range(lengths)} s, the first fifth left
+out, on both backends with stack linux-6. Trials of each: {_range(trials)} on the kernel, five
+times as many in the simulator; flows start as each trial's seed draws, alike on both. Medians of
+the trials are compared. {repeated} kernel runs were repeated because the emulator could not keep
+time, or the kernel did not run a control when it asked for an ssthresh."""
+
+
+def _tables(comparisons: Sequence[Comparison]) -> str:
+    """The distribution of the differences, the scenarios, and what the backend doubts."""
+    distribution = "\n".join(_spread_row(name, s) for name, s in spreads(comparisons).items())
+    share = retransmits_share(comparisons)
+    rows = "\n".join(_row(c) for c in comparisons)
+    warned = [c for c in comparisons if c.warnings]
+    doubts = "\n".join(f"- `{c.scenario.key}`: {'; '.join(c.warnings)}" for c in warned)
+    if doubts:
+        doubts = f"\nRuns that the kernel backend itself doubts:\n\n{doubts}\n"
+    return f"""\
 | over the scenarios, absolute | median | 90th percentile | largest | target | holds |
 |---|---|---|---|---|---|
 {distribution}
@@ -129,9 +161,7 @@ within {RETRANSMITS_PKTS} packets.
 | 95 % | p95 OWD, kernel ms | diff. | sent again, kernel | sim. | agree | share diff. |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 {rows}
-{doubts}
-{kept}"""
-    return with_sections(made, sections)
+{doubts}"""
 
 
 def with_sections(page: str, sections: Sequence[str]) -> str:
