@@ -45,6 +45,24 @@ def tried(capfd, *arguments: str) -> dict:
         (["--quick-start", "algorithm=foo"], "allowed: target, share, optimistic, fair, extreme"),
         (["--router", "quick-strt"], "router: unknown router 'quick-strt'; nearest: quick-start"),
         (["--router", "quick-start:slots=17"], "router: tunable slots=17 out of range"),
+        (["--router", "xcp", "--router", "xcp"], "routers: xcp is given twice; allowed: each"),
+        (["--router", "quick-start", "--quick-start"], "routers: quick-start is given twice"),
+        (
+            ["--router", "vcp", "--router", "mpcp"],
+            "routers: mpcp is not allowed beside vcp: both write the two ECN bits",
+        ),
+        (
+            ["--router", "vcp", "--flows", "1xcubic,1xmpcp"],
+            "flows[1].control: mpcp is not allowed past the router vcp",
+        ),
+        (
+            [
+                *("--hop", "1Mbit/s,2ms,1BDP,routers=vcp+quick-start"),
+                *("--hop", "1Mbit/s,2ms,1BDP,routers=mpcp", "--flows", "vcp:to_hop=1,vcp"),
+            ],
+            "flows[1].control: vcp is not allowed past the router mpcp",
+        ),
+        (["--hop", "1Mbit/s,2ms,1BDP,routers=rcpp"], "router: unknown router 'rcpp'"),
         (["--control", "cubic", "--flows", "1xreno"], "--flows: --control is one flow"),
         (["--control", "dctcp"], "the kernel's own controls need --backend kernel"),
         (["--flows", "kernel:bbr"], "the simulator does not have the kernel's own controls"),

@@ -125,6 +125,21 @@ def test_a_protocol_whose_routers_are_there_is_not_warned_of(protocol: str) -> N
     assert digest["link"]["utilization"] > 0.9
 
 
+def test_routers_of_two_protocols_at_one_link_lead_their_flows_and_are_warned_of() -> None:
+    path = {"kind": "dumbbell", "rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
+    both = Experiment.model_validate(
+        {
+            "topology": {**path, "quick_start": "on", "routers": ("xcp", "rcp")},
+            "flows": "xcp,rcp",
+            "duration": "4 s",
+        }
+    )
+    digest = digest_of(run_one(both))
+    assert [flow["fall_backs"] for flow in digest["flows"]] == [0, 0]
+    [line] = warnings(both, digest["flows"])
+    assert line.startswith("routers: xcp and rcp steer by all that the link carries")
+
+
 def test_what_the_kernel_counts_only_together_is_not_warned_of() -> None:
     """Where several flows ask it knows no flow's own requests."""
     topology = {"kind": "dumbbell", "rate": "9 Mbit/s", "rtt": "40 ms", "buffer": "9 pkts"}

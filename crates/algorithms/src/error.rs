@@ -39,6 +39,9 @@ pub enum AlgorithmError {
     /// A file that is no algorithm: place and reason.
     #[error("{0}")]
     File(String),
+    /// Algorithms that cannot share a link, and why.
+    #[error("{0}")]
+    Sharing(String),
     /// The same tunable twice.
     #[error("tunable {0} is given twice")]
     Twice(String),

@@ -27,6 +27,7 @@ mod instance;
 pub mod native;
 pub mod quick_start;
 mod registry;
+pub mod sharing;
 
 pub use error::AlgorithmError;
 pub use ffi::{

@@ -136,6 +136,17 @@ fn what_is_wrong_is_told_in_one_line() {
     let text = attach(&path, "10mbit", &["--dry-run"]);
     assert!(text.contains("would attach quick-start"), "{text}");
     assert!(json(&["status"])["routers"].as_array().unwrap().is_empty());
+    // routers of several protocols share a device, those that write the same bits do not
+    for router in ["vcp", "xcp"] {
+        succeeds(&[&["router", "attach", router, "--rate", "10mbit"], &at[..]].concat());
+    }
+    let line = told(&["mpcp", "--rate", "10mbit"]);
+    assert!(
+        line.contains("mpcp is not allowed beside vcp: both write the two ECN bits"),
+        "{line}"
+    );
+    assert_eq!(json(&["status"])["routers"].as_array().unwrap().len(), 2);
+    succeeds(&["detach", "--all"]);
 }
 
 /// The protocol of tests/protocol: identifier, rate, what was returned.

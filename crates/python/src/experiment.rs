@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use headway_algorithms::sharing;
 use headway_experiment::algorithm::{self, Known, Tunable};
 use headway_experiment::flow::{self, FLOW_OPTIONS};
 use headway_experiment::quantity;
@@ -51,6 +52,19 @@ fn brought(py: Python<'_>, kind: &str, name: &str) -> PyResult<String> {
             "{name}: a {kind} cannot be a file of one's own; a control and a router can"
         ))),
     })
+}
+
+/// ValueError where a link's routers would write the same place of packets.
+#[pyfunction]
+fn check_routers(names: Vec<PyBackedStr>) -> PyResult<()> {
+    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+    sharing::may_share_named(&names).map_err(invalid)
+}
+
+/// ValueError where a router would take the header of a control's packets for its own.
+#[pyfunction]
+fn check_passage(control: &str, router: &str) -> PyResult<()> {
+    sharing::may_pass(control, router).map_err(invalid)
 }
 
 /// All that was built into this engine.
@@ -344,6 +358,8 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(plain, module)?,
         wrap_pyfunction!(brought, module)?,
         wrap_pyfunction!(kind_in, module)?,
+        wrap_pyfunction!(check_routers, module)?,
+        wrap_pyfunction!(check_passage, module)?,
         wrap_pyfunction!(parse_flow, module)?,
         wrap_pyfunction!(parse_flows, module)?,
         wrap_pyfunction!(flow_values, module)?,

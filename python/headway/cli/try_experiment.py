@@ -106,7 +106,9 @@ def _chain(asked: Asked) -> Chain:
                 "for example 10Mbit/s,20ms,1BDP,aqm=red"
             ) from None
         try:
-            fields = options_of_text(more)
+            fields: dict[str, object] = {**options_of_text(more)}
+            if isinstance(own := fields.get("routers"), str):
+                fields["routers"] = [] if own == "off" else _routers(own.split("+"))
             link = {
                 "aqm": asked.aqm,
                 "quick_start": asked.quick_start,

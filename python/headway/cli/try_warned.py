@@ -23,7 +23,7 @@ def warnings(experiment: Experiment, flows: Sequence[FlowDigest]) -> list[str]:
 
     Equal warnings of several flows are one line.
     """
-    lines = list(_small_queues(experiment))
+    lines = [*_small_queues(experiment), *_several_protocols(experiment)]
     told: dict[str, list[str]] = {}
     tcp = [flow for flow in experiment.flows if flow.is_tcp]
     for flow, digest in zip(tcp, flows, strict=True):
@@ -77,6 +77,22 @@ def _unfinished(experiment: Experiment, digest: FlowDigest) -> str | None:
         f"not done when the run ended ({format_time(experiment.duration)}): {arrived} of "
         f"{format_size(int(digest['size_bytes']))} had arrived; a longer --duration lets it end"
     )
+
+
+def _several_protocols(experiment: Experiment) -> Iterable[str]:
+    """Links whose routers lead the flows of more than one protocol."""
+    led = {control.header for control in registry().controls if control.header}
+    hops = experiment.topology.links()
+    for index, (forward, _) in enumerate(hops):
+        names = [router.label for router in forward.routers]
+        headers = (registry().router(router.name).header for router in forward.routers)
+        leading = [name for name, header in zip(names, headers, strict=True) if header in led]
+        if len(leading) > 1:
+            where = f" of hop {index}" if len(hops) > 1 else ""
+            yield (
+                f"routers{where}: {_names(leading)} steer by all that the link carries, each "
+                "leading its own flows only, so the protocols do not share it alike"
+            )
 
 
 def _nothing_to_work_with(experiment: Experiment, flow: Flow, digest: FlowDigest) -> str | None:

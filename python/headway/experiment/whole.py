@@ -94,6 +94,7 @@ class Experiment(Spec):
         for index, pair in enumerate(self.topology.links()):
             for link in pair:
                 self._queue_has_room(index, link)
+                engine.check_routers([router.name for router in link.all_routers()])
         hops = len(self.topology.links())
         names = ("bottleneck", *(f"{way}{hop}" for hop in range(hops) for way in _WAYS))
         if self.capture is not None and self.capture.link not in names:
@@ -126,6 +127,7 @@ class Experiment(Spec):
                 f"{where}.relay.at_hop: {flow.relay.at_hop} is not allowed; "
                 f"less than the hop where it leaves, {last}"
             )
+        self._headers_pass(where, flow, last)
         # Whatever the seed draws.
         latest_ns = max(self.start_spread - 1, 0) if flow.start is None else flow.start
         if flow.stop is not None and flow.stop <= latest_ns:
@@ -140,6 +142,19 @@ class Experiment(Spec):
             isinstance(flow.app, Vectors) and flow.app.connections is not None
         ):
             self._many_connections_fit(where, flow)
+
+    def _headers_pass(self, where: str, flow: Flow, last: int) -> None:
+        hops = self.topology.links()[flow.from_hop : last]
+        routers = {router.name for pair in hops for link in pair for router in link.all_routers()}
+        relay = flow.relay.control if flow.relay is not None else None
+        for control in (flow.control, relay):
+            if control is None or control.kernel_own is not None:
+                continue
+            for router in sorted(routers):
+                try:
+                    engine.check_passage(control.name, router)
+                except ValueError as error:
+                    raise ValueError(f"{where}.{error}") from None
 
     def _many_connections_fit(self, where: str, flow: Flow) -> None:
         if self.capture is not None:

@@ -124,6 +124,14 @@ pub(crate) fn router(name: &str) -> Option<Result<&'static RouterInfo, Algorithm
     bring(name)
 }
 
+/// Whether a name can be looked up without reading a file: it is none of a file, or of one that
+/// has been read.
+pub(crate) fn is_here(name: &str) -> bool {
+    file_of(name).is_none()
+        || known::<ControlInfo>(name).is_some()
+        || known::<RouterInfo>(name).is_some()
+}
+
 fn bring<T: Brought>(name: &str) -> Option<Result<&'static T, AlgorithmError>> {
     let (path, content) = file_of(name)?;
     Some(load(path, content).map_err(AlgorithmError::File))

@@ -8,6 +8,7 @@ use crate::scenario::LinkSpec;
 use crate::trace::digest::RouterTotals;
 use crate::trace::record::{Tables, NULL_U32};
 use headway_algorithms::header::header;
+use headway_algorithms::sharing::may_share;
 use headway_algorithms::{
     AlgorithmError, Carrier, Fields, HeaderInfo, LinkView, PacketView, RouterInfo, RouterInstance,
     Verdict,
@@ -58,6 +59,8 @@ impl Routers {
                 instance,
             });
         }
+        let together: Vec<_> = list.iter().map(|router| router.instance.info()).collect();
+        may_share(&together)?;
         let rng = stream(seed, Purpose::Router, link);
         Ok((!list.is_empty()).then(|| Box::new(Routers { list, link, rng })))
     }

@@ -107,13 +107,6 @@ impl LinkSpec {
         if let Some(vary) = &self.vary {
             vary.check(&format!("{field}.vary"))?;
         }
-        for (i, router) in self.routers.iter().enumerate() {
-            if self.routers[..i].iter().any(|r| r.name == router.name) {
-                // what it counts and tells is known by its name
-                let field = format!("{field}.routers");
-                return Err(bad(&field, &router.name, "each algorithm once"));
-            }
-        }
         if self.limit_bytes == Some(0) || self.limit_bytes > Some(u64::from(u32::MAX)) {
             return Err(bad(
                 &format!("{field}.limit_bytes"),

@@ -9,6 +9,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd as _, OwnedFd};
 
+use headway_algorithms::sharing::may_share;
 use headway_algorithms::{HeaderInfo, RouterInfo, TunableInfo};
 use libbpf_rs::{MapCore as _, Object, ObjectBuilder, OpenObject};
 use serde::Serialize;
@@ -168,15 +169,15 @@ impl Request {
             )));
         }
         rundir::enter()?;
+        self.may_join()?;
         if dry_run {
             return Ok(place);
         }
         let lock = rundir::lock()?;
         rundir::mount_bpffs(&lock)?;
         let object = self.load()?;
-        let is_here = |hook: &Hook| self.devices.iter().any(|d| d.place() == hook.place);
-        for hook in attached()? {
-            if is_here(&hook) && name_of(&hook) == self.info.name {
+        for hook in self.here()? {
+            if name_of(&hook) == self.info.name {
                 hook.detach(&lock)?;
             }
         }
@@ -184,6 +185,30 @@ impl Request {
             device.attach(&object, PROGRAM, Point::Egress, &lock)?;
         }
         Ok(place)
+    }
+
+    /// Routers that are at its devices.
+    fn here(&self) -> Result<Vec<Hook>, Failure> {
+        let is_here = |hook: &Hook| self.devices.iter().any(|d| d.place() == hook.place);
+        let mut hooks = attached()?;
+        hooks.retain(is_here);
+        Ok(hooks)
+    }
+
+    /// Whether it may stand beside those that are there. Of one from a file that this process has
+    /// not read only the name is known.
+    fn may_join(&self) -> Result<(), Failure> {
+        for hook in self.here()? {
+            let Ok(other) = headway_algorithms::router(&name_of(&hook)) else {
+                continue;
+            };
+            if other.name != self.info.name {
+                may_share(&[other, self.info]).map_err(|why| {
+                    Failure::bad_input(format!("{why}; {} has {}", hook.place, other.name))
+                })?;
+            }
+        }
+        Ok(())
     }
 
     fn load(&self) -> Result<Object, Failure> {
