@@ -2,9 +2,13 @@
 
 import ast
 import io
+import json
+import os
 import re
+import shutil
 import subprocess
 import tokenize
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -102,3 +106,41 @@ def test_every_file_that_is_named_is_there() -> None:
         and name not in GONE.get(file, ())
     ]
     assert gone == []
+
+
+@pytest.mark.parametrize("profile", ["dev", "release"])
+def test_nothing_is_compiled_twice_for_headwayctl_and_its_build_script(profile: str) -> None:
+    """What both use has one entry in Cargo.toml's profile, or its build takes 1.3 times as long.
+
+    Cargo's plan of a build, which it tells without building: a package stands there once for
+    each settings it is compiled with.
+    """
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is not here")
+    asked = ["cargo", "build", "--locked", "--package=headway-kernel", f"--profile={profile}"]
+    release = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["profile"]["release"]
+    told = subprocess.run(
+        [*asked, "--unit-graph", "-Zunstable-options"],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        env={
+            **os.environ,
+            # cargo tells its plan to those who ask for what is not stable
+            "RUSTC_BOOTSTRAP": "1",
+            # as the manifest has it, whatever this machine says of its own builds
+            "CARGO_PROFILE_RELEASE_LTO": release["lto"],
+            "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": str(release["codegen-units"]),
+            "CARGO_PROFILE_RELEASE_INCREMENTAL": "false",
+        },
+    )
+    assert told.returncode == 0, told.stderr
+    libraries = [
+        (unit["pkg_id"].rpartition("#")[2], unit["target"]["name"], tuple(unit["features"]))
+        for unit in json.loads(told.stdout)["units"]
+        if unit["mode"] == "build"
+    ]
+    assert any(name == "headway_algorithms" for _, name, _ in libraries)
+    twice = {package for package, *which in libraries if libraries.count((package, *which)) > 1}
+    assert not twice, "Cargo.toml, profile.release.package: compiled twice with other settings"
