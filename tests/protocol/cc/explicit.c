@@ -36,8 +36,7 @@ static void explicit_rate_on_feedback(void *state, const u32 *tun, struct hw_con
 	c->ssthresh_pkts = c->cwnd_pkts;
 }
 
-static void explicit_rate_cong_avoid(void *state, const u32 *tun, struct hw_conn *c,
-				     u32 acked_pkts)
+static void explicit_rate_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
 {
 	(void)state;
 	(void)tun;
