@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * The router's contract: what works at a link beside its queue's discipline (queue.h). A
- * link may have any number of such algorithms, each with a header of its own or none;
- * packets pass them in order. The simulator's link and the tc program call the same functions.
+ * link may have any number of such algorithms; packets pass them in order. The
+ * simulator's link and the tc program call the same functions.
  */
 #ifndef HEADWAY_PORT_ROUTER_H
 #define HEADWAY_PORT_ROUTER_H

@@ -1,6 +1,6 @@
-//! Which algorithms may share a link. Routers of several protocols may, where each has a header
-//! of its own; who would write the same place of a packet may not: the packet cannot tell whose
-//! word stands there.
+//! Which algorithms may share a link. Several routers may, also of one header, which then means
+//! the same to each. Of two headers in the ECN bits a packet cannot tell which it has: neither
+//! routers nor flows of both may meet.
 
 use crate::header::{header, Carrier, HeaderInfo};
 use crate::registry::{control, router, RouterInfo};
@@ -10,20 +10,20 @@ fn header_named(name: Option<&'static str>) -> Option<&'static HeaderInfo> {
     name.and_then(|name| header(name).ok())
 }
 
-/// What both headers are written into; None: each has a place of its own.
-fn same_place(one: &HeaderInfo, other: &HeaderInfo) -> Option<String> {
-    if one.plain_name() == other.plain_name() {
-        return Some(format!("the header {}", one.plain_name()));
-    }
+/// Whether these are two headers, and both in the ECN bits.
+fn clash(one: Option<&'static str>, other: Option<&'static str>) -> bool {
+    let Some((one, other)) = header_named(one).zip(header_named(other)) else {
+        return false;
+    };
     let both_in_ecn_bits = [one, other].map(|h| h.carrier) == [Carrier::EcnBits; 2];
-    both_in_ecn_bits.then(|| "the two ECN bits".to_owned())
+    both_in_ecn_bits && one.plain_name() != other.plain_name()
 }
 
 /// Whether a link's routers may be together there, in any order.
 ///
 /// # Errors
 /// One line that names the first that may not stand beside one before it, and why: an algorithm
-/// twice, one header, or two that are in the ECN bits.
+/// twice, or two headers in the ECN bits.
 pub fn may_share(routers: &[&RouterInfo]) -> Result<(), AlgorithmError> {
     for (at, one) in routers.iter().enumerate() {
         for other in &routers[..at] {
@@ -34,10 +34,10 @@ pub fn may_share(routers: &[&RouterInfo]) -> Result<(), AlgorithmError> {
                     one.name
                 )));
             }
-            let headers = header_named(one.header).zip(header_named(other.header));
-            if let Some(place) = headers.and_then(|(one, other)| same_place(one, other)) {
+            if clash(one.header, other.header) {
                 return Err(AlgorithmError::Sharing(format!(
-                    "routers: {} is not allowed beside {}: both write {place}; allowed: one of them",
+                    "routers: {} is not allowed beside {}: both write the two ECN bits; \
+                     allowed: one of them",
                     one.name, other.name
                 )));
             }
@@ -71,15 +71,14 @@ pub fn may_pass(control_name: &str, router_name: &str) -> Result<(), AlgorithmEr
         return Ok(());
     }
     let (sender, router) = (control(control_name)?, router(router_name)?);
-    let headers = header_named(sender.header).zip(header_named(router.header));
-    match headers.and_then(|(one, other)| Some((one.name != other.name, same_place(one, other)?))) {
-        Some((true, place)) => Err(AlgorithmError::Sharing(format!(
-            "control: {} is not allowed past the router {}: both write {place}, and it would take \
-             them for its own; allowed: {}, and what has no header there",
+    if clash(sender.header, router.header) {
+        return Err(AlgorithmError::Sharing(format!(
+            "control: {} is not allowed past the router {}: both write the two ECN bits, and it \
+             would take them for its own; allowed: {}, and what has no header there",
             sender.name, router.name, router.name
-        ))),
-        _ => Ok(()),
+        )));
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -87,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn routers_share_a_link_where_each_has_a_header_of_its_own() {
+    fn routers_share_a_link_where_packets_tell_whose_word_they_carry() {
         for together in [
             &["xcp", "rcp", "maxnet", "quick-start", "periodic-loss"][..],
             &["vcp", "xcp"],
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn who_writes_the_same_place_may_not_share_a_link() {
+    fn neither_one_twice_nor_two_headers_in_the_ecn_bits_share_a_link() {
         let why = |routers: &[&str]| may_share_named(routers).unwrap_err().to_string();
         assert_eq!(
             why(&["xcp", "rcp", "xcp"]),

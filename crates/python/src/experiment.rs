@@ -54,7 +54,7 @@ fn brought(py: Python<'_>, kind: &str, name: &str) -> PyResult<String> {
     })
 }
 
-/// ValueError where a link's routers would write the same place of packets.
+/// ValueError where a link's routers may not be together.
 #[pyfunction]
 fn check_routers(names: Vec<PyBackedStr>) -> PyResult<()> {
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
