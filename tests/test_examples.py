@@ -4,6 +4,7 @@ import fcntl
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from real_time import in_real_time, note_late
 from support import ROOT, on_kernel
 
+from headway import sockets
 from headway.backends.kernel.headwayctl import Headwayctl
 
 PAGE = ROOT / "docs" / "application-interface.md"
@@ -33,6 +35,9 @@ def test_the_examples_start_faster_with_hints_and_meet_their_deadlines() -> None
     # who tests the whole machine's names, of sockets or of cgroups, does so alone
     with Path("/run/lock/headway-tests").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        with socket.socket() as probe:
+            if sockets.startup_info(probe) is not None:
+                pytest.skip("another session takes hints at the root cgroup")
         try:
             done = subprocess.run(
                 ["bash", "-e", "-c", block[1]], cwd=ROOT, env=environment, timeout=60,

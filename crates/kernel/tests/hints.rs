@@ -9,11 +9,13 @@ mod lab;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::FromRawFd as _;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::Command;
 
 use libbpf_rs::{MapHandle, MapType};
 
+use common::machine::TooBusy;
 use lab::{
     fails, get, json, left_over, set, succeeds, Cgroup, Info, DEADLINE, INFO, RATE, STABILIZE,
     TYPE, VOLUME,
@@ -30,6 +32,20 @@ fn socket() -> TcpStream {
 
 fn number(result: io::Result<()>) -> Option<i32> {
     result.unwrap_err().raw_os_error()
+}
+
+/// Here nobody knows the options. Those of another session at the root of all cgroups reach
+/// everybody; then nothing can be said, and the test tells that.
+fn nobody_takes_them() {
+    let answer = set(&socket(), RATE, 1u32);
+    if answer.is_ok() {
+        succeeds(&["detach", "--all"]);
+        if set(&socket(), RATE, 1u32).is_ok() {
+            let reason = "another session takes hints at the root cgroup".to_owned();
+            resume_unwind(Box::new(TooBusy(reason)));
+        }
+    }
+    assert_eq!(number(answer), Some(libc::ENOPROTOOPT));
 }
 
 fn nothing_is_left() {
@@ -151,8 +167,7 @@ fn the_rest_is_refused_as_the_kernel_refuses() {
     assert_eq!(number(set(&s, 9999, [0u8; 9000])), Some(libc::ENOPROTOOPT));
     // outside of the cgroup nobody knows them
     cgroup.leave();
-    let outside = socket();
-    assert_eq!(number(set(&outside, RATE, 1u32)), Some(libc::ENOPROTOOPT));
+    nobody_takes_them();
     nothing_is_left();
 }
 
@@ -166,7 +181,7 @@ fn attached_again_it_is_elsewhere_and_detached_it_is_nowhere() {
     assert_eq!(hints.as_array().unwrap().len(), 1, "{hints}");
     assert_eq!(hints[0]["cgroup"], inner_name);
     assert_eq!(hints[0]["pinned"], true);
-    assert_eq!(number(set(&socket(), RATE, 1u32)), Some(libc::ENOPROTOOPT));
+    nobody_takes_them();
     succeeds(&["hints", "set", "10.0.0.0/8", "--type", "responsive"]);
     succeeds(&["hints", "detach", "--keep-defaults"]);
     let status = json(&["status"]);
@@ -236,6 +251,7 @@ fn the_example_in_c_runs_with_hints_and_without() {
     assert!(text.ends_with(granted), "{text}");
     assert!(output.stderr.is_empty());
     cgroup.leave();
+    nobody_takes_them();
     let output = upload();
     assert!(String::from_utf8(output.stderr)
         .unwrap()

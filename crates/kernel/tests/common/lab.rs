@@ -236,6 +236,7 @@ impl Cgroup {
             .expect("doctor wants a cgroup2");
         let root = std::path::PathBuf::from(root[1]);
         let path = root.join(format!("hwtest-{}", std::process::id()));
+        remove_cgroup(&path); // of a test that was killed and had this number
         std::fs::create_dir_all(&path).unwrap();
         let cgroup = Self { path, root };
         cgroup.move_to(&cgroup.path);
@@ -259,8 +260,18 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         self.leave();
-        let _ = std::fs::remove_dir(&self.path);
+        remove_cgroup(&self.path);
     }
+}
+
+/// With those within, which a test that failed has left.
+fn remove_cgroup(path: &std::path::Path) {
+    for within in std::fs::read_dir(path).into_iter().flatten().flatten() {
+        if within.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_cgroup(&within.path());
+        }
+    }
+    let _ = std::fs::remove_dir(path);
 }
 
 impl Drop for Lab {
