@@ -4,23 +4,20 @@
 use std::collections::BTreeMap;
 
 use headway_algorithms::quick_start::{code_down, rate_bytes_per_s};
+use headway_algorithms::TunableInfo;
 
 /// The algorithm that tells of requests.
 pub(super) const ALGORITHM: &str = "quick-start";
-
-/// Its ways to approve, by their numbers.
-const SHARE: u64 = 1;
-const OPTIMISTIC: u64 = 2;
-const FAIR: u64 = 3;
 
 /// Why less was granted than was asked for; none: nothing less was, or another router did
 /// it. `told` and `tunables` have the names that the algorithm declares.
 pub(super) fn reason(
     told: &BTreeMap<String, u64>,
-    tunables: &BTreeMap<&str, u32>,
+    tunables: &[(&TunableInfo, u32)],
     rate_bps: u64,
 ) -> Option<String> {
-    let tunable = |name: &str| u64::from(tunables.get(name).copied().unwrap_or(0));
+    let set = |name: &str| tunables.iter().find(|(t, _)| t.name == name);
+    let tunable = |name: &str| set(name).map_or(0, |(_, value)| *value);
     let told = |name: &str| told.get(name).copied();
     let (asked, granted) = (told("requested_code")?, told("granted_code")?);
     if told("limited").is_some() {
@@ -32,27 +29,28 @@ pub(super) fn reason(
     }
     let (used_bps, promised_bps) = (told("usage_bps")?, told("outstanding_bps")?);
     let mbit = |bps: u64| bps as f64 / 1e6;
-    let algorithm = tunable("algorithm");
-    let most_bps = 8 * rate_bytes_per_s(tunables.get("max_code").copied().unwrap_or(0));
+    let algorithm = set("algorithm").map(|(t, value)| t.shown(*value));
+    let algorithm = algorithm.as_deref().unwrap_or_default();
+    let most_bps = 8 * rate_bytes_per_s(tunable("max_code"));
     let capacity_kbps = match tunable("capacity_kbps") {
         0 => rate_bps / 1000,
-        set => set,
+        told => u64::from(told),
     };
-    let given_bps = capacity_kbps * tunable("threshold_permille");
+    let given_bps = capacity_kbps * u64::from(tunable("threshold_permille"));
     let unused_bps = given_bps.saturating_sub(used_bps);
     let left_bps = match algorithm {
-        OPTIMISTIC => unused_bps,
+        "optimistic" => unused_bps,
         _ => unused_bps.saturating_sub(promised_bps),
     };
     let least_bps = left_bps.min(most_bps);
     if granted < u64::from(code_down(least_bps / 8)) {
         return Some(match algorithm {
             _ if tunable("whole") == 1 => "whole=1 grants all or nothing".to_owned(),
-            SHARE => format!(
+            "share" => format!(
                 "share gives {}/1000 of what is left",
                 tunable("share_permille")
             ),
-            FAIR => "fair opens a slot's bandwidth little by little".to_owned(),
+            "fair" => "fair opens a slot's bandwidth little by little".to_owned(),
             _ => "the sender used little of its grants before".to_owned(),
         });
     }
@@ -102,9 +100,9 @@ mod tests {
             values.insert("limited".to_owned(), 1);
         }
         let info = headway_algorithms::router(ALGORITHM).unwrap();
-        let mut tunables: BTreeMap<&str, u32> =
-            info.tunables.iter().map(|t| (t.name, t.default)).collect();
-        tunables.extend(changed.iter().copied());
+        let changed: BTreeMap<&str, u32> = changed.iter().copied().collect();
+        let value = |t: &TunableInfo| changed.get(t.name).copied().unwrap_or(t.default);
+        let tunables: Vec<_> = info.tunables.iter().map(|t| (t, value(t))).collect();
         reason(&values, &tunables, 10_000_000)
     }
 

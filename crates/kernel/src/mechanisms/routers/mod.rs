@@ -415,7 +415,6 @@ fn router(hook: Hook) -> Router {
         .collect();
     let (counters, mut events) = link_of(&hook, info).unwrap_or_default();
     if name == approval::ALGORITHM {
-        let tunables = tunables.iter().map(|(t, n)| (t.name, *n)).collect();
         for event in &mut events {
             event.reason = approval::reason(&event.values, &tunables, rate_bps);
         }
