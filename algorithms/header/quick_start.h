@@ -43,11 +43,6 @@ static inline u64 hw_qs_rate_Bps(u32 code)
 	return code ? (u64)HW_QS_STEP_Bps << hw_min_u32(code, HW_QS_MAX_CODE) : 0;
 }
 
-static inline u64 hw_qs_rate_bps(u32 code)
-{
-	return hw_qs_rate_Bps(code) * 8;
-}
-
 /* The largest code whose rate is not above rate_Bps: what a router or receiver grants. */
 static inline u32 hw_qs_code_down(u64 rate_Bps)
 {

@@ -12,7 +12,6 @@
 
 #define HW_IPV4_BYTES	  20
 #define HW_IPV4_PLAIN	  0x45 /* the first byte of a header without options */
-#define HW_IPV4_LONGEST	  0x4f /* and of one with as many as fit */
 #define HW_OPTIONS_BYTES  40   /* at most, of either header */
 #define HW_OPTIONS_ROOM	  64   /* so that an index of six bits is always inside */
 #define HW_PROTOCOL_IPV4  0x0800

@@ -301,11 +301,6 @@ impl Socket {
         bytes
     }
 
-    /// What has arrived in order and was not read.
-    pub fn readable_bytes(&self) -> u64 {
-        self.receiver.read_position().1
-    }
-
     /// Application bytes that were read.
     pub fn read_bytes(&self) -> u64 {
         if self.receiver.reader.is_some() {
