@@ -19,7 +19,7 @@ CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
 .PHONY: help build engine headwayctl demo test test-packages test-format test-rust built-tests test-kernel test-python test-live \
-	check verdicts verdicts-live format bench bench-controls bench-debian bench-beside bench-peers bench-start bench-try profile follow pages mirrors lock clean
+	package test-package check verdicts verdicts-live format bench bench-controls bench-debian bench-beside bench-peers bench-start bench-try profile follow pages mirrors lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -121,6 +121,12 @@ test-format: $(VENV)/.dev # are sources as `make format` leaves them? Not every 
 	@$(call CLANG_FORMAT,--dry-run --Werror)
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
+
+package: headwayctl ## the Debian package of headwayctl, in target/package (docs/packaging.md)
+	@packaging/build.sh target/$(CTL_PROFILE)/headwayctl target/package
+
+test-package: headwayctl $(VENV)/.engine $(VENV)/.dev ## make it, have lintian check it, install, upgrade under traffic, remove; root
+	HEADWAY_PACKAGE=full $(BIN)/python -m pytest tests/test_package.py
 
 check: build test-format ## formatters, linters, types and fast tests; under a minute, no root
 	cargo clippy --quiet $(CRATES) --all-targets -- -D warnings

@@ -21,6 +21,7 @@ need command -v pkg-config -- pkg-config
 need pkg-config --exists libbpf -- libbpf-dev
 need pkg-config --exists libelf -- libelf-dev
 need pkg-config --exists zlib -- zlib1g-dev
+need command -v dpkg-shlibdeps -- dpkg-dev
 need command -v tcptrace -- tcptrace
 need command -v tshark -- tshark
 need command -v ip -- iproute2

@@ -220,14 +220,23 @@ fn compiled() -> Found {
     Ok(format!("{} pairs of control and startup", objects.len()))
 }
 
+/// Other network namespaces than the first do not see the setting: there a program that was
+/// loaded tells.
 fn jit() -> Found {
-    let path = "/proc/sys/net/core/bpf_jit_enable";
-    match fs::read_to_string(path)
-        .map_err(|e| format!("{path}: {e}"))?
-        .trim()
-    {
-        "0" => Err("off".to_owned()),
-        _ => Ok("on".to_owned()),
+    let is_on = match fs::read_to_string("/proc/sys/net/core/bpf_jit_enable") {
+        Ok(text) => text.trim() != "0",
+        Err(_) => {
+            const NAME: &str = "probe_ssthresh";
+            let probe = load_probe(&[NAME])?;
+            let program = probe.progs().find(|program| program.name() == NAME);
+            let program = program.ok_or("the probe has no program")?;
+            bpf::program_info(program.as_fd()).map_err(text)?.is_native
+        }
+    };
+    if is_on {
+        Ok("on".to_owned())
+    } else {
+        Err("off".to_owned())
     }
 }
 

@@ -64,6 +64,8 @@ pub struct ProgramInfo {
     pub run_time_ns: u64,
     /// Runs while statistics were on.
     pub runs: u64,
+    /// Whether it was compiled to the processor's instructions.
+    pub is_native: bool,
     /// The maps it uses.
     pub map_ids: Vec<u32>,
 }
@@ -254,6 +256,7 @@ pub fn program_info(fd: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
         name: text(&info.name),
         run_time_ns: info.run_time_ns,
         runs: info.run_cnt,
+        is_native: info.jited_prog_len > 0,
         map_ids,
     })
 }

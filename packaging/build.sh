@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Makes the Debian package of a headwayctl that was built, with the tools of dpkg-dev.
+#   build.sh PROGRAM FOLDER      says the package's path
+# DEB_VERSION is its version; without it that of the program, and of the commit unless that has the
+# version's tag. DEBFULLNAME and DEBEMAIL say who maintains it, as everywhere in Debian.
+set -euo pipefail
+[ -x "$1" ] || {
+	echo "a package is not made: $1 is missing; make headwayctl builds it, or says what that needs" >&2
+	exit 3
+}
+program=$(realpath "$1") out=$(mkdir -p "$2" && realpath "$2")
+here=$(dirname "$(realpath "$0")")
+cd "$here/.."
+for tool in dpkg-deb dpkg-shlibdeps dpkg-gencontrol strip gzip; do
+	command -v $tool >/dev/null || {
+		echo "a package is not made: $tool is missing (Debian: apt-get install dpkg-dev binutils)" >&2
+		exit 3
+	}
+done
+
+released=$("$program" --version) released=${released##* }
+: "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct 2>/dev/null || date +%s)}"
+export SOURCE_DATE_EPOCH # what is made of one commit is the same, bit for bit
+if [ -z "${DEB_VERSION:-}" ]; then
+	DEB_VERSION=$released-1
+	if commit=$(git rev-parse --short=8 HEAD 2>/dev/null) && [ -z "$(git tag --points-at HEAD "v$released")" ]; then
+		# before the release, and each commit after those before it
+		DEB_VERSION=$released~git$(date --utc --date="@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S).$commit-1
+	fi
+fi
+maintainer="${DEBFULLNAME:-The Headway founders} <${DEBEMAIL:-headway@headway.invalid}>"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/root
+umask 022
+mkdir -p "$work/debian" "$root/DEBIAN"
+sed "s|@MAINTAINER@|$maintainer|" "$here/debian/control" >"$work/debian/control"
+cat >"$work/debian/changelog" <<CHANGES
+headway ($DEB_VERSION) unstable; urgency=medium
+
+  * Headway $released${commit:+ as of commit $commit}; what changed is in changelog.gz.
+
+ -- $maintainer  $(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")
+CHANGES
+
+# what lies in /usr
+install -D "$program" "$root/usr/bin/headwayctl"
+strip --strip-unneeded --remove-section=.comment --remove-section=.note "$root/usr/bin/headwayctl"
+"$program" pages "$root/usr/share" >/dev/null
+# where Debian's zsh looks for those of packages
+mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions"
+doc=$root/usr/share/doc/headwayctl
+mkdir -p "$doc"
+cp CHANGELOG.md "$doc/changelog"
+cp "$work/debian/changelog" "$doc/changelog.Debian"
+gzip --best --no-name "$doc"/changelog* "$root"/usr/share/man/man1/*
+python3 "$here/copyright.py" >"$doc/copyright"
+if [ -e "$here/debian/lintian-overrides" ]; then
+	install -D -m 644 "$here/debian/lintian-overrides" "$root/usr/share/lintian/overrides/headwayctl"
+fi
+
+# what dpkg reads
+cd "$work"
+libraries=$(dpkg-shlibdeps -O --warnings=0 -e"$root/usr/bin/headwayctl")
+echo "$libraries" >debian/substvars
+for script in preinst postinst prerm postrm; do
+	[ ! -e "$here/debian/$script" ] || install "$here/debian/$script" "$root/DEBIAN/$script"
+done
+(cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
+dpkg-gencontrol -p"headwayctl" -P"$root" -v"$DEB_VERSION" -Tdebian/substvars -fdebian/files
+dpkg-deb --root-owner-group --build "$root" "$out" >/dev/null
+echo "$out/$(cut -d' ' -f1 debian/files)"

@@ -1,0 +1,29 @@
+#!/bin/sh
+# A copy of this machine's root, with its devices, in which anything may be installed: what is
+# written lies in memory and goes with the process. Says "ready", or why not, and stays until its
+# input ends. It wants namespaces of its own:
+#   unshare --mount --pid --net --fork --kill-child --propagation private overlay_root.sh FOLDER
+# FOLDER is seen at its own path; in FOLDER/written is what was written to the root.
+set -e
+folder=$1
+room=$folder/room
+mkdir "$folder/written" "$room"
+mount -t tmpfs -o mode=0755 root "$room"
+mkdir "$room/written" "$room/work" "$room/root"
+mount -t overlay -o "lowerdir=/,upperdir=$room/written,workdir=$room/work" root "$room/root"
+cd "$room/root"
+mount -t proc proc proc
+mount -t sysfs sysfs sys
+mount --rbind /sys/fs/cgroup sys/fs/cgroup
+mount --rbind /dev dev
+mount -t tmpfs -o mode=0755 run run
+mount -t tmpfs -o mode=1777 tmp tmp
+mkdir -p run/lock ".$folder"
+mount --bind "$folder" ".$folder"
+mount --bind "$room/written" ".$folder/written"
+pivot_root . .
+umount -l /
+cd /
+ip link set lo up
+echo ready
+exec cat >/dev/null
