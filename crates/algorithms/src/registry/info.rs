@@ -1,0 +1,241 @@
+//! What each algorithm says of itself: names, sources, flags, what it counts.
+
+use serde::Serialize;
+
+use super::tables::Ops;
+use super::TunableInfo;
+use crate::ffi;
+use crate::header::{header, Carrier, HeaderInfo};
+
+/// A control: how a flow goes on.
+#[derive(Clone, Debug, Serialize)]
+pub struct ControlInfo {
+    /// Name by which it is chosen.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Paper or RFC and the implementation it follows.
+    pub source: &'static str,
+    /// The startup it has when none is named; None where it owns its start.
+    pub startup: Option<&'static str>,
+    /// What it does besides growing.
+    pub flags: ControlFlags,
+    /// State per connection.
+    pub state_bytes: u32,
+    /// Windows of data that a growing send buffer has room for.
+    #[serde(skip)]
+    pub send_windows: u32,
+    /// It sets cwnd and pacing rate by rate samples (`control` instead of `cong_avoid`).
+    pub takes_samples: bool,
+    /// Its tunables, in declared order.
+    pub tunables: Vec<TunableInfo>,
+    /// The header that it owns.
+    pub header: Option<&'static str>,
+    /// Path and content of the file that it was brought in; None: it was built in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<&'static str>,
+    #[serde(skip)]
+    pub(crate) ops: Ops<ffi::CcOps>,
+}
+
+/// What a control is, beyond its callbacks (`enum hw_cc_flags`); in JSON a list of names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControlFlags(pub(crate) u32);
+
+impl ControlFlags {
+    const NAMES: [&'static str; 7] = [
+        "own-start",
+        "paces",
+        "ect0",
+        "ect1",
+        "needs-ecn",
+        "rtt-stamp",
+        "asks-on-syn",
+    ];
+
+    const fn has(self, bit: u32) -> bool {
+        self.0 & bit != 0
+    }
+
+    /// No startup joins it.
+    #[must_use]
+    pub const fn own_start(self) -> bool {
+        self.has(ffi::CC_OWN_START)
+    }
+
+    /// It may set a pacing rate.
+    #[must_use]
+    pub const fn paces(self) -> bool {
+        self.has(ffi::CC_PACES)
+    }
+
+    /// Its data packets carry ECT(0) where ECN was negotiated.
+    #[must_use]
+    pub const fn ect0(self) -> bool {
+        self.has(ffi::CC_ECT0)
+    }
+
+    /// Its data packets carry ECT(1) where ECN was negotiated.
+    #[must_use]
+    pub const fn ect1(self) -> bool {
+        self.has(ffi::CC_ECT1)
+    }
+
+    /// It asks for ECN, whatever the host's default is.
+    #[must_use]
+    pub const fn needs_ecn(self) -> bool {
+        self.has(ffi::CC_NEEDS_ECN)
+    }
+
+    /// Its RTT samples are in microseconds, however coarse the stack's clock is.
+    #[must_use]
+    pub const fn rtt_stamp(self) -> bool {
+        self.has(ffi::CC_RTT_STAMP)
+    }
+
+    /// Its header goes out on the SYN and SYN-ACK, too.
+    #[must_use]
+    pub const fn asks_on_syn(self) -> bool {
+        self.has(ffi::CC_ASKS_ON_SYN)
+    }
+
+    /// Those that are set, by name.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        let all = Self::NAMES.into_iter().enumerate();
+        all.filter_map(move |(bit, name)| self.has(1 << bit).then_some(name))
+    }
+
+    /// Bits beyond those that have a name.
+    #[must_use]
+    pub const fn unknown(self) -> u32 {
+        self.0 >> Self::NAMES.len()
+    }
+}
+
+impl Serialize for ControlFlags {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.names())
+    }
+}
+
+impl ControlInfo {
+    /// The kernel's name of it joined with a startup, or with its own start.
+    #[must_use]
+    pub fn kernel_name(&self, startup: Option<&StartupInfo>) -> String {
+        format!("{}_{}", self.name, startup.map_or(OWN_SUFFIX, |s| s.suffix))
+    }
+
+    /// Its header, if sockets can send it: a TCP option or the ECN bits, answered in a TCP
+    /// option.
+    #[must_use]
+    pub fn header_at_sockets(&self) -> Option<&'static HeaderInfo> {
+        let own = header(self.header?).ok()?;
+        let answer = own.answer.map_or(Some(own), |name| header(name).ok())?;
+        (own.carrier != Carrier::IpOption && answer.carrier == Carrier::TcpOption).then_some(own)
+    }
+}
+
+/// In the place of a startup's suffix where the control owns its start.
+const OWN_SUFFIX: &str = "os";
+
+/// A startup: how a flow grows below ssthresh.
+#[derive(Clone, Debug, Serialize)]
+pub struct StartupInfo {
+    /// Name by which it is chosen.
+    pub name: &'static str,
+    /// Two letters; a pair is `control_suffix` in the kernel.
+    pub suffix: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Paper or RFC and the implementation it follows.
+    pub source: &'static str,
+    /// State per connection.
+    pub state_bytes: u32,
+    /// It may pace what it sends.
+    pub paces: bool,
+    /// Its tunables, in declared order.
+    pub tunables: Vec<TunableInfo>,
+    #[serde(skip)]
+    pub(crate) ops: Ops<ffi::StartupOps>,
+}
+
+/// A queue discipline of a link.
+#[derive(Clone, Debug, Serialize)]
+pub struct QueueInfo {
+    /// Name by which it is chosen.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Paper or RFC and the implementation it follows.
+    pub source: &'static str,
+    /// State per link.
+    pub state_bytes: u32,
+    /// Its tunables, in declared order.
+    pub tunables: Vec<TunableInfo>,
+    #[serde(skip)]
+    pub(crate) ops: Ops<ffi::QueueOps>,
+}
+
+/// Something that a router counts, knows or tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CounterInfo {
+    /// Name, ending in its unit where it has one.
+    pub name: &'static str,
+    /// Unit.
+    pub unit: &'static str,
+    /// One line of meaning.
+    pub meaning: &'static str,
+    /// What is shown is so many times what the algorithm has.
+    #[serde(skip)]
+    pub(crate) times: u64,
+}
+
+impl CounterInfo {
+    /// One of that name, unit and meaning; what is shown is `times` what the algorithm has.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        times: u64,
+    ) -> Self {
+        Self {
+            name,
+            unit,
+            meaning,
+            times,
+        }
+    }
+
+    /// What is shown of a value that the algorithm has.
+    #[must_use]
+    pub fn shown(&self, value: u64) -> u64 {
+        value.wrapping_mul(self.times)
+    }
+}
+
+/// A router's algorithm, which works beside a queue's discipline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RouterInfo {
+    /// Name by which it is chosen.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Paper or RFC and the implementation it follows.
+    pub source: &'static str,
+    /// State per link.
+    pub state_bytes: u32,
+    /// Its tunables, in declared order.
+    pub tunables: Vec<TunableInfo>,
+    /// What it counts and knows.
+    pub counters: Vec<CounterInfo>,
+    /// What it tells of packets.
+    pub events: Vec<CounterInfo>,
+    /// The header that it reads.
+    pub header: Option<&'static str>,
+    /// Path and content of the file that it was brought in; None: it was built in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<&'static str>,
+    #[serde(skip)]
+    pub(crate) ops: Ops<ffi::RouterOps>,
+}

@@ -1,0 +1,77 @@
+//! Tunables: what they are called, which values they take, how people write those.
+
+use headway_experiment::algorithm;
+use serde::Serialize;
+
+use crate::error::AlgorithmError;
+
+/// A tunable as its algorithm declares it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TunableInfo {
+    /// Name, unique within a control and every startup it may be joined with.
+    pub name: &'static str,
+    /// Unit; `bool` is a switch, `a|b|c` names the values from 0 on.
+    pub unit: &'static str,
+    /// One line of meaning.
+    pub meaning: &'static str,
+    /// Value when none is given.
+    pub default: u32,
+    /// Least value.
+    pub min: u32,
+    /// Greatest value.
+    pub max: u32,
+}
+
+impl TunableInfo {
+    /// Whether it is a switch.
+    pub fn is_switch(&self) -> bool {
+        self.unit == "bool"
+    }
+
+    /// The names of its values from 0 on, where it has names.
+    pub fn choices(&self) -> Option<impl Iterator<Item = &'static str> + 'static> {
+        self.unit.contains('|').then(|| self.unit.split('|'))
+    }
+
+    /// A value as people write it: by its name where it has one, on or off for a switch.
+    pub fn shown(&self, value: u32) -> String {
+        match (self.is_switch(), value) {
+            (true, 0) => return "off".to_owned(),
+            (true, 1) => return "on".to_owned(),
+            _ => {}
+        }
+        let name = self
+            .choices()
+            .and_then(|mut names| names.nth(value as usize));
+        name.map_or_else(|| value.to_string(), str::to_owned)
+    }
+
+    /// Reads a value as people write it: an integer, for a switch also on/off,
+    /// yes/no or true/false, for a choice also its name.
+    ///
+    /// # Errors
+    /// [`AlgorithmError::BadValue`] if it is not a number or out of range.
+    pub fn parse(&self, text: &str) -> Result<u32, AlgorithmError> {
+        let text = text.trim();
+        let value = self.described().check(text);
+        value.map_err(|_| self.bad_value(text))
+    }
+
+    /// The same for who reads what people write.
+    pub(super) fn described(&self) -> algorithm::Tunable {
+        algorithm::Tunable {
+            name: self.name.to_owned(),
+            unit: self.unit.to_owned(),
+            min: self.min,
+            max: self.max,
+        }
+    }
+
+    pub(crate) fn bad_value(&self, value: &str) -> AlgorithmError {
+        AlgorithmError::BadValue {
+            tunable: self.name.to_owned(),
+            value: value.to_owned(),
+            allowed: self.described().allowed(),
+        }
+    }
+}
