@@ -1,0 +1,274 @@
+//! The event loop: one thread that reads, waits and writes.
+
+mod live;
+mod packets;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+use crate::capture::Tap;
+use crate::clock;
+use crate::config::{error, Config, EmulatorError, Host};
+use crate::direction::Direction;
+use crate::log::Log;
+use crate::summary::Summary;
+pub use live::{Begin, Live};
+use packets::Slot;
+
+/// The longest sleep, after which the wish to stop is seen.
+const NAP_NS: u64 = 50_000_000;
+/// How often the summary that others see is renewed.
+const PUBLISH_NS: u64 = 250_000_000;
+/// Without polling, sleeps shorter than this would cost more than they give.
+const SHORTEST_SLEEP_NS: u64 = 20_000;
+/// Unused polling time that is kept for later, as a share of a second.
+const SPIN_CREDIT_NS: i64 = 50_000_000;
+
+struct Device {
+    fd: OwnedFd,
+    /// Number of the direction in which its packets go.
+    direction: usize,
+    alive: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Destination {
+    device: usize,
+    direction: usize,
+    extra_delay_ns: u64,
+}
+
+/// Two directions in real time between two rows of TUN devices.
+pub struct Emulator {
+    config: Config,
+    directions: [Direction; 2],
+    devices: Vec<Device>,
+    destinations: HashMap<u32, Destination>,
+    epoll: OwnedFd,
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    due: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    sequence: u64,
+    log: Option<Log>,
+    tap: Option<Tap>,
+    summary: Summary,
+    live: Live,
+    begin: Begin,
+}
+
+fn attempt<T, E: std::fmt::Display>(result: Result<T, E>, what: &str) -> Result<T, EmulatorError> {
+    result.map_err(|e| EmulatorError(format!("cannot {what}: {e}")))
+}
+
+impl Emulator {
+    /// An emulator over open TUN devices, one for each host of the configuration and
+    /// in that order. Time 0 of schedules and traces is now.
+    ///
+    /// # Errors
+    /// One line for a bad configuration or file.
+    pub fn new(
+        config: Config,
+        left: Vec<OwnedFd>,
+        right: Vec<OwnedFd>,
+    ) -> Result<Emulator, EmulatorError> {
+        config.check()?;
+        if left.len() != config.left.len() || right.len() != config.right.len() {
+            return error("there must be one device for each host");
+        }
+        let start_ns = clock::monotonic_ns();
+        let direction = |path, number| {
+            Direction::new(
+                path,
+                number,
+                config.seed,
+                config.late_threshold_ns,
+                start_ns,
+            )
+        };
+        let directions = [
+            direction(&config.forward, 0)?,
+            direction(&config.reverse, 1)?,
+        ];
+
+        let epoll = attempt(
+            epoll::create(epoll::CreateFlags::CLOEXEC),
+            "create an epoll",
+        )?;
+        let mut devices = vec![];
+        let mut destinations = HashMap::new();
+        let sides = [(left, &config.left, 0), (right, &config.right, 1)];
+        for (fds, hosts, direction) in sides {
+            for (fd, host) in fds.into_iter().zip(hosts) {
+                let number = devices.len();
+                attempt(
+                    rustix::io::ioctl_fionbio(&fd, true),
+                    "make a device non-blocking",
+                )?;
+                let data = EventData::new_u64(number as u64);
+                attempt(
+                    epoll::add(&epoll, &fd, data, EventFlags::IN),
+                    "watch a device",
+                )?;
+                devices.push(Device {
+                    fd,
+                    direction,
+                    alive: true,
+                });
+                let Host {
+                    address,
+                    extra_delay_ns,
+                } = *host;
+                let destination = Destination {
+                    device: number,
+                    direction: 1 - direction,
+                    extra_delay_ns,
+                };
+                destinations.insert(address.to_bits(), destination);
+            }
+        }
+        let log = match &config.log {
+            Some(file) => Some(attempt(
+                Log::create(file),
+                &format!("create {}", file.display()),
+            )?),
+            None => None,
+        };
+        let start_unix_ns = clock::unix_ns();
+        let tap = match &config.capture {
+            Some(capture) => Some(attempt(
+                Tap::create(capture, start_unix_ns.saturating_sub(start_ns)),
+                &format!("create {}", capture.file.display()),
+            )?),
+            None => None,
+        };
+        let summary = Summary {
+            version: env!("CARGO_PKG_VERSION").into(),
+            clock: "CLOCK_MONOTONIC".into(),
+            start_ns,
+            schedule_start_ns: start_ns,
+            start_unix_ns,
+            end_ns: start_ns,
+            finished: false,
+            on_time: true,
+            warnings: vec![],
+            late_threshold_ns: config.late_threshold_ns,
+            real_time: false,
+            cpu_ns: 0,
+            spin_ns: 0,
+            cpu_wait_ns: None,
+            unroutable_pkts: 0,
+            not_ipv4_pkts: 0,
+            overflow_pkts: 0,
+            device_drops_pkts: None,
+            log_lost_rows: 0,
+            log_rows: 0,
+            capture_lost_pkts: 0,
+            directions: vec![],
+        };
+        Ok(Emulator {
+            directions,
+            devices,
+            destinations,
+            epoll,
+            slots: vec![],
+            free: vec![],
+            due: BinaryHeap::new(),
+            sequence: 0,
+            log,
+            tap,
+            live: Live::new(summary.clone()),
+            summary,
+            config,
+            begin: Begin::default(),
+        })
+    }
+
+    /// A view for another thread.
+    #[must_use]
+    pub fn live(&self) -> Live {
+        self.live.clone()
+    }
+
+    /// A way to begin schedules and traces anew.
+    #[must_use]
+    pub fn begin(&self) -> Begin {
+        self.begin.clone()
+    }
+
+    /// Emulates until `stop` is true, which is seen within 50 ms. Packets on their
+    /// way are then gone.
+    ///
+    /// # Errors
+    /// All devices are gone, or the log cannot be written.
+    pub fn run(&mut self, stop: &AtomicBool) -> Result<Summary, EmulatorError> {
+        self.summary.real_time = clock::be_punctual(self.config.wants_real_time());
+        let (cpu_ns, wait_ns) = (clock::thread_cpu_ns(), clock::thread_wait_ns());
+        let mut credit_ns = SPIN_CREDIT_NS;
+        let mut before_ns = clock::monotonic_ns();
+        let mut publish_ns = before_ns;
+        let mut events: Vec<epoll::Event> = Vec::with_capacity(64);
+        while !stop.load(Ordering::Relaxed) {
+            let now_ns = self.deliver_due();
+            let earned_ns = (now_ns - before_ns) as f64 * self.config.spin_share;
+            credit_ns = (credit_ns + earned_ns as i64).min(SPIN_CREDIT_NS);
+            before_ns = now_ns;
+            if now_ns >= publish_ns {
+                publish_ns = now_ns + PUBLISH_NS;
+                self.account(now_ns, cpu_ns, wait_ns);
+            }
+            let (sleep_ns, spins) = self.sleep(now_ns, credit_ns);
+            let timeout = clock::timespec(sleep_ns);
+            events.clear();
+            let buffer = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&self.epoll, buffer, Some(&timeout)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return error(format!("cannot wait for packets: {e}")),
+            }
+            if spins {
+                let spun_ns = clock::monotonic_ns() - now_ns;
+                credit_ns -= spun_ns as i64;
+                self.summary.spin_ns += spun_ns;
+            }
+            self.begin_anew();
+            for event in &events {
+                self.read(event.data.u64() as usize);
+            }
+            if !events.is_empty() && self.devices.iter().all(|d| !d.alive) {
+                return error("the devices of all hosts are gone");
+            }
+        }
+        let now_ns = clock::monotonic_ns();
+        self.abandon();
+        if let Some(log) = &mut self.log {
+            attempt(log.finish(), "write the log")?;
+        }
+        if let Some(tap) = &mut self.tap {
+            attempt(tap.finish(), "write the capture")?;
+        }
+        self.summary.finished = true;
+        self.account(now_ns, cpu_ns, wait_ns);
+        Ok(self.summary.clone())
+    }
+
+    /// How long to wait for packets, and whether that is polling.
+    fn sleep(&self, now_ns: u64, credit_ns: i64) -> (u64, bool) {
+        let due_ns = self.due.peek().map(|Reverse((due_ns, ..))| *due_ns);
+        let turns_ns = self.directions.iter().filter_map(Direction::turn_ns);
+        let Some(due_ns) = turns_ns.chain(due_ns).min() else {
+            return (NAP_NS, false);
+        };
+        let ahead_ns = due_ns.saturating_sub(now_ns);
+        let may_spin = credit_ns > 0;
+        if ahead_ns <= self.config.spin_ns && may_spin {
+            (0, true)
+        } else if may_spin {
+            (NAP_NS.min(ahead_ns - self.config.spin_ns), false)
+        } else {
+            (ahead_ns.clamp(SHORTEST_SLEEP_NS, NAP_NS), false)
+        }
+    }
+}

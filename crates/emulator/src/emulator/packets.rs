@@ -1,0 +1,278 @@
+//! The way of a packet: read from a device, offered to its link, held or on its way, written to
+//! the device of the host that it is for; or logged as dropped.
+
+use std::cmp::Reverse;
+use std::net::Ipv4Addr;
+
+use headway_sim::net::link::Drop;
+use headway_sim::scenario::EcnPath;
+use headway_wire::Ecn;
+use rustix::event::epoll;
+
+use super::Emulator;
+use crate::clock;
+use crate::direction::{Arriving, Outcome};
+use crate::log::Row;
+use crate::packet::{mark, set_ecn, Header};
+
+/// Packets read from one device before the others get their turn.
+const READ_BATCH: usize = 64;
+/// Packets held at once.
+const MAX_PACKETS: usize = 1 << 20;
+
+const MARKED: u8 = 1;
+const COPY: u8 = 2;
+
+/// A packet on its way.
+#[derive(Clone, Default)]
+pub(super) struct Slot {
+    bytes: Vec<u8>,
+    row: Row,
+    to: usize,
+    extra_delay_ns: u64,
+    /// It waits for its turn on the link.
+    held: bool,
+}
+
+impl Slot {
+    fn mark(&mut self) {
+        mark(&mut self.bytes);
+        self.row.flags |= MARKED;
+    }
+}
+
+impl Emulator {
+    /// Delivers what is due; returns the time after that.
+    pub(super) fn deliver_due(&mut self) -> u64 {
+        loop {
+            let now_ns = clock::monotonic_ns();
+            for at in 0..self.directions.len() {
+                self.take_turns(at, now_ns);
+            }
+            match self.due.peek() {
+                Some(&Reverse((due_ns, _, slot))) if due_ns <= now_ns => {
+                    self.due.pop();
+                    self.deliver(slot, now_ns);
+                }
+                _ => return now_ns,
+            }
+        }
+    }
+
+    fn deliver(&mut self, number: usize, now_ns: u64) {
+        let slot = &mut self.slots[number];
+        let direction = &mut self.directions[usize::from(slot.row.link)];
+        match rustix::io::write(&self.devices[slot.to].fd, &slot.bytes) {
+            Ok(_) => {
+                direction.delivered(slot.row.due_ns, now_ns);
+                slot.row.delivered_ns = now_ns;
+                if let Some(tap) = &mut self.tap {
+                    tap.delivered(slot.row.link, now_ns, &slot.bytes);
+                }
+            }
+            Err(_) => direction.undelivered(),
+        }
+        if let Some(log) = &mut self.log {
+            log.push(&slot.row);
+        }
+        self.free.push(number);
+    }
+
+    /// Reads packets of a device and offers them to the link.
+    pub(super) fn read(&mut self, number: usize) {
+        for _ in 0..READ_BATCH {
+            let Some(slot) = self.take_slot() else {
+                return self.overflow(number);
+            };
+            let bytes = &mut self.slots[slot].bytes;
+            bytes.resize(self.config.mtu_bytes as usize, 0);
+            match rustix::io::read(&self.devices[number].fd, bytes.as_mut_slice()) {
+                Ok(n) => {
+                    bytes.truncate(n);
+                    if !self.offer(number, slot) {
+                        self.free.push(slot);
+                    }
+                }
+                Err(e) => {
+                    self.free.push(slot);
+                    if e != rustix::io::Errno::AGAIN && e != rustix::io::Errno::INTR {
+                        self.lose_device(number);
+                    }
+                    return;
+                }
+            }
+            // what is due does not wait for the rest of the batch
+            if self.due.peek().is_some() {
+                self.deliver_due();
+            }
+        }
+    }
+
+    fn take_slot(&mut self) -> Option<usize> {
+        if let Some(slot) = self.free.pop() {
+            return Some(slot);
+        }
+        if self.slots.len() == MAX_PACKETS {
+            return None;
+        }
+        self.slots.push(Slot::default());
+        Some(self.slots.len() - 1)
+    }
+
+    /// Reads and drops a packet, so that the device does not call for ever.
+    fn overflow(&mut self, number: usize) {
+        let mut bytes = [0; 1];
+        if rustix::io::read(&self.devices[number].fd, &mut bytes).is_ok() {
+            self.summary.overflow_pkts += 1;
+        }
+    }
+
+    /// A device was removed under the emulator.
+    fn lose_device(&mut self, number: usize) {
+        let device = &mut self.devices[number];
+        if device.alive {
+            device.alive = false;
+            let _ = epoll::delete(&self.epoll, &device.fd);
+        }
+    }
+
+    /// Offers the packet of a slot to its link. Returns whether the slot is in use.
+    fn offer(&mut self, number: usize, slot_number: usize) -> bool {
+        let slot = &mut self.slots[slot_number];
+        let Some(header) = Header::parse(&slot.bytes) else {
+            self.summary.not_ipv4_pkts += 1;
+            return false;
+        };
+        let at = self.devices[number].direction;
+        let find = |address: Ipv4Addr| self.destinations.get(&address.to_bits()).copied();
+        let Some(to) = find(header.destination).filter(|d| d.direction == at) else {
+            self.summary.unroutable_pkts += 1;
+            return false;
+        };
+        let extra_delay_ns =
+            to.extra_delay_ns + find(header.source).map_or(0, |from| from.extra_delay_ns);
+
+        let now_ns = clock::monotonic_ns();
+        // those before it have had their turns by now
+        self.take_turns(at, now_ns);
+        let direction = &mut self.directions[at];
+        let slot = &mut self.slots[slot_number];
+        let ip_bytes = slot.bytes.len() as u32;
+        if let Some(tap) = &mut self.tap {
+            tap.offered(direction.number(), now_ns, &slot.bytes);
+        }
+        let mut ecn = header.ecn;
+        if direction.ecn() == EcnPath::Bleach && ecn != 0 {
+            ecn = 0;
+            set_ecn(&mut slot.bytes, Ecn::NotEct);
+        }
+        let arriving = Arriving {
+            id: slot_number as u32,
+            flow: header.flow(),
+            ip_bytes,
+            ecn,
+            ip_options: header.ip_options,
+        };
+        let outcome = if direction.ecn() == EcnPath::DropSyn && header.asks_ecn {
+            direction.refuse(ip_bytes, Drop::EcnSyn)
+        } else {
+            direction.offer(now_ns, &arriving)
+        };
+        let (queue_bytes, queue_pkts) = match outcome {
+            Outcome::Carried(_) | Outcome::Held { .. } => direction.queue(),
+            Outcome::Dropped(_) => direction.queue_at(now_ns),
+        };
+        self.sequence += 1;
+        slot.to = to.device;
+        slot.extra_delay_ns = extra_delay_ns;
+        slot.held = matches!(outcome, Outcome::Held { .. });
+        slot.row = Row {
+            arrived_ns: now_ns,
+            queue_bytes,
+            queue_pkts,
+            source: header.source.to_bits(),
+            destination: header.destination.to_bits(),
+            source_port: header.source_port,
+            destination_port: header.destination_port,
+            ip_bytes,
+            link: direction.number(),
+            protocol: header.protocol,
+            packet: self.sequence as u32,
+            ..Row::default()
+        };
+        let in_use = self.follow(slot_number, outcome);
+        self.take_turns(at, now_ns);
+        in_use
+    }
+
+    /// Does what a link says of a packet. Returns whether its slot is in use.
+    fn follow(&mut self, slot_number: usize, outcome: Outcome) -> bool {
+        let slot = &mut self.slots[slot_number];
+        let carried = match outcome {
+            Outcome::Carried(carried) => carried,
+            Outcome::Held { mark } => {
+                if mark {
+                    slot.mark();
+                }
+                return true;
+            }
+            Outcome::Dropped(reason) => {
+                slot.row.outcome = reason as u8 + 1;
+                if let Some(log) = &mut self.log {
+                    log.push(&slot.row);
+                }
+                return false;
+            }
+        };
+        if carried.mark {
+            slot.mark();
+        }
+        slot.row.departed_ns = carried.depart_ns;
+        slot.row.due_ns = carried.due_ns + slot.extra_delay_ns;
+        let sequence = u64::from(slot.row.packet);
+        self.due
+            .push(Reverse((slot.row.due_ns, sequence, slot_number)));
+        if let Some(due_ns) = carried.copy_due_ns {
+            self.copy(slot_number, due_ns + self.slots[slot_number].extra_delay_ns);
+        }
+        true
+    }
+
+    /// Packets that a link held and whose turn has come.
+    fn take_turns(&mut self, at: usize, now_ns: u64) {
+        while let Some((id, outcome)) = self.directions[at].turn(now_ns) {
+            let number = id as usize;
+            self.slots[number].held = false;
+            if !self.follow(number, outcome) {
+                self.free.push(number);
+            }
+        }
+    }
+
+    fn copy(&mut self, original: usize, due_ns: u64) {
+        let Some(number) = self.take_slot() else {
+            self.summary.overflow_pkts += 1;
+            return;
+        };
+        let mut slot = self.slots[original].clone();
+        slot.row.due_ns = due_ns;
+        slot.row.flags |= COPY;
+        let sequence = u64::from(slot.row.packet);
+        self.slots[number] = slot;
+        self.due.push(Reverse((due_ns, sequence, number)));
+    }
+
+    /// Logs what was on its way when the emulator was stopped.
+    pub(super) fn abandon(&mut self) {
+        while let Some(Reverse((_, _, number))) = self.due.pop() {
+            if let Some(log) = &mut self.log {
+                log.push(&self.slots[number].row);
+            }
+        }
+        for slot in self.slots.iter().filter(|slot| slot.held) {
+            if let Some(log) = &mut self.log {
+                log.push(&slot.row);
+            }
+        }
+    }
+}
