@@ -1,0 +1,214 @@
+//! When connections open, and when their sockets are given back: all that there is of sessions
+//! beyond what happens on a connection. Memory follows the connections that are open.
+
+use super::{Exchanges, Phase, Turn};
+use crate::host::apps::{Connections, Host};
+use headway_experiment::order::Order;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// TCP_TIMEWAIT_LEN of Linux. No packet outlives it, so none can reach a socket's
+/// next connection: the scenario refuses paths with more than half of it in delays.
+pub(super) const TIME_WAIT_NS: u64 = 60_000_000_000;
+
+/// How connections come and go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// There is one, from the flow's start to its end; its sockets stay.
+    One,
+    /// The next opens when the one before closes.
+    InTurn,
+    /// Each opens at its start.
+    AtStarts,
+    /// One opens with the flow, and sessions, whose starts are known, take turns on it.
+    Persistent,
+    /// Each opens at its start, counted from the flow's, and when what its first exchange
+    /// comes after is over.
+    WhenDue,
+}
+
+/// What waits for other exchanges, and for its start.
+#[derive(Default)]
+pub(super) struct Waiting {
+    order: Order,
+    /// Connections that wait for nothing but their start.
+    due: BinaryHeap<Reverse<(u64, u32)>>,
+    /// The earliest time that was asked for; 0: none.
+    wakes_ns: u64,
+}
+
+impl Waiting {
+    pub(super) fn of(order: Order) -> Waiting {
+        Waiting {
+            order,
+            ..Waiting::default()
+        }
+    }
+
+    /// It comes after an exchange that is not over.
+    pub(super) fn blocks(&self, exchange: u32) -> bool {
+        self.order.blocks(exchange)
+    }
+}
+
+impl Exchanges {
+    /// The first exchange of a session.
+    pub(super) fn first_of(&self, session: usize) -> u32 {
+        self.ends[..session].last().copied().unwrap_or(0)
+    }
+
+    /// Opens what is due.
+    pub(super) fn open_due(&mut self, host: &mut Host) {
+        loop {
+            let session = self.opened;
+            let Some(&start_ns) = self.start_ns.get(session) else {
+                return;
+            };
+            if start_ns > host.net.now_ns && self.opening == Opening::AtStarts {
+                host.wake(start_ns);
+                return;
+            }
+            self.open(host, session);
+        }
+    }
+
+    /// Of sessions that follow one another: opens the next, if there is one.
+    pub(super) fn open_next(&mut self, host: &mut Host) {
+        if !self.stopped && self.opened < self.ends.len() {
+            self.open(host, self.opened);
+        }
+    }
+
+    fn open(&mut self, host: &mut Host, session: usize) {
+        let tag = self.made(host.connections, session);
+        self.begin(host, tag);
+    }
+
+    /// Makes the connection of a session; returns its tag.
+    pub(super) fn made(&mut self, connections: &mut Connections, session: usize) -> u32 {
+        let first = self.first_of(session);
+        self.opened = match self.opening {
+            Opening::Persistent => self.start_ns.len(),
+            _ => session + 1,
+        };
+        let end = self.first_of(self.opened);
+        let own = first as usize..end as usize;
+        let tag = self.free.pop().unwrap_or(self.turns.len() as u32);
+        let requests = self.request_bytes[own.clone()].iter().copied();
+        let responses = self.response_bytes[own].iter().copied();
+        let connection = self
+            .recipe
+            .connection(connections, tag, requests, responses);
+        let turn = Turn {
+            connection,
+            first,
+            exchange: first,
+            end,
+            phase: Phase::Idle,
+            request_end: 0,
+            response_end: 0,
+            asked_ns: 0,
+        };
+        match self.turns.get_mut(tag as usize) {
+            Some(place) => *place = turn,
+            None => self.turns.push(turn),
+        }
+        tag
+    }
+
+    pub(super) fn begin(&mut self, host: &mut Host, tag: u32) {
+        let connection = self.turns[tag as usize].connection;
+        if !matches!(self.opening, Opening::AtStarts | Opening::Persistent) {
+            // The request waits for the handshake.
+            self.send_request(host, tag);
+        }
+        host.connect(connection);
+    }
+
+    /// An exchange is over: those begin that come after it.
+    pub(super) fn let_others(&mut self, host: &mut Host, exchange: u32) {
+        let Some(waiting) = &mut self.waiting else {
+            return;
+        };
+        for nth in 0..waiting.order.is_over(exchange) {
+            let Some(waiting) = &self.waiting else {
+                return;
+            };
+            let next = waiting.order.waiting(exchange, nth);
+            let session = self.ends.partition_point(|&end| end <= next);
+            if self.first_of(session) == next {
+                self.is_due(session);
+                continue;
+            }
+            // Few connections are open at a time.
+            let blocked = self.turns.iter().position(|turn| {
+                turn.phase == Phase::Blocked && turn.exchange == next && turn.end > next
+            });
+            if let Some(tag) = blocked {
+                self.proceed(host, tag as u32);
+            }
+        }
+        self.open_when_due(host);
+    }
+
+    /// A connection waits only for its start.
+    fn is_due(&mut self, session: usize) {
+        let start_ns = self.start_ns[session];
+        if let Some(waiting) = &mut self.waiting {
+            waiting.due.push(Reverse((start_ns, session as u32)));
+        }
+    }
+
+    /// Opens what is due, and asks for the time of what comes next.
+    pub(super) fn open_when_due(&mut self, host: &mut Host) {
+        let now_ns = host.net.now_ns;
+        while let Some(waiting) = &mut self.waiting {
+            if waiting.wakes_ns <= now_ns {
+                waiting.wakes_ns = 0;
+            }
+            let Some(&Reverse((start_ns, session))) = waiting.due.peek() else {
+                return;
+            };
+            if start_ns > now_ns {
+                if waiting.wakes_ns == 0 || start_ns < waiting.wakes_ns {
+                    waiting.wakes_ns = start_ns;
+                    host.wake(start_ns);
+                }
+                return;
+            }
+            waiting.due.pop();
+            if !self.stopped {
+                self.open(host, session as usize);
+            }
+        }
+    }
+
+    /// The flow begins: starts are counted from here.
+    pub(super) fn begin_file(&mut self, host: &mut Host) {
+        for start_ns in &mut self.start_ns {
+            *start_ns += host.net.now_ns;
+        }
+        for session in 0..self.ends.len() {
+            let first = self.first_of(session);
+            if self.waiting.as_ref().is_some_and(|w| !w.blocks(first)) {
+                self.is_due(session);
+            }
+        }
+        self.open_when_due(host);
+    }
+
+    /// After TIME_WAIT: the sockets may serve another connection, if both ends have
+    /// seen the end of this one.
+    pub(super) fn release(&mut self, host: &mut Host, tag: u32) {
+        let turn = &mut self.turns[tag as usize];
+        let both = host.connections.sender_first(turn.connection);
+        if !host.connections.has_ended(turn.connection) {
+            host.wake_for(turn.connection, host.net.now_ns + TIME_WAIT_NS);
+            return;
+        }
+        self.past.add(both);
+        turn.phase = Phase::Over;
+        host.connections.release(turn.connection);
+        self.free.push(tag);
+    }
+}
