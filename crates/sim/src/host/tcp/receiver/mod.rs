@@ -1,37 +1,20 @@
 //! The receiving half: reassembly, SACK blocks, delayed and quick ACKs, window
 //! tuning. Follows Linux's tcp_input.c and tcp_output.c of both eras.
 
-use super::profile::{Profile, Reduction, DUPTHRESH};
+mod acks;
+
+use super::profile::{Profile, Reduction};
 use super::reader::{Reader, Reading};
 use super::rtt::Rtt;
 use super::{HEADER_BYTES, MTU_BYTES, WINDOW_SHIFT};
 use crate::net::packet::Sacks;
+pub use acks::AckPlan;
+use acks::ATO_MIN_NS;
 
-const MS: u64 = 1_000_000;
-/// TCP_ATO_MIN and TCP_DELACK_MIN.
-const ATO_MIN_NS: u64 = 40 * MS;
-/// TCP_DELACK_MAX.
-const DELACK_MAX_NS: u64 = 200 * MS;
-/// TCP_MAX_QUICKACKS.
-const MAX_QUICK_ACKS: u32 = 16;
 /// Smallest estimate of the peer's segment size (TCP_MIN_RCVMSS).
 const MIN_RCV_MSS: u32 = 536;
-/// Most ACKs merged into one (tcp_comp_sack_nr).
-const MAX_COMPRESSED: u32 = 44;
-
 /// Blocks that an ACK can announce.
 const MAX_SACKS: usize = 4;
-
-/// What to do about acknowledging.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AckPlan {
-    /// At once.
-    Now,
-    /// No later than this.
-    DelayUntil(u64),
-    /// Merged with others, no later than this.
-    CompressUntil(u64),
-}
 
 /// State of the receiving half.
 #[derive(Clone, Debug)]
@@ -249,30 +232,6 @@ impl Receiver {
         self.compress(now_ns, rtt)
     }
 
-    /// SACK compression of linux-6: after three duplicate ACKs of the same number
-    /// further ones wait for 5 % of the RTT, at most a millisecond.
-    #[inline(never)]
-    fn compress(&mut self, now_ns: u64, rtt: &Rtt) -> AckPlan {
-        if !self.profile.compresses_sacks || self.dsack.is_some() {
-            return AckPlan::Now;
-        }
-        if self.compressed_at != self.rcv_nxt {
-            self.compressed_at = self.rcv_nxt;
-            self.dup_acks = 0;
-        }
-        if self.dup_acks < DUPTHRESH || self.compressed >= MAX_COMPRESSED {
-            self.dup_acks += 1;
-            return AckPlan::Now;
-        }
-        self.compressed += 1;
-        let srtt_us = rtt.srtt_us();
-        let mut rtt_us = self.tuning.rtt_x8_us / 8;
-        if srtt_us != 0 && srtt_us < rtt_us {
-            rtt_us = srtt_us;
-        }
-        AckPlan::CompressUntil(now_ns + MS.min(rtt_us * 1000 / 20))
-    }
-
     #[inline(never)]
     fn take_in_order(&mut self) {
         let mut taken = 0;
@@ -290,32 +249,7 @@ impl Receiver {
         }
     }
 
-    fn enter_quick_ack(&mut self) {
-        self.enter_quick_ack_up_to(MAX_QUICK_ACKS);
-    }
-
-    #[inline(never)]
-    fn enter_quick_ack_up_to(&mut self, most: u32) {
-        self.add_quick_acks(most);
-        self.pingpong = false;
-        self.ato_ns = ATO_MIN_NS;
-    }
-
-    /// What is owed for ECN, once the segment is known (see `ecn`).
-    #[cold]
-    fn pay_quick_acks(&mut self) {
-        let most = std::mem::take(&mut self.quick_acks_due);
-        self.enter_quick_ack_up_to(most.min(MAX_QUICK_ACKS));
-    }
-
-    #[inline(never)]
-    fn add_quick_acks(&mut self, most: u32) {
-        let window = self.right_edge.saturating_sub(self.rcv_nxt);
-        let quick = ((window / (2 * u64::from(self.rcv_mss))) as u32).clamp(2, most);
-        self.quick = self.quick.max(quick);
-    }
-
-    /// Delayed-ACK timing, segment size and window growth on in-order data
+    /// Segment size, delayed-ACK timing and window growth on in-order data
     /// (tcp_event_data_recv).
     fn event_data(&mut self, now_ns: u64, len: u32, push: bool, rtt_us: Option<u64>, rtt: &Rtt) {
         if len >= self.rcv_mss {
@@ -335,23 +269,7 @@ impl Receiver {
                 *x8 - *x8 / 8 + sample
             };
         }
-        if self.ato_ns == 0 {
-            self.add_quick_acks(MAX_QUICK_ACKS);
-            self.ato_ns = ATO_MIN_NS;
-        } else {
-            let gap = now_ns - self.last_data_ns;
-            if gap <= ATO_MIN_NS / 2 {
-                self.ato_ns = self.ato_ns / 2 + ATO_MIN_NS / 2;
-            } else if gap < self.ato_ns {
-                self.ato_ns = (self.ato_ns / 2 + gap).min(rtt.rto_us() * 1000);
-            } else if gap > rtt.rto_us() * 1000 {
-                self.add_quick_acks(MAX_QUICK_ACKS);
-            }
-        }
-        self.last_data_ns = now_ns;
-        if self.quick_acks_due > 0 {
-            self.pay_quick_acks();
-        }
+        self.time_data(now_ns, rtt);
         let most = self.free_space();
         if len >= 128 && self.window_threshold < most {
             let step = 2 * if self.is_linux_6() {
@@ -400,66 +318,6 @@ impl Receiver {
         }
         self.window_clamp = self.window_clamp.max(window.min(self.max_window));
         (t.since_ns, t.since_seq) = (now_ns, read);
-    }
-
-    fn plan(&mut self, now_ns: u64, rtt: &Rtt) -> AckPlan {
-        if !self.delayed_ack
-            || (self.rcv_nxt - self.acked > u64::from(self.rcv_mss) && self.edge_advances())
-            || ((self.quick > 0 || self.reader_acks()) && !self.pingpong)
-        {
-            return AckPlan::Now;
-        }
-        if !self.out_of_order.is_empty() {
-            return self.compress(now_ns, rtt);
-        }
-        let mut ato = self.ato_ns;
-        if ato > ATO_MIN_NS {
-            let mut most = if self.pingpong || self.pushed {
-                DELACK_MAX_NS
-            } else {
-                500 * MS
-            };
-            let srtt_us = rtt.srtt_us();
-            if srtt_us > 0 {
-                most = most.min((srtt_us * 1000).max(ATO_MIN_NS));
-            }
-            ato = ato.min(most);
-        }
-        let mut at = now_ns + ato;
-        if let Some(armed) = self.delack_at {
-            if armed <= now_ns + ato / 4 {
-                return AckPlan::Now;
-            }
-            at = at.min(armed);
-        }
-        self.delack_at = Some(at);
-        AckPlan::DelayUntil(at)
-    }
-
-    /// linux-6: the application has read all there is, and the sender has pushed it: the
-    /// reader acknowledges (tcp_cleanup_rbuf). A pushed segment of full size counts since
-    /// 6.6; the last packet of every large segment is one.
-    fn reader_acks(&self) -> bool {
-        self.pushed && self.is_linux_6() && self.reader.is_none()
-    }
-
-    /// The delayed ACK's time has come. Returns whether one is still owed.
-    pub fn delack_fired(&mut self, rto_us: u64) -> bool {
-        if self.delack_at.take().is_none() || self.rcv_nxt == self.acked {
-            return false;
-        }
-        if self.pingpong {
-            self.pingpong = false;
-            self.ato_ns = ATO_MIN_NS;
-        } else {
-            self.ato_ns = (self.ato_ns * 2).min(rto_us * 1000);
-        }
-        true
-    }
-
-    /// True if some ACK is waiting for its time.
-    pub fn owes_ack(&self) -> bool {
-        self.delack_at.is_some() || self.compressed > 0
     }
 
     /// A packet that carries an ACK is sent now. Returns the window it announces.
@@ -514,14 +372,6 @@ impl Receiver {
             0
         } else {
             4 + 8 * n
-        }
-    }
-
-    /// Data is sent now: within the ACK timeout of the last arrival the
-    /// connection counts as interactive.
-    pub fn data_sent(&mut self, now_ns: u64) {
-        if self.ato_ns != 0 && now_ns - self.last_data_ns < self.ato_ns {
-            self.pingpong = true;
         }
     }
 }
