@@ -1,7 +1,8 @@
 //! BIC, Scalable, HighSpeed, Westwood+ and Hybla.
 
-use super::{Conn, ControlInstance, Event, Flow, MS};
+use super::{Flow, MS};
 use headway_algorithms::CaState;
+use headway_algorithms::{Conn, ControlInstance, Event};
 
 /// The next growth of a flow at this window after a loss at `w_max`, in ACKs for two
 /// packets each, as the ratio of BIC assumes at first.
