@@ -7,23 +7,22 @@ mod common;
 mod further;
 #[path = "common/lab.rs"]
 mod lab;
+#[path = "common/transfer.rs"]
+mod transfer;
 #[path = "common/wire.rs"]
 mod wire;
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
 use headway_kernel::benches::forwarding::path::{RoutedPath, HOST_DEVICE, ROUTER_OUT, SINK};
 use headway_kernel::system::namespace::Namespace;
 use lab::{one_line, packets_of};
 use serde_json::Value;
+use transfer::Transfer;
 
 const CONTROL: &str = "hwt_explicit_ss";
 /// Of a full packet with timestamps and the header, and of what it carries.
@@ -90,76 +89,19 @@ impl Built {
     }
 }
 
-/// A transfer that goes on until it is dropped.
-struct Transfer {
-    ends: Arc<AtomicBool>,
-    received_bytes: Arc<AtomicU64>,
-    threads: Vec<JoinHandle<()>>,
+/// IP bits per second that arrive meanwhile.
+fn rate_bps(transfer: &Transfer, meanwhile: Duration) -> f64 {
+    transfer.bytes_per_s(meanwhile) / PAYLOAD_BYTES * IP_BYTES * 8.0
 }
 
-impl Transfer {
-    /// From the path's source, whose default control it has, to its sink.
-    fn start(path: &RoutedPath) -> Self {
-        let listen = || TcpListener::bind((SINK, 0));
-        let listener = path.sink.netns.inside(listen).unwrap();
-        let to: SocketAddr = listener.local_addr().unwrap();
-        let mut out = path
-            .source
-            .netns
-            .inside(|| TcpStream::connect_timeout(&to, Duration::from_secs(5)))
-            .unwrap();
-        let mut into = listener.accept().unwrap().0;
-        out.set_write_timeout(Some(Duration::from_millis(100)))
-            .unwrap();
-        let (ends, received_bytes) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
-        let (stop, count) = (ends.clone(), received_bytes.clone());
-        let sender = thread::spawn(move || {
-            let block = [0x48; 50_000];
-            while !stop.load(Ordering::Relaxed) {
-                let _ = out.write(&block); // a full buffer is no error
-            }
-        });
-        let receiver = thread::spawn(move || {
-            let mut block = [0; 50_000];
-            while let Ok(n @ 1..) = into.read(&mut block) {
-                count.fetch_add(n as u64, Ordering::Relaxed);
-            }
-        });
-        let threads = vec![sender, receiver];
-        Self {
-            ends,
-            received_bytes,
-            threads,
-        }
-    }
-
-    /// The rate while it lasts, which has to be this within a share.
-    fn has_rate(&self, want_bps: f64, within: f64, meanwhile: Duration) {
-        let measured = common::holds(
-            &format!("of {want_bps} bit/s"),
-            || self.rate_bps(meanwhile),
-            |got_bps| (got_bps / want_bps - 1.0).abs() < within,
-        );
-        println!("{measured} of {want_bps} bit/s");
-    }
-
-    /// IP bits per second that arrive meanwhile.
-    fn rate_bps(&self, meanwhile: Duration) -> f64 {
-        let received = || self.received_bytes.load(Ordering::Relaxed) as f64;
-        let (before, from) = (received(), Instant::now());
-        thread::sleep(meanwhile);
-        let bytes = received() - before;
-        bytes / PAYLOAD_BYTES * IP_BYTES * 8.0 / from.elapsed().as_secs_f64()
-    }
-}
-
-impl Drop for Transfer {
-    fn drop(&mut self) {
-        self.ends.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
-    }
+/// The rate of a transfer, which has to be this within a share.
+fn has_rate(transfer: &Transfer, want_bps: f64, within: f64, meanwhile: Duration) {
+    let measured = common::holds(
+        &format!("of {want_bps} bit/s"),
+        || rate_bps(transfer, meanwhile),
+        |got_bps| (got_bps / want_bps - 1.0).abs() < within,
+    );
+    println!("{measured} of {want_bps} bit/s");
 }
 
 fn the_sender_obeys_the_rate_that_the_router_writes(built: &Built) {
@@ -172,7 +114,8 @@ fn the_sender_obeys_the_rate_that_the_router_writes(built: &Built) {
         built.allow(&path, rate_kbps);
         // what was in the buffers at the old rate goes first
         thread::sleep(Duration::from_millis(500));
-        transfer.has_rate(
+        has_rate(
+            &transfer,
             f64::from(rate_kbps) * 1e3,
             0.03,
             Duration::from_millis(1500),
@@ -203,7 +146,7 @@ fn who_has_another_control_sends_no_header(built: &Built) {
     path.source.netns.set_default_control("reno").unwrap();
     built.allow(&path, 4000);
     let transfer = Transfer::start(&path);
-    let sent = || transfer.rate_bps(Duration::from_secs(1));
+    let sent = || rate_bps(&transfer, Duration::from_secs(1));
     common::holds("bit/s that nobody keeps down", sent, |bps| *bps > 40e6);
     drop(transfer);
     let status = built.status();
@@ -219,7 +162,7 @@ fn a_router_behind_the_queue_is_called_for_what_leaves(built: &Built) {
     built.route(&path, "departures", "rate_kbps=8000");
     let transfer = Transfer::start(&path);
     thread::sleep(Duration::from_millis(500));
-    transfer.has_rate(8e6, 0.05, Duration::from_secs(1));
+    has_rate(&transfer, 8e6, 0.05, Duration::from_secs(1));
     drop(transfer);
     let counters = built.router()["counters"].clone();
     path.source.netns.set_default_control("reno").unwrap();
@@ -247,11 +190,11 @@ fn a_header_in_the_ecn_bits_is_written_read_and_answered(built: &Built) {
         thread::sleep(Duration::from_secs(1)); // what was in the buffers goes first
     };
     begin("level=3");
-    transfer.has_rate(2e6, 0.05, Duration::from_secs(2));
+    has_rate(&transfer, 2e6, 0.05, Duration::from_secs(2));
     begin("level=2");
     let rate_and_times = || {
         let before = timers();
-        let rate_bps = transfer.rate_bps(Duration::from_secs(2));
+        let rate_bps = rate_bps(&transfer, Duration::from_secs(2));
         let after = timers();
         (rate_bps, (after[0] - before[0]) / (after[1] - before[1]))
     };

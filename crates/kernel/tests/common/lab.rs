@@ -1,20 +1,30 @@
 //! headwayctl as a command, a network namespace of the test's own, and TCP in it.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
-use std::ffi::CString;
+#[path = "lab/connection.rs"]
+mod connection;
+#[path = "lab/frames.rs"]
+mod frames;
+#[path = "lab/sockets.rs"]
+mod sockets;
+
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd as _, OwnedFd};
+use std::os::fd::AsRawFd as _;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use headway_kernel::socket_options as options;
 use headway_kernel::system::netns::Netns;
 use serde_json::Value;
+
+pub use connection::Connection;
+pub use frames::{frames, packets_of, sums_up_itself};
+pub use sockets::{
+    choose, choose_for, chosen, get, set, Info, DEADLINE, INFO, RATE, STABILIZE, TYPE, VOLUME,
+};
 
 /// headwayctl with arguments.
 pub fn headwayctl(arguments: &[&str]) -> Command {
@@ -279,268 +289,5 @@ impl Drop for Lab {
         let _ = Command::new("ip")
             .args(["netns", "del", &self.name])
             .output();
-    }
-}
-
-pub fn choose(socket: &TcpStream, control: &str) -> io::Result<()> {
-    choose_for(socket, control)
-}
-
-/// The same for a listening socket, and what it accepts.
-pub fn choose_for(socket: &impl AsRawFd, control: &str) -> io::Result<()> {
-    // SAFETY: a valid descriptor, a buffer and its length.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            control.as_ptr().cast(),
-            control.len() as libc::socklen_t,
-        )
-    };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-pub type Info = options::TcpStartupInfo;
-// as setsockopt() takes them
-pub const TYPE: i32 = options::TCP_APPLICATION_TYPE as i32;
-pub const RATE: i32 = options::TCP_INITIAL_RATE as i32;
-pub const STABILIZE: i32 = options::TCP_STABILIZE_THROUGHPUT as i32;
-pub const VOLUME: i32 = options::TCP_DATA_VOLUME as i32;
-pub const DEADLINE: i32 = options::TCP_DEADLINE as i32;
-pub const INFO: i32 = options::TCP_STARTUP_INFO as i32;
-
-/// Sets one of these options.
-pub fn set<T>(socket: &impl AsRawFd, option: i32, value: T) -> io::Result<()> {
-    // SAFETY: a valid descriptor, a value and its length.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            option,
-            (&raw const value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if result == 0 {
-        return Ok(());
-    }
-    Err(io::Error::last_os_error())
-}
-
-/// Reads one of these options.
-pub fn get<T: Default>(socket: &impl AsRawFd, option: i32) -> io::Result<T> {
-    let mut value = T::default();
-    let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: a valid descriptor, a value of integers and its length.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            option,
-            (&raw mut value).cast(),
-            &mut length,
-        )
-    };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    assert_eq!(length as usize, size_of::<T>());
-    Ok(value)
-}
-
-/// The congestion control of a socket.
-pub fn chosen(socket: &TcpStream) -> String {
-    let mut name = [0u8; 16];
-    let mut length = name.len() as libc::socklen_t;
-    // SAFETY: a valid descriptor, a buffer and its length.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            name.as_mut_ptr().cast(),
-            &mut length,
-        )
-    };
-    assert_eq!(result, 0);
-    let end = name.iter().position(|&b| b == 0).unwrap_or(16);
-    String::from_utf8(name[..end].to_vec()).unwrap()
-}
-
-/// Both ends of a TCP connection.
-pub struct Connection {
-    pub out: TcpStream,
-    pub into: TcpStream,
-}
-
-fn unacknowledged_bytes(socket: &TcpStream) -> i32 {
-    let mut bytes = 0i32;
-    // SAFETY: a valid descriptor and a place for a number.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
-    assert_eq!(result, 0, "{}", io::Error::last_os_error());
-    bytes
-}
-
-const BLOCK_BYTES: usize = 20_000;
-
-fn byte(position: u64) -> u8 {
-    (position.wrapping_mul(0x9e37_79b9) >> 11) as u8
-}
-
-impl Connection {
-    /// Carries so many bytes; every one has to arrive as it was sent. Returns the connection.
-    pub fn carry(self, bytes: u64) -> Self {
-        let blocks = AtomicU64::new(bytes.div_ceil(BLOCK_BYTES as u64));
-        let is_left = move || {
-            let less = |left: u64| left.checked_sub(1);
-            let order = Ordering::Relaxed;
-            blocks.fetch_update(order, order, less).is_ok()
-        };
-        self.carry_while(is_left).join().unwrap().1
-    }
-
-    /// Returns how many, and the connection.
-    pub fn carry_while(
-        self,
-        goes_on: impl Fn() -> bool + Send + 'static,
-    ) -> JoinHandle<(u64, Self)> {
-        thread::spawn(move || {
-            let Self { mut out, mut into } = self;
-            let sender = thread::spawn(move || {
-                let mut sent = 0u64;
-                let mut block = [0u8; BLOCK_BYTES];
-                while goes_on() {
-                    for (i, b) in block.iter_mut().enumerate() {
-                        *b = byte(sent + i as u64);
-                    }
-                    out.write_all(&block).unwrap();
-                    sent += block.len() as u64;
-                    // enough to be at work all the time, not to take the machine
-                    thread::sleep(Duration::from_millis(1));
-                }
-                (sent, out)
-            });
-            let mut received = 0u64;
-            let mut block = [0u8; BLOCK_BYTES];
-            into.set_read_timeout(Some(Duration::from_millis(100)))
-                .unwrap();
-            let mut sender = Some(sender);
-            let mut ended = None;
-            let mut silent = Instant::now();
-            // all has come once its sender has ended
-            while ended.as_ref().is_none_or(|(sent, _)| *sent != received) {
-                if let Some(sender) = sender.take_if(|sender| sender.is_finished()) {
-                    ended = Some(sender.join().unwrap());
-                    continue;
-                }
-                match into.read(&mut block) {
-                    Ok(0) => panic!("{received} bytes, and the end"),
-                    Ok(n) => {
-                        for (i, &b) in block[..n].iter().enumerate() {
-                            assert_eq!(b, byte(received + i as u64), "byte {received} + {i}");
-                        }
-                        received += n as u64;
-                        silent = Instant::now();
-                    }
-                    Err(e) => {
-                        let lost = ended.is_some() && silent.elapsed() > Duration::from_secs(10);
-                        assert!(!lost, "{received} bytes, and then {e}");
-                    }
-                }
-            }
-            let (_, out) = ended.expect("the loop waits for it");
-            wait_until("all is acknowledged", || unacknowledged_bytes(&out) == 0);
-            (received, Self { out, into })
-        })
-    }
-}
-
-/// From here on a device of this thread's namespace gets packets with whole checksums.
-pub fn sums_up_itself(device: &str) -> io::Result<()> {
-    const SET_TX_CHECKSUMS: u32 = 0x17; // ETHTOOL_STXCSUM
-    let mut off = [SET_TX_CHECKSUMS, 0];
-    // SAFETY: no pointers; all zeros is a valid request; the request and the value that it
-    // points to outlive the call.
-    unsafe {
-        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-        if socket < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let socket = OwnedFd::from_raw_fd(socket);
-        let mut request: libc::ifreq = std::mem::zeroed();
-        for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
-            *to = from as libc::c_char;
-        }
-        request.ifr_ifru.ifru_data = off.as_mut_ptr().cast();
-        if libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
-}
-
-/// The frames that such a socket has got so far.
-pub fn frames(tap: &OwnedFd) -> Vec<Vec<u8>> {
-    let mut list = Vec::new();
-    let mut frame = vec![0u8; 70_000];
-    loop {
-        // SAFETY: a valid descriptor, a buffer and its length.
-        let got = unsafe {
-            let into = frame.as_mut_ptr().cast();
-            libc::recv(tap.as_raw_fd(), into, frame.len(), libc::MSG_DONTWAIT)
-        };
-        let Ok(got) = usize::try_from(got) else {
-            return list;
-        };
-        list.push(frame[..got].to_vec());
-    }
-}
-
-/// A socket for whole frames of a device of this thread's namespace, of one protocol or of all
-/// (ETH_P_ALL). A read waits a second at most.
-pub fn packets_of(device: &str, protocol: libc::c_int) -> io::Result<OwnedFd> {
-    let name = CString::new(device)?;
-    // SAFETY: a terminated string; a new descriptor; plain data for which zero is a
-    // value, with its own length.
-    unsafe {
-        let raw = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
-        if raw < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let raw = OwnedFd::from_raw_fd(raw);
-        let mut at: libc::sockaddr_ll = std::mem::zeroed();
-        at.sll_family = libc::AF_PACKET as u16;
-        at.sll_protocol = (protocol as u16).to_be();
-        at.sll_ifindex = i32::try_from(libc::if_nametoindex(name.as_ptr())).unwrap_or(0);
-        let bytes = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        let patience = libc::timeval {
-            tv_sec: 1,
-            tv_usec: 0,
-        };
-        let room = 64i32 << 20; // only as much as there are frames
-        libc::setsockopt(
-            raw.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RCVBUFFORCE,
-            (&raw const room).cast(),
-            size_of::<i32>() as libc::socklen_t,
-        );
-        if libc::bind(raw.as_raw_fd(), (&raw const at).cast(), bytes) != 0
-            || libc::setsockopt(
-                raw.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_RCVTIMEO,
-                (&raw const patience).cast(),
-                size_of::<libc::timeval>() as libc::socklen_t,
-            ) != 0
-        {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(raw)
     }
 }

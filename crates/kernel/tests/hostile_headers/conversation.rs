@@ -1,0 +1,189 @@
+//! A peer whose segments are the test's own talks with a socket of Linux, over a router.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+use headway_algorithms::header::{header, HeaderInfo};
+use headway_algorithms::{routers, ControlInfo};
+use headway_kernel::benches::forwarding::path::{
+    RoutedPath, HOST_DEVICE, ROUTER_MAC, ROUTER_OUT, SINK, SOURCE_MAC,
+};
+
+use super::forged::{options, packet, Segment};
+use super::lab::{choose_for, json, packets_of, succeeds};
+use super::wire::{Random, IP_BYTES};
+
+/// A peer whose segments are the test's own, from an address that no host has.
+struct Peer {
+    raw: OwnedFd,
+    segment: Segment,
+}
+
+const PEER: Ipv4Addr = Ipv4Addr::new(10, 80, 0, 1);
+
+impl Peer {
+    fn send(&self, ecn: u8, options: &[u8], data: &[u8]) {
+        let packet = packet(&self.segment, ecn, options, data);
+        let frame = [&ROUTER_MAC[..], &SOURCE_MAC, &[8, 0], &packet].concat();
+        // SAFETY: a buffer with its length.
+        let sent =
+            unsafe { libc::send(self.raw.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+        assert!(sent > 0, "{}", io::Error::last_os_error());
+    }
+
+    /// The TCP part of the next segment that comes.
+    fn receive(&self) -> Option<Vec<u8>> {
+        let mut frame = [0u8; 4096];
+        for _ in 0..10_000 {
+            // SAFETY: a buffer with its length; waits a second at most.
+            let got = unsafe {
+                let into = frame.as_mut_ptr().cast();
+                libc::recv(self.raw.as_raw_fd(), into, frame.len(), 0)
+            };
+            let packet = frame.get(14..usize::try_from(got).ok()?)?;
+            if packet[9] == 6 && packet[16..20] == PEER.octets() {
+                return Some(packet[IP_BYTES..].to_vec());
+            }
+        }
+        None
+    }
+
+    /// Opens a connection to a port of the sink.
+    fn connect(path: &RoutedPath, port: u16) -> Self {
+        let raw = path
+            .source
+            .netns
+            .inside(|| packets_of(HOST_DEVICE, libc::ETH_P_IP));
+        let segment = Segment {
+            from: (PEER, 2000),
+            to: (SINK, port),
+            sequence: 1,
+            ack: 0,
+            flags: 2,
+        };
+        let mut peer = Self {
+            raw: raw.unwrap(),
+            segment,
+        };
+        peer.send(0, &[2, 4, 5, 180], &[]); // MSS 1460
+        let opened = peer.receive().expect("a SYN-ACK");
+        peer.segment.ack = u32::from_be_bytes(opened[4..8].try_into().unwrap()).wrapping_add(1);
+        peer.segment.sequence = 2;
+        peer.segment.flags = 0x10;
+        peer.send(0, &[], &[]);
+        peer
+    }
+
+    /// Takes in what the sink sends, until it has acknowledged so much.
+    fn settle(&mut self, sequence: u32, came: &mut u64) {
+        let until = Instant::now() + Duration::from_secs(5);
+        let mut acked = false;
+        while !acked || *came < u64::from(sequence - 2) {
+            assert!(Instant::now() < until, "the connection stands still");
+            let Some(tcp) = self.receive() else { continue };
+            assert_eq!(tcp[13] & 4, 0, "no reset");
+            let word = |at: usize| u32::from_be_bytes(tcp[at..at + 4].try_into().unwrap());
+            acked |= word(8) == sequence;
+            let data = &tcp[usize::from(tcp[12] >> 4) * 4..];
+            let new = word(4)
+                .wrapping_add(data.len() as u32)
+                .wrapping_sub(self.segment.ack);
+            if word(4) == self.segment.ack && new > 0 && new < 1 << 31 {
+                for (i, byte) in data.iter().enumerate() {
+                    assert_eq!(*byte, byte_at(*came + i as u64), "byte {came} + {i}");
+                }
+                *came += u64::from(new);
+                self.segment.ack = self.segment.ack.wrapping_add(new);
+                // the answers may have left it a window of a packet or two
+                self.send(0, &[], &[]);
+            }
+        }
+    }
+}
+
+fn byte_at(position: u64) -> u8 {
+    (position.wrapping_mul(0x9e37_79b9) >> 11) as u8
+}
+
+/// Segments of a batch: hostile ones of a byte each, and one that has it all.
+const BATCH: usize = 50;
+
+/// A peer sends hostile headers and answers to a socket whose control owns the header, and
+/// which sends back every byte.
+pub fn converse(
+    path: &RoutedPath,
+    control: &ControlInfo,
+    info: &HeaderInfo,
+    segments: u64,
+    seed: u64,
+) {
+    let startup = control
+        .startup
+        .and_then(|name| headway_algorithms::startup(name).ok());
+    let name = format!("hwt_{}", control.kernel_name(startup));
+    let name = &name[..name.len().min(15)];
+    succeeds(&["attach", control.name, "--name", name]);
+    let (netns, sink) = (path.router.path(), path.sink.path());
+    succeeds(&["host", "headers", "--netns", &sink, "--dev", HOST_DEVICE]);
+    for router in routers().iter().filter(|r| r.header == Some(info.name)) {
+        let at = ["--netns", &netns, "--dev", ROUTER_OUT];
+        succeeds(&[&["router", router.name, "--capacity", "100mbit"], &at[..]].concat());
+    }
+    let listener = path.sink.netns.inside(|| {
+        let listener = TcpListener::bind((SINK, 0))?;
+        choose_for(&listener, name)?;
+        Ok(listener)
+    });
+    let listener = listener.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        let mut socket = listener.accept().unwrap().0;
+        let (mut block, mut position) = ([0u8; 4096], 0u64);
+        while let Ok(got @ 1..) = socket.read(&mut block) {
+            for (i, byte) in block[..got].iter().enumerate() {
+                assert_eq!(*byte, byte_at(position + i as u64), "byte {position} + {i}");
+            }
+            position += got as u64;
+            socket.write_all(&block[..got]).unwrap();
+        }
+        position
+    });
+    let answer = info.answer.map_or(info, |name| header(name).unwrap());
+    let mut random = Random(seed);
+    let mut peer = Peer::connect(path, port);
+    let (mut sent, mut came) = (0u64, 0u64);
+    while sent < segments {
+        let first = peer.segment.sequence;
+        let data: Vec<u8> = (0..BATCH as u64).map(|i| byte_at(sent + i)).collect();
+        for byte in data.chunks(1) {
+            let of = [info, answer][random.below(2)];
+            let list = options(&mut random, of);
+            peer.send(random.next() as u8 & 3, &list, byte);
+            peer.segment.sequence += 1;
+        }
+        let next = peer.segment.sequence;
+        peer.segment.sequence = first;
+        peer.send(0, &[], &data); // some options mean something to TCP, which then drops
+        peer.segment.sequence = next;
+        sent += BATCH as u64;
+        peer.settle(next, &mut came);
+    }
+    peer.segment.flags = 0x11;
+    peer.send(0, &[], &[]);
+    assert_eq!(server.join().unwrap(), sent, "{}", control.name);
+    assert_eq!(came, sent);
+    // nobody acknowledges the sink's FIN: its socket would keep the control for minutes
+    peer.segment.sequence += 1;
+    peer.segment.flags = 4;
+    peer.send(0, &[], &[]);
+    let status = json(&["status"]);
+    let counters = &status["endpoints"][0]["counters"];
+    println!("{}: {sent} segments, {counters}", control.name);
+    assert!(
+        counters["arrived"].as_u64() > Some(sent / 100),
+        "{counters}"
+    );
+    succeeds(&["detach", "--all"]);
+}
