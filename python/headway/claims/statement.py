@@ -15,6 +15,7 @@ from headway.claims.claim import Basis, Claim, Verdict
 from headway.claims.spoil import Spoil
 
 Row = TypeVar("Row")
+Kind = TypeVar("Kind")
 Found = TypeVar("Found")
 Carrier = Literal["trials", "model", "setting"]
 
@@ -46,6 +47,11 @@ class Evidence(Mapping[str, Row], Generic[Row]):
     def __len__(self) -> int:
         """Number of trials."""
         return len(self.rows)
+
+    @staticmethod
+    def of(kind: type[Kind], rows: Mapping[str, object]) -> Evidence[Kind]:
+        """Those trials of a study with several kinds of rows that have this one."""
+        return Evidence({key: row for key, row in rows.items() if isinstance(row, kind)})
 
 
 @dataclass(frozen=True)

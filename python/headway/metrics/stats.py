@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,6 +41,11 @@ class Estimate:
     sd: float | None
     half_width: float | None
     count: int
+
+
+def or_nan(value: float | None) -> float:
+    """A number for arithmetic: NaN where there is none."""
+    return math.nan if value is None else float(value)
 
 
 def distribution(samples: npt.ArrayLike) -> Distribution:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from headway.claims import Evidence
 from headway.studies.approval_control.observe import (
@@ -17,8 +16,6 @@ from headway.studies.approval_control.observe import (
     Pool,
     Row,
 )
-
-Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -36,8 +33,12 @@ class Found:
 
 def gather(rows: Mapping[str, Row]) -> Found:
     """All rows, told apart by what they are."""
-
-    def of(kind: type[Kind]) -> Evidence[Kind]:
-        return Evidence({key: row for key, row in rows.items() if isinstance(row, kind)})
-
-    return Found(of(Lot), of(Pattern), of(Load), of(Pool), of(Codes), of(Handshake), of(Headers))
+    return Found(
+        lots=Evidence.of(Lot, rows),
+        patterns=Evidence.of(Pattern, rows),
+        loads=Evidence.of(Load, rows),
+        pools=Evidence.of(Pool, rows),
+        codes=Evidence.of(Codes, rows),
+        handshakes=Evidence.of(Handshake, rows),
+        headers=Evidence.of(Headers, rows),
+    )

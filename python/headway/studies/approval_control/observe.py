@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from headway import metrics
-from headway.metrics.stats import Array
+from headway.metrics.stats import Array, or_nan
 from headway.studies.approval_control import experiments as setup
 from headway.studies.approval_control.experiments import rate_bps
 from headway.studies.common import lab
@@ -266,8 +266,7 @@ def _load(key: str, trace: Trace) -> Load:
 
 
 def _jain(rates_bps: Array) -> float:
-    index = metrics.jain_index(rates_bps.tolist())
-    return math.nan if index is None else index
+    return or_nan(metrics.jain_index(rates_bps.tolist()))
 
 
 def _handshake(trace: Trace) -> Handshake:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from headway import metrics
 from headway.claims import Seen, between, near
-from headway.metrics.stats import Array
+from headway.metrics.stats import Array, or_nan
 from headway.studies.approval_control import experiments as setup
 from headway.studies.approval_control.experiments import rate_bps
 from headway.studies.approval_control.found import Found
@@ -122,8 +120,7 @@ def burst(pattern: Pattern) -> Array:
 
 def burst_fairness(pattern: Pattern) -> float:
     """Jain's index of these grants."""
-    index = metrics.jain_index(burst(pattern).tolist())
-    return math.nan if index is None else index
+    return or_nan(metrics.jain_index(burst(pattern).tolist()))
 
 
 def peak_memory(found: Found) -> Seen:

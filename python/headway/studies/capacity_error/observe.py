@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -19,7 +18,6 @@ from headway.studies.common import lab, network
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
-Kind = TypeVar("Kind")
 FULL = 0.95
 """Part of the link's rate at which it counts as full."""
 HELD_S = 1.0
@@ -153,11 +151,9 @@ class Found:
 
 def gather(rows: Mapping[str, Row]) -> Found:
     """All rows, told apart by what they are."""
-
-    def of(kind: type[Kind]) -> Evidence[Kind]:
-        return Evidence({key: row for key, row in rows.items() if isinstance(row, kind)})
-
-    return Found(of(Transfer), of(LongTransfer), of(Guided))
+    return Found(
+        Evidence.of(Transfer, rows), Evidence.of(LongTransfer, rows), Evidence.of(Guided, rows)
+    )
 
 
 def observe(key: str, trace: Trace) -> Row:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headway import metrics
-from headway.metrics.stats import weighted_distribution
+from headway.metrics.stats import or_nan, weighted_distribution
 from headway.metrics.windows import held_values
 from headway.studies.controls.paths import FORWARD, lost_every
 from headway.trace import Trace
@@ -50,13 +50,13 @@ def observe(trace: Trace) -> Run:
 
 def _queue_pkts(trace: Trace) -> float:
     rows = trace.rows_of("queue", "link", FORWARD)
-    return _known(weighted_distribution(*held_values(rows, "queue_pkts", _window(trace))).mean)
+    return or_nan(weighted_distribution(*held_values(rows, "queue_pkts", _window(trace))).mean)
 
 
 def _ssthresh_pkts(trace: Trace) -> float:
     rows = trace.rows_of("flow_state", "flow", 0)
     held = held_values(rows, "ssthresh_pkts", _window(trace))
-    return _known(weighted_distribution(*held).median)
+    return or_nan(weighted_distribution(*held).median)
 
 
 def _window(trace: Trace) -> tuple[int, int]:
@@ -70,7 +70,3 @@ def _window_pkts(trace: Trace) -> float:
         return math.nan
     rtt_s = trace.experiment.base_rtt_ns / NS_PER_S
     return (every - 1) * rtt_s / float(epochs_s.mean())
-
-
-def _known(value: float | None) -> float:
-    return math.nan if value is None else value

@@ -11,7 +11,7 @@ import polars as pl
 
 from headway import metrics
 from headway.claims import Evidence
-from headway.metrics.stats import Array
+from headway.metrics.stats import Array, or_nan
 from headway.studies.common import lab
 from headway.studies.convergence.experiments import (
     DISTURBED,
@@ -139,8 +139,8 @@ class Found:
 def gather(rows: Mapping[str, Row], numbers: range) -> Found:
     """Rows by what they are of."""
     return Found(
-        Evidence({key: row for key, row in rows.items() if isinstance(row, Run)}),
-        Evidence({key: row for key, row in rows.items() if isinstance(row, Return)}),
+        Evidence.of(Run, rows),
+        Evidence.of(Return, rows),
         numbers,
     )
 
@@ -225,7 +225,7 @@ def _peak_pkts(trace: Trace, after_s: float) -> float:
 
 
 def _sum(counts: Sequence[int | None]) -> float:
-    return math.fsum(math.nan if count is None else count for count in counts)
+    return math.fsum(map(or_nan, counts))
 
 
 def _goodputs_bps(trace: Trace, flow: int, start_s: float, end_s: float) -> Array:
@@ -236,8 +236,7 @@ def _goodputs_bps(trace: Trace, flow: int, start_s: float, end_s: float) -> Arra
 
 def _jain(trace: Trace, flows: int, between_s: tuple[float, float]) -> float:
     means = [float(_goodputs_bps(trace, flow, *between_s).mean()) for flow in range(flows)]
-    index = metrics.jain_index(means)
-    return math.nan if index is None else index
+    return or_nan(metrics.jain_index(means))
 
 
 def _ends_s(trace: Trace) -> Array:

@@ -10,7 +10,7 @@ import polars as pl
 
 from headway import metrics
 from headway.metrics.flows import RECOVERY, RTO, UNDO
-from headway.metrics.stats import Array
+from headway.metrics.stats import Array, or_nan
 from headway.metrics.windows import Window, counter_change
 from headway.studies.maxnet.experiments import RATE_BPS, WIRE
 from headway.studies.maxnet.wire import Wire, wire
@@ -117,7 +117,7 @@ def _sharing(trace: Trace) -> Sharing:
     arrived, dropped = (_counted(trace, name, whole) for name in ("arrived_pkts", "dropped_pkts"))
     states = [trace.rows_of("flow_state", "flow", at) for at in numbers]
     prices = _prices(trace)
-    sojourn_ms = _number(queue.mean) / (metrics.throughput_bps(trace, 0, whole) / 8) * 1e3
+    sojourn_ms = or_nan(queue.mean) / (metrics.throughput_bps(trace, 0, whole) / 8) * 1e3
     waiting = _course(trace.rows_of("queue", "link", 0), "queue_bytes", RTT_SLOT_S, whole[1])
     waits_ms = np.nan_to_num(waiting) * BITS_PER_BYTE / RATE_BPS * 1e3
     bases_ms = [_base_ms(trace, at) for at in numbers]
@@ -129,11 +129,11 @@ def _sharing(trace: Trace) -> Sharing:
         ),
         np.array([base_ms + sojourn_ms for base_ms in bases_ms]),
         tuple(base_ms + waits_ms for base_ms in bases_ms),
-        _number(queue.mean) * BITS_PER_BYTE / RATE_BPS * 1e3,
+        or_nan(queue.mean) * BITS_PER_BYTE / RATE_BPS * 1e3,
         dropped / arrived if arrived else math.nan,
         _counted(trace, "dropped_pkts", later) / max(_counted(trace, "arrived_pkts", later), 1),
         _counted(trace, "arrived_bytes", later) * BITS_PER_BYTE / (later[1] - later[0]) * 1e3,
-        _number(metrics.queue_bytes(trace, 0, later).sd) * BITS_PER_BYTE / RATE_BPS * 1e3,
+        or_nan(metrics.queue_bytes(trace, 0, later).sd) * BITS_PER_BYTE / RATE_BPS * 1e3,
         *prices,
         np.array([_window_rate(trace, at, later) for at in numbers]),
     )
@@ -143,10 +143,6 @@ def _base_ms(trace: Trace, flow: int) -> float:
     """The RTT of a flow's path without a queue."""
     experiment = trace.experiment
     return (experiment.base_rtt_ns + 2 * experiment.flows[flow].delay) / 1e6
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
 
 
 def _counted(trace: Trace, column: str, window: Window) -> int:
@@ -181,7 +177,7 @@ def _raw_mbps(rows: pl.DataFrame, rtts_ms: Array, end_ns: int) -> Array:
 
 
 def _window_rate(trace: Trace, flow: int, window: Window) -> float:
-    cwnd = _number(metrics.cwnd_pkts(trace, flow, window).mean)
+    cwnd = or_nan(metrics.cwnd_pkts(trace, flow, window).mean)
     least_us = trace.rows_of("flow_state", "flow", flow)["srtt_us"].min()
     return cwnd / (float(least_us) / 1e6) if isinstance(least_us, int) else math.nan
 

@@ -11,7 +11,7 @@ import numpy as np
 from headway import metrics
 from headway.claims import Evidence
 from headway.experiment import BATCHES, Vectors
-from headway.metrics.stats import Array, batch_means, confidence_interval
+from headway.metrics.stats import Array, batch_means, confidence_interval, or_nan
 from headway.studies.common import lab
 from headway.studies.quickstart_linux import web
 from headway.studies.quickstart_linux.experiments import (
@@ -117,7 +117,7 @@ def _pages(trace: Trace) -> Pages:
     return Pages(
         count=times_s.size,
         mean_s=_mean(times_s),
-        half_width_s=math.nan if half_width is None else half_width,
+        half_width_s=or_nan(half_width),
         small_s=_mean(times_s[small]),
         large_s=_mean(times_s[sizes >= LARGE_BYTES]),
         utilization=metrics.utilization(trace, lab.DOWNLINK),

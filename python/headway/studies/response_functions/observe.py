@@ -12,7 +12,7 @@ import polars as pl
 
 from headway import metrics
 from headway.claims import Evidence
-from headway.metrics.stats import Array
+from headway.metrics.stats import Array, or_nan
 from headway.studies.common import lab
 from headway.studies.response_functions.experiments import CONTROLS, key, queue_key
 from headway.trace import Trace
@@ -72,10 +72,10 @@ class Goodputs:
 def gather(rows: Mapping[str, Row], losses: Sequence[float], runs: int) -> Goodputs:
     """All rows, told apart by what they are."""
     return Goodputs(
-        Evidence({key: row for key, row in rows.items() if isinstance(row, Run)}),
+        Evidence.of(Run, rows),
         losses,
         runs,
-        Evidence({key: row for key, row in rows.items() if isinstance(row, Queue)}),
+        Evidence.of(Queue, rows),
     )
 
 
@@ -98,8 +98,7 @@ def _queue(trace: Trace) -> Queue:
 
 
 def _mean_pkts(trace: Trace, window: metrics.Window) -> float:
-    mean_bytes = metrics.queue_bytes(trace, 0, window).mean
-    return math.nan if mean_bytes is None else mean_bytes / lab.MTU_BYTES
+    return or_nan(metrics.queue_bytes(trace, 0, window).mean) / lab.MTU_BYTES
 
 
 def governed_ns(states: pl.DataFrame, backoffs_ns: Sequence[int]) -> list[metrics.Window]:

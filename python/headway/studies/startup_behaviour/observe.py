@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headway.claims import Evidence
-from headway.metrics.stats import Array
+from headway.metrics.stats import Array, or_nan
 from headway.studies.common import lab
 from headway.studies.startup_behaviour.experiments import RTT_S, SAMPLE_S, SMALL, UPLOAD
 from headway.trace import Trace
@@ -87,11 +87,11 @@ class Found:
 def gather(rows: Mapping[str, Row]) -> Found:
     """Rows by what they are of."""
     return Found(
-        Evidence({key: row for key, row in rows.items() if isinstance(row, Scheme)}),
+        Evidence.of(Scheme, rows),
         Evidence(
             {key.removeprefix(SMALL): r for key, r in rows.items() if isinstance(r, Response)}
         ),
-        Evidence({key: row for key, row in rows.items() if isinstance(row, Upload)}),
+        Evidence.of(Upload, rows),
     )
 
 
@@ -146,10 +146,9 @@ def scheme(trace: Trace) -> Scheme:
     times, totals = _totals(trace)
     edges = np.arange(0, times[-1] + 1e-9, RTT_S)
     carried_bps = np.diff(np.interp(edges, times, totals)) * 8 / RTT_S
-    grants = trace.flows[0].counted("quick-start", "grants")
+    grants = or_nan(trace.flows[0].counted("quick-start", "grants"))
     # at the client half a round trip later
-    counted = math.nan if grants is None else float(grants)
-    return Scheme((made[0], made[1]), counted, edges[:-1] + RTT_S / 2, carried_bps)
+    return Scheme((made[0], made[1]), grants, edges[:-1] + RTT_S / 2, carried_bps)
 
 
 def _totals(trace: Trace, link: int = lab.DOWNLINK) -> tuple[Array, Array]:
