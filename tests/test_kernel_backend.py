@@ -124,6 +124,36 @@ def test_a_sampler_that_ends_fails_its_run_alone(monkeypatch: pytest.MonkeyPatch
 
 
 @on_kernel
+def test_a_run_that_was_disturbed_is_run_again_after_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = list[int]()
+
+    def disturbed(self: KernelBackend, wanted: Experiment, *_: object) -> Trace:
+        asked.append(wanted.seed)
+        trace = run(wanted)
+        # the first is late twice, the second always
+        late = wanted.seed == 2 or (wanted.seed == 1 and asked.count(1) <= 2)
+        trace.meta.update(emulator={"on_time": not late}, notes=[])
+        return trace
+
+    monkeypatch.setattr(KernelBackend, "_run", disturbed)
+    seeds = [experiment("1xreno", duration="1 s", warmup="0 s", seed=seed) for seed in (1, 2, 3)]
+    for repeats, order, again in (
+        (0, [1, 2, 3], []),
+        (2, [1, 2, 3, 1, 2, 1, 2], [1, 2]),
+    ):
+        asked.clear()
+        taken = dict[int, Trace]()
+        kernel = KernelBackend()
+        kernel.repeats = repeats
+        kernel.run_each(seeds, as_it_is, taken.__setitem__, threads=1)
+        assert asked == order
+        assert sorted(taken) == [0, 1, 2]
+        assert [index + 1 for index in sorted(taken) if taken[index].meta["notes"]] == again
+
+
+@on_kernel
 def test_nothing_is_left_after_ctrl_c() -> None:
     process = started()
     process.send_signal(signal.SIGINT)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from headway.cli.show import print_table
-from headway.table import ABSENT, Cell, Table, alone, markdown, texts, to_the_right, written
+from headway.table import ABSENT, Cell, Table, alone, markdown, parts, texts, to_the_right, written
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,19 @@ def test_a_value_by_itself_has_its_unit() -> None:
     assert alone(2.66712345, "ms") == "2.6671 ms"
     assert alone("a < b", "ms") == "a < b"
     assert alone(None, "ms") == ABSENT
+
+
+def test_a_table_that_is_too_wide_comes_in_parts_of_whole_blocks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = [f"quantity{i}\nkernel" for i in range(6)]
+    columns = ["flows", *(column for name in names for column in (name, "sim.", "diff."))]
+    rows = [["four flows", *([1234.5, 1230.5, "+4"] * 6)], ["one", *([99.25, 99.0, "+0.25"] * 6)]]
+    print_table(Table("wide", columns, rows, heads=1, block=3))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    numbers = " ".join(lines).split()
+    assert numbers.count("1234") == numbers.count("+0.25") == 6
+    assert numbers.count("one") == 2
+    assert len(parts(Table("", columns, rows, heads=1, block=3), 40, 2)) == 6
+    assert parts(Table("", columns, rows), 40, 2) == [list(range(19))]

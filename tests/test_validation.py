@@ -10,6 +10,7 @@ from real_time import in_real_time
 from support import on_kernel
 
 from headway import metrics, run
+from headway.backends import undisturbed
 from headway.backends.kernel import check, headwayctl
 from headway.backends.sim import SimBackend
 from headway.cli import validate
@@ -31,7 +32,7 @@ from headway.validation import (
     parts,
     quick_matrix,
 )
-from headway.validation.compare import interval, median_of, retransmits_share, spreads, undisturbed
+from headway.validation.compare import interval, median_of, retransmits_share, spreads
 from headway.validation.failed import Failures
 from headway.validation.late import STEP_NS, as_late
 from headway.validation.matrix import paths

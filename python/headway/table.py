@@ -33,6 +33,8 @@ class Table:
 
     Each row has one cell per column; None prints as a dash. ``by_row`` says that every row is a
     quantity in a unit of its own: then numbers have equal decimals along a row, not down a column.
+    Where a terminal has no room for all, a table of which ``block`` columns belong together comes
+    in parts, each with whole blocks behind the first ``heads`` columns, which name the rows.
     """
 
     title: str
@@ -40,6 +42,37 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     note: str = ""
     by_row: bool = False
+    heads: int = 0
+    block: int = 0
+
+
+def parts(table: Table, width: int, padding: int) -> list[list[int]]:
+    """Columns of each part that is no wider than ``width`` characters, words kept whole.
+
+    Numbers of columns from 0; ``padding`` characters stand between two of them. A block that is
+    wider by itself is a part, too; one without ``block`` columns is never parted.
+    """
+    everything = list(range(len(table.columns)))
+    if not table.block:
+        return [everything]
+    rows = texts(table)
+    widths = [
+        padding + max(_longest_word(name), *(_longest_word(row[index]) for row in rows), 0)
+        for index, name in enumerate(table.columns)
+    ]
+    heads = everything[: table.heads]
+    found = [list(heads)]
+    for at in range(table.heads, len(everything), table.block):
+        block = everything[at : at + table.block]
+        is_full = sum(widths[index] for index in [*found[-1], *block]) - padding > width
+        if is_full and len(found[-1]) > len(heads):
+            found.append(list(heads))
+        found[-1] += block
+    return found
+
+
+def _longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
 
 
 def texts(table: Table) -> list[list[str]]:

@@ -9,3 +9,8 @@ import typer
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 BackendName = Annotated[str, typer.Option("--backend", help="Where it runs: sim, kernel.")]
 Threads = Annotated[int, typer.Option("--threads", min=0, help="Threads; 0 is one per core.")]
+REPEATS = 2
+Repeats = Annotated[
+    int,
+    typer.Option("--repeats", min=0, help="Of a run on the kernel that was disturbed, at most."),
+]

@@ -7,23 +7,26 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.backends import Backend
 from headway.cli.start import is_unicode
-from headway.table import Table, texts, to_the_right
+from headway.table import Table, parts, texts, to_the_right
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, JustifyMethod
     from rich.progress import Progress as RichProgress
+    from rich.table import Table as RichTable
 
 MAX_COLUMNS = 100
 _LINES = 24
 _MANY_COLUMNS = 9
 """More stand closer together."""
+_PADDING = 2
+"""Between columns that do not."""
 
 
 def console() -> Console:
@@ -49,25 +52,31 @@ def print_json(data: object) -> None:
 
 def print_table(table: Table) -> None:
     """Print one table with its title and note; numbers to the right, their points in line."""
+    out = console()
+    if table.title:  # by itself, since a table folds it at its own width
+        out.print(table.title, markup=False)
+    for columns in parts(table, out.width, _PADDING):
+        out.print(_drawn(table, columns))
+    if table.note:
+        out.print(table.note, markup=False)
+
+
+def _drawn(table: Table, columns: Sequence[int]) -> RichTable:
     from rich import box
     from rich.table import Table as RichTable
 
     drawn = RichTable(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
-        collapse_padding=len(table.columns) > _MANY_COLUMNS,
+        collapse_padding=len(columns) > _MANY_COLUMNS,
     )
-    for index, name in enumerate(table.columns):
+    for index in columns:
         numeric = to_the_right([row[index] for row in table.rows])
-        drawn.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        justify: JustifyMethod = "right" if numeric else "left"
+        drawn.add_column(table.columns[index], justify=justify, overflow="fold")
     for row in texts(table):
-        drawn.add_row(*map(_escaped, row))
-    out = console()
-    if table.title:  # by itself, since a table folds it at its own width
-        out.print(table.title, markup=False)
-    out.print(drawn)
-    if table.note:
-        out.print(table.note, markup=False)
+        drawn.add_row(*(_escaped(row[index]) for index in columns))
+    return drawn
 
 
 def _escaped(text: str) -> str:
@@ -156,3 +165,9 @@ def watch(backend: Backend, bar: Bar) -> None:
         backend.simulated = bar.simulated
     if hasattr(backend, "progress"):
         backend.progress = bar.seconds
+
+
+def repeat(backend: Backend, repeats: int) -> None:
+    """How often a backend in real time may run again what the machine disturbed."""
+    if hasattr(backend, "repeats"):
+        backend.repeats = repeats

@@ -16,7 +16,7 @@ import typer
 
 from headway.backends import backend_named
 from headway.backends.kernel import KernelBackend
-from headway.cli.options import AsJson
+from headway.cli.options import REPEATS, AsJson, Repeats
 from headway.cli.places import path
 from headway.cli.show import console, notice, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError, InterruptedRunError
@@ -88,9 +88,7 @@ def validate(
     resume: Annotated[
         bool, typer.Option("--resume", help="Keep trials that are there and of this very program.")
     ] = False,
-    repeats: Annotated[
-        int, typer.Option("--repeats", min=0, help="Of a run that was disturbed, at most.")
-    ] = 2,
+    repeats: Repeats = REPEATS,
     page_path: Annotated[
         Path | None,
         typer.Option(

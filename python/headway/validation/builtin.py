@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from headway import metrics
-from headway.backends import Backend
+from headway.backends import Backend, undisturbed
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.trace import Trace
-from headway.validation.compare import relative, undisturbed
+from headway.validation.compare import relative
 from headway.validation.failed import Failures
 from headway.validation.late import as_late
 

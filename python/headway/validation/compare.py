@@ -175,12 +175,6 @@ def observe(trace: Trace) -> Observed:
     )
 
 
-def undisturbed(trace: Trace) -> bool:
-    """Whether a kernel run went as it should: the emulator kept time, controls were asked."""
-    on_time = trace.meta.get("emulator", {}).get("on_time", True)
-    return bool(on_time) and not trace.meta.get("controls_left_out")
-
-
 def _owd_us(trace: Trace) -> metrics.Distribution:
     link = trace.experiment.topology.links()[0][0]
     rows = trace["queue"].filter(pl.col("link") == 0)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from headway.backends import Backend
+from headway.backends import Backend, undisturbed
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.files import save_text
 from headway.trace import Trace, save_trace
 from headway.units import NS_PER_S
-from headway.validation.compare import Comparison, Observed, compare, observe, undisturbed
+from headway.validation.compare import Comparison, Observed, compare, observe
 from headway.validation.failed import Failures
 from headway.validation.matrix import Scenario
 from headway.validation.report import Windows, overlay, windows_of

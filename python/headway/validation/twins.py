@@ -143,7 +143,8 @@ def compare_tables(kernel: Sequence[Table], simulator: Sequence[Table]) -> list[
             ]
             for row, twin_row in zip(own.rows, other.rows, strict=True)
         ]
-        result.append(Table(f"{own.title}: kernel beside simulator", columns, rows))
+        title = f"{own.title}: kernel beside simulator"
+        result.append(Table(title, columns, rows, heads=len(heads), block=3))
     return result
 
 
