@@ -173,3 +173,73 @@ def test_a_protocol_of_three_files_obeys_its_router(folder: Path) -> None:  # no
         assert "the header explicit-rate is sent by hwt_explicit already" in told
     finally:
         ctl("detach", "hwt_explicit")
+
+
+ENDS_PACING = """// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/* A window of twelve; every other ACK begins gaps of 20 ms, and the next one ends them. A round
+ * trip shorter than the path's 50 ms leaves one packet of the window. */
+#include "port/cc.h"
+
+struct my_state {
+	u32 acks;
+	u32 was_short;
+};
+
+static void my_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const struct hw_ack *ack)
+{
+	struct my_state *s = state;
+
+	(void)tun;
+	s->acks++;
+	s->was_short |= ack->rtt_us > 0 && ack->rtt_us < 49000;
+	c->pacing_rate_Bps = s->acks > 10 && s->acks % 2 ? 75000 : 0;
+	c->pacing_chunk_pkts = 1;
+	c->cwnd_pkts = s->was_short ? 1 : 12;
+	c->ssthresh_pkts = 1;
+}
+
+static void my_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
+{
+	(void)state;
+	(void)tun;
+	(void)c;
+	(void)acked_pkts;
+}
+
+static u32 my_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
+{
+	(void)state;
+	(void)tun;
+	return c->cwnd_pkts;
+}
+
+HW_TABLE struct hw_cc_ops hw_cc_ends_pacing = {
+	.name = "ends_pacing",
+	.title = "Ends its pacing again and again",
+	.source = "a test",
+	.startup = "slow-start",
+	.state_bytes = sizeof(struct my_state),
+	.flags = HW_CC_PACES,
+	.pkts_acked = my_pkts_acked,
+	.cong_avoid = my_cong_avoid,
+	.ssthresh = my_ssthresh,
+};
+"""
+
+
+@on_kernel
+@in_real_time
+def test_no_round_trip_is_shorter_than_the_path_where_pacing_ends(
+    folder: Path,  # noqa: F811
+) -> None:
+    Path("ends_pacing.c").write_text(ENDS_PACING)
+    options = ["--flows", "1x./ends_pacing.c:start=0s", "--rate", "10Mbit/s", "--rtt", "50 ms"]
+    options += ["--duration", "1500 ms", "--warmup", "500 ms", "--json"]
+    done = headway("try", *options, "--backend", "kernel")
+    assert done.returncode == 0, done.stderr
+    mean = json.loads(done.stdout)
+    note_late(mean["warnings"])
+    [flow] = mean["flows"]
+    assert flow["cwnd_pkts"] == 12
+    # twelve per 50 ms would be 2.8 Mbit/s, twelve with gaps alone 0.6
+    assert 0.7e6 < flow["goodput_bps"] < 2.5e6

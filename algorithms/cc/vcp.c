@@ -66,7 +66,11 @@ struct vcp {
 	u32 round_rtt_us; /* shortest of the round trip's packets */
 	u32 round_end;	  /* sequence number with which it is over */
 	u32 round_pkts;	  /* acknowledged with a sample since it began */
-	u8 is_prompt;	  /* an ACK among them was for several */
+	u32 base_rtt_us;  /* shortest of packets that were sent once; HW_U32_MAX: none yet */
+	u32 retrans_pkts; /* as of the latest ACK */
+	u32 resent_end;	  /* sequence number behind what was sent again */
+	u8 is_resent;	  /* what was is not all acknowledged */
+	u8 is_prompt;	  /* an ACK of the round was for several */
 	u8 has_queue;	  /* round trips show one */
 };
 
@@ -83,6 +87,8 @@ static void vcp_init(void *state, const u32 *tun, struct hw_conn *c)
 
 	(void)tun;
 	s->region = VCP_LOW;
+	s->retrans_pkts = c->retrans_pkts;
+	s->base_rtt_us = c->retrans_pkts ? HW_U32_MAX : c->min_rtt_us;
 	vcp_begin_round(s, c);
 	c->ssthresh_pkts = 1;
 }
@@ -114,6 +120,30 @@ static u32 vcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *hea
 }
 
 /*
+ * The shortest round trip by Karn's rule. min_rtt_us may be too short: a copy that a timer of
+ * Linux sends out of turn carries the time at which pacing would have let it go, up to a
+ * paced step from now, and that time comes back to be subtracted.
+ */
+static void vcp_note_base_rtt(struct vcp *s, const struct hw_conn *c, s32 rtt_us)
+{
+	if (c->retrans_pkts != s->retrans_pkts) {
+		s->retrans_pkts = c->retrans_pkts;
+		s->resent_end = c->snd_nxt;
+		s->is_resent = 1;
+	}
+	if (rtt_us > 0 && !s->is_resent)
+		s->base_rtt_us = hw_min_u32(s->base_rtt_us, (u32)rtt_us);
+	if (s->is_resent && !hw_after(s->resent_end, c->snd_una))
+		s->is_resent = 0; /* from the next ACK on */
+}
+
+/* The stack forgets after minutes what the path no longer is; so does the sender. */
+static u32 vcp_base_rtt_us(const struct vcp *s, const struct hw_conn *c)
+{
+	return hw_max_u32(s->base_rtt_us, c->min_rtt_us);
+}
+
+/*
  * Whether round trips are longer than the shortest by what no link with VCP would hold at low
  * load: the shortest of a whole window's, for an ACK of one packet may have waited for the
  * next, while one of several is prompt. Rounds of few packets, all long, confirm what was
@@ -123,6 +153,7 @@ static void vcp_look_at_rtt(struct vcp *s, const struct hw_conn *c, const struct
 {
 	u8 is_long;
 
+	vcp_note_base_rtt(s, c, ack->rtt_us);
 	if (ack->rtt_us > 0) {
 		s->round_rtt_us = s->round_pkts ? hw_min_u32(s->round_rtt_us, (u32)ack->rtt_us)
 						: (u32)ack->rtt_us;
@@ -131,7 +162,7 @@ static void vcp_look_at_rtt(struct vcp *s, const struct hw_conn *c, const struct
 	}
 	if (!s->round_pkts || hw_after(s->round_end, c->snd_una))
 		return;
-	is_long = s->round_rtt_us > hw_add_u32(c->min_rtt_us, QUEUE_US);
+	is_long = s->round_rtt_us > hw_add_u32(vcp_base_rtt_us(s, c), QUEUE_US);
 	s->has_queue = is_long && (s->round_pkts >= ENOUGH_PKTS || (s->has_queue && s->is_prompt));
 	vcp_begin_round(s, c);
 }

@@ -221,6 +221,18 @@ HW_INLINE u64 hw_payload_rate(const struct sock *sk, u64 rate_Bps)
 	return hw_div_u64(rate_Bps * mss_bytes, mss_bytes + hw_header_bytes(sk));
 }
 
+/* TCP stops to pace once the gap behind the last packet is over. What left before that would
+ * be stamped with the gap's end (tcp_wstamp_ns), so its round trip would be too short. */
+HW_INLINE void hw_end_pacing(struct sock *sk, struct hw_pacing *pacing)
+{
+	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
+
+	if (!pacing->is_ours || tp->tcp_wstamp_ns > tp->tcp_clock_cache)
+		return;
+	sk->sk_pacing_status = 0;
+	pacing->is_ours = 0;
+}
+
 /* Without a queueing discipline that paces, TCP does it itself; it stops when the
  * algorithm does, unless somebody else had asked for it. */
 HW_INLINE void hw_pace(const struct hw_call *call)
@@ -236,9 +248,8 @@ HW_INLINE void hw_pace(const struct hw_call *call)
 			sk->sk_pacing_status = HW_PACING_NEEDED;
 			pacing->is_ours = 1;
 		}
-	} else if (pacing->is_ours) {
-		sk->sk_pacing_status = 0;
-		pacing->is_ours = 0;
+	} else {
+		hw_end_pacing(sk, pacing);
 	}
 }
 #endif
@@ -279,10 +290,16 @@ SEC("struct_ops/hw_init")
 void BPF_PROG(hw_init, struct sock *sk)
 {
 	struct hw_call call;
+#ifdef HW_PACES
+	u32 is_ours;
+#endif
 
 	HW_COUNT_UP(connections, 1);
 	if (!hw_begin(&call, sk))
 		return;
+#ifdef HW_PACES
+	is_ours = call.pacing->is_ours; /* may lie beside the state, and still holds */
+#endif
 	/* the contract promises zeroed state, but the kernel hands the ACK of the SYN to
 	 * pkts_acked before it calls init, and a socket may come here a second time */
 #ifdef HW_CC_IN_STORAGE
@@ -292,6 +309,9 @@ void BPF_PROG(hw_init, struct sock *sk)
 #ifdef HW_STATE_IN_STORAGE
 	__builtin_memset(call.startup_state, 0, HW_STORAGE_BYTES);
 #endif
+#endif
+#ifdef HW_PACES
+	call.pacing->is_ours = is_ours;
 #endif
 #ifdef HW_STARTUP_PACES
 	hw_learn(&call);
@@ -487,14 +507,19 @@ void BPF_PROG(hw_release, struct sock *sk)
 
 #ifdef HW_PACES
 /* Asked before anything is sent: the least segments that leave together. Under a startup
- * the stack has set the rate anew on the ACK before, so it is put back here. */
+ * the stack has set the rate anew on the ACK before, so it is put back here; and where pacing
+ * has ended, the gap behind its last packet may be over by now. */
 SEC("struct_ops/hw_min_tso_segs")
 u32 BPF_PROG(hw_min_tso_segs, struct sock *sk)
 {
 	struct hw_pacing *pacing = hw_area(sk);
 
-	if (!pacing || !pacing->rate_Bps)
+	if (!pacing)
 		return HW_MIN_TSO_SEGS;
+	if (!pacing->rate_Bps) {
+		hw_end_pacing(sk, pacing);
+		return HW_MIN_TSO_SEGS;
+	}
 #ifndef HW_CONTROLS
 	sk->sk_pacing_rate = hw_payload_rate(sk, pacing->rate_Bps);
 #endif

@@ -207,6 +207,38 @@ fn vcp_remembers_a_queue_over_rounds_of_few_packets() {
     assert!(!after(&[(120, 1), (120, 1)]), "all may have waited");
 }
 
+/// The ACK of a copy that carried a time 100 ms ahead: its sample, and the stack's minimum, are
+/// too short. The same from a packet that was sent once is a shorter path, so the rest is a queue.
+#[test]
+fn vcp_takes_no_round_trip_of_what_was_sent_again_for_the_shortest() {
+    let alone_after = |resent_pkts: u32| {
+        let mut flow = Flow::vcp_from(20, 1);
+        flow.conn.min_rtt_us = 800_000;
+        flow.cc.init(&mut flow.conn);
+        flow.vcp_low_round(800, 2);
+        flow.conn.retrans_pkts += resent_pkts;
+        flow.conn.min_rtt_us = 700_000;
+        flow.ack(1, 700);
+        flow.conn.now_us += MS;
+        flow.vcp_alone_after(20_000, 800, 2)
+    };
+    assert!(!alone_after(1));
+    assert!(alone_after(0));
+    // what was known before the control began may be such a sample, too
+    let mut flow = Flow::vcp_from(20, 1);
+    flow.conn.min_rtt_us = 700_000;
+    flow.conn.retrans_pkts = 1;
+    flow.cc.init(&mut flow.conn);
+    assert!(!flow.vcp_alone_after(20_000, 800, 2));
+    // minutes later the stack has forgotten 800 ms, and 900 ms are the path
+    let mut flow = Flow::vcp_from(20, 1);
+    flow.conn.min_rtt_us = 800_000;
+    flow.cc.init(&mut flow.conn);
+    flow.vcp_low_round(800, 2);
+    flow.conn.min_rtt_us = 900_000;
+    assert!(!flow.vcp_alone_after(20_000, 900, 2));
+}
+
 #[test]
 fn mpcp_takes_the_window_by_the_middle_of_a_level() {
     for level in [1_u8, 2, 8, 10, 11, 20, 26] {

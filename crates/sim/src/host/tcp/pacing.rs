@@ -90,7 +90,9 @@ impl Socket {
     }
 
     /// linux-6, where the control paces: whether the next large segment has to wait
-    /// (tcp_pacing_check). If so, the timer is set.
+    /// (tcp_pacing_check). If so, the timer is set. Where the control has ended its pacing,
+    /// the gap behind the last packet is still waited for, as in the kernel
+    /// (port/bpf/control.h).
     pub(super) fn segment_waits(&mut self, net: &mut Net) -> bool {
         let at_ns = self.pacing.next_ns;
         if at_ns <= net.now_ns {
@@ -105,11 +107,12 @@ impl Socket {
     pub(super) fn segment_left(&mut self, net: &Net, pkts: u64) {
         let late_ns = net.now_ns.saturating_sub(self.pacing.next_ns);
         self.pacing.next_ns = self.pacing.next_ns.max(net.now_ns);
-        if self.counters.sent_pkts < self.profile.unpaced_pkts {
+        let rate = self.conn.pacing_rate_bytes_per_s;
+        if rate == 0 || self.counters.sent_pkts < self.profile.unpaced_pkts {
             return;
         }
         let bytes = u128::from(pkts) * u128::from(self.mss + self.conn.header_bytes);
-        let takes_ns = bytes * 1_000_000_000 / u128::from(self.conn.pacing_rate_bytes_per_s);
+        let takes_ns = bytes * 1_000_000_000 / u128::from(rate);
         let takes_ns = u64::try_from(takes_ns).unwrap_or(u64::MAX >> 2);
         self.pacing.next_ns += takes_ns - late_ns.min(takes_ns / 2);
     }

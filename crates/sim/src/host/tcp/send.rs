@@ -131,6 +131,7 @@ impl Socket {
             return;
         }
         let is_plain = self.conn.pacing_rate_bytes_per_s == 0
+            && !(self.paces_segments && self.pacing.next_ns > net.now_ns)
             && self.pending != Some(Pending::Persist)
             && self.carried.is_none()
             && !self.quick_start_flags.due;
@@ -162,7 +163,7 @@ impl Socket {
         let mut largest = 0;
         // Of the large segment that is being sent, how many of it are left, and gone.
         let (mut pkts, mut left, mut gone) = (1, 0, 0);
-        let by_segment = !PLAIN && self.paces_segments && self.conn.pacing_rate_bytes_per_s != 0;
+        let by_segment = !PLAIN && self.paces_segments;
         loop {
             let end = self.write_end;
             let has_data = self.snd_nxt < end;
@@ -349,7 +350,7 @@ impl Socket {
     /// Lost segments first, within cwnd; with FACK also segments below the
     /// highest SACK when nothing new can be sent (tcp_xmit_retransmit_queue).
     pub(super) fn retransmit_queue(&mut self, net: &mut Net) {
-        let by_segment = self.paces_segments && self.conn.pacing_rate_bytes_per_s != 0;
+        let by_segment = self.paces_segments;
         while self.board.lost_out > 0 && self.board.in_flight() < self.conn.cwnd_pkts {
             let Some(number) = self.board.next_to_resend() else {
                 break;
