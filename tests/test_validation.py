@@ -126,6 +126,11 @@ def test_what_is_asked_for_is_a_part_a_control_or_what_names_have() -> None:
     assert not any(parts.part_of(s) for s in matrix())
     _, chosen = parts.choose("bic")  # cubic's rows have this in their names
     assert {s.control for s in chosen} == {"bic"}
+    _, several = parts.choose("rcp,maxnet")
+    assert {s.control for s in several} == {"rcp", "maxnet"}
+    assert len(several) == 10
+    for none in ("rcp,nothing", "rcp,bic"):  # one of two parts each
+        assert list(parts.choose(none)[1]) == []
     assert all("loss" in s.key and not parts.part_of(s) for s in parts.choose("loss")[1])
     [one] = parts.choose("vegas-4x-50mbps")[1]
     assert (one.control, one.flows, one.rate_mbps) == ("vegas", 4, 50)
@@ -142,6 +147,11 @@ def test_a_part_has_a_section_of_its_own_that_a_new_matrix_keeps() -> None:
     # the matrix' numbers stay what they are, and the targets are the same
     assert both.startswith(whole[: whole.index(KNOWN)])
     assert section.count("| ≤ 0.5%, ≤ 4.0% | yes |") == 1
+    assert "Not measured" not in section
+    some = part_section(parts.CONTROLS, rows[5:], ABOUT)
+    assert "--only scalable,highspeed," in some
+    assert "--only controls`" in section
+    assert "\nNot measured are 5 of its 45 scenarios: bic.\n" in some
     worse = part_section(parts.CONTROLS, [replace(row, sim=off) for row in rows], ABOUT)
     assert worse.count("| ≤ 0.5%, ≤ 4.0% | no |") == 1
     again = with_parts(both, [worse])

@@ -98,14 +98,18 @@ PARTS = (CONTROLS, PROTOCOLS)
 def choose(only: str) -> tuple[Part | None, Sequence[Scenario]]:
     """The scenarios that ``only`` means, and the part that they are, if it is a whole one.
 
-    It is a part's name, the name of one of its controls, or what scenarios have in their names:
-    those of the matrix, and where none has it those of the parts. Nothing is the whole matrix.
+    It is a part's name, names of its controls as ``bic`` or ``rcp,maxnet``, or what scenarios have
+    in their names: those of the matrix, and where none has it those of the parts. Nothing is the
+    whole matrix.
     """
+    controls = set(only.split(","))
+    named: list[Scenario] = []
     for part in PARTS:
         if part.name == only:
             return part, part.scenarios
+        if controls <= {row.control for row in part.scenarios}:
+            named = [row for row in part.scenarios if row.control in controls]
     further = [row for part in PARTS for row in part.scenarios]
-    named = [row for row in further if row.control == only]
     within = [row for row in matrix() if only in row.key]
     return None, named or within or [row for row in further if only in row.key]
 

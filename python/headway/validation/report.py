@@ -113,13 +113,25 @@ def part_section(
     part: parts.Part, comparisons: Sequence[Comparison], about: Mapping[str, Any]
 ) -> str:
     """The section of a further part, with its own numbers and the matrix' targets."""
+    measured = dict.fromkeys(c.scenario.control for c in comparisons)
+    asked = part.name if len(comparisons) == len(part.scenarios) else ",".join(measured)
     return f"""{part.title}
 
-Made by `headway validate --only {part.name}` on {about["date"]}, Linux {about["kernel"]}, Headway
+Made by `headway validate --only {asked}` on {about["date"]}, Linux {about["kernel"]}, Headway
 {about["headway"]}: {_how_measured(comparisons, about)}
 {part.remark}
-
+{_not_measured(part, comparisons)}
 {_tables(comparisons)}"""
+
+
+def _not_measured(part: parts.Part, comparisons: Sequence[Comparison]) -> str:
+    """A line that names the controls of scenarios that are missing."""
+    measured = {c.scenario for c in comparisons}
+    missing = [scenario for scenario in part.scenarios if scenario not in measured]
+    if not missing:
+        return ""
+    controls = ", ".join(dict.fromkeys(scenario.control for scenario in missing))
+    return f"Not measured are {len(missing)} of its {len(part.scenarios)} scenarios: {controls}.\n"
 
 
 def with_parts(previous: str | None, sections: Sequence[str]) -> str:
