@@ -2,7 +2,7 @@
 //! look at what is offered to the queue and at the headers that packets carry, and tell
 //! and count what their own declarations name.
 
-use crate::net::link::{sender_of, Offered};
+use crate::net::link::Offered;
 use crate::rng::{stream, Purpose};
 use crate::scenario::LinkSpec;
 use crate::trace::digest::RouterTotals;
@@ -10,8 +10,7 @@ use crate::trace::record::{Tables, NULL_U32};
 use headway_algorithms::header::header;
 use headway_algorithms::sharing::may_share;
 use headway_algorithms::{
-    AlgorithmError, Carrier, Fields, HeaderInfo, LinkView, PacketView, RouterInfo, RouterInstance,
-    Verdict,
+    AlgorithmError, Carrier, Fields, HeaderInfo, LinkView, RouterInfo, RouterInstance, Verdict,
 };
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -81,14 +80,7 @@ impl Routers {
         let mut all = Verdict::Pass;
         for router in &mut self.list {
             let mut view = *view;
-            let arriving = PacketView {
-                flow: sender_of(packet.route),
-                ip_bytes: packet.ip_bytes,
-                ecn: packet.ecn,
-                local: 0,
-                ip_id: packet.ip_id,
-                pkts: 1,
-            };
+            let arriving = packet.view();
             let mut bits = Fields::default();
             let header = if reads {
                 router
@@ -125,14 +117,7 @@ impl Routers {
         for router in self.list.iter_mut().filter(|r| r.instance.departs()) {
             let mut view = *view;
             view.random = self.rng.next_u32();
-            let leaving = PacketView {
-                flow: sender_of(packet.route),
-                ip_bytes: packet.ip_bytes,
-                ecn: packet.ecn,
-                local: 0,
-                ip_id: packet.ip_id,
-                pkts: 1,
-            };
+            let leaving = packet.view();
             let mut bits = Fields::default();
             let header = router.header.and_then(|i| packet.header(i, &mut bits));
             let has_header = header.is_some();

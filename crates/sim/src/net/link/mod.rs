@@ -22,11 +22,8 @@ use crate::scenario::{EcnPath, LinkSpec};
 use crate::trace::record::Tables;
 pub use account::Counters;
 use account::Watch;
-use headway_algorithms::{
-    AlgorithmError, LinkView, PacketView, QueueInstance, RouterInfo, Verdict,
-};
+use headway_algorithms::{AlgorithmError, LinkView, QueueInstance, RouterInfo, Verdict};
 use held::Held;
-pub(crate) use offer::sender_of;
 pub use offer::{Drop, Offer, Offered, Turn};
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -276,14 +273,7 @@ impl Link {
             return self.dropped(ip_bytes, Drop::Options);
         }
         let ecn = packet.ecn;
-        let arriving = PacketView {
-            flow: sender_of(packet.route),
-            ip_bytes,
-            ecn,
-            local: 0,
-            ip_id: packet.ip_id,
-            pkts: 1,
-        };
+        let arriving = packet.view();
         let verdict = self.discipline.enqueue(&self.view, &arriving);
         match verdict {
             Verdict::Mark if ecn == 0 => return self.dropped(ip_bytes, Drop::Early),

@@ -2,7 +2,7 @@
 //! whose turn it is on a link that holds packets.
 
 use crate::net::packet::Headers;
-use headway_algorithms::{Carrier, Fields, HeaderInfo};
+use headway_algorithms::{Carrier, Fields, HeaderInfo, PacketView};
 
 /// Why a packet was not carried, as in the table of drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,19 @@ pub struct Offered<'a> {
 }
 
 impl Offered<'_> {
+    /// The packet as algorithms of a link see it.
+    #[inline(always)]
+    pub(crate) fn view(&self) -> PacketView {
+        PacketView {
+            flow: sender_of(self.route),
+            ip_bytes: self.ip_bytes,
+            ecn: self.ecn,
+            local: 0,
+            ip_id: self.ip_id,
+            pkts: 1,
+        }
+    }
+
     /// The fields of a header, if the packet carries it; those of ECN bits are read into
     /// `bits`.
     pub(crate) fn header<'a>(
@@ -69,7 +82,7 @@ impl Offered<'_> {
 }
 
 /// How algorithms tell senders apart: each direction of a host pair is one.
-pub(crate) fn sender_of(route: u32) -> u64 {
+fn sender_of(route: u32) -> u64 {
     (u64::from(route) + 1) << 32
 }
 
