@@ -67,9 +67,7 @@ pub fn plan(what: What<'_>) -> Result<Outcome, Failure> {
 }
 
 fn check() -> Result<(), Failure> {
-    if let Some(reason) = load::missing() {
-        return Err(Failure::kernel_cannot(format!("cannot detach: {reason}")));
-    }
+    load::required("detach")?;
     rundir::enter()
 }
 

@@ -14,7 +14,7 @@ use crate::mechanisms::trial::Trial;
 use crate::objects::bpf;
 use crate::objects::load;
 use crate::objects::{hints_object, objects, probe_object};
-use crate::system::sockets;
+use crate::system::{cgroup, sockets};
 
 /// One thing that Headway needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -307,14 +307,10 @@ fn file_system(name: &str) -> Found {
 }
 
 fn cgroup2() -> Found {
-    let mounts = fs::read_to_string("/proc/self/mounts").map_err(text)?;
-    let at = mounts.lines().find_map(|line| {
-        let mut fields = line.split(' ').skip(1);
-        let at = fields.next()?;
-        (fields.next()? == "cgroup2").then(|| at.to_owned())
-    });
-    at.map(|at| format!("mounted at {at}"))
-        .ok_or_else(|| "not mounted".to_owned())
+    match cgroup::mounted().map_err(text)? {
+        Some(at) => Ok(format!("mounted at {}", at.display())),
+        None => Err("not mounted".to_owned()),
+    }
 }
 
 fn available(control: &str) -> Found {

@@ -162,13 +162,7 @@ impl Request {
                 self.name
             )));
         }
-        if let Some(reason) = load::missing() {
-            return Err(Failure::kernel_cannot(format!(
-                "cannot attach {}: {reason}",
-                self.name
-            )));
-        }
-        Ok(())
+        load::required(&format!("attach {}", self.name))
     }
 
     /// Attaches for as long as the result is held, with maps of its own: its connections

@@ -45,9 +45,7 @@ enum Thing {
 
 /// What `detach` alone means, where it is clear.
 fn only_thing() -> Result<Thing, Failure> {
-    if let Some(reason) = load::missing() {
-        return Err(Failure::kernel_cannot(format!("cannot detach: {reason}")));
-    }
+    load::required("detach")?;
     rundir::enter()?;
     let controls = inventory::find()?.into_iter().filter(|a| a.attached);
     let mut things: Vec<Thing> = controls.map(|a| Thing::Control(a.name)).collect();

@@ -95,12 +95,6 @@ fn cgroup_for(header: &HeaderInfo) -> Result<PathBuf, Failure> {
     cgroup::root(&format!("send the header {}", header.name))
 }
 
-fn text(hook: &Hook, name: &str) -> String {
-    let raw = hook.constant(name).unwrap_or_default();
-    let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
-    String::from_utf8_lossy(&raw[..end]).into_owned()
-}
-
 /// Whether it is a program beside a control.
 #[must_use]
 pub fn is_ours(hook: &Hook) -> bool {
@@ -110,7 +104,7 @@ pub fn is_ours(hook: &Hook) -> bool {
 /// The kernel's name of the control that a program is there for.
 #[must_use]
 pub fn control_of(hook: &Hook) -> String {
-    text(hook, "hw_attached_name")
+    hook.text("hw_attached_name")
 }
 
 /// The programs beside a control; of a command that was killed, perhaps more than it has.
@@ -223,7 +217,7 @@ pub fn endpoints() -> Result<Vec<Endpoint>, Failure> {
             let declared = hook.constant(SAID).and_then(|said| Declared::read(&said));
             let header = match declared {
                 Some(declared) => declared.header,
-                None => Sent::by(&text(&hook, "hw_control_name")),
+                None => Sent::by(&hook.text("hw_control_name")),
             };
             Endpoint {
                 control: control_of(&hook),

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use libbpf_rs::ObjectBuilder;
 use serde::Serialize;
 
 use crate::error::Failure;
@@ -39,11 +38,7 @@ fn is_ours(hook: &Hook) -> bool {
 /// # Errors
 /// The kernel refuses: devices have links for programs since Linux 6.6.
 pub fn attach(device: &Device, dry_run: bool) -> Result<(), Failure> {
-    if let Some(reason) = load::missing() {
-        return Err(Failure::kernel_cannot(format!(
-            "cannot let headers out: {reason}"
-        )));
-    }
+    load::required("let headers out")?;
     rundir::enter()?;
     if dry_run {
         return Ok(());
@@ -56,12 +51,7 @@ pub fn attach(device: &Device, dry_run: bool) -> Result<(), Failure> {
             hook.detach(&lock)?;
         }
     }
-    let bytes = headers_out_object()
-        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
-    let mut open = ObjectBuilder::default()
-        .name(PROGRAM)
-        .and_then(|builder| builder.open_memory(bytes))
-        .map_err(|e| Failure::failed(format!("cannot open the object of headers: {e}")))?;
+    let mut open = load::open(headers_out_object(), PROGRAM, "headers")?;
     shared::share_maps(&mut open, &lock)?;
     device.describe_to(&mut open)?;
     let object = load::load(open, "the program of headers")?;

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
 
-use libbpf_rs::{MapCore, MapFlags, ObjectBuilder};
+use libbpf_rs::{MapCore, MapFlags};
 use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
@@ -72,11 +72,7 @@ pub struct PrefixDefault {
 }
 
 fn check() -> Result<(), Failure> {
-    if let Some(reason) = load::missing() {
-        return Err(Failure::kernel_cannot(format!(
-            "cannot take hints: {reason}"
-        )));
-    }
+    load::required("take hints")?;
     rundir::enter()
 }
 
@@ -112,12 +108,7 @@ pub fn attach(cgroup: Option<&Path>, dry_run: bool) -> Result<String, Failure> {
     for hook in attached()? {
         hook.detach(&lock)?;
     }
-    let bytes = hints_object()
-        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
-    let mut open = ObjectBuilder::default()
-        .name("hw_hints")
-        .and_then(|builder| builder.open_memory(bytes))
-        .map_err(|e| Failure::failed(format!("cannot open the object of hints: {e}")))?;
+    let mut open = load::open(hints_object(), "hw_hints", "hints")?;
     hooks::set_place(&mut open, &place)?;
     shared::share_maps(&mut open, &lock)?;
     let object = load::load(open, "the socket options")?;
@@ -142,12 +133,7 @@ fn kernel_tells_of_writes() -> bool {
 
 /// Lets the startups know of all of a large write.
 fn attach_writes(place: &str, lock: &Lock) -> Result<(), Failure> {
-    let bytes = writes_object()
-        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
-    let mut open = ObjectBuilder::default()
-        .name("hw_writes")
-        .and_then(|builder| builder.open_memory(bytes))
-        .map_err(|e| Failure::failed(format!("cannot open the object of writes: {e}")))?;
+    let mut open = load::open(writes_object(), "hw_writes", "writes")?;
     hooks::set_place(&mut open, place)?;
     shared::share_maps(&mut open, lock)?;
     let object = load::load(open, "the program that sees writes")?;
@@ -281,11 +267,7 @@ pub(crate) fn write_default(
 
 /// Loads the object for its maps, which stay by their pins; nothing is attached.
 fn make_maps(lock: &Lock) -> Result<(), Failure> {
-    let bytes = hints_object()
-        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
-    let mut open = ObjectBuilder::default()
-        .open_memory(bytes)
-        .map_err(|e| Failure::failed(format!("cannot open the object of hints: {e}")))?;
+    let mut open = load::open(hints_object(), "hw_hints", "hints")?;
     shared::share_maps(&mut open, lock)?;
     load::load(open, "the map of prefixes").map(drop)
 }

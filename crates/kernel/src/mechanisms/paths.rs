@@ -44,11 +44,7 @@ pub struct Memory {
 /// # Errors
 /// Lack of privilege.
 pub fn remember(lifetime_ns: u64, dry_run: bool) -> Result<(), Failure> {
-    if let Some(reason) = load::missing() {
-        return Err(Failure::kernel_cannot(format!(
-            "cannot remember paths: {reason}"
-        )));
-    }
+    load::required("remember paths")?;
     rundir::enter()?;
     if dry_run {
         return Ok(());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use libbpf_rs::{MapCore as _, MapFlags, ObjectBuilder};
+use libbpf_rs::{MapCore as _, MapFlags};
 use serde::Serialize;
 
 use crate::error::Failure;
@@ -44,11 +44,7 @@ pub struct Host {
 /// # Errors
 /// The kernel refuses: devices have links for programs since Linux 6.6.
 pub fn attach_host(device: &Device, willing_code: u32, dry_run: bool) -> Result<(), Failure> {
-    if let Some(reason) = load::missing() {
-        return Err(Failure::kernel_cannot(format!(
-            "cannot take part in Quick-Start: {reason}"
-        )));
-    }
+    load::required("take part in Quick-Start")?;
     rundir::enter()?;
     if dry_run {
         return Ok(());
@@ -58,12 +54,7 @@ pub fn attach_host(device: &Device, willing_code: u32, dry_run: bool) -> Result<
     for hook in hooks_at(&device.place())? {
         hook.detach(&lock)?;
     }
-    let bytes = quick_start_host_object()
-        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
-    let mut open = ObjectBuilder::default()
-        .name("hw_qs_host")
-        .and_then(|builder| builder.open_memory(bytes))
-        .map_err(|e| Failure::failed(format!("cannot open the object of Quick-Start: {e}")))?;
+    let mut open = load::open(quick_start_host_object(), "hw_qs_host", "Quick-Start")?;
     device.describe_to(&mut open)?;
     hooks::set_constants(
         &mut open,
@@ -190,11 +181,7 @@ pub fn forget_asker(name: &str, _lock: &Lock) {
 
 /// Loads the object for its maps, which stay by their pins; nothing is attached.
 pub(crate) fn make_maps(lock: &Lock) -> Result<(), Failure> {
-    let bytes = quick_start_host_object()
-        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
-    let mut open = ObjectBuilder::default()
-        .open_memory(bytes)
-        .map_err(|e| Failure::failed(format!("cannot open the object of Quick-Start: {e}")))?;
+    let mut open = load::open(quick_start_host_object(), "hw_qs_host", "Quick-Start")?;
     shared::share_maps(&mut open, lock)?;
     load::load(open, "the maps of Quick-Start").map(drop)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use libbpf_rs::{MapCore as _, Object, ObjectBuilder};
+use libbpf_rs::{MapCore as _, Object};
 use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
@@ -47,11 +47,7 @@ pub fn attach(
     peer_bytes: u32,
     dry_run: bool,
 ) -> Result<(), Failure> {
-    if let Some(reason) = load::missing() {
-        return Err(Failure::kernel_cannot(format!(
-            "cannot change first windows: {reason}"
-        )));
-    }
+    load::required("change first windows")?;
     rundir::enter()?;
     let place = device.place();
     let there = hooks::find()?;
@@ -78,12 +74,7 @@ pub fn attach(
 }
 
 fn load(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<Object, Failure> {
-    let bytes = window_object()
-        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
-    let mut open = ObjectBuilder::default()
-        .name("hw_window")
-        .and_then(|builder| builder.open_memory(bytes))
-        .map_err(|e| Failure::failed(format!("cannot open the object of windows: {e}")))?;
+    let mut open = load::open(window_object(), "hw_window", "windows")?;
     device.describe_to(&mut open)?;
     hooks::set_constants(
         &mut open,

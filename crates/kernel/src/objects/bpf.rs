@@ -266,18 +266,7 @@ pub fn program_info(fd: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
 /// # Errors
 /// There is none.
 pub fn first_element(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec<u8>> {
-    let mut value = vec![0u8; bytes];
-    let key = 0u32;
-    // SAFETY: the key is of the only size such maps have; the caller took the
-    // value's size from the kernel.
-    check(unsafe {
-        sys::bpf_map_lookup_elem(
-            map.as_raw_fd(),
-            (&raw const key).cast(),
-            value.as_mut_ptr().cast(),
-        )
-    })?;
-    Ok(value)
+    first_element_by(map, bytes, 0)
 }
 
 /// The same of a map whose elements have a lock, which is held meanwhile.
@@ -285,15 +274,20 @@ pub fn first_element(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec<u8>> {
 /// # Errors
 /// There is none.
 pub fn first_element_locked(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec<u8>> {
+    first_element_by(map, bytes, u64::from(sys::BPF_F_LOCK))
+}
+
+fn first_element_by(map: BorrowedFd<'_>, bytes: usize, flags: u64) -> io::Result<Vec<u8>> {
     let mut value = vec![0u8; bytes];
     let key = 0u32;
-    // SAFETY: as in first_element.
+    // SAFETY: the key is of the only size such maps have; the caller took the
+    // value's size from the kernel.
     check(unsafe {
         sys::bpf_map_lookup_elem_flags(
             map.as_raw_fd(),
             (&raw const key).cast(),
             value.as_mut_ptr().cast(),
-            u64::from(sys::BPF_F_LOCK),
+            flags,
         )
     })?;
     Ok(value)

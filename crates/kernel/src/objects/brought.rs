@@ -15,7 +15,7 @@ use headway_experiment::algorithm::file_of;
 use serde_json::{json, Value};
 
 use crate::error::{Attempt as _, Failure};
-use crate::objects::{compile, objects, ControlObject, RouterObject};
+use crate::objects::{compile, load, objects, ControlObject, RouterObject};
 
 include!(concat!(env!("OUT_DIR"), "/port.rs"));
 
@@ -121,8 +121,7 @@ pub(crate) fn control(
 
 /// The object of a startup, as the build made it for those controls that it joins.
 fn object_of(startup: &StartupInfo) -> Result<&'static [u8], Failure> {
-    let built = objects()
-        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
+    let built = load::of_build(objects())?;
     let joined = built.iter().find(|o| o.startup == Some(startup.name));
     joined
         .and_then(|object| object.algorithms.get(1).copied())

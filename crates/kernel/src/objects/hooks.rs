@@ -191,13 +191,15 @@ impl Places {
 /// What a program's constants say of it: scope and place.
 fn place_of(map_ids: &[u32]) -> Option<(String, String)> {
     map_ids.iter().find_map(|&id| {
-        let text = |name: &str| {
-            let raw = constant(id, name)?;
-            let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
-            Some(String::from_utf8_lossy(&raw[..end]).into_owned())
-        };
-        Some((text("hw_scope")?, text("hw_place")?))
+        let said = |name: &str| constant(id, name).map(|raw| text(&raw));
+        Some((said("hw_scope")?, said("hw_place")?))
     })
+}
+
+/// A constant that is text, up to its end.
+fn text(raw: &[u8]) -> String {
+    let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
+    String::from_utf8_lossy(&raw[..end]).into_owned()
 }
 
 /// The value of a constant, if the map is the section that holds it.
@@ -218,6 +220,12 @@ impl Hook {
     #[must_use]
     pub fn constant(&self, name: &str) -> Option<Vec<u8>> {
         self.map_ids.iter().find_map(|&id| constant(id, name))
+    }
+
+    /// One that is text; empty where there is none.
+    #[must_use]
+    pub fn text(&self, name: &str) -> String {
+        text(&self.constant(name).unwrap_or_default())
     }
 
     /// One of its maps.

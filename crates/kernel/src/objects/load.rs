@@ -88,6 +88,37 @@ fn gist(log: &str) -> String {
         .to_owned()
 }
 
+/// Fails with one line where this machine or this process cannot load objects, which `what` needs.
+///
+/// # Errors
+/// It cannot.
+pub fn required(what: &str) -> Result<(), Failure> {
+    match missing() {
+        Some(reason) => Err(Failure::kernel_cannot(format!("cannot {what}: {reason}"))),
+        None => Ok(()),
+    }
+}
+
+/// What the build made of the eBPF programs.
+///
+/// # Errors
+/// It made none, for a reason that it knew.
+pub fn of_build<T>(made: Result<T, &str>) -> Result<T, Failure> {
+    made.map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))
+}
+
+/// Opens an object of the build under a name; `what` it is of.
+///
+/// # Errors
+/// It was not made, or libbpf does not take it.
+pub fn open(made: Result<&[u8], &str>, name: &str, what: &str) -> Result<OpenObject, Failure> {
+    let bytes = of_build(made)?;
+    ObjectBuilder::default()
+        .name(name)
+        .and_then(|builder| builder.open_memory(bytes))
+        .map_err(|e| Failure::failed(format!("cannot open the object of {what}: {e}")))
+}
+
 /// Loads an object, which is when the kernel's verifier judges its programs.
 ///
 /// # Errors

@@ -170,8 +170,7 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
     if control.file.is_some() {
         return brought::control(control, joined);
     }
-    let objects = objects()
-        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?;
+    let objects = load::of_build(objects())?;
     objects
         .iter()
         .find(|o| o.control == control.name && o.startup == startup)

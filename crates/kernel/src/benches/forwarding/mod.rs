@@ -210,11 +210,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 /// # Errors
 /// Lack of privilege, or a kernel that cannot attach programs to devices.
 pub fn measure(bench: Bench) -> Result<Outcome, Failure> {
-    if let Some(reason) = load::missing() {
-        return Err(Failure::kernel_cannot(format!(
-            "cannot measure a router: {reason}"
-        )));
-    }
+    load::required("measure a router")?;
     let path = RoutedPath::new(false)?;
     let device = Device::find(Some(&path.router.path()), ROUTER_OUT)?;
     let link = Link {

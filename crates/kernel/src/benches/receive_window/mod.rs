@@ -161,11 +161,7 @@ const BETWEEN: Duration = Duration::from_millis(300);
 /// # Errors
 /// A control that is not known; lack of privilege; a kernel that refuses.
 pub fn measure(bench: &Bench) -> Result<Outcome, Failure> {
-    if let Some(reason) = load::missing() {
-        return Err(Failure::kernel_cannot(format!(
-            "cannot measure first windows: {reason}"
-        )));
-    }
+    load::required("measure first windows")?;
     // names of controls are the machine's
     let mut name = format!("{}_wb{:x}", rundir::scope()?, std::process::id());
     name.truncate(15);

@@ -162,12 +162,7 @@ impl Request {
     /// The kernel refuses: devices have links for programs since Linux 6.6.
     pub fn run(&self, dry_run: bool) -> Result<String, Failure> {
         let place = self.place();
-        if let Some(reason) = load::missing() {
-            return Err(Failure::kernel_cannot(format!(
-                "cannot attach {} to {place}: {reason}",
-                self.info.name
-            )));
-        }
+        load::required(&format!("attach {} to {place}", self.info.name))?;
         rundir::enter()?;
         self.may_join()?;
         if dry_run {
@@ -249,8 +244,7 @@ pub(crate) fn find(name: &str) -> Result<(&'static RouterInfo, &'static RouterOb
     if info.file.is_some() {
         return Ok((info, brought::router(info)?));
     }
-    let object = routers()
-        .map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))?
+    let object = load::of_build(routers())?
         .iter()
         .find(|object| object.name == info.name)
         .ok_or_else(|| Failure::failed(format!("this build has no program of {name}")))?;
@@ -353,9 +347,7 @@ fn attached() -> Result<Vec<Hook>, Failure> {
 }
 
 fn name_of(hook: &Hook) -> String {
-    let raw = hook.constant("hw_router_name").unwrap_or_default();
-    let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
-    String::from_utf8_lossy(&raw[..end]).into_owned()
+    hook.text("hw_router_name")
 }
 
 /// All of them.
