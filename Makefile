@@ -74,7 +74,7 @@ SKIPS := $(CURDIR)/target/skipped.tsv
 READY := $(shell tests/system_packages.sh --ready && echo kernel)
 TESTED := --workspace --exclude headway-python $(if $(READY),,--exclude headway-kernel)
 suites = $(sort $(basename $(notdir $(foreach crate,$(1),$(wildcard crates/$(crate)/tests/*.rs)))))
-LIVE := $(call suites,emulator $(READY))
+LIVE := $(call suites,emulator pep $(READY))
 NOT_LIVE := $(filter-out $(LIVE),$(call suites,wire experiment algorithms sim mirrors))
 
 # All is built; what needs no kernel uses every core; what runs in real time then has them alone.
@@ -131,7 +131,7 @@ test-package: headwayctl $(VENV)/.engine $(VENV)/.dev ## make it, have lintian c
 check: build test-format ## formatters, linters, types and fast tests; under a minute, no root
 	cargo clippy --quiet $(CRATES) --all-targets -- -D warnings
 	$(BIN)/mypy
-	cargo test --quiet $(CRATES) --exclude headway-python --exclude headway-emulator
+	cargo test --quiet $(CRATES) --exclude headway-python --exclude headway-emulator --exclude headway-pep
 	$(BIN)/python -m pytest -m "not slow"
 
 verdicts: build ## run every study in full, show which verdicts changed, lock them, make the pages

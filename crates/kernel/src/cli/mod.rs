@@ -8,6 +8,7 @@ mod doctor;
 mod hints;
 mod host;
 mod pages;
+mod pep;
 mod router;
 mod sample;
 mod status;
@@ -45,6 +46,7 @@ enum Command {
     Hints(hints::HintsCommand),
     Host(host::HostCommand),
     Router(router::RouterCommand),
+    Pep(Box<pep::PepCommand>),
     Traffic(traffic::Traffic),
     Sample(sample::Sample),
     Testbed(testbed::TestbedCommand),
@@ -98,6 +100,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Hints(command) => hints::run(&command),
         Command::Host(command) => host::run(&command),
         Command::Router(command) => router::run(&command),
+        Command::Pep(command) => pep::run(&command),
         Command::Traffic(command) => traffic::run(command),
         Command::Sample(command) => sample::run(command),
         Command::Testbed(command) => testbed::run(&command),
@@ -158,6 +161,7 @@ mod tests {
             "status",
             "hints list",
             "host window-bench",
+            "pep status",
             "router bench",
             "router watch",
             "testbed status",

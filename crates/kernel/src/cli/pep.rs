@@ -1,0 +1,412 @@
+//! `headwayctl pep`
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use headway_experiment::{parse_positive_size, parse_positive_time, parse_time};
+use headway_pep::control::{self, Request, Status, Taking};
+use headway_pep::{Blame, Config, ConnectionStatus, Error, Side, Totals};
+use serde_json::json;
+
+use super::stop::on_signals;
+use super::tell::Tell;
+use crate::error::{Attempt as _, Failure};
+use crate::out::{self, say};
+use crate::system::{netns, rundir};
+
+/// A transparent split-TCP proxy: each side with a congestion control and buffers of its own
+#[derive(Debug, Args)]
+pub struct PepCommand {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(Box<RunCommand>),
+    Status(StatusCommand),
+    Stop(StopCommand),
+}
+
+/// Take TCP connections that come from clients' devices and lead out of servers' devices, until
+/// SIGTERM, SIGINT or `pep stop`
+#[derive(Debug, Args)]
+struct RunCommand {
+    /// Of the proxy
+    #[arg(long, default_value = "pep")]
+    name: String,
+    /// Where clients are; can be repeated
+    #[arg(long, value_name = "DEVICE", required = true)]
+    client_dev: Vec<String>,
+    /// Where servers are; can be repeated
+    #[arg(long, value_name = "DEVICE", required = true)]
+    server_dev: Vec<String>,
+    /// The kernel's name of the congestion control towards clients [the namespace's]
+    #[arg(long, value_name = "CONTROL")]
+    client_cc: Option<String>,
+    /// The same towards servers
+    #[arg(long, value_name = "CONTROL")]
+    server_cc: Option<String>,
+    /// Send and receive buffer of each connection to a client, like 4MB: the leg's
+    /// bandwidth-delay product or more [the kernel sizes both]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    client_buffer: Option<u64>,
+    /// The same to a server
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    server_buffer: Option<u64>,
+    /// Event loops [one per core]
+    #[arg(long, value_name = "COUNT")]
+    workers: Option<usize>,
+    /// Of each pipe that data goes through, like 1MiB
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1MiB")]
+    pipe_bytes: u64,
+    /// From so many connections on, new ones pass around the proxy [10000, or a quarter
+    /// of the descriptors that it may open]
+    #[arg(long, value_name = "COUNT")]
+    max_connections: Option<usize>,
+    /// From so much memory for TCP on, the same [half of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_memory: Option<u64>,
+    /// Connections on which nothing moves for so long are reset
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "125min")]
+    idle_timeout: Duration,
+    /// Servers that do not answer for so long are given up
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
+    handshake_timeout: Duration,
+    /// Connections may take so long to end after the proxy was told to stop
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
+    drain_timeout: Duration,
+    /// Firewall mark of intercepted packets and number of a routing table; the next number is the
+    /// mark of the proxy's own packets
+    #[arg(long, default_value_t = 18_519)]
+    mark: u32,
+    #[command(flatten)]
+    tell: Tell,
+}
+
+/// Show proxies, what passes through them and what they counted
+#[derive(Debug, Args)]
+struct StatusCommand {
+    /// Of the proxy [all]
+    #[arg(long)]
+    name: Option<String>,
+    /// With every connection
+    #[arg(long)]
+    connections: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Let a proxy end: it takes no new connections, and those there are may end; of one that was
+/// killed its rules are taken out
+#[derive(Debug, Args)]
+struct StopCommand {
+    /// Of the proxy; may be left out if there is only one
+    name: Option<String>,
+    /// Cut off what takes longer, like 0s [as it was started]
+    #[arg(long, value_name = "TIME", value_parser = time_or_none)]
+    within: Option<Duration>,
+    #[command(flatten)]
+    tell: Tell,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_positive_size(text).map_err(|e| e.to_string())
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let ns = parse_positive_time(text).map_err(|e| e.to_string())?;
+    Ok(Duration::from_nanos(ns))
+}
+
+fn time_or_none(text: &str) -> Result<Duration, String> {
+    let ns = parse_time(text).map_err(|e| e.to_string())?;
+    Ok(Duration::from_nanos(ns))
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error.blame {
+            Blame::Input => Failure::bad_input(error.message),
+            Blame::Kernel => Failure::kernel_cannot(error.message),
+            Blame::Other => Failure::failed(error.message),
+        }
+    }
+}
+
+fn folder() -> PathBuf {
+    rundir::root().join("pep")
+}
+
+pub(super) fn run(command: &PepCommand) -> Result<(), Failure> {
+    match &command.command {
+        Command::Run(command) => work(command),
+        Command::Status(command) => status(command),
+        Command::Stop(command) => stop(command),
+    }
+}
+
+fn configuration(command: &RunCommand) -> Result<Config, Failure> {
+    let to_size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let side = |devices: &[String], control: &Option<String>, buffer: Option<u64>| Side {
+        devices: devices.to_vec(),
+        control: control.clone(),
+        buffer_bytes: buffer.map(to_size),
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let max_memory_bytes = match command.max_memory {
+        Some(bytes) => bytes,
+        None => half_of_memory()?,
+    };
+    Ok(Config {
+        name: command.name.clone(),
+        scope: rundir::scope()?,
+        folder: folder(),
+        client: side(
+            &command.client_dev,
+            &command.client_cc,
+            command.client_buffer,
+        ),
+        server: side(
+            &command.server_dev,
+            &command.server_cc,
+            command.server_buffer,
+        ),
+        workers: command.workers.unwrap_or(cores),
+        pipe_bytes: to_size(command.pipe_bytes),
+        max_connections: command
+            .max_connections
+            .unwrap_or_else(headway_pep::usual_connections),
+        max_memory_bytes,
+        idle_timeout: command.idle_timeout,
+        handshake_timeout: command.handshake_timeout,
+        drain_timeout: command.drain_timeout,
+        mark: command.mark,
+    })
+}
+
+fn half_of_memory() -> Result<u64, Failure> {
+    let text = std::fs::read_to_string("/proc/meminfo").attempt("read /proc/meminfo")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    let kib = kib.ok_or_else(|| Failure::failed("/proc/meminfo does not say MemTotal"))?;
+    Ok(kib * 1024 / 2)
+}
+
+fn work(command: &RunCommand) -> Result<(), Failure> {
+    let config = configuration(command)?;
+    let Tell { dry_run, json } = command.tell;
+    if dry_run {
+        let table = headway_pep::plan(&config)?;
+        if json {
+            return out::json(&json!({ "dry_run": true, "name": config.name, "nftables": table }));
+        }
+        say!(
+            "would run proxy {}, route packets of mark {} to it, and put in:",
+            config.name,
+            config.mark
+        );
+        say!("{}", table.trim_end());
+        return Ok(());
+    }
+    let stop = on_signals()?;
+    let mut told = Ok(());
+    let totals = headway_pep::run(config, stop, |status| {
+        if json {
+            told = out::json(status);
+        } else {
+            say!(
+                "proxy {} takes {} from {} to {}",
+                status.name,
+                status.families.join(" and "),
+                status.client_devices.join(", "),
+                status.server_devices.join(", ")
+            );
+        }
+        out::flush(); // who waits for it waits at a pipe
+    })?;
+    told?;
+    if json {
+        return out::json(&totals);
+    }
+    print_totals(&totals);
+    Ok(())
+}
+
+fn all_status(name: Option<&str>, connections: bool) -> Result<Vec<Status>, Failure> {
+    let names = match name {
+        Some(name) => vec![name.to_owned()],
+        None => control::names(&folder()),
+    };
+    let mut all = Vec::new();
+    for name in names {
+        all.extend(control::ask::<Status>(
+            &folder(),
+            &name,
+            Request::Status { connections },
+        )?);
+    }
+    Ok(all)
+}
+
+fn status(command: &StatusCommand) -> Result<(), Failure> {
+    let proxies = all_status(command.name.as_deref(), command.connections)?;
+    // those that left something, but no longer answer
+    let mut killed = control::names(&folder());
+    killed.retain(|name| proxies.iter().all(|proxy| proxy.name != *name));
+    killed.retain(|name| command.name.as_ref().is_none_or(|wanted| wanted == name));
+    if command.json {
+        return out::json(&json!({ "proxies": proxies, "killed": killed }));
+    }
+    if proxies.is_empty() && killed.is_empty() {
+        say!("no proxy runs");
+    }
+    for proxy in &proxies {
+        print(proxy);
+    }
+    for name in killed {
+        say!("{name}  was killed; `headwayctl pep stop {name}` takes out what it has left");
+    }
+    Ok(())
+}
+
+fn print(proxy: &Status) {
+    say!(
+        "{}  {} -> {}  {}  process {}, {} s, {} workers",
+        proxy.name,
+        proxy.client_devices.join(", "),
+        proxy.server_devices.join(", "),
+        match proxy.taking {
+            Taking::Yes => "takes new connections",
+            Taking::Full => "full: new connections pass around",
+            Taking::Stopping => "stopping: new connections pass around",
+        },
+        proxy.pid,
+        proxy.uptime_s,
+        proxy.workers
+    );
+    let control = |name: &Option<String>| name.clone().unwrap_or_else(|| "the default".to_owned());
+    say!(
+        "  {}; control to clients {}, to servers {}",
+        proxy.families.join(" and "),
+        control(&proxy.client_control),
+        control(&proxy.server_control)
+    );
+    say!(
+        "  {} of {} connections, {} of {} of memory, {} in {} pipes",
+        proxy.open,
+        proxy.max_connections,
+        megabytes(proxy.memory_bytes),
+        megabytes(proxy.max_memory_bytes),
+        megabytes(proxy.held_bytes),
+        proxy.pipes
+    );
+    if let Some(around) = proxy.around {
+        say!("  around: {around} first packets");
+    }
+    print_totals(&proxy.totals);
+    for connection in proxy.connections.iter().flatten() {
+        print_connection(connection);
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+fn print_totals(totals: &Totals) {
+    let rows: Vec<String> = totals
+        .rows()
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    say!("  counters: {}", rows.join(" "));
+}
+
+fn print_connection(connection: &ConnectionStatus) {
+    let phase = serde_json::to_value(connection.phase).unwrap_or_default();
+    say!(
+        "  {} -> {}  {}  {:.1} s, idle {:.1} s  {} B up, {} B down",
+        connection.client,
+        connection.server,
+        phase.as_str().unwrap_or_default(),
+        connection.age_ms as f64 / 1e3,
+        connection.idle_ms as f64 / 1e3,
+        connection.client_bytes,
+        connection.server_bytes
+    );
+}
+
+fn only_name() -> Result<String, Failure> {
+    let mut names = control::names(&folder());
+    match (names.pop(), names.is_empty()) {
+        (Some(name), true) => Ok(name),
+        (None, _) => Err(Failure::bad_input("no proxy runs")),
+        (Some(last), false) => Err(Failure::bad_input(format!(
+            "there are several proxies, say which: {}, {last}",
+            names.join(", ")
+        ))),
+    }
+}
+
+fn stop(command: &StopCommand) -> Result<(), Failure> {
+    let name = match &command.name {
+        Some(name) => name.clone(),
+        None => only_name()?,
+    };
+    let folder = folder();
+    let request = if command.tell.dry_run {
+        Request::Status { connections: false }
+    } else {
+        Request::Stop {
+            within_ms: command.within.map(|t| t.as_millis() as u64),
+        }
+    };
+    if let Some(status) = control::ask::<Status>(&folder, &name, request)? {
+        if !command.tell.dry_run {
+            until_ended(&name);
+        }
+        return command.tell.change(
+            &format!("proxy {name} has ended"),
+            &format!("stop proxy {name}, which has {} connections", status.open),
+            json!({ "name": name, "running": true, "open": status.open }),
+        );
+    }
+    if !control::names(&folder).contains(&name) {
+        return Err(Failure::bad_input(format!("no proxy \"{name}\" runs")));
+    }
+    if !command.tell.dry_run {
+        headway_pep::clean(&folder, &rundir::scope()?, &name, |identity, remove| {
+            let place = netns::all().into_iter().find(|n| n.identity == identity);
+            // rules of a namespace that is gone are gone with it
+            let Some(place) = place else { return Ok(()) };
+            let mut result = Ok(());
+            let entered = place.inside(|| {
+                result = remove();
+                Ok(())
+            });
+            entered
+                .map_err(|e| Error::other(format!("cannot enter {}: {e}", place.label)))
+                .and(result)
+        })?;
+    }
+    command.tell.change(
+        &format!("proxy {name} was killed; what it had left is taken out"),
+        &format!("take out what proxy {name} has left, which was killed"),
+        json!({ "name": name, "running": false, "open": 0 }),
+    )
+}
+
+/// It drains, which takes as long as it was started or told with.
+fn until_ended(name: &str) {
+    while control::names(&folder()).iter().any(|there| there == name) {
+        let status = Request::Status { connections: false };
+        // one that is about to go does not answer
+        if matches!(control::ask::<Status>(&folder(), name, status), Ok(None)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

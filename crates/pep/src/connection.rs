@@ -1,0 +1,265 @@
+//! A client's connection and the one to its server that goes with it: opened, both
+//! directions moved, ended as the end hosts end theirs.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use rustix::event::epoll::EventFlags;
+use rustix::net::sockopt;
+use serde::{Deserialize, Serialize};
+
+use crate::counters::{count, Counters};
+use crate::flow::{Flow, Leg, Step, Tools};
+use crate::socket;
+
+/// Index of the client's leg, and of the direction that begins there.
+pub(crate) const CLIENT: usize = 0;
+/// The same of the server's.
+pub(crate) const SERVER: usize = 1;
+
+/// Where a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// The server has not answered yet.
+    Connecting,
+    /// Both legs stand.
+    Open,
+    /// One leg broke; what it had sent before is still on its way, and then the other is reset.
+    Breaking,
+    /// Both have said their last; what is on its way arrives.
+    Closing,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Closed,
+    Refused,
+    Broke(usize),
+    HandshakeTimeout,
+    IdleTimeout,
+    CutOff,
+    NoRoom,
+}
+
+/// What is to be done with a connection next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing until something happens.
+    Wait,
+    /// It had its share and has more to do.
+    Again,
+    /// It waits for what no event tells: look again soon.
+    Look,
+    /// It is over.
+    End(Outcome),
+}
+
+/// What `status` shows of a connection.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ConnectionStatus {
+    /// Address and port of the client.
+    pub client: SocketAddr,
+    /// Of the server.
+    pub server: SocketAddr,
+    /// Where it stands.
+    pub phase: Phase,
+    /// Since it was taken.
+    pub age_ms: u64,
+    /// Since something moved.
+    pub idle_ms: u64,
+    /// From the client, handed to the server's side.
+    pub client_bytes: u64,
+    /// From the server, handed to the client's side.
+    pub server_bytes: u64,
+}
+
+/// Both legs and both directions.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    client: SocketAddr,
+    server: SocketAddr,
+    pub legs: [Leg; 2],
+    flows: [Flow; 2],
+    phase: Phase,
+    /// Of `Breaking`.
+    broken: usize,
+    started: Instant,
+    moved: Instant,
+    /// It is in the list of those that have more to do, or are looked at soon.
+    pub listed: bool,
+}
+
+impl Connection {
+    /// The client's leg stands, the server's has begun to.
+    pub fn new(legs: [Leg; 2], client: SocketAddr, server: SocketAddr, now: Instant) -> Self {
+        Self {
+            client,
+            server,
+            legs,
+            flows: Default::default(),
+            phase: Phase::Connecting,
+            broken: CLIENT,
+            started: now,
+            moved: now,
+            listed: false,
+        }
+    }
+
+    /// What the kernel told of a leg.
+    pub fn note(&mut self, side: usize, flags: EventFlags) {
+        let leg = &mut self.legs[side];
+        let has = |flag| flags.intersects(flag);
+        let ending = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        leg.readable |= has(EventFlags::IN | EventFlags::PRI | ending);
+        leg.ending |= has(ending);
+        leg.urgent |= has(EventFlags::PRI);
+        leg.writable |= has(EventFlags::OUT);
+        if has(EventFlags::ERR | EventFlags::HUP)
+            && !matches!(sockopt::socket_error(&leg.socket), Ok(Ok(())))
+        {
+            leg.broken = true;
+        }
+    }
+
+    /// Moves on what can be moved.
+    pub fn advance(&mut self, tools: &mut Tools, now: Instant) -> Next {
+        let before = self.bytes();
+        let next = self.step(tools);
+        let [up, down] = self.bytes();
+        if before != [up, down] {
+            self.moved = now;
+            let counters = &tools.counters;
+            counters.client_bytes.fetch_add(up - before[0], Relaxed);
+            counters.server_bytes.fetch_add(down - before[1], Relaxed);
+        }
+        next
+    }
+
+    fn bytes(&self) -> [u64; 2] {
+        [self.flows[CLIENT].bytes, self.flows[SERVER].bytes]
+    }
+
+    fn step(&mut self, tools: &mut Tools) -> Next {
+        if self.phase == Phase::Connecting {
+            if self.legs[SERVER].broken {
+                return Next::End(Outcome::Refused);
+            }
+            // what was acknowledged is delivered, also where its sender did not wait
+            if self.legs[CLIENT].broken && !socket::has_unread(&self.legs[CLIENT].socket) {
+                return Next::End(Outcome::Broke(CLIENT));
+            }
+            if !self.legs[SERVER].writable {
+                return Next::Wait;
+            }
+            self.phase = Phase::Open;
+            count(&tools.counters.connected);
+        }
+        let mut again = false;
+        if self.phase == Phase::Open {
+            for from in [CLIENT, SERVER] {
+                match self.pump(from, tools) {
+                    Step::More => again = true,
+                    Step::SinkBroke => self.legs[1 - from].broken = true,
+                    Step::Idle | Step::Blocked | Step::Finished | Step::Drained => {}
+                }
+            }
+            if let Some(broken) = [CLIENT, SERVER].into_iter().find(|&s| self.legs[s].broken) {
+                self.phase = Phase::Breaking;
+                self.broken = broken;
+                // the kernel knows no more of it than what has come
+                (self.legs[broken].readable, self.legs[broken].ending) = (true, true);
+                self.flows[1 - broken].abandon(&tools.counters);
+            } else if self.flows.iter().all(|flow| flow.finished) {
+                self.phase = Phase::Closing;
+            }
+        }
+        match self.phase {
+            Phase::Breaking => self.broken_off(tools),
+            Phase::Closing if self.legs.iter().all(|leg| socket::is_over(&leg.socket)) => {
+                Next::End(Outcome::Closed)
+            }
+            _ if again => Next::Again,
+            _ => Next::Wait,
+        }
+    }
+
+    /// What came before the one leg broke is handed over, and acknowledged, before the other
+    /// is reset: a reset takes with it what is still under way.
+    fn broken_off(&mut self, tools: &mut Tools) -> Next {
+        let end = Next::End(Outcome::Broke(self.broken));
+        let other = 1 - self.broken;
+        if self.legs[other].broken {
+            return end;
+        }
+        match self.pump(self.broken, tools) {
+            Step::More => Next::Again,
+            Step::Idle | Step::Blocked => Next::Wait,
+            Step::SinkBroke => end,
+            Step::Finished | Step::Drained => {
+                match socket::unacknowledged_bytes(&self.legs[other].socket) {
+                    0 => end,
+                    _ => Next::Look,
+                }
+            }
+        }
+    }
+
+    fn pump(&mut self, from: usize, tools: &mut Tools) -> Step {
+        let [client, server] = &mut self.legs;
+        let flow = &mut self.flows[from];
+        if from == CLIENT {
+            flow.pump(client, server, tools)
+        } else {
+            flow.pump(server, client, tools)
+        }
+    }
+
+    /// Why it has to go, if it has waited for too long.
+    pub fn overdue(&self, now: Instant, config: &crate::Config) -> Option<Outcome> {
+        if self.phase == Phase::Connecting {
+            let late = now.duration_since(self.started) > config.handshake_timeout;
+            return late.then_some(Outcome::HandshakeTimeout);
+        }
+        let idle = now.duration_since(self.moved) > config.idle_timeout;
+        idle.then_some(Outcome::IdleTimeout)
+    }
+
+    /// Nothing is expected but what the kernel does by itself.
+    pub fn is_closing(&self) -> bool {
+        self.phase == Phase::Closing
+    }
+
+    /// Ends it. Closing a socket that is not over resets it (socket.rs).
+    pub fn end(mut self, outcome: Outcome, counters: &Counters) {
+        for flow in &mut self.flows {
+            flow.abandon(counters);
+        }
+        count(match outcome {
+            Outcome::Closed => &counters.closed,
+            Outcome::Refused => &counters.refused,
+            Outcome::Broke(CLIENT) => &counters.reset_by_client,
+            Outcome::Broke(_) => &counters.reset_by_server,
+            Outcome::HandshakeTimeout => &counters.handshake_timeouts,
+            Outcome::IdleTimeout => &counters.idle_timeouts,
+            Outcome::CutOff => &counters.cut_off,
+            Outcome::NoRoom => &counters.no_room,
+        });
+        counters.open.fetch_sub(1, Relaxed);
+    }
+
+    pub fn status(&self, now: Instant) -> ConnectionStatus {
+        let [client_bytes, server_bytes] = self.bytes();
+        ConnectionStatus {
+            client: self.client,
+            server: self.server,
+            phase: self.phase,
+            age_ms: now.duration_since(self.started).as_millis() as u64,
+            idle_ms: now.duration_since(self.moved).as_millis() as u64,
+            client_bytes,
+            server_bytes,
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! One direction of a connection: bytes from one leg to the other, none lost, none twice, in
+//! order. What one leg does not take waits in a pipe, and meanwhile nothing is read.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags, Shutdown};
+use rustix::pipe::{splice, SpliceFlags};
+
+use crate::counters::Counters;
+use crate::pipe::{Pipe, Pool};
+use crate::socket;
+
+/// What fits is copied; of what fills it more is to be expected, and a pipe is opened.
+pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
+/// After as much the others have their turn.
+const BUDGET_BYTES: usize = 4 << 20;
+
+/// One of the two TCP connections.
+#[derive(Debug)]
+pub(crate) struct Leg {
+    pub socket: OwnedFd,
+    /// A read may bring something.
+    pub readable: bool,
+    /// A write may take something.
+    pub writable: bool,
+    /// The end of what comes is known to be near: a short read is not the last.
+    pub ending: bool,
+    /// Something urgent has come.
+    pub urgent: bool,
+    /// It is broken: reset, or given up by the kernel.
+    pub broken: bool,
+}
+
+impl Leg {
+    pub fn new(socket: OwnedFd) -> Self {
+        Self {
+            socket,
+            readable: false,
+            writable: false,
+            ending: false,
+            urgent: false,
+            broken: false,
+        }
+    }
+}
+
+/// What all connections of a worker share.
+#[derive(Debug)]
+pub(crate) struct Tools {
+    pub pool: Pool,
+    pub counters: Arc<Counters>,
+    scratch: Box<[u8]>,
+}
+
+impl Tools {
+    pub fn new(pool: Pool, counters: Arc<Counters>) -> Self {
+        Self {
+            pool,
+            counters,
+            scratch: vec![0; SCRATCH_BYTES].into(),
+        }
+    }
+}
+
+/// Where a direction stands after it was moved on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing is there to be read.
+    Idle,
+    /// The other leg takes nothing.
+    Blocked,
+    /// It had its share; there is more to do.
+    More,
+    /// All has been handed over, and so was the end.
+    Finished,
+    /// All that came before the source broke has been handed over.
+    Drained,
+    /// The sink is broken.
+    SinkBroke,
+}
+
+/// One direction.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    pipe: Option<Pipe>,
+    /// In the pipe, or in memory.
+    held_bytes: usize,
+    /// What was copied and not taken, where no pipe could be had.
+    rest: Vec<u8>,
+    /// Handed over.
+    pub bytes: u64,
+    /// The last read brought more than what is copied: the next begins with a pipe.
+    bulk: bool,
+    /// The source has said its last.
+    ended: bool,
+    /// And the sink was told.
+    pub finished: bool,
+}
+
+impl Flow {
+    /// Moves what can be moved, up to a share.
+    pub fn pump(&mut self, from: &mut Leg, to: &mut Leg, tools: &mut Tools) -> Step {
+        let before = self.bytes;
+        let step = self.run(from, to, tools);
+        if self.held_bytes == 0 && !matches!(step, Step::More | Step::Blocked) {
+            if let Some(pipe) = self.pipe.take() {
+                tools.pool.give_back(pipe);
+            }
+        }
+        debug_assert!(self.bytes >= before);
+        step
+    }
+
+    fn run(&mut self, from: &mut Leg, to: &mut Leg, tools: &mut Tools) -> Step {
+        if self.finished {
+            return Step::Finished;
+        }
+        let limit = self.bytes + BUDGET_BYTES as u64;
+        // a splice found nothing: the next read is another
+        let mut stands = false;
+        loop {
+            if self.held_bytes > 0 {
+                if let Some(step) = self.hand_over(to, &tools.counters) {
+                    return step;
+                }
+                continue;
+            }
+            if self.ended {
+                return self.finish(from, to);
+            }
+            if !from.readable {
+                return Step::Idle;
+            }
+            if !to.writable {
+                return Step::Blocked;
+            }
+            if self.bytes >= limit {
+                return Step::More;
+            }
+            if self.bulk && self.pipe.is_none() {
+                self.pipe = tools.pool.take();
+            }
+            let step = if self.pipe.is_some() && !stands {
+                self.fill(from, &tools.counters, &mut stands);
+                None
+            } else {
+                self.copy(from, to, tools, &mut stands)
+            };
+            if let Some(step) = step {
+                return step;
+            }
+        }
+    }
+
+    /// From the pipe to the sink.
+    fn hand_over(&mut self, to: &mut Leg, counters: &Counters) -> Option<Step> {
+        if !to.writable {
+            return Some(Step::Blocked);
+        }
+        let result = match &self.pipe {
+            Some(pipe) if self.rest.is_empty() => {
+                let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
+                splice(&pipe.read, None, &to.socket, None, self.held_bytes, flags)
+            }
+            _ => {
+                let data = &self.rest[self.rest.len() - self.held_bytes..];
+                net::send(&to.socket, data, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
+            }
+        };
+        match result {
+            Ok(n) => {
+                self.held_bytes -= n;
+                self.bytes += n as u64;
+                counters.held_bytes.fetch_sub(n, Relaxed);
+                if self.held_bytes == 0 {
+                    self.rest = Vec::new();
+                }
+                None
+            }
+            Err(Errno::AGAIN) => {
+                to.writable = false;
+                Some(Step::Blocked)
+            }
+            Err(Errno::INTR) => None,
+            Err(_) => Some(Step::SinkBroke),
+        }
+    }
+
+    /// From the source into the pipe, which is empty.
+    fn fill(&mut self, from: &mut Leg, counters: &Counters, stands: &mut bool) {
+        let Some(pipe) = &self.pipe else { return };
+        let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
+        let room = pipe.capacity_bytes;
+        match splice(&from.socket, None, &pipe.write, None, room, flags) {
+            Ok(n) if n > 0 => {
+                self.held_bytes = n;
+                self.bulk = n >= SCRATCH_BYTES;
+                counters.held_bytes.fetch_add(n, Relaxed);
+            }
+            Err(Errno::INTR) => {}
+            // It has nothing, or has ended, or broke, or it stands before an urgent byte, which
+            // is told in the same way: by each of these. A read tells them apart.
+            Ok(_) | Err(Errno::AGAIN) => *stands = true,
+            Err(_) => (from.broken, *stands) = (true, true),
+        }
+    }
+
+    /// From the source to the sink through memory, or into a pipe if there is more to come.
+    fn copy(
+        &mut self,
+        from: &mut Leg,
+        to: &mut Leg,
+        tools: &mut Tools,
+        stands: &mut bool,
+    ) -> Option<Step> {
+        if (from.urgent || *stands) && socket::is_at_mark(&from.socket) {
+            return self.pass_urgent(from, to);
+        }
+        let size = tools.scratch.len();
+        let n = match net::recv(&from.socket, &mut *tools.scratch, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => {
+                self.ended = true;
+                return None;
+            }
+            Ok((n, _)) => n,
+            Err(Errno::AGAIN) => {
+                (from.readable, from.urgent) = (false, false);
+                return None;
+            }
+            Err(Errno::INTR) => return None,
+            Err(_) => return Some(self.source_broke(from)),
+        };
+        *stands = false;
+        // less than there was room for: whatever comes now is announced anew
+        if n < size && !from.ending && !from.urgent {
+            from.readable = false;
+        }
+        tools.counters.copied_bytes.fetch_add(n as u64, Relaxed);
+        let data = &tools.scratch[..n];
+        let sent = match net::send(&to.socket, data, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            Ok(sent) => sent,
+            Err(Errno::AGAIN | Errno::INTR) => 0,
+            Err(_) => return Some(Step::SinkBroke),
+        };
+        self.bytes += sent as u64;
+        let rest = &data[sent..];
+        self.bulk = n == size;
+        if rest.is_empty() && !self.bulk {
+            return None;
+        }
+        if self.pipe.is_none() {
+            self.pipe = tools.pool.take();
+        }
+        if !rest.is_empty() {
+            // an empty pipe has room for more than this (pipe.rs)
+            let piped = self
+                .pipe
+                .as_ref()
+                .map(|pipe| rustix::io::write(&pipe.write, rest));
+            if piped != Some(Ok(rest.len())) {
+                self.pipe = None; // with what it may have taken
+                self.rest = rest.to_vec();
+            }
+            self.held_bytes = rest.len();
+            tools.counters.held_bytes.fetch_add(rest.len(), Relaxed);
+        }
+        None
+    }
+
+    /// The urgent byte goes as one. The sink has room, or it stays where it is.
+    fn pass_urgent(&mut self, from: &mut Leg, to: &mut Leg) -> Option<Step> {
+        let mut byte = [0u8; 1];
+        match net::recv(
+            &from.socket,
+            &mut byte,
+            RecvFlags::DONTWAIT | RecvFlags::PEEK,
+        ) {
+            Ok((1, _)) => {}
+            Err(Errno::INTR) => return None,
+            Err(Errno::AGAIN) => {
+                // it was announced and is yet to come
+                from.readable = false;
+                return None;
+            }
+            Ok(_) => {
+                self.ended = true;
+                return None;
+            }
+            Err(_) => return Some(self.source_broke(from)),
+        }
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL | SendFlags::OOB;
+        match net::send(&to.socket, &byte, flags) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return None,
+            Err(Errno::AGAIN) => {
+                to.writable = false;
+                return Some(Step::Blocked);
+            }
+            Err(_) => return Some(Step::SinkBroke),
+        }
+        self.bytes += 1;
+        from.urgent = false;
+        match net::recv(&from.socket, &mut byte, RecvFlags::DONTWAIT) {
+            Ok(_) => None,
+            Err(_) => Some(self.source_broke(from)),
+        }
+    }
+
+    /// A read failed, which it does when nothing is left to be read and nothing waits. Linux
+    /// says so once, and from then on that it has ended.
+    fn source_broke(&mut self, from: &mut Leg) -> Step {
+        from.broken = true;
+        self.ended = true;
+        Step::Drained
+    }
+
+    /// Nothing more comes and nothing waits: the end is passed on, unless it was no end.
+    fn finish(&mut self, from: &Leg, to: &Leg) -> Step {
+        if from.broken {
+            return Step::Drained;
+        }
+        if net::shutdown(&to.socket, Shutdown::Write).is_err() {
+            return Step::SinkBroke;
+        }
+        self.finished = true;
+        Step::Finished
+    }
+
+    /// What waits is of use to nobody any more.
+    pub fn abandon(&mut self, counters: &Counters) {
+        counters.held_bytes.fetch_sub(self.held_bytes, Relaxed);
+        self.held_bytes = 0;
+        self.rest = Vec::new();
+        self.pipe = None; // with what is in it
+    }
+}

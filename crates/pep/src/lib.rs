@@ -1,0 +1,34 @@
+//! A transparent split-TCP proxy. What clients open is intercepted (TPROXY) and becomes two
+//! connections, each with the congestion control and the buffers of its side; the addresses of
+//! client and server stay what they are on both. The way of the data:
+//!
+//! - [`Config`]: what is asked for;
+//! - `rules`: nftables and routing, put in and taken out by itself;
+//! - `socket`: sockets with others' addresses, listening and connecting;
+//! - `worker`: an event loop per core, each with its connections in a `slab`;
+//! - `connection`: two legs and what becomes of them; `flow`: one direction, by splice through
+//!   a `pipe`; `counters`;
+//! - `limits`: whether new connections are taken or pass around;
+//! - [`control`]: who asks how it is; [`run`]: from start to end.
+#![warn(missing_docs)]
+
+mod config;
+mod connection;
+pub mod control;
+mod counters;
+mod error;
+mod flow;
+mod limits;
+mod pipe;
+mod rules;
+mod run;
+mod slab;
+mod socket;
+mod worker;
+
+pub use config::{Config, Side};
+pub use connection::{ConnectionStatus, Phase};
+pub use counters::{Counters, Totals};
+pub use error::{Blame, Error};
+pub use limits::usual_connections;
+pub use run::{clean, plan, run};

@@ -1,0 +1,243 @@
+//! The proxy's rules: an nftables table of its own, a policy rule and a routing table, put in
+//! and taken out as a whole. New connections are taken by one chain, which is emptied to let
+//! them pass; if nobody listens any more, tproxy finds no socket and they pass as well.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::process::{Command, Output, Stdio};
+
+use crate::config::Config;
+use crate::error::{Attempt as _, Error};
+use crate::socket::Family;
+
+/// So that people see whose routes and rules they are.
+const ROUTING_PROTOCOL: &str = "72";
+/// Before all rules of others: a packet with the mark is the proxy's.
+const PREFERENCE: &str = "1";
+/// Rules of one mark that runs which were killed have left.
+const MOST_LEFT: usize = 16;
+
+/// What is put in, for which address families, and where the listeners are.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    table: String,
+    mark: u32,
+    own_mark: u32,
+    clients: String,
+    servers: String,
+    ports: Vec<(Family, u16)>,
+}
+
+/// Address families that this machine forwards: of another, nothing could pass around.
+pub(crate) fn forwarded() -> Vec<Family> {
+    let is_on = |path: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() != "0");
+    let mut families = Vec::new();
+    if is_on("/proc/sys/net/ipv4/ip_forward") {
+        families.push(Family::V4);
+    }
+    if is_on("/proc/sys/net/ipv6/conf/all/forwarding") {
+        families.push(Family::V6);
+    }
+    families
+}
+
+impl Rules {
+    pub fn new(config: &Config, ports: Vec<(Family, u16)>) -> Self {
+        let set = |names: &[String]| {
+            let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+            format!("{{ {} }}", quoted.join(", "))
+        };
+        Self {
+            table: config.table(),
+            mark: config.mark,
+            own_mark: config.own_mark(),
+            clients: set(&config.client.devices),
+            servers: set(&config.server.devices),
+            ports,
+        }
+    }
+
+    /// Puts all in. Nothing is taken yet.
+    pub fn install(&self) -> Result<(), Error> {
+        remove_table(&self.table)?;
+        for (family, _) in &self.ports {
+            let table = self.mark.to_string();
+            let there = ip(*family, &["route", "show", "table", &table]);
+            // a table that was never used is an error to ip
+            let there = there.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
+            if there.as_ref().is_ok_and(|routes| !routes.is_empty()) {
+                return Err(Error::input(format!(
+                    "mark {table}: the routing table of this number has routes already; \
+                     choose another mark"
+                )));
+            }
+            let rule = ["fwmark", &table, "lookup", &table, "pref", PREFERENCE];
+            must(*family, &[&["rule", "add"], &rule[..], &protocol()[..]])?;
+            let route = ["local", "default", "dev", "lo", "table", &table];
+            must(*family, &[&["route", "add"], &route[..], &protocol()[..]])?;
+        }
+        nft(&self.text())
+    }
+
+    /// The table. What it does not name passes untouched, all of UDP included.
+    pub fn text(&self) -> String {
+        let Self {
+            table,
+            mark,
+            own_mark,
+            clients,
+            servers,
+            ..
+        } = self;
+        format!(
+            "table inet {table} {{
+    counter around {{ }}
+    chain take {{ }}
+    chain prerouting {{
+        type filter hook prerouting priority mangle; policy accept;
+        meta l4proto != tcp return
+        iifname != {clients} iifname != {servers} return
+        fib daddr type != unicast return
+        ip6 daddr fe80::/10 return
+        meta mark {own_mark} return
+        iifname {clients} tcp flags & (fin | syn | rst | ack) == syn fib daddr oifname {servers} jump take
+        socket transparent 1 meta mark set {mark} accept
+        iifname {clients} tcp flags & (fin | syn | rst | ack) == syn fib daddr oifname {servers} counter name around
+    }}
+}}
+"
+        )
+    }
+
+    /// From now on new connections are taken.
+    pub fn open(&self) -> Result<(), Error> {
+        nft(&self.opening())
+    }
+
+    fn opening(&self) -> String {
+        let (table, mark) = (&self.table, self.mark);
+        let mut text = format!("flush chain inet {table} take\n");
+        for (family, port) in &self.ports {
+            let (word, version) = match family {
+                Family::V4 => ("ip", "ipv4"),
+                Family::V6 => ("ip6", "ipv6"),
+            };
+            let listener = family.loopback(*port);
+            text += &format!(
+                "add rule inet {table} take meta nfproto {version} meta l4proto tcp \
+                 tproxy {word} to {listener} meta mark set {mark} accept\n"
+            );
+        }
+        text
+    }
+
+    /// From now on they pass; those that were taken go on.
+    pub fn close(&self) -> Result<(), Error> {
+        nft(&format!("flush chain inet {} take\n", self.table))
+    }
+
+    /// Takes out whatever of it is there.
+    pub fn remove(&self) -> Result<(), Error> {
+        remove(&self.table, self.mark)
+    }
+
+    /// New connections that passed around the proxy, by their first packets.
+    pub fn around(&self) -> Option<u64> {
+        let output = Command::new("nft")
+            .args(["list", "counter", "inet", &self.table, "around"])
+            .output()
+            .ok()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut words = text
+            .split_whitespace()
+            .skip_while(|word| *word != "packets");
+        words.nth(1)?.parse().ok()
+    }
+}
+
+fn remove_table(table: &str) -> Result<(), Error> {
+    // the first line makes sure that there is something to delete
+    nft(&format!(
+        "table inet {table} {{ }}\ndelete table inet {table}\n"
+    ))
+}
+
+/// Takes out what a proxy with this table and mark has put in, if it is there.
+pub(crate) fn remove(table: &str, mark: u32) -> Result<(), Error> {
+    remove_table(table)?;
+    let mark = mark.to_string();
+    let rule = ["fwmark", &mark, "lookup", &mark, "pref", PREFERENCE];
+    let rule = [&["rule", "del"], &rule[..], &protocol()].concat();
+    let route = ["local", "default", "dev", "lo", "table", &mark];
+    let route = [&["route", "del"], &route[..], &protocol()].concat();
+    for family in [Family::V4, Family::V6] {
+        for _ in 0..MOST_LEFT {
+            if !ip(family, &rule)?.status.success() {
+                break;
+            }
+        }
+        ip(family, &route)?;
+    }
+    Ok(())
+}
+
+fn protocol() -> [&'static str; 2] {
+    ["protocol", ROUTING_PROTOCOL]
+}
+
+fn missing(program: &str, package: &str, error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            Error::kernel(format!("`{program}` is missing; install {package}"))
+        }
+        _ => Error::other(format!("cannot run {program}: {error}")),
+    }
+}
+
+/// Runs a batch; it is taken as a whole or not at all.
+fn nft(batch: &str) -> Result<(), Error> {
+    let mut child = Command::new("nft")
+        .args(["-f", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| missing("nft", "nftables", &e))?;
+    if let Some(mut input) = child.stdin.take() {
+        // what it has to say about that it says itself
+        let _ = input.write_all(batch.as_bytes());
+    }
+    let output = child.wait_with_output().attempt("wait for nft")?;
+    succeeded("nft", &output)
+}
+
+fn ip(family: Family, words: &[&str]) -> Result<Output, Error> {
+    let version = match family {
+        Family::V4 => "-4",
+        Family::V6 => "-6",
+    };
+    Command::new("ip")
+        .arg(version)
+        .args(words)
+        .output()
+        .map_err(|e| missing("ip", "iproute2", &e))
+}
+
+fn must(family: Family, words: &[&[&str]]) -> Result<(), Error> {
+    let words = words.concat();
+    succeeded(&format!("ip {}", words.join(" ")), &ip(family, &words)?)
+}
+
+fn succeeded(what: &str, output: &Output) -> Result<(), Error> {
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let line = format!("cannot run {what}: {}", lines.join("; "));
+    Err(if text.contains("not permitted") {
+        Error::kernel(line)
+    } else {
+        Error::other(line)
+    })
+}

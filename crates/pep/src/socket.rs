@@ -1,0 +1,193 @@
+//! TCP sockets of the proxy: what std and rustix do not do with them.
+
+use std::io;
+use std::mem::{size_of, size_of_val, zeroed};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{self, sockopt, AddressFamily, SocketFlags, SocketType};
+
+use crate::config::Side;
+use crate::error::{Attempt as _, Error};
+
+/// Handshakes that wait to be taken; the kernel has a limit of its own (net.core.somaxconn).
+const BACKLOG: i32 = 65_535;
+/// States of a connection (net/tcp_states.h).
+const TCP_CLOSE: u8 = 7;
+
+/// The version of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    fn of(address: SocketAddr) -> Self {
+        if address.is_ipv4() {
+            Self::V4
+        } else {
+            Self::V6
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::V4 => "ipv4",
+            Self::V6 => "ipv6",
+        }
+    }
+
+    pub(crate) fn loopback(self, port: u16) -> SocketAddr {
+        match self {
+            Self::V4 => (Ipv4Addr::LOCALHOST, port).into(),
+            Self::V6 => (Ipv6Addr::LOCALHOST, port).into(),
+        }
+    }
+}
+
+fn set<T>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
+    // SAFETY: the pointer and length are those of `value`.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_ref(value).cast(),
+            size_of_val(value) as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// A socket that may have addresses of others, with what its side wants.
+fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Error> {
+    let domain = match family {
+        Family::V4 => AddressFamily::INET,
+        Family::V6 => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket =
+        net::socket_with(domain, SocketType::STREAM, flags, None).attempt("open a socket")?;
+    match family {
+        Family::V4 => set(&socket, libc::SOL_IP, libc::IP_TRANSPARENT, &1i32),
+        Family::V6 => set(&socket, libc::SOL_IPV6, libc::IPV6_TRANSPARENT, &1i32)
+            .and_then(|()| Ok(sockopt::set_ipv6_v6only(&socket, true)?)),
+    }
+    .attempt("let a socket have others' addresses")?;
+    set(&socket, libc::SOL_SOCKET, libc::SO_MARK, &mark).attempt("mark a socket")?;
+    sockopt::set_socket_reuseaddr(&socket, true).attempt("reuse an address")?;
+    // a writer's small segments are not held back a second time
+    sockopt::set_tcp_nodelay(&socket, true).attempt("set TCP_NODELAY")?;
+    // whatever closes one that is not over, the end of this process too, resets it: nobody takes
+    // the beginning of what was sent for all of it
+    sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).attempt("set SO_LINGER")?;
+    // an urgent byte keeps its place among the others
+    sockopt::set_socket_oobinline(&socket, true).attempt("set SO_OOBINLINE")?;
+    if let Some(control) = &side.control {
+        sockopt::set_tcp_congestion(&socket, control).map_err(|error| {
+            if error == Errno::NOENT {
+                Error::input(format!(
+                    "control {control}: the kernel has none of this name; `headwayctl attach` brings one"
+                ))
+            } else {
+                Error::other(format!("cannot use control {control}: {error}"))
+            }
+        })?;
+    }
+    if let Some(bytes) = side.buffer_bytes {
+        sockopt::set_socket_send_buffer_size_force(&socket, bytes)
+            .and_then(|()| sockopt::set_socket_recv_buffer_size_force(&socket, bytes))
+            .attempt("size a socket's buffers")?;
+    }
+    Ok(socket)
+}
+
+/// Whether sockets can be what a side wants.
+pub(crate) fn check(side: &Side, mark: u32) -> Result<(), Error> {
+    transparent(Family::V4, side, mark).map(drop)
+}
+
+/// A listening socket for what is intercepted; several share a port.
+pub(crate) fn listen(family: Family, port: u16, side: &Side, mark: u32) -> Result<OwnedFd, Error> {
+    let socket = transparent(family, side, mark)?;
+    sockopt::set_socket_reuseport(&socket, true).attempt("share a port")?;
+    // at loopback: an address that no intercepted packet has, so that none is taken by chance
+    net::bind(&socket, &family.loopback(port)).attempt("bind a listener to loopback")?;
+    net::listen(&socket, BACKLOG).attempt("listen")?;
+    Ok(socket)
+}
+
+/// Begins a connection to a server in the name of a client.
+pub(crate) fn connect(
+    client: SocketAddr,
+    server: SocketAddr,
+    side: &Side,
+    mark: u32,
+) -> Result<OwnedFd, Error> {
+    let socket = transparent(Family::of(server), side, mark)?;
+    net::bind(&socket, &client).attempt("bind to a client's address")?;
+    match net::connect(&socket, &server) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+        Err(error) => Err(error).attempt("connect"),
+    }
+}
+
+/// Where a socket is bound to: of one that was accepted, where its client wanted to.
+pub(crate) fn local_address(socket: impl AsFd) -> io::Result<SocketAddr> {
+    Ok(net::getsockname(socket)?.try_into()?)
+}
+
+/// The kernel has finished with a connection: all was acknowledged, or it is broken.
+pub(crate) fn is_over(socket: &OwnedFd) -> bool {
+    // SAFETY: integers only; the length is that of the structure.
+    let state = unsafe {
+        let mut info: libc::tcp_info = zeroed();
+        let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+        let result = libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            std::ptr::from_mut(&mut info).cast(),
+            &mut length,
+        );
+        (result == 0).then_some(info.tcpi_state)
+    };
+    state.is_none_or(|state| state == TCP_CLOSE)
+}
+
+/// An integer of ioctl.
+fn ask(socket: &OwnedFd, request: libc::c_ulong) -> i32 {
+    let mut value: i32 = 0;
+    // SAFETY: these requests write an int.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &mut value) };
+    if result == 0 {
+        value
+    } else {
+        0
+    }
+}
+
+/// What was sent and not yet acknowledged, in bytes.
+pub(crate) fn unacknowledged_bytes(socket: &OwnedFd) -> i32 {
+    ask(socket, libc::TIOCOUTQ) // SIOCOUTQ
+}
+
+/// Something has come that was not read yet.
+pub(crate) fn has_unread(socket: &OwnedFd) -> bool {
+    rustix::io::ioctl_fionread(socket).is_ok_and(|bytes| bytes > 0)
+}
+
+/// The next byte to be read is urgent.
+pub(crate) fn is_at_mark(socket: &OwnedFd) -> bool {
+    const SIOCATMARK: libc::c_ulong = 0x8905;
+    ask(socket, SIOCATMARK) != 0
+}

@@ -1,0 +1,313 @@
+//! An event loop: takes connections and moves them on. There is one per core, each with
+//! listening sockets of its own between which the kernel distributes.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{eventfd, EventfdFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::{acceptfrom_with, SocketFlags};
+
+use crate::connection::{Connection, ConnectionStatus, Next, Outcome, CLIENT, SERVER};
+use crate::counters::{count, Counters};
+use crate::error::{Attempt as _, Error};
+use crate::flow::{Leg, Tools};
+use crate::pipe::Pool;
+use crate::slab::Slab;
+use crate::{socket, Config};
+
+const EVENTS: usize = 256;
+/// Connections taken at a stretch, before those that are there have their turn.
+const ACCEPTS: usize = 64;
+/// Between two looks at what no event tells.
+const LOOK: Duration = Duration::from_millis(10);
+/// Between two looks at the clock on behalf of all connections.
+const TICK: Duration = Duration::from_secs(1);
+/// What is no connection's.
+const WAKE: u64 = u64::MAX;
+const LISTENER: u64 = u64::MAX - 1;
+
+/// What a worker and whoever watches it share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub counters: Arc<Counters>,
+    /// All connections are to be cut off, and the worker to end.
+    pub end: AtomicBool,
+    /// Who wants to know of all connections.
+    ask: Mutex<Option<Sender<Vec<ConnectionStatus>>>>,
+    wake: OwnedFd,
+}
+
+impl Shared {
+    pub fn new(counters: Arc<Counters>) -> Result<Arc<Self>, Error> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .attempt("make an event descriptor")?;
+        Ok(Arc::new(Self {
+            counters,
+            end: AtomicBool::new(false),
+            ask: Mutex::new(None),
+            wake,
+        }))
+    }
+
+    /// Lets the worker look what is wanted of it.
+    pub fn wake(&self) {
+        // full means that it is awake
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// Asks for all connections of the worker.
+    pub fn ask(&self, to: Sender<Vec<ConnectionStatus>>) {
+        *self.ask.lock().unwrap_or_else(|e| e.into_inner()) = Some(to);
+        self.wake();
+    }
+}
+
+/// One event loop.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    config: Arc<Config>,
+    shared: Arc<Shared>,
+    epoll: OwnedFd,
+    listeners: Vec<OwnedFd>,
+    /// False while there is no room for another descriptor.
+    listening: bool,
+    connections: Slab<Connection>,
+    tools: Tools,
+    /// Those that have more to do.
+    pending: VecDeque<u64>,
+    /// Those to look at soon.
+    watched: Vec<u64>,
+}
+
+impl Worker {
+    pub fn new(
+        config: Arc<Config>,
+        shared: Arc<Shared>,
+        listeners: Vec<OwnedFd>,
+        most_pipes: usize,
+    ) -> Result<Self, Error> {
+        let pool = Pool::new(config.pipe_bytes, most_pipes, Arc::clone(&shared.counters));
+        let epoll = epoll::create(CreateFlags::CLOEXEC).attempt("make an event queue")?;
+        epoll::add(
+            &epoll,
+            &shared.wake,
+            EventData::new_u64(WAKE),
+            EventFlags::IN,
+        )
+        .attempt("watch an event descriptor")?;
+        let mut worker = Self {
+            tools: Tools::new(pool, Arc::clone(&shared.counters)),
+            config,
+            shared,
+            epoll,
+            listeners,
+            listening: false,
+            connections: Slab::default(),
+            pending: VecDeque::new(),
+            watched: Vec::new(),
+        };
+        worker.listen().attempt("watch a listener")?;
+        Ok(worker)
+    }
+
+    fn listen(&mut self) -> io::Result<()> {
+        if !self.listening {
+            for (n, listener) in self.listeners.iter().enumerate() {
+                let data = EventData::new_u64(LISTENER - n as u64);
+                epoll::add(&self.epoll, listener, data, EventFlags::IN)?;
+            }
+            self.listening = true;
+        }
+        Ok(())
+    }
+
+    /// Works until it is told to end.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
+        let mut tick = Instant::now() + TICK;
+        loop {
+            let now = Instant::now();
+            let mut wait = tick.saturating_duration_since(now);
+            if !self.watched.is_empty() {
+                wait = wait.min(LOOK);
+            }
+            if !self.pending.is_empty() {
+                wait = Duration::ZERO;
+            }
+            let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
+            events.clear();
+            let buffer = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&self.epoll, buffer, Some(&wait)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let now = Instant::now();
+            for event in &events {
+                let flags = event.flags;
+                match event.data.u64() {
+                    WAKE => self.answer(now),
+                    data if data > WAKE - 8 => self.accept((LISTENER - data) as usize, now)?,
+                    data => self.happened(data, flags, now),
+                }
+            }
+            for _ in 0..self.pending.len() {
+                if let Some(key) = self.pending.pop_front() {
+                    self.resume(key, now);
+                }
+            }
+            for key in std::mem::take(&mut self.watched) {
+                self.resume(key, now);
+            }
+            if self.shared.end.load(Relaxed) {
+                for key in self.connections.keys() {
+                    self.end(key, Outcome::CutOff);
+                }
+                return Ok(());
+            }
+            if now >= tick {
+                tick = now + TICK;
+                self.sweep(now);
+                self.listen()?;
+            }
+        }
+    }
+
+    fn answer(&mut self, now: Instant) {
+        let _ = rustix::io::read(&self.shared.wake, &mut [0u8; 8]);
+        let asked = self
+            .shared
+            .ask
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .take();
+        if let Some(to) = asked {
+            let _ = to.send(self.connections.iter().map(|c| c.status(now)).collect());
+        }
+    }
+
+    fn accept(&mut self, listener: usize, now: Instant) -> io::Result<()> {
+        for _ in 0..ACCEPTS {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let Some(from) = self.listeners.get(listener) else {
+                return Ok(());
+            };
+            match acceptfrom_with(from, flags) {
+                Ok((socket, peer)) => self.take(socket, peer, now),
+                Err(Errno::AGAIN) => return Ok(()),
+                // others were not to blame: who comes next may stay
+                Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                    // they wait until the next tick
+                    count(&self.shared.counters.no_room);
+                    for listener in &self.listeners {
+                        epoll::delete(&self.epoll, listener)?;
+                    }
+                    self.listening = false;
+                    return Ok(());
+                }
+                // what came over the network is the connection's trouble, not the listener's
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A client's connection, which begins one to its server.
+    fn take(&mut self, socket: OwnedFd, peer: Option<rustix::net::SocketAddrAny>, now: Instant) {
+        let client = peer.and_then(|address| address.try_into().ok());
+        let Some((client, server)) = client.zip(socket::local_address(&socket).ok()) else {
+            return; // it is gone already
+        };
+        let (client, server): (std::net::SocketAddr, std::net::SocketAddr) = (client, server);
+        if server.ip().is_loopback() {
+            return; // somebody of this machine came to the listener itself
+        }
+        let counters = Arc::clone(&self.shared.counters);
+        count(&counters.accepted);
+        counters.open.fetch_add(1, Relaxed);
+        let mark = self.config.own_mark();
+        let Ok(other) = socket::connect(client, server, &self.config.server, mark) else {
+            count(&counters.refused);
+            counters.open.fetch_sub(1, Relaxed);
+            return;
+        };
+        let legs = [Leg::new(socket), Leg::new(other)];
+        let key = self
+            .connections
+            .insert(Connection::new(legs, client, server, now));
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        let flags =
+            EventFlags::IN | EventFlags::OUT | EventFlags::PRI | EventFlags::RDHUP | EventFlags::ET;
+        let mut watched = Ok(());
+        for side in [CLIENT, SERVER] {
+            let data = EventData::new_u64(key << 1 | side as u64);
+            let socket = connection.legs[side].socket.as_fd();
+            watched = watched.and_then(|()| epoll::add(&self.epoll, socket, data, flags));
+        }
+        if watched.is_err() {
+            self.end(key, Outcome::NoRoom);
+        }
+    }
+
+    fn happened(&mut self, data: u64, flags: EventFlags, now: Instant) {
+        let key = data >> 1;
+        // one that ended a moment ago may still have been in the list
+        if let Some(connection) = self.connections.get(key) {
+            connection.note((data & 1) as usize, flags);
+            if !connection.listed {
+                self.advance(key, now);
+            }
+        }
+    }
+
+    fn resume(&mut self, key: u64, now: Instant) {
+        if let Some(connection) = self.connections.get(key) {
+            connection.listed = false;
+            self.advance(key, now);
+        }
+    }
+
+    fn advance(&mut self, key: u64, now: Instant) {
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        let next = connection.advance(&mut self.tools, now);
+        connection.listed = matches!(next, Next::Again | Next::Look);
+        match next {
+            Next::Wait => {}
+            Next::Again => self.pending.push_back(key),
+            Next::Look => self.watched.push(key),
+            Next::End(outcome) => self.end(key, outcome),
+        }
+    }
+
+    fn end(&mut self, key: u64, outcome: Outcome) {
+        if let Some(connection) = self.connections.remove(key) {
+            connection.end(outcome, &self.shared.counters);
+        }
+    }
+
+    /// What is due by the clock.
+    fn sweep(&mut self, now: Instant) {
+        for key in self.connections.keys() {
+            let Some(connection) = self.connections.get(key) else {
+                continue;
+            };
+            if let Some(outcome) = connection.overdue(now, &self.config) {
+                self.end(key, outcome);
+            } else if connection.is_closing() && !connection.listed {
+                self.advance(key, now);
+            }
+        }
+        self.tools.pool.trim();
+    }
+}
