@@ -60,7 +60,9 @@ pub(crate) fn raise_descriptors(config: &Config) -> Result<usize, Error> {
         .saturating_mul(SOCKETS)
         .saturating_add(SPARE_DESCRIPTORS);
     let least = sockets.saturating_add(OF_A_PIPE * LEAST_PIPES);
-    let wanted = sockets.saturating_add(2 * OF_A_PIPE * config.max_connections);
+    let wanted = sockets
+        .saturating_add(2 * OF_A_PIPE * config.max_connections)
+        .max(least);
     let have = if current >= wanted || set_descriptors(wanted, most.max(wanted)) {
         wanted
     } else if set_descriptors(most, most) {

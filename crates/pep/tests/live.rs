@@ -69,6 +69,8 @@ fn every_byte_of_every_transfer_arrives(lab: &Lab) {
     assert_eq!(totals.connected, number as u64, "{totals:?}");
     let ended = totals.closed + totals.reset_by_client + totals.reset_by_server;
     assert_eq!(ended, number as u64, "{totals:?}");
+    let moved = totals.client_bytes + totals.server_bytes;
+    assert!(totals.copied_bytes < moved / 2, "copied: {totals:?}");
     wait_until("descriptors to be given back", || {
         proxy.descriptors() <= descriptors
     });
