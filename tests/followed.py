@@ -47,7 +47,9 @@ TIMEOUT_S = {"quick": 300, "live": 1800, "make": 3 * 3600, "long": 6 * 3600}
 SOON_S = 10
 """Within this a program that was started does its work, also on a busy machine."""
 TAKES_DOWN = re.compile(
-    r"^\s*(?:\.venv/bin/)?(headwayctl (?:testbed down|detach|pep stop|hints (?:detach|unset))\b.*)$", re.M
+    r"^\s*(?:\.venv/bin/)?"
+    r"(headwayctl (?:testbed down|detach|pep stop|hints (?:detach|unset))\b.*)$",
+    re.M,
 )
 SERVER = "iperf3 --server --one-off --daemon"
 
