@@ -41,7 +41,7 @@ QUANTITIES = st.builds(
 
 def test_the_options_of_flows_are_the_fields_of_a_flow() -> None:
     fields = {name for name in Flow.model_fields if name not in ("app", "control")}
-    assert {*fields, "size", "exchanges"} == set(FLOW_OPTIONS)
+    assert {*fields, "size", "exchanges", "relay_control"} == set(FLOW_OPTIONS)
 
 
 @given(
@@ -88,7 +88,7 @@ FLOWS = st.builds(
 
 TOGETHER = (
     *("stop:", "deadline:", "announces", "from_hop:", "read_rate", "read_size", "read_interval"),
-    *("exchanges", "relay"),
+    *("exchanges", "relay", "relay_control"),
 )
 """Options that typed models judge beside others, or by what only Python reads: a file, a place."""
 
@@ -116,6 +116,7 @@ def test_python_takes_the_flows_that_others_take_and_as_the_same_values(text: st
         assert getattr(flow.app, "size", None) == values.pop("size", None)
         if flow.relay is not None:  # what a text says of it is the place
             assert flow.relay.at_hop == values.pop("relay")
+            values.pop("relay_control", None)  # a control, or else it was refused
         assert {name: getattr(flow, name) for name in values} == values
 
 

@@ -20,6 +20,7 @@
 #include "types.h"
 #include "fixed.h"
 #include "header.h"
+#include "monitor.h"
 
 /* What the kernel gives a congestion control per socket. A control that startups join
  * has at most so much state, and so has a startup; one that owns its start has the room
@@ -220,6 +221,14 @@ struct hw_cc_ops {
 	 */
 	u32 (*on_send)(void *state, const u32 *tun, struct hw_conn *c, void *header);
 	void (*on_feedback)(void *state, const u32 *tun, struct hw_conn *c, const void *header);
+
+	/*
+	 * What the link by which this machine's packets leave publishes (monitor.h), before
+	 * control() or pkts_acked(), on every ACK that brought news; not called where
+	 * nothing is published or known. Nothing may be set.
+	 */
+	void (*on_monitor)(void *state, const u32 *tun, struct hw_conn *c,
+			   const struct hw_monitor *monitor);
 };
 
 /*

@@ -63,9 +63,12 @@ static inline void hw_load_offered(struct hw_load *load, const struct hw_packet 
 	load->offered_bytes += pkt->ip_bytes;
 }
 
-/* Time has come. Returns whether an interval has ended; load->sample_ns is the next time. */
-static inline int hw_load_tick(struct hw_load *load, const struct hw_link *link,
-			       u32 target_permille)
+/*
+ * Time has come, on a link that is taken for one of rate_Bps. Returns whether an interval has
+ * ended; load->sample_ns is the next time.
+ */
+static inline int hw_load_tick_at(struct hw_load *load, const struct hw_link *link, u64 rate_Bps,
+				  u32 target_permille)
 {
 	u64 now_ns = link->now_ns;
 	u64 elapsed_ns, elapsed_us;
@@ -89,8 +92,8 @@ static inline int hw_load_tick(struct hw_load *load, const struct hw_link *link,
 		(3 * load->steady_bytes + hw_div_u64(load->queue_sum_bytes, load->samples)) / 4;
 	load->demand_bytes = load->offered_bytes + load->steady_bytes / 2;
 	elapsed_us = hw_min_u32(hw_saturate_u32(elapsed_ns / 1000), 1u << 28);
-	target_permille = hw_load_target(target_permille, link->rate_Bps);
-	load->capacity_bytes = link->rate_Bps * (elapsed_us * target_permille / 1000) / 1000000;
+	target_permille = hw_load_target(target_permille, rate_Bps);
+	load->capacity_bytes = rate_Bps * (elapsed_us * target_permille / 1000) / 1000000;
 	load->begun_ns = now_ns + 1;
 	load->offered_bytes = 0;
 	load->queue_sum_bytes = 0;
@@ -99,11 +102,19 @@ static inline int hw_load_tick(struct hw_load *load, const struct hw_link *link,
 	return 1;
 }
 
+static inline int hw_load_tick(struct hw_load *load, const struct hw_link *link,
+			       u32 target_permille)
+{
+	return hw_load_tick_at(load, link, link->rate_Bps, target_permille);
+}
+
 /* The load factor in per cent, rounded down; a link that can carry nothing is overloaded. */
 static inline u64 hw_load_percent(const struct hw_load *load)
 {
 	return load->capacity_bytes ? load->demand_bytes * 100 / load->capacity_bytes : 1000;
 }
+
+#define HW_STEP_INTERVALS 8 /* of a step up by more than 1/16 */
 
 /* Fractions of the sender's steps: 30 bits after the point. */
 #define HW_STEP_SHIFT 30
@@ -111,8 +122,8 @@ static inline u64 hw_load_percent(const struct hw_load *load)
 
 /*
  * (1 + m)^(rtt/t_rho): what a window is multiplied by in a round trip if it is to be
- * multiplied by 1 + m in an interval. m has 30 bits after the point and is at most 1/16, or
- * 1/4 where `falls` says that it is to be taken off. Whole intervals by squaring, the rest by
+ * multiplied by 1 + m in an interval. m has 30 bits after the point and is at most 1/4
+ * where `falls` says that it is to be taken off; else 1/16, or 1/4 up to HW_STEP_INTERVALS. Whole intervals by squaring, the rest by
  * the binomial series with twelve terms. The result is within 2^-24 of the true value.
  */
 static inline u64 hw_step_power(u64 m, u32 falls, u32 rtt_us)
@@ -122,7 +133,7 @@ static inline u64 hw_step_power(u64 m, u32 falls, u32 rtt_us)
 	u64 result = HW_STEP_ONE, base, term, f;
 	u32 n, k;
 
-	m = hw_min_u32(hw_saturate_u32(m), (u32)(falls ? HW_STEP_ONE / 4 : HW_STEP_ONE / 16));
+	m = hw_min_u32(hw_saturate_u32(m), (u32)(HW_STEP_ONE / 4));
 	base = falls ? HW_STEP_ONE - m : HW_STEP_ONE + m;
 	x /= HW_LOAD_INTERVAL_US;
 	n = (u32)(x >> HW_STEP_SHIFT);
@@ -145,6 +156,17 @@ static inline u64 hw_step_power(u64 m, u32 falls, u32 rtt_us)
 		base = base * base >> HW_STEP_SHIFT;
 	}
 	return result;
+}
+
+/*
+ * What a load makes of a window per interval t_rho, by what capacity is of the demand (1/LF,
+ * HW_STEP_SHIFT bits after the point): m = kappa (1/LF - 1), kappa = 1/4. Returns whether the
+ * window falls.
+ */
+static inline u32 hw_load_step(u64 rest, u64 *m)
+{
+	*m = (rest > HW_STEP_ONE ? rest - HW_STEP_ONE : HW_STEP_ONE - rest) / 4;
+	return rest < HW_STEP_ONE;
 }
 
 /*

@@ -72,8 +72,7 @@ static inline u32 mpcp_step_of(u32 level, u32 pieces, u64 *m)
 	if (level >= MPCP_FIRST)
 		rest -= (MPCP_RANGE << (HW_STEP_SHIFT - 16)) * (2 * (level - MPCP_FIRST) + 1) /
 			(2 * steps);
-	*m = (rest > HW_STEP_ONE ? rest - HW_STEP_ONE : HW_STEP_ONE - rest) / 4;
-	return rest < HW_STEP_ONE;
+	return hw_load_step(rest, m);
 }
 
 #endif

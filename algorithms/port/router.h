@@ -9,6 +9,7 @@
 
 #include "link.h"
 #include "header.h"
+#include "monitor.h"
 
 /* Bytes of state a router algorithm may keep per link. */
 #define HW_ROUTER_STATE_BYTES 4096
@@ -65,6 +66,11 @@ struct hw_router_ops {
 	 * asked for: when the link is made, and before the counters are read.
 	 */
 	u64 (*tick)(void *state, const u32 *tun, struct hw_link *link);
+	/*
+	 * What this machine's own controls may read of the link (monitor.h), as of the latest
+	 * tick; null: nothing. It is asked for whenever one of them wants to know.
+	 */
+	void (*publish)(const void *state, const u32 *tun, struct hw_monitor *monitor);
 };
 
 #endif

@@ -25,15 +25,16 @@
  * what f64 gives, and 2^-7 B/s. Valid from 1 Mbit/s to 40 Gbit/s and round trips from 1 ms
  * to 2 s with intervals that fit them; the sum of X times RTT has 96 bits.
  */
+#include "../port/efficiency.h"
 #include "../port/router.h"
 #include "../header/xcp.h"
 
 enum { ALPHA, BETA, GAMMA, LEAST_INTERVAL, MOST_INTERVAL, CAPACITY };
 
 static const struct hw_tunable xcp_tunables[] = {
-	[ALPHA] = { "alpha", "1/1000", "weight of the spare rate", 400, 0, 2000 },
-	[BETA] = { "beta", "1/1000", "weight of the persistent queue", 226, 0, 2000 },
-	[GAMMA] = { "gamma", "1/1000", "part of the traffic that is shuffled", 100, 0, 1000 },
+	[ALPHA] = HW_EFFICIENCY_ALPHA,
+	[BETA] = HW_EFFICIENCY_BETA,
+	[GAMMA] = HW_EFFICIENCY_GAMMA,
 	[LEAST_INTERVAL] = { "least_interval_ms", "ms", "shortest control interval", 5, 1, 1000 },
 	[MOST_INTERVAL] = { "most_interval_ms", "ms", "longest, and largest RTT that counts", 1000,
 			    1, 10000 },
@@ -119,26 +120,16 @@ static void xcp_end_interval(struct xcp_router *s, const u32 *tun, const struct 
 	u64 least_us = (u64)tun[LEAST_INTERVAL] * 1000;
 	u64 most_us = (u64)tun[MOST_INTERVAL] * 1000;
 	u64 input_bytes = hw_min_u64(s->input_bytes, MOST_INPUT_BYTES);
-	u64 spare, drain, shuffle, raise = 0, cut = 0;
+	struct hw_efficiency e;
 
 	xcp_average(s);
 	s->input_Bps = hw_div_u64(input_bytes * NS_PER_S, link->now_ns - s->interval_start_ns);
-	drain = hw_div_u64(s->persistent_bytes * tun[BETA] * 1000, s->rtt_us);
-	if (capacity_Bps >= s->input_Bps) {
-		spare = (capacity_Bps - s->input_Bps) * tun[ALPHA] / 1000;
-		if (spare >= drain)
-			raise = spare - drain;
-		else
-			cut = drain - spare;
-	} else {
-		cut = (s->input_Bps - capacity_Bps) * tun[ALPHA] / 1000 + drain;
-	}
-	shuffle = s->input_Bps * tun[GAMMA] / 1000;
-	shuffle = shuffle > raise + cut ? shuffle - raise - cut : 0;
-	s->raise_Bps = raise;
-	s->cut_Bps = cut;
-	s->give_left = (shuffle + raise) << FRACTION_BITS;
-	s->take_left = (shuffle + cut) << FRACTION_BITS;
+	e = hw_efficiency(capacity_Bps, s->input_Bps, s->persistent_bytes, s->rtt_us, tun[ALPHA],
+			  tun[BETA], tun[GAMMA]);
+	s->raise_Bps = e.raise_Bps;
+	s->cut_Bps = e.cut_Bps;
+	s->give_left = (e.shuffle_Bps + e.raise_Bps) << FRACTION_BITS;
+	s->take_left = (e.shuffle_Bps + e.cut_Bps) << FRACTION_BITS;
 	s->give = hw_ratio_u64(s->give_left, s->sum_x_ns ? s->sum_x_ns : s->interval_us * 1000);
 	s->take = hw_ratio_u64(s->take_left, s->input_bytes);
 	s->input_bytes = 0;

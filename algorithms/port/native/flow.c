@@ -97,6 +97,17 @@ void hw_native_on_feedback(struct hw_flow *f, struct hw_conn *c, const void *hea
 		f->cc->on_feedback(hw_cc_state(f), f->cc_tun, c, header);
 }
 
+u32 hw_native_reads_monitor(const struct hw_cc_ops *cc)
+{
+	return cc->on_monitor != 0;
+}
+
+void hw_native_on_monitor(struct hw_flow *f, struct hw_conn *c, const struct hw_monitor *monitor)
+{
+	if (f->cc->on_monitor)
+		f->cc->on_monitor(hw_cc_state(f), f->cc_tun, c, monitor);
+}
+
 void hw_native_queue_init(struct hw_queue *q, const struct hw_link *link)
 {
 	if (q->ops->init)
@@ -157,4 +168,15 @@ void hw_native_depart(struct hw_router *r, struct hw_link *link, const struct hw
 u64 hw_native_tick(struct hw_router *r, struct hw_link *link)
 {
 	return r->ops->tick ? r->ops->tick(r->state, r->tun, link) : 0;
+}
+
+u32 hw_native_publishes(const struct hw_router_ops *ops)
+{
+	return ops->publish != 0;
+}
+
+void hw_native_publish(const struct hw_router *r, struct hw_monitor *monitor)
+{
+	if (r->ops->publish)
+		r->ops->publish(r->state, r->tun, monitor);
 }

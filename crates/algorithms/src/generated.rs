@@ -93,6 +93,27 @@ pub struct Header {
         ) -> core::ffi::c_int,
     >,
 }
+/// What is published of a link.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Monitor {
+    /// Traffic that left in the last control interval.
+    pub output_bytes_per_s: u64,
+    /// By which all flows together are to grow in the next.
+    pub give_bytes_per_s: u64,
+    /// And by which to shrink, at the same time.
+    pub take_bytes_per_s: u64,
+    /// What left in the last load interval, and half the queue.
+    pub demand_bytes: u64,
+    /// What the link can carry in that time, of its target.
+    pub capacity_bytes: u64,
+    /// That the router believes in.
+    pub capacity_bytes_per_s: u64,
+    /// That sent data in the last control interval.
+    pub flows: u32,
+    /// Measured so far; 0: nothing is known yet.
+    pub intervals: u32,
+}
 /// No startup joins it: it answers for cwnd from the first ACK on.
 pub const CC_OWN_START: CcFlags = 1;
 /// It may set a pacing rate.
@@ -414,6 +435,17 @@ pub struct CcOps {
             header: *const core::ffi::c_void,
         ),
     >,
+    /// What the link by which this machine's packets leave publishes (monitor.h), before
+    /// control() or pkts_acked(), on every ACK that brought news; not called where
+    /// nothing is published or known. Nothing may be set.
+    pub on_monitor: ::core::option::Option<
+        unsafe extern "C" fn(
+            state: *mut core::ffi::c_void,
+            tun: *const u32,
+            c: *mut Conn,
+            monitor: *const Monitor,
+        ),
+    >,
 }
 /// A startup, under the same rules. slow_start returns the part of acked_pkts
 /// that is left for congestion avoidance after ssthresh was reached.
@@ -659,6 +691,15 @@ pub struct RouterOps {
             link: *mut LinkView,
         ) -> u64,
     >,
+    /// What this machine's own controls may read of the link (monitor.h), as of the latest
+    /// tick; null: nothing. It is asked for whenever one of them wants to know.
+    pub publish: ::core::option::Option<
+        unsafe extern "C" fn(
+            state: *const core::ffi::c_void,
+            tun: *const u32,
+            monitor: *mut Monitor,
+        ),
+    >,
 }
 #[repr(C)]
 #[derive(Debug, Clone)]
@@ -810,6 +851,8 @@ unsafe extern "C" {
     pub fn hw_native_min_cwnd(f: *mut Flow, c: *mut Conn) -> u32;
     pub fn hw_native_on_send(f: *mut Flow, c: *mut Conn, header: *mut core::ffi::c_void) -> u32;
     pub fn hw_native_on_feedback(f: *mut Flow, c: *mut Conn, header: *const core::ffi::c_void);
+    pub fn hw_native_reads_monitor(cc: *const CcOps) -> u32;
+    pub fn hw_native_on_monitor(f: *mut Flow, c: *mut Conn, monitor: *const Monitor);
     pub fn hw_native_queue_init(q: *mut Queue, link: *const LinkView);
     pub fn hw_native_enqueue(q: *mut Queue, link: *const LinkView, pkt: *const PacketView) -> u32;
     /// How many sub-queues the link has to hold; 0: the discipline decides when packets join.
@@ -837,6 +880,8 @@ unsafe extern "C" {
         header: *mut core::ffi::c_void,
     );
     pub fn hw_native_tick(r: *mut Router, link: *mut LinkView) -> u64;
+    pub fn hw_native_publishes(ops: *const RouterOps) -> u32;
+    pub fn hw_native_publish(r: *const Router, monitor: *mut Monitor);
     pub fn hw_native_qs_rate_Bps(code: u32) -> u64;
     pub fn hw_native_qs_code_down(rate_bytes_per_s: u64) -> u32;
     pub fn hw_native_qs_code_up(rate_bytes_per_s: u64) -> u32;
@@ -938,6 +983,16 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "emit" emit
         "reflect" reflect
     }
+    "hw_monitor" Monitor {
+        "output_Bps" output_bytes_per_s
+        "give_Bps" give_bytes_per_s
+        "take_Bps" take_bytes_per_s
+        "demand_bytes" demand_bytes
+        "capacity_bytes" capacity_bytes
+        "capacity_Bps" capacity_bytes_per_s
+        "flows" flows
+        "intervals" intervals
+    }
     "hw_conn" Conn {
         "cwnd_pkts" cwnd_pkts
         "cwnd_cnt" cwnd_cnt
@@ -1023,6 +1078,7 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "min_cwnd" min_cwnd
         "on_send" on_send
         "on_feedback" on_feedback
+        "on_monitor" on_monitor
     }
     "hw_startup_ops" StartupOps {
         "name" name
@@ -1097,6 +1153,7 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "gather" gather
         "depart" depart
         "tick" tick
+        "publish" publish
     }
     "hw_flow" Flow {
         "cc" cc

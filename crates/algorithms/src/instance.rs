@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::error::AlgorithmError;
-use crate::ffi::{self, Ack, CaState, Conn, Event, LinkView, PacketView, RateSample, MAX_TUNABLES};
+use crate::ffi::{
+    self, Ack, CaState, Conn, Event, LinkView, Monitor, PacketView, RateSample, MAX_TUNABLES,
+};
 use crate::header::{header, Fields, HeaderInfo};
 use crate::registry::{
     self, unknown_tunable, ControlInfo, QueueInfo, RouterInfo, StartupInfo, TunableInfo,
@@ -177,6 +179,13 @@ impl ControlInstance {
     pub fn on_feedback(&mut self, conn: &mut Conn, fields: &Fields) {
         // SAFETY: as in on_send.
         unsafe { ffi::hw_native_on_feedback(&mut self.flow, conn, (&raw const *fields).cast()) }
+    }
+
+    /// What the link publishes by which the connection's packets leave. Nothing to one that
+    /// does not read it.
+    pub fn on_monitor(&mut self, conn: &mut Conn, monitor: &Monitor) {
+        // SAFETY: as in init.
+        unsafe { ffi::hw_native_on_monitor(&mut self.flow, conn, monitor) }
     }
 
     /// The floor of rate halving (ssthresh for most).
@@ -389,6 +398,18 @@ impl RouterInstance {
         // SAFETY: as in new.
         let at_ns = unsafe { ffi::hw_native_tick(&mut *self.router, link) };
         (at_ns != 0).then_some(at_ns)
+    }
+
+    /// What it publishes for controls of this machine, once it knows something.
+    #[must_use]
+    pub fn monitor(&self) -> Option<Monitor> {
+        if !self.info.publishes {
+            return None;
+        }
+        let mut monitor = Monitor::default();
+        // SAFETY: as in new; it writes the block.
+        unsafe { ffi::hw_native_publish(&*self.router, &mut monitor) };
+        (monitor.intervals != 0).then_some(monitor)
     }
 
     /// The values of its counters, in declared order, in their units; after

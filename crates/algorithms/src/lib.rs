@@ -31,7 +31,7 @@ pub mod sharing;
 
 pub use error::AlgorithmError;
 pub use ffi::{
-    Ack, CaState, Conn, Event, Grant, LinkView, PacketView, RateSample, MAX_TUNABLES,
+    Ack, CaState, Conn, Event, Grant, LinkView, Monitor, PacketView, RateSample, MAX_TUNABLES,
     ROUTERS_ABSENT, ROUTERS_ANSWER, ROUTERS_UNKNOWN, SSTHRESH_INFINITE,
 };
 pub use header::{Arrival, Carrier, Fields, HeaderInfo};

@@ -90,7 +90,7 @@ fn the_registry_lists_what_the_folders_hold() {
     let names = |list: Vec<&str>| list.join(" ");
     assert_eq!(
         names(controls().iter().map(|c| c.name).collect()),
-        "bbr bic compound cubic cubic26 fast highspeed htcp hybla illinois maxnet mpcp rcp reno scalable vcp vegas westwood xcp"
+        "bbr bic compound cubic cubic26 fast highspeed htcp hybla illinois maxnet mpcp mpcp_pep rcp reno scalable vcp vegas westwood xcp xcp_pep"
     );
     assert_eq!(
         names(startups().iter().map(|s| s.name).collect()),
@@ -102,7 +102,7 @@ fn the_registry_lists_what_the_folders_hold() {
     );
     assert_eq!(
         names(routers().iter().map(|r| r.name).collect()),
-        "maxnet mpcp periodic-loss quick-start rcp vcp xcp"
+        "maxnet mpcp pep-monitor periodic-loss quick-start rcp vcp xcp"
     );
     let json = serde_json::to_value(controls()).unwrap();
     assert_eq!(json[0]["flags"], serde_json::json!(["own-start", "paces"]));

@@ -9,6 +9,8 @@ mod cubic;
 mod htcp;
 #[path = "laws/load_factor.rs"]
 mod load_factor;
+#[path = "laws/local.rs"]
+mod local;
 #[path = "laws/loss_based.rs"]
 mod loss_based;
 

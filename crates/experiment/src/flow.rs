@@ -83,12 +83,13 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("from_hop", Kind::Whole(0)),
     ("to_hop", Kind::Whole(1)),
     ("relay", Kind::Whole(1)),
+    ("relay_control", Kind::Name),
     ("size", SIZE),
     ("exchanges", Kind::Name),
 ];
 
 /// Of them, those of an application over TCP.
-const OF_TCP: [&str; 3] = ["size", "exchanges", "relay"];
+const OF_TCP: [&str; 4] = ["size", "exchanges", "relay", "relay_control"];
 
 /// An option's value, in SI units.
 #[derive(Clone, Debug, PartialEq, Eq)]

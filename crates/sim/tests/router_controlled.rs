@@ -8,3 +8,6 @@ mod load_factor;
 
 #[path = "router_controlled/explicit.rs"]
 mod explicit;
+
+#[path = "router_controlled/local.rs"]
+mod local;

@@ -299,5 +299,12 @@ def _flow_fields(of_text: FlowFields) -> dict[str, Any]:
         fields["app"] = {"kind": "exchanges", "file": fields.pop("exchanges")}
     if "size" in fields:
         fields["app"] = {"kind": "bulk", "size": fields.pop("size")}
+    if "relay_control" in fields:
+        if "relay" not in fields:
+            raise ValueError("relay_control: is of a relay; say where with relay, too")
+        fields["relay"] = {
+            "at_hop": fields["relay"],
+            "control": fields.pop("relay_control"),
+        }
     name, startup, tunables = control
     return {"control": {"name": name, "startup": startup, "tunables": tunables}, **fields}

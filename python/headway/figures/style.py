@@ -103,6 +103,8 @@ STYLES: dict[str, Style] = {
     "vcp": Style(ORANGE, "8", "-", "||"),
     "mpcp": Style(BLUE, "P", _DASH_DOT, "++"),
     "maxnet": Style(BLACK, "D", "-", "//"),
+    "xcp_pep": Style(shade(PURPLE, -0.4), "<", "-", "//"),
+    "mpcp_pep": Style(shade(BLUE, -0.4), "X", _DOTTED, "xx"),
 }
 
 #: What people call them; a scheme that is not listed keeps its name.
@@ -139,6 +141,8 @@ LABELS: dict[str, str] = {
     "vcp": "VCP",
     "mpcp": "MPCP",
     "maxnet": "MaxNet",
+    "xcp_pep": "XCP PEP",
+    "mpcp_pep": "MPCP PEP",
     "voip": "VoIP",
     "cbr": "constant rate",
 }

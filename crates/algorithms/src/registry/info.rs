@@ -27,6 +27,9 @@ pub struct ControlInfo {
     pub send_windows: u32,
     /// It sets cwnd and pacing rate by rate samples (`control` instead of `cong_avoid`).
     pub takes_samples: bool,
+    /// It reads what the link publishes by which its packets leave.
+    #[serde(skip)]
+    pub reads_monitor: bool,
     /// Its tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
     /// The header that it owns.
@@ -233,6 +236,9 @@ pub struct RouterInfo {
     pub events: Vec<CounterInfo>,
     /// The header that it reads.
     pub header: Option<&'static str>,
+    /// It publishes what this machine's controls may read.
+    #[serde(skip)]
+    pub publishes: bool,
     /// Path and content of the file that it was brought in; None: it was built in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<&'static str>,

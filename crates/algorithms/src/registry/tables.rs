@@ -94,6 +94,7 @@ pub(crate) unsafe fn control_info(
                 windows => windows,
             },
             takes_samples: ffi::hw_native_takes_samples(ops) != 0,
+            reads_monitor: ffi::hw_native_reads_monitor(ops) != 0,
             tunables: tunables(ops.tunables, ops.n_tunables),
             header,
             file,
@@ -141,6 +142,7 @@ pub(crate) unsafe fn router_info(
             counters: counters(ops.counters, ops.n_counters),
             events: counters(ops.events, ops.n_events),
             header,
+            publishes: ffi::hw_native_publishes(ops) != 0,
             file,
             ops: Ops(ops),
         }

@@ -78,7 +78,7 @@ pub(super) fn flow(
 ) -> Result<(Map<String, Json>, Option<Json>), Refused> {
     let options = FLOW_OPTIONS
         .iter()
-        .filter(|(name, _)| !["size", "exchanges"].contains(name));
+        .filter(|(name, _)| !["size", "exchanges", "relay_control"].contains(name));
     let names = options
         .clone()
         .map(|(name, _)| *name)

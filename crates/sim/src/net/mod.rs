@@ -14,6 +14,7 @@ use crate::net::topology::Route;
 use crate::scenario::{EcnPath, Record};
 use crate::trace::digest::Digest;
 use crate::trace::record::Tables;
+use headway_algorithms::Monitor;
 
 /// Everything that a host may touch when it sends.
 pub struct Net {
@@ -87,6 +88,13 @@ impl Net {
 
     pub(crate) fn set_timer(&mut self, at_ns: u64, socket: u32, number: u32) {
         self.events.push(at_ns, What::Timer, socket << 3 | number);
+    }
+
+    /// What the link publishes by which the packets of a route leave their host.
+    #[cold]
+    pub(crate) fn monitor(&self, route: u32) -> Option<Monitor> {
+        let first = self.routes[route as usize].link(0);
+        self.links[first as usize].monitor()
     }
 
     /// A packet is at the next node of its route. Returns whether that is its host,

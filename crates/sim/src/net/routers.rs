@@ -10,7 +10,8 @@ use crate::trace::record::{Tables, NULL_U32};
 use headway_algorithms::header::header;
 use headway_algorithms::sharing::may_share;
 use headway_algorithms::{
-    AlgorithmError, Carrier, Fields, HeaderInfo, LinkView, RouterInfo, RouterInstance, Verdict,
+    AlgorithmError, Carrier, Fields, HeaderInfo, LinkView, Monitor, RouterInfo, RouterInstance,
+    Verdict,
 };
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -140,6 +141,13 @@ impl Routers {
     /// When one wants to be called.
     pub fn next_ns(&self) -> Option<u64> {
         self.list.iter().filter_map(|router| router.tick_ns).min()
+    }
+
+    /// What one of them publishes for senders of the machine that it is.
+    pub fn monitor(&self) -> Option<Monitor> {
+        self.list
+            .iter()
+            .find_map(|router| router.instance.monitor())
     }
 
     /// Totals of the whole run so far.

@@ -241,6 +241,11 @@ impl Request {
 pub(crate) fn find(name: &str) -> Result<(&'static RouterInfo, &'static RouterObject), Failure> {
     let bad_input = |e: headway_algorithms::AlgorithmError| Failure::bad_input(e.to_string());
     let info = headway_algorithms::router(name).map_err(bad_input)?;
+    if info.publishes {
+        return Err(Failure::failed(format!(
+            "{name} publishes to controls of its machine: simulator only so far"
+        )));
+    }
     if info.file.is_some() {
         return Ok((info, brought::router(info)?));
     }

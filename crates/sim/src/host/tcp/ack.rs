@@ -122,6 +122,9 @@ impl Socket {
                 && prior_sacked_end <= self.board.first
                 && self.snd_una - prior_una < u64::from(self.mss);
         }
+        if self.reads_monitor {
+            self.read_monitor(net);
+        }
         let ack = Ack {
             acked_pkts: info.acked_pkts,
             rtt_us,

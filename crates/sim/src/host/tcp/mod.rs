@@ -126,6 +126,8 @@ pub struct Socket {
     cwnd_limited: bool,
     /// The control takes rate samples and owns cwnd: there are `rates`.
     takes_samples: bool,
+    /// The control reads what the link publishes by which its packets leave.
+    reads_monitor: bool,
     /// The control paces as Linux does: whole large segments.
     paces_segments: bool,
     quick_start_flags: QuickStartFlags,
@@ -290,6 +292,7 @@ impl Socket {
             cwnd_used: 0,
             cwnd_stamp_ns: 0,
             takes_samples: control.control().takes_samples,
+            reads_monitor: control.control().reads_monitor,
             rates: control
                 .control()
                 .takes_samples
@@ -409,6 +412,15 @@ impl Socket {
         }
         if self.takes_samples {
             self.refresh_rates(net);
+        }
+    }
+
+    /// Hands the control what its link publishes.
+    #[inline(never)]
+    fn read_monitor(&mut self, net: &Net) {
+        if let Some(monitor) = net.monitor(self.route) {
+            self.refresh(net);
+            self.control.on_monitor(&mut self.conn, &monitor);
         }
     }
 

@@ -22,7 +22,7 @@ use crate::scenario::{EcnPath, LinkSpec};
 use crate::trace::record::Tables;
 pub use account::Counters;
 use account::Watch;
-use headway_algorithms::{AlgorithmError, LinkView, QueueInstance, RouterInfo, Verdict};
+use headway_algorithms::{AlgorithmError, LinkView, Monitor, QueueInstance, RouterInfo, Verdict};
 use held::Held;
 pub use offer::{Drop, Offer, Offered, Turn};
 use rand_core::RngCore;
@@ -141,6 +141,11 @@ impl Link {
         if let Some(routers) = &mut self.routers {
             routers.depart(&self.view, packet, tables);
         }
+    }
+
+    /// What its routers publish for who sends by it.
+    pub(crate) fn monitor(&self) -> Option<Monitor> {
+        self.routers.as_ref()?.monitor()
     }
 
     /// Whether it has routers.

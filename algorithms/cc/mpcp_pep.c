@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * MPCP in a proxy (Li, Yousefi'zadeh, "RAPPEP", 2010, section III): the sender reads the raw load
+ * factor from the monitor of the link it leaves by (../port/local.h, router/pep_monitor.c), so
+ * there are neither levels nor pieces nor an order of packets. The law is that of cc/mpcp.c, on
+ * each packet acknowledged:
+ *
+ *   w += (1 + m)^(d/t_rho) - 1 + s/w0,   m = kappa (1/LF - 1), 1/4 below 50 %
+ *
+ * with the smallest round trip seen for d, the window w0 with which the present one began, and
+ * s = alpha (d/t_rho)^2. What differs, and is ours:
+ * - m goes on below 80 %, by VCP's own formula: 80 % is where its two bits end, and what is
+ *   known here is the load itself ("LFPs is allowed to use the accurate LF", section III.A). In a
+ *   round trip the window doubles at most, as in slow start, and as in one of 1.6 s in longer.
+ * - s is at most a tenth of a flow's fair share of the capacity, the part that XCP shuffles, so
+ *   the queue in which flows meet does not grow with their number.
+ * - In a round trip the window falls by half at most.
+ *
+ * Valid for links up to 2^35 B/s and round trips up to 3.2 s.
+ */
+#include "../port/local.h"
+
+enum { ALPHA };
+
+static const struct hw_tunable mpcp_pep_tunables[] = {
+	[ALPHA] = { "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 },
+};
+
+struct mpcp_pep {
+	struct hw_local local;
+};
+
+_Static_assert(sizeof(struct mpcp_pep) <= HW_FLOW_STATE_BYTES, "state of a control");
+
+static void mpcp_pep_on_monitor(void *state, const u32 *tun, struct hw_conn *c,
+				const struct hw_monitor *monitor)
+{
+	struct mpcp_pep *s = state;
+
+	(void)tun;
+	hw_local_hears(&s->local, c, monitor);
+}
+
+/* What capacity is of the demand, 30 bits after the point, 2 from there on. */
+static u64 mpcp_pep_rest(const struct hw_monitor *m)
+{
+	u64 most = 2 * HW_STEP_ONE;
+	u32 over = hw_bits_u64(m->capacity_bytes | m->demand_bytes);
+
+	over = over > 63 - HW_STEP_SHIFT ? over - (63 - HW_STEP_SHIFT) : 0;
+	return hw_min_u64(
+		hw_div_u64(m->capacity_bytes >> over << HW_STEP_SHIFT, m->demand_bytes >> over),
+		most);
+}
+
+static void mpcp_pep_control(void *state, const u32 *tun, struct hw_conn *c,
+			     const struct hw_rate_sample *sample)
+{
+	struct mpcp_pep *s = state;
+	const struct hw_monitor *monitor = &s->local.monitor;
+	u32 pkts = hw_local_begins(&s->local, c, sample);
+	u32 rtt_us = hw_min_u32(c->min_rtt_us, HW_STEP_INTERVALS * HW_LOAD_INTERVAL_US);
+	u64 m, scale, add, take;
+
+	if (!pkts)
+		return;
+	scale = hw_additive_scale(c->min_rtt_us, HW_LOAD_INTERVAL_US) * tun[ALPHA];
+	scale = hw_min_u64(scale, hw_local_share(c, monitor->capacity_Bps, monitor->flows) / 10);
+	add = hw_local_part(&s->local, scale, pkts);
+	if (hw_load_step(mpcp_pep_rest(monitor), &m)) {
+		take = HW_STEP_ONE - hw_step_power(m, 1, c->min_rtt_us);
+		take = hw_min_u64(take, HW_STEP_ONE / 2) * pkts;
+	} else {
+		m = hw_step_power(m, 0, rtt_us) - HW_STEP_ONE;
+		add += hw_min_u64(m, HW_STEP_ONE) * pkts;
+		take = 0;
+	}
+	if (add >= take)
+		hw_window_grow(c, &s->local.fraction, add - take);
+	else
+		hw_window_shrink(c, &s->local.fraction, take - add);
+	hw_local_ends(&s->local, c);
+}
+
+static u32 mpcp_pep_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
+{
+	(void)tun;
+	return hw_local_ssthresh(&((struct mpcp_pep *)state)->local, c);
+}
+
+static u32 mpcp_pep_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
+{
+	(void)tun;
+	return hw_local_min_cwnd(&((struct mpcp_pep *)state)->local, c);
+}
+
+static void mpcp_pep_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
+{
+	(void)tun;
+	hw_local_event(&((struct mpcp_pep *)state)->local, c, event);
+}
+
+HW_TABLE struct hw_cc_ops hw_cc_mpcp_pep = {
+	.name = "mpcp_pep",
+	.title = "MPCP in a proxy: follows the raw load factor of its own link's monitor",
+	.source = "Li, Yousefi'zadeh, RAPPEP, 2010; ns-2 vcp-src, not encoded",
+	.state_bytes = sizeof(struct mpcp_pep),
+	.flags = HW_CC_OWN_START,
+	.n_tunables = HW_COUNT(mpcp_pep_tunables),
+	.tunables = mpcp_pep_tunables,
+	.control = mpcp_pep_control,
+	.ssthresh = mpcp_pep_ssthresh,
+	.min_cwnd = mpcp_pep_min_cwnd,
+	.event = mpcp_pep_event,
+	.on_monitor = mpcp_pep_on_monitor,
+};

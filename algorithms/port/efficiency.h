@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * XCP's efficiency controller (Katabi, Handley, Rohrs, SIGCOMM 2002, equation 1;
+ * draft-falk-xcp-spec-03, section 4.2): by how much the whole traffic of a link is to change
+ * in the next control interval,
+ *
+ *   F = alpha (C - y) - beta Q / d,
+ *
+ * and which part of it is shuffled, taken and given at once: gamma y less what F moves anyway.
+ *
+ * Valid for rates up to 2^43 B/s, queues up to 2^42 bytes.
+ */
+#ifndef HEADWAY_PORT_EFFICIENCY_H
+#define HEADWAY_PORT_EFFICIENCY_H
+
+#include "fixed.h"
+
+#define HW_EFFICIENCY_ALPHA { "alpha", "1/1000", "weight of the spare rate", 400, 0, 2000 }
+#define HW_EFFICIENCY_BETA  { "beta", "1/1000", "weight of the persistent queue", 226, 0, 2000 }
+#define HW_EFFICIENCY_GAMMA \
+	{ "gamma", "1/1000", "part of the traffic that is shuffled", 100, 0, 1000 }
+
+struct hw_efficiency {
+	u64 raise_Bps;	 /* F where it is positive */
+	u64 cut_Bps;	 /* -F where it is negative */
+	u64 shuffle_Bps; /* both given and taken */
+};
+
+/* alpha, beta and gamma are in 1/1000; rtt_us is d, the queue is the one that persists. */
+static inline struct hw_efficiency hw_efficiency(u64 capacity_Bps, u64 traffic_Bps, u64 queue_bytes,
+						 u64 rtt_us, u32 alpha, u32 beta, u32 gamma)
+{
+	struct hw_efficiency e = { 0, 0, 0 };
+	u64 drain = hw_div_u64(queue_bytes * beta * 1000, rtt_us), spare, shuffle;
+
+	if (capacity_Bps >= traffic_Bps) {
+		spare = (capacity_Bps - traffic_Bps) * alpha / 1000;
+		if (spare >= drain)
+			e.raise_Bps = spare - drain;
+		else
+			e.cut_Bps = drain - spare;
+	} else {
+		e.cut_Bps = (traffic_Bps - capacity_Bps) * alpha / 1000 + drain;
+	}
+	shuffle = traffic_Bps * gamma / 1000;
+	if (shuffle > e.raise_Bps + e.cut_Bps)
+		e.shuffle_Bps = shuffle - e.raise_Bps - e.cut_Bps;
+	return e;
+}
+
+#endif

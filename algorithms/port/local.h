@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * What the controls of local router assistance share (monitor.h): the window that only the
+ * monitor's word changes. As "RAPPEP", section III.B, has it there is no congestion that the
+ * sender does not see beforehand, so each loss is the medium's: ssthresh is cwnd, and the window
+ * comes back after Recovery and after a timeout. What a control gets in a round trip it spreads
+ * over the packets of the window with which it began, as they are acknowledged, so it is given
+ * once whatever the round trip and the monitor's interval are.
+ *
+ * Settled here, where the paper says nothing:
+ * - A window that is not filled stays: an eighth of it, and three packets, may be unused.
+ * - After a timeout what is acknowledged is sent anew, until Loss is over.
+ * - After idle times it is halved for each round trip of them, down to the first window of ten
+ *   packets, for it would arrive at the link in one burst.
+ * - Where no monitor is, or before its first interval is over, the law is Reno's.
+ *
+ * Such a control owns its start and cwnd (hw_cc_ops.control), and calls hw_local_hears() from
+ * on_monitor, hw_local_begins() and hw_local_ends() around its law. Valid for any window.
+ */
+#ifndef HEADWAY_PORT_LOCAL_H
+#define HEADWAY_PORT_LOCAL_H
+
+#include "load_factor.h"
+
+#define HW_LOCAL_SPARE_PKTS 3
+#define HW_LOCAL_FIRST_PKTS 10
+
+struct hw_local {
+	struct hw_monitor monitor; /* as last read */
+	u32 window_pkts;	   /* that the law holds */
+	u32 fraction;		   /* of a packet beyond it, 2^-30 */
+	u32 round_pkts;		   /* the window with which the round trip began */
+	u32 round_end;		   /* sequence number with which it is over */
+};
+
+static inline void hw_local_hears(struct hw_local *l, const struct hw_conn *c,
+				  const struct hw_monitor *monitor)
+{
+	if (!l->monitor.intervals)
+		l->window_pkts = c->cwnd_pkts;
+	l->monitor = *monitor;
+}
+
+static inline int hw_local_is_alone(const struct hw_local *l)
+{
+	return !l->monitor.intervals;
+}
+
+/* Without a monitor: as Reno, which the stack does not lead in Recovery here. */
+static inline void hw_local_goes_alone(struct hw_conn *c, const struct hw_rate_sample *sample)
+{
+	if (c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)
+		c->cwnd_pkts = hw_max_u32(hw_min_u32(c->cwnd_pkts, c->ssthresh_pkts), 1);
+	else if (hw_add_u32(sample->prior_inflight_pkts, HW_LOCAL_SPARE_PKTS) >= c->cwnd_pkts)
+		hw_reno_grow(c, c->counts_acks ? sample->acked_pkts != 0 : sample->acked_pkts);
+}
+
+/* On an ACK: of how many packets the law is to make its step; 0: of none. */
+static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
+				  const struct hw_rate_sample *sample)
+{
+	u32 used_pkts = hw_add_u32(sample->prior_inflight_pkts, HW_LOCAL_SPARE_PKTS);
+
+	if (hw_local_is_alone(l)) {
+		hw_local_goes_alone(c, sample);
+		return 0;
+	}
+	l->window_pkts = hw_clamp_u32(l->window_pkts, 1, hw_max_u32(c->cwnd_clamp_pkts, 1));
+	if (c->ca_state == HW_CA_LOSS) {
+		c->cwnd_pkts =
+			hw_min_u32(hw_add_u32(c->cwnd_pkts, sample->acked_pkts), l->window_pkts);
+		return 0;
+	}
+	c->cwnd_pkts = l->window_pkts;
+	if (!l->round_pkts || !hw_after(l->round_end, c->snd_una)) {
+		l->round_pkts = c->cwnd_pkts;
+		l->round_end = c->snd_nxt;
+	}
+	if (hw_add_u32(used_pkts, c->cwnd_pkts / 8) < c->cwnd_pkts)
+		return 0;
+	return hw_min_u32(sample->acked_pkts, l->round_pkts);
+}
+
+/* Of packets per round trip (16 bits after the point) the part of so many, 30 bits. */
+static inline u64 hw_local_part(const struct hw_local *l, u64 per_rtt, u32 pkts)
+{
+	return (per_rtt << (HW_STEP_SHIFT - 16)) / hw_max_u32(l->round_pkts, 1) * pkts;
+}
+
+/* The law has set cwnd. */
+static inline void hw_local_ends(struct hw_local *l, struct hw_conn *c)
+{
+	l->window_pkts = c->cwnd_pkts;
+	c->ssthresh_pkts = hw_max_u32(c->cwnd_pkts, 2);
+}
+
+static inline u32 hw_local_ssthresh(const struct hw_local *l, struct hw_conn *c)
+{
+	return hw_local_is_alone(l) ? hw_reno_ssthresh(0, 0, c) : hw_max_u32(l->window_pkts, 2);
+}
+
+static inline u32 hw_local_min_cwnd(const struct hw_local *l, struct hw_conn *c)
+{
+	return hw_local_is_alone(l) ? hw_reno_min_cwnd(0, 0, c) : c->ssthresh_pkts;
+}
+
+static inline void hw_local_event(struct hw_local *l, struct hw_conn *c, u8 event)
+{
+	u32 trips, least_pkts = hw_min_u32(l->window_pkts, HW_LOCAL_FIRST_PKTS);
+
+	if (event != HW_EVENT_TX_START || hw_local_is_alone(l) || !c->srtt_us)
+		return;
+	trips = hw_min_u32(c->idle_us / c->srtt_us, 31);
+	l->window_pkts = hw_max_u32(l->window_pkts >> trips, least_pkts);
+	if (trips && c->ca_state == HW_CA_OPEN)
+		c->cwnd_pkts = hw_max_u32(l->window_pkts, 1);
+}
+
+/* What capacity is to flows in a round trip, in packets, 16 bits after the point. */
+static inline u64 hw_local_share(const struct hw_conn *c, u64 rate_Bps, u32 flows)
+{
+	u64 rtt_us = hw_min_u32(c->min_rtt_us, HW_LOAD_MAX_INTERVALS * HW_LOAD_INTERVAL_US);
+	u64 bytes = hw_min_u64(rate_Bps, 1ull << 35) * rtt_us / 1000000;
+	u64 pkt_bytes = (u64)c->mss_bytes + c->header_bytes;
+
+	return hw_div_u64(bytes << 16, hw_max_u32(hw_saturate_u32(pkt_bytes), 1)) /
+	       hw_max_u32(flows, 1);
+}
+
+#endif

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * The traffic monitor of a proxy with local router assistance (Li, Yousefi'zadeh, "RAPPEP",
+ * 2010, section III.B): at the link by which the proxy's own senders leave it measures what XCP's
+ * and VCP's routers measure, and publishes it (../port/monitor.h) instead of writing it into
+ * headers. What differs from those, as there: traffic is what leaves, not what is offered, so
+ * overload shows in the queue alone; and the round trip is not measured but known, for all
+ * flows share the link's.
+ *
+ * Each rtt_ms: the spare bandwidth, by XCP's efficiency controller (../port/efficiency.h), with
+ * the least that waited behind a departing packet in half a round trip as its queue. Each
+ * 200 ms: demand and capacity of VCP's load factor (../port/load_factor.h). The paper leaves open
+ * how spare bandwidth comes to flows; the number of those that sent is published for that, by
+ * linear counting (Whang, Vander-Zanden, Taylor, ACM TODS 15(2), 1990) with 4096 bits: within 4 %
+ * up to 2000 flows. Packets up to 128 bytes are nobody's data and do not count there.
+ *
+ * Capacity (ours; the paper takes it for known). `told` is capacity_kbps, or the link's rate. If
+ * that is more than the truth a queue of alpha/beta times what is too much stands, 1.8 of the
+ * surplus of a round trip; if it is less the rest is not used. `measured` believes in what it sees:
+ * - While packets wait the link sends at its capacity. A train of TRAIN_PKTS that left with others
+ *   behind it, or one of 200 ms and 8 packets, measures it exactly. The latest one is believed, a
+ *   smaller one at once, and a larger one with the next interval.
+ * - Before the first train capacity is FIRST_GUESS times the traffic, which makes flows grow by
+ *   1.2 of theirs in a round trip, a little more than slow start.
+ * - With no train in HOLD intervals, no queue, and 7/8 of the capacity used it may have grown: it
+ *   is taken for 1/16 more, then 1/8, up to 1/2 more, while that is used as well without a queue.
+ *   So the queue that stands is about alpha/beta/16 of a round trip's data, in one of HOLD.
+ *
+ * Valid from 100 kbit/s to 40 Gbit/s and round trips from 1 ms to 3.2 s. A round trip that is
+ * told too long makes flows slow; one that is told too short by more than half makes the spare
+ * bandwidth swing, as XCP's routers would.
+ */
+#include "../port/efficiency.h"
+#include "../port/load_factor.h"
+
+enum { RTT, CAPACITY, CAPACITY_KBPS, ALPHA, BETA, GAMMA, TARGET };
+enum { TOLD, MEASURED };
+
+static const struct hw_tunable pep_tunables[] = {
+	[RTT] = { "rtt_ms", "ms", "round trip of the link's flows without a queue", 600, 1, 3200 },
+	[CAPACITY] = { "capacity", "told|measured", "where the capacity is from", TOLD, TOLD,
+		       MEASURED },
+	[CAPACITY_KBPS] = { "capacity_kbps", "kbit/s", "capacity that is told; 0: the link's rate",
+			    0, 0, 100000000 },
+	[ALPHA] = HW_EFFICIENCY_ALPHA,
+	[BETA] = HW_EFFICIENCY_BETA,
+	[GAMMA] = HW_EFFICIENCY_GAMMA,
+	[TARGET] = HW_TUNABLE_TARGET,
+};
+
+#define NS_PER_S    1000000000ull
+#define MOST_BYTES  18000000000ull /* of an interval */
+#define FLOW_BITS   4096
+#define LEAST_DATA  129 /* bytes of a packet that counts as a flow's */
+#define TRAIN_PKTS  64
+#define SHORT_PKTS  8
+#define SHORT_NS    200000000ull
+#define FIRST_GUESS 4
+#define FIRST_BYTES 15000 /* in a round trip: a first window */
+#define HOLD	    4
+#define LEAST_PROBE 16 /* parts of the capacity */
+#define MOST_PROBE  2
+
+/* Its counters first, in their order. */
+struct pep_monitor {
+	u64 output_Bps; /* of the last control interval */
+	u64 capacity_Bps;
+	u64 persistent_bytes;
+	u64 give_Bps;
+	u64 take_Bps;
+	u64 load_percent;
+	u64 flows;
+	u64 intervals;
+
+	u64 begun_ns; /* the control interval */
+	u64 end_ns;   /* 0: nothing has begun */
+	u64 queue_end_ns;
+	u64 output_bytes; /* since begun_ns */
+	u64 least_bytes;  /* that waited since T_q began */
+	u64 train_ns;	  /* since when each packet has left with others behind it */
+	u64 train_bytes;
+	u64 train_Bps; /* of the latest whole train; 0: there was none */
+	u32 train_pkts;
+	u32 last_bytes; /* of the packet that is being sent */
+	u32 is_train;
+	u32 trains; /* in this control interval */
+	u32 quiet;  /* control intervals since the last with a train */
+	u32 probe;  /* the next step up is capacity over so much */
+	u32 used_bits;
+	u32 unused;
+	u64 bits[FLOW_BITS / 64];
+	struct hw_load load;
+};
+
+_Static_assert(sizeof(struct pep_monitor) <= HW_ROUTER_STATE_BYTES, "state of a router");
+
+static const struct hw_counter pep_counters[] = {
+	{ "output_bps", "bit/s", "traffic that left in the last control interval", 8 },
+	{ "capacity_bps", "bit/s", "capacity that it believes in", 8 },
+	{ "persistent_queue_bytes", "bytes", "least that waited in half a round trip", 0 },
+	{ "give_bps", "bit/s", "by which flows are to grow in this interval", 8 },
+	{ "take_bps", "bit/s", "by which they are to shrink", 8 },
+	{ "load_percent", "%", "load factor of the last 200 ms", 0 },
+	{ "flows", "flows", "that sent data in the last control interval", 0 },
+	{ "intervals", "intervals", "control intervals so far", 0 },
+};
+
+/* How many flows set so many bits: -m ln(1 - used/m), by its series. */
+static u32 pep_count(u32 used)
+{
+	u64 part = ((u64)hw_min_u32(used, FLOW_BITS) << 20) / FLOW_BITS, power = part, sum = 0;
+	u32 k;
+
+	for (k = 1; k <= 16; k++) {
+		sum += power / k;
+		power = power * part >> 20;
+	}
+	return (u32)((sum * FLOW_BITS + (1 << 19)) >> 20);
+}
+
+/* What flows are to do, by what is known now. */
+static void pep_decide(struct pep_monitor *s, const u32 *tun)
+{
+	struct hw_efficiency e =
+		hw_efficiency(s->capacity_Bps, s->output_Bps, s->persistent_bytes,
+			      (u64)tun[RTT] * 1000, tun[ALPHA], tun[BETA], tun[GAMMA]);
+
+	s->give_Bps = e.shuffle_Bps + e.raise_Bps;
+	s->take_Bps = e.shuffle_Bps + e.cut_Bps;
+}
+
+/* The capacity to believe in during the next control interval, where it is measured. */
+static u64 pep_believe(struct pep_monitor *s, const u32 *tun)
+{
+	u64 first_Bps = FIRST_BYTES * 1000 / tun[RTT];
+
+	if (s->trains) {
+		s->quiet = 0;
+		s->probe = LEAST_PROBE;
+		return s->train_Bps;
+	}
+	if (!s->train_Bps) {
+		if (first_Bps < s->output_Bps * FIRST_GUESS)
+			first_Bps = s->output_Bps * FIRST_GUESS;
+		return first_Bps > s->capacity_Bps ? first_Bps : s->capacity_Bps;
+	}
+	s->quiet = hw_add_u32(s->quiet, 1);
+	if (s->quiet < HOLD || s->persistent_bytes || s->output_Bps < s->capacity_Bps / 8 * 7)
+		return s->capacity_Bps;
+	first_Bps = s->capacity_Bps + s->capacity_Bps / hw_max_u32(s->probe, MOST_PROBE);
+	s->probe = hw_max_u32(s->probe / 2, MOST_PROBE);
+	return first_Bps;
+}
+
+static u64 pep_told_Bps(const u32 *tun, const struct hw_link *link)
+{
+	return tun[CAPACITY_KBPS] ? (u64)tun[CAPACITY_KBPS] * 125 : link->rate_Bps;
+}
+
+static void pep_end_interval(struct pep_monitor *s, const u32 *tun, const struct hw_link *link)
+{
+	u64 bytes = hw_min_u64(s->output_bytes, MOST_BYTES);
+	u32 k;
+
+	s->output_Bps = hw_div_u64(bytes * NS_PER_S, link->now_ns - s->begun_ns);
+	s->capacity_Bps = tun[CAPACITY] == MEASURED ? pep_believe(s, tun) : pep_told_Bps(tun, link);
+	s->flows = pep_count(s->used_bits);
+	s->intervals++;
+	pep_decide(s, tun);
+	s->output_bytes = 0;
+	s->trains = 0;
+	s->used_bits = 0;
+	for (k = 0; k < FLOW_BITS / 64; k++)
+		s->bits[k] = 0;
+	s->begun_ns = link->now_ns;
+	s->end_ns = link->now_ns + (u64)tun[RTT] * 1000000;
+}
+
+/* Both timers and the load's; they may come late. */
+static u64 pep_tick(void *state, const u32 *tun, struct hw_link *link)
+{
+	struct pep_monitor *s = state;
+	u64 rtt_ns = (u64)tun[RTT] * 1000000;
+	u64 waits_bytes = hw_waiting_bytes(link);
+
+	if (!s->end_ns) {
+		s->begun_ns = link->now_ns;
+		s->end_ns = link->now_ns + rtt_ns;
+		s->queue_end_ns = link->now_ns + rtt_ns / 2;
+		s->least_bytes = waits_bytes;
+		s->probe = LEAST_PROBE;
+		s->capacity_Bps = tun[CAPACITY] == MEASURED ? FIRST_BYTES * 1000 / tun[RTT]
+							    : pep_told_Bps(tun, link);
+	}
+	if (link->now_ns >= s->queue_end_ns) {
+		s->persistent_bytes = hw_min_u64(s->least_bytes, waits_bytes);
+		s->least_bytes = waits_bytes;
+		s->queue_end_ns = link->now_ns + rtt_ns / 2;
+	}
+	if (hw_load_tick_at(&s->load, link, s->capacity_Bps, tun[TARGET]))
+		s->load_percent = hw_load_percent(&s->load);
+	if (link->now_ns >= s->end_ns)
+		pep_end_interval(s, tun, link);
+	return hw_min_u64(hw_min_u64(s->end_ns, s->queue_end_ns), s->load.sample_ns);
+}
+
+/* A packet's transmission begins: the one before it belongs to a train that others wait for. */
+static void pep_measure(struct pep_monitor *s, const u32 *tun, const struct hw_link *link,
+			u32 ip_bytes)
+{
+	u64 lasts_ns = link->now_ns - s->train_ns;
+
+	if (s->is_train) {
+		s->train_bytes += s->last_bytes;
+		s->train_pkts++;
+		if (lasts_ns && (s->train_pkts >= TRAIN_PKTS ||
+				 (lasts_ns >= SHORT_NS && s->train_pkts >= SHORT_PKTS))) {
+			s->train_Bps = hw_div_u64(s->train_bytes * NS_PER_S, lasts_ns);
+			s->trains++;
+			s->is_train = 0;
+			if (tun[CAPACITY] == MEASURED && s->train_Bps < s->capacity_Bps) {
+				s->capacity_Bps = s->train_Bps;
+				pep_decide(s, tun);
+			}
+		}
+	}
+	if (!link->queue_bytes) {
+		s->is_train = 0;
+	} else if (!s->is_train) {
+		s->is_train = 1;
+		s->train_ns = link->now_ns;
+		s->train_bytes = 0;
+		s->train_pkts = 0;
+	}
+	s->last_bytes = ip_bytes;
+}
+
+static void pep_depart(void *state, const u32 *tun, struct hw_link *link,
+		       const struct hw_packet *pkt, void *header)
+{
+	struct pep_monitor *s = state;
+	u32 at;
+
+	(void)header;
+	hw_load_offered(&s->load, pkt);
+	s->output_bytes += pkt->ip_bytes;
+	s->least_bytes = hw_min_u64(s->least_bytes, link->queue_bytes);
+	pep_measure(s, tun, link, pkt->ip_bytes);
+	if (pkt->ip_bytes < LEAST_DATA)
+		return;
+	at = (u32)((pkt->flow ^ pkt->flow >> 32) * 0x9e3779b97f4a7c15ull >> 52) % FLOW_BITS;
+	if (s->bits[at / 64] >> at % 64 & 1)
+		return;
+	s->bits[at / 64] |= 1ull << at % 64;
+	s->used_bits++;
+}
+
+static void pep_publish(const void *state, const u32 *tun, struct hw_monitor *monitor)
+{
+	const struct pep_monitor *s = state;
+
+	(void)tun;
+	monitor->output_Bps = s->output_Bps;
+	monitor->give_Bps = s->give_Bps;
+	monitor->take_Bps = s->take_Bps;
+	monitor->demand_bytes = s->load.demand_bytes;
+	monitor->capacity_bytes = s->load.capacity_bytes;
+	monitor->capacity_Bps = s->capacity_Bps;
+	monitor->flows = hw_saturate_u32(s->flows);
+	monitor->intervals = hw_saturate_u32(s->intervals);
+}
+
+HW_TABLE struct hw_router_ops hw_router_pep_monitor = {
+	.name = "pep-monitor",
+	.title = "a proxy's traffic monitor: tells local senders spare bandwidth and load",
+	.source = "Li, Yousefi'zadeh, RAPPEP, 2010; Katabi, Handley, Rohrs 2002; Xia et al. 2005",
+	.state_bytes = sizeof(struct pep_monitor),
+	.n_tunables = HW_COUNT(pep_tunables),
+	.tunables = pep_tunables,
+	.n_counters = HW_COUNT(pep_counters),
+	.counters = pep_counters,
+	.depart = pep_depart,
+	.tick = pep_tick,
+	.publish = pep_publish,
+};

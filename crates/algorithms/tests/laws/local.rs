@@ -1,0 +1,176 @@
+//! Local router assistance: what a monitor's word makes of a window.
+
+use headway_algorithms::{CaState, Conn, ControlInstance, Event, Monitor, RateSample};
+
+const PKT_BYTES: f64 = 1500.0;
+
+struct Led {
+    cc: ControlInstance,
+    conn: Conn,
+    monitor: Monitor,
+}
+
+impl Led {
+    fn new(control: &str, cwnd_pkts: u32, rtt_ms: u32, monitor: Monitor) -> Self {
+        let mut led = Self {
+            cc: ControlInstance::new(control, None, &[]).unwrap(),
+            conn: Conn {
+                cwnd_pkts,
+                srtt_us: rtt_ms * 1000,
+                min_rtt_us: rtt_ms * 1000,
+                ..Conn::default()
+            },
+            monitor,
+        };
+        led.cc.init(&mut led.conn);
+        led
+    }
+
+    /// An ACK for so many packets while so many are in flight.
+    fn ack(&mut self, acked_pkts: u32, inflight_pkts: u32) {
+        self.cc.on_monitor(&mut self.conn, &self.monitor);
+        let sample = RateSample {
+            acked_pkts,
+            prior_inflight_pkts: inflight_pkts,
+            ..RateSample::default()
+        };
+        self.cc.take_sample(&mut self.conn, &sample);
+    }
+
+    /// A window of ACKs, one round trip's; returns by how much the window grew.
+    fn round(&mut self) -> f64 {
+        let before = self.conn.cwnd_pkts;
+        self.conn.snd_una = self.conn.snd_nxt;
+        self.conn.snd_nxt += 1;
+        for _ in 0..before {
+            self.ack(1, self.conn.cwnd_pkts);
+        }
+        f64::from(self.conn.cwnd_pkts) - f64::from(before)
+    }
+}
+
+fn word(give: u64, take: u64, output: u64, flows: u32) -> Monitor {
+    Monitor {
+        give_bytes_per_s: give,
+        take_bytes_per_s: take,
+        output_bytes_per_s: output,
+        flows,
+        intervals: 7,
+        ..Monitor::default()
+    }
+}
+
+#[test]
+fn all_windows_of_xcp_pep_together_change_by_the_spare_bandwidth_of_a_round_trip() {
+    // n flows of unlike windows that fill 1 MB/s in 800 ms; of it all is to grow by S
+    let (rtt_ms, output) = (800, 1_000_000u64);
+    for (raise, cut) in [(400_000, 0), (30_000, 0), (0, 0), (0, 90_000), (0, 400_000)] {
+        let shuffle = 100_000u64.saturating_sub(raise + cut);
+        let windows = [20, 40, 80, 160, 233];
+        let n = windows.len() as u32;
+        let mut changes = vec![];
+        for window in windows {
+            let monitor = word(raise + shuffle, cut + shuffle, output, n);
+            let mut led = Led::new("xcp_pep", window, rtt_ms, monitor);
+            let change = led.round();
+            let give = (raise + shuffle) as f64 * 0.8 / f64::from(n) / PKT_BYTES;
+            let take = f64::from(window) * (cut + shuffle) as f64 / output as f64;
+            assert!((change - (give - take)).abs() <= 1.01, "{window}: {change}");
+            changes.push(change);
+        }
+        let (sum, spare) = (changes.iter().sum::<f64>(), raise as f64 - cut as f64);
+        let wanted = spare * 0.8 / PKT_BYTES;
+        assert!((sum - wanted).abs() < 5.0, "{sum} packets, not {wanted}");
+        // shuffling brings windows nearer to each other
+        if raise + cut < 50_000 {
+            assert!(changes[0] > 0.0 && changes[4] < 0.0, "{changes:?}");
+        }
+    }
+}
+
+#[test]
+fn mpcp_pep_grows_and_falls_by_the_raw_load_factor() {
+    let load = |percent: u64| Monitor {
+        demand_bytes: percent * 1000,
+        capacity_bytes: 100_000,
+        capacity_bytes_per_s: 1_250_000,
+        ..word(0, 0, 1_250_000, 5)
+    };
+    let of = |percent| Led::new("mpcp_pep", 200, 800, load(percent)).round();
+    // (17/16)^4 and a tenth of a fair share, 666.7/5 packets
+    let at_80 = of(80);
+    let wanted = 200.0 * (1.0625f64.powi(4) - 1.0) + 13.3;
+    assert!((wanted - 1.1..wanted + 1.1).contains(&at_80), "{at_80}");
+    assert!(of(90) < at_80 && of(90) > 11.0);
+    // (5/4)^4 is more than a doubling, which is the most
+    let low = of(50);
+    assert!((212.0..214.0).contains(&low), "{low}");
+    assert_eq!(of(20), low);
+    assert!(of(65) < low && of(65) > at_80);
+    // 1/LF = 0.8: 5 % per 200 ms are taken
+    let high = of(125);
+    let wanted = 13.3 - 200.0 * (1.0 - 0.95f64.powi(4));
+    assert!((high - wanted).abs() < 1.1, "{high}, not {wanted}");
+    assert!(of(1_000_000) >= -130.0, "half of each packet at most");
+}
+
+#[test]
+fn a_loss_changes_nothing_and_the_window_comes_back_after_a_timeout() {
+    for control in ["xcp_pep", "mpcp_pep"] {
+        let mut led = Led::new(control, 300, 800, word(0, 0, 1_000_000, 1));
+        led.monitor.demand_bytes = 100; // a load of 1 keeps mpcp_pep's but for its growth
+        led.monitor.capacity_bytes = 100;
+        led.ack(1, 300);
+        let before = led.conn.cwnd_pkts;
+        assert_eq!(led.cc.ssthresh(&mut led.conn), before);
+        led.cc.set_state(&mut led.conn, CaState::Recovery);
+        led.ack(2, before);
+        assert!(led.conn.cwnd_pkts >= before, "{control}");
+        let before = led.conn.cwnd_pkts;
+        led.cc.set_state(&mut led.conn, CaState::Loss);
+        led.conn.cwnd_pkts = 1;
+        led.ack(1, 1);
+        assert_eq!(
+            led.conn.cwnd_pkts, 2,
+            "{control}: what arrives is sent anew"
+        );
+        led.cc.set_state(&mut led.conn, CaState::Open);
+        led.ack(1, 2);
+        assert_eq!(led.conn.cwnd_pkts, before, "{control}");
+    }
+}
+
+#[test]
+fn a_window_that_is_not_filled_stays_and_idle_times_halve_it() {
+    for control in ["xcp_pep", "mpcp_pep"] {
+        let mut led = Led::new(control, 300, 800, word(500_000, 0, 1_000_000, 1));
+        led.ack(1, 100);
+        assert_eq!(led.conn.cwnd_pkts, 300, "{control}");
+        led.conn.idle_us = 1_700_000;
+        led.cc.event(&mut led.conn, Event::TxStart);
+        assert_eq!(led.conn.cwnd_pkts, 75, "{control}");
+        led.conn.idle_us = u32::MAX;
+        led.cc.event(&mut led.conn, Event::TxStart);
+        assert_eq!(led.conn.cwnd_pkts, 10, "{control}");
+    }
+}
+
+#[test]
+fn without_a_word_it_is_as_reno() {
+    for control in ["xcp_pep", "mpcp_pep"] {
+        let mut led = Led::new(control, 10, 100, Monitor::default());
+        led.monitor.intervals = 0;
+        let sample = RateSample {
+            acked_pkts: 2,
+            prior_inflight_pkts: 10,
+            ..RateSample::default()
+        };
+        led.cc.take_sample(&mut led.conn, &sample);
+        assert_eq!(led.conn.cwnd_pkts, 12, "{control}: slow start");
+        assert_eq!(led.cc.ssthresh(&mut led.conn), 6, "{control}");
+        led.conn.ssthresh_pkts = 6;
+        led.cc.set_state(&mut led.conn, CaState::Recovery);
+        led.cc.take_sample(&mut led.conn, &sample);
+        assert_eq!(led.conn.cwnd_pkts, 6, "{control}");
+    }
+}

@@ -1,0 +1,242 @@
+//! Local router assistance: a relay at the up-link of a satellite whose sender reads the link's
+//! monitor (RAPPEP, section III), on the link of its paper: 10 Mbit/s, 400 ms one way.
+
+use crate::common::{run, MS, SECOND};
+use headway_sim::Outcome;
+use serde_json::{json, Value};
+
+const CONTROLS: [&str; 2] = ["xcp_pep", "mpcp_pep"];
+const RATE_BPS: u64 = 10_000_000;
+const SATELLITE: u32 = 2;
+
+/// Endless flows from a near host each through the relay; `flows` say start and extra delay of
+/// the first leg in ms.
+fn scenario(
+    control: &str,
+    flows: &[(u64, u64)],
+    loss: f64,
+    monitor: &Value,
+    seconds: u64,
+) -> Value {
+    let near = json!({"rate_bps": 1_000_000_000, "delay_ns": MS, "limit_pkts": 10_000});
+    let mut up = json!({"rate_bps": RATE_BPS, "delay_ns": 400 * MS, "limit_pkts": 1000});
+    let down = up.clone();
+    up["loss"] = json!(loss);
+    up["routers"] = json!([{"name": "pep-monitor", "tunables": monitor}]);
+    let flow = |(i, (start_ms, delay_ms)): (usize, &(u64, u64))| {
+        json!({"name": format!("flow {i}"), "app": {"kind": "bulk"}, "control": {"name": "cubic"},
+               // three windows of data: what is lost waits for its second copy
+               "send_buffer_bytes": 16_000_000, "receive_window_bytes": 4_000_000,
+               "start_ns": start_ms * MS, "extra_delay_ns": delay_ms * MS,
+               "relay": {"at_hop": 1, "control": {"name": control}}})
+    };
+    json!({
+        "duration_ns": seconds * SECOND, "stack": "linux-6",
+        "checkpoints_ns": (1..seconds).map(|s| s * SECOND).collect::<Vec<_>>(),
+        "topology": {"kind": "chain", "hops": [
+            {"forward": near, "reverse": near}, {"forward": up, "reverse": down}]},
+        "flows": flows.iter().enumerate().map(flow).collect::<Vec<_>>(),
+        "record": {"flows": false, "queue": true, "udp": false, "drops": true}
+    })
+}
+
+fn told() -> Value {
+    json!({"rtt_ms": 800})
+}
+
+/// What the satellite link sent from one second to another, over what 10 Mbit/s can.
+fn used(outcome: &Outcome, from_s: u64, to_s: u64) -> f64 {
+    let counters = &outcome.tables.link_counters;
+    let at = |second: u64| {
+        let row = (0..counters.link.len()).find(|&i| {
+            counters.link[i] == SATELLITE && counters.time_ns[i] as u64 == second * SECOND
+        });
+        counters.sent_bytes[row.expect("a checkpoint")]
+    };
+    (at(to_s) - at(from_s)) as f64 * 8.0 / (RATE_BPS * (to_s - from_s)) as f64
+}
+
+/// The same of each flow's data that has arrived.
+fn goodputs(outcome: &Outcome, from_s: u64, to_s: u64) -> Vec<f64> {
+    let counters = &outcome.tables.flow_counters;
+    let at = |flow: u32, second: u64| {
+        let row = (0..counters.flow.len())
+            .find(|&i| counters.flow[i] == flow && counters.time_ns[i] as u64 == second * SECOND);
+        counters.delivered_bytes[row.expect("a checkpoint")]
+    };
+    let flows = outcome.summary.flows.len() as u32;
+    let bits = |flow| (at(flow, to_s) - at(flow, from_s)) as f64 * 8.0;
+    (0..flows)
+        .map(|flow| bits(flow) / (RATE_BPS * (to_s - from_s)) as f64)
+        .collect()
+}
+
+/// Most that waited at the satellite link, from a time on, in bytes.
+fn longest_queue(outcome: &Outcome, from_s: u64, to_s: u64) -> u32 {
+    let queue = &outcome.tables.queue;
+    let within = |i: &usize| {
+        let second = queue.time_ns[*i] as u64 / SECOND;
+        queue.link[*i] == SATELLITE && (from_s..to_s).contains(&second)
+    };
+    let all = (0..queue.link.len()).filter(within);
+    all.map(|i| queue.queue_bytes[i]).max().unwrap_or(0)
+}
+
+fn drops_at_satellite(outcome: &Outcome) -> usize {
+    let drops = &outcome.tables.drops;
+    let full = |i: &usize| drops.link[*i] == SATELLITE && drops.reason[*i] == 0;
+    (0..drops.link.len()).filter(full).count()
+}
+
+fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    sum * sum / (shares.len() as f64 * shares.iter().map(|s| s * s).sum::<f64>())
+}
+
+#[test]
+fn one_flow_uses_the_link_with_hardly_a_queue_and_no_drop() {
+    for (control, least) in [("xcp_pep", 0.99), ("mpcp_pep", 0.94)] {
+        let outcome = run(&scenario(control, &[(0, 0)], 0.0, &told(), 60));
+        let (used, queue) = (used(&outcome, 30, 59), longest_queue(&outcome, 30, 59));
+        println!("{control}: {used:.3} used, at most {queue} bytes wait");
+        assert!(used >= least, "{control}: {used}");
+        // a tenth of the bandwidth-delay product
+        assert!(queue < 100_000, "{control}: {queue}");
+        assert_eq!(drops_at_satellite(&outcome), 0, "{control}");
+    }
+}
+
+#[test]
+fn losses_of_the_medium_cost_what_is_lost_and_no_more() {
+    for (control, least) in [("xcp_pep", 0.99), ("mpcp_pep", 0.94)] {
+        let clean = run(&scenario(control, &[(0, 0)], 0.0, &told(), 90));
+        let lossy = run(&scenario(control, &[(0, 0)], 0.01, &told(), 90));
+        let (clean, of) = (goodputs(&clean, 30, 89)[0], goodputs(&lossy, 30, 89)[0]);
+        println!("{control}: goodput {of:.3} of the link at 1 % loss, {clean:.3} without");
+        // a hole at the end of a minute hides a round trip of data, 1.4 % of it
+        assert!(of >= 0.98 * clean, "{control}: {of} and {clean}");
+        for second in 30..88 {
+            let each = used(&lossy, second, second + 1);
+            assert!(each >= least - 0.06, "{control}: {each} in second {second}");
+        }
+    }
+}
+
+#[test]
+fn flows_share_alike_whatever_their_first_legs_are() {
+    let flows = [(0, 0), (0, 100), (0, 200), (0, 400), (0, 800)];
+    for control in CONTROLS {
+        for loss in [0.0, 0.001] {
+            let outcome = run(&scenario(control, &flows, loss, &told(), 60));
+            let index = jain(&goodputs(&outcome, 20, 59));
+            println!("{control}: Jain's index {index:.4} at {loss} loss");
+            assert!(index >= 0.95, "{control}: {index}");
+            assert!(used(&outcome, 20, 59) >= 0.95, "{control}");
+        }
+    }
+}
+
+#[test]
+fn a_flow_that_comes_to_a_full_link_gets_its_share_and_nobody_drops() {
+    let flows = [(0, 0), (0, 0), (0, 0), (0, 0), (30_000, 0)];
+    for (control, after_s) in [("xcp_pep", 20), ("mpcp_pep", 40)] {
+        let outcome = run(&scenario(control, &flows, 0.0, &told(), 90));
+        let shares = goodputs(&outcome, 30 + after_s, 89);
+        println!("{control}: the newcomer has {:.3} of the link", shares[4]);
+        assert!(shares[4] >= 0.8 / 5.0, "{control}: {shares:?}");
+        assert!(used(&outcome, 30, 89) >= 0.95, "{control}");
+        assert_eq!(drops_at_satellite(&outcome), 0, "{control}");
+        let queue = longest_queue(&outcome, 30, 89);
+        assert!(queue < 100_000, "{control}: {queue}");
+    }
+}
+
+#[test]
+fn a_hundred_flows_do_not_let_the_queue_grow() {
+    let flows = vec![(0, 0); 100];
+    for control in CONTROLS {
+        let outcome = run(&scenario(control, &flows, 0.0, &told(), 60));
+        let queue = longest_queue(&outcome, 30, 59);
+        println!("{control}: at most {queue} bytes wait with 100 flows");
+        assert!(queue < 200_000, "{control}: {queue}");
+        assert!(used(&outcome, 20, 59) >= 0.95, "{control}");
+    }
+}
+
+/// Capacity that is told wrong: less than the truth is what is used, more is a queue. Measured
+/// there is no telling.
+#[test]
+fn wrong_capacity_costs_use_or_a_queue_and_a_measured_one_neither() {
+    let five = [(0, 0); 5];
+    for control in CONTROLS {
+        for (kbps, what) in [(5000, "half"), (20_000, "double")] {
+            let monitor = json!({"rtt_ms": 800, "capacity_kbps": kbps});
+            let outcome = run(&scenario(control, &five, 0.0, &monitor, 60));
+            let (used, queue) = (used(&outcome, 30, 59), longest_queue(&outcome, 30, 59));
+            println!("{control}, told {what}: {used:.3} used, at most {queue} bytes wait");
+            match kbps {
+                5000 => assert!(
+                    (0.4..0.8).contains(&used) && queue < 500_000,
+                    "{used} {queue}"
+                ),
+                _ => assert!(used >= 0.95 && queue > 400_000, "{used} {queue}"),
+            }
+        }
+        let monitor = json!({"rtt_ms": 800, "capacity": 1});
+        let outcome = run(&scenario(control, &five, 0.0, &monitor, 60));
+        let (used, queue) = (used(&outcome, 15, 59), longest_queue(&outcome, 30, 59));
+        println!("{control}, measured: {used:.3} used, at most {queue} bytes wait");
+        assert!(used >= 0.95 && queue < 100_000, "{control}: {used} {queue}");
+        assert_eq!(drops_at_satellite(&outcome), 0, "{control}");
+    }
+}
+
+#[test]
+fn a_measured_capacity_follows_the_link_from_10_to_5_to_20_mbps() {
+    let steps = json!({"kind": "schedule", "steps": [
+        [0, RATE_BPS, 400 * MS], [40 * SECOND, RATE_BPS / 2, 400 * MS],
+        [80 * SECOND, 2 * RATE_BPS, 400 * MS]]});
+    for control in CONTROLS {
+        for (mode, monitor) in [
+            ("measured", json!({"rtt_ms": 800, "capacity": 1})),
+            (
+                "told 10 Mbit/s",
+                json!({"rtt_ms": 800, "capacity_kbps": 10_000}),
+            ),
+        ] {
+            let mut scenario = scenario(control, &[(0, 0); 5], 0.0, &monitor, 121);
+            scenario["topology"]["hops"][1]["forward"]["vary"] = steps.clone();
+            let outcome = run(&scenario);
+            let of = |from, to, times: f64| used(&outcome, from, to) / times;
+            let phases = [of(1, 40, 1.0), of(40, 80, 0.5), of(80, 120, 2.0)];
+            let all = used(&outcome, 1, 120) * 119.0 / (39.0 + 20.0 + 80.0);
+            let queue = longest_queue(&outcome, 60, 80).max(longest_queue(&outcome, 20, 40));
+            let most = longest_queue(&outcome, 20, 120);
+            println!(
+                "{control}, {mode}: {all:.3} used, {phases:.3?} in phases; at most {queue} bytes \
+                 wait 20 s after a change, {most} ever"
+            );
+            if mode == "measured" {
+                assert!(all >= 0.85, "{control}: {all}");
+                assert!(queue < 100_000, "{control}: {queue}");
+                assert_eq!(drops_at_satellite(&outcome), 0, "{control}");
+            } else {
+                assert!(phases[2] < 0.8 && queue > 250_000, "{phases:?} {queue}");
+            }
+        }
+    }
+}
+
+/// Where no monitor is the control is as Reno is: it starts slowly and halves at a loss.
+#[test]
+fn without_a_monitor_it_is_as_reno() {
+    for control in CONTROLS {
+        let mut scenario = scenario(control, &[(0, 0)], 0.001, &told(), 60);
+        scenario["topology"]["hops"][1]["forward"]["routers"] = json!([]);
+        let alone = goodputs(&run(&scenario), 20, 59)[0];
+        scenario["flows"][0]["relay"]["control"] = json!({"name": "reno"});
+        let reno = goodputs(&run(&scenario), 20, 59)[0];
+        println!("{control} alone {alone:.3}, Reno {reno:.3}");
+        assert!((0.6..1.6).contains(&(alone / reno)), "{alone} and {reno}");
+    }
+}
