@@ -42,8 +42,8 @@ class Files:
 Found = Evidence[Files]
 
 
-def observe(trace: Trace) -> Files:
-    """One trial."""
+def observe(trace: Trace, link: int = 0) -> Files:
+    """One trial, whose data crosses the satellite by ``link``."""
     begins = np.array([flow.first_packet_ns for flow in trace.flows], dtype=np.float64) / NS_PER_S
     ends = np.array(
         [np.nan if flow.done_ns is None else flow.done_ns for flow in trace.flows],
@@ -51,7 +51,7 @@ def observe(trace: Trace) -> Files:
     )
     ends /= NS_PER_S
     last_s, first_s = float(ends.max()), float(begins.min())
-    slots, rates = lab.link_rate(trace, 0)
+    slots, rates = lab.link_rate(trace, link)
     goodputs = [lab.flow_rate(trace, flow) for flow in range(FLOWS)]
     per_flow = np.array([goodput for _, goodput in goodputs])
     shown = slots <= (np.ceil(last_s) if np.isfinite(last_s) else slots[-1])
@@ -62,7 +62,7 @@ def observe(trace: Trace) -> Files:
         all_s=last_s - first_s,
         used=sent_bits / (last_s - first_s) / RATE_BPS,
         jain=_jain(per_flow[:, together].mean(axis=1)) if together.any() else float("nan"),
-        drops_pkts=float(metrics.drops_pkts(trace)),
+        drops_pkts=float(metrics.drops_pkts(trace, link)),
         slots_s=slots[shown],
         used_by_slot=rates[shown] / RATE_BPS,
         used_by_flow=per_flow[:, : int(shown.sum())] / RATE_BPS,

@@ -1,0 +1,127 @@
+"""Setup: the files of rap-over-satellite, with a proxy where the satellite's up-link begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headway.experiment import Experiment
+from headway.studies.rap_over_satellite import experiments as raw
+from headway.study import StudyContext
+
+RTT_MS = 2 * raw.ONE_WAY_MS
+BDP_PKTS = raw.RATE_BPS * RTT_MS // (8 * 1000 * 1500)
+SIDE_RATE_BPS, SIDE_DELAY = 1_000_000_000, "100 us"
+MONITOR = f"pep-monitor:rtt_ms={RTT_MS}"
+QUICK_RUNS = 3
+
+PROXIED: dict[str, str] = {
+    "tcp_pep": "hybla",
+    "xcp_pep": "xcp_pep",
+    "mpcp_pep": "mpcp_pep",
+    "cubic_pep": "cubic26:initial_ssthresh=100",
+}
+"""With a proxy: what controls its satellite leg."""
+STARTS: dict[str, str] = {
+    "jump_start": "cubic26+jump-start:js_max_bytes=0:initial_ssthresh=100",
+    "careful_resume": f"cubic26+careful-resume:cr_saved_cwnd_pkts={BDP_PKTS}"
+    f":cr_saved_rtt_us={RTT_MS * 1000}:initial_ssthresh=100",
+    "quick_start": "cubic26+quick-start:initial_ssthresh=100",
+    "hybla": "hybla",
+}
+"""Without one: what a sender can do by itself about the start."""
+SCHEMES = {
+    **raw.SCHEMES,
+    "tcp_pep": "TCP PEP",
+    "xcp_pep": "XCP PEP",
+    "mpcp_pep": "MPCP PEP",
+    "cubic_pep": "CUBIC PEP",
+    "jump_start": "CUBIC, Jump-Start",
+    "careful_resume": "CUBIC, Careful Resume",
+    "quick_start": "CUBIC, Quick-Start",
+    "hybla": "Hybla",
+}
+LOSSES, SIDE_LOSS = raw.LOSSES, raw.SIDE_LOSS
+key = raw.key
+
+
+def runs(ctx: StudyContext) -> range:
+    """Numbers of the runs."""
+    return range(1, (QUICK_RUNS if ctx.quick else raw.RUNS) + 1)
+
+
+def satellite(trial: str) -> int:
+    """The number of the link with the satellite's data, in the trial of that key."""
+    return 2 if trial.split("-")[0] in PROXIED else 0
+
+
+def experiments(ctx: StudyContext) -> dict[str, Experiment]:
+    """A trial per scheme, loss and run; runs have the same starts and delays for every scheme."""
+    trials = {}
+    for run in runs(ctx):
+        for scheme in SCHEMES:
+            for loss in LOSSES:
+                trials[key(scheme, loss, run)] = trial(scheme, loss, run, seed=ctx.seed)
+            trials[key(scheme, SIDE_LOSS, run, delays=True)] = trial(
+                scheme, SIDE_LOSS, run, seed=ctx.seed, delays=True
+            )
+    return trials
+
+
+def trial(
+    scheme: str,
+    loss: float,
+    run: int,
+    *,
+    seed: int,
+    delays: bool = False,
+) -> Experiment:
+    """Five files at once: as in rap-over-satellite, with a proxy, or with another start."""
+    if scheme in raw.SCHEMES:
+        return raw.trial(scheme, loss, run, seed=seed, delays=delays)
+    plain = raw.trial("cubic26", loss, run, seed=seed, delays=delays)
+    if scheme in PROXIED:
+        return _proxied(plain, PROXIED[scheme])
+    return _started(plain, scheme)
+
+
+def _proxied(plain: Experiment, control: str) -> Experiment:
+    """The senders' host has a link to the router with the proxy, which is the satellite's."""
+    fields = plain.model_dump(exclude_unset=True)
+    link: dict[str, Any] = dict(fields["topology"])
+    way = {
+        "rate": link["rate"],
+        "delay": f"{raw.ONE_WAY_MS} ms",
+        "buffer": link["buffer"],
+    }
+    side = {
+        "rate": f"{SIDE_RATE_BPS} bit/s",
+        "delay": SIDE_DELAY,
+        "buffer": f"{raw.BUFFER_PKTS} pkts",
+    }
+    up = {**way, "loss": link.get("loss", 0.0), "routers": (MONITOR,)}
+    flows = [
+        {**flow, "relay": {"at_hop": 1, "control": control}} for flow in fields.pop("flows")
+    ]
+    fields["topology"] = {
+        "kind": "chain",
+        "hops": [{"forward": side}, {"forward": up, "reverse": way}],
+    }
+    return Experiment.model_validate({**fields, "flows": flows})
+
+
+def _started(plain: Experiment, scheme: str) -> Experiment:
+    """Each sender by itself: what it may know of the path and of the file is told to it."""
+    fields = plain.model_dump(exclude_unset=True)
+    flows = [
+        {
+            **flow,
+            "control": STARTS[scheme],
+            "extra_ack": True,
+            "data_volume": f"{raw.SIZE_BYTES} B",
+            "initial_rate": f"{raw.RATE_BPS} bit/s",
+        }
+        for flow in fields.pop("flows")
+    ]
+    if scheme == "quick_start":
+        fields["topology"] = {**fields["topology"], "quick_start": f"interval_ms={RTT_MS}"}
+    return Experiment.model_validate({**fields, "flows": flows})

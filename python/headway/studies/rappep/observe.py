@@ -1,0 +1,125 @@
+"""Run: how long the files took, how evenly the satellite was used, and what the server saw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from headway.claims import Evidence
+from headway.metrics.stats import Array, Estimate, confidence_interval
+from headway.studies.rap_over_satellite import observe as raw
+from headway.studies.rappep.experiments import key, satellite
+from headway.trace import Trace
+from headway.units import NS_PER_S
+
+FIRST_RUN = raw.FIRST_RUN
+STEADY_S, STEADY_PART = 5, 0.8
+"""The satellite counts as used from where the mean of so long reaches so much."""
+OPEN_PKTS = 100
+"""A window at the server that is open (figure 9)."""
+_NO_ROOM = 0
+_BIN_S = 0.1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One trial."""
+
+    files: raw.Files
+    swing: float
+    """Standard deviation over slots of 1 s of the part of the link that is used, from the first
+    start to the last end."""
+    steady_s: float
+    """From the first start until the link is used (STEADY_S); NaN: never."""
+    most_used: float
+    """The largest mean of STEADY_S."""
+    full_pkts: float
+    """Dropped at the satellite's queue for lack of room."""
+    sent_s: Array
+    """At the server, from a file's first packet until all of it is acknowledged, by flow."""
+    open_s: Array
+    """From there until cwnd is OPEN_PKTS; NaN: never."""
+    window_s: Array
+    """Times since the first start, for figure 9."""
+    window_pkts: Array
+    """cwnd at the server then, shape (flows, times); NaN before and after a transfer."""
+
+
+Found = Evidence[Row]
+
+
+def observe(trial: str, trace: Trace) -> Row:
+    """One trial."""
+    link = satellite(trial)
+    files = raw.observe(trace, link)
+    begins_s = np.array([flow.first_packet_ns for flow in trace.flows]) / NS_PER_S
+    first_s = float(begins_s.min())
+    lasts = files.slots_s > np.ceil(first_s)
+    used = files.used_by_slot[lasts]
+    means = np.convolve(used, np.ones(STEADY_S) / STEADY_S, "valid")
+    steady = np.flatnonzero(means >= STEADY_PART)
+    drops = trace["drops"].filter((pl.col("link") == link) & (pl.col("reason") == _NO_ROOM))
+    window_s = np.arange(0.0, 30.0, _BIN_S)
+    sent_s, open_s, windows = [], [], []
+    for number, begin_s in enumerate(begins_s):
+        last_s, times_s, pkts = _at_the_server(trace, number)
+        sent_s.append(last_s - begin_s)
+        opened = np.flatnonzero(pkts >= OPEN_PKTS)
+        open_s.append(times_s[opened[0]] - begin_s if opened.size else np.nan)
+        at = np.searchsorted(times_s, first_s + window_s, side="right") - 1
+        inside = (first_s + window_s >= begin_s) & (first_s + window_s <= last_s) & (at >= 0)
+        windows.append(np.where(inside, pkts[np.maximum(at, 0)], np.nan))
+    return Row(
+        files=files,
+        swing=float(used.std()) if used.size else float("nan"),
+        steady_s=float(steady[0] + STEADY_S) if steady.size else float("nan"),
+        most_used=float(means.max()) if means.size else float("nan"),
+        full_pkts=float(drops.height),
+        sent_s=np.array(sent_s),
+        open_s=np.array(open_s),
+        window_s=window_s,
+        window_pkts=np.array(windows),
+    )
+
+
+def _at_the_server(trace: Trace, flow: int) -> tuple[float, Array, Array]:
+    """When nothing was on the way any more, and the windows: (s, times in s, packets)."""
+    rows = trace["flow_state"].filter(pl.col("flow") == flow).sort("time_ns")
+    times_s = rows["time_ns"].to_numpy() / NS_PER_S
+    in_flight = rows["inflight_pkts"].to_numpy()
+    busy = np.flatnonzero(in_flight > 0)
+    last = min(int(busy[-1]) + 1, times_s.size - 1)
+    return float(times_s[last]), times_s, rows["cwnd_pkts"].to_numpy().astype(np.float64)
+
+
+def trials(found: Found, scheme: str, loss: float, *, delays: bool = False) -> list[Row]:
+    """All runs of a scheme. Raises MissingTrialError."""
+    names = raw.numbers(found) or [FIRST_RUN]
+    return [found[key(scheme, loss, run, delays=delays)] for run in names]
+
+
+def afct_s(found: Found, scheme: str, loss: float, *, delays: bool = False) -> Estimate:
+    """The average completion time over files, and then over runs; NaN where one did not end."""
+    rows = trials(found, scheme, loss, delays=delays)
+    return confidence_interval([float(one.files.times_s.mean()) for one in rows])
+
+
+def mean(found: Found, scheme: str, loss: float, name: str, *, delays: bool = False) -> float:
+    """The mean of a number over runs, "swing" or "files.used"; NaN where one is."""
+    values = []
+    for one in trials(found, scheme, loss, delays=delays):
+        value = one
+        for part in name.split("."):
+            value = getattr(value, part)
+        values.append(float(np.mean(value)))
+    return float(np.mean(values))
+
+
+def jain(found: Found, scheme: str, loss: float, *, delays: bool = False) -> float:
+    """Jain's index, its mean over the runs in which all files are on the way at once; else NaN."""
+    rows = trials(found, scheme, loss, delays=delays)
+    values = np.array([one.files.jain for one in rows])
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else float("nan")

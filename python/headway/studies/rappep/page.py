@@ -1,0 +1,192 @@
+"""Plot: figures 3 to 9, and completion times with a proxy and with faster starts."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from headway.figures import Curve, Panel, Series, curves, label_of, one_of, style_of, timeseries
+from headway.publish import Figures, Page
+from headway.studies.rap_over_satellite.observe import numbers
+from headway.studies.rap_over_satellite.page import CASES
+from headway.studies.rappep.claims import OF_FIGURE_4
+from headway.studies.rappep.experiments import LOSSES, SCHEMES, SIDE_LOSS, STARTS, key
+from headway.studies.rappep.observe import FIRST_RUN, Found, Row, afct_s, jain, mean
+from headway.table import Cell, Table
+
+_STYLES = {
+    "tcp_pep": "hybla",
+    "cubic_pep": "cubic",
+    "jump_start": "cubic26+jump-start",
+    "careful_resume": "cubic26+careful-resume",
+    "quick_start": "cubic26+quick-start",
+}
+"""The algorithm whose colour and marker a scheme has; else its own."""
+_PROXIES = ("tcp_pep", "xcp_pep", "mpcp_pep")
+_CURVES_S = 60.0
+
+
+def page(found: Found) -> Page:
+    """Tables, figures and data."""
+    return Page(
+        tables=[_times(found), _without(found)],
+        figures=_figures(found),
+        data={"trials": _trials(found)},
+    )
+
+
+def _times(found: Found) -> Table:
+    rows: list[list[Cell]] = []
+    for case, (loss, delays) in CASES.items():
+        tcp_pep_s = afct_s(found, "tcp_pep", loss, delays=delays).mean
+        for scheme, name in SCHEMES.items():
+            time = afct_s(found, scheme, loss, delays=delays)
+            half_width = None if time.half_width is None else round(time.half_width, 2)
+            share = jain(found, scheme, loss, delays=delays)
+            rows.append(
+                [
+                    case,
+                    name,
+                    round(time.mean, 2),
+                    half_width,
+                    round(100 * (time.mean / tcp_pep_s - 1), 1),
+                    round(mean(found, scheme, loss, "files.all_s", delays=delays), 2),
+                    round(100 * mean(found, scheme, loss, "files.used", delays=delays), 1),
+                    round(mean(found, scheme, loss, "swing", delays=delays), 3),
+                    None if np.isnan(share) else round(share, 3),
+                    round(mean(found, scheme, loss, "full_pkts", delays=delays), 1),
+                ]
+            )
+    return Table(
+        f"Five files of 5 MB, means over {len(numbers(found))} runs",
+        [
+            "path",
+            "scheme",
+            "mean s",
+            "±95 %",
+            "to TCP PEP %",
+            "all s",
+            "link used %",
+            "swing",
+            "Jain",
+            "full pkts",
+        ],
+        rows,
+        "Completion time of a file from its first packet, also beside TCP PEP's, and of all five "
+        "from the first start; use of the link until then and its standard deviation from second "
+        "to second; Jain's index of goodputs while all five are on the way; packets for which "
+        "the satellite's queue had no room.",
+    )
+
+
+def _without(found: Found) -> Table:
+    """What of a proxy's gain a start recovers that asks for no proxy."""
+    rows: list[list[Cell]] = []
+    for case, (loss, delays) in CASES.items():
+        own_s = afct_s(found, "cubic26", loss, delays=delays).mean
+        for proxy in _PROXIES:
+            gain_s = own_s - afct_s(found, proxy, loss, delays=delays).mean
+            parts = [
+                (own_s - afct_s(found, start, loss, delays=delays).mean) / gain_s
+                if gain_s > 0
+                else float("nan")
+                for start in STARTS
+            ]
+            shown = [None if np.isnan(part) else round(100 * part, 0) for part in parts]
+            rows.append([case, SCHEMES[proxy], round(gain_s, 1), *shown])
+    return Table(
+        "What a start recovers of a proxy's gain, without a proxy",
+        ["path", "proxy", "gain s", *(f"{SCHEMES[start]} %" for start in STARTS)],
+        rows,
+        "Gain: by how much the mean completion time is shorter than CUBIC's from end to end. 100 % "
+        "is a start that does as much by itself; below 0 it is slower than CUBIC. Empty: the proxy "
+        "gains nothing.",
+    )
+
+
+def _trials(found: Found) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            {
+                "trial": name,
+                "mean_s": float(row.files.times_s.mean()),
+                "all_s": row.files.all_s,
+                "used": row.files.used,
+                "jain": row.files.jain,
+                "swing": row.swing,
+                "steady_s": row.steady_s,
+                "most_used": row.most_used,
+                "full_pkts": row.full_pkts,
+                "sent_s": float(row.sent_s.mean()),
+            }
+            for name, row in found.items()
+        ]
+    )
+
+
+def _figures(found: Found) -> Figures:
+    made: Figures = {}
+    for number, case, loss, schemes in (
+        (3, "no loss", LOSSES[0], OF_FIGURE_4),
+        (4, "1 % loss", LOSSES[1], OF_FIGURE_4),
+        (5, "1 % loss", LOSSES[1], _PROXIES),
+    ):
+        shown = [_used(found[key(scheme, loss, FIRST_RUN)], scheme) for scheme in schemes]
+        made[f"figure-{number}"] = (
+            f"Figure {number}",
+            f"Use of the bottleneck with {case}, one run. A curve ends with the last file, or "
+            f"after {_CURVES_S:g} s.",
+            curves([("", shown)], x_label="time (s)", y_label="use of the link"),
+        )
+    for number, scheme in {6: "xcp", 7: "xcp_pep", 8: "tcp_pep"}.items():
+        row = found[key(scheme, SIDE_LOSS, FIRST_RUN, delays=True)]
+        made[f"figure-{number}"] = (
+            f"Figure {number}",
+            f"Part of the link that each file gets with {SCHEMES[scheme]}, at 0.1 % loss and side "
+            "links of different delays, one run.",
+            timeseries([_shares(row, scheme)], height_mm=48),
+        )
+    row = found[key("xcp_pep", LOSSES[0], FIRST_RUN)]
+    made["figure-9"] = (
+        "Figure 9",
+        "cwnd of each file's connection at the server, whose other end is the proxy: XCP PEP "
+        "without loss, one run.",
+        timeseries([_windows(row)], height_mm=48),
+    )
+    return made
+
+
+def _style(scheme: str) -> str:
+    return _STYLES.get(scheme, scheme)
+
+
+def _used(row: Row, scheme: str) -> Curve:
+    shown = row.files.slots_s <= _CURVES_S
+    return Curve(
+        SCHEMES[scheme],
+        row.files.slots_s[shown],
+        row.files.used_by_slot[shown],
+        style_of(_style(scheme)),
+    )
+
+
+def _shares(row: Row, scheme: str) -> Panel:
+    lines = [
+        Series(
+            f"{SCHEMES[scheme]}, file {number + 1}",
+            row.files.slots_s,
+            used,
+            one_of(style_of(_style(scheme)), number),
+            step=True,
+        )
+        for number, used in enumerate(row.files.used_by_flow)
+    ]
+    return Panel("part of the link", lines, title=SCHEMES[scheme])
+
+
+def _windows(row: Row) -> Panel:
+    lines = [
+        Series(f"file {number + 1}", row.window_s, pkts, one_of(style_of("cubic26"), number))
+        for number, pkts in enumerate(row.window_pkts)
+    ]
+    return Panel("cwnd (packets)", lines, title=label_of("cubic26"))
