@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,7 +74,7 @@ def _jain(rates: Array) -> float:
     return float(metrics.jain_index(list(rates)) or 0.0)
 
 
-def numbers(found: Found) -> list[int]:
+def numbers(found: Iterable[str]) -> list[int]:
     """The runs that there are."""
     return sorted({int(name.rpartition("-r")[2]) for name in found})
 

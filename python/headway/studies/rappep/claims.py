@@ -87,7 +87,7 @@ def _calmer_and_sooner(found: Found) -> Seen:
     return Seen(
         words,
         all(swings[p] < swings[r] and steady[p] < steady[r] for p, r in ASSISTED.items()),
-        note="Standard deviation of the use in each second, and time until the mean of 5 s is 80 %.",
+        note="Standard deviation of the use in each second; time until the mean of 5 s is 80 %.",
     )
 
 
@@ -143,7 +143,7 @@ def _at_the_server(found: Found) -> Seen:
         5.0,
         relative=0.3,
         unit="s",
-        note="A file's time at the server, to the last acknowledgement; the proxy has room for all.",
+        note="A file's time at the server, to the last acknowledgement.",
     )
 
 

@@ -12,29 +12,39 @@ RTT_MS = 2 * raw.ONE_WAY_MS
 BDP_PKTS = raw.RATE_BPS * RTT_MS // (8 * 1000 * 1500)
 SIDE_RATE_BPS, SIDE_DELAY = 1_000_000_000, "100 us"
 MONITOR = f"pep-monitor:rtt_ms={RTT_MS}"
-QUICK_RUNS = 3
+QUICK_RUNS = 2
 
+HYBLAS = {
+    "hybla6_pep": "hybla",
+    "hybla26_pep": "hybla:max_exponent=0:carry=off",
+}
+"""TCP PEP with the slow start of either Linux' Hybla."""
 PROXIED: dict[str, str] = {
-    "tcp_pep": "hybla",
+    "tcp_pep": "hybla+slow-start",
     "xcp_pep": "xcp_pep",
     "mpcp_pep": "mpcp_pep",
     "cubic_pep": "cubic26:initial_ssthresh=100",
+    **HYBLAS,
 }
 """With a proxy: what controls its satellite leg."""
 STARTS: dict[str, str] = {
-    "jump_start": "cubic26+jump-start:js_max_bytes=0:initial_ssthresh=100",
-    "careful_resume": f"cubic26+careful-resume:cr_saved_cwnd_pkts={BDP_PKTS}"
-    f":cr_saved_rtt_us={RTT_MS * 1000}:initial_ssthresh=100",
-    "quick_start": "cubic26+quick-start:initial_ssthresh=100",
+    "today": "cubic",
+    "jump_start": "cubic+jump-start:js_max_bytes=0",
+    "careful_resume": f"cubic+careful-resume:cr_saved_cwnd_pkts={BDP_PKTS}"
+    f":cr_saved_rtt_us={RTT_MS * 1000}",
+    "quick_start": "cubic+quick-start",
     "hybla": "hybla",
 }
-"""Without one: what a sender can do by itself about the start."""
+"""Without one, between today's hosts: what a sender can do by itself about the start."""
 SCHEMES = {
     **raw.SCHEMES,
     "tcp_pep": "TCP PEP",
     "xcp_pep": "XCP PEP",
     "mpcp_pep": "MPCP PEP",
     "cubic_pep": "CUBIC PEP",
+    "hybla6_pep": "TCP PEP, Hybla's start of Linux 6",
+    "hybla26_pep": "TCP PEP, Hybla's start of Linux 2.6",
+    "today": "CUBIC, Linux 6",
     "jump_start": "CUBIC, Jump-Start",
     "careful_resume": "CUBIC, Careful Resume",
     "quick_start": "CUBIC, Quick-Start",
@@ -51,7 +61,7 @@ def runs(ctx: StudyContext) -> range:
 
 def satellite(trial: str) -> int:
     """The number of the link with the satellite's data, in the trial of that key."""
-    return 2 if trial.split("-")[0] in PROXIED else 0
+    return 2 if trial.split("-", maxsplit=1)[0] in PROXIED else 0
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
@@ -74,11 +84,12 @@ def trial(
     *,
     seed: int,
     delays: bool = False,
+    starts_s: float = raw.STARTS_S,
 ) -> Experiment:
     """Five files at once: as in rap-over-satellite, with a proxy, or with another start."""
     if scheme in raw.SCHEMES:
-        return raw.trial(scheme, loss, run, seed=seed, delays=delays)
-    plain = raw.trial("cubic26", loss, run, seed=seed, delays=delays)
+        return raw.trial(scheme, loss, run, seed=seed, delays=delays, starts_s=starts_s)
+    plain = raw.trial("cubic26", loss, run, seed=seed, delays=delays, starts_s=starts_s)
     if scheme in PROXIED:
         return _proxied(plain, PROXIED[scheme])
     return _started(plain, scheme)
@@ -99,9 +110,7 @@ def _proxied(plain: Experiment, control: str) -> Experiment:
         "buffer": f"{raw.BUFFER_PKTS} pkts",
     }
     up = {**way, "loss": link.get("loss", 0.0), "routers": (MONITOR,)}
-    flows = [
-        {**flow, "relay": {"at_hop": 1, "control": control}} for flow in fields.pop("flows")
-    ]
+    flows = [{**flow, "relay": {"at_hop": 1, "control": control}} for flow in fields.pop("flows")]
     fields["topology"] = {
         "kind": "chain",
         "hops": [{"forward": side}, {"forward": up, "reverse": way}],
@@ -112,16 +121,19 @@ def _proxied(plain: Experiment, control: str) -> Experiment:
 def _started(plain: Experiment, scheme: str) -> Experiment:
     """Each sender by itself: what it may know of the path and of the file is told to it."""
     fields = plain.model_dump(exclude_unset=True)
+    fields["topology"] = {"kind": "dumbbell", **fields["topology"]}
     flows = [
         {
             **flow,
             "control": STARTS[scheme],
             "extra_ack": True,
+            "send_buffer": "16 MB",
             "data_volume": f"{raw.SIZE_BYTES} B",
             "initial_rate": f"{raw.RATE_BPS} bit/s",
         }
         for flow in fields.pop("flows")
     ]
     if scheme == "quick_start":
-        fields["topology"] = {**fields["topology"], "quick_start": f"interval_ms={RTT_MS}"}
+        fields["topology"]["quick_start"] = f"interval_ms={RTT_MS}"
+    fields["stack"] = "linux-6"
     return Experiment.model_validate({**fields, "flows": flows})

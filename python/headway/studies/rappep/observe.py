@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,7 +21,7 @@ STEADY_S, STEADY_PART = 5, 0.8
 OPEN_PKTS = 100
 """A window at the server that is open (figure 9)."""
 _NO_ROOM = 0
-_BIN_S = 0.1
+_SHOWN_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Row:
     """Standard deviation over slots of 1 s of the part of the link that is used, from the first
     start to the last end."""
     steady_s: float
-    """From the first start until the link is used (STEADY_S); NaN: never."""
+    """From the first start until the link is used (STEADY_S); infinite: never."""
     most_used: float
     """The largest mean of STEADY_S."""
     full_pkts: float
@@ -42,9 +43,9 @@ class Row:
     open_s: Array
     """From there until cwnd is OPEN_PKTS; NaN: never."""
     window_s: Array
-    """Times since the first start, for figure 9."""
+    """Times since a file's first packet, for figure 9."""
     window_pkts: Array
-    """cwnd at the server then, shape (flows, times); NaN before and after a transfer."""
+    """cwnd at the server then, shape (flows, times); NaN when all is acknowledged."""
 
 
 Found = Evidence[Row]
@@ -61,20 +62,20 @@ def observe(trial: str, trace: Trace) -> Row:
     means = np.convolve(used, np.ones(STEADY_S) / STEADY_S, "valid")
     steady = np.flatnonzero(means >= STEADY_PART)
     drops = trace["drops"].filter((pl.col("link") == link) & (pl.col("reason") == _NO_ROOM))
-    window_s = np.arange(0.0, 30.0, _BIN_S)
+    window_s = np.linspace(0.0, _SHOWN_S, 101)
     sent_s, open_s, windows = [], [], []
     for number, begin_s in enumerate(begins_s):
         last_s, times_s, pkts = _at_the_server(trace, number)
         sent_s.append(last_s - begin_s)
         opened = np.flatnonzero(pkts >= OPEN_PKTS)
         open_s.append(times_s[opened[0]] - begin_s if opened.size else np.nan)
-        at = np.searchsorted(times_s, first_s + window_s, side="right") - 1
-        inside = (first_s + window_s >= begin_s) & (first_s + window_s <= last_s) & (at >= 0)
+        at = np.searchsorted(times_s, begin_s + window_s, side="right") - 1
+        inside = (begin_s + window_s <= last_s) & (at >= 0)
         windows.append(np.where(inside, pkts[np.maximum(at, 0)], np.nan))
     return Row(
         files=files,
         swing=float(used.std()) if used.size else float("nan"),
-        steady_s=float(steady[0] + STEADY_S) if steady.size else float("nan"),
+        steady_s=float(steady[0] + STEADY_S) if steady.size else float("inf"),
         most_used=float(means.max()) if means.size else float("nan"),
         full_pkts=float(drops.height),
         sent_s=np.array(sent_s),
@@ -110,7 +111,7 @@ def mean(found: Found, scheme: str, loss: float, name: str, *, delays: bool = Fa
     """The mean of a number over runs, "swing" or "files.used"; NaN where one is."""
     values = []
     for one in trials(found, scheme, loss, delays=delays):
-        value = one
+        value: Any = one
         for part in name.split("."):
             value = getattr(value, part)
         values.append(float(np.mean(value)))

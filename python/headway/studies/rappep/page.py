@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from headway.figures import Curve, Panel, Series, curves, label_of, one_of, style_of, timeseries
+from headway.figures import Curve, Panel, Series, curves, one_of, style_of, timeseries
 from headway.publish import Figures, Page
 from headway.studies.rap_over_satellite.observe import numbers
 from headway.studies.rap_over_satellite.page import CASES
@@ -149,9 +149,13 @@ def _figures(found: Found) -> Figures:
     row = found[key("xcp_pep", LOSSES[0], FIRST_RUN)]
     made["figure-9"] = (
         "Figure 9",
-        "cwnd of each file's connection at the server, whose other end is the proxy: XCP PEP "
-        "without loss, one run.",
-        timeseries([_windows(row)], height_mm=48),
+        "cwnd of each file's connection at the server, whose other end is the proxy, until all is "
+        "acknowledged: XCP PEP without loss, one run.",
+        curves(
+            [("", _windows(row))],
+            x_label="time since the file's first packet (ms)",
+            y_label="cwnd (packets)",
+        ),
     )
     return made
 
@@ -184,9 +188,13 @@ def _shares(row: Row, scheme: str) -> Panel:
     return Panel("part of the link", lines, title=SCHEMES[scheme])
 
 
-def _windows(row: Row) -> Panel:
-    lines = [
-        Series(f"file {number + 1}", row.window_s, pkts, one_of(style_of("cubic26"), number))
+def _windows(row: Row) -> list[Curve]:
+    return [
+        Curve(
+            f"file {number + 1}",
+            1000 * row.window_s[np.isfinite(pkts)],
+            pkts[np.isfinite(pkts)],
+            one_of(style_of("cubic26"), number),
+        )
         for number, pkts in enumerate(row.window_pkts)
     ]
-    return Panel("cwnd (packets)", lines, title=label_of("cubic26"))
