@@ -24,7 +24,7 @@ def trials() -> dict[str, Experiment]:
 def test_it_has_every_control_with_every_queue(trials: dict[str, Experiment]) -> None:
     wanted = {
         f"{control.name}-{queue.name}-t1"
-        for control in registry().controls
+        for control in experiments.ends()
         for queue in registry().queues
     }
     assert set(trials) == wanted
@@ -36,7 +36,7 @@ def test_it_has_every_control_with_every_queue(trials: dict[str, Experiment]) ->
 
 
 def test_a_control_has_the_routers_of_its_header(trials: dict[str, Experiment]) -> None:
-    for control in registry().controls:
+    for control in experiments.ends():
         of_header = {one.name for one in registry().routers if one.header == control.header}
         wanted = of_header if control.header else set()
         assert set(experiments.routers_of(control)) == wanted

@@ -65,6 +65,9 @@ class Algorithm(BaseModel):
     marks its packets), "needs-ecn", "rtt-stamp" (its RTT samples are in microseconds, whatever the
     stack's clock), "asks-on-syn" (its header goes on the SYN, too).
 
+    ``reads_monitor``: a control that goes by what the link publishes by which its packets leave;
+    it is as Reno where nothing does (docs/pep-control.md).
+
     Of a router: ``counters`` is what it counts and knows, ``events`` what it tells of packets,
     ``header`` what it reads of them. ``file`` is the file of one's own that it was brought in, with
     a hash of its content, "./mine.c@0123456789abcdef"; None: it was built in.
@@ -82,6 +85,7 @@ class Algorithm(BaseModel):
     counters: tuple[Declared, ...] = ()
     events: tuple[Declared, ...] = ()
     header: str | None = None
+    reads_monitor: bool = False
     file: str | None = None
 
     @model_serializer(mode="wrap")
@@ -89,6 +93,8 @@ class Algorithm(BaseModel):
         fields: dict[str, Any] = handler(self)
         if self.file is None:
             del fields["file"]
+        if not self.reads_monitor:
+            del fields["reads_monitor"]
         return fields
 
 

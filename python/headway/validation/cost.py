@@ -32,9 +32,14 @@ class Cost:
 
 
 def pairs(registry: Registry) -> list[tuple[str, str | None]]:
-    """Every control with every startup, the control's own first; None where it owns its start."""
+    """Every control with every startup, the control's own first; None where it owns its start.
+
+    Without those that read a monitor, which the kernel does not have.
+    """
     found: list[tuple[str, str | None]] = []
     for control in registry.controls:
+        if control.reads_monitor:
+            continue
         if control.startup is None:
             found.append((control.name, None))
             continue

@@ -28,7 +28,7 @@ pub struct ControlInfo {
     /// It sets cwnd and pacing rate by rate samples (`control` instead of `cong_avoid`).
     pub takes_samples: bool,
     /// It reads what the link publishes by which its packets leave.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reads_monitor: bool,
     /// Its tunables, in declared order.
     pub tunables: Vec<TunableInfo>,

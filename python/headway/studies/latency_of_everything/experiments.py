@@ -21,9 +21,14 @@ PLAIN = "drop-tail"
 """What papers on controls mean by a queue."""
 
 
+def ends() -> tuple[Algorithm, ...]:
+    """Every control of an end; not those of a proxy, which read the monitor of its own link."""
+    return tuple(one for one in registry().controls if not one.reads_monitor)
+
+
 def controls() -> tuple[str, ...]:
-    """Every control that there is, by name."""
-    return tuple(one.name for one in registry().controls)
+    """Their names."""
+    return tuple(one.name for one in ends())
 
 
 def queues() -> tuple[str, ...]:
@@ -54,7 +59,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     return {
         key(control.name, queue, run): _trial(ctx, control, queue, run)
         for queue in queues()
-        for control in registry().controls
+        for control in ends()
         for run in range(1, runs(ctx) + 1)
     }
 
