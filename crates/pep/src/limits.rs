@@ -118,3 +118,67 @@ impl Use {
             && below(self.memory_bytes, config.max_memory_bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    fn config(max_connections: usize, max_memory_bytes: u64) -> Config {
+        Config {
+            name: "pep".to_owned(),
+            scope: String::new(),
+            folder: PathBuf::new(),
+            client: crate::Side::default(),
+            server: crate::Side::default(),
+            workers: 1,
+            pipe_bytes: 1 << 20,
+            max_connections,
+            max_memory_bytes,
+            idle_timeout: Duration::from_secs(1),
+            handshake_timeout: Duration::from_secs(1),
+            drain_timeout: Duration::from_secs(1),
+            mark: 0x4857,
+        }
+    }
+
+    #[test]
+    fn either_limit_lets_connections_pass_until_there_is_room_again() {
+        let config = config(1000, 1_000_000);
+        let room = |connections, memory_bytes, taken| {
+            let used = Use {
+                connections,
+                memory_bytes,
+            };
+            used.has_room(&config, taken)
+        };
+        assert!(room(999, 999_999, true));
+        assert!(!room(1000, 0, true));
+        assert!(!room(0, 1_000_000, true));
+        // it does not flap
+        assert!(!room(999, 0, false));
+        assert!(!room(0, 950_000, false));
+        assert!(room(949, 949_999, false));
+    }
+
+    #[test]
+    fn memory_in_use_is_this_process_and_more() {
+        let counters = Counters::default();
+        let before = Use::now(&counters);
+        assert!(before.memory_bytes > 100_000, "{before:?}");
+        counters.held_bytes.store(1 << 40, Relaxed);
+        counters.open.store(3, Relaxed);
+        let now = Use::now(&counters);
+        assert!(now.memory_bytes > 1 << 40);
+        assert_eq!(now.connections, 3);
+    }
+
+    #[test]
+    fn more_connections_than_descriptors_are_refused_with_what_would_do() {
+        let error = raise_descriptors(&config(1_000_000_000, 1)).unwrap_err();
+        assert!(error.message.starts_with("most connections 1000000000: "));
+        assert!(error.message.contains("enough for "), "{error}");
+        assert!(usual_connections() >= 1);
+    }
+}
