@@ -44,12 +44,14 @@ headway ($DEB_VERSION) unstable; urgency=medium
  -- $maintainer  $(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")
 CHANGES
 
-# what lies in /usr
+# what is installed
 install -D "$program" "$root/usr/bin/headwayctl"
 strip --strip-unneeded --remove-section=.comment --remove-section=.note "$root/usr/bin/headwayctl"
 "$program" pages "$root/usr/share" >/dev/null
 # where Debian's zsh looks for those of packages
 mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions"
+install -D -m 644 "$here/headway-pep.service" "$root/lib/systemd/system/headway-pep.service"
+install -D -m 644 "$here/debian/pep.env" "$root/etc/headway/pep.env"
 doc=$root/usr/share/doc/headwayctl
 mkdir -p "$doc"
 cp CHANGELOG.md "$doc/changelog"
@@ -67,7 +69,8 @@ echo "$libraries" >debian/substvars
 for script in preinst postinst prerm postrm; do
 	[ ! -e "$here/debian/$script" ] || install "$here/debian/$script" "$root/DEBIAN/$script"
 done
-(cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
+echo /etc/headway/pep.env >"$root/DEBIAN/conffiles"
+(cd "$root" && find lib usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
 dpkg-gencontrol -p"headwayctl" -P"$root" -v"$DEB_VERSION" -Tdebian/substvars -fdebian/files
 dpkg-deb --root-owner-group --build "$root" "$out" >/dev/null
 echo "$out/$(cut -d' ' -f1 debian/files)"

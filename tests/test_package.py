@@ -30,7 +30,7 @@ BED = f"{SCOPE}-bed"
 CONTROL = f"{SCOPE}_cubic"
 FLOW_S = 20.0 if FULL else 0.5
 """How long data flows before the upgrade begins and again when it has ended."""
-OF_DPKG = ("var/lib/dpkg/", "var/log/", "var/cache/")
+OF_DPKG = ("var/lib/dpkg/", "var/log/", "var/cache/", "var/lib/systemd/deb-systemd-helper")
 """What dpkg keeps for itself."""
 
 
@@ -112,6 +112,8 @@ def test_pages_completions_and_papers_lie_where_debian_looks(package: Path, tmp_
     assert len(pages) > 30
     assert all(page.endswith(".1.gz") for page in pages)
     assert files - pages == {
+        "etc/headway/pep.env",
+        "lib/systemd/system/headway-pep.service",
         "usr/bin/headwayctl",
         "usr/share/bash-completion/completions/headwayctl",
         "usr/share/fish/vendor_completions.d/headwayctl.fish",
@@ -149,8 +151,10 @@ if FULL:
             pytest.skip("lintian is missing")
         done = subprocess.run(
             ["lintian", "--allow-root", "--fail-on=error,warning,info", package, "--suppress-tags",
-             # of libraries: C that Rust's build of libbpf compiles, and words of theirs
-             "hardening-no-fortify-functions,spelling-error-in-binary"],
+             # of libraries: C that Rust's build of libbpf compiles, and words of theirs; the proxy
+             # is started by systemd, or by hand
+             "hardening-no-fortify-functions,spelling-error-in-binary,"
+             "package-supports-alternative-init-but-no-init.d-script"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (0, "")
@@ -181,6 +185,17 @@ class Root:
         # no index of all manual pages for each installation
         self.run("rm", "-f", "/var/lib/man-db/auto-update")
         self._written = self.written()
+        self.started: list[subprocess.Popen[str]] = []
+        # a connection that was killed keeps its control for minutes
+        self._lingered: list[Any] = []
+        self._lingered = self.still_there()
+
+    def still_there(self) -> list[Any]:
+        """What the kernel has of this scope, as a headwayctl finds that is not removed."""
+        status = json.loads(self.run(BUILT_CTL, "status", "--json"))
+        found = [one for part in status.values() if isinstance(part, list) for one in part]
+        before = [one["map_id"] for one in self._lingered]
+        return [one for one in found if one.get("map_id") not in before]
 
     def inside(self, *command: str | Path) -> list[str]:
         """The command as it runs here."""
@@ -216,11 +231,14 @@ class Root:
         return Path("/", name).is_dir() and there.is_dir()
 
     def host(self, name: str) -> list[str]:
-        """What begins a command that uses a host's network."""
-        return ["nsenter", f"--net=/proc/{self.first}/root/run/netns/headway-{BED}-{name}"]
+        """What begins a command of the machine's own that uses the network of a namespace here."""
+        return ["nsenter", f"--net=/proc/{self.first}/root/run/netns/{name}"]
 
     def leave(self) -> None:
         """All of it goes."""
+        for process in self.started:
+            process.kill()
+            process.wait()
         self._holder.communicate(timeout=30)
 
 
@@ -273,21 +291,26 @@ print(got, seen.hexdigest(), silence_s)
 class Flow:
     """Data of no end from one host to the other; both ends know what it was."""
 
-    def __init__(self, place: Root) -> None:
+    def __init__(self, place: Root, sender: str, receiver: str, address: str) -> None:
         def end(host: str, program: str) -> subprocess.Popen[str]:
-            command = [*place.host(host), sys.executable, "-c", program, "10.78.0.1"]
+            command = [*place.host(host), sys.executable, "-c", program, address]
             pipe = subprocess.PIPE
-            return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+            place.started.append(process)
+            return process
 
-        self._receiver = end("right1", RECEIVER)
+        self._receiver = end(receiver, RECEIVER)
         assert self._receiver.stdout is not None
         assert self._receiver.stdout.readline() == "listens\n"
-        self._sender = end("left1", SENDER)
+        self._sender = end(sender, SENDER)
 
-    def end(self) -> tuple[list[str], list[str]]:
-        """Sent and received: bytes, their hash; control; the longest silence in seconds."""
-        sent = self._sender.communicate(timeout=60)[0]
-        return sent.split(), self._receiver.communicate(timeout=60)[0].split()
+    def end(self, least_bytes: int) -> tuple[str, float]:
+        """Nothing was lost. The sender's control, and the receiver's longest silence in s."""
+        sent, sent_hash, control = self._sender.communicate(timeout=60)[0].split()
+        got, got_hash, silence_s = self._receiver.communicate(timeout=60)[0].split()
+        assert int(sent) > least_bytes
+        assert (got, got_hash) == (sent, sent_hash)
+        return control, float(silence_s)
 
 
 def acks(place: Root) -> int:
@@ -308,21 +331,112 @@ def test_an_upgrade_leaves_connections_alone_and_removal_leaves_nothing(
         place.run("dpkg", "--install", older)
         assert place.run("headwayctl", "--version") == "headwayctl 0.1.0\n"
         place.run("headwayctl", "doctor")
+        check_unit(place)
         place.run("headwayctl", "attach", "cubic", "--name", CONTROL)
         place.run("headwayctl", "testbed", "up", "--name", BED, "--rate", "50mbit", "--rtt", "20ms",
                   "--control", CONTROL)  # fmt: skip
         place.run("headwayctl", "host", "window", "--dev", "lo", "--extra-ack", "1MB")
         place.run("headwayctl", "router", "quick-start", "--dev", "lo", "--capacity", "10mbit")
+        gateway(place)
+        start_proxy(place)
         upgrade_under_traffic(place, newer)
         remove(place)
         purge(place, newer)
         ask_of_everything(place)
 
 
+UNIT = ROOT / "packaging" / "headway-pep.service"
+OWN_USER = "61234"
+"""Nobody's: systemd takes one of 61184 to 65519 (DynamicUser)."""
+
+
+def check_unit(place: Root) -> None:
+    """systemd knows all of the unit, and finds it confined."""
+    if shutil.which("systemd-analyze") is None:
+        return
+    unit = "/lib/systemd/system/headway-pep.service"
+    assert place.run("sh", "-c", f"systemd-analyze --man=no verify {unit} 2>&1") == ""
+    place.run("systemd-analyze", "security", "--offline=yes", "--threshold=20", "--no-pager", unit)
+
+
+def gateway(place: Root) -> None:
+    """Two hosts and a gateway between them."""
+    place.run(
+        "sh",
+        "-ec",
+        f"""
+        for host in office gateway server; do
+            ip netns add {SCOPE}-$host
+            ip -n {SCOPE}-$host link set lo up
+        done
+        ip link add lan0 netns {SCOPE}-gateway type veth peer name eth0 netns {SCOPE}-office
+        ip link add sat0 netns {SCOPE}-gateway type veth peer name eth0 netns {SCOPE}-server
+        ip -n {SCOPE}-office addr add 10.1.0.2/24 dev eth0
+        ip -n {SCOPE}-gateway addr add 10.1.0.1/24 dev lan0
+        ip -n {SCOPE}-gateway addr add 10.2.0.1/24 dev sat0
+        ip -n {SCOPE}-server addr add 10.2.0.2/24 dev eth0
+        for end in "office eth0" "gateway lan0" "gateway sat0" "server eth0"; do
+            ip -n {SCOPE}-${{end% *}} link set ${{end#* }} up
+        done
+        ip -n {SCOPE}-office route add default via 10.1.0.1
+        ip -n {SCOPE}-server route add default via 10.2.0.1
+        ip netns exec {SCOPE}-gateway sysctl --quiet --write net.ipv4.ip_forward=1
+        """,
+    )
+
+
+TRACED = "strace -f -o /tmp/calls" if FULL and shutil.which("strace") else ""
+
+
+def check_calls(place: Root) -> None:
+    """The unit's filter lets every system call pass that the proxy and its programs made."""
+    if not TRACED or shutil.which("systemd-analyze") is None:
+        return
+
+    def members(name: str) -> set[str]:
+        lines = said("systemd-analyze", "syscall-filter", name).splitlines()[1:]
+        words = [line.strip() for line in lines if line.strip() and line.strip()[0] != "#"]
+        return set().union(*(members(w) if w.startswith("@") else {w} for w in words))
+
+    allowed: set[str] = set()
+    for words in re.findall(r"^SystemCallFilter=(.+)$", UNIT.read_text(encoding="utf-8"), re.M):
+        named = set().union(*(members(word) for word in words.removeprefix("~").split()))
+        allowed = allowed - named if words.startswith("~") else allowed | named
+    made = set(re.findall(r"^\d+ +([a-z]\w+)\(", place.run("cat", "/tmp/calls"), re.M))
+    assert {"splice", "accept4", "execve"} < made
+    assert made - allowed == set()
+
+
+def start_proxy(place: Root) -> None:
+    """As the unit does, with the options of the example and the user and capabilities it names."""
+    unit = UNIT.read_text(encoding="utf-8")
+    words = re.findall(r"^AmbientCapabilities=(.+)$", unit, re.M)[0].lower().split()
+    capabilities = ",".join(["-all", *(word.replace("cap_", "+") for word in words)])
+    command = re.findall(r"^ExecStart=(.+)$", unit, re.M)[0]
+    folder = f"/run/headway-{SCOPE}/pep"
+    place.run(
+        "sh",
+        "-ec",
+        f"""
+        mkdir {folder}
+        chown {OWN_USER}:{OWN_USER} {folder}
+        . /etc/headway/pep.env
+        ip netns exec {SCOPE}-gateway setpriv --reuid={OWN_USER} --regid={OWN_USER} --clear-groups \
+            --inh-caps={capabilities} --ambient-caps={capabilities} --bounding-set={capabilities} \
+            --no-new-privs {TRACED} {command} --max-connections 1000 >/tmp/proxy 2>&1 &
+        """,
+    )
+    until = time.monotonic() + 10
+    while "takes ipv4 from lan0 to sat0" not in (said := place.run("cat", "/tmp/proxy")):
+        assert time.monotonic() < until, said
+        time.sleep(0.05)
+
+
 def upgrade_under_traffic(place: Root, newer: Path) -> None:
     """The flow loses nothing, and goes on by the control that it had."""
     before = place.json("status")
-    flow = Flow(place)
+    flow = Flow(place, f"headway-{BED}-left1", f"headway-{BED}-right1", "10.78.0.1")
+    through = Flow(place, f"{SCOPE}-office", f"{SCOPE}-server", "10.2.0.2")
     time.sleep(FLOW_S)
     seen = acks(place)
     assert seen > 0
@@ -331,12 +445,15 @@ def upgrade_under_traffic(place: Root, newer: Path) -> None:
     took_s = time.monotonic() - began_s
     assert acks(place) > seen + 100 * took_s  # of 50 Mbit/s, two packets each: 2000 a second
     time.sleep(FLOW_S)
-    (sent, sent_hash, control), (got, got_hash, silence_s) = flow.end()
-    assert control == CONTROL
-    assert int(sent) > 1_000_000
-    assert (got, got_hash) == (sent, sent_hash)
-    assert float(silence_s) < 1.0  # one time-out of TCP is 0.2 s
-    print(f"{sent} B through an upgrade of {took_s:.1f} s, silent for {float(silence_s):.3f} s")
+    (running,) = place.json("pep", "status")["proxies"]
+    assert running["open"] == 1
+    for one, wanted in ((flow, CONTROL), (through, None)):
+        control, silence_s = one.end(least_bytes=1_000_000)
+        assert wanted in (None, control)
+        assert silence_s < 1.0  # a time-out of TCP is 0.2 s at least
+    (proxy,) = place.json("pep", "status")["proxies"]
+    assert proxy["pid"] == running["pid"]
+    assert proxy["totals"]["client_bytes"] > 1_000_000
     after = place.json("status")
     for part in ("attached", "routers", "first_windows"):
         ids = [[one.get("map_id"), one.get("link_id")] for one in before[part]]
@@ -353,20 +470,23 @@ def remove(place: Root) -> None:
     )
     time.sleep(0.2)
     place.run("dpkg", "--remove", "headwayctl")
+    check_calls(place)
     assert busy.wait(10) != 0
-    assert place.left() == []
+    assert place.left() == ["etc/headway", "etc/headway/pep.env"]
+    assert place.run("ip", "netns", "exec", f"{SCOPE}-gateway", "nft", "list", "ruleset") == ""
+    rules = place.run("ip", "-n", f"{SCOPE}-gateway", "rule")
+    assert "fwmark" not in rules
+    for host in ("office", "gateway", "server"):
+        place.run("ip", "netns", "del", f"{SCOPE}-{host}")
     assert place.run("ls", "/run/netns") == ""
     assert place.run("sh", "-c", "ls -d /run/headway* || true") == ""
     assert [line.split(": ")[1] for line in place.run("ip", "-o", "link").splitlines()] == ["lo"]
     assert place.run("tc", "qdisc", "show", "dev", "lo") == "qdisc noqueue 0: root refcnt 2 \n"
     for way in ("ingress", "egress"):
         assert place.run("tc", "filter", "show", "dev", "lo", way) == ""
-    # the machine's own word, by a headwayctl that was not removed
     until = time.monotonic() + 10
-    while (status := json.loads(place.run(BUILT_CTL, "status", "--json"))) and any(
-        status[part] for part in status
-    ):
-        assert time.monotonic() < until, status
+    while still := place.still_there():
+        assert time.monotonic() < until, still
         time.sleep(0.1)
 
 
@@ -377,7 +497,7 @@ def purge(place: Root, package: Path) -> None:
     place.run("sh", "-c", f"echo rest >/run/headway-{SCOPE}/rest; : >/run/headway.hints-{SCOPE}")
     place.run("dpkg", "--purge", "headwayctl")
     assert place.run("sh", "-c", "ls -d /run/headway* || true") == ""
-    assert json.loads(place.run(BUILT_CTL, "status", "--json"))["attached"] == []
+    assert place.still_there() == []
     assert place.left() == []
 
 
