@@ -10,9 +10,11 @@ from support import beside
 from headway import metrics
 from headway.backends import run
 from headway.backends.sim import SimBackend
-from headway.digest import QUANTILE_RESOLUTION, average, digest_of
+from headway.digest import QUANTILE_RESOLUTION, average, digest_of, digest_of_totals
 from headway.experiment import Experiment
+from headway.mechanisms import routers
 from headway.metrics.stats import confidence_interval
+from headway.metrics.totals import trace_totals
 from headway.trace import Trace
 
 
@@ -162,3 +164,25 @@ def test_the_engine_sums_up_what_a_trace_would_say(name: str) -> None:
             assert of_engine == of_trace, path
     # and it is not all nothing
     assert traced["link"]["throughput_bps"] > 0 or "without" in name
+
+
+class Unasked:
+    """A headwayctl of which nothing is asked."""
+
+    def run(self, *arguments: str) -> Any:
+        raise AssertionError(arguments)
+
+    json = run
+
+
+def test_fall_backs_that_nobody_counted_are_not_said_to_be_none() -> None:
+    path = {"kind": "dumbbell", "rate": "5 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
+    alone = Experiment.model_validate(
+        {"topology": path, "flows": "1xxcp,1xreno", "duration": "4 s"}
+    )
+    totals = trace_totals(run(alone))
+    assert [flow["fall_backs"] for flow in digest_of_totals(alone, totals)["flows"]] == [1, 0]
+    live = routers.on_testbed(Unasked(), alone, {})
+    for index, flow in enumerate(totals["flows"]):
+        flow["protocols"] = live.of_flow(index)
+    assert [flow["fall_backs"] for flow in digest_of_totals(alone, totals)["flows"]] == [None, 0]

@@ -66,8 +66,8 @@ class FlowDigest(TypedDict):
     quick_start_grants: int
     quick_start_used: int | None
     """Of the grants, those that were more than the flow had anyway. None: not known."""
-    fall_backs: int
-    """How often its control went on without the routers of its protocol."""
+    fall_backs: int | None
+    """How often its control went on without the routers of its protocol. None: not known."""
 
 
 class LinkDigest(TypedDict):

@@ -40,7 +40,7 @@ class Mechanism(Protocol):
     def meta(self) -> Mapping[str, Any]:
         """What was counted, for the trace's meta data; empty: it took no part."""
 
-    def of_flow(self, index: int) -> Mapping[str, int | str | None]:
+    def of_flow(self, index: int) -> Mapping[str, Mapping[str, int | str | None]]:
         """What a flow's sender counted (:attr:`headway.trace.FlowSummary.protocols`)."""
 
     def router_counters(self) -> list[Mapping[str, int | None]]:
@@ -85,7 +85,11 @@ class Mechanisms:
 
     def of_flow(self, index: int) -> dict[str, dict[str, int | str | None]]:
         """What a flow's sender counted, by protocol."""
-        return {one.name: dict(told) for one in self._all if (told := one.of_flow(index))}
+        return {
+            protocol: dict(told)
+            for one in self._all
+            for protocol, told in one.of_flow(index).items()
+        }
 
     def watching(self) -> list[str]:
         """Arguments of headwayctl that reads all routers again and again; none: there are none."""

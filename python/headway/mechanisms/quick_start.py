@@ -117,13 +117,13 @@ class QuickStart:
         """What hosts and routers counted, and what the hosts' counters mean; left, then right."""
         return dict(self._status)
 
-    def of_flow(self, index: int) -> Mapping[str, int | str | None]:
+    def of_flow(self, index: int) -> Mapping[str, Mapping[str, int | str | None]]:
         """A flow's requests, grants and failure, where counters of hosts tell: it asked alone."""
         asking = askers(self._experiment)
         if index not in asking or not self._status:
             return {}
         if len(asking) > 1:
-            return dict.fromkeys(("requests", "grants", "used", "lies"))
+            return {_PROTOCOL: dict.fromkeys(("requests", "grants", "used", "lies"))}
         counters = [host["counters"] for host in self._status["hosts"] if host is not None]
         total = {name: sum(own[name] for own in counters) for name in counters[0]}
         failure = next((said for name, said in _FAILURES.items() if total[name]), None)
@@ -133,7 +133,7 @@ class QuickStart:
             "used": None,
             "lies": total["nonce_forged"] + total["inflated"],
         }
-        return told | ({"failure": failure} if failure else {})
+        return {_PROTOCOL: told | ({"failure": failure} if failure else {})}
 
     def router_counters(self) -> list[Mapping[str, int | None]]:
         """What the routers counted, at the end of the run."""

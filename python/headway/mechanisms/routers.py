@@ -121,9 +121,12 @@ class Routers:
             return {}
         return {"links": self._status, "headers": self._headers}
 
-    def of_flow(self, index: int) -> Mapping[str, int | str | None]:  # noqa: ARG002
-        """Nothing: endpoints count what all flows of a control did."""
-        return {}
+    def of_flow(self, index: int) -> Mapping[str, Mapping[str, int | str | None]]:
+        """That a flow's fall-backs are not known: endpoints count what all of a control did."""
+        flow = self._experiment.flows[index]
+        if flow.control is None or not sends_header(flow):
+            return {}
+        return {flow.control.name: {"fall_backs": None}}
 
     def router_counters(self) -> list[Mapping[str, int | None]]:
         """What the routers counted, at the end of the run."""
