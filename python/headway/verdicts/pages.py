@@ -216,8 +216,6 @@ def _summary(studies: Studies) -> str:
                 [[why, _spans(names), str(len(names))] for why, names in LEFT_OUT],
             ),
             "",
-            "Papers 003 (MaxNet) and 004 (RAPPEP) are not built yet.",
-            "",
         ]
     )
 

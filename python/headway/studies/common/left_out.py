@@ -20,8 +20,4 @@ LEFT_OUT: tuple[tuple[str, tuple[str, ...]], ...] = (
         "A recorded session of a 3D program that was not published.",
         tuple(f"C-TH-{n}" for n in range(256, 263)),
     ),
-    (
-        "The proxy of paper 004, which splits connections: it is not here yet.",
-        tuple(f"C-RP-{n:03}" for n in (2, 5, *range(7, 20))),
-    ),
 )
