@@ -21,6 +21,8 @@ pub const SERVER_V4: &str = "10.91.2.2";
 pub const SERVER_V6: &str = "fd91:2::2";
 pub const CLIENT_V4: &str = "10.91.1.2";
 pub const GATEWAY_V4: &str = "10.91.1.1";
+/// The other end may be busy making what it sends, on a machine that is busy with other things.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 /// The mark and the routing table.
 pub const MARK: u32 = 18_519;
 
@@ -116,8 +118,8 @@ impl Lab {
         let address = SocketAddr::new(to, port);
         let limit = Duration::from_secs(5);
         let stream = self.try_inside(CLIENT, || TcpStream::connect_timeout(&address, limit))?;
-        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-        stream.set_write_timeout(Some(Duration::from_secs(20)))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
         Ok(stream)
     }
 
@@ -211,7 +213,7 @@ pub fn proxy(words: &[String]) {
         pipe_bytes: 1 << 20,
         max_connections: number(0, 5000) as usize,
         max_memory_bytes: 1 << 40,
-        idle_timeout: ms(1, 60_000),
+        idle_timeout: ms(1, 300_000),
         handshake_timeout: ms(2, 10_000),
         drain_timeout: ms(3, 10_000),
         mark: MARK,

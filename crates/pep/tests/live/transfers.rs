@@ -8,7 +8,9 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use crate::lab::{reset, twin, unacknowledged, wait_until, Lab, SERVER, SERVER_V4, SERVER_V6};
+use crate::lab::{
+    reset, twin, unacknowledged, wait_until, Lab, PATIENCE, SERVER, SERVER_V4, SERVER_V6,
+};
 
 /// How a transfer goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,7 +232,7 @@ fn same(got: &[u8], sent: &[u8], all: bool) -> Result<(), String> {
 
 fn serve(stream: io::Result<(TcpStream, SocketAddr)>, largest: usize) -> Result<(), String> {
     let (mut stream, peer) = stream.map_err(|e| e.to_string())?;
-    let patience = Some(Duration::from_secs(20));
+    let patience = Some(PATIENCE);
     stream
         .set_read_timeout(patience)
         .map_err(|e| e.to_string())?;
