@@ -103,8 +103,8 @@ STYLES: dict[str, Style] = {
     "vcp": Style(ORANGE, "8", "-", "||"),
     "mpcp": Style(BLUE, "P", _DASH_DOT, "++"),
     "maxnet": Style(BLACK, "D", "-", "//"),
-    "xcp_pep": Style(shade(PURPLE, -0.4), "<", "-", "//"),
-    "mpcp_pep": Style(shade(BLUE, -0.4), "X", _DOTTED, "xx"),
+    "xcp_pep": Style(shade(GREEN, -0.4), "<", "-", "//"),
+    "mpcp_pep": Style(shade(BLUE, -0.3), "s", _DOTTED, "xx"),
 }
 
 #: What people call them; a scheme that is not listed keeps its name.

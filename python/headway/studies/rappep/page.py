@@ -16,7 +16,8 @@ from headway.table import Cell, Table
 
 _STYLES = {
     "tcp_pep": "hybla",
-    "cubic_pep": "cubic",
+    "cubic26": "cubic",
+    "cubic_pep": "cubic26",
     "jump_start": "cubic26+jump-start",
     "careful_resume": "cubic26+careful-resume",
     "quick_start": "cubic26+quick-start",
