@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// What all repeated measurements of a test program may take together.
-const SPARE: Duration = Duration::from_secs(60);
+const SPARE: Duration = Duration::from_secs(30);
 static REPEATED_MS: AtomicU64 = AtomicU64::new(0);
 
 /// A measurement was disturbed that lost more than this share of a core in all, or so long at

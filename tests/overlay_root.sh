@@ -3,9 +3,11 @@
 # written lies in memory and goes with the process. Says "ready", or why not, and stays until its
 # input ends. It wants namespaces of its own:
 #   unshare --mount --pid --net --fork --kill-child --propagation private overlay_root.sh FOLDER
-# FOLDER is seen at its own path; in FOLDER/written is what was written to the root.
+# FOLDER and this checkout are seen at their own paths; in FOLDER/written is what was written to the
+# root.
 set -e
 folder=$1
+checkout=$(cd "$(dirname "$0")/.." && pwd)
 room=$folder/room
 mkdir "$folder/written" "$room"
 mount -t tmpfs -o mode=0755 root "$room"
@@ -21,6 +23,10 @@ mount -t tmpfs -o mode=1777 tmp tmp
 mkdir -p run/lock ".$folder"
 mount --bind "$folder" ".$folder"
 mount --bind "$room/written" ".$folder/written"
+if ! [ -e ".$checkout" ]; then # in /tmp
+    mkdir -p ".$checkout"
+    mount --bind "$checkout" ".$checkout"
+fi
 pivot_root . .
 umount -l /
 cd /

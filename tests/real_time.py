@@ -23,7 +23,7 @@ from headway.trace import Trace
 
 P = ParamSpec("P")
 
-SPARE_S = 60.0
+SPARE_S = 30.0
 """What all repeated tests of a run may take together: CI has minutes, not hours."""
 MOST_LOST = 0.01
 """The share of the time by which a process that only sleeps may wake too late."""

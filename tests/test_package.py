@@ -165,6 +165,8 @@ class Root:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.started: list[subprocess.Popen[str]] = []
+        self._lingered: list[Any] = []
         self.environment = {
             **os.environ,
             "HEADWAY_SCOPE": SCOPE,
@@ -182,12 +184,13 @@ class Root:
             pytest.skip(f"no copy of this machine's root: {(why or ['unshare'])[-1]}")
         children = Path(f"/proc/{self._holder.pid}/task/{self._holder.pid}/children")
         self.first = int(children.read_text().split()[0])
+
+    def begin(self) -> None:
+        """Looks at what is there before a test."""
         # no index of all manual pages for each installation
         self.run("rm", "-f", "/var/lib/man-db/auto-update")
         self._written = self.written()
-        self.started: list[subprocess.Popen[str]] = []
         # a connection that was killed keeps its control for minutes
-        self._lingered: list[Any] = []
         self._lingered = self.still_there()
 
     def still_there(self) -> list[Any]:
@@ -249,6 +252,7 @@ def root(folder: Path) -> Iterator[Root]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         place = Root(folder)
         try:
+            place.begin()
             yield place
         finally:
             place.leave()

@@ -18,7 +18,7 @@ def kept_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Sleeper, "__enter__", lambda self: self)
 
 
-def tried(*outcomes: bool | HeadwayError, late: bool, spare_s: float = 60.0) -> int:
+def tried(*outcomes: bool | HeadwayError, late: bool, spare_s: float = real_time.SPARE_S) -> int:
     """How often a test is tried that has these outcomes one after another."""
     times = iter(outcomes)
     count = 0
