@@ -93,5 +93,9 @@ def test_a_table_that_is_too_wide_comes_in_parts_of_whole_blocks(
     numbers = " ".join(lines).split()
     assert numbers.count("1234") == numbers.count("+0.25") == 6
     assert numbers.count("one") == 2
+    for more in range(12):  # whatever is left of the width
+        first = "f" * (1 + more)
+        print_table(Table("", [first, *columns[1:]], rows, heads=1, block=3))
+        assert capsys.readouterr().out.split().count("kernel") == 6
     assert len(parts(Table("", columns, rows, heads=1, block=3), 40, 2)) == 6
     assert parts(Table("", columns, rows), 40, 2) == [list(range(19))]

@@ -27,6 +27,8 @@ _MANY_COLUMNS = 9
 """More stand closer together."""
 _PADDING = 2
 """Between columns that do not."""
+_EDGES = 2
+"""Blanks beside the first and the last column."""
 
 
 def console() -> Console:
@@ -55,7 +57,7 @@ def print_table(table: Table) -> None:
     out = console()
     if table.title:  # by itself, since a table folds it at its own width
         out.print(table.title, markup=False)
-    for columns in parts(table, out.width, _PADDING):
+    for columns in parts(table, out.width - _EDGES, _PADDING):
         out.print(_drawn(table, columns))
     if table.note:
         out.print(table.note, markup=False)
