@@ -93,9 +93,11 @@ def test_a_table_that_is_too_wide_comes_in_parts_of_whole_blocks(
     numbers = " ".join(lines).split()
     assert numbers.count("1234") == numbers.count("+0.25") == 6
     assert numbers.count("one") == 2
-    for more in range(12):  # whatever is left of the width
-        first = "f" * (1 + more)
-        print_table(Table("", [first, *columns[1:]], rows, heads=1, block=3))
-        assert capsys.readouterr().out.split().count("kernel") == 6
+    quantities = ["goodput\nMbit/s", "queue\nms", "queue\nsd\nms", "lost\nlater\n%", "price\nms"]
+    told = ["mu", "flows", *(n for q in quantities for n in (f"{q}\nkernel", "sim.", "diff."))]
+    full = [0.96, "one flow", 9.21, 9.21, "+0", 2.86, 2.53, "+0.33", 2.3, 0.92, "+1.38", 0, 0, "+0"]
+    print_table(Table("", told, [[*full, 107.6, 109.4, "-1.8"]], heads=2, block=3))
+    words = capsys.readouterr().out.split()
+    assert (words.count("goodput"), words.count("kernel")) == (1, 5)
     assert len(parts(Table("", columns, rows, heads=1, block=3), 40, 2)) == 6
     assert parts(Table("", columns, rows), 40, 2) == [list(range(19))]

@@ -27,8 +27,8 @@ _MANY_COLUMNS = 9
 """More stand closer together."""
 _PADDING = 2
 """Between columns that do not."""
-_EDGES = 2
-"""Blanks beside the first and the last column."""
+_EDGES = 4
+"""What Rich wants beside the columns and what stands between them, at most."""
 
 
 def console() -> Console:
