@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Collection
 
 from headway.experiment import Dumbbell, Experiment
 from headway.study import StudyContext
@@ -56,13 +57,20 @@ def path(scheme: str, loss: float) -> Dumbbell:
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """A trial per scheme, loss and run; runs have the same starts and delays for every scheme."""
+    return trials_of(SCHEMES, runs(ctx), trial, seed=ctx.seed)
+
+
+def trials_of(
+    schemes: Collection[str], runs: range, trial: Callable[..., Experiment], *, seed: int
+) -> dict[str, Experiment]:
+    """Every path of the paper for every scheme and run, by key; ``trial`` is called as ours is."""
     trials = {}
-    for run in runs(ctx):
-        for scheme in SCHEMES:
+    for run in runs:
+        for scheme in schemes:
             for loss in LOSSES:
-                trials[key(scheme, loss, run)] = trial(scheme, loss, run, seed=ctx.seed)
+                trials[key(scheme, loss, run)] = trial(scheme, loss, run, seed=seed)
             trials[key(scheme, SIDE_LOSS, run, delays=True)] = trial(
-                scheme, SIDE_LOSS, run, seed=ctx.seed, delays=True
+                scheme, SIDE_LOSS, run, seed=seed, delays=True
             )
     return trials
 

@@ -66,15 +66,7 @@ def satellite(trial: str) -> int:
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """A trial per scheme, loss and run; runs have the same starts and delays for every scheme."""
-    trials = {}
-    for run in runs(ctx):
-        for scheme in SCHEMES:
-            for loss in LOSSES:
-                trials[key(scheme, loss, run)] = trial(scheme, loss, run, seed=ctx.seed)
-            trials[key(scheme, SIDE_LOSS, run, delays=True)] = trial(
-                scheme, SIDE_LOSS, run, seed=ctx.seed, delays=True
-            )
-    return trials
+    return raw.trials_of(SCHEMES, runs(ctx), trial, seed=ctx.seed)
 
 
 def trial(
