@@ -26,21 +26,6 @@ static const struct hw_tunable mpcp_pep_tunables[] = {
 	[ALPHA] = { "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 },
 };
 
-struct mpcp_pep {
-	struct hw_local local;
-};
-
-_Static_assert(sizeof(struct mpcp_pep) <= HW_FLOW_STATE_BYTES, "state of a control");
-
-static void mpcp_pep_on_monitor(void *state, const u32 *tun, struct hw_conn *c,
-				const struct hw_monitor *monitor)
-{
-	struct mpcp_pep *s = state;
-
-	(void)tun;
-	hw_local_hears(&s->local, c, monitor);
-}
-
 /* What capacity is of the demand, 30 bits after the point, 2 from there on. */
 static u64 mpcp_pep_rest(const struct hw_monitor *m)
 {
@@ -56,9 +41,9 @@ static u64 mpcp_pep_rest(const struct hw_monitor *m)
 static void mpcp_pep_control(void *state, const u32 *tun, struct hw_conn *c,
 			     const struct hw_rate_sample *sample)
 {
-	struct mpcp_pep *s = state;
-	const struct hw_monitor *monitor = &s->local.monitor;
-	u32 pkts = hw_local_begins(&s->local, c, sample);
+	struct hw_local *l = state;
+	const struct hw_monitor *monitor = &l->monitor;
+	u32 pkts = hw_local_begins(l, c, sample);
 	u32 rtt_us = hw_min_u32(c->min_rtt_us, HW_STEP_INTERVALS * HW_LOAD_INTERVAL_US);
 	u64 m, scale, add, take;
 
@@ -66,7 +51,7 @@ static void mpcp_pep_control(void *state, const u32 *tun, struct hw_conn *c,
 		return;
 	scale = hw_additive_scale(c->min_rtt_us, HW_LOAD_INTERVAL_US) * tun[ALPHA];
 	scale = hw_min_u64(scale, hw_local_share(c, monitor->capacity_Bps, monitor->flows) / 10);
-	add = hw_local_part(&s->local, scale, pkts);
+	add = hw_local_part(l, scale, pkts);
 	if (hw_load_step(mpcp_pep_rest(monitor), &m)) {
 		take = HW_STEP_ONE - hw_step_power(m, 1, c->min_rtt_us);
 		take = hw_min_u64(take, HW_STEP_ONE / 2) * pkts;
@@ -75,42 +60,20 @@ static void mpcp_pep_control(void *state, const u32 *tun, struct hw_conn *c,
 		add += hw_min_u64(m, HW_STEP_ONE) * pkts;
 		take = 0;
 	}
-	if (add >= take)
-		hw_window_grow(c, &s->local.fraction, add - take);
-	else
-		hw_window_shrink(c, &s->local.fraction, take - add);
-	hw_local_ends(&s->local, c);
-}
-
-static u32 mpcp_pep_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
-{
-	(void)tun;
-	return hw_local_ssthresh(&((struct mpcp_pep *)state)->local, c);
-}
-
-static u32 mpcp_pep_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
-{
-	(void)tun;
-	return hw_local_min_cwnd(&((struct mpcp_pep *)state)->local, c);
-}
-
-static void mpcp_pep_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
-{
-	(void)tun;
-	hw_local_event(&((struct mpcp_pep *)state)->local, c, event);
+	hw_local_steps(l, c, add, take);
 }
 
 HW_TABLE struct hw_cc_ops hw_cc_mpcp_pep = {
 	.name = "mpcp_pep",
 	.title = "MPCP in a proxy: follows the raw load factor of its own link's monitor",
 	.source = "Li, Yousefi'zadeh, RAPPEP, 2010; ns-2 vcp-src, not encoded",
-	.state_bytes = sizeof(struct mpcp_pep),
+	.state_bytes = sizeof(struct hw_local),
 	.flags = HW_CC_OWN_START,
 	.n_tunables = HW_COUNT(mpcp_pep_tunables),
 	.tunables = mpcp_pep_tunables,
 	.control = mpcp_pep_control,
-	.ssthresh = mpcp_pep_ssthresh,
-	.min_cwnd = mpcp_pep_min_cwnd,
-	.event = mpcp_pep_event,
-	.on_monitor = mpcp_pep_on_monitor,
+	.ssthresh = hw_local_ssthresh,
+	.min_cwnd = hw_local_min_cwnd,
+	.event = hw_local_event,
+	.on_monitor = hw_local_on_monitor,
 };

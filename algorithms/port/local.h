@@ -14,8 +14,9 @@
  *   packets, for it would arrive at the link in one burst.
  * - Where no monitor is, or before its first interval is over, the law is Reno's.
  *
- * Such a control owns its start and cwnd (hw_cc_ops.control), and calls hw_local_hears() from
- * on_monitor, hw_local_begins() and hw_local_ends() around its law. Valid for any window.
+ * Such a control owns its start and cwnd (hw_cc_ops.control). Its state is struct hw_local, or
+ * begins with it; four callbacks are those here, and its law stands between hw_local_begins()
+ * and hw_local_steps(). Valid for any window.
  */
 #ifndef HEADWAY_PORT_LOCAL_H
 #define HEADWAY_PORT_LOCAL_H
@@ -33,9 +34,14 @@ struct hw_local {
 	u32 round_end;		   /* sequence number with which it is over */
 };
 
-static inline void hw_local_hears(struct hw_local *l, const struct hw_conn *c,
-				  const struct hw_monitor *monitor)
+_Static_assert(sizeof(struct hw_local) <= HW_FLOW_STATE_BYTES, "state of a control");
+
+static inline void hw_local_on_monitor(void *state, const u32 *tun, struct hw_conn *c,
+				       const struct hw_monitor *monitor)
 {
+	struct hw_local *l = state;
+
+	(void)tun;
 	if (!l->monitor.intervals)
 		l->window_pkts = c->cwnd_pkts;
 	l->monitor = *monitor;
@@ -87,27 +93,39 @@ static inline u64 hw_local_part(const struct hw_local *l, u64 per_rtt, u32 pkts)
 	return (per_rtt << (HW_STEP_SHIFT - 16)) / hw_max_u32(l->round_pkts, 1) * pkts;
 }
 
-/* The law has set cwnd. */
-static inline void hw_local_ends(struct hw_local *l, struct hw_conn *c)
+/* What the law adds and takes, 30 bits after the point. */
+static inline void hw_local_steps(struct hw_local *l, struct hw_conn *c, u64 add, u64 take)
 {
+	if (add >= take)
+		hw_window_grow(c, &l->fraction, add - take);
+	else
+		hw_window_shrink(c, &l->fraction, take - add);
 	l->window_pkts = c->cwnd_pkts;
 	c->ssthresh_pkts = hw_max_u32(c->cwnd_pkts, 2);
 }
 
-static inline u32 hw_local_ssthresh(const struct hw_local *l, struct hw_conn *c)
+static inline u32 hw_local_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 {
-	return hw_local_is_alone(l) ? hw_reno_ssthresh(0, 0, c) : hw_max_u32(l->window_pkts, 2);
+	const struct hw_local *l = state;
+
+	if (hw_local_is_alone(l))
+		return hw_reno_ssthresh(state, tun, c);
+	return hw_max_u32(l->window_pkts, 2);
 }
 
-static inline u32 hw_local_min_cwnd(const struct hw_local *l, struct hw_conn *c)
+static inline u32 hw_local_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 {
-	return hw_local_is_alone(l) ? hw_reno_min_cwnd(0, 0, c) : c->ssthresh_pkts;
+	if (hw_local_is_alone(state))
+		return hw_reno_min_cwnd(state, tun, c);
+	return c->ssthresh_pkts;
 }
 
-static inline void hw_local_event(struct hw_local *l, struct hw_conn *c, u8 event)
+static inline void hw_local_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 {
+	struct hw_local *l = state;
 	u32 trips, least_pkts = hw_min_u32(l->window_pkts, HW_LOCAL_FIRST_PKTS);
 
+	(void)tun;
 	if (event != HW_EVENT_TX_START || hw_local_is_alone(l) || !c->srtt_us)
 		return;
 	trips = hw_min_u32(c->idle_us / c->srtt_us, 31);
