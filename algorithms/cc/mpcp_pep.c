@@ -20,9 +20,10 @@
  */
 #include "../port/local.h"
 
-enum { ALPHA };
+enum { START, ALPHA };
 
 static const struct hw_tunable mpcp_pep_tunables[] = {
+	[START] = HW_LOCAL_TUNABLE_START,
 	[ALPHA] = { "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 },
 };
 
@@ -68,7 +69,7 @@ HW_TABLE struct hw_cc_ops hw_cc_mpcp_pep = {
 	.title = "MPCP in a proxy: follows the raw load factor of its own link's monitor",
 	.source = "Li, Yousefi'zadeh, RAPPEP, 2010; ns-2 vcp-src, not encoded",
 	.state_bytes = sizeof(struct hw_local),
-	.flags = HW_CC_OWN_START,
+	.flags = HW_CC_OWN_START | HW_CC_PACES,
 	.n_tunables = HW_COUNT(mpcp_pep_tunables),
 	.tunables = mpcp_pep_tunables,
 	.control = mpcp_pep_control,

@@ -19,6 +19,8 @@
  */
 #include "../port/local.h"
 
+static const struct hw_tunable xcp_pep_tunables[] = { HW_LOCAL_TUNABLE_START };
+
 static void xcp_pep_control(void *state, const u32 *tun, struct hw_conn *c,
 			    const struct hw_rate_sample *sample)
 {
@@ -43,7 +45,9 @@ HW_TABLE struct hw_cc_ops hw_cc_xcp_pep = {
 	.title = "XCP in a proxy: follows the spare bandwidth of its own link's monitor",
 	.source = "Li, Yousefi'zadeh, RAPPEP, 2010; Katabi, Handley, Rohrs 2002",
 	.state_bytes = sizeof(struct hw_local),
-	.flags = HW_CC_OWN_START,
+	.flags = HW_CC_OWN_START | HW_CC_PACES,
+	.n_tunables = HW_COUNT(xcp_pep_tunables),
+	.tunables = xcp_pep_tunables,
 	.control = xcp_pep_control,
 	.ssthresh = hw_local_ssthresh,
 	.min_cwnd = hw_local_min_cwnd,

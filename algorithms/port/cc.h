@@ -224,8 +224,9 @@ struct hw_cc_ops {
 
 	/*
 	 * What the link by which this machine's packets leave publishes (monitor.h), before
-	 * control() or pkts_acked(), on every ACK that brought news; not called where
-	 * nothing is published or known. Nothing may be set.
+	 * control() or pkts_acked() on every ACK that brought news, and before
+	 * HW_EVENT_TX_START; not called where nothing is published or known. Nothing may be
+	 * set.
 	 */
 	void (*on_monitor)(void *state, const u32 *tun, struct hw_conn *c,
 			   const struct hw_monitor *monitor);

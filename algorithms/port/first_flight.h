@@ -62,7 +62,7 @@ static inline u32 hw_pkts_of(u64 bytes, u32 mss_bytes)
 }
 
 /* Payload that is known to wait: what is queued or, if more, what was announced. */
-static inline u32 hw_waiting_bytes(const struct hw_conn *c)
+static inline u32 hw_unsent_bytes(const struct hw_conn *c)
 {
 	u32 sent_bytes = hw_saturate_u32((u64)hw_new_pkts(c) * c->mss_bytes);
 	u32 announced = c->app_data_bytes > sent_bytes ? c->app_data_bytes - sent_bytes : 0;

@@ -61,6 +61,7 @@ struct hw_packet {
 	u16 ip_id;    /* identification of the IP header; a sender counts its packets in it */
 	u32 pkts;     /* as which it will leave: more than 1 where a device does the segmentation,
 		       * whose packets all carry the one header */
+	u8 opens;     /* 1: a SYN or SYN-ACK, where the link tells */
 };
 
 #endif

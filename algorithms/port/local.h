@@ -21,13 +21,25 @@
 #ifndef HEADWAY_PORT_LOCAL_H
 #define HEADWAY_PORT_LOCAL_H
 
+#include "first_flight.h"
 #include "load_factor.h"
 
 #define HW_LOCAL_SPARE_PKTS 3
 #define HW_LOCAL_FIRST_PKTS 10
 
+/* The first tunable of each such control. */
+enum hw_local_start { HW_LOCAL_PLAIN = 0, HW_LOCAL_APPROVED = 1 };
+#define HW_LOCAL_TUNABLE_START                                                      \
+	{ "start",                                                                  \
+	  "plain|approved",                                                         \
+	  "first window: the stack's, or what the link has to spare for it, paced", \
+	  HW_LOCAL_PLAIN,                                                           \
+	  HW_LOCAL_PLAIN,                                                           \
+	  HW_LOCAL_APPROVED }
+
 struct hw_local {
 	struct hw_monitor monitor; /* as last read */
+	struct hw_flight flight;   /* the first one, where it was approved */
 	u32 window_pkts;	   /* that the law holds */
 	u32 fraction;		   /* of a packet beyond it, 2^-30 */
 	u32 round_pkts;		   /* the window with which the round trip began */
@@ -61,6 +73,17 @@ static inline void hw_local_goes_alone(struct hw_conn *c, const struct hw_rate_s
 		hw_reno_grow(c, c->counts_acks ? sample->acked_pkts != 0 : sample->acked_pkts);
 }
 
+/* The first ACK of what was approved: the window is what was sent of it. */
+static inline void hw_local_flight_acked(struct hw_local *l, struct hw_conn *c)
+{
+	u8 was_probing = l->flight.phase == HW_FLIGHT_PROBING;
+
+	hw_flight_acked(&l->flight, c, HW_LOCAL_FIRST_PKTS);
+	if (was_probing && l->flight.phase != HW_FLIGHT_PROBING)
+		l->window_pkts = hw_min_u32(l->window_pkts,
+					    hw_max_u32(l->flight.paced_pkts, HW_LOCAL_FIRST_PKTS));
+}
+
 /* On an ACK: of how many packets the law is to make its step; 0: of none. */
 static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
 				  const struct hw_rate_sample *sample)
@@ -71,6 +94,7 @@ static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
 		hw_local_goes_alone(c, sample);
 		return 0;
 	}
+	hw_local_flight_acked(l, c);
 	l->window_pkts = hw_clamp_u32(l->window_pkts, 1, hw_max_u32(c->cwnd_clamp_pkts, 1));
 	if (c->ca_state == HW_CA_LOSS) {
 		c->cwnd_pkts =
@@ -120,20 +144,6 @@ static inline u32 hw_local_min_cwnd(void *state, const u32 *tun, struct hw_conn 
 	return c->ssthresh_pkts;
 }
 
-static inline void hw_local_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
-{
-	struct hw_local *l = state;
-	u32 trips, least_pkts = hw_min_u32(l->window_pkts, HW_LOCAL_FIRST_PKTS);
-
-	(void)tun;
-	if (event != HW_EVENT_TX_START || hw_local_is_alone(l) || !c->srtt_us)
-		return;
-	trips = hw_min_u32(c->idle_us / c->srtt_us, 31);
-	l->window_pkts = hw_max_u32(l->window_pkts >> trips, least_pkts);
-	if (trips && c->ca_state == HW_CA_OPEN)
-		c->cwnd_pkts = hw_max_u32(l->window_pkts, 1);
-}
-
 /* What capacity is to flows in a round trip, in packets, 16 bits after the point. */
 static inline u64 hw_local_share(const struct hw_conn *c, u64 rate_Bps, u32 flows)
 {
@@ -143,6 +153,55 @@ static inline u64 hw_local_share(const struct hw_conn *c, u64 rate_Bps, u32 flow
 
 	return hw_div_u64(bytes << 16, hw_max_u32(hw_saturate_u32(pkt_bytes), 1)) /
 	       hw_max_u32(flows, 1);
+}
+
+/*
+ * The rate that a connection may begin with: of what neither the last control interval nor the
+ * last load interval used, the same for each that is being opened; and no more than the same of
+ * all for each that there is. 0 where the monitor has not seen it being opened.
+ */
+static inline u64 hw_local_approves_Bps(const struct hw_monitor *m)
+{
+	u64 spare_Bps = 0, part = 0;
+
+	if (!m->opening)
+		return 0;
+	if (m->capacity_Bps > m->output_Bps)
+		spare_Bps = m->capacity_Bps - m->output_Bps;
+	if (m->capacity_bytes > m->demand_bytes)
+		part = hw_div_u64((m->capacity_bytes - m->demand_bytes) << 16, m->capacity_bytes);
+	spare_Bps = hw_min_u64(spare_Bps, hw_min_u64(m->capacity_Bps, 1ull << 35) * part >> 16);
+	return hw_min_u64(spare_Bps / m->opening,
+			  m->capacity_Bps / hw_add_u32(m->flows, m->opening));
+}
+
+/* The first data is about to leave. */
+static inline void hw_local_starts(struct hw_local *l, struct hw_conn *c, u8 event)
+{
+	u32 pkts;
+
+	if (!hw_flight_may_begin(&l->flight, c, event, 0))
+		return;
+	pkts = hw_saturate_u32(hw_local_share(c, hw_local_approves_Bps(&l->monitor), 1) >> 16);
+	if (pkts <= c->cwnd_pkts)
+		return;
+	hw_flight_begin(&l->flight, c, pkts, hw_rate_of_pkts(c, pkts), 1);
+	l->window_pkts = c->cwnd_pkts;
+}
+
+static inline void hw_local_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
+{
+	struct hw_local *l = state;
+	u32 trips, least_pkts = hw_min_u32(l->window_pkts, HW_LOCAL_FIRST_PKTS);
+
+	if (event != HW_EVENT_TX_START || hw_local_is_alone(l) || !c->srtt_us)
+		return;
+	trips = hw_min_u32(c->idle_us / c->srtt_us, 31);
+	l->window_pkts = hw_max_u32(l->window_pkts >> trips, least_pkts);
+	if (trips && c->ca_state == HW_CA_OPEN)
+		c->cwnd_pkts = hw_max_u32(l->window_pkts, 1);
+	if (tun[0] == HW_LOCAL_APPROVED)
+		hw_local_starts(l, c, event);
 }
 
 #endif

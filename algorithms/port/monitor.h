@@ -27,6 +27,8 @@ struct hw_monitor {
 	u64 capacity_Bps;   /* that the router believes in */
 	u32 flows;	    /* that sent data in the last control interval */
 	u32 intervals;	    /* measured so far; 0: nothing is known yet */
+	u32 opening;	    /* connections that were opened by it and whose data no whole load
+			     * interval has seen yet */
 };
 
 #endif

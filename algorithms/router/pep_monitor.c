@@ -12,7 +12,10 @@
  * 200 ms: demand and capacity of VCP's load factor (../port/load_factor.h). The paper leaves open
  * how spare bandwidth comes to flows; the number of those that sent is published for that, by
  * linear counting (Whang, Vander-Zanden, Taylor, ACM TODS 15(2), 1990) with 4096 bits: within 4 %
- * up to 2000 flows. Packets up to 128 bytes are nobody's data and do not count there.
+ * up to 2000 flows. Packets up to 128 bytes are nobody's data and do not count there. And, for
+ * those that begin (../port/local.h): connections whose SYN or SYN-ACK has left and whose data
+ * has not, for two control intervals at least, and those whose data has, until a whole load
+ * interval has seen it.
  *
  * Capacity (ours; the paper takes it for known). `told` is capacity_kbps, or the link's rate. If
  * that is more than the truth a queue of alpha/beta times what is too much stands, 1.8 of the
@@ -48,18 +51,19 @@ static const struct hw_tunable pep_tunables[] = {
 	[TARGET] = HW_TUNABLE_TARGET,
 };
 
-#define NS_PER_S    1000000000ull
-#define MOST_BYTES  18000000000ull /* of an interval */
-#define FLOW_BITS   4096
-#define LEAST_DATA  129 /* bytes of a packet that counts as a flow's */
-#define TRAIN_PKTS  64
-#define SHORT_PKTS  8
-#define SHORT_NS    200000000ull
-#define FIRST_GUESS 4
-#define FIRST_BYTES 15000 /* in a round trip: a first window */
-#define HOLD	    4
-#define LEAST_PROBE 16 /* parts of the capacity */
-#define MOST_PROBE  2
+#define NS_PER_S     1000000000ull
+#define MOST_BYTES   18000000000ull /* of an interval */
+#define FLOW_BITS    4096
+#define LEAST_DATA   129 /* bytes of a packet that counts as a flow's */
+#define TRAIN_PKTS   64
+#define SHORT_PKTS   8
+#define SHORT_NS     200000000ull
+#define FIRST_GUESS  4
+#define FIRST_BYTES  15000 /* in a round trip: a first window */
+#define HOLD	     4
+#define OPENS_WITHIN 2	/* control intervals */
+#define LEAST_PROBE  16 /* parts of the capacity */
+#define MOST_PROBE   2
 
 /* Its counters first, in their order. */
 struct pep_monitor {
@@ -87,8 +91,14 @@ struct pep_monitor {
 	u32 quiet;  /* control intervals since the last with a train */
 	u32 probe;  /* the next step up is capacity over so much */
 	u32 used_bits;
+	u32 began;	/* connections whose first data left in this load interval */
+	u32 began_last; /* and in the last */
+	u32 opened;	/* bits that are set */
+	u32 opened_last;
 	u32 unused;
 	u64 bits[FLOW_BITS / 64];
+	u64 opened_bits[FLOW_BITS / 64]; /* connections without data, by when they were opened */
+	u64 opened_last_bits[FLOW_BITS / 64];
 	struct hw_load load;
 };
 
@@ -116,6 +126,19 @@ static u32 pep_count(u32 used)
 		power = power * part >> 20;
 	}
 	return (u32)((sum * FLOW_BITS + (1 << 19)) >> 20);
+}
+
+/* Connections that sent no data for so long are taken for idle ones. */
+static void pep_forget_opened(struct pep_monitor *s)
+{
+	u32 k;
+
+	s->opened_last = s->opened;
+	s->opened = 0;
+	for (k = 0; k < FLOW_BITS / 64; k++) {
+		s->opened_last_bits[k] = s->opened_bits[k];
+		s->opened_bits[k] = 0;
+	}
 }
 
 /* What flows are to do, by what is known now. */
@@ -166,6 +189,8 @@ static void pep_end_interval(struct pep_monitor *s, const u32 *tun, const struct
 	s->capacity_Bps = tun[CAPACITY] == MEASURED ? pep_believe(s, tun) : pep_told_Bps(tun, link);
 	s->flows = pep_count(s->used_bits);
 	s->intervals++;
+	if (s->intervals % OPENS_WITHIN == 0)
+		pep_forget_opened(s);
 	pep_decide(s, tun);
 	s->output_bytes = 0;
 	s->trains = 0;
@@ -197,8 +222,11 @@ static u64 pep_tick(void *state, const u32 *tun, struct hw_link *link)
 		s->least_bytes = waits_bytes;
 		s->queue_end_ns = link->now_ns + rtt_ns / 2;
 	}
-	if (hw_load_tick_at(&s->load, link, s->capacity_Bps, tun[TARGET]))
+	if (hw_load_tick_at(&s->load, link, s->capacity_Bps, tun[TARGET])) {
 		s->load_percent = hw_load_percent(&s->load);
+		s->began_last = s->began;
+		s->began = 0;
+	}
 	if (link->now_ns >= s->end_ns)
 		pep_end_interval(s, tun, link);
 	return hw_min_u64(hw_min_u64(s->end_ns, s->queue_end_ns), s->load.sample_ns);
@@ -235,6 +263,25 @@ static void pep_measure(struct pep_monitor *s, const u32 *tun, const struct hw_l
 	s->last_bytes = ip_bytes;
 }
 
+/* A connection of that bit is opened, or sends data. */
+static void pep_note_opening(struct pep_monitor *s, u32 at, u32 opens)
+{
+	u64 bit = 1ull << at % 64, *now = &s->opened_bits[at / 64];
+	u64 *last = &s->opened_last_bits[at / 64];
+	u32 waited = *now & bit || *last & bit;
+
+	s->opened -= (*now & bit) != 0;
+	s->opened_last -= (*last & bit) != 0;
+	*now &= ~bit;
+	*last &= ~bit;
+	if (opens) {
+		*now |= bit;
+		s->opened++;
+	} else if (waited) {
+		s->began++;
+	}
+}
+
 static void pep_depart(void *state, const u32 *tun, struct hw_link *link,
 		       const struct hw_packet *pkt, void *header)
 {
@@ -246,10 +293,11 @@ static void pep_depart(void *state, const u32 *tun, struct hw_link *link,
 	s->output_bytes += pkt->ip_bytes;
 	s->least_bytes = hw_min_u64(s->least_bytes, link->queue_bytes);
 	pep_measure(s, tun, link, pkt->ip_bytes);
-	if (pkt->ip_bytes < LEAST_DATA)
+	if (pkt->ip_bytes < LEAST_DATA && !pkt->opens)
 		return;
 	at = (u32)((pkt->flow ^ pkt->flow >> 32) * 0x9e3779b97f4a7c15ull >> 52) % FLOW_BITS;
-	if (s->bits[at / 64] >> at % 64 & 1)
+	pep_note_opening(s, at, pkt->opens);
+	if (pkt->opens || s->bits[at / 64] >> at % 64 & 1)
 		return;
 	s->bits[at / 64] |= 1ull << at % 64;
 	s->used_bits++;
@@ -268,6 +316,7 @@ static void pep_publish(const void *state, const u32 *tun, struct hw_monitor *mo
 	monitor->capacity_Bps = s->capacity_Bps;
 	monitor->flows = hw_saturate_u32(s->flows);
 	monitor->intervals = hw_saturate_u32(s->intervals);
+	monitor->opening = s->opened + s->opened_last + s->began + s->began_last;
 }
 
 HW_TABLE struct hw_router_ops hw_router_pep_monitor = {

@@ -30,7 +30,7 @@ static const struct hw_tunable jump_start_tunables[] = {
 static u32 jump_start_pkts(const u32 *tun, const struct hw_conn *c)
 {
 	u32 mss_bytes = hw_max_u32(c->mss_bytes, 1);
-	u32 pkts = hw_pkts_of(hw_waiting_bytes(c), mss_bytes);
+	u32 pkts = hw_pkts_of(hw_unsent_bytes(c), mss_bytes);
 
 	if (tun[MAX_BYTES])
 		pkts = hw_min_u32(pkts, tun[MAX_BYTES] / mss_bytes);

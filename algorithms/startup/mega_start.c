@@ -28,7 +28,7 @@ static void mega_start_event(void *state, const u32 *tun, struct hw_conn *c, u8 
 
 	if (hw_flight_may_begin(f, c, event, tun[AFTER_IDLE])) {
 		rate_Bps = hw_initial_rate_Bps(c, tun[AUTOMATIC] ? tun[RATE] * 125ull : 0,
-					       hw_waiting_bytes(c), c->srtt_us, 0);
+					       hw_unsent_bytes(c), c->srtt_us, 0);
 		pkts = hw_qs_window_pkts(rate_Bps, c->srtt_us, c->mss_bytes, c->header_bytes);
 		if (pkts <= c->cwnd_pkts)
 			return;

@@ -91,7 +91,7 @@ static u32 quick_start_code(const struct quick_start *s, const u32 *tun, const s
 {
 	u32 rtt_us = c->srtt_us ? c->srtt_us : UNKNOWN_RTT_US;
 	u32 pkt_bytes = hw_max_u32(c->mss_bytes + c->header_bytes, 1);
-	u64 bytes = hw_waiting_bytes(c);
+	u64 bytes = hw_unsent_bytes(c);
 	u64 rate_Bps = tun[ACTIVATION] != ASKED_FOR ? tun[RATE] * 125ull : 0;
 	u32 code;
 

@@ -113,6 +113,9 @@ pub struct Monitor {
     pub flows: u32,
     /// Measured so far; 0: nothing is known yet.
     pub intervals: u32,
+    /// Connections that were opened by it and whose data no whole load
+    /// interval has seen yet.
+    pub opening: u32,
 }
 /// No startup joins it: it answers for cwnd from the first ACK on.
 pub const CC_OWN_START: CcFlags = 1;
@@ -436,8 +439,9 @@ pub struct CcOps {
         ),
     >,
     /// What the link by which this machine's packets leave publishes (monitor.h), before
-    /// control() or pkts_acked(), on every ACK that brought news; not called where
-    /// nothing is published or known. Nothing may be set.
+    /// control() or pkts_acked() on every ACK that brought news, and before
+    /// HW_EVENT_TX_START; not called where nothing is published or known. Nothing may be
+    /// set.
     pub on_monitor: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -558,6 +562,8 @@ pub struct PacketView {
     /// As which it will leave: more than 1 where a device does the segmentation,
     /// whose packets all carry the one header.
     pub pkts: u32,
+    /// 1: a SYN or SYN-ACK, where the link tells.
+    pub opens: u8,
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -992,6 +998,7 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "capacity_Bps" capacity_bytes_per_s
         "flows" flows
         "intervals" intervals
+        "opening" opening
     }
     "hw_conn" Conn {
         "cwnd_pkts" cwnd_pkts
@@ -1115,6 +1122,7 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "local" local
         "ip_id" ip_id
         "pkts" pkts
+        "opens" opens
     }
     "hw_queue_ops" QueueOps {
         "name" name

@@ -111,7 +111,7 @@ proptest! {
             };
             link.rate_bytes_per_s = rate;
             link.random = ip_bytes;
-            let packet = PacketView { flow, ip_bytes, ecn: 0 , local: 0, ip_id: 0, pkts: 1};
+            let packet = PacketView { flow, ip_bytes, ecn: 0 , local: 0, ip_id: 0, pkts: 1, opens: 0 };
             let option = [&[25, 8], &bytes[2..]].concat().try_into().expect("8 bytes");
             if let Some(mut option) = QsOption::parse_ipv4(&option) {
                 let before = option;

@@ -27,6 +27,7 @@ fn head(queue: &mut QueueInstance, now_ns: u64, sojourn_ns: u64, behind: u32, ec
         local: 0,
         ip_id: 0,
         pkts: 1,
+        opens: 0,
     };
     queue.dequeue(&link, &packet, sojourn_ns)
 }

@@ -367,9 +367,10 @@ proptest! {
                     flow: 1,
                     ip_bytes: u32::from(*bytes),
                     ecn: (*ecn & 3) as u8,
- local: 0,
- ip_id: 0,
- pkts: 1,
+                    local: 0,
+                    ip_id: 0,
+                    pkts: 1,
+                    opens: 0,
                 };
                 let _ = queue.enqueue(&link, &pkt);
             }

@@ -15,6 +15,7 @@ const fn packet(ip_bytes: u32) -> PacketView {
         local: 0,
         ip_id: 0,
         pkts: 1,
+        opens: 0,
     }
 }
 
@@ -141,6 +142,7 @@ fn red_marks_what_can_be_marked_and_drops_the_rest() {
             local: 0,
             ip_id: 0,
             pkts: 1,
+            opens: 0,
         },
         5000,
     );

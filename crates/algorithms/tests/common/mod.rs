@@ -103,6 +103,7 @@ impl Router {
             local: 0,
             ip_id: 0,
             pkts: 1,
+            opens: 0,
         };
         self.instance.arrive(&mut self.link, &packet, None);
         self

@@ -34,6 +34,9 @@ impl Socket {
 
     /// The first data after nothing was in flight is about to leave.
     pub(super) fn transmission_starts(&mut self, net: &mut Net, idle_ns: u64) {
+        if self.reads_monitor {
+            self.read_monitor(net);
+        }
         self.refresh(net);
         self.conn.idle_us = u32::try_from(idle_ns / 1000).unwrap_or(u32::MAX);
         self.control.event(&mut self.conn, Event::TxStart);

@@ -135,6 +135,7 @@ impl Link {
             local: 0,
             ip_id: packet.ip_id,
             pkts: 1,
+            opens: 0,
         };
         let sojourn_ns = now_ns - packet.joined_ns;
         let verdict = self.discipline.dequeue(&self.view, &leaving, sojourn_ns);

@@ -33,6 +33,8 @@ pub struct Offered<'a> {
     pub flow: u32,
     /// Which way of the flow it goes.
     pub route: u32,
+    /// It opens a connection.
+    pub opens: bool,
     /// Its IPv4 header has options.
     pub ip_options: bool,
     /// Which headers it carries, as [`crate::net::packet::Packet::headers`] says.
@@ -52,6 +54,7 @@ impl Offered<'_> {
             local: 0,
             ip_id: self.ip_id,
             pkts: 1,
+            opens: u8::from(self.opens),
         }
     }
 
