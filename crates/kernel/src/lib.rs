@@ -7,7 +7,7 @@
 //! - [`error`], [`out`]: how a command fails and prints;
 //! - `mirror`, `generated`, `uapi`: structures of the eBPF programs, and of Linux;
 //! - [`socket_options`]: what applications say of their connections;
-//! - [`system`]: what of Linux is no eBPF: namespaces, locks, netlink, processes, clocks;
+//! - [`system`]: what of Linux is no eBPF: namespaces, a folder's lock, netlink, processes, clocks;
 //! - [`objects`]: the eBPF objects of this build, how they are loaded and hooked;
 //! - [`mechanisms`]: what they do for hosts and routers, one file each;
 //! - [`attach`]: controls: attached, listed, judged, taken away;
@@ -19,7 +19,6 @@
 pub mod attach;
 pub mod benches;
 pub mod cli;
-pub mod error;
 // written by `make mirrors`; not all of it is used here
 #[allow(dead_code, non_camel_case_types)]
 mod generated;
@@ -38,5 +37,6 @@ pub mod traffic;
 #[allow(missing_docs)] // written by `make mirrors`, of Linux's headers
 mod uapi;
 
+pub use headway_system::error;
 pub use objects::load::{missing, verify};
 pub use objects::{objects, probe_object, ControlObject};

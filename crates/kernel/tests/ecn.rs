@@ -8,9 +8,10 @@ mod lab;
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{FromRawFd as _, OwnedFd};
 
 use headway_kernel::objects::{objects, ControlObject};
+use headway_system::socket::tcp_info;
 use lab::{choose_for, frames, left_over, packets_of, Lab};
 use libbpf_rs::{Link, MapCore as _, MapMut, MapType, Object};
 
@@ -118,17 +119,7 @@ fn connect(port: u16, asks: bool) -> io::Result<TcpStream> {
 }
 
 fn cwnd_pkts(socket: &TcpStream) -> io::Result<u32> {
-    // SAFETY: plain data and its length.
-    unsafe {
-        let mut info: libc::tcp_info = std::mem::zeroed();
-        let mut size = size_of_val(&info) as libc::socklen_t;
-        let (level, option) = (libc::IPPROTO_TCP, libc::TCP_INFO);
-        let into = (&raw mut info).cast();
-        if libc::getsockopt(socket.as_raw_fd(), level, option, into, &mut size) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(info.tcpi_snd_cwnd)
-    }
+    Ok(tcp_info(socket)?.0.tcpi_snd_cwnd)
 }
 
 /// The SYN, the SYN-ACK, and what was sent from then on.

@@ -8,10 +8,10 @@ mod lab;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::ops::RangeInclusive;
-use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
 
 use headway_kernel::system::netns::Netns;
+use headway_system::socket::tcp_info;
 use lab::{get, json, left_over, set, succeeds, Cgroup, Info, DEADLINE, INFO, RATE};
 use lab::{STABILIZE, TYPE, VOLUME};
 
@@ -143,20 +143,7 @@ fn until_closed() {
 }
 
 fn ssthresh_pkts(stream: &TcpStream) -> u32 {
-    // SAFETY: plain data, for which zero is a value; its size is handed over.
-    unsafe {
-        let mut info: libc::tcp_info = std::mem::zeroed();
-        let mut length = size_of_val(&info) as libc::socklen_t;
-        let result = libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            (&raw mut info).cast(),
-            &mut length,
-        );
-        assert_eq!(result, 0);
-        info.tcpi_snd_ssthresh
-    }
+    tcp_info(stream).unwrap().0.tcpi_snd_ssthresh
 }
 
 fn nothing(_: &TcpStream) {}

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::error::{Attempt as _, Error};
+use headway_system::error::{Attempt as _, Failure};
 
 /// More than any machine of today holds.
 const MOST_CONNECTIONS: usize = 10_000_000;
@@ -58,10 +58,10 @@ impl Config {
     ///
     /// # Errors
     /// One line that names what cannot be, and what can.
-    pub fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), Failure> {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if self.name.is_empty() || self.name.len() > 31 || !self.name.chars().all(is_word) {
-            return Err(Error::input(format!(
+            return Err(Failure::bad_input(format!(
                 "name \"{}\": must be 1 to 31 letters, digits and _",
                 self.name
             )));
@@ -91,7 +91,7 @@ impl Config {
         }
         // both marks, and a number that no table of the system's own has
         if !(256..u32::MAX - 1).contains(&self.mark) {
-            return Err(Error::input(format!(
+            return Err(Failure::bad_input(format!(
                 "mark {}: must be 256 to {}",
                 self.mark,
                 u32::MAX - 2
@@ -121,29 +121,31 @@ pub(crate) fn table_of(scope: &str, name: &str) -> String {
     words.join("_")
 }
 
-fn within(what: &str, value: usize, least: usize, most: usize) -> Result<(), Error> {
+fn within(what: &str, value: usize, least: usize, most: usize) -> Result<(), Failure> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(Error::input(format!(
+    Err(Failure::bad_input(format!(
         "{what} {value}: must be {least} to {most}"
     )))
 }
 
 /// There are some, each is there, and none has a name that would be another thing to nft.
-fn check_devices(what: &str, names: &[String]) -> Result<(), Error> {
+fn check_devices(what: &str, names: &[String]) -> Result<(), Failure> {
     if names.is_empty() {
-        return Err(Error::input(format!("{what}: at least one is needed")));
+        return Err(Failure::bad_input(format!(
+            "{what}: at least one is needed"
+        )));
     }
     for name in names {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:@".contains(c);
         if name.is_empty() || name.len() > 15 || !name.chars().all(is_plain) {
-            return Err(Error::input(format!(
+            return Err(Failure::bad_input(format!(
                 "{what} \"{name}\": must be 1 to 15 letters, digits and _-.:@"
             )));
         }
         if name == "lo" {
-            return Err(Error::input(format!(
+            return Err(Failure::bad_input(format!(
                 "{what} lo: what is the machine's own is not intercepted"
             )));
         }
@@ -151,7 +153,7 @@ fn check_devices(what: &str, names: &[String]) -> Result<(), Error> {
         let c_name = c_name.attempt("name a device")?;
         // SAFETY: a terminated string.
         if unsafe { libc::if_nametoindex(c_name.as_ptr()) } == 0 {
-            return Err(Error::input(format!(
+            return Err(Failure::bad_input(format!(
                 "{what} {name}: there is none of this name in this network namespace"
             )));
         }

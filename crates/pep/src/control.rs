@@ -1,20 +1,19 @@
 //! The control socket: who is root asks how the proxy is, or tells it to stop.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{
-    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use headway_system::error::{Attempt as _, Failure};
+use headway_system::identity::{self, Identity};
+use headway_system::lock::try_take;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::ConnectionStatus;
 use crate::counters::Totals;
-use crate::error::{Attempt as _, Error};
 
 /// Who asks says so at once, and takes the answer at once.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -97,6 +96,10 @@ fn socket_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.sock"))
 }
 
+fn lock_path(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.lock"))
+}
+
 /// The names of proxies that have a socket in a folder, running or not.
 #[must_use]
 pub fn names(folder: &Path) -> Vec<String> {
@@ -124,7 +127,7 @@ pub fn ask<T: serde::de::DeserializeOwned>(
     folder: &Path,
     name: &str,
     request: Request,
-) -> Result<Option<T>, Error> {
+) -> Result<Option<T>, Failure> {
     let what = format!("ask proxy {name}");
     let stream = match UnixStream::connect(socket_path(folder, name)) {
         Err(e)
@@ -152,15 +155,14 @@ pub fn ask<T: serde::de::DeserializeOwned>(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub mark: u32,
-    /// Device and inode of the network namespace.
-    pub netns: (u64, u64),
+    /// Of the network namespace.
+    pub netns: Identity,
 }
 
 impl Place {
     /// Of this thread's namespace.
     pub fn here(mark: u32) -> io::Result<Self> {
-        let meta = fs::metadata("/proc/thread-self/ns/net")?;
-        let netns = (meta.dev(), meta.ino());
+        let netns = identity::at(Path::new("/proc/thread-self/ns/net"))?;
         Ok(Self { mark, netns })
     }
 }
@@ -179,13 +181,15 @@ pub(crate) struct Control {
 impl Control {
     /// # Errors
     /// One of that name runs; lack of privilege.
-    pub fn new(folder: &Path, name: &str) -> Result<Self, Error> {
+    pub fn new(folder: &Path, name: &str) -> Result<Self, Failure> {
         let what = format!("make a control socket in {}", folder.display());
-        let (lock, left) = lock(folder, name, &what)?.ok_or_else(|| {
-            Error::other(format!(
+        let lock = try_take(&lock_path(folder, name)).attempt(&what)?;
+        let lock = lock.ok_or_else(|| {
+            Failure::failed(format!(
                 "a proxy named {name} runs; `headwayctl pep stop --name {name}` ends it"
             ))
         })?;
+        let left = noted(&lock);
         let path = socket_path(folder, name);
         let _ = fs::remove_file(&path); // of one that was killed
         let listener = UnixListener::bind(&path).attempt(&what)?;
@@ -201,7 +205,7 @@ impl Control {
     }
 
     /// Says where rules are going to be put.
-    pub fn note(&self, place: Place) -> Result<(), Error> {
+    pub fn note(&self, place: Place) -> Result<(), Failure> {
         let text = serde_json::to_vec(&place).map_err(io::Error::from);
         let write = |text: Vec<u8>| {
             self.lock.set_len(0)?;
@@ -229,44 +233,17 @@ impl Control {
     }
 }
 
-/// Takes the lock of a name, and reads what is noted there. None: somebody has it.
-fn lock(folder: &Path, name: &str, what: &str) -> Result<Option<(File, Option<Place>)>, Error> {
-    let path = folder.join(format!("{name}.lock"));
-    loop {
-        let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
-        made.attempt(what)?;
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&path);
-        let mut file = match file {
-            // the folder went between the two
-            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            other => other.attempt(what)?,
-        };
-        // SAFETY: a valid descriptor.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-            return Ok(None);
-        }
-        // whoever had it may have removed the file: then it locks nothing any more
-        let own = file.metadata().attempt(what)?;
-        if fs::symlink_metadata(&path).is_ok_and(|named| named.ino() == own.ino()) {
-            let mut text = String::new();
-            let read = file.read_to_string(&mut text);
-            let left = read.ok().and_then(|_| serde_json::from_str(&text).ok());
-            return Ok(Some((file, left)));
-        }
-    }
+/// What who had a lock before has noted there.
+fn noted(mut lock: &File) -> Option<Place> {
+    let mut text = String::new();
+    lock.read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 impl Drop for Control {
     fn drop(&mut self) {
         let _ = fs::remove_file(socket_path(&self.folder, &self.name));
-        let _ = fs::remove_file(self.folder.join(format!("{}.lock", self.name)));
+        let _ = fs::remove_file(lock_path(&self.folder, &self.name));
         // what is not empty stays
         let _ = fs::remove_dir(&self.folder);
         let _ = self.folder.parent().map(fs::remove_dir);

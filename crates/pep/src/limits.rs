@@ -3,8 +3,9 @@
 use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 
+use headway_system::error::{Attempt as _, Failure};
+
 use crate::counters::Counters;
-use crate::error::{Attempt as _, Error};
 use crate::Config;
 
 /// Taken again when so much of the limit is in use, in percent, so that it does not flap.
@@ -53,7 +54,7 @@ pub fn usual_connections() -> usize {
 
 /// Lets this process open what its connections need, and two pipes for each of them if it may.
 /// Returns how many pipes there may be.
-pub(crate) fn raise_descriptors(config: &Config) -> Result<usize, Error> {
+pub(crate) fn raise_descriptors(config: &Config) -> Result<usize, Failure> {
     let (current, most) = descriptors().attempt("read the limit of descriptors")?;
     let sockets = config
         .max_connections
@@ -72,7 +73,7 @@ pub(crate) fn raise_descriptors(config: &Config) -> Result<usize, Error> {
     };
     if have < least {
         let others = SPARE_DESCRIPTORS + OF_A_PIPE * LEAST_PIPES;
-        return Err(Error::input(format!(
+        return Err(Failure::bad_input(format!(
             "most connections {}: they need {least} descriptors and this process may open {have}, \
              enough for {}",
             config.max_connections,

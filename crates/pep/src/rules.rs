@@ -6,8 +6,9 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::process::{Command, Output, Stdio};
 
+use headway_system::error::{Attempt as _, Failure};
+
 use crate::config::Config;
-use crate::error::{Attempt as _, Error};
 use crate::socket::Family;
 
 /// So that people see whose routes and rules they are.
@@ -58,7 +59,7 @@ impl Rules {
     }
 
     /// Puts all in. Nothing is taken yet.
-    pub fn install(&self) -> Result<(), Error> {
+    pub fn install(&self) -> Result<(), Failure> {
         remove_table(&self.table)?;
         for (family, _) in &self.ports {
             let table = self.mark.to_string();
@@ -66,7 +67,7 @@ impl Rules {
             // a table that was never used is an error to ip
             let there = there.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
             if there.as_ref().is_ok_and(|routes| !routes.is_empty()) {
-                return Err(Error::input(format!(
+                return Err(Failure::bad_input(format!(
                     "mark {table}: the routing table of this number has routes already; \
                      choose another mark"
                 )));
@@ -110,7 +111,7 @@ impl Rules {
     }
 
     /// From now on new connections are taken.
-    pub fn open(&self) -> Result<(), Error> {
+    pub fn open(&self) -> Result<(), Failure> {
         nft(&self.opening())
     }
 
@@ -132,12 +133,12 @@ impl Rules {
     }
 
     /// From now on they pass; those that were taken go on.
-    pub fn close(&self) -> Result<(), Error> {
+    pub fn close(&self) -> Result<(), Failure> {
         nft(&format!("flush chain inet {} take\n", self.table))
     }
 
     /// Takes out whatever of it is there.
-    pub fn remove(&self) -> Result<(), Error> {
+    pub fn remove(&self) -> Result<(), Failure> {
         remove(&self.table, self.mark)
     }
 
@@ -155,7 +156,7 @@ impl Rules {
     }
 }
 
-fn remove_table(table: &str) -> Result<(), Error> {
+fn remove_table(table: &str) -> Result<(), Failure> {
     // the first line makes sure that there is something to delete
     nft(&format!(
         "table inet {table} {{ }}\ndelete table inet {table}\n"
@@ -163,7 +164,7 @@ fn remove_table(table: &str) -> Result<(), Error> {
 }
 
 /// Takes out what a proxy with this table and mark has put in, if it is there.
-pub(crate) fn remove(table: &str, mark: u32) -> Result<(), Error> {
+pub(crate) fn remove(table: &str, mark: u32) -> Result<(), Failure> {
     remove_table(table)?;
     let mark = mark.to_string();
     let rule = ["fwmark", &mark, "lookup", &mark, "pref", PREFERENCE];
@@ -185,17 +186,17 @@ fn protocol() -> [&'static str; 2] {
     ["protocol", ROUTING_PROTOCOL]
 }
 
-fn missing(program: &str, package: &str, error: &io::Error) -> Error {
+fn missing(program: &str, package: &str, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => {
-            Error::kernel(format!("`{program}` is missing; install {package}"))
+            Failure::kernel_cannot(format!("`{program}` is missing; install {package}"))
         }
-        _ => Error::other(format!("cannot run {program}: {error}")),
+        _ => Failure::failed(format!("cannot run {program}: {error}")),
     }
 }
 
 /// Runs a batch; it is taken as a whole or not at all.
-fn nft(batch: &str) -> Result<(), Error> {
+fn nft(batch: &str) -> Result<(), Failure> {
     let mut child = Command::new("nft")
         .args(["-f", "-"])
         .stdin(Stdio::piped())
@@ -211,7 +212,7 @@ fn nft(batch: &str) -> Result<(), Error> {
     succeeded("nft", &output)
 }
 
-fn ip(family: Family, words: &[&str]) -> Result<Output, Error> {
+fn ip(family: Family, words: &[&str]) -> Result<Output, Failure> {
     let version = match family {
         Family::V4 => "-4",
         Family::V6 => "-6",
@@ -223,21 +224,20 @@ fn ip(family: Family, words: &[&str]) -> Result<Output, Error> {
         .map_err(|e| missing("ip", "iproute2", &e))
 }
 
-fn must(family: Family, words: &[&[&str]]) -> Result<(), Error> {
+fn must(family: Family, words: &[&[&str]]) -> Result<(), Failure> {
     let words = words.concat();
     succeeded(&format!("ip {}", words.join(" ")), &ip(family, &words)?)
 }
 
-fn succeeded(what: &str, output: &Output) -> Result<(), Error> {
+fn succeeded(what: &str, output: &Output) -> Result<(), Failure> {
     if output.status.success() {
         return Ok(());
     }
     let text = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let line = format!("cannot run {what}: {}", lines.join("; "));
+    let line = format!("cannot run {what}: {text}");
     Err(if text.contains("not permitted") {
-        Error::kernel(line)
+        Failure::kernel_cannot(line)
     } else {
-        Error::other(line)
+        Failure::failed(line)
     })
 }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use headway_system::error::{Attempt as _, Failure};
+use headway_system::identity::Identity;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 
 use crate::config::table_of;
 use crate::connection::ConnectionStatus;
 use crate::control::{self, Control, Place, Request, Status, Taking};
 use crate::counters::{Counters, Totals};
-use crate::error::{Attempt as _, Error};
 use crate::limits::{self, Use};
 use crate::rules::{self, Rules};
 use crate::socket::{self, Family};
@@ -53,7 +54,7 @@ pub fn run(
     config: Config,
     stop: &AtomicBool,
     ready: impl FnOnce(&Status),
-) -> Result<Totals, Error> {
+) -> Result<Totals, Failure> {
     let families = check(&config)?;
     let most_pipes = limits::raise_descriptors(&config)?;
     let control = Control::new(&config.folder, &config.name)?;
@@ -94,11 +95,11 @@ pub fn run(
 
 /// What can be refused is refused before anything is changed: sockets that cannot be what a side
 /// wants, too. Returns what can be intercepted.
-fn check(config: &Config) -> Result<Vec<Family>, Error> {
+fn check(config: &Config) -> Result<Vec<Family>, Failure> {
     config.check()?;
     let families = rules::forwarded();
     if families.is_empty() {
-        return Err(Error::other(
+        return Err(Failure::failed(
             "forwarding is off, so nothing could pass around the proxy: \
              set net.ipv4.ip_forward or net.ipv6.conf.all.forwarding to 1",
         ));
@@ -113,7 +114,7 @@ fn check(config: &Config) -> Result<Vec<Family>, Error> {
 ///
 /// # Errors
 /// What `run` would refuse.
-pub fn plan(config: &Config) -> Result<String, Error> {
+pub fn plan(config: &Config) -> Result<String, Failure> {
     let families = check(config)?;
     let ports = families.into_iter().map(|family| (family, 0)).collect();
     Ok(Rules::new(config, ports).text())
@@ -128,8 +129,11 @@ pub fn clean(
     folder: &std::path::Path,
     scope: &str,
     name: &str,
-    inside: impl FnOnce((u64, u64), &mut (dyn FnMut() -> Result<(), Error> + Send)) -> Result<(), Error>,
-) -> Result<bool, Error> {
+    inside: impl FnOnce(
+        Identity,
+        &mut (dyn FnMut() -> Result<(), Failure> + Send),
+    ) -> Result<(), Failure>,
+) -> Result<bool, Failure> {
     if !control::names(folder).iter().any(|there| there == name) {
         return Ok(false);
     }
@@ -148,7 +152,7 @@ type Listeners = Vec<Vec<std::os::fd::OwnedFd>>;
 fn listeners(
     config: &Config,
     families: &[Family],
-) -> Result<(Listeners, Vec<(Family, u16)>), Error> {
+) -> Result<(Listeners, Vec<(Family, u16)>), Failure> {
     let mut all: Listeners = (0..config.workers).map(|_| Vec::new()).collect();
     let mut ports = Vec::new();
     for &family in families {
@@ -170,7 +174,7 @@ impl Proxy {
         workers: Vec<(Arc<Shared>, Worker)>,
         stop: &AtomicBool,
         ready: impl FnOnce(&Status),
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         for (number, (shared, worker)) in workers.into_iter().enumerate() {
             let thread = thread::Builder::new()
                 .name(format!("pep-{number}"))
@@ -188,7 +192,7 @@ impl Proxy {
                 self.stop(self.config.drain_timeout)?;
             }
             if self.workers.iter().any(|(_, thread)| thread.is_finished()) {
-                return Err(Error::other("a worker ended"));
+                return Err(Failure::failed("a worker ended"));
             }
             let used = Use::now(&self.counters);
             if let Some((since, until)) = self.stopping {
@@ -223,7 +227,7 @@ impl Proxy {
     }
 
     /// From now on new connections pass.
-    fn stop(&mut self, within: Duration) -> Result<(), Error> {
+    fn stop(&mut self, within: Duration) -> Result<(), Failure> {
         if self.stopping.is_none() {
             self.rules.close()?;
         }
@@ -235,7 +239,7 @@ impl Proxy {
     }
 
     /// Waits a moment for who asks.
-    fn answer(&mut self) -> Result<(), Error> {
+    fn answer(&mut self) -> Result<(), Failure> {
         let wait = Timespec::try_from(LOOK).map_err(std::io::Error::other);
         let wait = wait.attempt("wait")?;
         let mut fds = [PollFd::new(&self.control.listener, PollFlags::IN)];
@@ -302,7 +306,7 @@ impl Proxy {
     }
 
     /// Ends the workers, which cut off what is left, and takes the rules out.
-    fn end(&mut self) -> Result<(), Error> {
+    fn end(&mut self) -> Result<(), Failure> {
         let mut result = Ok(());
         for (shared, _) in &self.workers {
             shared.end.store(true, Relaxed);
@@ -311,8 +315,10 @@ impl Proxy {
         for (_, thread) in self.workers.drain(..) {
             match thread.join() {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => result = Err(Error::other(format!("a worker failed: {error}"))),
-                Err(_) => result = Err(Error::other("a worker panicked")),
+                Ok(Err(error)) => {
+                    result = Err(Failure::failed(format!("a worker failed: {error}")))
+                }
+                Err(_) => result = Err(Failure::failed("a worker panicked")),
             }
         }
         result.and(self.rules.remove())

@@ -1,16 +1,16 @@
 //! TCP sockets of the proxy: what std and rustix do not do with them.
 
 use std::io;
-use std::mem::{size_of, size_of_val, zeroed};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
+use headway_system::error::{Attempt as _, Failure};
+use headway_system::socket::{set, tcp_info};
 use rustix::io::Errno;
 use rustix::net::{self, sockopt, AddressFamily, SocketFlags, SocketType};
 
 use crate::config::Side;
-use crate::error::{Attempt as _, Error};
 
 /// Handshakes that wait to be taken; the kernel has a limit of its own (net.core.somaxconn).
 const BACKLOG: i32 = 65_535;
@@ -50,26 +50,8 @@ impl Family {
     }
 }
 
-fn set<T>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
-    // SAFETY: the pointer and length are those of `value`.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            std::ptr::from_ref(value).cast(),
-            size_of_val(value) as libc::socklen_t,
-        )
-    };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
 /// A socket that may have addresses of others, with what its side wants.
-fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Error> {
+fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Failure> {
     let domain = match family {
         Family::V4 => AddressFamily::INET,
         Family::V6 => AddressFamily::INET6,
@@ -95,11 +77,11 @@ fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Error>
     if let Some(control) = &side.control {
         sockopt::set_tcp_congestion(&socket, control).map_err(|error| {
             if error == Errno::NOENT {
-                Error::input(format!(
+                Failure::bad_input(format!(
                     "control {control}: the kernel has none of this name; `headwayctl attach` brings one"
                 ))
             } else {
-                Error::other(format!("cannot use control {control}: {error}"))
+                Failure::failed(format!("cannot use control {control}: {error}"))
             }
         })?;
     }
@@ -112,12 +94,17 @@ fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Error>
 }
 
 /// Whether sockets can be what a side wants.
-pub(crate) fn check(side: &Side, mark: u32) -> Result<(), Error> {
+pub(crate) fn check(side: &Side, mark: u32) -> Result<(), Failure> {
     transparent(Family::V4, side, mark).map(drop)
 }
 
 /// A listening socket for what is intercepted; several share a port.
-pub(crate) fn listen(family: Family, port: u16, side: &Side, mark: u32) -> Result<OwnedFd, Error> {
+pub(crate) fn listen(
+    family: Family,
+    port: u16,
+    side: &Side,
+    mark: u32,
+) -> Result<OwnedFd, Failure> {
     let socket = transparent(family, side, mark)?;
     sockopt::set_socket_reuseport(&socket, true).attempt("share a port")?;
     // at loopback: an address that no intercepted packet has, so that none is taken by chance
@@ -132,7 +119,7 @@ pub(crate) fn connect(
     server: SocketAddr,
     side: &Side,
     mark: u32,
-) -> Result<OwnedFd, Error> {
+) -> Result<OwnedFd, Failure> {
     let socket = transparent(Family::of(server), side, mark)?;
     net::bind(&socket, &client).attempt("bind to a client's address")?;
     match net::connect(&socket, &server) {
@@ -148,20 +135,7 @@ pub(crate) fn local_address(socket: impl AsFd) -> io::Result<SocketAddr> {
 
 /// The kernel has finished with a connection: all was acknowledged, or it is broken.
 pub(crate) fn is_over(socket: &OwnedFd) -> bool {
-    // SAFETY: integers only; the length is that of the structure.
-    let state = unsafe {
-        let mut info: libc::tcp_info = zeroed();
-        let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-        let result = libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            std::ptr::from_mut(&mut info).cast(),
-            &mut length,
-        );
-        (result == 0).then_some(info.tcpi_state)
-    };
-    state.is_none_or(|state| state == TCP_CLOSE)
+    tcp_info(socket).map_or(true, |(info, _)| info.tcpi_state == TCP_CLOSE)
 }
 
 /// An integer of ioctl.

@@ -9,6 +9,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use headway_system::error::{Attempt as _, Failure};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{eventfd, EventfdFlags, Timespec};
 use rustix::io::Errno;
@@ -16,7 +17,6 @@ use rustix::net::{acceptfrom_with, SocketFlags};
 
 use crate::connection::{Connection, ConnectionStatus, Next, Outcome, CLIENT, SERVER};
 use crate::counters::{count, Counters};
-use crate::error::{Attempt as _, Error};
 use crate::flow::{Leg, Tools};
 use crate::pipe::Pool;
 use crate::slab::Slab;
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub fn new(counters: Arc<Counters>) -> Result<Arc<Self>, Error> {
+    pub fn new(counters: Arc<Counters>) -> Result<Arc<Self>, Failure> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .attempt("make an event descriptor")?;
         Ok(Arc::new(Self {
@@ -92,7 +92,7 @@ impl Worker {
         shared: Arc<Shared>,
         listeners: Vec<OwnedFd>,
         most_pipes: usize,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Failure> {
         let pool = Pool::new(config.pipe_bytes, most_pipes, Arc::clone(&shared.counters));
         let epoll = epoll::create(CreateFlags::CLOEXEC).attempt("make an event queue")?;
         epoll::add(

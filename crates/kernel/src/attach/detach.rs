@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::fd::AsFd as _;
 
+use headway_system::identity::Identity;
 use serde::Serialize;
 
 use crate::attach::inventory::{self, Attachment};
@@ -15,7 +16,6 @@ use crate::objects::hooks::{self, Hook};
 use crate::objects::load;
 use crate::system::netns::{self, Netns};
 use crate::system::rundir::{self, Lock};
-use crate::system::Identity;
 
 /// The last resort for a namespace's default: every kernel has it.
 const BUILT_IN: &str = "reno";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use headway_experiment::{parse_positive_size, parse_positive_time, parse_time};
 use headway_pep::control::{self, Request, Status, Taking};
-use headway_pep::{Blame, Config, ConnectionStatus, Error, Side, Totals};
+use headway_pep::{Config, ConnectionStatus, Side, Totals};
 use serde_json::json;
 
 use super::stop::on_signals;
@@ -124,16 +124,6 @@ fn time(text: &str) -> Result<Duration, String> {
 fn time_or_none(text: &str) -> Result<Duration, String> {
     let ns = parse_time(text).map_err(|e| e.to_string())?;
     Ok(Duration::from_nanos(ns))
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error.blame {
-            Blame::Input => Failure::bad_input(error.message),
-            Blame::Kernel => Failure::kernel_cannot(error.message),
-            Blame::Other => Failure::failed(error.message),
-        }
-    }
 }
 
 fn folder() -> PathBuf {
@@ -388,7 +378,7 @@ fn stop(command: &StopCommand) -> Result<(), Failure> {
                 Ok(())
             });
             entered
-                .map_err(|e| Error::other(format!("cannot enter {}: {e}", place.label)))
+                .map_err(|e| Failure::failed(format!("cannot enter {}: {e}", place.label)))
                 .and(result)
         })?;
     }

@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
+use headway_system::identity::Identity;
 use libbpf_rs::{Object, OpenObject, Program};
 use serde::Serialize;
 
@@ -16,7 +17,6 @@ use crate::objects::btf::{self, Btf};
 use crate::objects::device;
 use crate::system::netns::{self, Netns};
 use crate::system::rundir::{self, Lock};
-use crate::system::Identity;
 
 /// Longest place, as algorithms/port/bpf/hook.h has room for; of a scope, all is noted.
 const PLACE_BYTES: usize = 512;

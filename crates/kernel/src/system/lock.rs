@@ -1,15 +1,15 @@
-//! A folder's lock: a file that one process at a time holds, and that may go. It is
-//! root's alone: who may open it could hold it, and with it every command, for ever.
+//! A folder's lock, which every command that changes anything there waits for.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{identity, processes};
+use headway_system::identity;
+use headway_system::lock::try_take;
+
+use super::processes;
 use crate::error::{Attempt as _, Failure};
 
 /// The file's name.
@@ -41,28 +41,13 @@ impl Lock {
         let what = format!("lock {}", path.display());
         let mut waiting = Waiting::new(path.clone());
         loop {
-            let file = match open(folder, &path) {
-                // the folder was removed between the two
-                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-                other => other.attempt(&what)?,
-            };
-            // SAFETY: a valid descriptor.
-            if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-                let error = io::Error::last_os_error();
-                match error.kind() {
-                    io::ErrorKind::WouldBlock => waiting.pause(),
-                    io::ErrorKind::Interrupted => {}
-                    _ => return Err(error).attempt(&what),
-                }
-                continue;
-            }
-            // whoever had it may have removed the file: then it locks nothing any more
-            if identity::is_named(&path, &file) {
+            if let Some(file) = try_take(&path).attempt(&what)? {
                 return Ok(Lock {
                     file,
                     folder: folder.to_owned(),
                 });
             }
+            waiting.pause();
         }
     }
 
@@ -93,31 +78,6 @@ impl Drop for Lock {
             let _ = self.folder.parent().map(fs::remove_dir);
         }
     }
-}
-
-/// Opens the file for root alone, and never through a link.
-fn open(folder: &Path, path: &Path) -> io::Result<File> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(folder)?;
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        // not to wait for the other end of what is no file
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path)?;
-    let meta = file.metadata()?;
-    if !meta.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    // of a headwayctl that let others read it
-    if meta.permissions().mode() & 0o077 != 0 {
-        file.set_permissions(Permissions::from_mode(0o600))?;
-    }
-    Ok(file)
 }
 
 /// Waiting for others, and saying for whom.
@@ -185,6 +145,8 @@ fn holders(path: &Path) -> Vec<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::sync::mpsc::channel;
 
     fn folder(name: &str) -> PathBuf {

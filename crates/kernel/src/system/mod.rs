@@ -2,7 +2,6 @@
 
 pub(crate) mod cgroup;
 pub mod clock;
-pub(crate) mod identity;
 pub(crate) mod lock;
 pub mod namespace;
 pub(crate) mod netlink;
@@ -10,5 +9,3 @@ pub mod netns;
 pub(crate) mod processes;
 pub(crate) mod rundir;
 pub(crate) mod sockets;
-
-pub use identity::Identity;

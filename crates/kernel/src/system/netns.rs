@@ -7,7 +7,8 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
-use super::identity::{self, Identity};
+use headway_system::identity::{self, Identity};
+
 use super::processes;
 use crate::error::{Attempt as _, Failure};
 

@@ -7,12 +7,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use headway_system::identity::Identity;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Attempt as _, Failure};
 pub use crate::system::lock::Lock;
 use crate::system::netns::{self, Netns};
-use crate::system::Identity;
 
 /// Restricts headwayctl to controls whose name begins like this, with a folder of
 /// its own, so that tests do not take away what is at work.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use headway_emulator::Summary;
+use headway_system::identity::Identity;
 use serde::Serialize;
 
 use super::control;
@@ -18,7 +19,6 @@ use crate::system::lock::Lock;
 use crate::system::netns::Netns;
 use crate::system::processes;
 use crate::system::rundir;
-use crate::system::Identity;
 
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 

@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
+use headway_system::identity::{self, Identity};
 use serde::{Deserialize, Serialize};
 
-use crate::system::rundir;
-use crate::system::{identity, processes, Identity};
+use crate::system::{processes, rundir};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -5,10 +5,11 @@ use std::net::{SocketAddrV4, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
+use headway_system::socket::set;
 use serde::Serialize;
 
 use super::records::Records;
-use super::socket::{readable_until, set};
+use super::socket::readable_until;
 use crate::error::{Attempt, Failure};
 use crate::system::clock::{exact_timers, now_ns, sleep_until};
 
@@ -70,8 +71,7 @@ pub fn send(task: &CbrSend) -> Result<CbrSent, Failure> {
     }
     let socket = UdpSocket::bind("0.0.0.0:0").attempt("open a UDP socket")?;
     if task.ecn {
-        set(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_TOS, &ECT_0)
-            .attempt("send what can be marked")?;
+        set(&socket, libc::IPPROTO_IP, libc::IP_TOS, &ECT_0).attempt("send what can be marked")?;
     }
     let mut records = task.out.as_deref().map(Records::<2>::create).transpose()?;
     exact_timers();

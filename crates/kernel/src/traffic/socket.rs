@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::time::Duration;
 
+use headway_system::socket::{self, set};
 use linux_raw_sys::net::{tcp_info, TCPI_OPT_ECN};
 use serde::{Deserialize, Serialize};
 
@@ -35,25 +36,6 @@ pub struct TcpOptions<'a> {
     pub hints: Hints,
 }
 
-pub(super) fn set<T>(socket: RawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
-    let length = libc::socklen_t::try_from(size_of_val(value)).expect("small");
-    // SAFETY: the pointer and length are those of `value`.
-    let result = unsafe {
-        libc::setsockopt(
-            socket,
-            level,
-            option,
-            std::ptr::from_ref(value).cast(),
-            length,
-        )
-    };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
 fn set_control(socket: RawFd, name: &str) -> Result<(), Failure> {
     let mut bytes = [0u8; 16];
     if name.len() >= bytes.len() {
@@ -62,7 +44,7 @@ fn set_control(socket: RawFd, name: &str) -> Result<(), Failure> {
         )));
     }
     bytes[..name.len()].copy_from_slice(name.as_bytes());
-    set(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &bytes).map_err(|error| {
+    set(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &bytes).map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound {
             Failure::bad_input(format!(
                 "control {name}: the kernel has none of this name; attach it first"
@@ -86,7 +68,7 @@ pub(super) fn set_hints(socket: RawFd, hints: Hints) -> Result<(), Failure> {
         (TCP_DEADLINE, "deadline", deadline_ms),
     ] {
         let Some(value) = value else { continue };
-        set(socket, libc::IPPROTO_TCP, option as i32, &value).map_err(|error| {
+        set(&socket, libc::IPPROTO_TCP, option as i32, &value).map_err(|error| {
             if error.raw_os_error() == Some(libc::ENOPROTOOPT) {
                 Failure::failed(format!(
                     "cannot say the {name}: nobody takes hints of this process; \
@@ -108,13 +90,13 @@ fn new_socket(options: TcpOptions) -> Result<RawFd, Failure> {
         return Err(io::Error::last_os_error()).attempt("open a TCP socket");
     }
     let set_up = || {
-        set(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &1i32).attempt("reuse an address")?;
+        set(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &1i32).attempt("reuse an address")?;
         if let Some(name) = options.control {
             set_control(socket, name)?;
         }
         set_hints(socket, options.hints)?;
         set(
-            socket,
+            &socket,
             libc::IPPROTO_TCP,
             libc::TCP_NODELAY,
             &i32::from(options.nodelay),
@@ -307,12 +289,7 @@ pub fn reset_on_close(socket: &TcpStream, reset: bool) {
         l_linger: 0,
     };
     // The socket is closed in any case; without the option only more slowly.
-    let _ = set(
-        socket.as_raw_fd(),
-        libc::SOL_SOCKET,
-        libc::SO_LINGER,
-        &linger,
-    );
+    let _ = set(socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
 }
 
 /// What the kernel says of a connection (TCP_INFO), where its structure has it.
@@ -360,23 +337,8 @@ fn both<T>(one: Option<T>, other: Option<T>, of: impl Fn(T, T) -> T) -> Option<T
 /// # Errors
 /// The system's.
 pub fn tcp_info(socket: &TcpStream) -> Result<TcpInfo, Failure> {
-    // SAFETY: integers only.
-    let mut raw: tcp_info = unsafe { zeroed() };
-    let mut length = libc::socklen_t::try_from(size_of_val(&raw)).expect("small");
-    // SAFETY: the pointer and length are those of `raw`.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            (&raw mut raw).cast(),
-            &mut length,
-        )
-    };
-    if result != 0 {
-        return Err(io::Error::last_os_error()).attempt("read TCP_INFO");
-    }
-    Ok(TcpInfo::of(&raw, length as usize))
+    let (raw, known_bytes) = socket::tcp_info(socket).attempt("read TCP_INFO")?;
+    Ok(TcpInfo::of(&raw, known_bytes))
 }
 
 /// A field, where the kernel filled it in.

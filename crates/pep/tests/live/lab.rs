@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use headway_pep::control::{ask, Request, Status};
 use headway_pep::{Config, Side};
+use headway_system::socket::set;
 
 pub const CLIENT: &str = "c";
 pub const GATEWAY: &str = "g";
@@ -341,17 +342,7 @@ pub fn reset(stream: TcpStream) {
         l_onoff: 1,
         l_linger: 0,
     };
-    // SAFETY: the pointer and length are those of `linger`.
-    let result = unsafe {
-        libc::setsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_LINGER,
-            std::ptr::from_ref(&linger).cast(),
-            size_of::<libc::linger>() as libc::socklen_t,
-        )
-    };
-    assert_eq!(result, 0);
+    set(&stream, libc::SOL_SOCKET, libc::SO_LINGER, &linger).unwrap();
 }
 
 /// What was written and is not acknowledged.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use headway_algorithms::{Carrier, Fields, HeaderInfo};
+use headway_system::socket::set;
 use headway_wire::ipv4::PROTOCOL_UDP;
 use headway_wire::ipv4_options::QuickStart;
 use headway_wire::packet::{build_udp, Payload};
@@ -340,19 +341,7 @@ impl Arrivals {
         let socket = packet_socket(IPV4_ETHERTYPE)?;
         let (room, on) = (64i32 << 20, 1i32);
         for (option, value) in [(libc::SO_RCVBUFFORCE, room), (libc::SO_TIMESTAMPNS, on)] {
-            // SAFETY: a valid descriptor, a value and its length.
-            let result = unsafe {
-                libc::setsockopt(
-                    socket.as_raw_fd(),
-                    libc::SOL_SOCKET,
-                    option,
-                    (&raw const value).cast(),
-                    size_of::<i32>() as u32,
-                )
-            };
-            if result != 0 {
-                return Err(io::Error::last_os_error());
-            }
+            set(&socket, libc::SOL_SOCKET, option, &value)?;
         }
         Ok(Self { socket, ip_bytes })
     }

@@ -4,6 +4,8 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
+use headway_system::socket::set;
+
 /// From here on a device of this thread's namespace gets packets with whole checksums.
 pub fn sums_up_itself(device: &str) -> io::Result<()> {
     const SET_TX_CHECKSUMS: u32 = 0x17; // ETHTOOL_STXCSUM
@@ -67,24 +69,11 @@ pub fn packets_of(device: &str, protocol: libc::c_int) -> io::Result<OwnedFd> {
             tv_usec: 0,
         };
         let room = 64i32 << 20; // only as much as there are frames
-        libc::setsockopt(
-            raw.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RCVBUFFORCE,
-            (&raw const room).cast(),
-            size_of::<i32>() as libc::socklen_t,
-        );
-        if libc::bind(raw.as_raw_fd(), (&raw const at).cast(), bytes) != 0
-            || libc::setsockopt(
-                raw.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_RCVTIMEO,
-                (&raw const patience).cast(),
-                size_of::<libc::timeval>() as libc::socklen_t,
-            ) != 0
-        {
+        let _ = set(&raw, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &room);
+        if libc::bind(raw.as_raw_fd(), (&raw const at).cast(), bytes) != 0 {
             return Err(io::Error::last_os_error());
         }
+        set(&raw, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &patience)?;
         Ok(raw)
     }
 }

@@ -58,21 +58,8 @@ pub const DEADLINE: i32 = options::TCP_DEADLINE as i32;
 pub const INFO: i32 = options::TCP_STARTUP_INFO as i32;
 
 /// Sets one of these options.
-pub fn set<T>(socket: &impl AsRawFd, option: i32, value: T) -> io::Result<()> {
-    // SAFETY: a valid descriptor, a value and its length.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            option,
-            (&raw const value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if result == 0 {
-        return Ok(());
-    }
-    Err(io::Error::last_os_error())
+pub fn set<T: Copy>(socket: &impl AsRawFd, option: i32, value: T) -> io::Result<()> {
+    headway_system::socket::set(socket, libc::IPPROTO_TCP, option, &value)
 }
 
 /// Reads one of these options.

@@ -1,6 +1,7 @@
 //! How a command fails: one line on stderr and an exit status.
 
 use std::fmt;
+use std::io;
 
 /// Exit status of a command that was understood but did not succeed.
 pub const FAILED: u8 = 1;
@@ -56,7 +57,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// `result.attempt("mount a bpffs")`: an I/O error together with what was attempted.
+/// `result.attempt("mount a bpffs")`: an error of the system together with what was attempted.
 pub trait Attempt<T> {
     /// Says what was attempted, in words that follow "cannot".
     ///
@@ -65,11 +66,12 @@ pub trait Attempt<T> {
     fn attempt(self, what: impl fmt::Display) -> Result<T, Failure>;
 }
 
-impl<T> Attempt<T> for std::io::Result<T> {
+impl<T, E: Into<io::Error>> Attempt<T> for Result<T, E> {
     fn attempt(self, what: impl fmt::Display) -> Result<T, Failure> {
         self.map_err(|error| {
+            let error: io::Error = error.into();
             let message = format!("cannot {what}: {error}");
-            if error.kind() == std::io::ErrorKind::PermissionDenied {
+            if error.kind() == io::ErrorKind::PermissionDenied {
                 Failure::kernel_cannot(message)
             } else {
                 Failure::failed(message)
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn lack_of_privilege_is_the_kernels_refusal() {
-        let denied: std::io::Result<()> = Err(std::io::Error::from_raw_os_error(libc::EPERM));
+        let denied: io::Result<()> = Err(io::Error::from_raw_os_error(libc::EPERM));
         assert_eq!(
             denied.attempt("mount").unwrap_err().exit_status,
             KERNEL_CANNOT

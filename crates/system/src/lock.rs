@@ -1,0 +1,94 @@
+//! A lock: a file that one process at a time holds, and that its holder may remove. It is its
+//! owner's alone: who may open it could hold it, and with it whoever waits, for ever.
+
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use rustix::fs::{flock, FlockOperation, OFlags};
+use rustix::io::Errno;
+
+use crate::identity;
+
+/// Takes a lock, and makes its file and folder if need be. The kernel releases it when the last
+/// descriptor of the file is closed, however its holder ended. None: somebody else has it.
+///
+/// # Errors
+/// Lack of privilege; something else than a file is in its place.
+pub fn try_take(path: &Path) -> io::Result<Option<File>> {
+    loop {
+        let file = match open(path) {
+            // the folder was removed between the two
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            other => other?,
+        };
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            // whoever had it may have removed the file: then it locks nothing any more
+            Ok(()) if identity::is_named(path, &file) => return Ok(Some(file)),
+            Ok(()) | Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Opens the file for its owner alone, and never through a link.
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(folder)?;
+    }
+    // not to wait for the other end of what is no file
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(flags.bits() as i32)
+        .open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    // left by one that let others read it
+    if meta.permissions().mode() & 0o077 != 0 {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{mkfifoat, Mode, CWD};
+    use std::fs;
+
+    #[test]
+    fn one_at_a_time_has_the_file_that_is_there_and_nothing_else_is_one() {
+        let folder = std::env::temp_dir().join(format!("headway-taken-{}", std::process::id()));
+        let path = folder.join("lock");
+        let first = try_take(&path).unwrap().expect("free");
+        assert!(try_take(&path).unwrap().is_none());
+        // its file went, so that it keeps nobody out any more
+        fs::remove_dir_all(&folder).unwrap();
+        let second = try_take(&path).unwrap().expect("another file");
+        assert!(identity::is_named(&path, &second) && !identity::is_named(&path, &first));
+        drop(second);
+        let third = try_take(&path).unwrap().expect("let go");
+        assert_eq!(
+            third.metadata().unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+
+        fs::remove_file(&path).unwrap();
+        mkfifoat(CWD, &path, Mode::RWXU).unwrap();
+        let error = try_take(&path).unwrap_err();
+        assert!(error.to_string().contains("no regular file"), "{error}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
