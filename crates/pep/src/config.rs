@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use headway_system::error::{Attempt as _, Failure};
 
+/// Of the connections there may be, so many can wait for a server's answer.
+const HELD_PERCENT: usize = 25;
 /// More than any machine of today holds.
 const MOST_CONNECTIONS: usize = 10_000_000;
 /// The least is what pipes have anyway; the most is more than any path needs.
@@ -46,6 +48,8 @@ pub struct Config {
     pub idle_timeout: Duration,
     /// A server that did not answer for so long is given up.
     pub handshake_timeout: Duration,
+    /// Clients' handshakes are completed after their servers' only.
+    pub confirm: bool,
     /// How long connections may still take after the proxy was told to stop.
     pub drain_timeout: Duration,
     /// Firewall mark of intercepted packets, and number of the routing table; the mark of the
@@ -104,6 +108,11 @@ impl Config {
     #[must_use]
     pub fn table(&self) -> String {
         table_of(&self.scope, &self.name)
+    }
+
+    /// So many clients may wait for their servers' answers; more pass around.
+    pub(crate) fn max_held(&self) -> usize {
+        (self.max_connections * HELD_PERCENT / 100).max(1)
     }
 
     /// Of packets of the proxy's own sockets.
@@ -182,6 +191,7 @@ mod tests {
             max_memory_bytes: 1 << 30,
             idle_timeout: Duration::from_secs(1),
             handshake_timeout: Duration::from_secs(1),
+            confirm: false,
             drain_timeout: Duration::from_secs(1),
             mark: 0x4857,
         }

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 use rustix::net::sockopt;
@@ -22,6 +22,8 @@ pub(crate) const SERVER: usize = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
+    /// The client's first packet waits for the server to answer.
+    Held,
     /// The server has not answered yet.
     Connecting,
     /// Both legs stand.
@@ -74,6 +76,22 @@ pub struct ConnectionStatus {
     pub client_bytes: u64,
     /// From the server, handed to the client's side.
     pub server_bytes: u64,
+}
+
+impl ConnectionStatus {
+    /// Of one that has no leg to its client yet.
+    pub(crate) fn held((client, server): (SocketAddr, SocketAddr), age: Duration) -> Self {
+        let age_ms = age.as_millis() as u64;
+        Self {
+            client,
+            server,
+            phase: Phase::Held,
+            age_ms,
+            idle_ms: age_ms,
+            client_bytes: 0,
+            server_bytes: 0,
+        }
+    }
 }
 
 /// Both legs and both directions.

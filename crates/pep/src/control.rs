@@ -70,8 +70,10 @@ pub struct Status {
     pub server_control: Option<String>,
     /// Event loops.
     pub workers: usize,
-    /// Connections there are.
+    /// Connections there are, those that are held included.
     pub open: u64,
+    /// Clients that wait for their servers' answers.
+    pub held: u64,
     /// From so many on they pass around.
     pub max_connections: u64,
     /// In pipes, in the process, and of the machine's TCP.

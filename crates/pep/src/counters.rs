@@ -11,6 +11,8 @@ macro_rules! counters {
         pub struct Counters {
             /// Connections there are, those that are closing included.
             pub(crate) open: AtomicUsize,
+            /// Clients that wait for their servers' answers.
+            pub(crate) held: AtomicUsize,
             /// Pipes that are open, spare ones included.
             pub(crate) pipes: AtomicUsize,
             /// Bytes that lie in pipes.
@@ -47,10 +49,12 @@ counters! {
     accepted,
     /// Of those, the servers that answered.
     connected,
-    /// Of those, the servers that refused, or could not be reached.
+    /// The servers that refused, or could not be reached.
     refused,
     /// Servers that did not answer in time.
     handshake_timeouts,
+    /// First packets that were sent on because too many clients waited for servers.
+    passed,
     /// Connections that ended with everything delivered, both ways.
     closed,
     /// Connections that the client's side broke off.

@@ -6,6 +6,8 @@
 //! - `rules`: nftables and routing, put in and taken out by itself;
 //! - `socket`: sockets with others' addresses, listening and connecting;
 //! - `worker`: an event loop per core, each with its connections in a `slab`;
+//! - `confirm`: clients' first packets wait in `held` until servers have answered; `nflog` brings
+//!   them, `syn` reads them and makes answers;
 //! - `connection`: two legs and what becomes of them; `flow`: one direction, by splice through
 //!   a `pipe`; `counters`;
 //! - `limits`: whether new connections are taken or pass around;
@@ -13,16 +15,20 @@
 #![warn(missing_docs)]
 
 mod config;
+mod confirm;
 mod connection;
 pub mod control;
 mod counters;
 mod flow;
+mod held;
 mod limits;
+mod nflog;
 mod pipe;
 mod rules;
 mod run;
 mod slab;
 mod socket;
+mod syn;
 mod worker;
 
 pub use config::{Config, Side};

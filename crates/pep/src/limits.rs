@@ -101,7 +101,7 @@ impl Use {
         let tcp = tcp.and_then(|line| line.rsplit(' ').next()?.trim().parse().ok());
         let pages: u64 = own.unwrap_or(0) + tcp.unwrap_or(0);
         Self {
-            connections: counters.open.load(Relaxed) as u64,
+            connections: (counters.open.load(Relaxed) + counters.held.load(Relaxed)) as u64,
             memory_bytes: pages * PAGE_BYTES + counters.held_bytes.load(Relaxed) as u64,
         }
     }
@@ -139,6 +139,7 @@ mod tests {
             max_memory_bytes,
             idle_timeout: Duration::from_secs(1),
             handshake_timeout: Duration::from_secs(1),
+            confirm: false,
             drain_timeout: Duration::from_secs(1),
             mark: 0x4857,
         }

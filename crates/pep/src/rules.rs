@@ -11,6 +11,8 @@ use headway_system::error::{Attempt as _, Failure};
 use crate::config::Config;
 use crate::socket::Family;
 
+/// The first packet of a connection.
+const SYN: &str = "tcp flags & (fin | syn | rst | ack) == syn";
 /// So that people see whose routes and rules they are.
 const ROUTING_PROTOCOL: &str = "72";
 /// Before all rules of others: a packet with the mark is the proxy's.
@@ -27,6 +29,8 @@ pub(crate) struct Rules {
     clients: String,
     servers: String,
     ports: Vec<(Family, u16)>,
+    /// First packets are held, and logged to this group.
+    group: Option<u16>,
 }
 
 /// Address families that this machine forwards: of another, nothing could pass around.
@@ -43,7 +47,7 @@ pub(crate) fn forwarded() -> Vec<Family> {
 }
 
 impl Rules {
-    pub fn new(config: &Config, ports: Vec<(Family, u16)>) -> Self {
+    pub fn new(config: &Config, ports: Vec<(Family, u16)>, group: Option<u16>) -> Self {
         let set = |names: &[String]| {
             let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
             format!("{{ {} }}", quoted.join(", "))
@@ -55,6 +59,7 @@ impl Rules {
             clients: set(&config.client.devices),
             servers: set(&config.server.devices),
             ports,
+            group,
         }
     }
 
@@ -90,20 +95,28 @@ impl Rules {
             servers,
             ..
         } = self;
+        let (mut held, mut back) = (String::new(), String::new());
+        if self.group.is_some() {
+            let lines = self.to_listeners(&format!("meta mark set {mark} accept"));
+            let lines = lines.join("\n        ");
+            held = format!("\n    chain held {{\n        {lines}\n    }}");
+            back = format!("\n        iifname \"lo\" meta mark {mark} {SYN} jump held");
+        }
         format!(
             "table inet {table} {{
     counter around {{ }}
-    chain take {{ }}
+    chain take {{ }}{held}
     chain prerouting {{
         type filter hook prerouting priority mangle; policy accept;
-        meta l4proto != tcp return
+        meta l4proto {{ icmp, ipv6-icmp }} socket mark {own_mark} meta mark set {mark} accept
+        meta l4proto != tcp return{back}
         iifname != {clients} iifname != {servers} return
         fib daddr type != unicast return
         ip6 daddr fe80::/10 return
         meta mark {own_mark} return
-        iifname {clients} tcp flags & (fin | syn | rst | ack) == syn fib daddr oifname {servers} jump take
+        iifname {clients} {SYN} fib daddr oifname {servers} jump take
         socket transparent 1 meta mark set {mark} accept
-        iifname {clients} tcp flags & (fin | syn | rst | ack) == syn fib daddr oifname {servers} counter name around
+        iifname {clients} {SYN} fib daddr oifname {servers} counter name around
     }}
 }}
 "
@@ -117,19 +130,30 @@ impl Rules {
 
     fn opening(&self) -> String {
         let (table, mark) = (&self.table, self.mark);
+        let end = match self.group {
+            None => format!("meta mark set {mark} accept"),
+            // where nobody listens the packet is not dropped, but passes
+            Some(group) => format!("log group {group} queue-threshold 1 drop"),
+        };
         let mut text = format!("flush chain inet {table} take\n");
-        for (family, port) in &self.ports {
-            let (word, version) = match family {
-                Family::V4 => ("ip", "ipv4"),
-                Family::V6 => ("ip6", "ipv6"),
-            };
-            let listener = family.loopback(*port);
-            text += &format!(
-                "add rule inet {table} take meta nfproto {version} meta l4proto tcp \
-                 tproxy {word} to {listener} meta mark set {mark} accept\n"
-            );
+        for line in self.to_listeners(&end) {
+            text += &format!("add rule inet {table} take {line}\n");
         }
         text
+    }
+
+    /// Rules for packets that go to listeners; where there is none `end` is not reached.
+    fn to_listeners(&self, end: &str) -> Vec<String> {
+        let line = |(family, port): &(Family, u16)| {
+            // a first packet with headers between IP's and TCP's is not understood (syn.rs)
+            let (word, which) = match family {
+                Family::V4 => ("ip", "meta nfproto ipv4 meta l4proto tcp"),
+                Family::V6 if self.group.is_some() => ("ip6", "ip6 nexthdr tcp"),
+                Family::V6 => ("ip6", "meta nfproto ipv6 meta l4proto tcp"),
+            };
+            format!("{which} tproxy {word} to {} {end}", family.loopback(*port))
+        };
+        self.ports.iter().map(line).collect()
     }
 
     /// From now on they pass; those that were taken go on.

@@ -11,9 +11,11 @@ use headway_system::identity::Identity;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 
 use crate::config::table_of;
+use crate::confirm::Holder;
 use crate::connection::ConnectionStatus;
 use crate::control::{self, Control, Place, Request, Status, Taking};
 use crate::counters::{Counters, Totals};
+use crate::held::Held;
 use crate::limits::{self, Use};
 use crate::rules::{self, Rules};
 use crate::socket::{self, Family};
@@ -28,6 +30,13 @@ const HANDSHAKE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_secs(1);
 /// Workers answer between two events.
 const ANSWER: Duration = Duration::from_secs(2);
+
+/// A thread to be: its name, what it shares, its work.
+type Loop = (
+    String,
+    Arc<Shared>,
+    Box<dyn FnOnce() -> std::io::Result<()> + Send>,
+);
 
 /// A proxy that takes connections.
 struct Proxy {
@@ -65,16 +74,26 @@ pub fn run(
     control.note(here)?;
     let (listeners, ports) = listeners(&config, &families)?;
     let counters = Arc::new(Counters::default());
-    let rules = Rules::new(&config, ports);
     let config = Arc::new(config);
-    let mut workers = Vec::new();
-    for own in listeners {
+    let mut loops: Vec<Loop> = Vec::new();
+    let mut held = None;
+    let mut group = None;
+    if config.confirm {
         let shared = Shared::new(Arc::clone(&counters))?;
-        workers.push((
-            Arc::clone(&shared),
-            Worker::new(Arc::clone(&config), shared, own, most_pipes)?,
-        ));
+        let all = Held::new(Arc::clone(&counters));
+        let (own, table) = (Arc::clone(&config), Arc::clone(&all));
+        let holder = Holder::new(own, Arc::clone(&shared), table, &families)?;
+        (held, group) = (Some(all), Some(holder.group()));
+        loops.push(("pep-held".to_owned(), shared, Box::new(|| holder.run())));
     }
+    for (number, own) in listeners.into_iter().enumerate() {
+        let shared = Shared::new(Arc::clone(&counters))?;
+        let (config, own_shared) = (Arc::clone(&config), Arc::clone(&shared));
+        let worker = Worker::new(config, own_shared, held.clone(), own, most_pipes)?;
+        let name = format!("pep-{number}");
+        loops.push((name, shared, Box::new(|| worker.run())));
+    }
+    let rules = Rules::new(&config, ports, group);
     // also where a thread or a rule fails
     let mut proxy = Proxy {
         config,
@@ -88,7 +107,7 @@ pub fn run(
         again: Instant::now(),
         stopping: None,
     };
-    let worked = proxy.work(workers, stop, ready);
+    let worked = proxy.work(loops, stop, ready);
     let ended = proxy.end();
     worked.and(ended).map(|()| proxy.counters.totals())
 }
@@ -117,7 +136,8 @@ fn check(config: &Config) -> Result<Vec<Family>, Failure> {
 pub fn plan(config: &Config) -> Result<String, Failure> {
     let families = check(config)?;
     let ports = families.into_iter().map(|family| (family, 0)).collect();
-    Ok(Rules::new(config, ports).text())
+    let group = config.confirm.then_some(config.mark as u16);
+    Ok(Rules::new(config, ports, group).text())
 }
 
 /// Takes out what a proxy of that name has left that was killed. Returns false if there is
@@ -171,15 +191,13 @@ fn listeners(
 impl Proxy {
     fn work(
         &mut self,
-        workers: Vec<(Arc<Shared>, Worker)>,
+        loops: Vec<Loop>,
         stop: &AtomicBool,
         ready: impl FnOnce(&Status),
     ) -> Result<(), Failure> {
-        for (number, (shared, worker)) in workers.into_iter().enumerate() {
-            let thread = thread::Builder::new()
-                .name(format!("pep-{number}"))
-                .spawn(move || worker.run())
-                .attempt("start a thread")?;
+        for (name, shared, work) in loops {
+            let thread = thread::Builder::new().name(name).spawn(work);
+            let thread = thread.attempt("start a thread")?;
             self.workers.push((shared, thread));
         }
         self.rules.install()?;
@@ -265,6 +283,7 @@ impl Proxy {
             memory_bytes,
         } = Use::now(&self.counters);
         let config = &self.config;
+        let totals = self.counters.totals();
         Status {
             name: config.name.clone(),
             pid: std::process::id(),
@@ -275,15 +294,16 @@ impl Proxy {
             server_devices: config.server.devices.clone(),
             client_control: config.client.control.clone(),
             server_control: config.server.control.clone(),
-            workers: self.workers.len(),
+            workers: config.workers,
             open,
             max_connections: config.max_connections as u64,
             memory_bytes,
             max_memory_bytes: config.max_memory_bytes,
             pipes: self.counters.pipes.load(Relaxed) as u64,
             held_bytes: self.counters.held_bytes.load(Relaxed) as u64,
-            around: self.rules.around(),
-            totals: self.counters.totals(),
+            held: self.counters.held.load(Relaxed) as u64,
+            around: self.rules.around().map(|packets| packets + totals.passed),
+            totals,
             connections: connections.then(|| self.connections()),
         }
     }

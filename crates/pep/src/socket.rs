@@ -8,7 +8,7 @@ use std::time::Duration;
 use headway_system::error::{Attempt as _, Failure};
 use headway_system::socket::{set, tcp_info};
 use rustix::io::Errno;
-use rustix::net::{self, sockopt, AddressFamily, SocketFlags, SocketType};
+use rustix::net::{self, sockopt, AddressFamily, Protocol, SocketFlags, SocketType};
 
 use crate::config::Side;
 
@@ -27,7 +27,7 @@ pub enum Family {
 }
 
 impl Family {
-    fn of(address: SocketAddr) -> Self {
+    pub(crate) fn of(address: SocketAddr) -> Self {
         if address.is_ipv4() {
             Self::V4
         } else {
@@ -50,15 +50,26 @@ impl Family {
     }
 }
 
-/// A socket that may have addresses of others, with what its side wants.
-fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Failure> {
+fn open(family: Family, kind: SocketType, protocol: Option<Protocol>) -> Result<OwnedFd, Errno> {
     let domain = match family {
         Family::V4 => AddressFamily::INET,
         Family::V6 => AddressFamily::INET6,
     };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket =
-        net::socket_with(domain, SocketType::STREAM, flags, None).attempt("open a socket")?;
+    net::socket_with(domain, kind, flags, protocol)
+}
+
+/// A socket that sends packets as they are, with all their headers, and receives none.
+pub(crate) fn raw(family: Family, mark: u32) -> Result<OwnedFd, Failure> {
+    let socket = open(family, SocketType::RAW, Some(net::ipproto::RAW));
+    let socket = socket.attempt("open a raw socket, which --confirm needs CAP_NET_RAW for")?;
+    set(&socket, libc::SOL_SOCKET, libc::SO_MARK, &mark).attempt("mark a socket")?;
+    Ok(socket)
+}
+
+/// A socket that may have addresses of others, with what its side wants.
+fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Failure> {
+    let socket = open(family, SocketType::STREAM, None).attempt("open a socket")?;
     match family {
         Family::V4 => set(&socket, libc::SOL_IP, libc::IP_TRANSPARENT, &1i32),
         Family::V6 => set(&socket, libc::SOL_IPV6, libc::IPV6_TRANSPARENT, &1i32)
@@ -119,12 +130,13 @@ pub(crate) fn connect(
     server: SocketAddr,
     side: &Side,
     mark: u32,
-) -> Result<OwnedFd, Failure> {
-    let socket = transparent(Family::of(server), side, mark)?;
-    net::bind(&socket, &client).attempt("bind to a client's address")?;
+) -> Result<OwnedFd, Errno> {
+    // that such sockets can be made was seen at the start: there is no room for another
+    let socket = transparent(Family::of(server), side, mark).map_err(|_| Errno::NOBUFS)?;
+    net::bind(&socket, &client)?;
     match net::connect(&socket, &server) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
-        Err(error) => Err(error).attempt("connect"),
+        Err(error) => Err(error),
     }
 }
 

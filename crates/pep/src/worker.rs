@@ -18,6 +18,7 @@ use rustix::net::{acceptfrom_with, SocketFlags};
 use crate::connection::{Connection, ConnectionStatus, Next, Outcome, CLIENT, SERVER};
 use crate::counters::{count, Counters};
 use crate::flow::{Leg, Tools};
+use crate::held::Held;
 use crate::pipe::Pool;
 use crate::slab::Slab;
 use crate::{socket, Config};
@@ -62,6 +63,18 @@ impl Shared {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
+    /// Has an event queue tell when somebody wants something.
+    pub fn watch(&self, epoll: &OwnedFd, data: u64) -> Result<(), Failure> {
+        epoll::add(epoll, &self.wake, EventData::new_u64(data), EventFlags::IN)
+            .attempt("watch an event descriptor")
+    }
+
+    /// Who it is, after that.
+    pub fn asked(&self) -> Option<Sender<Vec<ConnectionStatus>>> {
+        let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+        self.ask.lock().unwrap_or_else(|e| e.into_inner()).take()
+    }
+
     /// Asks for all connections of the worker.
     pub fn ask(&self, to: Sender<Vec<ConnectionStatus>>) {
         *self.ask.lock().unwrap_or_else(|e| e.into_inner()) = Some(to);
@@ -74,6 +87,8 @@ impl Shared {
 pub(crate) struct Worker {
     config: Arc<Config>,
     shared: Arc<Shared>,
+    /// Where servers have answered before their clients are.
+    held: Option<Arc<Held>>,
     epoll: OwnedFd,
     listeners: Vec<OwnedFd>,
     /// False while there is no room for another descriptor.
@@ -90,22 +105,18 @@ impl Worker {
     pub fn new(
         config: Arc<Config>,
         shared: Arc<Shared>,
+        held: Option<Arc<Held>>,
         listeners: Vec<OwnedFd>,
         most_pipes: usize,
     ) -> Result<Self, Failure> {
         let pool = Pool::new(config.pipe_bytes, most_pipes, Arc::clone(&shared.counters));
         let epoll = epoll::create(CreateFlags::CLOEXEC).attempt("make an event queue")?;
-        epoll::add(
-            &epoll,
-            &shared.wake,
-            EventData::new_u64(WAKE),
-            EventFlags::IN,
-        )
-        .attempt("watch an event descriptor")?;
+        shared.watch(&epoll, WAKE)?;
         let mut worker = Self {
             tools: Tools::new(pool, Arc::clone(&shared.counters)),
             config,
             shared,
+            held,
             epoll,
             listeners,
             listening: false,
@@ -180,14 +191,7 @@ impl Worker {
     }
 
     fn answer(&mut self, now: Instant) {
-        let _ = rustix::io::read(&self.shared.wake, &mut [0u8; 8]);
-        let asked = self
-            .shared
-            .ask
-            .lock()
-            .unwrap_or_else(|e| e.into_inner())
-            .take();
-        if let Some(to) = asked {
+        if let Some(to) = self.shared.asked() {
             let _ = to.send(self.connections.iter().map(|c| c.status(now)).collect());
         }
     }
@@ -233,7 +237,13 @@ impl Worker {
         count(&counters.accepted);
         counters.open.fetch_add(1, Relaxed);
         let mark = self.config.own_mark();
-        let Ok(other) = socket::connect(client, server, &self.config.server, mark) else {
+        let held = self.held.as_ref();
+        let held = held.and_then(|held| held.claim(client, server));
+        let other = held.map_or_else(
+            || socket::connect(client, server, &self.config.server, mark),
+            Ok,
+        );
+        let Ok(other) = other else {
             count(&counters.refused);
             counters.open.fetch_sub(1, Relaxed);
             return;

@@ -1,6 +1,8 @@
 //! A proxy at work between a client and a server, in network namespaces. HEADWAY_TRANSFERS=10000
 //! makes the transfers many.
 
+#[path = "live/confirm.rs"]
+mod confirm;
 #[path = "live/lab.rs"]
 mod lab;
 #[path = "../../../tests/machine.rs"]
@@ -483,12 +485,11 @@ fn main() {
         return lab::proxy(&words[1..]);
     }
     if let Some(reason) = reason_to_skip() {
-        return skipped::skipped(TESTS.len(), &reason);
+        return skipped::skipped(TESTS.len() + confirm::TESTS.len(), &reason);
     }
     let filter = words.iter().find(|word| !word.starts_with('-'));
-    let chosen = TESTS
-        .iter()
-        .filter(|(name, _)| filter.is_none_or(|f| name.contains(f.as_str())));
+    let tests = || TESTS.iter().chain(&confirm::TESTS);
+    let chosen = tests().filter(|(name, _)| filter.is_none_or(|f| name.contains(f.as_str())));
     // a long run does not keep others from theirs
     let short = std::env::var_os("HEADWAY_TRANSFERS").is_none();
     let _machine = short.then(lab::machine_to_oneself);

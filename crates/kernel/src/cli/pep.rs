@@ -74,6 +74,10 @@ struct RunCommand {
     /// Servers that do not answer for so long are given up
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     handshake_timeout: Duration,
+    /// Complete a client's handshake only after its server's: a refusal is one, and who connects
+    /// has reached the server
+    #[arg(long)]
+    confirm: bool,
     /// Connections may take so long to end after the proxy was told to stop
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
     drain_timeout: Duration,
@@ -172,6 +176,7 @@ fn configuration(command: &RunCommand) -> Result<Config, Failure> {
         max_memory_bytes,
         idle_timeout: command.idle_timeout,
         handshake_timeout: command.handshake_timeout,
+        confirm: command.confirm,
         drain_timeout: command.drain_timeout,
         mark: command.mark,
     })
@@ -293,6 +298,9 @@ fn print(proxy: &Status) {
         megabytes(proxy.held_bytes),
         proxy.pipes
     );
+    if proxy.held > 0 {
+        say!("  held: {} clients wait for their servers", proxy.held);
+    }
     if let Some(around) = proxy.around {
         say!("  around: {around} first packets");
     }

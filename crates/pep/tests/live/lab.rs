@@ -170,6 +170,7 @@ pub struct Wanted {
     pub drain_ms: Option<u64>,
     pub buffer: Option<usize>,
     pub controls: Option<(String, String)>,
+    pub confirm: bool,
 }
 
 impl Wanted {
@@ -184,6 +185,7 @@ impl Wanted {
             number(self.buffer.map(|n| n as u64)),
             client,
             server,
+            self.confirm.to_string(),
         ]
     }
 }
@@ -216,6 +218,7 @@ pub fn proxy(words: &[String]) {
         max_memory_bytes: 1 << 40,
         idle_timeout: ms(1, 300_000),
         handshake_timeout: ms(2, 10_000),
+        confirm: words[7] == "true",
         drain_timeout: ms(3, 10_000),
         mark: MARK,
     };

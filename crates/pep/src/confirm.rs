@@ -1,0 +1,274 @@
+//! The client's handshake after the server's. The rules drop a client's first packet (SYN) and log it
+//! to here. A connection to the server is opened in the client's name; when it stands, the SYN is
+//! sent on to the listener, through loopback with the mark of what is intercepted, and the kernel
+//! answers it with all its options as if it had just come. A worker then finds the socket to the
+//! server in `held`. A server that refuses does so to the client, which never was connected.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::Timespec;
+use rustix::io::Errno;
+use rustix::net::{sendto, sockopt, SendFlags};
+
+use crate::connection::ConnectionStatus;
+use crate::counters::{count, Counters};
+use crate::held::{Held, Waiting};
+use crate::nflog::Nflog;
+use crate::socket::{self, Family};
+use crate::syn::Syn;
+use crate::worker::Shared;
+use crate::Config;
+use headway_system::error::{Attempt as _, Failure};
+
+const EVENTS: usize = 256;
+/// Datagrams read at a stretch, before servers that have answered have their turn.
+const DATAGRAMS: usize = 64;
+/// Between two looks at the clock.
+const TICK: Duration = Duration::from_secs(1);
+/// Where there is no room for another, one that has waited for longer goes: a server across
+/// satellites answers sooner, and a client that is alive sends its SYN again.
+const STALE: Duration = Duration::from_secs(3);
+/// What is no connection's.
+const WAKE: u64 = u64::MAX;
+const LOG: u64 = u64::MAX - 1;
+
+/// Sends packets as they are, of one version of IP.
+#[derive(Debug)]
+struct Senders {
+    family: Family,
+    /// To the listener.
+    taken: OwnedFd,
+    /// To where it is routed.
+    own: OwnedFd,
+}
+
+/// Holds SYNs and opens connections to servers.
+#[derive(Debug)]
+pub(crate) struct Holder {
+    config: Arc<Config>,
+    shared: Arc<Shared>,
+    held: Arc<Held>,
+    log: Nflog,
+    senders: Vec<Senders>,
+    epoll: OwnedFd,
+    next: u64,
+}
+
+impl Holder {
+    /// Opens all that needs a privilege: the group of the log, raw sockets.
+    pub fn new(
+        config: Arc<Config>,
+        shared: Arc<Shared>,
+        held: Arc<Held>,
+        families: &[Family],
+    ) -> Result<Self, Failure> {
+        let log = Nflog::open(config.mark as u16)?;
+        let mut senders = Vec::new();
+        for &family in families {
+            senders.push(Senders {
+                family,
+                taken: socket::raw(family, config.mark)?,
+                own: socket::raw(family, config.own_mark())?,
+            });
+        }
+        let epoll = epoll::create(CreateFlags::CLOEXEC).attempt("make an event queue")?;
+        epoll::add(&epoll, &log, EventData::new_u64(LOG), EventFlags::IN)
+            .attempt("watch what nftables logs")?;
+        shared.watch(&epoll, WAKE)?;
+        Ok(Self {
+            config,
+            shared,
+            held,
+            log,
+            senders,
+            epoll,
+            next: 0,
+        })
+    }
+
+    /// Where the rules log to.
+    pub fn group(&self) -> u16 {
+        self.log.group
+    }
+
+    /// Works until it is told to end.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
+        let mut tick = Instant::now() + TICK;
+        while !self.shared.end.load(Relaxed) {
+            let wait = tick.saturating_duration_since(Instant::now());
+            let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
+            events.clear();
+            let buffer = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&self.epoll, buffer, Some(&wait)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let now = Instant::now();
+            for event in &events {
+                match event.data.u64() {
+                    WAKE => self.answer(now),
+                    LOG => self.receive(now)?,
+                    number => self.settle(number)?,
+                }
+            }
+            if now >= tick {
+                tick = now + TICK;
+                self.sweep(now);
+            }
+        }
+        self.held.table().clear();
+        Ok(())
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.shared.counters
+    }
+
+    fn answer(&self, now: Instant) {
+        if let Some(to) = self.shared.asked() {
+            let table = self.held.table();
+            let of = |waiting: &Waiting| {
+                let ends = (waiting.syn.client, waiting.syn.server);
+                ConnectionStatus::held(ends, now.duration_since(waiting.since))
+            };
+            let _ = to.send(table.iter().map(of).collect());
+        }
+    }
+
+    fn receive(&mut self, now: Instant) -> io::Result<()> {
+        let mut syns = Vec::new();
+        for _ in 0..DATAGRAMS {
+            if !self.log.receive(|packet| syns.extend(Syn::parse(packet)))? {
+                break;
+            }
+        }
+        for syn in syns {
+            self.begin(syn, now)?;
+        }
+        Ok(())
+    }
+
+    /// A client has sent its first packet, perhaps not for the first time.
+    fn begin(&mut self, syn: Syn, now: Instant) -> io::Result<()> {
+        let held = Arc::clone(&self.held);
+        let mut table = held.table();
+        if let Some(waiting) = table.like(&syn) {
+            if waiting.answered {
+                self.send_on(&syn); // it, or what answered it, was lost
+            }
+            waiting.syn = syn;
+            return Ok(());
+        }
+        if table.len() >= self.config.max_held() {
+            match table.oldest() {
+                Some((number, oldest)) if now.duration_since(oldest.since) > STALE => {
+                    table.remove(number);
+                    count(&self.counters().handshake_timeouts);
+                }
+                _ => {
+                    self.pass(&syn);
+                    return Ok(());
+                }
+            }
+        }
+        let (side, mark) = (&self.config.server, self.config.own_mark());
+        match socket::connect(syn.client, syn.server, side, mark) {
+            Ok(socket) => {
+                let data = EventData::new_u64(self.next);
+                let flags = EventFlags::OUT | EventFlags::ONESHOT;
+                epoll::add(&self.epoll, &socket, data, flags)?;
+                let waiting = Waiting {
+                    syn,
+                    socket,
+                    since: now,
+                    answered: false,
+                };
+                table.insert(self.next, waiting);
+                self.next += 1;
+            }
+            // there is one with these ends: the kernel knows what to make of another SYN of it
+            Err(Errno::ADDRINUSE | Errno::ADDRNOTAVAIL) => self.send_on(&syn),
+            Err(why @ (Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::ACCESS)) => {
+                self.refuse(&syn, why);
+            }
+            Err(_) => self.pass(&syn),
+        }
+        Ok(())
+    }
+
+    /// A server has answered, or the kernel in its place.
+    fn settle(&mut self, number: u64) -> io::Result<()> {
+        let held = Arc::clone(&self.held);
+        let mut table = held.table();
+        // one that has gone a moment ago may still have been in the list
+        let Some(waiting) = table.get(number) else {
+            return Ok(());
+        };
+        match sockopt::socket_error(&waiting.socket) {
+            Ok(Ok(())) => {
+                epoll::delete(&self.epoll, &waiting.socket)?;
+                waiting.answered = true;
+                // it may be claimed as soon as it is sent, which waits for the table
+                self.send_on(&waiting.syn);
+            }
+            Ok(Err(why)) | Err(why) => {
+                if let Some(waiting) = table.remove(number) {
+                    self.refuse(&waiting.syn, why);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The client is told what the server has said.
+    fn refuse(&self, syn: &Syn, why: Errno) {
+        count(match why {
+            Errno::TIMEDOUT => &self.counters().handshake_timeouts,
+            _ => &self.counters().refused,
+        });
+        if let Some(packet) = syn.answer(why) {
+            self.send(syn.client, |senders| &senders.own, &packet);
+        }
+    }
+
+    /// To the listener.
+    fn send_on(&self, syn: &Syn) {
+        self.send(syn.server, |senders| &senders.taken, syn.packet());
+    }
+
+    /// There is no room: it goes where it would have gone without the proxy.
+    fn pass(&self, syn: &Syn) {
+        count(&self.counters().passed);
+        self.send(syn.server, |senders| &senders.own, syn.packet());
+    }
+
+    /// What cannot be sent is lost as on any path, and its sender tries again.
+    fn send(&self, to: SocketAddr, by: fn(&Senders) -> &OwnedFd, packet: &[u8]) {
+        let family = Family::of(to);
+        let mut senders = self.senders.iter();
+        if let Some(senders) = senders.find(|senders| senders.family == family) {
+            let to = SocketAddr::new(to.ip(), 0); // a raw socket's port is a protocol
+            let _ = sendto(by(senders), packet, SendFlags::DONTWAIT, &to);
+        }
+    }
+
+    /// Servers that do not answer are given up, and clients that do not complete their handshake.
+    /// The client of a silent server is told nothing, as without a proxy.
+    fn sweep(&self, now: Instant) {
+        let mut table = self.held.table();
+        while let Some((number, oldest)) = table.oldest() {
+            if now.duration_since(oldest.since) <= self.config.handshake_timeout {
+                return;
+            }
+            count(&self.counters().handshake_timeouts);
+            table.remove(number);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Connections whose clients are answered when their servers have answered: until the client has
+//! completed its handshake, too, there is its first packet and the socket to the server.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+
+use crate::counters::Counters;
+use crate::syn::Syn;
+
+/// One that is held.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    /// The last that the client has sent.
+    pub syn: Syn,
+    pub socket: OwnedFd,
+    pub since: Instant,
+    /// The server has answered; now the client is.
+    pub answered: bool,
+}
+
+/// All of them. Their numbers grow, so that the first is the oldest.
+#[derive(Debug)]
+pub(crate) struct Table {
+    by_age: BTreeMap<u64, Waiting>,
+    by_ends: HashMap<(SocketAddr, SocketAddr), u64>,
+    counters: Arc<Counters>,
+}
+
+impl Table {
+    pub fn len(&self) -> usize {
+        self.by_age.len()
+    }
+
+    pub fn get(&mut self, number: u64) -> Option<&mut Waiting> {
+        self.by_age.get_mut(&number)
+    }
+
+    /// That of the same client and server.
+    pub fn like(&mut self, syn: &Syn) -> Option<&mut Waiting> {
+        let number = self.by_ends.get(&(syn.client, syn.server))?;
+        self.by_age.get_mut(number)
+    }
+
+    pub fn oldest(&self) -> Option<(u64, &Waiting)> {
+        let (&number, waiting) = self.by_age.first_key_value()?;
+        Some((number, waiting))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Waiting> {
+        self.by_age.values()
+    }
+
+    /// Under a number above all before.
+    pub fn insert(&mut self, number: u64, waiting: Waiting) {
+        let ends = (waiting.syn.client, waiting.syn.server);
+        self.by_ends.insert(ends, number);
+        self.by_age.insert(number, waiting);
+        self.tell();
+    }
+
+    pub fn remove(&mut self, number: u64) -> Option<Waiting> {
+        let waiting = self.by_age.remove(&number)?;
+        self.by_ends
+            .remove(&(waiting.syn.client, waiting.syn.server));
+        self.tell();
+        Some(waiting)
+    }
+
+    pub fn clear(&mut self) {
+        self.by_age.clear();
+        self.by_ends.clear();
+        self.tell();
+    }
+
+    fn tell(&self) {
+        self.counters.held.store(self.len(), Relaxed);
+    }
+}
+
+/// The table, which who opens connections to servers and who takes those of clients share.
+#[derive(Debug)]
+pub(crate) struct Held(Mutex<Table>);
+
+impl Held {
+    pub fn new(counters: Arc<Counters>) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Table {
+            by_age: BTreeMap::new(),
+            by_ends: HashMap::new(),
+            counters,
+        })))
+    }
+
+    pub fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The socket to the server, for who has that to the client.
+    pub fn claim(&self, client: SocketAddr, server: SocketAddr) -> Option<OwnedFd> {
+        let mut table = self.table();
+        let number = *table.by_ends.get(&(client, server))?;
+        table.remove(number).map(|waiting| waiting.socket)
+    }
+}

@@ -1,0 +1,309 @@
+//! Clients that are answered when their servers have answered.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use headway_pep::control::Taking;
+use headway_pep::Phase;
+use headway_wire::packet::{build_tcp, Payload};
+use headway_wire::{Ecn, Ipv4Repr, TcpFlags, TcpRepr};
+use rustix::net::{ipproto, sendto, socket, AddressFamily, SendFlags, SocketType};
+
+use super::lab::{
+    self, wait_until, Lab, Proxy, Wanted, CLIENT, CLIENT_V4, GATEWAY, SERVER, SERVER_V4, SERVER_V6,
+};
+use super::machine::measured;
+use super::{accept, exchange, transfers, Test};
+
+const DEAF_PORT: u16 = 4000;
+
+fn confirming() -> Wanted {
+    Wanted {
+        confirm: true,
+        ..Wanted::default()
+    }
+}
+
+/// Both ends of a connection that has been used.
+fn pair(lab: &Lab, listener: &TcpListener) -> (TcpStream, TcpStream) {
+    let (mut near, mut far) = super::pair(lab, listener);
+    exchange(&mut near, &mut far);
+    (near, far)
+}
+
+/// The server does not hear what comes to a port.
+fn deafen(lab: &Lab, port: u16) {
+    let rules = format!(
+        "add table inet deaf; \
+         add chain inet deaf in {{ type filter hook input priority 0 ; }}; \
+         add rule inet deaf in tcp dport {port} drop"
+    );
+    let status = lab.inside(SERVER, || Command::new("nft").arg(rules).status());
+    assert!(status.success());
+}
+
+fn a_refusal_is_one_at_connect(lab: &Lab) {
+    let proxy = Proxy::start(lab, &confirming());
+    let listener = lab.listen(SERVER);
+    let (mut near, mut far) = pair(lab, &listener);
+    for to in [SERVER_V4, SERVER_V6] {
+        for _ in 0..10 {
+            let error = lab.connect(to, 9).expect_err("nobody listens");
+            assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{to}: {error}");
+        }
+    }
+    exchange(&mut near, &mut far);
+    let totals = proxy.status().totals;
+    let counted = (totals.refused, totals.accepted, totals.connected);
+    assert_eq!(counted, (20, 1, 1), "{totals:?}");
+    proxy.stop();
+}
+
+fn what_cannot_be_reached_is_the_error_that_it_is_without_a_proxy(lab: &Lab) {
+    lab.inside(SERVER, || {
+        std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
+        std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1")
+    });
+    for (net, via) in [("10.91.9.0/24", SERVER_V4), ("fd91:9::/64", SERVER_V6)] {
+        lab.ip(GATEWAY, &format!("route add {net} via {via}"));
+        lab.ip(SERVER, &format!("route add unreachable {net}"));
+    }
+    let connect = || {
+        ["10.91.9.1", "fd91:9::1"].map(|to| {
+            let start = Instant::now();
+            let error = lab.connect(to, 80).expect_err("there is no such host");
+            assert!(start.elapsed() < Duration::from_secs(4), "by itself");
+            error.kind()
+        })
+    };
+    let plainly = connect();
+    let proxy = Proxy::start(lab, &confirming());
+    assert_eq!(connect(), plainly);
+    assert_ne!(plainly[0], ErrorKind::TimedOut);
+    let totals = proxy.status().totals;
+    assert_eq!((totals.refused, totals.accepted), (2, 0), "{totals:?}");
+    proxy.stop();
+}
+
+fn who_is_connected_has_waited_for_the_server(lab: &Lab) {
+    const DEAF: Duration = Duration::from_millis(300);
+    let proxy = Proxy::start(lab, &confirming());
+    let listener = lab.listen(SERVER);
+    let port = listener.local_addr().unwrap().port();
+    for to in [SERVER_V4, SERVER_V6] {
+        deafen(lab, port);
+        let start = Instant::now();
+        let near = thread::scope(|scope| {
+            let near = scope.spawn(|| lab.connect(to, port));
+            wait_until("the first packet", || proxy.status().held == 1);
+            let all = proxy.status().connections.unwrap();
+            assert_eq!(all[0].phase, Phase::Held, "{all:?}");
+            thread::sleep(DEAF.saturating_sub(start.elapsed()));
+            lab.on(SERVER, "nft", "delete table inet deaf");
+            near.join().unwrap()
+        });
+        let took = start.elapsed();
+        assert!(took >= DEAF, "{to}: connected after {took:?}");
+        let (mut near, mut far) = (near.expect("a connection"), accept(&listener));
+        exchange(&mut near, &mut far);
+        let (peer, own) = (far.peer_addr().unwrap(), near.local_addr().unwrap());
+        assert_eq!(peer.ip().to_canonical(), own.ip());
+        assert_eq!(peer.port(), own.port());
+    }
+    let status = proxy.status();
+    // the client and the proxy have both sent their first packets twice
+    let counted = (status.totals.accepted, status.totals.connected, status.held);
+    assert_eq!(counted, (2, 2, 0), "{status:?}");
+    proxy.stop();
+}
+
+fn every_byte_arrives_after_a_handshake_that_was_held(lab: &Lab) {
+    let proxy = Proxy::start(lab, &confirming());
+    let descriptors = proxy.descriptors();
+    let wrong = transfers::transfers(lab, 80, 1_000_000 * u64::from(lab::next()), 1_000_000);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    wait_until("the last to close", || proxy.status().open == 0);
+    let totals = proxy.status().totals;
+    let counted = (totals.accepted, totals.connected, totals.refused);
+    assert_eq!(counted, (80, 80, 0), "{totals:?}");
+    wait_until("descriptors to be given back", || {
+        proxy.descriptors() <= descriptors
+    });
+    proxy.stop();
+}
+
+fn a_silent_server_is_silence_to_its_client(lab: &Lab) {
+    let wanted = Wanted {
+        handshake_ms: Some(1000),
+        ..confirming()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    deafen(lab, DEAF_PORT);
+    let error = lab.connect(SERVER_V4, DEAF_PORT).expect_err("it is deaf");
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+    wait_until("it to be given up", || proxy.status().held == 0);
+    let totals = proxy.status().totals;
+    assert_eq!((totals.accepted, totals.refused), (0, 0), "{totals:?}");
+    assert!(totals.handshake_timeouts >= 1, "{totals:?}");
+    proxy.stop();
+}
+
+/// First packets of so many connections that nobody wants.
+fn flood(lab: &Lab, number: u16) {
+    let client: Ipv4Addr = CLIENT_V4.parse().unwrap();
+    let server: Ipv4Addr = SERVER_V4.parse().unwrap();
+    let ip = Ipv4Repr {
+        dscp: 0,
+        ecn: Ecn::NotEct,
+        identification: 0,
+        dont_fragment: true,
+        more_fragments: false,
+        fragment_offset_words: 0,
+        ttl: 64,
+        protocol: 6,
+        source: client,
+        destination: server,
+        options: Default::default(),
+    };
+    lab.inside(CLIENT, || {
+        let raw = socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::RAW))?;
+        let to = SocketAddr::from((IpAddr::V4(server), 0));
+        let mut packet = Vec::new();
+        for n in 0..number {
+            let tcp = TcpRepr {
+                source_port: 10_000 + n,
+                destination_port: DEAF_PORT,
+                sequence: 7,
+                acknowledgement: 0,
+                flags: TcpFlags::SYN,
+                window: 1000,
+                urgent_pointer: 0,
+                options: Default::default(),
+            };
+            build_tcp(&mut packet, &ip, &tcp, Payload::Bytes(&[])).map_err(io::Error::other)?;
+            sendto(&raw, &packet, SendFlags::empty(), &to)?;
+        }
+        Ok(())
+    });
+}
+
+fn a_flood_of_first_packets_is_bounded_and_stops_nobody(lab: &Lab) {
+    const MOST: usize = 2000;
+    const HELD: u64 = MOST as u64 / 4;
+    const SENT: u16 = 5000;
+    let wanted = Wanted {
+        most: Some(MOST),
+        handshake_ms: Some(6000),
+        ..confirming()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    deafen(lab, DEAF_PORT);
+    let listener = lab.listen(SERVER);
+    let (mut near, mut far) = pair(lab, &listener);
+    let descriptors = proxy.descriptors();
+    flood(lab, SENT);
+    let seen = || {
+        let status = proxy.status();
+        let seen = status.held + status.around.unwrap();
+        (seen, status.held, proxy.descriptors() - descriptors)
+    };
+    wait_until("the flood to be over", || seen().0 == u64::from(SENT));
+    assert_eq!(seen(), (u64::from(SENT), HELD, HELD as usize));
+    let took = measured(
+        "exchanges beside a flood of first packets",
+        || {
+            let start = Instant::now();
+            flood(lab, SENT);
+            for _ in 0..100 {
+                exchange(&mut near, &mut far);
+            }
+            start.elapsed()
+        },
+        |took| *took < Duration::from_secs(2),
+    );
+    // who comes now passes, and once the oldest are old enough is taken in the place of one
+    let (mut around, mut end) = pair(lab, &listener);
+    let before = proxy.status().totals.connected;
+    wait_until("another to be taken", || {
+        drop(pair(lab, &listener));
+        proxy.status().totals.connected > before
+    });
+    wait_until("all to be given up", || proxy.status().held == 0);
+    exchange(&mut around, &mut end);
+    exchange(&mut near, &mut far);
+    proxy.stop();
+    if let Err(busy) = took {
+        std::panic::resume_unwind(Box::new(busy));
+    }
+}
+
+fn at_a_limit_and_without_the_proxy_connections_pass_that_would_have_been_held(lab: &Lab) {
+    let wanted = Wanted {
+        most: Some(8),
+        ..confirming()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    let listener: TcpListener = lab.listen(SERVER);
+    let taken: Vec<_> = (0..8).map(|_| pair(lab, &listener)).collect();
+    wait_until("the limit", || proxy.status().taking == Taking::Full);
+    let mut around: Vec<_> = (0..10).map(|_| pair(lab, &listener)).collect();
+    drop(taken);
+    wait_until("room", || proxy.status().taking == Taking::Yes);
+    around.push(pair(lab, &listener));
+    let totals = proxy.status().totals;
+    assert_eq!(totals.connected, 9, "{totals:?}");
+    let (mut inside, _far) = around.pop().unwrap();
+    proxy.kill();
+    assert!(super::is_reset(&mut inside));
+    let passed = measured(
+        "a connection around a proxy that was killed",
+        || {
+            let start = Instant::now();
+            drop(pair(lab, &listener));
+            start.elapsed()
+        },
+        |took| *took < Duration::from_secs(1),
+    );
+    for (near, far) in &mut around {
+        exchange(near, far);
+    }
+    let proxy = Proxy::start(lab, &confirming());
+    let _ = pair(lab, &listener);
+    assert_eq!(proxy.status().totals.connected, 1);
+    proxy.stop();
+    assert_eq!(lab.rules(), Vec::<String>::new());
+    if let Err(busy) = passed {
+        std::panic::resume_unwind(Box::new(busy));
+    }
+}
+
+pub const TESTS: [Test; 7] = [
+    ("a_refusal_is_one_at_connect", a_refusal_is_one_at_connect),
+    (
+        "what_cannot_be_reached_is_the_error_that_it_is_without_a_proxy",
+        what_cannot_be_reached_is_the_error_that_it_is_without_a_proxy,
+    ),
+    (
+        "who_is_connected_has_waited_for_the_server",
+        who_is_connected_has_waited_for_the_server,
+    ),
+    (
+        "every_byte_arrives_after_a_handshake_that_was_held",
+        every_byte_arrives_after_a_handshake_that_was_held,
+    ),
+    (
+        "a_silent_server_is_silence_to_its_client",
+        a_silent_server_is_silence_to_its_client,
+    ),
+    (
+        "a_flood_of_first_packets_is_bounded_and_stops_nobody",
+        a_flood_of_first_packets_is_bounded_and_stops_nobody,
+    ),
+    (
+        "at_a_limit_and_without_the_proxy_connections_pass_that_would_have_been_held",
+        at_a_limit_and_without_the_proxy_connections_pass_that_would_have_been_held,
+    ),
+];
