@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -46,33 +46,22 @@ class Table:
     block: int = 0
 
 
-def parts(table: Table, width: int, padding: int) -> list[list[int]]:
-    """Columns of each part that is no wider than ``width`` characters, words kept whole.
+def parts(table: Table, fits: Callable[[Sequence[int]], bool]) -> list[list[int]]:
+    """Columns of each part, numbered from 0: as many blocks as ``fits`` has room for.
 
-    Numbers of columns from 0; ``padding`` characters stand between two of them. A block that is
-    wider by itself is a part, too; one without ``block`` columns is never parted.
+    A block that does not fit by itself is a part, too; a table without ``block`` is never parted.
     """
     everything = list(range(len(table.columns)))
     if not table.block:
         return [everything]
-    rows = texts(table)
-    widths = [
-        padding + max(_longest_word(name), *(_longest_word(row[index]) for row in rows), 0)
-        for index, name in enumerate(table.columns)
-    ]
     heads = everything[: table.heads]
     found = [list(heads)]
     for at in range(table.heads, len(everything), table.block):
         block = everything[at : at + table.block]
-        is_full = sum(widths[index] for index in [*found[-1], *block]) - padding > width
-        if is_full and len(found[-1]) > len(heads):
+        if len(found[-1]) > len(heads) and not fits([*found[-1], *block]):
             found.append(list(heads))
         found[-1] += block
     return found
-
-
-def _longest_word(text: str) -> int:
-    return max(map(len, text.split()), default=0)
 
 
 def texts(table: Table) -> list[list[str]]:

@@ -25,10 +25,6 @@ MAX_COLUMNS = 100
 _LINES = 24
 _MANY_COLUMNS = 9
 """More stand closer together."""
-_PADDING = 2
-"""Between columns that do not."""
-_EDGES = 4
-"""What Rich wants beside the columns and what stands between them, at most."""
 
 
 def console() -> Console:
@@ -57,7 +53,13 @@ def print_table(table: Table) -> None:
     out = console()
     if table.title:  # by itself, since a table folds it at its own width
         out.print(table.title, markup=False)
-    for columns in parts(table, out.width - _EDGES, _PADDING):
+
+    endless = out.options.update(max_width=sys.maxsize)
+
+    def fits(columns: Sequence[int]) -> bool:  # where Rich has to fold text, it cuts numbers, too
+        return out.measure(_drawn(table, columns), options=endless).maximum <= out.width
+
+    for columns in parts(table, fits):
         out.print(_drawn(table, columns))
     if table.note:
         out.print(table.note, markup=False)
