@@ -140,7 +140,7 @@ impl Build {
         let mut list = String::new();
         for router in routers() {
             let id = router.name.replace('-', "_");
-            let object = self.router(&id, &format!("router_{id}"));
+            let object = self.router(&id, router.publishes, &format!("router_{id}"));
             writeln!(
                 list,
                 "RouterObject {{ name: {:?}, bytes: include_bytes!({object:?}) }},",
@@ -152,8 +152,8 @@ impl Build {
     }
 
     /// A router's file and its binding.
-    fn router(&self, id: &str, object: &str) -> PathBuf {
-        let unit = compile::of_router(id, &format!("router/{id}.c"));
+    fn router(&self, id: &str, publishes: bool, object: &str) -> PathBuf {
+        let unit = compile::of_router(id, &format!("router/{id}.c"), publishes);
         self.unit(&unit, object)
     }
 
@@ -190,7 +190,7 @@ impl Build {
         with_it.more.push(protocol);
         tell(
             "PROTOCOL_ROUTER",
-            &with_it.router("explicit_rate", "router_of_protocol"),
+            &with_it.router("explicit_rate", false, "router_of_protocol"),
         );
         let mut with_controls = self.clone();
         with_controls.more.push(controls);

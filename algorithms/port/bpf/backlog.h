@@ -40,11 +40,10 @@ static __always_inline int hw_add_backlog(u64 discipline, struct hw_backlog *bac
 	return 1;
 }
 
-/* Of the device that a packet is about to leave by. Returns whether all of it is known. */
-static __always_inline int hw_read_backlog(struct __sk_buff *ctx, struct hw_backlog *backlog)
+/* Of a device. Returns whether all of it is known. */
+static __always_inline int hw_read_backlog_of(const struct net_device *dev,
+					      struct hw_backlog *backlog)
 {
-	struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
-	struct net_device *dev = BPF_CORE_READ(skb, dev);
 	u64 queues = (u64)BPF_CORE_READ(dev, _tx), first = 0;
 	u32 n = BPF_CORE_READ(dev, real_num_tx_queues), i;
 	int known = n > 0 && n <= HW_MOST_QUEUES;
@@ -62,6 +61,14 @@ static __always_inline int hw_read_backlog(struct __sk_buff *ctx, struct hw_back
 		known &= hw_add_backlog(discipline, backlog);
 	}
 	return known;
+}
+
+/* Of the device that a packet is about to leave by. */
+static __always_inline int hw_read_backlog(struct __sk_buff *ctx, struct hw_backlog *backlog)
+{
+	struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
+
+	return hw_read_backlog_of(BPF_CORE_READ(skb, dev), backlog);
 }
 
 #endif

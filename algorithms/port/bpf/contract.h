@@ -17,6 +17,7 @@ enum hw_contract_call {
 	HW_CALL_MIN_CWND = 7,
 	HW_CALL_OPEN = 8,
 	HW_CALL_CONTROL = 9,
+	HW_CALL_MONITOR = 10,
 };
 
 /* In and out of a call. */
@@ -24,6 +25,7 @@ struct hw_situation {
 	struct hw_conn conn;
 	struct hw_rate_sample sample;
 	struct hw_ack ack;
+	struct hw_monitor monitor;
 	u32 call; /* enum hw_contract_call */
 	u32 argument;
 	u32 result;
@@ -40,6 +42,7 @@ HW_INLINE u32 hw_contract_run(struct hw_call *call, const struct hw_situation *s
 	struct hw_ack ack = situation->ack;
 #ifdef HW_CONTROLS
 	struct hw_rate_sample sample = situation->sample;
+	struct hw_monitor monitor = situation->monitor;
 #endif
 	u32 argument = situation->argument;
 
@@ -55,6 +58,9 @@ HW_INLINE u32 hw_contract_run(struct hw_call *call, const struct hw_situation *s
 #ifdef HW_CONTROLS
 	case HW_CALL_CONTROL:
 		hw_pair_control(call, &sample);
+		return 0;
+	case HW_CALL_MONITOR:
+		hw_pair_on_monitor(call, &monitor);
 		return 0;
 #else
 	case HW_CALL_GROW:

@@ -25,6 +25,9 @@ struct hw_counters {
 	u64 idle_restarts;
 	u64 lost_answers; /* a new ssthresh that did not reach the stack, see hw_answer_again */
 	u64 fall_backs;	  /* went on by its loss-based law: no router of its header's answers */
+#ifdef HW_HEARS
+	u64 unmonitored; /* ACKs and starts that heard of no monitor where they leave */
+#endif
 };
 
 struct {
@@ -286,6 +289,26 @@ HW_INLINE void hw_end(const struct hw_call *call)
 #include "endpoint.h"
 #endif
 
+#ifdef HW_HEARS
+#include "monitors.h"
+
+/* What is published of the device by which the route of the connection leaves. */
+HW_INLINE void hw_hear_monitor(struct hw_call *call)
+{
+	struct hw_monitor_key key = { .netns = call->sk->__sk_common.skc_net.net->ns.inum };
+	struct dst_entry *route = call->sk->sk_dst_cache;
+	struct hw_monitor monitor = {};
+
+	if (route) {
+		key.device = route->dev->ifindex;
+		hw_hear_of(&key, &monitor);
+	}
+	if (!monitor.intervals)
+		HW_COUNT_UP(unmonitored, 1);
+	hw_pair_on_monitor(call, &monitor);
+}
+#endif
+
 SEC("struct_ops/hw_init")
 void BPF_PROG(hw_init, struct sock *sk)
 {
@@ -354,6 +377,9 @@ void BPF_PROG(hw_cong_control, struct sock *sk, u32 ack, int flag, const struct 
 		return;
 #ifdef HW_CARRIES
 	hw_feed_back(&call);
+#endif
+#ifdef HW_HEARS
+	hw_hear_monitor(&call);
 #endif
 	hw_pair_control(&call, &sample);
 #ifdef HW_CARRIES
@@ -477,6 +503,10 @@ void BPF_PROG(hw_cwnd_event, struct sock *sk, int event)
 
 		call.conn.idle_us = hw_saturate_u32(idle_jiffies * 1000000 / hw_kernel_hz);
 	}
+#ifdef HW_HEARS
+	if (event == HW_EVENT_TX_START)
+		hw_hear_monitor(&call);
+#endif
 	hw_pair_event(&call, event);
 	hw_end(&call);
 }

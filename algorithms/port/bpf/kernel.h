@@ -213,9 +213,16 @@ struct sock_common {
 	struct in6_addr skc_v6_daddr;
 };
 
+struct net_device;
+
+struct dst_entry {
+	struct net_device *dev;
+};
+
 struct sock {
 	struct sock_common __sk_common;
-	u32 sk_pacing_status; /* 0: not paced, 1: by TCP, 2: by the queueing discipline */
+	struct dst_entry *sk_dst_cache; /* null: where it goes is to be looked up */
+	u32 sk_pacing_status;		/* 0: not paced, 1: by TCP, 2: by the queueing discipline */
 	unsigned long sk_pacing_rate;
 };
 
@@ -298,10 +305,28 @@ struct netdev_queue {
 struct net_device {
 	struct netdev_queue *_tx;
 	u32 real_num_tx_queues;
+	int ifindex;
+	possible_net_t nd_net;
 };
 
 struct sk_buff {
 	struct net_device *dev;
+	u32 len;
+	u32 hash;
+	unsigned char *head;
+	unsigned char *data;
+	u32 end;
+	char cb[48];
+};
+
+struct skb_shared_info {
+	u16 gso_size;
+	u16 gso_segs;
+};
+
+/* A packet's notes while it is with a queueing discipline. */
+struct qdisc_skb_cb {
+	u32 pkt_len; /* of all packets in the buffer, with their headers */
 };
 
 struct ack_sample {

@@ -29,6 +29,8 @@ HW_LINKED u32 hw_part_cc_send_windows(void);
 HW_LINKED u32 hw_part_cc_on_send(void *state, const u32 *tun, struct hw_conn *c, void *fields);
 HW_LINKED u32 hw_part_cc_on_feedback(void *state, const u32 *tun, struct hw_conn *c,
 				     const void *fields);
+HW_LINKED u32 hw_part_cc_on_monitor(void *state, const u32 *tun, struct hw_conn *c,
+				    const struct hw_monitor *monitor);
 
 /* The header that the control owns, or the one in which receivers answer it. */
 HW_LINKED u32 hw_part_header_answers_itself(void);

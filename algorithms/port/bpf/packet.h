@@ -64,6 +64,17 @@ struct hw_ports {
 	u16 destination;
 };
 
+#define HW_IPV6_BYTES 40
+#define HW_SYN_BYTES  128 /* of a packet that opens a connection, at most */
+
+/* Whether such a header is of a packet with a TCP header, and where that begins; 0: it is not. */
+static __always_inline u32 hw_tcp_after(const u8 *ip)
+{
+	if (ip[0] >> 4 == 4)
+		return ip[9] == HW_IPPROTO_TCP ? (ip[0] & 15) * 4 : 0;
+	return ip[0] >> 4 == 6 && ip[6] == HW_IPPROTO_TCP ? HW_IPV6_BYTES : 0;
+}
+
 static __always_inline u32 hw_ipv4_length(const struct hw_ipv4 *ip)
 {
 	return (ip->version_and_length & 15) * 4;

@@ -14,6 +14,7 @@
  *   HW_CARRIES           if the control owns a header (endpoint.h); its state is then in
  *                        storage, where both of its programs find it
  *   HW_IN_ECN_BITS       if that is in the two ECN bits rather than a TCP option
+ *   HW_HEARS             if the control reads what its link's monitor publishes (monitors.h)
  */
 #include "linked.h"
 
@@ -85,6 +86,11 @@ HW_INLINE void hw_pair_pkts_acked(struct hw_call *call, const struct hw_ack *ack
 HW_INLINE void hw_pair_control(struct hw_call *call, const struct hw_rate_sample *sample)
 {
 	hw_part_cc_control(call->cc_state, HW_CC_TUN, &call->conn, sample);
+}
+
+HW_INLINE void hw_pair_on_monitor(struct hw_call *call, const struct hw_monitor *monitor)
+{
+	hw_part_cc_on_monitor(call->cc_state, HW_CC_TUN, &call->conn, monitor);
 }
 #else
 HW_INLINE void hw_linked_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)

@@ -83,6 +83,14 @@ u32 hw_part_cc_on_feedback(void *state, const u32 *tun, struct hw_conn *c, const
 	return 0;
 }
 
+u32 hw_part_cc_on_monitor(void *state, const u32 *tun, struct hw_conn *c,
+			  const struct hw_monitor *monitor)
+{
+	if (HW_CC.on_monitor)
+		HW_CC.on_monitor(state, tun, c, monitor);
+	return 0;
+}
+
 #define HW_PART_ANSWER (HW_CC.header->answer ? HW_CC.header->answer : HW_CC.header)
 
 u32 hw_part_header_answers_itself(void)

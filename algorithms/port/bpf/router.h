@@ -7,8 +7,10 @@
  * it is that of the link which headwayctl was told of, whatever stands behind the device;
  * or it is the device's own (backlog.h). It holds whole packets, as queues do: what is being
  * sent counts until its end, and all are taken to be of the mean size of those that came
- * since it was empty. No program sees packets leave either, so depart() follows arrive() at
- * once, and what will wait behind the packet is taken to be what waits before it.
+ * since it was empty. No program sees packets leave a virtual queue, so depart() follows
+ * arrive() at once, and what will wait behind the packet is taken to be what waits before it.
+ * Of one that publishes what it knows (HW_PUBLISHES) a second program sees them leave the device's
+ * own (departures.h).
  *
  * tick() is called by the first packet after its time, and as of its time: nothing has come
  * since, and what waited then is known. Only where another would have been due meanwhile is
@@ -30,6 +32,9 @@
 #include "backlog.h"
 #include "router_header.h"
 #include "../router.h"
+#ifdef HW_PUBLISHES
+#include "monitors.h"
+#endif
 
 #define HW_MAX_TUNABLES 16
 #define HW_LOOK_BACK	16 /* events that are kept, a power of two */
@@ -73,6 +78,9 @@ struct hw_router_link {
 	u64 gather_until_ns;
 	u64 gathered_bytes; /* of what the processors counted, what the algorithm was told */
 	struct hw_told events[HW_LOOK_BACK];
+#ifdef HW_PUBLISHES
+	struct hw_monitor published;
+#endif
 };
 
 struct {
@@ -102,6 +110,56 @@ struct {
 	__type(key, u32);
 	__type(value, struct hw_router_traffic);
 } hw_router_seen SEC(".maps");
+
+/* What is published goes to this device's entry; set before load. */
+#ifdef HW_PUBLISHES
+const volatile u32 hw_monitor_netns = 0;
+const volatile u32 hw_monitor_device = 0;
+
+/* Under the link's lock: what is to be told. Returns whether that is news. */
+static __always_inline int hw_has_news(struct hw_router_link *at, const u32 *tun,
+				       struct hw_monitor *monitor)
+{
+	HW_ROUTER.publish(at->state, tun, monitor);
+	if (!__builtin_memcmp(monitor, &at->published, sizeof(*monitor)))
+		return 0;
+	at->published = *monitor;
+	return 1;
+}
+
+/* Whether it is a SYN or a SYN-ACK. */
+static __always_inline u8 hw_opens(struct __sk_buff *skb, u32 ip_bytes)
+{
+	struct hw_tcp tcp;
+	u8 ip[HW_IPV4_BYTES];
+	u32 at;
+
+	if (ip_bytes > HW_SYN_BYTES ||
+	    bpf_skb_load_bytes(skb, hw_link_header_bytes, ip, sizeof(ip)))
+		return 0;
+	at = hw_tcp_after(ip);
+	if (!at || bpf_skb_load_bytes(skb, hw_link_header_bytes + at, &tcp, sizeof(tcp)))
+		return 0;
+	return (tcp.flags & HW_TCP_SYN) != 0;
+}
+
+static __always_inline void hw_tell_news(u64 now_ns, const struct hw_monitor *monitor)
+{
+	struct hw_monitor_key key = { .netns = hw_monitor_netns, .device = hw_monitor_device };
+
+	hw_tell(&key, now_ns, monitor);
+}
+#endif
+
+/* Whether packets are seen when they leave, and not taken to have left when they come. */
+static __always_inline int hw_sees_departures(void)
+{
+#ifdef HW_PUBLISHES
+	return hw_sees_backlog;
+#else
+	return 0;
+#endif
+}
 
 /* Tells connections apart, the upper half their senders; never 0. */
 static __always_inline u64 hw_flow(struct __sk_buff *skb, struct hw_found *found)
@@ -286,7 +344,7 @@ static __always_inline u32 hw_meet(struct hw_router_link *at, const u32 *tun, st
 	if (HW_ROUTER.arrive)
 		verdict = HW_ROUTER.arrive(at->state, tun, link, pkt, fields);
 	if (verdict == HW_PASS || verdict == HW_MARK) {
-		if (HW_ROUTER.depart)
+		if (HW_ROUTER.depart && !hw_sees_departures())
 			HW_ROUTER.depart(at->state, tun, link, pkt, fields);
 		hw_join_queue(at, link->now_ns, pkt->ip_bytes, pkt->pkts);
 	}
@@ -309,6 +367,10 @@ static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segme
 	const u32 *tun = (const u32 *)hw_router_tun;
 	u32 zero = 0, verdict;
 	int has_header = 0;
+#ifdef HW_PUBLISHES
+	struct hw_monitor monitor = {};
+	int has_news;
+#endif
 
 	/* constants to the verifier, not to the compiler, which would take what stands here */
 	barrier_var(tun);
@@ -322,6 +384,12 @@ static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segme
 		pkt.ip_id = bpf_ntohs(found.ip.id);
 		has_header = hw_decode(skb, &found);
 	}
+#ifdef HW_PUBLISHES
+	/* which the packet keeps until it leaves */
+	if (hw_sees_departures() || pkt.flow == 1)
+		pkt.flow = (u64)bpf_get_hash_recalc(skb) << 1 | 1;
+	pkt.opens = hw_opens(skb, ip_bytes);
+#endif
 	if (HW_ROUTER.gather && !has_header && traffic->gather_until_ticks) {
 		traffic->gathered_bytes += ip_bytes;
 		return HW_PASS_ON;
@@ -333,7 +401,14 @@ static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segme
 
 	bpf_spin_lock(&at->lock);
 	verdict = hw_meet(at, tun, &link, &backlog, &pkt, &found, has_header ? found.fields : 0);
+#ifdef HW_PUBLISHES
+	has_news = hw_has_news(at, tun, &monitor);
+#endif
 	bpf_spin_unlock(&at->lock);
+#ifdef HW_PUBLISHES
+	if (has_news)
+		hw_tell_news(link.now_ns, &monitor);
+#endif
 
 	traffic->headers += has_header;
 	if (verdict == HW_DROP_FULL || verdict == HW_DROP_EARLY) {
@@ -369,5 +444,9 @@ int hw_router(struct __sk_buff *skb)
 	}
 	return hw_let_pass(skb, length, segments);
 }
+
+#ifdef HW_PUBLISHES
+#include "departures.h"
+#endif
 
 char hw_license[] SEC("license") = "Dual BSD/GPL";

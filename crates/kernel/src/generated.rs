@@ -1,6 +1,6 @@
 //! Made by `make mirrors`: what headwayctl and the eBPF programs tell each other (algorithms/kernel, port/bpf).
 
-use headway_algorithms::{Ack, Conn, RateSample};
+use headway_algorithms::{Ack, Conn, Monitor, RateSample};
 
 #[repr(u8)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
@@ -15,6 +15,7 @@ pub enum ContractCall {
     MinCwnd = 7,
     Open = 8,
     Control = 9,
+    Monitor = 10,
 }
 /// In and out of a call.
 #[repr(C)]
@@ -23,6 +24,7 @@ pub struct Situation {
     pub conn: Conn,
     pub sample: RateSample,
     pub ack: Ack,
+    pub monitor: Monitor,
     /// Enum hw_contract_call.
     pub call: u32,
     pub argument: u32,
@@ -167,6 +169,7 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "conn" conn
         "sample" sample
         "ack" ack
+        "monitor" monitor
         "call" call
         "argument" argument
         "result" result

@@ -6,7 +6,7 @@ mod common;
 mod situations;
 
 use headway_algorithms::{
-    control, startup, Ack, CaState, Conn, ControlInstance, Event, RateSample, TunableInfo,
+    control, startup, Ack, CaState, Conn, ControlInstance, Event, Monitor, RateSample, TunableInfo,
 };
 use headway_kernel::objects::contract::{Call, Contract};
 use headway_kernel::{objects, ControlObject};
@@ -37,6 +37,25 @@ fn sample_of(conn: &mut Conn, ack: &Ack) -> RateSample {
     }
 }
 
+/// What a monitor says first: much to spare, and one connection that begins.
+const FIRST: u32 = 0xe078_f70f;
+
+/// What a monitor says then: of any link, and now and then that there is none.
+fn monitor_of(random: u32) -> Monitor {
+    let bits = u64::from(random);
+    Monitor {
+        output_bytes_per_s: bits >> (bits & 15),
+        give_bytes_per_s: bits >> (bits >> 4 & 31),
+        take_bytes_per_s: bits >> (bits >> 8 & 31),
+        demand_bytes: bits >> (bits >> 12 & 15),
+        capacity_bytes: bits >> (bits >> 16 & 15),
+        capacity_bytes_per_s: bits >> (bits >> 20 & 7),
+        flows: random >> 20,
+        intervals: u32::from(bits >> 29 != 0),
+        opening: random >> 10 & 3,
+    }
+}
+
 /// The stack's part, with either binding behind `call`. Tells every output.
 fn drive(
     situation: &Situation,
@@ -54,6 +73,9 @@ fn drive(
     tell(&mut conn, Call::Open);
     tell(&mut conn, Call::Init);
     // the first data of the connection
+    if takes_samples {
+        tell(&mut conn, Call::Monitor(monitor_of(FIRST)));
+    }
     tell(&mut conn, Call::Event(Event::TxStart));
     for step in &situation.steps {
         match *step {
@@ -78,6 +100,7 @@ fn drive(
                 };
                 if takes_samples {
                     let sample = sample_of(&mut conn, &ack);
+                    tell(&mut conn, Call::Monitor(monitor_of(sample.random)));
                     tell(&mut conn, Call::Control(sample));
                     continue;
                 }
@@ -165,6 +188,10 @@ fn native(
         }
         Call::Control(sample) => {
             instance.take_sample(conn, &sample);
+            0
+        }
+        Call::Monitor(monitor) => {
+            instance.on_monitor(conn, &monitor);
             0
         }
     })

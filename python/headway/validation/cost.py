@@ -34,7 +34,7 @@ class Cost:
 def pairs(registry: Registry) -> list[tuple[str, str | None]]:
     """Every control with every startup, the control's own first; None where it owns its start.
 
-    Without those that read a monitor, which the kernel does not have.
+    Without those that read a monitor, of which the two hosts of this bench have none.
     """
     found: list[tuple[str, str | None]] = []
     for control in registry.controls:

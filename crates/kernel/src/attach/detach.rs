@@ -10,6 +10,7 @@ use crate::attach::inventory::{self, Attachment};
 use crate::error::{Attempt as _, Failure};
 use crate::mechanisms::endpoints;
 use crate::mechanisms::quick_start;
+use crate::mechanisms::routers;
 use crate::objects::bpf;
 use crate::objects::device::Device;
 use crate::objects::hooks::{self, Hook};
@@ -189,7 +190,15 @@ pub fn place(netns: Option<&str>, device: &str) -> Result<String, Failure> {
 /// The programs at a device.
 fn plan_of_device(place: &str) -> Result<Plan, Failure> {
     let mut hooks = hooks::find()?;
-    hooks.retain(|hook| hook.place == place);
+    let here: Vec<Vec<u32>> = hooks
+        .iter()
+        .filter(|hook| hook.place == place)
+        .map(|hook| hook.map_ids.clone())
+        .collect();
+    // of a monitor the program that sees packets leave goes with it, whatever its device is called
+    hooks.retain(|hook| {
+        hook.place == place || routers::watches_departures(hook) && here.contains(&hook.map_ids)
+    });
     if hooks.is_empty() {
         return Err(Failure::bad_input(format!(
             "nothing of Headway is at {place}; `headwayctl status` shows where something is"
@@ -236,7 +245,7 @@ fn carry_out(plan: &Plan, lock: &Lock) -> Result<(), Failure> {
     for hook in &plan.hooks {
         hook.detach(lock)?;
     }
-    Ok(())
+    routers::forget_gone(lock)
 }
 
 /// Removes a control's pin and records.
@@ -264,7 +273,8 @@ pub fn detach_in(namespaces: &[(Identity, &str)]) -> Result<(), Failure> {
         Some(at) => namespaces.iter().any(|(identity, _)| *identity == at),
         // the devices went with the emulator
         None => hook.noted_place.rsplit_once(':').is_some_and(|(label, _)| {
-            hook.gone && namespaces.iter().any(|(_, name)| *name == label)
+            (hook.gone || routers::watches_departures(hook))
+                && namespaces.iter().any(|(_, name)| *name == label)
         }),
     });
     if hooks.is_empty() {
@@ -274,8 +284,7 @@ pub fn detach_in(namespaces: &[(Identity, &str)]) -> Result<(), Failure> {
     for hook in &hooks {
         hook.detach(&lock)?;
     }
-    drop(lock);
-    Ok(())
+    routers::forget_gone(&lock)
 }
 
 /// Forgets the records of namespaces whose default is none of Headway's any more,

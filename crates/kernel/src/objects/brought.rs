@@ -132,7 +132,7 @@ fn object_of(startup: &StartupInfo) -> Result<&'static [u8], Failure> {
 pub(crate) fn router(info: &'static RouterInfo) -> Result<&'static RouterObject, Failure> {
     let file = info.file.unwrap_or(info.name);
     let bench = Bench::new(Kind::Router, file)?;
-    let unit = compile::of_router(bench.source.stem(), &bench.source.main());
+    let unit = compile::of_router(bench.source.stem(), &bench.source.main(), info.publishes);
     let bytes = bench.object("router", &(unit + &Declared::of(info).said()))?;
     bench.remember();
     Ok(Box::leak(Box::new(RouterObject {

@@ -93,10 +93,15 @@ pub fn of_algorithm(kind: &str, id: &str, file: &str) -> String {
     )
 }
 
-/// A router's file and its binding.
-pub fn of_router(id: &str, file: &str) -> String {
+/// A router's file and its binding. `publishes`: it tells controls what it knows.
+pub fn of_router(id: &str, file: &str, publishes: bool) -> String {
+    let publishes = if publishes {
+        "#define HW_PUBLISHES\n"
+    } else {
+        ""
+    };
     format!(
-        "#include \"port/bpf/kernel.h\"\n\
+        "{publishes}#include \"port/bpf/kernel.h\"\n\
          {INLINE}\
          #include \"{file}\"\n\
          #pragma clang attribute pop\n\
@@ -142,6 +147,7 @@ pub fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'s
         ),
         ("HW_CARRIES", carries),
         ("HW_IN_ECN_BITS", in_ecn_bits),
+        ("HW_HEARS", control.reads_monitor),
     ]
     .into_iter()
     .filter_map(|(switch, on)| on.then_some(switch))

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::ptr::NonNull;
 
-use headway_algorithms::{Ack, CaState, Conn, Event, RateSample};
+use headway_algorithms::{Ack, CaState, Conn, Event, Monitor, RateSample};
 use libbpf_rs::{AsRawLibbpf as _, MapCore as _, Object};
 
 use crate::error::Failure;
@@ -38,6 +38,8 @@ pub enum Call {
     Open,
     /// An ACK brought news, to a control that takes rate samples.
     Control(RateSample),
+    /// What the link's monitor says, before that.
+    Monitor(Monitor),
 }
 
 /// A pair in the kernel, with one connection's state.
@@ -106,15 +108,21 @@ impl Contract {
             Call::MinCwnd => (ContractCall::MinCwnd, nothing, 0),
             Call::Open => (ContractCall::Open, nothing, 0),
             Call::Control(_) => (ContractCall::Control, nothing, 0),
+            Call::Monitor(_) => (ContractCall::Monitor, nothing, 0),
         };
         let sample = match call {
             Call::Control(sample) => sample,
             _ => RateSample::default(),
         };
+        let monitor = match call {
+            Call::Monitor(monitor) => monitor,
+            _ => Monitor::default(),
+        };
         let situation = Situation {
             conn: conn.clone(),
             sample,
             ack,
+            monitor,
             call: number as u32,
             argument,
             result: 0,

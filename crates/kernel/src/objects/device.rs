@@ -74,6 +74,14 @@ impl Device {
         format!("{}:{}", self.netns.place_label(), self.name)
     }
 
+    /// The inode of its namespace and its number there, by which programs know it.
+    ///
+    /// # Errors
+    /// The inode does not fit the kernel's 32 bits.
+    pub fn key(&self) -> Result<[u32; 2], Failure> {
+        Ok([inode(&self.netns)?, self.number as u32])
+    }
+
     /// Says in an object's constants where it will be attached.
     ///
     /// # Errors

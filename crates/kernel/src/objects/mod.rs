@@ -167,12 +167,6 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
             control.name
         )));
     }
-    if control.reads_monitor {
-        return Err(Failure::failed(format!(
-            "{} needs a monitor of the link by which its packets leave: simulator only so far",
-            control.name
-        )));
-    }
     if control.file.is_some() {
         return brought::control(control, joined);
     }
@@ -245,15 +239,6 @@ mod tests {
             headway_algorithms::control("cubic").unwrap().startup
         );
         assert_eq!(choose("reno+hystart").unwrap().name, "reno_hs");
-    }
-
-    #[test]
-    fn a_control_that_reads_a_monitor_is_refused_until_there_is_one() {
-        for name in ["xcp_pep", "mpcp_pep"] {
-            let error = choose(name).unwrap_err();
-            assert_eq!(error.exit_status, crate::error::FAILED);
-            assert!(error.message.contains("simulator only"), "{error}");
-        }
     }
 
     #[test]

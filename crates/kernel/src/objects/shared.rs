@@ -10,7 +10,7 @@ use crate::error::Failure;
 use crate::system::rundir::{self, Lock};
 
 /// The maps of algorithms/port/bpf that are not an object's own.
-const SHARED: [&str; 7] = [
+const SHARED: [&str; 8] = [
     "hw_app",
     "hw_prefixes",
     "hw_paths",
@@ -18,6 +18,7 @@ const SHARED: [&str; 7] = [
     "hw_qs_flows",
     "hw_qs_askers",
     "hw_outgoing",
+    "hw_monitors",
 ];
 
 fn path(name: &str) -> PathBuf {

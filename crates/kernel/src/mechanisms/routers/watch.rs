@@ -6,7 +6,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use serde::Serialize;
 
-use super::{attached, by_program, counters_of, declared, name_of, LINKS};
+use super::found::{attached, by_program, counters_of, declared, name_of};
+use super::LINKS;
 use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf;
 use crate::objects::brought::Declared;

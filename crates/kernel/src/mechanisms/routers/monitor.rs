@@ -1,0 +1,117 @@
+//! Routers that publish what they know to the controls of this machine
+//! (`algorithms/port/bpf/monitors.h`): of one device each, by its namespace and number.
+
+use std::os::fd::AsFd as _;
+
+use headway_algorithms::RouterInfo;
+use libbpf_rs::{MapCore as _, MapFlags, Object, OpenObject};
+
+use super::found::attached;
+use super::Queue;
+use crate::error::Failure;
+use crate::objects::bpf::{self, Point};
+use crate::objects::device::Device;
+use crate::objects::hooks::{self, Hook};
+use crate::objects::shared;
+use crate::system::rundir::Lock;
+
+/// The program that sees packets leave the device's own queue.
+const DEPARTURES: &str = "hw_router_sent";
+const MONITORS: &str = "hw_monitors";
+const NETNS: &str = "hw_monitor_netns";
+const NUMBER: &str = "hw_monitor_device";
+
+/// Whether a link is known well enough to publish of it.
+pub(super) fn check(
+    info: &RouterInfo,
+    devices: &[Device],
+    tunables: &[u32],
+    queue: Queue,
+) -> Result<(), Failure> {
+    if devices.len() > 1 {
+        return Err(Failure::bad_input(format!(
+            "--netns: {} is of one device, that by which this machine's connections leave",
+            info.name
+        )));
+    }
+    let measures = |(t, value): (&headway_algorithms::TunableInfo, &u32)| {
+        t.name == "capacity" && t.shown(*value) == "measured"
+    };
+    if queue == Queue::Virtual && info.tunables.iter().zip(tunables).any(measures) {
+        return Err(Failure::bad_input(format!(
+            "capacity=measured: {} sees packets leave only with --backlog, a device whose own \
+             queue is the link's; without it give --capacity and capacity=told",
+            info.name
+        )));
+    }
+    Ok(())
+}
+
+/// Says in an object's constants whose entry is written.
+pub(super) fn describe(open: &mut OpenObject, device: &Device) -> Result<(), Failure> {
+    let [netns, number] = device.key()?;
+    hooks::set_constants(
+        open,
+        &[
+            (NETNS, &netns.to_ne_bytes()),
+            (NUMBER, &number.to_ne_bytes()),
+        ],
+    )
+}
+
+/// Makes the device's entry, in which nothing is told yet.
+pub(super) fn enter(device: &Device) -> Result<(), Failure> {
+    let Some(map) = shared::map(MONITORS) else {
+        return Err(Failure::failed("the map of monitors went away; try again"));
+    };
+    let nothing = vec![0; map.value_size() as usize];
+    map.update(&bytes(device.key()?), &nothing, MapFlags::ANY)
+        .map_err(|e| Failure::failed(format!("cannot publish of {}: {e}", device.place())))
+}
+
+fn bytes(key: [u32; 2]) -> Vec<u8> {
+    key.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+/// Lets a loaded monitor see packets leave.
+pub(super) fn watch_departures(
+    object: &Object,
+    device: &Device,
+    lock: &Lock,
+) -> Result<(), Failure> {
+    let program = hooks::program(object, DEPARTURES)?;
+    let link = bpf::attach(program.as_fd(), 0, Point::Tracepoint);
+    let [netns, number] = device.key()?;
+    let pin = format!("{DEPARTURES}_{netns}_{number}");
+    hooks::keep(link, &device.place(), &pin, lock)
+}
+
+/// The programs that see packets leave; of a command that was killed, perhaps without a router.
+pub(super) fn departures() -> Result<Vec<Hook>, Failure> {
+    let mut hooks = hooks::find()?;
+    hooks.retain(watches_departures);
+    Ok(hooks)
+}
+
+/// Whether it is such a program: it is at no device, though it is of one.
+#[must_use]
+pub fn watches_departures(hook: &Hook) -> bool {
+    hook.program == DEPARTURES
+}
+
+/// Takes out what is published of devices that have no monitor any more; controls then know of
+/// none.
+///
+/// # Errors
+/// Lack of privilege.
+pub fn forget_gone(_lock: &Lock) -> Result<(), Failure> {
+    let Some(map) = shared::map(MONITORS) else {
+        return Ok(());
+    };
+    let is_of = |hook: Hook| Some([hook.constant(NETNS)?, hook.constant(NUMBER)?].concat());
+    let there: Vec<Vec<u8>> = attached()?.into_iter().filter_map(is_of).collect();
+    for key in map.keys().filter(|key| !there.contains(key)) {
+        let _ = map.delete(&key); // another command may have been first
+    }
+    Ok(())
+}
