@@ -18,6 +18,7 @@ from headway import Experiment, metrics
 from headway.backends import as_it_is, run
 from headway.backends.kernel import KernelBackend, folders, headwayctl
 from headway.backends.kernel import run as kernel_run
+from headway.backends.repeating import Repeating
 from headway.errors import HeadwayError
 from headway.trace import SCHEMA, Trace, load_trace, save_trace
 
@@ -145,8 +146,7 @@ def test_a_run_that_was_disturbed_is_run_again_after_the_others(
     ):
         asked.clear()
         taken = dict[int, Trace]()
-        kernel = KernelBackend()
-        kernel.repeats = repeats
+        kernel = Repeating(KernelBackend(), repeats)
         kernel.run_each(seeds, as_it_is, taken.__setitem__, threads=1)
         assert asked == order
         assert sorted(taken) == [0, 1, 2]

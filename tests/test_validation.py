@@ -10,8 +10,8 @@ from real_time import in_real_time
 from support import on_kernel
 
 from headway import metrics, run
-from headway.backends import undisturbed
 from headway.backends.kernel import check, headwayctl
+from headway.backends.repeating import undisturbed
 from headway.backends.sim import SimBackend
 from headway.cli import validate
 from headway.cli.app import EXIT_ERROR, EXIT_KERNEL_CANNOT, execute

@@ -71,12 +71,6 @@ def settle(
         finished(index, result)
 
 
-def undisturbed(trace: Trace) -> bool:
-    """Whether a run went as it should: an emulator kept time, the kernel asked all controls."""
-    on_time = trace.meta.get("emulator", {}).get("on_time", True)
-    return bool(on_time) and not trace.meta.get("controls_left_out")
-
-
 def _sim() -> Backend:
     from headway.backends.sim import SimBackend
 

@@ -169,9 +169,3 @@ def watch(backend: Backend, bar: Bar) -> None:
         backend.simulated = bar.simulated
     if hasattr(backend, "progress"):
         backend.progress = bar.seconds
-
-
-def repeat(backend: Backend, repeats: int) -> None:
-    """How often a backend in real time may run again what the machine disturbed."""
-    if hasattr(backend, "repeats"):
-        backend.repeats = repeats

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from headway.backends import Recorded, backend_named
+from headway.backends.repeating import Repeating
 from headway.claims import told
 from headway.cli.claims import DOUBTFUL, counts, print_claims, print_named
 from headway.cli.options import REPEATS, AsJson, Repeats, Threads
 from headway.cli.places import path
-from headway.cli.show import console, notice, print_json, print_table, progress_bar, repeat, watch
+from headway.cli.show import console, notice, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.registry import unknown
 from headway.study import STUDY_FILE, Study, StudyContext, StudyResult, discover
@@ -67,12 +68,11 @@ def run(
     runner = backend_named(backend or chosen.only_backend or "sim")
     chosen = chosen.on(runner.name)
     _make(directory)
-    repeat(runner, repeats)
     with progress_bar(not as_json) as progress:
         watch(runner, progress)
         context = StudyContext(
             out_dir=directory,
-            backend=runner,
+            backend=Repeating(runner, repeats),
             quick=quick,
             seed=seed,
             threads=threads,

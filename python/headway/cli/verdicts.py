@@ -10,10 +10,11 @@ import typer
 
 from headway import machine
 from headway.backends import Backend, backend_named
+from headway.backends.repeating import Repeating
 from headway.claims import Claim, told
 from headway.cli.claims import print_named
 from headway.cli.options import REPEATS, AsJson, Threads
-from headway.cli.show import Bar, console, notice, print_json, progress_bar, repeat, watch
+from headway.cli.show import Bar, console, notice, print_json, progress_bar, watch
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.registry import unknown
 from headway.study import Study, discover
@@ -61,7 +62,6 @@ def verdicts(
     """
     chosen = _chosen(names or [], live=live)
     backend = backend_named("kernel" if live else "sim")
-    repeat(backend, REPEATS)
     found: dict[str, list[Difference]] = {}
     held: list[Claim] = []
     with progress_bar(not as_json) as progress:
@@ -69,7 +69,13 @@ def verdicts(
         for number, study in enumerate(chosen):
             try:
                 found[study.name], claims = _one(
-                    study, backend, progress, full, seeds, rewrite, threads
+                    study,
+                    Repeating(backend, REPEATS),
+                    progress,
+                    full,
+                    seeds,
+                    rewrite,
+                    threads,
                 )
             except InterruptedRunError:
                 raise InterruptedRunError(

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from headway import metrics
-from headway.backends import Backend, undisturbed
+from headway.backends import Backend
+from headway.backends.repeating import Repeating, lateness_us
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.trace import Trace
@@ -166,12 +167,13 @@ def _pair(
     trials: Sequence[Experiment],
     repeats: int,
 ) -> Pair:
-    ours, builtin, sim = backends
+    *live, sim = backends
+    ours, builtin = (Repeating(each, repeats, against.quiet_us) for each in live)
     seen: tuple[list[Seen], list[Seen]] = ([], [])
     late: list[Experiment] = []
     for number, trial in enumerate(trials):
         for side in (0, 1) if number % 2 == 0 else (1, 0):
-            trace = _quiet(against, (ours, builtin)[side], trial, repeats)
+            trace = (ours, builtin)[side].run(trial)
             seen[side].append(seen_in(trace))
             if against.simulated and side == 1:
                 late.append(as_late(trial, trace))
@@ -183,32 +185,12 @@ def _pair(
     return Pair(against, path, mean_of(seen[0]), mean_of(seen[1]), *simulated)
 
 
-def _quiet(against: Against, backend: Backend, trial: Experiment, repeats: int) -> Trace:
-    """The first run that was not disturbed, or the least late of all."""
-
-    def lateness(trace: Trace) -> tuple[bool, float]:
-        return not undisturbed(trace), _lateness_us(trace) or 0.0
-
-    runs: list[Trace] = []
-    for _ in range(1 + repeats):
-        runs.append(backend.run(trial))
-        if lateness(runs[-1]) <= (False, against.quiet_us):
-            break
-    return min(runs, key=lateness)
-
-
-def _lateness_us(trace: Trace) -> float | None:
-    directions = trace.meta.get("emulator", {}).get("directions", ())
-    late_us = [float(each["departure_error"]["mean_ns"] or 0) / 1000 for each in directions]
-    return max(late_us, default=None)
-
-
 def seen_in(trace: Trace) -> Seen:
     """One trial of one path."""
     return Seen(
         metrics.goodput_bps(trace, 0),
         metrics.queue_bytes(trace).mean,
-        lateness_us=_lateness_us(trace),
+        lateness_us=lateness_us(trace),
     )
 
 

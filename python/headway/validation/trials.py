@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from headway.backends import Backend, undisturbed
+from headway.backends import Backend
+from headway.backends.repeating import NOTE, Repeating
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.files import save_text
@@ -29,14 +30,14 @@ class Trial:
 
     observed: Observed
     notes: tuple[str, ...] = ()
-    undisturbed: bool = True
     repeated: int = 0
 
 
 def trial_of(trace: Trace) -> Trial:
     """What is kept of a trace."""
-    notes = tuple(str(note) for note in trace.meta.get("notes", ()))
-    return Trial(observe(trace), notes, undisturbed(trace))
+    # how often it was repeated is counted
+    notes = tuple(str(note) for note in trace.meta.get("notes", ()) if note != NOTE)
+    return Trial(observe(trace), notes)
 
 
 @dataclass(frozen=True)
@@ -122,37 +123,25 @@ class Runner:
         kept = {(s.key, e.seed) for s, e in wanted if self._take_kept(backend, s, e)}
         runs = [(s, e) for s, e in wanted if (s.key, e.seed) not in kept]
         tell = _Told(self._tell, backend.name, runs, len(kept))
-        repeated: Counter[int] = Counter()
-        late: list[int] = []
+        repeating = Repeating(backend, self._repeats)
 
         def finished(index: int, trial: Trial) -> None:
-            if not trial.undisturbed and repeated[index] < self._repeats:
-                late.append(index)
-                return
             scenario, experiment = runs[index]
-            self._keep(backend, scenario, experiment, replace(trial, repeated=repeated[index]))
+            trial = replace(trial, repeated=repeating.repeated[index])
+            self._keep(backend, scenario, experiment, trial)
             tell.finished(index)
 
         def failed(index: int, error: HeadwayError) -> None:
-            if type(error) is HeadwayError and repeated[index] < self._repeats:
-                late.append(index)
-                return
             scenario, experiment = runs[index]
             self._failures.add(f"{scenario.key}, {backend.name}, seed {experiment.seed}", error)
             tell.failed(index)
 
-        indices = list(range(len(runs)))
-        while indices:
-            late.clear()
-            again = indices
-            backend.run_each(
-                [runs[index][1] for index in again],
-                self._work([runs[index][0] for index in again], backend.name),
-                lambda place, trial, again=again: finished(again[place], trial),  # type: ignore[misc]
-                failed=lambda place, error, again=again: failed(again[place], error),  # type: ignore[misc]
-            )
-            indices = list(late)
-            repeated.update(indices)
+        repeating.run_each(
+            [experiment for _, experiment in runs],
+            self._work([scenario for scenario, _ in runs], backend.name),
+            finished,
+            failed=failed,
+        )
 
     def _work(self, scenarios: Sequence[Scenario], backend: str) -> Callable[[int, Trace], Trial]:
         def work(place: int, trace: Trace) -> Trial:
@@ -190,8 +179,7 @@ class Runner:
                 return False
             observed = fields.pop("observed")
             observed["shares"] = tuple(observed["shares"])
-            fields["notes"] = tuple(fields["notes"])
-            trial = Trial(observed=Observed(**observed), **fields)
+            trial = Trial(Observed(**observed), tuple(fields["notes"]), fields["repeated"])
         except (ValueError, KeyError, TypeError) as error:
             raise HeadwayError(f"{file}: is not a trial ({error}); delete it") from None
         self._done[scenario.key, backend.name, experiment.seed] = trial

@@ -13,11 +13,11 @@ import os
 import platform
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from headway.backends import Finished, OnFailure, T, Work, settle, undisturbed
+from headway.backends import Finished, OnFailure, T, Work, settle
 from headway.backends.kernel.folders import run_folder
 from headway.backends.kernel.headwayctl import Caretaker, Headwayctl
 from headway.backends.kernel.hints import attach_where_missing, taking_hints
@@ -41,8 +41,7 @@ class KernelBackend:
     """Runs experiments on this machine's kernel, in real time.
 
     ``builtin`` uses the kernel's own controls of the same names instead of ours, to compare
-    them. Of several runs one that the machine disturbed is run again after the others, ``repeats``
-    times at most; then it is taken as it is, and its notes say what disturbed it.
+    them. A run that the machine disturbed is taken as it is, and its notes say what disturbed it.
     Raises KernelCannotError, when made, if this machine cannot.
     """
 
@@ -51,7 +50,6 @@ class KernelBackend:
     def __init__(self, progress: Progress | None = None, *, builtin: bool = False) -> None:
         self._ctl = Headwayctl()
         self.progress = progress
-        self.repeats = 0
         self._builtin = builtin
 
     def run(self, experiment: Experiment) -> Trace:
@@ -79,7 +77,6 @@ class KernelBackend:
         seconds = Seconds(self.progress, experiments)
         waiting = deque(enumerate(experiments))
         running: dict[Future[Trace], int] = {}
-        repeated: Counter[int] = Counter()
         pool = ThreadPoolExecutor(threads or MOST_CONCURRENT)
         with Caretaker(self._ctl) as caretaker, self._taking_hints(experiments, caretaker):
             try:
@@ -97,14 +94,6 @@ class KernelBackend:
                     seconds.tell(len(running))
                     for future in done:
                         index = running.pop(future)
-                        if self._is_to_repeat(future, repeated[index]):
-                            repeated[index] += 1
-                            waiting.append((index, experiments[index]))
-                            continue
-                        if repeated[index] and not future.exception():
-                            future.result().meta["notes"].append(
-                                "it was run again, because the machine had disturbed it before"
-                            )
                         # here, so that no run in real time waits for the processor
                         settle(
                             index,
@@ -115,9 +104,6 @@ class KernelBackend:
             finally:
                 cancel.set()
                 pool.shutdown(wait=True, cancel_futures=True)
-
-    def _is_to_repeat(self, run: Future[Trace], repeated: int) -> bool:
-        return repeated < self.repeats and not run.exception() and not undisturbed(run.result())
 
     def key(self, experiment: Experiment) -> str:
         """A hash of headwayctl, the kernel, the code that makes a trace, and the experiment."""

@@ -1,0 +1,115 @@
+"""Runs that are repeated, because the machine did something else meanwhile."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from headway.backends import Backend, Finished, OnFailure, T, Work
+from headway.errors import HeadwayError
+from headway.experiment import Experiment
+from headway.trace import Trace
+
+NOTE = "it was run again, because the machine had disturbed it before"
+"""Of a trace, about a run before."""
+
+
+def undisturbed(trace: Trace) -> bool:
+    """Whether a run went as it should: an emulator kept time, the kernel asked all controls."""
+    on_time = trace.meta.get("emulator", {}).get("on_time", True)
+    return bool(on_time) and not trace.meta.get("controls_left_out")
+
+
+def lateness_us(trace: Trace) -> float | None:
+    """By how much packets left the emulated link late on average, in the later direction."""
+    directions = trace.meta.get("emulator", {}).get("directions", ())
+    late_us = [float(each["departure_error"]["mean_ns"] or 0) / 1000 for each in directions]
+    return max(late_us, default=None)
+
+
+class Repeating:
+    """A backend that runs again what the machine disturbed, ``most`` times at most.
+
+    A run on a link that was later than ``quiet_us`` on average counts as disturbed, too.
+    """
+
+    def __init__(self, backend: Backend, most: int, quiet_us: float = math.inf) -> None:
+        self.name = backend.name
+        self.key = backend.key
+        self.repeated: Counter[int] = Counter()
+        """How often each experiment of the last :meth:`run_each` was."""
+        self._backend = backend
+        self._most = most
+        self._quiet = (False, quiet_us)
+
+    def run(self, experiment: Experiment) -> Trace:
+        """The first run that was not disturbed, or the least disturbed of all."""
+        runs: list[Trace] = []
+        for _ in range(1 + self._most):
+            runs.append(self._backend.run(experiment))
+            if _disturbance(runs[-1]) <= self._quiet:
+                break
+        return min(runs, key=_disturbance)
+
+    def run_each(
+        self,
+        experiments: Sequence[Experiment],
+        work: Work[T],
+        finished: Finished[T],
+        threads: int = 0,
+        failed: OnFailure | None = None,
+    ) -> None:
+        """Run several, and then again those that were disturbed; see Backend.run_each.
+
+        One that was disturbed each time is taken as it is, and its notes say what disturbed it.
+        Where failures are not the end of all, a run that failed is repeated, too.
+        """
+        self.repeated.clear()
+        indices: Sequence[int] = range(len(experiments))
+        while indices:
+            indices = self._round(indices, experiments, work, finished, threads, failed)
+
+    def _round(
+        self,
+        indices: Sequence[int],
+        experiments: Sequence[Experiment],
+        work: Work[T],
+        finished: Finished[T],
+        threads: int,
+        failed: OnFailure | None,
+    ) -> list[int]:
+        """Run those once, and say which are to be repeated."""
+        again: list[int] = []
+
+        def worked(place: int, trace: Trace) -> Callable[[], None]:
+            index = indices[place]
+            if _disturbance(trace) > self._quiet and self.repeated[index] < self._most:
+                return lambda: again.append(index)
+            if self.repeated[index]:
+                notes = [*trace.meta.get("notes", ()), NOTE]
+                trace = replace(trace, meta={**trace.meta, "notes": notes})
+            result = work(index, trace)
+            return lambda: finished(index, result)
+
+        def lost(place: int, error: HeadwayError) -> None:
+            index = indices[place]
+            if type(error) is HeadwayError and self.repeated[index] < self._most:
+                again.append(index)
+            elif failed is not None:
+                failed(index, error)
+
+        self._backend.run_each(
+            [experiments[index] for index in indices],
+            worked,
+            lambda _place, take: take(),
+            threads,
+            failed and lost,
+        )
+        self.repeated.update(again)
+        return again
+
+
+def _disturbance(trace: Trace) -> tuple[bool, float]:
+    return not undisturbed(trace), lateness_us(trace) or 0.0
