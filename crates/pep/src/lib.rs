@@ -14,6 +14,7 @@
 //! - [`control`]: who asks how it is; [`run`]: from start to end.
 #![warn(missing_docs)]
 
+mod begun;
 mod config;
 mod confirm;
 mod connection;

@@ -8,11 +8,14 @@ use std::process::{Command, Output, Stdio};
 
 use headway_system::error::{Attempt as _, Failure};
 
+use crate::begun;
 use crate::config::Config;
 use crate::socket::Family;
 
 /// The first packet of a connection.
 const SYN: &str = "tcp flags & (fin | syn | rst | ack) == syn";
+/// One of those that come after it, the last of the handshake among them.
+const ACK: &str = "tcp flags & (fin | syn | rst | ack) == ack";
 /// So that people see whose routes and rules they are.
 const ROUTING_PROTOCOL: &str = "72";
 /// Before all rules of others: a packet with the mark is the proxy's.
@@ -95,17 +98,31 @@ impl Rules {
             servers,
             ..
         } = self;
-        let (mut held, mut back) = (String::new(), String::new());
+        let end = format!("meta mark set {mark} accept");
+        let chain = |name: &str, lines: Vec<String>| {
+            format!(
+                "\n    chain {name} {{\n        {}\n    }}",
+                lines.join("\n        ")
+            )
+        };
+        let (mut back, mut cookies) = (String::new(), String::new());
+        let mut pass = Vec::new();
+        let own;
         if self.group.is_some() {
-            let lines = self.to_listeners(&format!("meta mark set {mark} accept"));
-            let lines = lines.join("\n        ");
-            held = format!("\n    chain held {{\n        {lines}\n    }}");
+            own = chain("held", self.to_listeners(|_| String::new(), &end));
             back = format!("\n        iifname \"lo\" meta mark {mark} {SYN} jump held");
+        } else {
+            let families = || self.ports.iter().map(|(family, _)| *family);
+            own = begun::sets(families()) + &chain("begun", self.to_listeners(begun::known, &end));
+            cookies = format!("\n        iifname {clients} {ACK} jump begun");
+            pass = families().map(begun::forget).collect();
         }
+        pass.push("counter name around".to_owned());
+        let pass = chain("pass", pass);
         format!(
             "table inet {table} {{
     counter around {{ }}
-    chain take {{ }}{held}
+    chain take {{ }}{own}{pass}
     chain prerouting {{
         type filter hook prerouting priority mangle; policy accept;
         meta l4proto {{ icmp, ipv6-icmp }} socket mark {own_mark} meta mark set {mark} accept
@@ -115,8 +132,8 @@ impl Rules {
         ip6 daddr fe80::/10 return
         meta mark {own_mark} return
         iifname {clients} {SYN} fib daddr oifname {servers} jump take
-        socket transparent 1 meta mark set {mark} accept
-        iifname {clients} {SYN} fib daddr oifname {servers} counter name around
+        socket transparent 1 meta mark set {mark} accept{cookies}
+        iifname {clients} {SYN} fib daddr oifname {servers} jump pass
     }}
 }}
 "
@@ -130,20 +147,24 @@ impl Rules {
 
     fn opening(&self) -> String {
         let (table, mark) = (&self.table, self.mark);
-        let end = match self.group {
-            None => format!("meta mark set {mark} accept"),
+        let lines = match self.group {
+            None => self.to_listeners(begun::note, &format!("meta mark set {mark} accept")),
             // where nobody listens the packet is not dropped, but passes
-            Some(group) => format!("log group {group} queue-threshold 1 drop"),
+            Some(group) => self.to_listeners(
+                |_| String::new(),
+                &format!("log group {group} queue-threshold 1 drop"),
+            ),
         };
         let mut text = format!("flush chain inet {table} take\n");
-        for line in self.to_listeners(&end) {
+        for line in lines {
             text += &format!("add rule inet {table} take {line}\n");
         }
         text
     }
 
-    /// Rules for packets that go to listeners; where there is none `end` is not reached.
-    fn to_listeners(&self, end: &str) -> Vec<String> {
+    /// Rules for packets that go to listeners, after what is asked `first`; where there is no
+    /// listener `end` is not reached.
+    fn to_listeners(&self, first: impl Fn(Family) -> String, end: &str) -> Vec<String> {
         let line = |(family, port): &(Family, u16)| {
             // a first packet with headers between IP's and TCP's is not understood (syn.rs)
             let (word, which) = match family {
@@ -151,7 +172,11 @@ impl Rules {
                 Family::V6 if self.group.is_some() => ("ip6", "ip6 nexthdr tcp"),
                 Family::V6 => ("ip6", "meta nfproto ipv6 meta l4proto tcp"),
             };
-            format!("{which} tproxy {word} to {} {end}", family.loopback(*port))
+            let first = first(*family);
+            format!(
+                "{which} {first} tproxy {word} to {} {end}",
+                family.loopback(*port)
+            )
         };
         self.ports.iter().map(line).collect()
     }

@@ -3,6 +3,8 @@
 
 #[path = "live/confirm.rs"]
 mod confirm;
+#[path = "live/hostile.rs"]
+mod hostile;
 #[path = "live/lab.rs"]
 mod lab;
 #[path = "../../../tests/machine.rs"]
@@ -484,11 +486,14 @@ fn main() {
     if words.first().is_some_and(|word| word == "proxy") {
         return lab::proxy(&words[1..]);
     }
+    let tests = || {
+        let all = [&TESTS[..], &confirm::TESTS, &hostile::TESTS];
+        all.into_iter().flatten()
+    };
     if let Some(reason) = reason_to_skip() {
-        return skipped::skipped(TESTS.len() + confirm::TESTS.len(), &reason);
+        return skipped::skipped(tests().count(), &reason);
     }
     let filter = words.iter().find(|word| !word.starts_with('-'));
-    let tests = || TESTS.iter().chain(&confirm::TESTS);
     let chosen = tests().filter(|(name, _)| filter.is_none_or(|f| name.contains(f.as_str())));
     // a long run does not keep others from theirs
     let short = std::env::var_os("HEADWAY_TRANSFERS").is_none();

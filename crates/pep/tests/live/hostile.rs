@@ -1,0 +1,335 @@
+//! What some do on purpose, and others by being slow: whether it delays a flow that does nothing
+//! of the kind. Times are printed.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use headway_pep::control::Taking;
+use rustix::net::ipproto::RAW;
+use rustix::net::{self, AddressFamily, SendFlags, SocketFlags, SocketType};
+
+use crate::lab::{
+    wait_until, Lab, Proxy, Wanted, CLIENT, CLIENT_V4, GATEWAY, SERVER, SERVER_V4, SERVER_V6,
+};
+use crate::machine::measured;
+use crate::{accept, exchange, pair, Test};
+
+pub const TESTS: [Test; 2] = [
+    (
+        "a_flood_of_first_packets_keeps_nobody_out",
+        a_flood_of_first_packets_keeps_nobody_out,
+    ),
+    (
+        "who_is_slow_or_floods_does_not_delay_others",
+        who_is_slow_or_floods_does_not_delay_others,
+    ),
+];
+
+/// SYNs per second: more than the kernel keeps handshakes.
+const FLOOD_PER_S: u32 = 4000;
+const SYN: u8 = 2;
+
+/// The ones' complement sum that IP's checksums are made of (RFC 1071).
+fn checksum(parts: &[&[u8]]) -> u16 {
+    let words = parts.iter().flat_map(|part| part.chunks(2));
+    let mut sum: u32 = words
+        .map(|w| u32::from(u16::from_be_bytes([w[0], *w.get(1).unwrap_or(&0)])))
+        .sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// A first packet from somebody who is not there. Numbers differ by `n`.
+fn syn(to: IpAddr, n: u32) -> Vec<u8> {
+    let [.., a, b] = n.to_be_bytes();
+    let mut tcp = Vec::new();
+    tcp.extend((1024 + (n % 60_000) as u16).to_be_bytes());
+    tcp.extend(9u16.to_be_bytes());
+    tcp.extend(n.wrapping_mul(0x9e37_79b9).to_be_bytes());
+    tcp.extend([0, 0, 0, 0, 5 << 4, SYN, 0xff, 0xff, 0, 0, 0, 0]);
+    let (mut head, ends) = match to {
+        IpAddr::V4(to) => {
+            let ends = [[10, 200, a, b], to.octets()].concat();
+            (
+                vec![
+                    0x45,
+                    0,
+                    0,
+                    40,
+                    0,
+                    0,
+                    0,
+                    0,
+                    64,
+                    libc::IPPROTO_TCP as u8,
+                    0,
+                    0,
+                ],
+                ends,
+            )
+        }
+        IpAddr::V6(to) => {
+            let from = Ipv6Addr::new(0xfd92, 0, 0, 0, 0, 0, 0, u16::from_be_bytes([a, b]));
+            let ends = [from.octets(), to.octets()].concat();
+            (
+                vec![0x60, 0, 0, 0, 0, 20, libc::IPPROTO_TCP as u8, 64],
+                ends,
+            )
+        }
+    };
+    let sum = checksum(&[&ends, &[0, libc::IPPROTO_TCP as u8, 0, 20], &tcp]);
+    tcp[16..18].copy_from_slice(&sum.to_be_bytes());
+    head.extend(ends);
+    head.extend(tcp);
+    head
+}
+
+/// Sends first packets to both of the server's addresses, until it is told to end.
+fn flood(end: &AtomicBool) -> io::Result<()> {
+    let open = |family| net::socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, Some(RAW));
+    let sockets = [open(AddressFamily::INET)?, open(AddressFamily::INET6)?];
+    let to: [IpAddr; 2] = [SERVER_V4, SERVER_V6].map(|a| a.parse().unwrap());
+    let (start, mut n) = (Instant::now(), 0u32);
+    while !end.load(Relaxed) {
+        let due = (start.elapsed().as_secs_f64() * f64::from(FLOOD_PER_S)) as u32;
+        for n in n..due {
+            let at = n as usize % 2;
+            let to = SocketAddr::new(to[at], 0);
+            // a device's queue that is full takes none
+            let _ = net::sendto(&sockets[at], &syn(to.ip(), n), SendFlags::empty(), &to);
+        }
+        n = due;
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// Who is not there has a route, or nobody would be answered.
+fn route_to_nobody(lab: &Lab) {
+    lab.ip(GATEWAY, "route add 10.200.0.0/16 via 10.91.1.2");
+    lab.ip(GATEWAY, "route add fd92::/64 via fd91:1::2");
+}
+
+/// Cookies that the gateway's kernel has sent, and those that came back and were right.
+fn cookies(lab: &Lab) -> (u64, u64) {
+    let text = lab.inside(GATEWAY, || {
+        fs::read_to_string("/proc/thread-self/net/netstat")
+    });
+    let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    let value = |name: &str| {
+        let at = names.split(' ').position(|n| n == name).expect(name);
+        values.split(' ').nth(at).unwrap().parse().unwrap()
+    };
+    (value("SyncookiesSent"), value("SyncookiesRecv"))
+}
+
+fn a_flood_of_first_packets_keeps_nobody_out(lab: &Lab) {
+    const MANY: usize = 40;
+    let proxy = Proxy::start(lab, &Wanted::default());
+    route_to_nobody(lab);
+    let listener = lab.listen(SERVER);
+    let port = listener.local_addr().unwrap().port();
+    let end = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let flood = scope.spawn(|| lab.try_inside(CLIENT, || flood(&end)));
+        wait_until("cookies", || cookies(lab).0 > 0);
+        let (sent, _) = cookies(lab);
+        let all = catch_unwind(AssertUnwindSafe(|| {
+            for n in 0..MANY {
+                let to = [SERVER_V4, SERVER_V6][n % 2];
+                let mut near = lab.connect(to, port).expect("a connection");
+                near.write_all(b"ask").unwrap();
+                exchange(&mut near, &mut accept_after(&listener, b"ask"));
+            }
+        }));
+        let (sent_at_last, came) = cookies(lab);
+        end.store(true, Relaxed);
+        flood.join().unwrap().unwrap();
+        if let Err(why) = all {
+            resume_unwind(why);
+        }
+        assert!(sent_at_last > sent, "the flood was over before they came");
+        assert!(came >= MANY as u64 / 2, "{came} cookies came back");
+    });
+    let status = proxy.status();
+    // some may have come just when the kernel had room; none passed around
+    assert_eq!(status.totals.connected, MANY as u64, "{status:?}");
+    proxy.stop();
+
+    // one that passes after all is not taken for one that was begun with the proxy
+    let wanted = Wanted {
+        most: Some(1),
+        ..Wanted::default()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    let taken = pair(lab, &listener);
+    wait_until("the limit", || proxy.status().taking == Taking::Full);
+    let client: SocketAddr = (CLIENT_V4.parse::<IpAddr>().unwrap(), 40_000).into();
+    let server: SocketAddr = (SERVER_V4.parse::<IpAddr>().unwrap(), port).into();
+    let known = format!("{} . {} . {} . {port}", CLIENT_V4, client.port(), SERVER_V4);
+    lab.inside(GATEWAY, || {
+        let words = ["add", "element", "inet", "headway_pep", "begun_ipv4"];
+        Command::new("nft")
+            .args(words)
+            .arg(format!("{{ {known} }}"))
+            .status()
+    });
+    let mut near = lab.inside(CLIENT, || {
+        let domain = AddressFamily::INET;
+        let socket = net::socket_with(domain, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        net::bind(&socket, &client)?;
+        net::connect(&socket, &server)?;
+        Ok(TcpStream::from(socket))
+    });
+    exchange(&mut near, &mut accept(&listener));
+    assert_eq!(proxy.status().around, Some(1));
+    drop(taken);
+    proxy.stop();
+}
+
+/// The far end of the connection that said so much.
+fn accept_after(listener: &TcpListener, said: &[u8]) -> TcpStream {
+    let mut far = accept(listener);
+    let mut text = vec![0; said.len()];
+    far.read_exact(&mut text).unwrap();
+    assert_eq!(text, said);
+    far
+}
+
+/// Exchanges of the probe in one look.
+const PROBES: usize = 400;
+
+/// The median and the 99th percentile.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    p50: Duration,
+    p99: Duration,
+}
+
+fn probe(near: &mut TcpStream, far: &mut TcpStream) -> Times {
+    let times = (0..PROBES).map(|_| {
+        thread::sleep(Duration::from_millis(1));
+        let start = Instant::now();
+        exchange(near, far);
+        start.elapsed()
+    });
+    let mut times: Vec<Duration> = times.collect();
+    times.sort();
+    Times {
+        p50: times[PROBES / 2],
+        p99: times[PROBES * 99 / 100],
+    }
+}
+
+/// Something that some do until the flag is set.
+type Deed = fn(&Lab, &TcpListener, &AtomicBool);
+
+const CONNECTIONS: usize = 30;
+const DEEDS: [(&str, Deed); 4] = [
+    ("slow readers", read_slowly),
+    ("zero windows", do_not_read),
+    ("one-byte writers", write_bytes),
+    ("a flood of SYNs", |lab, _, end| {
+        lab.inside(CLIENT, || flood(end));
+    }),
+];
+
+/// Connections whose near ends have written all that is taken from them.
+fn stuck(lab: &Lab, listener: &TcpListener) -> Vec<(TcpStream, TcpStream)> {
+    let all: Vec<_> = (0..CONNECTIONS).map(|_| pair(lab, listener)).collect();
+    for (near, _) in &all {
+        near.set_nonblocking(true).unwrap();
+    }
+    let (mut last, mut near) = (Instant::now(), all.iter().map(|(near, _)| near).cycle());
+    while last.elapsed() < Duration::from_millis(200) {
+        if near.next().unwrap().write(&[5; 50_000]).is_ok() {
+            last = Instant::now();
+        }
+    }
+    all
+}
+
+fn do_not_read(lab: &Lab, listener: &TcpListener, end: &AtomicBool) {
+    let _all = stuck(lab, listener);
+    while !end.load(Relaxed) {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn read_slowly(lab: &Lab, listener: &TcpListener, end: &AtomicBool) {
+    let mut all = stuck(lab, listener);
+    while !end.load(Relaxed) {
+        for (near, far) in &mut all {
+            far.read_exact(&mut [0; 1000]).unwrap();
+            let _ = near.write(&[5; 1000]); // what there is room for
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn write_bytes(lab: &Lab, listener: &TcpListener, end: &AtomicBool) {
+    let mut all: Vec<_> = (0..CONNECTIONS).map(|_| pair(lab, listener)).collect();
+    while !end.load(Relaxed) {
+        for (near, far) in &mut all {
+            near.set_nodelay(true).unwrap();
+            near.write_all(&[1]).unwrap();
+            far.read_exact(&mut [0]).unwrap();
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn who_is_slow_or_floods_does_not_delay_others(lab: &Lab) {
+    // each with a listener of its own, so that nobody accepts another's
+    let wanted = Wanted {
+        buffer: Some(200_000),
+        ..Wanted::default()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    route_to_nobody(lab);
+    let (mut near, mut far) = pair(lab, &lab.listen(SERVER));
+    for stream in [&near, &far] {
+        stream.set_nodelay(true).unwrap();
+    }
+    let mut busy = None;
+    for (name, deed) in DEEDS {
+        let listener = lab.listen(SERVER);
+        let found = measured(
+            &format!("a probe without and beside {name}"),
+            || {
+                let without = probe(&mut near, &mut far);
+                let end = AtomicBool::new(false);
+                let with = thread::scope(|scope| {
+                    scope.spawn(|| deed(lab, &listener, &end));
+                    thread::sleep(Duration::from_millis(800));
+                    let with = catch_unwind(AssertUnwindSafe(|| probe(&mut near, &mut far)));
+                    end.store(true, Relaxed);
+                    with
+                });
+                (without, with.unwrap_or_else(|e| resume_unwind(e)))
+            },
+            |(without, with)| with.p99 < 3 * without.p99 + Duration::from_millis(5),
+        );
+        match found {
+            Ok((without, with)) => println!(
+                "{name}: p50 {:.2?} and p99 {:.2?}; without {:.2?} and {:.2?}",
+                with.p50, with.p99, without.p50, without.p99
+            ),
+            Err(e) => busy = Some(e),
+        }
+    }
+    drop((near, far));
+    wait_until("all to close", || proxy.status().open == 0);
+    proxy.stop();
+    if let Some(busy) = busy {
+        resume_unwind(Box::new(busy));
+    }
+}
