@@ -1,5 +1,6 @@
 //! What the proxy is asked to do.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,6 +22,15 @@ pub struct Side {
     pub control: Option<String>,
     /// Send and receive buffer of each socket; None leaves both to the kernel.
     pub buffer_bytes: Option<usize>,
+}
+
+/// Where a line is written of each connection that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Journal {
+    /// Where errors are.
+    Stderr,
+    /// At the end of a file.
+    File(PathBuf),
 }
 
 /// All of it.
@@ -50,6 +60,10 @@ pub struct Config {
     pub handshake_timeout: Duration,
     /// Clients' handshakes are completed after their servers' only.
     pub confirm: bool,
+    /// Where a line is written of each connection that has ended.
+    pub journal: Option<Journal>,
+    /// Where Prometheus asks, at loopback.
+    pub metrics: Option<SocketAddr>,
     /// How long connections may still take after the proxy was told to stop.
     pub drain_timeout: Duration,
     /// Firewall mark of intercepted packets, and number of the routing table; the mark of the
@@ -68,6 +82,12 @@ impl Config {
             return Err(Failure::bad_input(format!(
                 "name \"{}\": must be 1 to 31 letters, digits and _",
                 self.name
+            )));
+        }
+        let is_private = |at: &SocketAddr| at.ip().is_loopback() && at.port() != 0;
+        if let Some(address) = self.metrics.filter(|at| !is_private(at)) {
+            return Err(Failure::bad_input(format!(
+                "metrics {address}: must be a port of a loopback address, like 127.0.0.1:9469"
             )));
         }
         check_devices("client device", &self.client.devices)?;
@@ -192,6 +212,8 @@ mod tests {
             idle_timeout: Duration::from_secs(1),
             handshake_timeout: Duration::from_secs(1),
             confirm: false,
+            journal: None,
+            metrics: None,
             drain_timeout: Duration::from_secs(1),
             mark: 0x4857,
         }
@@ -208,6 +230,14 @@ mod tests {
         for (line, words) in [
             (refused(|c| c.name = "a b".to_owned()), "name \"a b\": must"),
             (refused(|_| ()), "client device \"no\"ne\": must"),
+            (
+                refused(|c| c.metrics = Some(([10, 0, 0, 1], 9469).into())),
+                "metrics 10.0.0.1:9469: must",
+            ),
+            (
+                refused(|c| c.metrics = Some(([127, 0, 0, 1], 0).into())),
+                "metrics 127.0.0.1:0: must",
+            ),
             (
                 refused(|c| c.client.devices.clear()),
                 "client device: at least one",

@@ -16,7 +16,7 @@ use rustix::event::Timespec;
 use rustix::io::Errno;
 use rustix::net::{sendto, sockopt, SendFlags};
 
-use crate::connection::ConnectionStatus;
+use crate::connection::{ConnectionStatus, Outcome};
 use crate::counters::{count, Counters};
 use crate::held::{Held, Waiting};
 use crate::nflog::Nflog;
@@ -135,8 +135,7 @@ impl Holder {
         if let Some(to) = self.shared.asked() {
             let table = self.held.table();
             let of = |waiting: &Waiting| {
-                let ends = (waiting.syn.client, waiting.syn.server);
-                ConnectionStatus::held(ends, now.duration_since(waiting.since))
+                ConnectionStatus::held(waiting.ends(), now.duration_since(waiting.since))
             };
             let _ = to.send(table.iter().map(of).collect());
         }
@@ -169,8 +168,13 @@ impl Holder {
         if table.len() >= self.config.max_held() {
             match table.oldest() {
                 Some((number, oldest)) if now.duration_since(oldest.since) > STALE => {
-                    table.remove(number);
-                    count(&self.counters().handshake_timeouts);
+                    if let Some(waiting) = table.remove(number) {
+                        self.shared.never_was(
+                            waiting.ends(),
+                            waiting.since,
+                            Outcome::HandshakeTimeout,
+                        );
+                    }
                 }
                 _ => {
                     self.pass(&syn);
@@ -196,7 +200,7 @@ impl Holder {
             // there is one with these ends: the kernel knows what to make of another SYN of it
             Err(Errno::ADDRINUSE | Errno::ADDRNOTAVAIL) => self.send_on(&syn),
             Err(why @ (Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::ACCESS)) => {
-                self.refuse(&syn, why);
+                self.refuse(&syn, now, why);
             }
             Err(_) => self.pass(&syn),
         }
@@ -220,7 +224,7 @@ impl Holder {
             }
             Ok(Err(why)) | Err(why) => {
                 if let Some(waiting) = table.remove(number) {
-                    self.refuse(&waiting.syn, why);
+                    self.refuse(&waiting.syn, waiting.since, why);
                 }
             }
         }
@@ -228,11 +232,15 @@ impl Holder {
     }
 
     /// The client is told what the server has said.
-    fn refuse(&self, syn: &Syn, why: Errno) {
-        count(match why {
-            Errno::TIMEDOUT => &self.counters().handshake_timeouts,
-            _ => &self.counters().refused,
-        });
+    fn refuse(&self, syn: &Syn, since: Instant, why: Errno) {
+        self.shared.never_was(
+            (syn.client, syn.server),
+            since,
+            match why {
+                Errno::TIMEDOUT => Outcome::HandshakeTimeout,
+                _ => Outcome::Refused,
+            },
+        );
         if let Some(packet) = syn.answer(why) {
             self.send(syn.client, |senders| &senders.own, &packet);
         }
@@ -267,8 +275,10 @@ impl Holder {
             if now.duration_since(oldest.since) <= self.config.handshake_timeout {
                 return;
             }
-            count(&self.counters().handshake_timeouts);
-            table.remove(number);
+            if let Some(waiting) = table.remove(number) {
+                self.shared
+                    .never_was(waiting.ends(), waiting.since, Outcome::HandshakeTimeout);
+            }
         }
     }
 }

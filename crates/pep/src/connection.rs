@@ -2,15 +2,17 @@
 //! directions moved, ended as the end hosts end theirs.
 
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant, SystemTime};
 
+use headway_system::socket::tcp_info;
 use rustix::event::epoll::EventFlags;
 use rustix::net::sockopt;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::counters::{count, Counters};
 use crate::flow::{Flow, Leg, Step, Tools};
+use crate::journal::Line;
 use crate::socket;
 
 /// Index of the client's leg, and of the direction that begins there.
@@ -44,6 +46,37 @@ pub(crate) enum Outcome {
     IdleTimeout,
     CutOff,
     NoRoom,
+}
+
+impl Outcome {
+    /// Where it is counted.
+    pub fn counter(self, counters: &Counters) -> &AtomicU64 {
+        match self {
+            Self::Closed => &counters.closed,
+            Self::Refused => &counters.refused,
+            Self::Broke(CLIENT) => &counters.reset_by_client,
+            Self::Broke(_) => &counters.reset_by_server,
+            Self::HandshakeTimeout => &counters.handshake_timeouts,
+            Self::IdleTimeout => &counters.idle_timeouts,
+            Self::CutOff => &counters.cut_off,
+            Self::NoRoom => &counters.no_room,
+        }
+    }
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(match self {
+            Self::Closed => "closed",
+            Self::Refused => "refused",
+            Self::Broke(CLIENT) => "reset-by-client",
+            Self::Broke(_) => "reset-by-server",
+            Self::HandshakeTimeout => "handshake-timeout",
+            Self::IdleTimeout => "idle-timeout",
+            Self::CutOff => "cut-off",
+            Self::NoRoom => "no-room",
+        })
+    }
 }
 
 /// What is to be done with a connection next.
@@ -255,17 +288,29 @@ impl Connection {
         for flow in &mut self.flows {
             flow.abandon(counters);
         }
-        count(match outcome {
-            Outcome::Closed => &counters.closed,
-            Outcome::Refused => &counters.refused,
-            Outcome::Broke(CLIENT) => &counters.reset_by_client,
-            Outcome::Broke(_) => &counters.reset_by_server,
-            Outcome::HandshakeTimeout => &counters.handshake_timeouts,
-            Outcome::IdleTimeout => &counters.idle_timeouts,
-            Outcome::CutOff => &counters.cut_off,
-            Outcome::NoRoom => &counters.no_room,
-        });
+        count(outcome.counter(counters));
         counters.open.fetch_sub(1, Relaxed);
+    }
+
+    /// What is told of it at its end.
+    pub fn line(&self, end: Outcome) -> Line {
+        let [client_bytes, server_bytes] = self.bytes();
+        let [client_rtt_us, server_rtt_us] = [CLIENT, SERVER].map(|side| {
+            let info = tcp_info(&self.legs[side].socket).ok();
+            // an estimate is never 0, which is none
+            info.map(|(info, _)| info.tcpi_rtt).filter(|&rtt| rtt != 0)
+        });
+        Line {
+            time: SystemTime::now(),
+            client: self.client,
+            server: self.server,
+            end,
+            duration: self.started.elapsed(),
+            client_bytes,
+            server_bytes,
+            client_rtt_us,
+            server_rtt_us,
+        }
     }
 
     pub fn status(&self, now: Instant) -> ConnectionStatus {

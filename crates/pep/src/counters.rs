@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use serde::{Deserialize, Serialize};
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident,)*) => {
         /// Of all workers, since the start.
         #[derive(Debug, Default)]
         pub struct Counters {
@@ -23,7 +23,7 @@ macro_rules! counters {
         /// The same at one moment.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct Totals {
-            $($(#[$doc])* pub $name: u64,)*
+            $($(#[doc = $doc])* pub $name: u64,)*
         }
 
         impl Counters {
@@ -40,6 +40,11 @@ macro_rules! counters {
             pub fn rows(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)*]
             }
+
+            /// The same, with what each is.
+            pub(crate) fn described(&self) -> Vec<(&'static str, &'static str, u64)> {
+                vec![$((stringify!($name), concat!($($doc),*).trim_ascii(), self.$name),)*]
+            }
         }
     };
 }
@@ -47,7 +52,7 @@ macro_rules! counters {
 counters! {
     /// Connections that were taken from clients.
     accepted,
-    /// Of those, the servers that answered.
+    /// Servers that answered.
     connected,
     /// The servers that refused, or could not be reached.
     refused,
@@ -73,6 +78,8 @@ counters! {
     server_bytes,
     /// Of both, those that were copied, as small writes are.
     copied_bytes,
+    /// Lines of connections that have ended which could not be written.
+    lost_lines,
 }
 
 /// One more.

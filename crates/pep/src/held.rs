@@ -22,6 +22,13 @@ pub(crate) struct Waiting {
     pub answered: bool,
 }
 
+impl Waiting {
+    /// Its client and its server.
+    pub fn ends(&self) -> (SocketAddr, SocketAddr) {
+        (self.syn.client, self.syn.server)
+    }
+}
+
 /// All of them. Their numbers grow, so that the first is the oldest.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -56,16 +63,14 @@ impl Table {
 
     /// Under a number above all before.
     pub fn insert(&mut self, number: u64, waiting: Waiting) {
-        let ends = (waiting.syn.client, waiting.syn.server);
-        self.by_ends.insert(ends, number);
+        self.by_ends.insert(waiting.ends(), number);
         self.by_age.insert(number, waiting);
         self.tell();
     }
 
     pub fn remove(&mut self, number: u64) -> Option<Waiting> {
         let waiting = self.by_age.remove(&number)?;
-        self.by_ends
-            .remove(&(waiting.syn.client, waiting.syn.server));
+        self.by_ends.remove(&waiting.ends());
         self.tell();
         Some(waiting)
     }

@@ -11,6 +11,7 @@
 //! - `connection`: two legs and what becomes of them; `flow`: one direction, by splice through
 //!   a `pipe`; `counters`;
 //! - `limits`: whether new connections are taken or pass around;
+//! - `journal`: a line for each that has ended; `metrics`: what is counted, for Prometheus;
 //! - [`control`]: who asks how it is; [`run`]: from start to end.
 #![warn(missing_docs)]
 
@@ -22,7 +23,9 @@ pub mod control;
 mod counters;
 mod flow;
 mod held;
+mod journal;
 mod limits;
+mod metrics;
 mod nflog;
 mod pipe;
 mod rules;
@@ -32,7 +35,7 @@ mod socket;
 mod syn;
 mod worker;
 
-pub use config::{Config, Side};
+pub use config::{Config, Journal, Side};
 pub use connection::{ConnectionStatus, Phase};
 pub use counters::{Counters, Totals};
 pub use limits::usual_connections;

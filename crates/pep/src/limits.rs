@@ -140,6 +140,8 @@ mod tests {
             idle_timeout: Duration::from_secs(1),
             handshake_timeout: Duration::from_secs(1),
             confirm: false,
+            journal: None,
+            metrics: None,
             drain_timeout: Duration::from_secs(1),
             mark: 0x4857,
         }

@@ -16,7 +16,9 @@ use crate::connection::ConnectionStatus;
 use crate::control::{self, Control, Place, Request, Status, Taking};
 use crate::counters::{Counters, Totals};
 use crate::held::Held;
+use crate::journal::{self, Writer};
 use crate::limits::{self, Use};
+use crate::metrics::{self, Scrapes};
 use crate::rules::{self, Rules};
 use crate::socket::{self, Family};
 use crate::worker::{Shared, Worker};
@@ -46,6 +48,7 @@ struct Proxy {
     counters: Arc<Counters>,
     workers: Vec<(Arc<Shared>, JoinHandle<std::io::Result<()>>)>,
     control: Control,
+    scrapes: Option<Scrapes>,
     started: Instant,
     taking: Taking,
     /// Rules that could not be changed are tried again from then on.
@@ -74,12 +77,19 @@ pub fn run(
     control.note(here)?;
     let (listeners, ports) = listeners(&config, &families)?;
     let counters = Arc::new(Counters::default());
+    let place = config.journal.as_ref();
+    let journal = place
+        .map(|place| journal::open(place, &counters))
+        .transpose()?;
+    let (journal, writer) = journal.unzip();
+    let shared = || Shared::new(Arc::clone(&counters), journal.clone());
+    let scrapes = config.metrics.map(metrics::serve).transpose()?;
     let config = Arc::new(config);
     let mut loops: Vec<Loop> = Vec::new();
     let mut held = None;
     let mut group = None;
     if config.confirm {
-        let shared = Shared::new(Arc::clone(&counters))?;
+        let shared = shared()?;
         let all = Held::new(Arc::clone(&counters));
         let (own, table) = (Arc::clone(&config), Arc::clone(&all));
         let holder = Holder::new(own, Arc::clone(&shared), table, &families)?;
@@ -87,7 +97,7 @@ pub fn run(
         loops.push(("pep-held".to_owned(), shared, Box::new(|| holder.run())));
     }
     for (number, own) in listeners.into_iter().enumerate() {
-        let shared = Shared::new(Arc::clone(&counters))?;
+        let shared = shared()?;
         let (config, own_shared) = (Arc::clone(&config), Arc::clone(&shared));
         let worker = Worker::new(config, own_shared, held.clone(), own, most_pipes)?;
         let name = format!("pep-{number}");
@@ -99,9 +109,10 @@ pub fn run(
         config,
         rules,
         families,
-        counters,
+        counters: Arc::clone(&counters),
         workers: Vec::new(),
         control,
+        scrapes,
         started: Instant::now(),
         taking: Taking::Full,
         again: Instant::now(),
@@ -109,6 +120,8 @@ pub fn run(
     };
     let worked = proxy.work(loops, stop, ready);
     let ended = proxy.end();
+    drop(journal); // those of the workers went with them
+    writer.into_iter().for_each(Writer::end);
     worked.and(ended).map(|()| proxy.counters.totals())
 }
 
@@ -262,6 +275,9 @@ impl Proxy {
         let wait = wait.attempt("wait")?;
         let mut fds = [PollFd::new(&self.control.listener, PollFlags::IN)];
         let _ = poll(&mut fds, Some(&wait)); // a signal is looked for anyway
+        if let Some(scrapes) = &self.scrapes {
+            scrapes.answer(|| self.status(false));
+        }
         while let Some((request, stream)) = self.control.next() {
             match request {
                 Request::Status { connections } => {

@@ -3,11 +3,12 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use headway_system::error::{Attempt as _, Failure};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -19,6 +20,7 @@ use crate::connection::{Connection, ConnectionStatus, Next, Outcome, CLIENT, SER
 use crate::counters::{count, Counters};
 use crate::flow::{Leg, Tools};
 use crate::held::Held;
+use crate::journal::{Journal, Line};
 use crate::pipe::Pool;
 use crate::slab::Slab;
 use crate::{socket, Config};
@@ -38,6 +40,8 @@ const LISTENER: u64 = u64::MAX - 1;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub counters: Arc<Counters>,
+    /// Where ends are told.
+    pub journal: Option<Journal>,
     /// All connections are to be cut off, and the worker to end.
     pub end: AtomicBool,
     /// Who wants to know of all connections.
@@ -46,11 +50,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub fn new(counters: Arc<Counters>) -> Result<Arc<Self>, Failure> {
+    pub fn new(counters: Arc<Counters>, journal: Option<Journal>) -> Result<Arc<Self>, Failure> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .attempt("make an event descriptor")?;
         Ok(Arc::new(Self {
             counters,
+            journal,
             end: AtomicBool::new(false),
             ask: Mutex::new(None),
             wake,
@@ -61,6 +66,29 @@ impl Shared {
     pub fn wake(&self) {
         // full means that it is awake
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// One ends that had no leg to its server, or none to its client.
+    pub fn never_was(
+        &self,
+        (client, server): (SocketAddr, SocketAddr),
+        since: Instant,
+        end: Outcome,
+    ) {
+        count(end.counter(&self.counters));
+        if let Some(journal) = &self.journal {
+            journal.note(Line {
+                time: SystemTime::now(),
+                client,
+                server,
+                end,
+                duration: since.elapsed(),
+                client_bytes: 0,
+                server_bytes: 0,
+                client_rtt_us: None,
+                server_rtt_us: None,
+            });
+        }
     }
 
     /// Has an event queue tell when somebody wants something.
@@ -229,7 +257,7 @@ impl Worker {
         let Some((client, server)) = client.zip(socket::local_address(&socket).ok()) else {
             return; // it is gone already
         };
-        let (client, server): (std::net::SocketAddr, std::net::SocketAddr) = (client, server);
+        let (client, server): (SocketAddr, SocketAddr) = (client, server);
         if server.ip().is_loopback() {
             return; // somebody of this machine came to the listener itself
         }
@@ -244,7 +272,8 @@ impl Worker {
             Ok,
         );
         let Ok(other) = other else {
-            count(&counters.refused);
+            let ends = (client, server);
+            self.shared.never_was(ends, now, Outcome::Refused);
             counters.open.fetch_sub(1, Relaxed);
             return;
         };
@@ -302,6 +331,9 @@ impl Worker {
 
     fn end(&mut self, key: u64, outcome: Outcome) {
         if let Some(connection) = self.connections.remove(key) {
+            if let Some(journal) = &self.shared.journal {
+                journal.note(connection.line(outcome));
+            }
             connection.end(outcome, &self.shared.counters);
         }
     }

@@ -9,6 +9,8 @@ mod hostile;
 mod lab;
 #[path = "../../../tests/machine.rs"]
 mod machine;
+#[path = "live/observed.rs"]
+mod observed;
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
 #[path = "live/transfers.rs"]
@@ -487,7 +489,12 @@ fn main() {
         return lab::proxy(&words[1..]);
     }
     let tests = || {
-        let all = [&TESTS[..], &confirm::TESTS, &hostile::TESTS];
+        let all = [
+            &TESTS[..],
+            &confirm::TESTS,
+            &hostile::TESTS,
+            &observed::TESTS,
+        ];
         all.into_iter().flatten()
     };
     if let Some(reason) = reason_to_skip() {

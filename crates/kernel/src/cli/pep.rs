@@ -1,12 +1,13 @@
 //! `headwayctl pep`
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use headway_experiment::{parse_positive_size, parse_positive_time, parse_time};
 use headway_pep::control::{self, Request, Status, Taking};
-use headway_pep::{Config, ConnectionStatus, Side, Totals};
+use headway_pep::{Config, ConnectionStatus, Journal, Side, Totals};
 use serde_json::json;
 
 use super::stop::on_signals;
@@ -78,6 +79,13 @@ struct RunCommand {
     /// has reached the server
     #[arg(long)]
     confirm: bool,
+    /// Write a line, JSON, of each connection that has ended: at the end of a file [stderr]
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    log_connections: Option<Option<PathBuf>>,
+    /// Tell Prometheus what is counted, at a port of 127.0.0.1 or of another loopback address:
+    /// GET /metrics
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = loopback)]
+    metrics: Option<SocketAddr>,
     /// Connections may take so long to end after the proxy was told to stop
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
     drain_timeout: Duration,
@@ -118,6 +126,15 @@ struct StopCommand {
 
 fn size(text: &str) -> Result<u64, String> {
     parse_positive_size(text).map_err(|e| e.to_string())
+}
+
+/// Whether it is loopback's is seen with all else (`Config::check`).
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let port = text
+        .parse::<u16>()
+        .map(|port| (Ipv4Addr::LOCALHOST, port).into());
+    port.or_else(|_| text.parse())
+        .map_err(|_| "must be a port, or an address and a port like 127.0.0.1:9469".to_owned())
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -177,6 +194,11 @@ fn configuration(command: &RunCommand) -> Result<Config, Failure> {
         idle_timeout: command.idle_timeout,
         handshake_timeout: command.handshake_timeout,
         confirm: command.confirm,
+        journal: command.log_connections.clone().map(|file| match file {
+            Some(path) => Journal::File(path),
+            None => Journal::Stderr,
+        }),
+        metrics: command.metrics,
         drain_timeout: command.drain_timeout,
         mark: command.mark,
     })

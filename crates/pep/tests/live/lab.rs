@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use headway_pep::control::{ask, Request, Status};
-use headway_pep::{Config, Side};
+use headway_pep::{Config, Journal, Side};
 use headway_system::socket::set;
 
 pub const CLIENT: &str = "c";
@@ -171,6 +171,8 @@ pub struct Wanted {
     pub buffer: Option<usize>,
     pub controls: Option<(String, String)>,
     pub confirm: bool,
+    pub journal: Option<PathBuf>,
+    pub metrics: Option<SocketAddr>,
 }
 
 impl Wanted {
@@ -186,6 +188,10 @@ impl Wanted {
             client,
             server,
             self.confirm.to_string(),
+            self.journal
+                .as_ref()
+                .map_or("-".to_owned(), |path| path.display().to_string()),
+            self.metrics.map_or("-".to_owned(), |at| at.to_string()),
         ]
     }
 }
@@ -219,6 +225,8 @@ pub fn proxy(words: &[String]) {
         idle_timeout: ms(1, 300_000),
         handshake_timeout: ms(2, 10_000),
         confirm: words[7] == "true",
+        journal: control(8).map(|path| Journal::File(path.into())),
+        metrics: words[9].parse().ok(),
         drain_timeout: ms(3, 10_000),
         mark: MARK,
     };

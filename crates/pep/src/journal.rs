@@ -1,0 +1,246 @@
+//! A line for each connection that has ended. Event loops hand it over and go on; where the writer
+//! does not keep up lines are lost, and counted.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use headway_system::error::{Attempt as _, Failure};
+use serde::{Serialize, Serializer};
+
+use crate::config::Journal as Place;
+use crate::connection::Outcome;
+use crate::counters::{count, Counters};
+
+/// Lines that wait to be written: a second of the fastest coming and going, and 1 MB.
+const LINES: usize = 8192;
+/// At the end.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Written at once.
+const BATCH_BYTES: usize = 64 << 10;
+
+/// What is told of a connection.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Line {
+    /// When it ended.
+    #[serde(serialize_with = "rfc3339")]
+    pub time: SystemTime,
+    pub client: SocketAddr,
+    pub server: SocketAddr,
+    /// How it ended.
+    pub end: Outcome,
+    /// Since it was taken, or since the client's first packet where it never was.
+    #[serde(rename = "duration_us", serialize_with = "microseconds")]
+    pub duration: Duration,
+    /// From the client, handed to the server's side.
+    pub client_bytes: u64,
+    /// From the server, handed to the client's side.
+    pub server_bytes: u64,
+    /// The kernel's smoothed estimate for each side at the end; null: it has none.
+    pub client_rtt_us: Option<u32>,
+    pub server_rtt_us: Option<u32>,
+}
+
+fn microseconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(time.as_micros() as u64)
+}
+
+/// UTC, in milliseconds.
+fn rfc3339<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = since.as_secs();
+    let (mut days, second) = (seconds / 86_400, seconds % 86_400);
+    let is_leap = |year: u64| year % 4 == 0 && year % 100 != 0 || year % 400 == 0;
+    let mut year = 1970;
+    loop {
+        let length = 365 + u64::from(is_leap(year));
+        if days < length {
+            break;
+        }
+        (days, year) = (days - length, year + 1);
+    }
+    let february = 28 + u64::from(is_leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        (days, month) = (days - length, month + 1);
+    }
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    to.collect_str(&format_args!(
+        "{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z",
+        days + 1,
+        since.subsec_millis()
+    ))
+}
+
+/// Where event loops hand lines to.
+#[derive(Clone, Debug)]
+pub(crate) struct Journal {
+    to: SyncSender<Line>,
+    counters: Arc<Counters>,
+}
+
+impl Journal {
+    /// Does not wait.
+    pub fn note(&self, line: Line) {
+        if self.to.try_send(line).is_err() {
+            count(&self.counters.lost_lines);
+        }
+    }
+}
+
+/// Who writes them.
+#[derive(Debug)]
+pub(crate) struct Writer(JoinHandle<()>);
+
+impl Writer {
+    /// Waits until all is written, which it is once nobody has a [`Journal`] of it any more; but not
+    /// for a sink that takes nothing.
+    pub fn end(self) {
+        let until = Instant::now() + PATIENCE;
+        while !self.0.is_finished() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Opens a place and begins to write there.
+pub(crate) fn open(place: &Place, counters: &Arc<Counters>) -> Result<(Journal, Writer), Failure> {
+    let mut sink: Box<dyn Write + Send> = match place {
+        Place::Stderr => Box::new(io::stderr()),
+        Place::File(path) => Box::new(append(path)?),
+    };
+    let (to, from) = sync_channel(LINES);
+    let own = Arc::clone(counters);
+    let writer = thread::Builder::new()
+        .name("pep-journal".to_owned())
+        .spawn(move || write(&mut *sink, &from, &own))
+        .attempt("start a thread")?;
+    let counters = Arc::clone(counters);
+    Ok((Journal { to, counters }, Writer(writer)))
+}
+
+/// Every write goes to the end, wherever that is now: who keeps old lines elsewhere copies them
+/// and cuts the file.
+fn append(path: &Path) -> Result<File, Failure> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).mode(0o640);
+    options.open(path).map_err(|error| {
+        Failure::bad_input(format!("log of connections {}: {error}", path.display()))
+    })
+}
+
+/// Writes what is there at once, until nobody can send any more.
+fn write(sink: &mut dyn Write, from: &Receiver<Line>, counters: &Counters) {
+    while let Ok(first) = from.recv() {
+        let (mut text, mut lines) = (String::new(), 0);
+        let mut next = Some(first);
+        while let Some(line) = next {
+            if let Ok(json) = serde_json::to_string(&line) {
+                let _ = writeln!(text, "{json}"); // a String takes all
+                lines += 1;
+            }
+            next = (text.len() < BATCH_BYTES)
+                .then(|| from.try_recv().ok())
+                .flatten();
+        }
+        let written = sink.write_all(text.as_bytes());
+        if written.and_then(|()| sink.flush()).is_err() {
+            counters.lost_lines.fetch_add(lines, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(seconds: u64, ms: u64) -> Line {
+        Line {
+            time: UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(ms),
+            client: "10.1.0.2:4242".parse().unwrap(),
+            server: "[2001:db8::1]:80".parse().unwrap(),
+            end: Outcome::Broke(crate::connection::SERVER),
+            duration: Duration::from_micros(1500),
+            client_bytes: 1,
+            server_bytes: 2,
+            client_rtt_us: Some(400),
+            server_rtt_us: None,
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_object_with_units_in_its_names() {
+        let text = serde_json::to_string(&line(1_709_210_096, 7)).unwrap();
+        assert_eq!(
+            text,
+            "{\"time\":\"2024-02-29T12:34:56.007Z\",\"client\":\"10.1.0.2:4242\",\
+             \"server\":\"[2001:db8::1]:80\",\"end\":\"reset-by-server\",\"duration_us\":1500,\
+             \"client_bytes\":1,\"server_bytes\":2,\"client_rtt_us\":400,\"server_rtt_us\":null}"
+        );
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for (seconds, day) in [
+            (0, "1970-01-01"),
+            (951_782_400, "2000-02-29"),
+            (4_102_444_799, "2099-12-31"),
+            (4_107_542_399, "2100-02-28"),
+            (4_107_542_400, "2100-03-01"),
+        ] {
+            let text = serde_json::to_string(&line(seconds, 0)).unwrap();
+            assert!(text.contains(&format!("\"{day}T")), "{text}");
+        }
+    }
+
+    /// Takes a line when it is told to, and says that it has begun to.
+    struct Slow(std::sync::mpsc::Sender<()>, Receiver<()>);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.send(());
+            self.1.recv().map_err(io::Error::other)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn who_hands_a_line_over_never_waits_and_what_is_lost_is_counted() {
+        let counters = Arc::new(Counters::default());
+        let (to, from) = sync_channel(3);
+        let journal = Journal {
+            to,
+            counters: Arc::clone(&counters),
+        };
+        let ((begun, begins), (go, goes)) =
+            (std::sync::mpsc::channel(), std::sync::mpsc::channel());
+        let own = Arc::clone(&counters);
+        let writer = thread::spawn(move || write(&mut Slow(begun, goes), &from, &own));
+        journal.note(line(0, 0));
+        begins.recv().unwrap(); // it has that one in hand, and stands
+        for _ in 0..5 {
+            journal.note(line(0, 0));
+        }
+        assert_eq!(counters.lost_lines.load(Relaxed), 2);
+        drop(journal);
+        go.send(()).unwrap();
+        drop(go); // from now on writing fails
+        writer.join().unwrap();
+        assert_eq!(counters.lost_lines.load(Relaxed), 5);
+    }
+}
