@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from other_programs import output_of, program
 from support import experiment
 
 from headway import Trace, metrics, run
@@ -16,17 +15,6 @@ LOSSY = {"rate": "10Mbit/s", "rtt": "50 ms", "buffer": "2 BDP", "loss": "1%"}
 QUEUE_LIMITED = {"rate": "1Mbit/s", "rtt": "50 ms", "buffer": "60000 B"}
 PATHS = {"lossy": LOSSY, "queue-limited": QUEUE_LIMITED}
 FLOWS = "1xcubic,1xreno,1xreno:sack=off"
-
-
-def program(name: str, package: str) -> str:
-    path = shutil.which(name)
-    if path is None:
-        pytest.skip(f"needs {name}: apt-get install {package}")
-    return path
-
-
-def output_of(*command: str | Path) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def captured(folder: Path, path: str, stack: str) -> tuple[Trace, Path]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
+from other_programs import tshark_rows
 from real_time import in_real_time, live
 from support import on_kernel
 
 from headway import Experiment, run
-from headway.trace import Trace
 
 FIELDS = (
     "tcp.srcport",
@@ -46,29 +43,6 @@ def marked(topology: dict[str, Any] | None = None, link: str = "bottleneck") -> 
         "capture": {"link": link},
     }
     return Experiment.model_validate(asked)
-
-
-def rows(trace: Trace, folder: Path, *, checked: bool) -> list[dict[str, str]]:
-    """What tshark reads, one entry per packet; checksums of hosts with offloads are not whole."""
-    tshark = shutil.which("tshark")
-    if tshark is None:
-        pytest.skip("needs tshark: apt-get install tshark")
-    assert trace.capture is not None
-    file = folder / "ecn.pcapng"
-    file.write_bytes(trace.capture)
-    command = [tshark, "-n", "-r", str(file), "-T", "fields", "-E", "separator=|"]
-    for protocol in ("ip", "tcp"):
-        command += ["-o", f"{protocol}.check_checksum:TRUE"]
-    for field in FIELDS:
-        command += ["-e", field]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = [dict(zip(FIELDS, line.split("|"), strict=True)) for line in printed.splitlines()]
-    assert len(found) > 100
-    for row in found:
-        assert row["_ws.malformed"] == ""
-        if checked:
-            assert (row["ip.checksum.status"], row["tcp.checksum.status"]) == ("1", "1")
-    return found
 
 
 def told(found: list[dict[str, str]]) -> list[str]:
@@ -105,7 +79,7 @@ def without_repeats(steps: list[str]) -> list[str]:
 
 
 def test_tshark_reads_the_flags_of_a_simulated_connection(tmp_path: Path) -> None:
-    found = rows(run(marked()), tmp_path, checked=True)
+    found = tshark_rows(run(marked()), tmp_path, FIELDS)
     assert without_repeats(told(found))[: len(FIRST_MARK)] == FIRST_MARK
     assert {row["ip.dsfield.ecn"] for row in found} == {"0", "2"}
 
@@ -115,7 +89,7 @@ def test_tshark_reads_marks_behind_the_queue(tmp_path: Path) -> None:
     wide = {"rate": "1Gbit/s", "delay": "0 s", "buffer": "1000 pkts"}
     chain = {"kind": "chain", "hops": [{"forward": narrow}, {"forward": wide}]}
     trace = run(marked(chain, link="forward1"))
-    found = rows(trace, tmp_path, checked=True)
+    found = tshark_rows(trace, tmp_path, FIELDS)
     marks = sum(row["ip.dsfield.ecn"] == "3" for row in found)
     assert marks > 0
     assert trace.flows[0].ce_marks in (marks - 1, marks)
@@ -124,6 +98,6 @@ def test_tshark_reads_marks_behind_the_queue(tmp_path: Path) -> None:
 @on_kernel
 @in_real_time
 def test_a_live_connection_shows_tshark_the_same_flags_in_the_same_order(tmp_path: Path) -> None:
-    found = rows(live(marked()), tmp_path, checked=False)
-    simulated = rows(run(marked()), tmp_path, checked=True)
+    found = tshark_rows(live(marked()), tmp_path, FIELDS, checked=False)
+    simulated = tshark_rows(run(marked()), tmp_path, FIELDS)
     assert without_repeats(told(found)) == without_repeats(told(simulated)) == FIRST_MARK

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
-import pytest
+from other_programs import tshark_rows
 from support import experiment
 
 from headway import run
@@ -31,9 +29,6 @@ DUMBBELL = {"kind": "dumbbell", "rate": "10Mbit/s", "rtt": "100 ms", "buffer": "
 
 def rows(folder: Path, topology: dict[str, object], link: str) -> list[dict[str, str]]:
     """What tshark reads in a capture of 200 kB sent with Quick-Start, one entry per packet."""
-    tshark = shutil.which("tshark")
-    if tshark is None:
-        pytest.skip("needs tshark: apt-get install tshark")
     flow = Flow(app=Bulk(size="200 kB"), control="cubic+quick-start")
     trace = run(
         experiment(
@@ -44,21 +39,7 @@ def rows(folder: Path, topology: dict[str, object], link: str) -> list[dict[str,
             capture=Capture(link=link),
         )
     )
-    assert trace.capture is not None
-    file = folder / f"{link}.pcapng"
-    file.write_bytes(trace.capture)
-    command = [tshark, "-n", "-r", str(file), "-T", "fields", "-E", "separator=|"]
-    for protocol in ("ip", "tcp"):
-        command += ["-o", f"{protocol}.check_checksum:TRUE"]
-    for field in FIELDS:
-        command += ["-e", field]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = [dict(zip(FIELDS, line.split("|"), strict=True)) for line in printed.splitlines()]
-    assert len(found) > 100
-    for row in found:
-        assert (row["ip.checksum.status"], row["tcp.checksum.status"]) == ("1", "1")
-        assert row["_ws.malformed"] == ""
-    return found
+    return tshark_rows(trace, folder, FIELDS)
 
 
 def test_request_response_and_report_of_a_granted_rate(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ mod lab;
 mod wire;
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -20,7 +19,7 @@ use headway_kernel::benches::forwarding::path::{
     RoutedPath, HOST_DEVICE, ROUTER_MAC, ROUTER_OUT, SINK, SOURCE_MAC,
 };
 use headway_kernel::system::namespace::Namespace;
-use lab::{complaints, json, succeeds};
+use lab::{complaints, json, let_anybody_send, packets_of, succeeds};
 use wire::{checksum, each_option, hostile, option, packet, sum_up, Random, IP_BYTES, OPTION};
 
 const ETHERNET_BYTES: usize = 14;
@@ -35,15 +34,7 @@ struct Lab {
 impl Lab {
     fn new() -> Self {
         let path = RoutedPath::new(true).unwrap();
-        for name in ["all", "default", "in"] {
-            path.router
-                .sysctl(&format!("ipv4/conf/{name}/rp_filter"), "0")
-                .unwrap();
-        }
-        // whoever is pretended to have sent
-        path.router
-            .ip("route add 10.80.0.0/16 via 10.79.1.1")
-            .unwrap();
+        let_anybody_send(&path.router);
         let lab = Self { path };
         succeeds(&[
             "host",
@@ -100,31 +91,7 @@ impl Drop for Lab {
 
 /// A packet socket at a host's device.
 fn socket(namespace: &Namespace, protocol: u16) -> OwnedFd {
-    let make = || {
-        let name = CString::new(HOST_DEVICE)?;
-        // SAFETY: plain data with its length; a new descriptor.
-        unsafe {
-            let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
-            let mut address: libc::sockaddr_ll = std::mem::zeroed();
-            address.sll_family = libc::AF_PACKET as u16;
-            address.sll_protocol = protocol.to_be();
-            address.sll_ifindex = libc::if_nametoindex(name.as_ptr()) as i32;
-            let room = 256i32 << 20;
-            let (option, bytes) = (libc::SO_RCVBUFFORCE, size_of::<i32>() as u32);
-            libc::setsockopt(
-                fd,
-                libc::SOL_SOCKET,
-                option,
-                (&raw const room).cast(),
-                bytes,
-            );
-            let bytes = size_of::<libc::sockaddr_ll>() as u32;
-            if fd < 0 || libc::bind(fd, (&raw const address).cast(), bytes) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(OwnedFd::from_raw_fd(fd))
-        }
-    };
+    let make = || packets_of(HOST_DEVICE, i32::from(protocol));
     namespace.netns.inside(make).unwrap()
 }
 

@@ -21,7 +21,7 @@ use headway_kernel::system::netns::Netns;
 use serde_json::Value;
 
 pub use connection::Connection;
-pub use frames::{frames, packets_of, sums_up_itself};
+pub use frames::{frames, let_anybody_send, packets_of, sums_up_itself};
 pub use sockets::{
     choose, choose_for, chosen, get, set, Info, DEADLINE, INFO, RATE, STABILIZE, TYPE, VOLUME,
 };

@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
+use headway_kernel::system::namespace::Namespace;
 use headway_system::socket::set;
 
 /// From here on a device of this thread's namespace gets packets with whole checksums.
@@ -68,7 +69,7 @@ pub fn packets_of(device: &str, protocol: libc::c_int) -> io::Result<OwnedFd> {
             tv_sec: 1,
             tv_usec: 0,
         };
-        let room = 64i32 << 20; // only as much as there are frames
+        let room = 256i32 << 20; // only as much as there are frames
         let _ = set(&raw, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &room);
         if libc::bind(raw.as_raw_fd(), (&raw const at).cast(), bytes) != 0 {
             return Err(io::Error::last_os_error());
@@ -76,4 +77,17 @@ pub fn packets_of(device: &str, protocol: libc::c_int) -> io::Result<OwnedFd> {
         set(&raw, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &patience)?;
         Ok(raw)
     }
+}
+
+/// From here on the router of a [`RoutedPath`] passes on what comes from 10.80.0.0/16, where nobody
+/// is, and answers go to the source: whoever is pretended to have sent.
+///
+/// [`RoutedPath`]: headway_kernel::benches::forwarding::path::RoutedPath
+pub fn let_anybody_send(router: &Namespace) {
+    for name in ["all", "default", "in"] {
+        router
+            .sysctl(&format!("ipv4/conf/{name}/rp_filter"), "0")
+            .unwrap();
+    }
+    router.ip("route add 10.80.0.0/16 via 10.79.1.1").unwrap();
 }
