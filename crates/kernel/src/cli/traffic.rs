@@ -71,10 +71,7 @@ impl From<Hints> for traffic::Hints {
 }
 
 #[derive(Debug, Args)]
-struct BulkSend {
-    /// Address and port of the receiver.
-    #[arg(long)]
-    to: SocketAddrV4,
+struct Socket {
     /// The congestion control, by the kernel's name or as it was attached [default: the
     /// namespace's].
     #[arg(long)]
@@ -82,6 +79,15 @@ struct BulkSend {
     /// Send small segments at once.
     #[arg(long)]
     nodelay: bool,
+}
+
+#[derive(Debug, Args)]
+struct BulkSend {
+    /// Address and port of the receiver.
+    #[arg(long)]
+    to: SocketAddrV4,
+    #[command(flatten)]
+    socket: Socket,
     #[command(flatten)]
     hints: Hints,
     /// How much to send [default: until --stop].
@@ -176,13 +182,8 @@ struct VectorsEnd {
     /// times and deadlines: docs/exchanges.md.
     #[arg(long)]
     file: Option<PathBuf>,
-    /// The congestion control, by the kernel's name or as it was attached [default: the
-    /// namespace's].
-    #[arg(long)]
-    control: Option<String>,
-    /// Send small segments at once.
-    #[arg(long)]
-    nodelay: bool,
+    #[command(flatten)]
+    socket: Socket,
     #[command(flatten)]
     hints: Hints,
     /// From when the connections' starts count [default: now].
@@ -219,13 +220,8 @@ struct PingpongEnd {
     /// Number of the flow.
     #[arg(long, default_value_t = 0)]
     flow: u32,
-    /// The congestion control, by the kernel's name or as it was attached [default: the
-    /// namespace's].
-    #[arg(long)]
-    control: Option<String>,
-    /// Send small segments at once.
-    #[arg(long)]
-    nodelay: bool,
+    #[command(flatten)]
+    socket: Socket,
     /// When to connect [default: now].
     #[arg(long)]
     start: Option<i64>,
@@ -253,8 +249,8 @@ pub fn run(arguments: Traffic) -> Result<(), Failure> {
     match arguments.end {
         End::BulkSend(a) => print(&traffic::bulk_send(&traffic::BulkSend {
             to: a.to,
-            control: known(a.control)?,
-            nodelay: a.nodelay,
+            control: known(a.socket.control)?,
+            nodelay: a.socket.nodelay,
             hints: a.hints.into(),
             bytes: a.bytes,
             start_ns: a.start.unwrap_or_else(now_ns),
@@ -305,8 +301,8 @@ fn conversation(a: VectorsEnd) -> Result<traffic::Conversation, Failure> {
     };
     Ok(traffic::Conversation {
         address: a.address,
-        control: known(a.control)?,
-        nodelay: a.nodelay,
+        control: known(a.socket.control)?,
+        nodelay: a.socket.nodelay,
         hints: a.hints.into(),
         exchanges,
         start_ns: a.start.unwrap_or_else(now_ns),
@@ -331,8 +327,8 @@ fn exchanges_of(file: &Path) -> Result<Exchanges, Failure> {
 fn messages(a: PingpongEnd) -> Result<traffic::Pingpong, Failure> {
     Ok(traffic::Pingpong {
         address: a.address,
-        control: known(a.control)?,
-        nodelay: a.nodelay,
+        control: known(a.socket.control)?,
+        nodelay: a.socket.nodelay,
         message_bytes: a.bytes,
         mean_interval_ns: a.mean_interval_ns,
         seed: a.seed,
