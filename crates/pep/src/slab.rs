@@ -1,4 +1,7 @@
 //! Values by number; a number that was given back is not mistaken for its next holder's.
+//!
+//! Crates that do this (slotmap) have keys of 64 bits of which they promise nothing. An event of
+//! the kernel has as many to say whose it is, and they have to say which of two sockets, too.
 
 /// Room for a number of values. A key has the place in its lower half.
 #[derive(Debug)]
