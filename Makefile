@@ -19,7 +19,7 @@ CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
 .PHONY: help build engine headwayctl demo test test-packages test-format test-rust built-tests test-kernel test-python test-live \
-	package test-package check verdicts verdicts-live format bench bench-controls bench-debian bench-beside bench-peers bench-start bench-try profile follow pages mirrors lock clean
+	package test-package check verdicts verdicts-live format bench bench-controls bench-debian bench-beside bench-peers bench-start bench-try bench-pep profile follow pages mirrors lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -159,6 +159,9 @@ bench-peers: build ## the same beside ns-3 (Debian: apt-get install ns3 libns3-d
 
 bench-try: build ## whole `headway try` processes on one core: packets per second, peak memory
 	$(BIN)/python benchmarks/try_bench.py
+
+bench-pep: build headwayctl ## the proxy beside direct routing and HAProxy; root (Debian: apt-get install haproxy iperf3 wrk nftables)
+	$(BIN)/python benchmarks/pep_bench.py
 
 bench-debian: build ## each control beside the module of a Debian kernel in QEMU without KVM (needs qemu-system-x86, busybox-static, iperf3)
 	$(BIN)/python benchmarks/debian_kernel.py

@@ -1,0 +1,319 @@
+"""A client, a gateway and a server in network namespaces, what can be on the gateway, and load.
+
+Each kind of load is one program at either end: iperf3 for bulk data, `headwayctl traffic pingpong`
+for requests and responses, wrk for new connections, whose server is an HAProxy that answers by
+itself, and a few lines of Python for connections that are idle.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from run_bench import ROOT, BenchError
+
+CLIENT_NET, SERVER_NET = "10.91.1", "10.91.2"
+SERVER = f"{SERVER_NET}.2"
+GATEWAY = f"{CLIENT_NET}.1"
+"""Where the clients of HAProxy, which is not transparent, connect to."""
+BULK, EXCHANGES, PAGES, IDLE = 5201, 7001, 8080, 7002
+PATIENCE_S = 20.0
+MESSAGE_BYTES = 64
+MOST_DESCRIPTORS = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 60_000)
+MOST_CONNECTIONS = min(10_000, (MOST_DESCRIPTORS - 1200) // 2)
+"""That a proxy can have open: of a machine that grants a process more descriptors than it starts
+with, ten thousand."""
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+HAPROXY_COMMON = f"""global
+    maxconn {MOST_CONNECTIONS}
+    maxpipes 100
+    nbthread {{threads}}
+    tune.pipesize 1048576
+    log /dev/null local0
+defaults
+    timeout connect 10s
+    timeout client 300s
+    timeout server 300s
+    mode tcp
+    option splice-request
+    option splice-response
+"""
+ANSWERS = f"""listen pages
+    bind {SERVER}:{PAGES}
+    mode http
+    http-request return status 200 content-type text/plain string ok
+"""
+
+# holds connections that were used once: serve ADDRESS PORT MOST, open ADDRESS PORT COUNT MOST,
+# of which the last is how many descriptors it may open
+HOLD = """
+import resource, socket, sys
+most = int(sys.argv[-1])
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+role, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+held = []
+if role == "serve":
+    listener = socket.create_server((address, port), backlog=4096)
+    while True:
+        held.append(listener.accept()[0])
+        held[-1].recv(8)
+        held[-1].send(b"answered")
+for n in range(int(sys.argv[4])):
+    held.append(socket.create_connection((address, port), timeout=20))
+    held[-1].send(b"question")
+    held[-1].recv(8)
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def run(*words: str) -> str:
+    """Run a program to its end; what it printed.
+
+    Raises:
+        BenchError: it is missing or fails.
+    """
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BenchError(f"cannot run {words[0]}: {error}") from error
+    if done.returncode:
+        lines = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
+        raise BenchError(f"{' '.join(words)}: status {done.returncode}: {lines[-1]}")
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """Times of requests until their responses, in ms."""
+
+    p50_ms: float
+    p99_ms: float
+
+
+class Lab:
+    """The three hosts; `ways` are what can be on the gateway."""
+
+    def __init__(self, headwayctl: Path, cpus: Sequence[int]) -> None:
+        self.headwayctl = headwayctl
+        self.client_cpu, self.server_cpu = cpus[0], cpus[-1]
+        self.prefix = f"hwbench{os.getpid()}"
+        self.folder = ROOT / "build" / self.prefix
+        self.ways = {"direct": self.direct, "pep": self.pep, "haproxy": self.haproxy}
+
+    def name(self, host: str) -> str:
+        """Of a host's namespace."""
+        return f"{self.prefix}{host}"
+
+    def __enter__(self) -> Lab:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._build()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _build(self) -> None:
+        for host in "cgs":
+            run("ip", "netns", "add", self.name(host))
+            run("ip", "-n", self.name(host), "link", "set", "lo", "up")
+        for host, device, net in (("c", "inside", CLIENT_NET), ("s", "outside", SERVER_NET)):
+            here, gateway = self.name(host), self.name("g")
+            run(
+                *("ip", "link", "add", "eth0", "netns", here),
+                *("type", "veth", "peer", "name", device, "netns", gateway),
+            )
+            for at, dev, end in ((here, "eth0", 2), (gateway, device, 1)):
+                run("ip", "-n", at, "addr", "add", f"{net}.{end}/24", "dev", dev)
+                run("ip", "-n", at, "link", "set", dev, "up")
+            run("ip", "-n", here, "route", "add", "default", "via", f"{net}.1")
+        run(*self.on("g"), "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        run(*self.on("c"), "sysctl", "-qw", "net.ipv4.ip_local_port_range=1025 65000")
+
+    def __exit__(self, *_: object) -> None:
+        for host in "cgs":
+            subprocess.run(
+                ["ip", "netns", "del", self.name(host)], capture_output=True, check=False
+            )
+        for path in self.folder.iterdir():
+            path.unlink()
+        self.folder.rmdir()
+
+    def on(self, host: str) -> list[str]:
+        """The words that run a program on a host, at its core if it has one."""
+        cpu = {"c": self.client_cpu, "s": self.server_cpu}.get(host)
+        pinned = [] if cpu is None else ["taskset", "-c", str(cpu)]
+        return [*pinned, "ip", "netns", "exec", self.name(host)]
+
+    @contextmanager
+    def running(self, host: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """A program that is there for as long; `ip netns exec` becomes it."""
+        told = (self.folder / f"{Path(words[0]).name}.err").open("w")
+        try:
+            process = subprocess.Popen(
+                [*self.on(host), *words],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=told, text=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise BenchError(f"cannot run {words[0]}: {error}") from error
+        try:
+            yield process
+        finally:
+            told.close()
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.communicate(timeout=PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+
+    def listens(self, host: str, port: int) -> None:
+        """Wait for a listener.
+
+        Raises:
+            BenchError: none comes.
+        """
+        end = time.monotonic() + PATIENCE_S
+        while not run(*self.on(host), "ss", "-Hltn", f"sport = :{port}").strip():
+            if time.monotonic() > end:
+                raise BenchError(f"nobody listens at port {port}")
+            time.sleep(0.02)
+
+    # What is on the gateway: each yields the process, or None, and the address to connect to.
+
+    @contextmanager
+    def direct(self) -> Iterator[tuple[int | None, str]]:
+        """Nothing: packets are forwarded."""
+        yield None, SERVER
+
+    @contextmanager
+    def pep(self) -> Iterator[tuple[int | None, str]]:
+        """This project's."""
+        words = ["pep", "run", "--name", self.prefix]
+        words += ["--max-connections", str(MOST_CONNECTIONS + 20)]
+        words += ["--client-dev", "inside", "--server-dev", "outside"]
+        with self.running("g", str(self.headwayctl), *words) as process:
+            line = process.stdout.readline() if process.stdout else ""
+            if not line:
+                told = (self.folder / f"{self.headwayctl.name}.err").read_text().strip()
+                raise BenchError(f"headwayctl pep: {told or 'it ended'}")
+            yield process.pid, SERVER
+            run(str(self.headwayctl), "pep", "stop", self.prefix, "--within", "0s")
+
+    @contextmanager
+    def haproxy(self) -> Iterator[tuple[int | None, str]]:
+        """Debian's, which splices; clients have to name it."""
+        text = HAPROXY_COMMON.format(threads=len(os.sched_getaffinity(0)))
+        for port in (BULK, EXCHANGES, PAGES, IDLE):
+            text += f"listen port{port}\n    bind {GATEWAY}:{port}\n    server s {SERVER}:{port}\n"
+        with self._haproxy("g", "proxy", text, PAGES) as pid:
+            yield pid, GATEWAY
+
+    @contextmanager
+    def _haproxy(self, host: str, name: str, text: str, port: int) -> Iterator[int]:
+        path = self.folder / f"{name}.cfg"
+        path.write_text(text)
+        most = f"--nofile={MOST_DESCRIPTORS}"
+        words = ["prlimit", most, "haproxy", "-db", "-q", "-f", str(path)]
+        with self.running(host, *words) as process:
+            self.listens(host, port)
+            yield process.pid
+
+    # Load, and what it finds.
+
+    def bulk(self, to: str, connections: int, reverse: bool, duration_s: float) -> float:
+        """Bits per second that all connections together got, at the receiver."""
+        words = ["-P", str(connections), "-t", f"{duration_s:g}", "-O", "0.3", "--json"]
+        with self.bulk_server():
+            text = run(
+                *self.on("c"), "iperf3", "-c", to, *words, *(["--reverse"] if reverse else [])
+            )
+        return float(json.loads(text)["end"]["sum_received"]["bits_per_second"])
+
+    @contextmanager
+    def bulk_server(self) -> Iterator[None]:
+        """An iperf3 that serves one after the other."""
+        with self.running("s", "iperf3", "-s"):
+            self.listens("s", BULK)
+            yield
+
+    def exchanges(self, to: str, duration_s: float, beside_bulk: bool) -> Exchanged:
+        """Small requests at random moments, a thousand per second, on one connection."""
+        end_ns = time.monotonic_ns() + int((duration_s + 1.5) * 1e9)
+        out = self.folder / "exchanges"
+        common = ["--bytes", str(MESSAGE_BYTES), "--mean-interval-ns", "1000000", "--nodelay"]
+        with ExitStack() as stack:
+            if beside_bulk:
+                stack.enter_context(self.bulk_server())
+                load = ["iperf3", "-c", to, "-t", f"{duration_s + 3:g}"]
+                stack.enter_context(self.running("c", *load))
+                time.sleep(0.3)
+            server = ["traffic", "pingpong-server", "--address", f"0.0.0.0:{EXCHANGES}", *common]
+            server += ["--end", str(end_ns + 10**9)]
+            stack.enter_context(self.running("s", str(self.headwayctl), *server))
+            self.listens("s", EXCHANGES)
+            client = ["traffic", "pingpong-client", "--address", f"{to}:{EXCHANGES}", *common]
+            client += ["--stop", str(end_ns - 10**9), "--end", str(end_ns), "--out", str(out)]
+            run(*self.on("c"), str(self.headwayctl), *client)
+        times_ms = sorted(
+            (end - start) / 1e6 for _, start, end in struct.iter_unpack("<3q", out.read_bytes())
+        )
+        if len(times_ms) < 100:
+            raise BenchError(f"only {len(times_ms)} exchanges were answered")
+        return Exchanged(statistics.median(times_ms), times_ms[int(len(times_ms) * 0.99)])
+
+    def new_connections(self, to: str, duration_s: float) -> float:
+        """Connections per second that ask one thing and are closed, 64 at a time."""
+        text = HAPROXY_COMMON.format(threads=1) + ANSWERS
+        with self._haproxy("s", "answers", text, PAGES):
+            words = ["wrk", "-t", "1", "-c", "64", "-d", f"{math.ceil(duration_s)}s"]
+            told = run(*self.on("c"), *words, "-H", "Connection: close", f"http://{to}:{PAGES}/")
+        lines = [line.split() for line in told.splitlines()]
+        rate = next((float(line[1]) for line in lines if line[:1] == ["Requests/sec:"]), 0.0)
+        if rate <= 0 or "Socket errors" in told:
+            raise BenchError(f"wrk: {told.strip()}")
+        return rate
+
+    @contextmanager
+    def idle(self, to: str, connections: int) -> Iterator[None]:
+        """So many connections on which one question was answered, and which stay."""
+        hold = [sys.executable, "-c", HOLD]
+        with self.running("s", *hold, "serve", SERVER, str(IDLE), str(MOST_DESCRIPTORS)):
+            self.listens("s", IDLE)
+            words = ["open", to, str(IDLE), str(connections), str(MOST_DESCRIPTORS)]
+            with self.running("c", *hold, *words) as client:
+                if not client.stdout or client.stdout.readline() != "open\n":
+                    raise BenchError(f"{connections} connections cannot be opened")
+                yield
+
+
+def processor_s(pid: int) -> float:
+    """Time that a process took, in user space and in the kernel."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
+def descriptors(pid: int) -> int:
+    """How many it has open."""
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def memory_bytes(pid: int) -> int:
+    """What is its own: resident and not of a file."""
+    fields = Path(f"/proc/{pid}/statm").read_text().split()
+    return (int(fields[1]) - int(fields[2])) * PAGE_BYTES
