@@ -1,5 +1,5 @@
 //! A proxy at work between a client and a server, in network namespaces. HEADWAY_TRANSFERS=10000
-//! makes the transfers many.
+//! makes the transfers many, HEADWAY_LONG=1 the connections that are open at a time, for ten minutes.
 
 #[path = "live/confirm.rs"]
 mod confirm;
@@ -9,6 +9,8 @@ mod hostile;
 mod lab;
 #[path = "../../../tests/machine.rs"]
 mod machine;
+#[path = "live/many.rs"]
+mod many;
 #[path = "live/observed.rs"]
 mod observed;
 #[path = "../../../tests/skipped.rs"]
@@ -59,30 +61,6 @@ fn exchange(near: &mut TcpStream, far: &mut TcpStream) {
 fn is_reset(stream: &mut TcpStream) -> bool {
     let end = stream.read(&mut [0; 16]);
     matches!(&end, Err(e) if e.kind() == ErrorKind::ConnectionReset)
-}
-
-fn every_byte_of_every_transfer_arrives(lab: &Lab) {
-    let long = std::env::var("HEADWAY_TRANSFERS").ok();
-    let long: Option<usize> = long.map(|n| n.parse().expect("HEADWAY_TRANSFERS is a number"));
-    let (number, largest) = long.map_or((150, 1_000_000), |n| (n, 10_000_000));
-    let proxy = Proxy::start(lab, &Wanted::default());
-    let descriptors = proxy.descriptors();
-    let wrong = transfers::transfers(lab, number, 1_000_000 * u64::from(lab::next()), largest);
-    assert!(wrong.is_empty(), "{} of {number}: {wrong:#?}", wrong.len());
-    wait_until("the last to close", || proxy.status().open == 0);
-    let totals = proxy.status().totals;
-    assert_eq!(totals.accepted, number as u64, "{totals:?}");
-    assert_eq!(totals.connected, number as u64, "{totals:?}");
-    let ended = totals.closed + totals.reset_by_client + totals.reset_by_server;
-    assert_eq!(ended, number as u64, "{totals:?}");
-    let moved = totals.client_bytes + totals.server_bytes;
-    assert!(totals.copied_bytes < moved / 2, "copied: {totals:?}");
-    wait_until("descriptors to be given back", || {
-        proxy.descriptors() <= descriptors
-    });
-    let status = proxy.status();
-    assert_eq!((status.pipes, status.held_bytes), (0, 0));
-    proxy.stop();
 }
 
 fn a_refusal_is_a_reset_and_harms_nobody_else(lab: &Lab) {
@@ -427,7 +405,7 @@ fn each_side_has_the_control_that_it_was_given(lab: &Lab) {
 
 type Test = (&'static str, fn(&Lab));
 
-const TESTS: [Test; 11] = [
+const TESTS: [Test; 10] = [
     (
         "a_refusal_is_a_reset_and_harms_nobody_else",
         a_refusal_is_a_reset_and_harms_nobody_else,
@@ -465,10 +443,6 @@ const TESTS: [Test; 11] = [
         "an_idle_connection_costs_two_descriptors_and_no_pipe",
         an_idle_connection_costs_two_descriptors_and_no_pipe,
     ),
-    (
-        "every_byte_of_every_transfer_arrives",
-        every_byte_of_every_transfer_arrives,
-    ),
 ];
 
 /// Why they cannot run here.
@@ -485,15 +459,20 @@ fn reason_to_skip() -> Option<String> {
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if words.first().is_some_and(|word| word == "proxy") {
-        return lab::proxy(&words[1..]);
+    match words.first().map(String::as_str) {
+        Some("proxy") => return lab::proxy(&words[1..]),
+        Some("writer") => return transfers::writer(&words[1..]),
+        Some("echo") => return many::echo(),
+        _ => {}
     }
     let tests = || {
         let all = [
             &TESTS[..],
             &confirm::TESTS,
             &hostile::TESTS,
+            &many::TESTS,
             &observed::TESTS,
+            &transfers::TESTS,
         ];
         all.into_iter().flatten()
     };
@@ -503,7 +482,8 @@ fn main() {
     let filter = words.iter().find(|word| !word.starts_with('-'));
     let chosen = tests().filter(|(name, _)| filter.is_none_or(|f| name.contains(f.as_str())));
     // a long run does not keep others from theirs
-    let short = std::env::var_os("HEADWAY_TRANSFERS").is_none();
+    let long = ["HEADWAY_TRANSFERS", "HEADWAY_LONG"];
+    let short = long.iter().all(|name| std::env::var_os(name).is_none());
     let _machine = short.then(lab::machine_to_oneself);
     let (mut passed, mut failed) = (0, 0);
     for (name, test) in chosen {

@@ -1,16 +1,32 @@
 //! Transfers whose every byte is known at both ends: of random sizes, with pauses, half-closes
-//! in either order, slow readers and resets. A number says all of it, and both ends know it.
+//! in either order, slow readers, resets and ends that are killed. A number says all of it, and both
+//! ends know it.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
 use crate::lab::{
-    reset, twin, unacknowledged, wait_until, Lab, PATIENCE, SERVER, SERVER_V4, SERVER_V6,
+    next, reset, unacknowledged, wait_until, Lab, Proxy, Wanted, CLIENT, PATIENCE, SERVER,
+    SERVER_V4, SERVER_V6,
 };
+use crate::{exchange, pair, Test};
+
+pub const TESTS: [Test; 2] = [
+    (
+        "every_byte_of_every_transfer_arrives",
+        every_byte_of_every_transfer_arrives,
+    ),
+    (
+        "every_byte_arrives_where_packets_are_lost",
+        every_byte_arrives_where_packets_are_lost,
+    ),
+];
 
 /// How a transfer goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +43,19 @@ enum Course {
     ServerResets,
     /// The client resets in the middle.
     ClientBreaks,
+    /// The client's process says all and is killed: its kernel delivers that, and an end.
+    ClientKilled,
+    /// The server's is.
+    ServerKilled,
+    /// The client's is killed before it has read an answer that has come: a reset.
+    ClientKilledDeaf,
 }
 
+/// The answer that nobody reads.
+const UNREAD: &[u8] = b"never read";
+
 /// splitmix64 (Steele, Lea, Flood 2014).
-fn random(state: &mut u64) -> u64 {
+pub fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -50,6 +75,7 @@ struct Script {
     /// The reader sleeps now and then.
     slow: bool,
     seed: u64,
+    largest: usize,
 }
 
 /// From a byte to ten megabytes, as many of each order.
@@ -71,6 +97,9 @@ impl Script {
             Course::ClientResets,
             Course::ServerResets,
             Course::ClientBreaks,
+            Course::ClientKilled,
+            Course::ServerKilled,
+            Course::ClientKilledDeaf,
         ];
         Self {
             course: courses[random(state) as usize % courses.len()],
@@ -81,6 +110,7 @@ impl Script {
             pause_each: 1 + random(state) as usize % 40,
             slow: random(state) % 4 == 0,
             seed,
+            largest,
         }
     }
 
@@ -159,7 +189,7 @@ impl Script {
     }
 
     fn both(&self, stream: TcpStream, client: bool) -> Result<(), String> {
-        let mut reader = twin(&stream);
+        let mut reader = stream.try_clone().map_err(|e| e.to_string())?;
         thread::scope(|scope| {
             let received = scope.spawn(move || self.receive_all(&mut reader, !client));
             let mut stream = stream;
@@ -186,6 +216,30 @@ impl Script {
             .map_err(|e| e.to_string())
     }
 
+    /// A process of its own says all, waits for an answer if that is not to be read, and is killed.
+    fn say_and_be_killed(&self, stream: TcpStream, client: bool, deaf: bool) -> io::Result<()> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["writer".to_owned(), self.seed.to_string()])
+            .args([
+                self.largest.to_string(),
+                client.to_string(),
+                deaf.to_string(),
+            ])
+            .stdin(OwnedFd::from(stream))
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut line = String::new();
+        if let Some(told) = child.stdout.take() {
+            BufReader::new(told).read_line(&mut line)?;
+        }
+        child.kill()?;
+        child.wait()?;
+        if line == "said\n" {
+            return Ok(());
+        }
+        Err(io::Error::other("the process that writes has ended"))
+    }
+
     fn client(&self, mut stream: TcpStream) -> Result<(), String> {
         // the seed, and where it comes from
         let port = stream.local_addr().map_err(|e| e.to_string())?.port();
@@ -203,6 +257,12 @@ impl Script {
                 reset(stream);
                 sent.map_err(|e| e.to_string())
             }
+            Course::ServerKilled => self.receive_all(&mut stream, false),
+            Course::ClientKilled | Course::ClientKilledDeaf => {
+                let deaf = self.course == Course::ClientKilledDeaf;
+                let killed = self.say_and_be_killed(stream, true, deaf);
+                killed.map_err(|e| e.to_string())
+            }
         }
     }
 
@@ -214,7 +274,49 @@ impl Script {
             Course::ClientResets => self.receive_reset(&mut stream, true, true),
             Course::ServerResets => self.send_and_reset(stream, &self.data(false)),
             Course::ClientBreaks => self.receive_reset(&mut stream, true, false),
+            Course::ClientKilled => self.receive_all(&mut stream, true),
+            Course::ServerKilled => {
+                let killed = self.say_and_be_killed(stream, false, false);
+                killed.map_err(|e| e.to_string())
+            }
+            Course::ClientKilledDeaf => {
+                stream.write_all(UNREAD).map_err(|e| e.to_string())?;
+                self.receive_reset(&mut stream, true, false)
+            }
         }
+    }
+}
+
+/// The process that is killed: its standard input is the connection.
+pub fn writer(words: &[String]) {
+    let number = |at: usize| words[at].parse::<u64>().unwrap();
+    let script = Script::of(number(0), number(1) as usize);
+    let (client, deaf) = (words[2] == "true", words[3] == "true");
+    // SAFETY: the descriptor is this process's, which does not use it otherwise; it ends with
+    // the process that started it.
+    let mut stream = unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        TcpStream::from_raw_fd(0)
+    };
+    script.send(&mut stream, &script.data(client)).unwrap();
+    while deaf && stream.peek(&mut [0; UNREAD.len()]).unwrap() < UNREAD.len() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    println!("said");
+    loop {
+        thread::park();
+    }
+}
+
+/// Both ends lose one in a hundred of the packets that come. A reset is spared: TCP says it once,
+/// and who does not hear it knows as little without a proxy.
+pub fn lose(lab: &Lab) {
+    let rules = "add table inet loss; \
+                 add chain inet loss in { type filter hook prerouting priority raw ; }; \
+                 add rule inet loss in tcp flags & rst == 0 numgen random mod 100 == 0 counter drop";
+    for host in [CLIENT, SERVER] {
+        let status = lab.inside(host, || Command::new("nft").arg(rules).status());
+        assert!(status.success(), "{status}");
     }
 }
 
@@ -295,4 +397,61 @@ pub fn transfers(lab: &Lab, number: usize, first_seed: u64, largest: usize) -> V
         }
     });
     wrong.into_inner().unwrap()
+}
+
+/// Of the transfers so many have no losses, and the largest has so many bytes.
+fn transfers_wanted() -> (usize, usize, usize) {
+    let long = std::env::var("HEADWAY_TRANSFERS").ok();
+    let long: Option<usize> = long.map(|n| n.parse().expect("HEADWAY_TRANSFERS is a number"));
+    long.map_or((100, 50, 1_000_000), |n| (n - n / 2, n / 2, 10_000_000))
+}
+
+fn every_byte_of_every_transfer_arrives(lab: &Lab) {
+    let (number, _, largest) = transfers_wanted();
+    transfer_all(lab, number, largest);
+}
+
+fn every_byte_arrives_where_packets_are_lost(lab: &Lab) {
+    let (_, number, largest) = transfers_wanted();
+    lose(lab);
+    transfer_all(lab, number, largest);
+    let rules = lab.on(SERVER, "nft", "list table inet loss");
+    assert!(!rules.contains("packets 0"), "nothing was lost: {rules}");
+}
+
+fn transfer_all(lab: &Lab, number: usize, largest: usize) {
+    let proxy = Proxy::start(lab, &Wanted::default());
+    let descriptors = proxy.descriptors();
+    // one that has nothing to do with them all, and goes on all the time
+    let (mut near, mut far) = pair(lab, &lab.listen(SERVER));
+    let end = AtomicBool::new(false);
+    let wrong = thread::scope(|scope| {
+        let witness = scope.spawn(|| {
+            while !end.load(Relaxed) {
+                exchange(&mut near, &mut far);
+                thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let wrong = transfers(lab, number, 1_000_000 * u64::from(next()), largest);
+        end.store(true, Relaxed);
+        witness.join().expect("an innocent connection goes on");
+        wrong
+    });
+    assert!(wrong.is_empty(), "{} of {number}: {wrong:#?}", wrong.len());
+    drop((near, far));
+    wait_until("the last to close", || proxy.status().open == 0);
+    let (totals, all) = (proxy.status().totals, number as u64 + 1);
+    let counted = (totals.accepted, totals.connected);
+    assert_eq!(counted, (all, all), "{totals:?}");
+    let ended = totals.closed + totals.reset_by_client + totals.reset_by_server;
+    assert_eq!(ended, all, "{totals:?}");
+    let moved = totals.client_bytes + totals.server_bytes;
+    assert!(totals.copied_bytes < moved / 2, "copied: {totals:?}");
+    println!("{number} transfers, {} MB", moved / 1_000_000);
+    wait_until("descriptors to be given back", || {
+        proxy.descriptors() <= descriptors
+    });
+    let status = proxy.status();
+    assert_eq!((status.pipes, status.held_bytes), (0, 0));
+    proxy.stop();
 }
