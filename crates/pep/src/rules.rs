@@ -105,18 +105,15 @@ impl Rules {
                 lines.join("\n        ")
             )
         };
-        let (mut back, mut cookies) = (String::new(), String::new());
-        let mut pass = Vec::new();
-        let own;
+        let families = || self.ports.iter().map(|(family, _)| *family);
+        let mut own = begun::sets(families());
+        own += &chain("begun", self.to_listeners(begun::known, &end));
+        let mut back = String::new();
         if self.group.is_some() {
-            own = chain("held", self.to_listeners(|_| String::new(), &end));
+            own += &chain("held", self.to_listeners(begun::note, &end));
             back = format!("\n        iifname \"lo\" meta mark {mark} {SYN} jump held");
-        } else {
-            let families = || self.ports.iter().map(|(family, _)| *family);
-            own = begun::sets(families()) + &chain("begun", self.to_listeners(begun::known, &end));
-            cookies = format!("\n        iifname {clients} {ACK} jump begun");
-            pass = families().map(begun::forget).collect();
         }
+        let mut pass: Vec<String> = families().map(begun::forget).collect();
         pass.push("counter name around".to_owned());
         let pass = chain("pass", pass);
         format!(
@@ -132,7 +129,8 @@ impl Rules {
         ip6 daddr fe80::/10 return
         meta mark {own_mark} return
         iifname {clients} {SYN} fib daddr oifname {servers} jump take
-        socket transparent 1 meta mark set {mark} accept{cookies}
+        socket transparent 1 meta mark set {mark} accept
+        iifname {clients} {ACK} jump begun
         iifname {clients} {SYN} fib daddr oifname {servers} jump pass
     }}
 }}
@@ -149,9 +147,10 @@ impl Rules {
         let (table, mark) = (&self.table, self.mark);
         let lines = match self.group {
             None => self.to_listeners(begun::note, &format!("meta mark set {mark} accept")),
-            // where nobody listens the packet is not dropped, but passes
+            // where nobody listens the packet is not dropped, but passes; one that is dropped begins
+            // when it is sent on, which it may never be
             Some(group) => self.to_listeners(
-                |_| String::new(),
+                begun::forget,
                 &format!("log group {group} queue-threshold 1 drop"),
             ),
         };
