@@ -69,6 +69,8 @@ pub struct Config {
     /// Firewall mark of intercepted packets, and number of the routing table; the mark of the
     /// proxy's own packets is the next number.
     pub mark: u32,
+    /// It takes the place of the one of its name that runs, if there is one.
+    pub replace: bool,
 }
 
 impl Config {
@@ -216,6 +218,7 @@ mod tests {
             metrics: None,
             drain_timeout: Duration::from_secs(1),
             mark: 0x4857,
+            replace: false,
         }
     }
 

@@ -55,6 +55,8 @@ pub(crate) struct Holder {
     shared: Arc<Shared>,
     held: Arc<Held>,
     log: Nflog,
+    /// What is logged is read.
+    takes: bool,
     senders: Vec<Senders>,
     epoll: OwnedFd,
     next: u64,
@@ -78,14 +80,13 @@ impl Holder {
             });
         }
         let epoll = epoll::create(CreateFlags::CLOEXEC).attempt("make an event queue")?;
-        epoll::add(&epoll, &log, EventData::new_u64(LOG), EventFlags::IN)
-            .attempt("watch what nftables logs")?;
         shared.watch(&epoll, WAKE)?;
         Ok(Self {
             config,
             shared,
             held,
             log,
+            takes: false,
             senders,
             epoll,
             next: 0,
@@ -113,7 +114,7 @@ impl Holder {
             let now = Instant::now();
             for event in &events {
                 match event.data.u64() {
-                    WAKE => self.answer(now),
+                    WAKE => self.answer(now)?,
                     LOG => self.receive(now)?,
                     number => self.settle(number)?,
                 }
@@ -131,14 +132,21 @@ impl Holder {
         &self.shared.counters
     }
 
-    fn answer(&self, now: Instant) {
-        if let Some(to) = self.shared.asked() {
+    fn answer(&mut self, now: Instant) -> io::Result<()> {
+        let asked = self.shared.asked();
+        // before, what is sent on would come to a process whose place this one takes
+        if self.shared.takes.load(Relaxed) && !std::mem::replace(&mut self.takes, true) {
+            let data = EventData::new_u64(LOG);
+            epoll::add(&self.epoll, &self.log, data, EventFlags::IN)?;
+        }
+        if let Some(to) = asked {
             let table = self.held.table();
             let of = |waiting: &Waiting| {
                 ConnectionStatus::held(waiting.ends(), now.duration_since(waiting.since))
             };
             let _ = to.send(table.iter().map(of).collect());
         }
+        Ok(())
     }
 
     fn receive(&mut self, now: Instant) -> io::Result<()> {

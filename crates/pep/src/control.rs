@@ -1,7 +1,7 @@
-//! The control socket: who is root asks how the proxy is, or tells it to stop.
+//! The control socket: who is root asks how the proxy is, tells it to stop, or takes its place.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::time::Duration;
 use headway_system::error::{Attempt as _, Failure};
 use headway_system::identity::{self, Identity};
 use headway_system::lock::try_take;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::ConnectionStatus;
@@ -17,7 +18,8 @@ use crate::counters::Totals;
 
 /// Who asks says so at once, and takes the answer at once.
 const PATIENCE: Duration = Duration::from_secs(10);
-const REQUEST_BYTES: u64 = 4096;
+/// Of what is said, beside what `status` answers.
+const LONGEST_LINE: usize = 1 << 16;
 
 /// What can be asked for.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -33,6 +35,13 @@ pub enum Request {
         /// And cut off those that take longer; None: what it was started with.
         within_ms: Option<u64>,
     },
+    /// Hand over to the process that asks (handover.rs).
+    HandOver {
+        /// The version of what is said then that this process knows.
+        version: u32,
+    },
+    /// It has what it needs: take no more connections.
+    LetGo,
 }
 
 /// Whether new connections are taken.
@@ -45,6 +54,8 @@ pub enum Taking {
     Full,
     /// They pass: it was told to stop.
     Stopping,
+    /// Another process takes them; this one ends when those it has have ended.
+    HandsOver,
 }
 
 /// How a proxy is.
@@ -92,6 +103,9 @@ pub struct Status {
     /// Every connection, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Vec<ConnectionStatus>>,
+    /// Processes whose place this one has taken and that have connections yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predecessors: Vec<Status>,
 }
 
 fn socket_path(folder: &Path, name: &str) -> PathBuf {
@@ -125,32 +139,35 @@ pub fn names(folder: &Path) -> Vec<String> {
 ///
 /// # Errors
 /// It does not answer, or not as one does.
-pub fn ask<T: serde::de::DeserializeOwned>(
+pub fn ask<T: DeserializeOwned>(
     folder: &Path,
     name: &str,
     request: Request,
 ) -> Result<Option<T>, Failure> {
     let what = format!("ask proxy {name}");
-    let stream = match UnixStream::connect(socket_path(folder, name)) {
-        Err(e)
-            if [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused].contains(&e.kind()) =>
-        {
-            return Ok(None);
-        }
-        other => other.attempt(&what)?,
+    let Some(stream) = connect(folder, name).attempt(&what)? else {
+        return Ok(None);
     };
-    stream.set_read_timeout(Some(PATIENCE)).attempt(&what)?;
-    let mut line = serde_json::to_string(&request)
-        .map_err(io::Error::from)
-        .attempt(&what)?;
-    line.push('\n');
-    (&stream).write_all(line.as_bytes()).attempt(&what)?;
+    tell(&stream, &request).attempt(&what)?;
     let mut text = String::new();
     (&stream).read_to_string(&mut text).attempt(&what)?;
     serde_json::from_str(&text)
         .map(Some)
         .map_err(io::Error::from)
         .attempt(&what)
+}
+
+/// None: nobody listens.
+pub(crate) fn connect(folder: &Path, name: &str) -> io::Result<Option<UnixStream>> {
+    let nobody = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
+    match UnixStream::connect(socket_path(folder, name)) {
+        Ok(stream) => {
+            stream.set_read_timeout(Some(PATIENCE))?;
+            Ok(Some(stream))
+        }
+        Err(error) if nobody.contains(&error.kind()) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Where a proxy has put its rules, which it says before it does.
@@ -173,11 +190,13 @@ impl Place {
 #[derive(Debug)]
 pub(crate) struct Control {
     pub listener: UnixListener,
+    pub lock: File,
     folder: PathBuf,
     name: String,
-    lock: File,
     /// What one of this name says that ended without taking it out.
     pub left: Option<Place>,
+    /// The files are another process's.
+    pub anothers: bool,
 }
 
 impl Control {
@@ -191,18 +210,26 @@ impl Control {
                 "a proxy named {name} runs; `headwayctl pep stop --name {name}` ends it"
             ))
         })?;
-        let left = noted(&lock);
         let path = socket_path(folder, name);
         let _ = fs::remove_file(&path); // of one that was killed
         let listener = UnixListener::bind(&path).attempt(&what)?;
         fs::set_permissions(&path, Permissions::from_mode(0o600)).attempt(&what)?;
-        listener.set_nonblocking(true).attempt(&what)?;
+        let left = noted(&lock);
+        let mut control = Self::of(folder, name, listener, lock).attempt(&what)?;
+        (control.left, control.anothers) = (left, false);
+        Ok(control)
+    }
+
+    /// One whose files another process has made, and still has.
+    pub fn of(folder: &Path, name: &str, listener: UnixListener, lock: File) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
         Ok(Self {
             listener,
+            lock,
             folder: folder.to_owned(),
             name: name.to_owned(),
-            lock,
-            left,
+            left: None,
+            anothers: true,
         })
     }
 
@@ -228,11 +255,30 @@ impl Control {
         // one line is sent at once; who does not is not waited for
         stream.set_read_timeout(Some(PATIENCE / 100)).ok()?;
         stream.set_write_timeout(Some(PATIENCE)).ok()?;
-        let mut line = String::new();
-        let mut reader = BufReader::new((&stream).take(REQUEST_BYTES));
-        reader.read_line(&mut line).ok()?;
-        Some((serde_json::from_str(&line).ok()?, stream))
+        Some((hear(&stream).ok()??, stream))
     }
+}
+
+/// The next line, and nothing of what comes behind it. None: nothing comes any more.
+pub(crate) fn hear<T: DeserializeOwned>(mut stream: &UnixStream) -> io::Result<Option<T>> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while line.len() < LONGEST_LINE {
+        match stream.read(&mut byte)? {
+            0 if line.is_empty() => return Ok(None),
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            _ if byte == *b"\n" => return Ok(Some(serde_json::from_slice(&line)?)),
+            _ => line.push(byte[0]),
+        }
+    }
+    Err(io::Error::other("a line without end"))
+}
+
+/// Says a line.
+pub(crate) fn tell(mut stream: &UnixStream, what: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    stream.write_all(&line)
 }
 
 /// What who had a lock before has noted there.
@@ -244,17 +290,13 @@ fn noted(mut lock: &File) -> Option<Place> {
 
 impl Drop for Control {
     fn drop(&mut self) {
+        if self.anothers {
+            return;
+        }
         let _ = fs::remove_file(socket_path(&self.folder, &self.name));
         let _ = fs::remove_file(lock_path(&self.folder, &self.name));
         // what is not empty stays
         let _ = fs::remove_dir(&self.folder);
         let _ = self.folder.parent().map(fs::remove_dir);
-    }
-}
-
-/// Tells who asked.
-pub(crate) fn tell(mut stream: UnixStream, answer: &impl Serialize) {
-    if let Ok(text) = serde_json::to_string(answer) {
-        let _ = stream.write_all(text.as_bytes()); // who is gone need not know
     }
 }

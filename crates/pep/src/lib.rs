@@ -12,7 +12,8 @@
 //!   a `pipe`; `counters`;
 //! - `limits`: whether new connections are taken or pass around;
 //! - `journal`: a line for each that has ended; `metrics`: what is counted, for Prometheus;
-//! - [`control`]: who asks how it is; [`run`]: from start to end.
+//! - `proxy`: what goes on beside that; [`control`]: who asks how it is; `handover`: a process takes
+//!   the place of another; [`run`]: from start to end.
 #![warn(missing_docs)]
 
 mod begun;
@@ -22,12 +23,14 @@ mod connection;
 pub mod control;
 mod counters;
 mod flow;
+mod handover;
 mod held;
 mod journal;
 mod limits;
 mod metrics;
 mod nflog;
 mod pipe;
+mod proxy;
 mod rules;
 mod run;
 mod slab;

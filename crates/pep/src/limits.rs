@@ -144,6 +144,7 @@ mod tests {
             metrics: None,
             drain_timeout: Duration::from_secs(1),
             mark: 0x4857,
+            replace: false,
         }
     }
 

@@ -5,46 +5,82 @@ use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use headway_system::error::{Attempt as _, Failure};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::net::{self, sockopt, AddressFamily, SocketFlags, SocketType};
 
 use crate::control::{Status, Taking};
 
 /// For all of a request and of its answer.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Between two looks whether anybody wants it.
+const LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+const BACKLOG: i32 = 64;
 /// Of a request with its headers.
 const REQUEST_BYTES: usize = 8192;
 const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Who asks, as the proxy sees it.
+/// Who asks, as the proxy sees it. Dropped, it ends: another process answers.
 #[derive(Debug)]
-pub(crate) struct Scrapes(Receiver<Sender<Status>>);
+pub(crate) struct Scrapes {
+    from: Receiver<Sender<Status>>,
+    _serves: Arc<()>,
+}
 
 impl Scrapes {
     /// Tells those who have asked since.
-    pub fn answer(&self, status: impl Fn() -> Status) {
-        for to in self.0.try_iter() {
+    pub fn answer(&self, mut status: impl FnMut() -> Status) {
+        for to in self.from.try_iter() {
             let _ = to.send(status()); // or it has waited for too long
         }
     }
 }
 
-/// Listens and answers until the process ends.
+/// Listens and answers until nobody wants it any more. The process that takes this one's place
+/// listens at the same port before.
 pub(crate) fn serve(address: SocketAddr) -> Result<Scrapes, Failure> {
-    let listener = TcpListener::bind(address).attempt(format!("listen at {address}, --metrics"))?;
+    let listener = listener(address).attempt(format!("listen at {address}, --metrics"))?;
     let (to, from) = channel();
+    let serves = Arc::new(());
+    let served = Arc::downgrade(&serves);
     thread::Builder::new()
         .name("pep-metrics".to_owned())
         .spawn(move || {
-            for stream in listener.incoming().flatten() {
-                // who does not ask as one does, or goes away, is not missed
-                let _ = answer(&stream, &to);
+            while served.strong_count() > 0 {
+                let mut fds = [PollFd::new(&listener, PollFlags::IN)];
+                let _ = poll(&mut fds, Some(&LOOK)); // a signal is no matter
+                while let Ok((stream, _)) = listener.accept() {
+                    // who does not ask as one does, or goes away, is not missed
+                    let _ = answer(&stream, &to);
+                }
             }
         })
         .attempt("start a thread")?;
-    Ok(Scrapes(from))
+    Ok(Scrapes {
+        from,
+        _serves: serves,
+    })
+}
+
+fn listener(address: SocketAddr) -> io::Result<TcpListener> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let domain = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let socket = net::socket_with(domain, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_socket_reuseport(&socket, true)?;
+    net::bind(&socket, &address)?;
+    net::listen(&socket, BACKLOG)?;
+    Ok(socket.into())
 }
 
 fn answer(mut stream: &TcpStream, proxy: &Sender<Sender<Status>>) -> io::Result<()> {

@@ -29,6 +29,8 @@ pub(crate) struct Rules {
     table: String,
     mark: u32,
     own_mark: u32,
+    /// Of both sides, and of connections that another process has yet.
+    devices: String,
     clients: String,
     servers: String,
     ports: Vec<(Family, u16)>,
@@ -50,7 +52,17 @@ pub(crate) fn forwarded() -> Vec<Family> {
 }
 
 impl Rules {
-    pub fn new(config: &Config, ports: Vec<(Family, u16)>, group: Option<u16>) -> Self {
+    /// `others` are devices of connections that another process has.
+    pub fn new(
+        config: &Config,
+        ports: Vec<(Family, u16)>,
+        group: Option<u16>,
+        others: &[String],
+    ) -> Self {
+        let sides = [&config.client.devices[..], &config.server.devices[..]];
+        let mut devices = [sides[0], sides[1], others].concat();
+        devices.sort();
+        devices.dedup();
         let set = |names: &[String]| {
             let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
             format!("{{ {} }}", quoted.join(", "))
@@ -59,6 +71,7 @@ impl Rules {
             table: config.table(),
             mark: config.mark,
             own_mark: config.own_mark(),
+            devices: set(&devices),
             clients: set(&config.client.devices),
             servers: set(&config.server.devices),
             ports,
@@ -68,32 +81,65 @@ impl Rules {
 
     /// Puts all in. Nothing is taken yet.
     pub fn install(&self) -> Result<(), Failure> {
-        remove_table(&self.table)?;
+        nft(&without(&self.table))?;
         for (family, _) in &self.ports {
-            let table = self.mark.to_string();
-            let there = ip(*family, &["route", "show", "table", &table]);
-            // a table that was never used is an error to ip
-            let there = there.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
-            if there.as_ref().is_ok_and(|routes| !routes.is_empty()) {
-                return Err(Failure::bad_input(format!(
-                    "mark {table}: the routing table of this number has routes already; \
-                     choose another mark"
-                )));
-            }
-            let rule = ["fwmark", &table, "lookup", &table, "pref", PREFERENCE];
-            must(*family, &[&["rule", "add"], &rule[..], &protocol()[..]])?;
-            let route = ["local", "default", "dev", "lo", "table", &table];
-            must(*family, &[&["route", "add"], &route[..], &protocol()[..]])?;
+            self.lead(*family)?;
         }
-        nft(&self.text())
+        nft(&self.text((0, 0)))
     }
 
-    /// The table. What it does not name passes untouched, all of UDP included.
-    pub fn text(&self) -> String {
+    /// Takes the place of the table that another process has put in, in one go, if it is not what
+    /// this one wants, and takes new connections.
+    pub fn take_over(&self, table: &str, families: &[Family]) -> Result<(), Failure> {
+        for (family, _) in &self.ports {
+            if !families.contains(family) {
+                self.lead(*family)?;
+            }
+        }
+        if table == self.text((0, 0)) {
+            return self.open();
+        }
+        nft(&(self.replacing() + &self.opening()))
+    }
+
+    /// Puts the table back, whatever became of it.
+    pub fn restore(&self, open: bool) -> Result<(), Failure> {
+        let opening = if open { self.opening() } else { String::new() };
+        nft(&(self.replacing() + &opening))
+    }
+
+    /// What was counted is kept.
+    fn replacing(&self) -> String {
+        let count = self.count().unwrap_or_default();
+        without(&self.table) + &self.text(count)
+    }
+
+    /// Has marked packets of a family come to this machine.
+    fn lead(&self, family: Family) -> Result<(), Failure> {
+        let table = self.mark.to_string();
+        let there = ip(family, &["route", "show", "table", &table]);
+        // a table that was never used is an error to ip
+        let there = there.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
+        if there.as_ref().is_ok_and(|routes| !routes.is_empty()) {
+            return Err(Failure::bad_input(format!(
+                "mark {table}: the routing table of this number has routes already; \
+                 choose another mark"
+            )));
+        }
+        let rule = ["fwmark", &table, "lookup", &table, "pref", PREFERENCE];
+        must(family, &[&["rule", "add"], &rule[..], &protocol()[..]])?;
+        let route = ["local", "default", "dev", "lo", "table", &table];
+        must(family, &[&["route", "add"], &route[..], &protocol()[..]])
+    }
+
+    /// The table, with what was counted before. What it does not name passes untouched, all of UDP
+    /// included.
+    pub fn text(&self, (packets, bytes): (u64, u64)) -> String {
         let Self {
             table,
             mark,
             own_mark,
+            devices,
             clients,
             servers,
             ..
@@ -118,13 +164,13 @@ impl Rules {
         let pass = chain("pass", pass);
         format!(
             "table inet {table} {{
-    counter around {{ }}
+    counter around {{ packets {packets} bytes {bytes} }}
     chain take {{ }}{own}{pass}
     chain prerouting {{
         type filter hook prerouting priority mangle; policy accept;
         meta l4proto {{ icmp, ipv6-icmp }} socket mark {own_mark} meta mark set {mark} accept
         meta l4proto != tcp return{back}
-        iifname != {clients} iifname != {servers} return
+        iifname != {devices} return
         fib daddr type != unicast return
         ip6 daddr fe80::/10 return
         meta mark {own_mark} return
@@ -190,30 +236,40 @@ impl Rules {
         remove(&self.table, self.mark)
     }
 
+    /// What is intercepted.
+    pub fn families(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.ports.iter().map(|(family, _)| family.name())
+    }
+
     /// New connections that passed around the proxy, by their first packets.
     pub fn around(&self) -> Option<u64> {
+        self.count().map(|(packets, _)| packets)
+    }
+
+    /// Packets and bytes.
+    fn count(&self) -> Option<(u64, u64)> {
         let output = Command::new("nft")
             .args(["list", "counter", "inet", &self.table, "around"])
             .output()
             .ok()?;
         let text = String::from_utf8_lossy(&output.stdout);
-        let mut words = text
-            .split_whitespace()
-            .skip_while(|word| *word != "packets");
-        words.nth(1)?.parse().ok()
+        let number = |what| {
+            let mut words = text.split_whitespace().skip_while(|word| *word != what);
+            words.nth(1)?.parse().ok()
+        };
+        Some((number("packets")?, number("bytes")?))
     }
 }
 
-fn remove_table(table: &str) -> Result<(), Failure> {
+/// Takes a table out, there or not.
+fn without(table: &str) -> String {
     // the first line makes sure that there is something to delete
-    nft(&format!(
-        "table inet {table} {{ }}\ndelete table inet {table}\n"
-    ))
+    format!("table inet {table} {{ }}\ndelete table inet {table}\n")
 }
 
 /// Takes out what a proxy with this table and mark has put in, if it is there.
 pub(crate) fn remove(table: &str, mark: u32) -> Result<(), Failure> {
-    remove_table(table)?;
+    nft(&without(table))?;
     let mark = mark.to_string();
     let rule = ["fwmark", &mark, "lookup", &mark, "pref", PREFERENCE];
     let rule = [&["rule", "del"], &rule[..], &protocol()].concat();

@@ -1,5 +1,6 @@
 //! TCP sockets of the proxy: what std and rustix do not do with them.
 
+use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -9,6 +10,7 @@ use headway_system::error::{Attempt as _, Failure};
 use headway_system::socket::{set, tcp_info};
 use rustix::io::Errno;
 use rustix::net::{self, sockopt, AddressFamily, Protocol, SocketFlags, SocketType};
+use serde::{Deserialize, Serialize};
 
 use crate::config::Side;
 
@@ -18,7 +20,8 @@ const BACKLOG: i32 = 65_535;
 const TCP_CLOSE: u8 = 7;
 
 /// The version of IP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Family {
     /// IPv4.
     V4,
@@ -85,8 +88,14 @@ fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Failur
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).attempt("set SO_LINGER")?;
     // an urgent byte keeps its place among the others
     sockopt::set_socket_oobinline(&socket, true).attempt("set SO_OOBINLINE")?;
+    wear(&socket, side)?;
+    Ok(socket)
+}
+
+/// Gives a socket the control and the buffers of its side.
+fn wear(socket: &OwnedFd, side: &Side) -> Result<(), Failure> {
     if let Some(control) = &side.control {
-        sockopt::set_tcp_congestion(&socket, control).map_err(|error| {
+        sockopt::set_tcp_congestion(socket, control).map_err(|error| {
             if error == Errno::NOENT {
                 Failure::bad_input(format!(
                     "control {control}: the kernel has none of this name; `headwayctl attach` brings one"
@@ -97,11 +106,11 @@ fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Failur
         })?;
     }
     if let Some(bytes) = side.buffer_bytes {
-        sockopt::set_socket_send_buffer_size_force(&socket, bytes)
-            .and_then(|()| sockopt::set_socket_recv_buffer_size_force(&socket, bytes))
+        sockopt::set_socket_send_buffer_size_force(socket, bytes)
+            .and_then(|()| sockopt::set_socket_recv_buffer_size_force(socket, bytes))
             .attempt("size a socket's buffers")?;
     }
-    Ok(socket)
+    Ok(())
 }
 
 /// Whether sockets can be what a side wants.
@@ -109,8 +118,8 @@ pub(crate) fn check(side: &Side, mark: u32) -> Result<(), Failure> {
     transparent(Family::V4, side, mark).map(drop)
 }
 
-/// A listening socket for what is intercepted; several share a port.
-pub(crate) fn listen(
+/// A socket to listen at for what is intercepted; several share a port.
+pub(crate) fn listener(
     family: Family,
     port: u16,
     side: &Side,
@@ -120,8 +129,33 @@ pub(crate) fn listen(
     sockopt::set_socket_reuseport(&socket, true).attempt("share a port")?;
     // at loopback: an address that no intercepted packet has, so that none is taken by chance
     net::bind(&socket, &family.loopback(port)).attempt("bind a listener to loopback")?;
-    net::listen(&socket, BACKLOG).attempt("listen")?;
     Ok(socket)
+}
+
+/// Lets it take handshakes, if it does not yet.
+pub(crate) fn listen(listener: &OwnedFd) -> Result<(), Failure> {
+    net::listen(listener, BACKLOG).attempt("listen")
+}
+
+/// The same for a listening socket that another made, whose side may have wanted something else:
+/// what this one leaves to the kernel becomes the kernel's again. The next clients have it.
+pub(crate) fn change(listener: &OwnedFd, side: &Side) -> Result<(), Failure> {
+    let kernels = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
+    let control = kernels("tcp_congestion_control").attempt("read the default control")?;
+    sockopt::set_tcp_congestion(listener, control.trim()).attempt("set the default control")?;
+    for (name, option) in [
+        ("tcp_wmem", libc::SO_SNDBUFFORCE),
+        ("tcp_rmem", libc::SO_RCVBUFFORCE),
+    ] {
+        let text = kernels(name).attempt(format!("read {name}"))?;
+        let bytes = text.split_whitespace().nth(1).and_then(|n| n.parse().ok());
+        // the kernel doubles it
+        let half: i32 = bytes.map_or(1 << 16, |bytes: i32| bytes / 2);
+        set(listener, libc::SOL_SOCKET, option, &half).attempt("size a socket's buffers")?;
+    }
+    set(listener, libc::SOL_SOCKET, libc::SO_BUF_LOCK, &0i32)
+        .attempt("leave a socket's buffers to the kernel")?;
+    wear(listener, side)
 }
 
 /// Begins a connection to a server in the name of a client.

@@ -32,7 +32,8 @@ const ACCEPTS: usize = 64;
 const LOOK: Duration = Duration::from_millis(10);
 /// Between two looks at the clock on behalf of all connections.
 const TICK: Duration = Duration::from_secs(1);
-/// What is no connection's.
+/// From here on events are no connection's: a key is shorter by some bits.
+const OWN: u64 = 1 << 63;
 const WAKE: u64 = u64::MAX;
 const LISTENER: u64 = u64::MAX - 1;
 
@@ -42,6 +43,10 @@ pub(crate) struct Shared {
     pub counters: Arc<Counters>,
     /// Where ends are told.
     pub journal: Option<Journal>,
+    /// New connections are to be taken.
+    pub takes: AtomicBool,
+    /// Never again: the listening sockets are another's now, or nobody's.
+    pub lets_go: AtomicBool,
     /// All connections are to be cut off, and the worker to end.
     pub end: AtomicBool,
     /// Who wants to know of all connections.
@@ -56,14 +61,22 @@ impl Shared {
         Ok(Arc::new(Self {
             counters,
             journal,
+            takes: AtomicBool::new(false),
+            lets_go: AtomicBool::new(false),
             end: AtomicBool::new(false),
             ask: Mutex::new(None),
             wake,
         }))
     }
 
+    /// Tells the worker, by one of the words above.
+    pub fn tell(&self, word: &AtomicBool) {
+        word.store(true, Relaxed);
+        self.wake();
+    }
+
     /// Lets the worker look what is wanted of it.
-    pub fn wake(&self) {
+    fn wake(&self) {
         // full means that it is awake
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
@@ -118,8 +131,8 @@ pub(crate) struct Worker {
     /// Where servers have answered before their clients are.
     held: Option<Arc<Held>>,
     epoll: OwnedFd,
-    listeners: Vec<OwnedFd>,
-    /// False while there is no room for another descriptor.
+    listeners: Vec<Arc<OwnedFd>>,
+    /// False while there is no room for another descriptor, too.
     listening: bool,
     connections: Slab<Connection>,
     tools: Tools,
@@ -134,13 +147,13 @@ impl Worker {
         config: Arc<Config>,
         shared: Arc<Shared>,
         held: Option<Arc<Held>>,
-        listeners: Vec<OwnedFd>,
+        listeners: Vec<Arc<OwnedFd>>,
         most_pipes: usize,
     ) -> Result<Self, Failure> {
         let pool = Pool::new(config.pipe_bytes, most_pipes, Arc::clone(&shared.counters));
         let epoll = epoll::create(CreateFlags::CLOEXEC).attempt("make an event queue")?;
         shared.watch(&epoll, WAKE)?;
-        let mut worker = Self {
+        Ok(Self {
             tools: Tools::new(pool, Arc::clone(&shared.counters)),
             config,
             shared,
@@ -151,18 +164,27 @@ impl Worker {
             connections: Slab::default(),
             pending: VecDeque::new(),
             watched: Vec::new(),
-        };
-        worker.listen().attempt("watch a listener")?;
-        Ok(worker)
+        })
     }
 
     fn listen(&mut self) -> io::Result<()> {
-        if !self.listening {
+        if !self.listening && self.shared.takes.load(Relaxed) {
             for (n, listener) in self.listeners.iter().enumerate() {
                 let data = EventData::new_u64(LISTENER - n as u64);
                 epoll::add(&self.epoll, listener, data, EventFlags::IN)?;
             }
             self.listening = true;
+        }
+        Ok(())
+    }
+
+    /// Until the next tick, or for ever. Another process may have the same sockets, so that closing
+    /// them does not do it.
+    fn pause(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.listening) {
+            for listener in &self.listeners {
+                epoll::delete(&self.epoll, listener)?;
+            }
         }
         Ok(())
     }
@@ -191,8 +213,8 @@ impl Worker {
             for event in &events {
                 let flags = event.flags;
                 match event.data.u64() {
-                    WAKE => self.answer(now),
-                    data if data > WAKE - 8 => self.accept((LISTENER - data) as usize, now)?,
+                    WAKE => self.answer(now)?,
+                    data if data >= OWN => self.accept((LISTENER - data) as usize, now)?,
                     data => self.happened(data, flags, now),
                 }
             }
@@ -218,10 +240,17 @@ impl Worker {
         }
     }
 
-    fn answer(&mut self, now: Instant) {
-        if let Some(to) = self.shared.asked() {
+    fn answer(&mut self, now: Instant) -> io::Result<()> {
+        let asked = self.shared.asked();
+        if self.shared.lets_go.load(Relaxed) {
+            self.pause()?;
+            self.listeners.clear();
+        }
+        self.listen()?;
+        if let Some(to) = asked {
             let _ = to.send(self.connections.iter().map(|c| c.status(now)).collect());
         }
+        Ok(())
     }
 
     fn accept(&mut self, listener: usize, now: Instant) -> io::Result<()> {
@@ -238,11 +267,7 @@ impl Worker {
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
                     // they wait until the next tick
                     count(&self.shared.counters.no_room);
-                    for listener in &self.listeners {
-                        epoll::delete(&self.epoll, listener)?;
-                    }
-                    self.listening = false;
-                    return Ok(());
+                    return self.pause();
                 }
                 // what came over the network is the connection's trouble, not the listener's
                 Err(_) => {}

@@ -13,6 +13,8 @@ mod machine;
 mod many;
 #[path = "live/observed.rs"]
 mod observed;
+#[path = "live/replace.rs"]
+mod replace;
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
 #[path = "live/transfers.rs"]
@@ -405,7 +407,7 @@ fn each_side_has_the_control_that_it_was_given(lab: &Lab) {
 
 type Test = (&'static str, fn(&Lab));
 
-const TESTS: [Test; 10] = [
+const TESTS: [Test; 13] = [
     (
         "a_refusal_is_a_reset_and_harms_nobody_else",
         a_refusal_is_a_reset_and_harms_nobody_else,
@@ -438,6 +440,18 @@ const TESTS: [Test; 10] = [
     (
         "a_killed_proxy_is_passed_by_and_its_rules_are_replaced",
         a_killed_proxy_is_passed_by_and_its_rules_are_replaced,
+    ),
+    (
+        "five_replacements_under_load_fail_no_connection_and_lose_no_byte",
+        replace::five_replacements_under_load_fail_no_connection_and_lose_no_byte,
+    ),
+    (
+        "who_cannot_take_the_place_leaves_it_as_it_was",
+        replace::who_cannot_take_the_place_leaves_it_as_it_was,
+    ),
+    (
+        "a_killed_successor_is_passed_by_and_its_rules_are_replaced",
+        replace::a_killed_successor_is_passed_by_and_its_rules_are_replaced,
     ),
     (
         "an_idle_connection_costs_two_descriptors_and_no_pipe",

@@ -93,6 +93,10 @@ struct RunCommand {
     /// mark of the proxy's own packets
     #[arg(long, default_value_t = 18_519)]
     mark: u32,
+    /// Take the place of the proxy of this name, if one runs: it keeps its connections until they
+    /// end, for --drain-timeout at most, and new ones come to this one
+    #[arg(long)]
+    replace: bool,
     #[command(flatten)]
     tell: Tell,
 }
@@ -201,6 +205,7 @@ fn configuration(command: &RunCommand) -> Result<Config, Failure> {
         metrics: command.metrics,
         drain_timeout: command.drain_timeout,
         mark: command.mark,
+        replace: command.replace,
     })
 }
 
@@ -259,11 +264,13 @@ fn all_status(name: Option<&str>, connections: bool) -> Result<Vec<Status>, Fail
     };
     let mut all = Vec::new();
     for name in names {
-        all.extend(control::ask::<Status>(
-            &folder(),
-            &name,
-            Request::Status { connections },
-        )?);
+        let found: Option<Status> =
+            control::ask(&folder(), &name, Request::Status { connections })?;
+        if let Some(mut proxy) = found {
+            let predecessors = std::mem::take(&mut proxy.predecessors);
+            all.push(proxy);
+            all.extend(predecessors);
+        }
     }
     Ok(all)
 }
@@ -299,6 +306,7 @@ fn print(proxy: &Status) {
             Taking::Yes => "takes new connections",
             Taking::Full => "full: new connections pass around",
             Taking::Stopping => "stopping: new connections pass around",
+            Taking::HandsOver => "hands over: keeps its connections until they end",
         },
         proxy.pid,
         proxy.uptime_s,

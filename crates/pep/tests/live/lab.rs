@@ -2,9 +2,10 @@
 //! gateway, which is this program again.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -110,7 +111,11 @@ impl Lab {
     }
 
     pub fn listen(&self, host: &str) -> TcpListener {
-        self.inside(host, || TcpListener::bind("[::]:0"))
+        let listener = self.inside(host, || TcpListener::bind("[::]:0"));
+        // a test that is slow to accept is no server that fails
+        // SAFETY: a valid descriptor.
+        assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 4096) }, 0);
+        listener
     }
 
     /// From the client.
@@ -173,6 +178,10 @@ pub struct Wanted {
     pub confirm: bool,
     pub journal: Option<PathBuf>,
     pub metrics: Option<SocketAddr>,
+    pub replace: bool,
+    pub workers: Option<usize>,
+    /// A device of clients that comes and goes nowhere.
+    pub extra_device: bool,
 }
 
 impl Wanted {
@@ -192,6 +201,9 @@ impl Wanted {
                 .as_ref()
                 .map_or("-".to_owned(), |path| path.display().to_string()),
             self.metrics.map_or("-".to_owned(), |at| at.to_string()),
+            self.replace.to_string(),
+            number(self.workers.map(|n| n as u64)),
+            self.extra_device.to_string(),
         ]
     }
 }
@@ -212,13 +224,13 @@ pub fn proxy(words: &[String]) {
         buffer_bytes: words[4].parse().ok(),
     };
     let ms = |at: usize, default: u64| Duration::from_millis(number(at, default));
-    let config = Config {
+    let mut config = Config {
         name: "pep".to_owned(),
         scope: String::new(),
         folder: folder(),
         client: side("cl0", 5),
         server: side("sv0", 6),
-        workers: 2,
+        workers: number(11, 2) as usize,
         pipe_bytes: 1 << 20,
         max_connections: number(0, 5000) as usize,
         max_memory_bytes: 1 << 40,
@@ -229,7 +241,11 @@ pub fn proxy(words: &[String]) {
         metrics: words[9].parse().ok(),
         drain_timeout: ms(3, 10_000),
         mark: MARK,
+        replace: words[10] == "true",
     };
+    if words[12] == "true" {
+        config.client.devices.push("extra0".to_owned());
+    }
     let handler: extern "C" fn(libc::c_int) = stop;
     // SAFETY: the handler only stores into an atomic; and the test takes this process with it.
     unsafe {
@@ -336,6 +352,17 @@ impl Drop for Proxy {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// One that asks for the place of the proxy that runs, and never takes it.
+pub fn half_taken() -> UnixStream {
+    let mut stream = UnixStream::connect(folder().join("pep.sock")).unwrap();
+    stream
+        .write_all(b"{\"hand-over\":{\"version\":1}}\n")
+        .unwrap();
+    let mut byte = [0];
+    stream.read_exact(&mut byte).unwrap();
+    stream
 }
 
 /// Waits for what comes by itself, however busy the machine is.

@@ -1,0 +1,316 @@
+//! A process takes the place of another of the same name, and no connection notices:
+//!
+//! 1. It asks for it (`hand-over`) and is told what there is, with the lock, the control socket and
+//!    the listening sockets themselves. The other goes on as before.
+//! 2. It prepares all that could fail, and changes the rules if they have to. Should it end now,
+//!    the other puts its own back.
+//! 3. It says `let-go`: the other takes no more connections, keeps those it has, and leaves rules,
+//!    socket and lock alone. What waits in the listening sockets' queues waits for whoever comes.
+//!
+//! From then on the other is asked through the same stream, and its end is the stream's.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::Duration;
+
+use headway_system::error::{Attempt as _, Failure};
+use rustix::net::{
+    recv, recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::control::{self, Control, Place, Request, Status};
+use crate::socket::Family;
+use crate::Config;
+
+/// Of what is said here. A later one understands this one as well, or refuses it in words.
+pub(crate) const VERSION: u32 = 1;
+/// Descriptors in one message (SCM_MAX_FD).
+const AT_ONCE: usize = 253;
+/// A predecessor that does not answer for so long is told of no more.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is handed over. The descriptors follow in this order: the lock, the control socket,
+/// listeners of each family, streams to predecessors.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Offer {
+    pub version: u32,
+    pub place: Place,
+    pub ports: Vec<(Family, u16)>,
+    /// How many of each family.
+    pub listeners: Vec<usize>,
+    pub predecessors: usize,
+    /// Where connections that go on come and go.
+    pub devices: Vec<String>,
+    /// The nftables table as it was put in.
+    pub table: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Answer {
+    Offer(Offer),
+    Refused(String),
+}
+
+/// Tells who asked for the place what there is.
+pub(crate) fn offer(stream: &UnixStream, offer: Offer, all: &[BorrowedFd<'_>]) -> io::Result<()> {
+    control::tell(stream, &Answer::Offer(offer))?;
+    for some in all.chunks(AT_ONCE) {
+        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(AT_ONCE))];
+        let mut message = SendAncillaryBuffer::new(&mut space);
+        message.push(SendAncillaryMessage::ScmRights(some));
+        sendmsg(
+            stream,
+            &[IoSlice::new(b".")],
+            &mut message,
+            SendFlags::NOSIGNAL,
+        )?;
+    }
+    Ok(())
+}
+
+/// Tells who asked for the place why not; who is gone need not know.
+pub(crate) fn refuse(stream: &UnixStream, why: &str) {
+    let _ = control::tell(stream, &Answer::Refused(why.to_owned()));
+}
+
+fn receive(stream: &UnixStream, number: usize) -> io::Result<Vec<OwnedFd>> {
+    let mut all = Vec::new();
+    while all.len() < number {
+        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(AT_ONCE))];
+        let mut message = RecvAncillaryBuffer::new(&mut space);
+        let mut byte = [0];
+        let got = recvmsg(
+            stream,
+            &mut [IoSliceMut::new(&mut byte)],
+            &mut message,
+            RecvFlags::CMSG_CLOEXEC,
+        )?;
+        let before = all.len();
+        for part in message.drain() {
+            if let RecvAncillaryMessage::ScmRights(some) = part {
+                all.extend(some);
+            }
+        }
+        if got.bytes == 0 || all.len() == before {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(all)
+}
+
+/// What was handed over, by a process that goes on until it is told to let go.
+#[derive(Debug)]
+pub(crate) struct Estate {
+    pub offer: Offer,
+    lock: File,
+    control: UnixListener,
+    /// Of each family that the offer names.
+    listeners: Vec<Vec<OwnedFd>>,
+    predecessors: Vec<Predecessor>,
+    from: UnixStream,
+}
+
+/// Asks for the place of the proxy of that name. None: there is none.
+pub(crate) fn ask(folder: &Path, name: &str, place: Place) -> Result<Option<Estate>, Failure> {
+    let what = format!("take the place of proxy {name}");
+    let Some(from) = control::connect(folder, name).attempt(&what)? else {
+        return Ok(None);
+    };
+    let version = VERSION;
+    control::tell(&from, &Request::HandOver { version }).attempt(&what)?;
+    let other = |why: &str| {
+        Failure::failed(format!(
+            "cannot {what}: {why}; `headwayctl pep stop {name}` ends it"
+        ))
+    };
+    let offer = match control::hear(&from).attempt(&what)? {
+        Some(Answer::Offer(offer)) => offer,
+        Some(Answer::Refused(why)) => return Err(other(&why)),
+        None => return Err(other("its version knows no handing over")),
+    };
+    if offer.version != version {
+        let why = format!(
+            "it hands over by version {}, not {version}, of what is said then",
+            offer.version
+        );
+        return Err(other(&why));
+    }
+    if offer.place.netns != place.netns {
+        return Err(other("it is in another network namespace"));
+    }
+    if offer.place.mark != place.mark {
+        return Err(Failure::bad_input(format!(
+            "mark {}: the proxy whose place is to be taken has {}, and its connections need it",
+            place.mark, offer.place.mark
+        )));
+    }
+    let number = 2 + offer.listeners.iter().sum::<usize>() + offer.predecessors;
+    let mut all = receive(&from, number).attempt(&what)?.into_iter();
+    let mut take = |n: usize| -> Vec<OwnedFd> { all.by_ref().take(n).collect() };
+    let [lock, control] = <[OwnedFd; 2]>::try_from(take(2)).map_err(|_| other("it broke off"))?;
+    let listeners = offer.listeners.iter().map(|&n| take(n)).collect();
+    let predecessors = take(offer.predecessors).into_iter().map(UnixStream::from);
+    Ok(Some(Estate {
+        lock: lock.into(),
+        control: control.into(),
+        listeners,
+        predecessors: predecessors.map(Predecessor::new).collect(),
+        from,
+        offer,
+    }))
+}
+
+impl Estate {
+    /// The control's end, whose files are the other's until it lets go.
+    pub fn control(&self, config: &Config) -> Result<Control, Failure> {
+        let copies = self.control.try_clone().and_then(|control| {
+            let lock = self.lock.try_clone()?;
+            Control::of(&config.folder, &config.name, control, lock)
+        });
+        copies.attempt("keep a control socket")
+    }
+
+    /// Of each family.
+    pub fn listeners(&self) -> impl Iterator<Item = (Family, &[OwnedFd])> {
+        let families = self.offer.ports.iter().map(|(family, _)| *family);
+        families.zip(self.listeners.iter().map(Vec::as_slice))
+    }
+
+    /// From here on it is this process that takes connections. Returns who did before.
+    pub fn enter(self) -> Result<Vec<Predecessor>, Failure> {
+        let mut all = self.predecessors;
+        let mut last = Predecessor::new(self.from);
+        let what = "take the place of a proxy";
+        last.ask(Request::LetGo).attempt(what)?;
+        all.push(last);
+        Ok(all)
+    }
+}
+
+/// A process whose place was taken, and that has connections yet.
+#[derive(Debug)]
+pub(crate) struct Predecessor(BufReader<UnixStream>);
+
+impl Predecessor {
+    fn new(stream: UnixStream) -> Self {
+        // without it whoever hangs would be waited for
+        let _ = stream.set_read_timeout(Some(PATIENCE));
+        let _ = stream.set_write_timeout(Some(PATIENCE));
+        Self(BufReader::new(stream))
+    }
+
+    pub fn stream(&self) -> BorrowedFd<'_> {
+        self.0.get_ref().as_fd()
+    }
+
+    pub fn ask(&mut self, request: Request) -> io::Result<Status> {
+        control::tell(self.0.get_ref(), &request)?;
+        let mut line = String::new();
+        self.0.read_line(&mut line)?;
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    pub fn has_ended(&self) -> bool {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        !matches!(
+            recv(self.stream(), &mut [0u8; 1], flags),
+            Ok((1, _)) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::thread;
+
+    fn some_offer(version: u32) -> Offer {
+        Offer {
+            version,
+            place: Place {
+                mark: 300,
+                netns: (1, 2),
+            },
+            ports: vec![(Family::V4, 1), (Family::V6, 2)],
+            listeners: vec![300, 100],
+            predecessors: 1,
+            devices: Vec::new(),
+            table: String::new(),
+        }
+    }
+
+    /// What is taken over from one that answers like this.
+    fn taken(answer: impl FnOnce(&UnixStream) + Send) -> Result<Option<Estate>, Failure> {
+        let folder = std::env::temp_dir().join(format!(
+            "headway-over-{}-{:?}",
+            std::process::id(),
+            thread::current().id()
+        ));
+        fs::create_dir_all(&folder).unwrap();
+        let listener = UnixListener::bind(folder.join("pep.sock")).unwrap();
+        let result = thread::scope(|scope| {
+            scope.spawn(|| {
+                let (stream, _) = listener.accept().unwrap();
+                let asked = control::hear(&stream).unwrap();
+                assert!(matches!(
+                    asked,
+                    Some(Request::HandOver { version: VERSION })
+                ));
+                answer(&stream);
+            });
+            ask(&folder, "pep", some_offer(0).place)
+        });
+        fs::remove_dir_all(&folder).unwrap();
+        result
+    }
+
+    #[test]
+    fn more_descriptors_than_fit_in_a_message_come_in_their_order() {
+        let estate = taken(|stream| {
+            let files: Vec<File> = (0..403).map(|_| File::open("/dev/null").unwrap()).collect();
+            let all: Vec<BorrowedFd<'_>> = files.iter().map(|file| file.as_fd()).collect();
+            offer(stream, some_offer(VERSION), &all).unwrap();
+        });
+        let estate = estate.unwrap().unwrap();
+        let numbers: Vec<usize> = estate.listeners.iter().map(Vec::len).collect();
+        assert_eq!((numbers, estate.predecessors.len()), (vec![300, 100], 1));
+    }
+
+    #[test]
+    fn another_version_is_refused_in_a_line_that_says_what_to_do() {
+        for (answer, why) in [
+            (
+                Box::new(|_: &UnixStream| ()) as Box<dyn FnOnce(&UnixStream) + Send>,
+                "its version knows no handing over",
+            ),
+            (
+                Box::new(|s: &UnixStream| offer(s, some_offer(VERSION + 1), &[]).unwrap()),
+                "by version 2, not 1",
+            ),
+            (Box::new(|s: &UnixStream| refuse(s, "it stops")), "it stops"),
+        ] {
+            let line = taken(answer).unwrap_err().message;
+            assert!(
+                line.contains(why) && line.contains("pep stop pep"),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_mark_that_is_not_the_others_is_refused() {
+        let mut other = some_offer(VERSION);
+        other.place.mark = 400;
+        let refused = taken(|stream| offer(stream, other, &[]).unwrap()).unwrap_err();
+        assert!(refused.message.starts_with("mark 300: "), "{refused}");
+        assert_eq!(refused.exit_status, headway_system::error::BAD_INPUT);
+    }
+}

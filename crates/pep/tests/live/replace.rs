@@ -1,0 +1,296 @@
+//! One process takes another's place, under load.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::Mutex;
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+use headway_pep::control::Taking;
+
+use crate::lab::{
+    self, wait_until, Lab, Proxy, Wanted, GATEWAY, PATIENCE, SERVER, SERVER_V4, SERVER_V6,
+};
+use crate::{exchange, is_reset, pair};
+
+/// The lasting streams repeat this, whose length no buffer is a multiple of.
+const BLOCK_BYTES: usize = 65_521;
+
+/// A byte that says where in a stream it stands.
+fn byte_at(at: usize) -> u8 {
+    (at as u64)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .to_be_bytes()[0]
+}
+
+fn block(at: usize, bytes: usize) -> Vec<u8> {
+    (at..at + bytes).map(byte_at).collect()
+}
+
+/// Reads blocks to the end; all is what it has to be.
+fn all_is_right(mut from: TcpStream) -> Result<(), String> {
+    let right = block(0, BLOCK_BYTES);
+    let (mut at, mut part) = (0, vec![0; 1 << 16]);
+    loop {
+        let room = part.len().min(BLOCK_BYTES - at % BLOCK_BYTES);
+        let read = from.read(&mut part[..room]);
+        match read.map_err(|e| format!("after {at} bytes: {e}"))? {
+            0 => return Ok(()),
+            n if part[..n] == right[at % BLOCK_BYTES..][..n] => at += n,
+            _ => return Err(format!("another byte within {at}")),
+        }
+    }
+}
+
+/// What is under way while proxies come and go.
+struct Load<'a> {
+    lab: &'a Lab,
+    listener: TcpListener,
+    stop: AtomicBool,
+    opened: AtomicUsize,
+    /// Exchanges, and who begins them.
+    under_way: AtomicUsize,
+    moved: AtomicUsize,
+    wrong: Mutex<Vec<String>>,
+}
+
+impl<'a> Load<'a> {
+    fn new(lab: &'a Lab) -> Self {
+        Self {
+            lab,
+            listener: lab.listen(SERVER),
+            stop: AtomicBool::new(false),
+            opened: AtomicUsize::new(0),
+            under_way: AtomicUsize::new(1),
+            moved: AtomicUsize::new(0),
+            wrong: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Some that last, each way; and new ones all the time.
+    fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        for n in 0..4 {
+            let (near, far) = pair(self.lab, &self.listener);
+            let (mut out, into) = if n % 2 == 0 { (near, far) } else { (far, near) };
+            into.set_read_timeout(Some(PATIENCE)).unwrap();
+            scope.spawn(move || {
+                let (mut at, data) = (0, block(0, BLOCK_BYTES));
+                while !self.stop.load(Relaxed) {
+                    // others share this machine
+                    thread::sleep(Duration::from_millis(1));
+                    if let Err(error) = out.write_all(&data) {
+                        return self.note(format!("lasting, after {at} bytes: {error}"));
+                    }
+                    at += data.len();
+                }
+                let _ = out.shutdown(Shutdown::Write);
+                self.moved.fetch_add(at, Relaxed);
+                // it stays until the other end has all
+                let _ = out.read(&mut [0]);
+            });
+            scope.spawn(move || {
+                if let Err(wrong) = all_is_right(into) {
+                    self.note(format!("lasting: {wrong}"));
+                }
+            });
+        }
+        let answering = self.listener.try_clone().unwrap();
+        answering.set_nonblocking(true).unwrap();
+        scope.spawn(move || {
+            while self.under_way.load(Relaxed) > 0 {
+                let Ok((mut stream, _)) = answering.accept() else {
+                    thread::sleep(Duration::from_millis(1));
+                    continue;
+                };
+                scope.spawn(move || {
+                    let mut text = Vec::new();
+                    let heard = stream.read_to_end(&mut text);
+                    if heard.and_then(|_| stream.write_all(&text)).is_err() {
+                        self.note("an answer that could not be given".to_owned());
+                    }
+                });
+            }
+        });
+        scope.spawn(move || {
+            let mut number = 0;
+            while !self.stop.load(Relaxed) {
+                number += 1;
+                self.under_way.fetch_add(1, Relaxed);
+                scope.spawn(move || {
+                    if let Err(wrong) = self.one_exchange(number) {
+                        self.note(format!("connection {number}: {wrong}"));
+                    }
+                    self.under_way.fetch_sub(1, Relaxed);
+                });
+                thread::sleep(Duration::from_millis(3));
+            }
+            self.under_way.fetch_sub(1, Relaxed);
+        });
+    }
+
+    fn one_exchange(&self, number: usize) -> std::io::Result<()> {
+        let port = self.listener.local_addr()?.port();
+        let to = [SERVER_V4, SERVER_V6][number % 2];
+        let mut stream = self.lab.connect(to, port)?;
+        self.opened.fetch_add(1, Relaxed);
+        let data = block(number, 1 + number * 997 % 40_000);
+        stream.write_all(&data)?;
+        stream.shutdown(Shutdown::Write)?;
+        let mut text = Vec::new();
+        stream.read_to_end(&mut text)?;
+        if text == data {
+            Ok(())
+        } else {
+            Err(std::io::Error::other("another answer"))
+        }
+    }
+
+    fn note(&self, what: String) {
+        self.wrong.lock().unwrap().push(what);
+    }
+}
+
+pub fn five_replacements_under_load_fail_no_connection_and_lose_no_byte(lab: &Lab) {
+    lab.ip(GATEWAY, "link add extra0 type veth peer name extra1");
+    let wanted = |n: usize| Wanted {
+        replace: n > 0,
+        workers: Some([2, 3, 1][n % 3]),
+        // another table, and the same one
+        extra_device: n % 4 > 1,
+        // and other options of the listeners
+        buffer: (n % 2 == 1).then_some(500_000),
+        drain_ms: Some(60_000),
+        metrics: Some(([127, 0, 0, 1], 9469).into()),
+        ..Wanted::default()
+    };
+    let mut proxies = vec![Proxy::start(lab, &wanted(0))];
+    let before = lab.rules();
+    let load = Load::new(lab);
+    thread::scope(|scope| {
+        load.start(scope);
+        for n in 1..=5 {
+            thread::sleep(Duration::from_millis(300));
+            proxies.push(Proxy::start(lab, &wanted(n)));
+        }
+        let status = proxies[5].status();
+        let first = &status.predecessors[0];
+        let pids: Vec<u32> = status.predecessors.iter().map(|p| p.pid).collect();
+        assert_eq!(
+            (status.pid, first.pid),
+            (proxies[5].pid(), proxies[0].pid())
+        );
+        assert_eq!(
+            (status.taking, first.taking),
+            (Taking::Yes, Taking::HandsOver)
+        );
+        // those that last are the first one's yet
+        assert!(first.open >= 4 && pids.len() <= 5, "{status:?}");
+        thread::sleep(Duration::from_millis(300));
+        load.stop.store(true, Relaxed);
+    });
+    let wrong = load.wrong.into_inner().unwrap();
+    let opened = load.opened.into_inner();
+    assert!(wrong.is_empty(), "{} of {opened}: {wrong:#?}", wrong.len());
+    println!("{opened} connections and {} bytes", load.moved.into_inner());
+    assert!(opened > 100, "{opened}");
+    let last = proxies.pop().unwrap();
+    for proxy in proxies {
+        proxy.ends();
+    }
+    wait_until("predecessors to be forgotten", || {
+        last.status().predecessors.is_empty()
+    });
+    let status = last.status();
+    assert_eq!(status.around, Some(0), "a connection passed around");
+    assert_eq!(lab.rules(), before);
+    last.stop();
+    assert_eq!(lab.rules(), Vec::<String>::new());
+}
+
+pub fn who_cannot_take_the_place_leaves_it_as_it_was(lab: &Lab) {
+    let replacing = Wanted {
+        replace: true,
+        ..Wanted::default()
+    };
+    // nobody's place is free
+    let proxy = Proxy::start(lab, &replacing);
+    let listener = lab.listen(SERVER);
+    let (mut near, mut far) = pair(lab, &listener);
+    let chain = || lab.on(GATEWAY, "nft", "list chain inet headway_pep take");
+    let before = (lab.rules(), chain());
+    for (wanted, why) in [
+        (
+            Wanted {
+                controls: Some(("no-such".to_owned(), "-".to_owned())),
+                ..replacing.clone()
+            },
+            "no-such",
+        ),
+        (
+            Wanted {
+                extra_device: true, // which is not there
+                ..replacing.clone()
+            },
+            "extra0",
+        ),
+    ] {
+        let line = Proxy::try_start(lab, &wanted).err().unwrap();
+        assert!(line.contains(why) && line.lines().count() == 1, "{line}");
+    }
+    // one that is killed between the two steps, when it has changed the rules
+    let stream = lab::half_taken();
+    lab.on(GATEWAY, "nft", "flush chain inet headway_pep take");
+    assert_ne!(before, (lab.rules(), chain()));
+    drop(stream);
+    exchange(&mut near, &mut far);
+    wait_until("the rules to be put back", || {
+        before == (lab.rules(), chain())
+    });
+    let (mut near2, mut far2) = pair(lab, &listener);
+    exchange(&mut near2, &mut far2);
+    let status = proxy.status();
+    assert_eq!((status.taking, status.open), (Taking::Yes, 2));
+    assert_eq!(status.totals.accepted, 2);
+
+    // both are told to end, and cut off what they have
+    let next = Proxy::start(lab, &replacing);
+    let (mut near3, mut far3) = pair(lab, &listener);
+    exchange(&mut near3, &mut far3);
+    exchange(&mut near, &mut far);
+    assert_eq!(next.status().predecessors.len(), 1);
+    next.stop();
+    proxy.ends();
+    assert!(is_reset(&mut near) && is_reset(&mut far3));
+    assert_eq!(lab.rules(), Vec::<String>::new());
+}
+
+pub fn a_killed_successor_is_passed_by_and_its_rules_are_replaced(lab: &Lab) {
+    let proxy = Proxy::start(lab, &Wanted::default());
+    let before = lab.rules();
+    let listener = lab.listen(SERVER);
+    let (mut near, mut far) = pair(lab, &listener);
+    let next = Proxy::start(
+        lab,
+        &Wanted {
+            replace: true,
+            ..Wanted::default()
+        },
+    );
+    let (mut cut, _far) = pair(lab, &listener);
+    next.kill();
+    assert!(is_reset(&mut cut));
+    // a new one passes around, and an old one goes on
+    let (mut near2, mut far2) = pair(lab, &listener);
+    exchange(&mut near2, &mut far2);
+    exchange(&mut near, &mut far);
+    drop((near, far));
+    proxy.ends();
+    let again = Proxy::start(lab, &Wanted::default());
+    assert_eq!(lab.rules(), before, "there twice");
+    let (mut near3, mut far3) = pair(lab, &listener);
+    exchange(&mut near3, &mut far3);
+    assert_eq!(again.status().totals.connected, 1);
+    again.stop();
+    assert_eq!(lab.rules(), Vec::<String>::new());
+}
