@@ -9,10 +9,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import real_time
 
 from headway.study import discover
+
+# How long an example takes is the machine's affair.
+hypothesis.settings.register_profile("headway", deadline=None)
+hypothesis.settings.load_profile("headway")
 
 
 def pytest_configure() -> None:

@@ -240,7 +240,7 @@ EXPERIMENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(EXPERIMENTS)
 def test_every_experiment_that_can_be_made_runs(fields: dict[str, Any]) -> None:
     try:

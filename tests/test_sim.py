@@ -95,7 +95,7 @@ def test_a_finite_flow_delivers_exactly_its_bytes() -> None:
     assert trace.flows[0].unique_bytes == 123_457
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     rate=st.sampled_from(["100kbit/s", "1Mbit/s", "30Mbit/s"]),
     rtt=st.sampled_from(["1 ms", "50 ms", "600 ms"]),
