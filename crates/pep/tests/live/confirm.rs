@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use headway_pep::control::Taking;
 use headway_pep::Phase;
+use headway_wire::ipv4::PROTOCOL_TCP;
 use headway_wire::packet::{build_tcp, Payload};
-use headway_wire::{Ecn, Ipv4Repr, TcpFlags, TcpRepr};
+use headway_wire::{Ipv4Repr, TcpFlags, TcpRepr};
 use rustix::net::{ipproto, sendto, socket, AddressFamily, SendFlags, SocketType};
 
 use super::lab::{
@@ -155,19 +156,7 @@ fn a_silent_server_is_silence_to_its_client(lab: &Lab) {
 fn flood(lab: &Lab, number: u16) {
     let client: Ipv4Addr = CLIENT_V4.parse().unwrap();
     let server: Ipv4Addr = SERVER_V4.parse().unwrap();
-    let ip = Ipv4Repr {
-        dscp: 0,
-        ecn: Ecn::NotEct,
-        identification: 0,
-        dont_fragment: true,
-        more_fragments: false,
-        fragment_offset_words: 0,
-        ttl: 64,
-        protocol: 6,
-        source: client,
-        destination: server,
-        options: Default::default(),
-    };
+    let ip = Ipv4Repr::new(client, server, PROTOCOL_TCP);
     lab.inside(CLIENT, || {
         let raw = socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::RAW))?;
         let to = SocketAddr::from((IpAddr::V4(server), 0));
