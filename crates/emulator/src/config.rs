@@ -114,9 +114,29 @@ impl VaryFile {
 pub struct Host {
     /// Packets to this address go to its device.
     pub address: Ipv4Addr,
+    /// And those to these: of hosts behind it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub behind: Vec<Ipv4Addr>,
     /// Added to the delay of each packet from and to this host.
     #[serde(default)]
     pub extra_delay_ns: u64,
+}
+
+impl Host {
+    /// A host with nobody behind it.
+    #[must_use]
+    pub fn new(address: Ipv4Addr, extra_delay_ns: u64) -> Self {
+        Self {
+            address,
+            behind: Vec::new(),
+            extra_delay_ns,
+        }
+    }
+
+    /// All that its device leads to.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
+        std::iter::once(self.address).chain(self.behind.iter().copied())
+    }
 }
 
 fn one() -> u64 {
@@ -213,8 +233,10 @@ impl Config {
         }
         let mut seen = HashSet::new();
         for host in self.left.iter().chain(&self.right) {
-            if !seen.insert(host.address) {
-                return error(format!("two hosts have the address {}", host.address));
+            for address in host.addresses() {
+                if !seen.insert(address) {
+                    return error(format!("two hosts have the address {address}"));
+                }
             }
         }
         Ok(())

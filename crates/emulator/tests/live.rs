@@ -61,10 +61,7 @@ struct Pair {
 impl Pair {
     fn new(link: &str, change: impl FnOnce(&mut Config)) -> Pair {
         let link: LinkSpec = serde_json::from_str(link).unwrap();
-        let host = |address: &str| Host {
-            address: address.parse().unwrap(),
-            extra_delay_ns: 0,
-        };
+        let host = |address: &str| Host::new(address.parse().unwrap(), 0);
         let hosts = (vec![host(LEFT)], vec![host(RIGHT)]);
         let mut config = Config::new(link.clone(), link, hosts.0, hosts.1);
         change(&mut config);

@@ -12,7 +12,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 
 use crate::capture::Tap;
 use crate::clock;
-use crate::config::{error, Config, EmulatorError, Host};
+use crate::config::{error, Config, EmulatorError};
 use crate::direction::Direction;
 use crate::log::Log;
 use crate::summary::Summary;
@@ -118,16 +118,14 @@ impl Emulator {
                     direction,
                     alive: true,
                 });
-                let Host {
-                    address,
-                    extra_delay_ns,
-                } = *host;
                 let destination = Destination {
                     device: number,
                     direction: 1 - direction,
-                    extra_delay_ns,
+                    extra_delay_ns: host.extra_delay_ns,
                 };
-                destinations.insert(address.to_bits(), destination);
+                for address in host.addresses() {
+                    destinations.insert(address.to_bits(), destination);
+                }
             }
         }
         let log = match &config.log {

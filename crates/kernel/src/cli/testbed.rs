@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use headway_emulator::Summary;
+use headway_emulator::{Path, Summary};
 use serde_json::json;
 
 use super::tell::Tell;
@@ -35,12 +35,12 @@ struct UpCommand {
     /// Of the testbed
     #[arg(long, default_value = DEFAULT_NAME)]
     name: String,
-    /// A known path: dsl, lte, geo-satellite or transatlantic; servers on the left,
+    /// A known path: dsl, lte, geo-satellite, geo-gateway or transatlantic; servers on the left,
     /// the user on the right
     #[arg(long)]
     preset: Option<String>,
     /// Both directions as JSON: {"forward": {"link": ..., "vary": ...}, "reverse": ...,
-    /// "seed", "extra_delay_ns": [...], "capture", "late_threshold_ns", "spin_ns", "spin_share",
+    /// "ground": {"forward", "reverse"} before a gateway, "seed", "extra_delay_ns": [...], "capture", "late_threshold_ns", "spin_ns", "spin_share",
     /// "real_time"}
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
@@ -89,6 +89,9 @@ struct UpCommand {
     /// CONTROL[+STARTUP][:TUNABLE=VALUE]... of Headway, which is attached until `down`
     #[arg(long, default_value = "cubic")]
     control: String,
+    /// The same for the gateway of geo-gateway alone [as --control]
+    #[arg(long, value_name = "CONTROL")]
+    gateway_control: Option<String>,
     /// A setting of all hosts, like net.ipv4.tcp_sack=0; can be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     sysctl: Vec<String>,
@@ -206,7 +209,7 @@ fn up(command: &UpCommand) -> Result<(), Failure> {
         seed: command.seed,
         capture: command.capture.clone(),
     };
-    let spec = Spec::new(
+    let mut spec = Spec::new(
         &command.name,
         &links,
         command.hosts,
@@ -214,6 +217,9 @@ fn up(command: &UpCommand) -> Result<(), Failure> {
         &command.sysctl,
         command.log.clone(),
     )?;
+    if let Some(control) = &command.gateway_control {
+        spec.set_gateway_control(control)?;
+    }
     if command.dry_run {
         let steps = testbed::plan(&spec)?;
         if command.json {
@@ -227,10 +233,11 @@ fn up(command: &UpCommand) -> Result<(), Failure> {
         return out::json(&state);
     }
     print_state(&state);
+    let right = state.host("right1")?;
     say!(
         "  headwayctl testbed exec --name {} left1 -- ping {}",
         state.name,
-        state.hosts[state.hosts.len() / 2].address
+        right.address
     );
     Ok(())
 }
@@ -246,36 +253,45 @@ fn print_state(state: &State) {
             ""
         }
     );
-    let paths = [
-        (&state.config.forward, "left to right"),
-        (&state.config.reverse, "right to left"),
-    ];
-    for (path, direction) in paths {
-        let link = &path.link;
-        let room = match (link.limit_bytes, link.limit_pkts) {
-            (Some(bytes), _) => format!("{bytes} bytes"),
-            (None, Some(pkts)) => format!("{pkts} packets"),
-            (None, None) => "no limit".into(),
-        };
-        let rate = match path.vary {
-            None => format!("{} Mbit/s", link.rate_bps as f64 / 1e6),
-            Some(_) => "a rate by a file".into(),
-        };
-        say!(
-            "  {direction}: {rate}, {} ms, {} of {room}, loss {} %",
-            link.delay_ns as f64 / 1e6,
-            link.aqm.name,
-            link.loss * 100.0
-        );
+    for (config, title) in [
+        (Some(&state.config), ""),
+        (state.ground.as_ref(), "before the gateway, "),
+    ] {
+        let Some(config) = config else { continue };
+        print_path(&config.forward, &format!("{title}left to right"));
+        print_path(&config.reverse, &format!("{title}right to left"));
     }
     for host in &state.hosts {
         say!(
-            "  {}  {}  namespace {}",
+            "  {}  {}  namespace {}{}",
             host.name,
             host.address,
-            host.namespace
+            host.namespace,
+            match state.control_of(host) {
+                control if control == state.control => String::new(),
+                control => format!(", congestion control {control}"),
+            }
         );
     }
+}
+
+fn print_path(path: &Path, direction: &str) {
+    let link = &path.link;
+    let room = match (link.limit_bytes, link.limit_pkts) {
+        (Some(bytes), _) => format!("{bytes} bytes"),
+        (None, Some(pkts)) => format!("{pkts} packets"),
+        (None, None) => "no limit".into(),
+    };
+    let rate = match path.vary {
+        None => format!("{} Mbit/s", link.rate_bps as f64 / 1e6),
+        Some(_) => "a rate by a file".into(),
+    };
+    say!(
+        "  {direction}: {rate}, {} ms, {} of {room}, loss {} %",
+        link.delay_ns as f64 / 1e6,
+        link.aqm.name,
+        link.loss * 100.0
+    );
 }
 
 fn print_summary(summary: &Summary) {
@@ -338,7 +354,10 @@ fn down(command: &DownCommand) -> Result<(), Failure> {
     };
     for testbed in &removed {
         say!("{verb} testbed {}", testbed.name);
-        if let Some(control) = &testbed.detached {
+        for control in [&testbed.detached, &testbed.detached_of_gateway]
+            .into_iter()
+            .flatten()
+        {
             let verb = if command.dry_run {
                 "would detach"
             } else {

@@ -71,31 +71,46 @@ pub fn choose(text: &str) -> Result<Chosen, Failure> {
 }
 
 /// Takes away what `up` attached, unless another testbed's hosts go on with it: then it
-/// goes with that one. Returns the name of what goes.
+/// goes with that one. Returns the names of what goes: the hosts', the gateway's.
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn give_up(state: &State, dry_run: bool) -> Result<Option<String>, Failure> {
-    let Some(name) = &state.attached_control else {
-        return Ok(None);
+pub fn give_up(state: &State, dry_run: bool) -> Result<[Option<String>; 2], Failure> {
+    let goes = |attached: &Option<String>| match attached {
+        Some(name) => Ok(give_up_one(state, name, dry_run)?.then(|| name.clone())),
+        None => Ok(None),
     };
+    Ok([
+        goes(&state.attached_control)?,
+        goes(&state.attached_gateway_control)?,
+    ])
+}
+
+/// Returns whether it goes.
+fn give_up_one(state: &State, name: &String, dry_run: bool) -> Result<bool, Failure> {
     let heir = state::names()
         .into_iter()
         .filter(|other| *other != state.name)
         .filter_map(|other| State::load(&other))
-        .find(|other| other.control == *name && other.is_alive());
+        .find(|other| {
+            let uses = [Some(&other.control), other.gateway_control.as_ref()];
+            uses.contains(&Some(name)) && other.is_alive()
+        });
     if let Some(mut heir) = heir {
         if !dry_run {
-            heir.attached_control = Some(name.clone());
+            match heir.control == *name {
+                true => heir.attached_control = Some(name.clone()),
+                false => heir.attached_gateway_control = Some(name.clone()),
+            }
             heir.save()?;
         }
-        return Ok(None);
+        return Ok(false);
     }
     if names::find_name(name)?.as_ref() != Some(name) {
-        return Ok(None); // somebody was first
+        return Ok(false); // somebody was first
     }
     if !dry_run {
         detach::detach(What::Control(name))?;
     }
-    Ok(Some(name.clone()))
+    Ok(true)
 }

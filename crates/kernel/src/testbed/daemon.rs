@@ -7,9 +7,11 @@ use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 
-use headway_emulator::{tun, Emulator, EmulatorError, Summary};
+use headway_emulator::{tun, EmulatorError, Summary};
 
+use super::gateway;
 use super::state::{self, HostState, State};
 use crate::error::{Attempt as _, Failure};
 use crate::system::netns::Netns;
@@ -21,7 +23,7 @@ pub const COMMIT: u8 = b'c';
 /// The signal that says when schedules and traces begin; the time comes with it.
 const BEGIN: i32 = libc::SIGUSR1;
 
-fn failed(error: EmulatorError) -> Failure {
+pub(super) fn failed(error: EmulatorError) -> Failure {
     Failure::failed(error.to_string())
 }
 
@@ -41,12 +43,7 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
     let signals = block_signals();
     let state =
         State::load(name).ok_or_else(|| Failure::bad_input(format!("no testbed {name}")))?;
-    let (left, right): (Vec<_>, Vec<_>) = state
-        .hosts
-        .iter()
-        .partition(|host| host.name.starts_with("left"));
-    let mut emulator =
-        Emulator::new(state.config.clone(), devices(&left)?, devices(&right)?).map_err(failed)?;
+    let (mut emulator, mut ground) = gateway::emulators(&state)?;
 
     println!("{READY}");
     io::stdout().flush().attempt("talk to `testbed up`")?;
@@ -59,13 +56,23 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
 
     let stop = AtomicBool::new(false);
     let (live, begin) = (emulator.live(), emulator.begin());
+    let of_ground = ground
+        .as_ref()
+        .map(|ground| (ground.live(), ground.begin()));
     let result = std::thread::scope(|scope| {
         let running = scope.spawn(|| emulator.run(&stop));
-        while !running.is_finished() {
+        let beside = ground
+            .as_mut()
+            .map(|ground| scope.spawn(|| ground.run(&stop)));
+        let ended = || beside.as_ref().is_some_and(|beside| beside.is_finished());
+        while !running.is_finished() && !ended() {
             match wait_for(&signals) {
                 Asked::Nothing => {}
                 Asked::Begin(time_ns) => {
                     begin.at(time_ns);
+                    if let Some((_, begin)) = &of_ground {
+                        begin.at(time_ns);
+                    }
                     continue;
                 }
                 Asked::End => {
@@ -73,17 +80,20 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
                     break;
                 }
             }
-            let mut summary = live.summary();
-            add_device_drops(&mut summary, &state.hosts);
+            let summary = judged(
+                live.summary(),
+                of_ground.as_ref().map(|(live, _)| live.summary()),
+                &state.hosts,
+            );
             // a full disk must not end the emulator; the last summary counts
             let _ = state::save_summary(name, &summary);
         }
-        running
-            .join()
-            .unwrap_or_else(|_| Err(EmulatorError("the emulator panicked".into())))
+        stop.store(true, Ordering::Relaxed);
+        let beside = beside.map(joined).transpose()?;
+        Ok((joined(running)?, beside))
     });
-    let mut summary = result.map_err(failed)?;
-    add_device_drops(&mut summary, &state.hosts);
+    let (summary, beside) = result.map_err(failed)?;
+    let summary = judged(summary, beside, &state.hosts);
     let what = "write the summary";
     state::save_summary(name, &summary).attempt(what)?;
     if let Some(folder) = &state.log {
@@ -92,14 +102,27 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
     Ok(())
 }
 
-fn devices(hosts: &[&HostState]) -> Result<Vec<OwnedFd>, Failure> {
+/// What an emulator's thread did.
+fn joined(
+    thread: ScopedJoinHandle<'_, Result<Summary, EmulatorError>>,
+) -> Result<Summary, EmulatorError> {
+    thread
+        .join()
+        .unwrap_or_else(|_| Err(EmulatorError("the emulator panicked".into())))
+}
+
+/// A device of a host.
+pub(super) fn device(host: &HostState, name: &str) -> Result<OwnedFd, Failure> {
+    Netns::find(&host.namespace)?
+        .inside(|| tun::create(name))
+        .attempt(format!("make device {name} of {}", host.name))
+}
+
+/// The devices of several.
+pub(super) fn devices(hosts: &[&HostState]) -> Result<Vec<OwnedFd>, Failure> {
     hosts
         .iter()
-        .map(|host| {
-            Netns::find(&host.namespace)?
-                .inside(|| tun::create(&host.device))
-                .attempt(format!("make device {} of {}", host.device, host.name))
-        })
+        .map(|host| device(host, &host.device))
         .collect()
 }
 
@@ -124,6 +147,15 @@ fn leave() -> Result<(), Failure> {
     Ok(())
 }
 
+/// All that there is to say of the legs so far.
+fn judged(mut summary: Summary, ground: Option<Summary>, hosts: &[HostState]) -> Summary {
+    add_device_drops(&mut summary, hosts);
+    if let Some(ground) = ground {
+        gateway::judge(&mut summary, ground);
+    }
+    summary
+}
+
 /// Adds what the hosts' devices dropped before the emulator could read it.
 fn add_device_drops(summary: &mut Summary, hosts: &[HostState]) {
     let drops = hosts.iter().map(|host| {
@@ -131,7 +163,8 @@ fn add_device_drops(summary: &mut Summary, hosts: &[HostState]) {
             .ok()?
             .inside(|| fs::read_to_string("/proc/thread-self/net/dev"))
             .ok()?;
-        transmit_drops(&table, &host.device)
+        let of_gateway = transmit_drops(&table, gateway::TERRESTRIAL).unwrap_or(0);
+        Some(transmit_drops(&table, &host.device)? + of_gateway)
     });
     summary.device_drops_pkts = drops.sum();
     summary.judge();

@@ -11,6 +11,7 @@ use headway_system::identity::Identity;
 use serde::Serialize;
 
 use super::control;
+use super::gateway;
 use super::process::{self, Process};
 use super::state::{self, State};
 use crate::attach::detach;
@@ -35,6 +36,9 @@ pub struct Removed {
     pub summary: Option<Summary>,
     /// The control that went with it, for `up` had attached it; null: none.
     pub detached: Option<String>,
+    /// That of its gateway, taken away likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detached_of_gateway: Option<String>,
 }
 
 /// Takes one testbed away, or all. With `dry_run` says what would be taken away.
@@ -83,6 +87,7 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
         ended_processes: vec![],
         summary: state::load_summary(name),
         detached: None,
+        detached_of_gateway: None,
     };
     // Held open, so that no other namespace gets the numbers by which they are known.
     let held: Vec<(File, Identity, String)> = removed
@@ -101,10 +106,9 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
     let inside = || process::inside(&identities);
     if dry_run {
         removed.ended_processes = inside().iter().map(|p| p.pid).collect();
-        removed.detached = match &state {
-            Some(state) => control::give_up(state, true)?,
-            None => None,
-        };
+        if let Some(state) = &state {
+            [removed.detached, removed.detached_of_gateway] = control::give_up(state, true)?;
+        }
         return Ok(removed);
     }
     if let Some(control) = state.as_ref().and_then(|s| s.allowed_control.as_deref()) {
@@ -112,6 +116,7 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
         forbid(control)?;
         drop(controls);
     }
+    gateway::end_proxies(&inside());
     // Programs first, while their network is still there.
     let programs = process::end(inside, Duration::from_secs(2));
     removed.ended_processes = programs.asked;
@@ -142,7 +147,7 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
         fs::remove_file(&path).attempt(format!("remove {}", path.display()))?;
     }
     if let Some(state) = &state {
-        removed.detached = control::give_up(state, false)?;
+        [removed.detached, removed.detached_of_gateway] = control::give_up(state, false)?;
     }
     state::forget(name)?;
     Ok(removed)

@@ -12,6 +12,7 @@ mod daemon;
 mod down;
 mod exec;
 mod experiment;
+mod gateway;
 mod offloads;
 mod own;
 mod preset;
@@ -48,6 +49,9 @@ fn namespace(testbed: &str, host: &str) -> String {
 /// The testbed and host that a namespace belongs to; `None` if to none.
 fn owner(namespace: &str) -> Option<(&str, &str)> {
     let (testbed, host) = namespace.strip_prefix(PREFIX)?.rsplit_once('-')?;
+    if host == gateway::NAME {
+        return (!testbed.is_empty()).then_some((testbed, host));
+    }
     let number = host
         .strip_prefix("left")
         .or_else(|| host.strip_prefix("right"))?;
@@ -62,6 +66,8 @@ mod tests {
     #[test]
     fn a_namespace_tells_its_testbed_and_host() {
         assert_eq!(owner(&namespace("a-b", "left12")), Some(("a-b", "left12")));
+        assert_eq!(owner("headway-a-gateway"), Some(("a", "gateway")));
+        assert_eq!(owner("headway-gateway"), None);
         for other in [
             "headway-left1",
             "headway-a-left",

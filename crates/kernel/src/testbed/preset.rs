@@ -19,12 +19,23 @@ pub struct Preset {
     pub down_buffer: Buffer,
     /// Room of the queue from the user.
     pub up_buffer: Buffer,
+    /// What lies between the servers and a gateway, if there is one.
+    pub ground: Option<Ground>,
+}
+
+/// A terrestrial leg, alike both ways, with queues of its bandwidth-delay product.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ground {
+    /// Both ways.
+    pub rate_bps: u64,
+    /// Propagation, both ways together.
+    pub rtt_ns: u64,
 }
 
 const MS: u64 = 1_000_000;
 
 /// All presets.
-pub const PRESETS: [Preset; 4] = [
+pub const PRESETS: [Preset; 5] = [
     // Rates: within ITU-T G.992.5 (ADSL2+: 24 Mbit/s down, 1.4 up) at the distance of
     // an ordinary line; our choice. Round trip: our choice, of the order of the idle
     // latency of DSL in the FCC's "Measuring Broadband America" reports. Buffers:
@@ -38,6 +49,7 @@ pub const PRESETS: [Preset; 4] = [
         rtt_ns: 40 * MS,
         down_buffer: Buffer::Bytes(262_144),
         up_buffer: Buffer::Bytes(131_072),
+        ground: None,
     },
     // Rates and round trip: medians of Huang et al., "A Close Examination of
     // Performance and Power Characteristics of 4G LTE Networks", MobiSys 2012
@@ -51,6 +63,7 @@ pub const PRESETS: [Preset; 4] = [
         rtt_ns: 69_500_000,
         down_buffer: Buffer::Bytes(1_000_000),
         up_buffer: Buffer::Bytes(500_000),
+        ground: None,
     },
     // Round trip: RFC 2488 section 2, 558 ms over a geostationary satellite for
     // ground stations at the edge of its view, and 42 ms on the ground. Rates and
@@ -63,6 +76,22 @@ pub const PRESETS: [Preset; 4] = [
         rtt_ns: 600 * MS,
         down_buffer: Buffer::bdp(1),
         up_buffer: Buffer::bdp(1),
+        ground: None,
+    },
+    // Round trip of the satellite's leg, as of the path before, and its rates: our choice, of the
+    // order of what is sold in 2026; a metropolitan network behind the gateway: our choice.
+    Preset {
+        name: "geo-gateway",
+        title: "a gateway between a network on the ground and a geostationary satellite",
+        down_bps: 50_000_000,
+        up_bps: 5_000_000,
+        rtt_ns: 600 * MS,
+        down_buffer: Buffer::bdp(1),
+        up_buffer: Buffer::bdp(1),
+        ground: Some(Ground {
+            rate_bps: 1_000_000_000,
+            rtt_ns: 10 * MS,
+        }),
     },
     // Round trip: our choice. Light in fibre needs at least 56 ms for the 5600 km
     // between London and New York and back (index of refraction 1.5); cables and
@@ -75,6 +104,7 @@ pub const PRESETS: [Preset; 4] = [
         rtt_ns: 75 * MS,
         down_buffer: Buffer::bdp(1),
         up_buffer: Buffer::bdp(1),
+        ground: None,
     },
 ];
 

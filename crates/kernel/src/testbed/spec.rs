@@ -14,7 +14,7 @@ use headway_experiment::{
 use headway_sim::scenario::{Aqm, EcnPath, LinkSpec};
 use serde::Deserialize;
 
-use super::{experiment, preset, HostState, DEVICE, MAX_HOSTS};
+use super::{experiment, gateway, preset, HostState, DEVICE, MAX_HOSTS};
 use crate::error::{Attempt as _, Failure};
 
 /// What the command line says about the links; all of it optional.
@@ -57,8 +57,12 @@ pub struct Spec {
     pub preset: Option<String>,
     /// The emulator's.
     pub config: Config,
+    /// The terrestrial leg, where a gateway stands before the link.
+    pub ground: Option<Config>,
     /// Default congestion control of all hosts.
     pub control: String,
+    /// That of the gateway, where it has another.
+    pub gateway_control: Option<String>,
     /// Settings of all hosts, without the congestion control.
     pub sysctls: BTreeMap<String, String>,
     /// Folder for the log.
@@ -73,6 +77,9 @@ struct ConfigFile {
     seed: Option<u64>,
     forward: Path,
     reverse: Path,
+    /// Both directions of a leg before a gateway on the left; without it there is none.
+    #[serde(default)]
+    ground: Option<Leg>,
     /// Of the hosts on the left, in their order; missing ones have none.
     #[serde(default)]
     extra_delay_ns: Vec<u64>,
@@ -86,6 +93,14 @@ struct ConfigFile {
     spin_share: Option<f64>,
     #[serde(default)]
     real_time: Option<bool>,
+}
+
+/// A further leg.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Leg {
+    forward: Path,
+    reverse: Path,
 }
 
 /// What holds without preset and options.
@@ -137,7 +152,7 @@ impl Spec {
                 "{hosts} hosts per side are not possible; 1 to {MAX_HOSTS}"
             )));
         }
-        let mut config = config(links, hosts)?;
+        let (mut config, ground) = config(links, hosts)?;
         let log = match log {
             Some(folder) => {
                 let folder = std::path::absolute(&folder)
@@ -148,11 +163,14 @@ impl Spec {
             None => None,
         };
         check(&config)?;
+        ground.as_ref().map_or(Ok(()), check)?;
         Ok(Spec {
             name: name.to_owned(),
             preset: links.preset.clone(),
             config,
+            ground,
             control: control.to_owned(),
+            gateway_control: None,
             sysctls: settings(sysctls)?,
             log,
         })
@@ -177,9 +195,25 @@ impl Spec {
                 })
                 .collect()
         };
-        let mut all = side("left", &self.config.left);
+        let ground = self.ground.as_ref();
+        let mut all = side("left", ground.map_or(&self.config.left, |g| &g.left));
         all.extend(side("right", &self.config.right));
+        all.extend(ground.map(|_| gateway::host(&self.name)));
         all
+    }
+
+    /// Gives the gateway another control than the hosts have.
+    ///
+    /// # Errors
+    /// There is no gateway.
+    pub fn set_gateway_control(&mut self, control: &str) -> Result<(), Failure> {
+        if self.ground.is_none() {
+            return Err(bad(format!(
+                "--gateway-control {control}: there is no gateway; --preset geo-gateway has one"
+            )));
+        }
+        self.gateway_control = Some(control.to_owned());
+        Ok(())
     }
 }
 
@@ -204,14 +238,17 @@ fn settings(changes: &[String]) -> Result<BTreeMap<String, String>, Failure> {
 
 fn hosts_of(second: u8, hosts: u32, extra_delay_ns: &[u64]) -> Vec<Host> {
     (0..hosts)
-        .map(|i| Host {
-            address: Ipv4Addr::new(10, second, (i / 254) as u8, (i % 254 + 1) as u8),
-            extra_delay_ns: extra_delay_ns.get(i as usize).copied().unwrap_or(0),
+        .map(|i| {
+            let address = Ipv4Addr::new(10, second, (i / 254) as u8, (i % 254 + 1) as u8);
+            Host::new(
+                address,
+                extra_delay_ns.get(i as usize).copied().unwrap_or(0),
+            )
         })
         .collect()
 }
 
-fn config(links: &LinkOptions, hosts: u32) -> Result<Config, Failure> {
+fn config(links: &LinkOptions, hosts: u32) -> Result<(Config, Option<Config>), Failure> {
     let file = match &links.config {
         Some(file) => {
             let text = fs::read(file).map_err(|e| bad(format!("{}: {e}", file.display())))?;
@@ -243,13 +280,18 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<Config, Failure> {
     config.spin_ns = file.spin_ns.unwrap_or(config.spin_ns);
     config.spin_share = file.spin_share.unwrap_or(config.spin_share);
     config.real_time = file.real_time;
-    for vary in [&mut config.forward.vary, &mut config.reverse.vary] {
+    let mut ground = file
+        .ground
+        .map(|leg| gateway::between(&mut config, leg.forward, leg.reverse));
+    let both = ground.iter_mut().chain([&mut config]);
+    let paths = both.flat_map(|config| [&mut config.forward, &mut config.reverse]);
+    for vary in paths.map(|path| &mut path.vary) {
         if let Some(VaryFile::Schedule { file } | VaryFile::Mahimahi { file }) = vary {
             // the emulator runs in another folder
             *file = std::path::absolute(&*file).attempt(format!("find {}", file.display()))?;
         }
     }
-    Ok(config)
+    Ok((config, ground))
 }
 
 fn from_experiment(
@@ -307,8 +349,8 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
     });
     let loss = option("--loss", &links.loss, parse_probability)?.unwrap_or(0.0);
     let aqm = option("--aqm", &links.aqm, parse_aqm)?.unwrap_or_default();
-    let link = |rate_bps: u64, delay_ns: u64, room: Buffer| {
-        let limit = buffer.unwrap_or(room).limit(rate_bps, rtt_ns, "");
+    let plain = |rate_bps: u64, delay_ns: u64, room: Buffer, rtt_ns: u64| {
+        let limit = room.limit(rate_bps, rtt_ns, "");
         let (limit_bytes, limit_pkts) = match limit {
             Ok(Limit::Bytes(bytes)) => (Some(bytes), None),
             // at most 2³² - 1
@@ -319,10 +361,10 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
             rate_bps,
             delay_ns,
             vary: None,
-            aqm: aqm.clone(),
+            aqm: Aqm::default(),
             limit_bytes,
             limit_pkts,
-            loss,
+            loss: 0.0,
             duplicate: 0.0,
             reorder: 0.0,
             reorder_delay_ns: 0,
@@ -331,8 +373,27 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
             ecn: EcnPath::Keep,
         })
     };
+    let link = |rate_bps: u64, delay_ns: u64, room: Buffer| {
+        Ok::<_, Failure>(LinkSpec {
+            aqm: aqm.clone(),
+            loss,
+            ..plain(rate_bps, delay_ns, buffer.unwrap_or(room), rtt_ns)?
+        })
+    };
     let (there_ns, back_ns) = halves_ns(rtt_ns);
+    let ground = preset.and_then(|p| p.ground).map(|ground| {
+        let way = |delay_ns: u64| {
+            let link = plain(ground.rate_bps, delay_ns, Buffer::bdp(1), ground.rtt_ns)?;
+            Ok::<_, Failure>(Path { link, vary: None })
+        };
+        let (there_ns, back_ns) = halves_ns(ground.rtt_ns);
+        Ok::<_, Failure>(Leg {
+            forward: way(there_ns)?,
+            reverse: way(back_ns)?,
+        })
+    });
     Ok(ConfigFile {
+        ground: ground.transpose()?,
         seed: links.seed,
         forward: Path {
             link: link(down_bps, there_ns, buffers.0)?,
@@ -403,7 +464,9 @@ mod tests {
                 preset: Some(preset.name.into()),
                 ..LinkOptions::default()
             };
-            let config = spec(links).unwrap().config;
+            let spec = spec(links).unwrap();
+            assert_eq!(spec.ground.is_some(), preset.ground.is_some());
+            let config = spec.config;
             let (forward, reverse) = (config.forward.link, config.reverse.link);
             assert_eq!(forward.delay_ns + reverse.delay_ns, preset.rtt_ns);
             assert_eq!(forward.rate_bps, preset.down_bps);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use headway_emulator::{Config, Summary};
 use serde::{Deserialize, Serialize};
 
+use super::gateway;
 use super::own;
 use super::process::{self, Process};
 use crate::error::{Attempt as _, Failure};
@@ -67,6 +68,12 @@ pub struct State {
     pub hosts: Vec<HostState>,
     /// The emulator's configuration.
     pub config: Config,
+    /// The terrestrial leg, where there is a gateway.
+    #[serde(default)]
+    pub ground: Option<Config>,
+    /// The gateway's default control, where it has another.
+    #[serde(default)]
+    pub gateway_control: Option<String>,
     /// What was set in every host.
     pub sysctls: BTreeMap<String, String>,
     /// Folder of the log; null if none is kept.
@@ -77,6 +84,9 @@ pub struct State {
     /// A control that `up` attached, and `down` takes away.
     #[serde(default)]
     pub attached_control: Option<String>,
+    /// The same for the gateway's.
+    #[serde(default)]
+    pub attached_gateway_control: Option<String>,
 }
 
 /// A testbed, and how it does.
@@ -128,6 +138,15 @@ impl State {
     #[must_use]
     pub fn load(name: &str) -> Option<State> {
         serde_json::from_slice(&fs::read(file(name, "json")).ok()?).ok()
+    }
+
+    /// The default congestion control of a host.
+    #[must_use]
+    pub fn control_of(&self, host: &HostState) -> &str {
+        match &self.gateway_control {
+            Some(control) if host.name == gateway::NAME => control,
+            _ => &self.control,
+        }
     }
 
     /// The emulator runs.

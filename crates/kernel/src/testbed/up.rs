@@ -1,5 +1,6 @@
 //! Making a testbed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -10,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::control::{self, Chosen};
 use super::process::Process;
 use super::state::{self, HostState, Phase, State};
-use super::{daemon, down, offloads, own, Spec};
+use super::{daemon, down, gateway, offloads, own, Spec};
 use crate::error::{Attempt as _, Failure};
 use crate::objects::pair_of;
 use crate::system::lock::Lock;
@@ -28,8 +29,8 @@ const CONTROL: &str = "net.ipv4.tcp_congestion_control";
 /// The control cannot be attached.
 pub fn plan(spec: &Spec) -> Result<Vec<String>, Failure> {
     let mut steps = vec![];
-    let chosen = control::choose(&spec.control)?;
-    if let Some(request) = &chosen.attach {
+    let chosen = Choices::of(spec)?;
+    for request in chosen.all().filter_map(|chosen| chosen.attach.as_ref()) {
         let outcome = request.plan()?;
         let pair = pair_of(outcome.control, outcome.startup);
         steps.push(format!("attach {} ({pair})", outcome.name));
@@ -41,7 +42,8 @@ pub fn plan(spec: &Spec) -> Result<Vec<String>, Failure> {
         }
         steps.push(format!(
             "set {CONTROL} = {} in {}",
-            chosen.name, host.namespace
+            chosen.name_for(&host),
+            host.namespace
         ));
         steps.push(format!(
             "add TUN device {} in {}",
@@ -62,6 +64,9 @@ pub fn plan(spec: &Spec) -> Result<Vec<String>, Failure> {
 
 /// Arguments of `ip` for the device of a host.
 pub(super) fn configuration(spec: &Spec, host: &HostState) -> Vec<String> {
+    if host.name == gateway::NAME {
+        return gateway::configuration(spec, DEVICE_QUEUE_PKTS);
+    }
     let other_side = if host.name.starts_with("left") {
         78
     } else {
@@ -71,13 +76,42 @@ pub(super) fn configuration(spec: &Spec, host: &HostState) -> Vec<String> {
         address, device, ..
     } = host;
     let mtu_bytes = spec.config.mtu_bytes;
-    vec![
+    let mut lines = vec![
         "link set lo up".into(),
         format!("link set {device} mtu {mtu_bytes} txqueuelen {DEVICE_QUEUE_PKTS}"),
         format!("addr add {address}/32 dev {device}"),
         format!("link set {device} up"),
         format!("route add 10.{other_side}.0.0/16 dev {device} src {address}"),
-    ]
+    ];
+    lines.extend(gateway::route(spec, host));
+    lines
+}
+
+/// The controls of the hosts, and of the gateway where it has another.
+struct Choices {
+    hosts: Chosen,
+    gateway: Option<Chosen>,
+}
+
+impl Choices {
+    fn of(spec: &Spec) -> Result<Self, Failure> {
+        let gateway = spec.gateway_control.as_deref();
+        Ok(Self {
+            hosts: control::choose(&spec.control)?,
+            gateway: gateway.map(control::choose).transpose()?,
+        })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Chosen> {
+        [&self.hosts].into_iter().chain(&self.gateway)
+    }
+
+    fn name_for(&self, host: &HostState) -> &str {
+        match &self.gateway {
+            Some(chosen) if host.name == gateway::NAME => &chosen.name,
+            _ => &self.hosts.name,
+        }
+    }
 }
 
 /// Makes a testbed. If it fails, nothing of it is left.
@@ -102,7 +136,7 @@ pub fn up(spec: &Spec) -> Result<State, Failure> {
              of this testbed's; take another --name"
         )));
     }
-    let chosen = control::choose(&spec.control)?;
+    let chosen = Choices::of(spec)?;
     let mut state = State {
         version: 1,
         name: name.clone(),
@@ -111,14 +145,17 @@ pub fn up(spec: &Spec) -> Result<State, Failure> {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |d| d.as_nanos() as u64),
         preset: spec.preset.clone(),
-        control: chosen.name.clone(),
+        control: chosen.hosts.name.clone(),
+        gateway_control: chosen.gateway.as_ref().map(|chosen| chosen.name.clone()),
         emulator: None,
         hosts: spec.hosts(),
         config: spec.config.clone(),
+        ground: spec.ground.clone(),
         sysctls: spec.sysctls.clone(),
         log: spec.log.clone(),
         allowed_control: None,
         attached_control: None,
+        attached_gateway_control: None,
     };
     match make(&lock, spec, &chosen, &mut state) {
         Ok(()) => Ok(state),
@@ -147,7 +184,7 @@ fn check_machine() -> Result<(), Failure> {
         .map_err(|_| Failure::kernel_cannot("a testbed needs `ip`; install iproute2"))
 }
 
-fn make(lock: &Lock, spec: &Spec, chosen: &Chosen, state: &mut State) -> Result<(), Failure> {
+fn make(lock: &Lock, spec: &Spec, chosen: &Choices, state: &mut State) -> Result<(), Failure> {
     state.save()?;
     if let Some(folder) = &spec.log {
         let what = format!("write to {}", folder.display());
@@ -159,9 +196,16 @@ fn make(lock: &Lock, spec: &Spec, chosen: &Chosen, state: &mut State) -> Result<
         own::add(&spec.name, &host.namespace)?;
     }
     for host in &state.hosts {
-        set_sysctls(spec, &Netns::find(&host.namespace)?)?;
+        let netns = Netns::find(&host.namespace)?;
+        set_sysctls(spec, &netns)?;
+        if host.name == gateway::NAME {
+            gateway::forward(&netns)?;
+        }
     }
-    attach(chosen, state)?;
+    attach(&chosen.hosts, state, |state| &mut state.attached_control)?;
+    if let Some(chosen) = &chosen.gateway {
+        attach(chosen, state, |state| &mut state.attached_gateway_control)?;
+    }
     set_control(state)?;
     let mut emulator = start_emulator(lock, state)?;
     for host in &state.hosts {
@@ -248,27 +292,41 @@ pub(super) fn set_sysctls(spec: &Spec, netns: &Netns) -> Result<(), Failure> {
 }
 
 /// Attaches the control if it has to be; the state file knows of it before it happens.
-fn attach(chosen: &Chosen, state: &mut State) -> Result<(), Failure> {
+fn attach(
+    chosen: &Chosen,
+    state: &mut State,
+    noted: fn(&mut State) -> &mut Option<String>,
+) -> Result<(), Failure> {
     let Some(request) = &chosen.attach else {
         return Ok(());
     };
-    state.attached_control = Some(chosen.name.clone());
+    *noted(state) = Some(chosen.name.clone());
     state.save()?;
     let attached = request.run();
     if attached.is_err() {
         // of that name there may be somebody else's
-        state.attached_control = None;
+        *noted(state) = None;
         state.save()?;
     }
     attached.map(drop)
 }
 
-/// Makes a control the default of all hosts. Where only the first namespace may
+/// Makes its control the default of each host. Where only the first namespace may
 /// use it, it is allowed to all for a moment; the state file knows of that before
 /// it happens.
 fn set_control(state: &mut State) -> Result<(), Failure> {
-    let control = &state.control.clone();
-    let set_all = |hosts: &[HostState]| -> Result<io::Result<()>, Failure> {
+    let mut groups: BTreeMap<String, Vec<HostState>> = BTreeMap::new();
+    for host in &state.hosts {
+        let control = state.control_of(host).to_owned();
+        groups.entry(control).or_default().push(host.clone());
+    }
+    groups
+        .iter()
+        .try_for_each(|(control, hosts)| set_control_of(hosts, control, state))
+}
+
+fn set_control_of(hosts: &[HostState], control: &str, state: &mut State) -> Result<(), Failure> {
+    let set_all = || -> Result<io::Result<()>, Failure> {
         for host in hosts {
             let result = Netns::find(&host.namespace)?.set_default_control(control);
             if result.is_err() {
@@ -277,7 +335,7 @@ fn set_control(state: &mut State) -> Result<(), Failure> {
         }
         Ok(Ok(()))
     };
-    let mut result = set_all(&state.hosts)?;
+    let mut result = set_all()?;
     let is_restricted = |r: &io::Result<()>| {
         r.as_ref()
             .is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
@@ -287,7 +345,7 @@ fn set_control(state: &mut State) -> Result<(), Failure> {
         state.save()?;
         let controls = rundir::lock_machine()?;
         down::allow(control)?;
-        result = set_all(&state.hosts)?;
+        result = set_all()?;
         down::forbid(control)?;
         drop(controls);
         state.allowed_control = None;

@@ -1,0 +1,148 @@
+//! A gateway in the middle of two emulated legs: that of the testbed, which is the satellite's, and
+//! a terrestrial one between it and the hosts on the left.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use headway_emulator::{Config, Emulator, Host, Path, Summary};
+use headway_pep::control::{self, Request, Status};
+
+use super::daemon::{device, devices, failed};
+use super::process::Process;
+use super::state::{HostState, State};
+use super::Spec;
+use crate::error::{Attempt as _, Failure};
+use crate::system::netns::Netns;
+use crate::system::rundir;
+
+/// The host.
+pub const NAME: &str = "gateway";
+/// Its device towards the hosts on the right.
+pub const SATELLITE: &str = "sat";
+/// Its device towards the hosts on the left.
+pub const TERRESTRIAL: &str = "ground";
+const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 1);
+
+/// Puts the gateway on the left of a testbed's link. Returns the terrestrial leg, which has that
+/// side's hosts with their delays.
+pub(super) fn between(config: &mut Config, forward: Path, reverse: Path) -> Config {
+    let hosts = std::mem::take(&mut config.left);
+    let at = |hosts: &[Host]| Host {
+        behind: hosts.iter().map(|host| host.address).collect(),
+        ..Host::new(ADDRESS, 0)
+    };
+    config.left = vec![at(&hosts)];
+    let right = vec![at(&config.right)];
+    let mut ground = Config::new(forward.link, reverse.link, hosts, right);
+    ground.forward.vary = forward.vary;
+    ground.reverse.vary = reverse.vary;
+    // other random streams than the satellite's
+    ground.seed = config.seed.wrapping_add(1);
+    ground.late_threshold_ns = config.late_threshold_ns;
+    ground
+}
+
+/// The host itself.
+pub(super) fn host(testbed: &str) -> HostState {
+    HostState {
+        name: NAME.into(),
+        namespace: super::namespace(testbed, NAME),
+        address: ADDRESS,
+        device: SATELLITE.into(),
+        offloads: Default::default(),
+    }
+}
+
+/// Arguments of `ip` for its devices.
+pub(super) fn configuration(spec: &Spec, queue_pkts: u32) -> Vec<String> {
+    let mtu_bytes = spec.config.mtu_bytes;
+    let mut lines = vec!["link set lo up".to_owned()];
+    for (device, side) in [(SATELLITE, 78), (TERRESTRIAL, 77)] {
+        lines.extend([
+            format!("link set {device} mtu {mtu_bytes} txqueuelen {queue_pkts}"),
+            format!("addr add {ADDRESS}/32 dev {device}"),
+            format!("link set {device} up"),
+            format!("route add 10.{side}.0.0/16 dev {device} src {ADDRESS}"),
+        ]);
+    }
+    lines
+}
+
+/// What hosts reach through it besides each other: itself.
+pub(super) fn route(spec: &Spec, host: &HostState) -> Option<String> {
+    let HostState {
+        address, device, ..
+    } = host;
+    let to_it = format!("route add {ADDRESS}/32 dev {device} src {address}");
+    spec.ground.as_ref().map(|_| to_it)
+}
+
+/// Lets it forward.
+pub(super) fn forward(netns: &Netns) -> Result<(), Failure> {
+    netns
+        .inside(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1"))
+        .attempt(format!("let {} forward", netns.label))
+}
+
+/// Both legs over new devices, the satellite's first.
+pub(super) fn emulators(state: &State) -> Result<(Emulator, Option<Emulator>), Failure> {
+    let side = |side: &str| -> Vec<&HostState> {
+        let hosts = state.hosts.iter();
+        hosts.filter(|host| host.name.starts_with(side)).collect()
+    };
+    let (left, right) = (side("left"), side("right"));
+    let emulator = |config: &Config, left: Vec<OwnedFd>, right: Vec<OwnedFd>| {
+        Emulator::new(config.clone(), left, right).map_err(failed)
+    };
+    let Some(ground) = &state.ground else {
+        return Ok((
+            emulator(&state.config, devices(&left)?, devices(&right)?)?,
+            None,
+        ));
+    };
+    let gateway = state.host(NAME)?;
+    let to = |name: &str| Ok(vec![device(gateway, name)?]);
+    let satellite = emulator(&state.config, to(SATELLITE)?, devices(&right)?)?;
+    let ground = emulator(ground, devices(&left)?, to(TERRESTRIAL)?)?;
+    Ok((satellite, Some(ground)))
+}
+
+/// Lets a testbed's summary say what was wrong with the terrestrial leg.
+pub(super) fn judge(summary: &mut Summary, mut ground: Summary) {
+    ground.judge();
+    let warnings = ground.warnings.into_iter();
+    summary
+        .warnings
+        .extend(warnings.map(|warning| format!("terrestrial leg: {warning}")));
+    summary.on_time = summary.warnings.is_empty();
+}
+
+/// How long a proxy may take to take out its rules.
+const MOST_S: u64 = 5;
+
+/// Has the proxies among a testbed's processes cut off what they carry and end, and waits for them:
+/// one that is killed, or whose `nft` is, leaves its socket behind.
+pub(super) fn end_proxies(processes: &[Process]) {
+    let folder = rundir::root().join("pep");
+    let ours = |status: &Status| {
+        let pid = i32::try_from(status.pid).ok()?;
+        processes.iter().find(|process| process.pid == pid)
+    };
+    let until = Instant::now() + Duration::from_secs(MOST_S);
+    for name in control::names(&folder) {
+        let status = Request::Status { connections: false };
+        let answer = control::ask::<Status>(&folder, &name, status);
+        // one that does not answer is ended as every other process is
+        let Some(proxy) = answer.ok().flatten().as_ref().and_then(ours) else {
+            continue;
+        };
+        let now = Request::Stop { within_ms: Some(0) };
+        let _ = control::ask::<Status>(&folder, &name, now);
+        while proxy.is_alive() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
