@@ -175,6 +175,10 @@ def _last_lines(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.strip().splitlines()[-12:])
 
 
+ATTACHED = ("htcp", "xcp_pep")
+"""What README has attached while a client of iperf3 runs: one after the other."""
+
+
 def carries_connections(reader: Reader, client: subprocess.Popen[bytes]) -> None:
     """While iperf3 runs, status shows that what README attached carries connections."""
     until = time.monotonic() + SOON_S
@@ -184,8 +188,9 @@ def carries_connections(reader: Reader, client: subprocess.Popen[bytes]) -> None
             text=True, check=False, timeout=30,
         )  # fmt: skip
         attached = json.loads(done.stdout or "{}").get("attached", [])
-        carried = [one["counters"]["connections"] for one in attached if one["control"] == "htcp"]
-        used = [one["used_in"] for one in attached if one["control"] == "htcp"]
+        of_page = [one for one in attached if one["control"] in ATTACHED]
+        carried = [one["counters"]["connections"] for one in of_page]
+        used = [one["used_in"] for one in of_page]
         if any(carried) and any(used):
             break
         if client.poll() is not None or time.monotonic() > until:

@@ -217,13 +217,11 @@ if LONG:
     def test_a_capacity_that_is_wrong_or_changes(
         control: str, told: str, most_queue: int | None
     ) -> None:
-        with shaped(control, 75) as path:
+        with shaped(control, 100) as path:
             path.monitor(told)
             path.watch(5)
             before = path.watch(10)
-            print(
-                f"\n{control} {told}: {used(before, 10e6):.1%} of 10 Mbit/s, {queues(before)}"
-            )
+            print(f"\n{control} {told}: {used(before, 10e6):.1%} of 10 Mbit/s, {queues(before)}")
             shares = []
             for rate in (5, 20, 10):
                 path.shape(f"{rate}mbit")

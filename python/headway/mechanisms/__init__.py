@@ -96,7 +96,7 @@ class Mechanisms:
         links = [link for path in self._experiment.topology.links() for link in path]
         if not any(link.all_routers() for link in links):
             return []
-        return routers.watching(self._namespaces.values())
+        return routers.watching(self._namespaces)
 
     def router_counters(self, readings: Iterable[Mapping[str, Any]]) -> dict[str, list[int | None]]:
         """Columns of the table of that name: what was read on the way, and at the end."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headway.backends.kernel import gateway
 from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Flow, Link
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
 _DEVICE = "hw0"
 _SIDES = ("left", "right")
-"""Who sends into the forward and into the reverse link."""
+"""Who sends into the forward and into the reverse link, where no gateway does."""
 
 
 def _links(experiment: Experiment) -> Sequence[Link]:
-    [links] = experiment.topology.links()
-    return links
+    """Those of the testbed's link."""
+    return experiment.topology.links()[-1]
 
 
 def sends_header(flow: Flow) -> bool:
@@ -69,26 +70,31 @@ class Routers:
         self._status: list[dict[str, Any] | None] = []
         self._headers: list[Mapping[str, Any]] = []
 
-    def _senders(self, side: str) -> list[str]:
-        return [netns for host, netns in self._namespaces.items() if host.startswith(side)]
+    def _senders(self, side: str) -> tuple[list[str], str]:
+        """The namespaces of who sends, and their device."""
+        if side == "left" and gateway.HOST in self._namespaces:
+            return [self._namespaces[gateway.HOST]], gateway.FAR
+        namespaces = self._namespaces.items()
+        return [netns for host, netns in namespaces if host.startswith(side)], _DEVICE
 
     def attach(self, willing_bps: int | None) -> None:  # noqa: ARG002
         """Hosts let headers out whole; then both links get their routers, in order."""
         if any(map(sends_header, self._experiment.flows)):
             for netns in self._namespaces.values():
                 self._ctl.run("host", "headers", "--netns", netns, "--dev", _DEVICE)
-        lowered = topology_fields(self._experiment)
+        lowered = gateway.fields_of_link(topology_fields(self._experiment))
         for way, side, link in zip(
             ("forward", "reverse"), _SIDES, _links(self._experiment), strict=True
         ):
             if not link.routers:
                 continue
-            at = [part for netns in self._senders(side) for part in ("--netns", netns)]
+            senders, device = self._senders(side)
+            at = [part for netns in senders for part in ("--netns", netns)]
             room = lowered[way].get("limit_bytes")
             for router in link.routers:
                 settings = [f"--set={name}={value}" for name, value in router.tunables.items()]
                 self._ctl.run(
-                    "router", "attach", router.name, *at, "--dev", _DEVICE,
+                    "router", "attach", router.name, *at, "--dev", device,
                     "--rate", f"{link.rate}bit", *(["--queue", f"{room}B"] if room else []),
                     *settings,
                 )  # fmt: skip
@@ -103,7 +109,8 @@ class Routers:
             return
         status = self._ctl.json("status", "--json")
         links = link_places(self._namespaces)
-        for number, link in enumerate(_links(self._experiment)):
+        first = gateway.links_before(self._experiment)
+        for number, link in enumerate(_links(self._experiment), first):
             for router in link.routers:
                 name = registry().router(router.name).name
                 found = (
@@ -143,6 +150,8 @@ class Routers:
 
 def link_places(namespaces: Mapping[str, str]) -> dict[str, int]:
     """The link that each host's device sends into."""
+    if gateway.HOST in namespaces:
+        return {f"{namespaces[gateway.HOST]}:{gateway.FAR}": len(_SIDES)}
     return {
         f"{netns}:{_DEVICE}": number
         for number, side in enumerate(_SIDES)
@@ -165,9 +174,11 @@ def read_on_the_way(
     ]
 
 
-def watching(namespaces: Iterable[str]) -> list[str]:
-    """Arguments of headwayctl that reads the routers of these namespaces again and again."""
-    at = [part for netns in namespaces for part in ("--netns", netns)]
+def watching(namespaces: Mapping[str, str]) -> list[str]:
+    """Arguments of headwayctl that reads the routers of these hosts again and again."""
+    if gateway.HOST in namespaces:
+        return ["router", "watch", "--dev", gateway.FAR, "--netns", namespaces[gateway.HOST]]
+    at = [part for netns in namespaces.values() for part in ("--netns", netns)]
     return ["router", "watch", "--dev", _DEVICE, *at]
 
 

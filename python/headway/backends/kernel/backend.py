@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from headway.backends import Finished, OnFailure, T, Work, settle
+from headway.backends.kernel import gateway
 from headway.backends.kernel.folders import run_folder
 from headway.backends.kernel.headwayctl import Caretaker, Headwayctl
 from headway.backends.kernel.hints import attach_where_missing, taking_hints
@@ -157,21 +158,22 @@ class KernelBackend:
         caretaker: Caretaker,
         up: contextlib.ExitStack,
     ) -> dict[int, str]:
-        """The kernel's name of each TCP flow's control; what is new goes when ``up`` ends."""
+        """The kernel's name of each control, the relay's too; what is new goes when ``up`` ends."""
         names: dict[str, str] = {}
         chosen: dict[int, str] = {}
-        for index, flow in enumerate(experiment.flows):
-            if flow.control is None:
+        controls = [(index, flow.control) for index, flow in enumerate(experiment.flows)]
+        for index, control in [*controls, (gateway.CONTROL, gateway.control(experiment))]:
+            if control is None:
                 continue
-            key = flow.control.model_dump_json()
+            key = control.model_dump_json()
             if key not in names:
-                own = flow.control.name if self._builtin else flow.control.kernel_own
+                own = control.name if self._builtin else control.kernel_own
                 if own is not None:
                     names[key] = own
                 else:
                     names[key] = f"{name}_{len(names):x}"[-15:]
                     caretaker.mind("control", names[key])
-                    self._attach_one(flow.control, names[key], up)
+                    self._attach_one(control, names[key], up)
             chosen[index] = names[key]
         return chosen
 

@@ -135,10 +135,10 @@ class Child:
             start_new_session=True,
         )
 
-    def wait_ready(self) -> None:
+    def wait_ready(self, word: str = "ready") -> None:
         """Wait until it says that peers may come. Raises HeadwayError if it ends instead."""
         assert self._process.stdout is not None
-        if self._process.stdout.readline().strip() != "ready":
+        if not self._process.stdout.readline().startswith(word):
             self.result(5.0)
             raise HeadwayError(f"{self.name}: ended before it was ready")
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from headway import mechanisms
+from headway.backends.kernel import gateway
 from headway.backends.kernel.programs import says_something
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
@@ -36,8 +37,8 @@ def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
 
 def check(experiment: Experiment) -> None:
     """Raises HeadwayError, naming the field, for what this backend cannot do."""
-    if experiment.topology.kind != "dumbbell":
-        raise HeadwayError("kernel backend: topology: a chain is not possible, use a dumbbell")
+    if gateway.is_between(experiment):
+        gateway.check(experiment)
     mechanisms.check(experiment, len(sides(experiment)))
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         own = flow.control and flow.control.kernel_own

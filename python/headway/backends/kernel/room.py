@@ -65,7 +65,7 @@ def load(experiment: Experiment) -> float:
     """
     if any(map(sends_header, experiment.flows)):
         return math.inf  # the machine's sockets have one control at a time that sends a header
-    rate = max(link.rate for link in experiment.topology.links()[0])
+    rate = max(link.rate for link in experiment.topology.links()[-1])
     return _RUN_BPS + rate * (1 + rate / _FAST_BPS)
 
 

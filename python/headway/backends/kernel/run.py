@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from headway.backends.kernel import records
+from headway.backends.kernel import gateway, records
 from headway.backends.kernel.headwayctl import Child, Headwayctl
 from headway.backends.kernel.programs import Programs, port_of, server_sends_more
 from headway.backends.kernel.testbed import Testbed
@@ -50,6 +50,7 @@ class Run:
         self._receivers: dict[int, Child] = {}
         self._sampler: Child | None = None
         self._watcher: Child | None = None
+        self._proxy = testbed.proxy() if gateway.is_between(experiment) else None
         self._sent: dict[int, Mapping[str, Any]] = {}
         self._got: dict[int, Mapping[str, Any]] = {}
         self._sampled: Mapping[str, Any] = {}
@@ -93,6 +94,8 @@ class Run:
         )
         self._testbed.begin(self.start_ns)
         self._watch_routers()
+        if self._proxy is not None:
+            self._proxy.start(self._controls[gateway.CONTROL])
         names = self._experiment.flow_names()
         for index, flow in enumerate(flows):
             command = programs.receiver(index, flow)
@@ -136,6 +139,8 @@ class Run:
         """Raises HeadwayError if a program has failed."""
         for child in self._children():
             child.check()
+        if self._proxy is not None:
+            self._proxy.check()
 
     def is_over(self) -> bool:
         """Whether all programs have ended, and their last packets have arrived."""
@@ -165,6 +170,8 @@ class Run:
         """End every program that still runs."""
         for child in self._children():
             child.kill()
+        if self._proxy is not None:
+            self._proxy.kill()
 
     def _children(self) -> list[Child]:
         beside = [child for child in (self._sampler, self._watcher) if child is not None]
@@ -179,7 +186,7 @@ class Run:
         samples = records.read(self._folder / "samples", records.SAMPLE)
         samples = samples[samples["time_ns"] < self.end_ns]
         checkpoints = [*experiment.checkpoints_ns(), experiment.duration]
-        tables = _link_tables(log, checkpoints, experiment.record)
+        tables = _link_tables(log, checkpoints, experiment)
         assert self._testbed.mechanisms is not None
         counted = self._testbed.mechanisms.router_counters(self._readings())
         tables["router_counters"] = records.frame("router_counters", counted)
@@ -201,7 +208,7 @@ class Run:
         return Trace(
             tables=tables,
             flows=tuple(flows),
-            links=_LINKS,
+            links=gateway.LINKS if gateway.is_between(experiment) else _LINKS,
             meta={"key": key, **self._meta(builtin, log)},
             capture=self._testbed.capture(),
             routers=experiment.router_algorithms(),
@@ -378,8 +385,10 @@ class Run:
 
 
 def _link_tables(
-    log: records.PacketLog, checkpoints: Sequence[int], wanted: Sequence[str]
+    log: records.PacketLog, checkpoints: Sequence[int], experiment: Experiment
 ) -> dict[str, pl.DataFrame]:
+    """Of the logged links, under their numbers."""
+    wanted = experiment.record
     tables = {
         name: records.concat(name, [make(link) for link in (0, 1)], by)
         for name, make, by in (
@@ -396,7 +405,13 @@ def _link_tables(
     tables["drops"] = log.drops() if "drops" in wanted else records.empty("drops")
     if "queue" not in wanted:
         tables["queue"] = records.empty("queue")
-    return tables
+    before = gateway.links_before(experiment)
+    return {
+        name: table.with_columns((pl.col("link") + before).cast(table.schema["link"]))
+        if before and "link" in table.columns
+        else table
+        for name, table in tables.items()
+    }
 
 
 def _handshake_us(samples: records.Records) -> int | None:

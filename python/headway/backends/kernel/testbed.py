@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from headway.backends.kernel import gateway
 from headway.backends.kernel.headwayctl import Headwayctl
 from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
@@ -55,6 +56,11 @@ _MSS_BYTES = 1448
 def _emulated(link: dict[str, Any]) -> dict[str, Any]:
     """A link for the emulator: its router is a program at a host's device instead."""
     return {name: value for name, value in link.items() if name != "routers"}
+
+
+def _both_ways(hop: Mapping[str, Any]) -> dict[str, Any]:
+    """Both directions of a hop, for the emulator."""
+    return {way: {"link": _emulated(hop[way])} for way in ("forward", "reverse")}
 
 
 class _Side(NamedTuple):
@@ -149,13 +155,14 @@ class Testbed:
 
     def _fields(self, experiment: Experiment) -> dict[str, Any]:
         topology = topology_fields(experiment)
+        link = gateway.fields_of_link(topology)
         # a packet crosses an access link at either end
         access_ns = 2 * experiment.topology.access_delay
         capture = experiment.capture
         return {
             "seed": experiment.seed,
-            "forward": {"link": _emulated(topology["forward"])},
-            "reverse": {"link": _emulated(topology["reverse"])},
+            **_both_ways(link),
+            **({"ground": _both_ways(topology["hops"][0])} if link is not topology else {}),
             "extra_delay_ns": [access_ns + side.delay_ns for side in self._sides],
             "capture": capture
             and {
@@ -237,7 +244,16 @@ class Testbed:
         """The captured packets, once the testbed is down; None if none were asked for."""
         return self._capture.read_bytes() if self._config["capture"] else None
 
+    def proxy(self) -> gateway.Proxy:
+        """That of the gateway; it has the testbed's name."""
+        command = [self._ctl.path, *self._exec(gateway.HOST)]
+        return gateway.Proxy(self._ctl, self._name, command)
+
     def _set_up_hosts(self, route_options: list[str]) -> None:
+        if gateway.HOST in self._hosts:
+            settings = _settings(self._sides[0], is_opener=True)
+            if settings:
+                self.run_on(gateway.HOST, "sysctl", "-qw", *settings)
         for number, side in enumerate(self._sides, 1):
             options = [*route_options, *_route_options(side)]
             for host in (f"left{number}", f"right{number}"):

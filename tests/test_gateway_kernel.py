@@ -1,0 +1,105 @@
+"""A gateway between two legs on this machine's kernel: what the proxy splits, as the simulator's
+relay does it, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import pytest
+from real_time import in_real_time, live
+from support import on_kernel
+
+from headway import Experiment, metrics, run
+from headway.backends.kernel import check
+from headway.backends.kernel.headwayctl import Headwayctl
+from headway.errors import HeadwayError
+from headway.trace import Trace
+
+SIZE_BYTES = 700_000
+RTT_MS = 200
+
+
+def link(rate: str, delay: str, **fields: Any) -> dict[str, Any]:
+    return {"rate": rate, "delay": delay, "buffer": "500 pkts", **fields}
+
+
+def experiment(control: str = "xcp_pep", **fields: Any) -> Experiment:
+    """Three files over 10 Mbit/s, behind a faster leg."""
+    monitor = f"pep-monitor:rtt_ms={RTT_MS}"
+    satellite = link("10 Mbit/s", f"{RTT_MS // 2} ms", routers=[monitor])
+    back = link("10 Mbit/s", f"{RTT_MS // 2} ms")
+    flow = {
+        "control": "cubic",
+        "app": {"kind": "bulk", "size": f"{SIZE_BYTES} B"},
+        "relay": {"at_hop": 1, "control": control},
+    }
+    hops = [
+        {"forward": link("100 Mbit/s", "1 ms")},
+        {"forward": satellite, "reverse": back},
+    ]
+    asked = {
+        "topology": {"kind": "chain", "hops": hops},
+        "flows": [{**flow, "start": f"{start} ms"} for start in (0, 300, 600)],
+        "duration": "12 s",
+        **fields,
+    }
+    return Experiment.model_validate(asked)
+
+
+def mean_completion_s(trace: Trace, asked: Experiment) -> float:
+    starts_ns = asked.start_times_ns()
+    done_ns = [flow.done_ns for flow in trace.flows]
+    assert None not in done_ns
+    pairs = zip(done_ns, starts_ns, strict=True)
+    return statistics.mean((done - start) / 1e9 for done, start in pairs)
+
+
+@on_kernel
+@in_real_time
+@pytest.mark.parametrize("control", ["xcp_pep", "mpcp_pep"])
+def test_a_relay_does_on_the_kernel_what_it_does_in_the_simulator(control: str) -> None:
+    asked = experiment(control)
+    trace, simulated = live(asked), run(asked)
+    completion_s = mean_completion_s(trace, asked)
+    assert completion_s == pytest.approx(mean_completion_s(simulated, asked), rel=0.12)
+    assert trace.links == simulated.links
+    # the senders had handed their files to the gateway long before
+    assert metrics.drops_pkts(trace, link=2) == 0
+    counters = metrics.router_counters(trace, "pep-monitor")
+    assert counters["link"].unique().to_list() == [2]
+    assert counters["intervals"][-1] >= 5
+    ctl = Headwayctl()
+    names = {one["name"] for one in ctl.json("testbed", "status", "--json")["testbeds"]}
+    left = ctl.json("pep", "status", "--json")
+    assert not names & {proxy["name"] for proxy in left["proxies"]}
+    assert not [name for name in left["killed"] if name not in names]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"flows": ["cubic:relay=1", "cubic:relay=1:relay_control=reno"]}, "cubic-1 has another"),
+        ({"flows": "2xcubic"}, "cubic-0 has another or none"),
+        ({"flows": ["cubic:relay=1", "voip"]}, "has another or none"),
+        (
+            {"topology": {"kind": "chain", "hops": [{"forward": link("1 Mbit/s", "1 ms")}] * 3}},
+            "only of two hops",
+        ),
+        (
+            {
+                "topology": {
+                    "kind": "chain",
+                    "hops": [{"forward": link("1 Mbit/s", "1 ms", routers=["xcp"])}] * 2,
+                }
+            },
+            "second hop's forward link",
+        ),
+    ],
+)
+def test_a_chain_that_is_no_gateway_is_refused_in_one_line(
+    fields: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(HeadwayError, match=said) as error:
+        check(experiment(**fields))
+    assert "\n" not in str(error.value)
