@@ -12,19 +12,16 @@
  * - m goes on below 80 %, by VCP's own formula: 80 % is where its two bits end, and what is
  *   known here is the load itself ("LFPs is allowed to use the accurate LF", section III.A). In a
  *   round trip the window doubles at most, as in slow start, and as in one of 1.6 s in longer.
- * - s is at most a tenth of a flow's fair share of the capacity, the part that XCP shuffles, so
- *   the queue in which flows meet does not grow with their number.
+ * - s is at most a tenth of a flow's fair share of the capacity.
  * - In a round trip the window falls by half at most.
  *
  * Valid for links up to 2^35 B/s and round trips up to 3.2 s.
  */
 #include "../port/local.h"
 
-enum { START, ALPHA };
-
 static const struct hw_tunable mpcp_pep_tunables[] = {
-	[START] = HW_LOCAL_TUNABLE_START,
-	[ALPHA] = { "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 },
+	[HW_LOCAL_START] = HW_LOCAL_TUNABLE_START,
+	[HW_LOCAL_ALPHA] = HW_LOCAL_TUNABLE_ALPHA,
 };
 
 /* What capacity is of the demand, 30 bits after the point, 2 from there on. */
@@ -43,17 +40,14 @@ static void mpcp_pep_control(void *state, const u32 *tun, struct hw_conn *c,
 			     const struct hw_rate_sample *sample)
 {
 	struct hw_local *l = state;
-	const struct hw_monitor *monitor = &l->monitor;
 	u32 pkts = hw_local_begins(l, c, sample);
 	u32 rtt_us = hw_min_u32(c->min_rtt_us, HW_STEP_INTERVALS * HW_LOAD_INTERVAL_US);
-	u64 m, scale, add, take;
+	u64 m, add, take;
 
 	if (!pkts)
 		return;
-	scale = hw_additive_scale(c->min_rtt_us, HW_LOAD_INTERVAL_US) * tun[ALPHA];
-	scale = hw_min_u64(scale, hw_local_share(c, monitor->capacity_Bps, monitor->flows) / 10);
-	add = hw_local_part(l, scale, pkts);
-	if (hw_load_step(mpcp_pep_rest(monitor), &m)) {
+	add = hw_local_additive(l, c, tun[HW_LOCAL_ALPHA], pkts);
+	if (hw_load_step(mpcp_pep_rest(&l->monitor), &m)) {
 		take = HW_STEP_ONE - hw_step_power(m, 1, c->min_rtt_us);
 		take = hw_min_u64(take, HW_STEP_ONE / 2) * pkts;
 	} else {

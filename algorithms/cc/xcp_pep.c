@@ -19,7 +19,9 @@
  */
 #include "../port/local.h"
 
-static const struct hw_tunable xcp_pep_tunables[] = { HW_LOCAL_TUNABLE_START };
+static const struct hw_tunable xcp_pep_tunables[] = {
+	[HW_LOCAL_START] = HW_LOCAL_TUNABLE_START,
+};
 
 static void xcp_pep_control(void *state, const u32 *tun, struct hw_conn *c,
 			    const struct hw_rate_sample *sample)

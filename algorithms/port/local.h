@@ -8,6 +8,10 @@
  * once whatever the round trip and the monitor's interval are.
  *
  * Settled here, where the paper says nothing:
+ * - The first window is what the link has to spare, shared among those that are being opened,
+ *   as Quick-Start's routers approve a rate (RFC 4782), and paced over a round trip. The
+ *   monitor knows of each that is opened before its data, so all that begin at once have a
+ *   share. start=plain is the paper's: the stack's window, and the law from there on.
  * - A window that is not filled stays: an eighth of it, and three packets, may be unused.
  * - After a timeout what is acknowledged is sent anew, until Loss is over.
  * - After idle times it is halved for each round trip of them, down to the first window of ten
@@ -27,15 +31,19 @@
 #define HW_LOCAL_SPARE_PKTS 3
 #define HW_LOCAL_FIRST_PKTS 10
 
-/* The first tunable of each such control. */
+/* Tunables of such a control: the first of each, and one for those that grow additively. */
+enum { HW_LOCAL_START, HW_LOCAL_ALPHA };
 enum hw_local_start { HW_LOCAL_PLAIN = 0, HW_LOCAL_APPROVED = 1 };
-#define HW_LOCAL_TUNABLE_START                                                      \
-	{ "start",                                                                  \
-	  "plain|approved",                                                         \
-	  "first window: the stack's, or what the link has to spare for it, paced", \
-	  HW_LOCAL_PLAIN,                                                           \
-	  HW_LOCAL_PLAIN,                                                           \
+#define HW_LOCAL_TUNABLE_START                                               \
+	{ "start",                                                           \
+	  "plain|approved",                                                  \
+	  "first window: the stack's, or what the link has to spare, paced", \
+	  HW_LOCAL_APPROVED,                                                 \
+	  HW_LOCAL_PLAIN,                                                    \
 	  HW_LOCAL_APPROVED }
+
+#define HW_LOCAL_TUNABLE_ALPHA \
+	{ "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 }
 
 struct hw_local {
 	struct hw_monitor monitor; /* as last read */
@@ -73,15 +81,78 @@ static inline void hw_local_goes_alone(struct hw_conn *c, const struct hw_rate_s
 		hw_reno_grow(c, c->counts_acks ? sample->acked_pkts != 0 : sample->acked_pkts);
 }
 
-/* The first ACK of what was approved: the window is what was sent of it. */
+/* What capacity is to flows in a round trip, in packets, 16 bits after the point. */
+static inline u64 hw_local_share(const struct hw_conn *c, u64 rate_Bps, u32 flows)
+{
+	u64 rtt_us = hw_min_u32(c->min_rtt_us, HW_LOAD_MAX_INTERVALS * HW_LOAD_INTERVAL_US);
+	u64 bytes = hw_min_u64(rate_Bps, 1ull << 35) * rtt_us / 1000000;
+	u64 pkt_bytes = (u64)c->mss_bytes + c->header_bytes;
+
+	return hw_div_u64(bytes << 16, hw_max_u32(hw_saturate_u32(pkt_bytes), 1)) /
+	       hw_max_u32(flows, 1);
+}
+
+/* What neither the last control interval nor the last load interval used of the link. */
+static inline u64 hw_local_unused_Bps(const struct hw_monitor *m)
+{
+	u64 part = 0;
+
+	if (m->capacity_Bps <= m->output_Bps)
+		return 0;
+	if (m->capacity_bytes > m->demand_bytes)
+		part = hw_div_u64((m->capacity_bytes - m->demand_bytes) << 16, m->capacity_bytes);
+	return hw_min_u64(m->capacity_Bps - m->output_Bps,
+			  hw_min_u64(m->capacity_Bps, 1ull << 35) * part >> 16);
+}
+
+/* A flow's part of a rate is approved, beside so many packets that it has anyway. */
+static inline void hw_local_flies(struct hw_local *l, struct hw_conn *c, u64 rate_Bps, u32 pkts,
+				  u32 flows)
+{
+	pkts = hw_add_u32(pkts, hw_saturate_u32(hw_local_share(c, rate_Bps, flows) >> 16));
+	if (pkts <= c->cwnd_pkts)
+		return;
+	hw_flight_begin(&l->flight, c, pkts, hw_rate_of_pkts(c, pkts), 1);
+	l->window_pkts = c->cwnd_pkts;
+}
+
+/*
+ * The first data is about to leave: of what is not used, the same for each connection that is
+ * being opened, and no more than the same of all for each that there is. Nothing where the
+ * monitor has not seen it being opened.
+ */
+static inline void hw_local_starts(struct hw_local *l, struct hw_conn *c, u8 event)
+{
+	const struct hw_monitor *m = &l->monitor;
+	u64 rate_Bps;
+
+	if (!hw_flight_may_begin(&l->flight, c, event, 0) || !m->opening)
+		return;
+	rate_Bps = hw_min_u64(hw_local_unused_Bps(m) / m->opening,
+			      m->capacity_Bps / hw_add_u32(m->flows, m->opening));
+	hw_local_flies(l, c, rate_Bps, 0, 1);
+}
+
+/*
+ * The first ACK of what was approved: the window is what was sent of it. Where the peer's window
+ * ended that, of which a SYN can tell 64 KiB at most, what is not used now is asked for, too,
+ * the same for each flow.
+ */
 static inline void hw_local_flight_acked(struct hw_local *l, struct hw_conn *c)
 {
-	u8 was_probing = l->flight.phase == HW_FLIGHT_PROBING;
+	struct hw_flight *f = &l->flight;
+	u32 approved_pkts = l->window_pkts;
 
-	hw_flight_acked(&l->flight, c, HW_LOCAL_FIRST_PKTS);
-	if (was_probing && l->flight.phase != HW_FLIGHT_PROBING)
-		l->window_pkts = hw_min_u32(l->window_pkts,
-					    hw_max_u32(l->flight.paced_pkts, HW_LOCAL_FIRST_PKTS));
+	if (f->phase != HW_FLIGHT_PROBING)
+		return;
+	hw_flight_acked(f, c, HW_LOCAL_FIRST_PKTS);
+	if (f->phase == HW_FLIGHT_PROBING)
+		return;
+	l->window_pkts = hw_min_u32(approved_pkts, hw_max_u32(f->paced_pkts, HW_LOCAL_FIRST_PKTS));
+	if (c->ca_state < HW_CA_CWR && c->app_queued_bytes >= c->mss_bytes &&
+	    l->window_pkts < approved_pkts / 8 * 7)
+		hw_local_flies(l, c, hw_local_unused_Bps(&l->monitor), l->window_pkts,
+			       hw_add_u32(l->monitor.flows, l->monitor.opening));
 }
 
 /* On an ACK: of how many packets the law is to make its step; 0: of none. */
@@ -106,7 +177,8 @@ static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
 		l->round_pkts = c->cwnd_pkts;
 		l->round_end = c->snd_nxt;
 	}
-	if (hw_add_u32(used_pkts, c->cwnd_pkts / 8) < c->cwnd_pkts)
+	if (l->flight.phase == HW_FLIGHT_PROBING ||
+	    hw_add_u32(used_pkts, c->cwnd_pkts / 8) < c->cwnd_pkts)
 		return 0;
 	return hw_min_u32(sample->acked_pkts, l->round_pkts);
 }
@@ -115,6 +187,21 @@ static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
 static inline u64 hw_local_part(const struct hw_local *l, u64 per_rtt, u32 pkts)
 {
 	return (per_rtt << (HW_STEP_SHIFT - 16)) / hw_max_u32(l->round_pkts, 1) * pkts;
+}
+
+/*
+ * Of additive growth, alpha (d/t_rho)^2 packets in a round trip, the part of so many. It is a
+ * tenth of a flow's fair share of the capacity at most, the part that XCP shuffles, so the queue
+ * in which flows meet does not grow with their number.
+ */
+static inline u64 hw_local_additive(const struct hw_local *l, const struct hw_conn *c, u32 alpha,
+				    u32 pkts)
+{
+	const struct hw_monitor *m = &l->monitor;
+	u64 scale = hw_additive_scale(c->min_rtt_us, HW_LOAD_INTERVAL_US) * alpha;
+
+	scale = hw_min_u64(scale, hw_local_share(c, m->capacity_Bps, m->flows) / 10);
+	return hw_local_part(l, scale, pkts);
 }
 
 /* What the law adds and takes, 30 bits after the point. */
@@ -144,51 +231,6 @@ static inline u32 hw_local_min_cwnd(void *state, const u32 *tun, struct hw_conn 
 	return c->ssthresh_pkts;
 }
 
-/* What capacity is to flows in a round trip, in packets, 16 bits after the point. */
-static inline u64 hw_local_share(const struct hw_conn *c, u64 rate_Bps, u32 flows)
-{
-	u64 rtt_us = hw_min_u32(c->min_rtt_us, HW_LOAD_MAX_INTERVALS * HW_LOAD_INTERVAL_US);
-	u64 bytes = hw_min_u64(rate_Bps, 1ull << 35) * rtt_us / 1000000;
-	u64 pkt_bytes = (u64)c->mss_bytes + c->header_bytes;
-
-	return hw_div_u64(bytes << 16, hw_max_u32(hw_saturate_u32(pkt_bytes), 1)) /
-	       hw_max_u32(flows, 1);
-}
-
-/*
- * The rate that a connection may begin with: of what neither the last control interval nor the
- * last load interval used, the same for each that is being opened; and no more than the same of
- * all for each that there is. 0 where the monitor has not seen it being opened.
- */
-static inline u64 hw_local_approves_Bps(const struct hw_monitor *m)
-{
-	u64 spare_Bps = 0, part = 0;
-
-	if (!m->opening)
-		return 0;
-	if (m->capacity_Bps > m->output_Bps)
-		spare_Bps = m->capacity_Bps - m->output_Bps;
-	if (m->capacity_bytes > m->demand_bytes)
-		part = hw_div_u64((m->capacity_bytes - m->demand_bytes) << 16, m->capacity_bytes);
-	spare_Bps = hw_min_u64(spare_Bps, hw_min_u64(m->capacity_Bps, 1ull << 35) * part >> 16);
-	return hw_min_u64(spare_Bps / m->opening,
-			  m->capacity_Bps / hw_add_u32(m->flows, m->opening));
-}
-
-/* The first data is about to leave. */
-static inline void hw_local_starts(struct hw_local *l, struct hw_conn *c, u8 event)
-{
-	u32 pkts;
-
-	if (!hw_flight_may_begin(&l->flight, c, event, 0))
-		return;
-	pkts = hw_saturate_u32(hw_local_share(c, hw_local_approves_Bps(&l->monitor), 1) >> 16);
-	if (pkts <= c->cwnd_pkts)
-		return;
-	hw_flight_begin(&l->flight, c, pkts, hw_rate_of_pkts(c, pkts), 1);
-	l->window_pkts = c->cwnd_pkts;
-}
-
 static inline void hw_local_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 {
 	struct hw_local *l = state;
@@ -200,7 +242,7 @@ static inline void hw_local_event(void *state, const u32 *tun, struct hw_conn *c
 	l->window_pkts = hw_max_u32(l->window_pkts >> trips, least_pkts);
 	if (trips && c->ca_state == HW_CA_OPEN)
 		c->cwnd_pkts = hw_max_u32(l->window_pkts, 1);
-	if (tun[0] == HW_LOCAL_APPROVED)
+	if (tun[HW_LOCAL_START] == HW_LOCAL_APPROVED)
 		hw_local_starts(l, c, event);
 }
 

@@ -3,6 +3,7 @@
 use headway_algorithms::{CaState, Conn, ControlInstance, Event, Monitor, RateSample};
 
 const PKT_BYTES: f64 = 1500.0;
+const CONTROLS: [&str; 3] = ["xcp_pep", "mpcp_pep", "vcp_pep"];
 
 struct Led {
     cc: ControlInstance,
@@ -115,8 +116,111 @@ fn mpcp_pep_grows_and_falls_by_the_raw_load_factor() {
 }
 
 #[test]
+fn vcp_pep_grows_below_80_per_cent_adds_below_100_and_falls_by_an_eighth_from_there() {
+    let of = |percent: u64| {
+        let load = Monitor {
+            demand_bytes: percent * 1000,
+            capacity_bytes: 100_000,
+            capacity_bytes_per_s: 1_250_000,
+            ..word(0, 0, 1_250_000, 5)
+        };
+        Led::new("vcp_pep", 200, 800, load).round()
+    };
+    // (17/16)^4, a tenth of a fair share, 666.7/5 packets, and an eighth
+    for (percent, wanted) in [(0, 54.9), (79, 54.9), (80, 13.3), (99, 13.3), (100, -25.0)] {
+        assert!(
+            (of(percent) - wanted).abs() < 1.1,
+            "{percent} %: {}",
+            of(percent)
+        );
+    }
+    assert_eq!(of(500), of(100));
+}
+
+/// A link of 1 MB/s and 800 ms, 533 packets in a round trip, with so much in use.
+fn link(used: u64, flows: u32, opening: u32) -> Monitor {
+    Monitor {
+        demand_bytes: used / 5,
+        capacity_bytes: 200_000,
+        capacity_bytes_per_s: 1_000_000,
+        opening,
+        ..word(0, 0, used, flows)
+    }
+}
+
+/// A connection whose first data is about to leave.
+fn begins(control: &str, tunables: &[(String, u32)], monitor: Monitor) -> Led {
+    let mut led = Led {
+        cc: ControlInstance::new(control, None, tunables).unwrap(),
+        ..Led::new(control, 10, 800, monitor)
+    };
+    led.cc.init(&mut led.conn);
+    led.conn.app_queued_bytes = 5_000_000;
+    led.cc.on_monitor(&mut led.conn, &monitor);
+    led.cc.event(&mut led.conn, Event::TxStart);
+    led
+}
+
+#[test]
+fn a_connection_begins_with_its_part_of_what_the_link_has_to_spare_paced() {
+    for control in CONTROLS {
+        for (used, flows, opening, wanted) in [
+            (0, 0, 1, 533),        // all of an idle link
+            (0, 0, 5, 106),        // five are being opened
+            (400_000, 1, 1, 266),  // no more than its share of all
+            (900_000, 1, 1, 53),   // of what is left
+            (1_000_000, 3, 1, 10), // nothing is
+            (0, 0, 0, 10),         // nobody saw it being opened
+        ] {
+            let led = begins(control, &[], link(used, flows, opening));
+            assert_eq!(
+                led.conn.cwnd_pkts, wanted,
+                "{control}: {used} {flows} {opening}"
+            );
+            let rate = f64::from(wanted) * PKT_BYTES / 0.8;
+            if wanted > 10 {
+                assert!((led.conn.pacing_rate_bytes_per_s as f64 / rate - 1.0).abs() < 0.01);
+            } else {
+                assert_eq!(led.conn.pacing_rate_bytes_per_s, 0);
+            }
+        }
+        let plain = [("start".into(), 0)];
+        let led = begins(control, &plain, link(0, 0, 1));
+        assert_eq!(led.conn.cwnd_pkts, 10, "{control}: as in the paper");
+        assert_eq!(led.conn.pacing_rate_bytes_per_s, 0);
+    }
+}
+
+#[test]
+fn what_was_approved_is_the_window_as_far_as_it_was_sent() {
+    for control in CONTROLS {
+        let first_ack = |sent: u32, queued: u32, used: u64| {
+            let mut led = begins(control, &[], link(0, 0, 1));
+            led.conn.sent_pkts = sent;
+            led.conn.snd_nxt += sent * led.conn.mss_bytes;
+            led.conn.app_queued_bytes = queued;
+            led.monitor = link(used, 1, 0);
+            led.conn.snd_una += led.conn.mss_bytes;
+            led.ack(1, sent);
+            (led.conn.cwnd_pkts, led.conn.pacing_rate_bytes_per_s > 0)
+        };
+        let (whole, paced) = first_ack(533, 1_000_000, 1_000_000);
+        assert!((532..=534).contains(&whole) && !paced, "{control}: {whole}");
+        // there was no more to send
+        assert!((40..=42).contains(&first_ack(40, 0, 75_000).0), "{control}");
+        assert!((10..=12).contains(&first_ack(2, 0, 3750).0), "{control}");
+        // the peer's window ended it: it asks for what is not used now, beside what it has
+        let (again, paced) = first_ack(44, 1_000_000, 82_500);
+        assert!(
+            (44 + 485..=44 + 490).contains(&again) && paced,
+            "{control}: {again}"
+        );
+    }
+}
+
+#[test]
 fn a_loss_changes_nothing_and_the_window_comes_back_after_a_timeout() {
-    for control in ["xcp_pep", "mpcp_pep"] {
+    for control in CONTROLS {
         let mut led = Led::new(control, 300, 800, word(0, 0, 1_000_000, 1));
         led.monitor.demand_bytes = 100; // a load of 1 keeps mpcp_pep's but for its growth
         led.monitor.capacity_bytes = 100;
@@ -142,7 +246,7 @@ fn a_loss_changes_nothing_and_the_window_comes_back_after_a_timeout() {
 
 #[test]
 fn a_window_that_is_not_filled_stays_and_idle_times_halve_it() {
-    for control in ["xcp_pep", "mpcp_pep"] {
+    for control in CONTROLS {
         let mut led = Led::new(control, 300, 800, word(500_000, 0, 1_000_000, 1));
         led.ack(1, 100);
         assert_eq!(led.conn.cwnd_pkts, 300, "{control}");
@@ -157,7 +261,7 @@ fn a_window_that_is_not_filled_stays_and_idle_times_halve_it() {
 
 #[test]
 fn without_a_word_it_is_as_reno() {
-    for control in ["xcp_pep", "mpcp_pep"] {
+    for control in CONTROLS {
         let mut led = Led::new(control, 10, 100, Monitor::default());
         led.monitor.intervals = 0;
         let sample = RateSample {

@@ -5,6 +5,7 @@ use crate::common::{run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
+/// Of the paper; vcp_pep is below.
 const CONTROLS: [&str; 2] = ["xcp_pep", "mpcp_pep"];
 const RATE_BPS: u64 = 10_000_000;
 const SATELLITE: u32 = 2;
@@ -238,5 +239,75 @@ fn without_a_monitor_it_is_as_reno() {
         let reno = goodputs(&run(&scenario), 20, 59)[0];
         println!("{control} alone {alone:.3}, Reno {reno:.3}");
         assert!((0.6..1.6).contains(&(alone / reno)), "{alone} and {reno}");
+    }
+}
+
+/// Flows that begin at so many ms, to receivers that announce their whole window at once.
+fn beginning(control: &str, starts_ms: &[u64], monitor: &Value) -> Outcome {
+    let flows: Vec<_> = starts_ms.iter().map(|&start| (start, 0)).collect();
+    let mut scenario = scenario(control, &flows, 0.0, monitor, 20);
+    for flow in scenario["flows"].as_array_mut().expect("flows") {
+        flow["extra_ack"] = json!(true);
+    }
+    run(&scenario)
+}
+
+#[test]
+fn the_first_data_leaves_at_the_rate_that_the_link_has_to_spare() {
+    for control in ["xcp_pep", "mpcp_pep", "vcp_pep"] {
+        let outcome = beginning(control, &[0], &told());
+        let (first, queue) = (used(&outcome, 1, 2), longest_queue(&outcome, 0, 5));
+        println!("{control}: {first:.3} used in the first second, at most {queue} bytes wait");
+        assert!(first >= 0.95, "{control}: {first}");
+        assert!(queue < 100_000, "{control}: {queue}");
+        // half of it where half of it is known
+        let half = json!({"rtt_ms": 800, "capacity_kbps": 5000});
+        let outcome = beginning(control, &[0], &half);
+        let first = used(&outcome, 1, 2);
+        assert!((0.4..0.7).contains(&first), "{control}: {first}");
+    }
+}
+
+#[test]
+fn those_that_begin_at_once_or_shortly_after_each_other_share_and_no_queue_grows() {
+    for control in ["xcp_pep", "mpcp_pep", "vcp_pep"] {
+        for starts_ms in [
+            [0; 8],
+            [0, 5, 10, 15, 20, 25, 30, 35],
+            [0, 1, 150, 200, 400, 401, 700, 1200],
+        ] {
+            let outcome = beginning(control, &starts_ms, &told());
+            let (first, queue) = (used(&outcome, 2, 4), longest_queue(&outcome, 0, 8));
+            println!("{control}: {first:.3} used, at most {queue} bytes wait");
+            // a fifth of the bandwidth-delay product
+            assert!(queue < 200_000, "{control}, {starts_ms:?}: {queue}");
+            assert!(first >= 0.75, "{control}, {starts_ms:?}: {first}");
+            assert_eq!(drops_at_satellite(&outcome), 0, "{control}");
+        }
+        // twice of what there is: the queue of one round trip, which fits
+        let double = json!({"rtt_ms": 800, "capacity_kbps": 20_000});
+        let outcome = beginning(control, &[0; 8], &double);
+        let queue = longest_queue(&outcome, 0, 4);
+        println!("{control}, told double: at most {queue} bytes wait");
+        assert!((800_000..1_300_000).contains(&queue), "{control}: {queue}");
+    }
+}
+
+/// VCP's three regions: no queue, but shares that come slowly, and an eighth less now and then.
+#[test]
+fn vcp_pep_leaves_a_part_of_the_link_and_comes_to_equal_shares_slowly() {
+    let flows = [(0, 0), (0, 100), (0, 200), (0, 400), (0, 800)];
+    for (name, monitor) in [
+        ("told", told()),
+        ("measured", json!({"rtt_ms": 800, "capacity": 1})),
+    ] {
+        let outcome = run(&scenario("vcp_pep", &flows, 0.001, &monitor, 300));
+        let (used, queue) = (used(&outcome, 60, 299), longest_queue(&outcome, 30, 299));
+        let index = jain(&goodputs(&outcome, 200, 299));
+        println!("vcp_pep, {name}: {used:.3} used, {queue} bytes wait, Jain's index {index:.3}");
+        assert!(used >= 0.8, "{name}: {used}");
+        assert!(queue < 150_000, "{name}: {queue}");
+        assert!(index >= 0.95, "{name}: {index}");
+        assert_eq!(drops_at_satellite(&outcome), 0, "{name}");
     }
 }
