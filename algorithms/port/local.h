@@ -11,7 +11,7 @@
  * - The first window is what the link has to spare, shared among those that are being opened,
  *   as Quick-Start's routers approve a rate (RFC 4782), and paced over a round trip. The
  *   monitor knows of each that is opened before its data, so all that begin at once have a
- *   share. start=plain is the paper's: the stack's window, and the law from there on.
+ *   share. After a short idle time it is the same, among all that are present. start=plain is the paper's: the stack's window, and the law from there on.
  * - A window that is not filled stays: an eighth of it, and three packets, may be unused.
  * - After a timeout what is acknowledged is sent anew, until Loss is over.
  * - After idle times it is halved for each round trip of them, down to the first window of ten
@@ -47,7 +47,8 @@ enum hw_local_start { HW_LOCAL_PLAIN = 0, HW_LOCAL_APPROVED = 1 };
 
 struct hw_local {
 	struct hw_monitor monitor; /* as last read */
-	struct hw_flight flight;   /* the first one, where it was approved */
+	struct hw_flight flight;   /* of a window that was approved */
+	u32 flight_least_pkts;	   /* the window that it had without */
 	u32 window_pkts;	   /* that the law holds */
 	u32 fraction;		   /* of a packet beyond it, 2^-30 */
 	u32 round_pkts;		   /* the window with which the round trip began */
@@ -112,6 +113,7 @@ static inline void hw_local_flies(struct hw_local *l, struct hw_conn *c, u64 rat
 	pkts = hw_add_u32(pkts, hw_saturate_u32(hw_local_share(c, rate_Bps, flows) >> 16));
 	if (pkts <= c->cwnd_pkts)
 		return;
+	l->flight_least_pkts = hw_max_u32(c->cwnd_pkts, HW_LOCAL_FIRST_PKTS);
 	hw_flight_begin(&l->flight, c, pkts, hw_rate_of_pkts(c, pkts), 1);
 	l->window_pkts = c->cwnd_pkts;
 }
@@ -119,18 +121,24 @@ static inline void hw_local_flies(struct hw_local *l, struct hw_conn *c, u64 rat
 /*
  * The first data is about to leave: of what is not used, the same for each connection that is
  * being opened, and no more than the same of all for each that there is. Nothing where the
- * monitor has not seen it being opened.
+ * monitor has seen none being opened. After an idle time of up to two round trips others may
+ * begin with it that were idle, too: the same for each that is present.
  */
 static inline void hw_local_starts(struct hw_local *l, struct hw_conn *c, u8 event)
 {
 	const struct hw_monitor *m = &l->monitor;
 	u64 rate_Bps;
 
-	if (!hw_flight_may_begin(&l->flight, c, event, 0) || !m->opening)
+	l->flight.after_idle = c->sent_pkts && c->idle_us / 2 <= c->srtt_us;
+	if (!hw_flight_may_begin(&l->flight, c, event, 0))
 		return;
-	rate_Bps = hw_min_u64(hw_local_unused_Bps(m) / m->opening,
-			      m->capacity_Bps / hw_add_u32(m->flows, m->opening));
-	hw_local_flies(l, c, rate_Bps, 0, 1);
+	if (c->sent_pkts) {
+		hw_local_flies(l, c, hw_local_unused_Bps(m), 0, hw_max_u32(m->present, 1));
+	} else if (m->opening) {
+		rate_Bps = hw_min_u64(hw_local_unused_Bps(m) / m->opening,
+				      m->capacity_Bps / hw_add_u32(m->flows, m->opening));
+		hw_local_flies(l, c, rate_Bps, 0, 1);
+	}
 }
 
 /*
@@ -145,10 +153,10 @@ static inline void hw_local_flight_acked(struct hw_local *l, struct hw_conn *c)
 
 	if (f->phase != HW_FLIGHT_PROBING)
 		return;
-	hw_flight_acked(f, c, HW_LOCAL_FIRST_PKTS);
+	hw_flight_acked(f, c, l->flight_least_pkts);
 	if (f->phase == HW_FLIGHT_PROBING)
 		return;
-	l->window_pkts = hw_min_u32(approved_pkts, hw_max_u32(f->paced_pkts, HW_LOCAL_FIRST_PKTS));
+	l->window_pkts = hw_min_u32(approved_pkts, hw_max_u32(f->paced_pkts, l->flight_least_pkts));
 	if (c->ca_state < HW_CA_CWR && c->app_queued_bytes >= c->mss_bytes &&
 	    l->window_pkts < approved_pkts / 8 * 7)
 		hw_local_flies(l, c, hw_local_unused_Bps(&l->monitor), l->window_pkts,

@@ -29,6 +29,8 @@ struct hw_monitor {
 	u32 intervals;	    /* measured so far; 0: nothing is known yet */
 	u32 opening;	    /* connections that were opened by it and whose data no whole load
 			     * interval has seen yet */
+	u32 present;	    /* that were opened or sent data in the last two control intervals
+			     * at least */
 };
 
 #endif

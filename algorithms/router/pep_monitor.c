@@ -15,7 +15,7 @@
  * up to 2000 flows. Packets up to 128 bytes are nobody's data and do not count there. And, for
  * those that begin (../port/local.h): connections whose SYN or SYN-ACK has left and whose data
  * has not, for two control intervals at least, and those whose data has, until a whole load
- * interval has seen it.
+ * interval has seen it; and all that were opened or sent data in two such intervals.
  *
  * Capacity (ours; the paper takes it for known). `told` is capacity_kbps, or the link's rate. If
  * that is more than the truth a queue of alpha/beta times what is too much stands, 1.8 of the
@@ -35,6 +35,7 @@
  */
 #include "../port/efficiency.h"
 #include "../port/load_factor.h"
+#include "../port/recent.h"
 
 enum { RTT, CAPACITY, CAPACITY_KBPS, ALPHA, BETA, GAMMA, TARGET };
 enum { TOLD, MEASURED };
@@ -51,19 +52,19 @@ static const struct hw_tunable pep_tunables[] = {
 	[TARGET] = HW_TUNABLE_TARGET,
 };
 
-#define NS_PER_S     1000000000ull
-#define MOST_BYTES   18000000000ull /* of an interval */
-#define FLOW_BITS    4096
-#define LEAST_DATA   129 /* bytes of a packet that counts as a flow's */
-#define TRAIN_PKTS   64
-#define SHORT_PKTS   8
-#define SHORT_NS     200000000ull
-#define FIRST_GUESS  4
-#define FIRST_BYTES  15000 /* in a round trip: a first window */
-#define HOLD	     4
-#define OPENS_WITHIN 2	/* control intervals */
-#define LEAST_PROBE  16 /* parts of the capacity */
-#define MOST_PROBE   2
+#define NS_PER_S    1000000000ull
+#define MOST_BYTES  18000000000ull /* of an interval */
+#define FLOW_BITS   4096
+#define LEAST_DATA  129 /* bytes of a packet that counts as a flow's */
+#define TRAIN_PKTS  64
+#define SHORT_PKTS  8
+#define SHORT_NS    200000000ull
+#define FIRST_GUESS 4
+#define FIRST_BYTES 15000 /* in a round trip: a first window */
+#define HOLD	    4
+#define RECENT	    2  /* control intervals */
+#define LEAST_PROBE 16 /* parts of the capacity */
+#define MOST_PROBE  2
 
 /* Its counters first, in their order. */
 struct pep_monitor {
@@ -93,12 +94,10 @@ struct pep_monitor {
 	u32 used_bits;
 	u32 began;	/* connections whose first data left in this load interval */
 	u32 began_last; /* and in the last */
-	u32 opened;	/* bits that are set */
-	u32 opened_last;
 	u32 unused;
 	u64 bits[FLOW_BITS / 64];
-	u64 opened_bits[FLOW_BITS / 64]; /* connections without data, by when they were opened */
-	u64 opened_last_bits[FLOW_BITS / 64];
+	struct hw_recent opened;  /* connections without data so far */
+	struct hw_recent present; /* all that were opened or sent data */
 	struct hw_load load;
 };
 
@@ -126,19 +125,6 @@ static u32 pep_count(u32 used)
 		power = power * part >> 20;
 	}
 	return (u32)((sum * FLOW_BITS + (1 << 19)) >> 20);
-}
-
-/* Connections that sent no data for so long are taken for idle ones. */
-static void pep_forget_opened(struct pep_monitor *s)
-{
-	u32 k;
-
-	s->opened_last = s->opened;
-	s->opened = 0;
-	for (k = 0; k < FLOW_BITS / 64; k++) {
-		s->opened_last_bits[k] = s->opened_bits[k];
-		s->opened_bits[k] = 0;
-	}
 }
 
 /* What flows are to do, by what is known now. */
@@ -189,8 +175,10 @@ static void pep_end_interval(struct pep_monitor *s, const u32 *tun, const struct
 	s->capacity_Bps = tun[CAPACITY] == MEASURED ? pep_believe(s, tun) : pep_told_Bps(tun, link);
 	s->flows = pep_count(s->used_bits);
 	s->intervals++;
-	if (s->intervals % OPENS_WITHIN == 0)
-		pep_forget_opened(s);
+	if (s->intervals % RECENT == 0) {
+		hw_recent_age(&s->opened);
+		hw_recent_age(&s->present);
+	}
 	pep_decide(s, tun);
 	s->output_bytes = 0;
 	s->trains = 0;
@@ -263,23 +251,14 @@ static void pep_measure(struct pep_monitor *s, const u32 *tun, const struct hw_l
 	s->last_bytes = ip_bytes;
 }
 
-/* A connection of that bit is opened, or sends data. */
-static void pep_note_opening(struct pep_monitor *s, u32 at, u32 opens)
+/* A connection is opened, or sends data. */
+static void pep_note_connection(struct pep_monitor *s, u32 at, u32 opens)
 {
-	u64 bit = 1ull << at % 64, *now = &s->opened_bits[at / 64];
-	u64 *last = &s->opened_last_bits[at / 64];
-	u32 waited = *now & bit || *last & bit;
-
-	s->opened -= (*now & bit) != 0;
-	s->opened_last -= (*last & bit) != 0;
-	*now &= ~bit;
-	*last &= ~bit;
-	if (opens) {
-		*now |= bit;
-		s->opened++;
-	} else if (waited) {
-		s->began++;
-	}
+	hw_recent_put(&s->present, at);
+	if (opens)
+		hw_recent_put(&s->opened, at);
+	else
+		s->began += hw_recent_take(&s->opened, at);
 }
 
 static void pep_depart(void *state, const u32 *tun, struct hw_link *link,
@@ -295,8 +274,8 @@ static void pep_depart(void *state, const u32 *tun, struct hw_link *link,
 	pep_measure(s, tun, link, pkt->ip_bytes);
 	if (pkt->ip_bytes < LEAST_DATA && !pkt->opens)
 		return;
-	at = (u32)((pkt->flow ^ pkt->flow >> 32) * 0x9e3779b97f4a7c15ull >> 52) % FLOW_BITS;
-	pep_note_opening(s, at, pkt->opens);
+	at = hw_recent_at(pkt->flow) % FLOW_BITS;
+	pep_note_connection(s, at, pkt->opens);
 	if (pkt->opens || s->bits[at / 64] >> at % 64 & 1)
 		return;
 	s->bits[at / 64] |= 1ull << at % 64;
@@ -316,7 +295,8 @@ static void pep_publish(const void *state, const u32 *tun, struct hw_monitor *mo
 	monitor->capacity_Bps = s->capacity_Bps;
 	monitor->flows = hw_saturate_u32(s->flows);
 	monitor->intervals = hw_saturate_u32(s->intervals);
-	monitor->opening = s->opened + s->opened_last + s->began + s->began_last;
+	monitor->opening = hw_recent_count(&s->opened) + s->began + s->began_last;
+	monitor->present = hw_recent_count(&s->present);
 }
 
 HW_TABLE struct hw_router_ops hw_router_pep_monitor = {

@@ -52,6 +52,7 @@ const struct hw_layout hw_native_layout[] = {
 	FIELD(hw_monitor, flows),
 	FIELD(hw_monitor, intervals),
 	FIELD(hw_monitor, opening),
+	FIELD(hw_monitor, present),
 	SIZE(hw_conn),
 	FIELD(hw_conn, cwnd_pkts),
 	FIELD(hw_conn, cwnd_cnt),

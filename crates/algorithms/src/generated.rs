@@ -116,6 +116,9 @@ pub struct Monitor {
     /// Connections that were opened by it and whose data no whole load
     /// interval has seen yet.
     pub opening: u32,
+    /// That were opened or sent data in the last two control intervals
+    /// at least.
+    pub present: u32,
 }
 /// No startup joins it: it answers for cwnd from the first ACK on.
 pub const CC_OWN_START: CcFlags = 1;
@@ -999,6 +1002,7 @@ pub const LAYOUT: &[(&str, usize)] = layout! {
         "flows" flows
         "intervals" intervals
         "opening" opening
+        "present" present
     }
     "hw_conn" Conn {
         "cwnd_pkts" cwnd_pkts

@@ -137,6 +137,7 @@ impl Direction {
             ip_id: 0,
             flow: packet.flow,
             route: packet.flow,
+            to: 0,
             opens: false,
             ip_options: packet.ip_options,
             carried: 0,

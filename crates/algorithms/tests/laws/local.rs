@@ -219,6 +219,39 @@ fn what_was_approved_is_the_window_as_far_as_it_was_sent() {
 }
 
 #[test]
+fn after_a_short_idle_time_a_connection_shares_what_is_spare_with_all_that_are_present() {
+    for control in CONTROLS {
+        let after_idle = |idle_us: u32, present: u32| {
+            let mut led = begins(control, &[], link(0, 0, 0));
+            led.conn.sent_pkts = 40;
+            led.conn.idle_us = idle_us;
+            led.monitor = Monitor {
+                present,
+                ..link(0, 0, 0)
+            };
+            led.cc.on_monitor(&mut led.conn, &led.monitor);
+            led.cc.event(&mut led.conn, Event::TxStart);
+            let window = led.conn.cwnd_pkts;
+            // two packets leave, and the window is what it was
+            led.conn.sent_pkts += 2;
+            led.conn.snd_nxt += 2 * led.conn.mss_bytes;
+            led.conn.app_queued_bytes = 0;
+            led.conn.snd_una = led.conn.snd_nxt;
+            led.ack(2, 2);
+            assert!(led.conn.cwnd_pkts <= 12, "{control}");
+            window
+        };
+        assert_eq!(after_idle(1_600_000, 1), 533, "{control}");
+        assert_eq!(after_idle(1_000_000, 8), 66, "{control}");
+        assert_eq!(
+            after_idle(2_500_000, 1),
+            10,
+            "{control}: too long ago to be known"
+        );
+    }
+}
+
+#[test]
 fn a_loss_changes_nothing_and_the_window_comes_back_after_a_timeout() {
     for control in CONTROLS {
         let mut led = Led::new(control, 300, 800, word(0, 0, 1_000_000, 1));

@@ -303,6 +303,7 @@ fn offered(packets: &mut Slab, id: u32) -> Offered<'_> {
         ip_id: packet.ip_id,
         flow: packet.flow,
         route: packet.route,
+        to: packet.to,
         opens: packet.flags & flags::SYN != 0,
         ip_options: packet.ip_header() != 0,
         carried,

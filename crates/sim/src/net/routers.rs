@@ -118,7 +118,8 @@ impl Routers {
         for router in self.list.iter_mut().filter(|r| r.instance.departs()) {
             let mut view = *view;
             view.random = self.rng.next_u32();
-            let leaving = packet.view();
+            let mut leaving = packet.view();
+            leaving.flow |= u64::from(packet.to);
             let mut bits = Fields::default();
             let header = router.header.and_then(|i| packet.header(i, &mut bits));
             let has_header = header.is_some();

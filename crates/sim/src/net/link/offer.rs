@@ -33,6 +33,8 @@ pub struct Offered<'a> {
     pub flow: u32,
     /// Which way of the flow it goes.
     pub route: u32,
+    /// The socket that receives it, which tells the connections of a sender apart.
+    pub to: u32,
     /// It opens a connection.
     pub opens: bool,
     /// Its IPv4 header has options.
