@@ -7,16 +7,19 @@ Run: no loss, 1 %, and 0.1 % with side links of different delays; faster starts 
 Check: C-RP-002, 003 and 005 to 019.  Plot: figures 3 to 9.
 """
 
+from collections.abc import Mapping
+
 from headway.claims import Evidence
-from headway.experiment import Experiment
+from headway.experiment import Exchanges, Experiment
 from headway.publish import Page
-from headway.studies.rappep import claims, experiments, observe, page
-from headway.studies.rappep.observe import Row
+from headway.studies.rappep import claims, clients, experiments, observe, orbits, page
+from headway.studies.rappep.clients import Clients
+from headway.studies.rappep.observe import Found, Row
 from headway.study import Study, StudyContext
 from headway.trace import Trace
 
 
-class Rappep(Study[Row, Evidence[Row]]):
+class Rappep(Study[Row | Clients, Found]):
     """The study; see the module."""
 
     name = "rappep"
@@ -60,15 +63,21 @@ class Rappep(Study[Row, Evidence[Row]]):
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
-        """One trial per scheme, path and run."""
-        return experiments.experiments(ctx)
+        """One trial per scheme, path and run, and per satellite and load."""
+        return experiments.experiments(ctx) | orbits.experiments(ctx)
 
-    def observe(self, key: str, trace: Trace) -> Row:
+    def observe(self, key: str, trace: Trace) -> Row | Clients:
         """Completion times, use of the link, and what the server saw."""
+        if isinstance(trace.experiment.flows[0].app, Exchanges):
+            return clients.observe(trace)
         return observe.observe(key, trace)
 
-    def page(self, _ctx: StudyContext, found: Evidence[Row]) -> Page:
-        """Completion times, what starts recover, and figures 3 to 9."""
+    def gather(self, _ctx: StudyContext, rows: Mapping[str, Row | Clients]) -> Found:
+        """The paper's trials and the others apart."""
+        return Found(Evidence.of(Row, rows).rows, Evidence.of(Clients, rows))
+
+    def page(self, _ctx: StudyContext, found: Found) -> Page:
+        """Completion times, what starts recover, figures 3 to 9, and the satellites' clients."""
         return page.page(found)
 
 

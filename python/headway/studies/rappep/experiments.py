@@ -23,10 +23,13 @@ PROXIED: dict[str, str] = {
     "tcp_pep": "hybla+slow-start",
     "xcp_pep": "xcp_pep",
     "mpcp_pep": "mpcp_pep",
+    "vcp_pep": "vcp_pep",
+    "xcp_plain": "xcp_pep:start=plain",
+    "mpcp_plain": "mpcp_pep:start=plain",
     "cubic_pep": "cubic26:initial_ssthresh=100",
     **HYBLAS,
 }
-"""With a proxy: what controls its satellite leg."""
+"""With a proxy: what controls its satellite leg. The plain start is the paper's."""
 STARTS: dict[str, str] = {
     "today": "cubic",
     "jump_start": "cubic+jump-start:js_max_bytes=0",
@@ -41,6 +44,9 @@ SCHEMES = {
     "tcp_pep": "TCP PEP",
     "xcp_pep": "XCP PEP",
     "mpcp_pep": "MPCP PEP",
+    "vcp_pep": "VCP PEP",
+    "xcp_plain": "XCP PEP, plain start",
+    "mpcp_plain": "MPCP PEP, plain start",
     "cubic_pep": "CUBIC PEP",
     "hybla6_pep": "TCP PEP, Hybla's start of Linux 6",
     "hybla26_pep": "TCP PEP, Hybla's start of Linux 2.6",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import polars as pl
 from headway.claims import Evidence
 from headway.metrics.stats import Array, Estimate, confidence_interval
 from headway.studies.rap_over_satellite import observe as raw
+from headway.studies.rappep.clients import Clients
 from headway.studies.rappep.experiments import key, satellite
 from headway.trace import Trace
 from headway.units import NS_PER_S
@@ -48,7 +49,11 @@ class Row:
     """cwnd at the server then, shape (flows, times); NaN when all is acknowledged."""
 
 
-Found = Evidence[Row]
+@dataclass(frozen=True)
+class Found(Evidence[Row]):
+    """The paper's trials, and those of the satellites' clients."""
+
+    clients: Evidence[Clients] = field(default_factory=lambda: Evidence({}))
 
 
 def observe(trial: str, trace: Trace) -> Row:

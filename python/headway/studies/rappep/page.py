@@ -9,6 +9,7 @@ from headway.figures import Curve, Panel, Series, curves, one_of, style_of, time
 from headway.publish import Figures, Page
 from headway.studies.rap_over_satellite.observe import numbers
 from headway.studies.rap_over_satellite.page import CASES
+from headway.studies.rappep import orbits_page
 from headway.studies.rappep.claims import OF_FIGURE_4
 from headway.studies.rappep.experiments import LOSSES, SCHEMES, SIDE_LOSS, STARTS, key
 from headway.studies.rappep.observe import FIRST_RUN, Found, Row, afct_s, jain, mean
@@ -30,8 +31,8 @@ _CURVES_S = 60.0
 def page(found: Found) -> Page:
     """Tables, figures and data."""
     return Page(
-        tables=[_times(found), _without(found)],
-        figures=_figures(found),
+        tables=[_times(found), _without(found), *orbits_page.tables(found.clients)],
+        figures={**_figures(found), **orbits_page.figures(found.clients)},
         data={"trials": _trials(found)},
     )
 
