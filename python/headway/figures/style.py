@@ -105,6 +105,7 @@ STYLES: dict[str, Style] = {
     "maxnet": Style(BLACK, "D", "-", "//"),
     "xcp_pep": Style(shade(GREEN, -0.4), "<", "-", "//"),
     "mpcp_pep": Style(shade(BLUE, -0.3), "s", _DOTTED, "xx"),
+    "vcp_pep": Style(shade(ORANGE, -0.35), "H", _DASHED, "oo"),
 }
 
 #: What people call them; a scheme that is not listed keeps its name.
@@ -143,6 +144,7 @@ LABELS: dict[str, str] = {
     "maxnet": "MaxNet",
     "xcp_pep": "XCP PEP",
     "mpcp_pep": "MPCP PEP",
+    "vcp_pep": "VCP PEP",
     "voip": "VoIP",
     "cbr": "constant rate",
 }

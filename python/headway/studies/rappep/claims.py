@@ -118,8 +118,8 @@ def _who_ends_first(found: Found) -> Seen:
     return Seen(
         _by_scheme(times, " s"),
         times["mpcp_pep"] < times["xcp_pep"],
-        note="XCP PEP's spare bandwidth reaches the link in fewer round trips than MPCP PEP's "
-        "doublings.",
+        note="Of the approved start. With the paper's, XCP PEP's spare bandwidth reaches the link "
+        "in fewer round trips than MPCP PEP's doublings, and its last file ends first.",
     )
 
 
