@@ -46,9 +46,9 @@ class Rappep(Study[Row | Clients, Found]):
         "XCP PEP and MPCP PEP begin with what their link has to spare (docs/pep-control.md), which "
         "was added with the paper's completion times in view, and claims on them are judged so. "
         "The paper says nothing of a start: 'plain start' is the stack's window and the law from "
-        "there on, with which C-RP-011 and C-RP-012 fail. Receivers announce 64 kB first, as Linux does; "
-        "with all of the window at once XCP PEP is at 12.9, MPCP PEP at 12.4 s without loss. VCP "
-        "in a proxy is not the paper's.",
+        "there on, with which C-RP-011 and C-RP-012 fail. Receivers announce 64 kB first, as Linux "
+        "does; with all of the window at once XCP PEP is at 12.9, MPCP PEP at 12.4 s without loss. "
+        "VCP in a proxy is not the paper's.",
         "The satellites of today are ours: GEO of 600 ms with 50 and 5 Mbit/s and a queue of 1000 "
         "packets; LEO of 40 ms with 100 and 20 Mbit/s and 400 packets, where every 15 s the link "
         "is down for 0.15 s and has then another rate and way, at 0.1 % loss. Clients ask, and the "
