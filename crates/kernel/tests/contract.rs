@@ -53,6 +53,7 @@ fn monitor_of(random: u32) -> Monitor {
         flows: random >> 20,
         intervals: u32::from(bits >> 29 != 0),
         opening: random >> 10 & 3,
+        present: random >> 12 & 7,
     }
 }
 
