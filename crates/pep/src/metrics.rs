@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
 use std::thread;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use headway_system::error::{Attempt as _, Failure};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::net::{self, sockopt, AddressFamily, SocketFlags, SocketType};
 
 use crate::control::{Status, Taking};
@@ -22,6 +24,8 @@ const LOOK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
+/// Before another is tried for where there was no room.
+const PAUSE: Duration = Duration::from_millis(100);
 const BACKLOG: i32 = 64;
 /// Of a request with its headers.
 const REQUEST_BYTES: usize = 8192;
@@ -43,10 +47,16 @@ impl Scrapes {
     }
 }
 
-/// Listens and answers until nobody wants it any more. The process that takes this one's place
-/// listens at the same port before.
-pub(crate) fn serve(address: SocketAddr) -> Result<Scrapes, Failure> {
-    let listener = listener(address).attempt(format!("listen at {address}, --metrics"))?;
+/// Listens and answers until nobody wants it any more. The process that takes another's place
+/// listens beside it for a while; else the port has to be free.
+pub(crate) fn serve(address: SocketAddr, beside: bool) -> Result<Scrapes, Failure> {
+    let what = format!("listen at {address}, --metrics");
+    if !beside {
+        bound(address, false).attempt(&what)?;
+    }
+    let socket = bound(address, true).attempt(&what)?;
+    net::listen(&socket, BACKLOG).attempt(&what)?;
+    let listener = TcpListener::from(socket);
     let (to, from) = channel();
     let serves = Arc::new(());
     let served = Arc::downgrade(&serves);
@@ -56,9 +66,11 @@ pub(crate) fn serve(address: SocketAddr) -> Result<Scrapes, Failure> {
             while served.strong_count() > 0 {
                 let mut fds = [PollFd::new(&listener, PollFlags::IN)];
                 let _ = poll(&mut fds, Some(&LOOK)); // a signal is no matter
-                while let Ok((stream, _)) = listener.accept() {
+                match listener.accept() {
                     // who does not ask as one does, or goes away, is not missed
-                    let _ = answer(&stream, &to);
+                    Ok((stream, _)) => drop(answer(&stream, &to)),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(_) => thread::sleep(PAUSE), // there is no descriptor for it
                 }
             }
         })
@@ -69,7 +81,7 @@ pub(crate) fn serve(address: SocketAddr) -> Result<Scrapes, Failure> {
     })
 }
 
-fn listener(address: SocketAddr) -> io::Result<TcpListener> {
+fn bound(address: SocketAddr, beside: bool) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let domain = match address {
         SocketAddr::V4(_) => AddressFamily::INET,
@@ -77,10 +89,9 @@ fn listener(address: SocketAddr) -> io::Result<TcpListener> {
     };
     let socket = net::socket_with(domain, SocketType::STREAM, flags, None)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
-    sockopt::set_socket_reuseport(&socket, true)?;
+    sockopt::set_socket_reuseport(&socket, beside)?;
     net::bind(&socket, &address)?;
-    net::listen(&socket, BACKLOG)?;
-    Ok(socket.into())
+    Ok(socket)
 }
 
 fn answer(mut stream: &TcpStream, proxy: &Sender<Sender<Status>>) -> io::Result<()> {

@@ -53,7 +53,9 @@ pub fn run(
         .transpose()?;
     let (journal, writer) = journal.unzip();
     let shared = || Shared::new(Arc::clone(&counters), journal.clone());
-    let scrapes = config.metrics.map(metrics::serve).transpose()?;
+    let beside = estate.is_some();
+    let scrapes = config.metrics.map(|at| metrics::serve(at, beside));
+    let scrapes = scrapes.transpose()?;
     let config = Arc::new(config);
     let mut loops: Vec<Loop> = Vec::new();
     let mut held = None;

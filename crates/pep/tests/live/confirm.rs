@@ -87,6 +87,16 @@ fn what_cannot_be_reached_is_the_error_that_it_is_without_a_proxy(lab: &Lab) {
     let totals = proxy.status().totals;
     assert_eq!((totals.refused, totals.accepted), (2, 0), "{totals:?}");
     proxy.stop();
+    // what routers say of a connection of the proxy's comes to it without --confirm, too
+    let proxy = Proxy::start(lab, &Wanted::default());
+    let early = ["10.91.9.1", "fd91:9::1"].map(|to| lab.connect(to, 80));
+    wait_until("what the router says", || {
+        let totals = proxy.status().totals;
+        assert_eq!(totals.handshake_timeouts, 0, "{totals:?}");
+        totals.refused == 2
+    });
+    drop(early);
+    proxy.stop();
 }
 
 fn who_is_connected_has_waited_for_the_server(lab: &Lab) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -102,6 +102,14 @@ fn metrics_are_what_status_says(lab: &Lab) {
     let other = lab.try_inside(SERVER, || TcpStream::connect((lab::GATEWAY_V4, at.port())));
     assert!(other.is_err(), "from outside");
     proxy.stop();
+    let somebody = lab.inside(GATEWAY, || TcpListener::bind(at));
+    let line = Proxy::try_start(lab, &wanted).err().unwrap();
+    assert!(
+        line.starts_with("cannot listen at 127.0.0.1:9469, --metrics: "),
+        "{line}"
+    );
+    drop(somebody);
+    Proxy::start(lab, &wanted).stop();
 }
 
 fn each_connection_that_has_ended_is_a_line(lab: &Lab) {
