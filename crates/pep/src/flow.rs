@@ -16,7 +16,7 @@ use crate::socket;
 /// What fits is copied; of what fills it more is to be expected, and a pipe is opened.
 pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
 /// After as much the others have their turn.
-const BUDGET_BYTES: usize = 4 << 20;
+const BUDGET_BYTES: usize = 1 << 20;
 
 /// One of the two TCP connections.
 #[derive(Debug)]
