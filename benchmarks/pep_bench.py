@@ -20,7 +20,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pep_lab import MOST_CONNECTIONS, Lab, descriptors, memory_bytes, processor_s
+from pep_lab import (
+    MOST_CONNECTIONS,
+    PAGES,
+    Lab,
+    descriptors,
+    memory_bytes,
+    processor_s,
+    served_first,
+)
 from run_bench import ROOT, BenchError, positive
 
 WAYS = ("direct", "pep", "haproxy")
@@ -81,7 +89,7 @@ def measure(lab: Lab, way: str, duration_s: float, idle: Sequence[int]) -> Found
         for name, beside in (("rr", False), ("rr_bulk", True)):
             times = lab.exchanges(to, duration_s, beside)
             found[f"{name}_p50_ms"], found[f"{name}_p99_ms"] = times.p50_ms, times.p99_ms
-        found["connections_per_s"] = lab.new_connections(to, duration_s)
+        found["connections_per_s"] = lab.new_connections(to, PAGES[way], duration_s)
     for connections in idle if way != "direct" else ():
         # of a proxy that is new, for what was used before would be used again
         with lab.ways[way]() as (pid, to):
@@ -210,7 +218,7 @@ def bench(args: argparse.Namespace) -> int:
     headwayctl = Path(asked or ROOT / "target" / "release" / "headwayctl").resolve()
     if not os.access(headwayctl, os.X_OK):
         raise BenchError(f"{headwayctl}: no program; `make build` makes it")
-    with Lab(headwayctl, sorted(os.sched_getaffinity(0))) as lab:
+    with served_first(), Lab(headwayctl, sorted(os.sched_getaffinity(0))) as lab:
 
         def turn(way: str, number: int) -> Found:
             idle = IDLE if number == 0 and not args.no_idle else ()
