@@ -71,6 +71,8 @@ pub struct Config {
     pub mark: u32,
     /// It takes the place of the one of its name that runs, if there is one.
     pub replace: bool,
+    /// Whom root becomes; None: headway-pep or nobody.
+    pub user: Option<String>,
 }
 
 impl Config {
@@ -219,6 +221,7 @@ mod tests {
             drain_timeout: Duration::from_secs(1),
             mark: 0x4857,
             replace: false,
+            user: None,
         }
     }
 

@@ -293,10 +293,15 @@ impl Drop for Control {
         if self.anothers {
             return;
         }
-        let _ = fs::remove_file(socket_path(&self.folder, &self.name));
-        let _ = fs::remove_file(lock_path(&self.folder, &self.name));
-        // what is not empty stays
-        let _ = fs::remove_dir(&self.folder);
-        let _ = self.folder.parent().map(fs::remove_dir);
+        remove_files(&self.folder, &self.name);
     }
+}
+
+/// Of who has the lock.
+pub(crate) fn remove_files(folder: &Path, name: &str) {
+    let _ = fs::remove_file(socket_path(folder, name));
+    let _ = fs::remove_file(lock_path(folder, name));
+    // what is not empty stays
+    let _ = fs::remove_dir(folder);
+    let _ = folder.parent().map(fs::remove_dir);
 }

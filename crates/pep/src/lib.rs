@@ -4,6 +4,7 @@
 //!
 //! - [`Config`]: what is asked for;
 //! - `rules`: nftables and routing, put in and taken out by itself;
+//! - `keeper`: who changes them when the proxy may not any more; `privileges`: what it may then;
 //! - `socket`: sockets with others' addresses, listening and connecting;
 //! - `worker`: an event loop per core, each with its connections in a `slab`;
 //! - `confirm`: clients' first packets wait in `held` until servers have answered; `nflog` brings
@@ -26,10 +27,12 @@ mod flow;
 mod handover;
 mod held;
 mod journal;
+mod keeper;
 mod limits;
 mod metrics;
 mod nflog;
 mod pipe;
+mod privileges;
 mod proxy;
 mod rules;
 mod run;

@@ -1,6 +1,7 @@
 //! Whether new connections are taken, or pass around the proxy because there is no room.
 
-use std::fs;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::Ordering::Relaxed;
 
 use headway_system::error::{Attempt as _, Failure};
@@ -83,6 +84,30 @@ pub(crate) fn raise_descriptors(config: &Config) -> Result<usize, Failure> {
     Ok((have - sockets) / OF_A_PIPE)
 }
 
+/// Where the kernel says it: open, for no file is opened any more once the proxy runs.
+#[derive(Debug)]
+pub(crate) struct Gauges {
+    own: File,
+    tcp: File,
+}
+
+impl Gauges {
+    pub fn open() -> Result<Self, Failure> {
+        let open = |path| File::open(path).attempt(format!("read {path}"));
+        Ok(Self {
+            own: open("/proc/self/statm")?,
+            tcp: open("/proc/net/sockstat")?,
+        })
+    }
+}
+
+/// Such a file is made anew when it is read from its beginning.
+fn read(file: &File) -> String {
+    let mut text = [0; 1024];
+    let length = file.read_at(&mut text, 0).unwrap_or(0);
+    String::from_utf8_lossy(&text[..length]).into_owned()
+}
+
 /// What of the limits is in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Use {
@@ -93,10 +118,10 @@ pub(crate) struct Use {
 impl Use {
     /// As it is now. Memory is what lies in pipes, what this process takes, and what the
     /// kernel has for TCP: of the whole machine, for it does not count by process.
-    pub fn now(counters: &Counters) -> Self {
-        let own = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    pub fn now(gauges: &Gauges, counters: &Counters) -> Self {
+        let own = read(&gauges.own);
         let own = own.split(' ').nth(1).and_then(|pages| pages.parse().ok());
-        let tcp = fs::read_to_string("/proc/net/sockstat").unwrap_or_default();
+        let tcp = read(&gauges.tcp);
         let tcp = tcp.lines().find_map(|line| line.strip_prefix("TCP:"));
         let tcp = tcp.and_then(|line| line.rsplit(' ').next()?.trim().parse().ok());
         let pages: u64 = own.unwrap_or(0) + tcp.unwrap_or(0);
@@ -145,6 +170,7 @@ mod tests {
             drain_timeout: Duration::from_secs(1),
             mark: 0x4857,
             replace: false,
+            user: None,
         }
     }
 
@@ -170,11 +196,12 @@ mod tests {
     #[test]
     fn memory_in_use_is_this_process_and_more() {
         let counters = Counters::default();
-        let before = Use::now(&counters);
+        let gauges = Gauges::open().unwrap();
+        let before = Use::now(&gauges, &counters);
         assert!(before.memory_bytes > 100_000, "{before:?}");
         counters.held_bytes.store(1 << 40, Relaxed);
         counters.open.store(3, Relaxed);
-        let now = Use::now(&counters);
+        let now = Use::now(&gauges, &counters);
         assert!(now.memory_bytes > 1 << 40);
         assert_eq!(now.connections, 3);
     }

@@ -15,9 +15,10 @@ use crate::connection::ConnectionStatus;
 use crate::control::{self, Control, Place, Request, Status, Taking};
 use crate::counters::{Counters, Totals};
 use crate::handover::{self, Estate, Offer, Predecessor};
-use crate::limits::Use;
+use crate::keeper::Keeper;
+use crate::limits::{Gauges, Use};
 use crate::metrics::Scrapes;
-use crate::rules::Rules;
+use crate::privileges;
 use crate::run::Listeners;
 use crate::socket;
 use crate::worker::Shared;
@@ -51,7 +52,8 @@ struct Heir {
 pub(crate) struct Proxy {
     config: Arc<Config>,
     place: Place,
-    rules: Rules,
+    rules: Keeper,
+    gauges: Gauges,
     listeners: Listeners,
     counters: Arc<Counters>,
     workers: Vec<(Arc<Shared>, JoinHandle<std::io::Result<()>>)>,
@@ -74,7 +76,8 @@ impl Proxy {
     pub fn new(
         config: Arc<Config>,
         place: Place,
-        rules: Rules,
+        rules: Keeper,
+        gauges: Gauges,
         listeners: Listeners,
         counters: Arc<Counters>,
         control: Control,
@@ -84,6 +87,7 @@ impl Proxy {
             config,
             place,
             rules,
+            gauges,
             listeners,
             counters,
             workers: Vec::new(),
@@ -118,9 +122,10 @@ impl Proxy {
         match estate {
             Some(estate) => self.enter(estate)?,
             None => {
-                self.rules.install()?;
+                self.rules.put()?;
                 self.listeners.open()?;
                 self.rules.open()?;
+                privileges::confine()?;
             }
         }
         for (shared, _) in &self.workers {
@@ -136,7 +141,7 @@ impl Proxy {
             if self.workers.iter().any(|(_, thread)| thread.is_finished()) {
                 return Err(Failure::failed("a worker ended"));
             }
-            let used = Use::now(&self.counters);
+            let used = Use::now(&self.gauges, &self.counters);
             if let Some((since, until)) = self.stopping {
                 let now = Instant::now();
                 // their connections need the rules
@@ -153,17 +158,12 @@ impl Proxy {
 
     /// Takes another process's place. What fails here leaves it to that one.
     fn enter(&mut self, estate: Estate) -> Result<(), Failure> {
-        let families: Vec<_> = estate
-            .offer
-            .ports
-            .iter()
-            .map(|(family, _)| *family)
-            .collect();
         self.others = estate.offer.devices.clone();
-        self.rules.take_over(&estate.offer.table, &families)?;
+        self.rules.put()?;
         for listener in self.listeners.all() {
             socket::change(listener, &self.config.client)?;
         }
+        privileges::confine()?;
         self.predecessors = estate.enter()?;
         self.listeners.open()?;
         if let Some(control) = &mut self.control {
@@ -296,7 +296,7 @@ impl Proxy {
             listeners: self.listeners.0.iter().map(|(_, all)| all.len()).collect(),
             predecessors: self.predecessors.len(),
             devices: [sides[0], sides[1], others].concat(),
-            table: self.rules.text((0, 0)),
+            table: self.rules.rules.text((0, 0)),
         };
         let own = [control.lock.as_fd(), control.listener.as_fd()];
         let listeners = self.listeners.all().map(|listener| listener.as_fd());
@@ -361,7 +361,7 @@ impl Proxy {
         let Use {
             connections: open,
             memory_bytes,
-        } = Use::now(&self.counters);
+        } = Use::now(&self.gauges, &self.counters);
         let request = Request::Status { connections };
         let others = self.predecessors.iter_mut();
         let predecessors = others.filter_map(|other| other.ask(request).ok()).collect();
@@ -375,7 +375,7 @@ impl Proxy {
             pid: std::process::id(),
             uptime_s: self.started.elapsed().as_secs(),
             taking: self.taking,
-            families: self.rules.families().map(str::to_owned).collect(),
+            families: self.rules.rules.families().map(str::to_owned).collect(),
             client_devices: config.client.devices.clone(),
             server_devices: config.server.devices.clone(),
             client_control: config.client.control.clone(),
@@ -428,8 +428,12 @@ impl Proxy {
                 Err(_) => result = Err(Failure::failed("a worker panicked")),
             }
         }
-        match &self.control {
-            Some(control) if !control.anothers => result.and(self.rules.remove()),
+        match &mut self.control {
+            Some(control) if !control.anothers => {
+                let removed = self.rules.remove();
+                control.anothers = removed.is_ok(); // its files have gone with the rules
+                result.and(removed)
+            }
             _ => result,
         }
     }

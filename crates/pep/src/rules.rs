@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::process::{Command, Output, Stdio};
 
 use headway_system::error::{Attempt as _, Failure};
+use serde::{Deserialize, Serialize};
 
 use crate::begun;
 use crate::config::Config;
@@ -24,7 +25,7 @@ const PREFERENCE: &str = "1";
 const MOST_LEFT: usize = 16;
 
 /// What is put in, for which address families, and where the listeners are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Rules {
     table: String,
     mark: u32,

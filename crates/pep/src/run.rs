@@ -15,8 +15,10 @@ use crate::counters::{Counters, Totals};
 use crate::handover::{self, Estate};
 use crate::held::Held;
 use crate::journal::{self, Writer};
-use crate::limits;
+use crate::keeper;
+use crate::limits::{self, Gauges};
 use crate::metrics;
+use crate::privileges;
 use crate::proxy::{Loop, Proxy};
 use crate::rules::{self, Rules};
 use crate::socket::{self, Family};
@@ -35,6 +37,9 @@ pub fn run(
     ready: impl FnOnce(&Status),
 ) -> Result<Totals, Failure> {
     let forwarded = check(&config)?;
+    let user = privileges::user(config.user.as_deref())?;
+    // while this process has one thread
+    let keeper = keeper::split_off()?;
     let most_pipes = limits::raise_descriptors(&config)?;
     let here = Place::here(config.mark).attempt("look at the own network namespace")?;
     let estate = match config.replace {
@@ -82,9 +87,15 @@ pub fn run(
         group,
         others.unwrap_or_default(),
     );
+    let offer = estate.as_ref().map(|estate| &estate.offer);
+    let rules = keeper.begin(rules, &config, offer)?;
+    let gauges = Gauges::open()?;
+    privileges::give_up(user)?;
     // also where a thread or a rule fails
     let own = Arc::clone(&counters);
-    let mut proxy = Proxy::new(config, here, rules, listeners, own, control, scrapes);
+    let mut proxy = Proxy::new(
+        config, here, rules, gauges, listeners, own, control, scrapes,
+    );
     let worked = proxy.work(loops, estate, stop, ready);
     let ended = proxy.end();
     drop(journal); // those of the workers went with them

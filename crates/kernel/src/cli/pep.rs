@@ -97,6 +97,9 @@ struct RunCommand {
     /// end, for --drain-timeout at most, and new ones come to this one
     #[arg(long)]
     replace: bool,
+    /// Whom the proxy becomes when root starts it [headway-pep if there is one, else nobody]
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
     #[command(flatten)]
     tell: Tell,
 }
@@ -206,6 +209,7 @@ fn configuration(command: &RunCommand) -> Result<Config, Failure> {
         drain_timeout: command.drain_timeout,
         mark: command.mark,
         replace: command.replace,
+        user: command.user.clone(),
     })
 }
 

@@ -242,6 +242,7 @@ pub fn proxy(words: &[String]) {
         drain_timeout: ms(3, 10_000),
         mark: MARK,
         replace: words[10] == "true",
+        user: None,
     };
     if words[12] == "true" {
         config.client.devices.push("extra0".to_owned());

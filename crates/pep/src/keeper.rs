@@ -1,0 +1,190 @@
+//! Who changes the rules when the proxy may not any more: a process that is split off at the start,
+//! is told once what the rules are, and then obeys a few orders. It may change the network and run
+//! `nft` and `ip`; it reads nothing that comes from there. It ends with the proxy, whose rules stay
+//! if it was killed: where nobody listens connections pass.
+
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::PathBuf;
+
+use headway_system::error::{Attempt as _, Failure};
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+use crate::control;
+use crate::handover::Offer;
+use crate::privileges;
+use crate::rules::Rules;
+use crate::socket::Family;
+
+/// What it is about, told once.
+#[derive(Debug, Serialize, Deserialize)]
+struct Task {
+    rules: Rules,
+    /// Another process's table, and the families that it has led here.
+    instead_of: Option<(String, Vec<Family>)>,
+    folder: PathBuf,
+    name: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Order {
+    Put,
+    Open,
+    Close,
+    Restore {
+        open: bool,
+    },
+    Count,
+    /// With the control socket and the lock's file.
+    Remove,
+}
+
+/// What came of an order: a number, or an exit status and why.
+type Answer = Result<Option<u64>, (u8, String)>;
+
+/// Its other end, which the proxy has.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    stream: UnixStream,
+    pid: libc::pid_t,
+    pub rules: Rules,
+}
+
+/// One that was split off and does not know its task.
+#[derive(Debug)]
+pub(crate) struct Split(UnixStream, libc::pid_t);
+
+/// Splits it off a process that has one thread.
+pub(crate) fn split_off() -> Result<Split, Failure> {
+    let what = "split off a process";
+    let (near, far) = UnixStream::pair().attempt(what)?;
+    // SAFETY: this process has one thread, so that nothing is half done in the other.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()).attempt(what),
+        0 => {
+            drop(near);
+            let ended = catch_unwind(AssertUnwindSafe(|| keep(&far)));
+            // SAFETY: nothing of the process it was is run.
+            unsafe { libc::_exit(i32::from(ended.is_err())) }
+        }
+        pid => Ok(Split(near, pid)),
+    }
+}
+
+fn keep(stream: &UnixStream) {
+    let own = stream.as_raw_fd() as libc::c_uint;
+    // SAFETY: descriptors of the process it was, which it does not use; plain numbers.
+    unsafe {
+        libc::close_range(3, own - 1, 0);
+        libc::close_range(own + 1, libc::c_uint::MAX, 0);
+        // it ends when the proxy has
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
+    if privileges::keep_for_rules().is_err() {
+        return;
+    }
+    let Ok(Some(task)) = control::hear::<Task>(stream) else {
+        return;
+    };
+    while let Ok(Some(order)) = control::hear(stream) {
+        let answer: Answer = task.obey(order).map_err(|f| (f.exit_status, f.message));
+        if control::tell(stream, &answer).is_err() {
+            return;
+        }
+    }
+}
+
+impl Task {
+    fn obey(&self, order: Order) -> Result<Option<u64>, Failure> {
+        let rules = &self.rules;
+        let done = match (order, &self.instead_of) {
+            (Order::Put, None) => rules.install(),
+            (Order::Put, Some((table, families))) => rules.take_over(table, families),
+            (Order::Open, _) => rules.open(),
+            (Order::Close, _) => rules.close(),
+            (Order::Restore { open }, _) => rules.restore(open),
+            (Order::Count, _) => return Ok(rules.around()),
+            (Order::Remove, _) => {
+                let removed = rules.remove();
+                control::remove_files(&self.folder, &self.name);
+                removed
+            }
+        };
+        done.map(|()| None)
+    }
+}
+
+impl Split {
+    /// Tells it its task.
+    pub fn begin(
+        self,
+        rules: Rules,
+        config: &Config,
+        offer: Option<&Offer>,
+    ) -> Result<Keeper, Failure> {
+        let families = |offer: &Offer| offer.ports.iter().map(|(family, _)| *family).collect();
+        let task = Task {
+            rules,
+            instead_of: offer.map(|offer| (offer.table.clone(), families(offer))),
+            folder: config.folder.clone(),
+            name: config.name.clone(),
+        };
+        let Self(stream, pid) = self;
+        control::tell(&stream, &task).attempt("tell the rules")?;
+        let rules = task.rules;
+        Ok(Keeper { stream, pid, rules })
+    }
+}
+
+impl Keeper {
+    fn order(&self, order: Order) -> Result<Option<u64>, Failure> {
+        let what = "change the rules: the process that does";
+        control::tell(&self.stream, &order).attempt(what)?;
+        match control::hear::<Answer>(&self.stream).attempt(what)? {
+            Some(answer) => answer.map_err(|(exit_status, message)| Failure {
+                message,
+                exit_status,
+            }),
+            None => Err(Failure::failed(format!("cannot {what} has ended"))),
+        }
+    }
+
+    /// Puts all in, or takes the place of another process's.
+    pub fn put(&self) -> Result<(), Failure> {
+        self.order(Order::Put).map(drop)
+    }
+
+    pub fn open(&self) -> Result<(), Failure> {
+        self.order(Order::Open).map(drop)
+    }
+
+    pub fn close(&self) -> Result<(), Failure> {
+        self.order(Order::Close).map(drop)
+    }
+
+    pub fn restore(&self, open: bool) -> Result<(), Failure> {
+        self.order(Order::Restore { open }).map(drop)
+    }
+
+    pub fn around(&self) -> Option<u64> {
+        self.order(Order::Count).ok().flatten()
+    }
+
+    /// Takes all out, the control socket, too.
+    pub fn remove(&self) -> Result<(), Failure> {
+        self.order(Order::Remove).map(drop)
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+        // SAFETY: a child of this process, which ends when nobody gives orders any more.
+        unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) };
+    }
+}

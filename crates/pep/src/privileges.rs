@@ -1,0 +1,181 @@
+//! What a proxy that runs may do: nothing but what it needs. Started as root it becomes another
+//! user; of root's capabilities it keeps three, programs it starts have none, and system calls
+//! that it has no use for are refused. It opens no file and starts no program.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::io;
+
+use headway_system::error::{Attempt as _, Failure};
+use rustix::thread::{
+    capabilities, clear_ambient_capability_set, configure_capability_in_ambient_set,
+    set_capabilities, set_keep_capabilities, set_no_new_privs, CapabilitySet, CapabilitySets,
+};
+use seccompiler::{
+    apply_filter_all_threads, BpfProgram, SeccompAction, SeccompCmpArgLen::Dword, SeccompCmpOp,
+    SeccompCondition, SeccompFilter, SeccompRule,
+};
+
+/// Whom root becomes, the first that there is.
+const USERS: [&str; 2] = ["headway-pep", "nobody"];
+/// Transparent and marked sockets and their buffers; clients' ports below 1024; pipes beyond what
+/// one user may have.
+const KEPT: CapabilitySet = CapabilitySet::NET_ADMIN
+    .union(CapabilitySet::NET_BIND_SERVICE)
+    .union(CapabilitySet::SYS_RESOURCE);
+
+/// Whom to become.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct User {
+    uid: libc::uid_t,
+    gid: libc::gid_t,
+}
+
+/// Whom to become, if anybody.
+pub(crate) fn user(wanted: Option<&str>) -> Result<Option<User>, Failure> {
+    let is_root = rustix::process::geteuid().is_root();
+    let names = wanted.map_or(USERS.to_vec(), |name| vec![name]);
+    let found = names.iter().find_map(|name| named(name));
+    match (found, wanted) {
+        (None, Some(name)) => Err(Failure::bad_input(format!("user {name}: there is none"))),
+        (Some(user), Some(name)) if user.uid == 0 => Err(Failure::bad_input(format!(
+            "user {name}: must be another than root"
+        ))),
+        (Some(user), Some(name)) if !is_root && user.uid != rustix::process::geteuid().as_raw() => {
+            Err(Failure::bad_input(format!(
+                "user {name}: only root can become another user"
+            )))
+        }
+        (None, None) if is_root => Err(Failure::bad_input(
+            "user: there is neither headway-pep nor nobody to become; --user names another",
+        )),
+        (user, _) => Ok(user.filter(|_| is_root)),
+    }
+}
+
+fn named(name: &str) -> Option<User> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: a terminated string; what it leads to is read before another thread is there.
+    let entry = unsafe { libc::getpwnam(name.as_ptr()).as_ref() }?;
+    let (uid, gid) = (entry.pw_uid, entry.pw_gid);
+    Some(User { uid, gid })
+}
+
+/// Programs that this process starts have no more than these.
+fn bound(kept: CapabilitySet) {
+    for number in 0..64 {
+        if kept.bits() & (1 << number) == 0 {
+            // SAFETY: plain numbers. One that there is not, or without the right to, is as well.
+            unsafe { libc::prctl(libc::PR_CAPBSET_DROP, number, 0, 0, 0) };
+        }
+    }
+}
+
+/// Gives up all that the proxy does not need. Threads that were started before have none at all.
+pub(crate) fn give_up(user: Option<User>) -> Result<(), Failure> {
+    let what = "give up privileges";
+    let have = capabilities(None).attempt(what)?;
+    bound(CapabilitySet::empty());
+    if let Some(User { uid, gid }) = user {
+        set_keep_capabilities(true).attempt(what)?;
+        // SAFETY: plain numbers, and a list of none. The C library has all threads do it.
+        let results = unsafe {
+            [
+                libc::setgroups(0, std::ptr::null()),
+                libc::setresgid(gid, gid, gid),
+                libc::setresuid(uid, uid, uid),
+            ]
+        };
+        if results != [0; 3] {
+            return Err(io::Error::last_os_error()).attempt(what);
+        }
+    }
+    clear_ambient_capability_set().attempt(what)?;
+    let kept = have.permitted & KEPT;
+    let sets = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, sets).attempt(what)?;
+    set_no_new_privs(true).attempt(what)
+}
+
+/// What the process needs that runs `nft` and `ip`, and the two have.
+pub(crate) fn keep_for_rules() -> io::Result<()> {
+    let kept = CapabilitySet::NET_ADMIN;
+    bound(kept);
+    let sets = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: kept,
+    };
+    clear_ambient_capability_set()?;
+    set_capabilities(None, sets)?;
+    configure_capability_in_ambient_set(kept, true)?;
+    Ok(set_no_new_privs(true)?)
+}
+
+/// From now on system calls of all threads that are not needed fail (EPERM).
+pub(crate) fn confine() -> Result<(), Failure> {
+    let what = "filter system calls";
+    let Ok(arch) = std::env::consts::ARCH.try_into() else {
+        return Ok(()); // of another machine the numbers are not known
+    };
+    let refused = SeccompAction::Errno(libc::EPERM as u32);
+    let rules = rules().map_err(io::Error::other).attempt(what)?;
+    let filter = SeccompFilter::new(rules, refused, SeccompAction::Allow, arch);
+    let filter = filter.map_err(io::Error::other).attempt(what)?;
+    let program: BpfProgram = filter.try_into().map_err(io::Error::other).attempt(what)?;
+    apply_filter_all_threads(&program)
+        .map_err(io::Error::other)
+        .attempt(what)
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn rules() -> Result<Rules, seccompiler::BackendError> {
+    let mut rules: Rules = CALLS.iter().map(|&call| (call, Vec::new())).collect();
+    let only = |argument, op, value: u64| {
+        SeccompRule::new(vec![SeccompCondition::new(argument, Dword, op, value)?])
+    };
+    let any = |argument, values: &[u64]| -> Result<Vec<_>, _> {
+        let each = values.iter();
+        each.map(|&value| only(argument, SeccompCmpOp::Eq, value))
+            .collect()
+    };
+    // connections, and no other way into the kernel
+    let families = [libc::AF_INET as u64, libc::AF_INET6 as u64];
+    rules.insert(libc::SYS_socket, any(0, &families)?);
+    // FIONREAD, SIOCOUTQ, SIOCATMARK, FIONBIO
+    rules.insert(libc::SYS_ioctl, any(1, &[0x541b, 0x5411, 0x8905, 0x5421])?);
+    // memory, but no code
+    let no_code = SeccompCmpOp::MaskedEq(libc::PROT_EXEC as u64);
+    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
+        rules.insert(call, vec![only(2, no_code.clone(), 0)?]);
+    }
+    Ok(rules)
+}
+
+#[rustfmt::skip]
+const CALLS: &[i64] = &[
+    // sockets and pipes
+    libc::SYS_accept4, libc::SYS_bind, libc::SYS_connect, libc::SYS_listen, libc::SYS_shutdown,
+    libc::SYS_getsockname, libc::SYS_getpeername, libc::SYS_getsockopt, libc::SYS_setsockopt,
+    libc::SYS_recvfrom, libc::SYS_recvmsg, libc::SYS_sendto, libc::SYS_sendmsg,
+    libc::SYS_read, libc::SYS_readv, libc::SYS_pread64, libc::SYS_write, libc::SYS_writev,
+    libc::SYS_splice, libc::SYS_pipe2, libc::SYS_fcntl, libc::SYS_close,
+    libc::SYS_epoll_ctl, libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2, libc::SYS_ppoll,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_epoll_wait,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+    // memory, threads, time, the end
+    libc::SYS_brk, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_madvise,
+    libc::SYS_futex, libc::SYS_sched_yield, libc::SYS_sched_getaffinity, libc::SYS_rseq,
+    libc::SYS_set_robust_list, libc::SYS_sigaltstack, libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigaction, libc::SYS_rt_sigreturn, libc::SYS_restart_syscall,
+    libc::SYS_clock_gettime, libc::SYS_clock_nanosleep, libc::SYS_nanosleep,
+    libc::SYS_gettimeofday, libc::SYS_getrandom, libc::SYS_getpid, libc::SYS_gettid,
+    libc::SYS_geteuid, libc::SYS_getuid, libc::SYS_wait4, libc::SYS_exit, libc::SYS_exit_group,
+];
