@@ -87,6 +87,8 @@ class Run:
                 sampler += ["--netns", self._testbed.netns(host)]
         self._sampler = Child(sampler, "sampler")
         self._sampler.wait_ready()
+        if self._proxy is not None:
+            self._proxy.start(self._controls[gateway.CONTROL])
         setup_ns = _SETUP_NS + _SETUP_PER_FLOW_NS * len(flows)
         self.start_ns = time.monotonic_ns() + setup_ns
         programs = Programs(
@@ -94,8 +96,6 @@ class Run:
         )
         self._testbed.begin(self.start_ns)
         self._watch_routers()
-        if self._proxy is not None:
-            self._proxy.start(self._controls[gateway.CONTROL])
         names = self._experiment.flow_names()
         for index, flow in enumerate(flows):
             command = programs.receiver(index, flow)

@@ -8,12 +8,14 @@ Check: C-RP-002, 003 and 005 to 019.  Plot: figures 3 to 9.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from headway.claims import Evidence
 from headway.experiment import Exchanges, Experiment
 from headway.publish import Page
 from headway.studies.rappep import claims, clients, experiments, observe, orbits, page
 from headway.studies.rappep.clients import Clients
+from headway.studies.rappep.kernel import OnKernel
 from headway.studies.rappep.observe import Found, Row
 from headway.study import Study, StudyContext
 from headway.trace import Trace
@@ -30,7 +32,6 @@ class Rappep(Study[Row | Clients, Found]):
         "to end; through a proxy with Hybla, XCP PEP or MPCP PEP on the satellite; and what "
         "Jump-Start, Careful Resume, Quick-Start and Hybla do without any proxy."
     )
-    only_backend = "sim"
     statements = claims.STATEMENTS
     choices = (
         "How claims are judged was written before a trial had run. What follows was settled with "
@@ -74,6 +75,10 @@ class Rappep(Study[Row | Clients, Found]):
         "trip, Quick-Start asks for the link's rate of routers that answer, Jump-Start is bounded "
         "by the link's rate alone. MPCP PEP's tables are not printed: docs/pep-control.md.",
     )
+
+    def on(self, backend: str) -> Study[Any, Any]:
+        """On the kernel its three proxies only."""
+        return OnKernel(self) if backend == "kernel" else self
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
         """One trial per scheme, path and run, and per satellite and load."""
