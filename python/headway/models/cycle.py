@@ -7,6 +7,7 @@ and the round-trip time as constant; slow start is left out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -66,7 +67,8 @@ def cycle(
         edges = np.linspace(left, before, _STEPS + 1)
         windows = (edges[:-1] + edges[1:]) / 2
         rounds = np.diff(edges) / growth(windows, before)
-        return float(windows @ rounds) + pause * left, float(rounds.sum()) + pause
+        # exact sums: those of a library differ in the last digit between processors
+        return math.fsum(windows * rounds) + pause * left, math.fsum(rounds) + pause
 
     low, high = 1.0, _LARGEST_PKTS
     if not sent_and_rounds(low)[0] <= wanted_pkts <= sent_and_rounds(high)[0]:
