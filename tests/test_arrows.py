@@ -12,15 +12,16 @@ ROOM = "headway.backends.kernel"
 # from the ground up; those of one line do not know each other
 STOREYS = (
     ("folders", "headwayctl", "records", "room"),
-    ("hints",),
+    ("gateway", "hints"),
     ("testbed",),
     ("programs",),
     ("run",),
     ("possible",),
     ("backend",),
 )
-# what others may know beside the package's own names: the client of headwayctl
-OPEN = {f"{ROOM}.headwayctl"}
+# what others may know beside the package's own names: the client of headwayctl, and where a
+# gateway stands
+OPEN = {f"{ROOM}.headwayctl", f"{ROOM}.gateway"}
 
 
 def imported(path: Path) -> set[str]:

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::{symlink, DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use headway_kernel::system::netns::Netns;
 use lab::{attached, fails, headwayctl, json, succeeds, wait_until, Lab};
@@ -289,6 +289,60 @@ fn a_lock_is_roots_alone_and_who_waits_is_told_for_whom() {
     assert!(!Path::new(ROOT).exists());
 }
 
+/// A proxy on the gateway of a testbed, when it takes connections.
+fn proxy() -> Child {
+    let proxy = headwayctl(&["testbed", "exec", "--name", NAME, "gateway", "--"])
+        .arg(env!("CARGO_BIN_EXE_headwayctl"))
+        .args([
+            "pep",
+            "run",
+            "--client-dev",
+            "sat",
+            "--server-dev",
+            "ground",
+        ])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("a proxy takes connections", || {
+        json(&["status"])["proxies"][0]["taking"] == "yes"
+    });
+    proxy
+}
+
+fn a_proxy_is_in_status_and_ends_with_everything_also_one_that_was_killed() {
+    json(&["testbed", "up", "--name", NAME, "--preset", "geo-gateway"]);
+    let rules = || {
+        let list = ["testbed", "exec", "--name", NAME, "gateway", "--"];
+        let done = headwayctl(&list).args(["nft", "list", "tables"]).output();
+        String::from_utf8(done.unwrap().stdout).unwrap()
+    };
+    let mut first = proxy();
+    let pid = json(&["status"])["proxies"][0]["pid"].to_string();
+    assert!(rules().contains("headway"), "{}", rules());
+    let killed = Command::new("kill").args(["-9", &pid]).status().unwrap();
+    assert!(killed.success());
+    first.wait().unwrap();
+    let status = json(&["status"]);
+    assert_eq!(status["proxies"].as_array().unwrap().len(), 0);
+    assert_eq!(status["killed_proxies"][0], "pep");
+    assert!(rules().contains("headway"), "what a killed one leaves");
+    let told = json(&["detach", "--all", "--dry-run"]);
+    assert_eq!(told["proxies"][0], "pep");
+    assert!(rules().contains("headway"), "a dry run takes nothing");
+    assert_eq!(json(&["detach", "--all"])["proxies"][0], "pep");
+    assert_eq!(rules(), "");
+    let mut second = proxy();
+    succeeds(&["detach", "--all"]);
+    assert!(second.wait().unwrap().success());
+    assert_eq!(rules(), "");
+    let status = json(&["status"]);
+    assert_eq!(status["proxies"].as_array().unwrap().len(), 0);
+    assert_eq!(status["killed_proxies"].as_array().unwrap().len(), 0);
+    json(&["testbed", "down", NAME]);
+    assert!(!Path::new(ROOT).exists());
+}
+
 fn main() {
     let _lock = lab::machine_to_oneself();
     common::run(&[
@@ -315,6 +369,10 @@ fn main() {
         (
             "a lock is root's alone, and who waits is told for whom",
             &a_lock_is_roots_alone_and_who_waits_is_told_for_whom,
+        ),
+        (
+            "a proxy is in status, and ends with everything, also one that was killed",
+            &a_proxy_is_in_status_and_ends_with_everything_also_one_that_was_killed,
         ),
     ]);
 }

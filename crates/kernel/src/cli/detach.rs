@@ -1,8 +1,10 @@
 //! `headwayctl detach`
 
 use clap::Args;
+use serde::Serialize;
 
-use crate::attach::detach::{self, What};
+use super::proxies;
+use crate::attach::detach::{self, Outcome, What};
 use crate::attach::inventory;
 use crate::attach::names::find_name;
 use crate::error::Failure;
@@ -24,7 +26,7 @@ pub struct DetachCommand {
     /// The device's namespace: a name of `ip netns`, or a path [this one]
     #[arg(long, requires = "dev")]
     netns: Option<String>,
-    /// Everything, whoever attached it and however it was left
+    /// Everything, whoever attached it and however it was left; proxies are cut off first
     #[arg(long)]
     all: bool,
     /// Only say what would change
@@ -33,6 +35,15 @@ pub struct DetachCommand {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// What went, in the kernel and of processes.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    outcome: &'a Outcome,
+    /// Names of proxies.
+    proxies: &'a [String],
 }
 
 /// What can be detached by itself.
@@ -105,21 +116,39 @@ pub(super) fn run(command: &DetachCommand) -> Result<(), Failure> {
         (_, Some(place), _) | (_, _, Some(Thing::Device(place))) => What::Device(place),
         (None, None, _) => What::All,
     };
+    // what they use goes after them
+    let proxies = match what {
+        What::All => proxies::end_all(command.dry_run)?,
+        _ => Vec::new(),
+    };
     let outcome = if command.dry_run {
         detach::plan(what)?
     } else {
         detach::detach(what)?
     };
     if command.json {
-        return out::json(&outcome);
+        return out::json(&Told {
+            outcome: &outcome,
+            proxies: &proxies,
+        });
     }
     let (detached, made) = if command.dry_run {
         ("would detach", "would make")
     } else {
         ("detached", "made")
     };
-    if outcome.detached.is_empty() && outcome.restored.is_empty() {
+    if outcome.detached.is_empty() && outcome.restored.is_empty() && proxies.is_empty() {
         say!("nothing is attached");
+    }
+    for name in &proxies {
+        say!(
+            "{} proxy {name}",
+            if command.dry_run {
+                "would end"
+            } else {
+                "ended"
+            }
+        );
     }
     for name in &outcome.detached {
         say!("{detached} {name}");

@@ -9,6 +9,7 @@ mod hints;
 mod host;
 mod pages;
 mod pep;
+mod proxies;
 mod router;
 mod sample;
 mod status;

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use headway_experiment::{parse_positive_size, parse_positive_time, parse_time};
-use headway_pep::control::{self, Request, Status, Taking};
+use headway_pep::control::{self, Status};
 use headway_pep::{Config, ConnectionStatus, Journal, Side, Totals};
 use serde_json::json;
 
+use super::proxies::{self, Ended};
 use super::stop::on_signals;
 use super::tell::Tell;
 use crate::error::{Attempt as _, Failure};
 use crate::out::{self, say};
-use crate::system::{netns, rundir};
+use crate::system::rundir;
 
 /// A transparent split-TCP proxy: each side with a congestion control and buffers of its own
 #[derive(Debug, Args)]
@@ -154,10 +155,6 @@ fn time_or_none(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos(ns))
 }
 
-fn folder() -> PathBuf {
-    rundir::root().join("pep")
-}
-
 pub(super) fn run(command: &PepCommand) -> Result<(), Failure> {
     match &command.command {
         Command::Run(command) => work(command),
@@ -181,7 +178,7 @@ fn configuration(command: &RunCommand) -> Result<Config, Failure> {
     Ok(Config {
         name: command.name.clone(),
         scope: rundir::scope()?,
-        folder: folder(),
+        folder: proxies::folder(),
         client: side(
             &command.client_dev,
             &command.client_cc,
@@ -261,57 +258,26 @@ fn work(command: &RunCommand) -> Result<(), Failure> {
     Ok(())
 }
 
-fn all_status(name: Option<&str>, connections: bool) -> Result<Vec<Status>, Failure> {
-    let names = match name {
-        Some(name) => vec![name.to_owned()],
-        None => control::names(&folder()),
-    };
-    let mut all = Vec::new();
-    for name in names {
-        let found: Option<Status> =
-            control::ask(&folder(), &name, Request::Status { connections })?;
-        if let Some(mut proxy) = found {
-            let predecessors = std::mem::take(&mut proxy.predecessors);
-            all.push(proxy);
-            all.extend(predecessors);
-        }
-    }
-    Ok(all)
-}
-
 fn status(command: &StatusCommand) -> Result<(), Failure> {
-    let proxies = all_status(command.name.as_deref(), command.connections)?;
-    // those that left something, but no longer answer
-    let mut killed = control::names(&folder());
-    killed.retain(|name| proxies.iter().all(|proxy| proxy.name != *name));
-    killed.retain(|name| command.name.as_ref().is_none_or(|wanted| wanted == name));
+    let proxies = proxies::find(command.name.as_deref(), command.connections)?;
     if command.json {
-        return out::json(&json!({ "proxies": proxies, "killed": killed }));
+        return out::json(&proxies);
     }
-    if proxies.is_empty() && killed.is_empty() {
+    if proxies.is_empty() {
         say!("no proxy runs");
     }
-    for proxy in &proxies {
+    for proxy in &proxies.running {
         print(proxy);
     }
-    for name in killed {
-        say!("{name}  was killed; `headwayctl pep stop {name}` takes out what it has left");
-    }
+    proxies.print_killed();
     Ok(())
 }
 
 fn print(proxy: &Status) {
     say!(
-        "{}  {} -> {}  {}  process {}, {} s, {} workers",
-        proxy.name,
-        proxy.client_devices.join(", "),
-        proxy.server_devices.join(", "),
-        match proxy.taking {
-            Taking::Yes => "takes new connections",
-            Taking::Full => "full: new connections pass around",
-            Taking::Stopping => "stopping: new connections pass around",
-            Taking::HandsOver => "hands over: keeps its connections until they end",
-        },
+        "{}  {}  process {}, {} s, {} workers",
+        proxies::headline(proxy),
+        proxies::taking(proxy.taking),
         proxy.pid,
         proxy.uptime_s,
         proxy.workers
@@ -372,7 +338,7 @@ fn print_connection(connection: &ConnectionStatus) {
 }
 
 fn only_name() -> Result<String, Failure> {
-    let mut names = control::names(&folder());
+    let mut names = control::names(&proxies::folder());
     match (names.pop(), names.is_empty()) {
         (Some(name), true) => Ok(name),
         (None, _) => Err(Failure::bad_input("no proxy runs")),
@@ -388,57 +354,17 @@ fn stop(command: &StopCommand) -> Result<(), Failure> {
         Some(name) => name.clone(),
         None => only_name()?,
     };
-    let folder = folder();
-    let request = if command.tell.dry_run {
-        Request::Status { connections: false }
-    } else {
-        Request::Stop {
-            within_ms: command.within.map(|t| t.as_millis() as u64),
-        }
-    };
-    if let Some(status) = control::ask::<Status>(&folder, &name, request)? {
-        if !command.tell.dry_run {
-            until_ended(&name);
-        }
-        return command.tell.change(
+    match proxies::end(&name, command.within, command.tell.dry_run)? {
+        Some(Ended::Running(open)) => command.tell.change(
             &format!("proxy {name} has ended"),
-            &format!("stop proxy {name}, which has {} connections", status.open),
-            json!({ "name": name, "running": true, "open": status.open }),
-        );
-    }
-    if !control::names(&folder).contains(&name) {
-        return Err(Failure::bad_input(format!("no proxy \"{name}\" runs")));
-    }
-    if !command.tell.dry_run {
-        headway_pep::clean(&folder, &rundir::scope()?, &name, |identity, remove| {
-            let place = netns::all().into_iter().find(|n| n.identity == identity);
-            // rules of a namespace that is gone are gone with it
-            let Some(place) = place else { return Ok(()) };
-            let mut result = Ok(());
-            let entered = place.inside(|| {
-                result = remove();
-                Ok(())
-            });
-            entered
-                .map_err(|e| Failure::failed(format!("cannot enter {}: {e}", place.label)))
-                .and(result)
-        })?;
-    }
-    command.tell.change(
-        &format!("proxy {name} was killed; what it had left is taken out"),
-        &format!("take out what proxy {name} has left, which was killed"),
-        json!({ "name": name, "running": false, "open": 0 }),
-    )
-}
-
-/// It drains, which takes as long as it was started or told with.
-fn until_ended(name: &str) {
-    while control::names(&folder()).iter().any(|there| there == name) {
-        let status = Request::Status { connections: false };
-        // one that is about to go does not answer
-        if matches!(control::ask::<Status>(&folder(), name, status), Ok(None)) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(100));
+            &format!("stop proxy {name}, which has {open} connections"),
+            json!({ "name": name, "running": true, "open": open }),
+        ),
+        Some(Ended::Killed) => command.tell.change(
+            &format!("proxy {name} was killed; what it had left is taken out"),
+            &format!("take out what proxy {name} has left, which was killed"),
+            json!({ "name": name, "running": false, "open": 0 }),
+        ),
+        None => Err(Failure::bad_input(format!("no proxy \"{name}\" runs"))),
     }
 }

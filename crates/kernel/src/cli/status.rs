@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use clap::Args;
+use headway_pep::control::Status as Proxy;
+use serde::Serialize;
 
 use super::at_device::print_list;
+use super::proxies;
 use super::{hints, host, router};
 use crate::attach::inventory::Attachment;
-use crate::attach::status::{self, Entry};
+use crate::attach::status::{self, Entry, Status};
 use crate::error::Failure;
 use crate::out::{self, say};
 
-/// Show everything of Headway that is attached, whoever attached it
+/// Show everything of Headway that is attached, whoever attached it, and proxies
 #[derive(Debug, Args)]
 pub struct StatusCommand {
     /// Let the kernel count programs' runs for so long first, like 1s
@@ -20,6 +23,15 @@ pub struct StatusCommand {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// The kernel's and that of processes.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    status: &'a Status,
+    proxies: &'a [Proxy],
+    killed_proxies: &'a [String],
 }
 
 /// A tenth of a second says something; nobody waits longer than an hour.
@@ -35,10 +47,15 @@ fn measured_for(text: &str) -> Result<Duration, String> {
 
 pub(super) fn run(command: &StatusCommand) -> Result<(), Failure> {
     let status = status::status(command.measure)?;
+    let proxies = proxies::find(None, false)?;
     if command.json {
-        return out::json(&status);
+        return out::json(&Told {
+            status: &status,
+            proxies: &proxies.running,
+            killed_proxies: &proxies.killed,
+        });
     }
-    if status.is_empty() {
+    if status.is_empty() && proxies.is_empty() {
         say!("nothing is attached");
     }
     for entry in &status.attached {
@@ -84,6 +101,7 @@ pub(super) fn run(command: &StatusCommand) -> Result<(), Failure> {
     host::print(&status.quick_start_hosts);
     router::print(&status.routers);
     host::print_windows(&status.first_windows);
+    proxies.print();
     Ok(())
 }
 

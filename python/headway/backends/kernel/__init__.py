@@ -3,7 +3,8 @@
 ``backend`` runs experiments, ``possible`` refuses what cannot be run, ``room`` says how many go
 side by side; ``testbed`` is the hosts and links of a run, ``run`` its programs and the trace that
 they leave, ``records`` what those files hold; ``hints`` tells what applications say,
-``folders`` where a run writes, and ``headwayctl`` the program behind it all, which needs root.
+``gateway`` a relay between two legs; ``folders`` where a run writes, and ``headwayctl`` the program
+behind it all, which needs root.
 """
 
 from typing import TYPE_CHECKING
