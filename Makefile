@@ -77,6 +77,9 @@ suites = $(sort $(basename $(notdir $(foreach crate,$(1),$(wildcard crates/$(cra
 LIVE := $(call suites,emulator pep $(READY))
 NOT_LIVE := $(filter-out $(LIVE),$(call suites,wire experiment algorithms sim mirrors))
 
+# Where the time of Python's tests goes.
+SLOWEST := --durations=10 --durations-min=10
+
 # All is built; what needs no kernel uses every core; what runs in real time then has them alone.
 test: ## every test: Rust, eBPF objects, Python; ends with what this machine could not run, and why
 	@mkdir -p $(dir $(SKIPS)) && : >$(SKIPS)
@@ -105,7 +108,7 @@ test-rust:
 	cargo test --quiet --no-fail-fast $(TESTED) --doc
 
 test-python: build $(VENV)/.dev # in as many processes as there are cores
-	$(BIN)/python -m pytest -m "not kernel" --numprocesses auto --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not kernel" --numprocesses auto --no-loadscope-reorder $(SLOWEST)
 
 test-kernel: # and what has the name of such a suite in another crate
 	cargo test --quiet --no-fail-fast $(TESTED) $(LIVE:%=--test=%)
@@ -113,7 +116,7 @@ test-kernel: # and what has the name of such a suite in another crate
 	"it is not built without clang-19, libbpf, libelf and zlib")
 
 test-live: build $(VENV)/.dev # of Python, on the live kernel
-	$(BIN)/python -m pytest -m kernel
+	$(BIN)/python -m pytest -m kernel $(SLOWEST)
 
 test-format: $(VENV)/.dev # are sources as `make format` leaves them? Not every Rust has its formatter
 	$(if $(shell cargo fmt --version 2>/dev/null),cargo fmt --all --check,@tests/skipped.sh --note 1 \

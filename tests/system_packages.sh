@@ -24,6 +24,7 @@ need pkg-config --exists zlib -- zlib1g-dev
 need command -v dpkg-shlibdeps -- dpkg-dev
 need command -v tcptrace -- tcptrace
 need command -v tshark -- tshark
+need command -v tcpdump -- tcpdump
 need command -v ip -- iproute2
 need command -v nft -- nftables
 need command -v iperf3 -- iperf3

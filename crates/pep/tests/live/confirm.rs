@@ -153,7 +153,9 @@ fn a_silent_server_is_silence_to_its_client(lab: &Lab) {
     };
     let proxy = Proxy::start(lab, &wanted);
     deafen(lab, DEAF_PORT);
-    let error = lab.connect(SERVER_V4, DEAF_PORT).expect_err("it is deaf");
+    // it is asked again after 1 and 3 s
+    let connected = lab.connect_within(Duration::from_secs(5), SERVER_V4, DEAF_PORT);
+    let error = connected.expect_err("it is deaf");
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
     wait_until("it to be given up", || proxy.status().held == 0);
     let totals = proxy.status().totals;

@@ -118,11 +118,15 @@ impl Lab {
         listener
     }
 
-    /// From the client.
+    /// From the client; first packets may be lost.
     pub fn connect(&self, to: &str, port: u16) -> io::Result<TcpStream> {
+        self.connect_within(Duration::from_secs(30), to, port)
+    }
+
+    /// From the client, which waits for so long.
+    pub fn connect_within(&self, limit: Duration, to: &str, port: u16) -> io::Result<TcpStream> {
         let to: IpAddr = to.parse().unwrap();
         let address = SocketAddr::new(to, port);
-        let limit = Duration::from_secs(30); // first packets may be lost
         let stream = self.try_inside(CLIENT, || TcpStream::connect_timeout(&address, limit))?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;

@@ -153,7 +153,7 @@ fn break_off(mut stream: TcpStream, by_far_end: bool) {
 
 fn many_connections_of_which_some_are_reset_leave_nothing(lab: &Lab) {
     let long = std::env::var_os("HEADWAY_LONG").is_some();
-    let (asked, rounds) = if long { (10_000, 600) } else { (1000, 10) };
+    let (asked, rounds) = if long { (10_000, 600) } else { (1000, 5) };
     // two descriptors for each connection, and room above them for the limit
     let most = (asked * 108 / 100).min(most_descriptors().saturating_sub(1500) / 2);
     let number = asked.min(most * 94 / 100);
