@@ -12,16 +12,15 @@ ROOM = "headway.backends.kernel"
 # from the ground up; those of one line do not know each other
 STOREYS = (
     ("folders", "headwayctl", "records", "room"),
-    ("gateway", "hints"),
+    ("hints",),
     ("testbed",),
     ("programs",),
     ("run",),
     ("possible",),
     ("backend",),
 )
-# what others may know beside the package's own names: the client of headwayctl, and where a
-# gateway stands
-OPEN = {f"{ROOM}.headwayctl", f"{ROOM}.gateway"}
+# what others may know beside the package's own names: the client of headwayctl
+OPEN = {f"{ROOM}.headwayctl"}
 
 
 def imported(path: Path) -> set[str]:

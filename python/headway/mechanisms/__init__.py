@@ -1,7 +1,8 @@
 """Mechanisms that hosts and routers of a live testbed take part in, each in its own module.
 
 The kernel backend asks for all of them together and knows none by name: what cannot be done, what
-is attached for an experiment, what routes need, and what was counted when it is over.
+is attached for an experiment, what routes need, and what was counted when it is over. Where a
+relay's proxy stands, and what runs it, is in ``gateway``, which both know.
 """
 
 from __future__ import annotations

@@ -7,11 +7,12 @@ the only one which sends into the link.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError
-from headway.experiment import Experiment, Link
+from headway.experiment import Experiment
+from headway.mechanisms import gateway
 from headway.mechanisms.counters import counter_rows
 
 if TYPE_CHECKING:
@@ -27,11 +28,7 @@ _OPTION_BYTES = 8
 
 def takes_part(experiment: Experiment) -> bool:
     """Whether its links answer requests."""
-    return any(link.quick_start is not None for link in _links(experiment))
-
-
-def _links(experiment: Experiment) -> Sequence[Link]:
-    return experiment.topology.links()[-1]
+    return any(link.quick_start is not None for link in gateway.links(experiment))
 
 
 def askers(experiment: Experiment) -> list[int]:
@@ -53,7 +50,7 @@ def check(experiment: Experiment, hosts: int) -> None:
             "into its link, so flows may not differ in delay, sack, timestamps, delayed_ack, "
             "receive_buffer, send_buffer, receive_window, willing_rate or ecn"
         )
-    if askers(experiment) and any(link.quick_start is None for link in _links(experiment)):
+    if askers(experiment) and any(link.quick_start is None for link in gateway.links(experiment)):
         raise HeadwayError(
             "kernel backend: quick_start: of the two links one has no router, which the emulator "
             "does not show in the IP TTL; both or none"
@@ -85,7 +82,7 @@ class QuickStart:
             most = [] if willing_bps is None else ["--at-most", f"{max(willing_bps, 1)}bit"]
             self._ctl.run("host", "quick-start", *at, *most)
         # after the host's program: a request is there when the router sees its packet
-        for host, link in zip(_SENDERS, _links(self._experiment), strict=True):
+        for host, link in zip(_SENDERS, gateway.links(self._experiment), strict=True):
             if link.quick_start is None:
                 continue
             settings = [f"--set={name}={value}" for name, value in link.quick_start.items()]

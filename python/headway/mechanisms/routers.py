@@ -8,13 +8,13 @@ hosts let it out whole: in the two ECN bits, and in ACKs that are full of SACK b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from headway.backends.kernel import gateway
 from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
-from headway.experiment import Experiment, Flow, Link
+from headway.experiment import Experiment, Flow
+from headway.mechanisms import gateway
 from headway.mechanisms.counters import counter_rows
 from headway.registry import registry
 
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 _DEVICE = "hw0"
 _SIDES = ("left", "right")
 """Who sends into the forward and into the reverse link, where no gateway does."""
-
-
-def _links(experiment: Experiment) -> Sequence[Link]:
-    """Those of the testbed's link."""
-    return experiment.topology.links()[-1]
 
 
 def sends_header(flow: Flow) -> bool:
@@ -41,7 +36,7 @@ def sends_header(flow: Flow) -> bool:
 
 def check(experiment: Experiment, hosts: int) -> None:  # noqa: ARG001
     """Raises HeadwayError for what cannot be done, with any number of ``hosts``."""
-    for link in _links(experiment):
+    for link in gateway.links(experiment):
         if link.routers and link.vary is not None:
             raise HeadwayError(
                 "kernel backend: routers: not possible before a link that varies; they are told "
@@ -84,7 +79,7 @@ class Routers:
                 self._ctl.run("host", "headers", "--netns", netns, "--dev", _DEVICE)
         lowered = gateway.fields_of_link(topology_fields(self._experiment))
         for way, side, link in zip(
-            ("forward", "reverse"), _SIDES, _links(self._experiment), strict=True
+            ("forward", "reverse"), _SIDES, gateway.links(self._experiment), strict=True
         ):
             if not link.routers:
                 continue
@@ -105,12 +100,12 @@ class Routers:
 
     def read(self) -> None:
         """Keep what was counted, before the testbed goes."""
-        if not any(link.routers for link in _links(self._experiment)):
+        if not any(link.routers for link in gateway.links(self._experiment)):
             return
         status = self._ctl.json("status", "--json")
         links = link_places(self._namespaces)
         first = gateway.links_before(self._experiment)
-        for number, link in enumerate(_links(self._experiment), first):
+        for number, link in enumerate(gateway.links(self._experiment), first):
             for router in link.routers:
                 name = registry().router(router.name).name
                 found = (

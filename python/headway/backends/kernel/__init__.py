@@ -3,8 +3,7 @@
 ``backend`` runs experiments, ``possible`` refuses what cannot be run, ``room`` says how many go
 side by side; ``testbed`` is the hosts and links of a run, ``run`` its programs and the trace that
 they leave, ``records`` what those files hold; ``hints`` tells what applications say,
-``gateway`` a relay between two legs; ``folders`` where a run writes, and ``headwayctl`` the program
-behind it all, which needs root.
+``folders`` where a run writes, and ``headwayctl`` the program behind it all, which needs root.
 """
 
 from typing import TYPE_CHECKING

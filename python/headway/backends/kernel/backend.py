@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from headway.backends import Finished, OnFailure, T, Work, settle
-from headway.backends.kernel import gateway
 from headway.backends.kernel.folders import run_folder
 from headway.backends.kernel.headwayctl import Caretaker, Headwayctl
 from headway.backends.kernel.hints import attach_where_missing, taking_hints
@@ -29,6 +28,7 @@ from headway.backends.kernel.run import Run
 from headway.backends.kernel.testbed import Testbed
 from headway.errors import HeadwayError
 from headway.experiment import Control, Experiment
+from headway.mechanisms import gateway
 from headway.trace import Trace
 from headway.versions import trace_code
 

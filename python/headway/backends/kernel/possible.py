@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 from headway import mechanisms
-from headway.backends.kernel import gateway
 from headway.backends.kernel.programs import says_something
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
 from headway.experiment import Exchanges, Experiment, Flow, Pingpong, Requests, Sessions, Vectors
+from headway.mechanisms import gateway
 from headway.workloads.exchange_file import check_live
 
 _LARGE_WINDOW_SINCE = (6, 10)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from headway.experiment import Experiment
+from headway.mechanisms import gateway
 from headway.mechanisms.routers import sends_header
 
 Progress = Callable[[float, float, float], None]
@@ -65,7 +66,7 @@ def load(experiment: Experiment) -> float:
     """
     if any(map(sends_header, experiment.flows)):
         return math.inf  # the machine's sockets have one control at a time that sends a header
-    rate = max(link.rate for link in experiment.topology.links()[-1])
+    rate = max(link.rate for link in gateway.links(experiment))
     return _RUN_BPS + rate * (1 + rate / _FAST_BPS)
 
 

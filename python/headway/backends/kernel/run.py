@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from headway.backends.kernel import gateway, records
+from headway.backends.kernel import records
 from headway.backends.kernel.headwayctl import Child, Headwayctl
 from headway.backends.kernel.programs import Programs, port_of, server_sends_more
 from headway.backends.kernel.testbed import Testbed
 from headway.engine import engine
 from headway.errors import HeadwayError
 from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Vectors
+from headway.mechanisms import gateway
 from headway.registry import registry
 from headway.trace import FlowSummary, Trace
 from headway.versions import versions

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from headway.backends.kernel import gateway
 from headway.backends.kernel.headwayctl import Headwayctl
 from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Flow
-from headway.mechanisms import Mechanisms
+from headway.mechanisms import Mechanisms, gateway
 from headway.mechanisms.routers import sends_header
 
 _SYSCTLS = (

@@ -8,12 +8,12 @@ dumbbell; the trace's links are the second hop's two.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headway.backends.kernel.headwayctl import Child, Headwayctl
 from headway.errors import HeadwayError
-from headway.experiment import Bulk, Control, Experiment
+from headway.experiment import Bulk, Control, Experiment, Link
 
 HOST = "gateway"
 NEAR, FAR = "ground", "sat"
@@ -31,6 +31,11 @@ def is_between(experiment: Experiment) -> bool:
 def links_before(experiment: Experiment) -> int:
     """Numbers of links that are not logged: those of the hop before the gateway."""
     return 2 if is_between(experiment) else 0
+
+
+def links(experiment: Experiment) -> Sequence[Link]:
+    """Those of the testbed's link, forward and reverse, with or without a gateway."""
+    return experiment.topology.links()[-1]
 
 
 def fields_of_link(fields: Mapping[str, Any]) -> Mapping[str, Any]:
