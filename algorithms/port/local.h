@@ -11,7 +11,8 @@
  * - The first window is what the link has to spare, shared among those that are being opened,
  *   as Quick-Start's routers approve a rate (RFC 4782), and paced over a round trip. The
  *   monitor knows of each that is opened before its data, so all that begin at once have a
- *   share. After a short idle time it is the same, among all that are present. start=plain is the paper's: the stack's window, and the law from there on.
+ *   share. After a short idle time it is the same, among all that are present. start=plain is
+ *   the paper's: the stack's window, and the law from there on.
  * - A window that is not filled stays: an eighth of it, and three packets, may be unused.
  * - After a timeout what is acknowledged is sent anew, until Loss is over.
  * - After idle times it is halved for each round trip of them, down to the first window of ten

@@ -9,8 +9,7 @@
  * A router algorithm with publish() (router.h) fills in the block; a control with on_monitor()
  * (cc.h) reads it on each ACK. Of a connection it is the link by which its data leaves the
  * machine: in the simulator the first one of its route. One writer, any number of readers, a
- * fixed number of words: a binding that has them in different contexts copies it under a
- * sequence lock.
+ * fixed number of words: a binding that has them in different contexts copies it under a lock.
  */
 #ifndef HEADWAY_PORT_MONITOR_H
 #define HEADWAY_PORT_MONITOR_H

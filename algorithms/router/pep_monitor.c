@@ -54,7 +54,7 @@ static const struct hw_tunable pep_tunables[] = {
 
 #define NS_PER_S    1000000000ull
 #define MOST_BYTES  18000000000ull /* of an interval */
-#define FLOW_BITS   4096
+#define FLOW_BITS   HW_RECENT_BITS
 #define LEAST_DATA  129 /* bytes of a packet that counts as a flow's */
 #define TRAIN_PKTS  64
 #define SHORT_PKTS  8
@@ -274,7 +274,7 @@ static void pep_depart(void *state, const u32 *tun, struct hw_link *link,
 	pep_measure(s, tun, link, pkt->ip_bytes);
 	if (pkt->ip_bytes < LEAST_DATA && !pkt->opens)
 		return;
-	at = hw_recent_at(pkt->flow) % FLOW_BITS;
+	at = hw_recent_at(pkt->flow);
 	pep_note_connection(s, at, pkt->opens);
 	if (pkt->opens || s->bits[at / 64] >> at % 64 & 1)
 		return;

@@ -4,7 +4,7 @@
  * do (router.h) and the controls that read it (control.h). headwayctl pins the map, makes a
  * device's entry when it attaches a monitor there, and takes it out again.
  *
- * An entry's lock is held while its 56 bytes are copied. A control does not believe for ever in
+ * An entry's lock is held while it is copied. A control does not believe for ever in
  * what nobody renews: a monitor tells anew in each of its intervals, which are 3.2 s at most, in
  * which a packet leaves, and no ACK comes without one before.
  */
