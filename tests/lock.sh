@@ -11,9 +11,10 @@ wanted() {
 	"$scratch/venv/bin/python" -c '
 import sys, tomllib
 project = tomllib.load(open("pyproject.toml", "rb"))
+extras = project["project"]["optional-dependencies"]
 groups = {
-    "run": project["project"]["dependencies"] + project["build-system"]["requires"],
-    "dev": project["project"]["optional-dependencies"]["dev"],
+    "run": project["project"]["dependencies"] + extras["web"] + project["build-system"]["requires"],
+    "dev": extras["dev"],
 }
 print("\n".join(groups[sys.argv[1]]))' "$1"
 }
