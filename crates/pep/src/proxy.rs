@@ -48,18 +48,23 @@ struct Heir {
     since: Instant,
 }
 
+/// What a proxy works with.
+pub(crate) struct Means {
+    pub config: Arc<Config>,
+    pub place: Place,
+    pub rules: Keeper,
+    pub gauges: Gauges,
+    pub listeners: Listeners,
+    pub counters: Arc<Counters>,
+    /// None: it is another process's, as rules and listeners are.
+    pub control: Option<Control>,
+    pub scrapes: Option<Scrapes>,
+}
+
 /// A proxy that takes connections, or has some yet.
 pub(crate) struct Proxy {
-    config: Arc<Config>,
-    place: Place,
-    rules: Keeper,
-    gauges: Gauges,
-    listeners: Listeners,
-    counters: Arc<Counters>,
+    means: Means,
     workers: Vec<(Arc<Shared>, JoinHandle<std::io::Result<()>>)>,
-    /// None: it is another process's, as rules and listeners are.
-    control: Option<Control>,
-    scrapes: Option<Scrapes>,
     started: Instant,
     taking: Taking,
     /// Rules that could not be changed are tried again from then on.
@@ -73,26 +78,10 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    pub fn new(
-        config: Arc<Config>,
-        place: Place,
-        rules: Keeper,
-        gauges: Gauges,
-        listeners: Listeners,
-        counters: Arc<Counters>,
-        control: Control,
-        scrapes: Option<Scrapes>,
-    ) -> Self {
+    pub fn new(means: Means) -> Self {
         Self {
-            config,
-            place,
-            rules,
-            gauges,
-            listeners,
-            counters,
+            means,
             workers: Vec::new(),
-            control: Some(control),
-            scrapes,
             started: Instant::now(),
             taking: Taking::Full,
             again: Instant::now(),
@@ -104,7 +93,7 @@ impl Proxy {
     }
 
     pub fn totals(&self) -> Totals {
-        self.counters.totals()
+        self.means.counters.totals()
     }
 
     pub fn work(
@@ -122,9 +111,9 @@ impl Proxy {
         match estate {
             Some(estate) => self.enter(estate)?,
             None => {
-                self.rules.put()?;
-                self.listeners.open()?;
-                self.rules.open()?;
+                self.means.rules.put()?;
+                self.means.listeners.open()?;
+                self.means.rules.open()?;
                 privileges::confine()?;
             }
         }
@@ -136,12 +125,12 @@ impl Proxy {
         loop {
             self.answer()?;
             if stop.load(Relaxed) && self.stopping.is_none() {
-                self.stop(self.config.drain_timeout);
+                self.stop(self.means.config.drain_timeout);
             }
             if self.workers.iter().any(|(_, thread)| thread.is_finished()) {
                 return Err(Failure::failed("a worker ended"));
             }
-            let used = Use::now(&self.gauges, &self.counters);
+            let used = Use::now(&self.means.gauges, &self.means.counters);
             if let Some((since, until)) = self.stopping {
                 let now = Instant::now();
                 // their connections need the rules
@@ -159,14 +148,14 @@ impl Proxy {
     /// Takes another process's place. What fails here leaves it to that one.
     fn enter(&mut self, estate: Estate) -> Result<(), Failure> {
         self.others = estate.offer.devices.clone();
-        self.rules.put()?;
-        for listener in self.listeners.all() {
-            socket::change(listener, &self.config.client)?;
+        self.means.rules.put()?;
+        for listener in self.means.listeners.all() {
+            socket::change(listener, &self.means.config.client)?;
         }
         privileges::confine()?;
         self.predecessors = estate.enter()?;
-        self.listeners.open()?;
-        if let Some(control) = &mut self.control {
+        self.means.listeners.open()?;
+        if let Some(control) = &mut self.means.control {
             control.anothers = false;
         }
         Ok(())
@@ -175,14 +164,14 @@ impl Proxy {
     /// Lets new connections pass where there is no room, and takes them where there is again.
     fn take_or_pass(&mut self, used: Use) {
         let taken = self.taking == Taking::Yes;
-        let room = used.has_room(&self.config, taken);
+        let room = used.has_room(&self.means.config, taken);
         if room == taken || Instant::now() < self.again {
             return;
         }
         let (changed, taking) = if room {
-            (self.rules.open(), Taking::Yes)
+            (self.means.rules.open(), Taking::Yes)
         } else {
-            (self.rules.close(), Taking::Full)
+            (self.means.rules.close(), Taking::Full)
         };
         match changed {
             Ok(()) => self.taking = taking,
@@ -194,7 +183,7 @@ impl Proxy {
     /// From now on new connections pass, if nobody else takes them.
     fn stop(&mut self, within: Duration) {
         if self.stopping.is_none() {
-            if self.rules.close().is_err() {
+            if self.means.rules.close().is_err() {
                 self.close_listeners(); // where nobody listens they pass, too
             }
             self.taking = Taking::Stopping;
@@ -214,28 +203,29 @@ impl Proxy {
     fn answer(&mut self) -> Result<(), Failure> {
         let wait = Timespec::try_from(LOOK).map_err(std::io::Error::other);
         let wait = wait.attempt("wait")?;
-        let control = self.control.iter().map(|control| control.listener.as_fd());
+        let control = self.means.control.iter();
+        let control = control.map(|control| control.listener.as_fd());
         let heir = self.heir.iter().map(|heir| heir.stream.as_fd());
         let mut fds: Vec<PollFd<'_>> = control
             .chain(heir)
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
         let _ = poll(&mut fds, Some(&wait)); // a signal is looked for anyway
-        let speaks = fds.len() > self.control.iter().len()
+        let speaks = fds.len() > self.means.control.iter().len()
             && fds.last().is_some_and(|fd| !fd.revents().is_empty());
         self.predecessors.retain(|other| !other.has_ended());
         let hesitates = |heir: &Heir| heir.since.elapsed() > HESITATION;
         if speaks {
             self.hear_heir();
-        } else if self.control.is_some() && self.heir.as_ref().is_some_and(hesitates) {
+        } else if self.means.control.is_some() && self.heir.as_ref().is_some_and(hesitates) {
             self.heir = None;
             self.keep();
         }
-        if let Some(scrapes) = self.scrapes.take() {
+        if let Some(scrapes) = self.means.scrapes.take() {
             scrapes.answer(|| self.status(false));
-            self.scrapes = Some(scrapes);
+            self.means.scrapes = Some(scrapes);
         }
-        while let Some((request, stream)) = self.control.as_ref().and_then(Control::next) {
+        while let Some((request, stream)) = self.means.control.as_ref().and_then(Control::next) {
             match request {
                 Request::HandOver { version } => self.offer(version, stream),
                 _ => self.carry_out(request, &stream),
@@ -248,7 +238,7 @@ impl Proxy {
         let connections = matches!(request, Request::Status { connections: true });
         if let Request::Stop { within_ms } = request {
             let within = within_ms.map(Duration::from_millis);
-            self.stop(within.unwrap_or(self.config.drain_timeout));
+            self.stop(within.unwrap_or(self.means.config.drain_timeout));
         }
         // who is gone need not know
         let _ = control::tell(stream, &self.status(connections));
@@ -260,7 +250,7 @@ impl Proxy {
             Some("it wants to know a newer version of what is said then")
         } else if self.stopping.is_some() {
             Some("it is about to end")
-        } else if self.config.confirm {
+        } else if self.means.config.confirm {
             Some("it holds clients until servers answer (--confirm)")
         } else if self.heir.is_some() {
             Some("another is about to take it")
@@ -281,25 +271,27 @@ impl Proxy {
 
     fn tell_all(&self, stream: &UnixStream) -> Result<(), Failure> {
         let what = "hand over";
-        let Some(control) = &self.control else {
+        let means = &self.means;
+        let Some(control) = &means.control else {
             return Err(Failure::failed("it was handed over"));
         };
         let others = match self.predecessors[..] {
             [] => &[][..],
             _ => &self.others,
         };
-        let sides = [&self.config.client.devices, &self.config.server.devices];
+        let sides = [&means.config.client.devices, &means.config.server.devices];
+        let listeners = means.listeners.0.iter();
         let offer = Offer {
             version: handover::VERSION,
-            place: self.place,
-            ports: self.listeners.ports()?,
-            listeners: self.listeners.0.iter().map(|(_, all)| all.len()).collect(),
+            place: means.place,
+            ports: means.listeners.ports()?,
+            listeners: listeners.map(|(_, all)| all.len()).collect(),
             predecessors: self.predecessors.len(),
             devices: [sides[0], sides[1], others].concat(),
-            table: self.rules.rules.text((0, 0)),
+            table: means.rules.rules.text((0, 0)),
         };
         let own = [control.lock.as_fd(), control.listener.as_fd()];
-        let listeners = self.listeners.all().map(|listener| listener.as_fd());
+        let listeners = means.listeners.all().map(|listener| listener.as_fd());
         let others = self.predecessors.iter().map(Predecessor::stream);
         let all: Vec<BorrowedFd<'_>> = own.into_iter().chain(listeners).chain(others).collect();
         handover::offer(stream, offer, &all).attempt(what)
@@ -327,21 +319,21 @@ impl Proxy {
         // if that fails they are as they were, or as he wanted them
         let _ = match self.taking {
             Taking::HandsOver => Ok(()),
-            Taking::Yes => self.rules.restore(true),
-            Taking::Full | Taking::Stopping => self.rules.restore(false),
+            Taking::Yes => self.means.rules.restore(true),
+            Taking::Full | Taking::Stopping => self.means.rules.restore(false),
         };
     }
 
     fn let_go(&mut self) {
         self.close_listeners();
-        if let Some(control) = &mut self.control {
+        if let Some(control) = &mut self.means.control {
             control.anothers = true;
         }
-        self.control = None;
-        self.scrapes = None;
+        self.means.control = None;
+        self.means.scrapes = None;
         self.predecessors.clear();
         let now = Instant::now();
-        self.stopping = Some((now, now + self.config.drain_timeout));
+        self.stopping = Some((now, now + self.means.config.drain_timeout));
         self.taking = Taking::HandsOver;
     }
 
@@ -350,7 +342,7 @@ impl Proxy {
             shared.tell(&shared.lets_go);
         }
         // the next to be accepted is another's
-        let listeners = std::mem::take(&mut self.listeners);
+        let listeners = std::mem::take(&mut self.means.listeners);
         let end = Instant::now() + HANDSHAKE;
         while listeners.all().any(|own| Arc::strong_count(own) > 1) && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));
@@ -358,38 +350,37 @@ impl Proxy {
     }
 
     fn status(&mut self, connections: bool) -> Status {
-        let Use {
-            connections: open,
-            memory_bytes,
-        } = Use::now(&self.gauges, &self.counters);
         let request = Request::Status { connections };
         let others = self.predecessors.iter_mut();
         let predecessors = others.filter_map(|other| other.ask(request).ok()).collect();
-        let config = &self.config;
+        let means = &self.means;
+        let (config, counters) = (&means.config, &means.counters);
+        let used = Use::now(&means.gauges, counters);
+        let totals = counters.totals();
         let around = match self.taking {
             Taking::HandsOver => None,
-            _ => self.rules.around(),
+            _ => means.rules.around(),
         };
         Status {
             name: config.name.clone(),
             pid: std::process::id(),
             uptime_s: self.started.elapsed().as_secs(),
             taking: self.taking,
-            families: self.rules.rules.families().map(str::to_owned).collect(),
+            families: means.rules.rules.families().map(str::to_owned).collect(),
             client_devices: config.client.devices.clone(),
             server_devices: config.server.devices.clone(),
             client_control: config.client.control.clone(),
             server_control: config.server.control.clone(),
             workers: config.workers,
-            open,
+            open: used.connections,
             max_connections: config.max_connections as u64,
-            memory_bytes,
+            memory_bytes: used.memory_bytes,
             max_memory_bytes: config.max_memory_bytes,
-            pipes: self.counters.pipes.load(Relaxed) as u64,
-            held_bytes: self.counters.held_bytes.load(Relaxed) as u64,
-            held: self.counters.held.load(Relaxed) as u64,
-            around: around.map(|packets| packets + self.totals().passed),
-            totals: self.counters.totals(),
+            pipes: counters.pipes.load(Relaxed) as u64,
+            held_bytes: counters.held_bytes.load(Relaxed) as u64,
+            held: counters.held.load(Relaxed) as u64,
+            around: around.map(|packets| packets + totals.passed),
+            totals,
             connections: connections.then(|| self.connections()),
             predecessors,
         }
@@ -428,9 +419,9 @@ impl Proxy {
                 Err(_) => result = Err(Failure::failed("a worker panicked")),
             }
         }
-        match &mut self.control {
+        match &mut self.means.control {
             Some(control) if !control.anothers => {
-                let removed = self.rules.remove();
+                let removed = self.means.rules.remove();
                 control.anothers = removed.is_ok(); // its files have gone with the rules
                 result.and(removed)
             }

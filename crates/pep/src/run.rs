@@ -19,7 +19,7 @@ use crate::keeper;
 use crate::limits::{self, Gauges};
 use crate::metrics;
 use crate::privileges;
-use crate::proxy::{Loop, Proxy};
+use crate::proxy::{Loop, Means, Proxy};
 use crate::rules::{self, Rules};
 use crate::socket::{self, Family};
 use crate::worker::{Shared, Worker};
@@ -88,14 +88,19 @@ pub fn run(
         others.unwrap_or_default(),
     );
     let offer = estate.as_ref().map(|estate| &estate.offer);
-    let rules = keeper.begin(rules, &config, offer)?;
-    let gauges = Gauges::open()?;
+    let means = Means {
+        rules: keeper.begin(rules, &config, offer)?,
+        config,
+        place: here,
+        gauges: Gauges::open()?,
+        listeners,
+        counters,
+        control: Some(control),
+        scrapes,
+    };
     privileges::give_up(user)?;
+    let mut proxy = Proxy::new(means);
     // also where a thread or a rule fails
-    let own = Arc::clone(&counters);
-    let mut proxy = Proxy::new(
-        config, here, rules, gauges, listeners, own, control, scrapes,
-    );
     let worked = proxy.work(loops, estate, stop, ready);
     let ended = proxy.end();
     drop(journal); // those of the workers went with them
