@@ -1,9 +1,12 @@
-//! What goes on beside the workers: limits, questions, the end, and who takes this one's place.
+//! What goes on beside the workers: limits, questions (`status`), the end, and who takes this one's
+//! place (`heir`).
 
-use std::os::fd::{AsFd as _, BorrowedFd};
+mod heir;
+mod status;
+
+use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::channel;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -11,10 +14,9 @@ use std::time::{Duration, Instant};
 use headway_system::error::{Attempt as _, Failure};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 
-use crate::connection::ConnectionStatus;
 use crate::control::{self, Control, Place, Request, Status, Taking};
 use crate::counters::{Counters, Totals};
-use crate::handover::{self, Estate, Offer, Predecessor};
+use crate::handover::{Estate, Predecessor};
 use crate::keeper::Keeper;
 use crate::limits::{Gauges, Use};
 use crate::metrics::Scrapes;
@@ -23,6 +25,7 @@ use crate::run::Listeners;
 use crate::socket;
 use crate::worker::Shared;
 use crate::Config;
+use heir::Heir;
 
 /// Between two looks at limits, signals and workers.
 const LOOK: Duration = Duration::from_millis(20);
@@ -30,10 +33,6 @@ const LOOK: Duration = Duration::from_millis(20);
 const HANDSHAKE: Duration = Duration::from_secs(1);
 /// Before rules that could not be changed are tried again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Workers answer between two events.
-const ANSWER: Duration = Duration::from_secs(2);
-/// Who asked for this one's place takes it by then, or not at all.
-const HESITATION: Duration = Duration::from_secs(30);
 
 /// A thread to be: its name, what it shares, its work.
 pub(crate) type Loop = (
@@ -41,12 +40,6 @@ pub(crate) type Loop = (
     Arc<Shared>,
     Box<dyn FnOnce() -> std::io::Result<()> + Send>,
 );
-
-/// Who asked for the place.
-struct Heir {
-    stream: UnixStream,
-    since: Instant,
-}
 
 /// What a proxy works with.
 pub(crate) struct Means {
@@ -214,10 +207,9 @@ impl Proxy {
         let speaks = fds.len() > self.means.control.iter().len()
             && fds.last().is_some_and(|fd| !fd.revents().is_empty());
         self.predecessors.retain(|other| !other.has_ended());
-        let hesitates = |heir: &Heir| heir.since.elapsed() > HESITATION;
         if speaks {
             self.hear_heir();
-        } else if self.means.control.is_some() && self.heir.as_ref().is_some_and(hesitates) {
+        } else if self.means.control.is_some() && self.heir.as_ref().is_some_and(Heir::hesitates) {
             self.heir = None;
             self.keep();
         }
@@ -244,99 +236,6 @@ impl Proxy {
         let _ = control::tell(stream, &self.status(connections));
     }
 
-    /// Somebody asks for the place. Until he takes it all goes on, but the rules stay as they are.
-    fn offer(&mut self, version: u32, stream: UnixStream) {
-        let why = if version < handover::VERSION {
-            Some("it wants to know a newer version of what is said then")
-        } else if self.stopping.is_some() {
-            Some("it is about to end")
-        } else if self.means.config.confirm {
-            Some("it holds clients until servers answer (--confirm)")
-        } else if self.heir.is_some() {
-            Some("another is about to take it")
-        } else {
-            None
-        };
-        match why {
-            Some(why) => handover::refuse(&stream, why),
-            // who is gone does not take it
-            None => {
-                if self.tell_all(&stream).is_ok() {
-                    let since = Instant::now();
-                    self.heir = Some(Heir { stream, since });
-                }
-            }
-        }
-    }
-
-    fn tell_all(&self, stream: &UnixStream) -> Result<(), Failure> {
-        let what = "hand over";
-        let means = &self.means;
-        let Some(control) = &means.control else {
-            return Err(Failure::failed("it was handed over"));
-        };
-        let others = match self.predecessors[..] {
-            [] => &[][..],
-            _ => &self.others,
-        };
-        let sides = [&means.config.client.devices, &means.config.server.devices];
-        let listeners = means.listeners.0.iter();
-        let offer = Offer {
-            version: handover::VERSION,
-            place: means.place,
-            ports: means.listeners.ports()?,
-            listeners: listeners.map(|(_, all)| all.len()).collect(),
-            predecessors: self.predecessors.len(),
-            devices: [sides[0], sides[1], others].concat(),
-            table: means.rules.rules.text((0, 0)),
-        };
-        let own = [control.lock.as_fd(), control.listener.as_fd()];
-        let listeners = means.listeners.all().map(|listener| listener.as_fd());
-        let others = self.predecessors.iter().map(Predecessor::stream);
-        let all: Vec<BorrowedFd<'_>> = own.into_iter().chain(listeners).chain(others).collect();
-        handover::offer(stream, offer, &all).attempt(what)
-    }
-
-    /// He takes the place; or he ended and all is as before; or he has taken it and wants to know.
-    fn hear_heir(&mut self) {
-        let Some(heir) = self.heir.take() else {
-            return;
-        };
-        match control::hear(&heir.stream) {
-            Ok(Some(Request::LetGo)) => {
-                self.let_go();
-                let _ = control::tell(&heir.stream, &self.status(false));
-            }
-            Ok(Some(request)) => self.carry_out(request, &heir.stream),
-            // if he took it, it was his
-            Ok(None) | Err(_) => return self.keep(),
-        }
-        self.heir = Some(heir);
-    }
-
-    /// The rules may have been changed, by who was to take the place and did not.
-    fn keep(&self) {
-        // if that fails they are as they were, or as he wanted them
-        let _ = match self.taking {
-            Taking::HandsOver => Ok(()),
-            Taking::Yes => self.means.rules.restore(true),
-            Taking::Full | Taking::Stopping => self.means.rules.restore(false),
-        };
-    }
-
-    fn let_go(&mut self) {
-        self.close_listeners();
-        if let Some(control) = &mut self.means.control {
-            control.anothers = true;
-        }
-        self.means.control = None;
-        self.means.scrapes = None;
-        self.predecessors.clear();
-        let now = Instant::now();
-        self.stopping = Some((now, now + self.means.config.drain_timeout));
-        self.taking = Taking::HandsOver;
-    }
-
     fn close_listeners(&mut self) {
         for (shared, _) in &self.workers {
             shared.tell(&shared.lets_go);
@@ -347,60 +246,6 @@ impl Proxy {
         while listeners.all().any(|own| Arc::strong_count(own) > 1) && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));
         }
-    }
-
-    fn status(&mut self, connections: bool) -> Status {
-        let request = Request::Status { connections };
-        let others = self.predecessors.iter_mut();
-        let predecessors = others.filter_map(|other| other.ask(request).ok()).collect();
-        let means = &self.means;
-        let (config, counters) = (&means.config, &means.counters);
-        let used = Use::now(&means.gauges, counters);
-        let totals = counters.totals();
-        let around = match self.taking {
-            Taking::HandsOver => None,
-            _ => means.rules.around(),
-        };
-        Status {
-            name: config.name.clone(),
-            pid: std::process::id(),
-            uptime_s: self.started.elapsed().as_secs(),
-            taking: self.taking,
-            families: means.rules.rules.families().map(str::to_owned).collect(),
-            client_devices: config.client.devices.clone(),
-            server_devices: config.server.devices.clone(),
-            client_control: config.client.control.clone(),
-            server_control: config.server.control.clone(),
-            workers: config.workers,
-            open: used.connections,
-            max_connections: config.max_connections as u64,
-            memory_bytes: used.memory_bytes,
-            max_memory_bytes: config.max_memory_bytes,
-            pipes: counters.pipes.load(Relaxed) as u64,
-            held_bytes: counters.held_bytes.load(Relaxed) as u64,
-            held: counters.held.load(Relaxed) as u64,
-            around: around.map(|packets| packets + totals.passed),
-            totals,
-            connections: connections.then(|| self.connections()),
-            predecessors,
-        }
-    }
-
-    fn connections(&self) -> Vec<ConnectionStatus> {
-        let (to, from) = channel();
-        for (shared, _) in &self.workers {
-            shared.ask(to.clone());
-        }
-        drop(to);
-        let mut all = Vec::new();
-        for _ in &self.workers {
-            match from.recv_timeout(ANSWER) {
-                Ok(some) => all.extend(some),
-                Err(_) => break,
-            }
-        }
-        all.sort_by_key(|c: &ConnectionStatus| (c.client, c.server));
-        all
     }
 
     /// Ends the workers, which cut off what is left, and takes the rules out, unless they are

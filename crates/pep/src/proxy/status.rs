@@ -1,0 +1,69 @@
+//! How a proxy is, as [`crate::control`] tells it.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use super::Proxy;
+use crate::connection::ConnectionStatus;
+use crate::control::{Request, Status, Taking};
+use crate::limits::Use;
+
+/// Workers answer between two events.
+const ANSWER: Duration = Duration::from_secs(2);
+
+impl Proxy {
+    pub(super) fn status(&mut self, connections: bool) -> Status {
+        let request = Request::Status { connections };
+        let others = self.predecessors.iter_mut();
+        let predecessors = others.filter_map(|other| other.ask(request).ok()).collect();
+        let means = &self.means;
+        let (config, counters) = (&means.config, &means.counters);
+        let used = Use::now(&means.gauges, counters);
+        let totals = counters.totals();
+        let around = match self.taking {
+            Taking::HandsOver => None,
+            _ => means.rules.around(),
+        };
+        Status {
+            name: config.name.clone(),
+            pid: std::process::id(),
+            uptime_s: self.started.elapsed().as_secs(),
+            taking: self.taking,
+            families: means.rules.rules.families().map(str::to_owned).collect(),
+            client_devices: config.client.devices.clone(),
+            server_devices: config.server.devices.clone(),
+            client_control: config.client.control.clone(),
+            server_control: config.server.control.clone(),
+            workers: config.workers,
+            open: used.connections,
+            max_connections: config.max_connections as u64,
+            memory_bytes: used.memory_bytes,
+            max_memory_bytes: config.max_memory_bytes,
+            pipes: counters.pipes.load(Relaxed) as u64,
+            held_bytes: counters.held_bytes.load(Relaxed) as u64,
+            held: counters.held.load(Relaxed) as u64,
+            around: around.map(|packets| packets + totals.passed),
+            totals,
+            connections: connections.then(|| self.connections()),
+            predecessors,
+        }
+    }
+
+    fn connections(&self) -> Vec<ConnectionStatus> {
+        let (to, from) = channel();
+        for (shared, _) in &self.workers {
+            shared.ask(to.clone());
+        }
+        drop(to);
+        let mut all = Vec::new();
+        for _ in &self.workers {
+            match from.recv_timeout(ANSWER) {
+                Ok(some) => all.extend(some),
+                Err(_) => break,
+            }
+        }
+        all.sort_by_key(|c: &ConnectionStatus| (c.client, c.server));
+        all
+    }
+}
