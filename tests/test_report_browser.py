@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import browser
 import numpy as np
 import pytest
 from matplotlib.image import imread
 from quick import quick
 
+from headway.browser import chromium
 from headway.claims import Claim
 from headway.figures import Curve, Style, curves, svg_text
 from headway.figures.style import BLACK
@@ -31,7 +31,7 @@ from headway.report import (
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(browser.program() is None, reason="chromium is not installed"),
+    pytest.mark.skipif(chromium.program() is None, reason="chromium is not installed"),
 ]
 
 DESK_PX, PHONE_PX = 1400, 400
@@ -45,7 +45,7 @@ FACTS = (Path(__file__).parent / "report_facts.js").read_text(encoding="utf-8")
 class Looked:
     """What there was to see: facts and pictures by (width, scheme), and the browser itself."""
 
-    def __init__(self, window: browser.Browser, report: Path, shots: Path) -> None:
+    def __init__(self, window: chromium.Browser, report: Path, shots: Path) -> None:
         self.window = window
         self.facts: dict[tuple[int, str], dict[str, Any]] = {}
         self.pictures: dict[tuple[int, str], np.ndarray] = {}
@@ -69,7 +69,7 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Looked]:
     assert report is not None
     shots = os.environ.get("HEADWAY_SHOTS")
     folder = Path(shots) if shots else tmp_path_factory.mktemp("shots")
-    with browser.browser(tmp_path_factory.mktemp("profile")) as window:
+    with chromium.browser(tmp_path_factory.mktemp("profile")) as window:
         yield Looked(window, report, folder)
 
 

@@ -1,4 +1,4 @@
-"""A headless Chromium for tests: DevTools over a pipe, so nothing is needed but the program."""
+"""A headless Chromium: DevTools over a pipe, so nothing is needed but the program."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from headway.errors import HeadwayError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ANSWER_S = 30.0
@@ -27,6 +29,9 @@ os.dup2(writes, 4)
 os.execv(command[0], command)
 """
 """--remote-debugging-pipe reads from descriptor 3 and writes to 4."""
+_FLAT = ("--disable-gpu",)
+SOLID = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
+"""Flags of a browser that draws in three dimensions without a graphics card."""
 
 
 def program() -> str | None:
@@ -41,27 +46,48 @@ class Browser:
         self._to, self._from = to_browser, from_browser
         self._read = b""
         self._number = 0
-        self._session = ""
+        self._session = self._context = ""
         self.events: list[dict[str, Any]] = []
-        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        self.anew()
+
+    def anew(self) -> None:
+        """Forget the page, its connections and whatever was kept, and show an empty one."""
+        self._session = ""
+        if self._context:
+            self.ask("Target.disposeBrowserContext", browserContextId=self._context)
+        self._context = self.ask("Target.createBrowserContext")["browserContextId"]
+        target = self.ask("Target.createTarget", url="about:blank", browserContextId=self._context)[
+            "targetId"
+        ]
         attached = self.ask("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
+        self.events = []
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
 
     def ask(self, method: str, **params: Any) -> Any:
-        """Send a command and wait for its result."""
+        """Send a command and wait for its result. Raises HeadwayError."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": params}
         if self._session:
             message["sessionId"] = self._session
-        os.write(self._to, json.dumps(message).encode() + b"\0")
+        try:
+            os.write(self._to, json.dumps(message).encode() + b"\0")
+        except BrokenPipeError:
+            raise HeadwayError(f"chromium: {method}: the browser is gone") from None
         while True:
             answer = self._next()
             if answer.get("id") == self._number:
-                assert "error" not in answer, answer["error"]
+                if "error" in answer:
+                    raise HeadwayError(f"chromium: {method}: {answer['error']['message']}")
                 return answer["result"]
             self.events.append(answer)
+
+    def listen(self, seconds: float) -> None:
+        """Take the events that come within that time."""
+        until = time.monotonic() + seconds
+        while (event := self._message(until)) is not None:
+            self.events.append(event)
 
     def wait_for(self, event: str) -> dict[str, Any]:
         """The next event of this name since :meth:`open`, or the first one that came already."""
@@ -69,10 +95,12 @@ class Browser:
             self.events.append(self._next())
         return found[0]
 
-    def open(self, page: Path) -> None:
-        """Show a file."""
+    def open(self, page: Path | str) -> None:
+        """Show a file, or what a URL names. Raises HeadwayError."""
         self.events = []
-        self.ask("Page.navigate", url=page.resolve().as_uri())
+        url = page if isinstance(page, str) else page.resolve().as_uri()
+        if error := self.ask("Page.navigate", url=url).get("errorText"):
+            raise HeadwayError(f"chromium: {url}: {error}")
         self.wait_for("Page.loadEventFired")
         self._settle()
 
@@ -91,11 +119,13 @@ class Browser:
         self.value("new Promise(done => setTimeout(() => requestAnimationFrame(done), 150))")
 
     def value(self, expression: str) -> Any:
-        """What a JavaScript expression is; promises are waited for."""
+        """What a JavaScript expression is; promises are waited for. Raises HeadwayError."""
         result = self.ask(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
-        assert "exceptionDetails" not in result, result["exceptionDetails"]
+        if wrong := result.get("exceptionDetails"):
+            said = wrong.get("exception", {}).get("description", wrong["text"])
+            raise HeadwayError(f"chromium: {expression}: {said}")
         return result["result"].get("value")
 
     def picture(self, path: Path | None = None, *, whole: bool = False) -> bytes:
@@ -137,12 +167,21 @@ class Browser:
         ]
 
     def _next(self) -> dict[str, Any]:
-        deadline = time.monotonic() + _ANSWER_S
+        answer = self._message(time.monotonic() + _ANSWER_S)
+        if answer is None:
+            raise HeadwayError(f"chromium: no answer in {_ANSWER_S:g} s")
+        return answer
+
+    def _message(self, deadline_s: float) -> dict[str, Any] | None:
+        """The next message; None if none has come by then."""
         while b"\0" not in self._read:
-            ready, _, _ = select.select([self._from], [], [], max(0, deadline - time.monotonic()))
-            assert ready, "the browser does not answer"
+            left_s = max(0, deadline_s - time.monotonic())
+            ready, _, _ = select.select([self._from], [], [], left_s)
+            if not ready:
+                return None
             more = os.read(self._from, 1 << 20)
-            assert more, "the browser is gone"
+            if not more:
+                raise HeadwayError("chromium: the browser is gone")
             self._read += more
         message, _, self._read = self._read.partition(b"\0")
         answer: dict[str, Any] = json.loads(message)
@@ -150,14 +189,15 @@ class Browser:
 
 
 @contextmanager
-def browser(profile: Path) -> Iterator[Browser]:
-    """A browser with an empty profile; it ends with the block."""
+def browser(profile: Path, flags: Sequence[str] = _FLAT) -> Iterator[Browser]:
+    """A browser with an empty profile; it ends with the block. Raises HeadwayError."""
     path = program()
-    assert path is not None
+    if path is None:
+        raise HeadwayError(f"chromium is not installed; none of {', '.join(NAMES)} is on the PATH")
     for_browser, to_browser = os.pipe()
     from_browser, by_browser = os.pipe()
     command = [
-        path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        path, "--headless=new", "--no-sandbox", *flags, "--disable-dev-shm-usage",
         "--no-first-run", "--disable-background-networking", "--hide-scrollbars",
         "--remote-debugging-pipe", f"--user-data-dir={profile}",
     ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Pages in a real browser: the driver, the sites that it visits, and what it measured."""
