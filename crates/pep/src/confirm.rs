@@ -11,8 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::Timespec;
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{sendto, sockopt, SendFlags};
 
@@ -20,13 +19,13 @@ use crate::connection::{ConnectionStatus, Outcome};
 use crate::counters::{count, Counters};
 use crate::held::{Held, Waiting};
 use crate::nflog::Nflog;
+use crate::queue::{Queue, WAKE};
 use crate::socket::{self, Family};
 use crate::syn::Syn;
 use crate::worker::Shared;
 use crate::Config;
-use headway_system::error::{Attempt as _, Failure};
+use headway_system::error::Failure;
 
-const EVENTS: usize = 256;
 /// Datagrams read at a stretch, before servers that have answered have their turn.
 const DATAGRAMS: usize = 64;
 /// Between two looks at the clock.
@@ -35,8 +34,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// satellites answers sooner, and a client that is alive sends its SYN again.
 const STALE: Duration = Duration::from_secs(3);
 /// What is no connection's.
-const WAKE: u64 = u64::MAX;
-const LOG: u64 = u64::MAX - 1;
+const LOG: u64 = WAKE - 1;
 
 /// Sends packets as they are, of one version of IP.
 #[derive(Debug)]
@@ -58,7 +56,7 @@ pub(crate) struct Holder {
     /// What is logged is read.
     takes: bool,
     senders: Vec<Senders>,
-    epoll: OwnedFd,
+    queue: Queue,
     next: u64,
 }
 
@@ -79,8 +77,7 @@ impl Holder {
                 own: socket::raw(family, config.own_mark())?,
             });
         }
-        let epoll = epoll::create(CreateFlags::CLOEXEC).attempt("make an event queue")?;
-        shared.watch(&epoll, WAKE)?;
+        let queue = Queue::new(&shared)?;
         Ok(Self {
             config,
             shared,
@@ -88,7 +85,7 @@ impl Holder {
             log,
             takes: false,
             senders,
-            epoll,
+            queue,
             next: 0,
         })
     }
@@ -100,17 +97,11 @@ impl Holder {
 
     /// Works until it is told to end.
     pub fn run(mut self) -> io::Result<()> {
-        let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
+        let mut events = Vec::new();
         let mut tick = Instant::now() + TICK;
         while !self.shared.end.load(Relaxed) {
             let wait = tick.saturating_duration_since(Instant::now());
-            let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
-            events.clear();
-            let buffer = rustix::buffer::spare_capacity(&mut events);
-            match epoll::wait(&self.epoll, buffer, Some(&wait)) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
+            self.queue.wait(wait, &mut events)?;
             let now = Instant::now();
             for event in &events {
                 match event.data.u64() {
@@ -136,8 +127,7 @@ impl Holder {
         let asked = self.shared.asked();
         // before, what is sent on would come to a process whose place this one takes
         if self.shared.takes.load(Relaxed) && !std::mem::replace(&mut self.takes, true) {
-            let data = EventData::new_u64(LOG);
-            epoll::add(&self.epoll, &self.log, data, EventFlags::IN)?;
+            self.queue.add(&self.log, LOG, EventFlags::IN)?;
         }
         if let Some(to) = asked {
             let table = self.held.table();
@@ -193,9 +183,8 @@ impl Holder {
         let (side, mark) = (&self.config.server, self.config.own_mark());
         match socket::connect(syn.client, syn.server, side, mark) {
             Ok(socket) => {
-                let data = EventData::new_u64(self.next);
                 let flags = EventFlags::OUT | EventFlags::ONESHOT;
-                epoll::add(&self.epoll, &socket, data, flags)?;
+                self.queue.add(&socket, self.next, flags)?;
                 let waiting = Waiting {
                     syn,
                     socket,
@@ -225,7 +214,7 @@ impl Holder {
         };
         match sockopt::socket_error(&waiting.socket) {
             Ok(Ok(())) => {
-                epoll::delete(&self.epoll, &waiting.socket)?;
+                self.queue.remove(&waiting.socket)?;
                 waiting.answered = true;
                 // it may be claimed as soon as it is sent, which waits for the table
                 self.send_on(&waiting.syn);

@@ -6,7 +6,7 @@
 //! - `rules`: nftables and routing, put in and taken out by itself;
 //! - `keeper`: who changes them when the proxy may not any more; `privileges`: what it may then;
 //! - `socket`: sockets with others' addresses, listening and connecting;
-//! - `worker`: an event loop per core, each with its connections in a `slab`;
+//! - `worker`: an event loop per core, each with a `queue` of events and its connections in a `slab`;
 //! - `confirm`: clients' first packets wait in `held` until servers have answered; `nflog` brings
 //!   them, `syn` reads them and makes answers;
 //! - `connection`: two legs and what becomes of them; `flow`: one direction, by splice through
@@ -34,6 +34,7 @@ mod nflog;
 mod pipe;
 mod privileges;
 mod proxy;
+mod queue;
 mod rules;
 mod run;
 mod slab;

@@ -4,15 +4,15 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use headway_system::error::{Attempt as _, Failure};
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{eventfd, EventfdFlags, Timespec};
+use rustix::event::epoll::EventFlags;
+use rustix::event::{eventfd, EventfdFlags};
 use rustix::io::Errno;
 use rustix::net::{acceptfrom_with, SocketFlags};
 
@@ -22,10 +22,10 @@ use crate::flow::{Leg, Tools};
 use crate::held::Held;
 use crate::journal::{Journal, Line};
 use crate::pipe::Pool;
+use crate::queue::{Queue, WAKE};
 use crate::slab::Slab;
 use crate::{socket, Config};
 
-const EVENTS: usize = 256;
 /// Connections taken at a stretch, before those that are there have their turn.
 const ACCEPTS: usize = 64;
 /// Between two looks at what no event tells.
@@ -34,8 +34,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const TICK: Duration = Duration::from_secs(1);
 /// From here on events are no connection's: a key is shorter by some bits.
 const OWN: u64 = 1 << 63;
-const WAKE: u64 = u64::MAX;
-const LISTENER: u64 = u64::MAX - 1;
+const LISTENER: u64 = WAKE - 1;
 
 /// What a worker and whoever watches it share.
 #[derive(Debug)]
@@ -51,7 +50,8 @@ pub(crate) struct Shared {
     pub end: AtomicBool,
     /// Who wants to know of all connections.
     ask: Mutex<Option<Sender<Vec<ConnectionStatus>>>>,
-    wake: OwnedFd,
+    /// Becomes readable when somebody wants something.
+    pub wake: OwnedFd,
 }
 
 impl Shared {
@@ -104,13 +104,7 @@ impl Shared {
         }
     }
 
-    /// Has an event queue tell when somebody wants something.
-    pub fn watch(&self, epoll: &OwnedFd, data: u64) -> Result<(), Failure> {
-        epoll::add(epoll, &self.wake, EventData::new_u64(data), EventFlags::IN)
-            .attempt("watch an event descriptor")
-    }
-
-    /// Who it is, after that.
+    /// Who wants something, after such an event.
     pub fn asked(&self) -> Option<Sender<Vec<ConnectionStatus>>> {
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
         self.ask.lock().unwrap_or_else(|e| e.into_inner()).take()
@@ -130,7 +124,7 @@ pub(crate) struct Worker {
     shared: Arc<Shared>,
     /// Where servers have answered before their clients are.
     held: Option<Arc<Held>>,
-    epoll: OwnedFd,
+    queue: Queue,
     listeners: Vec<Arc<OwnedFd>>,
     /// False while there is no room for another descriptor, too.
     listening: bool,
@@ -151,14 +145,13 @@ impl Worker {
         most_pipes: usize,
     ) -> Result<Self, Failure> {
         let pool = Pool::new(config.pipe_bytes, most_pipes, Arc::clone(&shared.counters));
-        let epoll = epoll::create(CreateFlags::CLOEXEC).attempt("make an event queue")?;
-        shared.watch(&epoll, WAKE)?;
+        let queue = Queue::new(&shared)?;
         Ok(Self {
             tools: Tools::new(pool, Arc::clone(&shared.counters)),
             config,
             shared,
             held,
-            epoll,
+            queue,
             listeners,
             listening: false,
             connections: Slab::default(),
@@ -170,8 +163,8 @@ impl Worker {
     fn listen(&mut self) -> io::Result<()> {
         if !self.listening && self.shared.takes.load(Relaxed) {
             for (n, listener) in self.listeners.iter().enumerate() {
-                let data = EventData::new_u64(LISTENER - n as u64);
-                epoll::add(&self.epoll, listener, data, EventFlags::IN)?;
+                let word = LISTENER - n as u64;
+                self.queue.add(listener, word, EventFlags::IN)?;
             }
             self.listening = true;
         }
@@ -183,7 +176,7 @@ impl Worker {
     fn pause(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.listening) {
             for listener in &self.listeners {
-                epoll::delete(&self.epoll, listener)?;
+                self.queue.remove(listener)?;
             }
         }
         Ok(())
@@ -191,7 +184,7 @@ impl Worker {
 
     /// Works until it is told to end.
     pub fn run(mut self) -> io::Result<()> {
-        let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
+        let mut events = Vec::new();
         let mut tick = Instant::now() + TICK;
         loop {
             let now = Instant::now();
@@ -202,20 +195,14 @@ impl Worker {
             if !self.pending.is_empty() {
                 wait = Duration::ZERO;
             }
-            let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
-            events.clear();
-            let buffer = rustix::buffer::spare_capacity(&mut events);
-            match epoll::wait(&self.epoll, buffer, Some(&wait)) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
+            self.queue.wait(wait, &mut events)?;
             let now = Instant::now();
             for event in &events {
                 let flags = event.flags;
                 match event.data.u64() {
                     WAKE => self.answer(now)?,
-                    data if data >= OWN => self.accept((LISTENER - data) as usize, now)?,
-                    data => self.happened(data, flags, now),
+                    word if word >= OWN => self.accept((LISTENER - word) as usize, now)?,
+                    word => self.happened(word, flags, now),
                 }
             }
             for _ in 0..self.pending.len() {
@@ -313,20 +300,19 @@ impl Worker {
             EventFlags::IN | EventFlags::OUT | EventFlags::PRI | EventFlags::RDHUP | EventFlags::ET;
         let mut watched = Ok(());
         for side in [CLIENT, SERVER] {
-            let data = EventData::new_u64(key << 1 | side as u64);
-            let socket = connection.legs[side].socket.as_fd();
-            watched = watched.and_then(|()| epoll::add(&self.epoll, socket, data, flags));
+            let (word, socket) = (key << 1 | side as u64, &connection.legs[side].socket);
+            watched = watched.and_then(|()| self.queue.add(socket, word, flags));
         }
         if watched.is_err() {
             self.end(key, Outcome::NoRoom);
         }
     }
 
-    fn happened(&mut self, data: u64, flags: EventFlags, now: Instant) {
-        let key = data >> 1;
+    fn happened(&mut self, word: u64, flags: EventFlags, now: Instant) {
+        let key = word >> 1;
         // one that ended a moment ago may still have been in the list
         if let Some(connection) = self.connections.get(key) {
-            connection.note((data & 1) as usize, flags);
+            connection.note((word & 1) as usize, flags);
             if !connection.listed {
                 self.advance(key, now);
             }
