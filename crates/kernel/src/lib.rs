@@ -7,7 +7,7 @@
 //! - [`error`], [`out`]: how a command fails and prints;
 //! - `mirror`, `generated`, `uapi`: structures of the eBPF programs, and of Linux;
 //! - [`socket_options`]: what applications say of their connections;
-//! - [`system`]: what of Linux is no eBPF: namespaces, a folder's lock, netlink, processes, clocks;
+//! - [`system`]: what of Linux is no eBPF: namespaces, a folder's lock, processes, clocks;
 //! - [`objects`]: the eBPF objects of this build, how they are loaded and hooked;
 //! - [`mechanisms`]: what they do for hosts and routers, one file each;
 //! - [`attach`]: controls: attached, listed, judged, taken away;

@@ -38,10 +38,6 @@ plain! {
 }
 
 // SAFETY: integers, in structures without holes.
-unsafe impl Plain for libc::nlmsghdr {}
-// SAFETY: the same.
-unsafe impl Plain for libc::nlattr {}
-// SAFETY: the same.
 unsafe impl Plain for libc::ifinfomsg {}
 // SAFETY: the same.
 unsafe impl Plain for uapi::InetDiagReqV2 {}

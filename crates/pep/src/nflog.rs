@@ -2,25 +2,18 @@
 //! (linux/netfilter/nfnetlink_log.h).
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-use rustix::io::Errno;
-use rustix::net::netlink::{SocketAddrNetlink, NETFILTER};
-use rustix::net::{self, sockopt, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use headway_system::error::{Attempt as _, Failure};
+use headway_system::netlink::{attribute, attributes, message, take, Netlink};
+use rustix::io::Errno;
+use rustix::net::{self, sockopt, RecvFlags};
 
-/// Of a message: its length in four bytes, its kind, flags, a number and a sender.
-const HEADER_BYTES: usize = 16;
-/// What follows it: a family, a version, and the group in the network's order.
+/// What follows a message's header: a family, a version, and the group in the network's order.
 const SUBJECT_BYTES: usize = 4;
-/// Of an attribute: its length, its kind.
-const ATTRIBUTE_BYTES: usize = 4;
 /// NFNL_SUBSYS_ULOG, NFULNL_MSG_PACKET and NFULNL_MSG_CONFIG
 const PACKET: u16 = 4 << 8;
 const CONFIGURE: u16 = PACKET | 1;
-/// NLM_F_REQUEST, NLM_F_ACK
-const REQUEST: u16 = 1 | 4;
 /// NFULA_PAYLOAD
 const PAYLOAD: u16 = 9;
 /// NFULA_CFG_CMD: NFULNL_CFG_CMD_BIND; NFULA_CFG_MODE: NFULNL_COPY_PACKET, up to so many bytes.
@@ -35,7 +28,7 @@ const DATAGRAM_BYTES: usize = 1 << 17;
 /// Who receives the packets of a group.
 #[derive(Debug)]
 pub(crate) struct Nflog {
-    socket: OwnedFd,
+    socket: Netlink,
     pub group: u16,
     buffer: Box<[u8]>,
 }
@@ -45,7 +38,7 @@ impl Nflog {
     pub fn open(first: u16) -> Result<Self, Failure> {
         let last = first.wrapping_add(GROUPS_TRIED - 1);
         let what = format!("receive what nftables logs in one of groups {first} to {last}");
-        let mut refused = Errno::BUSY;
+        let mut refused = Errno::BUSY.into();
         for group in (0..GROUPS_TRIED).map(|n| first.wrapping_add(n)) {
             match bound(group) {
                 Ok(socket) => {
@@ -55,9 +48,11 @@ impl Nflog {
                         buffer: vec![0; DATAGRAM_BYTES].into(),
                     })
                 }
-                // that of another is not permitted
-                Err(errno @ (Errno::BUSY | Errno::PERM)) => refused = errno,
-                Err(errno) => return Err(errno).attempt(what),
+                Err(error) => match Errno::from_io_error(&error) {
+                    // that of another is not permitted
+                    Some(Errno::BUSY | Errno::PERM) => refused = error,
+                    _ => return Err(error).attempt(what),
+                },
             }
         }
         Err(refused).attempt(what)
@@ -73,10 +68,11 @@ impl Nflog {
             Err(errno) => return Err(errno.into()),
         };
         let mut messages = &self.buffer[..length];
-        while let Some((kind, payload)) = message(&mut messages) {
-            let mut attributes = payload.get(SUBJECT_BYTES..).unwrap_or_default();
-            while let Some((name, packet)) = attribute(&mut attributes) {
-                if (kind, name) == (PACKET, PAYLOAD) {
+        // what cannot be read is lost in the same way
+        while let Ok(Some(answer)) = take(&mut messages) {
+            let about = answer.payload.get(SUBJECT_BYTES..).unwrap_or_default();
+            for (name, packet) in attributes(about) {
+                if (answer.kind, name) == (PACKET, PAYLOAD) {
                     each(packet);
                 }
             }
@@ -92,62 +88,17 @@ impl AsFd for Nflog {
 }
 
 /// A socket that has a group, and gets its packets whole.
-fn bound(group: u16) -> Result<OwnedFd, Errno> {
-    let flags = SocketFlags::CLOEXEC;
-    let socket = net::socket_with(
-        AddressFamily::NETLINK,
-        SocketType::RAW,
-        flags,
-        Some(NETFILTER),
-    )?;
-    net::bind(&socket, &SocketAddrNetlink::new(0, 0))?;
+fn bound(group: u16) -> io::Result<Netlink> {
+    let socket = Netlink::open(libc::NETLINK_NETFILTER)?;
     for (name, value) in [BIND, WHOLE] {
-        let length = (ATTRIBUTE_BYTES + value.len()) as u16;
-        let mut request = vec![0; HEADER_BYTES];
-        request.extend([0, 0]);
-        request.extend(group.to_be_bytes());
-        request.extend(length.to_ne_bytes());
-        request.extend(name.to_ne_bytes());
-        request.extend(value);
-        request.resize(request.len().next_multiple_of(4), 0);
-        let length = request.len() as u32;
-        request[..4].copy_from_slice(&length.to_ne_bytes());
-        request[4..6].copy_from_slice(&CONFIGURE.to_ne_bytes());
-        request[6..8].copy_from_slice(&REQUEST.to_ne_bytes());
-        net::send(&socket, &request, SendFlags::empty())?;
+        let subject = [[0, 0], group.to_be_bytes()].concat();
+        let payload = [subject, attribute(name, value)].concat();
+        let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
         // what is logged meanwhile goes before the answer: the group is ours from the first on, and
         // no rule names it yet
-        let mut answer = [0; 256];
-        let (length, _) = net::recv(&socket, &mut answer, RecvFlags::empty())?;
-        let code = answer[..length].get(HEADER_BYTES..HEADER_BYTES + 4);
-        let code = code.and_then(|bytes| bytes.try_into().ok());
-        match code.map_or(libc::EIO, |bytes| -i32::from_ne_bytes(bytes)) {
-            0 => {}
-            code => return Err(Errno::from_raw_os_error(code)),
-        }
+        socket.ask(&message(CONFIGURE, flags, &payload), &mut [0; 256])?;
     }
     // more than the system's most where that is permitted
     let _ = sockopt::set_socket_recv_buffer_size_force(&socket, QUEUE_BYTES);
     Ok(socket)
-}
-
-/// Takes the first message off.
-fn message<'a>(bytes: &mut &'a [u8]) -> Option<(u16, &'a [u8])> {
-    let length = u32::from_ne_bytes(*bytes.first_chunk()?);
-    let kind = u16::from_ne_bytes(*bytes.get(4..)?.first_chunk()?);
-    Some((kind, split(bytes, HEADER_BYTES, length as usize)?))
-}
-
-/// Takes the first attribute off.
-fn attribute<'a>(bytes: &mut &'a [u8]) -> Option<(u16, &'a [u8])> {
-    let length = u16::from_ne_bytes(*bytes.first_chunk()?);
-    let name = u16::from_ne_bytes(*bytes.get(2..)?.first_chunk()?);
-    Some((name, split(bytes, ATTRIBUTE_BYTES, length.into())?))
-}
-
-/// What is between a header and the end; whatever follows begins at a multiple of four.
-fn split<'a>(bytes: &mut &'a [u8], header_bytes: usize, length: usize) -> Option<&'a [u8]> {
-    let payload = bytes.get(header_bytes..length)?;
-    *bytes = &bytes[length.next_multiple_of(4).min(bytes.len())..];
-    Some(payload)
 }

@@ -4,7 +4,6 @@ pub(crate) mod cgroup;
 pub mod clock;
 pub(crate) mod lock;
 pub mod namespace;
-pub(crate) mod netlink;
 pub mod netns;
 pub(crate) mod processes;
 pub(crate) mod rundir;

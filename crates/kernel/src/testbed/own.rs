@@ -8,13 +8,13 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use headway_system::netlink::{attribute, message, text, Netlink};
 use libc::ifinfomsg;
 
 use super::state::NAMED;
 use crate::error::{Attempt as _, Failure};
 use crate::mirror::Plain as _;
 use crate::system::namespace::Namespace;
-use crate::system::netlink::{attribute, message, take, text, Netlink};
 use crate::system::netns::Netns;
 use crate::system::rundir;
 
@@ -113,10 +113,8 @@ fn alias() -> io::Result<Option<String>> {
 
 /// What a request's answer says.
 fn ask<T>(request: &[u8], read: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
-    let socket = Netlink::open(libc::NETLINK_ROUTE)?;
-    socket.send(request)?;
     let mut buffer = vec![0u8; 1 << 15];
-    let answer = take(&mut socket.receive(&mut buffer)?)?;
+    let answer = Netlink::open(libc::NETLINK_ROUTE)?.ask(request, &mut buffer)?;
     Ok(read(answer.map_or(&[], |answer| answer.payload)))
 }
 

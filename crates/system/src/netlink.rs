@@ -1,0 +1,213 @@
+//! The kernel's netlink: a socket, messages, and the attributes in them (linux/netlink.h).
+
+use std::io;
+use std::num::NonZeroU32;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{self, AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+/// Messages and attributes begin at multiples of it.
+const ALIGN_BYTES: usize = 4;
+/// Of a message: its length in four bytes, its kind, flags, a number and a sender.
+const HEADER_BYTES: usize = 16;
+/// Of an attribute: its length, its kind.
+const ATTRIBUTE_BYTES: usize = 4;
+
+/// A socket of netlink in the namespace that the calling thread is in.
+#[derive(Debug)]
+pub struct Netlink(OwnedFd);
+
+impl Netlink {
+    /// Opens it for a protocol, a `NETLINK_*`.
+    ///
+    /// # Errors
+    /// The kernel does not have it.
+    pub fn open(protocol: i32) -> io::Result<Self> {
+        let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
+        // none is 0, NETLINK_ROUTE
+        let protocol = NonZeroU32::new(protocol as u32).map(Protocol::from_raw);
+        let socket = net::socket_with(family, kind, SocketFlags::CLOEXEC, protocol)?;
+        Ok(Self(socket))
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// The kernel does not take it.
+    pub fn send(&self, message: &[u8]) -> io::Result<()> {
+        net::send(&self.0, message, SendFlags::empty())?;
+        Ok(())
+    }
+
+    /// Receives a datagram of answers.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn receive<'a>(&self, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+        let (length, _) = net::recv(&self.0, &mut *buffer, RecvFlags::empty())?;
+        Ok(&buffer[..length])
+    }
+
+    /// Sends a message and receives the first of the answers.
+    ///
+    /// # Errors
+    /// The kernel does not take it, or answers that it failed.
+    pub fn ask<'a>(&self, message: &[u8], buffer: &'a mut [u8]) -> io::Result<Option<Answer<'a>>> {
+        self.send(message)?;
+        take(&mut self.receive(buffer)?)
+    }
+}
+
+impl AsFd for Netlink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A message with its header.
+pub fn message(kind: u16, flags: i32, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
+    bytes.extend(((HEADER_BYTES + payload.len()) as u32).to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend((flags as u16).to_ne_bytes());
+    bytes.extend([0; 8]); // no number is asked for, and the sender is this socket
+    bytes.extend(payload);
+    bytes
+}
+
+/// An attribute, filled up.
+pub fn attribute(kind: u16, payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(ATTRIBUTE_BYTES + payload.len()).unwrap_or(u16::MAX);
+    let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+    bytes.extend(payload);
+    bytes.resize(bytes.len().next_multiple_of(ALIGN_BYTES), 0);
+    bytes
+}
+
+/// What a datagram of answers holds.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer<'a> {
+    /// A `NLMSG_*` or a protocol's own.
+    pub kind: u16,
+    /// What follows its header.
+    pub payload: &'a [u8],
+}
+
+/// Takes the first message off a datagram of answers; none: there is no other.
+///
+/// # Errors
+/// It is cut short; it says that a request failed.
+pub fn take<'a>(bytes: &mut &'a [u8]) -> io::Result<Option<Answer<'a>>> {
+    let Some(&[a, b, c, d, e, f, ..]) = bytes.first_chunk::<HEADER_BYTES>() else {
+        return Ok(None);
+    };
+    let length = u32::from_ne_bytes([a, b, c, d]);
+    let kind = u16::from_ne_bytes([e, f]);
+    let payload = split(bytes, HEADER_BYTES, length as usize).ok_or_else(short)?;
+    if i32::from(kind) == libc::NLMSG_ERROR {
+        acknowledged(payload)?;
+    }
+    Ok(Some(Answer { kind, payload }))
+}
+
+/// The attributes that stand one after the other: their kinds and what is in them.
+pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let &[a, b, c, d] = bytes.first_chunk()?;
+        let length = u16::from_ne_bytes([a, b]);
+        let kind = u16::from_ne_bytes([c, d]);
+        Some((kind, split(&mut bytes, ATTRIBUTE_BYTES, length.into())?))
+    })
+}
+
+/// A text among attributes.
+pub fn text(bytes: &[u8], wanted: u16) -> Option<String> {
+    let (_, text) = attributes(bytes).find(|(kind, _)| *kind == wanted)?;
+    let end = text.iter().position(|&b| b == 0).unwrap_or(text.len());
+    Some(String::from_utf8_lossy(&text[..end]).into_owned())
+}
+
+/// What is between a header and the end, which is taken off with what fills it up.
+fn split<'a>(bytes: &mut &'a [u8], header_bytes: usize, length: usize) -> Option<&'a [u8]> {
+    let payload = bytes.get(header_bytes..length)?;
+    *bytes = &bytes[length.next_multiple_of(ALIGN_BYTES).min(bytes.len())..];
+    Some(payload)
+}
+
+fn short() -> io::Error {
+    io::Error::other("the kernel's answer is cut short")
+}
+
+/// An error that is none is an acknowledgement.
+fn acknowledged(payload: &[u8]) -> io::Result<()> {
+    let raw = payload.first_chunk().ok_or_else(short)?;
+    match i32::from_ne_bytes(*raw) {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code.saturating_neg())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What asks for a device (linux/rtnetlink.h, `struct ifinfomsg`).
+    fn device(index: i32) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[4..8].copy_from_slice(&index.to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    fn the_kernel_tells_the_name_of_a_device_and_that_there_is_none() {
+        let socket = Netlink::open(libc::NETLINK_ROUTE).unwrap();
+        let mut buffer = vec![0; 1 << 15];
+        let mut ask = |index| {
+            let request = message(libc::RTM_GETLINK, libc::NLM_F_REQUEST, &device(index));
+            let answer = socket.ask(&request, &mut buffer)?.expect("an answer");
+            io::Result::Ok(text(&answer.payload[16..], libc::IFLA_IFNAME))
+        };
+        assert_eq!(ask(1).unwrap().as_deref(), Some("lo"));
+        let error = ask(i32::MAX).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENODEV), "{error}");
+    }
+
+    #[test]
+    fn what_was_put_in_is_taken_out_in_its_order() {
+        let all = [attribute(7, b"odd"), attribute(9, b"text\0rest")].concat();
+        let first = message(3, 0, &all);
+        let both = [&first[..], &message(4, 0, &[])].concat();
+        let mut rest = &both[..];
+        let answer = take(&mut rest).unwrap().unwrap();
+        let found: Vec<_> = attributes(answer.payload).collect();
+        assert_eq!(found, [(7, &b"odd"[..]), (9, b"text\0rest")]);
+        assert_eq!(text(answer.payload, 9).as_deref(), Some("text"));
+        assert_eq!(text(answer.payload, 8), None);
+        let last = Answer {
+            kind: 4,
+            payload: &[],
+        };
+        assert_eq!(take(&mut rest).unwrap(), Some(last));
+        assert_eq!(take(&mut rest).unwrap(), None);
+    }
+
+    #[test]
+    fn a_refusal_is_its_error_and_what_is_cut_short_is_one() {
+        let of = |code: i32| message(libc::NLMSG_ERROR as u16, 0, &code.to_ne_bytes());
+        let refusal = take(&mut &of(-libc::EBUSY)[..]).unwrap_err();
+        assert_eq!(refusal.raw_os_error(), Some(libc::EBUSY));
+        assert!(take(&mut &of(0)[..]).is_ok(), "an acknowledgement");
+        let whole = message(3, 0, &attribute(7, b"some"));
+        for length in HEADER_BYTES..whole.len() {
+            assert!(take(&mut &whole[..length]).is_err(), "{length}");
+        }
+        // no length that a header may say makes it read what is not there
+        for length in 0..=u8::MAX {
+            let mut damaged = whole.clone();
+            damaged[0] = length;
+            let _ = take(&mut &damaged[..]);
+            damaged[HEADER_BYTES] = length;
+            assert!(attributes(&damaged[HEADER_BYTES..]).count() <= 2);
+        }
+    }
+}
