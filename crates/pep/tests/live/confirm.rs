@@ -2,7 +2,6 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,11 +12,21 @@ use headway_wire::packet::{build_tcp, Payload};
 use headway_wire::{Ipv4Repr, TcpFlags, TcpRepr};
 use rustix::net::{ipproto, sendto, socket, AddressFamily, SendFlags, SocketType};
 
-use super::lab::{
-    self, wait_until, Lab, Proxy, Wanted, CLIENT, CLIENT_V4, GATEWAY, SERVER, SERVER_V4, SERVER_V6,
-};
-use super::machine::measured;
-use super::{accept, exchange, transfers, Test};
+use crate::ends::{self, accept, exchange, is_reset};
+use crate::lab::{next, wait_until, Lab, CLIENT, CLIENT_V4, GATEWAY, SERVER, SERVER_V4, SERVER_V6};
+use crate::machine::measured;
+use crate::proxy::{Proxy, Wanted};
+use crate::{judged, transfers, Test};
+
+pub const TESTS: &[Test] = tests![
+    a_refusal_is_one_at_connect,
+    what_cannot_be_reached_is_the_error_that_it_is_without_a_proxy,
+    who_is_connected_has_waited_for_the_server,
+    every_byte_arrives_after_a_handshake_that_was_held,
+    a_silent_server_is_silence_to_its_client,
+    a_flood_of_first_packets_is_bounded_and_stops_nobody,
+    at_a_limit_and_without_the_proxy_connections_pass_that_would_have_been_held,
+];
 
 const DEAF_PORT: u16 = 4000;
 
@@ -30,20 +39,9 @@ fn confirming() -> Wanted {
 
 /// Both ends of a connection that has been used.
 fn pair(lab: &Lab, listener: &TcpListener) -> (TcpStream, TcpStream) {
-    let (mut near, mut far) = super::pair(lab, listener);
+    let (mut near, mut far) = ends::pair(lab, listener);
     exchange(&mut near, &mut far);
     (near, far)
-}
-
-/// The server does not hear what comes to a port.
-fn deafen(lab: &Lab, port: u16) {
-    let rules = format!(
-        "add table inet deaf; \
-         add chain inet deaf in {{ type filter hook input priority 0 ; }}; \
-         add rule inet deaf in tcp dport {port} drop"
-    );
-    let status = lab.inside(SERVER, || Command::new("nft").arg(rules).status());
-    assert!(status.success());
 }
 
 fn a_refusal_is_one_at_connect(lab: &Lab) {
@@ -105,7 +103,7 @@ fn who_is_connected_has_waited_for_the_server(lab: &Lab) {
     let listener = lab.listen(SERVER);
     let port = listener.local_addr().unwrap().port();
     for to in [SERVER_V4, SERVER_V6] {
-        deafen(lab, port);
+        lab.deafen(port);
         let start = Instant::now();
         let near = thread::scope(|scope| {
             let near = scope.spawn(|| lab.connect(to, port));
@@ -134,7 +132,7 @@ fn who_is_connected_has_waited_for_the_server(lab: &Lab) {
 fn every_byte_arrives_after_a_handshake_that_was_held(lab: &Lab) {
     let proxy = Proxy::start(lab, &confirming());
     let descriptors = proxy.descriptors();
-    let wrong = transfers::transfers(lab, 80, 1_000_000 * u64::from(lab::next()), 1_000_000);
+    let wrong = transfers::transfers(lab, 80, 1_000_000 * u64::from(next()), 1_000_000);
     assert!(wrong.is_empty(), "{wrong:#?}");
     wait_until("the last to close", || proxy.status().open == 0);
     let totals = proxy.status().totals;
@@ -152,7 +150,7 @@ fn a_silent_server_is_silence_to_its_client(lab: &Lab) {
         ..confirming()
     };
     let proxy = Proxy::start(lab, &wanted);
-    deafen(lab, DEAF_PORT);
+    lab.deafen(DEAF_PORT);
     // it is asked again after 1 and 3 s
     let connected = lab.connect_within(Duration::from_secs(5), SERVER_V4, DEAF_PORT);
     let error = connected.expect_err("it is deaf");
@@ -201,7 +199,7 @@ fn a_flood_of_first_packets_is_bounded_and_stops_nobody(lab: &Lab) {
         ..confirming()
     };
     let proxy = Proxy::start(lab, &wanted);
-    deafen(lab, DEAF_PORT);
+    lab.deafen(DEAF_PORT);
     let listener = lab.listen(SERVER);
     let (mut near, mut far) = pair(lab, &listener);
     let descriptors = proxy.descriptors();
@@ -236,9 +234,7 @@ fn a_flood_of_first_packets_is_bounded_and_stops_nobody(lab: &Lab) {
     exchange(&mut around, &mut end);
     exchange(&mut near, &mut far);
     proxy.stop();
-    if let Err(busy) = took {
-        std::panic::resume_unwind(Box::new(busy));
-    }
+    judged(took);
 }
 
 fn at_a_limit_and_without_the_proxy_connections_pass_that_would_have_been_held(lab: &Lab) {
@@ -258,7 +254,7 @@ fn at_a_limit_and_without_the_proxy_connections_pass_that_would_have_been_held(l
     assert_eq!(totals.connected, 9, "{totals:?}");
     let (mut inside, _far) = around.pop().unwrap();
     proxy.kill();
-    assert!(super::is_reset(&mut inside));
+    assert!(is_reset(&mut inside));
     let passed = measured(
         "a connection around a proxy that was killed",
         || {
@@ -276,35 +272,5 @@ fn at_a_limit_and_without_the_proxy_connections_pass_that_would_have_been_held(l
     assert_eq!(proxy.status().totals.connected, 1);
     proxy.stop();
     assert_eq!(lab.rules(), Vec::<String>::new());
-    if let Err(busy) = passed {
-        std::panic::resume_unwind(Box::new(busy));
-    }
+    judged(passed);
 }
-
-pub const TESTS: [Test; 7] = [
-    ("a_refusal_is_one_at_connect", a_refusal_is_one_at_connect),
-    (
-        "what_cannot_be_reached_is_the_error_that_it_is_without_a_proxy",
-        what_cannot_be_reached_is_the_error_that_it_is_without_a_proxy,
-    ),
-    (
-        "who_is_connected_has_waited_for_the_server",
-        who_is_connected_has_waited_for_the_server,
-    ),
-    (
-        "every_byte_arrives_after_a_handshake_that_was_held",
-        every_byte_arrives_after_a_handshake_that_was_held,
-    ),
-    (
-        "a_silent_server_is_silence_to_its_client",
-        a_silent_server_is_silence_to_its_client,
-    ),
-    (
-        "a_flood_of_first_packets_is_bounded_and_stops_nobody",
-        a_flood_of_first_packets_is_bounded_and_stops_nobody,
-    ),
-    (
-        "at_a_limit_and_without_the_proxy_connections_pass_that_would_have_been_held",
-        at_a_limit_and_without_the_proxy_connections_pass_that_would_have_been_held,
-    ),
-];

@@ -13,21 +13,15 @@ use headway_pep::control::Taking;
 use rustix::net::ipproto::RAW;
 use rustix::net::{self, AddressFamily, SendFlags, SocketFlags, SocketType};
 
-use crate::lab::{
-    wait_until, Lab, Proxy, Wanted, CLIENT, CLIENT_V4, GATEWAY, SERVER, SERVER_V4, SERVER_V6,
-};
+use crate::ends::{accept, exchange, pair};
+use crate::lab::{wait_until, Lab, CLIENT, CLIENT_V4, GATEWAY, SERVER, SERVER_V4, SERVER_V6};
 use crate::machine::measured;
-use crate::{accept, exchange, pair, Test};
+use crate::proxy::{Proxy, Wanted};
+use crate::Test;
 
-pub const TESTS: [Test; 2] = [
-    (
-        "a_flood_of_first_packets_keeps_nobody_out",
-        a_flood_of_first_packets_keeps_nobody_out,
-    ),
-    (
-        "who_is_slow_or_floods_does_not_delay_others",
-        who_is_slow_or_floods_does_not_delay_others,
-    ),
+pub const TESTS: &[Test] = tests![
+    a_flood_of_first_packets_keeps_nobody_out,
+    who_is_slow_or_floods_does_not_delay_others,
 ];
 
 /// SYNs per second: more than the kernel keeps handshakes.

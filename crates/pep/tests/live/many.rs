@@ -1,4 +1,4 @@
-//! Very many connections at a time, some of which are broken off all the time.
+//! Very many connections at a time: what an idle one costs, and some that are broken off all the time.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,14 +12,16 @@ use std::time::{Duration, Instant};
 use headway_pep::control::Taking;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
-use crate::lab::{reset, wait_until, Lab, Proxy, Wanted, CLIENT, PATIENCE, SERVER, SERVER_V4};
-use crate::transfers::random;
+use crate::ends::{exchange, pair, reset};
+use crate::lab::{wait_until, Lab, CLIENT, PATIENCE, SERVER, SERVER_V4};
+use crate::proxy::{Proxy, Wanted};
+use crate::script::random;
 use crate::Test;
 
-pub const TESTS: [Test; 1] = [(
-    "many_connections_of_which_some_are_reset_leave_nothing",
+pub const TESTS: &[Test] = tests![
+    an_idle_connection_costs_two_descriptors_and_no_pipe,
     many_connections_of_which_some_are_reset_leave_nothing,
-)];
+];
 
 /// What asks the far end to reset.
 const BREAK: u8 = b'R';
@@ -219,5 +221,33 @@ fn many_connections_of_which_some_are_reset_leave_nothing(lab: &Lab) {
     wait_until("descriptors to be given back", || {
         proxy.descriptors() <= before
     });
+    proxy.stop();
+}
+
+fn an_idle_connection_costs_two_descriptors_and_no_pipe(lab: &Lab) {
+    const MANY: usize = 400;
+    let proxy = Proxy::start(lab, &Wanted::default());
+    let listener = lab.listen(SERVER);
+    let open = |n: usize| -> Vec<_> {
+        let mut all: Vec<_> = (0..n).map(|_| pair(lab, &listener)).collect();
+        for (near, far) in &mut all {
+            exchange(near, far);
+            // more than is copied
+            near.write_all(&[1; 100_000]).unwrap();
+            far.read_exact(&mut [0; 100_000]).unwrap();
+        }
+        all
+    };
+    let warm = open(50);
+    let spare = 2 * proxy.status().pipes as usize;
+    let before = (proxy.descriptors() - spare, proxy.memory_bytes());
+    let idle = open(MANY);
+    wait_until("pipes to be given back", || proxy.status().pipes == 0);
+    let (descriptors, memory_bytes) = (proxy.descriptors(), proxy.memory_bytes());
+    assert_eq!(descriptors - before.0, 2 * MANY);
+    let each = memory_bytes.saturating_sub(before.1) / MANY;
+    println!("an idle connection takes 2 descriptors and {each} bytes");
+    assert!(each <= 4096, "{each} bytes");
+    drop((warm, idle));
     proxy.stop();
 }

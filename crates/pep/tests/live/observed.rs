@@ -8,8 +8,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::lab::{self, wait_until, Lab, Proxy, Wanted, GATEWAY, SERVER, SERVER_V4};
-use super::{exchange, is_reset, pair, Test};
+use crate::ends::{exchange, is_reset, pair, reset};
+use crate::lab::{wait_until, Lab, GATEWAY, GATEWAY_V4, SERVER, SERVER_V4};
+use crate::proxy::{Proxy, Wanted};
+use crate::Test;
+
+pub const TESTS: &[Test] = tests![
+    metrics_are_what_status_says,
+    each_connection_that_has_ended_is_a_line,
+];
 
 /// The answer to a request, its first line and its body.
 fn ask(lab: &Lab, at: SocketAddr, request: &str) -> (String, String) {
@@ -99,7 +106,7 @@ fn metrics_are_what_status_says(lab: &Lab) {
     assert_eq!(first, "HTTP/1.1 200 OK");
     assert!(start.elapsed() < Duration::from_secs(20), "it is stuck");
     drop(silent);
-    let other = lab.try_inside(SERVER, || TcpStream::connect((lab::GATEWAY_V4, at.port())));
+    let other = lab.try_inside(SERVER, || TcpStream::connect((GATEWAY_V4, at.port())));
     assert!(other.is_err(), "from outside");
     proxy.stop();
     let somebody = lab.inside(GATEWAY, || TcpListener::bind(at));
@@ -164,7 +171,7 @@ fn each_connection_that_has_ended_is_a_line(lab: &Lab) {
         assert_eq!(lines()[0]["server_rtt_us"], Value::Null);
         let (mut near, mut far) = pair(lab, &listener);
         exchange(&mut near, &mut far);
-        lab::reset(near);
+        reset(near);
         assert!(is_reset(&mut far));
         wait_until("the third", || lines().len() == 2);
         assert_eq!(lines()[1]["end"], "reset-by-client", "{:?}", lines());
@@ -186,11 +193,3 @@ fn each_connection_that_has_ended_is_a_line(lab: &Lab) {
     );
     assert_eq!(lab.rules(), Vec::<String>::new());
 }
-
-pub const TESTS: [Test; 2] = [
-    ("metrics_are_what_status_says", metrics_are_what_status_says),
-    (
-        "each_connection_that_has_ended_is_a_line",
-        each_connection_that_has_ended_is_a_line,
-    ),
-];

@@ -9,10 +9,16 @@ use std::time::Duration;
 
 use headway_pep::control::Taking;
 
-use crate::lab::{
-    self, wait_until, Lab, Proxy, Wanted, GATEWAY, PATIENCE, SERVER, SERVER_V4, SERVER_V6,
-};
-use crate::{exchange, is_reset, pair};
+use crate::ends::{exchange, is_reset, pair};
+use crate::lab::{wait_until, Lab, GATEWAY, PATIENCE, SERVER, SERVER_V4, SERVER_V6};
+use crate::proxy::{half_taken, Proxy, Wanted};
+use crate::Test;
+
+pub const TESTS: &[Test] = tests![
+    five_replacements_under_load_fail_no_connection_and_lose_no_byte,
+    who_cannot_take_the_place_leaves_it_as_it_was,
+    a_killed_successor_is_passed_by_and_its_rules_are_replaced,
+];
 
 /// The lasting streams repeat this, whose length no buffer is a multiple of.
 const BLOCK_BYTES: usize = 65_521;
@@ -151,7 +157,7 @@ impl<'a> Load<'a> {
     }
 }
 
-pub fn five_replacements_under_load_fail_no_connection_and_lose_no_byte(lab: &Lab) {
+fn five_replacements_under_load_fail_no_connection_and_lose_no_byte(lab: &Lab) {
     lab.ip(GATEWAY, "link add extra0 type veth peer name extra1");
     let wanted = |n: usize| Wanted {
         replace: n > 0,
@@ -208,7 +214,7 @@ pub fn five_replacements_under_load_fail_no_connection_and_lose_no_byte(lab: &La
     assert_eq!(lab.rules(), Vec::<String>::new());
 }
 
-pub fn who_cannot_take_the_place_leaves_it_as_it_was(lab: &Lab) {
+fn who_cannot_take_the_place_leaves_it_as_it_was(lab: &Lab) {
     let replacing = Wanted {
         replace: true,
         ..Wanted::default()
@@ -239,7 +245,7 @@ pub fn who_cannot_take_the_place_leaves_it_as_it_was(lab: &Lab) {
         assert!(line.contains(why) && line.lines().count() == 1, "{line}");
     }
     // one that is killed between the two steps, when it has changed the rules
-    let stream = lab::half_taken();
+    let stream = half_taken();
     lab.on(GATEWAY, "nft", "flush chain inet headway_pep take");
     assert_ne!(before, (lab.rules(), chain()));
     drop(stream);
@@ -265,7 +271,7 @@ pub fn who_cannot_take_the_place_leaves_it_as_it_was(lab: &Lab) {
     assert_eq!(lab.rules(), Vec::<String>::new());
 }
 
-pub fn a_killed_successor_is_passed_by_and_its_rules_are_replaced(lab: &Lab) {
+fn a_killed_successor_is_passed_by_and_its_rules_are_replaced(lab: &Lab) {
     let proxy = Proxy::start(lab, &Wanted::default());
     let before = lab.rules();
     let listener = lab.listen(SERVER);

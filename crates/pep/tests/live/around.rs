@@ -1,0 +1,186 @@
+//! What passes around a proxy: what is not to be taken, what comes at its limit, after its end, and
+//! when it was killed.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use headway_pep::control::Taking;
+
+use crate::ends::{accept, exchange, is_reset, pair};
+use crate::lab::{
+    wait_until, Lab, CLIENT, CLIENT_V4, GATEWAY, GATEWAY_V4, SERVER, SERVER_V4, SERVER_V6,
+};
+use crate::machine::measured;
+use crate::proxy::{folder, Proxy, Wanted};
+use crate::{judged, Test};
+
+pub const TESTS: &[Test] = tests![
+    what_is_not_to_be_taken_is_not,
+    at_its_limit_connections_pass_around_and_work,
+    it_ends_when_its_connections_have_ended_and_leaves_nothing,
+    a_killed_proxy_is_passed_by_and_its_rules_are_replaced,
+];
+
+fn what_is_not_to_be_taken_is_not(lab: &Lab) {
+    let proxy = Proxy::start(lab, &Wanted::default());
+    // the gateway's own, from outside and from itself
+    let own = lab.listen(GATEWAY);
+    let port = own.local_addr().unwrap().port();
+    let near = lab.connect(GATEWAY_V4, port).unwrap();
+    drop((near, own.accept().unwrap()));
+    let far = lab.listen(SERVER);
+    let port = far.local_addr().unwrap().port();
+    let near = lab.inside(GATEWAY, || TcpStream::connect((SERVER_V4, port)));
+    drop((near, far.accept().unwrap()));
+    // from the servers' side
+    let inner = lab.listen(CLIENT);
+    let port = inner.local_addr().unwrap().port();
+    let outer = lab.inside(SERVER, || TcpStream::connect((CLIENT_V4, port)));
+    drop((outer, inner.accept().unwrap()));
+    // the listener itself, by whoever is on the gateway
+    let text = lab.on(GATEWAY, "nft", "list table inet headway_pep");
+    let (_, rest) = text.split_once("tproxy ip to 127.0.0.1:").unwrap();
+    let port = rest.split(' ').next().unwrap().parse::<u16>().unwrap();
+    let straight = lab.try_inside(GATEWAY, || TcpStream::connect(("127.0.0.1", port)));
+    if let Ok(mut stream) = straight {
+        assert!(is_reset(&mut stream));
+    }
+    // a server's port of the same number is a server's
+    let same = lab.inside(SERVER, || TcpListener::bind((SERVER_V4, port)));
+    let (mut near, mut far) = pair(lab, &same);
+    exchange(&mut near, &mut far);
+    drop((near, far));
+    // UDP
+    let server = lab.inside(SERVER, || UdpSocket::bind("0.0.0.0:0"));
+    let client = lab.inside(CLIENT, || UdpSocket::bind("0.0.0.0:0"));
+    client
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .unwrap();
+    let port = server.local_addr().unwrap().port();
+    client.send_to(b"quic", (SERVER_V4, port)).unwrap();
+    let (_, from) = server.recv_from(&mut [0; 8]).unwrap();
+    assert_eq!(from.ip().to_string(), CLIENT_V4);
+    server.send_to(b"quic", from).unwrap();
+    assert_eq!(client.recv_from(&mut [0; 8]).unwrap().0, 4);
+
+    let status = proxy.status();
+    assert_eq!(status.totals.accepted, 1, "{status:?}");
+    assert_eq!(status.around, Some(0), "{status:?}");
+    proxy.stop();
+}
+
+fn at_its_limit_connections_pass_around_and_work(lab: &Lab) {
+    let wanted = Wanted {
+        most: Some(20),
+        ..Wanted::default()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    let listener = lab.listen(SERVER);
+    let mut taken: Vec<_> = (0..20).map(|_| pair(lab, &listener)).collect();
+    wait_until("the limit", || proxy.status().taking == Taking::Full);
+    let mut around: Vec<_> = (0..30).map(|_| pair(lab, &listener)).collect();
+    for (near, far) in taken.iter_mut().chain(&mut around) {
+        exchange(near, far);
+    }
+    let status = proxy.status();
+    assert_eq!((status.open, status.around), (20, Some(30)), "{status:?}");
+    taken.truncate(10);
+    wait_until("room", || proxy.status().taking == Taking::Yes);
+    let (mut near, mut far) = pair(lab, &listener);
+    exchange(&mut near, &mut far);
+    assert_eq!(proxy.status().totals.connected, 21);
+    // those that passed around go on doing so
+    for (near, far) in &mut around {
+        exchange(near, far);
+    }
+    proxy.stop();
+}
+
+fn it_ends_when_its_connections_have_ended_and_leaves_nothing(lab: &Lab) {
+    let proxy = Proxy::start(lab, &Wanted::default());
+    let listener = lab.listen(SERVER);
+    let (mut near, mut far) = pair(lab, &listener);
+    proxy.terminate();
+    wait_until("the end to begin", || {
+        proxy.status().taking == Taking::Stopping
+    });
+    // the old one works, and a new one passes around
+    exchange(&mut near, &mut far);
+    let (mut near2, mut far2) = pair(lab, &listener);
+    exchange(&mut near2, &mut far2);
+    assert_eq!(proxy.status().totals.accepted, 1);
+    near.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(far.read(&mut [0; 8]).unwrap(), 0);
+    far.write_all(b"last").unwrap();
+    drop(far);
+    let mut text = String::new();
+    near.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "last");
+    proxy.ends();
+    exchange(&mut near2, &mut far2);
+    assert_eq!(lab.rules(), Vec::<String>::new());
+    assert!(!folder().exists(), "its folder is left");
+}
+
+fn a_killed_proxy_is_passed_by_and_its_rules_are_replaced(lab: &Lab) {
+    let proxy = Proxy::start(lab, &Wanted::default());
+    let listener = lab.listen(SERVER);
+    let port = listener.local_addr().unwrap().port();
+    // connections at work, of which one end writes and the other reads: only once is a socket told
+    // that it was reset
+    let mut readers = Vec::new();
+    for n in 0..8 {
+        let (near, far) = pair(lab, &listener);
+        let (mut out, mut into) = if n % 2 == 0 { (near, far) } else { (far, near) };
+        thread::spawn(move || while out.write_all(&[7; 100_000]).is_ok() {});
+        readers.push(thread::spawn(move || loop {
+            match into.read(&mut [0; 100_000]) {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(e) => return Err(e),
+            }
+        }));
+    }
+    thread::sleep(Duration::from_millis(200));
+    proxy.kill();
+    let passed = measured(
+        "a connection around a proxy that was killed",
+        || {
+            let start = Instant::now();
+            let (mut near, mut far) = pair(lab, &listener);
+            exchange(&mut near, &mut far);
+            start.elapsed()
+        },
+        |took| *took < Duration::from_secs(1),
+    );
+    for reader in readers {
+        let end: std::io::Result<()> = reader.join().unwrap();
+        assert!(end.is_err(), "a stream that was cut off looked whole");
+    }
+    assert!(!lab.rules().is_empty());
+    let before = lab.rules();
+    let proxy = Proxy::start(lab, &Wanted::default());
+    assert_eq!(lab.rules(), before, "there twice");
+    let near = lab.connect(SERVER_V6, port).unwrap();
+    let (mut near, mut far) = (near, accept(&listener));
+    exchange(&mut near, &mut far);
+    assert_eq!(proxy.status().totals.connected, 1);
+    proxy.stop();
+    assert_eq!(lab.rules(), Vec::<String>::new());
+
+    // or they are taken out without another run
+    let clean = || {
+        headway_pep::clean(&folder(), "", "pep", |_, remove| {
+            lab.inside(GATEWAY, || Ok(remove()))
+        })
+    };
+    let proxy = Proxy::start(lab, &Wanted::default());
+    assert!(clean().is_err(), "while it runs");
+    proxy.kill();
+    assert_eq!(clean(), Ok(true));
+    assert_eq!(lab.rules(), Vec::<String>::new());
+    assert_eq!(clean(), Ok(false));
+    judged(passed);
+}

@@ -1,0 +1,85 @@
+//! Both ends of connections through the gateway.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::time::Duration;
+
+use headway_system::socket::set;
+
+use crate::lab::{Lab, SERVER_V4};
+
+/// Both ends of a connection through the gateway.
+pub fn pair(lab: &Lab, listener: &TcpListener) -> (TcpStream, TcpStream) {
+    let port = listener.local_addr().unwrap().port();
+    let near = lab.connect(SERVER_V4, port).expect("a connection");
+    let far = accept(listener);
+    (near, far)
+}
+
+pub fn accept(listener: &TcpListener) -> TcpStream {
+    let (far, _) = listener.accept().unwrap();
+    far.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    far.set_write_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    far
+}
+
+/// One question and its answer.
+pub fn exchange(near: &mut TcpStream, far: &mut TcpStream) {
+    near.write_all(b"ask").unwrap();
+    let mut text = [0; 3];
+    far.read_exact(&mut text).unwrap();
+    far.write_all(&text).unwrap();
+    near.read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"ask");
+}
+
+pub fn is_reset(stream: &mut TcpStream) -> bool {
+    let end = stream.read(&mut [0; 16]);
+    matches!(&end, Err(e) if e.kind() == ErrorKind::ConnectionReset)
+}
+
+/// Ends a connection with a reset.
+pub fn reset(stream: TcpStream) {
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    set(&stream, libc::SOL_SOCKET, libc::SO_LINGER, &linger).unwrap();
+}
+
+/// What was written and is not acknowledged.
+pub fn unacknowledged(stream: &TcpStream) -> i32 {
+    let mut value = 0;
+    // SAFETY: the request writes an int.
+    unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &mut value) };
+    value
+}
+
+pub fn send_urgent(stream: &TcpStream, byte: u8) {
+    // SAFETY: the pointer and length are those of the byte.
+    let sent = unsafe {
+        libc::send(
+            stream.as_raw_fd(),
+            std::ptr::from_ref(&byte).cast(),
+            1,
+            libc::MSG_OOB,
+        )
+    };
+    assert_eq!(sent, 1);
+}
+
+pub fn receive_urgent(stream: &TcpStream) -> Option<u8> {
+    let mut byte = 0u8;
+    // SAFETY: the pointer and length are those of the byte.
+    let got = unsafe {
+        libc::recv(
+            stream.as_raw_fd(),
+            std::ptr::from_mut(&mut byte).cast(),
+            1,
+            libc::MSG_OOB,
+        )
+    };
+    (got == 1).then_some(byte)
+}

@@ -1,0 +1,124 @@
+//! What one end does, as the other sees it: refusals, urgent bytes, a pause, silence.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::Shutdown;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::ends::{exchange, is_reset, pair, receive_urgent, send_urgent};
+use crate::lab::{wait_until, Lab, SERVER, SERVER_V4};
+use crate::machine::measured;
+use crate::proxy::{Proxy, Wanted};
+use crate::{judged, Test};
+
+pub const TESTS: &[Test] = tests![
+    a_refusal_is_a_reset_and_harms_nobody_else,
+    urgent_bytes_stay_urgent_and_in_their_place,
+    a_slow_reader_stops_its_writer_and_nobody_else,
+    what_takes_too_long_is_reset,
+];
+
+fn a_refusal_is_a_reset_and_harms_nobody_else(lab: &Lab) {
+    let proxy = Proxy::start(lab, &Wanted::default());
+    let listener = lab.listen(SERVER);
+    let (mut near, mut far) = pair(lab, &listener);
+    for _ in 0..20 {
+        let refused = lab.connect(SERVER_V4, 9);
+        let refused = refused.map(|mut stream| is_reset(&mut stream));
+        assert!(
+            matches!(&refused, Ok(true))
+                || matches!(&refused, Err(e) if e.kind() == ErrorKind::ConnectionReset
+                    || e.kind() == ErrorKind::ConnectionRefused),
+            "{refused:?}"
+        );
+    }
+    exchange(&mut near, &mut far);
+    let totals = proxy.status().totals;
+    assert_eq!((totals.refused, totals.connected), (20, 1), "{totals:?}");
+    proxy.stop();
+    assert!(is_reset(&mut near) && is_reset(&mut far), "cut off unseen");
+}
+
+fn urgent_bytes_stay_urgent_and_in_their_place(lab: &Lab) {
+    let proxy = Proxy::start(lab, &Wanted::default());
+    let listener = lab.listen(SERVER);
+    for before in [10, 100_000] {
+        let (mut near, mut far) = pair(lab, &listener);
+        near.write_all(&vec![1; before]).unwrap();
+        send_urgent(&near, 9);
+        near.write_all(&[2; 10]).unwrap();
+        near.shutdown(Shutdown::Write).unwrap();
+        let mut first = vec![0; before];
+        far.read_exact(&mut first).unwrap();
+        wait_until("the urgent byte", || receive_urgent(&far) == Some(9));
+        let mut rest = Vec::new();
+        far.read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, [2; 10]);
+    }
+    proxy.stop();
+}
+
+fn a_slow_reader_stops_its_writer_and_nobody_else(lab: &Lab) {
+    let wanted = Wanted {
+        buffer: Some(100_000),
+        ..Wanted::default()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    let listener = lab.listen(SERVER);
+    let (near, mut far) = pair(lab, &listener);
+    near.set_nonblocking(true).unwrap();
+    let mut taken = 0;
+    let mut stalled = Instant::now();
+    while stalled.elapsed() < Duration::from_millis(300) {
+        match (&near).write(&[3; 100_000]) {
+            Ok(n) => {
+                taken += n;
+                stalled = Instant::now();
+            }
+            Err(_) => thread::sleep(Duration::from_millis(5)),
+        }
+        assert!(taken < 64 << 20, "nothing holds it back");
+    }
+    let status = proxy.status();
+    assert!(status.held_bytes <= 1 << 20, "{status:?}");
+    let (mut other, mut end) = pair(lab, &listener);
+    let took = measured(
+        "exchanges beside a connection that is stuck",
+        || {
+            let start = Instant::now();
+            for _ in 0..100 {
+                exchange(&mut other, &mut end);
+            }
+            start.elapsed()
+        },
+        |took| *took < Duration::from_millis(500),
+    );
+    near.set_nonblocking(false).unwrap();
+    near.shutdown(Shutdown::Write).unwrap();
+    let mut data = Vec::new();
+    far.read_to_end(&mut data).unwrap();
+    assert_eq!(data.len(), taken);
+    assert!(data.iter().all(|&b| b == 3));
+    drop((near, far, other, end));
+    proxy.stop();
+    judged(took);
+}
+
+fn what_takes_too_long_is_reset(lab: &Lab) {
+    let wanted = Wanted {
+        idle_ms: Some(1000),
+        handshake_ms: Some(1000),
+        ..Wanted::default()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    lab.deafen(4000);
+    let listener = lab.listen(SERVER);
+    let (mut near, mut far) = pair(lab, &listener);
+    let mut deaf = lab.connect(SERVER_V4, 4000).unwrap();
+    assert!(is_reset(&mut near) && is_reset(&mut far));
+    assert!(is_reset(&mut deaf));
+    let totals = proxy.status().totals;
+    let counted = (totals.idle_timeouts, totals.handshake_timeouts);
+    assert_eq!(counted, (1, 1), "{totals:?}");
+    proxy.stop();
+}

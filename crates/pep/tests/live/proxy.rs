@@ -1,0 +1,222 @@
+//! A proxy on the gateway, which is this program again.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use headway_pep::control::{ask, Request, Status};
+use headway_pep::{Config, Journal, Side};
+
+use crate::lab::{Lab, GATEWAY, MARK};
+
+/// Where control sockets are.
+pub fn folder() -> PathBuf {
+    // the proxy is a child of the test
+    let id = std::env::var("HEADWAY_PEP_TEST").unwrap_or_else(|_| std::process::id().to_string());
+    PathBuf::from(format!("/run/headway-peptest{id}/pep"))
+}
+
+/// Settings of a proxy, as words.
+#[derive(Clone, Default)]
+pub struct Wanted {
+    pub most: Option<usize>,
+    pub idle_ms: Option<u64>,
+    pub handshake_ms: Option<u64>,
+    pub drain_ms: Option<u64>,
+    pub buffer: Option<usize>,
+    pub controls: Option<(String, String)>,
+    pub confirm: bool,
+    pub journal: Option<PathBuf>,
+    pub metrics: Option<SocketAddr>,
+    pub replace: bool,
+    pub workers: Option<usize>,
+    /// A device of clients that comes and goes nowhere.
+    pub extra_device: bool,
+}
+
+impl Wanted {
+    fn words(&self) -> Vec<String> {
+        let number = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
+        let (client, server) = self.controls.clone().unwrap_or(("-".into(), "-".into()));
+        vec![
+            number(self.most.map(|n| n as u64)),
+            number(self.idle_ms),
+            number(self.handshake_ms),
+            number(self.drain_ms),
+            number(self.buffer.map(|n| n as u64)),
+            client,
+            server,
+            self.confirm.to_string(),
+            self.journal
+                .as_ref()
+                .map_or("-".to_owned(), |path| path.display().to_string()),
+            self.metrics.map_or("-".to_owned(), |at| at.to_string()),
+            self.replace.to_string(),
+            number(self.workers.map(|n| n as u64)),
+            self.extra_device.to_string(),
+        ]
+    }
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn stop(_: libc::c_int) {
+    STOP.store(true, Relaxed);
+}
+
+/// The child: the proxy.
+pub fn run(words: &[String]) {
+    let number = |at: usize, default: u64| words[at].parse().unwrap_or(default);
+    let control = |at: usize| Some(words[at].clone()).filter(|word| word != "-");
+    let side = |device: &str, at: usize| Side {
+        devices: vec![device.to_owned()],
+        control: control(at),
+        buffer_bytes: words[4].parse().ok(),
+    };
+    let ms = |at: usize, default: u64| Duration::from_millis(number(at, default));
+    let mut config = Config {
+        name: "pep".to_owned(),
+        scope: String::new(),
+        folder: folder(),
+        client: side("cl0", 5),
+        server: side("sv0", 6),
+        workers: number(11, 2) as usize,
+        pipe_bytes: 1 << 20,
+        max_connections: number(0, 5000) as usize,
+        max_memory_bytes: 1 << 40,
+        idle_timeout: ms(1, 300_000),
+        handshake_timeout: ms(2, 10_000),
+        confirm: words[7] == "true",
+        journal: control(8).map(|path| Journal::File(path.into())),
+        metrics: words[9].parse().ok(),
+        drain_timeout: ms(3, 10_000),
+        mark: MARK,
+        replace: words[10] == "true",
+        user: None,
+    };
+    if words[12] == "true" {
+        config.client.devices.push("extra0".to_owned());
+    }
+    let handler: extern "C" fn(libc::c_int) = stop;
+    // SAFETY: the handler only stores into an atomic; and the test takes this process with it.
+    unsafe {
+        libc::signal(libc::SIGTERM, handler as libc::sighandler_t);
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
+    match headway_pep::run(config, &STOP, |_| println!("ready")) {
+        Ok(_) => {}
+        Err(error) => {
+            eprintln!("{error}");
+            std::process::exit(2);
+        }
+    }
+}
+
+/// A proxy that runs on the gateway.
+pub struct Proxy {
+    child: Child,
+}
+
+impl Proxy {
+    pub fn start(lab: &Lab, wanted: &Wanted) -> Self {
+        Self::try_start(lab, wanted).expect("the proxy starts")
+    }
+
+    pub fn try_start(lab: &Lab, wanted: &Wanted) -> Result<Self, String> {
+        let program = std::env::current_exe().unwrap();
+        let id = std::process::id().to_string();
+        let mut child = Command::new("ip")
+            .args(["netns", "exec", &lab.name(GATEWAY)])
+            .arg(program)
+            .arg("proxy")
+            .args(wanted.words())
+            .env("HEADWAY_PEP_TEST", id)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let output = child.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        if line == "ready\n" {
+            return Ok(Self { child });
+        }
+        let output = child.wait_with_output().unwrap();
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id() // `ip` becomes the program that it starts
+    }
+
+    pub fn status(&self) -> Status {
+        let status = Request::Status { connections: true };
+        ask(&folder(), "pep", status)
+            .expect("it answers")
+            .expect("it runs")
+    }
+
+    pub fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.pid()))
+            .unwrap()
+            .count()
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        let text = fs::read_to_string(format!("/proc/{}/statm", self.pid())).unwrap();
+        text.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: plain numbers; the child has not been waited for.
+        unsafe { libc::kill(self.pid() as i32, signal) };
+    }
+
+    /// As `kill -9` does.
+    pub fn kill(mut self) {
+        self.signal(libc::SIGKILL);
+        self.child.wait().unwrap();
+    }
+
+    /// Has to end by itself, with success.
+    pub fn ends(mut self) {
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+
+    /// As systemd does.
+    pub fn terminate(&self) {
+        self.signal(libc::SIGTERM);
+    }
+
+    /// Through the control socket, at once.
+    pub fn stop(self) {
+        let stop = Request::Stop { within_ms: Some(0) };
+        let _: Option<Status> = ask(&folder(), "pep", stop).expect("it answers");
+        self.ends();
+    }
+}
+
+impl Drop for Proxy {
+    /// Of a test that failed.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One that asks for the place of the proxy that runs, and never takes it.
+pub fn half_taken() -> UnixStream {
+    let mut stream = UnixStream::connect(folder().join("pep.sock")).unwrap();
+    stream
+        .write_all(b"{\"hand-over\":{\"version\":1}}\n")
+        .unwrap();
+    let mut byte = [0];
+    stream.read_exact(&mut byte).unwrap();
+    stream
+}
