@@ -237,6 +237,7 @@ def test_whatever_changes_is_named() -> None:
         {"tolerance": "±50 %"},
         {"part": "some"},
         {"same_as": "X-2"},
+        {"note": "because"},
     ):
         [one] = differences([LOCKED], [dataclasses.replace(CLAIM, **changes)], "full")
         assert {one.what} == set(changes)
@@ -247,7 +248,7 @@ def test_whatever_changes_is_named() -> None:
 
 def test_of_live_claims_only_the_verdict_must_stay() -> None:
     was = dataclasses.replace(LOCKED, basis="live")
-    now = dataclasses.replace(CLAIM, basis="live", measured=1.2)
+    now = dataclasses.replace(CLAIM, basis="live", measured=1.2, note="of 1.2")
     assert differences([was], [now], "full") == []
     failed = dataclasses.replace(now, verdict="fails")
     assert [one.what for one in differences([was], [failed], "full")] == ["verdict"]
@@ -280,6 +281,36 @@ def test_what_was_not_run_stays_locked_and_what_is_not_judged_goes() -> None:
             full=Outcome("holds", 1.1), quick=Outcome("holds", 1.1),
         )
     ]  # fmt: skip
+
+
+def test_a_note_in_other_words_is_written_though_no_value_has_changed() -> None:
+    same = dataclasses.replace(LOCKED, quick=Outcome("holds", 1.1))
+    now = dataclasses.replace(CLAIM, note="because")
+    [written] = changed([same], quick=[now])
+    assert written == dataclasses.replace(same, note="because")
+    assert differences([written], [now], "quick") == []
+    [written] = changed([same], quick=[now], full=[now])
+    assert written.note == "because"
+
+
+@pytest.mark.parametrize("quick_note", ["1.2 s", ""])
+def test_a_note_that_tells_numbers_is_kept_for_each_form(
+    quick_note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locked, "file_of", lambda study: tmp_path / "verdicts.json")
+    full = dataclasses.replace(CLAIM, note="1.1 s")
+    quick_claim = dataclasses.replace(CLAIM, note=quick_note)
+    both = changed([], full=[full], quick=[quick_claim])
+    write(STUDIES["load"], both)
+    assert read(STUDIES["load"]) == both
+    assert differences(both, [full], "full") == differences(both, [quick_claim], "quick") == []
+    # what the full form would say now is not known without it
+    now = dataclasses.replace(CLAIM, note="1.3 s")
+    assert [one.what for one in differences(both, [now], "quick")] == ["note"]
+    [later] = changed(both, quick=[now])
+    assert (later.note, later.quick and later.quick.note) == ("1.1 s", "1.3 s")
+    of_live = dataclasses.replace(now, basis="live")
+    assert changed([dataclasses.replace(both[0], basis="live")], quick=[of_live])[0].note == "1.1 s"
 
 
 def test_a_verdict_that_flips_with_the_seed_says_so() -> None:

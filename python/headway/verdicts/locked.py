@@ -29,17 +29,19 @@ MACHINE = "measured_on"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one form of a study found of a claim."""
+    """What one form of a study found of a claim; ``note``: its own, None if it is the claim's."""
 
     verdict: Verdict
     measured: float | str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True)
 class Locked:
     """A claim with what both forms found with seed 1, and the quick form's verdicts by seed.
 
-    ``unit``, ``tolerance`` and ``note`` are the full form's.
+    ``unit`` and ``tolerance`` are those of both forms, ``note`` is the full form's; the quick one
+    has its own where a note tells what was measured.
     """
 
     id: str
@@ -141,7 +143,11 @@ def write(
 
 
 def _row(one: Locked) -> dict[str, Any]:
-    return {name: value for name, value in asdict(one).items() if value not in ("", None, {})}
+    row = asdict(one)
+    for form in ("full", "quick"):
+        if row[form] is not None and row[form]["note"] is None:
+            del row[form]["note"]
+    return {name: value for name, value in row.items() if value not in ("", None, {})}
 
 
 def as_claims(locked: Sequence[Locked]) -> list[Claim]:
@@ -161,7 +167,6 @@ def changed(
     Claims that are not judged any more are gone; what was not run stays as it was.
     """
     before = {one.id: one for one in locked}
-    shown = full or quick or ()
     found = {
         "full": {claim.id: claim for claim in full or ()},
         "quick": {claim.id: claim for claim in quick or ()},
@@ -171,15 +176,17 @@ def changed(
         for seed, claims in (seeds or {}).items()
     }
     made = []
-    for claim in shown:
+    for claim in full or quick or ():
         old = before.get(claim.id, Locked(claim.id, claim.basis, claim.statement, claim.published))
+        note = _note_from_now_on(old, claim, is_full=full is not None)
         outcomes = {
-            form: Outcome(own[claim.id].verdict, own[claim.id].measured)
+            form: _outcome(own[claim.id], note if form == "quick" else own[claim.id].note)
             if claim.id in (own := found[form])
             else getattr(old, form)
             for form in ("full", "quick")
         }
-        told = claim if full is not None or old.full is None else old
+        is_judged = claim.verdict != "not checked" or full is not None
+        told = claim if is_judged or old.full is None else old
         made.append(
             Locked(
                 id=claim.id,
@@ -190,7 +197,7 @@ def changed(
                 tolerance=told.tolerance,
                 part=claim.part,
                 same_as=claim.same_as,
-                note=told.note,
+                note=note,
                 full=outcomes["full"],
                 quick=outcomes["quick"],
                 seeds={seed: own[claim.id] for seed, own in by_seed.items()}
@@ -201,10 +208,25 @@ def changed(
     return made
 
 
+def _outcome(claim: Claim, note: str) -> Outcome:
+    """What a form found, with its note where that is not the one of the claim."""
+    return Outcome(claim.verdict, claim.measured, None if claim.note == note else claim.note)
+
+
+def _note_from_now_on(old: Locked, claim: Claim, *, is_full: bool) -> str:
+    """The full form's note; of the quick one where both say the same, for then words changed.
+
+    What the full form would tell of its own numbers is known when it has run.
+    """
+    own = claim.basis == "live" or (old.quick is not None and old.quick.note is not None)
+    return old.note if own and old.full is not None and not is_full else claim.note
+
+
 def differences(locked: Sequence[Locked], claims: Sequence[Claim], form: Form) -> list[Difference]:
     """How a run's claims differ from what is locked of this form, by id.
 
-    What a live kernel measures is never the same twice: of live claims only the verdict counts.
+    What a live kernel measures is never the same twice: of live claims only the verdict counts,
+    and neither value nor note.
     """
     before = {one.id: one for one in locked}
     now = {claim.id: claim for claim in claims}
@@ -231,6 +253,7 @@ def _differing(old: Locked, new: Claim, form: Form) -> list[Difference]:
         pairs.append(("verdict", outcome.verdict, new.verdict))
         if new.basis != "live":
             pairs.append(("measured", outcome.measured, new.measured))
+            pairs.append(("note", old.note if outcome.note is None else outcome.note, new.note))
         if "not checked" not in (outcome.verdict, new.verdict) and old.tolerance:
             pairs.append(("unit", old.unit, new.unit))
             pairs.append(("tolerance", old.tolerance, new.tolerance))
