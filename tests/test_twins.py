@@ -24,7 +24,7 @@ MEDIANS = Agreement("a-1", "Medians agree.", table="delay", row="median", most=1
 def test_what_depends_on_the_backend_is_shown_beside() -> None:
     [table] = compare_tables([KERNEL], [SIM])
     assert list(table.columns) == ["control", "", "ours\nkernel", "sim.", "diff."]
-    assert table.rows[0] == ["reno", "median", 100.0, 88.0, "+12"]
+    assert table.rows[0] == ["reno", "median", 100.0, 88.0, "+12 (+14%)"]
     assert table.rows[1] == ["reno", "mean", 300.0, None, None]
 
 

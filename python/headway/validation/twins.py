@@ -122,7 +122,7 @@ def beside_simulator(
 
 
 def compare_tables(kernel: Sequence[Table], simulator: Sequence[Table]) -> list[Table]:
-    """Each table's numbers that depend on the backend: kernel, simulator, difference.
+    """Each table's numbers that depend on the backend: kernel, simulator, difference and its part.
 
     Columns of text that are the same on both sides name the rows. Numbers that are the same in
     every row, as published ones are, are left out, and so are tables without other numbers.
@@ -215,6 +215,7 @@ def _is_measured(own: Table, other: Table, index: int) -> bool:
 
 
 def _beside(one: Cell, two: Cell) -> tuple[Cell, Cell, Cell]:
-    if isinstance(one, int | float) and isinstance(two, int | float):
-        return one, two, f"{one - two:+.4g}"
-    return one, two, None
+    if not (isinstance(one, int | float) and isinstance(two, int | float)):
+        return one, two, None
+    part = f" ({(one - two) / two:+.0%})" if two else ""
+    return one, two, f"{one - two:+.4g}{part}"

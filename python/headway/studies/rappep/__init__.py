@@ -77,7 +77,7 @@ class Rappep(Study[Row | Clients, Found]):
     )
 
     def on(self, backend: str) -> Study[Any, Any]:
-        """On the kernel its three proxies only."""
+        """On the kernel its proxies only."""
         return OnKernel(self) if backend == "kernel" else self
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
