@@ -1,25 +1,30 @@
-"""A gateway between two legs: relays of a chain of two hops, as ``headwayctl pep`` does them.
+"""A gateway between two legs: a chain of two hops, whose relays are ``headwayctl pep``.
 
-The first hop is the leg before the gateway, the second the testbed's link. Both ends of what the
-proxy splits keep their addresses and ports, so that programs, log and sampler are those of a
-dumbbell; the trace's links are the second hop's two.
+The testbed's link is the leg behind the gateway in the direction in which data goes, that of the
+satellite: the second hop, or the first where servers answer with more than they are asked. Then it
+is *turned*: clients are the hosts on the right. Both ends of what the proxy splits keep their
+addresses and ports, so that programs, log and sampler are those of a dumbbell; the trace's links
+are the two of that hop. Without relays the gateway routes.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from headway.backends.kernel.headwayctl import Child, Headwayctl
+from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
-from headway.experiment import Bulk, Control, Experiment, Link
+from headway.experiment import Bulk, Control, Exchanges, Experiment, Link, Relay, Vectors
+from headway.experiment.ways import server_sends_more
 
 HOST = "gateway"
 NEAR, FAR = "ground", "sat"
-"""Its devices: towards the senders, and towards the receivers."""
+"""Its devices: towards who sends the data, and towards who receives it over the satellite."""
 CONTROL = -1
 """Among the numbers of flows, that of the relay's control."""
+_OTHER = {"left": "right", "right": "left"}
 LINKS = ("forward0", "reverse0", "forward1", "reverse1")
 
 
@@ -28,54 +33,105 @@ def is_between(experiment: Experiment) -> bool:
     return experiment.topology.kind == "chain"
 
 
-def links_before(experiment: Experiment) -> int:
-    """Numbers of links that are not logged: those of the hop before the gateway."""
-    return 2 if is_between(experiment) else 0
+def is_turned(experiment: Experiment) -> bool:
+    """Whether what flows send comes from the hosts on the testbed's right."""
+    return is_between(experiment) and any(map(server_sends_more, experiment.flows))
 
 
-def links(experiment: Experiment) -> Sequence[Link]:
+def side(experiment: Experiment, side: str) -> str:
+    """On the testbed, what is "left" or "right" to flows, which go from left to right."""
+    return _OTHER[side] if is_turned(experiment) else side
+
+
+def links(experiment: Experiment) -> tuple[Link, Link]:
     """Those of the testbed's link, forward and reverse, with or without a gateway."""
-    return experiment.topology.links()[-1]
+    hops = experiment.topology.links()
+    forward, reverse = hops[0] if is_turned(experiment) else hops[-1]
+    return (reverse, forward) if is_turned(experiment) else (forward, reverse)
 
 
-def fields_of_link(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Of a topology's, those of the hop that the testbed's link is."""
-    last: Mapping[str, Any] = fields["hops"][-1] if "hops" in fields else fields
-    return last
+def link_numbers(experiment: Experiment) -> tuple[int, int]:
+    """Their numbers in a trace."""
+    if is_turned(experiment):
+        return 1, 0
+    return (2, 3) if is_between(experiment) else (0, 1)
+
+
+def fields_of_legs(
+    experiment: Experiment,
+) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+    """Those of the testbed's link, and those of the leg before it, for the emulator."""
+    topology = topology_fields(experiment)
+    if not is_between(experiment):
+        return topology, None
+    before, last = topology["hops"]
+    if is_turned(experiment):
+        before, last = (
+            {"forward": hop["reverse"], "reverse": hop["forward"]} for hop in (last, before)
+        )
+    return last, before
+
+
+def relay(experiment: Experiment) -> Relay | None:
+    """The relay of all flows; None without a proxy."""
+    return experiment.flows[0].relay if is_between(experiment) else None
 
 
 def control(experiment: Experiment) -> Control | None:
-    """What controls the relay's connections; None without a gateway."""
-    if not is_between(experiment):
-        return None
-    flow = experiment.flows[0]
-    return (flow.relay and flow.relay.control) or flow.control
+    """What controls the relay's connections over the testbed's link; None without a proxy."""
+    through = relay(experiment)
+    return None if through is None else through.control or experiment.flows[0].control
 
 
 def check(experiment: Experiment) -> None:
     """Raises HeadwayError for a chain that is no gateway between two legs."""
-    prefix = "kernel backend: topology: a chain is possible only of two hops with a relay between"
-    if len(experiment.topology.links()) != 2:
-        raise HeadwayError(f"{prefix} them")
-    first = experiment.flows[0].relay
-    for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
-        if flow.relay is None or flow.relay != first:
-            raise HeadwayError(f"{prefix} them, the same for all flows; {name} has another or none")
-        if not isinstance(flow.app, Bulk):
-            raise HeadwayError(f"kernel backend: {name}: a relay is for bulk transfers only")
-    before, (_, back) = experiment.topology.links()
-    if any(link.routers for link in (*before, back)):
+    hops = experiment.topology.links()
+    if len(hops) != 2:
         raise HeadwayError(
-            "kernel backend: routers: with a relay possible only where its data leaves, in the "
-            "second hop's forward link"
+            "kernel backend: topology: a chain is possible only of two hops, with a relay or a "
+            "router between them"
+        )
+    first = experiment.flows[0]
+    for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
+        if flow.relay != first.relay:
+            raise HeadwayError(
+                f"kernel backend: relay: with a gateway the same for all flows; {name} has another "
+                "or none"
+            )
+        if flow.relay is not None and not isinstance(flow.app, Bulk | Vectors | Exchanges):
+            raise HeadwayError(
+                f"kernel backend: {name}: a relay is for bulk transfers, vectors and exchanges only"
+            )
+        if flow.from_hop != 0 or flow.to_hop not in (None, len(hops)):
+            raise HeadwayError(f"kernel backend: {name}: with a gateway flows cross both hops")
+        if server_sends_more(flow) != server_sends_more(first):
+            raise HeadwayError(
+                f"kernel backend: {name}: with a gateway either all clients send more than they "
+                "receive, or all servers"
+            )
+    ahead = links(experiment)[0]
+    every = [link for hop in hops for link in hop]
+    if any(link.routers for link in every if link is not ahead):
+        raise HeadwayError(
+            "kernel backend: routers: with a gateway possible only where its data leaves: in the "
+            "second hop's forward link, or in the first one's reverse link where servers answer"
+        )
+    if any(link.quick_start for link in every):
+        raise HeadwayError(
+            "kernel backend: quick_start: not possible with a gateway: the emulator does not show "
+            "routers in the IP TTL"
         )
 
 
 class Proxy:
     """The proxy on the gateway, for as long as the context lasts."""
 
-    def __init__(self, ctl: Headwayctl, name: str, command: list[str]) -> None:
+    def __init__(
+        self, ctl: Headwayctl, name: str, command: list[str], *, is_turned: bool = False
+    ) -> None:
         self._ctl = ctl
+        self._clients, self._servers = (FAR, NEAR) if is_turned else (NEAR, FAR)
+        self._controlled = "--client-cc" if is_turned else "--server-cc"
         self._name = name
         self._command = command
         self._child: Child | None = None
@@ -84,7 +140,8 @@ class Proxy:
         """Begin to take connections. Raises HeadwayError."""
         self._child = Child(
             [*self._command, self._ctl.path, "pep", "run", "--name", self._name,
-             "--client-dev", NEAR, "--server-dev", FAR, "--server-cc", control],
+             "--client-dev", self._clients, "--server-dev", self._servers,
+             self._controlled, control],
             "proxy",
         )  # fmt: skip
         self._child.wait_ready(f"proxy {self._name} takes")

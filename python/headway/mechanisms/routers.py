@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Flow
 from headway.mechanisms import gateway
@@ -77,7 +76,7 @@ class Routers:
         if any(map(sends_header, self._experiment.flows)):
             for netns in self._namespaces.values():
                 self._ctl.run("host", "headers", "--netns", netns, "--dev", _DEVICE)
-        lowered = gateway.fields_of_link(topology_fields(self._experiment))
+        lowered, _ = gateway.fields_of_legs(self._experiment)
         for way, side, link in zip(
             ("forward", "reverse"), _SIDES, gateway.links(self._experiment), strict=True
         ):
@@ -103,15 +102,15 @@ class Routers:
         if not any(link.routers for link in gateway.links(self._experiment)):
             return
         status = self._ctl.json("status", "--json")
-        links = link_places(self._namespaces)
-        first = gateway.links_before(self._experiment)
-        for number, link in enumerate(gateway.links(self._experiment), first):
+        places = link_places(self._experiment, self._namespaces)
+        numbers = gateway.link_numbers(self._experiment)
+        for number, link in zip(numbers, gateway.links(self._experiment), strict=True):
             for router in link.routers:
                 name = registry().router(router.name).name
                 found = (
                     one
                     for one in status["routers"]
-                    if one["name"] == name and links.get(one["place"]) == number
+                    if one["name"] == name and places.get(one["place"]) == number
                 )
                 told = next(found, None)
                 self._status.append(told and {"link": number, **told})
@@ -143,10 +142,12 @@ class Routers:
         ]
 
 
-def link_places(namespaces: Mapping[str, str]) -> dict[str, int]:
+def link_places(experiment: Experiment, namespaces: Mapping[str, str]) -> dict[str, int]:
     """The link that each host's device sends into."""
     if gateway.HOST in namespaces:
-        return {f"{namespaces[gateway.HOST]}:{gateway.FAR}": len(_SIDES)}
+        return {
+            f"{namespaces[gateway.HOST]}:{gateway.FAR}": gateway.link_numbers(experiment)[0],
+        }
     return {
         f"{netns}:{_DEVICE}": number
         for number, side in enumerate(_SIDES)
@@ -159,7 +160,7 @@ def read_on_the_way(
     experiment: Experiment, namespaces: Mapping[str, str], readings: Iterable[Mapping[str, Any]]
 ) -> list[Mapping[str, int | None]]:
     """Rows of router_counters from what ``headwayctl router watch`` read, times as it has them."""
-    links = link_places(namespaces)
+    links = link_places(experiment, namespaces)
     return [
         row
         for one in readings

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from headway.backends.kernel.headwayctl import Headwayctl
 from headway.backends.kernel.testbed import Testbed
 from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Pingpong, Vectors
+from headway.experiment.ways import epochs, server_sends_more
 
 _FIRST_PORT = 20_001
 _GRACE_NS = 300_000_000
@@ -19,20 +20,6 @@ _GRACE_NS = 300_000_000
 def port_of(index: int) -> int:
     """That a flow's server listens at."""
     return _FIRST_PORT + index
-
-
-def server_sends_more(flow: Flow) -> bool:
-    """Whether the flow is recorded at its server, as the simulator does for such vectors."""
-    epochs = _epochs(flow)
-    return sum(epoch[1] for epoch in epochs) > sum(epoch[0] for epoch in epochs)
-
-
-def _epochs(flow: Flow) -> Sequence[tuple[int, ...]]:
-    """Request and response of each exchange, in bytes."""
-    if isinstance(flow.app, Exchanges):
-        table = flow.app.table()
-        return list(zip(table.request_bytes.tolist(), table.response_bytes.tolist(), strict=True))
-    return flow.app.epochs if isinstance(flow.app, Vectors) else ()
 
 
 def _says(flow: Flow, end: str) -> dict[str, int]:
@@ -46,8 +33,8 @@ def _says(flow: Flow, end: str) -> dict[str, int]:
     if (end == "server") == server_sends_more(flow):
         said = {"initial-rate": flow.initial_rate, "data-volume": flow.data_volume}
     if (flow.announces or flow.announces_first) and isinstance(flow.app, Vectors | Exchanges):
-        epochs = _epochs(flow) if flow.announces else _epochs(flow)[:1]
-        said["data-volume"] = sum(epoch[end == "server"] for epoch in epochs)
+        told = epochs(flow) if flow.announces else epochs(flow)[:1]
+        said["data-volume"] = sum(epoch[end == "server"] for epoch in told)
     elif (flow.announces or flow.announces_first) and isinstance(flow.app, Bulk):
         said["data-volume"] = flow.app.size
     if (end == "server") == isinstance(flow.app, Vectors | Exchanges):

@@ -126,9 +126,22 @@ class PacketLog:
     duration_ns: int
 
     @classmethod
-    def load(cls, path: Path, ports: Sequence[int], start_ns: int, duration_ns: int) -> PacketLog:
-        """Read a log; flow i is the packets to or from port ``ports[i]``; others are -1."""
+    def load(
+        cls,
+        path: Path,
+        ports: Sequence[int],
+        start_ns: int,
+        duration_ns: int,
+        *,
+        is_turned: bool = False,
+    ) -> PacketLog:
+        """Read a log; flow i is the packets to or from port ``ports[i]``; others are -1.
+
+        ``is_turned``: flows begin at the far end of the testbed's link, which is link 1 to them.
+        """
         rows = read(path, PACKET)
+        if is_turned:
+            rows["link"] = 1 - rows["link"]
         rows = rows[np.argsort(rows["arrived_ns"], kind="stable")]
         to_flow = np.full(2**16, -1, dtype=np.int64)
         for index, port in enumerate(ports):

@@ -14,11 +14,12 @@ import polars as pl
 
 from headway.backends.kernel import records
 from headway.backends.kernel.headwayctl import Child, Headwayctl
-from headway.backends.kernel.programs import Programs, port_of, server_sends_more
+from headway.backends.kernel.programs import Programs, port_of
 from headway.backends.kernel.testbed import Testbed
 from headway.engine import engine
 from headway.errors import HeadwayError
 from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Vectors
+from headway.experiment.ways import server_sends_more
 from headway.mechanisms import gateway
 from headway.registry import registry
 from headway.trace import FlowSummary, Trace
@@ -51,7 +52,7 @@ class Run:
         self._receivers: dict[int, Child] = {}
         self._sampler: Child | None = None
         self._watcher: Child | None = None
-        self._proxy = testbed.proxy() if gateway.is_between(experiment) else None
+        self._proxy = testbed.proxy()
         self._sent: dict[int, Mapping[str, Any]] = {}
         self._got: dict[int, Mapping[str, Any]] = {}
         self._sampled: Mapping[str, Any] = {}
@@ -182,7 +183,11 @@ class Run:
         """The trace of a finished run whose testbed is down."""
         experiment = self._experiment
         log = records.PacketLog.load(
-            self._testbed.log, self._ports, self.start_ns, experiment.duration
+            self._testbed.log,
+            self._ports,
+            self.start_ns,
+            experiment.duration,
+            is_turned=gateway.is_turned(experiment),
         )
         samples = records.read(self._folder / "samples", records.SAMPLE)
         samples = samples[samples["time_ns"] < self.end_ns]
@@ -406,7 +411,7 @@ def _link_tables(
     tables["drops"] = log.drops() if "drops" in wanted else records.empty("drops")
     if "queue" not in wanted:
         tables["queue"] = records.empty("queue")
-    before = gateway.links_before(experiment)
+    before = min(gateway.link_numbers(experiment))
     return {
         name: table.with_columns((pl.col("link") + before).cast(table.schema["link"]))
         if before and "link" in table.columns

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from headway.backends.kernel.headwayctl import Headwayctl
-from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
 from headway.experiment import Experiment, Flow
 from headway.mechanisms import Mechanisms, gateway
@@ -153,15 +152,14 @@ class Testbed:
         self._config = self._fields(experiment)
 
     def _fields(self, experiment: Experiment) -> dict[str, Any]:
-        topology = topology_fields(experiment)
-        link = gateway.fields_of_link(topology)
+        link, ground = gateway.fields_of_legs(experiment)
         # a packet crosses an access link at either end
         access_ns = 2 * experiment.topology.access_delay
         capture = experiment.capture
         return {
             "seed": experiment.seed,
             **_both_ways(link),
-            **({"ground": _both_ways(topology["hops"][0])} if link is not topology else {}),
+            **({"ground": _both_ways(ground)} if ground is not None else {}),
             "extra_delay_ns": [access_ns + side.delay_ns for side in self._sides],
             "capture": capture
             and {
@@ -210,8 +208,9 @@ class Testbed:
             self._ctl.run("testbed", "begin", self._name, "--at", str(start_ns))
 
     def host(self, flow: Flow, side: str) -> str:
-        """The flow's host on the "left" (where it is sent from) or "right"."""
-        return f"{side}{self._sides.index(_side(flow)) + 1}"
+        """The flow's host on the "left" (where it is sent from) or "right", by its name here."""
+        there = gateway.side(self._experiment, side)
+        return f"{there}{self._sides.index(_side(flow)) + 1}"
 
     def address(self, flow: Flow) -> str:
         """Where the flow is sent to."""
@@ -243,20 +242,24 @@ class Testbed:
         """The captured packets, once the testbed is down; None if none were asked for."""
         return self._capture.read_bytes() if self._config["capture"] else None
 
-    def proxy(self) -> gateway.Proxy:
-        """That of the gateway; it has the testbed's name."""
+    def proxy(self) -> gateway.Proxy | None:
+        """That of the gateway, if flows go through one; it has the testbed's name."""
+        if gateway.relay(self._experiment) is None:
+            return None
         command = [self._ctl.path, *self._exec(gateway.HOST)]
-        return gateway.Proxy(self._ctl, self._name, command)
+        is_turned = gateway.is_turned(self._experiment)
+        return gateway.Proxy(self._ctl, self._name, command, is_turned=is_turned)
 
     def _set_up_hosts(self, route_options: list[str]) -> None:
         if gateway.HOST in self._hosts:
             settings = _settings(self._sides[0], is_opener=True)
             if settings:
                 self.run_on(gateway.HOST, "sysctl", "-qw", *settings)
+        openers = gateway.side(self._experiment, "left")
         for number, side in enumerate(self._sides, 1):
             options = [*route_options, *_route_options(side)]
             for host in (f"left{number}", f"right{number}"):
-                settings = _settings(side, is_opener=host.startswith("left"))
+                settings = _settings(side, is_opener=host.startswith(openers))
                 if settings:
                     self.run_on(host, "sysctl", "-qw", *settings)
                 if options:

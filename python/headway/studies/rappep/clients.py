@@ -13,7 +13,7 @@ from headway.experiment import Exchanges
 from headway.metrics.stats import Array
 from headway.studies.common import lab
 from headway.studies.rap_over_satellite.observe import numbers
-from headway.studies.rappep.orbits import DOWN, LENGTH_S, key
+from headway.studies.rappep.orbits import DOWN, key
 from headway.trace import Trace
 from headway.units import NS_PER_S
 
@@ -57,7 +57,8 @@ def observe(trace: Trace) -> Clients:
     ends_s = np.full(len(flows), np.nan)
     ends_s[whole["flow"].to_numpy()] = whole["end_ns"].to_numpy() / NS_PER_S
     first_s = float(starts_s.min())
-    last_s = float(ends_s.max()) if np.isfinite(ends_s).all() else LENGTH_S
+    length_s = trace.experiment.duration / NS_PER_S
+    last_s = float(ends_s.max()) if np.isfinite(ends_s).all() else length_s
     slots_s, rates_bps = lab.link_rate(trace, DOWN)
     shown = slots_s <= np.ceil(last_s)
     sent_bits = float(rates_bps[shown] @ np.diff(slots_s, prepend=0.0)[shown])

@@ -1,4 +1,4 @@
-"""The study on the kernel: its proxies, with and without loss, beside the simulator's linux-6.
+"""The study on the kernel: its proxies and the satellites' clients, beside the simulator's linux-6.
 
 The paper's claims are judged in the simulator, with its hosts and every scheme. Here the proxy is
 `headwayctl pep` on a gateway between two emulated legs.
@@ -7,13 +7,16 @@ The paper's claims are judged in the simulator, with its hosts and every scheme.
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from headway.claims import Evidence
-from headway.experiment import Experiment
+from headway.experiment import Bulk, Experiment
 from headway.publish import Page
 from headway.studies.rap_over_satellite import experiments as raw
-from headway.studies.rappep import experiments
+from headway.studies.rappep import clients, experiments, orbits_kernel, orbits_page
+from headway.studies.rappep.clients import Clients
 from headway.study import Agreement, Study, StudyContext
 from headway.table import Cell, Table
 from headway.trace import Trace
@@ -26,26 +29,49 @@ DURATION = "70 s"
 TITLE = "Mean completion times in s"
 
 
-class OnKernel(Study[float | None, Evidence[float | None]]):
-    """Five files through a proxy on a gateway."""
+@dataclass(frozen=True)
+class Mean:
+    """Of five files."""
+
+    time_s: float | None
+    """Mean completion time; None: not all have ended."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The paper's files, and the satellites' clients."""
+
+    files: Evidence[Mean]
+    clients: Evidence[Clients]
+
+
+class OnKernel(Study[Mean | Clients, Found]):
+    """Five files through a proxy on a gateway, and clients of satellites behind one."""
 
     choices = (
         "The paper's claims are judged in the simulator with its hosts of Linux 2.6. Here its "
         "files go through a proxy of this machine, and in the simulator between hosts of linux-6, "
         "with which TCP PEP is faster: 13.0 instead of 16.4 s without loss, run 1.",
+        "Over the GEO and the LEO clients are behind the gateway's satellite link, and hosts of "
+        "one side share a namespace. The LEO is without XCP PEP and MPCP PEP: a monitor measures "
+        "at a queue of its own device's, and an emulated link's is elsewhere; one that is told "
+        "knows one rate, and this link has four.",
     )
-    agreements = tuple(
-        Agreement(
-            f"kernel-{scheme}",
-            f"{experiments.SCHEMES[scheme]}: mean completion times on the kernel are the "
-            "simulator's.",
-            table=TITLE,
-            row=experiments.SCHEMES[scheme],
-            most=0.5,
-            unit="s",
-            relative=0.12,
-        )
-        for scheme in SCHEMES
+    agreements = (
+        *(
+            Agreement(
+                f"kernel-{scheme}",
+                f"{experiments.SCHEMES[scheme]}: mean completion times on the kernel are the "
+                "simulator's.",
+                table=TITLE,
+                row=experiments.SCHEMES[scheme],
+                most=0.5,
+                unit="s",
+                relative=0.12,
+            )
+            for scheme in SCHEMES
+        ),
+        *orbits_kernel.AGREEMENTS,
     )
 
     def __init__(self, of: Study[Any, Any]) -> None:
@@ -53,12 +79,13 @@ class OnKernel(Study[float | None, Evidence[float | None]]):
         self.name, self.title, self.source = of.name, of.title, of.source
         self.description = (
             "Five files of 5 MB over 10 Mbit/s and 400 ms one way, through a proxy with Hybla, XCP "
-            "PEP or MPCP PEP on the satellite's leg, with the paper's start and the approved one."
+            "PEP or MPCP PEP on the satellite's leg, with the paper's start and the approved one; "
+            "Web pages and files over a GEO and a LEO satellite, through a proxy and without one."
         )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
-        """A trial per proxy, loss and run."""
-        return {
+        """A trial per proxy, loss and run; and per satellite, load and scheme."""
+        files = {
             raw.key(scheme, loss, run): Experiment.model_validate(
                 {
                     **experiments.trial(scheme, loss, run, seed=ctx.seed).model_dump(
@@ -72,29 +99,39 @@ class OnKernel(Study[float | None, Evidence[float | None]]):
             for scheme in SCHEMES
             for loss in raw.LOSSES
         }
+        return files | orbits_kernel.experiments(ctx)
 
-    def observe(self, _key: str, trace: Trace) -> float | None:
-        """Mean completion time of the five files, s; None: not all have ended."""
+    def observe(self, _key: str, trace: Trace) -> Mean | Clients:
+        """How long the five files took, or the clients."""
+        if not isinstance(trace.experiment.flows[0].app, Bulk):
+            return clients.observe(trace)
         starts_ns = trace.experiment.start_times_ns()
         taken_s = [
             (flow.done_ns - start_ns) / 1e9
             for flow, start_ns in zip(trace.flows, starts_ns, strict=True)
             if flow.done_ns is not None
         ]
-        return statistics.mean(taken_s) if len(taken_s) == len(starts_ns) else None
+        return Mean(statistics.mean(taken_s) if len(taken_s) == len(starts_ns) else None)
 
-    def page(self, ctx: StudyContext, found: Evidence[float | None]) -> Page:
-        """Means over the runs, by proxy and loss."""
+    def gather(self, _ctx: StudyContext, rows: Mapping[str, Mean | Clients]) -> Found:
+        """Files and clients apart."""
+        return Found(Evidence.of(Mean, rows), Evidence.of(Clients, rows))
+
+    def page(self, ctx: StudyContext, found: Found) -> Page:
+        """Means over the runs, by proxy and loss; and the satellites' tables."""
         rows: list[list[Cell]] = [
             [
                 experiments.SCHEMES[scheme],
-                *(_mean([found[raw.key(scheme, loss, run)] for run in _runs(ctx)])
+                *(_mean([found.files[raw.key(scheme, loss, run)].time_s for run in _runs(ctx)])
                   for loss in raw.LOSSES),
             ]
             for scheme in SCHEMES
         ]  # fmt: skip
         columns = ["proxy", *(f"{loss:.0%} loss" for loss in raw.LOSSES)]
-        return Page(tables=[Table(TITLE, columns, rows)])
+        return Page(
+            tables=[Table(TITLE, columns, rows), *orbits_page.tables(found.clients)],
+            figures=orbits_page.figures(found.clients),
+        )
 
 
 def _runs(ctx: StudyContext) -> range:

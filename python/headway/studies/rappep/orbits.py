@@ -82,8 +82,8 @@ class Load:
 
 _HERE = Path(__file__).parent
 LOADS = {
-    "web": Load("40 Web pages of 1.2 MB", _HERE / "page.csv", 40, 60.0),
-    "files": Load("100 files of 1 MB", _HERE / "file.csv", 100, 10.0),
+    "web": Load("Web pages of 1.2 MB", _HERE / "page.csv", 40, 60.0),
+    "files": Load("Files of 1 MB", _HERE / "file.csv", 100, 10.0),
 }
 BARE = {
     "cubic": "CUBIC",

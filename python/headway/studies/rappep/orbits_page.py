@@ -7,8 +7,9 @@ import numpy as np
 from headway.claims import Evidence
 from headway.figures import Dot, dots
 from headway.publish import Figures
+from headway.studies.rap_over_satellite.observe import numbers
 from headway.studies.rappep.clients import LATE_PERCENT, Clients, times_s, trials
-from headway.studies.rappep.orbits import LOADS, ORBITS, SCHEMES
+from headway.studies.rappep.orbits import LOADS, ORBITS, SCHEMES, key
 from headway.table import Cell, Table
 
 _STYLES = {
@@ -29,11 +30,21 @@ def tables(found: Evidence[Clients]) -> list[Table]:
     return [_table(found, orbit, load) for orbit in ORBITS for load in LOADS]
 
 
+def _schemes(found: Evidence[Clients], orbit: str, load: str) -> dict[str, str]:
+    """Those that this run has: on the kernel they are fewer."""
+    run = min(numbers(found), default=1)
+    return {
+        scheme: name for scheme, name in SCHEMES.items() if key(orbit, load, scheme, run) in found
+    }
+
+
 def _table(found: Evidence[Clients], orbit: str, load: str) -> Table:
+    clients = 0
     rows: list[list[Cell]] = []
-    for scheme, name in SCHEMES.items():
+    for scheme, name in _schemes(found, orbit, load).items():
         of = trials(found, orbit, load, scheme)
         times, missing = times_s(of)
+        clients = of[0].times_s.size
 
         def mean(values: list[float], digits: int) -> float:
             return round(float(np.mean(values)), digits)
@@ -52,7 +63,7 @@ def _table(found: Evidence[Clients], orbit: str, load: str) -> Table:
             ]
         )
     return Table(
-        f"{LOADS[load].name}, {ORBITS[orbit].name}",
+        f"{LOADS[load].name}, {ORBITS[orbit].name}; {clients} clients",
         [
             "scheme",
             "mean s",
@@ -94,7 +105,7 @@ def figures(found: Evidence[Clients]) -> Figures:
 def _dots(found: Evidence[Clients], orbit: str, load: str) -> list[Dot]:
     plain, _ = times_s(trials(found, orbit, load, "cubic"))
     shown = []
-    for scheme, name in SCHEMES.items():
+    for scheme, name in _schemes(found, orbit, load).items():
         times, _ = times_s(trials(found, orbit, load, scheme))
         low, high = np.percentile(times, [_EARLY_PERCENT, LATE_PERCENT])
         shown.append(
