@@ -65,6 +65,11 @@ COMMANDS = {
         "validate",
         "Run a matrix of scenarios on both backends and say how far they differ.",
     ),
+    "web-proxy": Command(
+        "web_proxy",
+        "web_proxy",
+        "Stand before a Web server and have TCP hear the deadlines that clients state.",
+    ),
 }
 
 

@@ -1,0 +1,158 @@
+"""The proxy as a program: uvicorn with deadlines, a listening socket of its own, and limits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from headway.errors import HeadwayError
+from headway.web.headers import HEAD_BYTES, ForwardedFor
+from headway.web.middleware import DeadlineMiddleware
+from headway.web.proxy import Patience, Proxy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the proxy is told; a line of HeadwayError says what cannot be."""
+
+    listen: str
+    """ADDRESS:PORT; [ADDRESS]:PORT of IPv6."""
+    upstream: str
+    """http://HOST:PORT."""
+    control: str | None = None
+    """The congestion control of the clients' connections; None: the system's."""
+    forwarded_for: ForwardedFor = ForwardedFor.SET
+    via: str = "headway"
+    connections: int = 1000
+    """So many clients at a time; others get 503."""
+    patience: Patience = field(default_factory=Patience)
+    verbose: bool = False
+    """Log every response with a target, and the rate that it started at."""
+
+
+class PatientProtocol(H11Protocol):
+    """uvicorn's, with a limit to how long a head may take: else a few bytes keep a connection."""
+
+    head_s = 30.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client is there, and has to say what it wants."""
+        super().connection_made(transport)
+        self._head_due = self.loop.call_later(self.head_s, self._give_up)
+        self._awaits_head = True
+
+    def data_received(self, data: bytes) -> None:
+        """Some of a head, or of a body."""
+        super().data_received(data)
+        was, self._awaits_head = (
+            self._awaits_head,
+            self.cycle is None or (self.cycle.response_complete),
+        )
+        if not self._awaits_head:
+            self._head_due.cancel()
+        elif not was:  # the first of the next
+            self._head_due = self.loop.call_later(self.head_s, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing more is to come."""
+        self._head_due.cancel()
+        super().connection_lost(exc)
+
+    def _give_up(self) -> None:
+        self.timeout_keep_alive_handler()
+
+
+def configuration(settings: Settings) -> uvicorn.Config:
+    """uvicorn's, for the proxy with deadlines."""
+    proxy = Proxy(
+        _upstream(settings.upstream),
+        forwarded_for=settings.forwarded_for,
+        via=_token(settings.via),
+        patience=settings.patience,
+    )
+    return uvicorn.Config(
+        DeadlineMiddleware(proxy),
+        http=PatientProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        limit_concurrency=settings.connections,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+    )
+
+
+def serve(settings: Settings) -> None:
+    """Serve until SIGINT or SIGTERM; says ``ready`` once clients may come. Raises HeadwayError."""
+    logging.basicConfig(
+        level=logging.INFO if settings.verbose else logging.WARNING,
+        format="%(levelname)s %(message)s",
+    )
+    for noisy in ("httpx", "httpcore", "uvicorn", "asyncio"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    config = configuration(settings)
+    with listening(settings.listen, settings.control) as at:
+        print(f"ready at {settings.listen}, before {settings.upstream}", flush=True)
+        uvicorn.Server(config).run(sockets=[at])
+
+
+def listening(where: str, control: str | None = None) -> socket.socket:
+    """A socket that listens there, its connections led by a control. Raises HeadwayError."""
+    address, _, port = where.rpartition(":")
+    if not address or not port.isdecimal() or not 0 <= int(port) < 1 << 16:
+        raise HeadwayError(f"listen = {where}: must be ADDRESS:PORT")
+    address = address.removeprefix("[").removesuffix("]")
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    at = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        at.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if control is not None:
+            _lead(at, control)
+        at.bind((address, int(port)))
+        at.listen(2048)
+    except (OSError, HeadwayError) as error:
+        at.close()
+        if isinstance(error, HeadwayError):
+            raise
+        raise HeadwayError(f"listen = {where}: {error.strerror or error}") from None
+    return at
+
+
+def _lead(at: socket.socket, control: str) -> None:
+    try:
+        at.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+    except OSError as error:
+        raise HeadwayError(
+            f"control = {control}: {error.strerror}: must be one that the kernel has "
+            "(headwayctl attach)"
+        ) from None
+
+
+def _upstream(url: str) -> str:
+    """As given, if it is one. Raises HeadwayError."""
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme == "http" and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is none
+        known = False
+    if not known or parts.path not in ("", "/") or parts.query or parts.fragment or parts.username:
+        raise HeadwayError(f"upstream = {url}: must be http://HOST:PORT")
+    return url
+
+
+def _token(name: str) -> str:
+    """A pseudonym for Via. Raises HeadwayError."""
+    if not all(c.isascii() and (c.isalnum() or c in "-._") for c in name):
+        raise HeadwayError(f"via = {name}: must be of letters, digits, - . _, or empty")
+    return name
