@@ -32,6 +32,8 @@ os.execv(command[0], command)
 _FLAT = ("--disable-gpu",)
 SOLID = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
 """Flags of a browser that draws in three dimensions without a graphics card."""
+EXTENDABLE = (*_FLAT, "--enable-unsafe-extension-debugging")
+"""Flags of a browser that takes extensions from a folder."""
 
 
 def program() -> str | None:
@@ -56,14 +58,25 @@ class Browser:
         if self._context:
             self.ask("Target.disposeBrowserContext", browserContextId=self._context)
         self._context = self.ask("Target.createBrowserContext")["browserContextId"]
-        target = self.ask("Target.createTarget", url="about:blank", browserContextId=self._context)[
-            "targetId"
-        ]
+        self._show_empty(browserContextId=self._context)
+
+    def _show_empty(self, **where: str) -> None:
+        target = self.ask("Target.createTarget", url="about:blank", **where)["targetId"]
         attached = self.ask("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
         self.events = []
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
+
+    def extend(self, folder: Path) -> str:
+        """Load an extension and show an empty page that it sees; its id. Raises HeadwayError.
+
+        The browser was started with EXTENDABLE. What is made :meth:`anew` has no extensions.
+        """
+        self._session = ""
+        loaded = self.ask("Extensions.loadUnpacked", path=str(folder.resolve()))
+        self._show_empty()
+        return str(loaded["id"])
 
     def ask(self, method: str, **params: Any) -> Any:
         """Send a command and wait for its result. Raises HeadwayError."""
