@@ -195,20 +195,15 @@ fn check_devices(what: &str, names: &[String]) -> Result<(), Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn config() -> Config {
-        let side = Side {
-            devices: vec!["eth0".to_owned()],
-            ..Side::default()
-        };
-        Config {
+impl Config {
+    /// With limits of each kind, and no device.
+    pub(crate) fn example() -> Self {
+        Self {
             name: "pep".to_owned(),
             scope: String::new(),
             folder: PathBuf::new(),
-            client: side.clone(),
-            server: side,
+            client: Side::default(),
+            server: Side::default(),
             workers: 1,
             pipe_bytes: 1 << 20,
             max_connections: 100,
@@ -224,11 +219,16 @@ mod tests {
             user: None,
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn a_refusal_names_the_field_the_value_and_what_is_allowed() {
         let refused = |change: fn(&mut Config)| {
-            let mut config = config();
+            let mut config = Config::example();
             config.client.devices = vec!["no\"ne".to_owned()];
             change(&mut config);
             config.check().unwrap_err().message

@@ -148,29 +148,12 @@ impl Use {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
-    use std::time::Duration;
 
     fn config(max_connections: usize, max_memory_bytes: u64) -> Config {
         Config {
-            name: "pep".to_owned(),
-            scope: String::new(),
-            folder: PathBuf::new(),
-            client: crate::Side::default(),
-            server: crate::Side::default(),
-            workers: 1,
-            pipe_bytes: 1 << 20,
             max_connections,
             max_memory_bytes,
-            idle_timeout: Duration::from_secs(1),
-            handshake_timeout: Duration::from_secs(1),
-            confirm: false,
-            journal: None,
-            metrics: None,
-            drain_timeout: Duration::from_secs(1),
-            mark: 0x4857,
-            replace: false,
-            user: None,
+            ..Config::example()
         }
     }
 
