@@ -18,7 +18,7 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
-.PHONY: help build engine headwayctl demo test test-packages test-format test-rust built-tests test-kernel test-python test-live \
+.PHONY: help build engine headwayctl demo test test-packages test-format test-lint test-rust built-tests test-kernel test-python test-live \
 	package test-package check verdicts verdicts-live format bench bench-controls bench-debian bench-beside bench-peers bench-start bench-try bench-pep profile follow pages mirrors lock clean
 
 help: ## list these targets
@@ -86,7 +86,7 @@ test: ## every test: Rust, eBPF objects, Python; ends with what this machine cou
 	@export HEADWAY_SKIPS=$(SKIPS); run="$(MAKE) --no-print-directory --keep-going"; status=0; \
 	$$run test-packages || status=$$?; \
 	$$run --jobs=2 build built-tests $(VENV)/.dev || status=$$?; \
-	$$run --jobs=2 test-format test-rust test-python || status=$$?; \
+	$$run --jobs=2 test-format test-rust test-python test-lint || status=$$?; \
 	$$run test-kernel test-live || status=$$?; \
 	tests/skipped.sh $(SKIPS); exit $$status
 
@@ -125,6 +125,10 @@ test-format: $(VENV)/.dev # are sources as `make format` leaves them? Not every 
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
 
+test-lint: # what ships, not its tests, which take as long again: those `make check` looks at
+	$(if $(shell cargo clippy --version 2>/dev/null),cargo clippy --quiet $(TESTED) -- -D warnings,@tests/skipped.sh --note 1 \
+	"check of Rust's habits" "cargo has no clippy: rustup component add clippy")
+
 package: headwayctl ## the Debian package of headwayctl, in target/package (docs/packaging.md)
 	@packaging/build.sh target/$(CTL_PROFILE)/headwayctl target/package
 
@@ -132,7 +136,7 @@ test-package: headwayctl $(VENV)/.engine $(VENV)/.dev ## make it, have lintian c
 	HEADWAY_PACKAGE=full $(BIN)/python -m pytest tests/test_package.py
 
 check: build test-format ## formatters, linters, types and fast tests; under a minute, no root
-	cargo clippy --quiet $(CRATES) --all-targets -- -D warnings
+	cargo clippy --quiet --workspace $(if $(READY),,--exclude headway-kernel) --all-targets -- -D warnings
 	$(BIN)/mypy
 	cargo test --quiet $(CRATES) --exclude headway-python --exclude headway-emulator --exclude headway-pep
 	$(BIN)/python -m pytest -m "not slow"
