@@ -10,7 +10,16 @@ from headway import mechanisms
 from headway.backends.kernel.programs import says_something
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
-from headway.experiment import Exchanges, Experiment, Flow, Pingpong, Requests, Sessions, Vectors
+from headway.experiment import (
+    Exchanges,
+    Experiment,
+    Flow,
+    Pages,
+    Pingpong,
+    Requests,
+    Sessions,
+    Vectors,
+)
 from headway.mechanisms import gateway
 from headway.workloads.exchange_file import check_live
 
@@ -51,6 +60,8 @@ def check(experiment: Experiment) -> None:
             raise HeadwayError(
                 f"kernel backend: {name}: sessions: not possible; use a file of exchanges"
             )
+        if isinstance(flow.app, Pages):
+            raise HeadwayError(f"kernel backend: {name}: pages: not possible yet")
         if isinstance(flow.app, Exchanges):
             _check_exchanges(name, flow, flow.app)
         if isinstance(flow.app, Vectors) and len(flow.app.connections or ()) > 1:
