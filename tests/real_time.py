@@ -35,7 +35,10 @@ _repeated_s: list[float] = []
 
 
 def in_real_time(test: Callable[P, None]) -> Callable[P, None]:
-    """Under this rule; a test that is tried again finds what it left in its folder."""
+    """Under this rule, and beside nothing else (marked so, see the Makefile).
+
+    A test that is tried again finds what it left in its folder.
+    """
 
     @functools.wraps(test)
     def judged(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -58,7 +61,7 @@ def in_real_time(test: Callable[P, None]) -> Callable[P, None]:
                 pytest.skip(f"the machine is too busy for real time: {why}")
             tried_again.append(f"{test.__name__}: {why}")
 
-    return judged
+    return pytest.mark.measures(judged)
 
 
 def _first_line(wrong: Exception) -> str:
