@@ -18,8 +18,7 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
-.PHONY: help build engine headwayctl demo test test-packages test-format test-lint test-rust built-tests \
-	test-kernel test-kernel-beside test-python test-live test-live-beside \
+.PHONY: help build engine headwayctl demo test test-packages test-format test-lint test-rust built-tests test-kernel test-python test-live \
 	package test-package check verdicts verdicts-live format bench bench-controls bench-debian bench-beside bench-peers bench-start bench-try bench-pep profile follow pages mirrors lock clean
 
 help: ## list these targets
@@ -71,28 +70,23 @@ demo: build ## build, run paper 001's study, say where its report is
 # What a suite cannot run it notes in this file, and the last words are made of it.
 SKIPS := $(CURDIR)/target/skipped.tsv
 # Rust's tests: always the same crates in one profile, for cargo would build a selection of them anew.
-# crates/kernel is among them where it can be built. What measures in real time runs alone; what only
-# waits runs beside what computes, and comes first when it wakes.
+# crates/kernel is among them where it can be built. What runs in real time runs alone.
 READY := $(shell tests/system_packages.sh --ready && echo kernel)
 TESTED := --workspace --exclude headway-python $(if $(READY),,--exclude headway-kernel)
 suites = $(sort $(basename $(notdir $(foreach crate,$(1),$(wildcard crates/$(crate)/tests/*.rs)))))
 LIVE := $(call suites,emulator pep $(READY))
-COMPUTES := $(if $(READY),contract verifier)
-WAITS := $(if $(READY),arrows command_line ecn hints hostile_headers kill left_behind quick_start_cheats routers sampler whose)
-MEASURES := $(filter-out $(COMPUTES) $(WAITS),$(LIVE))
-NOT_LIVE := $(filter-out $(LIVE),$(call suites,wire experiment algorithms sim mirrors)) $(COMPUTES)
-FIRST := $(if $(filter 0,$(shell id -u)),nice -n -10)
+NOT_LIVE := $(filter-out $(LIVE),$(call suites,wire experiment algorithms sim mirrors))
 
 # Where the time of Python's tests goes.
 SLOWEST := --durations=10 --durations-min=10
 
-# All is built; what need not be alone uses every core; what measures in real time then has them alone.
+# All is built; what needs no kernel uses every core; what runs in real time then has them alone.
 test: ## every test: Rust, eBPF objects, Python; ends with what this machine could not run, and why
 	@mkdir -p $(dir $(SKIPS)) && : >$(SKIPS)
 	@export HEADWAY_SKIPS=$(SKIPS); run="$(MAKE) --no-print-directory --keep-going"; status=0; \
 	$$run test-packages || status=$$?; \
 	$$run --jobs=2 build built-tests $(VENV)/.dev || status=$$?; \
-	$$run --jobs=5 test-format test-rust test-python test-kernel-beside test-live-beside test-lint || status=$$?; \
+	$$run --jobs=2 test-format test-rust test-python test-lint || status=$$?; \
 	$$run test-kernel test-live || status=$$?; \
 	tests/skipped.sh $(SKIPS); exit $$status
 
@@ -117,18 +111,12 @@ test-python: build $(VENV)/.dev # in as many processes as there are cores
 	$(BIN)/python -m pytest -m "not kernel" --numprocesses auto --no-loadscope-reorder $(SLOWEST)
 
 test-kernel: # and what has the name of such a suite in another crate
-	cargo test --quiet --no-fail-fast $(TESTED) $(MEASURES:%=--test=%)
+	cargo test --quiet --no-fail-fast $(TESTED) $(LIVE:%=--test=%)
 	$(if $(READY),,@tests/skipped.sh --note "$(words $(call suites,kernel))" "suites of headway-kernel" \
 	"it is not built without clang-19, libbpf, libelf and zlib")
 
-test-kernel-beside: # those that measure nothing
-	$(if $(WAITS),$(FIRST) cargo test --quiet --no-fail-fast $(TESTED) $(WAITS:%=--test=%))
-
 test-live: build $(VENV)/.dev # of Python, on the live kernel
-	$(BIN)/python -m pytest -m "kernel and measures" $(SLOWEST)
-
-test-live-beside: build $(VENV)/.dev # those that measure nothing
-	$(FIRST) $(BIN)/python -m pytest -m "kernel and not measures" $(SLOWEST)
+	$(BIN)/python -m pytest -m kernel $(SLOWEST)
 
 test-format: $(VENV)/.dev # are sources as `make format` leaves them? Not every Rust has its formatter
 	$(if $(shell cargo fmt --version 2>/dev/null),cargo fmt --all --check,@tests/skipped.sh --note 1 \

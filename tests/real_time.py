@@ -8,7 +8,6 @@ gets a machine that keeps time is skipped with the reason. tests/machine.rs is t
 from __future__ import annotations
 
 import functools
-import os
 import subprocess
 import sys
 import time
@@ -24,9 +23,8 @@ from headway.trace import Trace
 
 P = ParamSpec("P")
 
-SPARE_S = 600.0 if "HEADWAY_LONG" in os.environ else 30.0
-"""What all repeated tests of a run may take together: CI has minutes, not hours. A long form's
-test takes more than a minute, so that with less not one of them could be repeated."""
+SPARE_S = 30.0
+"""What all repeated tests of a run may take together: CI has minutes, not hours."""
 MOST_LOST = 0.01
 """The share of the time by which a process that only sleeps may wake too late."""
 
@@ -37,10 +35,7 @@ _repeated_s: list[float] = []
 
 
 def in_real_time(test: Callable[P, None]) -> Callable[P, None]:
-    """Under this rule, and beside nothing else (marked so, see the Makefile).
-
-    A test that is tried again finds what it left in its folder.
-    """
+    """Under this rule; a test that is tried again finds what it left in its folder."""
 
     @functools.wraps(test)
     def judged(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -63,7 +58,7 @@ def in_real_time(test: Callable[P, None]) -> Callable[P, None]:
                 pytest.skip(f"the machine is too busy for real time: {why}")
             tried_again.append(f"{test.__name__}: {why}")
 
-    return pytest.mark.measures(judged)
+    return judged
 
 
 def _first_line(wrong: Exception) -> str:

@@ -31,6 +31,7 @@ need command -v iperf3 -- iperf3
 need command -v curl -- curl
 need command -v nginx -- nginx-light
 need command -v chromium -- chromium
+need command -v npm -- npm
 need command -v zsh -- zsh
 need command -v fish -- fish
 need command -v lexgrog -- man-db

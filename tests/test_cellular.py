@@ -1,9 +1,5 @@
-"""Made-up traces of cellular links: the model's numbers, and both backends on one of them.
+"""Made-up traces of cellular links: the model's numbers, and both backends on one of them."""
 
-HEADWAY_LONG=1 has a queue without an AQM there, too.
-"""
-
-import os
 import statistics
 from typing import Any
 
@@ -18,8 +14,6 @@ from headway.errors import HeadwayError
 from headway.experiment import Cbr, Dumbbell, Experiment, Flow
 from headway.trace import Trace
 from headway.workloads.cellular import Cellular, main
-
-LONG = "HEADWAY_LONG" in os.environ
 
 
 def test_the_same_seed_gives_the_same_trace_and_another_gives_another() -> None:
@@ -114,7 +108,7 @@ def _seen(trace: Trace) -> tuple[float, float]:
 
 @on_kernel
 @in_real_time
-@pytest.mark.parametrize("aqm", ["codel", *(["drop-tail"] if LONG else [])])
+@pytest.mark.parametrize("aqm", ["drop-tail", "codel"])
 def test_both_backends_agree_on_a_made_up_trace(aqm: str) -> None:
     """Utilization within 3 %, 95th percentile of the delay within 10 %: medians of runs.
 

@@ -19,8 +19,8 @@ from headway.errors import HeadwayError
 from headway.experiment import (
     Exchanges,
     Experiment,
-    Pages,
     Sessions,
+    Site,
 )
 from headway.limits import FLOW_BYTES, READING_BYTES, check_room
 from headway.units import format_time
@@ -263,6 +263,11 @@ def scenario_json(experiment: Experiment, *, digest: bool = False, trace: bool =
     It asks for a ``digest``, a ``trace`` or both. Raises HeadwayError for what only another backend
     has.
     """
+    for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
+        if isinstance(flow.app, Site):
+            raise HeadwayError(
+                f"simulator: {name}: site: needs a browser; --backend kernel has one"
+            )
     document = experiment.model_dump_json()
     apps = dict(_brought(experiment))
     batches_ns = batch_edges_ns(experiment) if digest else None
@@ -282,8 +287,6 @@ def _brought(experiment: Experiment) -> Iterator[tuple[int, str]]:
             yield number, _session_texts(app.workload, app.pairs)[app.pair]
         elif isinstance(app, Exchanges):
             yield number, json.dumps({"kind": "exchanges", **app.table().columns()})
-        elif isinstance(app, Pages):
-            yield number, json.dumps(_pages(app))
 
 
 @functools.lru_cache(maxsize=4)
@@ -305,17 +308,6 @@ def topology_fields(experiment: Experiment) -> dict[str, Any]:
     """Its topology in SI integers, as the engine and the emulator take it."""
     fields: dict[str, Any] = json.loads(_engine.topology(experiment.topology.model_dump_json()))
     return fields
-
-
-def _pages(app: Pages) -> dict[str, Any]:
-    return {
-        "kind": "pages",
-        "http": app.http,
-        "connections": app.parallel,
-        "keepalive_requests": app.keepalive_requests,
-        "keepalive_timeout_ns": app.keepalive_timeout,
-        **app.table().columns(),
-    }
 
 
 def _sessions(share: SessionTable, persistent: bool) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import ctypes
 import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -20,7 +22,8 @@ from headway.errors import HeadwayError
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ANSWER_S = 30.0
 _HAND_OVER = """
-import os, sys
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)
 reads, writes, *command = sys.argv[1:]
 # Out of the way first: either may be the other's number.
 reads, writes = os.dup(os.dup(int(reads))), os.dup(os.dup(int(writes)))
@@ -34,6 +37,15 @@ SOLID = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu
 """Flags of a browser that draws in three dimensions without a graphics card."""
 EXTENDABLE = (*_FLAT, "--enable-unsafe-extension-debugging")
 """Flags of a browser that takes extensions from a folder."""
+
+
+_ON_PARENTS_DEATH = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+
+
+def ends_with_parent() -> None:
+    """Have this process killed when its parent is."""
+    ctypes.CDLL(None).prctl(_ON_PARENTS_DEATH, signal.SIGKILL)
 
 
 def program() -> str | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headway.experiment.apps import Exchanges, Vectors
+from headway.experiment.apps import Exchanges, Site, Vectors
 from headway.experiment.flow import Flow
 
 
 def server_sends_more(flow: Flow) -> bool:
     """Whether the flow is recorded at its server, as the simulator does for such vectors."""
+    if isinstance(flow.app, Site):
+        return True
     both = epochs(flow)
     return sum(epoch[1] for epoch in both) > sum(epoch[0] for epoch in both)
 

@@ -9,7 +9,6 @@ mod exchanges;
 mod flow;
 pub mod limits;
 mod link;
-mod pages;
 mod record;
 mod sessions;
 mod topology;

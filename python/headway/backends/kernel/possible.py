@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from headway import mechanisms
+from headway.backends.kernel import sites
 from headway.backends.kernel.programs import says_something
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
@@ -14,10 +15,10 @@ from headway.experiment import (
     Exchanges,
     Experiment,
     Flow,
-    Pages,
     Pingpong,
     Requests,
     Sessions,
+    Site,
     Vectors,
 )
 from headway.mechanisms import gateway
@@ -60,8 +61,8 @@ def check(experiment: Experiment) -> None:
             raise HeadwayError(
                 f"kernel backend: {name}: sessions: not possible; use a file of exchanges"
             )
-        if isinstance(flow.app, Pages):
-            raise HeadwayError(f"kernel backend: {name}: pages: not possible yet")
+        if isinstance(flow.app, Site):
+            sites.check(name, flow.app)
         if isinstance(flow.app, Exchanges):
             _check_exchanges(name, flow, flow.app)
         if isinstance(flow.app, Vectors) and len(flow.app.connections or ()) > 1:

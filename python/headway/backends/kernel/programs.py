@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from headway.backends.kernel import sites
 from headway.backends.kernel.headwayctl import Headwayctl
 from headway.backends.kernel.testbed import Testbed
-from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Pingpong, Vectors
+from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Pingpong, Site, Vectors
 from headway.experiment.ways import epochs, server_sends_more
 
 _FIRST_PORT = 20_001
@@ -37,7 +38,10 @@ def _says(flow: Flow, end: str) -> dict[str, int]:
         said["data-volume"] = sum(epoch[end == "server"] for epoch in told)
     elif (flow.announces or flow.announces_first) and isinstance(flow.app, Bulk):
         said["data-volume"] = flow.app.size
-    if (end == "server") == isinstance(flow.app, Vectors | Exchanges):
+    # a browser says its deadline in a header
+    if (end == "server") == isinstance(flow.app, Vectors | Exchanges) and not isinstance(
+        flow.app, Site
+    ):
         said["deadline"] = flow.deadline
     return {name: value for name, value in said.items() if value}
 
@@ -45,6 +49,8 @@ def _says(flow: Flow, end: str) -> dict[str, int]:
 def says_something(flow: Flow) -> bool:
     """Whether an application of the flow uses the socket options of include/headway.h."""
     if isinstance(flow.app, Exchanges) and flow.app.table().deadline_ns.any():
+        return True
+    if isinstance(flow.app, Site) and flow.deadline:
         return True
     return any(_says(flow, end) for end in ("client", "server"))
 
@@ -98,6 +104,12 @@ class Programs:
                 *self._vectors(index, flow, flow.app, "server"), "--end", str(self.end_ns),
                 *self._counted(index, flow, "server"),
             ]  # fmt: skip
+        if isinstance(flow.app, Site):
+            return [
+                *sites.server(flow.app), "--address", at, "--control", self.controls[index],
+                *_hints(flow, "server"), *(["--targets"] if flow.deadline else []),
+                "--until", str(self.folder / f"sent{index}"), "--end", str(self.end_ns),
+            ]  # fmt: skip
         if isinstance(flow.app, Pingpong):
             return [
                 *self._program("pingpong-server"), "--address", at,
@@ -147,6 +159,14 @@ class Programs:
                 *self._vectors(index, flow, flow.app, "client"), "--start", str(start_ns),
                 "--stop", str(stop_ns), "--end", str(end_ns), "--out", out,
                 *self._counted(index, flow, "client"),
+            ]  # fmt: skip
+        if isinstance(flow.app, Site):
+            target = ["--deadline-ms", str(flow.deadline // 10**6)] if flow.deadline else []
+            return [
+                *sites.visitor(flow.app), "--address", to, *target,
+                "--start", str(start_ns), "--stop", str(stop_ns), "--out", out,
+                "--received", str(self.folder / f"received{index}"),
+                "--picture", str(self.folder / f"picture{index}"),
             ]  # fmt: skip
         if isinstance(flow.app, Pingpong):
             return [

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from headway.backends.kernel import records
+from headway.backends.kernel import records, sites
 from headway.backends.kernel.headwayctl import Child, Headwayctl
 from headway.backends.kernel.programs import Programs, port_of
 from headway.backends.kernel.testbed import Testbed
 from headway.engine import engine
 from headway.errors import HeadwayError
-from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Vectors
+from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Site, Vectors
 from headway.experiment.ways import server_sends_more
 from headway.mechanisms import gateway
 from headway.registry import registry
@@ -92,6 +92,8 @@ class Run:
         if self._proxy is not None:
             self._proxy.start(self._controls[gateway.CONTROL])
         setup_ns = _SETUP_NS + _SETUP_PER_FLOW_NS * len(flows)
+        if any(isinstance(flow.app, Site) for flow in flows):
+            setup_ns += sites.SETUP_NS
         self.start_ns = time.monotonic_ns() + setup_ns
         programs = Programs(
             self._ctl, self._testbed, self._experiment, self._controls, self._folder, self.start_ns
@@ -380,6 +382,13 @@ class Run:
             },
             "sampler": dict(self._sampled),
             "controls_left_out": list(self._left_out),
+            "visits": {
+                str(index): sites.told(
+                    self._sent[index], self.start_ns, self._folder / f"picture{index}"
+                )
+                for index, flow in enumerate(experiment.flows)
+                if isinstance(flow.app, Site)
+            },
             "udp_senders": {
                 str(index): dict(sent)
                 for index, sent in self._sent.items()

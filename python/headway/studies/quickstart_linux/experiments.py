@@ -1,4 +1,4 @@
-"""Setup: flows that start, and downloads of many sizes.
+"""Setup: flows that start, and downloads of many sizes; Web users are in web.py.
 
 The paper's computers ran Linux 2.6.20 with its own quick ACKs (section 5.2): delayed ACKs are on.
 """

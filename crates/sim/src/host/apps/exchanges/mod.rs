@@ -5,12 +5,10 @@
 
 mod opening;
 
-use super::{
-    Application, At, Connection, Connections, Host, Recipe, Setup, Side, Totals, TIME_WAIT_NS,
-};
+use super::{Application, At, Connection, Connections, Host, Recipe, Setup, Side, Totals};
 use crate::scenario::app;
 use headway_experiment::order::Order;
-use opening::{Opening, Waiting};
+use opening::{Opening, Waiting, TIME_WAIT_NS};
 
 /// What a host pair exchanges in the whole run.
 pub(super) struct Exchanges {

@@ -1,0 +1,61 @@
+"""A browser and its server on the testbed: their command lines, and what they need."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from headway.browser import chromium, sites
+from headway.errors import KernelCannotError
+from headway.experiment import Site
+
+_FPS = 4
+"""Without a graphics card more would take the processor from the network."""
+SETUP_NS = 6_000_000_000
+"""What a browser may take to start on a busy machine."""
+
+
+def check(name: str, app: Site) -> None:
+    """Makes the site, which takes a while. Raises KernelCannotError where a program is missing."""
+    if chromium.program() is None:
+        raise KernelCannotError(f"kernel backend: {name}: site: chromium is not installed")
+    if shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") is None:
+        raise KernelCannotError(f"kernel backend: {name}: site: nginx is not installed")
+    sites.site(app.site)
+
+
+def server(app: Site) -> list[str]:
+    """Serves the site."""
+    return [
+        sys.executable, "-m", "headway.browser.serve", "--root", str(sites.site(app.site)),
+        *([] if app.keep_alive else ["--close"]),
+    ]  # fmt: skip
+
+
+def visitor(app: Site) -> list[str]:
+    """Visits it."""
+    return [
+        sys.executable, "-m", "headway.browser.visit", "--root", str(sites.site(app.site)),
+        "--site", app.site, "--visits", str(app.visits), "--query", _query(app),
+    ]  # fmt: skip
+
+
+def told(summary: Mapping[str, Any], start_ns: int, picture: Path) -> dict[str, Any]:
+    """What a visitor said at its end, times from the run's start, and a JPEG in base 64."""
+    visits = [
+        {**visit, "begun_ns": visit["begun_ns"] - start_ns} for visit in summary.get("visits", ())
+    ]
+    seen = picture.read_bytes() if picture.exists() else b""
+    return {**summary, "visits": visits, "picture": base64.b64encode(seen).decode()}
+
+
+def _query(app: Site) -> str:
+    """What a city's page is told."""
+    if app.site == "map":
+        return ""
+    return f"?walk={app.walk or 'whole'}&connections={app.connections or 1}&fps={_FPS}"

@@ -1,0 +1,156 @@
+"""The server of a site on a host of the testbed: nginx, its connections led by a control.
+
+With targets the proxy of headway.web is before it, and has the clients' connections.
+
+A program of its own, for ``headwayctl testbed exec``: says "ready", serves until the visitor has
+written down what it saw, and prints a summary. The listening socket is made here, so that what it
+is told holds for the connections that nginx accepts from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from headway import sockets
+from headway.browser.chromium import ends_with_parent
+from headway.errors import HeadwayError
+
+_POLL_S = 0.05
+_LINGER_S = 0.3
+_BEHIND = "127.0.0.1:8080"
+"""Where nginx is behind a proxy; the host is the run's own."""
+_CONFIG = """
+daemon off; user root; worker_processes 1; error_log stderr crit; pid {folder}/pid;
+events {{ worker_connections 512; }}
+http {{
+  access_log off; sendfile on; tcp_nodelay on; server_tokens off; etag off;
+  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+  types {{
+    text/html html; text/css css; text/javascript js; application/json json;
+    image/png png; model/gltf-binary glb; application/octet-stream pack;
+  }}
+  server {{
+    listen {address}; root {root}; keepalive_timeout {keep_s}; keepalive_requests 1000;
+    # what a city's program is made of leaves no connection behind that its data could take
+    location /program/ {{ keepalive_timeout 0; }}
+  }}
+}}
+"""
+
+
+def main() -> None:
+    """Serve a folder; see the module."""
+    parser = argparse.ArgumentParser(prog="python -m headway.browser.serve")
+    parser.add_argument("--address", required=True)
+    parser.add_argument("--root", type=Path, required=True)
+    parser.add_argument("--control", required=True)
+    parser.add_argument("--initial-rate", type=int)
+    parser.add_argument("--data-volume", type=int)
+    parser.add_argument("--targets", action="store_true")
+    parser.add_argument("--close", action="store_true")
+    parser.add_argument("--until", type=Path, required=True)
+    parser.add_argument("--end", type=int, required=True)
+    told = parser.parse_args()
+    ends_with_parent()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            _serve(told, Path(folder))
+    except HeadwayError as error:
+        sys.exit(f"error: {error}")
+    print(json.dumps({"ended_ns": time.monotonic_ns()}), flush=True)
+
+
+def _serve(told: argparse.Namespace, folder: Path) -> None:
+    nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    if nginx is None:
+        raise HeadwayError("nginx is not installed")
+    config = folder / "nginx.conf"
+    address = _BEHIND if told.targets else told.address
+    config.write_text(
+        _CONFIG.format(
+            folder=folder, address=address, root=told.root, keep_s=0 if told.close else 600
+        ),
+        encoding="utf-8",
+    )
+    command = ["setpriv", "--pdeathsig", "TERM", nginx, "-e", "stderr", "-c", str(config)]
+    with contextlib.nullcontext() if told.targets else _listening(told) as at:
+        process = subprocess.Popen(
+            command,
+            pass_fds=() if at is None else (at.fileno(),),
+            env=os.environ if at is None else {**os.environ, "NGINX": f"{at.fileno()};"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            if told.targets:
+                _before(told)
+            else:
+                print("ready", flush=True)
+                _wait(told)
+            if process.poll() is not None:
+                raise HeadwayError(f"nginx ended with status {process.returncode}")
+        finally:
+            process.terminate()
+            process.wait(timeout=10)
+
+
+def _before(told: argparse.Namespace) -> None:
+    """The proxy before nginx, which has the clients' sockets hear of their targets."""
+    import uvicorn
+
+    from headway.web import serve
+
+    settings = serve.Settings(
+        listen=told.address, upstream=f"http://{_BEHIND}", control=told.control
+    )
+    config = serve.configuration(settings)
+    if told.close:
+        config.headers.append(("Connection", "close"))
+    server = uvicorn.Server(config)
+
+    def end() -> None:
+        _wait(told)
+        server.should_exit = True
+
+    with serve.listening(told.address, told.control) as at:
+        print("ready", flush=True)
+        threading.Thread(target=end, daemon=True).start()
+        server.run(sockets=[at])
+
+
+def _wait(told: argparse.Namespace) -> None:
+    """Until the visitor is done."""
+    while not told.until.exists() and time.monotonic_ns() < told.end:
+        time.sleep(_POLL_S)
+    time.sleep(_LINGER_S)  # the last acknowledgements
+
+
+def _listening(told: argparse.Namespace) -> socket.socket:
+    host, _, port = told.address.rpartition(":")
+    at = socket.socket()
+    at.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    at.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, told.control.encode())
+    if told.initial_rate or told.data_volume:
+        said = {"initial_rate_bps": told.initial_rate, "data_volume_bytes": told.data_volume}
+        if not sockets.hint(at, **said):
+            raise HeadwayError("nobody takes what is said of a connection")
+    at.bind((host, int(port)))
+    at.listen(512)
+    return at
+
+
+if __name__ == "__main__":
+    main()
