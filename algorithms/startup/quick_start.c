@@ -86,22 +86,29 @@ struct quick_start {
 	u8 spare[2];
 };
 
-/* The code to ask for, 0 for none. */
-static u32 quick_start_code(const struct quick_start *s, const u32 *tun, const struct hw_conn *c)
+/* How a code is chosen. */
+enum { FITS_DATA = 1, BEYOND_WINDOW = 2, BY_CARRIED = 4 };
+
+/* The code to ask for, 0 for none; own_Bps is the rate where the application names none, and for
+ * no more than least_bytes nobody asks. Who asks for a SYN has no stack for a call. */
+static inline __attribute__((always_inline)) u32 quick_start_choose(const struct quick_start *s,
+								    const struct hw_conn *c,
+								    u64 own_Bps, u32 least_bytes,
+								    u32 how)
 {
 	u32 rtt_us = c->srtt_us ? c->srtt_us : UNKNOWN_RTT_US;
 	u32 pkt_bytes = hw_max_u32(c->mss_bytes + c->header_bytes, 1);
 	u64 bytes = hw_unsent_bytes(c);
-	u64 rate_Bps = tun[ACTIVATION] != ASKED_FOR ? tun[RATE] * 125ull : 0;
+	u64 rate_Bps;
 	u32 code;
 
 	/* the answer, or the handshake, takes a round trip */
-	rate_Bps = hw_initial_rate_Bps(c, rate_Bps, bytes, rtt_us, 1);
-	if (!tun[ACTIVATION] || !rate_Bps || bytes <= tun[MIN_DATA])
+	rate_Bps = hw_initial_rate_Bps(c, own_Bps, bytes, rtt_us, 1);
+	if (!rate_Bps || bytes <= least_bytes)
 		return 0;
-	if (tun[FIT_DATA]) {
+	if (how & FITS_DATA) {
 		/* before data has left, the peer's window is at most what a SYN can say */
-		if (c->sent_pkts && !tun[IGNORE_WINDOW] && c->peer_window_bytes < bytes)
+		if (c->sent_pkts && !(how & BEYOND_WINDOW) && c->peer_window_bytes < bytes)
 			bytes = c->peer_window_bytes;
 		bytes = (u64)hw_pkts_of(bytes, c->mss_bytes) * pkt_bytes;
 		rate_Bps = rate_Bps < hw_saturate_u32(bytes) * 1000000ull / rtt_us
@@ -109,7 +116,7 @@ static u32 quick_start_code(const struct quick_start *s, const u32 *tun, const s
 				   : hw_saturate_u32(bytes) * 1000000ull / rtt_us;
 	}
 	/* after congestion at most what the path has carried since (section 4.1) */
-	if (s && s->was_congested && tun[RULES] == RULES_RFC) {
+	if (s && s->was_congested && (how & BY_CARRIED)) {
 		u64 carried_Bps = (u64)hw_saturate_u32((u64)s->largest_cwnd_pkts * pkt_bytes) *
 				  1000000 / rtt_us;
 
@@ -124,11 +131,36 @@ static u32 quick_start_code(const struct quick_start *s, const u32 *tun, const s
 	return code;
 }
 
+/* The same for a connection, whose events have paths enough without it. */
+HW_PART quick_start_choose_later(const struct quick_start *s, const struct hw_conn *c, u64 own_Bps,
+				 u32 least_bytes, u32 how)
+{
+	return s && c ? (int)quick_start_choose(s, c, own_Bps, least_bytes, how) : 0;
+}
+
+static u64 quick_start_own_Bps(const u32 *tun)
+{
+	return tun[ACTIVATION] != ASKED_FOR ? tun[RATE] * 125ull : 0;
+}
+
+static u32 quick_start_least_bytes(const u32 *tun)
+{
+	return tun[ACTIVATION] ? tun[MIN_DATA] : ~0u; /* never */
+}
+
+static u32 quick_start_how(const u32 *tun)
+{
+	return (tun[FIT_DATA] ? FITS_DATA : 0) | (tun[IGNORE_WINDOW] ? BEYOND_WINDOW : 0) |
+	       (tun[RULES] == RULES_RFC ? BY_CARRIED : 0);
+}
+
 static void quick_start_open(void *state, const u32 *tun, struct hw_conn *c)
 {
 	(void)state;
 	if (tun[ACTIVATION] != LATE)
-		c->request_code = (u8)quick_start_code(0, tun, c);
+		c->request_code =
+			(u8)quick_start_choose(0, c, quick_start_own_Bps(tun),
+					       quick_start_least_bytes(tun), quick_start_how(tun));
 }
 
 static void quick_start_look(struct quick_start *s, const struct hw_conn *c)
@@ -185,7 +217,8 @@ static void quick_start_ask(struct quick_start *s, const u32 *tun, struct hw_con
 	if (c->grant == HW_GRANT_REQUESTED || c->grant == HW_GRANT_DISABLED ||
 	    (s->has_asked && (u32)c->now_us - s->asked_us < c->srtt_us))
 		return;
-	c->request_code = (u8)quick_start_code(s, tun, c);
+	c->request_code = (u8)quick_start_choose_later(
+		s, c, quick_start_own_Bps(tun), quick_start_least_bytes(tun), quick_start_how(tun));
 	if (c->request_code) {
 		s->has_asked = 1;
 		s->asked_us = (u32)c->now_us;
