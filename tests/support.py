@@ -116,6 +116,6 @@ REASON = headwayctl.unusable()
 
 
 def on_kernel(test: Callable[..., None]) -> Callable[..., None]:
-    """Real time and root: slow, alone, and skipped with its reason where it cannot be."""
+    """On the running kernel, as root: slow, and skipped with its reason where it cannot be."""
     skip = pytest.mark.skipif(REASON is not None, reason=f"kernel backend: {REASON}")
     return pytest.mark.slow(pytest.mark.kernel(skip(test)))

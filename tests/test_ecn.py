@@ -108,7 +108,7 @@ def test_marks_halve_reno_once_per_round_trip(aqm: dict[str, Any]) -> None:
 @on_kernel
 @in_real_time
 def test_marks_halve_the_kernels_reno_once_per_round_trip() -> None:
-    asked = [marked(aqm=aqm) for aqm in (RED, CODEL)]
+    asked = [marked(aqm=aqm, rate="5Mbit/s") for aqm in (RED, CODEL)]  # of which two have room
     for live, made in zip(live_each(asked), asked, strict=True):
         simulated = run(made)
         halves_once_per_round_trip(live)

@@ -275,8 +275,7 @@ def test_without_delayed_acks_every_segment_is_acknowledged() -> None:
         for name in ("delayed", "at-once")
     ]
     acks_per_segment = []
-    for flow in flows:
-        trace = live(experiment([flow]))  # type: ignore[arg-type]
+    for trace in live_each([experiment([flow]) for flow in flows]):  # type: ignore[arg-type]
         forward, reverse = trace.meta["emulator"]["directions"]
         acks_per_segment.append(reverse["arrived_pkts"] / forward["arrived_pkts"])
     assert acks_per_segment[0] < 0.65

@@ -10,7 +10,7 @@ from test_try import run, tried
 
 LINE = [
     *("--rate", "50Mbit/s", "--rtt", "80ms", "--buffer", "1BDP", "--quick-start"),
-    *("--apart", "1500ms", "--duration", "6s", "--flows"),
+    *("--apart", "1s", "--duration", "4s", "--flows"),
     "cubic+hystart:size=1MB,cubic+jump-start:size=1MB:announces=on,"
     "cubic+mega-start:size=1MB:initial_rate=50Mbit/s,"
     "cubic+quick-start:size=1MB:initial_rate=50Mbit/s:announces=on",
