@@ -153,6 +153,7 @@ class Lab:
         for host in "cgs":
             run("ip", "netns", "add", self.name(host))
             run("ip", "-n", self.name(host), "link", "set", "lo", "up")
+            run(*self.on(host), "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")
         for host, device, net in (("c", "inside", CLIENT_NET), ("s", "outside", SERVER_NET)):
             here, gateway = self.name(host), self.name("g")
             run(
@@ -257,14 +258,21 @@ class Lab:
 
     # Load, and what it finds.
 
-    def bulk(self, to: str, connections: int, reverse: bool, duration_s: float) -> float:
-        """Bits per second that all connections together got, at the receiver."""
+    def bulk(
+        self, to: str, connections: int, reverse: bool, duration_s: float
+    ) -> tuple[float, float]:
+        """Bits per second that all connections together got, at the receiver.
+
+        And processor time of the load programs at both ends and of ksoftirqd.
+        """
         words = ["-P", str(connections), "-t", f"{duration_s:g}", "-O", "0.3", "--json"]
         with self.bulk_server():
+            before_s = ended_s() + soft_interrupts_s()
             text = run(
                 *self.on("c"), "iperf3", "-c", to, *words, *(["--reverse"] if reverse else [])
             )
-        return float(json.loads(text)["end"]["sum_received"]["bits_per_second"])
+        bps = float(json.loads(text)["end"]["sum_received"]["bits_per_second"])
+        return bps, ended_s() + soft_interrupts_s() - before_s
 
     @contextmanager
     def bulk_server(self) -> Iterator[None]:
@@ -327,6 +335,26 @@ def processor_s(pid: int) -> float:
     """Time that a process took, in user space and in the kernel."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
+def ended_s() -> float:
+    """Time that all programs took that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def soft_interrupts_s() -> float:
+    """Time that the kernel's threads for soft interrupts took."""
+    threads = (path.parent for path in Path("/proc").glob("[0-9]*/comm") if is_ksoftirqd(path))
+    return sum(processor_s(int(folder.name)) for folder in threads)
+
+
+def is_ksoftirqd(comm: Path) -> bool:
+    """Whether it is one of these; a process may have ended meanwhile."""
+    try:
+        return comm.read_text().startswith("ksoftirqd/")
+    except OSError:
+        return False
 
 
 def descriptors(pid: int) -> int:
