@@ -343,6 +343,33 @@ fn a_proxy_is_in_status_and_ends_with_everything_also_one_that_was_killed() {
     assert!(!Path::new(ROOT).exists());
 }
 
+fn a_testbed_goes_with_what_a_killed_proxy_in_it_left_and_leaves_those_of_others() {
+    let lab = Lab::new();
+    json(&["testbed", "up", "--name", NAME, "--preset", "geo-gateway"]);
+    let mut first = proxy();
+    let pid = json(&["status"])["proxies"][0]["pid"].to_string();
+    let killed = Command::new("kill").args(["-9", &pid]).status().unwrap();
+    assert!(killed.success());
+    first.wait().unwrap();
+    // one elsewhere that was killed, too
+    let folder = format!("{ROOT}/pep");
+    let other = Netns::find(&lab.name).unwrap().identity;
+    for (file, text) in [
+        ("other.sock", String::new()),
+        (
+            "other.lock",
+            format!("{{\"mark\":700,\"netns\":[{},{}]}}", other.0, other.1),
+        ),
+    ] {
+        fs::write(format!("{folder}/{file}"), text).unwrap();
+    }
+    succeeds(&["testbed", "down", NAME]);
+    let status = json(&["status"]);
+    assert_eq!(status["killed_proxies"].to_string(), "[\"other\"]");
+    succeeds(&["detach", "--all"]);
+    assert!(!Path::new(ROOT).exists());
+}
+
 fn main() {
     let _lock = lab::machine_to_oneself();
     common::run(&[
@@ -373,6 +400,10 @@ fn main() {
         (
             "a proxy is in status, and ends with everything, also one that was killed",
             &a_proxy_is_in_status_and_ends_with_everything_also_one_that_was_killed,
+        ),
+        (
+            "a testbed goes with what a killed proxy in it left, and leaves those of others",
+            &a_testbed_goes_with_what_a_killed_proxy_in_it_left_and_leaves_those_of_others,
         ),
     ]);
 }

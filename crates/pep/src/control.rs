@@ -135,6 +135,13 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// The network namespace of a proxy, running or not. None: there is none of that name.
+#[must_use]
+pub fn place_of(folder: &Path, name: &str) -> Option<Identity> {
+    let lock = File::open(lock_path(folder, name)).ok()?;
+    noted(&lock).map(|place| place.netns)
+}
+
 /// Asks a proxy. None if there is none of that name.
 ///
 /// # Errors

@@ -158,6 +158,10 @@ pub(super) fn end_all(dry_run: bool) -> Result<Vec<String>, Failure> {
     for name in &ended {
         end(name, Some(Duration::ZERO), dry_run)?;
     }
+    if !dry_run {
+        // the last that is not root's cannot; one that is not empty stays
+        let _ = std::fs::remove_dir(folder());
+    }
     Ok(ended)
 }
 

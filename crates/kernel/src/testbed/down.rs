@@ -121,6 +121,7 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
     let programs = process::end(inside, Duration::from_secs(2));
     removed.ended_processes = programs.asked;
     all_ended(name, &programs.left)?;
+    gateway::forget_killed_proxies(&identities)?;
     // Then the emulator, whose devices go with it. Its state file may be lost.
     let noted = state.as_ref().and_then(|s| s.emulator);
     let emulators = || -> Vec<Process> {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use headway_emulator::{Config, Emulator, Host, Path, Summary};
 use headway_pep::control::{self, Request, Status};
+use headway_system::identity::Identity;
 
 use super::daemon::{device, devices, failed};
 use super::process::Process;
@@ -123,8 +124,7 @@ pub(super) fn judge(summary: &mut Summary, mut ground: Summary) {
 /// How long a proxy may take to take out its rules.
 const MOST_S: u64 = 5;
 
-/// Has the proxies among a testbed's processes cut off what they carry and end, and waits for them:
-/// one that is killed, or whose `nft` is, leaves its socket behind.
+/// Has the proxies among a testbed's processes cut off what they carry and end, and waits for them.
 pub(super) fn end_proxies(processes: &[Process]) {
     let folder = rundir::root().join("pep");
     let ours = |status: &Status| {
@@ -145,4 +145,16 @@ pub(super) fn end_proxies(processes: &[Process]) {
             thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// Takes away the files of proxies in a testbed's namespaces that were killed. Their rules go with
+/// the namespaces.
+pub(super) fn forget_killed_proxies(namespaces: &[Identity]) -> Result<(), Failure> {
+    let folder = rundir::root().join("pep");
+    for name in control::names(&folder) {
+        if control::place_of(&folder, &name).is_some_and(|place| namespaces.contains(&place)) {
+            headway_pep::clean(&folder, &rundir::scope()?, &name, |_, _| Ok(()))?;
+        }
+    }
+    Ok(())
 }
