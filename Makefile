@@ -158,7 +158,7 @@ package: headwayctl ## the Debian package of headwayctl, in target/package (docs
 	@packaging/build.sh target/$(CTL_PROFILE)/headwayctl target/package
 
 test-package: headwayctl $(VENV)/.engine $(VENV)/.dev ## make it, have lintian check it, install, upgrade under traffic, remove; root
-	HEADWAY_PACKAGE=full $(BIN)/python -m pytest tests/test_package.py
+	HEADWAY_PACKAGE=full $(BIN)/python -m pytest tests/test_package.py tests/test_package_service.py
 
 check: build test-format ## formatters, linters, types and fast tests; under a minute, no root
 	cargo clippy --quiet --workspace $(if $(READY),,--exclude headway-kernel) --all-targets -- -D warnings

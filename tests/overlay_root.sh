@@ -4,7 +4,8 @@
 # input ends. It wants namespaces of its own:
 #   unshare --mount --pid --net --fork --kill-child --propagation private overlay_root.sh FOLDER
 # FOLDER and this checkout are seen at their own paths; in FOLDER/written is what was written to the
-# root.
+# root. With "systemd" behind FOLDER, and --cgroup, its first process is a systemd, which starts
+# nothing by itself and stays until it is killed.
 set -e
 folder=$1
 checkout=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,7 +17,11 @@ mount -t overlay -o "lowerdir=/,upperdir=$room/written,workdir=$room/work" root 
 cd "$room/root"
 mount -t proc proc proc
 mount -t sysfs sysfs sys
-mount --rbind /sys/fs/cgroup sys/fs/cgroup
+if [ "${2:-}" = systemd ]; then
+    mount -t cgroup2 none sys/fs/cgroup
+else
+    mount --rbind /sys/fs/cgroup sys/fs/cgroup
+fi
 mount --rbind /dev dev
 mount -t tmpfs -o mode=0755 run run
 mount -t tmpfs -o mode=1777 tmp tmp
@@ -32,4 +37,10 @@ umount -l /
 cd /
 ip link set lo up
 echo ready
+if [ "${2:-}" = systemd ]; then
+    rm -f /usr/sbin/policy-rc.d # which keeps packages from starting services in a container
+    mkdir /run/systemd /run/systemd/system
+    printf '[Unit]\nDefaultDependencies=no\n' >/run/systemd/system/alone.target
+    container=headway exec /lib/systemd/systemd --system --unit=alone.target --log-target=null
+fi
 exec cat >/dev/null

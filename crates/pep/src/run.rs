@@ -17,6 +17,7 @@ use crate::held::Held;
 use crate::journal::{self, Writer};
 use crate::keeper;
 use crate::limits::{self, Gauges};
+use crate::manager::Manager;
 use crate::metrics;
 use crate::privileges;
 use crate::proxy::{Loop, Means, Proxy};
@@ -26,7 +27,7 @@ use crate::worker::{Shared, Worker};
 use crate::Config;
 
 /// Runs a proxy until `stop` is set or the control socket says so. Calls `ready` when it takes
-/// connections.
+/// connections; the manager is told when it ends.
 ///
 /// # Errors
 /// It cannot start; a worker ended. Nothing of it is left either way, and whose place it was to
@@ -34,6 +35,7 @@ use crate::Config;
 pub fn run(
     config: Config,
     stop: &AtomicBool,
+    manager: Option<Arc<Manager>>,
     ready: impl FnOnce(&Status),
 ) -> Result<Totals, Failure> {
     let forwarded = check(&config)?;
@@ -97,6 +99,7 @@ pub fn run(
         counters,
         control: Some(control),
         scrapes,
+        manager,
     };
     privileges::give_up(user)?;
     let mut proxy = Proxy::new(means);

@@ -2,6 +2,7 @@
 
 mod at_device;
 mod attach;
+mod background;
 mod caretaker;
 mod detach;
 mod doctor;

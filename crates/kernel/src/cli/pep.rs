@@ -2,14 +2,16 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use headway_experiment::{parse_positive_size, parse_positive_time, parse_time};
 use headway_pep::control::{self, Status};
-use headway_pep::{Config, ConnectionStatus, Journal, Side, Totals};
+use headway_pep::{Config, ConnectionStatus, Journal, Manager, Side, Totals};
 use serde_json::json;
 
+use super::background::{self, Process};
 use super::proxies::{self, Ended};
 use super::stop::on_signals;
 use super::tell::Tell;
@@ -98,6 +100,9 @@ struct RunCommand {
     /// end, for --drain-timeout at most, and new ones come to this one
     #[arg(long)]
     replace: bool,
+    /// Come back when the proxy takes connections; a process of its own goes on with it
+    #[arg(long)]
+    background: bool,
     /// Whom the proxy becomes when root starts it [headway-pep if there is one, else nobody]
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
@@ -234,27 +239,55 @@ fn work(command: &RunCommand) -> Result<(), Failure> {
         say!("{}", table.trim_end());
         return Ok(());
     }
+    let manager = Manager::find()?.map(Arc::new);
+    let starter = match command.background {
+        false => None,
+        true => match background::split_off()? {
+            Process::Starter(process) => return wait_for(process, manager.as_deref()),
+            Process::Background(starter) => Some(starter),
+        },
+    };
     let stop = on_signals()?;
     let mut told = Ok(());
-    let totals = headway_pep::run(config, stop, |status| {
+    let told_later = manager.clone();
+    let totals = headway_pep::run(config, stop, told_later, |status| {
+        let line = takes(status);
         if json {
             told = out::json(status);
         } else {
-            say!(
-                "proxy {} takes {} from {} to {}",
-                status.name,
-                status.families.join(" and "),
-                status.client_devices.join(", "),
-                status.server_devices.join(", ")
-            );
+            say!("proxy {} {line}", status.name);
         }
         out::flush(); // who waits for it waits at a pipe
+        match (starter, manager) {
+            (Some(starter), _) => starter.come_back(&line),
+            (None, Some(manager)) => manager.is_ready(status.pid, &line),
+            (None, None) => {}
+        }
     })?;
     told?;
     if json {
         return out::json(&totals);
     }
     print_totals(&totals);
+    Ok(())
+}
+
+fn takes(status: &Status) -> String {
+    format!(
+        "takes {} from {} to {}",
+        status.families.join(" and "),
+        status.client_devices.join(", "),
+        status.server_devices.join(", ")
+    )
+}
+
+/// A manager hears of a process from the one that it started itself, and from no other.
+fn wait_for(process: background::Started, manager: Option<&Manager>) -> Result<(), Failure> {
+    let pid = process.pid();
+    let line = process.wait()?;
+    if let Some(manager) = manager {
+        manager.is_ready(pid, &line);
+    }
     Ok(())
 }
 

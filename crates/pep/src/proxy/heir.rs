@@ -113,6 +113,7 @@ impl Proxy {
         }
         self.means.control = None;
         self.means.scrapes = None;
+        self.means.manager = None;
         self.predecessors.clear();
         let now = Instant::now();
         self.stopping = Some((now, now + self.means.config.drain_timeout));

@@ -19,6 +19,7 @@ use crate::counters::{Counters, Totals};
 use crate::handover::{Estate, Predecessor};
 use crate::keeper::Keeper;
 use crate::limits::{Gauges, Use};
+use crate::manager::Manager;
 use crate::metrics::Scrapes;
 use crate::privileges;
 use crate::run::Listeners;
@@ -52,6 +53,8 @@ pub(crate) struct Means {
     /// None: it is another process's, as rules and listeners are.
     pub control: Option<Control>,
     pub scrapes: Option<Scrapes>,
+    /// Who is told when it ends, unless another has taken its place.
+    pub manager: Option<Arc<Manager>>,
 }
 
 /// A proxy that takes connections, or has some yet.
@@ -180,6 +183,9 @@ impl Proxy {
                 self.close_listeners(); // where nobody listens they pass, too
             }
             self.taking = Taking::Stopping;
+        }
+        if let Some(manager) = &self.means.manager {
+            manager.ends(within);
         }
         let now = Instant::now();
         let since = self.stopping.map_or(now, |(since, _)| since);

@@ -108,7 +108,7 @@ pub fn run(words: &[String]) {
         libc::signal(libc::SIGTERM, handler as libc::sighandler_t);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
     }
-    match headway_pep::run(config, &STOP, |_| println!("ready")) {
+    match headway_pep::run(config, &STOP, None, |_| println!("ready")) {
         Ok(_) => {}
         Err(error) => {
             eprintln!("{error}");

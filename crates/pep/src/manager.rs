@@ -1,0 +1,94 @@
+//! What systemd is told of a service, by datagrams to a socket that it names (sd_notify(3)): that it
+//! takes connections, and which process does; that it ends, and how long that may take.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::Path;
+use std::time::Duration;
+
+use headway_system::error::{Attempt as _, Failure};
+
+const NAMED: &str = "NOTIFY_SOCKET";
+/// What ends on time is not cut off, by a manager that is busy either.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// Who started this process and wants to be told. A proxy that is at work can open no such socket,
+/// so that it has it from the start.
+#[derive(Debug)]
+pub struct Manager(UnixDatagram);
+
+impl Manager {
+    /// None: nobody wants to be told.
+    ///
+    /// # Errors
+    /// Nobody listens where the environment says.
+    pub fn find() -> Result<Option<Self>, Failure> {
+        let Some(path) = env::var_os(NAMED).filter(|path| !path.is_empty()) else {
+            return Ok(None);
+        };
+        let what = format!("tell {NAMED} {}", Path::new(&path).display());
+        Self::at(&path).map(Some).attempt(&what)
+    }
+
+    fn at(path: &OsStr) -> io::Result<Self> {
+        let address = match path.as_bytes().strip_prefix(b"@") {
+            Some(name) => SocketAddr::from_abstract_name(name)?,
+            None => SocketAddr::from_pathname(path)?,
+        };
+        let socket = UnixDatagram::unbound()?;
+        socket.connect_addr(&address)?;
+        Ok(Self(socket))
+    }
+
+    /// A process takes connections, and is the service's from now on.
+    pub fn is_ready(&self, pid: u32, status: &str) {
+        self.tell(&format!("READY=1\nMAINPID={pid}\nSTATUS={status}"));
+    }
+
+    /// It ends, for which it takes so long at most.
+    pub(crate) fn ends(&self, within: Duration) {
+        let most_us = (within + GRACE).as_micros();
+        self.tell(&format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={most_us}"));
+    }
+
+    /// A manager that is gone need not know.
+    fn tell(&self, what: &str) {
+        let _ = self.0.send(what.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process;
+
+    #[test]
+    fn who_listens_at_a_path_or_an_abstract_name_is_told() {
+        let name = format!("headway-manager-{}", process::id());
+        let path = env::temp_dir().join(&name);
+        let abstract_name = SocketAddr::from_abstract_name(&name).unwrap();
+        for (listener, named) in [
+            (UnixDatagram::bind(&path), path.display().to_string()),
+            (UnixDatagram::bind_addr(&abstract_name), format!("@{name}")),
+        ] {
+            let listener = listener.unwrap();
+            let manager = Manager::at(OsStr::new(&named)).unwrap();
+            manager.is_ready(7, "takes ipv4");
+            manager.ends(Duration::from_secs(30));
+            for wanted in [
+                "READY=1\nMAINPID=7\nSTATUS=takes ipv4",
+                "STOPPING=1\nEXTEND_TIMEOUT_USEC=45000000",
+            ] {
+                let mut text = [0; 100];
+                let length = listener.recv(&mut text).unwrap();
+                assert_eq!(String::from_utf8_lossy(&text[..length]), wanted);
+            }
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(Manager::at(path.as_os_str()).is_err(), "nobody listens");
+    }
+}
