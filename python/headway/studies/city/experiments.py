@@ -1,0 +1,77 @@
+"""Setup: the recorded walk with each startup, and over a shorter path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headway.experiment import Experiment
+from headway.studies.common import sites
+from headway.study import StudyContext
+
+ASKED_BPS = 82_000_000
+SHORT_RTT_MS = 50
+_QUICK_START = "cubic+quick-start:qs_activation=late"
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A startup, and the part of the capacity that its router gives away, in 1/1000."""
+
+    label: str
+    control: str
+    threshold_permille: int = 1000
+
+    @property
+    def asks(self) -> bool:
+        """Whether the server names a rate."""
+        return self.control == _QUICK_START
+
+
+BASE, JUMP, QUICK, LITTLE = "slow-start", "jump-start", "quick-start", "quick-start-chi"
+SCHEMES = {
+    BASE: Scheme("Slow-Start", "cubic+slow-start"),
+    JUMP: Scheme("Jump-Start", "cubic+jump-start"),
+    QUICK: Scheme("Quick-Start, 100 %", _QUICK_START),
+    LITTLE: Scheme("Quick-Start, 1 %", _QUICK_START, 10),
+}
+SHORT = (BASE, JUMP, QUICK)
+"""Those of the path of 50 ms."""
+
+CHOICES = (
+    "The thesis' client, its models and its recording are not published. Here somebody walks "
+    "through four quarters of 8, 18, 86 and 4 MB for 43 s; each comes first in little detail, then "
+    "in full, when it is near. Orderings and differences are compared, not seconds.",
+    "A quarter is one response on one persistent connection, as a change of the view was in the "
+    "thesis; a response time is from when the walk makes the page want it to its last byte. The "
+    "page's own program comes over other connections.",
+    "Hosts have the thesis' buffers, and Linux's ten packets to begin with. Quick-Start asks for "
+    "82 Mbit/s with every first data, late; its router gives away all of 1 Gbit/s, or 1 %.",
+    "There is no graphics card: software draws four pictures a second, and textures are not "
+    "packed. On the machine itself the largest quarter takes about a second.",
+)
+
+
+def short_key(scheme: str) -> str:
+    """A trial over 50 ms."""
+    return f"{scheme}-{SHORT_RTT_MS}ms"
+
+
+def experiments(ctx: StudyContext) -> dict[str, Experiment]:
+    """A walk per startup, whole or, in the quick form, its beginning."""
+    if ctx.quick:
+        return {name: _trial(ctx, name, sites.RTT_MS, "short") for name in (BASE, QUICK)}
+    trials = {name: _trial(ctx, name, sites.RTT_MS, "whole") for name in SCHEMES}
+    return trials | {short_key(name): _trial(ctx, name, SHORT_RTT_MS, "whole") for name in SHORT}
+
+
+def _trial(ctx: StudyContext, name: str, rtt_ms: int, walk: str) -> Experiment:
+    scheme = SCHEMES[name]
+    return sites.trial(
+        {"site": "city", "walk": walk},
+        scheme.control,
+        seed=ctx.seed,
+        rtt_ms=rtt_ms,
+        threshold_permille=scheme.threshold_permille,
+        sample="200 ms",
+        initial_rate=f"{ASKED_BPS} bit/s" if scheme.asks else None,
+    )

@@ -1,0 +1,75 @@
+"""Setup: the map with each startup, and by target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headway.experiment import Experiment
+from headway.studies.common import sites
+from headway.study import StudyContext
+
+VISITS, TARGET_VISITS = 10, 2
+TARGETS_MS = (205, 225, 250, 300, 350, 500, 1000)
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A startup, and the target with which it is compared with the others."""
+
+    label: str
+    control: str
+    target_ms: int = 250
+
+
+OLD, BASE = "slow-start-3", "slow-start"
+SCHEMES = {
+    OLD: Scheme("Slow-Start, 3 packets", "cubic+initial-start:is_window_pkts=3"),
+    BASE: Scheme("Slow-Start", "cubic+slow-start"),
+    "initial-start": Scheme("Initial-Start", "cubic+initial-start"),
+    "jump-start": Scheme("Jump-Start", "cubic+jump-start"),
+    "quick-start": Scheme("Quick-Start", "cubic+quick-start:qs_activation=late", 350),
+    "mega-start": Scheme("Mega-Start", "cubic+mega-start:ms_automatic=0"),
+}
+TARGETED = ("quick-start", "mega-start")
+QUICK = (BASE, "quick-start", "mega-start")
+
+CHOICES = (
+    "The thesis' copy of the page is not published. This one has the volume that it names, 1.5 MB, "
+    "and its order: five scripts of 9 to 742 kB, each of which asks for the next, then 35 tiles.",
+    "Chromium has up to six connections to a host; the browsers of 2009 had two to six. The server "
+    "ends each connection with its response, so that each object begins with a startup: startups "
+    "act on a connection's first data, and with persistent connections the first is the page "
+    "itself, of 1 kB, and hardly any time is left to win: 4.5 s with Slow-Start, seen before.",
+    "The thesis' Linux 2.6 began with three packets, today's with ten: Slow-Start is shown with "
+    "both, and what the thesis says of its default stack is judged by the former. Initial-Start's "
+    "ten packets are today's default.",
+    "Every request states a target, to the same proxy before the same nginx; startups that read "
+    "none ignore it. 250 ms is the thesis' best. A late Quick-Start needs three halves of a round "
+    "trip before its rate holds, and this stack asks for none below that: it has 350 ms.",
+)
+
+
+def key(scheme: str, target_ms: int | None = None) -> str:
+    """Of a trial: "jump-start", or with another target than the scheme's "mega-start-500"."""
+    other = target_ms is not None and target_ms != SCHEMES[scheme].target_ms
+    return f"{scheme}-{target_ms}" if other else scheme
+
+
+def experiments(ctx: StudyContext) -> dict[str, Experiment]:
+    """Startups with their targets, then the other targets."""
+    if ctx.quick:
+        return {name: _trial(ctx, name, SCHEMES[name].target_ms, 1) for name in QUICK}
+    trials = {name: _trial(ctx, name, one.target_ms, VISITS) for name, one in SCHEMES.items()}
+    for name in TARGETED:
+        for target_ms in TARGETS_MS:
+            trials.setdefault(key(name, target_ms), _trial(ctx, name, target_ms, TARGET_VISITS))
+    return trials
+
+
+def _trial(ctx: StudyContext, name: str, target_ms: int, visits: int) -> Experiment:
+    return sites.trial(
+        {"site": "map", "visits": visits, "keep_alive": False},
+        SCHEMES[name].control,
+        seed=ctx.seed,
+        deadline=f"{target_ms} ms",
+    )
