@@ -19,6 +19,7 @@ from support import ROOT
 from headway.backends import backend_named
 from headway.claims import Claim, Statement
 from headway.studies.common.left_out import LEFT_OUT
+from headway.studies.common.measured import MeasuredStudy
 from headway.study import StudyContext, discover
 from headway.verdicts import Locked, Outcome, changed, differences, locked, measured_on, read, write
 from headway.verdicts.pages import pages
@@ -122,7 +123,8 @@ def test_a_live_claim_has_evidence_either_way(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_nothing_holds_by_numbers_that_are_none(name: str) -> None:
-    without = _without_measurements if name in LIVE else _without_numbers
+    is_json = isinstance(STUDIES[name], MeasuredStudy)
+    without = _without_measurements if is_json else _without_numbers
     rows = {key: without(row) for key, row in evidence(name)[1].items()}
     for one in statements(name):
         try:
@@ -174,9 +176,17 @@ def test_verdicts_are_those_that_are_locked(name: str) -> None:
     )
 
 
+def _locked_of(name: str) -> list[Locked]:
+    """What is locked of a study; a live one may have nothing yet, which is told."""
+    found = read(STUDIES[name])
+    if not found and name in LIVE:
+        pytest.skip(f"{name} was not measured in full yet: `make verdicts-live`")
+    return found
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_statement_is_locked_with_a_reason_where_it_does_not_hold(name: str) -> None:
-    locked = {one.id: one for one in read(STUDIES[name])}
+    locked = {one.id: one for one in _locked_of(name)}
     assert set(locked) == {one.id for one in STUDIES[name].statements}
     for one in locked.values():
         verdict = one.claim().verdict
@@ -185,6 +195,7 @@ def test_every_statement_is_locked_with_a_reason_where_it_does_not_hold(name: st
 
 @pytest.mark.parametrize("name", LIVE)
 def test_live_verdicts_say_what_they_were_measured_on(name: str) -> None:
+    _locked_of(name)
     on = measured_on(STUDIES[name])
     assert set(on) == {"full", "quick"}
     assert all("Linux" in machine and " x " in machine for machine in on.values())

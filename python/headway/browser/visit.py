@@ -80,7 +80,8 @@ def _visit(told: argparse.Namespace) -> dict[str, Any]:
     visits: list[dict[str, Any]] = []
     seen: list[Seen] = []
     with (
-        tempfile.TemporaryDirectory() as profile,
+        # its processes end a moment later, and may still write
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
         chromium.browser(Path(profile), chromium.SOLID) as window,
     ):
         version = window.ask("Browser.getVersion")["product"]

@@ -63,7 +63,13 @@ def _figure(found: Evidence[Walk], schemes: tuple[str, ...]) -> Figure:
         for walk in (found[name],)
     ]
     times = [
-        Series(SCHEMES[name].label, walk.asked_s, walk.response_s, style_of(name), points=True)
+        Series(
+            f"{SCHEMES[name].label}, response",
+            walk.asked_s,
+            walk.response_s,
+            style_of(name),
+            points=True,
+        )
         for name in there
         for walk in (found[name],)
     ]

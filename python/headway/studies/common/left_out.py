@@ -12,12 +12,4 @@ LEFT_OUT: tuple[tuple[str, tuple[str, ...]], ...] = (
         "The speed of the thesis' own simulator on its machine.",
         ("C-TH-061", "C-TH-062", "C-TH-063", "C-TH-277"),
     ),
-    (
-        "A Web page of 2009 that was mirrored and not published.",
-        tuple(f"C-TH-{n}" for n in range(249, 256)),
-    ),
-    (
-        "A recorded session of a 3D program that was not published.",
-        tuple(f"C-TH-{n}" for n in range(256, 263)),
-    ),
 )
