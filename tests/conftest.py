@@ -20,7 +20,9 @@ hypothesis.settings.register_profile("headway", deadline=None)
 hypothesis.settings.load_profile("headway")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    told = "measures: judged by times, so beside nothing else (real_time.in_real_time marks it)"
+    config.addinivalue_line("markers", told)
     # A shell that starts tests in the background has them ignore Ctrl-C, and programs that tests
     # start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -41,7 +41,8 @@ QUANTITIES = st.builds(
 
 def test_the_options_of_flows_are_the_fields_of_a_flow() -> None:
     fields = {name for name in Flow.model_fields if name not in ("app", "control")}
-    assert {*fields, "size", "exchanges", "relay_control"} == set(FLOW_OPTIONS)
+    of_text = {"size", "exchanges", "pages", "http", "connections", "relay_control"}
+    assert fields | of_text == set(FLOW_OPTIONS)
 
 
 @given(
@@ -88,7 +89,7 @@ FLOWS = st.builds(
 
 TOGETHER = (
     *("stop:", "deadline:", "announces", "from_hop:", "read_rate", "read_size", "read_interval"),
-    *("exchanges", "relay", "relay_control"),
+    *("exchanges", "pages", "http", "connections", "relay", "relay_control"),
 )
 """Options that typed models judge beside others, or by what only Python reads: a file, a place."""
 

@@ -318,7 +318,19 @@ def test_a_chain_s_sketch_has_its_hops_and_who_goes_where() -> None:
     )
     [sketch] = sketches([chain])
     assert sketch.svg.count("<circle") == 4
+    assert "back:" not in sketch.svg
     for text in ("1 Mbit/s", "2 Mbit/s", "3 Mbit/s", "10 ms each way", ">reno<", ">cubic<"):
+        assert text in sketch.svg, text
+    assert _inside(sketch)
+
+
+def test_a_chain_s_sketch_says_what_the_way_back_is_where_it_is_another() -> None:
+    up = {"rate": "5 Mbit/s", "delay": "290 ms", "buffer": "40 pkts"}
+    hop = {"forward": up, "reverse": {**up, "rate": "50 Mbit/s", "loss": 0.01}}
+    kinds = ("careful-resume", "jump-start", "quick-start")
+    flows = ",".join(f"1xcubic+{startup}" for startup in kinds)
+    [sketch] = sketches([experiment(topology={"kind": "chain", "hops": [hop]}, flows=flows)])
+    for text in ("back: 50 Mbit/s, 40 pkts,", "random loss 0.01", "cubic+careful-resume,"):
         assert text in sketch.svg, text
     assert _inside(sketch)
 

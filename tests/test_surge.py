@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headway.models.distributions import Pareto
-from headway.studies.quickstart_linux import web
+from headway.studies.web_surge import experiments as web
 from headway.workloads import surge
 from headway.workloads.surge import WebPage
 

@@ -1,13 +1,12 @@
 //! Requests and responses as a file: one line per exchange, as comma-separated values.
 //!
-//! The first line names the columns; the others have a whole number in each, or nothing where
-//! the column may be empty. Lines that begin with # say what they like. `docs/exchanges.md`
-//! has what the columns mean. A file of any length is read line by line.
+//! `docs/exchanges.md` has what the columns mean.
 
 use std::io::BufRead;
 
+use crate::columns::{self, bytes, column, Column, Place};
 use crate::limits::{MAX_BYTES, MAX_TIME_NS};
-use crate::text::{quoted, shorten, Refused};
+use crate::text::Refused;
 
 /// After no other exchange.
 pub const NONE: u32 = u32::MAX;
@@ -17,16 +16,16 @@ pub const MAX_EXCHANGES: usize = 100_000_000;
 /// Connections of one file between two live programs: as many as there are ports of one end.
 pub const MAX_CONNECTIONS_LIVE: usize = 32_768;
 
-/// The columns of a file, in the order in which [`Exchanges`] is written.
-pub const COLUMNS: [&str; 8] = [
-    "connection",
-    "start_ns",
-    "request_bytes",
-    "response_bytes",
-    "serve_ns",
-    "think_ns",
-    "deadline_ns",
-    "after",
+/// The columns of a file.
+const COLUMNS: [Column; 8] = [
+    column("connection", u64::MAX),
+    column("start_ns", MAX_TIME_NS),
+    bytes("request_bytes"),
+    bytes("response_bytes"),
+    column("serve_ns", MAX_TIME_NS),
+    column("think_ns", MAX_TIME_NS),
+    column("deadline_ns", MAX_TIME_NS),
+    column("after", MAX_EXCHANGES as u64),
 ];
 
 /// What two hosts exchange: connections, and on each exchanges in turn.
@@ -51,21 +50,6 @@ pub struct Exchanges {
     pub after: Vec<u32>,
 }
 
-/// Where a value stands.
-struct Place<'a> {
-    line: usize,
-    column: &'a str,
-}
-
-impl Place<'_> {
-    fn refuse(&self, value: impl std::fmt::Display, allowed: &str) -> Refused {
-        let Place { line, column } = self;
-        Refused::new(format!(
-            "line {line}, {column}: {value} is not allowed; {allowed}"
-        ))
-    }
-}
-
 impl Exchanges {
     /// Reads a file.
     ///
@@ -73,10 +57,9 @@ impl Exchanges {
     /// One line that names the line and the column of what is wrong.
     pub fn read(text: impl BufRead) -> Result<Exchanges, Refused> {
         let mut reading = Reading::default();
-        for (number, line) in (1..).zip(text.lines()) {
-            let line = line.map_err(|error| Refused::new(format!("line {number}: {error}")))?;
-            reading.line(number, line.trim())?;
-        }
+        columns::read(text, &COLUMNS, |line, values| {
+            reading.exchange(line, values)
+        })?;
         reading.finish()
     }
 
@@ -176,8 +159,6 @@ pub fn never_begins(exchanges: &[u32], after: &[u32]) -> Option<usize> {
 /// A file that is being read.
 #[derive(Default)]
 struct Reading {
-    /// Column of [`COLUMNS`] at each place of a line; empty before the first line.
-    order: Vec<usize>,
     read: Exchanges,
     /// Name of the connection of the last line.
     connection: Option<u64>,
@@ -188,61 +169,6 @@ struct Reading {
 }
 
 impl Reading {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), Refused> {
-        if line.is_empty() || line.starts_with('#') {
-            return Ok(());
-        }
-        if self.order.is_empty() {
-            return self.names(number, line);
-        }
-        let mut values = [None; COLUMNS.len()];
-        let mut fields = line.split(',');
-        for &column in &self.order {
-            let place = Place {
-                line: number,
-                column: COLUMNS[column],
-            };
-            let Some(text) = fields.next() else {
-                return Err(place.refuse("nothing", "as many values as columns"));
-            };
-            values[column] = value_of(text.trim(), &place)?;
-        }
-        if let Some(more) = fields.next() {
-            let said = quoted(&shorten(more));
-            let columns = self.order.len();
-            return Err(Refused::new(format!(
-                "line {number}: {said} is one value too many; {columns} columns are named"
-            )));
-        }
-        self.exchange(number, values)
-    }
-
-    fn names(&mut self, number: usize, line: &str) -> Result<(), Refused> {
-        for name in line.split(',').map(str::trim) {
-            let Some(column) = COLUMNS.iter().position(|&known| known == name) else {
-                let said = quoted(&shorten(name));
-                return Err(Refused::new(format!(
-                    "line {number}: {said} is no column; allowed: {}",
-                    COLUMNS.join(", ")
-                )));
-            };
-            if self.order.contains(&column) {
-                return Err(Refused::new(format!(
-                    "line {number}: {name} is named twice"
-                )));
-            }
-            self.order.push(column);
-        }
-        for needed in ["request_bytes", "response_bytes"] {
-            if !self.order.iter().any(|&column| COLUMNS[column] == needed) {
-                return Err(Refused::new(format!(
-                    "line {number}: the column {needed} is missing"
-                )));
-            }
-        }
-        Ok(())
-    }
-
     fn exchange(&mut self, line: usize, values: [Option<u64>; 8]) -> Result<(), Refused> {
         let [connection, start, request, response, serve, think, deadline, after] = values;
         let place = |column| Place { line, column };
@@ -331,32 +257,4 @@ impl Reading {
         }
         Ok(read)
     }
-}
-
-/// A value of a line; None where there is nothing.
-fn value_of(text: &str, place: &Place) -> Result<Option<u64>, Refused> {
-    let most = match place.column {
-        "request_bytes" | "response_bytes" => MAX_BYTES,
-        "connection" => u64::MAX,
-        "after" => MAX_EXCHANGES as u64,
-        _ => MAX_TIME_NS,
-    };
-    if text.is_empty() {
-        return match place.column {
-            "request_bytes" | "response_bytes" => {
-                Err(place.refuse("nothing", "a number of bytes is needed"))
-            }
-            _ => Ok(None),
-        };
-    }
-    let allowed = format!("a whole number up to {most}");
-    let refuse = || place.refuse(quoted(&shorten(text)), &allowed);
-    if !text.bytes().all(|c| c.is_ascii_digit()) {
-        return Err(refuse());
-    }
-    let value = text.parse::<u64>().map_err(|_| refuse())?;
-    if value > most {
-        return Err(refuse());
-    }
-    Ok(Some(value))
 }

@@ -47,6 +47,9 @@ const ECN: &[&str] = &[
     "passive/on",
 ];
 
+/// How the objects of Web pages share connections.
+const HTTP: &[&str] = &["1.0", "1.1", "1.1-pipelined", "2"];
+
 const SIZE: Kind = Kind::Size(1, MAX_BYTES);
 
 /// All that the text of a flow may say beside its algorithms' tunables: a new option is one more
@@ -86,10 +89,21 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("relay_control", Kind::Name),
     ("size", SIZE),
     ("exchanges", Kind::Name),
+    ("pages", Kind::Name),
+    ("http", Kind::Word(HTTP)),
+    ("connections", Kind::Whole(1)),
 ];
 
 /// Of them, those of an application over TCP.
-const OF_TCP: [&str; 4] = ["size", "exchanges", "relay", "relay_control"];
+const OF_TCP: [&str; 7] = [
+    "size",
+    "exchanges",
+    "pages",
+    "http",
+    "connections",
+    "relay",
+    "relay_control",
+];
 
 /// An option's value, in SI units.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 //! Here stand, once: what units quantities have ([`quantity`]), what a bandwidth-delay product is
 //! ([`queue`]), how algorithms and flows are written ([`algorithm`], [`flow`]), what may be asked
 //! for ([`limits`]), when flows start that name no time ([`start`]), how a path's numbers
-//! become those of its two links ([`path`]), how requests and responses stand in a file
-//! ([`exchanges`]), which of them wait for which ([`order`]), and how a whole experiment becomes
+//! become those of its two links ([`path`]), how requests and responses ([`exchanges`]) and Web
+//! pages ([`pages`]) stand in a file, which of them wait for which ([`order`]), and how a whole experiment becomes
 //! the engine's scenario ([`lower`]). Numbers come out in SI units: bits per second, nanoseconds,
 //! bytes. What is wrong is one line that names what was written and what is allowed.
 //!
@@ -15,11 +15,13 @@
 #![warn(missing_docs)]
 
 pub mod algorithm;
+mod columns;
 pub mod exchanges;
 pub mod flow;
 pub mod limits;
 pub mod lower;
 pub mod order;
+pub mod pages;
 pub mod path;
 pub mod quantity;
 pub mod queue;

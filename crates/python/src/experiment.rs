@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use headway_algorithms::sharing;
 use headway_experiment::algorithm::{self, Known, Tunable};
 use headway_experiment::flow::{self, FLOW_OPTIONS};
+use headway_experiment::pages::MAX_PARALLEL;
 use headway_experiment::quantity;
 use headway_experiment::{limits, lower, path, queue, start, text, Buffer};
 use pyo3::prelude::*;
@@ -388,6 +389,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("MAX_HOPS", limits::MAX_HOPS as u64),
         ("MAX_FLOWS", limits::MAX_FLOWS as u64),
         ("MAX_SESSION_DELAY_NS", limits::MAX_SESSION_DELAY_NS),
+        ("MAX_PARALLEL", MAX_PARALLEL.into()),
         ("MAX_WINDOW_BYTES", limits::MAX_WINDOW_BYTES),
         ("MIN_WINDOW_BYTES", limits::MIN_WINDOW_BYTES),
         ("MAX_MESSAGE_BYTES", limits::MAX_MESSAGE_BYTES),

@@ -5,6 +5,7 @@ mod memory;
 
 use headway_algorithms::brought::{beat, Watch};
 use headway_experiment::exchanges::Exchanges;
+use headway_experiment::pages::Pages;
 use headway_sim::scenario::Vary;
 use headway_sim::trace::record::{Column, Tables};
 use headway_sim::{Outcome, Scenario, World};
@@ -101,6 +102,24 @@ fn read_exchanges<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bo
     columns.set_item("serve_ns", read.serve_ns.into_pyarray(py))?;
     columns.set_item("think_ns", read.think_ns.into_pyarray(py))?;
     columns.set_item("deadline_ns", read.deadline_ns.into_pyarray(py))?;
+    columns.set_item("after", read.after.into_pyarray(py))?;
+    Ok(columns)
+}
+
+/// The columns of a file of Web pages. Raises as [`read_exchanges`] does.
+#[pyfunction]
+fn read_pages<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bound<'py, PyDict>> {
+    let file = std::fs::File::open(path)?;
+    let read = py
+        .detach(|| Pages::read(std::io::BufReader::new(file)))
+        .map_err(invalid)?;
+    let columns = PyDict::new(py);
+    columns.set_item("objects", read.objects.into_pyarray(py))?;
+    columns.set_item("think_ns", read.think_ns.into_pyarray(py))?;
+    columns.set_item("request_bytes", read.request_bytes.into_pyarray(py))?;
+    columns.set_item("response_bytes", read.response_bytes.into_pyarray(py))?;
+    columns.set_item("serve_ns", read.serve_ns.into_pyarray(py))?;
+    columns.set_item("start_ns", read.start_ns.into_pyarray(py))?;
     columns.set_item("after", read.after.into_pyarray(py))?;
     Ok(columns)
 }
@@ -293,6 +312,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_vary, module)?)?;
     module.add_function(wrap_pyfunction!(check_exchanges_live, module)?)?;
     module.add_function(wrap_pyfunction!(read_exchanges, module)?)?;
+    module.add_function(wrap_pyfunction!(read_pages, module)?)?;
     experiment::add_to(module)?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }

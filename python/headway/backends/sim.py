@@ -19,6 +19,7 @@ from headway.errors import HeadwayError
 from headway.experiment import (
     Exchanges,
     Experiment,
+    Pages,
     Sessions,
     Site,
 )
@@ -287,6 +288,8 @@ def _brought(experiment: Experiment) -> Iterator[tuple[int, str]]:
             yield number, _session_texts(app.workload, app.pairs)[app.pair]
         elif isinstance(app, Exchanges):
             yield number, json.dumps({"kind": "exchanges", **app.table().columns()})
+        elif isinstance(app, Pages):
+            yield number, json.dumps(_pages(app))
 
 
 @functools.lru_cache(maxsize=4)
@@ -308,6 +311,17 @@ def topology_fields(experiment: Experiment) -> dict[str, Any]:
     """Its topology in SI integers, as the engine and the emulator take it."""
     fields: dict[str, Any] = json.loads(_engine.topology(experiment.topology.model_dump_json()))
     return fields
+
+
+def _pages(app: Pages) -> dict[str, Any]:
+    return {
+        "kind": "pages",
+        "http": app.http,
+        "connections": app.parallel,
+        "keepalive_requests": app.keepalive_requests,
+        "keepalive_timeout_ns": app.keepalive_timeout,
+        **app.table().columns(),
+    }
 
 
 def _sessions(share: SessionTable, persistent: bool) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from headway.spec import (
     MAX_BYTES,
     Given,
     Length,
+    MaybeLength,
     MaybeSize,
     PositiveSize,
     Size,
@@ -25,6 +26,7 @@ from headway.spec import (
 )
 from headway.units import format_size
 from headway.workloads.exchange_file import ExchangeTable, file_sha256, read_exchanges
+from headway.workloads.pages import PageTable, read_pages
 from headway.workloads.workload import Workload
 
 MAX_MESSAGE_BYTES = engine.MAX_MESSAGE_BYTES
@@ -86,16 +88,9 @@ class Vectors(Spec):
         return self
 
 
-class Exchanges(Spec):
-    """Requests and responses of a file: see docs/exchanges.md.
+class _OfFile(Spec):
+    """What stands in a file, which must not change between making an experiment and running it."""
 
-    Each line is an exchange: request, response, the server's time, think time, deadline, which
-    other it comes after, on which connection. The opener asks; connections open when they are
-    due. ``sha256`` is that of the file, which must not change between making the experiment and
-    running it; None takes it as it is.
-    """
-
-    kind: Literal["exchanges"] = "exchanges"
     file: Path
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
 
@@ -106,14 +101,72 @@ class Exchanges(Spec):
             object.__setattr__(self, "sha256", found)
         elif self.sha256 != found:
             raise ValueError(f"file: {self.file} is another than when this was made (its sha256)")
+        return self
+
+    def check_same(self) -> None:
+        """Raises ExperimentError where the file is another by now."""
+        if file_sha256(self.file) != self.sha256:
+            raise ExperimentError(f"{self.file}: is another than when the experiment was made")
+
+
+class Exchanges(_OfFile):
+    """Requests and responses of a file: see docs/exchanges.md.
+
+    Each line is an exchange: request, response, the server's time, think time, deadline, which
+    other it comes after, on which connection. The opener asks; connections open when they are
+    due. ``sha256`` is that of the file, which must not change between making the experiment and
+    running it; None takes it as it is.
+    """
+
+    kind: Literal["exchanges"] = "exchanges"
+
+    @model_validator(mode="after")
+    def _can_be_read(self) -> Self:
         read_exchanges(self.file)
         return self
 
     def table(self) -> ExchangeTable:
         """What the file says. Raises ExperimentError where it is another by now."""
-        if file_sha256(self.file) != self.sha256:
-            raise ExperimentError(f"{self.file}: is another than when the experiment was made")
+        self.check_same()
         return read_exchanges(self.file)
+
+
+class Pages(_OfFile):
+    """Web pages of a file, which a user loads one after the other: see docs/pages.md.
+
+    Each line is an object: request, response, the server's time, which other reveals it. ``http``
+    is how objects share the user's ``connections`` to the server, 1 to 6; None: six as browsers
+    have, and with HTTP/2 one. The server closes a connection after ``keepalive_requests`` requests,
+    and when nothing has happened on it for ``keepalive_timeout``; None: it does not. ``sha256`` is
+    that of the file, as of :class:`Exchanges`.
+    """
+
+    kind: Literal["pages"] = "pages"
+    http: Literal["1.0", "1.1", "1.1-pipelined", "2"] = "1.1"
+    connections: int | None = Field(default=None, ge=1, le=engine.MAX_PARALLEL)
+    keepalive_requests: PositiveInt | None = None
+    keepalive_timeout: MaybeLength = default(None)
+
+    @model_validator(mode="after")
+    def _http_2_has_one_connection(self) -> Self:
+        if self.http == "2" and self.connections not in (None, 1):
+            raise ValueError(f"connections: {self.connections} is not allowed; 1 with HTTP/2")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_read(self) -> Self:
+        read_pages(self.file)
+        return self
+
+    @property
+    def parallel(self) -> int:
+        """Connections side by side, at most."""
+        return self.connections or (1 if self.http == "2" else engine.MAX_PARALLEL)
+
+    def table(self) -> PageTable:
+        """What the file says. Raises ExperimentError where it is another by now."""
+        self.check_same()
+        return read_pages(self.file)
 
 
 class Pingpong(Spec):

@@ -15,6 +15,7 @@ from headway.experiment.apps import (
     Bulk,
     Cbr,
     Exchanges,
+    Pages,
     Pingpong,
     Requests,
     Sessions,
@@ -127,7 +128,7 @@ class Flow(Spec):
     """
 
     app: Annotated[
-        Bulk | Cbr | Vectors | Exchanges | Pingpong | Sessions | Requests | Site,
+        Bulk | Cbr | Vectors | Exchanges | Pages | Pingpong | Sessions | Requests | Site,
         Field(discriminator="kind"),
     ] = Bulk()
     control: Given[Control | None, Control | Mapping[str, Any] | str | None] = default(None)
@@ -198,7 +199,7 @@ class Flow(Spec):
 
     @model_validator(mode="after")
     def _deadline_has_an_end(self) -> Self:
-        bounded = isinstance(self.app, Vectors | Sessions | Exchanges | Site)
+        bounded = isinstance(self.app, Vectors | Sessions | Exchanges | Pages | Site)
         bounded = bounded or (isinstance(self.app, Bulk) and self.app.size is not None)
         if self.deadline is not None and not bounded:
             raise ValueError("deadline: needs responses, or a bulk transfer with a size")
@@ -294,12 +295,8 @@ def _flow_fields(of_text: FlowFields) -> dict[str, Any]:
     fields: dict[str, Any] = dict(options)
     if control is None:
         return {"app": Voip, **fields}
-    if "exchanges" in fields:
-        if "size" in fields:
-            raise ValueError("size: is of a bulk transfer; leave it or exchanges out")
-        fields["app"] = {"kind": "exchanges", "file": fields.pop("exchanges")}
-    if "size" in fields:
-        fields["app"] = {"kind": "bulk", "size": fields.pop("size")}
+    if app := _app_of_text(fields):
+        fields["app"] = app
     if "relay_control" in fields:
         if "relay" not in fields:
             raise ValueError("relay_control: is of a relay; say where with relay, too")
@@ -309,3 +306,20 @@ def _flow_fields(of_text: FlowFields) -> dict[str, Any]:
         }
     name, startup, tunables = control
     return {"control": {"name": name, "startup": startup, "tunables": tunables}, **fields}
+
+
+def _app_of_text(fields: dict[str, Any]) -> dict[str, Any]:
+    """The application that options name, which are taken out; empty: the flow's own."""
+    named = [name for name in ("size", "exchanges", "pages") if name in fields]
+    if len(named) > 1:
+        raise ValueError(f"{named[0]}: is of another application; leave it or {named[-1]} out")
+    how = ("http", "connections")
+    of_pages: dict[str, Any] = {name: fields.pop(name) for name in how if name in fields}
+    if of_pages and named != ["pages"]:
+        raise ValueError(f"{next(iter(of_pages))}: is of pages; name their file with pages, too")
+    match named:
+        case ["size"]:
+            return {"kind": "bulk", "size": fields.pop("size")}
+        case [kind]:
+            return {"kind": kind, "file": fields.pop(kind), **of_pages}
+    return {}

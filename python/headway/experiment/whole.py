@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from headway.engine import engine
 from headway.errors import ExperimentError
-from headway.experiment.apps import Exchanges, Sessions, Vectors, Voip
+from headway.experiment.apps import Exchanges, Pages, Sessions, Vectors, Voip
 from headway.experiment.flow import Flow, parse_flows
 from headway.experiment.path import Capture, Chain, Dumbbell, Link
 from headway.registry import Algorithm, registry
@@ -138,7 +138,7 @@ class Experiment(Spec):
         stack = flow.stack or self.stack
         if flow.frto and stack == WITHOUT_FRTO:
             raise ValueError(f"{where}.frto: on is not allowed; off with {stack}")
-        if isinstance(flow.app, Sessions | Exchanges) or (
+        if isinstance(flow.app, Sessions | Exchanges | Pages) or (
             isinstance(flow.app, Vectors) and flow.app.connections is not None
         ):
             self._many_connections_fit(where, flow)

@@ -30,6 +30,7 @@ from headway.metrics.links import (
     throughput_bps,
     utilization,
 )
+from headway.metrics.pages import page_loads
 from headway.metrics.responses import deadlines, mean_response_s, quantile_s, responses
 from headway.metrics.routers import router_counters, router_events
 from headway.metrics.stats import (
@@ -72,6 +73,7 @@ __all__ = [
     "mean_response_s",
     "owd_distribution_us",
     "owd_us",
+    "page_loads",
     "quantile_s",
     "queue_bytes",
     "queue_full_events",

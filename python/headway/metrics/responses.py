@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from headway import workloads
-from headway.experiment import Exchanges, Sessions, Vectors
+from headway.experiment import Exchanges, Pages, Sessions, Vectors
 from headway.metrics.stats import Estimate, batch_means, confidence_interval
 from headway.metrics.windows import Window, window_of
 from headway.trace import Trace
@@ -67,6 +68,8 @@ def deadlines(trace: Trace, window: Window | None = None) -> pl.DataFrame:
             if file.deadline_ns.size:
                 given = file.deadline_ns.astype(np.int64)[at]
                 due_ns = np.where(given > 0, given, due_ns)
+        elif isinstance(flow.app, Pages):
+            opens = _opening(own, 0 if flow.app.http == "1.0" else flow.app.parallel)
         measured_us = trace.flows[number].handshake_rtt_us
         handshake_s = (
             measured_us / 1e6
@@ -83,6 +86,22 @@ def deadlines(trace: Trace, window: Window | None = None) -> pl.DataFrame:
     return pl.concat(parts).sort("start_ns", "flow", "epoch")
 
 
+def _opening(rows: pl.DataFrame, connections: int) -> npt.NDArray[np.bool_]:
+    """Which responses of pages, sorted by start, opened a connection.
+
+    Those for which none of at most ``connections`` was free; 0: all. What servers closed in between
+    is not known.
+    """
+    starts_ns = rows["start_ns"].to_numpy()
+    if not connections:
+        return np.ones(starts_ns.size, dtype=np.bool_)
+    ends_ns = np.sort(starts_ns + np.rint(rows["seconds"].to_numpy() * NS_PER_S).astype(np.int64))
+    over = np.searchsorted(ends_ns, starts_ns, side="right")
+    under_way = np.minimum(np.arange(1, starts_ns.size + 1) - over, connections)
+    most = np.maximum.accumulate(np.append(0, under_way))
+    return most[1:] > most[:-1]
+
+
 def _exchanges(trace: Trace) -> tuple[Ints, Ints, Ints]:
     """Bytes of all flows' requests and responses, and where each flow's begin; -1: it has none."""
     asked: list[Ints] = [np.zeros(1, dtype=np.int64)]
@@ -93,7 +112,7 @@ def _exchanges(trace: Trace) -> tuple[Ints, Ints, Ints]:
         if isinstance(flow.app, Sessions):
             share = workloads.shares(flow.app.workload, flow.app.pairs)[flow.app.pair]
             sizes = share.request_bytes, share.response_bytes
-        elif isinstance(flow.app, Exchanges):
+        elif isinstance(flow.app, Exchanges | Pages):
             file = flow.app.table()
             sizes = file.request_bytes.astype(np.int64), file.response_bytes.astype(np.int64)
         elif isinstance(flow.app, Vectors):

@@ -98,8 +98,10 @@ def row(
             x += edges[index].width
     y = middle + below + _GAP
     for way in ways:
-        y += _LINE
-        parts += _way(way, centres, y)
+        room = (centres[way.end] - centres[way.begin]) / _LETTER
+        lines = wrap(way.label, max(_LABEL_LETTERS, int(room)), break_on_hyphens=False)
+        y += _LINE * len(lines)
+        parts += _way(lines, centres[way.begin], centres[way.end], y)
         y += _GAP
     return Sketch(_svg(parts, x + _GAP, y + _GAP, caption), caption)
 
@@ -129,10 +131,8 @@ def _dumbbell(experiments: Sequence[Experiment]) -> Sketch:
         Node([name] if one_pair else [count, f"{name}s"], several=not one_pair)
         for name in (left, right)
     ]
-    rtt = f"{_values(rtts_ns, format_time)} round trip"
-    notes = _extras(forward)
-    if _limits(back) != _limits(forward):
-        notes.append(f"back: {', '.join(_limits(back))}")
+    rtt = f"{_values(rtts_ns, _rounded)} round trip"
+    notes = [*_extras(forward), *_back(forward, back)]
     link = Edge(_folded(*_limits(forward), rtt), _folded(*notes))
     router = Node(router=True)
     words = "; ".join((", ".join(_limits(forward)), rtt, *notes))
@@ -153,7 +153,10 @@ def _chain(experiments: Sequence[Experiment]) -> Sketch:
     ]
     alike = len(set(labels)) == 1 or len(labels) > _MOST_LABELLED
     edges = [
-        Edge([] if alike and index else _folded(*label), _folded(*_extras(forward[index])))
+        Edge(
+            [] if alike and index else _folded(*label),
+            _folded(*_extras(forward[index]), *_back(*zip(*links[index], strict=True))),
+        )
         for index, label in enumerate(labels)
     ]
     between: dict[tuple[int, int], set[str]] = {}
@@ -206,11 +209,26 @@ def _limits(links: Sequence[Link]) -> list[str]:
     ]
 
 
+def _rounded(time_ns: int) -> str:
+    """A time to four digits."""
+    return format_time(int(float(f"{time_ns:.4g}")))
+
+
+def _back(forward: Sequence[Link], back: Sequence[Link]) -> list[str]:
+    """The way back, where it is another."""
+    limits = [] if _limits(back) == _limits(forward) else _limits(back)
+    losses = [] if _losses(back) == _losses(forward) else _losses(back)
+    return [f"back: {', '.join((*limits, *losses))}"] if limits or losses else []
+
+
+def _losses(links: Sequence[Link]) -> list[str]:
+    losses = {link.loss for link in links} - {0.0}
+    return [f"random loss {_values(losses, '{:g}'.format)}"] if losses else []
+
+
 def _extras(links: Sequence[Link]) -> list[str]:
     """What else happens on the way, if it does anywhere."""
-    said = []
-    if losses := {link.loss for link in links} - {0.0}:
-        said.append(f"random loss {_values(losses, '{:g}'.format)}")
+    said = _losses(links)
     if any(link.quick_start is not None for link in links):
         some = "" if all(link.quick_start is not None for link in links) else " in some trials"
         said.append(f"Quick-Start router{some}")
@@ -285,13 +303,11 @@ def _edge(edge: Edge, x: float, middle: float) -> list[str]:
     ]
 
 
-def _way(way: Way, centres: Sequence[float], y: float) -> list[str]:
-    begin, end = centres[way.begin], centres[way.end]
+def _way(lines: Sequence[str], begin: float, end: float, y: float) -> list[str]:
     tip = f"M{end - 6:g} {y - 3:g}L{end:g} {y:g}L{end - 6:g} {y + 3:g}"
-    text = way.label
     return [
         f'<path d="M{begin:g} {y:g}H{end:g}{tip}"/>',
-        *_texts([text], (begin + end) / 2, y - _LINE / 2),
+        *_texts(lines, (begin + end) / 2, y - _LINE * (len(lines) - 0.5) - 3),
     ]
 
 

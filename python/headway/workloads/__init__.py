@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from headway.workloads import published, tmix
     from headway.workloads.draws import Stream
     from headway.workloads.exchange_file import ExchangeTable, read_exchanges, write_exchanges
+    from headway.workloads.pages import PageTable, WebObject, page_table, read_pages, write_pages
     from headway.workloads.recipe import sessions, shares
     from headway.workloads.session_table import SessionTable, from_vectors
 else:
@@ -20,15 +21,20 @@ else:
         __name__,
         {
             "ExchangeTable": "headway.workloads.exchange_file",
+            "PageTable": "headway.workloads.pages",
             "SessionTable": "headway.workloads.session_table",
             "Stream": "headway.workloads.draws",
+            "WebObject": "headway.workloads.pages",
             "from_vectors": "headway.workloads.session_table",
+            "page_table": "headway.workloads.pages",
             "published": "headway.workloads.published",
             "read_exchanges": "headway.workloads.exchange_file",
+            "read_pages": "headway.workloads.pages",
             "sessions": "headway.workloads.recipe",
             "shares": "headway.workloads.recipe",
             "tmix": "headway.workloads.tmix",
             "write_exchanges": "headway.workloads.exchange_file",
+            "write_pages": "headway.workloads.pages",
         },
     )
 
@@ -40,16 +46,21 @@ def __dir__() -> list[str]:
 __all__ = [
     "Campus",
     "ExchangeTable",
+    "PageTable",
     "Pareto",
     "SessionTable",
     "Stream",
     "Tmix",
+    "WebObject",
     "Workload",
     "from_vectors",
+    "page_table",
     "published",
     "read_exchanges",
+    "read_pages",
     "sessions",
     "shares",
     "tmix",
     "write_exchanges",
+    "write_pages",
 ]

@@ -16,6 +16,16 @@ pub const VOIP: (u32, u64) = (186, 20_000_000);
 const ANY_SIZE: Kind = Kind::Size(0, MAX_BYTES);
 const EXCHANGES_WITHOUT: &str = "is made of numbers that have to be brought along";
 
+/// Options of a flow's text that are its application's, or its relay's.
+const OF_TEXT: [&str; 6] = [
+    "size",
+    "exchanges",
+    "pages",
+    "http",
+    "connections",
+    "relay_control",
+];
+
 type Field = (&'static str, &'static str, Kind);
 
 /// Applications that are numbers alone: kind, and of each field its name here and in a scenario.
@@ -78,7 +88,7 @@ pub(super) fn flow(
 ) -> Result<(Map<String, Json>, Option<Json>), Refused> {
     let options = FLOW_OPTIONS
         .iter()
-        .filter(|(name, _)| !["size", "exchanges", "relay_control"].contains(name));
+        .filter(|(name, _)| !OF_TEXT.contains(name));
     let names = options
         .clone()
         .map(|(name, _)| *name)
@@ -171,7 +181,7 @@ fn relay_fields(written: &Json, at: &str, known: &Known) -> Result<Json, Refused
     Ok(all.into())
 }
 
-/// An application as a scenario has it; None: exchanges, which stand in a file, or sessions, which a
+/// An application as a scenario has it; None: exchanges or pages, which stand in a file, or sessions, which a
 /// workload makes.
 fn app(flow: &Fields<'_>) -> Result<Option<Json>, Refused> {
     let at = flow.place("app");
@@ -180,7 +190,7 @@ fn app(flow: &Fields<'_>) -> Result<Option<Json>, Refused> {
     };
     let fields = Fields::of(written, &at)?;
     let kind = fields.text("kind")?.unwrap_or_default();
-    if ["exchanges", "sessions"].contains(&kind) {
+    if ["exchanges", "pages", "sessions"].contains(&kind) {
         return Ok(None);
     }
     if kind == "vectors" {
@@ -188,7 +198,8 @@ fn app(flow: &Fields<'_>) -> Result<Option<Json>, Refused> {
     }
     let Some((_, known)) = APPS.iter().find(|(name, _)| *name == kind) else {
         let what = format!(
-            "unknown kind {}; allowed: bulk, cbr, vectors, exchanges, pingpong, sessions, requests",
+            "unknown kind {}; allowed: bulk, cbr, vectors, exchanges, pages, pingpong, sessions, \
+             requests",
             quoted(kind)
         );
         return Err(flow.refuse("app", what));

@@ -5,6 +5,7 @@ use super::limits::{bad, ScenarioError, MAX_BYTES, MAX_MESSAGE_BYTES, MAX_TIME_N
 use serde::Deserialize;
 
 pub use super::exchanges::Exchanges;
+pub use super::pages::{Http, Pages};
 pub use super::sessions::Sessions;
 
 /// What is asked of every application's description.
@@ -65,6 +66,8 @@ list_of_apps! {
     Sessions = "sessions",
     /// Exchanges of a file, on connections that open when they are due.
     Exchanges = "exchanges",
+    /// Web pages, one after the other, as HTTP fetches them.
+    Pages = "pages",
     /// Small messages and their echoes.
     Pingpong = "pingpong",
     /// Requests for a rate (RFC 4782) without data.
@@ -218,6 +221,20 @@ impl AppSpec for Sessions {
 }
 
 impl AppSpec for Exchanges {
+    fn check(&self, field: &str) -> Result<(), ScenarioError> {
+        self.check_columns(field)
+    }
+
+    fn has_many_connections(&self) -> bool {
+        true
+    }
+
+    fn has_ends(&self) -> bool {
+        true
+    }
+}
+
+impl AppSpec for Pages {
     fn check(&self, field: &str) -> Result<(), ScenarioError> {
         self.check_columns(field)
     }

@@ -9,6 +9,7 @@ mod exchanges;
 mod flow;
 pub mod limits;
 mod link;
+mod pages;
 mod record;
 mod sessions;
 mod topology;

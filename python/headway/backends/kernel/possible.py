@@ -15,6 +15,7 @@ from headway.experiment import (
     Exchanges,
     Experiment,
     Flow,
+    Pages,
     Pingpong,
     Requests,
     Sessions,
@@ -61,6 +62,8 @@ def check(experiment: Experiment) -> None:
             raise HeadwayError(
                 f"kernel backend: {name}: sessions: not possible; use a file of exchanges"
             )
+        if isinstance(flow.app, Pages):
+            raise HeadwayError(f"kernel backend: {name}: pages: not possible yet")
         if isinstance(flow.app, Site):
             sites.check(name, flow.app)
         if isinstance(flow.app, Exchanges):

@@ -1,9 +1,9 @@
 """Paper 000: Quick-Start in Linux, on 10 Mbit/s with 100 or 200 ms.
 
 Claim: Quick-Start at 5.12 Mbit/s fills the link at once where slow start needs a second or two,
-as long as ssthresh is not lowered; transfers of 10 kB to 1 MB gain most; Web pages gain with large
-files and little load. Setup: one client, one server, Reno or CUBIC of Linux 2.6.20. Check: figures
-9 to 14, and the same of the thesis' section 6.4.4.  Plot: figures 9 to 14.
+as long as ssthresh is not lowered; transfers of 10 kB to 1 MB gain most. Setup: one client, one
+server, Reno or CUBIC of Linux 2.6.20. Check and plot: figures 9 to 11. Figures 12 to 14, of Web
+pages, are the study web-surge's.
 
 Scharf, Strotbek: "Performance Evaluation of Quick-Start TCP with a Linux Kernel Implementation",
 2008.
@@ -17,7 +17,7 @@ from typing import Any
 from headway.claims import Evidence
 from headway.experiment import Experiment
 from headway.publish import Page
-from headway.studies.quickstart_linux import claims, experiments, observe, page, web, web_claims
+from headway.studies.quickstart_linux import claims, experiments, observe, page
 from headway.studies.quickstart_linux.kernel import OnKernel
 from headway.studies.quickstart_linux.observe import Found, Row
 from headway.study import Study, StudyContext
@@ -31,15 +31,14 @@ class QuickstartLinux(Study[Row, Found]):
     title = "Quick-Start in Linux"
     source = (
         "Scharf, Strotbek: Performance Evaluation of Quick-Start TCP with a Linux Kernel "
-        "Implementation (2008); Scharf, thesis (2011), section 6.4.4"
+        "Implementation (2008)"
     )
     description = (
         "10 Mbit/s and 100 or 200 ms: rates after the start with Reno and CUBIC of Linux 2.6.20, "
-        "with and without Quick-Start and a lowered ssthresh; speedup over size and RTT; SURGE's "
-        "Web pages for one user, for many, and with part of the capacity for Quick-Start. On the "
+        "with and without Quick-Start and a lowered ssthresh; speedup over size and RTT. On the "
         "kernel: the downloads beside the simulator's linux-6."
     )
-    statements = (*claims.STATEMENTS, *web_claims.STATEMENTS)
+    statements = claims.STATEMENTS
     choices = page.CHOICES
 
     def on(self, backend: str) -> Study[Any, Any]:
@@ -47,19 +46,19 @@ class QuickstartLinux(Study[Row, Found]):
         return OnKernel(self) if backend == "kernel" else self
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
-        """Traces of the start, sweeps over sizes, and Web users."""
-        return {**experiments.experiments(ctx), **web.experiments(ctx)}
+        """Traces of the start, and sweeps over sizes."""
+        return experiments.experiments(ctx)
 
     def observe(self, key: str, trace: Trace) -> Row:
-        """A start, downloads, or pages."""
+        """A start, or downloads."""
         return observe.observe(key, trace)
 
-    def gather(self, ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
+    def gather(self, _ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
         """All of them, by what they are trials of."""
-        return Found(Evidence(rows), ctx.seed, ctx.quick)
+        return Found(Evidence(rows))
 
     def page(self, _ctx: StudyContext, found: Found) -> Page:
-        """Figures 9 to 14 and the numbers in them."""
+        """Figures 9 to 11 and the numbers in them."""
         return page.page(found)
 
 

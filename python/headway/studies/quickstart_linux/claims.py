@@ -1,4 +1,4 @@
-"""Check: C-QSL-001 to 018 and 034 to 036; what is said of the Web is in web_claims.py."""
+"""Check: C-QSL-001 to 018 and 034 to 036; what is said of the Web is judged by web-surge."""
 
 from __future__ import annotations
 

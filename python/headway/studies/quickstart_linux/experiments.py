@@ -1,4 +1,4 @@
-"""Setup: flows that start, and downloads of many sizes; Web users are in web.py.
+"""Setup: flows that start, and downloads of many sizes.
 
 The paper's computers ran Linux 2.6.20 with its own quick ACKs (section 5.2): delayed ACKs are on.
 """

@@ -1,7 +1,6 @@
 """The study on the kernel: its downloads beside the simulator's linux-6.
 
-The paper's own figures 9 to 13 are of such a kernel, of 2.6.20. Its Web users open one connection
-after the other, which the kernel backend's programs do not.
+The paper's own figures 9 to 13 are of such a kernel, of 2.6.20.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ class OnKernel(Study[Responses, Evidence[Responses]]):
 
     choices = (
         "The paper's claims are judged in the simulator with its own Linux. Here its downloads "
-        "run on this machine's kernel, one after the other, and in the simulator with linux-6. "
-        "Web users open one connection after the other, which the kernel backend does not do.",
+        "run on this machine's kernel, one after the other, and in the simulator with linux-6.",
     )
     agreements = tuple(
         Agreement(

@@ -13,6 +13,7 @@ from typing import Any
 from headway.claims import Evidence
 from headway.experiment import Exchanges, Experiment
 from headway.publish import Page
+from headway.report import Sketch, sketches
 from headway.studies.rappep import claims, clients, experiments, observe, orbits, page
 from headway.studies.rappep.clients import Clients
 from headway.studies.rappep.kernel import OnKernel
@@ -83,6 +84,16 @@ class Rappep(Study[Row | Clients, Found]):
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
         """One trial per scheme, path and run, and per satellite and load."""
         return experiments.experiments(ctx) | orbits.experiments(ctx)
+
+    def sketches(self, ctx: StudyContext) -> list[Sketch]:
+        """The paper's path, without and with a proxy, and each satellite's."""
+        own = orbits.experiments(ctx)
+        satellites = [
+            drawn
+            for orbit in orbits.ORBITS
+            for drawn in sketches(one for key, one in own.items() if key.startswith(orbit))
+        ]
+        return [*sketches(experiments.experiments(ctx).values()), *satellites]
 
     def observe(self, key: str, trace: Trace) -> Row | Clients:
         """Completion times, use of the link, and what the server saw."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headway.experiment import Experiment
+from headway.experiment import Exchanges, Experiment
 from headway.study import StudyContext
 
 RUNS, QUICK_RUNS = 5, 1
@@ -78,6 +78,11 @@ class Load:
     clients: int
     starts_s: float
     """They begin within so much, drawn uniformly."""
+
+    @property
+    def response_bytes(self) -> int:
+        """What a client is answered."""
+        return int(Exchanges(file=str(self.file)).table().response_bytes.sum())
 
 
 _HERE = Path(__file__).parent

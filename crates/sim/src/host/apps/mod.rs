@@ -5,6 +5,7 @@ mod announced;
 mod bulk;
 mod cbr;
 mod exchanges;
+mod pages;
 mod pingpong;
 mod relay;
 mod requests;
@@ -21,6 +22,9 @@ use headway_algorithms::ControlInstance;
 
 /// IPv4 and UDP headers.
 const UDP_HEADER_BYTES: u32 = 28;
+/// TCP_TIMEWAIT_LEN of Linux. No packet outlives it, so none can reach a socket's
+/// next connection: the scenario refuses paths with more than half of it in delays.
+const TIME_WAIT_NS: u64 = 60_000_000_000;
 
 /// What a flow does. The world calls what it may want to act on; whatever it does not
 /// care for, it leaves out.
@@ -296,6 +300,7 @@ fn listed(setup: &Setup, connections: &mut Connections) -> Box<dyn Application> 
         App::Vectors(app) => Box::new(exchanges::Exchanges::of_vectors(app, setup, connections)),
         App::Sessions(app) => Box::new(exchanges::Exchanges::of_sessions(app, setup)),
         App::Exchanges(app) => Box::new(exchanges::Exchanges::of_file(app, setup)),
+        App::Pages(app) => Box::new(pages::Pages::new(app, setup)),
         App::Pingpong(app) => Box::new(pingpong::Pingpong::new(app, setup, connections)),
         App::Requests(app) => Box::new(requests::Requests::new(app, setup)),
     }

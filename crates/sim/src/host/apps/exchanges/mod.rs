@@ -5,10 +5,12 @@
 
 mod opening;
 
-use super::{Application, At, Connection, Connections, Host, Recipe, Setup, Side, Totals};
+use super::{
+    Application, At, Connection, Connections, Host, Recipe, Setup, Side, Totals, TIME_WAIT_NS,
+};
 use crate::scenario::app;
 use headway_experiment::order::Order;
-use opening::{Opening, Waiting, TIME_WAIT_NS};
+use opening::{Opening, Waiting};
 
 /// What a host pair exchanges in the whole run.
 pub(super) struct Exchanges {

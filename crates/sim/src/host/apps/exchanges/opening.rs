@@ -2,14 +2,10 @@
 //! beyond what happens on a connection. Memory follows the connections that are open.
 
 use super::{Exchanges, Phase, Turn};
-use crate::host::apps::{Connections, Host};
+use crate::host::apps::{Connections, Host, TIME_WAIT_NS};
 use headway_experiment::order::Order;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// TCP_TIMEWAIT_LEN of Linux. No packet outlives it, so none can reach a socket's
-/// next connection: the scenario refuses paths with more than half of it in delays.
-pub(super) const TIME_WAIT_NS: u64 = 60_000_000_000;
 
 /// How connections come and go.
 #[derive(Clone, Copy, PartialEq, Eq)]

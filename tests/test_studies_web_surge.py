@@ -1,4 +1,4 @@
-"""The study quickstart-linux: who asks for what with which hosts, and when a page is there."""
+"""The study web-surge: who asks for what with which hosts, and when a page is there."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from support import S, experiment, trace
 
 from headway.backends import backend_named
 from headway.experiment import Experiment, Vectors
-from headway.studies.quickstart_linux import web
-from headway.studies.quickstart_linux.observe import page_times
+from headway.studies.web_surge import experiments as web
+from headway.studies.web_surge.observe import page_times
 from headway.study import StudyContext, discover
 
 
 @pytest.fixture(scope="module")
 def trials(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Experiment]:
-    folder: Path = tmp_path_factory.mktemp("quickstart-linux")
+    folder: Path = tmp_path_factory.mktemp("web-surge")
     ctx = StudyContext(folder, backend_named("sim"), quick=True)
-    return discover()["quickstart-linux"].experiments(ctx)
+    return discover()["web-surge"].experiments(ctx)
 
 
 def test_the_papers_hosts_have_quick_acks_of_their_own_and_the_thesis_never_delays_any(
     trials: dict[str, Experiment],
 ) -> None:
     for key, trial in trials.items():
-        of_thesis = key.startswith("thesis-")
+        of_thesis = key.startswith(("thesis-", "today-"))
         assert {flow.delayed_ack for flow in trial.flows} == {not of_thesis}, key
         router = trial.topology.links()[0][1].quick_start
         assert router is not None
@@ -47,6 +47,19 @@ def test_all_schemes_and_controls_are_asked_for_the_same(trials: dict[str, Exper
             ]
             assert len(own) >= 4 + 3
             assert len({one.flows[0].app for one in own}) == 1
+
+
+def test_todays_browsers_load_the_pages_of_the_thesis_user(trials: dict[str, Experiment]) -> None:
+    for model in web.MODELS:
+        apps = {
+            how: {trials[web.today_key(model, how, one)].flows[0].app for one in web.THESIS_SCHEMES}
+            for how in web.TODAY
+        }
+        ways = {how: (app.http, app.parallel) for how, [app] in apps.items()}
+        assert ways == {"six": ("1.1", 6), "2": ("2", 1)}
+        [app] = apps["2"]
+        vectors = trials[web.thesis_key(model, "1.0", "slow-start")].flows[0].app
+        assert app.table().response_bytes.tolist() == [epoch[1] for epoch in vectors.epochs]
 
 
 def test_only_the_share_of_the_capacity_is_another_one(trials: dict[str, Experiment]) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 
 from headway.claims import Seen, Statement, all_of, near, replaced, scaled, swapped
 from headway.studies.quickstart_linux.experiments import CONTROLS, LABELS
-from headway.studies.quickstart_linux.observe import Found, Pages
-from headway.studies.quickstart_linux.web import HTTP, MODELS, SHARES
+from headway.studies.web_surge.experiments import HTTP, MODELS, SHARES
+from headway.studies.web_surge.observe import Found, Loads
 from headway.workloads import surge
 
 SLOW = "slow-start"
@@ -31,7 +31,7 @@ def _spread(gains: Mapping[str, float]) -> str:
 # ---- The paper's user ----
 
 
-def _pairs(found: Found, model: str, https: Sequence[str] = EACH) -> dict[str, tuple[Pages, Pages]]:
+def _pairs(found: Found, model: str, https: Sequence[str] = EACH) -> dict[str, tuple[Loads, Loads]]:
     """Slow start and Quick-Start of one user, by "HTTP control"."""
     return {
         f"{http} {LABELS[control]}": (
@@ -233,7 +233,7 @@ def _small_and_big(found: Found) -> Seen:
     )
 
 
-def _parts(found: Found, model: str, time: Callable[[Pages], float]) -> dict[str, list[float]]:
+def _parts(found: Found, model: str, time: Callable[[Loads], float]) -> dict[str, list[float]]:
     """Parts of slow start's time that each scheme saves, by HTTP."""
     return {
         scheme: [

@@ -14,15 +14,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headway.experiment import Experiment, Flow, Vectors
+from headway.experiment import Experiment, Flow, Pages, Vectors
 from headway.studies.common import lab
 from headway.studies.quickstart_linux.experiments import CONTROLS, QS_BPS, ROUTER
 from headway.study import StudyContext
-from headway.workloads import surge
+from headway.workloads import surge, write_pages
+from headway.workloads.pages import visited
 from headway.workloads.surge import WebPage
 
 MODELS: dict[surge.Model, str] = {"default": "SURGE default", "large": "large files"}
 HTTP = {"1.0": "HTTP/1.0", "1.1": "HTTP/1.1", "1.1p": "HTTP/1.1 with pipelining"}
+TODAY = {"six": "HTTP/1.1, six connections", "2": "HTTP/2"}
 PAPER_SCHEMES = ("slow-start", "quick-start")
 THESIS_SCHEMES = ("slow-start", "quick-start", "jump-start")
 LOAD_SCHEMES = ("slow-start", "quick-start", "quick-start-late", "jump-start")
@@ -42,6 +44,8 @@ STAGGER_S = 7.0
 
 KEEP_ALIVE_REQUESTS, KEEP_ALIVE_US = 16, 5_000_000
 """A connection ends after so many requests or when it is idle for longer: lighttpd 1.4's."""
+NGINX = {"keepalive_requests": 1000, "keepalive_timeout": "75 s"}
+"""The same of nginx 1.22."""
 HANDSHAKE_BYTES = 3 * lab.MSS_BYTES
 """What makes a host ask for a rate in a handshake, before it knows what it will send."""
 
@@ -88,14 +92,19 @@ def thesis_key(model: str, http: str, scheme: str, users: int = 1) -> str:
     return f"thesis-{model}-{http}-{scheme}-n{users}"
 
 
+def today_key(model: str, how: str, scheme: str) -> str:
+    """One user of the thesis with one of today's browsers."""
+    return f"today-{model}-{how}-{scheme}"
+
+
 def users_of(model: surge.Model, *, quick: bool) -> tuple[int, ...]:
     """How many users there are, from one on."""
     return (1, USERS[model][-1]) if quick else (1, *USERS[model])
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """Figures 12 to 14 of the paper, 6.48 and 6.49 of the thesis."""
-    return {**_paper(ctx), **_thesis(ctx)}
+    """Figures 12 to 14 of the paper, 6.48 and 6.49 of the thesis, and 6.48 today."""
+    return {**_paper(ctx), **_thesis(ctx), **_today(ctx)}
 
 
 def _paper(ctx: StudyContext) -> dict[str, Experiment]:
@@ -143,6 +152,37 @@ def _thesis(ctx: StudyContext) -> dict[str, Experiment]:
     return trials
 
 
+def _today(ctx: StudyContext) -> dict[str, Experiment]:
+    folder = ctx.out_dir / "pages"
+    folder.mkdir(exist_ok=True)
+    length_s = QUICK_ALONE_S if ctx.quick else SAMPLE_S
+    trials = {}
+    for model in MODELS:
+        file = folder / f"{model}.csv"
+        [visits] = _visits(ctx, model, 1, length_s)
+        write_pages(file, visited(visits, lab.REQUEST_BYTES))
+        for how in TODAY:
+            http = "2" if how == "2" else "1.1"
+            app = Pages.model_validate({"file": file, "http": http, **NGINX})
+            for scheme in THESIS_SCHEMES:
+                trials[today_key(model, how, scheme)] = lab.experiment(
+                    lab.path(router=THESIS_HOSTS.router),
+                    [_user(app, THESIS_HOSTS, scheme, start_s=0)],
+                    duration_s=length_s,
+                    seed=ctx.seed,
+                )
+    return trials
+
+
+def _visits(
+    ctx: StudyContext, model: surge.Model, users: int, length_s: float
+) -> list[list[WebPage]]:
+    """What so many users of a server ask for."""
+    server = surge.server(model, f"{ctx.seed}")
+    names = [f"{ctx.seed}/{model}/user{number}" for number in range(users)]
+    return [server.visits(name, length_s) for name in names]
+
+
 def _trials(
     ctx: StudyContext,
     model: surge.Model,
@@ -154,9 +194,7 @@ def _trials(
 ) -> dict[str, Experiment]:
     """Trials of the same users, who ask for the same, by key; with what hosts and scheme."""
     length_s = quick_s if ctx.quick else SAMPLE_S
-    server = surge.server(model, f"{ctx.seed}")
-    names = [f"{ctx.seed}/{model}/user{number}" for number in range(users)]
-    asked = [requests(server.visits(name, length_s), http) for name in names]
+    asked = [requests(visits, http) for visits in _visits(ctx, model, users, length_s)]
     return {
         key: lab.experiment(
             lab.path(router=hosts.router),
@@ -171,7 +209,7 @@ def _trials(
     }
 
 
-def _user(app: Vectors, hosts: Hosts, scheme: str, *, start_s: float) -> Flow:
+def _user(app: Vectors | Pages, hosts: Hosts, scheme: str, *, start_s: float) -> Flow:
     return Flow.model_validate(
         {
             "app": app,

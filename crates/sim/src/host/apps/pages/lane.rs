@@ -1,0 +1,257 @@
+//! A connection that carries objects of pages: what was asked for on it, what the server does
+//! about it, and how it ends.
+
+use super::{Connection, Host, Http, Side, TIME_WAIT_NS};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Largest payload of a frame of HTTP/2 that nobody has agreed on (RFC 9113, 6.5.2).
+const FRAME_BYTES: u64 = 16_384;
+
+/// An object that was asked for, and when.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Asked {
+    pub object: u32,
+    pub asked_ns: u64,
+}
+
+/// What a connection carries, from a request to the arrival of its response.
+pub(super) struct Lane {
+    pub connection: Connection,
+    /// How many were sent on it.
+    pub requests: u32,
+    /// Those of them whose response has not arrived.
+    pub waiting: u32,
+    /// When the browser used it last.
+    pub used_ns: u64,
+    /// Its sockets are given back.
+    pub is_over: bool,
+    requested_bytes: u64,
+    sent_bytes: u64,
+    /// Requests on their way, each with the bytes that the server must have for it.
+    asked: VecDeque<(u64, Asked)>,
+    /// Requests by when the server will answer.
+    serving: BinaryHeap<Reverse<(u64, Asked)>>,
+    /// Responses of HTTP/2 that have bytes left, the one whose turn it is first.
+    answering: VecDeque<(u64, Asked)>,
+    /// What is left of its frame.
+    frame_bytes: u64,
+    written_bytes: u64,
+    /// Responses on their way, each with the bytes that the browser must have for it.
+    coming: VecDeque<(u64, Asked)>,
+    answered: u32,
+    /// Since when nothing happens on it, as the server counts.
+    idle_ns: Option<u64>,
+    has_left: bool,
+    server_closed: bool,
+    /// Until when packets of it may be around.
+    time_wait_ns: Option<u64>,
+}
+
+impl Lane {
+    pub fn new(connection: Connection) -> Lane {
+        Lane {
+            connection,
+            requests: 0,
+            waiting: 0,
+            used_ns: 0,
+            is_over: false,
+            requested_bytes: 0,
+            sent_bytes: 0,
+            asked: VecDeque::new(),
+            serving: BinaryHeap::new(),
+            answering: VecDeque::new(),
+            frame_bytes: 0,
+            written_bytes: 0,
+            coming: VecDeque::new(),
+            answered: 0,
+            idle_ns: None,
+            has_left: false,
+            server_closed: false,
+            time_wait_ns: None,
+        }
+    }
+
+    /// Browser: one more request, which [`Lane::send`] sends.
+    pub fn ask(&mut self, now_ns: u64, asked: Asked, bytes: u64) {
+        self.requests += 1;
+        self.waiting += 1;
+        self.used_ns = now_ns;
+        self.requested_bytes += bytes;
+        self.asked.push_back((self.requested_bytes, asked));
+    }
+
+    /// Browser: sends requests, those of one moment together. The first wait for the handshake.
+    pub fn send(&mut self, host: &mut Host) {
+        let bytes = self.requested_bytes - self.sent_bytes;
+        if bytes == 0 {
+            return;
+        }
+        host.write(self.connection, Side::Opener, bytes);
+        if self.sent_bytes == 0 {
+            host.connect(self.connection);
+        }
+        self.sent_bytes += bytes;
+    }
+
+    /// Server: takes what has arrived, works on it, and answers; requests of HTTP/1 one after
+    /// the other.
+    pub fn serve(
+        &mut self,
+        host: &mut Host,
+        http: Http,
+        serve_ns: &[u64],
+        response_bytes: &[u64],
+        deadline_ns: Option<u64>,
+    ) {
+        let now_ns = host.net.now_ns;
+        let server = host.connections.look(self.connection, Side::Responder);
+        let arrived_bytes = server.delivered_bytes;
+        while !self.server_closed {
+            while let Some(&(end, asked)) = self.asked.front() {
+                if end > arrived_bytes || !(http == Http::Two || self.serving.is_empty()) {
+                    break;
+                }
+                self.asked.pop_front();
+                self.idle_ns = None;
+                let wait_ns = serve_ns.get(asked.object as usize).copied().unwrap_or(0);
+                self.serving.push(Reverse((now_ns + wait_ns, asked)));
+                if wait_ns > 0 {
+                    host.wake_for(self.connection, now_ns + wait_ns);
+                }
+            }
+            match self.serving.peek() {
+                Some(&Reverse((at_ns, asked))) if at_ns <= now_ns => {
+                    self.serving.pop();
+                    self.tell_deadline(host, asked, deadline_ns);
+                    let bytes = response_bytes[asked.object as usize];
+                    self.answering.push_back((bytes, asked));
+                    if http != Http::Two {
+                        // An answer is written as a whole.
+                        self.frame_bytes = u64::MAX;
+                        self.write(host, u64::MAX);
+                    }
+                }
+                _ => break,
+            }
+        }
+        while !self.answering.is_empty() {
+            let room_bytes = host.room_bytes(self.connection, Side::Responder);
+            if room_bytes == 0 {
+                break;
+            }
+            self.write(host, room_bytes);
+        }
+    }
+
+    /// Server: hands over so much of its answers, in turns of a frame.
+    fn write(&mut self, host: &mut Host, room_bytes: u64) {
+        let mut written = 0;
+        while let Some((left, asked)) = self.answering.front_mut() {
+            if self.frame_bytes == 0 {
+                self.frame_bytes = FRAME_BYTES;
+            }
+            let bytes = self.frame_bytes.min(*left).min(room_bytes - written);
+            if bytes == 0 {
+                break;
+            }
+            written += bytes;
+            *left -= bytes;
+            self.frame_bytes -= bytes;
+            let (left, asked) = (*left, *asked);
+            if left == 0 {
+                self.answering.pop_front();
+                self.answered += 1;
+                self.frame_bytes = 0;
+                self.coming.push_back((self.written_bytes + written, asked));
+            } else if self.frame_bytes == 0 {
+                self.answering.rotate_left(1);
+            }
+        }
+        self.written_bytes += written;
+        host.write(self.connection, Side::Responder, written);
+    }
+
+    fn tell_deadline(&self, host: &mut Host, asked: Asked, deadline_ns: Option<u64>) {
+        let Some(time_ns) = deadline_ns else {
+            return;
+        };
+        // The request may have had to wait for the handshake.
+        let client = host.connections.look(self.connection, Side::Opener);
+        let left_ns = client.opened_ns().unwrap_or(0).max(asked.asked_ns);
+        let server = host.connections.socket(self.connection, Side::Responder);
+        server.set_deadline(left_ns + time_ns);
+    }
+
+    /// Browser: the next object that has arrived, if there is one.
+    pub fn next_arrived(&mut self, host: &Host) -> Option<Asked> {
+        let client = host.connections.look(self.connection, Side::Opener);
+        let &(end, asked) = self.coming.front()?;
+        if end > client.delivered_bytes {
+            return None;
+        }
+        self.coming.pop_front();
+        self.waiting -= 1;
+        self.used_ns = host.net.now_ns;
+        Some(asked)
+    }
+
+    /// Server: closes after its last request, when the browser has, or when nothing happens.
+    pub fn close_at_server(&mut self, host: &mut Host, requests: u32, timeout_ns: Option<u64>) {
+        if self.server_closed {
+            return;
+        }
+        let now_ns = host.net.now_ns;
+        let server = host.connections.look(self.connection, Side::Responder);
+        let is_idle = self.serving.is_empty() && self.answering.is_empty();
+        let is_idle = is_idle && self.coming.is_empty() && self.answered > 0;
+        let mut ends = self.answered >= requests || server.fin_arrived();
+        if let Some(timeout_ns) = timeout_ns.filter(|_| is_idle && !ends) {
+            let since_ns = *self.idle_ns.get_or_insert_with(|| {
+                host.wake_for(self.connection, now_ns + timeout_ns);
+                now_ns
+            });
+            ends = now_ns - since_ns >= timeout_ns;
+        }
+        if ends {
+            self.server_closed = true;
+            host.close(self.connection, Side::Responder);
+        }
+    }
+
+    /// The server has closed and the browser has not.
+    pub fn is_closed_by_peer(&self, host: &Host) -> bool {
+        let client = host.connections.look(self.connection, Side::Opener);
+        !self.has_left && client.fin_arrived()
+    }
+
+    /// Browser: what it asked for in vain, the last one first.
+    pub fn lost(&mut self) -> impl Iterator<Item = Asked> + '_ {
+        self.waiting = 0;
+        self.asked.drain(..).rev().map(|(_, asked)| asked)
+    }
+
+    /// Browser: closes.
+    pub fn leave(&mut self, host: &mut Host) {
+        if !self.has_left {
+            self.has_left = true;
+            host.close(self.connection, Side::Opener);
+        }
+    }
+
+    /// Both ends have just learned that the other has closed.
+    pub fn both_closed(&mut self, host: &Host) -> bool {
+        let closed = |side| host.connections.look(self.connection, side).fin_arrived();
+        let is_new = self.has_left && self.server_closed && self.time_wait_ns.is_none();
+        if is_new && closed(Side::Opener) && closed(Side::Responder) {
+            self.time_wait_ns = Some(host.net.now_ns + TIME_WAIT_NS);
+            return true;
+        }
+        false
+    }
+
+    /// TIME_WAIT is over.
+    pub fn has_waited(&self, host: &Host) -> bool {
+        !self.is_over && (self.time_wait_ns).is_some_and(|at_ns| at_ns <= host.net.now_ns)
+    }
+}

@@ -1,0 +1,349 @@
+//! Web pages: a user loads one after the other, as HTTP fetches their objects. Here is what the
+//! browser knows: which objects are revealed, and which connection takes the next of them; what
+//! happens on a connection is in `lane`.
+
+mod lane;
+
+use super::{
+    Application, At, Connection, Connections, Host, Recipe, Setup, Side, Totals, TIME_WAIT_NS,
+};
+use crate::scenario::app::{self, Http};
+use headway_experiment::exchanges::NONE;
+use headway_experiment::order::Order;
+use lane::{Asked, Lane};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A user and the server.
+pub(super) struct Pages {
+    http: Http,
+    /// Connections side by side, at most.
+    most: usize,
+    /// Requests of a connection, at most.
+    requests: u32,
+    /// When the server closes one on which nothing happens.
+    timeout_ns: Option<u64>,
+    deadline_ns: Option<u64>,
+    /// The object after each page's last.
+    ends: Vec<u32>,
+    think_ns: Vec<u64>,
+    request_bytes: Vec<u64>,
+    response_bytes: Vec<u64>,
+    /// Empty: the server answers at once.
+    serve_ns: Vec<u64>,
+    /// Empty: objects are asked for as soon as they are revealed.
+    start_ns: Vec<u64>,
+    after: Vec<u32>,
+    order: Order,
+    recipe: Recipe,
+    /// The next page, or the one that is loaded.
+    page: usize,
+    /// When the next page begins; None: one is being loaded, or there is none.
+    begins_ns: Option<u64>,
+    /// Objects of the page that have not arrived.
+    missing: u32,
+    /// Objects that are revealed and will be asked for at a time.
+    due: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Objects that wait for a connection.
+    known: VecDeque<Wanted>,
+    /// Connections by their tags.
+    lanes: Vec<Lane>,
+    /// Tags of those that the browser has, in the order of their opening.
+    open: Vec<u32>,
+    /// Tags of those that are over.
+    free: Vec<u32>,
+    /// Of connections whose sockets have been given back.
+    past: Totals,
+    stopped: bool,
+}
+
+/// An object that is to be asked for; `asked_ns` is when it was, of one that was in vain.
+#[derive(Clone, Copy)]
+struct Wanted {
+    object: u32,
+    asked_ns: Option<u64>,
+}
+
+impl Pages {
+    pub fn new(spec: &app::Pages, setup: &Setup) -> Pages {
+        let sum = |column: &[u64]| column.iter().sum::<u64>();
+        let recorded = if sum(&spec.response_bytes) > sum(&spec.request_bytes) {
+            Side::Responder
+        } else {
+            Side::Opener
+        };
+        let ends = spec.objects.iter().scan(0, |end, &n| {
+            *end += n;
+            Some(*end)
+        });
+        let mut recipe = Recipe::new(setup, true, recorded);
+        // As browsers and Web servers do.
+        recipe.options.nodelay = true;
+        Pages {
+            http: spec.http,
+            most: spec.connections as usize,
+            requests: match spec.http {
+                Http::One => 1,
+                _ => spec.keepalive_requests.unwrap_or(u32::MAX),
+            },
+            timeout_ns: spec.keepalive_timeout_ns,
+            deadline_ns: setup.flow.deadline_ns,
+            ends: ends.collect(),
+            think_ns: spec.think_ns.clone(),
+            request_bytes: spec.request_bytes.clone(),
+            response_bytes: spec.response_bytes.clone(),
+            serve_ns: spec.serve_ns.clone(),
+            start_ns: spec.start_ns.clone(),
+            after: spec.after.clone(),
+            order: Order::new(&spec.after, spec.after.len()),
+            recipe,
+            page: 0,
+            begins_ns: None,
+            missing: 0,
+            due: BinaryHeap::new(),
+            known: VecDeque::new(),
+            lanes: Vec::new(),
+            open: Vec::new(),
+            free: Vec::new(),
+            past: Totals::default(),
+            stopped: false,
+        }
+    }
+
+    /// The next page begins: what stands in no other object is known.
+    fn begin_page(&mut self, host: &mut Host) {
+        self.begins_ns = None;
+        let first = self.page.checked_sub(1).map_or(0, |page| self.ends[page]);
+        let own = first..self.ends[self.page];
+        self.missing = own.end - first;
+        for object in own {
+            if self.after[object as usize] == NONE {
+                self.reveal(host, object);
+            }
+        }
+        self.ask(host);
+    }
+
+    fn reveal(&mut self, host: &mut Host, object: u32) {
+        let wait_ns = self.start_ns.get(object as usize).copied().unwrap_or(0);
+        let at_ns = host.net.now_ns + wait_ns;
+        self.due.push(Reverse((at_ns, object)));
+        if wait_ns > 0 {
+            host.wake(at_ns);
+        }
+    }
+
+    /// Asks for what is due and known, as far as connections are free.
+    fn ask(&mut self, host: &mut Host) {
+        while let Some(&Reverse((at_ns, object))) = self.due.peek() {
+            if at_ns > host.net.now_ns {
+                break;
+            }
+            self.due.pop();
+            let asked_ns = None;
+            self.known.push_back(Wanted { object, asked_ns });
+        }
+        while let Some(&wanted) = self.known.front() {
+            let Some(tag) = self.place(host, wanted.object) else {
+                break;
+            };
+            self.known.pop_front();
+            let Wanted { object, asked_ns } = wanted;
+            let asked = Asked {
+                object,
+                asked_ns: asked_ns.unwrap_or(host.net.now_ns),
+            };
+            let bytes = self.request_bytes[object as usize];
+            self.lanes[tag as usize].ask(host.net.now_ns, asked, bytes);
+        }
+        for &tag in &self.open {
+            self.lanes[tag as usize].send(host);
+        }
+    }
+
+    /// The connection that takes an object: one that stands, or a new one; None: it has to wait.
+    fn place(&mut self, host: &mut Host, object: u32) -> Option<u32> {
+        let lane = |tag: &u32| &self.lanes[*tag as usize];
+        let usable = |tag: &&u32| lane(tag).requests < self.requests;
+        let idle = |tag: &&u32| lane(tag).waiting == 0;
+        let standing = self.open.iter().filter(usable);
+        // The one whose window is the warmest: the one used last.
+        let free = standing.clone().filter(idle);
+        if let Some(&tag) = free.max_by_key(|tag| lane(tag).used_ns) {
+            return Some(tag);
+        }
+        if self.open.len() < self.most {
+            return Some(self.open_lane(host, object));
+        }
+        match self.http {
+            Http::One | Http::Persistent => None,
+            Http::Pipelined | Http::Two => standing.min_by_key(|tag| lane(tag).waiting).copied(),
+        }
+    }
+
+    /// A new connection, which carries the object first.
+    fn open_lane(&mut self, host: &mut Host, object: u32) -> u32 {
+        let tag = self.free.pop().unwrap_or(self.lanes.len() as u32);
+        let of = |column: &[u64]| [column[object as usize]];
+        let requests = of(&self.request_bytes);
+        let responses = of(&self.response_bytes);
+        let connections = &mut *host.connections;
+        let connection = self
+            .recipe
+            .connection(connections, tag, requests, responses);
+        let lane = Lane::new(connection);
+        match self.lanes.get_mut(tag as usize) {
+            Some(place) => *place = lane,
+            None => self.lanes.push(lane),
+        }
+        self.open.push(tag);
+        tag
+    }
+
+    /// An object has arrived: others are revealed, or the page is complete.
+    fn arrived(&mut self, host: &mut Host, asked: Asked) {
+        host.net.answered(host.flow, asked.object, asked.asked_ns);
+        if self.stopped {
+            return;
+        }
+        for nth in 0..self.order.is_over(asked.object) {
+            let next = self.order.waiting(asked.object, nth);
+            self.reveal(host, next);
+        }
+        self.missing -= 1;
+        if self.missing > 0 {
+            return;
+        }
+        let at_ns = host.net.now_ns + self.think_ns[self.page];
+        self.page += 1;
+        if self.page < self.ends.len() {
+            self.begins_ns = Some(at_ns);
+            host.wake(at_ns);
+        } else {
+            self.close_idle(host);
+        }
+    }
+
+    /// The browser closes connections on which it waits for nothing.
+    fn close_idle(&mut self, host: &mut Host) {
+        let lanes = &mut self.lanes;
+        self.open.retain(|&tag| {
+            let lane = &mut lanes[tag as usize];
+            if lane.waiting == 0 {
+                lane.leave(host);
+            }
+            lane.waiting > 0
+        });
+    }
+
+    /// There may be news on a connection: the server and the browser do what is due.
+    fn look(&mut self, host: &mut Host, tag: u32) {
+        let lane = &mut self.lanes[tag as usize];
+        if lane.is_over {
+            return;
+        }
+        lane.serve(
+            host,
+            self.http,
+            &self.serve_ns,
+            &self.response_bytes,
+            self.deadline_ns,
+        );
+        while let Some(asked) = self.lanes[tag as usize].next_arrived(host) {
+            self.arrived(host, asked);
+        }
+        let lane = &mut self.lanes[tag as usize];
+        lane.close_at_server(host, self.requests, self.timeout_ns);
+        let is_used_up = lane.waiting == 0 && lane.requests >= self.requests;
+        let has_lost = lane.is_closed_by_peer(host);
+        if is_used_up || has_lost {
+            self.open.retain(|&open| open != tag);
+        }
+        if has_lost {
+            // What met a server that had closed is asked for again, before all else.
+            for asked in lane.lost() {
+                let asked_ns = Some(asked.asked_ns);
+                let object = asked.object;
+                if !self.stopped {
+                    self.known.push_front(Wanted { object, asked_ns });
+                }
+            }
+            self.lanes[tag as usize].leave(host);
+        }
+        let lane = &mut self.lanes[tag as usize];
+        if lane.both_closed(host) {
+            host.wake_for(lane.connection, host.net.now_ns + TIME_WAIT_NS);
+        }
+        if self.stopped {
+            self.close_idle(host);
+        } else if self.begins_ns.is_none() {
+            self.ask(host);
+        }
+    }
+
+    /// After TIME_WAIT: the sockets may serve another connection, if both ends have seen the end
+    /// of this one.
+    fn release(&mut self, host: &mut Host, tag: u32) {
+        let lane = &mut self.lanes[tag as usize];
+        if !host.connections.has_ended(lane.connection) {
+            host.wake_for(lane.connection, host.net.now_ns + TIME_WAIT_NS);
+            return;
+        }
+        self.past
+            .add(host.connections.sender_first(lane.connection));
+        lane.is_over = true;
+        host.connections.release(lane.connection);
+        self.free.push(tag);
+    }
+}
+
+impl Application for Pages {
+    fn started(&mut self, host: &mut Host) {
+        self.begin_page(host);
+    }
+
+    /// Nothing more is asked for; what was is answered.
+    fn stopped(&mut self, host: &mut Host) {
+        self.stopped = true;
+        self.known.clear();
+        self.due.clear();
+        self.close_idle(host);
+    }
+
+    fn timer(&mut self, host: &mut Host) {
+        match self.begins_ns {
+            Some(at_ns) if at_ns <= host.net.now_ns => self.begin_page(host),
+            Some(_) => {}
+            None => self.ask(host),
+        }
+    }
+
+    fn timer_of(&mut self, host: &mut Host, at: At) {
+        if self.lanes[at.tag as usize].has_waited(host) {
+            self.release(host, at.tag);
+        } else {
+            self.look(host, at.tag);
+        }
+    }
+
+    fn established(&mut self, host: &mut Host, at: At) {
+        self.look(host, at.tag);
+    }
+
+    fn readable(&mut self, host: &mut Host, at: At) {
+        self.look(host, at.tag);
+    }
+
+    fn writable(&mut self, host: &mut Host, at: At) {
+        self.look(host, at.tag);
+    }
+
+    fn totals(&self, connections: &Connections) -> Option<Totals> {
+        let mut sum = self.past.clone();
+        // The sockets of one that is over may be another's.
+        for lane in self.lanes.iter().filter(|lane| !lane.is_over) {
+            sum.add(connections.sender_first(lane.connection));
+        }
+        Some(sum)
+    }
+}

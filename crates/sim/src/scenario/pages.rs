@@ -1,0 +1,138 @@
+//! Web pages as columns: objects that reveal one another, and how HTTP fetches them.
+
+use super::limits::{bad, ScenarioError, MAX_BYTES, MAX_TIME_NS};
+use headway_experiment::pages::{MAX_OBJECTS, MAX_PARALLEL};
+use serde::Deserialize;
+
+/// How objects share connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum Http {
+    /// A connection for each object, which the server closes.
+    #[serde(rename = "1.0")]
+    One,
+    /// Objects take turns on connections.
+    #[serde(rename = "1.1")]
+    Persistent,
+    /// All that are known are asked for at once, and answered in order.
+    #[serde(rename = "1.1-pipelined")]
+    Pipelined,
+    /// All that are known are asked for at once on one connection, and answered in turns of a
+    /// frame.
+    #[serde(rename = "2")]
+    Two,
+}
+
+/// A user who loads pages, one after the other.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pages {
+    /// Its version.
+    pub http: Http,
+    /// Connections side by side, at most.
+    pub connections: u32,
+    /// The server closes a connection after so many requests.
+    #[serde(default)]
+    pub keepalive_requests: Option<u32>,
+    /// And when nothing has happened on it for so long.
+    #[serde(default)]
+    pub keepalive_timeout_ns: Option<u64>,
+    /// Of each page: how many objects it has, at least 1.
+    pub objects: Vec<u32>,
+    /// Of each page: from its last object until the next page.
+    pub think_ns: Vec<u64>,
+    /// Of each object, page after page.
+    pub request_bytes: Vec<u64>,
+    /// Of each object.
+    pub response_bytes: Vec<u64>,
+    /// Of each object: what the server takes; may be empty.
+    #[serde(default)]
+    pub serve_ns: Vec<u64>,
+    /// Of each object: from when it is revealed until it is asked for; may be empty.
+    #[serde(default)]
+    pub start_ns: Vec<u64>,
+    /// Of each object: an earlier one of its page that reveals it, or
+    /// [`headway_experiment::exchanges::NONE`].
+    pub after: Vec<u32>,
+}
+
+impl Pages {
+    pub(super) fn check_columns(&self, field: &str) -> Result<(), ScenarioError> {
+        let refuse = |name: &str, value: String, allowed: &str| {
+            Err(bad(&format!("{field}.{name}"), value, allowed))
+        };
+        let most = match self.http {
+            Http::Two => 1,
+            _ => MAX_PARALLEL,
+        };
+        if !(1..=most).contains(&self.connections) {
+            let allowed = match self.http {
+                Http::Two => "1 with HTTP/2".to_owned(),
+                _ => format!("1 to {most}"),
+            };
+            return refuse("connections", self.connections.to_string(), &allowed);
+        }
+        if self.keepalive_requests == Some(0) {
+            return refuse("keepalive_requests", "0".to_owned(), "at least 1");
+        }
+        let pages = self.objects.len();
+        let total = self.objects.iter().map(|&n| n as usize).sum::<usize>();
+        if pages == 0 || self.objects.contains(&0) || total > MAX_OBJECTS {
+            let allowed = format!("at least 1 of each page, at most {MAX_OBJECTS} in all");
+            return refuse("objects", format!("{total} of {pages} pages"), &allowed);
+        }
+        let sizes = [
+            ("think_ns", self.think_ns.len(), pages, false),
+            ("request_bytes", self.request_bytes.len(), total, false),
+            ("response_bytes", self.response_bytes.len(), total, false),
+            ("serve_ns", self.serve_ns.len(), total, true),
+            ("start_ns", self.start_ns.len(), total, true),
+            ("after", self.after.len(), total, false),
+        ];
+        for (name, entries, wanted, may_be_empty) in sizes {
+            if entries != wanted && !(may_be_empty && entries == 0) {
+                let allowed = format!("{wanted} entries");
+                return refuse(name, format!("{entries} entries"), &allowed);
+            }
+        }
+        for (name, column) in [
+            ("request_bytes", &self.request_bytes),
+            ("response_bytes", &self.response_bytes),
+        ] {
+            if column.contains(&0) {
+                return refuse(name, "0".to_owned(), "at least 1 byte");
+            }
+            let sum = column.iter().fold(0u64, |sum, &v| sum.saturating_add(v));
+            if sum > MAX_BYTES {
+                return refuse(name, sum.to_string(), &format!("at most {MAX_BYTES}"));
+            }
+        }
+        let times = [
+            ("think_ns", &self.think_ns[..]),
+            ("serve_ns", &self.serve_ns),
+            ("start_ns", &self.start_ns),
+            ("keepalive_timeout_ns", self.keepalive_timeout_ns.as_slice()),
+        ];
+        for (name, column) in times {
+            if let Some(long) = column.iter().find(|&&ns| ns > MAX_TIME_NS) {
+                return refuse(name, long.to_string(), "at most 10 years");
+            }
+        }
+        self.check_order(field)
+    }
+
+    /// What reveals an object is an earlier one of its page.
+    fn check_order(&self, field: &str) -> Result<(), ScenarioError> {
+        let mut first = 0u32;
+        for &objects in &self.objects {
+            for at in first..first + objects {
+                let of = self.after[at as usize];
+                if of != headway_experiment::exchanges::NONE && !(first..at).contains(&of) {
+                    let allowed = "an earlier object of its page";
+                    return Err(bad(&format!("{field}.after[{at}]"), of, allowed));
+                }
+            }
+            first += objects;
+        }
+        Ok(())
+    }
+}

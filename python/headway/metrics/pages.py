@@ -1,0 +1,67 @@
+"""Web pages: how long each took to load."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from headway.experiment import Pages
+from headway.metrics.windows import Window, window_of
+from headway.trace import Trace
+from headway.units import NS_PER_S
+from headway.workloads.exchange_file import AFTER_NONE
+from headway.workloads.pages import PageTable
+
+_LATE = np.iinfo(np.int64).max
+
+_SCHEMA = {
+    "flow": pl.UInt32,
+    "page": pl.UInt32,
+    "start_ns": pl.Int64,
+    "seconds": pl.Float64,
+    "objects": pl.UInt32,
+    "bytes": pl.Int64,
+}
+
+
+def page_loads(trace: Trace, window: Window | None = None) -> pl.DataFrame:
+    """One row per page that began in the window and was loaded whole in the run.
+
+    Columns: flow; page, its number in the flow's file; start_ns; seconds from then until its last
+    object has arrived, waits for a connection, handshakes and the page's own included; objects;
+    bytes, of all its responses. Sorted by start. Flows without :class:`~headway.Pages` have none.
+    """
+    start_ns, end_ns = window or window_of(trace)
+    rows = trace["responses"]
+    parts = [pl.DataFrame(schema=_SCHEMA)]
+    for number, flow in enumerate(trace.experiment.flows):
+        if isinstance(flow.app, Pages):
+            own = rows.filter(pl.col("flow") == number)
+            parts.append(_loads(number, flow.app.table(), own))
+    began = (pl.col("start_ns") >= start_ns) & (pl.col("start_ns") < end_ns)
+    return pl.concat(parts).filter(began).sort("start_ns", "flow", "page")
+
+
+def _loads(flow: int, table: PageTable, rows: pl.DataFrame) -> pl.DataFrame:
+    objects = rows["epoch"].to_numpy()
+    asked_ns = np.full(table.request_bytes.size, _LATE)
+    asked_ns[objects] = rows["start_ns"].to_numpy()
+    ended_ns = np.full(table.request_bytes.size, _LATE)
+    ended_ns[objects] = rows["end_ns"].to_numpy()
+    counts = table.objects.astype(np.int64)
+    firsts = np.cumsum(counts) - counts
+    # The first that needs no other finds a connection at once, and what it waits for itself.
+    waited_ns = table.start_ns.astype(np.int64) if table.start_ns.size else 0
+    known_ns = np.where((table.after == AFTER_NONE) & (asked_ns < _LATE), asked_ns, _LATE)
+    began_ns = np.minimum.reduceat(np.where(known_ns < _LATE, known_ns - waited_ns, _LATE), firsts)
+    last_ns = np.maximum.reduceat(ended_ns, firsts)
+    whole = np.flatnonzero(last_ns < _LATE)
+    columns = {
+        "flow": np.full(whole.size, flow),
+        "page": whole,
+        "start_ns": began_ns[whole],
+        "seconds": (last_ns - began_ns)[whole] / NS_PER_S,
+        "objects": counts[whole],
+        "bytes": np.add.reduceat(table.response_bytes.astype(np.int64), firsts)[whole],
+    }
+    return pl.DataFrame(columns, schema=_SCHEMA)

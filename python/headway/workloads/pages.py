@@ -1,0 +1,138 @@
+"""Files of Web pages: columns as the engine reads them, and how they are written."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headway import _engine
+from headway.workloads.exchange_file import AFTER_NONE
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from headway.workloads.surge import WebPage
+
+    Ints = npt.NDArray[np.uint64]
+
+_OF_A_PAGE = "think_ns"
+"""A column with one entry per page; the others have one per object."""
+
+
+class WebObject(NamedTuple):
+    """One object of a page; ``after`` is the number in its page of the one that reveals it."""
+
+    request_bytes: int
+    response_bytes: int
+    after: int | None = None
+    serve_ns: int = 0
+    start_ns: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PageTable:
+    """Pages in columns: their objects, and what reveals each.
+
+    ``objects`` (how many a page has) and ``think_ns`` have one entry per page, the others one per
+    object, page after page. ``serve_ns`` and ``start_ns`` may be empty: servers answer at once,
+    objects are asked for as soon as they are revealed. ``after`` counts objects from 0 in the file;
+    AFTER_NONE: the object is known when its page begins.
+    """
+
+    objects: Ints
+    think_ns: Ints
+    request_bytes: Ints
+    response_bytes: Ints
+    serve_ns: Ints
+    start_ns: Ints
+    after: Ints
+
+    def __len__(self) -> int:
+        """Number of pages."""
+        return int(self.objects.size)
+
+    def columns(self) -> dict[str, Any]:
+        """As the engine takes them."""
+        return {name: column.tolist() for name, column in vars(self).items()}
+
+
+def page_table(pages: Iterable[tuple[Iterable[WebObject], int]]) -> PageTable:
+    """Pages of objects, each with the think time in ns that follows it, as columns."""
+    import numpy as np  # who only reads a file does without
+
+    counts: list[int] = []
+    thinks: list[int] = []
+    rows: list[tuple[int, int, int, int, int]] = []
+    for objects, think_ns in pages:
+        first = len(rows)
+        for one in objects:
+            after = AFTER_NONE if one.after is None else first + one.after
+            rows.append((one.request_bytes, one.response_bytes, one.serve_ns, one.start_ns, after))
+        counts.append(len(rows) - first)
+        thinks.append(think_ns)
+    columns = np.array(rows, dtype=np.uint64).reshape(len(rows), 5).T
+    return PageTable(
+        np.array(counts, dtype=np.uint64), np.array(thinks, dtype=np.uint64), *map(np.copy, columns)
+    )
+
+
+def visited(visits: Iterable[WebPage], request_bytes: int) -> PageTable:
+    """What a SURGE user asks for (``surge.Server.visits``): bases reveal what is embedded."""
+
+    def objects(page: WebPage) -> Iterable[WebObject]:
+        base, *embedded = page.files_bytes
+        yield WebObject(request_bytes, base)
+        yield from (WebObject(request_bytes, size, after=0) for size in embedded)
+
+    return page_table((objects(page), 1000 * page.think_us) for page in visits)
+
+
+def read_pages(file: Path) -> PageTable:
+    """What a file says; read line by line. Raises ValueError, naming line and column."""
+    try:
+        stat = file.stat()
+    except OSError as error:
+        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
+    return _read(file, stat.st_mtime_ns, stat.st_size)
+
+
+@functools.lru_cache(maxsize=4)
+def _read(file: Path, _changed_ns: int, _size: int) -> PageTable:
+    try:
+        return PageTable(**_engine.read_pages(str(file)))
+    except OSError as error:
+        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+
+
+def write_pages(file: Path, table: PageTable) -> None:
+    """Write a file that :func:`read_pages` reads; columns that say nothing are left out."""
+    with file.open("w", encoding="ascii") as out:
+        out.writelines(f"{line}\n" for line in _lines(table))
+
+
+def _lines(table: PageTable) -> Iterable[str]:
+    names = ["start_ns", "request_bytes", "response_bytes", "serve_ns", "think_ns", "after"]
+    optional = {"start_ns", "serve_ns", "think_ns"}
+    names = [name for name in names if name not in optional or getattr(table, name).any()]
+    if (table.after == AFTER_NONE).all():
+        names.remove("after")
+    yield ",".join(["page", *names])
+    columns = [getattr(table, name) for name in names]
+    at = 0
+    for page, count in enumerate(table.objects.tolist()):
+        for number in range(at, at + count):
+            row = [str(page)]
+            for name, column in zip(names, columns, strict=True):
+                value = int(column[page if name == _OF_A_PAGE else number])
+                nothing = name == "after" and value == AFTER_NONE
+                nothing |= name in optional and value == 0
+                nothing |= name == _OF_A_PAGE and number > at
+                row.append("" if nothing else str(value))
+            yield ",".join(row)
+        at += count
