@@ -59,7 +59,16 @@ COMMANDS = {
         "verdicts",
         "Run studies' quick form and compare every verdict and measured value with those locked.",
     ),
-    "export": Command("studies", "export", "Export a trial's trace as a Flent data file."),
+    "export": Command(
+        "studies",
+        "export",
+        "Export a trial's trace as a Flent data file, or its page loads as a HAR file.",
+    ),
+    "har": Command(
+        "har",
+        "har",
+        "Make a file of Web pages, for flows to load, of what a browser recorded.",
+    ),
     "validate": Command(
         "validate",
         "validate",

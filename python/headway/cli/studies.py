@@ -127,14 +127,22 @@ def export(
         ),
     ],
     flent: Annotated[
-        Path, typer.Option("--flent", parser=path, metavar="FILE", help="The .flent.gz to write.")
-    ],
+        Path | None,
+        typer.Option("--flent", parser=path, metavar="FILE", help="The .flent.gz to write."),
+    ] = None,
+    har: Annotated[
+        Path | None,
+        typer.Option("--har", parser=path, metavar="FILE", help="The HAR file to write."),
+    ] = None,
     trial: Annotated[str | None, typer.Option("--trial", help="Which trial of a study.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Export a trial's trace as a Flent data file."""
+    """Export a trial's trace as a Flent data file, or its page loads as a HAR file."""
     from headway.flent import export_flent
+    from headway.har import export_har
 
+    if flent is None and har is None:
+        raise HeadwayError("export: say what to write, with --flent FILE or --har FILE")
     trials = directory / "trials"
     if not trials.is_dir():
         source = directory
@@ -147,11 +155,19 @@ def export(
         if chosen not in keys:
             raise HeadwayError(unknown("trial", chosen, keys))
         source = trials / chosen
-    export_flent(load_trace(source), flent)
+    trace = load_trace(source)
+    made: dict[str, Path] = {}
+    if flent is not None:
+        export_flent(trace, flent)
+        made["flent"] = flent
+    if har is not None:
+        export_har(trace, har)
+        made["har"] = har
     if as_json:
-        print_json({"trace": str(source), "flent": str(flent)})
-    else:
-        console().print(f"{source} -> {flent}", markup=False, soft_wrap=True)
+        print_json({"trace": str(source), **{kind: str(file) for kind, file in made.items()}})
+        return
+    for file in made.values():
+        console().print(f"{source} -> {file}", markup=False, soft_wrap=True)
 
 
 def _study(name: str) -> Study[Any, Any]:

@@ -1,0 +1,68 @@
+"""``headway har``: what a browser recorded becomes a file of Web pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headway.cli.options import AsJson
+from headway.cli.places import path
+from headway.cli.show import console, print_json
+from headway.errors import HeadwayError
+from headway.units import format_size, parse_time
+
+
+def har(
+    file: Annotated[
+        Path, typer.Argument(parser=path, metavar="FILE", help="A HAR file, as browsers export it.")
+    ],
+    pages: Annotated[
+        Path,
+        typer.Option("--pages", parser=path, metavar="FILE", help="The file of pages to write."),
+    ],
+    rtt: Annotated[
+        str | None,
+        typer.Option(
+            "--rtt",
+            metavar="TIME",
+            help="The recorded path's round trip, which a server's time does not have in it "
+            "[the shortest that a connection took to open].",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a file of Web pages, for flows to load, of what a browser recorded."""
+    from headway.workloads import write_pages
+    from headway.workloads.har import read_har
+
+    try:
+        rtt_ns = None if rtt is None else parse_time(rtt)
+    except ValueError as error:
+        raise HeadwayError(f"--rtt: {error}") from None
+    archive = read_har(file, rtt_ns)
+    table = archive.table
+    write_pages(pages, table)
+    objects, total = int(table.objects.sum()), int(table.response_bytes.sum())
+    if as_json:
+        print_json(
+            {
+                "pages": len(table),
+                "objects": objects,
+                "bytes": total,
+                "hosts": archive.hosts,
+                "left_out": archive.left_out,
+            }
+        )
+        return
+    told = f"{_number(len(table), 'page')}, {_number(objects, 'object')}, {format_size(total)}"
+    if archive.left_out:
+        told += f"; {archive.left_out} that crossed no network left out"
+    if archive.hosts > 1:
+        told += f"; {archive.hosts} hosts, taken as one"
+    console().print(f"{pages}: {told}", markup=False, soft_wrap=True)
+
+
+def _number(count: int, of: str) -> str:
+    return f"{count} {of}" if count == 1 else f"{count} {of}s"

@@ -1,0 +1,264 @@
+"""HTTP archives (HAR 1.2), which browsers export: a page load becomes a file of Web pages.
+
+What is taken of an entry: when it was wanted, its sizes, what the server took, and what revealed
+it. Chromium names that (``_initiator``); of other browsers it is the last object that had arrived
+before. Connections are left out: how many there are is the experiment's to say, and all hosts are
+one server.
+"""
+
+from __future__ import annotations
+
+import datetime
+import heapq
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headway.errors import HeadwayError
+from headway.units import NS_PER_S
+from headway.workloads.pages import PageTable, WebObject, page_table
+
+_NS_PER_MS = 1_000_000
+_TIME = re.compile(r"(.+[T ]\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:?\d\d)?")
+_LINE_BYTES = len("GET  HTTP/1.1\r\n\r\n")
+_OF_HEADER_BYTES = len(": \r\n")
+_SWITCHING = 101
+"""The status of what goes on as a WebSocket."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What a HAR file says: its pages, and what was not taken of it."""
+
+    table: PageTable
+    hosts: int
+    left_out: int
+    """Entries that crossed no network: of a cache, blocked, failed, or no HTTP."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """An entry as it is taken."""
+
+    page: str
+    url: str
+    host: str
+    begins_ns: int
+    ends_ns: int
+    initiator: str
+    request_bytes: int
+    response_bytes: int
+    wait_ns: int
+    connect_ns: int | None
+
+
+class _At:
+    """A place in the file, for what is wrong there."""
+
+    def __init__(self, file: Path, path: str, value: Any) -> None:
+        self._file, self._path, self._value = file, path, value
+
+    def refuse(self, allowed: str) -> HeadwayError:
+        told = json.dumps(self._value)
+        told = told if len(told) <= 60 else told[:57] + "..."
+        return HeadwayError(f"{self._file}: {self._path}: {told} is not allowed; {allowed}")
+
+    def __getitem__(self, name: str) -> _At:
+        if not isinstance(self._value, dict):
+            raise self.refuse("an object with names and values")
+        return _At(self._file, f"{self._path}.{name}", self._value.get(name))
+
+    def __iter__(self) -> Iterator[_At]:
+        if not isinstance(self._value, list):
+            raise self.refuse("a list")
+        for number, value in enumerate(self._value):
+            yield _At(self._file, f"{self._path}[{number}]", value)
+
+    @property
+    def is_there(self) -> bool:
+        return self._value is not None
+
+    def text(self) -> str:
+        if self._value is None:
+            return ""
+        if not isinstance(self._value, str):
+            raise self.refuse("a text")
+        return self._value
+
+    def number(self) -> float | None:
+        """None: not there, or negative, which HAR writes for what is not known."""
+        if self._value is None:
+            return None
+        is_number = isinstance(self._value, int | float) and not isinstance(self._value, bool)
+        if not is_number or not -1e12 < self._value < 1e15:  # NaN, too
+            raise self.refuse("a number")
+        return self._value if self._value >= 0 else None
+
+    def ns(self) -> int:
+        """Of milliseconds; 0: not known."""
+        return round((self.number() or 0.0) * _NS_PER_MS)
+
+    def date_ns(self) -> int:
+        """Of a date and time, since 1970."""
+        found = _TIME.fullmatch(self.text())
+        try:
+            if found is None:
+                raise ValueError
+            seconds, fraction, zone = found.groups()
+            zone = "+00:00" if zone in (None, "Z") else zone
+            at = datetime.datetime.fromisoformat(seconds + zone)
+        except ValueError:
+            raise self.refuse("a date and time as 2026-01-31T12:00:00.000Z") from None
+        return round(at.timestamp()) * NS_PER_S + int((fraction or "0").ljust(9, "0"))
+
+
+def read_har(file: Path, rtt_ns: int | None = None) -> Archive:
+    """The page loads of a HAR file. Raises HeadwayError, naming the place, for what is wrong.
+
+    A server's time is what an entry waited less ``rtt_ns``; None: the shortest time that a
+    connection took to open, or else that an entry waited.
+    """
+    whole = _At(file, "log", _json(file))
+    begins_ns = {
+        page["id"].text(): page["startedDateTime"].date_ns() for page in _list(whole["pages"])
+    }
+    order = {name: number for number, name in enumerate(begins_ns)}
+    every = list(_list(whole["entries"]))
+    taken = [_entry(entry) for entry in every if _crossed(entry)]
+    if not taken:
+        raise HeadwayError(f"{file}: log.entries: no response that crossed a network")
+    first_of: dict[str, int] = {}
+    for one in taken:
+        first_of[one.page] = min(first_of.get(one.page, one.begins_ns), one.begins_ns)
+    # Pages that are not listed come by their first entries.
+    names = sorted(first_of, key=lambda name: (order.get(name, len(order)), first_of[name]))
+    rtt_ns = _rtt_ns(taken) if rtt_ns is None else rtt_ns
+    loads = []
+    for name in names:
+        own = sorted((one for one in taken if one.page == name), key=lambda one: one.begins_ns)
+        page_ns = min(begins_ns.get(name, own[0].begins_ns), own[0].begins_ns)
+        loads.append((page_ns, own, list(_revealed(own, page_ns, rtt_ns))))
+    pages = []
+    for number, (_, own, objects) in enumerate(loads):
+        end_ns = max(one.ends_ns for one in own)
+        next_ns = loads[number + 1][0] if number + 1 < len(loads) else end_ns
+        pages.append((objects, max(next_ns - end_ns, 0)))
+    return Archive(page_table(pages), len({one.host for one in taken}), len(every) - len(taken))
+
+
+def _json(file: Path) -> Any:
+    try:
+        made = json.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise HeadwayError(f"{file}: cannot read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise HeadwayError(f"{file}: byte {error.start}: not UTF-8") from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise HeadwayError(f"{file}: {place}: not JSON ({error.msg})") from None
+    except RecursionError:
+        raise HeadwayError(f"{file}: not a HAR file; its values are too deep") from None
+    log = made.get("log") if isinstance(made, dict) else None
+    if not isinstance(log, dict):
+        raise HeadwayError(f"{file}: not a HAR file; it has no object named log")
+    return log
+
+
+def _list(at: _At) -> Iterable[_At]:
+    return at if at.is_there else ()
+
+
+def _crossed(entry: _At) -> bool:
+    """Whether an entry was a request and a response over a network."""
+    url = entry["request"]["url"].text()
+    if not url.startswith(("http://", "https://")):
+        return False
+    status = entry["response"]["status"].number()
+    return bool(status) and status != 101 and not entry["_fromCache"].is_there
+
+
+def _entry(entry: _At) -> _Entry:
+    request, response, timings = entry["request"], entry["response"], entry["timings"]
+    begins_ns = entry["startedDateTime"].date_ns()
+    url = request["url"].text()
+    connect = timings["connect"].number()
+    sent = _known(request["headersSize"], _headers(request, url)) + _known(request["bodySize"], 0)
+    content = (response["content"]["size"].number() or 0) - (
+        response["content"]["compression"].number() or 0
+    )
+    came = _known(response["headersSize"], _headers(response, "")) + _known(
+        response["bodySize"], max(content, 0)
+    )
+    # What Chromium counted on the wire: HTTP/2 packs headers.
+    came = response["_transferSize"].number() or came
+    connect_ns = None
+    if connect:
+        connect_ns = round((connect - (timings["ssl"].number() or 0)) * _NS_PER_MS)
+    return _Entry(
+        page=entry["pageref"].text(),
+        url=url,
+        host=url.partition("://")[2].partition("/")[0],
+        begins_ns=begins_ns,
+        ends_ns=begins_ns + entry["time"].ns(),
+        initiator=_initiator(entry["_initiator"]),
+        request_bytes=max(round(sent), 1),
+        response_bytes=max(round(came), 1),
+        wait_ns=timings["wait"].ns(),
+        connect_ns=connect_ns if connect_ns is None or connect_ns > 0 else None,
+    )
+
+
+def _known(size: _At, otherwise: float) -> float:
+    value = size.number()
+    return otherwise if value is None else value
+
+
+def _headers(message: _At, url: str) -> float:
+    """Bytes of a header of HTTP/1 that nobody counted."""
+    pairs = ((one["name"].text(), one["value"].text()) for one in _list(message["headers"]))
+    return _LINE_BYTES + len(url) + sum(len(a) + len(b) + _OF_HEADER_BYTES for a, b in pairs)
+
+
+def _initiator(of: _At) -> str:
+    """The URL of what asked for it: the document's line, or the script that ran; empty: unknown."""
+    if not of.is_there:
+        return ""
+    if url := of["url"].text():
+        return url
+    stack = of["stack"]
+    while stack.is_there:
+        for frame in _list(stack["callFrames"]):
+            if url := frame["url"].text():
+                return url
+        stack = stack["parent"]
+    return ""
+
+
+def _rtt_ns(entries: Iterable[_Entry]) -> int:
+    opened = [one.connect_ns for one in entries if one.connect_ns is not None]
+    return min(opened) if opened else min(one.wait_ns for one in entries)
+
+
+def _revealed(own: list[_Entry], page_ns: int, rtt_ns: int) -> Iterator[WebObject]:
+    """Objects of a page, sorted by when they were wanted, each with what revealed it."""
+    by_url: dict[str, int] = {}
+    under_way: list[tuple[int, int]] = []
+    latest: int | None = None
+    for number, one in enumerate(own):
+        # Entries come by their beginnings, so what has ended stays so.
+        while under_way and under_way[0][0] <= one.begins_ns:
+            latest = heapq.heappop(under_way)[1]
+        after = by_url.get(one.initiator, latest)
+        known_ns = page_ns if after is None else own[after].ends_ns
+        yield WebObject(
+            one.request_bytes,
+            one.response_bytes,
+            after=after,
+            serve_ns=max(one.wait_ns - rtt_ns, 0),
+            start_ns=max(one.begins_ns - known_ns, 0),
+        )
+        by_url[one.url] = number
+        heapq.heappush(under_way, (one.ends_ns, number))
