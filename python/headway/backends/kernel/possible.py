@@ -30,6 +30,13 @@ _SMALL_WINDOW_BYTES = 65_535
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _OF_A_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 
+_NOT = {
+    Sessions: "not possible; use a file of exchanges",
+    Pages: "not possible yet",
+    Requests: "hosts ask for rates with TCP only",
+}
+"""Applications that nothing here plays."""
+
 
 def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
     """What a file may say in the simulator only."""
@@ -58,12 +65,9 @@ def check(experiment: Experiment) -> None:
                 f"kernel backend: {name}: this kernel has no control {own!r}; it has "
                 f"{', '.join(there)} (`modprobe tcp_{own}` loads one that is a module)"
             )
-        if isinstance(flow.app, Sessions):
-            raise HeadwayError(
-                f"kernel backend: {name}: sessions: not possible; use a file of exchanges"
-            )
-        if isinstance(flow.app, Pages):
-            raise HeadwayError(f"kernel backend: {name}: pages: not possible yet")
+        for app, why in _NOT.items():
+            if isinstance(flow.app, app):
+                raise HeadwayError(f"kernel backend: {name}: {flow.app.kind}: {why}")
         if isinstance(flow.app, Site):
             sites.check(name, flow.app)
         if isinstance(flow.app, Exchanges):
@@ -72,10 +76,6 @@ def check(experiment: Experiment) -> None:
             raise HeadwayError(
                 f"kernel backend: {name}: connections: not possible with vectors; use a file of "
                 "exchanges"
-            )
-        if isinstance(flow.app, Requests):
-            raise HeadwayError(
-                f"kernel backend: {name}: requests: hosts ask for rates with TCP only"
             )
         if flow.stabilize:
             raise HeadwayError(f"kernel backend: {name}: stabilize is not possible yet")
