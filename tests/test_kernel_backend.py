@@ -231,6 +231,20 @@ def test_vectors_on_the_kernel_have_responses_and_count_what_the_client_gets() -
 
 @on_kernel
 @in_real_time
+def test_a_large_response_leaves_at_once_where_the_window_has_room() -> None:
+    """The last part of one written in pieces would wait a round trip, by Nagle's algorithm."""
+    path = {"kind": "dumbbell", "rate": "20Mbit/s", "rtt": "300 ms", "buffer": "500 pkts"}
+    epochs = {"kind": "vectors", "epochs": [["300 B", "20 kB", "0 s"], ["300 B", "100 kB", "0 s"]]}
+    flow = {"app": epochs, "control": "hybla", "send_buffer": "4 MB", "receive_window": "1 MB"}
+    asked = experiment(flows=[flow], topology=path, duration="3 s")
+    for one in (live(asked), run(asked)):
+        rows = one["responses"].sort("epoch")
+        [_, took_ns] = (rows["end_ns"] - rows["start_ns"]).to_list()
+        assert took_ns / 1e9 == pytest.approx(0.35, abs=0.08)
+
+
+@on_kernel
+@in_real_time
 def test_pingpong_on_the_kernel_asks_when_the_simulator_does() -> None:
     flow = {
         "app": {"kind": "pingpong", "request": "100 B", "mean_interval": "100 ms"},

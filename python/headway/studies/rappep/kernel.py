@@ -26,6 +26,9 @@ SCHEMES = ("tcp_pep", "xcp_plain", "mpcp_plain", "xcp_pep", "mpcp_pep")
 RUNS, QUICK_RUNS = 3, 1
 DURATION = "70 s"
 """Files begin within 15 s and take 50 s at most; no run waits for its end."""
+SEND_BUFFER = "16 MB"
+"""Linux's own begins with less than the 64 kB that a receiver's SYN-ACK announces, as it counts
+data that is copied; what the proxy splices it counts otherwise."""
 TITLE = "Mean completion times in s"
 
 
@@ -51,7 +54,8 @@ class OnKernel(Study[Mean | Clients, Found]):
     choices = (
         "The paper's claims are judged in the simulator with its hosts of Linux 2.6. Here its "
         "files go through a proxy of this machine, and in the simulator between hosts of linux-6, "
-        "with which TCP PEP is faster: 13.0 instead of 16.4 s without loss, run 1.",
+        "with which TCP PEP is faster: 13.0 instead of 16.4 s without loss, run 1. Send buffers "
+        "are of 16 MB: linux-2.6 has always room, too.",
         "Over the GEO and the LEO clients are behind the gateway's satellite link, and hosts of "
         "one side share a namespace. The LEO is without XCP PEP and MPCP PEP: a monitor measures "
         "at a queue of its own device's, and an emulated link's is elsewhere; one that is told "
@@ -86,14 +90,8 @@ class OnKernel(Study[Mean | Clients, Found]):
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
         """A trial per proxy, loss and run; and per satellite, load and scheme."""
         files = {
-            raw.key(scheme, loss, run): Experiment.model_validate(
-                {
-                    **experiments.trial(scheme, loss, run, seed=ctx.seed).model_dump(
-                        exclude_unset=True
-                    ),
-                    "stack": "linux-6",
-                    "duration": DURATION,
-                }
+            raw.key(scheme, loss, run): _with_room(
+                experiments.trial(scheme, loss, run, seed=ctx.seed)
             )
             for run in _runs(ctx)
             for scheme in SCHEMES
@@ -132,6 +130,13 @@ class OnKernel(Study[Mean | Clients, Found]):
             tables=[Table(TITLE, columns, rows), *orbits_page.tables(found.clients)],
             figures=orbits_page.figures(found.clients),
         )
+
+
+def _with_room(whole: Experiment) -> Experiment:
+    """Between hosts of today, with as much room in the proxy as the paper's have."""
+    fields: dict[str, Any] = whole.model_dump(exclude_unset=True)
+    fields["flows"] = [{**flow, "send_buffer": SEND_BUFFER} for flow in fields["flows"]]
+    return Experiment.model_validate({**fields, "stack": "linux-6", "duration": DURATION})
 
 
 def _runs(ctx: StudyContext) -> range:
