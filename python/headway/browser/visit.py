@@ -122,7 +122,10 @@ def _one_visit(window: Browser, told: argparse.Namespace) -> tuple[int, dict[str
     if told.site == "map":
         found = window.value(_LOADED)
     else:
-        while not window.value("city.isOver") and time.monotonic_ns() < told.stop:
+        while (
+            not window.value("Boolean(window.city && city.isOver)")
+            and time.monotonic_ns() < told.stop
+        ):
             window.listen(_SETTLE_S)
         found = window.value("city.told()")
     if wrong := _wrong(window):
