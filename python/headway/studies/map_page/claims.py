@@ -93,7 +93,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Quick-Start or Mega-Start with a short target take over two seconds less",
         "> 2 s, targets below 300 ms",
         lambda found: _gain_of(found, TARGETED, 2.0),
-        ours="Quick-Start has a target of 350 ms; see the choices.",
+        ours="Quick-Start has a target of 500 ms; see the choices.",
         spoil=replaced(OLD, 1.0, _LOADS),
         mend=replaced(OLD, 100.0, _LOADS),
     ),
