@@ -13,7 +13,14 @@ from headway.figures.faults import faults
 from headway.study import Study, StudyContext, discover
 from headway.validation.twins import beside_simulator, twin
 
-STUDIES = ("first-megabyte", "quickstart-linux", "rappep", "startup-behaviour", "transfer-times")
+STUDIES = (
+    "first-megabyte",
+    "quickstart-linux",
+    "rappep",
+    "startup-behaviour",
+    "transfer-times",
+    "web-surge",
+)
 
 
 class StandIn(SimBackend):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headway.experiment.apps import Exchanges, Site, Vectors
+from headway.experiment.apps import Exchanges, Pages, Site, Vectors
 from headway.experiment.flow import Flow
 
 
@@ -18,7 +18,7 @@ def server_sends_more(flow: Flow) -> bool:
 
 def epochs(flow: Flow) -> Sequence[tuple[int, ...]]:
     """Request and response of each exchange, in bytes."""
-    if isinstance(flow.app, Exchanges):
+    if isinstance(flow.app, Exchanges | Pages):
         table = flow.app.table()
         return list(zip(table.request_bytes.tolist(), table.response_bytes.tolist(), strict=True))
     return flow.app.epochs if isinstance(flow.app, Vectors) else ()

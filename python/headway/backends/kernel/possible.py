@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from headway import mechanisms
-from headway.backends.kernel import sites
+from headway.backends.kernel import sites, web
 from headway.backends.kernel.programs import says_something
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
@@ -32,7 +32,6 @@ _OF_A_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 
 _NOT = {
     Sessions: "not possible; use a file of exchanges",
-    Pages: "not possible yet",
     Requests: "hosts ask for rates with TCP only",
 }
 """Applications that nothing here plays."""
@@ -53,6 +52,19 @@ def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
         )
 
 
+def _check_app(name: str, flow: Flow) -> None:
+    """What applications may be, and what each of them may say."""
+    for app, why in _NOT.items():
+        if isinstance(flow.app, app):
+            raise HeadwayError(f"kernel backend: {name}: {flow.app.kind}: {why}")
+    if isinstance(flow.app, Site):
+        sites.check(name, flow.app)
+    if isinstance(flow.app, Pages):
+        web.check(name, flow, flow.app)
+    if isinstance(flow.app, Exchanges):
+        _check_exchanges(name, flow, flow.app)
+
+
 def check(experiment: Experiment) -> None:
     """Raises HeadwayError, naming the field, for what this backend cannot do."""
     if gateway.is_between(experiment):
@@ -65,13 +77,7 @@ def check(experiment: Experiment) -> None:
                 f"kernel backend: {name}: this kernel has no control {own!r}; it has "
                 f"{', '.join(there)} (`modprobe tcp_{own}` loads one that is a module)"
             )
-        for app, why in _NOT.items():
-            if isinstance(flow.app, app):
-                raise HeadwayError(f"kernel backend: {name}: {flow.app.kind}: {why}")
-        if isinstance(flow.app, Site):
-            sites.check(name, flow.app)
-        if isinstance(flow.app, Exchanges):
-            _check_exchanges(name, flow, flow.app)
+        _check_app(name, flow)
         if isinstance(flow.app, Vectors) and len(flow.app.connections or ()) > 1:
             raise HeadwayError(
                 f"kernel backend: {name}: connections: not possible with vectors; use a file of "

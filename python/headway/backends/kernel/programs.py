@@ -7,10 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from headway.backends.kernel import sites
+from headway.backends.kernel import sites, web
 from headway.backends.kernel.headwayctl import Headwayctl
 from headway.backends.kernel.testbed import Testbed
-from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Pingpong, Site, Vectors
+from headway.experiment import (
+    Bulk,
+    Cbr,
+    Exchanges,
+    Experiment,
+    Flow,
+    Pages,
+    Pingpong,
+    Site,
+    Vectors,
+)
 from headway.experiment.ways import epochs, server_sends_more
 
 _FIRST_PORT = 20_001
@@ -52,6 +62,8 @@ def says_something(flow: Flow) -> bool:
         return True
     if isinstance(flow.app, Site) and flow.deadline:
         return True
+    if isinstance(flow.app, Pages):
+        return web.says_something(flow)
     return any(_says(flow, end) for end in ("client", "server"))
 
 
@@ -98,6 +110,9 @@ class Programs:
     def _receiver(self, index: int, flow: Flow) -> list[str]:
         at = f"{self.testbed.address(flow)}:{port_of(index)}"
         out = str(self.folder / f"received{index}")
+        if isinstance(flow.app, Pages):
+            of_flow = self.folder / f"web{index}"
+            return [*web.server(flow.app, flow, at, self.controls[index], of_flow)]
         if isinstance(flow.app, Vectors | Exchanges):
             return [
                 *self._program("vectors-server"), "--address", at,
@@ -151,6 +166,12 @@ class Programs:
             self.end_ns, self.start_ns + flow.stop if flow.stop is not None else self.end_ns
         )
         out = str(self.folder / f"sent{index}")
+        if isinstance(flow.app, Pages):
+            return [
+                *web.client(flow.app, flow, to, self.controls[index]), "--start", str(start_ns),
+                "--stop", str(stop_ns), "--end", str(self.end_ns), "--out", out,
+                "--received", str(self.folder / f"received{index}"),
+            ]  # fmt: skip
         if isinstance(flow.app, Vectors | Exchanges):
             # a file's connections that are open at the flow's end go on, as in the simulator
             end_ns = self.end_ns if isinstance(flow.app, Exchanges) else stop_ns

@@ -6,6 +6,7 @@ import json
 import platform
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from headway.backends.kernel.programs import Programs, port_of
 from headway.backends.kernel.testbed import Testbed
 from headway.engine import engine
 from headway.errors import HeadwayError
-from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Site, Vectors
+from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Pages, Site, Vectors
 from headway.experiment.ways import server_sends_more
 from headway.mechanisms import gateway
 from headway.registry import registry
@@ -27,6 +28,8 @@ from headway.versions import versions
 
 _SETUP_NS = 500_000_000
 _SETUP_PER_FLOW_NS = 60_000_000
+_SETUP_WEB_NS = 2_000_000_000
+"""Until a client in Python has loaded what it needs."""
 _LINKS = ("forward0", "reverse0")
 _LATE_NS = 5_000_000
 """What an exchange may begin after its time before the trace notes it."""
@@ -91,21 +94,27 @@ class Run:
         self._sampler.wait_ready()
         if self._proxy is not None:
             self._proxy.start(self._controls[gateway.CONTROL])
+        programs = Programs(
+            self._ctl, self._testbed, self._experiment, self._controls, self._folder, 0
+        )
         setup_ns = _SETUP_NS + _SETUP_PER_FLOW_NS * len(flows)
+        if any(isinstance(flow.app, Pages) for flow in flows):
+            self._start_web(programs)
+            setup_ns += _SETUP_WEB_NS
         if any(isinstance(flow.app, Site) for flow in flows):
             setup_ns += sites.SETUP_NS
         self.start_ns = time.monotonic_ns() + setup_ns
-        programs = Programs(
-            self._ctl, self._testbed, self._experiment, self._controls, self._folder, self.start_ns
-        )
+        programs = replace(programs, start_ns=self.start_ns)
         self._testbed.begin(self.start_ns)
         self._watch_routers()
         names = self._experiment.flow_names()
         for index, flow in enumerate(flows):
-            command = programs.receiver(index, flow)
-            self._receivers[index] = Child(command, f"receiver of {names[index]}")
-        for child in self._receivers.values():
-            child.wait_ready()
+            if not self._is_web(index):
+                command = programs.receiver(index, flow)
+                self._receivers[index] = Child(command, f"receiver of {names[index]}")
+        for index, child in self._receivers.items():
+            if not self._is_web(index):
+                child.wait_ready()
         for index, flow in enumerate(flows):
             command = programs.sender(index, flow)
             self._senders[index] = Child(command, f"sender of {names[index]}")
@@ -113,6 +122,15 @@ class Run:
             raise HeadwayError(
                 "kernel backend: the machine is too busy to start the programs in time"
             )
+
+    def _start_web(self, programs: Programs) -> None:
+        """Web servers, which take longer to be there than anybody else."""
+        for index, flow in enumerate(self._experiment.flows):
+            if self._is_web(index):
+                name = f"Web server of {self._experiment.flow_names()[index]}"
+                self._receivers[index] = Child(programs.receiver(index, flow), name)
+        for child in self._receivers.values():
+            child.wait_ready()
 
     def _watch_routers(self) -> None:
         """Have their counters read at the checkpoints; the last reading is ``finish``'s."""
@@ -148,7 +166,10 @@ class Run:
 
     def is_over(self) -> bool:
         """Whether all programs have ended, and their last packets have arrived."""
-        programs = [*self._senders.values(), *self._receivers.values()]
+        programs = [
+            *self._senders.values(),
+            *(child for index, child in self._receivers.items() if not self._is_web(index)),
+        ]
         if not all(child.ended() for child in programs):
             return False
         if self._quiet_ns is None:
@@ -160,6 +181,9 @@ class Run:
     def finish(self) -> None:
         """Wait for what the programs say at their end. Raises HeadwayError."""
         self._sent = {index: child.result(5.0) for index, child in self._senders.items()}
+        for index, child in self._receivers.items():
+            if self._is_web(index):
+                child.interrupt()
         self._got = {index: child.result(5.0) for index, child in self._receivers.items()}
         if self._testbed.mechanisms is not None:
             self._testbed.mechanisms.read()
@@ -169,6 +193,10 @@ class Run:
         if self._sampler is not None:
             self._sampler.interrupt()
             self._sampled = self._sampler.result(10.0)
+
+    def _is_web(self, index: int) -> bool:
+        """Whether a flow's server is one that waits for more clients until it is told to end."""
+        return isinstance(self._experiment.flows[index].app, Pages)
 
     def kill(self) -> None:
         """End every program that still runs."""
@@ -334,7 +362,7 @@ class Run:
         late_ns = {
             name: max(end[index].get("late_max_ns") or 0 for end in (self._sent, self._got))
             for index, name in enumerate(names)
-            if isinstance(self._experiment.flows[index].app, Vectors | Exchanges)
+            if isinstance(self._experiment.flows[index].app, Vectors | Exchanges | Pages)
         }
         return [
             f"{name}: what was due began up to {ns / 1e6:.1f} ms late"

@@ -12,11 +12,13 @@ Scharf, Strotbek: "Performance Evaluation of Quick-Start TCP with a Linux Kernel
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from headway.claims import Evidence
 from headway.experiment import Experiment
 from headway.publish import Page
 from headway.studies.web_surge import claims, experiments, observe, page
+from headway.studies.web_surge.kernel import OnKernel
 from headway.studies.web_surge.observe import Found, Loads
 from headway.study import Study, StudyContext
 from headway.trace import Trace
@@ -38,6 +40,10 @@ class WebSurge(Study[Loads, Found]):
     )
     statements = claims.STATEMENTS
     choices = page.CHOICES
+
+    def on(self, backend: str) -> Study[Any, Any]:
+        """On the kernel a few pages of both models."""
+        return OnKernel(self) if backend == "kernel" else self
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
         """Web users of the paper, of the thesis and of today."""

@@ -159,7 +159,7 @@ def _today(ctx: StudyContext) -> dict[str, Experiment]:
     trials = {}
     for model in MODELS:
         file = folder / f"{model}.csv"
-        [visits] = _visits(ctx, model, 1, length_s)
+        [visits] = visits_of(ctx, model, 1, length_s)
         write_pages(file, visited(visits, lab.REQUEST_BYTES))
         for how in TODAY:
             http = "2" if how == "2" else "1.1"
@@ -167,14 +167,14 @@ def _today(ctx: StudyContext) -> dict[str, Experiment]:
             for scheme in THESIS_SCHEMES:
                 trials[today_key(model, how, scheme)] = lab.experiment(
                     lab.path(router=THESIS_HOSTS.router),
-                    [_user(app, THESIS_HOSTS, scheme, start_s=0)],
+                    [user_of(app, THESIS_HOSTS, scheme, start_s=0)],
                     duration_s=length_s,
                     seed=ctx.seed,
                 )
     return trials
 
 
-def _visits(
+def visits_of(
     ctx: StudyContext, model: surge.Model, users: int, length_s: float
 ) -> list[list[WebPage]]:
     """What so many users of a server ask for."""
@@ -194,12 +194,12 @@ def _trials(
 ) -> dict[str, Experiment]:
     """Trials of the same users, who ask for the same, by key; with what hosts and scheme."""
     length_s = quick_s if ctx.quick else SAMPLE_S
-    asked = [requests(visits, http) for visits in _visits(ctx, model, users, length_s)]
+    asked = [requests(visits, http) for visits in visits_of(ctx, model, users, length_s)]
     return {
         key: lab.experiment(
             lab.path(router=hosts.router),
             [
-                _user(app, hosts, scheme, start_s=STAGGER_S * number / users)
+                user_of(app, hosts, scheme, start_s=STAGGER_S * number / users)
                 for number, app in enumerate(asked)
             ],
             duration_s=length_s,
@@ -209,7 +209,8 @@ def _trials(
     }
 
 
-def _user(app: Vectors | Pages, hosts: Hosts, scheme: str, *, start_s: float) -> Flow:
+def user_of(app: Vectors | Pages, hosts: Hosts, scheme: str, *, start_s: float) -> Flow:
+    """A user's connections, with a scheme."""
     return Flow.model_validate(
         {
             "app": app,

@@ -1,0 +1,96 @@
+"""Web pages of a run over real sockets: nginx or the proxy before it, and a client.
+
+Each flow has a server of its own, on its own port: then its control is the listening socket's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from headway.errors import HeadwayError
+from headway.experiment import Flow, Pages
+from headway.experiment.ways import server_sends_more
+
+_MS = 1_000_000
+_MOST_REQUEST_BYTES = 8_000
+"""A line of a head has to fit into one of nginx's buffers, 8 KiB."""
+
+
+def server(app: Pages, flow: Flow, at: str, control: str, folder: Path) -> Sequence[str]:
+    """The command of a flow's server: what stands before nginx hears deadlines."""
+    sizes = folder / "sizes"
+    folder.mkdir()
+    sizes.write_text("".join(f"{size}\n" for size in app.table().response_bytes.tolist()))
+    return [
+        sys.executable, "-m", "headway.web.origin", "--listen", at, "--sizes", str(sizes),
+        "--folder", str(folder), "--control", control, *_requests(app), *_idle(app),
+        *_said(flow),
+        *(["--http", "2"] if app.http == "2" else []),
+        *(["--deadlines"] if flow.deadline is not None else []),
+    ]  # fmt: skip
+
+
+def client(app: Pages, flow: Flow, to: str, control: str) -> Sequence[str]:
+    """The command of a flow's client, without its times and files."""
+    deadline = [] if flow.deadline is None else ["--deadline-ms", str(flow.deadline // _MS)]
+    return [
+        sys.executable, "-m", "headway.web.client", "--to", to, "--pages", str(app.file),
+        "--http", app.http, "--connections", str(app.parallel), "--control", control,
+        *_requests(app), *deadline,
+    ]  # fmt: skip
+
+
+def _requests(app: Pages) -> Sequence[str]:
+    most = app.keepalive_requests
+    return [] if most is None else ["--requests", str(most)]
+
+
+def _idle(app: Pages) -> Sequence[str]:
+    idle_ns = app.keepalive_timeout
+    return [] if idle_ns is None else ["--idle-ms", str(idle_ns // _MS)]
+
+
+def says_something(flow: Flow) -> bool:
+    """Whether a server uses the socket options of include/headway.h."""
+    return flow.deadline is not None or bool(_said(flow))
+
+
+def _said(flow: Flow) -> Sequence[str]:
+    """What a server says of all its connections, as in the simulator: who sends more does."""
+    said = {"--initial-rate": flow.initial_rate, "--data-volume": flow.data_volume}
+    return [part for name, value in said.items() if value for part in (name, str(value))]
+
+
+def check(name: str, flow: Flow, app: Pages) -> None:
+    """Raises HeadwayError, naming the field, for what they cannot do."""
+    table = app.table()
+    if table.serve_ns.any():
+        raise HeadwayError(f"kernel backend: {name}: pages: serve_ns: nginx answers at once")
+    if (most_bytes := int(table.request_bytes.max())) > _MOST_REQUEST_BYTES:
+        raise HeadwayError(
+            f"kernel backend: {name}: pages: request_bytes: {most_bytes} is not allowed; what "
+            f"nginx takes as a head, at most {_MOST_REQUEST_BYTES}"
+        )
+    if app.keepalive_timeout is not None and app.keepalive_timeout < _MS:
+        raise HeadwayError(f"kernel backend: {name}: keepalive_timeout: at least 1 ms")
+    keeps = app.keepalive_requests is not None or app.keepalive_timeout is not None
+    if flow.deadline is not None and (app.http == "2" or keeps):
+        raise HeadwayError(
+            f"kernel backend: {name}: http 2, keepalive_requests and keepalive_timeout are not "
+            "possible with a deadline: the proxy before nginx speaks HTTP/1.1 and keeps connections"
+        )
+    if flow.announces or flow.announces_first:
+        raise HeadwayError(
+            f"kernel backend: {name}: announces, announces_first: a Web server does not know "
+            "what a connection will carry"
+        )
+    said = flow.initial_rate is not None or flow.data_volume is not None
+    if said and (flow.deadline is not None or not server_sends_more(flow)):
+        raise HeadwayError(
+            f"kernel backend: {name}: initial_rate, data_volume: with pages the server says them, "
+            "where it sends more than its user and there is no deadline"
+        )
+    if flow.deadline is not None and flow.deadline % _MS:
+        raise HeadwayError(f"kernel backend: {name}: deadline: the header has whole ms")

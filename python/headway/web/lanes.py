@@ -1,0 +1,328 @@
+"""Connections of a measuring client: requests in, the numbers of objects that have arrived out.
+
+HTTP/1 is written and read by h11, which knows one request at a time: a pipeline is a queue of
+them, each with a reader of its own that begins where the one before ended. HTTP/2 is h2's, over
+cleartext with prior knowledge.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from abc import ABC, abstractmethod
+from array import array
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import h2.config
+import h2.connection
+import h2.errors
+import h2.events
+import h2.settings
+import h11
+from hpack import HeaderTuple, NeverIndexedHeaderTuple
+
+from headway.errors import HeadwayError
+from headway.web.target import HEADER
+from headway.web.visit import Wanted
+
+_READ_BYTES = 1 << 18
+_WINDOW_BYTES = 2**31 - 1
+"""HTTP/2's own flow control is never what limits."""
+_FRAME_HEAD_BYTES = 9
+_GOAWAY = 7
+_TWO_HEAD_BYTES = 40
+"""Of a frame of HTTP/2 with a request's head, once the connection knows its fields; about."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where to, and what all requests say."""
+
+    to: str
+    """ADDRESS:PORT."""
+    http: str
+    control: str | None = None
+    deadline_ms: int | None = None
+
+
+class Received:
+    """What a user has read over all connections: (time, bytes so far) of every read."""
+
+    def __init__(self) -> None:
+        self.rows = array("q")
+        self._bytes = 0
+
+    def add(self, count: int) -> None:
+        """So much more, now."""
+        self._bytes += count
+        self.rows.extend((time.monotonic_ns(), self._bytes))
+
+
+def open_lane(server: Server, received: Received, now_ns: int) -> Lane:
+    """A connection on its way. Raises OSError."""
+    kind = TwoLane if server.http == "2" else OneLane
+    return kind(server, received, now_ns)
+
+
+class Lane(ABC):
+    """A connection to the server; requests wait for its handshake. Methods raise HeadwayError."""
+
+    def __init__(self, server: Server, received: Received, now_ns: int) -> None:
+        self._server = server
+        self._received = received
+        self._out = bytearray()
+        self.requests = 0
+        """How many were asked on it."""
+        self.waiting = 0
+        """Those of them that are not answered."""
+        self.used_ns = now_ns
+        """When it was used last."""
+        self.is_ending = False
+        """The server takes no more on it."""
+        self.is_closed = False
+        """There is nothing left of it."""
+        self.opened_ns = now_ns
+        self.connected_ns: int | None = None
+        self._arrived: list[Wanted] = []
+        self._answered = 0
+        host, _, port = server.to.rpartition(":")
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self.socket.setblocking(False)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if server.control is not None:
+            control = server.control.encode()
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
+        with contextlib.suppress(BlockingIOError):
+            self.socket.connect((host, int(port)))
+
+    @property
+    def wants_to_write(self) -> bool:
+        """Whether the loop has to say when the socket can be written to."""
+        return self.connected_ns is None or bool(self._out)
+
+    def fileno(self) -> int:
+        """For select()."""
+        return self.socket.fileno()
+
+    def ask(self, wanted: Wanted, request_bytes: int, now_ns: int) -> None:
+        """One more request, which :meth:`write` sends."""
+        self.requests += 1
+        self.waiting += 1
+        self.used_ns = now_ns
+        asked = wanted if wanted.asked_ns is not None else wanted._replace(asked_ns=now_ns)
+        self._ask(asked, request_bytes)
+
+    def write(self) -> None:
+        """Sends what waits, requests of one moment together."""
+        if self.connected_ns is None:
+            if error := self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                raise OSError(error, os.strerror(error))
+            try:
+                self.socket.getpeername()
+            except OSError:  # not yet
+                return
+            self.connected_ns = time.monotonic_ns()
+        while self._out:
+            try:
+                sent = self.socket.send(self._out)
+            except BlockingIOError:
+                return
+            except (BrokenPipeError, ConnectionResetError):
+                return  # the reader sees it, too
+            del self._out[:sent]
+
+    def read(self) -> Sequence[Wanted]:
+        """Takes what is there; the objects that are complete."""
+        try:
+            piece = self.socket.recv(_READ_BYTES)
+        except BlockingIOError:
+            return ()
+        except ConnectionResetError:
+            piece = b""
+        if not piece:
+            self.is_ending = self.is_closed = True
+        else:
+            self._received.add(len(piece))
+        self._take(piece)
+        arrived, self._arrived = self._arrived, []
+        return arrived
+
+    def lost(self) -> Sequence[Wanted]:
+        """What has been asked in vain, in its order; to be asked elsewhere."""
+        left = self._left()
+        if left and not self._answered:
+            raise HeadwayError(f"{self._server.to}: the server closes and has not answered")
+        self.waiting -= len(left)
+        return left
+
+    def close(self) -> None:
+        """No more over this connection."""
+        self.is_ending = self.is_closed = True
+        self.socket.close()
+
+    @abstractmethod
+    def _ask(self, asked: Wanted, request_bytes: int) -> None:
+        """Puts the request into ``_out``."""
+
+    @abstractmethod
+    def _take(self, piece: bytes) -> None:
+        """What arrived; nothing: the connection is over."""
+
+    @abstractmethod
+    def _left(self) -> Sequence[Wanted]:
+        """Requests that will not be answered any more, which are forgotten."""
+
+    def _is_there(self, asked: Wanted) -> None:
+        self._arrived.append(asked)
+        self._answered += 1
+        self.waiting -= 1
+        self.used_ns = time.monotonic_ns()
+
+    def _check_status(self, asked: Wanted, status: int) -> None:
+        if status != 200:
+            raise HeadwayError(f"{self._server.to}: /{asked.object}: status {status}, not 200")
+
+
+class OneLane(Lane):
+    """HTTP/1: answers come in the order of their requests."""
+
+    def __init__(self, server: Server, received: Received, now_ns: int) -> None:
+        super().__init__(server, received, now_ns)
+        self._headers = [("Host", server.to)]
+        if server.http == "1.0":
+            self._headers.append(("Connection", "close"))
+        if server.deadline_ms is not None:
+            self._headers.append((HEADER, str(server.deadline_ms)))
+        self._queue: deque[tuple[Wanted, h11.Connection]] = deque()
+        self._has_begun = False
+
+    def _ask(self, asked: Wanted, request_bytes: int) -> None:
+        pad = request_bytes - len(self._head(asked, self._headers)[1]) - len("X: \r\n")
+        padding = [("X", "x" * pad)] if pad > 0 else []
+        reader, head = self._head(asked, [*self._headers, *padding])
+        self._out += head
+        self._queue.append((asked, reader))
+
+    @staticmethod
+    def _head(asked: Wanted, headers: Sequence[tuple[str, str]]) -> tuple[h11.Connection, bytes]:
+        reader = h11.Connection(h11.CLIENT)
+        head = reader.send(
+            h11.Request(method="GET", target=f"/{asked.object}", headers=list(headers))
+        )
+        reader.send(h11.EndOfMessage())
+        return reader, head or b""
+
+    def _take(self, piece: bytes) -> None:
+        if not self._queue:
+            if piece:
+                raise HeadwayError(f"{self._server.to}: the server answers what nobody asked")
+            return
+        if not piece and not self._has_begun:
+            return
+        self._queue[0][1].receive_data(piece)
+        while self._queue:
+            asked, reader = self._queue[0]
+            event = reader.next_event()
+            if event in (h11.NEED_DATA, h11.PAUSED):
+                return
+            self._has_begun = True
+            if isinstance(event, h11.Response):
+                self._check_status(asked, event.status_code)
+                said = {value.lower() for name, value in event.headers if name == b"connection"}
+                self.is_ending |= b"close" in said
+            elif isinstance(event, h11.EndOfMessage):
+                self._queue.popleft()
+                self._has_begun = False
+                self._is_there(asked)
+                rest = reader.trailing_data[0]
+                if not rest:
+                    return
+                if not self._queue:
+                    raise HeadwayError(f"{self._server.to}: the server answers what nobody asked")
+                self._queue[0][1].receive_data(rest)
+
+    def _left(self) -> Sequence[Wanted]:
+        left = [asked for asked, _ in self._queue] if self.is_closed else []
+        if left:
+            self._queue.clear()
+        return left
+
+
+class TwoLane(Lane):
+    """HTTP/2: answers take turns."""
+
+    def __init__(self, server: Server, received: Received, now_ns: int) -> None:
+        super().__init__(server, received, now_ns)
+        config = h2.config.H2Configuration(client_side=True, header_encoding=None)
+        self._http = h2.connection.H2Connection(config)
+        codes = h2.settings.SettingCodes
+        self._http.local_settings = h2.settings.Settings(
+            client=True,
+            initial_values={codes.INITIAL_WINDOW_SIZE: _WINDOW_BYTES, codes.ENABLE_PUSH: 0},
+        )
+        self._http.initiate_connection()
+        self._http.increment_flow_control_window(_WINDOW_BYTES - 65_535)
+        self._out += self._http.data_to_send()
+        self._streams: dict[int, Wanted] = {}
+        self._refused: list[Wanted] = []
+        self._frames = bytearray()
+
+    def _ask(self, asked: Wanted, request_bytes: int) -> None:
+        head = [
+            HeaderTuple(":method", "GET"),
+            HeaderTuple(":scheme", "http"),
+            HeaderTuple(":authority", self._server.to),
+            HeaderTuple(":path", f"/{asked.object}"),
+        ]
+        if (pad := request_bytes - _TWO_HEAD_BYTES) > 0:
+            # never indexed, so that it is sent each time; HPACK takes a byte for an X
+            head.append(NeverIndexedHeaderTuple("x", "X" * pad))
+        stream = self._http.get_next_available_stream_id()
+        self._streams[stream] = asked
+        self._http.send_headers(stream, head, end_stream=True)
+        self._out += self._http.data_to_send()
+
+    def _take(self, piece: bytes) -> None:
+        for event in self._http.receive_data(self._without_goaway(piece)):
+            if isinstance(event, h2.events.ResponseReceived):
+                asked = self._streams[event.stream_id]
+                self._check_status(asked, int(dict(event.headers)[b":status"]))
+            elif isinstance(event, h2.events.DataReceived):
+                self._http.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            elif isinstance(event, h2.events.StreamEnded):
+                self._is_there(self._streams.pop(event.stream_id))
+            elif isinstance(event, h2.events.StreamReset):
+                self._was_reset(event)
+        self._out += self._http.data_to_send()
+
+    def _without_goaway(self, piece: bytes) -> bytes:
+        """Whole frames: h2 takes a GOAWAY for the end also of what was asked before it."""
+        self._frames += piece
+        whole = bytearray()
+        while len(self._frames) >= _FRAME_HEAD_BYTES:
+            end = _FRAME_HEAD_BYTES + int.from_bytes(self._frames[:3], "big")
+            if len(self._frames) < end:
+                break
+            if self._frames[3] == _GOAWAY:
+                self.is_ending = True
+            else:
+                whole += self._frames[:end]
+            del self._frames[:end]
+        return bytes(whole)
+
+    def _was_reset(self, event: h2.events.StreamReset) -> None:
+        asked = self._streams.pop(event.stream_id)
+        if event.error_code != h2.errors.ErrorCodes.REFUSED_STREAM:
+            raise HeadwayError(f"{self._server.to}: /{asked.object}: reset, {event.error_code}")
+        self._refused.append(asked)
+
+    def _left(self) -> Sequence[Wanted]:
+        left, self._refused = self._refused, []
+        if self.is_closed:
+            left += self._streams.values()
+            self._streams.clear()
+        return left

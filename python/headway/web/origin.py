@@ -1,0 +1,231 @@
+"""A Web server for a measurement: nginx with files of given sizes, behind the proxy on request.
+
+    python -m headway.web.origin --listen ADDRESS:PORT --sizes FILE --folder DIR
+
+FILE has a line per object, the bytes of its response, head and all; object N is /N. It says
+"ready", and ends with SIGTERM, or with its parent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from headway.errors import HeadwayError
+from headway.sockets import hint
+from headway.web.parent import end_with_parent
+from headway.web.serve import Settings, configuration, listening
+
+HEAD_BYTES = 250
+"""Of nginx's responses, with what the proxy adds; some bytes more or less."""
+_PORT_ON = 10_000
+"""nginx behind the proxy is at loopback, so far on from the proxy's port."""
+_START_S = 10.0
+
+# With sendfile a head is a packet of its own; tcp_nopush mends that, and turns TCP_NODELAY off for
+# good on a connection of HTTP/2: the end of each response would wait for all ACKs before it.
+_CONFIG = """
+daemon off;
+user root;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/nginx.log;
+worker_rlimit_nofile 8192;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    default_type application/octet-stream;
+    sendfile off;
+    output_buffers 2 256k;
+    tcp_nodelay on;
+    keepalive_requests {keeping.requests};
+    keepalive_timeout {keeping.idle_ms}ms;
+    http2_chunk_size 16k;
+    http2_max_concurrent_streams 1024;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/temp;
+    fastcgi_temp_path {folder}/temp;
+    uwsgi_temp_path {folder}/temp;
+    scgi_temp_path {folder}/temp;
+    server {{ listen {at}{version}; root {folder}/files; }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """How long nginx keeps a connection: for so many requests, and when nothing happens on it."""
+
+    requests: int = 1_000_000
+    idle_ms: int = 3_600_000
+
+
+def lay_files(sizes: Sequence[int], folder: Path) -> None:
+    """A file per object, so that with its head it has the size."""
+    folder.mkdir(parents=True)
+    for number, size in enumerate(sizes):
+        with (folder / str(number)).open("wb") as file:
+            file.truncate(max(size - HEAD_BYTES, 0))
+
+
+@contextlib.contextmanager
+def nginx(
+    at: str,
+    folder: Path,
+    taken: socket.socket | None = None,
+    *,
+    http: str = "1.1",
+    keeping: Keeping = Keeping(),
+) -> Iterator[None]:
+    """An nginx there until the context ends, on a socket that listens already or its own.
+
+    It serves ``folder``/files, over HTTP/2 with prior knowledge if ``http`` is "2".
+
+    Raises HeadwayError.
+    """
+    program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
+    if program is None:
+        raise HeadwayError("nginx is not installed; a run with Web pages needs it (nginx-light)")
+    config = folder / "nginx.conf"
+    version = " http2" if http == "2" else ""
+    text = _CONFIG.format(folder=folder, at=at, version=version, keeping=keeping)
+    config.write_text(text, encoding="utf-8")
+    # nginx takes over listening sockets that its environment names
+    inherited = {}
+    if taken is not None:
+        taken.setblocking(False)
+        inherited["NGINX"] = f"{taken.fileno()};"
+    process = subprocess.Popen(
+        [program, "-p", folder, "-e", folder / "nginx.log", "-c", config],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **inherited},
+        pass_fds=() if taken is None else (taken.fileno(),),
+        preexec_fn=end_with_parent,  # noqa: PLW1509 (no threads yet)
+    )
+    try:
+        _wait_for(at, process)
+        yield
+    finally:
+        process.terminate()
+        process.wait(10)
+        if process.stderr is not None:
+            process.stderr.close()
+
+
+def _wait_for(at: str, process: subprocess.Popen[bytes]) -> None:
+    host, _, port = at.rpartition(":")
+    until = time.monotonic() + _START_S
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1.0):
+            return
+        if process.poll() is not None or time.monotonic() > until:
+            process.kill()
+            said = process.stderr.read().decode(errors="replace") if process.stderr else ""
+            raise HeadwayError(f"nginx does not start at {at}: {said[-300:]}")
+        time.sleep(0.01)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's, which leaves signals to us: it would end by them before we said our last word."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _on_signals(then: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, then)
+
+
+async def _serve_proxy(config: uvicorn.Config, at: socket.socket) -> None:
+    server = _Server(config)
+
+    def end() -> None:
+        server.should_exit = True
+
+    _on_signals(end)
+    ready = asyncio.create_task(_say_ready_once(server))
+    await server.serve(sockets=[at])
+    ready.cancel()
+
+
+async def _say_ready_once(server: uvicorn.Server) -> None:
+    while not server.started:
+        await asyncio.sleep(0.005)
+    print("ready", flush=True)
+
+
+def _say(at: socket.socket, initial_rate_bps: int | None, data_volume_bytes: int | None) -> None:
+    """What holds for all connections that a socket will accept. Raises HeadwayError."""
+    if initial_rate_bps is None and data_volume_bytes is None:
+        return
+    if not hint(at, initial_rate_bps=initial_rate_bps, data_volume_bytes=data_volume_bytes):
+        raise HeadwayError("nobody hears hints here (headwayctl hints attach)")
+
+
+async def _serve_alone() -> None:
+    told = asyncio.Event()
+    _on_signals(told.set)
+    print("ready", flush=True)
+    await told.wait()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serves until told to end; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="headway.web.origin")
+    parser.add_argument("--listen", required=True, metavar="ADDRESS:PORT")
+    parser.add_argument("--sizes", required=True, type=Path, metavar="FILE")
+    parser.add_argument("--folder", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--control")
+    parser.add_argument("--http", choices=("1.1", "2"), default="1.1", help="nginx's own")
+    parser.add_argument("--requests", type=int, default=Keeping().requests, help="of a connection")
+    parser.add_argument("--idle-ms", type=int, default=Keeping().idle_ms, help="before it closes")
+    parser.add_argument("--initial-rate", type=int, metavar="BIT/S", help="said of connections")
+    parser.add_argument("--data-volume", type=int, metavar="BYTES", help="said of connections")
+    parser.add_argument("--deadlines", action="store_true", help="the proxy before nginx")
+    asked = parser.parse_args(arguments)
+    end_with_parent()
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    folder = asked.folder.resolve()
+    try:
+        sizes = [int(line) for line in asked.sizes.read_text().split()]
+        lay_files(sizes, folder / "files")
+        with listening(asked.listen, asked.control) as at:
+            _say(at, asked.initial_rate, asked.data_volume)
+            if asked.deadlines:
+                behind = f"127.0.0.1:{at.getsockname()[1] + _PORT_ON}"
+                with nginx(behind, folder):
+                    settings = Settings(listen=asked.listen, upstream=f"http://{behind}")
+                    asyncio.run(_serve_proxy(configuration(settings), at))
+            else:
+                keeping = Keeping(asked.requests, asked.idle_ms)
+                with nginx(asked.listen, folder, at, http=asked.http, keeping=keeping):
+                    asyncio.run(_serve_alone())
+    except HeadwayError as error:
+        print(f"headway.web.origin: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps({"objects": len(sizes)}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,292 @@
+"""The measuring client: the simulator's rule for connections, and each HTTP against nginx."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from headway.errors import HeadwayError
+from headway.web.client import Client, Limits
+from headway.web.lanes import Lane, Server
+from headway.web.origin import HEAD_BYTES, Keeping, lay_files, nginx
+from headway.web.visit import Visit, Wanted, place
+from headway.workloads.pages import PageTable, WebObject, page_table
+
+MS = 1_000_000
+needs_nginx = pytest.mark.skipif(
+    not (shutil.which("nginx") or Path("/usr/sbin/nginx").exists()), reason="no nginx"
+)
+
+
+@dataclass
+class Seen:
+    requests: int = 0
+    waiting: int = 0
+    used_ns: int = 0
+    is_ending: bool = False
+
+
+def pages(*of: tuple[int, int | None], start_ms: Sequence[int] = (), think: int = 0) -> PageTable:
+    """A page: of each object its response, and what reveals it."""
+    waits = [*start_ms, *[0] * (len(of) - len(start_ms))]
+    objects = [
+        WebObject(300, size, after, start_ns=wait * MS)
+        for (size, after), wait in zip(of, waits, strict=True)
+    ]
+    return page_table([(objects, think)])
+
+
+def known(visit: Visit, now_ns: int) -> list[int]:
+    """What is asked for now."""
+    visit.look(now_ns)
+    found = [wanted.object for wanted in visit.known]
+    visit.known.clear()
+    return found
+
+
+def test_objects_become_known_as_they_are_revealed_after_their_own_time_in_order() -> None:
+    visit = Visit(pages((1, None), (1, 0), (1, 0), (1, None), start_ms=(0, 40, 0, 40)), 1000)
+    assert visit.next_ns() == 1000
+    assert known(visit, 999) == []
+    assert known(visit, 1000) == [0]
+    visit.arrived(0, 1000)
+    assert known(visit, 1000) == [2]
+    assert visit.next_ns() == 1000 + 40 * MS
+    assert known(visit, 1000 + 40 * MS) == [1, 3]
+
+
+def test_pages_follow_each_other_after_think_times_and_what_was_late_is_told() -> None:
+    first = [WebObject(300, 1), WebObject(300, 1)]
+    visit = Visit(page_table([(first, 7000), ([WebObject(300, 1)], 5)]), 0)
+    assert known(visit, 30) == [0, 1]
+    assert visit.late_max_ns == 30
+    visit.arrived(1, 100)
+    assert visit.next_ns() is None
+    visit.arrived(0, 200)
+    assert visit.next_ns() == 7200
+    assert known(visit, 7200) == [2]
+    visit.arrived(2, 7300)
+    assert visit.is_over
+    assert visit.next_ns() is None
+
+
+def test_what_was_lost_comes_first_in_the_order_in_which_it_was_asked() -> None:
+    visit = Visit(pages((1, None), (1, None), (1, None)), 0)
+    visit.look(0)
+    visit.known.popleft()
+    visit.known.popleft()
+    visit.again([Wanted(0, 5), Wanted(1, 6)])
+    assert list(visit.known) == [Wanted(0, 5), Wanted(1, 6), Wanted(2)]
+
+
+def test_the_connection_used_last_takes_the_next_object_or_a_new_one() -> None:
+    old, warm, busy = Seen(1, 0, 5), Seen(1, 0, 9), Seen(1, 1, 20)
+
+    def taken(*lanes: Seen, most: int = 3, requests: int = 9, shares: bool = False) -> object:
+        return place(lanes, most=most, requests=requests, shares=shares)
+
+    assert taken(old, warm, busy) is warm
+    same = Seen(1, 0, 9)
+    assert taken(warm, same) is same
+    assert taken(busy) is True
+    assert taken(busy, busy, busy) is False
+    assert taken(warm, requests=1) is True
+    assert taken(warm, most=1, requests=1) is False
+    assert taken(Seen(1, 0, 5, is_ending=True), old) is old
+
+
+def test_what_shares_connections_takes_the_one_with_the_fewest_under_way() -> None:
+    two, one, other = Seen(2, 2), Seen(1, 1), Seen(1, 1)
+    assert place([two, one, other], most=3, requests=9, shares=True) is one
+    assert place([two, one, other], most=4, requests=9, shares=True) is True
+    assert place([two, one], most=2, requests=1, shares=True) is False
+
+
+# ---- Against nginx ----
+
+
+class Watched(Client):
+    """Notes which connection took which object."""
+
+    def __init__(self, *of: object) -> None:
+        super().__init__(*of)  # type: ignore[arg-type]
+        self.took: list[list[int]] = []
+        self._numbers: dict[int, int] = {}
+
+    def _new(self, now_ns: int) -> Lane:
+        lane = super()._new(now_ns)
+        own: list[int] = []
+        self.took.append(own)
+        ask = lane.ask
+
+        def noted(wanted: Wanted, request_bytes: int, at_ns: int) -> None:
+            own.append(wanted.object)
+            ask(wanted, request_bytes, at_ns)
+
+        lane.ask = noted  # type: ignore[method-assign]
+        return lane
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        number = taken.getsockname()[1]
+    return int(number)
+
+
+def load(
+    port: int,
+    folder: Path,
+    table: PageTable,
+    http: str,
+    limits: Limits,
+    keeping: Keeping | None = None,
+) -> Watched:
+    """All of a table from an nginx of its own."""
+    lay_files(table.response_bytes.tolist(), folder / "files")
+    at = f"127.0.0.1:{port}"
+    with nginx(at, folder, http=http, keeping=keeping or Keeping()):
+        client = Watched(Server(at, http), limits, table, time.monotonic_ns())
+        end_ns = time.monotonic_ns() + 20_000 * MS
+        try:
+            client.load(end_ns, end_ns)
+        finally:
+            client.close()
+    return client
+
+
+def order(client: Client) -> list[int]:
+    """Objects as they arrived."""
+    return client.responses.tolist()[::3]
+
+
+FIVE = ((1000, None), (900, 0), (800, 0), (700, 0), (60_000, 2))
+
+
+@needs_nginx
+@pytest.mark.parametrize(
+    ("http", "connections", "opened"),
+    [
+        ("1.0", 1, 5),
+        ("1.0", 6, 5),
+        ("1.1", 1, 1),
+        ("1.1", 2, 2),
+        ("1.1", 6, 3),
+        ("1.1-pipelined", 1, 1),
+        ("1.1-pipelined", 2, 2),
+        ("2", 1, 1),
+    ],
+)
+def test_every_object_arrives_once_whole_and_after_what_reveals_it(
+    http: str, connections: int, opened: int, port: int, tmp_path: Path
+) -> None:
+    client = load(port, tmp_path, pages(*FIVE), http, Limits(connections))
+    numbers, asked, there = (client.responses.tolist()[at::3] for at in range(3))
+    assert sorted(numbers) == list(range(5))
+    asked_of = dict(zip(numbers, asked, strict=True))
+    there_of = dict(zip(numbers, there, strict=True))
+    assert all(asked_of[n] >= there_of[of] for n, (_, of) in enumerate(FIVE) if of is not None)
+    whole = sum(size for size, _ in FIVE)
+    assert client.received.rows[-1] == pytest.approx(whole, abs=5 * HEAD_BYTES)
+    assert len(client.took) == opened
+
+
+@needs_nginx
+def test_a_pipeline_is_answered_in_order_and_two_in_turns(port: int, tmp_path: Path) -> None:
+    table = pages((1000, None), (20_000_000, 0), (1000, 0))
+    pipelined = load(port, tmp_path / "one", table, "1.1-pipelined", Limits(1))
+    assert pipelined.took == [[0, 1, 2]]
+    assert order(pipelined) == [0, 1, 2]
+    two = load(port, tmp_path / "two", table, "2", Limits(1))
+    assert two.took == [[0, 1, 2]]
+    assert order(two) == [0, 2, 1]
+
+
+@needs_nginx
+@pytest.mark.parametrize(
+    ("http", "took"),
+    [
+        ("1.1", [[0, 1], [2, 3], [4]]),
+        ("1.1-pipelined", [[0, 1], [2, 3], [4]]),
+        ("2", [[0, 1], [2, 3], [4]]),
+    ],
+)
+def test_connections_end_after_so_many_requests(
+    http: str, took: list[list[int]], port: int, tmp_path: Path
+) -> None:
+    client = load(port, tmp_path, pages(*FIVE), http, Limits(1, 2), Keeping(requests=2))
+    assert client.took == took
+    assert sorted(order(client)) == list(range(5))
+
+
+@needs_nginx
+@pytest.mark.parametrize("http", ["1.1", "1.1-pipelined", "2"])
+def test_what_meets_a_server_that_closes_is_asked_again(
+    http: str, port: int, tmp_path: Path
+) -> None:
+    # nginx ends a connection after two requests, and this client was not told
+    table = pages(*((1000, None) for _ in range(7)))
+    client = load(port, tmp_path, table, http, Limits(1), Keeping(requests=2))
+    assert sorted(order(client)) == list(range(7))
+    assert len(client.took) == 4
+    if http == "1.1-pipelined":
+        assert client.took == [[0, 1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6], [4, 5, 6], [6]]
+
+
+@needs_nginx
+@pytest.mark.parametrize("http", ["1.1", "1.1-pipelined", "2"])
+def test_a_connection_that_the_server_closed_when_nothing_happened_is_replaced(
+    http: str, port: int, tmp_path: Path
+) -> None:
+    table = pages((1000, None), (1000, 0), (1000, 1), start_ms=(0, 0, 600))
+    client = load(port, tmp_path, table, http, Limits(1), Keeping(idle_ms=100))
+    assert client.took == [[0, 1], [2]]
+
+
+def test_a_server_that_closes_without_an_answer_ends_the_client(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def close() -> None:
+            other, _ = server.accept()
+            other.recv(10)
+            other.close()
+
+        thread = threading.Thread(target=close)
+        thread.start()
+        to = f"127.0.0.1:{server.getsockname()[1]}"
+        client = Client(Server(to, "1.1"), Limits(), pages((1000, None)), 0)
+        end_ns = time.monotonic_ns() + 20_000 * MS
+        with pytest.raises(HeadwayError, match="closes and has not answered"):
+            client.load(end_ns, end_ns)
+        client.close()
+        thread.join()
+
+
+@needs_nginx
+def test_what_is_not_there_is_told_by_its_status(port: int, tmp_path: Path) -> None:
+    table = pages((1000, None), (1000, None))
+    lay_files([1000], tmp_path / "files")
+    for http in ("1.1", "2"):
+        with nginx(f"127.0.0.1:{port}", tmp_path, http=http):
+            client = Client(Server(f"127.0.0.1:{port}", http), Limits(), table, 0)
+            end_ns = time.monotonic_ns() + 20_000 * MS
+            with pytest.raises(HeadwayError, match="/1: status 404, not 200"):
+                client.load(end_ns, end_ns)
+            client.close()
+
+
+def test_nobody_there_is_an_error(port: int) -> None:
+    client = Client(Server(f"127.0.0.1:{port}", "1.1"), Limits(), pages((1000, None)), 0)
+    end_ns = time.monotonic_ns() + 20_000 * MS
+    with pytest.raises(OSError, match=os.strerror(111)):
+        client.load(end_ns, end_ns)
+    client.close()

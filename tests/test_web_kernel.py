@@ -1,0 +1,91 @@
+"""Pages over real sockets in the testbed: nginx, the proxy before it, and our client."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from headway.backends.kernel import KernelBackend
+from headway.backends.kernel.headwayctl import unusable
+from headway.errors import HeadwayError
+from headway.experiment import Dumbbell, Experiment, Flow, Pages
+
+RTT_MS = 40
+
+
+def loads(tmp_path: Path, *, deadline: str | None = None, **fields: object) -> Experiment:
+    """Two objects, the second after the first, and a second page with one."""
+    file = tmp_path / "pages.csv"
+    file.write_text(
+        "page,request_bytes,response_bytes,think_ns,after,start_ns\n"
+        "0,400,30000,100000000,,\n0,200,50000,,0,20000000\n1,120,1000,,,\n"
+    )
+    app = Pages.model_validate({"file": file, "connections": 1, **fields})
+    flow = Flow.model_validate({"app": app, "control": "cubic+mega-start", "deadline": deadline})
+    path = Dumbbell.model_validate(
+        {"rate": "10 Mbit/s", "rtt": f"{RTT_MS} ms", "buffer": "100 pkts"}
+    )
+    return Experiment.model_validate({"topology": path, "flows": [flow], "duration": "2 s"})
+
+
+@pytest.mark.kernel
+@pytest.mark.skipif(unusable() is not None, reason=f"kernel backend: {unusable()}")
+@pytest.mark.parametrize(("http", "deadline"), [("1.1", "90 ms"), ("1.0", "90 ms")])
+def test_pages_load_through_the_proxy(tmp_path: Path, http: str, deadline: str) -> None:
+    trace = KernelBackend().run(loads(tmp_path, http=http, deadline=deadline))
+    rows = trace["responses"].sort("epoch")
+    assert rows["epoch"].to_list() == [0, 1, 2]
+    begins, ends = rows["start_ns"].to_list(), rows["end_ns"].to_list()
+    # revealed 20 ms after what reveals it, and the next page 100 ms after this one
+    assert begins[1] >= ends[0] + 20_000_000
+    assert begins[2] >= ends[1] + 100_000_000
+    for begin, end in zip(begins, ends, strict=True):
+        assert end - begin >= RTT_MS * 1e6
+    delivered = trace["flow_counters"]["delivered_bytes"][-1]
+    assert delivered == pytest.approx(81_000, abs=3 * 60)
+
+
+@pytest.mark.kernel
+@pytest.mark.skipif(unusable() is not None, reason=f"kernel backend: {unusable()}")
+def test_every_http_loads_pages_side_by_side(tmp_path: Path) -> None:
+    ways = (("1.0", 6), ("1.1", 6), ("1.1-pipelined", 1), ("2", 1))
+    one = loads(tmp_path)
+    (tmp_path / "pages.csv").write_text(
+        "request_bytes,response_bytes,after\n300,30000,\n300,20000,0\n300,1000,0\n"
+    )
+    flows = []
+    for http, connections in ways:
+        fields = {"file": tmp_path / "pages.csv", "http": http, "connections": connections}
+        app = Pages.model_validate({**fields, "keepalive_requests": 3, "keepalive_timeout": "1 s"})
+        flows.append(Flow.model_validate({"app": app, "control": "cubic"}))
+    trace = KernelBackend().run(one.model_copy(update={"flows": tuple(flows)}))
+    for number, (http, _) in enumerate(ways):
+        rows = trace["responses"].filter(pl.col("flow") == number).sort("epoch")
+        assert rows["epoch"].to_list() == [0, 1, 2], http
+        assert rows["start_ns"][1] == rows["start_ns"][2], f"HTTP/{http}: asked for at once"
+        assert rows["start_ns"][1] >= rows["end_ns"][0]
+
+
+def test_what_the_kernel_backend_cannot_load_is_one_line(tmp_path: Path) -> None:
+    from headway.backends.kernel import possible
+
+    for fields, says in (
+        ({"http": "2", "deadline": "1 s"}, "http 2, keepalive_requests"),
+        ({"keepalive_requests": 5, "deadline": "1 s"}, "not possible with a deadline"),
+        ({"keepalive_timeout": "1 us"}, "keepalive_timeout: at least 1 ms"),
+        ({"deadline": "500 us"}, "whole ms"),
+    ):
+        with pytest.raises(HeadwayError, match=f"^kernel backend: .*{says}"):
+            possible.check(loads(tmp_path, **fields))
+    for column, says in (
+        ("request_bytes,response_bytes,serve_ns\n300,1000,5\n", "serve_ns: nginx answers at once"),
+        ("request_bytes,response_bytes\n9000,10000\n", "request_bytes: 9000 is not allowed"),
+    ):
+        made = loads(tmp_path)
+        (tmp_path / "pages.csv").write_text(column)
+        app = Pages.model_validate({"file": tmp_path / "pages.csv"})
+        flow = made.flows[0].model_copy(update={"app": app})
+        with pytest.raises(HeadwayError, match=f"^kernel backend: .*{says}"):
+            possible.check(made.model_copy(update={"flows": (flow,)}))
