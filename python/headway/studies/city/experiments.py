@@ -9,6 +9,8 @@ from headway.studies.common import sites
 from headway.study import StudyContext
 
 ASKED_BPS = 82_000_000
+VOLUME = "118 MB"
+"""Of all quarters: what the server says of its connection."""
 SHORT_RTT_MS = 50
 _QUICK_START = "cubic+quick-start:qs_activation=late"
 
@@ -45,7 +47,9 @@ CHOICES = (
     "thesis; a response time is from when the walk makes the page want it to its last byte. The "
     "page's own program comes over other connections.",
     "Hosts have the thesis' buffers, and Linux's ten packets to begin with. Quick-Start asks for "
-    "82 Mbit/s with every first data, late; its router gives away all of 1 Gbit/s, or 1 %.",
+    "82 Mbit/s with every first data, late; its router gives away all of 1 Gbit/s, or 1 %. The "
+    "server says that 118 MB will come: nginx writes a head of 300 bytes first, and a startup that "
+    "knows no more has nothing to start for (no request was seen).",
     "There is no graphics card: software draws four pictures a second, and textures are not "
     "packed. On the machine itself the largest quarter takes about a second.",
 )
@@ -73,5 +77,6 @@ def _trial(ctx: StudyContext, name: str, rtt_ms: int, walk: str) -> Experiment:
         rtt_ms=rtt_ms,
         threshold_permille=scheme.threshold_permille,
         sample="200 ms",
+        data_volume=VOLUME,
         initial_rate=f"{ASKED_BPS} bit/s" if scheme.asks else None,
     )
