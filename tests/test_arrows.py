@@ -11,7 +11,7 @@ PACKAGE = Path(headway.__file__).parent
 ROOM = "headway.backends.kernel"
 # from the ground up; those of one line do not know each other
 STOREYS = (
-    ("folders", "headwayctl", "records", "room", "sites"),
+    ("folders", "headwayctl", "records", "room", "sites", "web"),
     ("hints",),
     ("testbed",),
     ("programs",),

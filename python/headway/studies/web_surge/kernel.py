@@ -212,7 +212,7 @@ def _mean_s(ctx: StudyContext, own: Sequence[float]) -> float:
     return float(np.mean(own)) if len(own) == count else float("nan")
 
 
-def _table(ways: Sequence[str], means: Mapping[tuple[str, str], Sequence[float]]) -> Table:
+def _table(ways: Sequence[str], means: Mapping[tuple[surge.Model, str], Sequence[float]]) -> Table:
     return Table(
         TITLE,
         ["start", "model", *ways],
