@@ -12,7 +12,7 @@ ASKED_BPS = 82_000_000
 VOLUME = "118 MB"
 """Of all quarters: what the server says of its connection."""
 SHORT_RTT_MS = 50
-_QUICK_START = "cubic+quick-start:qs_activation=late"
+_QUICK_START = sites.quick_start()
 
 
 @dataclass(frozen=True)

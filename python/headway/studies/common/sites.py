@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.experiment import Experiment
 from headway.figures.canvas import drawing, new_figure
+from headway.studies.common import lab
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,6 +49,12 @@ def trial(
             "record": (),
         }
     )  # fmt: skip
+
+
+def quick_start() -> str:
+    """The control of a server that asks late, as the thesis' hosts do it."""
+    settings = ":".join(f"{name}={value}" for name, value in lab.HOSTS.items())
+    return f"cubic+quick-start:qs_activation=late:{settings}"
 
 
 def picture(jpeg: str) -> Figure:

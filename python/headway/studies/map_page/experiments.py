@@ -27,7 +27,7 @@ SCHEMES = {
     BASE: Scheme("Slow-Start", "cubic+slow-start"),
     "initial-start": Scheme("Initial-Start", "cubic+initial-start"),
     "jump-start": Scheme("Jump-Start", "cubic+jump-start"),
-    "quick-start": Scheme("Quick-Start", "cubic+quick-start:qs_activation=late", 500),
+    "quick-start": Scheme("Quick-Start", sites.quick_start(), 500),
     "mega-start": Scheme("Mega-Start", "cubic+mega-start:ms_automatic=0"),
 }
 TARGETED = ("quick-start", "mega-start")
