@@ -14,6 +14,7 @@ from headway.study import Study, StudyContext, discover
 from headway.validation.twins import beside_simulator, twin
 
 STUDIES = (
+    "deadlines",
     "first-megabyte",
     "quickstart-linux",
     "rappep",

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-import pytest
 from support import S, experiment, trace
 
 from headway.models import startup
-from headway.studies.transfer_times.experiments import TARGET_SIZE_BYTES, target_rate_bps
 from headway.studies.transfer_times.kernel import TransferTimesOnKernel
 from headway.studies.transfer_times.observe import FirstFlight, Recovery, first_flight, recovery
 from headway.study import discover
@@ -48,13 +46,6 @@ def test_recovery_leaves_the_window_that_ssthresh_keeps() -> None:
     assert startup.jump_start_window_after_loss_pkts(45, 25) == 10
     never = recovery(trace({"flow_state": rows[:2], "drops": drops}, of=of))
     assert math.isnan(never.window_pkts)
-
-
-def test_a_target_needs_what_is_left_of_it_after_a_round_trip() -> None:
-    rate_bps = target_rate_bps(0.5)
-    assert rate_bps == pytest.approx(TARGET_SIZE_BYTES * 8 / 0.3)
-    assert target_rate_bps(0.2) is None
-    assert target_rate_bps(0.1) is None
 
 
 def test_only_the_simulator_judges_and_only_the_kernel_is_compared() -> None:

@@ -60,8 +60,9 @@ static const struct hw_tunable quick_start_tunables[] = {
 	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,
 	[RULES] = { "qs_rules", "rfc|scharf",
 		    "the RFC's, or those of Scharf's hosts: they ask for the whole rate also after "
-		    "losses, and a denial, or the loss of what was sent at a granted rate, takes "
-		    "back what the window grew by and leaves ssthresh as it was",
+		    "losses, rounded down, and with a deadline forget the round trip of asking; "
+		    "a denial, or the loss of what was sent at a granted rate, takes back what the "
+		    "window grew by and leaves ssthresh as it was",
 		    RULES_RFC, RULES_RFC, RULES_SCHARF },
 };
 
@@ -87,7 +88,7 @@ struct quick_start {
 };
 
 /* How a code is chosen. */
-enum { FITS_DATA = 1, BEYOND_WINDOW = 2, BY_CARRIED = 4 };
+enum { FITS_DATA = 1, BEYOND_WINDOW = 2, BY_RFC = 4 };
 
 /* The code to ask for, 0 for none; own_Bps is the rate where the application names none, and for
  * no more than least_bytes nobody asks. Who asks for a SYN has no stack for a call. */
@@ -102,8 +103,8 @@ static inline __attribute__((always_inline)) u32 quick_start_choose(const struct
 	u64 rate_Bps;
 	u32 code;
 
-	/* the answer, or the handshake, takes a round trip */
-	rate_Bps = hw_initial_rate_Bps(c, own_Bps, bytes, rtt_us, 1);
+	/* the answer, or the handshake, takes a round trip, for which eq. 7.1 has no term */
+	rate_Bps = hw_initial_rate_Bps(c, own_Bps, bytes, rtt_us, !!(how & BY_RFC));
 	if (!rate_Bps || bytes <= least_bytes)
 		return 0;
 	if (how & FITS_DATA) {
@@ -116,13 +117,15 @@ static inline __attribute__((always_inline)) u32 quick_start_choose(const struct
 				   : hw_saturate_u32(bytes) * 1000000ull / rtt_us;
 	}
 	/* after congestion at most what the path has carried since (section 4.1) */
-	if (s && s->was_congested && (how & BY_CARRIED)) {
+	if (s && s->was_congested && (how & BY_RFC)) {
 		u64 carried_Bps = (u64)hw_saturate_u32((u64)s->largest_cwnd_pkts * pkt_bytes) *
 				  1000000 / rtt_us;
 
 		code = hw_min_u32(hw_qs_code_up(rate_Bps), hw_qs_code_down(carried_Bps));
-	} else {
+	} else if (how & BY_RFC) {
 		code = hw_qs_code_up(rate_Bps);
+	} else {
+		code = hw_qs_code_down(rate_Bps);
 	}
 	/* no less than the present window gives */
 	if (c->srtt_us && hw_qs_window_pkts(hw_qs_rate_Bps(code), rtt_us, c->mss_bytes,
@@ -151,7 +154,7 @@ static u32 quick_start_least_bytes(const u32 *tun)
 static u32 quick_start_how(const u32 *tun)
 {
 	return (tun[FIT_DATA] ? FITS_DATA : 0) | (tun[IGNORE_WINDOW] ? BEYOND_WINDOW : 0) |
-	       (tun[RULES] == RULES_RFC ? BY_CARRIED : 0);
+	       (tun[RULES] == RULES_RFC ? BY_RFC : 0);
 }
 
 static void quick_start_open(void *state, const u32 *tun, struct hw_conn *c)

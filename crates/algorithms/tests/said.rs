@@ -151,6 +151,18 @@ fn quick_start_asks_for_what_is_left_after_the_round_trip_of_asking() {
 }
 
 #[test]
+fn by_scharfs_rules_a_deadline_forgets_the_round_trip_of_asking_and_rates_are_rounded_down() {
+    let mut conn = Conn {
+        app_queued_bytes: 1_000_000,
+        deadline_us: 800_000,
+        ..fresh()
+    };
+    start("quick-start", &[("qs_rules", 1)], &mut conn);
+    // eq. 7.1 as it is printed: 691 x 1500 bytes in 800 - 100 ms are 1.48 MB/s
+    assert_eq!(conn.request_code, 8); // 1.28 MB/s
+}
+
+#[test]
 fn where_the_rate_is_all_it_needs_slow_start_ends_at_its_window() {
     let asks = |stabilize| Conn {
         asked_rate_bytes_per_s: 1_250_000, // 166 packets in 200 ms

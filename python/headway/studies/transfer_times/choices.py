@@ -29,8 +29,4 @@ CHOICES = (
     "and 2000 packets the largest speedups are 5.9 to 8.7 at every size, and 1.2 to 3.7 s are "
     "saved: slow start then loses less. These are simulations; the kernel's testbed keeps time up "
     "to 200 Mbit/s and cannot stand in.",
-    "Targets (C-TH-244 to 247, 290) are 0.1 to 2 s, as in section 7.1.3, 0.21 s among them, for "
-    "which eq. 7.1 asks ten times the link's rate; which ones figure 7.4 has is not printed. The "
-    "rate is that of eq. 7.1 with the path's 200 ms; where there is none, the application names "
-    "none. Up to 0.7 s all targets are missed by a late Quick-Start (C-TH-245).",
 )

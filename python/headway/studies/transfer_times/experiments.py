@@ -1,4 +1,4 @@
-"""Setup: the trials of the simulator's form over sizes, capacities, targets and the long path."""
+"""Setup: the trials of the simulator's form over sizes, capacities and the long path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headway.models._checks import Floats
 from headway.models.quick_start import RATES_BPS
 from headway.studies.common import lab, network
 from headway.studies.transfer_times.first_flights import flights, pieces, recoveries
-from headway.studies.transfer_times.schemes import BASE, LATE, QS_RATE_BPS, SCHEMES, flow
+from headway.studies.transfer_times.schemes import BASE, QS_RATE_BPS, SCHEMES, flow
 from headway.study import StudyContext
 
 RTTS_MS = (50, 100, 200)
@@ -30,13 +30,6 @@ start overshoots at the end of some of the largest transfers."""
 
 SPACING_S = 40.0
 """Transfers of one trial follow each other on an idle link; the longest takes 10 s."""
-
-TARGET_SIZE_BYTES = 100e3
-TARGETS_S = (0.1, 0.15, 0.21, 0.25, 0.27, 0.3, 0.35, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0)
-"""From below the round-trip time on; at 0.21 s a rate of 83 Mbit/s for a link of ten."""
-MEGA = "mega-start"
-TARGET_SCHEMES = (BASE, "initial-start", "jump-start", MEGA, LATE)
-"""Figure 7.4."""
 
 CAPACITY_SIZE_BYTES = 1e6
 """Of figure 6.40; the thesis does not print its own. Slow start takes "of the order of 2 s"."""
@@ -71,12 +64,11 @@ def sizes(ctx: StudyContext) -> Floats:
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """Trials over sizes, capacities, targets and rates asked for, and of first flights."""
+    """Trials over sizes, capacities and rates asked for, and of first flights."""
     return {
         **_over_sizes(ctx),
         **_guided_over_sizes(ctx),
         **_over_capacities(ctx),
-        **_over_targets(ctx),
         **_long_path(ctx),
         **pieces(ctx),
         **flights(ctx),
@@ -164,43 +156,6 @@ def _capacity_flow(scheme: str, rate_bps: float) -> Flow:
         receive_window=None if scheme == BASE else CAPACITY_WINDOW,
         data_volume_bytes=CAPACITY_SIZE_BYTES if early else None,
     )
-
-
-def target_rate_bps(target_s: float) -> float | None:
-    """Eq. 7.1: the rate of payload that meets a target, Q = s / (T - d); None if no rate can."""
-    left_s = target_s - lab.model_path().rtt_s
-    return TARGET_SIZE_BYTES * 8 / left_s if left_s > 0 else None
-
-
-def _target_flow(scheme: str, target_s: float, start_s: float) -> Flow:
-    """A transfer whose application has a target for its response time, and names a rate for it."""
-    payload_bps = target_rate_bps(target_s)
-    ip_bps = payload_bps and payload_bps * lab.MTU_BYTES / lab.MSS_BYTES
-    control = SCHEMES[scheme].control
-    if scheme == MEGA:
-        control += ":ms_automatic=0"
-    elif scheme == LATE and ip_bps:
-        control = lab.quick_start(ip_bps, early=False)
-    elif scheme == LATE:
-        control = f"{lab.CONTROL}+quick-start:qs_activation=asked"
-    made = lab.requests(
-        [TARGET_SIZE_BYTES], control=control, start_s=start_s, receive_window=lab.RECEIVE_WINDOW
-    )
-    return (
-        made.model_copy(update={"initial_rate": int(ip_bps)}) if scheme == MEGA and ip_bps else made
-    )
-
-
-def _over_targets(ctx: StudyContext) -> dict[str, Experiment]:
-    return {
-        f"target-{scheme}": lab.experiment(
-            lab.path(),
-            [_target_flow(scheme, t, SPACING_S * i) for i, t in enumerate(TARGETS_S)],
-            duration_s=SPACING_S * len(TARGETS_S),
-            seed=ctx.seed,
-        )
-        for scheme in TARGET_SCHEMES
-    }
 
 
 def _long_path(ctx: StudyContext) -> dict[str, Experiment]:

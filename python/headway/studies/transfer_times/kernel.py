@@ -61,7 +61,7 @@ class TransferTimesOnKernel(Study[Transfers, Evidence[Transfers]]):
     only_backend = "kernel"
     agreements = AGREEMENTS
     choices = (
-        "Table 6.1, the claims, other capacities and targets are for the simulator with the "
+        "Table 6.1, the claims and other capacities are for the simulator with the "
         "thesis' Linux. Here every scheme runs on this machine's kernel, one transfer after "
         "the other, and in the simulator with stack linux-6, on a queue that drops nothing: at "
         "the edge of the thesis' 1000 packets one packet more decides over a timeout.",

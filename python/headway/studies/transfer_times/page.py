@@ -23,8 +23,6 @@ from headway.studies.transfer_times.experiments import (
     LONG_RATES_BPS,
     LONG_SIZES_BYTES,
     RTTS_MS,
-    TARGET_SCHEMES,
-    TARGETS_S,
 )
 from headway.studies.transfer_times.results import Results
 from headway.studies.transfer_times.schemes import LATE, SCHEMES, agrees, model_s
@@ -156,7 +154,7 @@ def _frame(results: Results) -> pl.DataFrame:
 
 
 def _figures(results: Results) -> Figures:
-    """Figures 6.34 to 6.41 and 7.4."""
+    """Figures 6.34 to 6.41."""
     made: Figures = {}
     for number, schemes in (
         ("6.34", ("slow-start", "jump-start")),
@@ -244,32 +242,6 @@ def _figures(results: Results) -> Figures:
             x_label="rate asked for (Mbit/s)",
             y_label="speedup",
             x_scale="log",
-        ),
-    )
-    made["figure-7-4"] = (
-        "Figure 7.4",
-        "Response time of 100 kB over the application's target, 200 ms.",
-        curves(
-            [
-                (
-                    "",
-                    [
-                        Curve("target", np.array(TARGETS_S), np.array(TARGETS_S), _LIMIT),
-                        *(
-                            Curve(
-                                SCHEMES[name].label,
-                                np.array(TARGETS_S),
-                                results.by_target(name),
-                                style_of(name),
-                                markers=True,
-                            )
-                            for name in TARGET_SCHEMES
-                        ),
-                    ],
-                )
-            ],
-            x_label="target (s)",
-            y_label="response time (s)",
         ),
     )
     return made

@@ -60,10 +60,6 @@ class Results:
             [self._response_s(capacity_key(scheme, rate))[0] for rate in CAPACITIES_BPS]
         )
 
-    def by_target(self, scheme: str) -> Array:
-        """Times over TARGETS_S."""
-        return self._response_s(f"target-{scheme}")
-
     def long_slow_start(self) -> Array:
         """Slow start's times on the long path, over LONG_SIZES_BYTES."""
         return self._response_s(long_key(None))

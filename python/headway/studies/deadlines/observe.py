@@ -1,0 +1,34 @@
+"""Run: what is kept of a trial."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headway.metrics.stats import Array
+from headway.trace import Trace
+from headway.units import NS_PER_S
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Of one startup: every flow's response times, or those of one target."""
+
+    response_s: Array
+    """From the request to the last byte, without the handshake; NaN where it did not come."""
+
+
+def observe(trace: Trace) -> Responses:
+    """A trial with one object per flow, or with one flow of several; all open a connection."""
+    rows = trace["responses"].sort("flow", "epoch")
+    took_s = ((rows["end_ns"] - rows["start_ns"]) / NS_PER_S).to_numpy()
+    flows = rows["flow"].to_numpy()
+    idle_us = trace.experiment.base_rtt_ns // 1000  # where a trace does not have the handshake's
+    handshakes_us = np.array([flow.handshake_rtt_us or idle_us for flow in trace.flows])
+    times_s = took_s - handshakes_us[flows] / 1e6
+    if len(trace.flows) == 1:
+        return Responses(np.asarray(times_s, dtype=np.float64))
+    all_s = np.full(len(trace.flows), np.nan)
+    all_s[flows] = times_s
+    return Responses(all_s)
