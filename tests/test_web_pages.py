@@ -10,7 +10,6 @@ import pytest
 from support import headway
 
 from headway import Dumbbell, Experiment, ExperimentError, Flow, Pages, Trace, Vectors, metrics, run
-from headway.errors import HeadwayError
 from headway.workloads import WebObject, page_table, read_pages, surge, write_pages
 from headway.workloads.pages import visited
 
@@ -177,15 +176,6 @@ def test_try_loads_pages(site):
     assert bad.returncode == 2
     assert bad.stderr.count("\n") == 1
     assert "none.csv: cannot read" in bad.stderr
-
-
-def test_the_kernel_says_that_it_loads_no_pages_yet(site):
-    from headway.backends.kernel import possible
-
-    path = Dumbbell(rate="10 Mbit/s", rtt="100 ms", buffer="1 BDP")
-    flow = Flow(app=Pages(file=site), control="cubic")
-    with pytest.raises(HeadwayError, match="kernel backend: cubic-0: pages: not possible yet"):
-        possible.check(Experiment(topology=path, flows=[flow], duration="1 s"))
 
 
 def test_a_hundred_thousand_objects_are_read_and_loaded(tmp_path):
