@@ -201,6 +201,8 @@ impl Flow {
                 counters.held_bytes.fetch_add(n, Relaxed);
             }
             Err(Errno::INTR) => {}
+            // It has nothing, or it stands before an urgent byte of which an event is yet to tell.
+            Err(Errno::AGAIN) if !from.urgent && !from.ending => from.readable = false,
             // It has nothing, or has ended, or broke, or it stands before an urgent byte, which
             // is told in the same way: by each of these. A read tells them apart.
             Ok(_) | Err(Errno::AGAIN) => *stands = true,

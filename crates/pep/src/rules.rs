@@ -134,7 +134,8 @@ impl Rules {
     }
 
     /// The table, with what was counted before. What it does not name passes untouched, all of UDP
-    /// included.
+    /// included. First comes what nearly all packets are, those of connections that the proxy has:
+    /// the rules below say the same of them, after a look into the routes.
     pub fn text(&self, (packets, bytes): (u64, u64)) -> String {
         let Self {
             table,
@@ -169,6 +170,7 @@ impl Rules {
     chain take {{ }}{own}{pass}
     chain prerouting {{
         type filter hook prerouting priority mangle; policy accept;
+        iifname {devices} {ACK} socket mark {own_mark} meta mark set {mark} accept
         meta l4proto {{ icmp, ipv6-icmp }} socket mark {own_mark} meta mark set {mark} accept
         meta l4proto != tcp return{back}
         iifname != {devices} return
