@@ -132,7 +132,8 @@ test-kernel-beside: # those that measure nothing
 	$(if $(WAITS),$(FIRST) cargo test --quiet --no-fail-fast $(TESTED) $(WAITS:%=--test=%))
 
 test-live: build $(VENV)/.dev # of Python, on the live kernel
-	$(BIN)/python -m pytest -m "kernel and measures" $(SLOWEST) $(if $(HEADWAY_BESIDE),|| test $$? = 1) # some failed
+	$(BIN)/python -m pytest -m "kernel and measures $(if $(HEADWAY_BESIDE),and not alone)" $(SLOWEST) \
+	$(if $(HEADWAY_BESIDE),|| test $$? = 1) # some failed
 
 test-live-beside: build $(VENV)/.dev # those that measure nothing
 	$(FIRST) $(BIN)/python -m pytest -m "kernel and not measures" $(SLOWEST)
@@ -140,8 +141,10 @@ test-live-beside: build $(VENV)/.dev # those that measure nothing
 test-kernel-alone:
 	cargo test --quiet --no-fail-fast $(TESTED) $(ALONE:%=--test=%) $$(sed 's/^/--test=/' $(AGAIN))
 
-test-live-alone: build $(VENV)/.dev
-	$(BIN)/python -m pytest -m "kernel and measures" --last-failed --last-failed-no-failures=none || test $$? = 5 # none
+test-live-alone: build $(VENV)/.dev # who takes a lock that the suites of Rust take would wait for all of them
+	$(BIN)/python -m pytest -m "kernel and measures and alone" $(SLOWEST)
+	$(BIN)/python -m pytest -m "kernel and measures" --last-failed --last-failed-no-failures=none \
+	|| test $$? = 5 # none
 
 test-format: $(VENV)/.dev # are sources as `make format` leaves them? Not every Rust has its formatter
 	$(if $(shell cargo fmt --version 2>/dev/null),cargo fmt --all --check,@tests/skipped.sh --note 1 \

@@ -20,6 +20,7 @@ PAGE = ROOT / "docs" / "application-interface.md"
 
 
 @on_kernel
+@pytest.mark.alone
 @in_real_time
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_the_examples_start_faster_with_hints_and_meet_their_deadlines() -> None:

@@ -120,6 +120,7 @@ def acks(place: Root) -> int:
 
 
 @on_kernel
+@pytest.mark.alone
 @in_real_time
 def test_an_upgrade_leaves_connections_alone_and_removal_leaves_nothing(
     package: Path, tmp_path_factory: pytest.TempPathFactory
