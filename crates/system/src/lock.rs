@@ -36,10 +36,15 @@ pub fn try_take(path: &Path) -> io::Result<Option<File>> {
 /// Opens the file for its owner alone, and never through a link.
 fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o755)
-            .create(folder)?;
+        let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
+        if let Err(error) = made {
+            match folder.symlink_metadata() {
+                // it was there, and others have taken it away, or made it again
+                Err(gone) if error.kind() == io::ErrorKind::AlreadyExists => return Err(gone),
+                Ok(meta) if meta.is_dir() => {}
+                _ => return Err(error),
+            }
+        }
     }
     // not to wait for the other end of what is no file
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
@@ -90,5 +95,23 @@ mod tests {
         let error = try_take(&path).unwrap_err();
         assert!(error.to_string().contains("no regular file"), "{error}");
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn who_lets_go_may_take_the_folder_away_while_others_make_it() {
+        let folder = std::env::temp_dir().join(format!("headway-gone-{}", std::process::id()));
+        let path = folder.join("lock");
+        std::thread::scope(|all| {
+            for _ in 0..4 {
+                all.spawn(|| {
+                    for _ in 0..3000 {
+                        if let Some(_held) = try_take(&path).unwrap() {
+                            fs::remove_file(&path).unwrap();
+                            let _ = fs::remove_dir(&folder);
+                        }
+                    }
+                });
+            }
+        });
     }
 }
