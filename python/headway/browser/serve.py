@@ -126,6 +126,7 @@ def _before(told: argparse.Namespace) -> None:
         server.should_exit = True
 
     with serve.listening(told.address, told.control) as at:
+        _say(at, told)
         print("ready", flush=True)
         threading.Thread(target=end, daemon=True).start()
         server.run(sockets=[at])
@@ -143,13 +144,18 @@ def _listening(told: argparse.Namespace) -> socket.socket:
     at = socket.socket()
     at.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     at.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, told.control.encode())
+    _say(at, told)
+    at.bind((host, int(port)))
+    at.listen(512)
+    return at
+
+
+def _say(at: socket.socket, told: argparse.Namespace) -> None:
+    """What holds for every connection that it accepts."""
     if told.initial_rate or told.data_volume:
         said = {"initial_rate_bps": told.initial_rate, "data_volume_bytes": told.data_volume}
         if not sockets.hint(at, **said):
             raise HeadwayError("nobody takes what is said of a connection")
-    at.bind((host, int(port)))
-    at.listen(512)
-    return at
 
 
 if __name__ == "__main__":

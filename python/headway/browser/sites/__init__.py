@@ -18,11 +18,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
+
+if TYPE_CHECKING:
+    from headway.workloads.pages import PageTable
 
 Name = Literal["map", "city"]
 NAMES: tuple[Name, ...] = get_args(Name)
 OBJECTS = "objects.json"
+REQUEST_BYTES, HEAD_BYTES = 450, 250
+"""About what Chromium says with a request, and nginx with a response."""
 _SOURCES = Path(__file__).parent
 
 
@@ -63,6 +68,20 @@ def objects_of(folder: Path) -> list[Object]:
     """The objects of a site that was made."""
     rows = json.loads((folder / OBJECTS).read_text(encoding="utf-8"))
     return [Object(**row) for row in rows]
+
+
+def pages() -> PageTable:
+    """The map as a page for :class:`~headway.Pages`: what a browser asks for, and what reveals it.
+
+    A city is no page: what is asked for depends on where one is. Raises HeadwayError.
+    """
+    from headway.workloads.pages import WebObject, page_table
+
+    objects = (
+        WebObject(REQUEST_BYTES, HEAD_BYTES + one.size_bytes, one.after)
+        for one in objects_of(site("map"))
+    )
+    return page_table([(objects, 0)])
 
 
 def _write(folder: Path, objects: Sequence[Object]) -> None:

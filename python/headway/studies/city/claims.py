@@ -7,7 +7,6 @@ import numpy as np
 from headway.claims import Evidence, Seen, Statement, all_of, between, near, replaced
 from headway.models.quick_start import RATES_BPS, rate_code
 from headway.studies.city.experiments import (
-    ASKED_BPS,
     BASE,
     JUMP,
     LITTLE,
@@ -109,7 +108,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-TH-261",
         "the initial rate asked for, on Quick-Start's scale",
         "of the order of 100 Mbit/s, asked 82",
-        lambda _: near(RATES_BPS[rate_code(ASKED_BPS)] / 1e6, 81.92, unit="Mbit/s"),
+        lambda _: near(RATES_BPS[rate_code(sites.ASKED_BPS)] / 1e6, 81.92, unit="Mbit/s"),
         carrier="setting",
     ),
     Statement(

@@ -8,7 +8,6 @@ from headway.experiment import Experiment
 from headway.studies.common import sites
 from headway.study import StudyContext
 
-ASKED_BPS = 82_000_000
 VOLUME = "118 MB"
 """Of all quarters: what the server says of its connection."""
 SHORT_RTT_MS = 50
@@ -78,5 +77,5 @@ def _trial(ctx: StudyContext, name: str, rtt_ms: int, walk: str) -> Experiment:
         threshold_permille=scheme.threshold_permille,
         sample="200 ms",
         data_volume=VOLUME,
-        initial_rate=f"{ASKED_BPS} bit/s" if scheme.asks else None,
+        initial_rate=f"{sites.ASKED_BPS} bit/s" if scheme.asks else None,
     )

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RATE_BPS = 10**9
+ASKED_BPS = 82_000_000
+"""Where a server names a rate; the thesis' section 7.2."""
 RTT_MS = 200
 DURATION = "240 s"
 """At the latest; a run ends with its last visit."""
@@ -51,10 +53,10 @@ def trial(
     )  # fmt: skip
 
 
-def quick_start() -> str:
-    """The control of a server that asks late, as the thesis' hosts do it."""
+def quick_start(activation: str = "late") -> str:
+    """The control of a server that asks as the thesis' hosts do it: late, or in the handshake."""
     settings = ":".join(f"{name}={value}" for name, value in lab.HOSTS.items())
-    return f"cubic+quick-start:qs_activation=late:{settings}"
+    return f"cubic+quick-start:qs_activation={activation}:{settings}"
 
 
 def picture(jpeg: str) -> Figure:

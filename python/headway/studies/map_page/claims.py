@@ -5,6 +5,7 @@ from __future__ import annotations
 from headway.claims import Evidence, Seen, Statement, all_of, between, replaced
 from headway.studies.map_page.experiments import (
     BASE,
+    EARLY,
     OLD,
     SCHEMES,
     TARGETED,
@@ -29,12 +30,12 @@ def _gain_of(found: Found, names: tuple[str, ...], least_s: float) -> Seen:
     return between(min(gains.values()), least_s, float("inf"), unit="s", note=shown)
 
 
-def _cut(found: Found) -> Seen:
-    parts = {name: 1 - found[name].median_s / found[BASE].median_s for name in TARGETED}
-    seconds = {name: found[BASE].median_s - found[name].median_s for name in TARGETED}
+def _cut(found: Found, names: tuple[str, ...]) -> Seen:
+    parts = {name: 1 - found[name].median_s / found[BASE].median_s for name in names}
+    seconds = {name: found[BASE].median_s - found[name].median_s for name in names}
     shown = ", ".join(
         f"{SCHEMES[name].label} {seconds[name]:.2f} s of {found[BASE].median_s:.2f} s"
-        for name in TARGETED
+        for name in names
     )
     note = f"{shown}. The thesis: over 2 s of 9.6 s."
     return between(100 * min(parts.values()), 20, float("inf"), unit="%", note=note)
@@ -132,8 +133,17 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "map-page-cut",
         "Quick-Start and Mega-Start cut today's loading time by a fifth or more",
         "≥ 20 %",
-        _cut,
+        lambda found: _cut(found, TARGETED),
         ours="The thesis' more than 2 s of 9.6 s.",
+        spoil=replaced(BASE, 0.5, _LOADS),
+        mend=replaced(BASE, 100.0, _LOADS),
+    ),
+    Statement(
+        "map-page-early",
+        "Quick-Start that asks with the SYN-ACK cuts it by a fifth or more, too",
+        "≥ 20 %",
+        lambda found: _cut(found, (EARLY,)),
+        ours="No paper's; the server names a rate for every connection.",
         spoil=replaced(BASE, 0.5, _LOADS),
         mend=replaced(BASE, 100.0, _LOADS),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from headway.experiment import Experiment
 from headway.studies.common import sites
@@ -19,15 +20,19 @@ class Scheme:
     label: str
     control: str
     target_ms: int = 250
+    names_rate: bool = False
+    """The server names a rate for every connection, so that the handshake can ask for it."""
 
 
-OLD, BASE = "slow-start-3", "slow-start"
+OLD, BASE, EARLY = "slow-start-3", "slow-start", "quick-start-early"
+VOLUME = "1.5 MB"
 SCHEMES = {
     OLD: Scheme("Slow-Start, 3 packets", "cubic+initial-start:is_window_pkts=3"),
     BASE: Scheme("Slow-Start", "cubic+slow-start"),
     "initial-start": Scheme("Initial-Start", "cubic+initial-start"),
     "jump-start": Scheme("Jump-Start", "cubic+jump-start"),
     "quick-start": Scheme("Quick-Start", sites.quick_start(), 500),
+    EARLY: Scheme("Quick-Start, early", sites.quick_start("early"), names_rate=True),
     "mega-start": Scheme("Mega-Start", "cubic+mega-start:ms_automatic=0"),
 }
 TARGETED = ("quick-start", "mega-start")
@@ -47,6 +52,9 @@ CHOICES = (
     "none ignore it. 250 ms is the thesis' best. A late Quick-Start needs three halves of a round "
     "trip before its rate holds, the request has taken another half, and this stack asks for "
     "nothing that cannot be met: it has 500 ms. With 350 ms no request was seen.",
+    "The thesis' server asks late, when it has heard of the target. Beside it stands one that "
+    f"names a rate for all connections, {sites.ASKED_BPS / 1e6:g} Mbit/s, and asks with its "
+    "SYN-ACK.",
 )
 
 
@@ -68,9 +76,12 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def _trial(ctx: StudyContext, name: str, target_ms: int, visits: int) -> Experiment:
+    scheme = SCHEMES[name]
+    said: dict[str, Any] = {"initial_rate": f"{sites.ASKED_BPS} bit/s", "data_volume": VOLUME}
     return sites.trial(
         {"site": "map", "visits": visits, "keep_alive": False},
-        SCHEMES[name].control,
+        scheme.control,
         seed=ctx.seed,
         deadline=f"{target_ms} ms",
+        **(said if scheme.names_rate else {}),
     )
