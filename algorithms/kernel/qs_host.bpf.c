@@ -280,7 +280,9 @@ int hw_qs_out(struct __sk_buff *skb)
 		code = hw_asked_code(skb, &s);
 		if (!flow && !code)
 			return HW_NEXT_PROGRAM;
-		if (!flow || !(s.tcp.flags & HW_TCP_ACK)) {
+		/* of an earlier connection with these ports nothing holds, but what the SYN
+		 * that this answers has just asked */
+		if (!flow || flow->opened || !(s.tcp.flags & HW_TCP_ACK)) {
 			bpf_map_update_elem(&hw_qs_flows, &key, &fresh, 0);
 			flow = bpf_map_lookup_elem(&hw_qs_flows, &key);
 			if (!flow)

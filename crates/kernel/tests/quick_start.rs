@@ -105,6 +105,18 @@ fn a_request_with_data_costs_a_round_trip_more() {
     assert_eq!(path.damaged(), 0);
 }
 
+fn what_an_earlier_connection_was_granted_is_not_the_next_ones() {
+    let path = Path::with_hosts(true);
+    path.router(&["--rate", "100mbit"]);
+    path.keep_ports();
+    path.download("hwq_qs");
+    assert_eq!(n(&path.host(SERVER), "grants"), 1);
+    path.ask_no_more();
+    let took = path.download("hwq_qs");
+    assert!(took > Duration::from_millis(500), "{took:?}"); // slow start
+    assert_eq!(n(&path.host(SERVER), "requests"), 1);
+}
+
 fn a_router_that_takes_no_part_is_noticed() {
     let path = Path::with_hosts(true);
     // of the two routers one approves, at the server's own device
@@ -338,6 +350,10 @@ fn main() {
         (
             "a request with data costs a round trip more",
             &a_request_with_data_costs_a_round_trip_more,
+        ),
+        (
+            "what an earlier connection was granted is not the next one's",
+            &what_an_earlier_connection_was_granted_is_not_the_next_ones,
         ),
         (
             "a router that takes no part is noticed",

@@ -18,6 +18,7 @@ pub const SERVER: &str = "hwtqs-server";
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// Of the client's side.
 const PREFIX: &str = "10.78.0.0/16";
+const SERVER_PORT: u16 = 5300;
 pub const BYTES: usize = 1_000_000;
 
 pub fn run(line: &str) {
@@ -99,6 +100,27 @@ impl Path {
         path
     }
 
+    /// Every connection of the client's has the same ports.
+    pub fn keep_ports(&self) {
+        let range = "/proc/sys/net/ipv4/ip_local_port_range";
+        let client = Netns::find(CLIENT).unwrap();
+        let write = || std::fs::write(range, "40000 40000");
+        client.inside(write).unwrap();
+    }
+
+    /// Connections that begin from now on do not ask.
+    pub fn ask_no_more(&self) {
+        succeeds(&["hints", "unset", PREFIX]);
+        succeeds(&[
+            "attach",
+            "reno+quick-start",
+            "--name",
+            "hwq_qs",
+            "--set",
+            "qs_activation=asked",
+        ]);
+    }
+
     pub fn router(&self, options: &[&str]) {
         let to = [
             "router",
@@ -120,12 +142,11 @@ impl Path {
     /// The server may announce its answer before it writes it, and is told what became of it.
     pub fn announced_download(&self, control: &str, announced: bool) -> (Duration, Option<Info>) {
         let listener = Netns::find(SERVER).unwrap().inside(|| {
-            let listener = TcpListener::bind((SERVER_ADDRESS, 0))?;
+            let listener = TcpListener::bind((SERVER_ADDRESS, SERVER_PORT))?;
             lab::choose_for(&listener, control)?;
             Ok(listener)
         });
         let listener = listener.unwrap();
-        let port = listener.local_addr().unwrap().port();
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut request = [0u8; 3];
@@ -138,7 +159,7 @@ impl Path {
             assert_eq!(stream.read(&mut request).unwrap(), 0); // the client has all
             announced.then(|| lab::get::<Info>(&stream, lab::INFO).unwrap())
         });
-        let to = SocketAddrV4::new(SERVER_ADDRESS, port);
+        let to = SocketAddrV4::new(SERVER_ADDRESS, SERVER_PORT);
         let took = Netns::find(CLIENT)
             .unwrap()
             .inside(|| {
