@@ -71,7 +71,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "over 10 s",
         lambda found: between(_saved_s(found, JUMP, BASE), 5.0, float("inf"), unit="s"),
         part=_RECORDING,
-        ours="5 s are ours. With Slow-Start the longest takes about five, of which the path needs one.",
+        ours="5 s are ours. With Slow-Start the longest takes about five, of which the path needs "
+        "one.",
         spoil=replaced(BASE, 0.2, _TIMES),
         mend=replaced(BASE, 100.0, _TIMES),
     ),
