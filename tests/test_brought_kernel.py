@@ -73,12 +73,12 @@ def test_the_tutorials_control_carries_a_flow_as_in_the_simulator(folder: Path) 
 @on_kernel
 def test_status_tells_a_files_control_by_its_own_names(folder: Path) -> None:  # noqa: F811
     try:
-        said = ctl("attach", "./my_control.c+hystart", "--name", "hwt_mine", "--set", "target_ms=7")
-        assert "attached hwt_mine" in said
-        [mine] = [one for one in at_status("attached") if one["name"] == "hwt_mine"]
+        said = ctl("attach", "./my_control.c+hystart", "--name", "own_mine", "--set", "target_ms=7")
+        assert "attached own_mine" in said
+        [mine] = [one for one in at_status("attached") if one["name"] == "own_mine"]
         assert (mine["control"], mine["startup"]) == ("my_control", "hystart")
         assert mine["tunables"]["target_ms"] == 7
-        assert "replaced hwt_mine" in ctl("attach", "./my_control.c", "--name", "hwt_mine")
+        assert "replaced own_mine" in ctl("attach", "./my_control.c", "--name", "own_mine")
     finally:
         ctl("detach", "./my_control.c")
 
@@ -127,12 +127,12 @@ def test_a_refusal_is_a_line_with_the_files_own_line(
     assert old in text
     Path("my_control.c").write_text(text.replace(old, new))
     line = text[: text.index(old)].count("\n") + 1
-    told = ctl("attach", "./my_control.c", "--name", "hwt_mine", status=2)
+    told = ctl("attach", "./my_control.c", "--name", "own_mine", status=2)
     at = re.match(r"\./my_control\.c:(\d+): ", told)
     assert at is not None, told
     assert abs(int(at[1]) - line) <= 1, told
     assert says in told
-    assert [one for one in at_status("attached") if one["name"] == "hwt_mine"] == []
+    assert [one for one in at_status("attached") if one["name"] == "own_mine"] == []
 
 
 @on_kernel
@@ -166,13 +166,13 @@ def test_a_protocol_of_three_files_obeys_its_router(folder: Path) -> None:  # no
     assert found["flows"][0]["goodput_bps"] == pytest.approx(3e6 * 1436 / 1500, rel=0.03)
     assert found["links"][0]["routers"]["explicit-rate"]["lowered"] > 300
     try:
-        ctl("attach", f"{at}/cc/explicit.c", "--name", "hwt_explicit")
-        [sent] = [one for one in at_status("endpoints") if one["control"] == "hwt_explicit"]
+        ctl("attach", f"{at}/cc/explicit.c", "--name", "own_sent")
+        [sent] = [one for one in at_status("endpoints") if one["control"] == "own_sent"]
         assert sent["header"] == "explicit-rate"
-        told = ctl("attach", f"{at}/cc/explicit.c", "--name", "hwt_other", status=2)
-        assert "the header explicit-rate is sent by hwt_explicit already" in told
+        told = ctl("attach", f"{at}/cc/explicit.c", "--name", "own_other", status=2)
+        assert "the header explicit-rate is sent by own_sent already" in told
     finally:
-        ctl("detach", "hwt_explicit")
+        ctl("detach", "own_sent")
 
 
 ENDS_PACING = """// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)

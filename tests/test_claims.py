@@ -16,6 +16,7 @@ from headway.claims import (
     all_of,
     between,
     holding,
+    joined,
     judge,
     near,
     replaced,
@@ -60,6 +61,20 @@ def test_a_claim_without_its_trials_is_not_checked() -> None:
     )
     assert [claim.verdict for claim in claims] == ["holds", "not checked", "not checked"]
     assert [claim.note for claim in claims] == ["", "This run has no trial b.", "because"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "text"),
+    [
+        (("", "20 % are ours.", ""), "20 % are ours."),
+        (("It took 1.2 s.", "20 % are ours."), "It took 1.2 s. 20 % are ours."),
+        (("5.8 s", "The target is 500 ms."), "5.8 s. The target is 500 ms."),
+        (("no recording", "the longest took 5 s"), "no recording; the longest took 5 s"),
+        ((), ""),
+    ],
+)
+def test_remarks_are_joined_as_sentences(texts: tuple[str, ...], text: str) -> None:
+    assert joined(*texts) == text
 
 
 def test_a_verdict_is_of_its_basis() -> None:

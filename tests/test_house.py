@@ -52,6 +52,7 @@ FILE = re.compile(
     r"(?<![\w./*{}<>$-])((?:\.{0,2}/)?(?:[\w-]+/)*[\w.-]*\w\.(?:rs|c|h|py|sh|md|toml))"
     r"(?![\w/(*{}-]|\.\w)"
 )
+ADDRESS = re.compile(r"https?://\S+")  # what a server calls a file
 OTHERS = re.compile(
     r"(linux|net|include/net|kernel/bpf)/|(tcp(_\w+)?|ip_dummynet|vmlinux)\.[ch]$"  # of kernels
     r"|(.*/)?(NAME|mine|too_far|my_law|my_header)\.\w+$"  # of whoever adds one
@@ -100,7 +101,7 @@ def test_every_file_that_is_named_is_there() -> None:
     gone = [
         f"{file}: {name}"
         for file in told
-        for name in FILE.findall(comments(file, texts[file]))
+        for name in FILE.findall(ADDRESS.sub("", comments(file, texts[file])))
         if name.removeprefix("./").replace("../", "") not in known
         and not OTHERS.match(name)
         and name not in GONE.get(file, ())

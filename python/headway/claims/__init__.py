@@ -25,6 +25,7 @@ from headway.claims.statement import (
     Seen,
     Statement,
     between,
+    joined,
     judge,
     near,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "all_of",
     "between",
     "holding",
+    "joined",
     "judge",
     "near",
     "read_claims",

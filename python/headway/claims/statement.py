@@ -141,7 +141,7 @@ class Statement(Generic[Found]):
         verdict: Verdict = ("in part" if self.part else "holds") if seen.holds else "fails"
         if basis == "setting":
             verdict = "as stated" if seen.holds else "differs"
-        note = " ".join(text for text in (seen.note, self.ours) if text)
+        note = joined(seen.note, self.ours)
         return self._claim(basis, verdict, measured, seen.unit, seen.tolerance, note)
 
     def _claim(
@@ -166,6 +166,18 @@ class Statement(Generic[Found]):
             part=self.part,
             same_as=self.same_as,
         )
+
+
+def joined(*texts: str) -> str:
+    """Remarks of several origins as one text: with a full stop between two, where none is.
+
+    Before a small letter it is a semicolon. What is empty is left out.
+    """
+    told = ""
+    for text in filter(None, texts):
+        between = "" if not told or told[-1] in ".!?:;" else ";" if text[0].islower() else "."
+        told = f"{told}{between} {text}".strip()
+    return told
 
 
 def judge(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import headway
-from headway.claims import BASES, Claim, holding, tally, told
+from headway.claims import BASES, Claim, holding, joined, tally, told
 from headway.errors import HeadwayError
 from headway.files import save_text
 from headway.studies.common.left_out import LEFT_OUT
@@ -140,14 +140,12 @@ def _row(one: Locked) -> list[str]:
 
 
 def _note(one: Locked) -> str:
-    parts = [f"**{one.id}**"]
-    if one.part:
-        parts.append(f"Judged in part: {one.part}")
-    if one.same_as:
-        parts.append(f"The same check as {one.same_as}, and counted once.")
-    if one.note:
-        parts.append(one.note)
-    return f"- {' '.join(parts)}"
+    told = joined(
+        f"Judged in part: {one.part}" if one.part else "",
+        f"The same check as {one.same_as}, and counted once." if one.same_as else "",
+        one.note,
+    )
+    return f"- **{one.id}** {told}"
 
 
 def _seeds(one: Locked) -> str:
@@ -250,7 +248,7 @@ def _doubtful(studies: Studies) -> list[str]:
                 _value(one.published),
                 _measured(claim),
                 claim.verdict,
-                " ".join(text for text in (one.part and f"Judged: {one.part}", one.note) if text),
+                joined(one.part and f"Judged: {one.part}", one.note),
             ]
             for name, (_, locked) in studies.items()
             for one in locked
