@@ -37,8 +37,7 @@ def _cut(found: Found, names: tuple[str, ...]) -> Seen:
         f"{SCHEMES[name].label} {seconds[name]:.2f} s of {found[BASE].median_s:.2f} s"
         for name in names
     )
-    note = f"{shown}. The thesis: over 2 s of 9.6 s."
-    return between(100 * min(parts.values()), 20, float("inf"), unit="%", note=note)
+    return between(100 * min(parts.values()), 20, float("inf"), unit="%", note=shown)
 
 
 def _optimum(found: Found) -> Seen:
@@ -94,7 +93,6 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Quick-Start or Mega-Start with a short target take over two seconds less",
         "> 2 s, targets below 300 ms",
         lambda found: _gain_of(found, TARGETED, 2.0),
-        ours="Quick-Start has a target of 500 ms; see the choices.",
         spoil=replaced(OLD, 1.0, _LOADS),
         mend=replaced(OLD, 100.0, _LOADS),
     ),
@@ -103,6 +101,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "the best target is about 250 ms",
         "250 ms, of both",
         _optimum,
+        ours="With 205 ms five are left for all but the round trip. Where the server takes longer, "
+        "nothing begins, and tiles come later. No tile gains by a late Quick-Start: it loses none.",
         spoil=all_of(replaced("*-start-225", 99.0, _LOADS), replaced("*-start-1000", 0.01, _LOADS)),
         mend=all_of(replaced("*-start-1000", 99.0, _LOADS), replaced("*-start-225", 0.01, _LOADS)),
     ),
@@ -111,6 +111,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "a target of a second is no better than Slow-Start",
         "no benefit",
         _no_benefit,
+        ours="The largest script, 742 kB, takes Slow-Start 1.4 s: with a target of a second it "
+        "comes sooner, and nothing else does.",
         spoil=replaced("*-start-1000", 0.1, _LOADS),
         mend=all_of(replaced("*-start-1000", 8.0, _LOADS), replaced(BASE, 8.0, _LOADS)),
     ),
@@ -119,6 +121,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "a target close to the round-trip time is slightly worse than the best",
         "worse",
         _near_the_rtt,
+        ours="See C-TH-252.",
         spoil=replaced("*-start-205", 0.01, _LOADS),
         mend=replaced("*-start-205", 99.0, _LOADS),
     ),
@@ -134,7 +137,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Quick-Start and Mega-Start cut today's loading time by a fifth or more",
         "≥ 20 %",
         lambda found: _cut(found, TARGETED),
-        ours="The thesis' more than 2 s of 9.6 s.",
+        ours="The thesis has over 2 s of 9.6 s, from three packets. What limits a late Quick-Start "
+        "is told below.",
         spoil=replaced(BASE, 0.5, _LOADS),
         mend=replaced(BASE, 100.0, _LOADS),
     ),
