@@ -149,8 +149,7 @@ class Browser:
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
         if wrong := result.get("exceptionDetails"):
-            said = wrong.get("exception", {}).get("description", wrong["text"])
-            raise HeadwayError(f"chromium: {expression}: {said}")
+            raise HeadwayError(f"chromium: {expression}: {_told(wrong)}")
         return result["result"].get("value")
 
     def picture(self, path: Path | None = None, *, whole: bool = False) -> bytes:
@@ -169,7 +168,7 @@ class Browser:
         for event in self.events:
             params = event.get("params", {})
             if event.get("method") == "Runtime.exceptionThrown":
-                said.append(str(params["exceptionDetails"]))
+                said.append(_told(params["exceptionDetails"]))
             elif event.get("method") == "Runtime.consoleAPICalled" and params["type"] in (
                 "error",
                 "warning",
@@ -211,6 +210,12 @@ class Browser:
         message, _, self._read = self._read.partition(b"\0")
         answer: dict[str, Any] = json.loads(message)
         return answer
+
+
+def _told(exception: dict[str, Any]) -> str:
+    """What a page's exception says, without where."""
+    said: str = exception.get("exception", {}).get("description") or exception["text"]
+    return said.splitlines()[0]
 
 
 @contextmanager
