@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +81,54 @@ def test_near_and_far_tiles_have_the_same_houses() -> None:
         return tile[28 + length : 28 + length + view["byteLength"]]
 
     assert corners(32) == corners(64)
+
+
+class Made:
+    """A maker of sites of one file, which counts them."""
+
+    count = 0
+
+    def make(self, folder: Path) -> list[sites.Object]:
+        self.count += 1
+        (folder / "a.txt").write_bytes(b"abc")
+        (folder / "b.txt").write_bytes(b"de")
+        return [sites.Object("/a.txt", 3, None), sites.Object("/b.txt", 2, None)]
+
+
+@pytest.fixture
+def maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
+    made = Made()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("headway.browser.sites.importlib.import_module", lambda _: made)
+    return made
+
+
+def test_another_checkouts_site_stays_while_it_may_be_served(
+    maker: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = []
+    for digest in ("one", "other"):
+        monkeypatch.setattr(sites, "_digest", lambda _, digest=digest: digest)
+        folders.append(sites.site("map"))
+    assert all(folder.is_dir() for folder in folders)
+    month_ago = time.time() - 30 * 86_400
+    os.utime(folders[0], (month_ago, month_ago))
+    assert sites.site("map") == folders[1]
+    assert sorted(one.name for one in folders[1].parent.iterdir()) == ["map-other", "map.lock"]
+    assert maker.count == 2
+    os.utime(folders[1], (month_ago, month_ago))
+    assert sites.site("map").is_dir(), "who wants it keeps it"
+    assert maker.count == 2
+
+
+@pytest.mark.parametrize("gone", ["a.txt", sites.OBJECTS])
+def test_a_site_whose_deletion_was_interrupted_is_made_again(gone: str, maker: Made) -> None:
+    folder = sites.site("map")
+    (folder / gone).unlink()
+    assert sites.site("map") == folder
+    assert maker.count == 2
+    assert (folder / "a.txt").read_bytes() == b"abc"
+    assert len(sites.objects_of(folder)) == 2
 
 
 @pytest.mark.parametrize(
