@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError
+from headway.web.parent import end
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ANSWER_S = 30.0
@@ -238,6 +239,7 @@ def browser(profile: Path, flags: Sequence[str] = _FLAT) -> Iterator[Browser]:
         stderr=subprocess.DEVNULL,
         pass_fds=(for_browser, by_browser),
         env={**os.environ, "HOME": str(profile)},
+        process_group=0,
     )
     os.close(for_browser)
     os.close(by_browser)
@@ -246,5 +248,4 @@ def browser(profile: Path, flags: Sequence[str] = _FLAT) -> Iterator[Browser]:
     finally:
         os.close(to_browser)
         os.close(from_browser)
-        process.terminate()
-        process.wait(timeout=20)
+        end(process, within_s=20)
