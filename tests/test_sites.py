@@ -21,7 +21,9 @@ from headway.backends.kernel import KernelBackend
 from headway.browser import chromium, sites
 from headway.browser.sites import city_made
 from headway.errors import ExperimentError, HeadwayError
+from headway.har import export_har
 from headway.workloads import write_pages
+from headway.workloads.har import read_har
 
 PATH = {"rate": "1 Gbit/s", "rtt": "200 ms", "buffer": "25 MB"}
 
@@ -190,6 +192,12 @@ def test_a_visit_of_the_map_is_a_trace_with_every_object(
     assert (begins[3:7] >= ends[2:6]).all(), "scripts come one after the other"
     told = trace.meta["visits"]["0"]
     assert [one["objects"] for one in told["visits"]] == [len(objects)] * visits
+    loads = metrics.page_loads(trace, (0, trace.experiment.duration))
+    assert loads["seconds"].to_list() == [one["load_ms"] / 1e3 for one in told["visits"]]
+    export_har(trace, cache / "map.har")
+    assert read_har(cache / "map.har").table.response_bytes.tolist() == visits * [
+        sites.HEAD_BYTES + one.size_bytes for one in objects
+    ]
     last_ms = (ends.max() - told["visits"][0]["begun_ns"]) / 1e6
     assert told["visits"][0]["load_ms"] == pytest.approx(last_ms, abs=250)
     # the simulator has no browser that parses and paints, but the same page

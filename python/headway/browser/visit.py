@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +105,12 @@ def _visit(told: argparse.Namespace) -> dict[str, Any]:
             if not visit:
                 told.picture.write_bytes(_picture(window))
     _write(told, seen)
-    return {"browser": version, "site_objects": len(objects), "visits": visits}
+    return {
+        "browser": version,
+        "site_objects": len(objects),
+        "site": [asdict(one) for one in objects],
+        "visits": visits,
+    }
 
 
 def _one_visit(window: Browser, told: argparse.Namespace) -> tuple[int, dict[str, Any]]:
