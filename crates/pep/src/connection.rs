@@ -139,6 +139,8 @@ pub(crate) struct Connection {
     broken: usize,
     started: Instant,
     moved: Instant,
+    /// What either end had not acknowledged yet when nothing had moved for long.
+    unacknowledged: [i32; 2],
     /// It is in the list of those that have more to do, or are looked at soon.
     pub listed: bool,
 }
@@ -155,6 +157,7 @@ impl Connection {
             broken: CLIENT,
             started: now,
             moved: now,
+            unacknowledged: [0; 2],
             listed: false,
         }
     }
@@ -187,6 +190,11 @@ impl Connection {
             counters.server_bytes.fetch_add(down - before[1], Relaxed);
         }
         next
+    }
+
+    /// The last that came of a direction was more than what is copied.
+    pub fn moves_much(&self) -> bool {
+        self.flows.iter().any(Flow::is_bulk)
     }
 
     fn bytes(&self) -> [u64; 2] {
@@ -230,11 +238,22 @@ impl Connection {
         match self.phase {
             Phase::Breaking => self.broken_off(tools),
             Phase::Closing if self.legs.iter().all(|leg| socket::is_over(&leg.socket)) => {
-                Next::End(Outcome::Closed)
+                Next::End(self.closed())
             }
             _ if again => Next::Again,
             _ => Next::Wait,
         }
+    }
+
+    /// Both ends were passed on, and neither leg is there any more: whose side had not acknowledged
+    /// all by then broke it off. The end itself counts as one byte, and nothing is lost with it.
+    fn closed(&self) -> Outcome {
+        let broke = |&side: &usize| {
+            let leg = &self.legs[side];
+            leg.broken && socket::unacknowledged_bytes(&leg.socket) > 1
+        };
+        let side = [CLIENT, SERVER].into_iter().find(broke);
+        side.map_or(Outcome::Closed, Outcome::Broke)
     }
 
     /// What came before the one leg broke is handed over, and acknowledged, before the other
@@ -268,14 +287,23 @@ impl Connection {
         }
     }
 
-    /// Why it has to go, if it has waited for too long.
-    pub fn overdue(&self, now: Instant, config: &crate::Config) -> Option<Outcome> {
+    /// Why it has to go, if it has waited for too long. While an end acknowledges what waits in the
+    /// kernel, something moves.
+    pub fn overdue(&mut self, now: Instant, config: &crate::Config) -> Option<Outcome> {
         if self.phase == Phase::Connecting {
             let late = now.duration_since(self.started) > config.handshake_timeout;
             return late.then_some(Outcome::HandshakeTimeout);
         }
-        let idle = now.duration_since(self.moved) > config.idle_timeout;
-        idle.then_some(Outcome::IdleTimeout)
+        if now.duration_since(self.moved) <= config.idle_timeout {
+            return None;
+        }
+        let legs = self.legs.each_ref();
+        let waits = legs.map(|leg| socket::unacknowledged_bytes(&leg.socket));
+        if std::mem::replace(&mut self.unacknowledged, waits) == waits {
+            return Some(Outcome::IdleTimeout);
+        }
+        self.moved = now;
+        None
     }
 
     /// Nothing is expected but what the kernel does by itself.
@@ -289,7 +317,6 @@ impl Connection {
             flow.abandon(counters);
         }
         count(outcome.counter(counters));
-        counters.open.fetch_sub(1, Relaxed);
     }
 
     /// What is told of it at its end.

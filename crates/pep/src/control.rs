@@ -40,8 +40,10 @@ pub enum Request {
         /// The version of what is said then that this process knows.
         version: u32,
     },
-    /// It has what it needs: take no more connections.
+    /// It has what it needs: take no more connections, and hand over clients that are held.
     LetGo,
+    /// It has them, and takes connections.
+    Entered,
 }
 
 /// Whether new connections are taken.

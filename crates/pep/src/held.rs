@@ -32,6 +32,7 @@ impl Waiting {
 /// All of them. Their numbers grow, so that the first is the oldest.
 #[derive(Debug)]
 pub(crate) struct Table {
+    next: u64,
     by_age: BTreeMap<u64, Waiting>,
     by_ends: HashMap<(SocketAddr, SocketAddr), u64>,
     counters: Arc<Counters>,
@@ -57,15 +58,23 @@ impl Table {
         Some((number, waiting))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Waiting> {
-        self.by_age.values()
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Waiting)> {
+        self.by_age
+            .iter()
+            .map(|(&number, waiting)| (number, waiting))
     }
 
-    /// Under a number above all before.
-    pub fn insert(&mut self, number: u64, waiting: Waiting) {
-        self.by_ends.insert(waiting.ends(), number);
-        self.by_age.insert(number, waiting);
+    /// Under a number above all before, which the next one has.
+    pub fn insert(&mut self, waiting: Waiting) {
+        self.by_ends.insert(waiting.ends(), self.next);
+        self.by_age.insert(self.next, waiting);
+        self.next += 1;
         self.tell();
+    }
+
+    /// Of the next that is inserted.
+    pub fn next_number(&self) -> u64 {
+        self.next
     }
 
     pub fn remove(&mut self, number: u64) -> Option<Waiting> {
@@ -75,10 +84,12 @@ impl Table {
         Some(waiting)
     }
 
-    pub fn clear(&mut self) {
-        self.by_age.clear();
+    /// Leaves none; the oldest comes first.
+    pub fn take(&mut self) -> Vec<Waiting> {
         self.by_ends.clear();
+        let all = std::mem::take(&mut self.by_age).into_values().collect();
         self.tell();
+        all
     }
 
     fn tell(&self) {
@@ -93,6 +104,7 @@ pub(crate) struct Held(Mutex<Table>);
 impl Held {
     pub fn new(counters: Arc<Counters>) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Table {
+            next: 0,
             by_age: BTreeMap::new(),
             by_ends: HashMap::new(),
             counters,

@@ -6,7 +6,8 @@
 //! - `rules`: nftables and routing, put in and taken out by itself;
 //! - `keeper`: who changes them when the proxy may not any more; `privileges`: what it may then;
 //! - `socket`: sockets with others' addresses, listening and connecting;
-//! - `worker`: an event loop per core, each with a `queue` of events and its connections in a `slab`;
+//! - `worker`: an event loop per core, each with a `table` of descriptors, a `queue` of events and its
+//!   connections in a `slab`;
 //! - `confirm`: clients' first packets wait in `held` until servers have answered; `nflog` brings
 //!   them, `syn` reads them and makes answers;
 //! - `connection`: two legs and what becomes of them; `flow`: one direction, by splice through
@@ -41,11 +42,12 @@ mod run;
 mod slab;
 mod socket;
 mod syn;
+mod table;
 mod worker;
 
 pub use config::{Config, Journal, Side};
 pub use connection::{ConnectionStatus, Phase};
 pub use counters::{Counters, Totals};
-pub use limits::usual_connections;
+pub use limits::Tables;
 pub use manager::Manager;
 pub use run::{clean, plan, run};

@@ -227,6 +227,23 @@ mod tests {
         segment[16] ^= 1;
     }
 
+    impl Syn {
+        /// One of a client with such a port.
+        pub(crate) fn example(port: u16) -> Self {
+            let mut packet = packet("10.1.0.2", "192.0.2.1", |segment, pseudo| {
+                whole(segment, pseudo);
+            });
+            let header_bytes = packet.len() - TCP_BYTES;
+            packet[header_bytes..header_bytes + 2].copy_from_slice(&port.to_be_bytes());
+            let mut segment = packet.split_off(header_bytes);
+            segment[CHECKSUM_AT..CHECKSUM_AT + 2].fill(0);
+            let [from, to] = ["10.1.0.2", "192.0.2.1"].map(|host| host.parse().unwrap());
+            whole(&mut segment, pseudo_header(from, to, TCP, TCP_BYTES));
+            packet.extend(segment);
+            Self::parse(&packet).unwrap()
+        }
+    }
+
     const ENDS: [(&str, &str); 2] = [("10.1.0.2", "192.0.2.1"), ("fd00::2", "2001:db8::1")];
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use headway_experiment::{parse_positive_size, parse_positive_time, parse_time};
 use headway_pep::control::{self, Status};
-use headway_pep::{Config, ConnectionStatus, Journal, Manager, Side, Totals};
+use headway_pep::{Config, ConnectionStatus, Journal, Manager, Side, Tables, Totals};
 use serde_json::json;
 
 use super::background::{self, Process};
@@ -66,7 +66,7 @@ struct RunCommand {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1MiB")]
     pipe_bytes: u64,
     /// From so many connections on, new ones pass around the proxy [10000, or a quarter
-    /// of the descriptors that it may open]
+    /// of the descriptors that its event loops may open]
     #[arg(long, value_name = "COUNT")]
     max_connections: Option<usize>,
     /// From so much memory for TCP on, the same [half of the machine's]
@@ -176,6 +176,8 @@ fn configuration(command: &RunCommand) -> Result<Config, Failure> {
         buffer_bytes: buffer.map(to_size),
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = command.workers.unwrap_or(cores);
+    let tables = Tables::of(workers, command.confirm);
     let max_memory_bytes = match command.max_memory {
         Some(bytes) => bytes,
         None => half_of_memory()?,
@@ -194,11 +196,11 @@ fn configuration(command: &RunCommand) -> Result<Config, Failure> {
             &command.server_cc,
             command.server_buffer,
         ),
-        workers: command.workers.unwrap_or(cores),
+        workers,
         pipe_bytes: to_size(command.pipe_bytes),
         max_connections: command
             .max_connections
-            .unwrap_or_else(headway_pep::usual_connections),
+            .unwrap_or_else(|| tables.usual_connections()),
         max_memory_bytes,
         idle_timeout: command.idle_timeout,
         handshake_timeout: command.handshake_timeout,

@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ends::{exchange, is_reset, pair, receive_urgent, send_urgent};
+use crate::ends::{exchange, is_reset, pair, receive_urgent, reset, send_urgent};
 use crate::lab::{wait_until, Lab, SERVER, SERVER_V4};
 use crate::machine::measured;
 use crate::proxy::{Proxy, Wanted};
@@ -16,6 +16,8 @@ pub const TESTS: &[Test] = tests![
     urgent_bytes_stay_urgent_and_in_their_place,
     a_slow_reader_stops_its_writer_and_nobody_else,
     what_takes_too_long_is_reset,
+    what_an_end_acknowledges_bit_by_bit_is_not_idle,
+    who_breaks_off_before_it_has_all_is_not_counted_as_closed,
 ];
 
 fn a_refusal_is_a_reset_and_harms_nobody_else(lab: &Lab) {
@@ -120,5 +122,56 @@ fn what_takes_too_long_is_reset(lab: &Lab) {
     let totals = proxy.status().totals;
     let counted = (totals.idle_timeouts, totals.handshake_timeouts);
     assert_eq!(counted, (1, 1), "{totals:?}");
+    proxy.stop();
+}
+
+/// All of it lies in the kernel, whose reader takes some each second.
+fn what_an_end_acknowledges_bit_by_bit_is_not_idle(lab: &Lab) {
+    const ALL: usize = 1_500_000;
+    let wanted = Wanted {
+        idle_ms: Some(1000),
+        buffer: Some(4_000_000),
+        ..Wanted::default()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    let listener = lab.listen(SERVER);
+    rustix::net::sockopt::set_socket_recv_buffer_size(&listener, 50_000).unwrap();
+    let (mut near, mut far) = pair(lab, &listener);
+    near.write_all(&vec![5; ALL]).unwrap();
+    let mut read = 0;
+    let mut part = vec![0; 200_000];
+    while read < ALL {
+        thread::sleep(Duration::from_millis(400));
+        let most = part.len().min(ALL - read);
+        far.read_exact(&mut part[..most]).unwrap();
+        read += most;
+    }
+    assert_eq!(proxy.status().totals.idle_timeouts, 0);
+    proxy.stop();
+}
+
+fn who_breaks_off_before_it_has_all_is_not_counted_as_closed(lab: &Lab) {
+    let wanted = Wanted {
+        buffer: Some(4_000_000),
+        ..Wanted::default()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    let listener = lab.listen(SERVER);
+    let (near, mut far) = pair(lab, &listener);
+    rustix::net::sockopt::set_socket_recv_buffer_size(&near, 50_000).unwrap();
+    near.shutdown(Shutdown::Write).unwrap();
+    far.read_exact(&mut [0]).unwrap_err();
+    far.write_all(&vec![5; 1_000_000]).unwrap();
+    far.shutdown(Shutdown::Write).unwrap();
+    // both ends have been passed on
+    wait_until("all to be in the kernel", || {
+        let connection = &proxy.status().connections.unwrap()[0];
+        connection.phase == headway_pep::Phase::Closing
+    });
+    reset(near);
+    wait_until("it to end", || proxy.status().open == 0);
+    let totals = proxy.status().totals;
+    let counted = (totals.reset_by_client, totals.closed);
+    assert_eq!(counted, (1, 0), "{totals:?}");
     proxy.stop();
 }

@@ -1,7 +1,8 @@
 //! A proxy on the gateway, which is this program again.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -35,6 +36,8 @@ pub struct Wanted {
     pub metrics: Option<SocketAddr>,
     pub replace: bool,
     pub workers: Option<usize>,
+    /// That it may open.
+    pub descriptors: Option<usize>,
     /// A device of clients that comes and goes nowhere.
     pub extra_device: bool,
 }
@@ -59,6 +62,7 @@ impl Wanted {
             self.replace.to_string(),
             number(self.workers.map(|n| n as u64)),
             self.extra_device.to_string(),
+            number(self.descriptors.map(|n| n as u64)),
         ]
     }
 }
@@ -102,6 +106,14 @@ pub fn run(words: &[String]) {
     if words[12] == "true" {
         config.client.devices.push("extra0".to_owned());
     }
+    if let Ok(most) = words[13].parse() {
+        let limit = libc::rlimit {
+            rlim_cur: most,
+            rlim_max: most,
+        };
+        // SAFETY: reads plain numbers.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+    }
     let handler: extern "C" fn(libc::c_int) = stop;
     // SAFETY: the handler only stores into an atomic; and the test takes this process with it.
     unsafe {
@@ -120,6 +132,8 @@ pub fn run(words: &[String]) {
 /// A proxy that runs on the gateway.
 pub struct Proxy {
     child: Child,
+    /// Its event loops have tables of descriptors of their own.
+    tables: bool,
 }
 
 impl Proxy {
@@ -144,7 +158,8 @@ impl Proxy {
         let output = child.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
         if line == "ready\n" {
-            return Ok(Self { child });
+            let tables = !wanted.confirm && wanted.workers != Some(1);
+            return Ok(Self { child, tables });
         }
         let output = child.wait_with_output().unwrap();
         Err(String::from_utf8_lossy(&output.stderr).into_owned())
@@ -161,10 +176,27 @@ impl Proxy {
             .expect("it runs")
     }
 
+    /// In all of its tables.
     pub fn descriptors(&self) -> usize {
-        fs::read_dir(format!("/proc/{}/fd", self.pid()))
-            .unwrap()
-            .count()
+        self.descriptors_by_thread().values().sum()
+    }
+
+    /// Of each thread that has a table, by its number.
+    pub fn descriptors_by_thread(&self) -> BTreeMap<u32, usize> {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        let of = |thread: io::Result<fs::DirEntry>| {
+            let path = thread.unwrap().path();
+            let id = path.file_name().unwrap().to_str().unwrap().parse().unwrap();
+            let name = fs::read_to_string(path.join("comm")).unwrap();
+            let is_loop = name
+                .trim()
+                .trim_start_matches("pep-")
+                .parse::<u32>()
+                .is_ok();
+            let has_one = id == self.pid() || self.tables && is_loop;
+            has_one.then(|| (id, fs::read_dir(path.join("fd")).unwrap().count()))
+        };
+        threads.filter_map(of).collect()
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -214,7 +246,7 @@ impl Drop for Proxy {
 pub fn half_taken() -> UnixStream {
     let mut stream = UnixStream::connect(folder().join("pep.sock")).unwrap();
     stream
-        .write_all(b"{\"hand-over\":{\"version\":1}}\n")
+        .write_all(b"{\"hand-over\":{\"version\":2}}\n")
         .unwrap();
     let mut byte = [0];
     stream.read_exact(&mut byte).unwrap();
