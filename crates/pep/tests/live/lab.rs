@@ -166,6 +166,45 @@ impl Drop for Lab {
     }
 }
 
+/// A host behind the server's, which then is a gateway, too.
+pub struct Behind<'a> {
+    lab: &'a Lab,
+    name: &'static str,
+}
+
+impl<'a> Behind<'a> {
+    /// With an address whose net ends in /24, and of which the gateway is the first.
+    pub fn new(lab: &'a Lab, address: &str) -> Self {
+        let name = "w";
+        let net = address.rsplit_once('.').unwrap().0;
+        run("ip", &format!("netns add {}", lab.name(name)));
+        let behind = Self { lab, name };
+        let (here, there) = (lab.name(SERVER), lab.name(name));
+        let words = format!("link add behind netns {here} type veth peer name eth0 netns {there}");
+        run("ip", &words);
+        for (host, device, end) in [(SERVER, "behind", 1), (name, "eth0", 2)] {
+            lab.ip(host, &format!("addr add {net}.{end}/24 dev {device}"));
+            lab.ip(host, &format!("link set {device} up"));
+        }
+        lab.ip(name, &format!("route add default via {net}.1"));
+        lab.ip(GATEWAY, &format!("route add {net}.0/24 via {SERVER_V4}"));
+        let forward = || fs::write("/proc/sys/net/ipv4/ip_forward", "1");
+        lab.inside(SERVER, forward);
+        behind
+    }
+
+    pub fn listen(&self) -> TcpListener {
+        self.lab.listen(self.name)
+    }
+}
+
+impl Drop for Behind<'_> {
+    fn drop(&mut self) {
+        let name = self.lab.name(self.name);
+        let _ = Command::new("ip").args(["netns", "del", &name]).status();
+    }
+}
+
 /// Waits for what comes by itself, however busy the machine is.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);

@@ -5,14 +5,15 @@ use std::net::Shutdown;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ends::{exchange, is_reset, pair, receive_urgent, reset, send_urgent};
-use crate::lab::{wait_until, Lab, SERVER, SERVER_V4};
+use crate::ends::{accept, exchange, is_reset, pair, receive_urgent, reset, send_urgent};
+use crate::lab::{wait_until, Behind, Lab, SERVER, SERVER_V4};
 use crate::machine::measured;
 use crate::proxy::{Proxy, Wanted};
 use crate::{judged, Test};
 
 pub const TESTS: &[Test] = tests![
     a_refusal_is_a_reset_and_harms_nobody_else,
+    at_both_ends_two_proxies_carry_what_one_does,
     urgent_bytes_stay_urgent_and_in_their_place,
     a_slow_reader_stops_its_writer_and_nobody_else,
     what_takes_too_long_is_reset,
@@ -39,6 +40,71 @@ fn a_refusal_is_a_reset_and_harms_nobody_else(lab: &Lab) {
     assert_eq!((totals.refused, totals.connected), (20, 1), "{totals:?}");
     proxy.stop();
     assert!(is_reset(&mut near) && is_reset(&mut far), "cut off unseen");
+}
+
+/// A satellite link between two proxies: what they pass on passes both.
+fn at_both_ends_two_proxies_carry_what_one_does(lab: &Lab) {
+    const FAR_V4: &str = "10.91.3.2";
+    let far_host = Behind::new(lab, FAR_V4);
+    let near_proxy = Proxy::start(lab, &Wanted::default());
+    let far_proxy = Proxy::start(
+        lab,
+        &Wanted {
+            other_end: true,
+            ..Wanted::default()
+        },
+    );
+    let listener = far_host.listen();
+    let port = listener.local_addr().unwrap().port();
+    for n in 0..4 {
+        let mut near = lab.connect(FAR_V4, port).unwrap();
+        let mut far = accept(&listener);
+        assert_eq!(
+            far.peer_addr().unwrap().port(),
+            near.local_addr().unwrap().port()
+        );
+        exchange(&mut near, &mut far);
+        send_urgent(&near, 9);
+        wait_until("the urgent byte", || receive_urgent(&far) == Some(9));
+        let data: Vec<u8> = (0..2_000_000u32).map(|at| (at * 7 + n) as u8).collect();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                far.write_all(&data).unwrap();
+                far.shutdown(Shutdown::Write).unwrap();
+            });
+            let mut text = Vec::new();
+            near.read_to_end(&mut text).unwrap();
+            assert!(text == data);
+        });
+        // the other direction goes on
+        near.write_all(&data[..1000]).unwrap();
+        if n % 2 == 0 {
+            near.shutdown(Shutdown::Write).unwrap();
+            let mut text = Vec::new();
+            far.read_to_end(&mut text).unwrap();
+            assert!(text == data[..1000]);
+        } else {
+            far.read_exact(&mut [0; 1000]).unwrap();
+            reset(near);
+            assert!(is_reset(&mut far));
+        }
+    }
+    let refused = lab
+        .connect(FAR_V4, 9)
+        .map(|mut stream| is_reset(&mut stream));
+    assert!(refused.unwrap_or(true));
+    for proxy in [&near_proxy, &far_proxy] {
+        wait_until("all to end", || proxy.status().open == 0);
+        let totals = proxy.status().totals;
+        let resets = totals.reset_by_client + totals.reset_by_server;
+        assert_eq!(
+            (totals.accepted, totals.closed, resets),
+            (5, 2, 2 + u64::from(totals.refused == 0)),
+            "{totals:?}"
+        );
+    }
+    near_proxy.stop();
+    far_proxy.stop();
 }
 
 fn urgent_bytes_stay_urgent_and_in_their_place(lab: &Lab) {

@@ -13,7 +13,10 @@ use std::time::Duration;
 use headway_pep::control::{ask, Request, Status};
 use headway_pep::{Config, Journal, Side};
 
-use crate::lab::{Lab, GATEWAY, MARK};
+use crate::lab::{Lab, GATEWAY, MARK, SERVER};
+
+/// The proxy at the other end.
+const OTHER: &str = "other";
 
 /// Where control sockets are.
 pub fn folder() -> PathBuf {
@@ -40,6 +43,8 @@ pub struct Wanted {
     pub descriptors: Option<usize>,
     /// A device of clients that comes and goes nowhere.
     pub extra_device: bool,
+    /// At the other end: on the server's host, between the gateway and one behind it.
+    pub other_end: bool,
 }
 
 impl Wanted {
@@ -63,6 +68,7 @@ impl Wanted {
             number(self.workers.map(|n| n as u64)),
             self.extra_device.to_string(),
             number(self.descriptors.map(|n| n as u64)),
+            self.other_end.to_string(),
         ]
     }
 }
@@ -83,12 +89,16 @@ pub fn run(words: &[String]) {
         buffer_bytes: words[4].parse().ok(),
     };
     let ms = |at: usize, default: u64| Duration::from_millis(number(at, default));
+    let (name, client, server) = match words[14] == "true" {
+        true => (OTHER, "eth0", "behind"),
+        false => ("pep", "cl0", "sv0"),
+    };
     let mut config = Config {
-        name: "pep".to_owned(),
+        name: name.to_owned(),
         scope: String::new(),
         folder: folder(),
-        client: side("cl0", 5),
-        server: side("sv0", 6),
+        client: side(client, 5),
+        server: side(server, 6),
         workers: number(11, 2) as usize,
         pipe_bytes: 1 << 20,
         max_connections: number(0, 5000) as usize,
@@ -132,6 +142,7 @@ pub fn run(words: &[String]) {
 /// A proxy that runs on the gateway.
 pub struct Proxy {
     child: Child,
+    name: &'static str,
     /// Its event loops have tables of descriptors of their own.
     tables: bool,
 }
@@ -144,8 +155,12 @@ impl Proxy {
     pub fn try_start(lab: &Lab, wanted: &Wanted) -> Result<Self, String> {
         let program = std::env::current_exe().unwrap();
         let id = std::process::id().to_string();
+        let (host, name) = match wanted.other_end {
+            true => (SERVER, OTHER),
+            false => (GATEWAY, "pep"),
+        };
         let mut child = Command::new("ip")
-            .args(["netns", "exec", &lab.name(GATEWAY)])
+            .args(["netns", "exec", &lab.name(host)])
             .arg(program)
             .arg("proxy")
             .args(wanted.words())
@@ -159,7 +174,11 @@ impl Proxy {
         BufReader::new(output).read_line(&mut line).unwrap();
         if line == "ready\n" {
             let tables = !wanted.confirm && wanted.workers != Some(1);
-            return Ok(Self { child, tables });
+            return Ok(Self {
+                child,
+                name,
+                tables,
+            });
         }
         let output = child.wait_with_output().unwrap();
         Err(String::from_utf8_lossy(&output.stderr).into_owned())
@@ -171,7 +190,7 @@ impl Proxy {
 
     pub fn status(&self) -> Status {
         let status = Request::Status { connections: true };
-        ask(&folder(), "pep", status)
+        ask(&folder(), self.name, status)
             .expect("it answers")
             .expect("it runs")
     }
@@ -229,7 +248,7 @@ impl Proxy {
     /// Through the control socket, at once.
     pub fn stop(self) {
         let stop = Request::Stop { within_ms: Some(0) };
-        let _: Option<Status> = ask(&folder(), "pep", stop).expect("it answers");
+        let _: Option<Status> = ask(&folder(), self.name, stop).expect("it answers");
         self.ends();
     }
 }
