@@ -109,6 +109,36 @@ pub struct ConnectionStatus {
     pub client_bytes: u64,
     /// From the server, handed to the client's side.
     pub server_bytes: u64,
+    /// Of the connection to the client; null: there is none yet.
+    pub client_leg: Option<LegStatus>,
+    /// Of that to the server.
+    pub server_leg: Option<LegStatus>,
+}
+
+/// What the kernel says of one of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LegStatus {
+    /// Its smoothed round-trip time; null: none was measured.
+    pub srtt_us: Option<u32>,
+    /// Its congestion window.
+    pub cwnd_pkts: u32,
+    /// That were sent again.
+    pub retrans_pkts: u32,
+    /// Sent or waiting to be, and not acknowledged yet.
+    pub unacknowledged_bytes: u32,
+}
+
+impl LegStatus {
+    fn of(leg: &Leg) -> Option<Self> {
+        let (info, _) = tcp_info(&leg.socket).ok()?;
+        Some(Self {
+            // an estimate is never 0, which is none
+            srtt_us: Some(info.tcpi_rtt).filter(|&rtt| rtt != 0),
+            cwnd_pkts: info.tcpi_snd_cwnd,
+            retrans_pkts: info.tcpi_total_retrans,
+            unacknowledged_bytes: socket::unacknowledged_bytes(&leg.socket).max(0) as u32,
+        })
+    }
 }
 
 impl ConnectionStatus {
@@ -123,6 +153,8 @@ impl ConnectionStatus {
             idle_ms: age_ms,
             client_bytes: 0,
             server_bytes: 0,
+            client_leg: None,
+            server_leg: None,
         }
     }
 }
@@ -322,11 +354,10 @@ impl Connection {
     /// What is told of it at its end.
     pub fn line(&self, end: Outcome) -> Line {
         let [client_bytes, server_bytes] = self.bytes();
-        let [client_rtt_us, server_rtt_us] = [CLIENT, SERVER].map(|side| {
-            let info = tcp_info(&self.legs[side].socket).ok();
-            // an estimate is never 0, which is none
-            info.map(|(info, _)| info.tcpi_rtt).filter(|&rtt| rtt != 0)
-        });
+        let [client_rtt_us, server_rtt_us] = self
+            .legs
+            .each_ref()
+            .map(|leg| LegStatus::of(leg).and_then(|leg| leg.srtt_us));
         Line {
             time: SystemTime::now(),
             client: self.client,
@@ -342,6 +373,7 @@ impl Connection {
 
     pub fn status(&self, now: Instant) -> ConnectionStatus {
         let [client_bytes, server_bytes] = self.bytes();
+        let [client_leg, server_leg] = self.legs.each_ref().map(LegStatus::of);
         ConnectionStatus {
             client: self.client,
             server: self.server,
@@ -350,6 +382,8 @@ impl Connection {
             idle_ms: now.duration_since(self.moved).as_millis() as u64,
             client_bytes,
             server_bytes,
+            client_leg,
+            server_leg,
         }
     }
 }

@@ -46,7 +46,7 @@ mod table;
 mod worker;
 
 pub use config::{Config, Journal, Side};
-pub use connection::{ConnectionStatus, Phase};
+pub use connection::{ConnectionStatus, LegStatus, Phase};
 pub use counters::{Counters, Totals};
 pub use limits::Tables;
 pub use manager::Manager;

@@ -232,7 +232,9 @@ fn who_breaks_off_before_it_has_all_is_not_counted_as_closed(lab: &Lab) {
     // both ends have been passed on
     wait_until("all to be in the kernel", || {
         let connection = &proxy.status().connections.unwrap()[0];
-        connection.phase == headway_pep::Phase::Closing
+        let leg = connection.client_leg.expect("it stands");
+        let waits = leg.unacknowledged_bytes > 500_000 && leg.srtt_us.is_some();
+        connection.phase == headway_pep::Phase::Closing && waits && leg.cwnd_pkts > 1
     });
     reset(near);
     wait_until("it to end", || proxy.status().open == 0);
