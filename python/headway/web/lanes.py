@@ -37,6 +37,10 @@ _GOAWAY = 7
 _TWO_HEAD_BYTES = 40
 """Of a frame of HTTP/2 with a request's head, once the connection knows its fields; about."""
 
+_STREAMS_UNSAID = 1024
+"""At once, of a server that has not said yet how many it takes: those of headway.web.origin."""
+_ANY = 1 << 32
+
 
 @dataclass(frozen=True)
 class Server:
@@ -100,6 +104,11 @@ class Lane(ABC):
             self.socket.connect((host, int(port)))
 
     @property
+    def most_waiting(self) -> int:
+        """How many requests the server takes before it has answered."""
+        return _ANY
+
+    @property
     def wants_to_write(self) -> bool:
         """Whether the loop has to say when the socket can be written to."""
         return self.connected_ns is None or bool(self._out)
@@ -154,7 +163,7 @@ class Lane(ABC):
     def lost(self) -> Sequence[Wanted]:
         """What has been asked in vain, in its order; to be asked elsewhere."""
         left = self._left()
-        if left and not self._answered:
+        if left and self.is_closed and not self._answered:
             raise HeadwayError(f"{self._server.to}: the server closes and has not answered")
         self.waiting -= len(left)
         return left
@@ -270,6 +279,13 @@ class TwoLane(Lane):
         self._streams: dict[int, Wanted] = {}
         self._refused: list[Wanted] = []
         self._frames = bytearray()
+        self._has_told = False
+
+    @property
+    def most_waiting(self) -> int:
+        """Streams that the server lets be open."""
+        said: int = self._http.remote_settings.max_concurrent_streams
+        return said if self._has_told else min(said, _STREAMS_UNSAID)
 
     def _ask(self, asked: Wanted, request_bytes: int) -> None:
         head = [
@@ -297,6 +313,8 @@ class TwoLane(Lane):
                 self._is_there(self._streams.pop(event.stream_id))
             elif isinstance(event, h2.events.StreamReset):
                 self._was_reset(event)
+            elif isinstance(event, h2.events.RemoteSettingsChanged):
+                self._has_told = True
         self._out += self._http.data_to_send()
 
     def _without_goaway(self, piece: bytes) -> bytes:
