@@ -132,9 +132,9 @@ class Watched(Client):
         self.took.append(own)
         ask = lane.ask
 
-        def noted(wanted: Wanted, request_bytes: int, at_ns: int) -> None:
+        def noted(wanted: Wanted, request_bytes: int, at_ns: int) -> bool:
             own.append(wanted.object)
-            ask(wanted, request_bytes, at_ns)
+            return ask(wanted, request_bytes, at_ns)
 
         lane.ask = noted  # type: ignore[method-assign]
         return lane
@@ -203,6 +203,17 @@ def test_every_object_arrives_once_whole_and_after_what_reveals_it(
     whole = sum(size for size, _ in FIVE)
     assert client.received.rows[-1] == pytest.approx(whole, abs=5 * HEAD_BYTES)
     assert len(client.took) == opened
+
+
+@needs_nginx
+@pytest.mark.parametrize(("http", "least_bytes"), [("1.0", 56), ("1.1", 37), ("2", 40)])
+def test_requests_that_are_smaller_than_their_heads_are_counted(
+    http: str, least_bytes: int, port: int, tmp_path: Path
+) -> None:
+    # the length of the port's number is the head's, too
+    sizes = [least_bytes + len(f"{port}") * (http != "2") + more for more in (-1, 0, 1, 100)]
+    table = page_table([([WebObject(size, 1000) for size in sizes], 0)])
+    assert load(port, tmp_path, table, http, Limits(1)).larger == {0}
 
 
 @needs_nginx

@@ -117,13 +117,13 @@ class Lane(ABC):
         """For select()."""
         return self.socket.fileno()
 
-    def ask(self, wanted: Wanted, request_bytes: int, now_ns: int) -> None:
-        """One more request, which :meth:`write` sends."""
+    def ask(self, wanted: Wanted, request_bytes: int, now_ns: int) -> bool:
+        """One more request, which :meth:`write` sends; whether it fits into so many bytes."""
         self.requests += 1
         self.waiting += 1
         self.used_ns = now_ns
         asked = wanted if wanted.asked_ns is not None else wanted._replace(asked_ns=now_ns)
-        self._ask(asked, request_bytes)
+        return self._ask(asked, request_bytes)
 
     def write(self) -> None:
         """Sends what waits, requests of one moment together."""
@@ -174,8 +174,8 @@ class Lane(ABC):
         self.socket.close()
 
     @abstractmethod
-    def _ask(self, asked: Wanted, request_bytes: int) -> None:
-        """Puts the request into ``_out``."""
+    def _ask(self, asked: Wanted, request_bytes: int) -> bool:
+        """Puts the request into ``_out``; whether it fits into so many bytes."""
 
     @abstractmethod
     def _take(self, piece: bytes) -> None:
@@ -209,12 +209,14 @@ class OneLane(Lane):
         self._queue: deque[tuple[Wanted, h11.Connection]] = deque()
         self._has_begun = False
 
-    def _ask(self, asked: Wanted, request_bytes: int) -> None:
-        pad = request_bytes - len(self._head(asked, self._headers)[1]) - len("X: \r\n")
+    def _ask(self, asked: Wanted, request_bytes: int) -> bool:
+        least_bytes = len(self._head(asked, self._headers)[1])
+        pad = request_bytes - least_bytes - len("X: \r\n")
         padding = [("X", "x" * pad)] if pad > 0 else []
         reader, head = self._head(asked, [*self._headers, *padding])
         self._out += head
         self._queue.append((asked, reader))
+        return request_bytes >= least_bytes
 
     @staticmethod
     def _head(asked: Wanted, headers: Sequence[tuple[str, str]]) -> tuple[h11.Connection, bytes]:
@@ -287,7 +289,7 @@ class TwoLane(Lane):
         said: int = self._http.remote_settings.max_concurrent_streams
         return said if self._has_told else min(said, _STREAMS_UNSAID)
 
-    def _ask(self, asked: Wanted, request_bytes: int) -> None:
+    def _ask(self, asked: Wanted, request_bytes: int) -> bool:
         head = [
             HeaderTuple(":method", "GET"),
             HeaderTuple(":scheme", "http"),
@@ -301,6 +303,7 @@ class TwoLane(Lane):
         self._streams[stream] = asked
         self._http.send_headers(stream, head, end_stream=True)
         self._out += self._http.data_to_send()
+        return request_bytes >= _TWO_HEAD_BYTES
 
     def _take(self, piece: bytes) -> None:
         for event in self._http.receive_data(self._without_goaway(piece)):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from headway.backends.kernel import lowered, records, sites
+from headway.backends.kernel import lowered, records, sites, web
 from headway.backends.kernel.headwayctl import Child, Headwayctl
 from headway.backends.kernel.programs import Programs, port_of
 from headway.backends.kernel.testbed import Testbed
@@ -407,6 +407,9 @@ class Run:
                 "asked for an ssthresh; it could answer no sooner than at the next ACK"
             )
         notes += self._late()
+        for index, name in enumerate(experiment.flow_names()):
+            if self._is_web(index):
+                notes += web.notes(name, self._sent[index], self._got[index])
         notes += [f"emulator: {warning}" for warning in self._testbed.summary.get("warnings", [])]
         return {
             "backend": "kernel",
