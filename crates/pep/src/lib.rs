@@ -3,7 +3,8 @@
 //! client and server stay what they are on both. The way of the data:
 //!
 //! - [`Config`]: what is asked for;
-//! - `rules`: nftables and routing, put in and taken out by itself;
+//! - `rules`: nftables and routing, put in and taken out by itself; `sets`: what they remember;
+//!   `untracked`: what connection tracking does not see;
 //! - `keeper`: who changes them when the proxy may not any more; `privileges`: what it may then;
 //! - `socket`: sockets with others' addresses, listening and connecting;
 //! - `worker`: an event loop per core, each with a `queue` of events and its connections in a `slab`;
@@ -17,7 +18,6 @@
 //!   the place of another; [`run`]: from start to end.
 #![warn(missing_docs)]
 
-mod begun;
 mod config;
 mod confirm;
 mod connection;
@@ -38,9 +38,11 @@ mod proxy;
 mod queue;
 mod rules;
 mod run;
+mod sets;
 mod slab;
 mod socket;
 mod syn;
+mod untracked;
 mod worker;
 
 pub use config::{Config, Journal, Side};

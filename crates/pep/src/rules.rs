@@ -1,4 +1,4 @@
-//! The proxy's rules: an nftables table of its own, a policy rule and a routing table, put in
+//! The proxy's rules: nftables tables of its own, a policy rule and a routing table, put in
 //! and taken out as a whole. New connections are taken by one chain, which is emptied to let
 //! them pass; if nobody listens any more, tproxy finds no socket and they pass as well.
 
@@ -9,14 +9,15 @@ use std::process::{Command, Output, Stdio};
 use headway_system::error::{Attempt as _, Failure};
 use serde::{Deserialize, Serialize};
 
-use crate::begun;
 use crate::config::Config;
+use crate::sets::Set;
 use crate::socket::Family;
+use crate::untracked::{word, Marks};
 
 /// The first packet of a connection.
-const SYN: &str = "tcp flags & (fin | syn | rst | ack) == syn";
+pub(crate) const SYN: &str = "tcp flags & (fin | syn | rst | ack) == syn";
 /// One of those that come after it, the last of the handshake among them.
-const ACK: &str = "tcp flags & (fin | syn | rst | ack) == ack";
+pub(crate) const ACK: &str = "tcp flags & (fin | syn | rst | ack) == ack";
 /// So that people see whose routes and rules they are.
 const ROUTING_PROTOCOL: &str = "72";
 /// Before all rules of others: a packet with the mark is the proxy's.
@@ -133,9 +134,10 @@ impl Rules {
         must(family, &[&["route", "add"], &route[..], &protocol()[..]])
     }
 
-    /// The table, with what was counted before. What it does not name passes untouched, all of UDP
+    /// The tables, with what was counted before. What they do not name passes untouched, all of UDP
     /// included. First comes what nearly all packets are, those of connections that the proxy has:
-    /// the rules below say the same of them, after a look into the routes.
+    /// the rules below say the same of them, after a look into the routes. It comes after the rules
+    /// of others that say where a packet leads (NAT): what they lead elsewhere is not taken.
     pub fn text(&self, (packets, bytes): (u64, u64)) -> String {
         let Self {
             table,
@@ -147,32 +149,38 @@ impl Rules {
             ..
         } = self;
         let end = format!("meta mark set {mark} accept");
-        let chain = |name: &str, lines: Vec<String>| {
-            format!(
-                "\n    chain {name} {{\n        {}\n    }}",
-                lines.join("\n        ")
-            )
+        let families: Vec<Family> = self.ports.iter().map(|(family, _)| *family).collect();
+        let marks = Marks {
+            mark: *mark,
+            own_mark: *own_mark,
+            clients,
+            servers,
         };
-        let families = || self.ports.iter().map(|(family, _)| *family);
-        let mut own = begun::sets(families());
-        own += &chain("begun", self.to_listeners(begun::known, &end));
-        let mut back = String::new();
-        if self.group.is_some() {
-            own += &chain("held", self.to_listeners(begun::note, &end));
-            back = format!("\n        iifname \"lo\" meta mark {mark} {SYN} jump held");
-        }
-        let mut pass: Vec<String> = families().map(begun::forget).collect();
+        let (sets, again): (&[Set], fn(Family) -> String) = match self.group {
+            None => (&[Set::Asked, Set::Begun], |_| String::new()),
+            Some(_) => (&[Set::Asked, Set::Begun, Set::Held], |family| {
+                Set::Begun.note(family)
+            }),
+        };
+        let own = chain("again", &self.to_listeners(again, &end))
+            + &chain("begun", &self.to_listeners(|f| Set::Begun.known(f), &end))
+            + &marks.chains(&families, &sets[1..]);
+        let sets: String = sets.iter().map(|set| set.text(&families)).collect();
+        let mut pass: Vec<String> = families.iter().map(|f| Set::Begun.forget(*f)).collect();
         pass.push("counter name around".to_owned());
-        let pass = chain("pass", pass);
+        let pass = chain("pass", &pass);
+        let tables = marks.tables(table, &families);
         format!(
             "table inet {table} {{
     counter around {{ packets {packets} bytes {bytes} }}
-    chain take {{ }}{own}{pass}
+    chain take {{ }}{sets}{own}{pass}
     chain prerouting {{
-        type filter hook prerouting priority mangle; policy accept;
+        type filter hook prerouting priority dstnat + 1; policy accept;
+        iifname {devices} meta mark {mark} accept
         iifname {devices} {ACK} socket mark {own_mark} meta mark set {mark} accept
         meta l4proto {{ icmp, ipv6-icmp }} socket mark {own_mark} meta mark set {mark} accept
-        meta l4proto != tcp return{back}
+        meta l4proto != tcp return
+        iifname \"lo\" meta mark {mark} {SYN} jump again
         iifname != {devices} return
         fib daddr type != unicast return
         ip6 daddr fe80::/10 return
@@ -183,7 +191,7 @@ impl Rules {
         iifname {clients} {SYN} fib daddr oifname {servers} jump pass
     }}
 }}
-"
+{tables}"
         )
     }
 
@@ -195,11 +203,21 @@ impl Rules {
     fn opening(&self) -> String {
         let (table, mark) = (&self.table, self.mark);
         let lines = match self.group {
-            None => self.to_listeners(begun::note, &format!("meta mark set {mark} accept")),
+            None => self.to_listeners(
+                |family| Set::Asked.known(family) + " " + &Set::Begun.note(family),
+                &format!("meta mark set {mark} accept"),
+            ),
             // where nobody listens the packet is not dropped, but passes; one that is dropped begins
             // when it is sent on, which it may never be
             Some(group) => self.to_listeners(
-                begun::forget,
+                |family| {
+                    let parts = [
+                        Set::Asked.known(family),
+                        Set::Begun.forget(family),
+                        Set::Held.note(family),
+                    ];
+                    parts.join(" ")
+                },
                 &format!("log group {group} queue-threshold 1 drop"),
             ),
         };
@@ -215,12 +233,12 @@ impl Rules {
     fn to_listeners(&self, first: impl Fn(Family) -> String, end: &str) -> Vec<String> {
         let line = |(family, port): &(Family, u16)| {
             // a first packet with headers between IP's and TCP's is not understood (syn.rs)
-            let (word, which) = match family {
-                Family::V4 => ("ip", "meta nfproto ipv4 meta l4proto tcp"),
-                Family::V6 if self.group.is_some() => ("ip6", "ip6 nexthdr tcp"),
-                Family::V6 => ("ip6", "meta nfproto ipv6 meta l4proto tcp"),
+            let which = match family {
+                Family::V4 => "meta nfproto ipv4 meta l4proto tcp",
+                Family::V6 if self.group.is_some() => "ip6 nexthdr tcp",
+                Family::V6 => "meta nfproto ipv6 meta l4proto tcp",
             };
-            let first = first(*family);
+            let (word, first) = (word(*family), first(*family));
             format!(
                 "{which} {first} tproxy {word} to {} {end}",
                 family.loopback(*port)
@@ -264,10 +282,17 @@ impl Rules {
     }
 }
 
-/// Takes a table out, there or not.
+/// Takes the tables out, there or not.
 fn without(table: &str) -> String {
     // the first line makes sure that there is something to delete
-    format!("table inet {table} {{ }}\ndelete table inet {table}\n")
+    let text = |word| format!("table {word} {table} {{ }}\ndelete table {word} {table}\n");
+    ["inet", "ip", "ip6"].map(text).concat()
+}
+
+/// A chain of a table.
+pub(crate) fn chain(name: &str, lines: &[String]) -> String {
+    let lines = lines.join("\n        ");
+    format!("\n    chain {name} {{\n        {lines}\n    }}")
 }
 
 /// Takes out what a proxy with this table and mark has put in, if it is there.
