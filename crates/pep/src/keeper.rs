@@ -27,6 +27,8 @@ struct Task {
     instead_of: Option<(String, Vec<Family>)>,
     folder: PathBuf,
     name: String,
+    /// Something of it may be there.
+    put: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,7 +90,7 @@ fn keep(stream: &UnixStream) {
     if privileges::keep_for_rules().is_err() {
         return;
     }
-    let Ok(Some(task)) = control::hear::<Task>(stream) else {
+    let Ok(Some(mut task)) = control::hear::<Task>(stream) else {
         return;
     };
     while let Ok(Some(order)) = control::hear(stream) {
@@ -100,19 +102,26 @@ fn keep(stream: &UnixStream) {
 }
 
 impl Task {
-    fn obey(&self, order: Order) -> Result<Option<u64>, Failure> {
+    fn obey(&mut self, order: Order) -> Result<Option<u64>, Failure> {
         let rules = &self.rules;
         let done = match (order, &self.instead_of) {
-            (Order::Put, None) => rules.install(),
+            (Order::Put, None) => {
+                rules.free()?;
+                self.put = true;
+                rules.install()
+            }
             (Order::Put, Some((table, families))) => rules.take_over(table, families),
             (Order::Open, _) => rules.open(),
             (Order::Close, _) => rules.close(),
             (Order::Restore { open }, _) => rules.restore(open),
             (Order::Count, _) => return Ok(rules.around()),
             (Order::Remove, _) => {
-                let removed = rules.remove();
+                // where the mark is another's, so are the rules that it names
+                if self.put {
+                    rules.remove()?;
+                }
                 control::remove_files(&self.folder, &self.name);
-                removed
+                Ok(())
             }
         };
         done.map(|()| None)
@@ -133,6 +142,7 @@ impl Split {
             instead_of: offer.map(|offer| (offer.table.clone(), families(offer))),
             folder: config.folder.clone(),
             name: config.name.clone(),
+            put: offer.is_some(),
         };
         let Self(stream, pid) = self;
         control::tell(&stream, &task).attempt("tell the rules")?;
@@ -175,7 +185,7 @@ impl Keeper {
         self.order(Order::Count).ok().flatten()
     }
 
-    /// Takes all out, the control socket, too.
+    /// Takes all out, and then the control socket: as long as something is left, `pep stop` finds it.
     pub fn remove(&self) -> Result<(), Failure> {
         self.order(Order::Remove).map(drop)
     }

@@ -3,8 +3,8 @@
 //! client and server stay what they are on both. The way of the data:
 //!
 //! - [`Config`]: what is asked for;
-//! - `rules`: nftables and routing, put in and taken out by itself; `sets`: what they remember;
-//!   `untracked`: what connection tracking does not see;
+//! - `rules`: nftables and routing (`routes`), put in and taken out by itself; `sets`: what they
+//!   remember; `untracked`: what connection tracking does not see;
 //! - `keeper`: who changes them when the proxy may not any more; `privileges`: what it may then;
 //! - `socket`: sockets with others' addresses, listening and connecting;
 //! - `worker`: an event loop per core, each with a `queue` of events and its connections in a `slab`;
@@ -36,6 +36,7 @@ mod pipe;
 mod privileges;
 mod proxy;
 mod queue;
+mod routes;
 mod rules;
 mod run;
 mod sets;

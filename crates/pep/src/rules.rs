@@ -10,6 +10,7 @@ use headway_system::error::{Attempt as _, Failure};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
+use crate::routes;
 use crate::sets::Set;
 use crate::socket::Family;
 use crate::untracked::{word, Marks};
@@ -18,13 +19,6 @@ use crate::untracked::{word, Marks};
 pub(crate) const SYN: &str = "tcp flags & (fin | syn | rst | ack) == syn";
 /// One of those that come after it, the last of the handshake among them.
 pub(crate) const ACK: &str = "tcp flags & (fin | syn | rst | ack) == ack";
-/// So that people see whose routes and rules they are.
-const ROUTING_PROTOCOL: &str = "72";
-/// Before all rules of others: a packet with the mark is the proxy's.
-const PREFERENCE: &str = "1";
-/// Rules of one mark that runs which were killed have left.
-const MOST_LEFT: usize = 16;
-
 /// What is put in, for which address families, and where the listeners are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Rules {
@@ -81,11 +75,17 @@ impl Rules {
         }
     }
 
+    /// Whether nobody else has what it needs.
+    pub fn free(&self) -> Result<(), Failure> {
+        let mut families = self.ports.iter();
+        families.try_for_each(|(family, _)| routes::free(*family, self.mark))
+    }
+
     /// Puts all in. Nothing is taken yet.
     pub fn install(&self) -> Result<(), Failure> {
         nft(&without(&self.table))?;
         for (family, _) in &self.ports {
-            self.lead(*family)?;
+            routes::lead(*family, self.mark)?;
         }
         nft(&self.text((0, 0)))
     }
@@ -95,7 +95,8 @@ impl Rules {
     pub fn take_over(&self, table: &str, families: &[Family]) -> Result<(), Failure> {
         for (family, _) in &self.ports {
             if !families.contains(family) {
-                self.lead(*family)?;
+                routes::free(*family, self.mark)?;
+                routes::lead(*family, self.mark)?;
             }
         }
         if table == self.text((0, 0)) {
@@ -114,24 +115,6 @@ impl Rules {
     fn replacing(&self) -> String {
         let count = self.count().unwrap_or_default();
         without(&self.table) + &self.text(count)
-    }
-
-    /// Has marked packets of a family come to this machine.
-    fn lead(&self, family: Family) -> Result<(), Failure> {
-        let table = self.mark.to_string();
-        let there = ip(family, &["route", "show", "table", &table]);
-        // a table that was never used is an error to ip
-        let there = there.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
-        if there.as_ref().is_ok_and(|routes| !routes.is_empty()) {
-            return Err(Failure::bad_input(format!(
-                "mark {table}: the routing table of this number has routes already; \
-                 choose another mark"
-            )));
-        }
-        let rule = ["fwmark", &table, "lookup", &table, "pref", PREFERENCE];
-        must(family, &[&["rule", "add"], &rule[..], &protocol()[..]])?;
-        let route = ["local", "default", "dev", "lo", "table", &table];
-        must(family, &[&["route", "add"], &route[..], &protocol()[..]])
     }
 
     /// The tables, with what was counted before. What they do not name passes untouched, all of UDP
@@ -298,27 +281,10 @@ pub(crate) fn chain(name: &str, lines: &[String]) -> String {
 /// Takes out what a proxy with this table and mark has put in, if it is there.
 pub(crate) fn remove(table: &str, mark: u32) -> Result<(), Failure> {
     nft(&without(table))?;
-    let mark = mark.to_string();
-    let rule = ["fwmark", &mark, "lookup", &mark, "pref", PREFERENCE];
-    let rule = [&["rule", "del"], &rule[..], &protocol()].concat();
-    let route = ["local", "default", "dev", "lo", "table", &mark];
-    let route = [&["route", "del"], &route[..], &protocol()].concat();
-    for family in [Family::V4, Family::V6] {
-        for _ in 0..MOST_LEFT {
-            if !ip(family, &rule)?.status.success() {
-                break;
-            }
-        }
-        ip(family, &route)?;
-    }
-    Ok(())
+    routes::remove(mark)
 }
 
-fn protocol() -> [&'static str; 2] {
-    ["protocol", ROUTING_PROTOCOL]
-}
-
-fn missing(program: &str, package: &str, error: &io::Error) -> Failure {
+pub(crate) fn missing(program: &str, package: &str, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => {
             Failure::kernel_cannot(format!("`{program}` is missing; install {package}"))
@@ -344,24 +310,7 @@ fn nft(batch: &str) -> Result<(), Failure> {
     succeeded("nft", &output)
 }
 
-fn ip(family: Family, words: &[&str]) -> Result<Output, Failure> {
-    let version = match family {
-        Family::V4 => "-4",
-        Family::V6 => "-6",
-    };
-    Command::new("ip")
-        .arg(version)
-        .args(words)
-        .output()
-        .map_err(|e| missing("ip", "iproute2", &e))
-}
-
-fn must(family: Family, words: &[&[&str]]) -> Result<(), Failure> {
-    let words = words.concat();
-    succeeded(&format!("ip {}", words.join(" ")), &ip(family, &words)?)
-}
-
-fn succeeded(what: &str, output: &Output) -> Result<(), Failure> {
+pub(crate) fn succeeded(what: &str, output: &Output) -> Result<(), Failure> {
     if output.status.success() {
         return Ok(());
     }

@@ -117,6 +117,8 @@ fn main() {
                 }
                 None => {
                     failed += 1;
+                    // the next is not to find what this one's proxy has left
+                    let _ = std::fs::remove_dir_all(proxy::folder());
                     println!("test {name} ... FAILED");
                 }
             },

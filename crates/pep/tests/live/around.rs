@@ -1,8 +1,10 @@
 //! What passes around a proxy: what is not to be taken, what comes at its limit, after its end, and
 //! when it was killed.
 
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,6 +23,7 @@ pub const TESTS: &[Test] = tests![
     at_its_limit_connections_pass_around_and_work,
     it_ends_when_its_connections_have_ended_and_leaves_nothing,
     a_killed_proxy_is_passed_by_and_its_rules_are_replaced,
+    what_is_left_elsewhere_or_cannot_be_taken_out_is_not_forgotten,
 ];
 
 fn what_is_not_to_be_taken_is_not(lab: &Lab) {
@@ -183,4 +186,49 @@ fn a_killed_proxy_is_passed_by_and_its_rules_are_replaced(lab: &Lab) {
     assert_eq!(lab.rules(), Vec::<String>::new());
     assert_eq!(clean(), Ok(false));
     judged(passed);
+}
+
+fn what_is_left_elsewhere_or_cannot_be_taken_out_is_not_forgotten(lab: &Lab) {
+    let clean = || {
+        headway_pep::clean(&folder(), "", "pep", |_, remove| {
+            lab.inside(GATEWAY, || Ok(remove()))
+        })
+    };
+    Proxy::start(lab, &Wanted::default()).kill();
+    let elsewhere = Lab::new();
+    for _ in 0..2 {
+        let line = Proxy::try_start(&elsewhere, &Wanted::default());
+        let line = line.err().expect("refused");
+        assert!(line.contains("`headwayctl pep stop pep`"), "{line}");
+        assert_eq!(line.lines().count(), 1, "{line}");
+    }
+    assert!(!lab.rules().is_empty());
+    assert_eq!(clean(), Ok(true));
+    assert_eq!(lab.rules(), Vec::<String>::new());
+    Proxy::start(&elsewhere, &Wanted::default()).stop();
+
+    // a program that fails from some time on
+    let programs = std::env::temp_dir().join(format!("headway-pep-nft-{}", std::process::id()));
+    fs::create_dir_all(&programs).unwrap();
+    let (nft, fails) = (programs.join("nft"), programs.join("fails"));
+    let script = format!(
+        "#!/bin/sh\nPATH=${{PATH#*:}}\n[ ! -e {} ] || exit 1\nexec nft \"$@\"\n",
+        fails.display()
+    );
+    fs::write(&nft, script).unwrap();
+    for path in [&programs, &nft] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let wanted = Wanted {
+        programs: Some(programs.clone()),
+        ..Wanted::default()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    fs::write(fails, "").unwrap();
+    proxy.terminate();
+    assert!(proxy.fails().contains("cannot run nft"));
+    assert!(!lab.rules().is_empty());
+    assert_eq!(clean(), Ok(true), "nobody knows of them");
+    assert_eq!(lab.rules(), Vec::<String>::new());
+    fs::remove_dir_all(programs).unwrap();
 }

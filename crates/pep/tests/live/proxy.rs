@@ -37,6 +37,10 @@ pub struct Wanted {
     pub workers: Option<usize>,
     /// A device of clients that comes and goes nowhere.
     pub extra_device: bool,
+    /// Of another name, with a mark of its own.
+    pub other: Option<u32>,
+    /// Where programs are looked for first.
+    pub programs: Option<PathBuf>,
 }
 
 impl Wanted {
@@ -59,6 +63,7 @@ impl Wanted {
             self.replace.to_string(),
             number(self.workers.map(|n| n as u64)),
             self.extra_device.to_string(),
+            number(self.other.map(u64::from)),
         ]
     }
 }
@@ -99,6 +104,9 @@ pub fn run(words: &[String]) {
         replace: words[10] == "true",
         user: None,
     };
+    if let Ok(mark) = words[13].parse() {
+        (config.name, config.mark) = ("other".to_owned(), mark);
+    }
     if words[12] == "true" {
         config.client.devices.push("extra0".to_owned());
     }
@@ -130,7 +138,11 @@ impl Proxy {
     pub fn try_start(lab: &Lab, wanted: &Wanted) -> Result<Self, String> {
         let program = std::env::current_exe().unwrap();
         let id = std::process::id().to_string();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let first = wanted.programs.as_ref();
+        let first = first.map_or_else(String::new, |folder| format!("{}:", folder.display()));
         let mut child = Command::new("ip")
+            .env("PATH", first + &path)
             .args(["netns", "exec", &lab.name(GATEWAY)])
             .arg(program)
             .arg("proxy")
@@ -187,6 +199,15 @@ impl Proxy {
     pub fn ends(mut self) {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
+    }
+
+    /// Has to end by itself, and to say why it did not end well.
+    pub fn fails(mut self) -> String {
+        let mut text = String::new();
+        let errors = self.child.stderr.take().unwrap();
+        BufReader::new(errors).read_to_string(&mut text).unwrap();
+        assert!(!self.child.wait().unwrap().success());
+        text
     }
 
     /// As systemd does.

@@ -1,13 +1,14 @@
 //! How a proxy starts: with the controls that it was given, and with no privilege that it does not need.
 
-use crate::ends::pair;
-use crate::lab::{run, Lab, GATEWAY, SERVER};
-use crate::proxy::{Proxy, Wanted};
+use crate::ends::{exchange, pair};
+use crate::lab::{run, Lab, GATEWAY, MARK, SERVER};
+use crate::proxy::{folder, Proxy, Wanted};
 use crate::Test;
 
 pub const TESTS: &[Test] = tests![
     it_has_given_up_what_it_does_not_need,
     each_side_has_the_control_that_it_was_given,
+    a_mark_that_another_has_is_refused_and_the_other_goes_on,
 ];
 
 fn it_has_given_up_what_it_does_not_need(lab: &Lab) {
@@ -84,5 +85,36 @@ fn each_side_has_the_control_that_it_was_given(lab: &Lab) {
     assert_eq!(control_of("10.91.1.2:"), "reno", "{text}");
     assert_eq!(control_of("10.91.2.2:"), "cubic", "{text}");
     assert!(Proxy::try_start(lab, &Wanted::default()).is_err(), "twice");
+    proxy.stop();
+}
+
+fn a_mark_that_another_has_is_refused_and_the_other_goes_on(lab: &Lab) {
+    let proxy = Proxy::start(lab, &Wanted::default());
+    let before = lab.rules();
+    // its own packets have the next number
+    for mark in [MARK - 1, MARK, MARK + 1] {
+        let wanted = Wanted {
+            other: Some(mark),
+            ..Wanted::default()
+        };
+        let line = Proxy::try_start(lab, &wanted).err().expect("refused");
+        let is_right = line.starts_with(&format!("mark {mark}: ")) && line.lines().count() == 1;
+        assert!(is_right, "{line}");
+    }
+    assert_eq!(lab.rules(), before);
+    let listener = lab.listen(SERVER);
+    let (mut near, mut far) = pair(lab, &listener);
+    exchange(&mut near, &mut far);
+    assert_eq!(proxy.status().totals.connected, 1);
+    let other = Wanted {
+        other: Some(MARK + 2),
+        ..Wanted::default()
+    };
+    drop(Proxy::start(lab, &other)); // killed
+    let clean = headway_pep::clean(&folder(), "", "other", |_, remove| {
+        lab.inside(GATEWAY, || Ok(remove()))
+    });
+    assert_eq!(clean, Ok(true));
+    assert_eq!(lab.rules(), before);
     proxy.stop();
 }
