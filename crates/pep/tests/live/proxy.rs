@@ -39,6 +39,8 @@ pub struct Wanted {
     pub extra_device: bool,
     /// Of another name, with a mark of its own.
     pub other: Option<u32>,
+    /// Started by nobody, with what the unit gives it.
+    pub by_nobody: bool,
     /// Where programs are looked for first.
     pub programs: Option<PathBuf>,
 }
@@ -67,6 +69,16 @@ impl Wanted {
         ]
     }
 }
+
+/// As systemd starts it.
+const UNIT: &[&str] = &[
+    "setpriv",
+    "--reuid=nobody",
+    "--regid=65534",
+    "--clear-groups",
+    "--inh-caps=-all,+net_admin,+net_bind_service",
+    "--ambient-caps=-all,+net_admin,+net_bind_service",
+];
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -144,6 +156,7 @@ impl Proxy {
         let mut child = Command::new("ip")
             .env("PATH", first + &path)
             .args(["netns", "exec", &lab.name(GATEWAY)])
+            .args(if wanted.by_nobody { UNIT } else { &[] })
             .arg(program)
             .arg("proxy")
             .args(wanted.words())
