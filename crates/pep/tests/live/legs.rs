@@ -1,12 +1,13 @@
 //! What one end does, as the other sees it: refusals, urgent bytes, a pause, silence.
 
+use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::Shutdown;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ends::{exchange, is_reset, pair, receive_urgent, send_urgent};
-use crate::lab::{wait_until, Lab, SERVER, SERVER_V4};
+use crate::ends::{accept, exchange, is_reset, pair, receive_urgent, send_urgent};
+use crate::lab::{wait_until, Lab, GATEWAY, SERVER, SERVER_V4, SERVER_V6};
 use crate::machine::measured;
 use crate::proxy::{Proxy, Wanted};
 use crate::{judged, Test};
@@ -16,6 +17,7 @@ pub const TESTS: &[Test] = tests![
     urgent_bytes_stay_urgent_and_in_their_place,
     a_slow_reader_stops_its_writer_and_nobody_else,
     what_takes_too_long_is_reset,
+    legs_have_the_proxys_mark_whatever_the_kernel_gives_to_what_is_accepted,
 ];
 
 fn a_refusal_is_a_reset_and_harms_nobody_else(lab: &Lab) {
@@ -121,4 +123,29 @@ fn what_takes_too_long_is_reset(lab: &Lab) {
     let counted = (totals.idle_timeouts, totals.handshake_timeouts);
     assert_eq!(counted, (1, 1), "{totals:?}");
     proxy.stop();
+}
+
+/// With this the kernel gives a connection the mark of its first packet, which leads here.
+fn legs_have_the_proxys_mark_whatever_the_kernel_gives_to_what_is_accepted(lab: &Lab) {
+    lab.inside(GATEWAY, || {
+        fs::write("/proc/sys/net/ipv4/tcp_fwmark_accept", "1")?;
+        fs::write("/proc/sys/net/ipv4/fwmark_reflect", "1")
+    });
+    let listener = lab.listen(SERVER);
+    for confirm in [false, true] {
+        let wanted = Wanted {
+            confirm,
+            ..Wanted::default()
+        };
+        let proxy = Proxy::start(lab, &wanted);
+        let (mut near, mut far) = pair(lab, &listener);
+        exchange(&mut near, &mut far);
+        let port = listener.local_addr().unwrap().port();
+        let near = lab.connect(SERVER_V6, port).unwrap();
+        let (mut near, mut far) = (near, accept(&listener));
+        exchange(&mut near, &mut far);
+        drop((near, far));
+        assert_eq!(proxy.status().totals.connected, 2);
+        proxy.stop();
+    }
 }
