@@ -4,7 +4,7 @@
 //!
 //! - [`Config`]: what is asked for;
 //! - `rules`: nftables and routing (`routes`), put in and taken out by itself; `sets`: what they
-//!   remember; `untracked`: what connection tracking does not see;
+//!   remember; `listening`: what they are told; `untracked`: what connection tracking does not see;
 //! - `keeper`: who changes them when the proxy may not any more; `privileges`: what it may then;
 //! - `socket`: sockets with others' addresses, listening and connecting;
 //! - `worker`: an event loop per core, each with a `queue` of events and its connections in a `slab`;
@@ -29,6 +29,7 @@ mod held;
 mod journal;
 mod keeper;
 mod limits;
+mod listening;
 mod manager;
 mod metrics;
 mod nflog;

@@ -2,6 +2,7 @@
 //! and taken out as a whole. New connections are taken by one chain, which is emptied to let
 //! them pass; if nobody listens any more, tproxy finds no socket and they pass as well.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
 use std::process::{Command, Output, Stdio};
@@ -82,33 +83,55 @@ impl Rules {
     }
 
     /// Puts all in. Nothing is taken yet.
-    pub fn install(&self) -> Result<(), Failure> {
+    pub fn install(&self, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         nft(&without(&self.table))?;
         for (family, _) in &self.ports {
             routes::lead(*family, self.mark)?;
         }
-        nft(&self.text((0, 0)))
+        nft(&(self.text((0, 0)) + &self.filling(busy)))
     }
 
     /// Takes the place of the table that another process has put in, in one go, if it is not what
     /// this one wants, and takes new connections.
-    pub fn take_over(&self, table: &str, families: &[Family]) -> Result<(), Failure> {
+    pub fn take_over(
+        &self,
+        table: &str,
+        families: &[Family],
+        busy: &BTreeSet<u16>,
+    ) -> Result<(), Failure> {
         for (family, _) in &self.ports {
             if !families.contains(family) {
                 routes::free(*family, self.mark)?;
                 routes::lead(*family, self.mark)?;
             }
         }
+        let filled = self.filling(busy) + &self.opening();
         if table == self.text((0, 0)) {
-            return self.open();
+            return nft(&filled);
         }
-        nft(&(self.replacing() + &self.opening()))
+        nft(&(self.replacing() + &filled))
     }
 
     /// Puts the table back, whatever became of it.
-    pub fn restore(&self, open: bool) -> Result<(), Failure> {
+    pub fn restore(&self, open: bool, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         let opening = if open { self.opening() } else { String::new() };
-        nft(&(self.replacing() + &opening))
+        nft(&(self.replacing() + &self.filling(busy) + &opening))
+    }
+
+    /// From now on clients with these ports pass, and others do not.
+    pub fn fill(&self, busy: &BTreeSet<u16>) -> Result<(), Failure> {
+        nft(&self.filling(busy))
+    }
+
+    fn filling(&self, busy: &BTreeSet<u16>) -> String {
+        let table = &self.table;
+        let mut text = format!("flush set inet {table} busy\n");
+        if !busy.is_empty() {
+            let ports: Vec<String> = busy.iter().map(u16::to_string).collect();
+            let ports = ports.join(", ");
+            text += &format!("add element inet {table} busy {{ {ports} }}\n");
+        }
+        text
     }
 
     /// What was counted is kept.
@@ -156,6 +179,7 @@ impl Rules {
         format!(
             "table inet {table} {{
     counter around {{ packets {packets} bytes {bytes} }}
+    set busy {{ type inet_service; }}
     chain take {{ }}{sets}{own}{pass}
     chain prerouting {{
         type filter hook prerouting priority dstnat + 1; policy accept;
@@ -168,7 +192,7 @@ impl Rules {
         fib daddr type != unicast return
         ip6 daddr fe80::/10 return
         meta mark {own_mark} return
-        iifname {clients} {SYN} fib daddr oifname {servers} jump take
+        iifname {clients} {SYN} tcp sport != @busy fib daddr oifname {servers} jump take
         socket transparent 1 meta mark set {mark} accept
         iifname {clients} {ACK} jump begun
         iifname {clients} {SYN} fib daddr oifname {servers} jump pass

@@ -136,6 +136,7 @@ impl Proxy {
                     return Ok(());
                 }
             } else if self.heir.is_none() {
+                self.means.rules.refresh();
                 self.take_or_pass(used);
             }
         }

@@ -2,15 +2,16 @@
 //! when it was killed.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use headway_pep::control::Taking;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
-use crate::ends::{accept, exchange, is_reset, pair};
+use crate::ends::{accept, exchange, is_reset, pair, reset};
 use crate::lab::{
     wait_until, Lab, CLIENT, CLIENT_V4, GATEWAY, GATEWAY_V4, SERVER, SERVER_V4, SERVER_V6,
 };
@@ -20,6 +21,7 @@ use crate::{judged, Test};
 
 pub const TESTS: &[Test] = tests![
     what_is_not_to_be_taken_is_not,
+    a_client_whose_port_somebody_listens_at_passes_around,
     at_its_limit_connections_pass_around_and_work,
     it_ends_when_its_connections_have_ended_and_leaves_nothing,
     a_killed_proxy_is_passed_by_and_its_rules_are_replaced,
@@ -72,6 +74,59 @@ fn what_is_not_to_be_taken_is_not(lab: &Lab) {
     assert_eq!(status.totals.accepted, 1, "{status:?}");
     assert_eq!(status.around, Some(0), "{status:?}");
     proxy.stop();
+}
+
+/// The proxy's leg to the server cannot have that port.
+fn a_client_whose_port_somebody_listens_at_passes_around(lab: &Lab) {
+    let listener = lab.listen(SERVER);
+    let to = |address: &str| {
+        let port = listener.local_addr().unwrap().port();
+        SocketAddr::new(address.parse().unwrap(), port)
+    };
+    let _v4 = lab.inside(GATEWAY, || TcpListener::bind("0.0.0.0:40001"));
+    let _v6 = lab.inside(GATEWAY, || TcpListener::bind("[::]:40002"));
+    for confirm in [false, true] {
+        let wanted = Wanted {
+            confirm,
+            ..Wanted::default()
+        };
+        let proxy = Proxy::start(lab, &wanted);
+        let mut before = 0;
+        let mut passes = |port: u16, to: SocketAddr| {
+            let mut near = lab.inside(CLIENT, || connect_from(port, to));
+            exchange(&mut near, &mut accept(&listener));
+            reset(near);
+            let around = proxy.status().around.unwrap();
+            std::mem::replace(&mut before, around) < around
+        };
+        assert!(passes(40_001, to(SERVER_V4)));
+        assert!(passes(40_002, to(SERVER_V4)));
+        assert!(passes(40_002, to(SERVER_V6)));
+        assert!(!passes(40_003, to(SERVER_V4)));
+        let later = lab.inside(GATEWAY, || TcpListener::bind("0.0.0.0:40004"));
+        let known = |port: &str| {
+            let text = lab.on(GATEWAY, "nft", "list set inet headway_pep busy");
+            text.contains(port)
+        };
+        wait_until("it to be known", || known("40004"));
+        assert!(passes(40_004, to(SERVER_V4)));
+        drop(later);
+        wait_until("it to be forgotten", || !known("40004"));
+        assert!(!passes(40_004, to(SERVER_V6)));
+        proxy.stop();
+    }
+}
+
+fn connect_from(port: u16, to: SocketAddr) -> io::Result<TcpStream> {
+    let (domain, any) = match to {
+        SocketAddr::V4(_) => (AddressFamily::INET, Ipv4Addr::UNSPECIFIED.into()),
+        SocketAddr::V6(_) => (AddressFamily::INET6, Ipv6Addr::UNSPECIFIED.into()),
+    };
+    let socket = net::socket_with(domain, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    net::sockopt::set_socket_reuseaddr(&socket, true)?;
+    net::bind(&socket, &SocketAddr::new(any, port))?;
+    net::connect(&socket, &to)?;
+    Ok(socket.into())
 }
 
 fn at_its_limit_connections_pass_around_and_work(lab: &Lab) {
