@@ -2,16 +2,15 @@
 //! when it was killed.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use headway_pep::control::Taking;
-use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
-use crate::ends::{accept, exchange, is_reset, pair, reset};
+use crate::ends::{accept, connect_from, exchange, is_reset, pair, reset};
 use crate::lab::{
     wait_until, Lab, CLIENT, CLIENT_V4, GATEWAY, GATEWAY_V4, SERVER, SERVER_V4, SERVER_V6,
 };
@@ -115,18 +114,6 @@ fn a_client_whose_port_somebody_listens_at_passes_around(lab: &Lab) {
         assert!(!passes(40_004, to(SERVER_V6)));
         proxy.stop();
     }
-}
-
-fn connect_from(port: u16, to: SocketAddr) -> io::Result<TcpStream> {
-    let (domain, any) = match to {
-        SocketAddr::V4(_) => (AddressFamily::INET, Ipv4Addr::UNSPECIFIED.into()),
-        SocketAddr::V6(_) => (AddressFamily::INET6, Ipv6Addr::UNSPECIFIED.into()),
-    };
-    let socket = net::socket_with(domain, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    net::sockopt::set_socket_reuseaddr(&socket, true)?;
-    net::bind(&socket, &SocketAddr::new(any, port))?;
-    net::connect(&socket, &to)?;
-    Ok(socket.into())
 }
 
 fn at_its_limit_connections_pass_around_and_work(lab: &Lab) {

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ends::{accept, exchange, is_reset, pair, receive_urgent, send_urgent};
-use crate::lab::{wait_until, Lab, GATEWAY, SERVER, SERVER_V4, SERVER_V6};
+use crate::ends::{accept, connect_from, exchange, is_reset, pair, receive_urgent, send_urgent};
+use crate::lab::{wait_until, Lab, CLIENT, GATEWAY, SERVER, SERVER_V4, SERVER_V6};
 use crate::machine::measured;
 use crate::proxy::{Proxy, Wanted};
 use crate::{judged, Test};
@@ -17,6 +17,7 @@ pub const TESTS: &[Test] = tests![
     urgent_bytes_stay_urgent_and_in_their_place,
     a_slow_reader_stops_its_writer_and_nobody_else,
     what_takes_too_long_is_reset,
+    a_port_that_was_used_a_moment_ago_is_used_again_where_servers_have_timestamps,
     legs_have_the_proxys_mark_whatever_the_kernel_gives_to_what_is_accepted,
 ];
 
@@ -148,4 +149,36 @@ fn legs_have_the_proxys_mark_whatever_the_kernel_gives_to_what_is_accepted(lab: 
         assert_eq!(proxy.status().totals.connected, 2);
         proxy.stop();
     }
+}
+
+/// The leg to the server is closed first where its client is, and then waits (TIME_WAIT). By
+/// timestamps the server tells what comes late, so that the kernel does not wait.
+fn a_port_that_was_used_a_moment_ago_is_used_again_where_servers_have_timestamps(lab: &Lab) {
+    let listener = lab.listen(SERVER);
+    let port = listener.local_addr().unwrap().port();
+    let to = SocketAddr::new(SERVER_V4.parse().unwrap(), port);
+    let proxy = Proxy::start(lab, &Wanted::default());
+    for (timestamps, reuse, from) in [("1", "0", 40_001), ("0", "1", 40_002)] {
+        lab.inside(SERVER, || {
+            fs::write("/proc/sys/net/ipv4/tcp_timestamps", timestamps)
+        });
+        lab.inside(GATEWAY, || {
+            fs::write("/proc/sys/net/ipv4/tcp_tw_reuse", reuse)
+        });
+        for again in [false, true] {
+            let mut near = lab.inside(CLIENT, || connect_from(from, to));
+            if again && timestamps == "0" {
+                assert!(is_reset(&mut near));
+                continue;
+            }
+            let mut far = accept(&listener);
+            exchange(&mut near, &mut far);
+            near.shutdown(Shutdown::Write).unwrap();
+            assert_eq!(far.read(&mut [0; 8]).unwrap(), 0);
+            drop(far);
+            assert_eq!(near.read(&mut [0; 8]).unwrap(), 0);
+            wait_until("the end", || proxy.status().open == 0);
+        }
+    }
+    proxy.stop();
 }
