@@ -216,7 +216,7 @@ impl Control {
         let lock = try_take(&lock_path(folder, name)).attempt(&what)?;
         let lock = lock.ok_or_else(|| {
             Failure::failed(format!(
-                "a proxy named {name} runs; `headwayctl pep stop --name {name}` ends it"
+                "a proxy named {name} runs; `headwayctl pep stop {name}` ends it"
             ))
         })?;
         let path = socket_path(folder, name);

@@ -137,9 +137,18 @@ fn check(config: &Config) -> Result<Vec<Family>, Failure> {
 
 /// Nobody of this name runs, and what one has left that was killed goes.
 fn begin(config: &Config, here: Place) -> Result<Control, Failure> {
-    let control = Control::new(&config.folder, &config.name)?;
-    if let Some(left) = control.left.filter(|left| left.netns == here.netns) {
+    let mut control = Control::new(&config.folder, &config.name)?;
+    if let Some(left) = control.left {
+        control.anothers = true; // until all is gone that it tells of
+        if left.netns != here.netns {
+            return Err(Failure::failed(format!(
+                "a proxy named {0} was killed in another network namespace, where its rules are \
+                 left; `headwayctl pep stop {0}` takes them out",
+                config.name
+            )));
+        }
         rules::remove(&config.table(), left.mark)?;
+        control.anothers = false;
     }
     control.note(here)?;
     Ok(control)

@@ -148,6 +148,7 @@ impl Proxy {
                     return Ok(());
                 }
             } else if self.heir.is_none() {
+                self.means.rules.refresh();
                 self.take_or_pass(used);
             }
         }
@@ -303,7 +304,7 @@ impl Proxy {
         match &mut self.means.control {
             Some(control) if !control.anothers => {
                 let removed = self.means.rules.remove();
-                control.anothers = removed.is_ok(); // its files have gone with the rules
+                control.anothers = true; // its files have gone with the rules, or stay with them
                 result.and(removed)
             }
             _ => result,

@@ -35,7 +35,7 @@ pub struct Lab {
 
 impl Lab {
     pub fn new() -> Self {
-        let prefix = format!("hwpep-{}-", std::process::id());
+        let prefix = format!("hwpep-{}-{}-", std::process::id(), next());
         let lab = Self { prefix };
         for host in [CLIENT, GATEWAY, SERVER] {
             run("ip", &format!("netns add {}", lab.name(host)));

@@ -1,12 +1,15 @@
 //! What one end does, as the other sees it: refusals, urgent bytes, a pause, silence.
 
+use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ends::{accept, exchange, is_reset, pair, receive_urgent, reset, send_urgent};
-use crate::lab::{wait_until, Behind, Lab, SERVER, SERVER_V4};
+use crate::ends::{
+    accept, connect_from, exchange, is_reset, pair, receive_urgent, reset, send_urgent,
+};
+use crate::lab::{wait_until, Behind, Lab, CLIENT, GATEWAY, SERVER, SERVER_V4, SERVER_V6};
 use crate::machine::measured;
 use crate::proxy::{Proxy, Wanted};
 use crate::{judged, Test};
@@ -19,6 +22,8 @@ pub const TESTS: &[Test] = tests![
     what_takes_too_long_is_reset,
     what_an_end_acknowledges_bit_by_bit_is_not_idle,
     who_breaks_off_before_it_has_all_is_not_counted_as_closed,
+    a_port_that_was_used_a_moment_ago_is_used_again_where_servers_have_timestamps,
+    legs_have_the_proxys_mark_whatever_the_kernel_gives_to_what_is_accepted,
 ];
 
 fn a_refusal_is_a_reset_and_harms_nobody_else(lab: &Lab) {
@@ -241,5 +246,62 @@ fn who_breaks_off_before_it_has_all_is_not_counted_as_closed(lab: &Lab) {
     let totals = proxy.status().totals;
     let counted = (totals.reset_by_client, totals.closed);
     assert_eq!(counted, (1, 0), "{totals:?}");
+    proxy.stop();
+}
+
+/// With this the kernel gives a connection the mark of its first packet, which leads here.
+fn legs_have_the_proxys_mark_whatever_the_kernel_gives_to_what_is_accepted(lab: &Lab) {
+    lab.inside(GATEWAY, || {
+        fs::write("/proc/sys/net/ipv4/tcp_fwmark_accept", "1")?;
+        fs::write("/proc/sys/net/ipv4/fwmark_reflect", "1")
+    });
+    let listener = lab.listen(SERVER);
+    for confirm in [false, true] {
+        let wanted = Wanted {
+            confirm,
+            ..Wanted::default()
+        };
+        let proxy = Proxy::start(lab, &wanted);
+        let (mut near, mut far) = pair(lab, &listener);
+        exchange(&mut near, &mut far);
+        let port = listener.local_addr().unwrap().port();
+        let near = lab.connect(SERVER_V6, port).unwrap();
+        let (mut near, mut far) = (near, accept(&listener));
+        exchange(&mut near, &mut far);
+        drop((near, far));
+        assert_eq!(proxy.status().totals.connected, 2);
+        proxy.stop();
+    }
+}
+
+/// The leg to the server is closed first where its client is, and then waits (TIME_WAIT). By
+/// timestamps the server tells what comes late, so that the kernel does not wait.
+fn a_port_that_was_used_a_moment_ago_is_used_again_where_servers_have_timestamps(lab: &Lab) {
+    let listener = lab.listen(SERVER);
+    let port = listener.local_addr().unwrap().port();
+    let to = SocketAddr::new(SERVER_V4.parse().unwrap(), port);
+    let proxy = Proxy::start(lab, &Wanted::default());
+    for (timestamps, reuse, from) in [("1", "0", 40_001), ("0", "1", 40_002)] {
+        lab.inside(SERVER, || {
+            fs::write("/proc/sys/net/ipv4/tcp_timestamps", timestamps)
+        });
+        lab.inside(GATEWAY, || {
+            fs::write("/proc/sys/net/ipv4/tcp_tw_reuse", reuse)
+        });
+        for again in [false, true] {
+            let mut near = lab.inside(CLIENT, || connect_from(from, to));
+            if again && timestamps == "0" {
+                assert!(is_reset(&mut near));
+                continue;
+            }
+            let mut far = accept(&listener);
+            exchange(&mut near, &mut far);
+            near.shutdown(Shutdown::Write).unwrap();
+            assert_eq!(far.read(&mut [0; 8]).unwrap(), 0);
+            drop(far);
+            assert_eq!(near.read(&mut [0; 8]).unwrap(), 0);
+            wait_until("the end", || proxy.status().open == 0);
+        }
+    }
     proxy.stop();
 }

@@ -15,7 +15,7 @@ use headway_pep::{Config, Journal, Side};
 
 use crate::lab::{Lab, GATEWAY, MARK, SERVER};
 
-/// The proxy at the other end.
+/// Another proxy beside the first, or at the other end.
 const OTHER: &str = "other";
 
 /// Where control sockets are.
@@ -45,6 +45,12 @@ pub struct Wanted {
     pub extra_device: bool,
     /// At the other end: on the server's host, between the gateway and one behind it.
     pub other_end: bool,
+    /// Of another name, with a mark of its own.
+    pub other: Option<u32>,
+    /// Started by nobody, with what the unit gives it.
+    pub by_nobody: bool,
+    /// Where programs are looked for first.
+    pub programs: Option<PathBuf>,
 }
 
 impl Wanted {
@@ -69,9 +75,20 @@ impl Wanted {
             self.extra_device.to_string(),
             number(self.descriptors.map(|n| n as u64)),
             self.other_end.to_string(),
+            number(self.other.map(u64::from)),
         ]
     }
 }
+
+/// As systemd starts it.
+const UNIT: &[&str] = &[
+    "setpriv",
+    "--reuid=nobody",
+    "--regid=65534",
+    "--clear-groups",
+    "--inh-caps=-all,+net_admin,+net_bind_service",
+    "--ambient-caps=-all,+net_admin,+net_bind_service",
+];
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -113,6 +130,9 @@ pub fn run(words: &[String]) {
         replace: words[10] == "true",
         user: None,
     };
+    if let Ok(mark) = words[15].parse() {
+        (config.name, config.mark) = (OTHER.to_owned(), mark);
+    }
     if words[12] == "true" {
         config.client.devices.push("extra0".to_owned());
     }
@@ -155,12 +175,20 @@ impl Proxy {
     pub fn try_start(lab: &Lab, wanted: &Wanted) -> Result<Self, String> {
         let program = std::env::current_exe().unwrap();
         let id = std::process::id().to_string();
-        let (host, name) = match wanted.other_end {
-            true => (SERVER, OTHER),
-            false => (GATEWAY, "pep"),
+        let (host, name) = match wanted {
+            Wanted {
+                other_end: true, ..
+            } => (SERVER, OTHER),
+            Wanted { other: Some(_), .. } => (GATEWAY, OTHER),
+            _ => (GATEWAY, "pep"),
         };
+        let path = std::env::var("PATH").unwrap_or_default();
+        let first = wanted.programs.as_ref();
+        let first = first.map_or_else(String::new, |folder| format!("{}:", folder.display()));
         let mut child = Command::new("ip")
+            .env("PATH", first + &path)
             .args(["netns", "exec", &lab.name(host)])
+            .args(if wanted.by_nobody { UNIT } else { &[] })
             .arg(program)
             .arg("proxy")
             .args(wanted.words())
@@ -238,6 +266,15 @@ impl Proxy {
     pub fn ends(mut self) {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
+    }
+
+    /// Has to end by itself, and to say why it did not end well.
+    pub fn fails(mut self) -> String {
+        let mut text = String::new();
+        let errors = self.child.stderr.take().unwrap();
+        BufReader::new(errors).read_to_string(&mut text).unwrap();
+        assert!(!self.child.wait().unwrap().success());
+        text
     }
 
     /// As systemd does.
