@@ -199,6 +199,9 @@ impl Holder {
             waiting.syn = syn;
             return Ok(());
         }
+        if table.is_settled(&syn) {
+            return Ok(());
+        }
         if table.len() >= self.config.max_held() {
             match table.oldest() {
                 Some((number, oldest)) if now.duration_since(oldest.since) > STALE => {
@@ -245,8 +248,8 @@ impl Holder {
     fn settle(&mut self, number: u64) -> io::Result<()> {
         let held = Arc::clone(&self.held);
         let mut table = held.table();
-        // one that has gone a moment ago may still have been in the list
-        let Some(waiting) = table.get(number) else {
+        // one that has gone a moment ago may still have been in the list, or all were left to another
+        let Some(waiting) = table.get(number).filter(|_| self.takes) else {
             return Ok(());
         };
         match sockopt::socket_error(&waiting.socket) {
@@ -305,6 +308,7 @@ impl Holder {
     /// The client of a silent server is told nothing, as without a proxy.
     fn sweep(&self, now: Instant) {
         let mut table = self.held.table();
+        table.forget(now.checked_sub(STALE).unwrap_or(now));
         while let Some((number, oldest)) = table.oldest() {
             if now.duration_since(oldest.since) <= self.config.handshake_timeout {
                 return;

@@ -35,6 +35,9 @@ pub(crate) struct Table {
     next: u64,
     by_age: BTreeMap<u64, Waiting>,
     by_ends: HashMap<(SocketAddr, SocketAddr), u64>,
+    /// Those whose clients have come, by their first sequence numbers: a SYN of such a one that comes
+    /// now was sent before that, and has waited to be read.
+    settled: HashMap<(SocketAddr, SocketAddr), (u32, Instant)>,
     counters: Arc<Counters>,
 }
 
@@ -84,6 +87,17 @@ impl Table {
         Some(waiting)
     }
 
+    /// Whether its client has come meanwhile.
+    pub fn is_settled(&self, syn: &Syn) -> bool {
+        let first = self.settled.get(&(syn.client, syn.server));
+        first.is_some_and(|(sequence, _)| *sequence == syn.sequence())
+    }
+
+    /// Whose clients have come before is not known any more.
+    pub fn forget(&mut self, before: Instant) {
+        self.settled.retain(|_, (_, since)| *since >= before);
+    }
+
     /// Leaves none; the oldest comes first.
     pub fn take(&mut self) -> Vec<Waiting> {
         self.by_ends.clear();
@@ -107,6 +121,7 @@ impl Held {
             next: 0,
             by_age: BTreeMap::new(),
             by_ends: HashMap::new(),
+            settled: HashMap::new(),
             counters,
         })))
     }
@@ -119,6 +134,36 @@ impl Held {
     pub fn claim(&self, client: SocketAddr, server: SocketAddr) -> Option<OwnedFd> {
         let mut table = self.table();
         let number = *table.by_ends.get(&(client, server))?;
-        table.remove(number).map(|waiting| waiting.socket)
+        let waiting = table.remove(number)?;
+        let settled = (waiting.syn.sequence(), Instant::now());
+        table.settled.insert((client, server), settled);
+        Some(waiting.socket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::time::Duration;
+
+    #[test]
+    fn a_first_packet_that_was_read_late_begins_nothing_anew() {
+        let held = Held::new(Arc::default());
+        let now = Instant::now();
+        let syn = Syn::example(1000);
+        held.table().insert(Waiting {
+            syn: syn.clone(),
+            socket: File::open("/dev/null").unwrap().into(),
+            since: now,
+            answered: true,
+        });
+        assert!(!held.table().is_settled(&syn));
+        assert!(held.claim(syn.client, syn.server).is_some());
+        let mut table = held.table();
+        assert!(table.is_settled(&syn) && table.like(&syn).is_none());
+        assert!(!table.is_settled(&Syn::example(1001)));
+        table.forget(Instant::now() + Duration::from_secs(1));
+        assert!(!table.is_settled(&syn));
     }
 }

@@ -109,13 +109,13 @@ impl Rules {
         if table == self.text((0, 0)) {
             return nft(&filled);
         }
-        nft(&(self.replacing() + &filled))
+        self.renew(&filled)
     }
 
     /// Puts the table back, whatever became of it.
     pub fn restore(&self, open: bool, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         let opening = if open { self.opening() } else { String::new() };
-        nft(&(self.replacing() + &self.filling(busy) + &opening))
+        self.renew(&(self.filling(busy) + &opening))
     }
 
     /// From now on clients with these ports pass, and others do not.
@@ -134,10 +134,21 @@ impl Rules {
         text
     }
 
-    /// What was counted is kept.
-    fn replacing(&self) -> String {
-        let count = self.count().unwrap_or_default();
-        without(&self.table) + &self.text(count)
+    /// Chains that are there get other rules, each at once; sets keep what they remember, and the
+    /// counter what it has counted. Where tables are deleted and added in one go packets pass unmarked
+    /// for a moment, and come to ends that know nothing of them.
+    fn renew(&self, filled: &str) -> Result<(), Failure> {
+        let table = &self.table;
+        let mut text = String::new();
+        for word in TABLES {
+            text += &format!("table {word} {table} {{ }}\nflush table {word} {table}\n");
+        }
+        let renewed = nft(&(text + &self.text((0, 0)) + filled));
+        // those of another version may have chains and sets of another kind
+        renewed.or_else(|_| {
+            let count = self.count().unwrap_or_default();
+            nft(&(without(table) + &self.text(count) + filled))
+        })
     }
 
     /// The tables, with what was counted before. What they do not name passes untouched, all of UDP
@@ -289,11 +300,14 @@ impl Rules {
     }
 }
 
+/// Families of tables, as nftables calls them.
+const TABLES: [&str; 3] = ["inet", "ip", "ip6"];
+
 /// Takes the tables out, there or not.
 fn without(table: &str) -> String {
     // the first line makes sure that there is something to delete
     let text = |word| format!("table {word} {table} {{ }}\ndelete table {word} {table}\n");
-    ["inet", "ip", "ip6"].map(text).concat()
+    TABLES.map(text).concat()
 }
 
 /// A chain of a table.

@@ -295,7 +295,8 @@ impl Worker {
     fn accept(&mut self, listener: usize, now: Instant) -> io::Result<()> {
         for _ in 0..ACCEPTS {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let Some(from) = self.listeners.get(listener) else {
+            // an event may have been in the list when they were left to another
+            let Some(from) = self.listeners.get(listener).filter(|_| self.listening) else {
                 return Ok(());
             };
             match acceptfrom_with(from, flags) {

@@ -47,6 +47,10 @@ impl Lab {
                 format!("link add {near} netns {name} type veth peer name {far} netns {gateway}");
             run("ip", &words);
             for (at, device, end) in [(host, near, 2), (GATEWAY, far, 1)] {
+                // without it neighbours are not asked for during the first second
+                let at_once =
+                    || fs::write(format!("/proc/sys/net/ipv6/conf/{device}/accept_dad"), "0");
+                lab.inside(at, at_once);
                 lab.ip(at, &format!("addr add 10.91.{net}.{end}/24 dev {device}"));
                 lab.ip(
                     at,

@@ -113,9 +113,13 @@ impl<'a> Load<'a> {
                 };
                 scope.spawn(move || {
                     let mut text = Vec::new();
+                    let peer = stream.peer_addr();
                     let heard = stream.read_to_end(&mut text);
-                    if heard.and_then(|_| stream.write_all(&text)).is_err() {
-                        self.note("an answer that could not be given".to_owned());
+                    if let Err(error) = heard.and_then(|_| stream.write_all(&text)) {
+                        let bytes = text.len();
+                        self.note(format!(
+                            "an answer to {peer:?}: {error} after {bytes} bytes"
+                        ));
                     }
                 });
             }
@@ -141,6 +145,7 @@ impl<'a> Load<'a> {
         let port = self.listener.local_addr()?.port();
         let to = [SERVER_V4, SERVER_V6][number % 2];
         let mut stream = self.lab.connect(to, port)?;
+        let own = stream.local_addr()?;
         self.opened.fetch_add(1, Relaxed);
         let data = block(number, 1 + number * 997 % 40_000);
         stream.write_all(&data)?;
@@ -150,7 +155,9 @@ impl<'a> Load<'a> {
         if text == data {
             Ok(())
         } else {
-            Err(std::io::Error::other("another answer"))
+            let (got, wanted) = (text.len(), data.len());
+            let why = format!("{own}: another answer, {got} bytes of {wanted}");
+            Err(std::io::Error::other(why))
         }
     }
 
