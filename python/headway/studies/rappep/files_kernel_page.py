@@ -116,7 +116,7 @@ def figures(found: Found) -> Figures:
             for number, scheme in {7: "xcp_pep", 8: "tcp_pep"}.items()
             if _is_there(found, scheme, SIDES)
         },
-        "figure-9": windows(found, "the server is connected"),
+        "figure-9": windows(found, "the server was connected"),
     }
 
 
