@@ -360,9 +360,11 @@ def is_ksoftirqd(comm: Path) -> bool:
 
 def descriptors(pid: int) -> int:
     """How many it has open, in all tables of its threads; nothing may come or go meanwhile."""
-    folders = [task / "fd" for task in Path(f"/proc/{pid}/task").iterdir()]
-    # threads that share a table show the same
-    tables = {frozenset((fd.name, os.readlink(fd)) for fd in folder.iterdir()) for folder in folders}
+    tables = {
+        # threads that share one show the same
+        frozenset((descriptor.name, str(descriptor.readlink())) for descriptor in folder.iterdir())
+        for folder in Path(f"/proc/{pid}/task").glob("*/fd")
+    }
     return sum(len(table) for table in tables)
 
 
