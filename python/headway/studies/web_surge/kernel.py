@@ -58,6 +58,9 @@ class OnKernel(BesideSimulator[Times, Found]):
         f"{PAGES} pages of a user's visits that have {FILES[0]} to {FILES[1]} files and at most "
         f"{MOST_BYTES / 1e6:g} MB, with a second of thinking between them, on this machine's "
         "kernel, and the simulator with linux-6 does the same. Connections stay open.",
+        "Slow-Start begins with the ten packets of today's Linux. All startups load the same "
+        "pages, and what one saves is the mean over them. Users take turns: figure 6.49, of many "
+        "at once for an hour, stays the simulator's.",
     )
     statements = live.STATEMENTS
     agreements = live.AGREEMENTS

@@ -23,8 +23,8 @@ from headway.claims import (
 from headway.figures import label_of
 from headway.metrics.stats import Array, confidence_interval
 from headway.studies.common import beside
-from headway.studies.web_surge.claims import FAST, SLOW
 from headway.studies.web_surge.experiments import MODELS, THESIS_SCHEMES
+from headway.studies.web_surge.thesis import FAST, SLOW
 from headway.study import Agreement
 from headway.table import Table
 from headway.workloads import surge
