@@ -26,6 +26,7 @@ from headway.studies.deadlines.kernel import DeadlinesOnKernel
 from headway.studies.deadlines.observe import Responses, observe
 from headway.studies.deadlines.results import Found, live_key
 from headway.study import discover
+from headway.trace import FlowSummary
 
 MS = S // 1000
 
@@ -43,6 +44,15 @@ def test_a_response_counts_from_the_end_of_its_handshake() -> None:
     idle_s = of.base_rtt_ns / S
     assert seen.response_s[0] == pytest.approx(0.7 - idle_s)
     assert math.isnan(seen.response_s[1])  # it has none
+
+
+def test_a_late_handshake_of_the_first_download_makes_no_other_one_faster() -> None:
+    of = experiment(flows="1xcubic")
+    rows = [(0, 0, 5 * S, 5 * S + 700 * MS), (0, 1, 7 * S, 7 * S + 500 * MS)]
+    flow = FlowSummary(name="cubic-0", kind="pages", handshake_rtt_us=290_000)
+    made = trace({"responses": rows}, of=of, flows=[flow])
+    idle_s = of.base_rtt_ns / S
+    assert observe(made).response_s == pytest.approx([0.7 - idle_s, 0.5 - idle_s])
 
 
 def test_on_the_kernel_a_target_is_the_median_of_its_downloads() -> None:

@@ -30,10 +30,11 @@ def observe(trace: Trace) -> Responses:
     took_s = ((rows["end_ns"] - rows["start_ns"]) / NS_PER_S).to_numpy()
     flows = rows["flow"].to_numpy()
     idle_us = trace.experiment.base_rtt_ns // 1000  # where a trace does not have the handshake's
+    if len(trace.flows) == 1:
+        # it has that of one connection, and another's was not as late
+        return Responses(np.asarray(took_s - idle_us / 1e6, dtype=np.float64), _asked(trace))
     handshakes_us = np.array([flow.handshake_rtt_us or idle_us for flow in trace.flows])
     times_s = took_s - handshakes_us[flows] / 1e6
-    if len(trace.flows) == 1:
-        return Responses(np.asarray(times_s, dtype=np.float64), _asked(trace))
     all_s = np.full(len(trace.flows), np.nan)
     all_s[flows] = times_s
     return Responses(all_s, _asked(trace))
