@@ -306,6 +306,13 @@ def test_each_form_of_a_study_locks_its_own_claims_in_one_file(
     assert ["live" in line for line in lines[1:]] == [False, True]
 
 
+def test_a_form_that_judges_the_simulators_statements_again_locks_none() -> None:
+    study = discover()["rappep"]
+    assert study.on("kernel").statements
+    assert study.live() is None
+    assert study.forms() == (study,)
+
+
 @pytest.mark.parametrize("name", LIVE)
 def test_a_form_on_the_kernel_beside_a_simulated_one_judges_trials_alone(name: str) -> None:
     """What is live of a file is known by its basis."""

@@ -160,12 +160,14 @@ class Study(abc.ABC, Generic[Row, Found]):
         """The form whose claims are judged on a live kernel; None: it judges none there.
 
         Of a study that the simulator judges it is its form on the kernel, if that has statements
-        of its own; all of them are on trials.
+        of its own; all of them are on trials. One that judges the simulator's statements again
+        tells of them where it runs, and they are not locked twice.
         """
         if self.only_backend == "kernel":
             return self
         form = self.on("kernel")
-        return form if form is not self and form.statements else None
+        known = {one.id for one in self.statements}
+        return form if any(one.id not in known for one in form.statements) else None
 
     def forms(self) -> Sequence[Study[Any, Any]]:
         """The forms that judge claims, each its own: this one, and one on a live kernel."""
