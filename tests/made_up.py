@@ -151,11 +151,12 @@ def map_loads(key: str) -> map_page.Loads:
 
 
 def walk(key: str) -> city.Walk:
-    """Two quarters; startups that know more are faster."""
+    """Two quarters; startups that know more are faster, and later runs are slower by a percent."""
     order = ("quick-start", "quick-start-chi", "jump-start", "slow-start")
-    scheme = key.removesuffix("-50ms")
+    walks, _, run = key.rpartition("-r")
+    scheme = walks.removesuffix("-50ms")
     volumes = np.array([8e6, 86e6])
-    response_s = np.array([1.0, 2.0]) * (1 + 0.5 * order.index(scheme))
+    response_s = np.array([1.2, 2.4]) * (1 + 0.5 * order.index(scheme)) * (1 + int(run) / 100)
     time_s = np.arange(0.0, 40.0, 0.2)
     slow = 1 + order.index(scheme)
     rate_mbps = 400 * np.exp(-(((time_s - 10 - 2 * slow) / slow) ** 2))

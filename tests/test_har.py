@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import headway
+from support import S, experiment, headway, trace
 
 from headway import Dumbbell, Experiment, Flow, Pages, metrics, run, save_trace
+from headway.browser.sites import HEAD_BYTES, REQUEST_BYTES
 from headway.errors import HeadwayError
 from headway.har import export_har
+from headway.trace import Trace
 from headway.workloads import read_pages
 from headway.workloads.exchange_file import AFTER_NONE
 from headway.workloads.har import read_har
@@ -144,6 +146,61 @@ def loaded(site: Path, http: str):
     path = Dumbbell(rate="10 Mbit/s", rtt="100 ms", buffer="1 BDP")
     flow = Flow(app=app, control="cubic", start="1 s")
     return run(Experiment(topology=path, flows=[flow], duration="20 s"))
+
+
+PARTS = (("/index.html", 1000, None), ("/a.js", 30_000, 0), ("/b.png", 5000, 1))
+"""Of a site: what is there, its size, and what names it."""
+
+
+def visited(site: str = "map", **told: Any) -> Trace:
+    """Two visits by a browser, the second of which lost an object."""
+    page = {"kind": "site", "site": site, "visits": 2}
+    of = experiment(flows=[{"app": page, "control": "cubic"}])
+    rows = [(0, number, number * 200 * MS, (number + 1) * 200 * MS) for number in range(5)]
+    made = trace({"responses": rows}, of=of)
+    made.meta["visits"] = {
+        "0": {
+            "site_objects": len(PARTS),
+            "site": [{"path": p, "size_bytes": size, "after": a} for p, size, a in PARTS],
+            "visits": [
+                {"begun_ns": 0, "objects": 3, "load_ms": 612.5},
+                {"begun_ns": 600 * MS, "objects": 2, "load_ms": 410.0},
+            ],
+            **told,
+        }
+    }
+    return made
+
+
+def test_a_browsers_visits_are_page_loads_and_a_har_file_of_the_same_page(tmp_path):
+    browsed = visited()
+    [load] = metrics.page_loads(browsed, (0, 10 * S)).iter_rows(named=True)
+    size_bytes = sum(HEAD_BYTES + size for _, size, _ in PARTS)
+    assert load == {
+        "flow": 0, "page": 0, "start_ns": 0, "seconds": 0.6125, "objects": 3, "bytes": size_bytes
+    }  # fmt: skip
+    assert metrics.page_loads(browsed, (MS, 10 * S)).is_empty(), "it began before"
+    export_har(browsed, tmp_path / "load.har")
+    log = json.loads((tmp_path / "load.har").read_text())["log"]
+    assert [page["pageTimings"]["onLoad"] for page in log["pages"]] == [612.5]
+    assert [one["time"] for one in log["entries"]] == [200.0] * 3
+    assert [one["timings"]["blocked"] for one in log["entries"]] == [-1] * 3
+    again = read_har(tmp_path / "load.har").table
+    assert again.request_bytes.tolist() == [REQUEST_BYTES] * 3
+    assert again.response_bytes.tolist() == [HEAD_BYTES + size for _, size, _ in PARTS]
+    assert again.after.tolist() == [AFTER_NONE, 0, 1]
+
+
+def test_a_walk_through_a_city_is_no_page_and_an_older_trace_has_no_sizes(tmp_path):
+    walk = visited("city", visits=[{"begun_ns": 0, "objects": 3, "walk_ms": 9.0}])
+    assert metrics.page_loads(walk, (0, 10 * S)).is_empty()
+    with pytest.raises(HeadwayError, match=r"no Web pages; .* the site map"):
+        export_har(walk, tmp_path / "load.har")
+    older = visited()
+    del older.meta["visits"]["0"]["site"]
+    assert metrics.page_loads(older, (0, 10 * S))["bytes"].to_list() == [None]
+    with pytest.raises(HeadwayError, match="run it again"):
+        export_har(older, tmp_path / "load.har")
 
 
 def test_what_is_wrong_is_one_line_with_its_place(tmp_path):

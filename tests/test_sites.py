@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,9 @@ from headway.backends.kernel import KernelBackend
 from headway.browser import chromium, sites
 from headway.browser.sites import city_made
 from headway.errors import ExperimentError, HeadwayError
+from headway.har import export_har
 from headway.workloads import write_pages
+from headway.workloads.har import read_har
 
 PATH = {"rate": "1 Gbit/s", "rtt": "200 ms", "buffer": "25 MB"}
 
@@ -81,6 +85,54 @@ def test_near_and_far_tiles_have_the_same_houses() -> None:
     assert corners(32) == corners(64)
 
 
+class Made:
+    """A maker of sites of one file, which counts them."""
+
+    count = 0
+
+    def make(self, folder: Path) -> list[sites.Object]:
+        self.count += 1
+        (folder / "a.txt").write_bytes(b"abc")
+        (folder / "b.txt").write_bytes(b"de")
+        return [sites.Object("/a.txt", 3, None), sites.Object("/b.txt", 2, None)]
+
+
+@pytest.fixture
+def maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
+    made = Made()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("headway.browser.sites.importlib.import_module", lambda _: made)
+    return made
+
+
+def test_another_checkouts_site_stays_while_it_may_be_served(
+    maker: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = []
+    for digest in ("one", "other"):
+        monkeypatch.setattr(sites, "_digest", lambda _, digest=digest: digest)
+        folders.append(sites.site("map"))
+    assert all(folder.is_dir() for folder in folders)
+    month_ago = time.time() - 30 * 86_400
+    os.utime(folders[0], (month_ago, month_ago))
+    assert sites.site("map") == folders[1]
+    assert sorted(one.name for one in folders[1].parent.iterdir()) == ["map-other", "map.lock"]
+    assert maker.count == 2
+    os.utime(folders[1], (month_ago, month_ago))
+    assert sites.site("map").is_dir(), "who wants it keeps it"
+    assert maker.count == 2
+
+
+@pytest.mark.parametrize("gone", ["a.txt", sites.OBJECTS])
+def test_a_site_whose_deletion_was_interrupted_is_made_again(gone: str, maker: Made) -> None:
+    folder = sites.site("map")
+    (folder / gone).unlink()
+    assert sites.site("map") == folder
+    assert maker.count == 2
+    assert (folder / "a.txt").read_bytes() == b"abc"
+    assert len(sites.objects_of(folder)) == 2
+
+
 @pytest.mark.parametrize(
     ("app", "said"),
     [
@@ -140,6 +192,12 @@ def test_a_visit_of_the_map_is_a_trace_with_every_object(
     assert (begins[3:7] >= ends[2:6]).all(), "scripts come one after the other"
     told = trace.meta["visits"]["0"]
     assert [one["objects"] for one in told["visits"]] == [len(objects)] * visits
+    loads = metrics.page_loads(trace, (0, trace.experiment.duration))
+    assert loads["seconds"].to_list() == [one["load_ms"] / 1e3 for one in told["visits"]]
+    export_har(trace, cache / "map.har")
+    assert read_har(cache / "map.har").table.response_bytes.tolist() == visits * [
+        sites.HEAD_BYTES + one.size_bytes for one in objects
+    ]
     last_ms = (ends.max() - told["visits"][0]["begun_ns"]) / 1e6
     assert told["visits"][0]["load_ms"] == pytest.approx(last_ms, abs=250)
     # the simulator has no browser that parses and paints, but the same page

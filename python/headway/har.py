@@ -1,8 +1,9 @@
 """Page loads as an HTTP archive (HAR 1.2), which browsers and their tools show.
 
 What a trace does not know is not made up: headers have no lines, and what a response waited is the
-server's time and the path's round trip, the rest its way. A run has no wall-clock time, so it
-begins with the year 1970.
+server's time and the path's round trip, the rest its way. Of what a real browser loaded a trace
+does not know how long it waited for a connection: that is in the rest. A run has no wall-clock
+time, so it begins with the year 1970.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +20,49 @@ import numpy as np
 import polars as pl
 
 from headway import metrics
+from headway.browser.sites import HEAD_BYTES, REQUEST_BYTES
 from headway.errors import HeadwayError
-from headway.experiment import Pages
+from headway.experiment import Flow, Pages, Site
 from headway.files import save_text
 from headway.trace import Trace
 from headway.units import NS_PER_S
 from headway.workloads.exchange_file import AFTER_NONE
+from headway.workloads.pages import PageTable
 
 _NS_PER_MS = 1_000_000
 _HTTP = {"1.0": "http/1.0", "1.1": "http/1.1", "1.1-pipelined": "http/1.1", "2": "h2"}
 
 
+@dataclass(frozen=True)
+class _Entry:
+    """An object of a page load; ``blocked_ns`` is None where it is not known, ``by`` a URL."""
+
+    url: str
+    known_ns: int
+    blocked_ns: int | None
+    took_ns: int
+    serve_ns: int
+    request_bytes: int
+    head_bytes: int
+    body_bytes: int
+    by: str | None
+
+
+_Objects = Callable[[dict[str, Any], str], Iterator[_Entry]]
+"""Of a page load, with the page's name."""
+
+
 def export_har(trace: Trace, path: Path) -> None:
-    """Write the page loads of a trace, of every flow with :class:`~headway.Pages`, as a HAR file.
+    """Write the page loads of a trace, by :class:`~headway.Pages` or a browser, as a HAR file.
 
     A page is there when all of it was loaded. Raises HeadwayError where there is none.
     """
-    flows = [n for n, flow in enumerate(trace.experiment.flows) if isinstance(flow.app, Pages)]
+    flows = [n for n, flow in enumerate(trace.experiment.flows) if _has_pages(flow)]
     if not flows:
-        raise HeadwayError("har: this trace has no Web pages")
+        raise HeadwayError(
+            "har: this trace has no Web pages; a flow loads some with pages=FILE or as a visit of "
+            "the site map"
+        )
     loads = metrics.page_loads(trace, (0, trace.experiment.duration))
     if loads.is_empty():
         raise HeadwayError("har: no page was loaded whole")
@@ -52,6 +79,10 @@ def export_har(trace: Trace, path: Path) -> None:
     save_text(path, json.dumps({"log": log}, indent=1) + "\n")
 
 
+def _has_pages(flow: Flow) -> bool:
+    return isinstance(flow.app, Pages) or (isinstance(flow.app, Site) and flow.app.site == "map")
+
+
 def _add(
     trace: Trace,
     flow: int,
@@ -60,21 +91,12 @@ def _add(
     entries: list[dict[str, Any]],
 ) -> None:
     described = trace.experiment.flows[flow]
-    app = described.app
-    assert isinstance(app, Pages)
-    table = app.table()
-    rows = trace["responses"].filter(pl.col("flow") == flow)
-    asked = np.zeros(table.request_bytes.size, dtype=np.int64)
-    ended = asked.copy()
-    asked[rows["epoch"].to_numpy()] = rows["start_ns"].to_numpy()
-    ended[rows["epoch"].to_numpy()] = rows["end_ns"].to_numpy()
-    counts = table.objects.astype(np.int64)
-    firsts = np.cumsum(counts) - counts
-    after = table.after.tolist()
-    waits = table.start_ns.tolist() or [0] * len(after)
-    serves = table.serve_ns.tolist() or [0] * len(after)
     rtt_ns = trace.experiment.base_rtt_ns + 2 * described.delay
     name = trace.flows[flow].name
+    if isinstance(described.app, Pages):
+        http, objects = _HTTP[described.app.http], _of_pages(trace, flow, described.app.table())
+    else:
+        http, objects = _HTTP["1.1"], _of_visits(trace, flow)
     for load in loads.iter_rows(named=True):
         page, begins_ns = load["page"], load["start_ns"]
         ident = f"{name}/{page}"
@@ -86,35 +108,98 @@ def _add(
                 "pageTimings": {"onContentLoad": None, "onLoad": _ms(round(load["seconds"] * 1e9))},
             }
         )
-        for one in range(firsts[page], firsts[page] + counts[page]):
+        entries += [_har_entry(ident, one, http, rtt_ns) for one in objects(load, ident)]
+
+
+def _times(trace: Trace, flow: int, count: int) -> tuple[list[int], list[int]]:
+    """When each of a flow's objects was asked for and there, in ns; 0 where it was not."""
+    rows = trace["responses"].filter(pl.col("flow") == flow)
+    asked = np.zeros(count, dtype=np.int64)
+    ended = asked.copy()
+    asked[rows["epoch"].to_numpy()] = rows["start_ns"].to_numpy()
+    ended[rows["epoch"].to_numpy()] = rows["end_ns"].to_numpy()
+    return asked.tolist(), ended.tolist()
+
+
+def _of_pages(trace: Trace, flow: int, table: PageTable) -> _Objects:
+    """The objects of pages from a file."""
+    asked, ended = _times(trace, flow, table.request_bytes.size)
+    counts = table.objects.astype(np.int64)
+    firsts = np.cumsum(counts) - counts
+    after = table.after.tolist()
+    waits = table.start_ns.tolist() or [0] * len(after)
+    serves = table.serve_ns.tolist() or [0] * len(after)
+
+    def objects(load: dict[str, Any], ident: str) -> Iterator[_Entry]:
+        first = int(firsts[load["page"]])
+        for one in range(first, first + load["objects"]):
             revealed = after[one] != AFTER_NONE
-            known_ns = (int(ended[after[one]]) if revealed else begins_ns) + waits[one]
-            took_ns = int(ended[one] - asked[one])
-            wait_ns = min(serves[one] + rtt_ns, took_ns)
-            entries.append(
-                {
-                    "pageref": ident,
-                    "startedDateTime": _date(known_ns),
-                    "time": _ms(int(ended[one]) - known_ns),
-                    "request": _request(ident, one, app.http, int(table.request_bytes[one])),
-                    "response": _response(app.http, int(table.response_bytes[one])),
-                    "cache": {},
-                    "timings": {
-                        "blocked": _ms(int(asked[one]) - known_ns),
-                        "send": 0,
-                        "wait": _ms(wait_ns),
-                        "receive": _ms(took_ns - wait_ns),
-                    },
-                    **({"_initiator": _by(ident, after[one])} if revealed else {}),
-                }
+            known_ns = (ended[after[one]] if revealed else load["start_ns"]) + waits[one]
+            yield _Entry(
+                url=_url(ident, one),
+                known_ns=known_ns,
+                blocked_ns=asked[one] - known_ns,
+                took_ns=ended[one] - asked[one],
+                serve_ns=serves[one],
+                request_bytes=int(table.request_bytes[one]),
+                head_bytes=0,
+                body_bytes=int(table.response_bytes[one]),
+                by=_url(ident, after[one]) if revealed else None,
             )
 
+    return objects
 
-def _request(page: str, number: int, http: str, size: int) -> dict[str, Any]:
+
+def _of_visits(trace: Trace, flow: int) -> _Objects:
+    """The objects of a browser's visits, from when the page wanted them. Raises HeadwayError."""
+    told = trace.meta["visits"][str(flow)]
+    if "site" not in told:
+        raise HeadwayError("har: this trace does not say what its pages are made of; run it again")
+    site = told["site"]
+    asked, ended = _times(trace, flow, len(site) * len(told["visits"]))
+
+    def objects(load: dict[str, Any], ident: str) -> Iterator[_Entry]:
+        for number, one in enumerate(site, start=load["page"] * len(site)):
+            before = one["after"]
+            yield _Entry(
+                url=_url(ident, one["path"][1:]),
+                known_ns=asked[number],
+                blocked_ns=None,
+                took_ns=ended[number] - asked[number],
+                serve_ns=0,
+                request_bytes=REQUEST_BYTES,
+                head_bytes=HEAD_BYTES,
+                body_bytes=one["size_bytes"],
+                by=None if before is None else _url(ident, site[before]["path"][1:]),
+            )
+
+    return objects
+
+
+def _har_entry(page: str, one: _Entry, http: str, rtt_ns: int) -> dict[str, Any]:
+    wait_ns = min(one.serve_ns + rtt_ns, one.took_ns)
+    return {
+        "pageref": page,
+        "startedDateTime": _date(one.known_ns),
+        "time": _ms((one.blocked_ns or 0) + one.took_ns),
+        "request": _request(one.url, http, one.request_bytes),
+        "response": _response(http, one.head_bytes, one.body_bytes),
+        "cache": {},
+        "timings": {
+            "blocked": -1 if one.blocked_ns is None else _ms(one.blocked_ns),
+            "send": 0,
+            "wait": _ms(wait_ns),
+            "receive": _ms(one.took_ns - wait_ns),
+        },
+        **({} if one.by is None else {"_initiator": {"type": "other", "url": one.by}}),
+    }
+
+
+def _request(url: str, http: str, size: int) -> dict[str, Any]:
     return {
         "method": "GET",
-        "url": _url(page, number),
-        "httpVersion": _HTTP[http],
+        "url": url,
+        "httpVersion": http,
         "cookies": [],
         "headers": [],
         "queryString": [],
@@ -123,26 +208,22 @@ def _request(page: str, number: int, http: str, size: int) -> dict[str, Any]:
     }
 
 
-def _response(http: str, size: int) -> dict[str, Any]:
+def _response(http: str, head: int, body: int) -> dict[str, Any]:
     return {
         "status": 200,
         "statusText": "OK",
-        "httpVersion": _HTTP[http],
+        "httpVersion": http,
         "cookies": [],
         "headers": [],
-        "content": {"size": size, "mimeType": "application/octet-stream"},
+        "content": {"size": body, "mimeType": "application/octet-stream"},
         "redirectURL": "",
-        "headersSize": 0,
-        "bodySize": size,
+        "headersSize": head,
+        "bodySize": body,
     }
 
 
-def _by(page: str, number: int) -> dict[str, str]:
-    return {"type": "other", "url": _url(page, number)}
-
-
-def _url(page: str, number: int) -> str:
-    return f"http://server.invalid/{page}/{number}"
+def _url(page: str, name: int | str) -> str:
+    return f"http://server.invalid/{page}/{name}"
 
 
 def _ms(ns: int) -> float:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError
+from headway.web.parent import end
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ANSWER_S = 30.0
@@ -149,8 +150,7 @@ class Browser:
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
         if wrong := result.get("exceptionDetails"):
-            said = wrong.get("exception", {}).get("description", wrong["text"])
-            raise HeadwayError(f"chromium: {expression}: {said}")
+            raise HeadwayError(f"chromium: {expression}: {_told(wrong)}")
         return result["result"].get("value")
 
     def picture(self, path: Path | None = None, *, whole: bool = False) -> bytes:
@@ -169,7 +169,7 @@ class Browser:
         for event in self.events:
             params = event.get("params", {})
             if event.get("method") == "Runtime.exceptionThrown":
-                said.append(str(params["exceptionDetails"]))
+                said.append(_told(params["exceptionDetails"]))
             elif event.get("method") == "Runtime.consoleAPICalled" and params["type"] in (
                 "error",
                 "warning",
@@ -213,6 +213,12 @@ class Browser:
         return answer
 
 
+def _told(exception: dict[str, Any]) -> str:
+    """What a page's exception says, without where."""
+    said: str = exception.get("exception", {}).get("description") or exception["text"]
+    return said.splitlines()[0]
+
+
 @contextmanager
 def browser(profile: Path, flags: Sequence[str] = _FLAT) -> Iterator[Browser]:
     """A browser with an empty profile; it ends with the block. Raises HeadwayError."""
@@ -233,6 +239,7 @@ def browser(profile: Path, flags: Sequence[str] = _FLAT) -> Iterator[Browser]:
         stderr=subprocess.DEVNULL,
         pass_fds=(for_browser, by_browser),
         env={**os.environ, "HOME": str(profile)},
+        process_group=0,
     )
     os.close(for_browser)
     os.close(by_browser)
@@ -241,5 +248,4 @@ def browser(profile: Path, flags: Sequence[str] = _FLAT) -> Iterator[Browser]:
     finally:
         os.close(to_browser)
         os.close(from_browser)
-        process.terminate()
-        process.wait(timeout=20)
+        end(process, within_s=20)

@@ -10,12 +10,8 @@ is told holds for the connections that nginx accepts from it.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import os
-import shutil
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -25,18 +21,20 @@ from pathlib import Path
 from headway import sockets
 from headway.browser.chromium import ends_with_parent
 from headway.errors import HeadwayError
+from headway.web import origin
 
 _POLL_S = 0.05
 _LINGER_S = 0.3
 _BEHIND = "127.0.0.1:8080"
 """Where nginx is behind a proxy; the host is the run's own."""
 _CONFIG = """
-daemon off; user root; worker_processes 1; error_log stderr crit; pid {folder}/pid;
+daemon off; user root; worker_processes 1; pid {files.pid}; error_log {files.log} crit;
 events {{ worker_connections 512; }}
 http {{
   access_log off; sendfile on; tcp_nodelay on; server_tokens off; etag off;
-  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
-  fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+  client_body_temp_path {files.temporary}; proxy_temp_path {files.temporary};
+  fastcgi_temp_path {files.temporary}; uwsgi_temp_path {files.temporary};
+  scgi_temp_path {files.temporary};
   types {{
     text/html html; text/css css; text/javascript js; application/json json;
     image/png png; model/gltf-binary glb; application/octet-stream pack;
@@ -73,38 +71,19 @@ def main() -> None:
 
 
 def _serve(told: argparse.Namespace, folder: Path) -> None:
-    nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-    if nginx is None:
-        raise HeadwayError("nginx is not installed")
-    config = folder / "nginx.conf"
-    address = _BEHIND if told.targets else told.address
-    config.write_text(
-        _CONFIG.format(
-            folder=folder, address=address, root=told.root, keep_s=0 if told.close else 600
-        ),
-        encoding="utf-8",
+    config = _CONFIG.format(
+        files=origin.Files(folder),
+        address=_BEHIND if told.targets else told.address,
+        root=origin.quoted(told.root),
+        keep_s=0 if told.close else 600,
     )
-    command = ["setpriv", "--pdeathsig", "TERM", nginx, "-e", "stderr", "-c", str(config)]
-    with contextlib.nullcontext() if told.targets else _listening(told) as at:
-        process = subprocess.Popen(
-            command,
-            pass_fds=() if at is None else (at.fileno(),),
-            env=os.environ if at is None else {**os.environ, "NGINX": f"{at.fileno()};"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            if told.targets:
-                _before(told)
-            else:
-                print("ready", flush=True)
-                _wait(told)
-            if process.poll() is not None:
-                raise HeadwayError(f"nginx ended with status {process.returncode}")
-        finally:
-            process.terminate()
-            process.wait(timeout=10)
+    if told.targets:
+        with origin.running(config, folder):
+            _before(told)
+        return
+    with _listening(told) as at, origin.running(config, folder, at):
+        print("ready", flush=True)
+        _wait(told)
 
 
 def _before(told: argparse.Namespace) -> None:

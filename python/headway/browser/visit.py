@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +105,12 @@ def _visit(told: argparse.Namespace) -> dict[str, Any]:
             if not visit:
                 told.picture.write_bytes(_picture(window))
     _write(told, seen)
-    return {"browser": version, "site_objects": len(objects), "visits": visits}
+    return {
+        "browser": version,
+        "site_objects": len(objects),
+        "site": [asdict(one) for one in objects],
+        "visits": visits,
+    }
 
 
 def _one_visit(window: Browser, told: argparse.Namespace) -> tuple[int, dict[str, Any]]:
@@ -117,27 +122,39 @@ def _one_visit(window: Browser, told: argparse.Namespace) -> tuple[int, dict[str
     if told.deadline_ms:
         headers = {HEADER: str(told.deadline_ms)}
         window.ask("Network.setExtraHTTPHeaders", headers=headers)
-    page = "index.html" if told.site == "map" else "program/index.html"
-    window.open(f"http://{told.address}/{page}{told.query}")
     if told.site == "map":
+        window.open(f"http://{told.address}/index.html")
         found = window.value(_LOADED)
     else:
-        while (
-            not window.value("Boolean(window.city && city.isOver)")
-            and time.monotonic_ns() < told.stop
-        ):
-            window.listen(_SETTLE_S)
+        # the headers above do not reach a worker's requests: the page hands it the target
+        target = f"&target={told.deadline_ms}" if told.deadline_ms else ""
+        window.open(f"http://{told.address}/program/index.html{told.query}{target}")
+        _wait_for_the_walk(window, told.stop)
         found = window.value("city.told()")
-    if wrong := _wrong(window):
-        raise HeadwayError(f"site {told.site}: {wrong[0]}")
+    _refuse_what_went_wrong(window, told.site)
     metrics = window.ask("Performance.getMetrics")["metrics"]
     begun_s = next(one["value"] for one in metrics if one["name"] == "NavigationStart")
     return round(1e9 * begun_s), found
 
 
-def _wrong(window: Browser) -> list[str]:
-    """What went wrong in the page; warnings of the software renderer are none of ours."""
-    return [one for one in window.complaints if "GPU stall" not in one and "WebGL" not in one]
+def _wait_for_the_walk(window: Browser, stop_ns: int) -> None:
+    """Until it is over and all is there. Raises HeadwayError where it cannot be, or is not."""
+    while not window.value("Boolean(window.city && city.isOver)"):
+        _refuse_what_went_wrong(window, "city")
+        if time.monotonic_ns() >= stop_ns:
+            objects = window.value("window.city ? city.told().objects.length : 0")
+            raise HeadwayError(
+                f"site city: the walk is not over at the flow's end, with {objects} objects there; "
+                "it needs a longer run"
+            )
+        window.listen(_SETTLE_S)
+
+
+def _refuse_what_went_wrong(window: Browser, site: str) -> None:
+    """Raises HeadwayError; warnings of the software renderer are none of ours."""
+    wrong = [one for one in window.complaints if "GPU stall" not in one and "WebGL" not in one]
+    if wrong:
+        raise HeadwayError(f"site {site}: {wrong[0]}")
 
 
 def _picture(window: Browser) -> bytes:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import polars as pl
 
-from headway.experiment import Pages
+from headway.browser.sites import HEAD_BYTES
+from headway.experiment import Pages, Site
 from headway.metrics.windows import Window, window_of
 from headway.trace import Trace
 from headway.units import NS_PER_S
@@ -29,7 +33,11 @@ def page_loads(trace: Trace, window: Window | None = None) -> pl.DataFrame:
 
     Columns: flow; page, its number in the flow's file; start_ns; seconds from then until its last
     object has arrived, waits for a connection, handshakes and the page's own included; objects;
-    bytes, of all its responses. Sorted by start. Flows without :class:`~headway.Pages` have none.
+    bytes, of all its responses. Sorted by start.
+
+    Of a :class:`~headway.experiment.Site` a page is a visit of the map, and its seconds are what
+    the browser says until its load event; bytes are null where the trace does not say the objects'
+    sizes. A walk through a city has no such event, and none is here. Other flows have no pages.
     """
     start_ns, end_ns = window or window_of(trace)
     rows = trace["responses"]
@@ -38,6 +46,8 @@ def page_loads(trace: Trace, window: Window | None = None) -> pl.DataFrame:
         if isinstance(flow.app, Pages):
             own = rows.filter(pl.col("flow") == number)
             parts.append(_loads(number, flow.app.table(), own))
+        elif isinstance(flow.app, Site):
+            parts.append(_visits(number, trace.meta["visits"][str(number)]))
     began = (pl.col("start_ns") >= start_ns) & (pl.col("start_ns") < end_ns)
     return pl.concat(parts).filter(began).sort("start_ns", "flow", "page")
 
@@ -65,3 +75,21 @@ def _loads(flow: int, table: PageTable, rows: pl.DataFrame) -> pl.DataFrame:
         "bytes": np.add.reduceat(table.response_bytes.astype(np.int64), firsts)[whole],
     }
     return pl.DataFrame(columns, schema=_SCHEMA)
+
+
+def _visits(flow: int, told: Mapping[str, Any]) -> pl.DataFrame:
+    """What a browser says of its visits of a page."""
+    sizes = [HEAD_BYTES + one["size_bytes"] for one in told.get("site", ())]
+    rows = [
+        {
+            "flow": flow,
+            "page": number,
+            "start_ns": visit["begun_ns"],
+            "seconds": visit["load_ms"] / 1e3,
+            "objects": visit["objects"],
+            "bytes": sum(sizes) if sizes else None,
+        }
+        for number, visit in enumerate(told["visits"])
+        if "load_ms" in visit and visit["objects"] == told["site_objects"]
+    ]
+    return pl.DataFrame(rows, schema=_SCHEMA)

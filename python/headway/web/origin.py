@@ -28,7 +28,7 @@ import uvicorn
 
 from headway.errors import HeadwayError
 from headway.sockets import hint
-from headway.web.parent import end_with_parent
+from headway.web.parent import end, end_with_parent
 from headway.web.serve import Settings, configuration, listening
 
 HEAD_BYTES = 250
@@ -43,8 +43,8 @@ _CONFIG = """
 daemon off;
 user root;
 worker_processes 1;
-pid {folder}/nginx.pid;
-error_log {folder}/nginx.log;
+pid {files.pid};
+error_log {files.log};
 worker_rlimit_nofile 8192;
 events {{ worker_connections 4096; }}
 http {{
@@ -57,12 +57,12 @@ http {{
     keepalive_timeout {keeping.idle_ms}ms;
     http2_chunk_size 16k;
     http2_max_concurrent_streams 1024;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/temp;
-    fastcgi_temp_path {folder}/temp;
-    uwsgi_temp_path {folder}/temp;
-    scgi_temp_path {folder}/temp;
-    server {{ listen {at}{version}; root {folder}/files; }}
+    client_body_temp_path {files.temporary};
+    proxy_temp_path {files.temporary};
+    fastcgi_temp_path {files.temporary};
+    uwsgi_temp_path {files.temporary};
+    scgi_temp_path {files.temporary};
+    server {{ listen {at}{version}; root {root}; }}
 }}
 """
 
@@ -73,6 +73,36 @@ class Keeping:
 
     requests: int = 1_000_000
     idle_ms: int = 3_600_000
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where an nginx has its own files, as its configuration names them."""
+
+    folder: Path
+
+    @property
+    def pid(self) -> str:
+        """It is there once nginx listens."""
+        return quoted(self.folder / "nginx.pid")
+
+    @property
+    def log(self) -> str:
+        """What went wrong."""
+        return quoted(self.folder / "nginx.log")
+
+    @property
+    def temporary(self) -> str:
+        """Bodies that it keeps."""
+        return quoted(self.folder / "temp")
+
+
+def quoted(path: Path) -> str:
+    """A path as nginx' configuration has it. Raises HeadwayError where it cannot."""
+    said = str(path)
+    if "$" in said or not said.isprintable():
+        raise HeadwayError(f"folder = {said!r}: nginx can serve none with $ or what is no text")
+    return '"' + said.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def lay_files(sizes: Sequence[int], folder: Path) -> None:
@@ -98,48 +128,64 @@ def nginx(
 
     Raises HeadwayError.
     """
+    version = " http2" if http == "2" else ""
+    text = _CONFIG.format(
+        files=Files(folder), root=quoted(folder / "files"), at=at, version=version, keeping=keeping
+    )
+    with running(text, folder, taken):
+        yield
+
+
+@contextlib.contextmanager
+def running(config: str, folder: Path, taken: socket.socket | None = None) -> Iterator[None]:
+    """An nginx with this configuration, whose own files are :class:`Files` in the folder.
+
+    Raises HeadwayError where it does not start, or ended before the context does.
+    """
     program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
     if program is None:
         raise HeadwayError("nginx is not installed; a run with Web pages needs it (nginx-light)")
-    config = folder / "nginx.conf"
-    version = " http2" if http == "2" else ""
-    text = _CONFIG.format(folder=folder, at=at, version=version, keeping=keeping)
-    config.write_text(text, encoding="utf-8")
+    path = folder / "nginx.conf"
+    path.write_text(config, encoding="utf-8")
     # nginx takes over listening sockets that its environment names
     inherited = {}
     if taken is not None:
         taken.setblocking(False)
         inherited["NGINX"] = f"{taken.fileno()};"
     process = subprocess.Popen(
-        [program, "-p", folder, "-e", folder / "nginx.log", "-c", config],
+        [program, "-p", folder, "-e", folder / "nginx.log", "-c", path],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # its log has the same, and a pipe may be full
         env={**os.environ, **inherited},
         pass_fds=() if taken is None else (taken.fileno(),),
+        process_group=0,
         preexec_fn=end_with_parent,  # noqa: PLW1509 (no threads yet)
     )
     try:
-        _wait_for(at, process)
+        _wait_for(folder, process)
         yield
+        if process.poll() is not None:
+            raise HeadwayError(f"nginx ended with status {process.returncode}: {_said(folder)}")
     finally:
-        process.terminate()
-        process.wait(10)
-        if process.stderr is not None:
-            process.stderr.close()
+        end(process, within_s=10)
 
 
-def _wait_for(at: str, process: subprocess.Popen[bytes]) -> None:
-    host, _, port = at.rpartition(":")
+def _wait_for(folder: Path, process: subprocess.Popen[bytes]) -> None:
+    """Until it listens: a socket that listened before says nothing of nginx, its pid file does."""
     until = time.monotonic() + _START_S
-    while True:
-        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1.0):
-            return
+    while not (folder / "nginx.pid").exists():
         if process.poll() is not None or time.monotonic() > until:
-            process.kill()
-            said = process.stderr.read().decode(errors="replace") if process.stderr else ""
-            raise HeadwayError(f"nginx does not start at {at}: {said[-300:]}")
+            raise HeadwayError(f"nginx does not start: {_said(folder)}")
         time.sleep(0.01)
+
+
+def _said(folder: Path) -> str:
+    """What an nginx ended of, by its log."""
+    log = folder / "nginx.log"
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    why = [line for line in lines if "[emerg]" in line] or lines[-1:]
+    return why[0][-300:] if why else "it says nothing"
 
 
 class _Server(uvicorn.Server):

@@ -1,8 +1,9 @@
 """Sites that a browser visits on the testbed: their files are made here, not kept.
 
-A site is a folder of what is served, made by its module from its sources beside it and a seed of
-its own, so that it is the same on every machine. ``objects.json`` in it lists its objects: their
-numbers are the epochs of a trace's responses.
+A site is a folder of what is served, made by its module from its sources beside it and streams of
+its own, so that with the same versions of the libraries that draw and pack its pictures it is the
+same on every machine. ``objects.json`` in it lists its objects: their numbers are the epochs of a
+trace's responses.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import hashlib
 import importlib
 import json
 import os
-import shutil
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -29,6 +30,9 @@ OBJECTS = "objects.json"
 REQUEST_BYTES, HEAD_BYTES = 450, 250
 """About what Chromium says with a request, and nginx with a response."""
 _SOURCES = Path(__file__).parent
+_KEPT_S = 86_400
+"""For so long after it was last wanted a site of other sources stays: another checkout's run may
+be serving it."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +54,41 @@ def site(name: Name) -> Path:
     made.parent.mkdir(parents=True, exist_ok=True)
     with (made.parent / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # others who want it wait until it is whole
-        if not made.is_dir():
-            with tempfile.TemporaryDirectory(dir=made.parent) as parts:
+        if not _is_whole(made):
+            _remove(made)
+            with tempfile.TemporaryDirectory(dir=made.parent, prefix=f"{name}-part-") as parts:
                 folder = Path(parts) / "site"
                 folder.mkdir()
                 objects = importlib.import_module(f"{__name__}.{name}_made").make(folder)
                 _write(folder, objects)
                 folder.rename(made)
-            for old in made.parent.glob(f"{name}-*"):
-                if old != made:
-                    with suppress(OSError):
-                        shutil.rmtree(old)
+        os.utime(made)
+        for other in made.parent.glob(f"{name}-*"):
+            if time.time() - other.stat().st_mtime > _KEPT_S:
+                _remove(other)
     return made
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether all objects are there: a deletion that was interrupted leaves some."""
+    try:
+        return all(
+            one.within is not None or (folder / one.path[1:]).stat().st_size == one.size_bytes
+            for one in objects_of(folder)
+        )
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+def _remove(folder: Path) -> None:
+    """Take a folder away under another name first, so that no part of it is taken for a site."""
+    with (
+        suppress(OSError),
+        tempfile.TemporaryDirectory(
+            dir=folder.parent, prefix=f"{folder.name.partition('-')[0]}-part-"
+        ) as gone,
+    ):
+        folder.rename(Path(gone) / "site")
 
 
 def objects_of(folder: Path) -> list[Object]:

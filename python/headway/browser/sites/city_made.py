@@ -22,6 +22,7 @@ from headway.browser.sites import Object
 from headway.browser.sites.gltf import Mesh, boxes, glb
 from headway.browser.sites.png import png
 from headway.errors import HeadwayError
+from headway.workloads.draws import Stream
 
 TILE_M = 110.0
 STREET_M = 16.0
@@ -51,14 +52,13 @@ class Quarter:
     lowest_m: float
     highest_m: float
     wall: tuple[int, int, int]
-    seed: int
 
 
 QUARTERS = (
-    Quarter("harbour", "Harbour", (0, 0), 3, 540, 9, 24, (96, 78, 78), 1),
-    Quarter("old-town", "Old town", (900, -250), 4, 620, 12, 30, (116, 92, 72), 2),
-    Quarter("towers", "Towers", (2100, 0), 8, 664, 28, 250, (58, 70, 92), 3),
-    Quarter("gardens", "Gardens", (3300, -300), 3, 400, 6, 12, (104, 104, 88), 4),
+    Quarter("harbour", "Harbour", (0, 0), 3, 540, 9, 24, (96, 78, 78)),
+    Quarter("old-town", "Old town", (900, -250), 4, 620, 12, 30, (116, 92, 72)),
+    Quarter("towers", "Towers", (2100, 0), 8, 664, 28, 250, (58, 70, 92)),
+    Quarter("gardens", "Gardens", (3300, -300), 3, 400, 6, 12, (104, 104, 88)),
 )
 """About 8, 18, 85 and 4 MB."""
 
@@ -119,18 +119,18 @@ def _install(program: Path) -> None:
 
 def _tiles(quarter: Quarter, size_px: int) -> Iterator[bytes]:
     """The quarter's tiles row by row; near and far have the same houses."""
-    draw = np.random.default_rng(quarter.seed)
+    draw = Stream(f"city/{quarter.name}")
     for row in range(quarter.tiles):
         for column in range(quarter.tiles):
             middle = (quarter.tiles - 1) / 2
             offset = np.array([column - middle, row - middle]) * TILE_M + quarter.at_m
             mesh = _houses(quarter, offset, np.hypot(column - middle, row - middle), draw)
-            lit = np.random.default_rng(draw.integers(1 << 30))
+            lit = Stream(f"city/{quarter.name}/{row}/{column}")
             yield glb(mesh, png(_walls(quarter, size_px, lit), 0))
 
 
 def _houses(
-    quarter: Quarter, offset: npt.NDArray[np.float64], off_centre: float, draw: np.random.Generator
+    quarter: Quarter, offset: npt.NDArray[np.float64], off_centre: float, draw: Stream
 ) -> Mesh:
     """A block of houses around a yard, higher towards the quarter's middle."""
     room_m = (TILE_M - STREET_M) / 2
@@ -140,18 +140,19 @@ def _houses(
         (column, row)
         for row in range(per_side)
         for column in range(per_side)
-        if row in (0, per_side - 1) or column in (0, per_side - 1) or draw.uniform() < 0.35
+        if row in (0, per_side - 1) or column in (0, per_side - 1) or draw.uniform(1)[0] < 0.35
     ]
     at = np.array(places) * step - room_m
-    gap = draw.uniform(0.5, 3.5, (len(at), 2))
+    gap = 0.5 + 3 * draw.uniform(2 * len(at)).reshape(-1, 2)
     rise = np.exp(-off_centre / 2.2) if quarter.highest_m > 60 else 1.0
     span_m = quarter.highest_m - quarter.lowest_m
-    heights = quarter.lowest_m + span_m * rise * draw.beta(1.6, 2.0, len(at))
+    share = 0.45 * (draw.uniform(len(at)) + draw.uniform(len(at)))
+    heights = quarter.lowest_m + span_m * rise * share
     low = np.stack([at[:, 0], np.zeros(len(at)), at[:, 1]], axis=1)
     high = np.stack([at[:, 0] + step - gap[:, 0], heights, at[:, 1] + step - gap[:, 1]], axis=1)
     move = np.array([offset[0], 0, offset[1]])
-    wall = draw.integers(0, _FACADES, len(at))
-    left = (wall + draw.uniform(0, 0.2, len(at))) / _FACADES
+    wall = draw.below(_FACADES, len(at))
+    left = (wall + 0.2 * draw.uniform(len(at))) / _FACADES
     # storeys of the same height: a low house has fewer
     part = np.clip(heights / max(quarter.highest_m, 40), 0.08, 1) * _WALL_PART
     facade = np.stack([left, left + 0.7 / _FACADES, np.full(len(at), 1.0), 1 - part], axis=1)
@@ -167,19 +168,22 @@ _WALL_PART = 0.94
 _STOREYS, _WINDOWS = 42, 9
 
 
-def _walls(quarter: Quarter, size_px: int, draw: np.random.Generator) -> npt.NDArray[np.uint8]:
+def _walls(quarter: Quarter, size_px: int, draw: Stream) -> npt.NDArray[np.uint8]:
     """Four walls side by side, with windows of which some are lit; roofs are the top rows."""
     y, x = np.mgrid[0:size_px, 0:size_px] / size_px
     column = x * _FACADES * _WINDOWS
     storey = (1 - y) * _STOREYS
     inside = (np.abs(column % 1 - 0.5) < 0.3) & (np.abs(storey % 1 - 0.48) < 0.3)
-    lit_part = draw.uniform(0.18, 0.45, _FACADES)
-    windows = draw.uniform(size=(_STOREYS + 1, _FACADES * _WINDOWS + 1))
-    warm = draw.uniform(0.65, 1.0, windows.shape)
+    lit_part = 0.18 + 0.27 * draw.uniform(_FACADES)
+    places = (_STOREYS + 1, _FACADES * _WINDOWS + 1)
+    windows, warm = draw.uniform(2 * places[0] * places[1]).reshape(2, *places)
+    warm = 0.65 + 0.35 * warm
     at = (storey.astype(int), column.astype(int))
-    is_lit = windows[at] < lit_part[np.minimum((x * _FACADES).astype(int), _FACADES - 1)]
-    tint = draw.uniform(0.75, 1.25, _FACADES)[np.minimum((x * _FACADES).astype(int), _FACADES - 1)]
-    grain = draw.normal(1, 0.06, (size_px, size_px))
+    facade = np.minimum((x * _FACADES).astype(int), _FACADES - 1)
+    is_lit = windows[at] < lit_part[facade]
+    tint = (0.75 + 0.5 * draw.uniform(_FACADES))[facade]
+    speckles = draw.uniform(2 * size_px**2).reshape(2, size_px, size_px)
+    grain = 1 + 0.147 * (speckles.sum(axis=0) - 1)
     wall = np.array(quarter.wall) * (tint * grain)[..., None]
     dark = np.array([26, 34, 52]) * np.ones((size_px, size_px, 1))
     glow = np.array([255, 206, 128]) * warm[at][..., None]

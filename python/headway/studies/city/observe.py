@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from headway.browser import sites
-from headway.metrics.stats import Array
+from headway.claims import Evidence
+from headway.errors import HeadwayError
+from headway.metrics.stats import Array, Estimate, confidence_interval
+from headway.studies.city.experiments import walks_of
 from headway.studies.common import lab
 from headway.trace import Trace
 
@@ -24,10 +28,50 @@ class Walk:
     rate_mbps: Array
     picture: str = ""
 
+
+@dataclass(frozen=True)
+class Walks:
+    """The runs of a walk with one startup over one path; what is told of both is means."""
+
+    runs: tuple[Walk, ...]
+
     @property
-    def total_s(self) -> float:
-        """All response times together."""
-        return float(self.response_s.sum()) if self.response_s.size else float("nan")
+    def names(self) -> tuple[str, ...]:
+        """Of the quarters, as the first run wanted them."""
+        return self.runs[0].names
+
+    @property
+    def volumes_bytes(self) -> Array:
+        """Of the quarters."""
+        return self.runs[0].volumes_bytes
+
+    @property
+    def each_s(self) -> Array:
+        """Response times, shape (runs, quarters)."""
+        by_name = [dict(zip(run.names, run.response_s, strict=True)) for run in self.runs]
+        return np.array([[run[name] for name in self.names] for run in by_name], dtype=np.float64)
+
+    @property
+    def response_s(self) -> Array:
+        """Of each quarter, the mean of the runs."""
+        return np.asarray(self.each_s.mean(axis=0))
+
+    @property
+    def total(self) -> Estimate:
+        """All response times of a run together, in s."""
+        return confidence_interval(self.each_s.sum(axis=1).tolist())
+
+
+def gathered(rows: Mapping[str, Walk]) -> Evidence[Walks]:
+    """Runs by their walks. Raises HeadwayError where one has other quarters than the others."""
+    runs: dict[str, list[Walk]] = {}
+    for trial, walk in rows.items():
+        runs.setdefault(walks_of(trial), []).append(walk)
+    expected = set().union(*(walk.names for walk in rows.values()))
+    for trial, walk in rows.items():
+        if missing := sorted(expected - set(walk.names)):
+            raise HeadwayError(f"city: {trial}: {', '.join(missing)} did not arrive as elsewhere")
+    return Evidence({walks: Walks(tuple(own)) for walks, own in runs.items()})
 
 
 def observe(trace: Trace) -> Walk:

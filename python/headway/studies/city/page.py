@@ -8,22 +8,23 @@ from headway.claims import Evidence
 from headway.figures import style_of
 from headway.figures.plots import Panel, Series, timeseries
 from headway.publish import Figures, Page
+from headway.studies.city.claims import shown
 from headway.studies.city.experiments import BASE, JUMP, LITTLE, QUICK, SCHEMES, SHORT, short_key
-from headway.studies.city.observe import Walk
+from headway.studies.city.observe import Walks
 from headway.studies.common import sites
 from headway.table import Cell, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Response times of the walk's quarters in s"
+TITLE = "Response times of the walk's quarters in s, means of the runs"
 _CAPTION = (
     "Above, what the link carried in slots of 200 ms; below, how long each quarter took, at the "
-    "time at which it was wanted."
+    "time at which it was wanted. The first run of each startup."
 )
 
 
-def page(found: Evidence[Walk]) -> Page:
+def page(found: Evidence[Walks]) -> Page:
     """Response times by quarter, both figures, and what there was to see."""
     figures: Figures = {}
     for name, title, schemes in (
@@ -31,7 +32,7 @@ def page(found: Evidence[Walk]) -> Page:
         ("figure-7-8", "Figure 7.8: Slow-Start and Quick-Start", (BASE, QUICK, LITTLE)),
     ):
         figures[name] = (title, _CAPTION, _figure(found, schemes))
-    if shot := found[BASE].picture:
+    if shot := found[BASE].runs[0].picture:
         figures["city"] = ("The page", "As Chromium showed it.", sites.picture(shot))
     tables = [_table(found, TITLE, {name: name for name in SCHEMES})]
     if short_key(BASE) in found:
@@ -40,7 +41,7 @@ def page(found: Evidence[Walk]) -> Page:
     return Page(tables=tables, figures=figures)
 
 
-def _table(found: Evidence[Walk], title: str, keys: dict[str, str]) -> Table:
+def _table(found: Evidence[Walks], title: str, keys: dict[str, str]) -> Table:
     there = {name: key for name, key in keys.items() if key in found}
     volumes = dict(zip(found[BASE].names, found[BASE].volumes_bytes, strict=True))
     rows: list[list[Cell]] = []
@@ -50,17 +51,17 @@ def _table(found: Evidence[Walk], title: str, keys: dict[str, str]) -> Table:
             times = dict(zip(found[key].names, found[key].response_s, strict=True))
             row.append(f"{times[quarter]:.2f}" if quarter in times else None)
         rows.append(row)
-    totals: list[Cell] = [f"{found[key].total_s:.2f}" for key in there.values()]
+    totals: list[Cell] = [shown(found[key].total) for key in there.values()]
     rows.append(["all", f"{sum(volumes.values()) / 1e6:.1f}", *totals])
     return Table(title, ["quarter", "MB", *(SCHEMES[name].label for name in there)], rows)
 
 
-def _figure(found: Evidence[Walk], schemes: tuple[str, ...]) -> Figure:
+def _figure(found: Evidence[Walks], schemes: tuple[str, ...]) -> Figure:
     there = [name for name in schemes if name in found]
     rates = [
         Series(SCHEMES[name].label, walk.rate_time_s, walk.rate_mbps, style_of(name))
         for name in there
-        for walk in (found[name],)
+        for walk in (found[name].runs[0],)
     ]
     times = [
         Series(
@@ -71,7 +72,7 @@ def _figure(found: Evidence[Walk], schemes: tuple[str, ...]) -> Figure:
             points=True,
         )
         for name in there
-        for walk in (found[name],)
+        for walk in (found[name].runs[0],)
     ]
     return timeseries(
         [Panel("rate (Mbit/s)", rates), Panel("response time (s)", times)],

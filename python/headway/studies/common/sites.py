@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import base64
 import io
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headway.claims import Claim
 from headway.experiment import Experiment
 from headway.figures.canvas import drawing, new_figure
 from headway.studies.common import lab
+from headway.table import markdown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,7 +24,7 @@ RTT_MS = 200
 DURATION = "240 s"
 """At the latest; a run ends with its last visit."""
 DOWNLINK = 1
-_RECEIVE_BUFFER, _SEND_BUFFER = "8388608 B", "16777216 B"
+RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES = 8_388_608, 16_777_216
 """Appendix B.2: 8 MB at first; senders have Linux's largest there from the start."""
 
 
@@ -37,7 +41,9 @@ def trial(
     """One browser and one server over an idle path whose queue holds a round trip."""
     router = f"algorithm=target:interval_ms={rtt_ms}:threshold_permille={threshold_permille}"
     link = {"rate": f"{RATE_BPS} bit/s", "buffer": "1 BDP", "quick_start": router}
-    hosts = {"receive_buffer": _RECEIVE_BUFFER, "send_buffer": _SEND_BUFFER}
+    hosts = {
+        "receive_buffer": f"{RECEIVE_BUFFER_BYTES} B", "send_buffer": f"{SEND_BUFFER_BYTES} B"
+    }  # fmt: skip
     return Experiment.model_validate(
         {
             "topology": {
@@ -57,6 +63,41 @@ def quick_start(activation: str = "late") -> str:
     """The control of a server that asks as the thesis' hosts do it: late, or in the handshake."""
     settings = ":".join(f"{name}={value}" for name, value in lab.HOSTS.items())
     return f"cubic+quick-start:qs_activation={activation}:{settings}"
+
+
+def least_s(volume_bytes: float, rtt_ms: float) -> float:
+    """What a response takes at least, however its connection starts.
+
+    The request and the last byte have their way, and between them data leaves at the link's rate,
+    and no more in a round trip than the receiver has room for.
+    """
+    rtt_s = rtt_ms / 1e3
+    rounds = math.ceil(volume_bytes / RECEIVE_BUFFER_BYTES) - 1
+    last_s = (volume_bytes - rounds * RECEIVE_BUFFER_BYTES) * 8 / RATE_BPS
+    return rtt_s + max(volume_bytes * 8 / RATE_BPS, rounds * rtt_s + last_s)
+
+
+def told(rows: Mapping[str, Mapping[str, str]]) -> str:
+    """Rows of a table in words, as a claim's measured value."""
+    return "; ".join(
+        f"{name}: " + ", ".join(f"{column} {cell}" for column, cell in row.items())
+        for name, row in rows.items()
+    )
+
+
+def table_told(
+    claims: Sequence[Claim], claim: str, columns: Sequence[str], first: str = "startup"
+) -> str:
+    """The table again of what :func:`told` told, for a page that is made of claims."""
+    measured = next((one.measured for one in claims if one.id == claim), None)
+    if not isinstance(measured, str):
+        return "Not measured.\n"
+    rows = []
+    for row in measured.split("; "):
+        name, cells = row.split(": ")
+        parts = zip(columns, cells.split(", "), strict=True)
+        rows.append([name, *(cell.removeprefix(f"{column} ") for column, cell in parts)])
+    return "\n".join(markdown([first, *columns], rows))
 
 
 def picture(jpeg: str) -> Figure:

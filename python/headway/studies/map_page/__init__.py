@@ -35,6 +35,7 @@ class MapPage(Study[Loads, Evidence[Loads]]):
     only_backend: ClassVar[str | None] = "kernel"
     statements = claims.STATEMENTS
     choices = experiments.CHOICES
+    parts = (("map-page-times", claims.times_table),)
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
         """A trial per startup and target, of several visits."""

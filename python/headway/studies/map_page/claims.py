@@ -1,8 +1,16 @@
-"""Check: what the thesis says of the page, by medians. Written before the first full run."""
+"""Check: what the thesis says of the page, by medians.
+
+Statements and tolerances of C-TH-249 to 255 were written before the first full run; what was
+settled afterwards is among the study's choices.
+"""
 
 from __future__ import annotations
 
-from headway.claims import Evidence, Seen, Statement, all_of, between, replaced
+import itertools
+from collections.abc import Sequence
+
+from headway.claims import Claim, Evidence, Seen, Statement, all_of, between, replaced
+from headway.studies.common import sites
 from headway.studies.map_page.experiments import (
     BASE,
     EARLY,
@@ -18,6 +26,10 @@ Found = Evidence[Loads]
 _PUBLISHED_S = 9.6
 _WITHIN = 0.2
 _LOADS = "load_s"
+_TIMES = "map-page-times"
+_COLUMNS = ("median", "interval", "less than Slow-Start")
+IN_ORDER = (OLD, BASE, "jump-start", "quick-start", EARLY)
+"""From the slowest; Initial-Start is Slow-Start, and Mega-Start near the last."""
 
 
 def _gains_s(found: Found, names: tuple[str, ...]) -> dict[str, float]:
@@ -25,9 +37,19 @@ def _gains_s(found: Found, names: tuple[str, ...]) -> dict[str, float]:
 
 
 def _gain_of(found: Found, names: tuple[str, ...], least_s: float) -> Seen:
+    """What is gained over three packets, and what of it ten packets gain without the startup."""
     gains = _gains_s(found, names)
+    first_s = found[OLD].median_s - found[BASE].median_s
+    own = {name: gain - first_s for name, gain in gains.items()}
     shown = ", ".join(f"{SCHEMES[name].label} {gain:.2f} s" for name, gain in gains.items())
-    return between(min(gains.values()), least_s, float("inf"), unit="s", note=shown)
+    left = ", ".join(f"{SCHEMES[name].label}'s {seconds:.2f} s" for name, seconds in own.items())
+    short = [SCHEMES[name].label for name, seconds in own.items() if seconds < least_s]
+    against = f"; held against ten packets {' and '.join(short)} would fail" if short else ""
+    note = (
+        f"{shown}. Of that {first_s:.2f} s are the first window, ten packets instead of three, as "
+        f"of all schemes here; the startup is {left}{against}"
+    )
+    return between(min(gains.values()), least_s, float("inf"), unit="s", note=note)
 
 
 def _cut(found: Found, names: tuple[str, ...]) -> Seen:
@@ -53,6 +75,25 @@ def _no_benefit(found: Found) -> Seen:
     ratios = [found[key(name, 1000)].median_s / found[BASE].median_s for name in TARGETED]
     worst = max(ratios, key=lambda ratio: abs(ratio - 1))
     return between(worst, 0.95, 1.05)
+
+
+def _told_apart(found: Found) -> Seen:
+    """What each startup's visits took; those in order have intervals that do not overlap."""
+    base_s = found[BASE].median_s
+    rows = {}
+    for name, scheme in SCHEMES.items():
+        low_s, high_s = found[name].interval_s
+        less = f"{100 * (1 - found[name].median_s / base_s):.0f} %"
+        cells = (f"{found[name].median_s:.2f}", f"{low_s:.2f} to {high_s:.2f}", less)
+        rows[scheme.label] = dict(zip(_COLUMNS, cells, strict=True))
+    ends = [found[name].interval_s for name in IN_ORDER]
+    apart = all(fast[1] < slow[0] for slow, fast in itertools.pairwise(ends))
+    return Seen(sites.told(rows), apart, "intervals apart")
+
+
+def times_table(claims: Sequence[Claim]) -> str:
+    """What each startup's visits took, for a page."""
+    return sites.table_told(claims, _TIMES, _COLUMNS)
 
 
 def _near_the_rtt(found: Found) -> Seen:
@@ -101,8 +142,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "the best target is about 250 ms",
         "250 ms, of both",
         _optimum,
-        ours="With 205 ms five are left for all but the round trip. Where the server takes longer, "
-        "nothing begins, and tiles come later. No tile gains by a late Quick-Start: it loses none.",
+        ours="With 205 ms five are left for all but the round trip. Where the server takes "
+        "longer, nothing begins, and tiles come later: so here, on a machine that others used. The "
+        "run before had it for itself; there 205 ms was Quick-Start's best, and this failed.",
         spoil=all_of(replaced("*-start-225", 99.0, _LOADS), replaced("*-start-1000", 0.01, _LOADS)),
         mend=all_of(replaced("*-start-1000", 99.0, _LOADS), replaced("*-start-225", 0.01, _LOADS)),
     ),
@@ -150,5 +192,17 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         ours="No paper's; the server names a rate for every connection.",
         spoil=replaced(BASE, 0.5, _LOADS),
         mend=replaced(BASE, 100.0, _LOADS),
+    ),
+    Statement(
+        _TIMES,
+        "the startups' loading times in s: three packets, ten, Jump-Start, Quick-Start, and that "
+        "asking with the SYN-ACK follow one another",
+        "in that order",
+        _told_apart,
+        ours="No paper's.",
+        spoil=replaced(OLD, 0.5, _LOADS),
+        mend=all_of(
+            *(replaced(name, 9.0 - number, _LOADS) for number, name in enumerate(IN_ORDER))
+        ),
     ),
 )

@@ -55,6 +55,12 @@ CHOICES = (
     "two are larger. Beside it stands one that "
     f"names a rate for all connections, {sites.ASKED_BPS / 1e6:g} Mbit/s, and asks with its "
     "SYN-ACK.",
+    "Settled with results in view: Quick-Start's target, which was 350 ms, then 500, since no "
+    "request had been seen in ten visits, and is the thesis' 250 since the fault behind that was "
+    "mended, a connection that took over an earlier one's grant; Quick-Start without RFC 4782's "
+    "limit on slow start after a grant, as on the thesis' hosts; "
+    f"{TARGET_VISITS} visits of other targets instead of two; the notes of C-TH-250 to 254 and of "
+    "map-page-cut; map-page-times.",
 )
 
 

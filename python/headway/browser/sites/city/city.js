@@ -1,7 +1,8 @@
 // A city to walk through. Quarters come when somebody is near: first far, then in full detail.
 //
 // "?walk=whole" replays the recorded walk, "short" its first part; "connections" is 1 or 6, "fps"
-// how often is drawn at most. `city.told()` has every object's response time.
+// how often is drawn at most, "target" in how many milliseconds a pack is wanted. `city.told()` has
+// every object's response time. What does not arrive whole is an error of the page's.
 import * as THREE from "three";
 import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";
 import { scenery } from "./scenery.js";
@@ -9,6 +10,7 @@ import { scenery } from "./scenery.js";
 const query = new URLSearchParams(location.search);
 const connections = Number(query.get("connections") ?? 1);
 const fps = Number(query.get("fps") ?? 60);
+const target = query.get("target");
 const [world, recorded] = await Promise.all(
   ["world.json", "walk.json"].map(async name => (await fetch(name)).json()));
 const walk = recorded[query.get("walk")];
@@ -28,7 +30,12 @@ const told = [], packs = new Map();
 let waiting = 0, tiles = 0, bytes = 0, reading = Promise.resolve();
 
 const loader = new Worker("loader.js");
+loader.onerror = ({ message }) => reportError(new Error(`loader.js: ${message}`));
 loader.onmessage = ({ data }) => {
+  if (data.wrong) {
+    reportError(new Error(data.wrong));
+    return;
+  }
   const one = { path: data.path, bytes: data.bytes,
     asked_ms: data.since - performance.timeOrigin, done_ms: data.done - performance.timeOrigin };
   told.push(one);
@@ -41,7 +48,8 @@ loader.onmessage = ({ data }) => {
   tiles++;
   bytes += data.bytes;
   // one at a time: what is drawn later must not keep the network's threads from the processor
-  reading = reading.then(() => show(data.path, data.file));
+  reading = reading.then(() => show(data.path, data.file))
+    .catch(error => reportError(new Error(`${data.path}: ${error.message}`)));
 };
 
 async function show(path, file) {
@@ -71,7 +79,7 @@ async function show(path, file) {
 function ask(pack) {
   packs.set(pack.pack, { ...pack, since: performance.now() });
   waiting++;
-  loader.postMessage({ pack, connections });
+  loader.postMessage({ pack, connections, target });
 }
 
 // what is missing from here, the nearest first; by a timer, so that drawing does not decide it
