@@ -35,14 +35,15 @@ host's clock of timestamps looks to it like an old one."""
 PATIENCE_S = 20.0
 MESSAGE_BYTES = 64
 MOST_DESCRIPTORS = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 60_000)
-MOST_CONNECTIONS = min(10_000, (MOST_DESCRIPTORS - 1200) // 2)
-"""That a proxy can have open: of a machine that grants a process more descriptors than it starts
-with, ten thousand."""
+MOST_CONNECTIONS = min(10_000, MOST_DESCRIPTORS - 600)
+"""That are held open at a time: ten thousand, where a program may have as many descriptors."""
+OF_ONE_TABLE = min(MOST_CONNECTIONS, (MOST_DESCRIPTORS - 1200) // 2)
+"""That HAProxy can have, whose threads share a table of descriptors."""
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 HAPROXY_COMMON = f"""global
-    maxconn {MOST_CONNECTIONS}
+    maxconn {OF_ONE_TABLE}
     maxpipes 100
     nbthread {{threads}}
     tune.pipesize 1048576
@@ -358,8 +359,13 @@ def is_ksoftirqd(comm: Path) -> bool:
 
 
 def descriptors(pid: int) -> int:
-    """How many it has open."""
-    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    """How many it has open, in all tables of its threads; nothing may come or go meanwhile."""
+    tables = {
+        # threads that share one show the same
+        frozenset((descriptor.name, str(descriptor.readlink())) for descriptor in folder.iterdir())
+        for folder in Path(f"/proc/{pid}/task").glob("*/fd")
+    }
+    return sum(len(table) for table in tables)
 
 
 def memory_bytes(pid: int) -> int:

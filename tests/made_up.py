@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from headway.backends import Recorded
 from headway.studies.city import observe as city
+from headway.studies.common.beside import SIMULATED, BesideSimulator
 from headway.studies.common.measured import MeasuredStudy, Measurement
+from headway.studies.deadlines.observe import Responses
 from headway.studies.map_page import observe as map_page
-from headway.study import StudyContext, discover
+from headway.studies.web_surge.experiments import MODELS
+from headway.studies.web_surge.live import PAGES, WAYS, Times
+from headway.study import Study, StudyContext, discover
 
 PARTS = (0, 500_000, 900_000, 990_000, 999_000, 1_000_000)
 
@@ -130,6 +136,11 @@ def context(out_dir: Any) -> StudyContext:
     return StudyContext(out_dir, Recorded("kernel"), quick=True)
 
 
+def whole(study: Study[Any, Any], ctx: StudyContext) -> StudyContext:
+    """Of what is made up of it: all trials where they have traces."""
+    return dataclasses.replace(ctx, quick=ctx.quick and isinstance(study, MeasuredStudy))
+
+
 def map_loads(key: str) -> map_page.Loads:
     """Ten visits as the thesis has them: a short target saves two seconds, a second none."""
     load_s = {"slow-start-3": 9.6, "slow-start": 8.0, "initial-start": 8.1, "jump-start": 7.0}
@@ -155,15 +166,49 @@ def walk(key: str) -> city.Walk:
     )  # fmt: skip
 
 
-SEEN: Mapping[str, Callable[[str], Any]] = {"map-page": map_loads, "city": walk}
-"""What is observed of a trace of each live study that has traces, by its key."""
+def responses(key: str) -> Responses:
+    """Three downloads: Mega-Start meets its targets, and what may ask does where slow start is too
+    slow, a round trip late."""
+    scheme, _, target_ms = key.removeprefix(SIMULATED).rpartition("-t")
+    target_s = int(target_ms) / 1e3
+    slow_s = {"slow-start": 1.04, "jump-start": 0.43}.get(scheme, 0.65)
+    may_ask = scheme.startswith("quick-start")
+    hears = target_s > 0.2 and (may_ask or scheme == "mega-start")
+    took_s = min(max(target_s, 0.285) + 0.2 * may_ask, slow_s) if hears else slow_s
+    asked = 3.0 if may_ask and 0.2 < target_s < slow_s else 0.0
+    return Responses(took_s + np.array([0.0, 0.004, 0.001]), asked)
+
+
+def pages(key: str) -> Times:
+    """Pages of both models: small ones gain little, large ones more, over HTTP/1.0 most."""
+    saved = 0.0 if key.endswith("slow-start") else 1.0
+    first = [(1.0 - 0.1 * saved, 2.0 - 0.4 * saved)] * len(WAYS)
+    first[0] = (2.0 - 0.1 * saved, 5.0 - 1.2 * saved)
+    users = [[way[model] + 0.1 * page for page in range(PAGES)]
+             for model in range(len(MODELS)) for way in first]  # fmt: skip
+    return Times(tuple(tuple(user) for user in users))
+
+
+SEEN: Mapping[str, Callable[[str], Any]] = {
+    "map-page": map_loads,
+    "city": walk,
+    "deadlines": responses,
+    "web-surge": pages,
+}
+"""What is observed of a trace of each study that a live kernel judges with traces, by its key."""
 
 
 def rows(name: str, ctx: StudyContext) -> dict[str, Any]:
-    """A live study's measurements by key; of one with traces what its full form observes."""
-    study = discover()[name]
+    """A live study's measurements by key; of one with traces what its full form observes, and its
+    twins where it has some."""
+    study = discover()[name].live()
+    assert study is not None
     if not isinstance(study, MeasuredStudy):
-        full = dataclasses.replace(ctx, quick=False)
-        return {key: SEEN[name](key) for key in study.experiments(full)}
+        with tempfile.TemporaryDirectory() as folder:
+            here = dataclasses.replace(whole(study, ctx), out_dir=Path(folder))
+            keys = list(study.experiments(here))
+        if isinstance(study, BesideSimulator):
+            keys += [f"{SIMULATED}{key}" for key in keys]
+        return {key: SEEN[name](key) for key in keys}
     made = {key: MEASURE[name](command) for key, command in study.commands(ctx).items()}
     return dict(json.loads(json.dumps(made)))  # as it comes from a file

@@ -12,7 +12,7 @@ ROOM = "headway.backends.kernel"
 # from the ground up; those of one line do not know each other
 STOREYS = (
     ("folders", "headwayctl", "records", "room", "sites", "web"),
-    ("hints",),
+    ("hints", "lowered"),
     ("testbed",),
     ("programs",),
     ("run",),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from real_time import in_real_time, live, live_each
-from support import on_kernel
+from support import headway, on_kernel
 
 from headway import Dumbbell, Exchanges, Experiment, ExperimentError, Flow, metrics, run
 from headway.errors import HeadwayError
@@ -228,3 +229,48 @@ def test_what_only_the_simulator_can_play_is_refused_by_the_kernel_in_one_line(p
     page.write_text(PAGE.replace("0,300,", "0,0,").replace("3000,,,\n", "3000,,,2\n"))
     with pytest.raises(HeadwayError, match="exchange 1, after: 2 is not allowed where request_by"):
         run(experiment(Exchanges(file=page)), backend="kernel")
+
+
+TMIX = "SEQ 250 2 1 1\n> 329\nt 120\n< 403\nt 9\n> 403\nCONC 7 1\nSEQ 100 1 1 2\n< 25821\nt 3\n"
+
+
+def test_a_tmix_file_becomes_a_file_of_exchanges(tmp_path):
+    file, made = tmp_path / "two.tmix", tmp_path / "two.csv"
+    file.write_text(TMIX)
+    done = headway("tmix", str(file), "--exchanges", str(made))
+    assert done.returncode == 0, done.stderr
+    told = "2 connections, 3 exchanges, 732 B asked, 26224 B answered; 1 concurrent left out"
+    assert " ".join(done.stdout.split()) == f"{made}: {told}"
+    table = read_exchanges(made)
+    assert table.start_ns.tolist() == [100_000, 250_000]
+    assert table.exchanges.tolist() == [1, 2]
+    assert table.request_bytes.tolist() == [0, 329, 403]
+    assert table.response_bytes.tolist() == [25_821, 403, 0]
+    assert table.serve_ns.tolist() == [0, 120_000, 0]
+    assert table.think_ns.tolist() == [3000, 9000, 0]
+    said = json.loads(headway("tmix", str(file), "--exchanges", str(made), "--json").stdout)
+    assert said == {
+        "connections": 2,
+        "exchanges": 3,
+        "request_bytes": 732,
+        "response_bytes": 26_224,
+        "left_out": 1,
+    }
+    assert len(seconds(run(experiment(Exchanges(file=made))))) == 3
+
+
+def test_what_of_a_tmix_file_no_file_of_exchanges_can_say_is_one_line(tmp_path):
+    file = tmp_path / "bad.tmix"
+    for text, said in [
+        ("CONC 7 1\n", "no sequential connection"),
+        ("SEQ 0 1\n> 5\nt 6\n> 0\n", "exchange 1: without a request and a response is not all"),
+        (f"SEQ 0 1\n> 5\nt {2**53}\n", f"think_us: {2**53} is not allowed; at most "),
+        (f"SEQ 0 1\n> 5\nt {2**53}\nt 1\n", "4: waits of more than"),
+        ("SEQ 0 1\n! 5\n", "2: '!' is no line"),
+    ]:
+        file.write_text(text)
+        bad = headway("tmix", str(file), "--exchanges", str(tmp_path / "made.csv"))
+        assert (bad.returncode, bad.stdout) == (2, "")
+        assert said in bad.stderr
+        assert bad.stderr.count("\n") == 1
+    assert not (tmp_path / "made.csv").exists()

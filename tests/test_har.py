@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,8 @@ def test_what_is_wrong_is_one_line_with_its_place(tmp_path):
         (("response", "headers"), "x", '.response.headers: "x" is not allowed; a list'),
         (("request", "url"), 3, ".request.url: 3 is not allowed; a text"),
         (("timings", "wait"), True, ".timings.wait: true is not allowed; a number"),
+        (("timings", "wait"), 9e14, ".timings.wait: 900000000000000.0 is not allowed; at most 10"),
+        (("time",), 4e11, ".time: 400000000000.0 is not allowed; at most 10 years, in ms"),
     ]:
         log = copy.deepcopy(recorded())
         *way, last = place
@@ -237,6 +240,15 @@ def test_what_is_wrong_is_one_line_with_its_place(tmp_path):
             at = at[name]
         at[last] = value
         assert refused(json.dumps(log)).startswith(f"log.entries[1]{said}")
+    log = json.dumps(recorded())
+    assert refused(log.replace('"time": 90', f'"time": {"9" * 4301}')) == (
+        "not a HAR file; a number has more than 4300 digits"
+    )
+    late = recorded()
+    late["log"]["entries"][5]["startedDateTime"] = "9999-01-31T23:00:00.000Z"
+    assert refused(json.dumps(late)) == "log.entries: page 'page_1' has some 10 years apart"
+    late["log"]["entries"][5]["pageref"] = "another"
+    assert refused(json.dumps(late)) == "log.entries: after page 'page_1' 10 years pass"
     with pytest.raises(HeadwayError, match="cannot read: No such file"):
         read_har(tmp_path / "none.har")
 
@@ -250,6 +262,18 @@ def test_ten_thousand_entries_are_read_in_one_go(tmp_path):
     table = read_har(file).table
     assert table.objects.tolist() == [10_000]
     assert table.after[-1] == 10_000 - 1 - 300
+
+
+def test_many_pages_take_no_longer_than_one_of_as_many_objects(tmp_path):
+    def taken_s(pages: int) -> float:
+        many = [entry(f"a.example/{n}", n / 10, 30, pageref=f"{n % pages}") for n in range(20_000)]
+        file = tmp_path / f"{pages}.har"
+        file.write_text(json.dumps({"log": {"entries": many}}))
+        began_s = time.process_time()
+        assert len(read_har(file).table) == pages
+        return time.process_time() - began_s
+
+    assert taken_s(10_000) < 3 * taken_s(1)
 
 
 def test_the_command_makes_pages_of_a_har_file_and_a_har_file_of_page_loads(har, tmp_path):

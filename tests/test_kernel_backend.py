@@ -363,20 +363,6 @@ def download(control: str, start_s: float = 0, **fields: object) -> dict[str, ob
             [{"app": {"kind": "requests", "codes": [5], "mean_interval": "1 s"}}],
             "hosts ask for rates with TCP only",
         ),
-        (
-            {},
-            [
-                {
-                    "app": {
-                        "kind": "vectors",
-                        "epochs": [["9 B", "9 B", "1 s"]] * 2,
-                        "connections": [1, 1],
-                    },
-                    "control": "reno",
-                }
-            ],
-            "connections: not possible with vectors; use a file of exchanges",
-        ),
     ],
 )
 def test_what_of_a_fast_start_the_kernel_cannot_do_is_refused_by_name(

@@ -173,6 +173,7 @@ QUEUES = ["drop-tail", "red", "red:ecn=on", "red:ecn=2", "red:max_th_pkts=40", "
 @pytest.mark.skipif(BUILT_CTL is None, reason="headwayctl is not built (make build)")
 @settings(max_examples=300)
 @given(RATES, TIMES, BUFFERS, NUMBERS | st.sampled_from(["1%", "0"]), st.sampled_from(QUEUES))
+@example("1Mbit/s", "90000h", "9pkts", "0", "drop-tail")
 def test_headwayctl_takes_what_python_takes_and_as_the_same_links(
     rate: str, rtt: str, buffer: str, loss: str, queue: str
 ) -> None:

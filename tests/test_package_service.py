@@ -17,6 +17,7 @@ from support import on_kernel
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
 UNIT = "headway-pep.service"
+LOG = "/var/log/headway/pep.log"
 ECHO = """
 import socket, sys
 listener = socket.create_server((sys.argv[1], 5002), backlog=1000)
@@ -110,8 +111,8 @@ def test_a_reload_and_an_upgrade_replace_the_services_proxy_and_no_connection_no
         place.run("install", "-D", "/dev/stdin", drop_in, text="[Service]\n"
                   f"NetworkNamespacePath=/run/netns/{SCOPE}-gateway\n"
                   "StandardError=append:/run/said\n")  # fmt: skip
-        lasting = "s/server-buffer/drain-timeout 10min --server-buffer/"
-        place.run("sed", "-i", lasting, "/etc/headway/pep.env")
+        other = f"drain-timeout 10min --name sat --log-connections {LOG} --server-buffer"
+        place.run("sed", "-i", f"s#server-buffer#{other}#", "/etc/headway/pep.env")
         place.run("systemctl", "daemon-reload")
         place.run("systemctl", "start", UNIT)
         (first,) = proxies(place)
@@ -132,6 +133,9 @@ def test_a_reload_and_an_upgrade_replace_the_services_proxy_and_no_connection_no
         until("predecessors have ended", lambda: len(proxies(place)) == 1)
         assert shown(place, "ActiveState") == "active"
         assert proxies(place)[0]["around"] == 0
+        lines = place.run("cat", LOG).splitlines()
+        assert len(lines) > 50
+        assert json.loads(lines[0])["end"] == "closed"
         killed_and_stopped(place, third)
 
 
@@ -155,10 +159,13 @@ def killed_and_stopped(place: Root, running: int) -> None:
     assert [proxy["taking"] for proxy in proxies(place)] == ["yes"]
     place.run("systemctl", "stop", UNIT)
     gateway_has = ["ip", "netns", "exec", f"{SCOPE}-gateway"]
+    place.run("systemctl", "start", UNIT)
+    place.run("systemctl", "kill", "--signal=KILL", UNIT)  # its other process, too
+    place.run("systemctl", "stop", UNIT)
     assert place.run(*gateway_has, "nft", "list", "ruleset") == ""
     assert "fwmark" not in place.run(*gateway_has, "ip", "rule")
     assert place.run("sh", "-c", "ls /run/headway 2>/dev/null || true") == ""
     place.run("systemctl", "start", UNIT)
     place.run("dpkg", "--purge", "headwayctl")
-    assert place.run("sh", "-c", "ls -d /run/headway* || true") == ""
+    assert place.run("sh", "-c", "ls -d /run/headway* /var/log/headway* || true") == ""
     assert place.run(*gateway_has, "nft", "list", "ruleset") == ""

@@ -42,7 +42,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-STUDIES = discover()
+STUDIES = {
+    study.name if form is study else f"{study.name}-live": form
+    for study in discover().values()
+    for form in study.forms()
+}
 LIVE = [name for name in STUDIES if name not in SIMULATED]
 EVERY_STUDY = pytest.mark.parametrize(
     "name", [*LIVE, *(pytest.param(name, marks=pytest.mark.slow) for name in SIMULATED)]
@@ -56,8 +60,8 @@ def page(name: str) -> Page:
     """What a study shows of its quick form, or of measurements that are made up."""
     study = STUDIES[name]
     if name in LIVE:
-        ctx = made_up.context(Path("nowhere"))
-        rows = made_up.rows(name, ctx)
+        ctx = made_up.whole(study, made_up.context(Path("nowhere")))
+        rows = made_up.rows(study.name, ctx)
     else:
         ctx, rows = quick(name).ctx, quick(name).seen.rows
     return study.page(ctx, study.gather(ctx, rows))

@@ -8,7 +8,9 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -78,8 +80,15 @@ def test_what_an_encoding_lacks_is_written_plainly() -> None:
     assert "cubic-u" in one_line(said)
 
 
-def test_a_file_whose_name_is_no_text_is_named_as_it_is(tmp_path: Path) -> None:
-    folder = os.fsdecode(os.fsencode(tmp_path) + b"/d\xff")
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder whose name fits into a column of a table."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def test_a_file_whose_name_is_no_text_is_named_as_it_is(short_path: Path) -> None:
+    folder = os.fsdecode(os.fsencode(short_path) + b"/d\xff")
     claim = Claim("C-1", "s", "simulated", 1.0, 1.0, None, "", "holds")
     write_claims(Path(folder) / "claims.json", [claim])
     plain = started("", "claims", folder, PYTHONIOENCODING="utf-8:strict")

@@ -1,10 +1,25 @@
-"""Paper 004's proxy: what its report says of when one is worth it."""
+"""Paper 004's proxy: when its report says that one is worth it, and the study's form on the kernel.
+
+The simulator stands in for the kernel, as in test_studies_on_kernel.py.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
 import pytest
 
+from headway.backends.sim import SimBackend
+from headway.claims import Evidence, Statement
+from headway.experiment import Experiment
+from headway.studies.rappep import files_kernel, files_kernel_page, kernel_claims
+from headway.studies.rappep.observe import Found, Row, observe_live
 from headway.studies.rappep.worth import Candidate, _rows
+from headway.study import StudyContext
+from headway.trace import Trace
 
 
 def told(bare: list[Candidate], proxied: list[Candidate]) -> list[list[object]]:
@@ -40,3 +55,136 @@ def test_a_proxy_is_worth_it_where_nothing_else_leaves_the_queue_room() -> None:
 
 def test_who_does_not_come_to_an_end_is_no_candidate() -> None:
     assert told([Candidate("never", float("inf"), 0.0)], [])[0] == ["none", "none", None, "no"]
+
+
+def experiments(*, quick: bool) -> dict[str, Experiment]:
+    """The files' trials on the kernel."""
+    return files_kernel.experiments(StudyContext(Path(), SimBackend(), quick=quick))
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    """First runs of the full form."""
+    first = {key: one for key, one in experiments(quick=False).items() if key.endswith("-r1")}
+    return Found({key: observe_live(key, SimBackend().run(one)) for key, one in first.items()})
+
+
+@pytest.fixture(scope="module")
+def through_sides() -> Trace:
+    """XCP PEP, with a side link of its own for each server."""
+    return SimBackend().run(experiments(quick=True)["xcp_pep-delays-p1e-3-r1"])
+
+
+def test_the_quick_form_has_a_trial_for_each_figure_and_row() -> None:
+    keys = set(experiments(quick=True))
+    assert keys < set(experiments(quick=False))
+    assert {key.split("-")[0] for key in keys} == set(files_kernel.OF_KERNEL)
+    assert {"xcp_pep-delays-p1e-3-r1", "tcp_pep-delays-p1e-3-r1", "cubic26-p0-r1"} < keys
+    assert {"tcp_pep-p1e-2-r1", "xcp_pep-p1e-2-r1", "mpcp_pep-p1e-2-r1"} < keys
+
+
+def test_every_trial_ends_before_its_time(found: Found) -> None:
+    for key, one in experiments(quick=False).items():
+        if key in found:
+            starts_s = min(one.start_times_ns()) / 1e9
+            assert starts_s + found[key].files.all_s < 0.9 * one.duration / 1e9, key
+
+
+def test_a_file_begins_when_it_is_asked_for_whichever_packet_is_seen_first(
+    through_sides: Trace,
+) -> None:
+    key = "xcp_pep-delays-p1e-3-r1"
+    late = replace(
+        through_sides,
+        flows=tuple(
+            # on the kernel only the satellite's packets are logged; or none was
+            flow.model_copy(update={"first_packet_ns": None if number == 0 else 10**9 * number})
+            for number, flow in enumerate(through_sides.flows)
+        ),
+    )
+    starts_s = np.array(through_sides.experiment.start_times_ns()) / 1e9
+    ends_s = np.array([flow.done_ns for flow in through_sides.flows]) / 1e9
+    for trace in (through_sides, late):
+        row = observe_live(key, trace)
+        assert row.files.times_s == pytest.approx(ends_s - starts_s)
+        assert row.files.all_s == pytest.approx(ends_s.max() - starts_s.min())
+        # from a connection that is there, so not two times the side link's delay later
+        assert row.window_pkts[:, 0] == pytest.approx(10)
+
+
+def test_what_is_not_known_of_a_server_is_no_number(through_sides: Trace) -> None:
+    states = through_sides["flow_state"]
+    blind = replace(
+        through_sides,
+        tables={**through_sides.tables, "flow_state": states.filter(pl.col("flow") != 2)},
+    )
+    row = observe_live("xcp_pep-delays-p1e-3-r1", blind)
+    assert np.isnan(row.sent_s[2])
+    assert np.isnan(row.open_s[2])
+    assert np.isnan(row.window_pkts[2]).all()
+    assert np.isfinite(np.delete(row.sent_s, 2)).all()
+    rows = files_kernel_page.cwnd_at_the_server(Found({"one": row}))
+    assert sorted(rows["file"].unique()) == [1, 2, 4, 5]
+
+
+def table(found: Found, title: str) -> dict[object, list[object]]:
+    """A table's cells by scheme."""
+    one = next(each for each in files_kernel_page.tables(found) if each.title.startswith(title))
+    return {row[0]: list(row[1:]) for row in one.rows}
+
+
+def test_tables_have_a_number_where_there_is_one_and_else_nothing(found: Found) -> None:
+    assert table(found, files_kernel.TIMES)["CUBIC"][2] is None
+    assert table(found, "Packets for which")["XCP PEP"] == [0, 0, 0]
+    beside = table(found, "Mean completion times beside")
+    assert beside["TCP PEP"] == [0, 0, 0]
+    times = table(found, files_kernel.TIMES)
+    ratio = float(str(times["MPCP PEP"][1])) / float(str(times["TCP PEP"][1]))
+    assert beside["MPCP PEP"][1] == pytest.approx(100 * (ratio - 1), abs=1)
+    one = found["xcp_pep-p0-r1"]
+    never = replace(one.files, times_s=np.full(5, np.nan), used=float("nan"), jain=float("nan"))
+    unended = Found({**found.rows, "xcp_pep-p0-r1": replace(one, files=never)})
+    for title in (files_kernel.TIMES, files_kernel.USED, "Jain", "Mean completion times beside"):
+        assert table(unended, title)["XCP PEP"][0] is None
+
+
+def test_a_scheme_is_compared_with_tcp_pep_by_the_runs_that_both_have(found: Found) -> None:
+    one = found["tcp_pep-p1e-2-r1"]
+    slow = replace(one, files=replace(one.files, times_s=100 * one.files.times_s))
+    more = Found({**found.rows, "tcp_pep-p1e-2-r2": slow})
+    title = "Mean completion times beside"
+    assert table(more, title)["CUBIC"] == table(found, title)["CUBIC"]
+
+
+def test_figures_and_data_are_of_what_there_is(found: Found) -> None:
+    quick = Found({key: found[key] for key in experiments(quick=True)})
+    for of in (found, quick):
+        names = list(files_kernel_page.figures(of))
+        assert names == ["figure-3", "figure-5", "figure-7", "figure-8", "figure-9"]
+    shares = files_kernel_page.shares_by_second(quick)
+    row = quick["tcp_pep-delays-p1e-3-r1"]
+    own = shares.filter(pl.col("trial") == "tcp_pep-delays-p1e-3-r1", pl.col("file") == 4)
+    assert own["part"].to_list() == row.files.used_by_flow[3].tolist()
+
+
+@pytest.mark.parametrize("statement", kernel_claims.OF_KERNEL, ids=lambda one: one.id)
+def test_a_claim_on_the_kernel_can_hold_and_can_fail(
+    found: Found, statement: Statement[Found]
+) -> None:
+    def verdict(rows: dict[str, Row]) -> str:
+        return statement.judge(Found(rows), "live").verdict
+
+    rows = dict(Evidence.of(Row, found.rows).rows)
+    good = "in part" if statement.part else "holds"
+    assert statement.spoil is not None
+    if verdict(rows) != good:
+        assert statement.mend is not None
+        rows = dict(statement.mend(rows))
+    assert verdict(rows) == good
+    assert verdict(dict(statement.spoil(rows))) == "fails"
+
+
+def test_what_needs_routers_from_end_to_end_is_not_asked_of_the_kernel(found: Found) -> None:
+    claims = [one.judge(found, "live") for one in kernel_claims.OF_KERNEL]
+    assert [claim.id for claim in claims if claim.verdict == "not checked"] == []
+    assert {claim.basis for claim in claims} == {"live"}

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support import S, experiment, trace
 
 from headway.backends import backend_named
+from headway.claims import Evidence, MissingTrialError
 from headway.experiment import Experiment, Vectors
 from headway.studies.web_surge import experiments as web
-from headway.studies.web_surge.observe import page_times
+from headway.studies.web_surge import live
+from headway.studies.web_surge.observe import Found, Loads, page_times
+from headway.studies.web_surge.thesis import all_gain, still_faster
 from headway.study import StudyContext, discover
 
 
@@ -86,3 +90,43 @@ def test_a_page_is_there_when_the_file_before_a_think_time_is() -> None:
     assert sizes.tolist() == [40, 30, 30]
     times_s, sizes = page_times(trace(of=experiment(flows=flows)))
     assert times_s.size == sizes.size == 0
+
+
+def loads(mean_s: float, batches_s: tuple[float, ...]) -> Loads:
+    return Loads(100, mean_s, 0.3 * mean_s, 1.0, 1.0, 0.5, 1.0, batches_s, batches_s, batches_s)
+
+
+def of_thesis(slow: Loads, fast: Loads) -> Found:
+    rows = {
+        web.thesis_key(model, http, scheme, users): slow if scheme == "slow-start" else fast
+        for model in web.MODELS
+        for http in web.HTTP
+        for scheme in web.LOAD_SCHEMES
+        for users in web.users_of(model, quick=True)
+    }
+    return Found(Evidence(rows), 1, quick=True)
+
+
+def test_what_is_saved_has_an_interval_by_batches_of_the_same_pages() -> None:
+    """Means that vary by a third from batch to batch may differ by a tenth without doubt."""
+    batches = tuple(np.linspace(1.0, 3.0, 10))
+    slow = loads(2.0, batches)
+    sure = of_thesis(slow, loads(1.8, tuple(one - 0.2 for one in batches)))
+    assert "above 0 in 12 of 12" in all_gain(sure).note
+    assert "SURGE default 0.20 ±0.00 s" in still_faster(sure).note
+    other = tuple(one - 0.2 + (-1) ** n for n, one in enumerate(batches))
+    unsure = of_thesis(slow, loads(1.8, other))
+    assert "above 0 in 0 of 12" in all_gain(unsure).note
+    assert "SURGE default 0.20 ±0.75 s" in still_faster(unsure).note
+    assert still_faster(unsure).holds  # the list says sign
+
+
+def test_on_the_kernel_a_user_who_did_not_load_all_pages_has_no_mean() -> None:
+    users = [(1.0,) * live.QUICK_PAGES] * (2 * len(live.QUICK_WAYS))
+    users[1] = ()
+    found = live.Found(Evidence({"slow-start": live.Times(tuple(users))}), quick=True)
+    assert found.pages_s("default", "HTTP/1.1, six", "slow-start").tolist() == [1.0]
+    assert np.isnan(found.pages_s("default", "HTTP/2", "slow-start")).all()
+    assert found.pages_s("large", "HTTP/2", "slow-start").tolist() == [1.0]
+    with pytest.raises(MissingTrialError, match=r"HTTP/1\.0"):
+        found.pages_s("large", "HTTP/1.0", "slow-start")

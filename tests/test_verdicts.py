@@ -24,9 +24,14 @@ from headway.study import StudyContext, discover
 from headway.verdicts import Locked, Outcome, changed, differences, locked, measured_on, read, write
 from headway.verdicts.pages import pages
 
-STUDIES = discover()
+STUDIES = {
+    study.name if form is study else f"{study.name}-live": form
+    for study in discover().values()
+    for form in study.forms()
+}
+"""Every form that judges claims of its own."""
 LIVE = [name for name in STUDIES if name not in SIMULATED]
-"""Studies of a live kernel, which are judged here by evidence that is made up."""
+"""Those of a live kernel, which are judged here by evidence that is made up."""
 FAMILIES = {"C-TH": 293, "C-QSL": 36, "C-CD": 109, "C-RP": 19, "C-MN": 47}
 GOOD = ("holds", "in part")
 
@@ -74,8 +79,8 @@ def test_a_statement_says_what_it_is_and_what_would_refute_it(name: str) -> None
 def evidence(name: str) -> tuple[StudyContext, Mapping[str, Any]]:
     """What the quick form of a study observes."""
     if name in LIVE:
-        ctx = made_up.context(Path("nowhere"))
-        return ctx, made_up.rows(name, ctx)
+        ctx = made_up.whole(STUDIES[name], made_up.context(Path("nowhere")))
+        return ctx, made_up.rows(STUDIES[name].name, ctx)
     return quick(name).ctx, quick(name).seen.rows
 
 
@@ -199,10 +204,13 @@ def test_live_verdicts_say_what_they_were_measured_on(name: str) -> None:
     on = measured_on(STUDIES[name])
     assert set(on) == {"full", "quick"}
     assert all("Linux" in machine and " x " in machine for machine in on.values())
-    page = pages(ROOT)[ROOT / "docs" / "claims" / f"{name}.md"]
-    assert f"Made by `make verdicts-live`, full form on {on['full']}" in page
+    page = pages(ROOT)[ROOT / "docs" / "claims" / f"{STUDIES[name].name}.md"]
+    assert f"by `make verdicts-live`, full form on {on['full']}" in page
     assert "quick form, runs 1 to 4" in page
-    assert "seed" not in page.partition("## Notes")[0]
+    if STUDIES[name].only_backend == "kernel":
+        assert "seed" not in page.partition("## Notes")[0]
+    else:
+        assert "quick form, seeds 1 to 4" in page.partition("## Claims on the kernel")[0]
     for one in read(STUDIES[name]):
         assert one.full is not None
         assert one.quick is not None
@@ -277,6 +285,39 @@ def test_the_machine_of_each_form_is_kept_beside_the_verdicts(
     write(study, [LOCKED])
     assert measured_on(study) == {}
     assert read(study) == [LOCKED]
+
+
+def test_each_form_of_a_study_locks_its_own_claims_in_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locked, "file_of", lambda study: tmp_path / "verdicts.json")
+    study, live = STUDIES["deadlines"], STUDIES["deadlines-live"]
+    assert study.live() is not None
+    of_live = dataclasses.replace(LOCKED, id="A-1", basis="live")
+    machines = {"quick": "Linux 6.18, 2 x A", "full": "Linux 6.18, 2 x A"}
+    write(live, [of_live], machines)
+    write(study, [LOCKED], measured_on(study))
+    assert (read(study), read(live)) == ([LOCKED], [of_live])
+    failed = dataclasses.replace(of_live, full=Outcome("fails", 9.0))
+    write(live, [failed], measured_on(live))
+    assert (read(study), read(live)) == ([LOCKED], [failed])
+    assert measured_on(study) == machines
+    lines = (tmp_path / "verdicts.json").read_text().splitlines()
+    assert ["live" in line for line in lines[1:]] == [False, True]
+
+
+def test_a_form_that_judges_the_simulators_statements_again_locks_none() -> None:
+    study = discover()["rappep"]
+    assert study.on("kernel").statements
+    assert study.live() is None
+    assert study.forms() == (study,)
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_a_form_on_the_kernel_beside_a_simulated_one_judges_trials_alone(name: str) -> None:
+    """What is live of a file is known by its basis."""
+    if STUDIES[name].only_backend != "kernel":
+        assert {one.carrier for one in STUDIES[name].statements} == {"trials"}
 
 
 def test_what_was_not_run_stays_locked_and_what_is_not_judged_goes() -> None:

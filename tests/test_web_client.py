@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from headway.errors import HeadwayError
+from headway.web import origin
 from headway.web.client import Client, Limits
 from headway.web.lanes import Lane, Server
 from headway.web.origin import HEAD_BYTES, Keeping, lay_files, nginx
@@ -32,6 +33,7 @@ class Seen:
     waiting: int = 0
     used_ns: int = 0
     is_ending: bool = False
+    most_waiting: int = 1 << 32
 
 
 def pages(*of: tuple[int, int | None], start_ms: Sequence[int] = (), think: int = 0) -> PageTable:
@@ -108,6 +110,9 @@ def test_what_shares_connections_takes_the_one_with_the_fewest_under_way() -> No
     assert place([two, one, other], most=3, requests=9, shares=True) is one
     assert place([two, one, other], most=4, requests=9, shares=True) is True
     assert place([two, one], most=2, requests=1, shares=True) is False
+    full = Seen(1, 1, most_waiting=1)
+    assert place([full, two], most=2, requests=9, shares=True) is two
+    assert place([full], most=1, requests=9, shares=True) is False
 
 
 # ---- Against nginx ----
@@ -127,9 +132,9 @@ class Watched(Client):
         self.took.append(own)
         ask = lane.ask
 
-        def noted(wanted: Wanted, request_bytes: int, at_ns: int) -> None:
+        def noted(wanted: Wanted, request_bytes: int, at_ns: int) -> bool:
             own.append(wanted.object)
-            ask(wanted, request_bytes, at_ns)
+            return ask(wanted, request_bytes, at_ns)
 
         lane.ask = noted  # type: ignore[method-assign]
         return lane
@@ -201,6 +206,17 @@ def test_every_object_arrives_once_whole_and_after_what_reveals_it(
 
 
 @needs_nginx
+@pytest.mark.parametrize(("http", "least_bytes"), [("1.0", 56), ("1.1", 37), ("2", 40)])
+def test_requests_that_are_smaller_than_their_heads_are_counted(
+    http: str, least_bytes: int, port: int, tmp_path: Path
+) -> None:
+    # the length of the port's number is the head's, too
+    sizes = [least_bytes + len(f"{port}") * (http != "2") + more for more in (-1, 0, 1, 100)]
+    table = page_table([([WebObject(size, 1000) for size in sizes], 0)])
+    assert load(port, tmp_path, table, http, Limits(1)).larger == {0}
+
+
+@needs_nginx
 def test_a_pipeline_is_answered_in_order_and_two_in_turns(port: int, tmp_path: Path) -> None:
     table = pages((1000, None), (20_000_000, 0), (1000, 0))
     pipelined = load(port, tmp_path / "one", table, "1.1-pipelined", Limits(1))
@@ -209,6 +225,24 @@ def test_a_pipeline_is_answered_in_order_and_two_in_turns(port: int, tmp_path: P
     two = load(port, tmp_path / "two", table, "2", Limits(1))
     assert two.took == [[0, 1, 2]]
     assert order(two) == [0, 2, 1]
+
+
+@needs_nginx
+@pytest.mark.parametrize("streams", [128, 1024])
+def test_what_is_more_than_a_server_takes_at_once_waits(
+    streams: int, port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = streams + 400
+    config = origin._CONFIG.replace("streams 1024", f"streams {streams}")
+    monkeypatch.setattr(origin, "_CONFIG", config)
+    revealed = pages((1000, None), *((1000, 0) for _ in range(many)))
+    client = load(port, tmp_path / "one", revealed, "2", Limits(1))
+    assert client.took == [list(range(many + 1))]
+    assert sorted(order(client)) == list(range(many + 1))
+    # what is known before the server has said how many it takes
+    at_once = pages(*((1000, None) for _ in range(many)))
+    client = load(port, tmp_path / "two", at_once, "2", Limits(1))
+    assert sorted(order(client)) == list(range(many))
 
 
 @needs_nginx

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,29 @@ class Person:
 
     def opens_popup(self) -> None:
         self.page.open(self.popup)
+
+    @contextmanager
+    def popup_over_the_page(self) -> Iterator[None]:
+        """As the button opens it: the page stays the one that is shown."""
+        shown, self.page._session = self.page._session, ""
+        tab = self.page.ask("Target.createTarget", url=self.popup, background=True)["targetId"]
+        attached = self.page.ask("Target.attachToTarget", targetId=tab, flatten=True)
+        self.page._session = attached["sessionId"]
+        yield
+        self.page._session = ""
+        self.page.ask("Target.closeTarget", targetId=tab)
+        self.page._session = shown
+
+    def sees_load_time(self, expected: str) -> None:
+        until = time.monotonic() + ANSWER_S
+        said = "import('./popup.js').then(() => document.querySelector('output').textContent)"
+        seen = ""
+        while seen != expected:  # the worker may still be storing it
+            assert time.monotonic() < until, f"the popup says {seen}"
+            with self.popup_over_the_page():
+                while not self.page.value("document.querySelector('output') !== null"):
+                    assert time.monotonic() < until, "there is no popup"
+                seen = self.page.value(said)
 
     def writes(self, target_ms: str) -> None:
         self.page.value(
@@ -135,13 +159,21 @@ def test_the_pages_load_time_stands_beside_it(person: Person) -> None:
     person.visits()
     took_ms = person.page.value("performance.getEntriesByType('navigation')[0].loadEventEnd")
     assert took_ms > SLOW_S * 1e3
+    person.sees_load_time(f"{took_ms:,.0f} ms")
     person.opens_popup()
-    shown = person.page.value("document.querySelector('output').textContent")
-    assert shown == f"{took_ms:,.0f} ms"
     badge = person.page.value(
         "import('./settings.js').then(({short}) => [5, 999.4, 1234, 87654, 1e6].map(short))"
     )
     assert badge == ["5", "999", "1.2s", "88s", "long"]
+
+
+def test_a_load_time_is_not_shown_beside_the_next_page(person: Person) -> None:
+    person.visits()
+    person.page.open("about:blank")  # of which the extension sees no load event
+    person.sees_load_time("–")
+    person.visits()
+    took_ms = person.page.value("performance.getEntriesByType('navigation')[0].loadEventEnd")
+    person.sees_load_time(f"{took_ms:,.0f} ms")
 
 
 def test_popup_and_background_complain_of_nothing(person: Person) -> None:

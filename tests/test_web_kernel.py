@@ -68,6 +68,23 @@ def test_every_http_loads_pages_side_by_side(tmp_path: Path) -> None:
         assert rows["start_ns"][1] >= rows["end_ns"][0]
 
 
+@pytest.mark.kernel
+@pytest.mark.skipif(unusable() is not None, reason=f"kernel backend: {unusable()}")
+def test_what_is_smaller_than_a_head_is_noted(tmp_path: Path) -> None:
+    made = loads(tmp_path)
+    (tmp_path / "pages.csv").write_text(
+        "request_bytes,response_bytes,after\n300,249,\n20,250,0\n30,100,0\n300,9000,0\n"
+    )
+    app = Pages.model_validate({"file": tmp_path / "pages.csv"})
+    flow = made.flows[0].model_copy(update={"app": app})
+    trace = KernelBackend().run(made.model_copy(update={"flows": (flow,)}))
+    told = [note for note in trace.meta["notes"] if "larger" in note]
+    assert told == [
+        f"cubic-0: 2 {of} are larger than the file says: as large as their heads"
+        for of in ("requests that were made", "responses of its file")
+    ]
+
+
 def test_what_the_kernel_backend_cannot_load_is_one_line(tmp_path: Path) -> None:
     from headway.backends.kernel import possible
 

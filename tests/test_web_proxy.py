@@ -2,106 +2,33 @@
 
 from __future__ import annotations
 
-import logging
+import re
+import shutil
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
-from served import ANSWER_S, client, exchange, server, until_closed
+from proxied import (
+    fixed,
+    headers_of,
+    lines_of,
+    proxied,
+    proxy_before,
+    read_head,
+    request,
+    whole,
+)
+from served import client, exchange, until_closed
 
 from headway.errors import HeadwayError
-from headway.web import serve, target
+from headway.web import proxy, target
 from headway.web.headers import HEAD_BYTES, ForwardedFor, end_to_end, for_client
-from headway.web.proxy import Patience
+from headway.web.origin import HEAD_BYTES as NGINX_HEAD
+from headway.web.origin import lay_files, nginx
 from headway.web.serve import Settings, configuration, listening
-
-Answers = Callable[[socket.socket, bytes], None]
-MB = 1_000_000
-
-
-@dataclass
-class Upstream:
-    """A server of a few lines, which sends what it is told to and remembers what it got."""
-
-    answer: Answers
-    address: tuple[str, int] = ("", 0)
-    heads: list[bytes] = field(default_factory=list)
-    connections: int = 0
-
-    def serve(self, listening: socket.socket) -> None:
-        while True:
-            with suppress(OSError):
-                connection, _ = listening.accept()
-                threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
-                self.connections += 1
-                continue
-            return
-
-    def _talk(self, connection: socket.socket) -> None:
-        with connection, suppress(OSError):
-            while head := read_head(connection):
-                self.heads.append(head)
-                self.answer(connection, head)
-
-
-def read_head(connection: socket.socket) -> bytes:
-    head = b""
-    while not head.endswith(b"\r\n\r\n"):
-        byte = connection.recv(1)
-        if not byte:
-            return b""
-        head += byte
-    return head
-
-
-def fixed(response: bytes) -> Answers:
-    return lambda connection, _head: connection.sendall(response)
-
-
-def whole(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
-    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-@contextmanager
-def proxied(answer: Answers, **settings: Any) -> Iterator[tuple[Upstream, tuple[str, int]]]:
-    """An upstream, and the proxy before it."""
-    behind = Upstream(answer)
-    with socket.create_server(("127.0.0.1", 0)) as at:
-        behind.address = at.getsockname()
-        threading.Thread(target=behind.serve, args=(at,), daemon=True).start()
-        with proxy_before(behind.address, **settings) as address:
-            yield behind, address
-        at.shutdown(socket.SHUT_RDWR)
-
-
-@contextmanager
-def proxy_before(upstream: tuple[str, int], **settings: Any) -> Iterator[tuple[str, int]]:
-    asked = Settings(
-        listen="127.0.0.1:0", upstream=f"http://{upstream[0]}:{upstream[1]}", **settings
-    )
-    with server(configuration(asked)) as address:
-        yield address
-
-
-def request(path: str = "/", *headers: str, method: str = "GET", body: bytes = b"") -> bytes:
-    lines = [f"{method} {path} HTTP/1.1", "Host: site.example", "Connection: close", *headers]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-def lines_of(caplog: pytest.LogCaptureFixture) -> list[str]:
-    said = [r for r in caplog.records if r.levelno >= logging.WARNING]
-    return [record.getMessage() for record in said]
-
-
-def headers_of(head: bytes) -> list[tuple[bytes, bytes]]:
-    lines = head.split(b"\r\n\r\n")[0].split(b"\r\n")[1:]
-    return [(k.lower(), v) for k, _, v in (line.partition(b": ") for line in lines)]
 
 
 def test_a_response_passes_as_it_is() -> None:
@@ -144,6 +71,27 @@ def test_pipelined_requests_are_answered_in_their_order() -> None:
     assert [one.split(b"\r\n\r\n")[1][:2] for one in answers.split(b"HTTP/1.1 200")[1:]] == [
         b"/0", b"/1", b"/2",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/x?", "/?", "/x??", "/x?#", "/x%3F"])
+def test_a_target_is_passed_on_to_the_last_sign(path: str) -> None:
+    with proxied(fixed(whole(b""))) as (behind, address), client(address) as connection:
+        for _ in range(2):
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+            read_head(connection)
+    assert [head.split()[1].decode() for head in behind.heads] == [path, path]
+
+
+@pytest.mark.parametrize("method", ["trace", "head", "get", "Get", "connect"])
+def test_a_method_in_small_letters_is_not_taken_for_one_in_capitals(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with proxied(fixed(whole(b"never"))) as (behind, address):
+        answer = exchange(address, request("/", method=method))
+        assert answer.startswith(b"HTTP/1.1 501")
+        assert answer.endswith(f"{method} is not served here\n".encode())
+        assert behind.heads == []
+    assert lines_of(caplog) == []
 
 
 def test_a_head_request_has_the_length_and_no_body() -> None:
@@ -309,6 +257,16 @@ def test_headers_of_one_hop_stay_there() -> None:
     assert {b"x-inner", b"keep-alive"}.isdisjoint(answered)
 
 
+def test_an_upgrade_is_not_passed_on(caplog: pytest.LogCaptureFixture) -> None:
+    asks = request("/", "Upgrade: websocket", "Sec-WebSocket-Key: eA==").replace(
+        b"Connection: close", b"Connection: upgrade, close"
+    )
+    with proxied(fixed(whole(b"no", status="426 Upgrade Required"))) as (behind, address):
+        assert exchange(address, asks).startswith(b"HTTP/1.1 426")
+    assert b"upgrade" not in behind.heads[0].lower()
+    assert lines_of(caplog) == []
+
+
 def test_connection_cannot_take_away_a_length_or_a_host() -> None:
     kept = [(b"Content-Length", b"3"), (b"Host", b"a")]
     taken = [(b"Connection", b"content-length, HOST, x"), (b"X", b"y")]
@@ -316,175 +274,44 @@ def test_connection_cannot_take_away_a_length_or_a_host() -> None:
     assert for_client([(b"A", b"1"), (b"Connection", b"a")], "") == []
 
 
+CLAIMED = {
+    "x-forwarded-for": "192.0.2.7",
+    "x-forwarded-proto": "https",
+    "x-forwarded-host": "site.example",
+    "x-forwarded-port": "443",
+    "x-forwarded-prefix": "/app",
+    "x-forwarded-server": "edge",
+    "x-forwarded-ssl": "on",
+    "x-real-ip": "192.0.2.7",
+    "forwarded": "for=192.0.2.7;proto=https",
+}
+"""What a client may say of one before it."""
+UNDERSCORED = {name.replace("-", "_"): "192.0.2.9" for name in CLAIMED if "-" in name}
+
+
 @pytest.mark.parametrize(
     ("how", "expected"),
     [
-        (ForwardedFor.SET, b"127.0.0.1"),
-        (ForwardedFor.APPEND, b"192.0.2.7, 127.0.0.1"),
-        (ForwardedFor.OFF, None),
+        (ForwardedFor.SET, {"x-forwarded-for": "127.0.0.1", "x-forwarded-proto": "http"}),
+        (ForwardedFor.APPEND, CLAIMED | {"x-forwarded-for": "192.0.2.7, 127.0.0.1"}),
+        (ForwardedFor.OFF, {}),
     ],
 )
-def test_who_asks_is_said_as_told(how: ForwardedFor, expected: bytes | None) -> None:
+def test_who_asks_is_said_as_told(how: ForwardedFor, expected: dict[str, str]) -> None:
+    claims = [f"{name}: {value}" for name, value in (CLAIMED | UNDERSCORED).items()]
     with proxied(fixed(whole(b"")), forwarded_for=how, via="") as (behind, address):
-        answer = exchange(
-            address, request("/", "X-Forwarded-For: 192.0.2.7", "Forwarded: for=192.0.2.7")
-        )
-    asked = dict(headers_of(behind.heads[0]))
-    assert asked.get(b"x-forwarded-for") == expected
-    assert b"forwarded" not in asked
-    assert b"via" not in asked
+        answer = exchange(address, request("/", *claims, "X-Other: 1"))
+    asked = {name.decode(): value.decode() for name, value in headers_of(behind.heads[0])}
+    assert asked == {"host": "site.example", "x-other": "1", **expected}
     assert b"\r\nvia" not in answer
 
 
-def test_without_an_upstream_there_is_a_502_and_one_line(caplog: pytest.LogCaptureFixture) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        free = nobody.getsockname()
-    with proxy_before(free) as address:
-        answer = exchange(address, request("/x"))
-    assert answer.startswith(b"HTTP/1.1 502 Bad Gateway")
-    assert lines_of(caplog) == [f"GET /x: upstream http://127.0.0.1:{free[1]}: no connection: 502"]
-
-
-def test_an_upstream_that_says_nothing_is_given_up_in_time(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    patience = Patience(upstream_s=0.2)
-    silent = fixed(b"")
-    with proxied(silent, patience=patience) as (behind, address):
-        assert exchange(address, request()).startswith(b"HTTP/1.1 504")
-        assert len(behind.heads) == 1
-    assert [line.split(": ")[-2:] for line in lines_of(caplog)] == [["no answer in time", "504"]]
-
-
-def test_an_upstream_that_speaks_no_http_is_a_502(caplog: pytest.LogCaptureFixture) -> None:
-    with proxied(fixed(b"SSH-2.0-none\r\n\r\n")) as (_, address):
-        assert exchange(address, request()).startswith(b"HTTP/1.1 502")
-    assert len(lines_of(caplog)) == 1
-
-
-@pytest.mark.parametrize("begin", [whole(b"x" * 100)[:-50], b"HTTP/1.1 200 OK\r\n"
-    b"Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n"])  # fmt: skip
-def test_a_body_that_is_cut_does_not_look_whole(
-    begin: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
-    def cuts(connection: socket.socket, _head: bytes) -> None:
-        connection.sendall(begin)
-        connection.close()
-
-    with proxied(cuts) as (_, address), client(address) as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
-        head = read_head(connection)
-        got = b""
-        with suppress(ConnectionResetError):
-            got = until_closed(connection)
-    assert head.startswith(b"HTTP/1.1 200")
-    assert not got.endswith(b"0\r\n\r\n")
-    assert len(got) < 100
-    assert [line.split(": ")[-1] for line in lines_of(caplog)] == ["cut"]
-
-
-def test_a_client_that_leaves_ends_the_upstreams_work() -> None:
-    ended = threading.Event()
-
-    def endless(connection: socket.socket, _head: bytes) -> None:
-        connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        try:
-            while True:
-                connection.sendall(b"4\r\nmore\r\n")
-                time.sleep(0.001)
-        except OSError:
-            ended.set()
-
-    with proxied(endless) as (_, address):
-        with client(address) as connection:
-            connection.sendall(request())
-            read_head(connection)
-        assert ended.wait(ANSWER_S)
-
-
-def test_a_client_that_leaves_in_its_upload_leaves_no_whole_request() -> None:
-    got: list[bytes] = []
-    ended = threading.Event()
-
-    def takes(connection: socket.socket, _head: bytes) -> None:
-        got.append(until_closed(connection))
-        ended.set()
-
-    with proxied(takes) as (_, address):
-        with client(address) as connection:
-            connection.sendall(request("/", "Transfer-Encoding: chunked", method="POST"))
-            connection.sendall(b"5\r\nhello\r\n")
-            connection.shutdown(socket.SHUT_WR)
-        assert ended.wait(ANSWER_S)
-    assert not got[0].endswith(b"0\r\n\r\n")
-
-
-def test_a_slow_client_holds_the_upstream_back() -> None:
-    sent = 0
-
-    def pours(connection: socket.socket, _head: bytes) -> None:
-        nonlocal sent
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (200 * MB))
-        piece = bytes(1 << 16)
-        for _ in range(0, 200 * MB, len(piece)):
-            connection.sendall(piece)
-            sent += len(piece)
-
-    with proxied(pours) as (_, address), socket.socket() as connection:
-        connection.settimeout(ANSWER_S)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
-        connection.connect(address)
-        connection.sendall(request())
-        read_head(connection)
-        before = -1
-        until = time.monotonic() + ANSWER_S
-        while sent != before:  # until nothing moves any more
-            assert time.monotonic() < until
-            before = sent
-            time.sleep(0.3)
-        # what sockets take, and no more: the proxy itself holds a few pieces
-        assert 0 < sent < 40 * MB
-        read = len(connection.recv(1 << 20, socket.MSG_WAITALL))
-        while sent == before:
-            read += len(connection.recv(1 << 20))
-            assert read < 200 * MB
-
-
-def test_a_client_that_takes_nothing_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
-    big = whole(bytes(50 * MB))
-    patience = Patience(client_s=0.3)
-    with proxied(fixed(big), patience=patience) as (_, address), client(address) as connection:
-        connection.sendall(request())
-        until = time.monotonic() + ANSWER_S
-        while (connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1))[0] == 1:
-            assert time.monotonic() < until, "still established"
-            time.sleep(0.05)
-        with pytest.raises(ConnectionResetError):
-            until_closed(connection)
-    assert lines_of(caplog) == []  # it is the client's affair
-
-
-def test_a_head_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serve.PatientProtocol, "head_s", 0.3)
-    with proxied(fixed(whole(b"ok"))) as (_, address):
-        with client(address) as connection:
-            connection.sendall(b"GET / HT")
-            assert until_closed(connection) == b""
-        with client(address) as connection:  # nor is the second one's
-            connection.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
-            assert read_head(connection).startswith(b"HTTP/1.1 200")
-            connection.sendall(b"GET / HT")
-            assert until_closed(connection) == b"ok"
-
-
-def test_more_clients_than_allowed_get_503() -> None:
-    with (
-        proxied(fixed(whole(b"ok")), connections=2) as (_, address),
-        client(address),
-        client(address),
-    ):
-        assert exchange(address, request()).startswith(b"HTTP/1.1 503")
+def test_what_a_trusted_proxy_says_of_several_is_one_list() -> None:
+    several = ["X-Forwarded-For: 192.0.2.7", "X-Forwarded-For: 192.0.2.8, 192.0.2.9"]
+    with proxied(fixed(whole(b"")), forwarded_for=ForwardedFor.APPEND) as (behind, address):
+        exchange(address, request("/", *several))
+    told = [v for k, v in headers_of(behind.heads[0]) if k == b"x-forwarded-for"]
+    assert told == [b"192.0.2.7, 192.0.2.8, 192.0.2.9, 127.0.0.1"]
 
 
 def test_the_clients_socket_hears_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -501,6 +328,74 @@ def test_the_clients_socket_hears_the_deadline(monkeypatch: pytest.MonkeyPatch) 
         assert where == address
     assert 0 < said["deadline_ms"] <= 3000
     assert 100_000 < said["data_volume_bytes"] < 101_000
+
+
+def test_the_deadline_ends_here_and_is_not_heard_twice(caplog: pytest.LogCaptureFixture) -> None:
+    with proxied(fixed(whole(b"x"))) as (behind, inner), proxy_before(inner) as outer:
+        assert exchange(outer, request("/", "Response-Deadline: soon")).endswith(b"x")
+        assert exchange(outer, request("/", "Response-Deadline: 300")).endswith(b"x")
+    assert [b"deadline" in head.lower() for head in behind.heads] == [False, False]
+    assert len(lines_of(caplog)) == 1
+
+
+NONSENSE = ["-5", "0", "soon", "", "1e3", "nan", "3600001", "9" * 5000, "300, 400", "+7"]
+
+
+@pytest.mark.skipif(
+    shutil.which("nginx", path="/usr/sbin:/usr/bin") is None, reason="nginx is not installed"
+)
+def test_nonsense_as_a_deadline_changes_no_response_of_nginx(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[int] = []
+
+    def hint(_connection: socket.socket, *, deadline_ms: int, **_values: int) -> bool:
+        told.append(deadline_ms)
+        return True
+
+    monkeypatch.setattr(target.sockets, "hint", hint)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        at = free.getsockname()
+    lay_files([100_000 + NGINX_HEAD], tmp_path / "files")
+    with nginx(f"127.0.0.1:{at[1]}", tmp_path), proxy_before(at) as address:
+        right = exchange(address, request("/0"))
+        assert right.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert right.endswith(b"\r\n\r\n" + bytes(100_000))
+        missing = exchange(address, request("/none"))
+        assert missing.startswith(b"HTTP/1.1 404")
+        told.clear()
+        for value in NONSENSE:
+            for path, expected in (("/0", right), ("/none", missing)):
+                caplog.clear()
+                answer = exchange(address, request(path, f"Response-Deadline: {value}"))
+                assert without_date(answer) == without_date(expected)
+                (line,) = lines_of(caplog)
+                assert line.startswith("Response-Deadline: ")
+                assert "ignored" in line
+                assert len(line) < 200
+        assert told == [0] * 2 * len(NONSENSE)
+        caplog.clear()
+        exchange(address, request("/0", "Response-Deadline: 3000"))
+        assert 0 < told[-1] <= 3000
+        assert lines_of(caplog) == []
+
+
+def without_date(answer: bytes) -> bytes:
+    return re.sub(rb"\r\ndate: [^\r]*", b"", answer)
+
+
+def test_what_is_no_http_after_all_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(proxy, "for_client", lambda *_: [(b"no name", b"x")])
+    with proxied(fixed(whole(b"ok"))) as (behind, address), client(address) as connection:
+        connection.sendall(request("/x"))
+        with suppress(ConnectionResetError):
+            assert until_closed(connection) == b""
+        at = "{}:{}".format(*behind.address)
+    assert lines_of(caplog) == [
+        f"GET /x: upstream http://{at}: what it answers cannot be passed on: cut"
+    ]
 
 
 @pytest.mark.parametrize(

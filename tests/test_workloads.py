@@ -23,6 +23,7 @@ from headway.workloads import (
     Workload,
     from_vectors,
     published,
+    recipe,
     sessions,
     shares,
     tmix,
@@ -277,6 +278,53 @@ def test_a_tmix_file_is_a_workload(tmp_path: Path) -> None:
     other = CAMPUS.model_copy(update={"vectors": Tmix(path=str(path), sha256="0" * 64)})
     with pytest.raises(HeadwayError, match="SHA-256"):
         sessions(other)
+
+
+def in_rounds(given: SessionTable, workload: Workload) -> list[int]:
+    """Sizes of the sessions' responses, a round of the file after the other."""
+    sizes = [int(part.sum()) for part in np.split(given.response_bytes, given.ends[:-1])]
+    order, drawn = Stream(f"{workload.seed}/order"), list[int]()
+    reached = 0
+    while True:
+        for session in np.argsort(order.uniform(len(given)), kind="stable"):
+            drawn.append(sizes[session])
+            reached += sizes[session]
+            if reached >= workload.wanted_bytes:
+                return drawn
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("connections", [1, 2, 7, 300])
+@pytest.mark.parametrize("load", [1e-9, 0.01, 0.05])
+def test_a_files_rounds_are_the_same_however_many_are_drawn_at_a_time(
+    connections: int, load: float, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recipe, "_AT_A_TIME", 50)
+    made = [
+        tmix.Connection(
+            0, tuple(tmix.Exchange(1, 0, (7 * at) % 5000, 0) for _ in range(at % 3 + 1))
+        )
+        for at in range(1, connections + 1)
+    ]
+    path = tmix.write(tmp_path / "some.tmix", made)
+    vectors = Tmix(path=str(path), sha256=tmix.load(path)[1])
+    fields = {"vectors": vectors, "load": load, "until": 10_000_000_000, "seed": seed}
+    workload = CAMPUS.model_copy(update=fields)
+    table = sessions(workload)
+    sums = np.add.reduceat(table.response_bytes, table.ends - table.exchanges)
+    assert sums.tolist() == in_rounds(tmix.sessions_of(made), workload)
+
+
+def test_millions_of_rounds_of_a_small_file_are_drawn_in_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmix.write(tmp_path / "one.tmix", [tmix.Connection(0, (tmix.Exchange(9, 0, 100, 0),))])
+    vectors = Tmix(path=str(path), sha256=tmix.load(path)[1])
+    workload = CAMPUS.model_copy(update={"vectors": vectors, "load": 0.02, "seed": 11})
+    asked, uniform = list[int](), Stream.uniform
+    monkeypatch.setattr(Stream, "uniform", lambda of, n: asked.append(n) or uniform(of, n))
+    assert len(sessions(workload)) > 800_000
+    assert len(asked) < 5
 
 
 def _some_pairs(persistent: bool) -> Experiment:

@@ -156,6 +156,24 @@ class Study(abc.ABC, Generic[Row, Found]):
         """The form that it has on a backend; most have one form."""
         return self
 
+    def live(self) -> Study[Any, Any] | None:
+        """The form whose claims are judged on a live kernel; None: it judges none there.
+
+        Of a study that the simulator judges it is its form on the kernel, if that has statements
+        of its own; all of them are on trials. One that judges the simulator's statements again
+        tells of them where it runs, and they are not locked twice.
+        """
+        if self.only_backend == "kernel":
+            return self
+        form = self.on("kernel")
+        known = {one.id for one in self.statements}
+        return form if any(one.id not in known for one in form.statements) else None
+
+    def forms(self) -> Sequence[Study[Any, Any]]:
+        """The forms that judge claims, each its own: this one, and one on a live kernel."""
+        live = self.live()
+        return (self,) if live in (None, self) else (self, live)
+
     @abc.abstractmethod
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
         """The trials by key (a file name: ``rtt50-cubic-n2-t3``), for this seed and length."""

@@ -41,7 +41,9 @@
 #define HW_PASS_ON	HW_NEXT_PROGRAM
 #define HW_DROP_PACKET	2 /* TCX_DROP */
 #define HW_SECOND_NS	1000000000ull
-#define HW_MEAN_PKTS	1024 /* over so many of the latest packets sizes are averaged */
+#define HW_MEAN_PKTS	1024	     /* over so many of the latest packets sizes are averaged */
+#define HW_MOST_WAIT_S	2ull	     /* in a virtual queue whose room nobody has told */
+#define HW_MOST_BYTES	(1ull << 34) /* its room at most */
 
 /* Set before load; the verifier then knows them as constants. */
 const volatile u32 hw_router_tun[HW_MAX_TUNABLES] = {};
@@ -196,13 +198,24 @@ static __always_inline void hw_look(const struct hw_router_link *at, struct hw_l
 		link->idle_us = 0;
 }
 
-/* What has been let through will be sent after what waits. */
+/*
+ * What has been let through will be sent after what waits. What a link has no room for it drops,
+ * wherever it begins: senders that do not give way, as they pass around a proxy, would make the
+ * virtual queue endless.
+ */
 static __always_inline void hw_join_queue(struct hw_router_link *at, u64 now_ns, u32 ip_bytes,
 					  u32 pkts)
 {
 	u64 from_ns = at->clear_ns > now_ns ? at->clear_ns : now_ns;
+	u64 rate_Bps = hw_rate_Bps ? hw_rate_Bps : 1;
+	u64 room_bytes = hw_limit_bytes ? hw_limit_bytes : HW_MOST_WAIT_S * rate_Bps;
+	u64 until_ns;
 
 	if (HW_ROUTER.gather)
+		return;
+	until_ns = from_ns + (u64)ip_bytes * HW_SECOND_NS / rate_Bps;
+	if (from_ns > now_ns &&
+	    until_ns - now_ns > hw_min_u64(room_bytes, HW_MOST_BYTES) * HW_SECOND_NS / rate_Bps)
 		return;
 	if (from_ns == now_ns) {
 		at->busy_bytes = 0;
@@ -213,7 +226,7 @@ static __always_inline void hw_join_queue(struct hw_router_link *at, u64 now_ns,
 	}
 	at->busy_bytes += ip_bytes;
 	at->busy_pkts += pkts;
-	at->clear_ns = from_ns + (u64)ip_bytes * HW_SECOND_NS / (hw_rate_Bps ? hw_rate_Bps : 1);
+	at->clear_ns = until_ns;
 }
 
 static __always_inline void hw_keep_told(struct hw_router_link *at, const struct hw_link *link,

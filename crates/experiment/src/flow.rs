@@ -2,11 +2,11 @@
 
 use crate::algorithm::{split_options, switch, Known, Named, KERNEL_OWN};
 use crate::limits::{
-    BUFFER_BYTES, MAX_BYTES, MAX_FLOWS, MAX_NAME_CHARS, MAX_RATE_BPS, MAX_TIME_NS,
-    MAX_WINDOW_BYTES, MIN_WINDOW_BYTES,
+    BUFFER_BYTES, MAX_BYTES, MAX_FLOWS, MAX_NAME_CHARS, MAX_RATE_BPS, MAX_WINDOW_BYTES,
+    MIN_WINDOW_BYTES,
 };
 use crate::quantity::{
-    format_rate, format_size, format_time, parse_positive_size, parse_positive_time, parse_rate,
+    any_time, format_rate, format_size, parse_positive_size, parse_positive_time, parse_rate,
     parse_size, parse_time,
 };
 use crate::text::{quoted, shorten, unknown, Refused};
@@ -150,10 +150,7 @@ impl Kind {
                 } else {
                     parse_positive_time
                 };
-                match parse(written)? {
-                    ns if ns <= MAX_TIME_NS => number(ns),
-                    ns => no(format_time(ns.into()), "at most 10 years".into()),
-                }
+                number(any_time(parse(written)?)?)
             }
             Kind::Size(least, most) => match if least == 0 {
                 parse_size(written)?

@@ -29,7 +29,8 @@ pub mod start;
 pub mod text;
 
 pub use quantity::{
-    parse_positive_size, parse_positive_time, parse_probability, parse_rate, parse_size, parse_time,
+    any_time, parse_positive_size, parse_positive_time, parse_probability, parse_rate, parse_size,
+    parse_time,
 };
 pub use queue::{bdp_bytes, parse_buffer, Buffer, Limit};
 pub use text::Refused;

@@ -4,6 +4,7 @@
 //! between is rounded to the nearest, half to even. A number without a unit is refused, because
 //! 50 could be milliseconds or seconds and 1000 bits or bytes.
 
+use crate::limits::MAX_TIME_NS;
 use crate::text::{quoted, Refused};
 
 /// What a unit is called, and what one of it is in the smallest.
@@ -365,6 +366,20 @@ fn shown(value: i128, units: &[Unit]) -> String {
     }
     let decimals = format!("{rest:03}");
     format!("{sign}{whole}.{} {name}", decimals.trim_end_matches('0'))
+}
+
+/// A time that may be asked for.
+///
+/// # Errors
+/// One line: it is longer than any may be.
+pub fn any_time(ns: u64) -> Result<u64, Refused> {
+    if ns <= MAX_TIME_NS {
+        return Ok(ns);
+    }
+    let shown = format_time(ns.into());
+    Err(Refused::new(format!(
+        "{shown} is not allowed; at most 10 years"
+    )))
 }
 
 /// Bits per second as the shortest exact text; [`parse_rate`] gives the same number back.

@@ -120,6 +120,25 @@ fn a_fast_link_grants_all_that_is_asked() {
     succeeds(&["detach", "--all"]);
 }
 
+/// What comes at many times a link's rate and does not give way: the link drops it.
+fn a_virtual_queue_has_an_end() {
+    let path = RoutedPath::new(true).unwrap();
+    let netns = path.router.path();
+    let words = "router pep-monitor --rate 100kbit --set rtt_ms=20";
+    for (queue, room_bytes) in [(&["--queue", "3kB"][..], 3000), (&[], 25_000)] {
+        let words: Vec<&str> = words.split(' ').chain(queue.iter().copied()).collect();
+        succeeds(&[&words[..], &["--netns", &netns, "--dev", ROUTER_OUT]].concat());
+        for _ in 0..5 {
+            send(&path);
+        }
+        let counters = router()["counters"].clone();
+        let waits = counters["persistent_queue_bytes"].as_u64().unwrap();
+        // it empties while the test looks whether all has arrived
+        assert!((room_bytes / 4..=room_bytes).contains(&waits), "{counters}");
+        succeeds(&["detach", "--all"]);
+    }
+}
+
 fn what_is_wrong_is_told_in_one_line() {
     let path = RoutedPath::new(true).unwrap();
     let netns = path.router.path();
@@ -249,6 +268,7 @@ fn main() {
             "a protocol of three files has its header read and written by the binding",
             &a_protocol_of_three_files_has_its_header_read_and_written_by_the_binding,
         ),
+        ("a virtual queue has an end", &a_virtual_queue_has_an_end),
         (
             "what is wrong is told in one line",
             &what_is_wrong_is_told_in_one_line,

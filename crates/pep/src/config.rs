@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use headway_system::error::{Attempt as _, Failure};
 
+use crate::limits::Tables;
+
 /// Of the connections there may be, so many can wait for a server's answer.
 const HELD_PERCENT: usize = 25;
 /// More than any machine of today holds.
@@ -132,6 +134,11 @@ impl Config {
     #[must_use]
     pub fn table(&self) -> String {
         table_of(&self.scope, &self.name)
+    }
+
+    /// What connections are dealt to.
+    pub(crate) fn tables(&self) -> Tables {
+        Tables::of(self.workers, self.confirm)
     }
 
     /// So many clients may wait for their servers' answers; more pass around.

@@ -22,9 +22,9 @@ use crate::nflog::Nflog;
 use crate::queue::{Queue, WAKE};
 use crate::socket::{self, Family};
 use crate::syn::Syn;
-use crate::worker::Shared;
+use crate::worker::{Begun, Shared};
 use crate::Config;
-use headway_system::error::Failure;
+use headway_system::error::{Attempt as _, Failure};
 
 /// Datagrams read at a stretch, before servers that have answered have their turn.
 const DATAGRAMS: usize = 64;
@@ -57,7 +57,6 @@ pub(crate) struct Holder {
     takes: bool,
     senders: Vec<Senders>,
     queue: Queue,
-    next: u64,
 }
 
 impl Holder {
@@ -77,7 +76,7 @@ impl Holder {
                 own: socket::raw(family, config.own_mark())?,
             });
         }
-        let queue = Queue::new(&shared)?;
+        let queue = Queue::new(&shared).attempt("make an event queue")?;
         Ok(Self {
             config,
             shared,
@@ -86,7 +85,6 @@ impl Holder {
             takes: false,
             senders,
             queue,
-            next: 0,
         })
     }
 
@@ -96,7 +94,8 @@ impl Holder {
     }
 
     /// Works until it is told to end.
-    pub fn run(mut self) -> io::Result<()> {
+    pub fn run(mut self, begun: &Begun) -> io::Result<()> {
+        begun.tell();
         let mut events = Vec::new();
         let mut tick = Instant::now() + TICK;
         while !self.shared.end.load(Relaxed) {
@@ -106,7 +105,7 @@ impl Holder {
             for event in &events {
                 match event.data.u64() {
                     WAKE => self.answer(now)?,
-                    LOG => self.receive(now)?,
+                    LOG => drop(self.receive(now)?),
                     number => self.settle(number)?,
                 }
             }
@@ -115,7 +114,7 @@ impl Holder {
                 self.sweep(now);
             }
         }
-        self.held.table().clear();
+        self.held.table().take();
         Ok(())
     }
 
@@ -126,12 +125,18 @@ impl Holder {
     fn answer(&mut self, now: Instant) -> io::Result<()> {
         let asked = self.shared.asked();
         // before, what is sent on would come to a process whose place this one takes
-        if self.shared.takes.load(Relaxed) && !std::mem::replace(&mut self.takes, true) {
-            self.queue.add(&self.log, LOG, EventFlags::IN)?;
+        let takes = self.shared.takes.load(Relaxed);
+        if takes != std::mem::replace(&mut self.takes, takes) {
+            if takes {
+                self.begin_all()?;
+            } else {
+                self.pause(now)?;
+            }
+            self.shared.listens.store(takes, Relaxed);
         }
         if let Some(to) = asked {
             let table = self.held.table();
-            let of = |waiting: &Waiting| {
+            let of = |(_, waiting): (u64, &Waiting)| {
                 ConnectionStatus::held(waiting.ends(), now.duration_since(waiting.since))
             };
             let _ = to.send(table.iter().map(of).collect());
@@ -139,17 +144,48 @@ impl Holder {
         Ok(())
     }
 
-    fn receive(&mut self, now: Instant) -> io::Result<()> {
+    /// Clients may be there that another process has held until now.
+    fn begin_all(&self) -> io::Result<()> {
+        for (number, waiting) in self.held.table().iter() {
+            if !waiting.answered {
+                self.watch(&waiting.socket, number)?;
+            }
+        }
+        self.queue.add(&self.log, LOG, EventFlags::IN)
+    }
+
+    /// What was logged to here until now is held; what becomes of it another process sees to.
+    fn pause(&mut self, now: Instant) -> io::Result<()> {
+        while self.receive(now)? {}
+        self.queue.remove(&self.log)?;
+        for (_, waiting) in self.held.table().iter() {
+            // closing it does not do it, for the other has it, too
+            if !waiting.answered {
+                self.queue.remove(&waiting.socket)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn watch(&self, socket: &OwnedFd, number: u64) -> io::Result<()> {
+        let flags = EventFlags::OUT | EventFlags::ONESHOT;
+        self.queue.add(socket, number, flags)
+    }
+
+    /// Takes some of what was logged. Returns whether there may be more.
+    fn receive(&mut self, now: Instant) -> io::Result<bool> {
         let mut syns = Vec::new();
+        let mut more = true;
         for _ in 0..DATAGRAMS {
-            if !self.log.receive(|packet| syns.extend(Syn::parse(packet)))? {
+            more = self.log.receive(|packet| syns.extend(Syn::parse(packet)))?;
+            if !more {
                 break;
             }
         }
         for syn in syns {
             self.begin(syn, now)?;
         }
-        Ok(())
+        Ok(more)
     }
 
     /// A client has sent its first packet, perhaps not for the first time.
@@ -161,6 +197,9 @@ impl Holder {
                 self.send_on(&syn); // it, or what answered it, was lost
             }
             waiting.syn = syn;
+            return Ok(());
+        }
+        if table.is_settled(&syn) {
             return Ok(());
         }
         if table.len() >= self.config.max_held() {
@@ -183,16 +222,17 @@ impl Holder {
         let (side, mark) = (&self.config.server, self.config.own_mark());
         match socket::connect(syn.client, syn.server, side, mark) {
             Ok(socket) => {
-                let flags = EventFlags::OUT | EventFlags::ONESHOT;
-                self.queue.add(&socket, self.next, flags)?;
-                let waiting = Waiting {
+                if self.watch(&socket, table.next_number()).is_err() {
+                    drop(socket); // which has the ends of the one that passes
+                    self.pass(&syn);
+                    return Ok(());
+                }
+                table.insert(Waiting {
                     syn,
                     socket,
                     since: now,
                     answered: false,
-                };
-                table.insert(self.next, waiting);
-                self.next += 1;
+                });
             }
             // there is one with these ends: the kernel knows what to make of another SYN of it
             Err(Errno::ADDRINUSE | Errno::ADDRNOTAVAIL) => self.send_on(&syn),
@@ -208,8 +248,8 @@ impl Holder {
     fn settle(&mut self, number: u64) -> io::Result<()> {
         let held = Arc::clone(&self.held);
         let mut table = held.table();
-        // one that has gone a moment ago may still have been in the list
-        let Some(waiting) = table.get(number) else {
+        // one that has gone a moment ago may still have been in the list, or all were left to another
+        let Some(waiting) = table.get(number).filter(|_| self.takes) else {
             return Ok(());
         };
         match sockopt::socket_error(&waiting.socket) {
@@ -268,6 +308,7 @@ impl Holder {
     /// The client of a silent server is told nothing, as without a proxy.
     fn sweep(&self, now: Instant) {
         let mut table = self.held.table();
+        table.forget(now.checked_sub(STALE).unwrap_or(now));
         while let Some((number, oldest)) = table.oldest() {
             if now.duration_since(oldest.since) <= self.config.handshake_timeout {
                 return;

@@ -109,6 +109,36 @@ pub struct ConnectionStatus {
     pub client_bytes: u64,
     /// From the server, handed to the client's side.
     pub server_bytes: u64,
+    /// Of the connection to the client; null: there is none yet.
+    pub client_leg: Option<LegStatus>,
+    /// Of that to the server.
+    pub server_leg: Option<LegStatus>,
+}
+
+/// What the kernel says of one of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LegStatus {
+    /// Its smoothed round-trip time; null: none was measured.
+    pub srtt_us: Option<u32>,
+    /// Its congestion window.
+    pub cwnd_pkts: u32,
+    /// That were sent again.
+    pub retrans_pkts: u32,
+    /// Sent or waiting to be, and not acknowledged yet.
+    pub unacknowledged_bytes: u32,
+}
+
+impl LegStatus {
+    fn of(leg: &Leg) -> Option<Self> {
+        let (info, _) = tcp_info(&leg.socket).ok()?;
+        Some(Self {
+            // an estimate is never 0, which is none
+            srtt_us: Some(info.tcpi_rtt).filter(|&rtt| rtt != 0),
+            cwnd_pkts: info.tcpi_snd_cwnd,
+            retrans_pkts: info.tcpi_total_retrans,
+            unacknowledged_bytes: socket::unacknowledged_bytes(&leg.socket).max(0) as u32,
+        })
+    }
 }
 
 impl ConnectionStatus {
@@ -123,6 +153,8 @@ impl ConnectionStatus {
             idle_ms: age_ms,
             client_bytes: 0,
             server_bytes: 0,
+            client_leg: None,
+            server_leg: None,
         }
     }
 }
@@ -139,6 +171,8 @@ pub(crate) struct Connection {
     broken: usize,
     started: Instant,
     moved: Instant,
+    /// What either end had not acknowledged yet when nothing had moved for long.
+    unacknowledged: [i32; 2],
     /// It is in the list of those that have more to do, or are looked at soon.
     pub listed: bool,
 }
@@ -155,6 +189,7 @@ impl Connection {
             broken: CLIENT,
             started: now,
             moved: now,
+            unacknowledged: [0; 2],
             listed: false,
         }
     }
@@ -187,6 +222,11 @@ impl Connection {
             counters.server_bytes.fetch_add(down - before[1], Relaxed);
         }
         next
+    }
+
+    /// The last that came of a direction was more than what is copied.
+    pub fn moves_much(&self) -> bool {
+        self.flows.iter().any(Flow::is_bulk)
     }
 
     fn bytes(&self) -> [u64; 2] {
@@ -230,11 +270,22 @@ impl Connection {
         match self.phase {
             Phase::Breaking => self.broken_off(tools),
             Phase::Closing if self.legs.iter().all(|leg| socket::is_over(&leg.socket)) => {
-                Next::End(Outcome::Closed)
+                Next::End(self.closed())
             }
             _ if again => Next::Again,
             _ => Next::Wait,
         }
+    }
+
+    /// Both ends were passed on, and neither leg is there any more: whose side had not acknowledged
+    /// all by then broke it off. The end itself counts as one byte, and nothing is lost with it.
+    fn closed(&self) -> Outcome {
+        let broke = |&side: &usize| {
+            let leg = &self.legs[side];
+            leg.broken && socket::unacknowledged_bytes(&leg.socket) > 1
+        };
+        let side = [CLIENT, SERVER].into_iter().find(broke);
+        side.map_or(Outcome::Closed, Outcome::Broke)
     }
 
     /// What came before the one leg broke is handed over, and acknowledged, before the other
@@ -268,14 +319,23 @@ impl Connection {
         }
     }
 
-    /// Why it has to go, if it has waited for too long.
-    pub fn overdue(&self, now: Instant, config: &crate::Config) -> Option<Outcome> {
+    /// Why it has to go, if it has waited for too long. While an end acknowledges what waits in the
+    /// kernel, something moves.
+    pub fn overdue(&mut self, now: Instant, config: &crate::Config) -> Option<Outcome> {
         if self.phase == Phase::Connecting {
             let late = now.duration_since(self.started) > config.handshake_timeout;
             return late.then_some(Outcome::HandshakeTimeout);
         }
-        let idle = now.duration_since(self.moved) > config.idle_timeout;
-        idle.then_some(Outcome::IdleTimeout)
+        if now.duration_since(self.moved) <= config.idle_timeout {
+            return None;
+        }
+        let legs = self.legs.each_ref();
+        let waits = legs.map(|leg| socket::unacknowledged_bytes(&leg.socket));
+        if std::mem::replace(&mut self.unacknowledged, waits) == waits {
+            return Some(Outcome::IdleTimeout);
+        }
+        self.moved = now;
+        None
     }
 
     /// Nothing is expected but what the kernel does by itself.
@@ -289,17 +349,15 @@ impl Connection {
             flow.abandon(counters);
         }
         count(outcome.counter(counters));
-        counters.open.fetch_sub(1, Relaxed);
     }
 
     /// What is told of it at its end.
     pub fn line(&self, end: Outcome) -> Line {
         let [client_bytes, server_bytes] = self.bytes();
-        let [client_rtt_us, server_rtt_us] = [CLIENT, SERVER].map(|side| {
-            let info = tcp_info(&self.legs[side].socket).ok();
-            // an estimate is never 0, which is none
-            info.map(|(info, _)| info.tcpi_rtt).filter(|&rtt| rtt != 0)
-        });
+        let [client_rtt_us, server_rtt_us] = self
+            .legs
+            .each_ref()
+            .map(|leg| LegStatus::of(leg).and_then(|leg| leg.srtt_us));
         Line {
             time: SystemTime::now(),
             client: self.client,
@@ -315,6 +373,7 @@ impl Connection {
 
     pub fn status(&self, now: Instant) -> ConnectionStatus {
         let [client_bytes, server_bytes] = self.bytes();
+        let [client_leg, server_leg] = self.legs.each_ref().map(LegStatus::of);
         ConnectionStatus {
             client: self.client,
             server: self.server,
@@ -323,6 +382,8 @@ impl Connection {
             idle_ms: now.duration_since(self.moved).as_millis() as u64,
             client_bytes,
             server_bytes,
+            client_leg,
+            server_leg,
         }
     }
 }

@@ -40,8 +40,10 @@ pub enum Request {
         /// The version of what is said then that this process knows.
         version: u32,
     },
-    /// It has what it needs: take no more connections.
+    /// It has what it needs: take no more connections, and hand over clients that are held.
     LetGo,
+    /// It has them, and takes connections.
+    Entered,
 }
 
 /// Whether new connections are taken.
@@ -214,7 +216,7 @@ impl Control {
         let lock = try_take(&lock_path(folder, name)).attempt(&what)?;
         let lock = lock.ok_or_else(|| {
             Failure::failed(format!(
-                "a proxy named {name} runs; `headwayctl pep stop --name {name}` ends it"
+                "a proxy named {name} runs; `headwayctl pep stop {name}` ends it"
             ))
         })?;
         let path = socket_path(folder, name);

@@ -9,8 +9,6 @@ macro_rules! counters {
         /// Of all workers, since the start.
         #[derive(Debug, Default)]
         pub struct Counters {
-            /// Connections there are, those that are closing included.
-            pub(crate) open: AtomicUsize,
             /// Clients that wait for their servers' answers.
             pub(crate) held: AtomicUsize,
             /// Pipes that are open, spare ones included.

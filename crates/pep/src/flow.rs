@@ -101,6 +101,11 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// The last read brought more than what is copied.
+    pub fn is_bulk(&self) -> bool {
+        self.bulk
+    }
+
     /// Moves what can be moved, up to a share.
     pub fn pump(&mut self, from: &mut Leg, to: &mut Leg, tools: &mut Tools) -> Step {
         let before = self.bytes;

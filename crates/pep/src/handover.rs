@@ -4,32 +4,40 @@
 //!    the listening sockets themselves. The other goes on as before.
 //! 2. It prepares all that could fail, and changes the rules if they have to. Should it end now,
 //!    the other puts its own back.
-//! 3. It says `let-go`: the other takes no more connections, keeps those it has, and leaves rules,
-//!    socket and lock alone. What waits in the listening sockets' queues waits for whoever comes.
+//! 3. It says `let-go`: the other takes no more connections and hands over clients that are held
+//!    until servers answer (`--confirm`). What waits in the listening sockets' queues waits for
+//!    whoever comes: the other again, if nothing more is said.
+//! 4. It says `entered`: the other keeps the connections that it has, and leaves rules, socket and
+//!    lock alone.
 //!
 //! From then on the other is asked through the same stream, and its end is the stream's.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, IoSlice, IoSliceMut};
+use std::io::{self, BufRead as _, BufReader, IoSlice, IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use headway_system::error::{Attempt as _, Failure};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::net::{
-    recv, recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::control::{self, Control, Place, Request, Status};
+use crate::held::Waiting;
 use crate::socket::Family;
+use crate::syn::Syn;
 use crate::Config;
 
 /// Of what is said here. A later one understands this one as well, or refuses it in words.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
+/// What is told of held clients is not longer: of more than are held at a time.
+const MOST_BYTES: usize = 1 << 28;
 /// Descriptors in one message (SCM_MAX_FD).
 const AT_ONCE: usize = 253;
 /// A predecessor that does not answer for so long is told of no more.
@@ -49,6 +57,24 @@ pub(crate) struct Offer {
     pub devices: Vec<String>,
     /// The nftables table as it was put in.
     pub table: String,
+    /// Clients are held until servers answer.
+    pub confirm: bool,
+}
+
+/// A client that is held, told beside the socket to its server.
+#[derive(Debug, Serialize, Deserialize)]
+struct Told {
+    /// Its first packet.
+    syn: Vec<u8>,
+    waited_us: u64,
+    answered: bool,
+}
+
+/// What comes after the answer to `let-go`: so many bytes of `Told`, then so many sockets.
+#[derive(Debug, Serialize, Deserialize)]
+struct Heading {
+    bytes: usize,
+    sockets: usize,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -61,6 +87,10 @@ enum Answer {
 /// Tells who asked for the place what there is.
 pub(crate) fn offer(stream: &UnixStream, offer: Offer, all: &[BorrowedFd<'_>]) -> io::Result<()> {
     control::tell(stream, &Answer::Offer(offer))?;
+    send(stream, all)
+}
+
+fn send(stream: &UnixStream, all: &[BorrowedFd<'_>]) -> io::Result<()> {
     for some in all.chunks(AT_ONCE) {
         let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(AT_ONCE))];
         let mut message = SendAncillaryBuffer::new(&mut space);
@@ -105,6 +135,47 @@ fn receive(stream: &UnixStream, number: usize) -> io::Result<Vec<OwnedFd>> {
     Ok(all)
 }
 
+/// Hands over clients that are held, after the answer to `let-go`.
+pub(crate) fn hand_over(mut stream: &UnixStream, all: &[Waiting]) -> io::Result<()> {
+    let told = |waiting: &Waiting| Told {
+        syn: waiting.syn.packet().to_vec(),
+        waited_us: waiting.since.elapsed().as_micros() as u64,
+        answered: waiting.answered,
+    };
+    let text = serde_json::to_vec(&all.iter().map(told).collect::<Vec<_>>())?;
+    let (bytes, sockets) = (text.len(), all.len());
+    control::tell(stream, &Heading { bytes, sockets })?;
+    stream.write_all(&text)?;
+    let sockets: Vec<BorrowedFd<'_>> = all.iter().map(|waiting| waiting.socket.as_fd()).collect();
+    send(stream, &sockets)
+}
+
+fn take_over(mut stream: &UnixStream) -> io::Result<Vec<Waiting>> {
+    let heading: Option<Heading> = control::hear(stream)?;
+    let Some(Heading { bytes, sockets }) = heading.filter(|heading| heading.bytes <= MOST_BYTES)
+    else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    let mut text = vec![0; bytes];
+    stream.read_exact(&mut text)?;
+    let told: Vec<Told> = serde_json::from_slice(&text)?;
+    if told.len() != sockets {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let now = Instant::now();
+    let all = told.into_iter().zip(receive(stream, sockets)?);
+    let held = all.filter_map(|(told, socket)| {
+        let waited = Duration::from_micros(told.waited_us);
+        Some(Waiting {
+            syn: Syn::parse(&told.syn)?,
+            socket,
+            since: now.checked_sub(waited).unwrap_or(now),
+            answered: told.answered,
+        })
+    });
+    Ok(held.collect())
+}
+
 /// What was handed over, by a process that goes on until it is told to let go.
 #[derive(Debug)]
 pub(crate) struct Estate {
@@ -118,7 +189,12 @@ pub(crate) struct Estate {
 }
 
 /// Asks for the place of the proxy of that name. None: there is none.
-pub(crate) fn ask(folder: &Path, name: &str, place: Place) -> Result<Option<Estate>, Failure> {
+pub(crate) fn ask(
+    folder: &Path,
+    name: &str,
+    place: Place,
+    confirm: bool,
+) -> Result<Option<Estate>, Failure> {
     let what = format!("take the place of proxy {name}");
     let Some(from) = control::connect(folder, name).attempt(&what)? else {
         return Ok(None);
@@ -150,6 +226,12 @@ pub(crate) fn ask(folder: &Path, name: &str, place: Place) -> Result<Option<Esta
             "mark {}: the proxy whose place is to be taken has {}, and its connections need it",
             place.mark, offer.place.mark
         )));
+    }
+    if offer.confirm && !confirm {
+        return Err(Failure::bad_input(
+            "confirm: the proxy whose place is to be taken holds clients until their servers answer, \
+             and who takes it has to, too",
+        ));
     }
     let number = 2 + offer.listeners.iter().sum::<usize>() + offer.predecessors;
     let mut all = receive(&from, number).attempt(&what)?.into_iter();
@@ -183,46 +265,67 @@ impl Estate {
         families.zip(self.listeners.iter().map(Vec::as_slice))
     }
 
-    /// From here on it is this process that takes connections. Returns who did before.
-    pub fn enter(self) -> Result<Vec<Predecessor>, Failure> {
-        let mut all = self.predecessors;
-        let mut last = Predecessor::new(self.from);
+    /// From here on it is this process that takes connections. Returns who did before, and clients
+    /// that are held.
+    pub fn enter(self) -> Result<(Vec<Predecessor>, Vec<Waiting>), Failure> {
         let what = "take the place of a proxy";
-        last.ask(Request::LetGo).attempt(what)?;
-        all.push(last);
-        Ok(all)
+        let mut all = self.predecessors;
+        control::tell(&self.from, &Request::LetGo).attempt(what)?;
+        // line by line: what a buffer reads ahead would lose the sockets that come with it
+        let status: Option<Status> = control::hear(&self.from).attempt(what)?;
+        if status.is_none() {
+            return Err(Failure::failed(format!("cannot {what}: it has ended")));
+        }
+        let held = take_over(&self.from).attempt(what)?;
+        control::tell(&self.from, &Request::Entered).attempt(what)?;
+        all.push(Predecessor::new(self.from));
+        Ok((all, held))
     }
 }
 
 /// A process whose place was taken, and that has connections yet.
 #[derive(Debug)]
-pub(crate) struct Predecessor(BufReader<UnixStream>);
+pub(crate) struct Predecessor {
+    from: BufReader<UnixStream>,
+    /// It did not answer in time, so that its answers are none to what is asked then.
+    mute: bool,
+}
 
 impl Predecessor {
     fn new(stream: UnixStream) -> Self {
         // without it whoever hangs would be waited for
         let _ = stream.set_read_timeout(Some(PATIENCE));
         let _ = stream.set_write_timeout(Some(PATIENCE));
-        Self(BufReader::new(stream))
+        Self {
+            from: BufReader::new(stream),
+            mute: false,
+        }
     }
 
     pub fn stream(&self) -> BorrowedFd<'_> {
-        self.0.get_ref().as_fd()
+        self.from.get_ref().as_fd()
     }
 
     pub fn ask(&mut self, request: Request) -> io::Result<Status> {
-        control::tell(self.0.get_ref(), &request)?;
+        control::tell(self.from.get_ref(), &request)?;
+        if self.mute {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         let mut line = String::new();
-        self.0.read_line(&mut line)?;
-        Ok(serde_json::from_str(&line)?)
+        let answer = self.from.read_line(&mut line).map(drop);
+        let answer = answer.and_then(|()| Ok(serde_json::from_str(&line)?));
+        self.mute = answer.is_err();
+        answer
     }
 
+    /// Also with answers that nobody has read.
     pub fn has_ended(&self) -> bool {
-        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        !matches!(
-            recv(self.stream(), &mut [0u8; 1], flags),
-            Ok((1, _)) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
-        )
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let mut fds = [PollFd::from_borrowed_fd(self.stream(), PollFlags::RDHUP)];
+        matches!(poll(&mut fds, Some(&now)), Ok(1))
     }
 }
 
@@ -244,6 +347,7 @@ mod tests {
             predecessors: 1,
             devices: Vec::new(),
             table: String::new(),
+            confirm: false,
         }
     }
 
@@ -266,7 +370,7 @@ mod tests {
                 ));
                 answer(&stream);
             });
-            ask(&folder, "pep", some_offer(0).place)
+            ask(&folder, "pep", some_offer(0).place, false)
         });
         fs::remove_dir_all(&folder).unwrap();
         result
@@ -293,7 +397,7 @@ mod tests {
             ),
             (
                 Box::new(|s: &UnixStream| offer(s, some_offer(VERSION + 1), &[]).unwrap()),
-                "by version 2, not 1",
+                "by version 3, not 2",
             ),
             (Box::new(|s: &UnixStream| refuse(s, "it stops")), "it stops"),
         ] {
@@ -306,11 +410,43 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_is_not_the_others_is_refused() {
-        let mut other = some_offer(VERSION);
-        other.place.mark = 400;
-        let refused = taken(|stream| offer(stream, other, &[]).unwrap()).unwrap_err();
-        assert!(refused.message.starts_with("mark 300: "), "{refused}");
-        assert_eq!(refused.exit_status, headway_system::error::BAD_INPUT);
+    fn a_mark_that_is_not_the_others_is_refused_and_who_holds_nobody_for_one_that_does() {
+        let (mut marked, mut confirms) = (some_offer(VERSION), some_offer(VERSION));
+        marked.place.mark = 400;
+        confirms.confirm = true;
+        for (other, words) in [(marked, "mark 300: "), (confirms, "confirm: ")] {
+            let refused = taken(|stream| offer(stream, other, &[]).unwrap()).unwrap_err();
+            assert!(refused.message.starts_with(words), "{refused}");
+            assert_eq!(refused.exit_status, headway_system::error::BAD_INPUT);
+        }
+    }
+
+    #[test]
+    fn clients_that_are_held_come_with_the_sockets_to_their_servers() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let now = Instant::now();
+        let held: Vec<Waiting> = (0..700)
+            .map(|n| Waiting {
+                syn: Syn::example(1000 + n),
+                socket: File::open("/dev/null").unwrap().into(),
+                since: now - Duration::from_millis(n.into()),
+                answered: n % 2 == 1,
+            })
+            .collect();
+        let taken = thread::scope(|scope| {
+            let heir = scope.spawn(|| take_over(&far));
+            hand_over(&near, &held).unwrap();
+            heir.join().unwrap().unwrap()
+        });
+        assert_eq!(taken.len(), held.len());
+        for (theirs, ours) in taken.iter().zip(&held) {
+            assert_eq!(theirs.ends(), ours.ends());
+            assert_eq!(theirs.syn.packet(), ours.syn.packet());
+            assert_eq!(theirs.answered, ours.answered);
+            let later = theirs.since.elapsed().abs_diff(ours.since.elapsed());
+            assert!(later < Duration::from_secs(5), "{later:?}");
+        }
+        hand_over(&near, &[]).unwrap();
+        assert!(take_over(&far).unwrap().is_empty());
     }
 }

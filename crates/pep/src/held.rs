@@ -32,8 +32,12 @@ impl Waiting {
 /// All of them. Their numbers grow, so that the first is the oldest.
 #[derive(Debug)]
 pub(crate) struct Table {
+    next: u64,
     by_age: BTreeMap<u64, Waiting>,
     by_ends: HashMap<(SocketAddr, SocketAddr), u64>,
+    /// Those whose clients have come, by their first sequence numbers: a SYN of such a one that comes
+    /// now was sent before that, and has waited to be read.
+    settled: HashMap<(SocketAddr, SocketAddr), (u32, Instant)>,
     counters: Arc<Counters>,
 }
 
@@ -57,15 +61,23 @@ impl Table {
         Some((number, waiting))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Waiting> {
-        self.by_age.values()
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Waiting)> {
+        self.by_age
+            .iter()
+            .map(|(&number, waiting)| (number, waiting))
     }
 
-    /// Under a number above all before.
-    pub fn insert(&mut self, number: u64, waiting: Waiting) {
-        self.by_ends.insert(waiting.ends(), number);
-        self.by_age.insert(number, waiting);
+    /// Under a number above all before, which the next one has.
+    pub fn insert(&mut self, waiting: Waiting) {
+        self.by_ends.insert(waiting.ends(), self.next);
+        self.by_age.insert(self.next, waiting);
+        self.next += 1;
         self.tell();
+    }
+
+    /// Of the next that is inserted.
+    pub fn next_number(&self) -> u64 {
+        self.next
     }
 
     pub fn remove(&mut self, number: u64) -> Option<Waiting> {
@@ -75,10 +87,23 @@ impl Table {
         Some(waiting)
     }
 
-    pub fn clear(&mut self) {
-        self.by_age.clear();
+    /// Whether its client has come meanwhile.
+    pub fn is_settled(&self, syn: &Syn) -> bool {
+        let first = self.settled.get(&(syn.client, syn.server));
+        first.is_some_and(|(sequence, _)| *sequence == syn.sequence())
+    }
+
+    /// Whose clients have come before is not known any more.
+    pub fn forget(&mut self, before: Instant) {
+        self.settled.retain(|_, (_, since)| *since >= before);
+    }
+
+    /// Leaves none; the oldest comes first.
+    pub fn take(&mut self) -> Vec<Waiting> {
         self.by_ends.clear();
+        let all = std::mem::take(&mut self.by_age).into_values().collect();
         self.tell();
+        all
     }
 
     fn tell(&self) {
@@ -93,8 +118,10 @@ pub(crate) struct Held(Mutex<Table>);
 impl Held {
     pub fn new(counters: Arc<Counters>) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Table {
+            next: 0,
             by_age: BTreeMap::new(),
             by_ends: HashMap::new(),
+            settled: HashMap::new(),
             counters,
         })))
     }
@@ -107,6 +134,36 @@ impl Held {
     pub fn claim(&self, client: SocketAddr, server: SocketAddr) -> Option<OwnedFd> {
         let mut table = self.table();
         let number = *table.by_ends.get(&(client, server))?;
-        table.remove(number).map(|waiting| waiting.socket)
+        let waiting = table.remove(number)?;
+        let settled = (waiting.syn.sequence(), Instant::now());
+        table.settled.insert((client, server), settled);
+        Some(waiting.socket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::time::Duration;
+
+    #[test]
+    fn a_first_packet_that_was_read_late_begins_nothing_anew() {
+        let held = Held::new(Arc::default());
+        let now = Instant::now();
+        let syn = Syn::example(1000);
+        held.table().insert(Waiting {
+            syn: syn.clone(),
+            socket: File::open("/dev/null").unwrap().into(),
+            since: now,
+            answered: true,
+        });
+        assert!(!held.table().is_settled(&syn));
+        assert!(held.claim(syn.client, syn.server).is_some());
+        let mut table = held.table();
+        assert!(table.is_settled(&syn) && table.like(&syn).is_none());
+        assert!(!table.is_settled(&Syn::example(1001)));
+        table.forget(Instant::now() + Duration::from_secs(1));
+        assert!(!table.is_settled(&syn));
     }
 }

@@ -13,12 +13,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use headway_system::error::{Attempt as _, Failure};
+use headway_system::error::Failure;
 use serde::{Serialize, Serializer};
 
 use crate::config::Journal as Place;
 use crate::connection::Outcome;
 use crate::counters::{count, Counters};
+use crate::privileges;
 
 /// Lines that wait to be written: a second of the fastest coming and going, and 1 MB.
 const LINES: usize = 8192;
@@ -122,10 +123,7 @@ pub(crate) fn open(place: &Place, counters: &Arc<Counters>) -> Result<(Journal, 
     };
     let (to, from) = sync_channel(LINES);
     let own = Arc::clone(counters);
-    let writer = thread::Builder::new()
-        .name("pep-journal".to_owned())
-        .spawn(move || write(&mut *sink, &from, &own))
-        .attempt("start a thread")?;
+    let writer = privileges::start("pep-journal", move || write(&mut *sink, &from, &own))?;
     let counters = Arc::clone(counters);
     Ok((Journal { to, counters }, Writer(writer)))
 }

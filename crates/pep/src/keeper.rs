@@ -3,11 +3,13 @@
 //! `nft` and `ip`; it reads nothing that comes from there. It ends with the proxy, whose rules stay
 //! if it was killed: where nobody listens connections pass.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use headway_system::error::{Attempt as _, Failure};
 use serde::{Deserialize, Serialize};
@@ -15,9 +17,13 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::control;
 use crate::handover::Offer;
+use crate::listening;
 use crate::privileges;
 use crate::rules::Rules;
 use crate::socket::Family;
+
+/// A port at which somebody has begun to listen is known after so long.
+const REFRESH: Duration = Duration::from_secs(2);
 
 /// What it is about, told once.
 #[derive(Debug, Serialize, Deserialize)]
@@ -27,6 +33,11 @@ struct Task {
     instead_of: Option<(String, Vec<Family>)>,
     folder: PathBuf,
     name: String,
+    /// Something of it may be there.
+    put: bool,
+    /// Ports that clients may have and the proxy cannot.
+    #[serde(skip)]
+    busy: BTreeSet<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +48,7 @@ enum Order {
     Restore {
         open: bool,
     },
+    Refresh,
     Count,
     /// With the control socket and the lock's file.
     Remove,
@@ -51,6 +63,7 @@ pub(crate) struct Keeper {
     stream: UnixStream,
     pid: libc::pid_t,
     pub rules: Rules,
+    refreshed: Instant,
 }
 
 /// One that was split off and does not know its task.
@@ -88,7 +101,7 @@ fn keep(stream: &UnixStream) {
     if privileges::keep_for_rules().is_err() {
         return;
     }
-    let Ok(Some(task)) = control::hear::<Task>(stream) else {
+    let Ok(Some(mut task)) = control::hear::<Task>(stream) else {
         return;
     };
     while let Ok(Some(order)) = control::hear(stream) {
@@ -100,19 +113,39 @@ fn keep(stream: &UnixStream) {
 }
 
 impl Task {
-    fn obey(&self, order: Order) -> Result<Option<u64>, Failure> {
+    fn obey(&mut self, order: Order) -> Result<Option<u64>, Failure> {
+        // where the kernel does not tell, none is known
+        let busy = || listening::everywhere().unwrap_or_default();
         let rules = &self.rules;
         let done = match (order, &self.instead_of) {
-            (Order::Put, None) => rules.install(),
-            (Order::Put, Some((table, families))) => rules.take_over(table, families),
+            (Order::Put, None) => {
+                rules.free()?;
+                self.put = true;
+                self.busy = busy();
+                rules.install(&self.busy)
+            }
+            (Order::Put, Some((table, families))) => {
+                self.busy = busy();
+                rules.take_over(table, families, &self.busy)
+            }
             (Order::Open, _) => rules.open(),
             (Order::Close, _) => rules.close(),
-            (Order::Restore { open }, _) => rules.restore(open),
+            (Order::Restore { open }, _) => rules.restore(open, &self.busy),
+            (Order::Refresh, _) => {
+                let now = busy();
+                if now == self.busy {
+                    return Ok(None);
+                }
+                rules.fill(&now).map(|()| self.busy = now)
+            }
             (Order::Count, _) => return Ok(rules.around()),
             (Order::Remove, _) => {
-                let removed = rules.remove();
+                // where the mark is another's, so are the rules that it names
+                if self.put {
+                    rules.remove()?;
+                }
                 control::remove_files(&self.folder, &self.name);
-                removed
+                Ok(())
             }
         };
         done.map(|()| None)
@@ -133,11 +166,18 @@ impl Split {
             instead_of: offer.map(|offer| (offer.table.clone(), families(offer))),
             folder: config.folder.clone(),
             name: config.name.clone(),
+            put: offer.is_some(),
+            busy: BTreeSet::new(),
         };
         let Self(stream, pid) = self;
         control::tell(&stream, &task).attempt("tell the rules")?;
         let rules = task.rules;
-        Ok(Keeper { stream, pid, rules })
+        Ok(Keeper {
+            stream,
+            pid,
+            rules,
+            refreshed: Instant::now(),
+        })
     }
 }
 
@@ -171,11 +211,20 @@ impl Keeper {
         self.order(Order::Restore { open }).map(drop)
     }
 
+    /// Looks, now and then, what others on this machine do that rules depend on. What fails is tried
+    /// again the next time.
+    pub fn refresh(&mut self) {
+        if self.refreshed.elapsed() >= REFRESH {
+            self.refreshed = Instant::now();
+            let _ = self.order(Order::Refresh);
+        }
+    }
+
     pub fn around(&self) -> Option<u64> {
         self.order(Order::Count).ok().flatten()
     }
 
-    /// Takes all out, the control socket, too.
+    /// Takes all out, and then the control socket: as long as something is left, `pep stop` finds it.
     pub fn remove(&self) -> Result<(), Failure> {
         self.order(Order::Remove).map(drop)
     }

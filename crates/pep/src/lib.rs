@@ -3,10 +3,12 @@
 //! client and server stay what they are on both. The way of the data:
 //!
 //! - [`Config`]: what is asked for;
-//! - `rules`: nftables and routing, put in and taken out by itself;
+//! - `rules`: nftables and routing (`routes`), put in and taken out by itself; `sets`: what they
+//!   remember; `listening`: what they are told; `untracked`: what connection tracking does not see;
 //! - `keeper`: who changes them when the proxy may not any more; `privileges`: what it may then;
 //! - `socket`: sockets with others' addresses, listening and connecting;
-//! - `worker`: an event loop per core, each with a `queue` of events and its connections in a `slab`;
+//! - `worker`: an event loop per core, each with a `table` of descriptors, a `queue` of events and its
+//!   connections in a `slab`;
 //! - `confirm`: clients' first packets wait in `held` until servers have answered; `nflog` brings
 //!   them, `syn` reads them and makes answers;
 //! - `connection`: two legs and what becomes of them; `flow`: one direction, by splice through
@@ -17,7 +19,6 @@
 //!   the place of another; [`run`]: from start to end.
 #![warn(missing_docs)]
 
-mod begun;
 mod config;
 mod confirm;
 mod connection;
@@ -29,6 +30,7 @@ mod held;
 mod journal;
 mod keeper;
 mod limits;
+mod listening;
 mod manager;
 mod metrics;
 mod nflog;
@@ -36,16 +38,20 @@ mod pipe;
 mod privileges;
 mod proxy;
 mod queue;
+mod routes;
 mod rules;
 mod run;
+mod sets;
 mod slab;
 mod socket;
 mod syn;
+mod table;
+mod untracked;
 mod worker;
 
 pub use config::{Config, Journal, Side};
-pub use connection::{ConnectionStatus, Phase};
+pub use connection::{ConnectionStatus, LegStatus, Phase};
 pub use counters::{Counters, Totals};
-pub use limits::usual_connections;
+pub use limits::Tables;
 pub use manager::Manager;
 pub use run::{clean, plan, run};

@@ -11,12 +11,15 @@ use crate::Config;
 
 /// Taken again when so much of the limit is in use, in percent, so that it does not flap.
 const AGAIN_PERCENT: u64 = 95;
-const PAGE_BYTES: u64 = 4096;
 /// What one asks for who does not say.
 const USUAL_CONNECTIONS: usize = 10_000;
 
 /// Descriptors beside those of connections: listeners, event queues, the control socket.
 const SPARE_DESCRIPTORS: usize = 1024;
+/// The kernel deals connections to loops by a hash, so that one may have more than its part: by so
+/// much, in percent, and so many.
+const UNEVEN_PERCENT: usize = 10;
+const UNEVEN: usize = 64;
 /// One socket on each side.
 const SOCKETS: usize = 2;
 /// Both ends.
@@ -46,24 +49,71 @@ fn set_descriptors(current: usize, most: usize) -> bool {
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) == 0 }
 }
 
-/// So many connections can be open where nothing else is asked for, and a pipe for each.
-#[must_use]
-pub fn usual_connections() -> usize {
-    let most = descriptors().map_or(SPARE_DESCRIPTORS, |(_, most)| most);
-    (most.saturating_sub(SPARE_DESCRIPTORS) / (SOCKETS + OF_A_PIPE)).clamp(1, USUAL_CONNECTIONS)
+/// What connections are dealt to: event loops with tables of descriptors of their own (`table`), each
+/// of which may open as many as a process, or one table that all loops share.
+#[derive(Clone, Copy, Debug)]
+pub struct Tables(usize);
+
+impl Tables {
+    /// Of so many loops. Who holds clients until servers answer hands sockets from loop to loop.
+    #[must_use]
+    pub fn of(workers: usize, confirm: bool) -> Self {
+        Self(if confirm { 1 } else { workers })
+    }
+
+    /// Each thread has one.
+    pub(crate) fn are_threads(self) -> bool {
+        self.0 > 1
+    }
+
+    /// The most that one of them may have, of so many connections in all.
+    fn share(self, connections: usize) -> usize {
+        if self.0 == 1 {
+            return connections;
+        }
+        let part = connections.div_ceil(self.0);
+        let more = part.saturating_mul(UNEVEN_PERCENT) / 100 + UNEVEN;
+        part.saturating_add(more).min(connections)
+    }
+
+    /// How many there may be in all, where one may have so many.
+    fn whole(self, share: usize) -> usize {
+        if self.0 == 1 {
+            return share;
+        }
+        let part = share.saturating_sub(UNEVEN) * 100 / (100 + UNEVEN_PERCENT);
+        part.saturating_mul(self.0).max(share)
+    }
+
+    /// So many connections can be open where nothing else is asked for, and a pipe for each.
+    #[must_use]
+    pub fn usual_connections(self) -> usize {
+        let most = descriptors().map_or(SPARE_DESCRIPTORS, |(_, most)| most);
+        let share = most.saturating_sub(SPARE_DESCRIPTORS) / (SOCKETS + OF_A_PIPE);
+        self.whole(share).clamp(1, USUAL_CONNECTIONS)
+    }
+}
+
+/// What an event loop may have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    /// From so many on, new ones pass around, whatever other loops have.
+    pub connections: usize,
+    pub pipes: usize,
 }
 
 /// Lets this process open what its connections need, and two pipes for each of them if it may.
-/// Returns how many pipes there may be.
-pub(crate) fn raise_descriptors(config: &Config) -> Result<usize, Failure> {
+/// Returns what of them is a loop's.
+pub(crate) fn raise_descriptors(config: &Config) -> Result<Share, Failure> {
     let (current, most) = descriptors().attempt("read the limit of descriptors")?;
-    let sockets = config
-        .max_connections
+    let tables = config.tables();
+    let connections = tables.share(config.max_connections);
+    let sockets = connections
         .saturating_mul(SOCKETS)
         .saturating_add(SPARE_DESCRIPTORS);
     let least = sockets.saturating_add(OF_A_PIPE * LEAST_PIPES);
     let wanted = sockets
-        .saturating_add(2 * OF_A_PIPE * config.max_connections)
+        .saturating_add((2 * OF_A_PIPE).saturating_mul(connections))
         .max(least);
     let have = if current >= wanted || set_descriptors(wanted, most.max(wanted)) {
         wanted
@@ -74,14 +124,23 @@ pub(crate) fn raise_descriptors(config: &Config) -> Result<usize, Failure> {
     };
     if have < least {
         let others = SPARE_DESCRIPTORS + OF_A_PIPE * LEAST_PIPES;
+        let which = match tables.0 {
+            1 => "this process",
+            _ => "each event loop",
+        };
         return Err(Failure::bad_input(format!(
-            "most connections {}: they need {least} descriptors and this process may open {have}, \
+            "most connections {}: {which} needs {least} descriptors for them and may open {have}, \
              enough for {}",
             config.max_connections,
-            have.saturating_sub(others) / SOCKETS
+            tables.whole(have.saturating_sub(others) / SOCKETS)
         )));
     }
-    Ok((have - sockets) / OF_A_PIPE)
+    let pipes = (have - sockets) / OF_A_PIPE;
+    let loops = config.workers / tables.0;
+    Ok(Share {
+        connections,
+        pipes: pipes / loops,
+    })
 }
 
 /// Where the kernel says it: open, for no file is opened any more once the proxy runs.
@@ -89,6 +148,7 @@ pub(crate) fn raise_descriptors(config: &Config) -> Result<usize, Failure> {
 pub(crate) struct Gauges {
     own: File,
     tcp: File,
+    page_bytes: u64,
 }
 
 impl Gauges {
@@ -97,6 +157,8 @@ impl Gauges {
         Ok(Self {
             own: open("/proc/self/statm")?,
             tcp: open("/proc/net/sockstat")?,
+            // SAFETY: a plain number.
+            page_bytes: unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64,
         })
     }
 }
@@ -112,27 +174,36 @@ fn read(file: &File) -> String {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Use {
     pub connections: u64,
+    /// Of the loop that has most.
+    pub most_of_a_loop: u64,
     pub memory_bytes: u64,
 }
 
 impl Use {
-    /// As it is now. Memory is what lies in pipes, what this process takes, and what the
-    /// kernel has for TCP: of the whole machine, for it does not count by process.
-    pub fn now(gauges: &Gauges, counters: &Counters) -> Self {
+    /// As it is now, by what each loop has. Memory is what lies in pipes, what this process takes,
+    /// and what the kernel has for TCP: of the whole machine, for it does not count by process.
+    pub fn now(
+        gauges: &Gauges,
+        counters: &Counters,
+        of_loops: impl Iterator<Item = usize>,
+    ) -> Self {
         let own = read(&gauges.own);
         let own = own.split(' ').nth(1).and_then(|pages| pages.parse().ok());
         let tcp = read(&gauges.tcp);
         let tcp = tcp.lines().find_map(|line| line.strip_prefix("TCP:"));
         let tcp = tcp.and_then(|line| line.rsplit(' ').next()?.trim().parse().ok());
         let pages: u64 = own.unwrap_or(0) + tcp.unwrap_or(0);
+        let held = counters.held.load(Relaxed);
+        let (all, most) = of_loops.fold((held, 0), |(all, most), n| (all + n, most.max(n)));
         Self {
-            connections: (counters.open.load(Relaxed) + counters.held.load(Relaxed)) as u64,
-            memory_bytes: pages * PAGE_BYTES + counters.held_bytes.load(Relaxed) as u64,
+            connections: all as u64,
+            most_of_a_loop: most as u64,
+            memory_bytes: pages * gauges.page_bytes + counters.held_bytes.load(Relaxed) as u64,
         }
     }
 
     /// Whether there is room for new ones, who are taken at present or not.
-    pub fn has_room(self, config: &Config, taken: bool) -> bool {
+    pub fn has_room(self, config: &Config, share: Share, taken: bool) -> bool {
         let below = |used: u64, limit: u64| {
             if taken {
                 used < limit
@@ -141,6 +212,7 @@ impl Use {
             }
         };
         below(self.connections, config.max_connections as u64)
+            && below(self.most_of_a_loop, share.connections as u64)
             && below(self.memory_bytes, config.max_memory_bytes)
     }
 }
@@ -160,13 +232,19 @@ mod tests {
     #[test]
     fn either_limit_lets_connections_pass_until_there_is_room_again() {
         let config = config(1000, 1_000_000);
-        let room = |connections, memory_bytes, taken| {
+        let share = Share {
+            connections: 600,
+            pipes: 0,
+        };
+        let room_of = |connections, most_of_a_loop, memory_bytes, taken| {
             let used = Use {
                 connections,
+                most_of_a_loop,
                 memory_bytes,
             };
-            used.has_room(&config, taken)
+            used.has_room(&config, share, taken)
         };
+        let room = |connections, memory_bytes, taken| room_of(connections, 0, memory_bytes, taken);
         assert!(room(999, 999_999, true));
         assert!(!room(1000, 0, true));
         assert!(!room(0, 1_000_000, true));
@@ -174,19 +252,40 @@ mod tests {
         assert!(!room(999, 0, false));
         assert!(!room(0, 950_000, false));
         assert!(room(949, 949_999, false));
+        // one loop has more than its part
+        assert!(room_of(700, 599, 0, true));
+        assert!(!room_of(700, 600, 0, true));
+        assert!(!room_of(700, 570, 0, false));
+        assert!(room_of(700, 569, 0, false));
+    }
+
+    #[test]
+    fn tables_have_room_for_what_is_dealt_unevenly_and_no_more_than_all() {
+        for (workers, confirm, all, share) in [
+            (2, false, 10_000, 5564),
+            (8, false, 10_000, 1439),
+            (2, false, 100, 100),
+            (1, false, 10_000, 10_000),
+            (2, true, 10_000, 10_000),
+        ] {
+            let tables = Tables::of(workers, confirm);
+            assert_eq!(tables.share(all), share, "{workers} {confirm} {all}");
+            assert!(tables.whole(share) >= all, "{workers} {confirm} {all}");
+            assert!(tables.share(tables.whole(share)) <= share);
+        }
     }
 
     #[test]
     fn memory_in_use_is_this_process_and_more() {
         let counters = Counters::default();
         let gauges = Gauges::open().unwrap();
-        let before = Use::now(&gauges, &counters);
+        let before = Use::now(&gauges, &counters, [].into_iter());
         assert!(before.memory_bytes > 100_000, "{before:?}");
         counters.held_bytes.store(1 << 40, Relaxed);
-        counters.open.store(3, Relaxed);
-        let now = Use::now(&gauges, &counters);
+        counters.held.store(1, Relaxed);
+        let now = Use::now(&gauges, &counters, [2, 5, 0].into_iter());
         assert!(now.memory_bytes > 1 << 40);
-        assert_eq!(now.connections, 3);
+        assert_eq!((now.connections, now.most_of_a_loop), (8, 5));
     }
 
     #[test]
@@ -194,6 +293,6 @@ mod tests {
         let error = raise_descriptors(&config(1_000_000_000, 1)).unwrap_err();
         assert!(error.message.starts_with("most connections 1000000000: "));
         assert!(error.message.contains("enough for "), "{error}");
-        assert!(usual_connections() >= 1);
+        assert!(Tables::of(2, false).usual_connections() >= 1);
     }
 }

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use rustix::net::{self, sockopt, AddressFamily, SocketFlags, SocketType};
 
 use crate::control::{Status, Taking};
+use crate::privileges;
 
 /// For all of a request and of its answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -60,21 +61,18 @@ pub(crate) fn serve(address: SocketAddr, beside: bool) -> Result<Scrapes, Failur
     let (to, from) = channel();
     let serves = Arc::new(());
     let served = Arc::downgrade(&serves);
-    thread::Builder::new()
-        .name("pep-metrics".to_owned())
-        .spawn(move || {
-            while served.strong_count() > 0 {
-                let mut fds = [PollFd::new(&listener, PollFlags::IN)];
-                let _ = poll(&mut fds, Some(&LOOK)); // a signal is no matter
-                match listener.accept() {
-                    // who does not ask as one does, or goes away, is not missed
-                    Ok((stream, _)) => drop(answer(&stream, &to)),
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(_) => thread::sleep(PAUSE), // there is no descriptor for it
-                }
+    privileges::start("pep-metrics", move || {
+        while served.strong_count() > 0 {
+            let mut fds = [PollFd::new(&listener, PollFlags::IN)];
+            let _ = poll(&mut fds, Some(&LOOK)); // a signal is no matter
+            match listener.accept() {
+                // who does not ask as one does, or goes away, is not missed
+                Ok((stream, _)) => drop(answer(&stream, &to)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => thread::sleep(PAUSE), // there is no descriptor for it
             }
-        })
-        .attempt("start a thread")?;
+        }
+    })?;
     Ok(Scrapes {
         from,
         _serves: serves,

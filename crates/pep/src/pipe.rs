@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 
 use rustix::pipe::{fcntl_setpipe_size, pipe_with, PipeFlags};
@@ -19,11 +19,14 @@ pub(crate) struct Pipe {
     pub read: OwnedFd,
     pub write: OwnedFd,
     pub capacity_bytes: usize,
+    /// Of its pool.
+    open: Arc<AtomicUsize>,
     counters: Arc<Counters>,
 }
 
 impl Drop for Pipe {
     fn drop(&mut self) {
+        self.open.fetch_sub(1, Relaxed);
         self.counters.pipes.fetch_sub(1, Relaxed);
     }
 }
@@ -35,8 +38,10 @@ pub(crate) struct Pool {
     /// The fewest that were spare since the last look: so many nobody needs.
     unused: usize,
     pipe_bytes: usize,
-    /// Of all workers.
+    /// So many can be open.
     most: usize,
+    /// Those in use included.
+    open: Arc<AtomicUsize>,
     counters: Arc<Counters>,
 }
 
@@ -47,6 +52,7 @@ impl Pool {
             unused: 0,
             pipe_bytes,
             most,
+            open: Arc::default(),
             counters,
         }
     }
@@ -57,7 +63,7 @@ impl Pool {
             self.unused = self.unused.min(self.spare.len());
             return Some(pipe);
         }
-        if self.counters.pipes.load(Relaxed) >= self.most {
+        if self.open.load(Relaxed) >= self.most {
             return None;
         }
         self.open().ok()
@@ -71,11 +77,13 @@ impl Pool {
         if capacity_bytes < SCRATCH_BYTES {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
+        self.open.fetch_add(1, Relaxed);
         self.counters.pipes.fetch_add(1, Relaxed);
         Ok(Pipe {
             read,
             write,
             capacity_bytes,
+            open: Arc::clone(&self.open),
             counters: Arc::clone(&self.counters),
         })
     }

@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::io;
+use std::sync::mpsc::channel;
+use std::thread::{self, JoinHandle};
 
 use headway_system::error::{Attempt as _, Failure};
 use rustix::thread::{
@@ -71,7 +73,46 @@ fn bound(kept: CapabilitySet) {
     }
 }
 
-/// Gives up all that the proxy does not need. Threads that were started before have none at all.
+/// Starts a thread that may do nothing, before the proxy has given up anything: it has nothing of
+/// that, and so neither has whoever finds a way into it.
+pub(crate) fn start(
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, Failure> {
+    let (to, from) = channel();
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let gone = give_up_all();
+        let begins = gone.is_ok();
+        if to.send(gone).is_ok() && begins {
+            work();
+        }
+    });
+    let thread = thread.attempt("start a thread")?;
+    // before another thread takes it the right to give up its bounding set
+    let gone = from.recv().map_err(io::Error::other);
+    gone.and_then(|gone| gone).attempt("give up privileges")?;
+    Ok(thread)
+}
+
+/// Of root nothing remains but what it takes to become the proxy's user together with the other
+/// threads, which leaves it without that.
+fn give_up_all() -> io::Result<()> {
+    let mut kept = CapabilitySet::empty();
+    if rustix::process::geteuid().is_root() {
+        kept = capabilities(None)?.permitted & (CapabilitySet::SETUID | CapabilitySet::SETGID);
+    }
+    bound(CapabilitySet::empty());
+    clear_ambient_capability_set()?;
+    let sets = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, sets)?;
+    Ok(set_no_new_privs(true)?)
+}
+
+/// Gives up all that the proxy does not need, in this thread and those that it will start.
 pub(crate) fn give_up(user: Option<User>) -> Result<(), Failure> {
     let what = "give up privileges";
     let have = capabilities(None).attempt(what)?;
@@ -136,26 +177,54 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 fn rules() -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = CALLS.iter().map(|&call| (call, Vec::new())).collect();
-    let only = |argument, op, value: u64| {
-        SeccompRule::new(vec![SeccompCondition::new(argument, Dword, op, value)?])
-    };
-    let any = |argument, values: &[u64]| -> Result<Vec<_>, _> {
-        let each = values.iter();
-        each.map(|&value| only(argument, SeccompCmpOp::Eq, value))
-            .collect()
-    };
+    let is = |argument, op, value: i32| SeccompCondition::new(argument, Dword, op, value as u64);
+    let eq = |argument, value| is(argument, SeccompCmpOp::Eq, value);
     // connections, and no other way into the kernel
-    let families = [libc::AF_INET as u64, libc::AF_INET6 as u64];
-    rules.insert(libc::SYS_socket, any(0, &families)?);
+    let flags = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u32;
+    let kind = SeccompCmpOp::MaskedEq(u64::from(!flags));
+    let mut sockets = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let stream = is(1, kind.clone(), libc::SOCK_STREAM)?;
+        // not that of another protocol, as SCTP
+        sockets.push(SeccompRule::new(vec![eq(0, family)?, stream, eq(2, 0)?])?);
+    }
+    rules.insert(libc::SYS_socket, sockets);
+    // CAP_NET_ADMIN would put whole firewalls in by others
+    let options = OPTIONS
+        .iter()
+        .map(|&(level, option)| SeccompRule::new(vec![eq(1, level)?, eq(2, option)?]));
+    rules.insert(libc::SYS_setsockopt, options.collect::<Result<_, _>>()?);
     // FIONREAD, SIOCOUTQ, SIOCATMARK, FIONBIO
-    rules.insert(libc::SYS_ioctl, any(1, &[0x541b, 0x5411, 0x8905, 0x5421])?);
+    let requests = [0x541b, 0x5411, 0x8905, 0x5421].into_iter();
+    let requests = requests.map(|request| SeccompRule::new(vec![eq(1, request)?]));
+    rules.insert(libc::SYS_ioctl, requests.collect::<Result<_, _>>()?);
     // memory, but no code
     let no_code = SeccompCmpOp::MaskedEq(libc::PROT_EXEC as u64);
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
-        rules.insert(call, vec![only(2, no_code.clone(), 0)?]);
+        rules.insert(
+            call,
+            vec![SeccompRule::new(vec![is(2, no_code.clone(), 0)?])?],
+        );
     }
     Ok(rules)
 }
+
+/// What sockets of the proxy are told (socket.rs), and how long is waited for who asks it.
+const OPTIONS: [(i32, i32); 13] = [
+    (libc::SOL_SOCKET, libc::SO_MARK),
+    (libc::SOL_SOCKET, libc::SO_REUSEADDR),
+    (libc::SOL_SOCKET, libc::SO_LINGER),
+    (libc::SOL_SOCKET, libc::SO_OOBINLINE),
+    (libc::SOL_SOCKET, libc::SO_SNDBUFFORCE),
+    (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE),
+    (libc::SOL_SOCKET, libc::SO_RCVTIMEO),
+    (libc::SOL_SOCKET, libc::SO_SNDTIMEO),
+    (libc::SOL_IP, libc::IP_TRANSPARENT),
+    (libc::SOL_IPV6, libc::IPV6_TRANSPARENT),
+    (libc::SOL_IPV6, libc::IPV6_V6ONLY),
+    (libc::SOL_TCP, libc::TCP_NODELAY),
+    (libc::SOL_TCP, libc::TCP_CONGESTION),
+];
 
 #[rustfmt::skip]
 const CALLS: &[i64] = &[
@@ -179,3 +248,59 @@ const CALLS: &[i64] = &[
     libc::SYS_gettimeofday, libc::SYS_getrandom, libc::SYS_getpid, libc::SYS_gettid,
     libc::SYS_geteuid, libc::SYS_getuid, libc::SYS_wait4, libc::SYS_exit, libc::SYS_exit_group,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether something can be done under the filter, by a process of its own.
+    fn can(deed: impl FnOnce() -> bool) -> bool {
+        // SAFETY: the child does nothing but this, and ends.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            let done = confine().is_ok() && deed();
+            // SAFETY: nothing of the process it was is run.
+            unsafe { libc::_exit(i32::from(!done)) };
+        }
+        let mut status = 0;
+        // SAFETY: a child of this process, and an int to write to.
+        assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+        assert!(libc::WIFEXITED(status), "{status}");
+        libc::WEXITSTATUS(status) == 0
+    }
+
+    fn opens(family: i32, kind: i32, protocol: i32) -> bool {
+        // SAFETY: plain numbers.
+        unsafe { libc::socket(family, kind, protocol) >= 0 }
+    }
+
+    #[test]
+    fn sockets_are_those_of_tcp_and_are_told_what_the_proxy_tells_them() {
+        use libc::{AF_INET, AF_INET6, AF_UNIX, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_STREAM};
+        for (family, kind) in [
+            (AF_INET, SOCK_STREAM),
+            (AF_INET6, SOCK_STREAM | SOCK_CLOEXEC),
+        ] {
+            assert!(can(|| opens(family, kind, 0)));
+        }
+        for (family, kind, protocol) in [
+            (AF_INET, SOCK_DGRAM, 0),
+            (AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+            (AF_UNIX, SOCK_STREAM, 0),
+            (AF_INET, SOCK_STREAM, libc::IPPROTO_MPTCP),
+        ] {
+            assert!(!can(|| opens(family, kind, protocol)), "{family} {kind}");
+        }
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let set = |level, option| headway_system::socket::set(&listener, level, option, &1i32);
+        assert!(can(|| set(libc::SOL_TCP, libc::TCP_NODELAY).is_ok()));
+        for (level, option) in [
+            (libc::SOL_TCP, libc::TCP_QUICKACK),
+            (libc::SOL_SOCKET, libc::SO_KEEPALIVE),
+            (libc::SOL_IP, libc::IP_TTL),
+        ] {
+            assert!(set(level, option).is_ok());
+            assert!(!can(|| set(level, option).is_ok()), "{level} {option}");
+        }
+    }
+}

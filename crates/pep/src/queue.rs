@@ -1,10 +1,9 @@
 //! What a loop waits for: events of descriptors, and somebody who wakes it.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use headway_system::error::{Attempt as _, Failure};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::Timespec;
 use rustix::io::Errno;
@@ -21,12 +20,15 @@ pub(crate) const WAKE: u64 = u64::MAX;
 pub(crate) struct Queue(OwnedFd);
 
 impl Queue {
-    pub fn new(shared: &Shared) -> Result<Self, Failure> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC).attempt("make an event queue")?;
-        let queue = Self(epoll);
-        let added = queue.add(&shared.wake, WAKE, EventFlags::IN);
-        added.attempt("watch an event descriptor")?;
+    /// A queue that `shared` can wake.
+    pub fn new(shared: &Shared) -> io::Result<Self> {
+        let queue = Self(epoll::create(CreateFlags::CLOEXEC)?);
+        queue.add(&shared.wake, WAKE, EventFlags::IN)?;
         Ok(queue)
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 
     pub fn add(&self, fd: impl AsFd, word: u64, flags: EventFlags) -> io::Result<()> {

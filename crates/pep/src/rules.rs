@@ -1,7 +1,8 @@
-//! The proxy's rules: an nftables table of its own, a policy rule and a routing table, put in
+//! The proxy's rules: nftables tables of its own, a policy rule and a routing table, put in
 //! and taken out as a whole. New connections are taken by one chain, which is emptied to let
 //! them pass; if nobody listens any more, tproxy finds no socket and they pass as well.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
 use std::process::{Command, Output, Stdio};
@@ -9,21 +10,16 @@ use std::process::{Command, Output, Stdio};
 use headway_system::error::{Attempt as _, Failure};
 use serde::{Deserialize, Serialize};
 
-use crate::begun;
 use crate::config::Config;
+use crate::routes;
+use crate::sets::Set;
 use crate::socket::Family;
+use crate::untracked::{word, Marks};
 
 /// The first packet of a connection.
-const SYN: &str = "tcp flags & (fin | syn | rst | ack) == syn";
+pub(crate) const SYN: &str = "tcp flags & (fin | syn | rst | ack) == syn";
 /// One of those that come after it, the last of the handshake among them.
-const ACK: &str = "tcp flags & (fin | syn | rst | ack) == ack";
-/// So that people see whose routes and rules they are.
-const ROUTING_PROTOCOL: &str = "72";
-/// Before all rules of others: a packet with the mark is the proxy's.
-const PREFERENCE: &str = "1";
-/// Rules of one mark that runs which were killed have left.
-const MOST_LEFT: usize = 16;
-
+pub(crate) const ACK: &str = "tcp flags & (fin | syn | rst | ack) == ack";
 /// What is put in, for which address families, and where the listeners are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Rules {
@@ -80,62 +76,85 @@ impl Rules {
         }
     }
 
+    /// Whether nobody else has what it needs.
+    pub fn free(&self) -> Result<(), Failure> {
+        let mut families = self.ports.iter();
+        families.try_for_each(|(family, _)| routes::free(*family, self.mark))
+    }
+
     /// Puts all in. Nothing is taken yet.
-    pub fn install(&self) -> Result<(), Failure> {
+    pub fn install(&self, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         nft(&without(&self.table))?;
         for (family, _) in &self.ports {
-            self.lead(*family)?;
+            routes::lead(*family, self.mark)?;
         }
-        nft(&self.text((0, 0)))
+        nft(&(self.text((0, 0)) + &self.filling(busy)))
     }
 
     /// Takes the place of the table that another process has put in, in one go, if it is not what
     /// this one wants, and takes new connections.
-    pub fn take_over(&self, table: &str, families: &[Family]) -> Result<(), Failure> {
+    pub fn take_over(
+        &self,
+        table: &str,
+        families: &[Family],
+        busy: &BTreeSet<u16>,
+    ) -> Result<(), Failure> {
         for (family, _) in &self.ports {
             if !families.contains(family) {
-                self.lead(*family)?;
+                routes::free(*family, self.mark)?;
+                routes::lead(*family, self.mark)?;
             }
         }
+        let filled = self.filling(busy) + &self.opening();
         if table == self.text((0, 0)) {
-            return self.open();
+            return nft(&filled);
         }
-        nft(&(self.replacing() + &self.opening()))
+        self.renew(&filled)
     }
 
     /// Puts the table back, whatever became of it.
-    pub fn restore(&self, open: bool) -> Result<(), Failure> {
+    pub fn restore(&self, open: bool, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         let opening = if open { self.opening() } else { String::new() };
-        nft(&(self.replacing() + &opening))
+        self.renew(&(self.filling(busy) + &opening))
     }
 
-    /// What was counted is kept.
-    fn replacing(&self) -> String {
-        let count = self.count().unwrap_or_default();
-        without(&self.table) + &self.text(count)
+    /// From now on clients with these ports pass, and others do not.
+    pub fn fill(&self, busy: &BTreeSet<u16>) -> Result<(), Failure> {
+        nft(&self.filling(busy))
     }
 
-    /// Has marked packets of a family come to this machine.
-    fn lead(&self, family: Family) -> Result<(), Failure> {
-        let table = self.mark.to_string();
-        let there = ip(family, &["route", "show", "table", &table]);
-        // a table that was never used is an error to ip
-        let there = there.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
-        if there.as_ref().is_ok_and(|routes| !routes.is_empty()) {
-            return Err(Failure::bad_input(format!(
-                "mark {table}: the routing table of this number has routes already; \
-                 choose another mark"
-            )));
+    fn filling(&self, busy: &BTreeSet<u16>) -> String {
+        let table = &self.table;
+        let mut text = format!("flush set inet {table} busy\n");
+        if !busy.is_empty() {
+            let ports: Vec<String> = busy.iter().map(u16::to_string).collect();
+            let ports = ports.join(", ");
+            text += &format!("add element inet {table} busy {{ {ports} }}\n");
         }
-        let rule = ["fwmark", &table, "lookup", &table, "pref", PREFERENCE];
-        must(family, &[&["rule", "add"], &rule[..], &protocol()[..]])?;
-        let route = ["local", "default", "dev", "lo", "table", &table];
-        must(family, &[&["route", "add"], &route[..], &protocol()[..]])
+        text
     }
 
-    /// The table, with what was counted before. What it does not name passes untouched, all of UDP
+    /// Chains that are there get other rules, each at once; sets keep what they remember, and the
+    /// counter what it has counted. Where tables are deleted and added in one go packets pass unmarked
+    /// for a moment, and come to ends that know nothing of them.
+    fn renew(&self, filled: &str) -> Result<(), Failure> {
+        let table = &self.table;
+        let mut text = String::new();
+        for word in TABLES {
+            text += &format!("table {word} {table} {{ }}\nflush table {word} {table}\n");
+        }
+        let renewed = nft(&(text + &self.text((0, 0)) + filled));
+        // those of another version may have chains and sets of another kind
+        renewed.or_else(|_| {
+            let count = self.count().unwrap_or_default();
+            nft(&(without(table) + &self.text(count) + filled))
+        })
+    }
+
+    /// The tables, with what was counted before. What they do not name passes untouched, all of UDP
     /// included. First comes what nearly all packets are, those of connections that the proxy has:
-    /// the rules below say the same of them, after a look into the routes.
+    /// the rules below say the same of them, after a look into the routes. It comes after the rules
+    /// of others that say where a packet leads (NAT): what they lead elsewhere is not taken.
     pub fn text(&self, (packets, bytes): (u64, u64)) -> String {
         let Self {
             table,
@@ -147,43 +166,50 @@ impl Rules {
             ..
         } = self;
         let end = format!("meta mark set {mark} accept");
-        let chain = |name: &str, lines: Vec<String>| {
-            format!(
-                "\n    chain {name} {{\n        {}\n    }}",
-                lines.join("\n        ")
-            )
+        let families: Vec<Family> = self.ports.iter().map(|(family, _)| *family).collect();
+        let marks = Marks {
+            mark: *mark,
+            own_mark: *own_mark,
+            clients,
+            servers,
         };
-        let families = || self.ports.iter().map(|(family, _)| *family);
-        let mut own = begun::sets(families());
-        own += &chain("begun", self.to_listeners(begun::known, &end));
-        let mut back = String::new();
-        if self.group.is_some() {
-            own += &chain("held", self.to_listeners(begun::note, &end));
-            back = format!("\n        iifname \"lo\" meta mark {mark} {SYN} jump held");
-        }
-        let mut pass: Vec<String> = families().map(begun::forget).collect();
+        let (sets, again): (&[Set], fn(Family) -> String) = match self.group {
+            None => (&[Set::Asked, Set::Begun], |_| String::new()),
+            Some(_) => (&[Set::Asked, Set::Begun, Set::Held], |family| {
+                Set::Begun.note(family)
+            }),
+        };
+        let own = chain("again", &self.to_listeners(again, &end))
+            + &chain("begun", &self.to_listeners(|f| Set::Begun.known(f), &end))
+            + &marks.chains(&families, &sets[1..]);
+        let sets: String = sets.iter().map(|set| set.text(&families)).collect();
+        let mut pass: Vec<String> = families.iter().map(|f| Set::Begun.forget(*f)).collect();
         pass.push("counter name around".to_owned());
-        let pass = chain("pass", pass);
+        let pass = chain("pass", &pass);
+        let tables = marks.tables(table, &families);
         format!(
             "table inet {table} {{
     counter around {{ packets {packets} bytes {bytes} }}
-    chain take {{ }}{own}{pass}
+    set busy {{ type inet_service; }}
+    chain take {{ }}{sets}{own}{pass}
     chain prerouting {{
-        type filter hook prerouting priority mangle; policy accept;
+        type filter hook prerouting priority dstnat + 1; policy accept;
+        iifname {devices} meta mark {mark} accept
         iifname {devices} {ACK} socket mark {own_mark} meta mark set {mark} accept
         meta l4proto {{ icmp, ipv6-icmp }} socket mark {own_mark} meta mark set {mark} accept
-        meta l4proto != tcp return{back}
+        meta l4proto != tcp return
+        iifname \"lo\" meta mark {mark} {SYN} jump again
         iifname != {devices} return
         fib daddr type != unicast return
         ip6 daddr fe80::/10 return
         meta mark {own_mark} return
-        iifname {clients} {SYN} fib daddr oifname {servers} jump take
+        iifname {clients} {SYN} tcp sport != @busy fib daddr oifname {servers} jump take
         socket transparent 1 meta mark set {mark} accept
         iifname {clients} {ACK} jump begun
         iifname {clients} {SYN} fib daddr oifname {servers} jump pass
     }}
 }}
-"
+{tables}"
         )
     }
 
@@ -195,11 +221,21 @@ impl Rules {
     fn opening(&self) -> String {
         let (table, mark) = (&self.table, self.mark);
         let lines = match self.group {
-            None => self.to_listeners(begun::note, &format!("meta mark set {mark} accept")),
+            None => self.to_listeners(
+                |family| Set::Asked.known(family) + " " + &Set::Begun.note(family),
+                &format!("meta mark set {mark} accept"),
+            ),
             // where nobody listens the packet is not dropped, but passes; one that is dropped begins
             // when it is sent on, which it may never be
             Some(group) => self.to_listeners(
-                begun::forget,
+                |family| {
+                    let parts = [
+                        Set::Asked.known(family),
+                        Set::Begun.forget(family),
+                        Set::Held.note(family),
+                    ];
+                    parts.join(" ")
+                },
                 &format!("log group {group} queue-threshold 1 drop"),
             ),
         };
@@ -215,12 +251,12 @@ impl Rules {
     fn to_listeners(&self, first: impl Fn(Family) -> String, end: &str) -> Vec<String> {
         let line = |(family, port): &(Family, u16)| {
             // a first packet with headers between IP's and TCP's is not understood (syn.rs)
-            let (word, which) = match family {
-                Family::V4 => ("ip", "meta nfproto ipv4 meta l4proto tcp"),
-                Family::V6 if self.group.is_some() => ("ip6", "ip6 nexthdr tcp"),
-                Family::V6 => ("ip6", "meta nfproto ipv6 meta l4proto tcp"),
+            let which = match family {
+                Family::V4 => "meta nfproto ipv4 meta l4proto tcp",
+                Family::V6 if self.group.is_some() => "ip6 nexthdr tcp",
+                Family::V6 => "meta nfproto ipv6 meta l4proto tcp",
             };
-            let first = first(*family);
+            let (word, first) = (word(*family), first(*family));
             format!(
                 "{which} {first} tproxy {word} to {} {end}",
                 family.loopback(*port)
@@ -264,36 +300,29 @@ impl Rules {
     }
 }
 
-/// Takes a table out, there or not.
+/// Families of tables, as nftables calls them.
+const TABLES: [&str; 3] = ["inet", "ip", "ip6"];
+
+/// Takes the tables out, there or not.
 fn without(table: &str) -> String {
     // the first line makes sure that there is something to delete
-    format!("table inet {table} {{ }}\ndelete table inet {table}\n")
+    let text = |word| format!("table {word} {table} {{ }}\ndelete table {word} {table}\n");
+    TABLES.map(text).concat()
+}
+
+/// A chain of a table.
+pub(crate) fn chain(name: &str, lines: &[String]) -> String {
+    let lines = lines.join("\n        ");
+    format!("\n    chain {name} {{\n        {lines}\n    }}")
 }
 
 /// Takes out what a proxy with this table and mark has put in, if it is there.
 pub(crate) fn remove(table: &str, mark: u32) -> Result<(), Failure> {
     nft(&without(table))?;
-    let mark = mark.to_string();
-    let rule = ["fwmark", &mark, "lookup", &mark, "pref", PREFERENCE];
-    let rule = [&["rule", "del"], &rule[..], &protocol()].concat();
-    let route = ["local", "default", "dev", "lo", "table", &mark];
-    let route = [&["route", "del"], &route[..], &protocol()].concat();
-    for family in [Family::V4, Family::V6] {
-        for _ in 0..MOST_LEFT {
-            if !ip(family, &rule)?.status.success() {
-                break;
-            }
-        }
-        ip(family, &route)?;
-    }
-    Ok(())
+    routes::remove(mark)
 }
 
-fn protocol() -> [&'static str; 2] {
-    ["protocol", ROUTING_PROTOCOL]
-}
-
-fn missing(program: &str, package: &str, error: &io::Error) -> Failure {
+pub(crate) fn missing(program: &str, package: &str, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => {
             Failure::kernel_cannot(format!("`{program}` is missing; install {package}"))
@@ -319,24 +348,7 @@ fn nft(batch: &str) -> Result<(), Failure> {
     succeeded("nft", &output)
 }
 
-fn ip(family: Family, words: &[&str]) -> Result<Output, Failure> {
-    let version = match family {
-        Family::V4 => "-4",
-        Family::V6 => "-6",
-    };
-    Command::new("ip")
-        .arg(version)
-        .args(words)
-        .output()
-        .map_err(|e| missing("ip", "iproute2", &e))
-}
-
-fn must(family: Family, words: &[&[&str]]) -> Result<(), Failure> {
-    let words = words.concat();
-    succeeded(&format!("ip {}", words.join(" ")), &ip(family, &words)?)
-}
-
-fn succeeded(what: &str, output: &Output) -> Result<(), Failure> {
+pub(crate) fn succeeded(what: &str, output: &Output) -> Result<(), Failure> {
     if output.status.success() {
         return Ok(());
     }

@@ -23,7 +23,7 @@ use crate::privileges;
 use crate::proxy::{Loop, Means, Proxy};
 use crate::rules::{self, Rules};
 use crate::socket::{self, Family};
-use crate::worker::{Shared, Worker};
+use crate::worker::{Begun, Shared, Worker};
 use crate::Config;
 
 /// Runs a proxy until `stop` is set or the control socket says so. Calls `ready` when it takes
@@ -42,10 +42,10 @@ pub fn run(
     let user = privileges::user(config.user.as_deref())?;
     // while this process has one thread
     let keeper = keeper::split_off()?;
-    let most_pipes = limits::raise_descriptors(&config)?;
+    let share = limits::raise_descriptors(&config)?;
     let here = Place::here(config.mark).attempt("look at the own network namespace")?;
     let estate = match config.replace {
-        true => handover::ask(&config.folder, &config.name, here)?,
+        true => handover::ask(&config.folder, &config.name, here, config.confirm)?,
         false => None,
     };
     let control = match &estate {
@@ -73,14 +73,19 @@ pub fn run(
         let (own, table) = (Arc::clone(&config), Arc::clone(&all));
         let holder = Holder::new(own, Arc::clone(&shared), table, &listeners.families())?;
         (held, group) = (Some(all), Some(holder.group()));
-        loops.push(("pep-held".to_owned(), shared, Box::new(|| holder.run())));
+        let work = Box::new(|begun: &Begun| holder.run(begun));
+        loops.push(("pep-held".to_owned(), shared, work));
     }
     for (number, own) in listeners.shares(config.workers).into_iter().enumerate() {
         let shared = shared()?;
         let (config, own_shared) = (Arc::clone(&config), Arc::clone(&shared));
-        let worker = Worker::new(config, own_shared, held.clone(), own, most_pipes)?;
-        let name = format!("pep-{number}");
-        loops.push((name, shared, Box::new(|| worker.run())));
+        let held = held.clone();
+        let work = Box::new(move |begun: &Begun| {
+            let worker = Worker::new(config, own_shared, held, own, share)?;
+            begun.tell();
+            worker.run()
+        });
+        loops.push((format!("pep-{number}"), shared, work));
     }
     let others = estate.as_ref().map(|estate| &estate.offer.devices[..]);
     let rules = Rules::new(
@@ -95,6 +100,8 @@ pub fn run(
         config,
         place: here,
         gauges: Gauges::open()?,
+        share,
+        held,
         listeners,
         counters,
         control: Some(control),
@@ -130,9 +137,18 @@ fn check(config: &Config) -> Result<Vec<Family>, Failure> {
 
 /// Nobody of this name runs, and what one has left that was killed goes.
 fn begin(config: &Config, here: Place) -> Result<Control, Failure> {
-    let control = Control::new(&config.folder, &config.name)?;
-    if let Some(left) = control.left.filter(|left| left.netns == here.netns) {
+    let mut control = Control::new(&config.folder, &config.name)?;
+    if let Some(left) = control.left {
+        control.anothers = true; // until all is gone that it tells of
+        if left.netns != here.netns {
+            return Err(Failure::failed(format!(
+                "a proxy named {0} was killed in another network namespace, where its rules are \
+                 left; `headwayctl pep stop {0}` takes them out",
+                config.name
+            )));
+        }
         rules::remove(&config.table(), left.mark)?;
+        control.anothers = false;
     }
     control.note(here)?;
     Ok(control)

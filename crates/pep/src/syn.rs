@@ -10,6 +10,7 @@ const TCP_BYTES: usize = 20;
 const V4_BYTES: usize = 20;
 const V6_BYTES: usize = 40;
 /// Of the TCP header.
+const SEQUENCE_AT: usize = 4;
 const CHECKSUM_AT: usize = 16;
 /// What an ICMP error quotes at most, so that it stays below 576 bytes (RFC 1812, 4.3.2.3).
 const QUOTED_BYTES: usize = 512;
@@ -110,6 +111,12 @@ impl Syn {
         let whole = sum.plus(segment).finish();
         segment[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&whole.to_be_bytes());
         true
+    }
+
+    /// Its sequence number, the first of the connection.
+    pub fn sequence(&self) -> u32 {
+        let at = self.header_bytes + SEQUENCE_AT;
+        u32::from_be_bytes([0, 1, 2, 3].map(|n| self.packet[at + n]))
     }
 
     pub fn packet(&self) -> &[u8] {
@@ -225,6 +232,23 @@ mod tests {
     fn wrong(segment: &mut [u8], pseudo: Sum) {
         whole(segment, pseudo);
         segment[16] ^= 1;
+    }
+
+    impl Syn {
+        /// One of a client with such a port.
+        pub(crate) fn example(port: u16) -> Self {
+            let mut packet = packet("10.1.0.2", "192.0.2.1", |segment, pseudo| {
+                whole(segment, pseudo);
+            });
+            let header_bytes = packet.len() - TCP_BYTES;
+            packet[header_bytes..header_bytes + 2].copy_from_slice(&port.to_be_bytes());
+            let mut segment = packet.split_off(header_bytes);
+            segment[CHECKSUM_AT..CHECKSUM_AT + 2].fill(0);
+            let [from, to] = ["10.1.0.2", "192.0.2.1"].map(|host| host.parse().unwrap());
+            whole(&mut segment, pseudo_header(from, to, TCP, TCP_BYTES));
+            packet.extend(segment);
+            Self::parse(&packet).unwrap()
+        }
     }
 
     const ENDS: [(&str, &str); 2] = [("10.1.0.2", "192.0.2.1"), ("fd00::2", "2001:db8::1")];

@@ -1,11 +1,12 @@
 //! An event loop: takes connections and moves them on. There is one per core, each with
-//! listening sockets of its own between which the kernel distributes.
+//! listening sockets of its own between which the kernel distributes, and a table of descriptors of
+//! its own, unless sockets are handed from loop to loop (`--confirm`).
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -21,15 +22,17 @@ use crate::counters::{count, Counters};
 use crate::flow::{Leg, Tools};
 use crate::held::Held;
 use crate::journal::{Journal, Line};
+use crate::limits::Share;
 use crate::pipe::Pool;
 use crate::queue::{Queue, WAKE};
 use crate::slab::Slab;
-use crate::{socket, Config};
+use crate::{socket, table, Config};
 
 /// Connections taken at a stretch, before those that are there have their turn.
 const ACCEPTS: usize = 64;
-/// Between two looks at what no event tells.
+/// Between two looks at what no event tells; where there is much to look at, so long for each.
 const LOOK: Duration = Duration::from_millis(10);
+const LOOK_OF_EACH: Duration = Duration::from_micros(20);
 /// Between two looks at the clock on behalf of all connections.
 const TICK: Duration = Duration::from_secs(1);
 /// From here on events are no connection's: a key is shorter by some bits.
@@ -42,12 +45,16 @@ pub(crate) struct Shared {
     pub counters: Arc<Counters>,
     /// Where ends are told.
     pub journal: Option<Journal>,
-    /// New connections are to be taken.
+    /// New connections are to be taken; not while another process may be about to.
     pub takes: AtomicBool,
     /// Never again: the listening sockets are another's now, or nobody's.
     pub lets_go: AtomicBool,
+    /// It takes some.
+    pub listens: AtomicBool,
     /// All connections are to be cut off, and the worker to end.
     pub end: AtomicBool,
+    /// Connections that it has, those that are closing included.
+    pub open: AtomicUsize,
     /// Who wants to know of all connections.
     ask: Mutex<Option<Sender<Vec<ConnectionStatus>>>>,
     /// Becomes readable when somebody wants something.
@@ -63,7 +70,9 @@ impl Shared {
             journal,
             takes: AtomicBool::new(false),
             lets_go: AtomicBool::new(false),
+            listens: AtomicBool::new(false),
             end: AtomicBool::new(false),
+            open: AtomicUsize::new(0),
             ask: Mutex::new(None),
             wake,
         }))
@@ -71,7 +80,16 @@ impl Shared {
 
     /// Tells the worker, by one of the words above.
     pub fn tell(&self, word: &AtomicBool) {
-        word.store(true, Relaxed);
+        self.say(word, true);
+    }
+
+    /// Takes a word back.
+    pub fn take_back(&self, word: &AtomicBool) {
+        self.say(word, false);
+    }
+
+    fn say(&self, word: &AtomicBool, is_so: bool) {
+        word.store(is_so, Relaxed);
         self.wake();
     }
 
@@ -117,6 +135,15 @@ impl Shared {
     }
 }
 
+/// A thread tells by it that it has all that it works with.
+pub(crate) struct Begun(pub Sender<()>);
+
+impl Begun {
+    pub fn tell(&self) {
+        let _ = self.0.send(()); // who does not wait any more need not know
+    }
+}
+
 /// One event loop.
 #[derive(Debug)]
 pub(crate) struct Worker {
@@ -125,29 +152,44 @@ pub(crate) struct Worker {
     /// Where servers have answered before their clients are.
     held: Option<Arc<Held>>,
     queue: Queue,
-    listeners: Vec<Arc<OwnedFd>>,
+    listeners: Vec<OwnedFd>,
     /// False while there is no room for another descriptor, too.
     listening: bool,
     connections: Slab<Connection>,
     tools: Tools,
     /// Those that have more to do.
     pending: VecDeque<u64>,
-    /// Those to look at soon.
+    /// Those to look at soon, and when.
     watched: Vec<u64>,
+    look: Instant,
 }
 
 impl Worker {
+    /// Called by the thread that is to work. Descriptors of others are closed in its table, those
+    /// listening sockets, too: it has copies.
     pub fn new(
         config: Arc<Config>,
         shared: Arc<Shared>,
         held: Option<Arc<Held>>,
         listeners: Vec<Arc<OwnedFd>>,
-        most_pipes: usize,
-    ) -> Result<Self, Failure> {
-        let pool = Pool::new(config.pipe_bytes, most_pipes, Arc::clone(&shared.counters));
+        share: Share,
+    ) -> io::Result<Self> {
+        let alone = config.tables().are_threads();
+        if alone {
+            table::leave()?;
+        }
+        let copies = listeners.iter().map(|listener| listener.try_clone());
+        let listeners = copies.collect::<io::Result<Vec<OwnedFd>>>()?;
         let queue = Queue::new(&shared)?;
+        if alone {
+            let own = listeners.iter().map(|listener| listener.as_fd());
+            let kept: Vec<_> = own.chain([queue.fd(), shared.wake.as_fd()]).collect();
+            table::keep_only(&kept)?;
+        }
+        let counters = &shared.counters;
+        let pool = Pool::new(config.pipe_bytes, share.pipes, Arc::clone(counters));
         Ok(Self {
-            tools: Tools::new(pool, Arc::clone(&shared.counters)),
+            tools: Tools::new(pool, Arc::clone(counters)),
             config,
             shared,
             held,
@@ -157,6 +199,7 @@ impl Worker {
             connections: Slab::default(),
             pending: VecDeque::new(),
             watched: Vec::new(),
+            look: Instant::now(),
         })
     }
 
@@ -168,6 +211,7 @@ impl Worker {
             }
             self.listening = true;
         }
+        self.shared.listens.store(self.listening, Relaxed);
         Ok(())
     }
 
@@ -179,10 +223,12 @@ impl Worker {
                 self.queue.remove(listener)?;
             }
         }
+        self.shared.listens.store(false, Relaxed);
         Ok(())
     }
 
-    /// Works until it is told to end.
+    /// Works until it is told to end. What little there is to do goes before what moves much, of
+    /// which one has its turn at a time.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Vec::new();
         let mut tick = Instant::now() + TICK;
@@ -190,7 +236,7 @@ impl Worker {
             let now = Instant::now();
             let mut wait = tick.saturating_duration_since(now);
             if !self.watched.is_empty() {
-                wait = wait.min(LOOK);
+                wait = wait.min(self.look.saturating_duration_since(now));
             }
             if !self.pending.is_empty() {
                 wait = Duration::ZERO;
@@ -205,13 +251,15 @@ impl Worker {
                     word => self.happened(word, flags, now),
                 }
             }
-            for _ in 0..self.pending.len() {
-                if let Some(key) = self.pending.pop_front() {
+            if let Some(key) = self.pending.pop_front() {
+                self.resume(key, now);
+            }
+            if now >= self.look {
+                for key in std::mem::take(&mut self.watched) {
                     self.resume(key, now);
                 }
-            }
-            for key in std::mem::take(&mut self.watched) {
-                self.resume(key, now);
+                let each = LOOK_OF_EACH.saturating_mul(self.watched.len() as u32);
+                self.look = now + LOOK.max(each);
             }
             if self.shared.end.load(Relaxed) {
                 for key in self.connections.keys() {
@@ -229,11 +277,15 @@ impl Worker {
 
     fn answer(&mut self, now: Instant) -> io::Result<()> {
         let asked = self.shared.asked();
+        if !self.shared.takes.load(Relaxed) {
+            self.pause()?;
+        }
         if self.shared.lets_go.load(Relaxed) {
             self.pause()?;
             self.listeners.clear();
+        } else {
+            self.listen()?;
         }
-        self.listen()?;
         if let Some(to) = asked {
             let _ = to.send(self.connections.iter().map(|c| c.status(now)).collect());
         }
@@ -243,7 +295,8 @@ impl Worker {
     fn accept(&mut self, listener: usize, now: Instant) -> io::Result<()> {
         for _ in 0..ACCEPTS {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let Some(from) = self.listeners.get(listener) else {
+            // an event may have been in the list when they were left to another
+            let Some(from) = self.listeners.get(listener).filter(|_| self.listening) else {
                 return Ok(());
             };
             match acceptfrom_with(from, flags) {
@@ -273,9 +326,8 @@ impl Worker {
         if server.ip().is_loopback() {
             return; // somebody of this machine came to the listener itself
         }
-        let counters = Arc::clone(&self.shared.counters);
-        count(&counters.accepted);
-        counters.open.fetch_add(1, Relaxed);
+        count(&self.shared.counters.accepted);
+        self.shared.open.fetch_add(1, Relaxed);
         let mark = self.config.own_mark();
         let held = self.held.as_ref();
         let held = held.and_then(|held| held.claim(client, server));
@@ -283,11 +335,17 @@ impl Worker {
             || socket::connect(client, server, &self.config.server, mark),
             Ok,
         );
-        let Ok(other) = other else {
-            let ends = (client, server);
-            self.shared.never_was(ends, now, Outcome::Refused);
-            counters.open.fetch_sub(1, Relaxed);
-            return;
+        let other = match other {
+            Ok(other) => other,
+            Err(why) => {
+                let end = match why {
+                    Errno::NOBUFS | Errno::NOMEM => Outcome::NoRoom,
+                    _ => Outcome::Refused,
+                };
+                self.shared.never_was((client, server), now, end);
+                self.shared.open.fetch_sub(1, Relaxed);
+                return;
+            }
         };
         let legs = [Leg::new(socket), Leg::new(other)];
         let key = self
@@ -313,7 +371,13 @@ impl Worker {
         // one that ended a moment ago may still have been in the list
         if let Some(connection) = self.connections.get(key) {
             connection.note((word & 1) as usize, flags);
-            if !connection.listed {
+            if connection.listed {
+                return;
+            }
+            if connection.moves_much() {
+                connection.listed = true;
+                self.pending.push_back(key);
+            } else {
                 self.advance(key, now);
             }
         }
@@ -346,6 +410,7 @@ impl Worker {
                 journal.note(connection.line(outcome));
             }
             connection.end(outcome, &self.shared.counters);
+            self.shared.open.fetch_sub(1, Relaxed);
         }
     }
 

@@ -2,7 +2,7 @@
 //! makes the transfers many, HEADWAY_LONG=1 the connections that are open at a time, for ten minutes.
 //!
 //! - `lab`: the namespaces; `proxy`: this program again, as a proxy; `ends`: connections through it;
-//! - `started`, `legs`, `around`, `replace`, `many`, `confirm`, `hostile`, `observed`, `transfers`:
+//! - `started`, `legs`, `around`, `nat`, `replace`, `many`, `confirm`, `hostile`, `observed`, `transfers`:
 //!   what is tested; `script`: how one of the transfers goes.
 
 /// Tests under their names.
@@ -28,6 +28,8 @@ mod legs;
 mod machine;
 #[path = "live/many.rs"]
 mod many;
+#[path = "live/nat.rs"]
+mod nat;
 #[path = "live/observed.rs"]
 mod observed;
 #[path = "live/proxy.rs"]
@@ -52,10 +54,11 @@ use machine::TooBusy;
 
 type Test = (&'static str, fn(&Lab));
 
-const TESTS: [&[Test]; 9] = [
+const TESTS: [&[Test]; 10] = [
     started::TESTS,
     legs::TESTS,
     around::TESTS,
+    nat::TESTS,
     replace::TESTS,
     many::TESTS,
     confirm::TESTS,
@@ -114,6 +117,8 @@ fn main() {
                 }
                 None => {
                     failed += 1;
+                    // the next is not to find what this one's proxy has left
+                    let _ = std::fs::remove_dir_all(proxy::folder());
                     println!("test {name} ... FAILED");
                 }
             },

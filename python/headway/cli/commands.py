@@ -69,6 +69,11 @@ COMMANDS = {
         "har",
         "Make a file of Web pages, for flows to load, of what a browser recorded.",
     ),
+    "tmix": Command(
+        "tmix",
+        "tmix",
+        "Make a file of exchanges, for flows to play, of a tmix file.",
+    ),
     "validate": Command(
         "validate",
         "validate",

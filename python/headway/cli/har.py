@@ -9,7 +9,7 @@ import typer
 
 from headway.cli.options import AsJson
 from headway.cli.places import path
-from headway.cli.show import console, print_json
+from headway.cli.show import console, counted, print_json
 from headway.errors import HeadwayError
 from headway.units import format_size, parse_time
 
@@ -56,13 +56,9 @@ def har(
             }
         )
         return
-    told = f"{_number(len(table), 'page')}, {_number(objects, 'object')}, {format_size(total)}"
+    told = f"{counted(len(table), 'page')}, {counted(objects, 'object')}, {format_size(total)}"
     if archive.left_out:
         told += f"; {archive.left_out} that crossed no network left out"
     if archive.hosts > 1:
         told += f"; {archive.hosts} hosts, taken as one"
     console().print(f"{pages}: {told}", markup=False, soft_wrap=True)
-
-
-def _number(count: int, of: str) -> str:
-    return f"{count} {of}" if count == 1 else f"{count} {of}s"

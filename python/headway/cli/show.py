@@ -38,6 +38,11 @@ def console() -> Console:
     return Console(highlight=False, soft_wrap=False, width=min(columns, MAX_COLUMNS), height=lines)
 
 
+def counted(count: int, of: str) -> str:
+    """A number of things, as text."""
+    return f"{count} {of}" if count == 1 else f"{count} {of}s"
+
+
 def print_json(data: object) -> None:
     """Print JSON for scripts; NaN is refused, since it is no JSON."""
     text = json.dumps(data, indent=2, ensure_ascii=not is_unicode(sys.stdout), allow_nan=False)

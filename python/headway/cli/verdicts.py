@@ -48,7 +48,7 @@ def verdicts(
         ),
     ] = False,
     live: Annotated[
-        bool, typer.Option("--live", help="Those that need the live kernel, not the others.")
+        bool, typer.Option("--live", help="Claims on the live kernel, not the others.")
     ] = False,
     rewrite: Annotated[
         bool, typer.Option("--write", help="Lock what was found, and make the pages of it.")
@@ -121,16 +121,20 @@ def _chosen(names: Sequence[str], *, live: bool) -> list[Study[Any, Any]]:
     for name in names:
         if name not in known:
             raise HeadwayError(unknown("study", name, known))
-    of_kind = {n: s for n, s in known.items() if (s.only_backend == "kernel") == live}
+    of_kind = {
+        name: form
+        for name, study in known.items()
+        if (form := study.live() if live else study) and (live or form.only_backend != "kernel")
+    }
     for name in names:
         if name not in of_kind:
             raise HeadwayError(
                 f"{name} {'runs in the simulator; leave out' if live else 'needs the kernel; add'} "
                 "--live"
             )
-    left = sorted(set(known) - set(of_kind))
+    left = sorted(name for name, study in known.items() if study.live())
     if not names and not live and left:
-        notice(f"not run, since they need the live kernel (--live): {', '.join(left)}")
+        notice(f"claims not run, since they need the live kernel (--live): {', '.join(left)}")
     return [of_kind[name] for name in names] if names else list(of_kind.values())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headway.experiment.apps import Exchanges, Pages, Site, Vectors
+from headway.experiment.apps import Exchanges, Pages, Sessions, Site, Vectors
 from headway.experiment.flow import Flow
 
 
@@ -21,4 +21,9 @@ def epochs(flow: Flow) -> Sequence[tuple[int, ...]]:
     if isinstance(flow.app, Exchanges | Pages):
         table = flow.app.table()
         return list(zip(table.request_bytes.tolist(), table.response_bytes.tolist(), strict=True))
+    if isinstance(flow.app, Sessions):
+        from headway import workloads  # and NumPy
+
+        share = workloads.shares(flow.app.workload, flow.app.pairs)[flow.app.pair]
+        return list(zip(share.request_bytes.tolist(), share.response_bytes.tolist(), strict=True))
     return flow.app.epochs if isinstance(flow.app, Vectors) else ()

@@ -1,6 +1,8 @@
 """Locked verdicts: what a version found, a line of JSON per claim, and how another run differs.
 
 Where a live kernel was measured, a first line says on what: ``{"measured_on": {form: machine}}``.
+A study whose form on the kernel judges claims of its own has those of both forms in its file; what
+is live is that form's, and each form reads and writes its own.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any, Literal
 from headway.claims import Basis, Claim, Verdict
 from headway.errors import HeadwayError
 from headway.files import save_text
-from headway.study import Study
+from headway.study import Study, discover
 
 FILE = "verdicts.json"
 SEEDS = (2, 3, 4)
@@ -99,7 +101,17 @@ def file_of(study: Study[Any, Any]) -> Path:
 
 
 def read(study: Study[Any, Any]) -> list[Locked]:
-    """The locked verdicts of a study, none where there is no file yet. Raises HeadwayError."""
+    """What is locked of a form of a study, nothing where no file is yet. Raises HeadwayError."""
+    return [one for one in _all(study) if _judges(study, one)]
+
+
+def _judges(study: Study[Any, Any], one: Locked) -> bool:
+    """Whether a claim of the file is this form's."""
+    whole = discover().get(study.name, study)
+    return len(whole.forms()) == 1 or (one.basis == "live") == (study is not whole)
+
+
+def _all(study: Study[Any, Any]) -> list[Locked]:
     try:
         return [_locked(row) for row in _rows(study) if MACHINE not in row]
     except (TypeError, KeyError) as error:
@@ -132,12 +144,14 @@ def _locked(row: dict[str, Any]) -> Locked:
 def write(
     study: Study[Any, Any], locked: Sequence[Locked], machines: Mapping[Form, str] | None = None
 ) -> Path:
-    """Write a study's verdicts, whole or not at all. Raises HeadwayError.
+    """Write what a form of a study judges, whole or not at all. Raises HeadwayError.
 
-    ``machines``: what each form of a live study was measured on.
+    What its other form judges stays. ``machines``: what was measured of a live kernel ran on.
     """
     rows = [{MACHINE: dict(machines)}] if machines else []
-    lines = [json.dumps(row, ensure_ascii=False) for row in (*rows, *map(_row, locked))]
+    others = [one for one in _all(study) if not _judges(study, one)]
+    both = sorted((*locked, *others), key=lambda one: one.basis == "live") if others else locked
+    lines = [json.dumps(row, ensure_ascii=False) for row in (*rows, *map(_row, both))]
     save_text(file_of(study), "\n".join(lines) + "\n")
     return file_of(study)
 

@@ -48,7 +48,9 @@ def source_tree() -> Path:
 def pages(root: Path) -> dict[Path, str]:
     """Every page that is made, by path, and what it should say."""
     studies = {
-        name: (study, locked) for name, study in discover().items() if (locked := read(study))
+        name: (study, locked)
+        for name, study in discover().items()
+        if (locked := [one for form in study.forms() for one in read(form)])
     }
     docs = root / "docs"
     made = {docs / "claims.md": _summary(studies)}
@@ -98,18 +100,29 @@ def _study(study: Study[Any, Any], locked: Sequence[Locked]) -> str:
         "## Claims",
         "",
     ]
-    seeds = f"quick form, {'runs' if _is_live(study) else 'seeds'} 1 to {max(SEEDS)}"
-    lines += _table(
-        ["claim", "basis", "statement", "published", "measured", "tolerance", "verdict", seeds],
-        [_row(one) for one in locked],
-    )
+    live = None if _is_live(study) else study.live()
+    on_kernel = [one for one in locked if live and one.basis == "live"]
+    lines += _rows([one for one in locked if one not in on_kernel], is_live=_is_live(study))
+    if on_kernel:
+        lines += ["", "## Claims on the kernel", "", *_rows(on_kernel, is_live=True)]
     notes = [_note(one) for one in locked if one.note or one.part or one.same_as]
     if notes:
         lines += ["", "## Notes", "", *notes]
     if study.choices:
         lines += ["", "## What the paper leaves open", ""]
         lines += [f"- {choice}" for choice in study.choices]
+    if live and on_kernel and live.choices:
+        lines += ["", "## What was chosen on the kernel", ""]
+        lines += [f"- {choice}" for choice in live.choices]
     return "\n".join([*lines, ""])
+
+
+def _rows(locked: Sequence[Locked], *, is_live: bool) -> list[str]:
+    seeds = f"quick form, {'runs' if is_live else 'seeds'} 1 to {max(SEEDS)}"
+    return _table(
+        ["claim", "basis", "statement", "published", "measured", "tolerance", "verdict", seeds],
+        [_row(one) for one in locked],
+    )
 
 
 def _is_live(study: Study[Any, Any]) -> bool:
@@ -117,12 +130,14 @@ def _is_live(study: Study[Any, Any]) -> bool:
 
 
 def _made(study: Study[Any, Any]) -> str:
-    """By what, and of a live study on what."""
-    if not _is_live(study):
-        return "Made by `make verdicts`, full form, seed 1"
+    """By what, and what is live on what."""
+    simulated = "Made by `make verdicts`, full form, seed 1"
     on = measured_on(study)
+    if not on and not _is_live(study):
+        return simulated
     quick = "" if on.get("quick") == on.get("full") else f"; quick form on {on.get('quick')}"
-    return f"Made by `make verdicts-live`, full form on {on.get('full')}{quick}"
+    live = f"by `make verdicts-live`, full form on {on.get('full')}{quick}"
+    return f"Made {live}" if _is_live(study) else f"{simulated}, and what is live {live}"
 
 
 def _row(one: Locked) -> list[str]:
@@ -288,7 +303,8 @@ def _headline(studies: Studies) -> str:
     spoiled = sum(
         statement.spoil is not None
         for study, _ in studies.values()
-        for statement in study.statements
+        for form in study.forms()
+        for statement in form.statements
     )
     share = f"{100 * holds / judged:.1f} %" if judged else "none"
     return (

@@ -52,6 +52,8 @@ class Client:
         self._has_stopped = False
         self.received = Received()
         self.responses = array("q")
+        self.larger: set[int] = set()
+        """Objects whose requests are larger than the file says."""
         self.first: Lane | None = None
         """The connection that was opened first."""
 
@@ -91,7 +93,8 @@ class Client:
         known = self._visit.known
         while known and (lane := self._lane(now_ns)):
             wanted = known.popleft()
-            lane.ask(wanted, self._request_bytes[wanted.object], now_ns)
+            if not lane.ask(wanted, self._request_bytes[wanted.object], now_ns):
+                self.larger.add(wanted.object)
         for lane in self._open:
             lane.write()
 
@@ -180,6 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "started_ns": first and first.opened_ns,
         "connected_ns": first and first.connected_ns,
         "late_max_ns": client.late_max_ns,
+        "larger_requests": len(client.larger),
     }
     print(json.dumps(said), flush=True)
     return 0

@@ -6,6 +6,8 @@ import enum
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from headway.web import target
+
 Headers = list[tuple[bytes, bytes]]
 
 HEAD_BYTES = 16_384
@@ -15,7 +17,9 @@ _OF_ONE_HOP = {
     *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
     *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
 }
-_OF_THE_CLIENT = {b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"forwarded"}
+# we answer Expect ourselves: by the time the upstream is asked, the body comes; and a deadline is
+# for the clients' connections: a second one that hears it would pace its inner one by it, too
+_HEARD_HERE = {b"expect", target.HEADER.lower().encode()}
 
 
 class ForwardedFor(enum.StrEnum):
@@ -24,7 +28,7 @@ class ForwardedFor(enum.StrEnum):
     SET = "set"
     """The client that is connected; what it says of others before it is not passed on."""
     APPEND = "append"
-    """The same after what the client says: where the client is a proxy that is trusted."""
+    """What the client says, and the client: where it is a proxy that is trusted."""
     OFF = "off"
     """Nothing, and nothing that the client says."""
 
@@ -40,8 +44,9 @@ def refusal(scope: Mapping[str, Any]) -> tuple[int, str] | None:
     head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
     if head_bytes + len(path) + len(scope["query_string"]) > HEAD_BYTES:
         return 431, f"the head is longer than {HEAD_BYTES} bytes"
-    if method in ("CONNECT", "TRACE"):
-        return 405, f"{method} is not served here"
+    # HTTP has no methods in small letters, but servers differ in what they take them for
+    if method != method.upper() or method in ("CONNECT", "TRACE"):
+        return 405 if method in ("CONNECT", "TRACE") else 501, f"{method} is not served here"
     if not (path.startswith(b"/") or (path == b"*" and method == "OPTIONS")):
         return 400, "the target must be a path"
     if len(framing) > 1:
@@ -67,20 +72,34 @@ def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 def for_upstream(scope: Mapping[str, Any], forwarded_for: ForwardedFor, via: str) -> Headers:
     """Those of a request as the upstream gets them."""
-    given = end_to_end(scope["headers"])
-    # we answer Expect ourselves: by the time the upstream is asked, the body comes
-    dropped = _OF_THE_CLIENT | {b"expect"}
-    headers = [(name, value) for name, value in given if name not in dropped]
+    headers = [pair for pair in end_to_end(scope["headers"]) if pair[0] not in _HEARD_HERE]
     if any(name == b"transfer-encoding" for name, _ in scope["headers"]):
         headers.append((b"transfer-encoding", b"chunked"))
-    if forwarded_for is not ForwardedFor.OFF and scope.get("client"):
-        before = [v for k, v in given if k == b"x-forwarded-for"]
-        chain = before if forwarded_for is ForwardedFor.APPEND else []
-        headers += [
-            (b"x-forwarded-for", b", ".join([*chain, scope["client"][0].encode()])),
-            (b"x-forwarded-proto", scope["scheme"].encode()),
-        ]
-    return headers + _via(scope["http_version"], via)
+    return _with_origin(headers, scope, forwarded_for) + _via(scope["http_version"], via)
+
+
+def _with_origin(headers: Headers, scope: Mapping[str, Any], how: ForwardedFor) -> Headers:
+    """With what the upstream is told of who asks, and nothing else of that kind."""
+    is_trusted = how is ForwardedFor.APPEND
+    # many servers take _ for -, and a proxy that is trusted has no need of it
+    kept = [
+        (name, value)
+        for name, value in headers
+        if not _names_origin(name) or (is_trusted and b"_" not in name)
+    ]
+    if how is ForwardedFor.OFF or not scope.get("client"):
+        return kept
+    chain = [value for name, value in kept if name == b"x-forwarded-for"]
+    told = [(b"x-forwarded-for", b", ".join([*chain, scope["client"][0].encode()]))]
+    if not is_trusted:  # a proxy before us knows the scheme, and we do not
+        told.append((b"x-forwarded-proto", scope["scheme"].encode()))
+    return [pair for pair in kept if pair[0] != b"x-forwarded-for"] + told
+
+
+def _names_origin(name: bytes) -> bool:
+    """Whether a header says who asks, or for which address, of a server before this one."""
+    name = name.replace(b"_", b"-")
+    return name.startswith(b"x-forwarded-") or name in (b"forwarded", b"x-real-ip")
 
 
 def for_client(headers: Iterable[tuple[bytes, bytes]], via: str) -> Headers:

@@ -37,6 +37,10 @@ _GOAWAY = 7
 _TWO_HEAD_BYTES = 40
 """Of a frame of HTTP/2 with a request's head, once the connection knows its fields; about."""
 
+_STREAMS_UNSAID = 1024
+"""At once, of a server that has not said yet how many it takes: those of headway.web.origin."""
+_ANY = 1 << 32
+
 
 @dataclass(frozen=True)
 class Server:
@@ -100,6 +104,11 @@ class Lane(ABC):
             self.socket.connect((host, int(port)))
 
     @property
+    def most_waiting(self) -> int:
+        """How many requests the server takes before it has answered."""
+        return _ANY
+
+    @property
     def wants_to_write(self) -> bool:
         """Whether the loop has to say when the socket can be written to."""
         return self.connected_ns is None or bool(self._out)
@@ -108,13 +117,13 @@ class Lane(ABC):
         """For select()."""
         return self.socket.fileno()
 
-    def ask(self, wanted: Wanted, request_bytes: int, now_ns: int) -> None:
-        """One more request, which :meth:`write` sends."""
+    def ask(self, wanted: Wanted, request_bytes: int, now_ns: int) -> bool:
+        """One more request, which :meth:`write` sends; whether it fits into so many bytes."""
         self.requests += 1
         self.waiting += 1
         self.used_ns = now_ns
         asked = wanted if wanted.asked_ns is not None else wanted._replace(asked_ns=now_ns)
-        self._ask(asked, request_bytes)
+        return self._ask(asked, request_bytes)
 
     def write(self) -> None:
         """Sends what waits, requests of one moment together."""
@@ -154,7 +163,7 @@ class Lane(ABC):
     def lost(self) -> Sequence[Wanted]:
         """What has been asked in vain, in its order; to be asked elsewhere."""
         left = self._left()
-        if left and not self._answered:
+        if left and self.is_closed and not self._answered:
             raise HeadwayError(f"{self._server.to}: the server closes and has not answered")
         self.waiting -= len(left)
         return left
@@ -165,8 +174,8 @@ class Lane(ABC):
         self.socket.close()
 
     @abstractmethod
-    def _ask(self, asked: Wanted, request_bytes: int) -> None:
-        """Puts the request into ``_out``."""
+    def _ask(self, asked: Wanted, request_bytes: int) -> bool:
+        """Puts the request into ``_out``; whether it fits into so many bytes."""
 
     @abstractmethod
     def _take(self, piece: bytes) -> None:
@@ -200,12 +209,14 @@ class OneLane(Lane):
         self._queue: deque[tuple[Wanted, h11.Connection]] = deque()
         self._has_begun = False
 
-    def _ask(self, asked: Wanted, request_bytes: int) -> None:
-        pad = request_bytes - len(self._head(asked, self._headers)[1]) - len("X: \r\n")
+    def _ask(self, asked: Wanted, request_bytes: int) -> bool:
+        least_bytes = len(self._head(asked, self._headers)[1])
+        pad = request_bytes - least_bytes - len("X: \r\n")
         padding = [("X", "x" * pad)] if pad > 0 else []
         reader, head = self._head(asked, [*self._headers, *padding])
         self._out += head
         self._queue.append((asked, reader))
+        return request_bytes >= least_bytes
 
     @staticmethod
     def _head(asked: Wanted, headers: Sequence[tuple[str, str]]) -> tuple[h11.Connection, bytes]:
@@ -270,8 +281,15 @@ class TwoLane(Lane):
         self._streams: dict[int, Wanted] = {}
         self._refused: list[Wanted] = []
         self._frames = bytearray()
+        self._has_told = False
 
-    def _ask(self, asked: Wanted, request_bytes: int) -> None:
+    @property
+    def most_waiting(self) -> int:
+        """Streams that the server lets be open."""
+        said: int = self._http.remote_settings.max_concurrent_streams
+        return said if self._has_told else min(said, _STREAMS_UNSAID)
+
+    def _ask(self, asked: Wanted, request_bytes: int) -> bool:
         head = [
             HeaderTuple(":method", "GET"),
             HeaderTuple(":scheme", "http"),
@@ -285,6 +303,7 @@ class TwoLane(Lane):
         self._streams[stream] = asked
         self._http.send_headers(stream, head, end_stream=True)
         self._out += self._http.data_to_send()
+        return request_bytes >= _TWO_HEAD_BYTES
 
     def _take(self, piece: bytes) -> None:
         for event in self._http.receive_data(self._without_goaway(piece)):
@@ -297,6 +316,8 @@ class TwoLane(Lane):
                 self._is_there(self._streams.pop(event.stream_id))
             elif isinstance(event, h2.events.StreamReset):
                 self._was_reset(event)
+            elif isinstance(event, h2.events.RemoteSettingsChanged):
+                self._has_told = True
         self._out += self._http.data_to_send()
 
     def _without_goaway(self, piece: bytes) -> bytes:

@@ -10,9 +10,14 @@ outermost middleware, for it finds the socket where uvicorn hands over its own `
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import functools
 import logging
 import socket
+import struct
+import sys
+import termios
 import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
@@ -94,6 +99,23 @@ def transport_of(send: Send) -> asyncio.Transport | None:
     """The client's connection of a server's `send`, or of this middleware's; None: another's."""
     transport = getattr(getattr(send, "__self__", None), "transport", None)
     return transport if hasattr(transport, "get_extra_info") else None
+
+
+def reset(transport: asyncio.Transport) -> None:
+    """End a client's connection at once: nobody may take what was sent for all."""
+    now = struct.pack("ii", 1, 0)  # also what waits for a client that takes nothing
+    with contextlib.suppress(OSError):  # the client has left, and its socket is closed
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, now)
+    transport.abort()
+
+
+def unsent_bytes(transport: asyncio.Transport) -> int:
+    """What the client's host has not acknowledged of what was given to its connection."""
+    waiting_bytes = transport.get_write_buffer_size()
+    with contextlib.suppress(OSError, ValueError):  # it is closed by now
+        queued = fcntl.ioctl(transport.get_extra_info("socket"), termios.TIOCOUTQ, bytes(4))
+        waiting_bytes += int.from_bytes(queued, sys.byteorder)
+    return waiting_bytes
 
 
 def _volume_bytes(method: str, status: int, headers: Iterable[tuple[bytes, bytes]]) -> int | None:

@@ -269,7 +269,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HeadwayError as error:
         print(f"headway.web.origin: {error}", file=sys.stderr)
         return 2
-    print(json.dumps({"objects": len(sizes)}), flush=True)
+    larger = sum(size < HEAD_BYTES for size in sizes)
+    print(json.dumps({"objects": len(sizes), "larger_responses": larger}), flush=True)
     return 0
 
 

@@ -8,23 +8,29 @@ so that nobody takes a part for the whole. headway.web.serve runs it.
 from __future__ import annotations
 
 import asyncio
-import socket
-import struct
+import math
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
-import httpx
+import h11
+import httpcore
 
 from headway.web.headers import ForwardedFor, for_client, for_upstream, refusal
-from headway.web.middleware import Message, Receive, Send, transport_of
+from headway.web.middleware import Message, Receive, Send, reset, transport_of, unsent_bytes
+from headway.web.protocol import TARGET
 from headway.web.target import LOG
+from headway.web.upstream import Upstream
 
-_REASONS = {
-    httpx.ConnectTimeout: (504, "no connection in time"),
-    httpx.TimeoutException: (504, "no answer in time"),
-    httpx.ConnectError: (502, "no connection"),
-    httpx.RemoteProtocolError: (502, "the answer is no HTTP, or was cut"),
-    httpx.TransportError: (502, "the connection broke"),
+_REASONS: dict[type[Exception], tuple[int, str]] = {
+    httpcore.ConnectTimeout: (504, "no connection in time"),
+    httpcore.TimeoutException: (504, "no answer in time"),
+    httpcore.ConnectError: (502, "no connection"),
+    httpcore.RemoteProtocolError: (502, "the answer is no HTTP, or was cut"),
+    httpcore.NetworkError: (502, "the connection broke"),
+    # one of the two said what h11 does not put into HTTP
+    httpcore.LocalProtocolError: (502, "the request cannot be passed on"),
+    h11.LocalProtocolError: (502, "what it answers cannot be passed on"),
 }
 
 
@@ -41,7 +47,7 @@ class Patience:
     upstream_s: float = 60.0
     """The upstream to send or take the next piece."""
     client_s: float = 60.0
-    """The client to send or take the next piece."""
+    """The client to send the next piece, or to take anything."""
 
 
 class Proxy:
@@ -55,13 +61,13 @@ class Proxy:
         via: str = "headway",
         patience: Patience | None = None,
     ) -> None:
-        self._upstream = upstream.rstrip("/")
+        at = urlsplit(upstream)
+        self._shown = upstream.rstrip("/")
+        self._host = at.netloc.encode()
+        self._upstream = Upstream(at.hostname or "", at.port or 80)
         self._forwarded_for = forwarded_for
         self._via = via
         self._patience = patience or Patience()
-        # the transport alone: a client would keep cookies, follow redirects, read the environment
-        limits = httpx.Limits(max_keepalive_connections=64, keepalive_expiry=30.0)
-        self._transport = httpx.AsyncHTTPTransport(limits=limits, trust_env=False)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """One request; or the server's start and end."""
@@ -74,66 +80,64 @@ class Proxy:
         watch = asyncio.create_task(body.client_leaves_after())
         try:
             await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
+        except asyncio.CancelledError:  # the server ends; its loop is about to end both
+            LOG.warning("%s: this server ends: cut", _shown(scope))
+        else:
             work.cancel()
             watch.cancel()
             await asyncio.gather(work, watch, return_exceptions=True)
         if not answer.is_complete and answer.cut():
             await body.client_leaves()
-        if not work.cancelled():
+        if work.done() and not work.cancelled():
             work.result()
 
     async def _exchange(self, scope: Message, body: _Body, answer: _Answer) -> None:
-        if refused := refusal(scope):
-            await answer.say(*refused)
-            return
         try:
-            await self._pass_on(scope, body, answer)
+            if refused := refusal(scope):
+                await answer.say(*refused)
+            else:
+                await self._answer(scope, body, answer)
         except _ClientError as gone:
             LOG.info("%s: %s", _shown(scope), gone)
-        except httpx.TransportError as error:
+
+    async def _answer(self, scope: Message, body: _Body, answer: _Answer) -> None:
+        try:
+            await self._pass_on(scope, body, answer)
+        except tuple(_REASONS) as error:
             status, reason = next(
                 _REASONS[kind] for kind in type(error).__mro__ if kind in _REASONS
             )
             outcome = "cut" if answer.has_begun else str(status)
-            LOG.error("%s: upstream %s: %s: %s", _shown(scope), self._upstream, reason, outcome)
+            LOG.error("%s: upstream %s: %s: %s", _shown(scope), self._shown, reason, outcome)
             if not answer.has_begun:
                 await answer.say(status, "the server behind this one does not answer")
 
     async def _pass_on(self, scope: Message, body: _Body, answer: _Answer) -> None:
-        target = scope["raw_path"] + (
-            b"?" + scope["query_string"] if scope["query_string"] else b""
-        )
-        asked = httpx.Request(
+        headers = for_upstream(scope, self._forwarded_for, self._via)
+        if all(name != b"host" for name, _ in headers):  # HTTP/1.0
+            headers.append((b"host", self._host))
+        patience = self._patience
+        asked = httpcore.Request(
             scope["method"],
-            self._upstream,
-            headers=for_upstream(scope, self._forwarded_for, self._via),
+            self._upstream.url(_target(scope)),
+            headers=headers,
             content=body.pieces() if body.is_there else None,
-            extensions={
-                "target": target,  # as it came: nothing is decoded and encoded again
-                "timeout": {
-                    "connect": self._patience.connect_s,
-                    "pool": self._patience.connect_s,
-                    "read": self._patience.upstream_s,
-                    "write": self._patience.upstream_s,
-                },
-            },
+            extensions={"timeout": {"read": patience.upstream_s, "write": patience.upstream_s}},
         )
-        response = await self._transport.handle_async_request(asked)
-        try:
-            await answer.begin(response.status_code, for_client(response.headers.raw, self._via))
-            assert isinstance(response.stream, httpx.AsyncByteStream)
-            async for piece in response.stream:
+        async with self._upstream.answer(
+            asked, connect_s=patience.connect_s, has_body=body.is_there
+        ) as response:
+            body.is_asked_for_no_more()
+            await answer.begin(response.status, for_client(response.headers, self._via))
+            async for piece in response.aiter_stream():
                 await answer.piece(piece)
-        finally:
-            await response.aclose()
         await answer.end()
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
-                await self._transport.aclose()
+                self._upstream.close()
             await send({"type": f"{message['type']}.complete"})
             if message["type"] == "lifespan.shutdown":
                 return
@@ -149,9 +153,9 @@ class _Body:
         )
         self._receive = receive
         self._patience_s = patience_s
-        self._read = asyncio.Event()
+        self._is_over = asyncio.Event()
         if not self.is_there:
-            self._read.set()
+            self._is_over.set()
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """As they come; the next is read when this one was taken."""
@@ -167,11 +171,15 @@ class _Body:
             more = message.get("more_body", False)
             if message["body"]:
                 yield message["body"]
-        self._read.set()
+        self._is_over.set()
+
+    def is_asked_for_no_more(self) -> None:
+        """The upstream has answered: what it has not taken by now it does not want."""
+        self._is_over.set()
 
     async def client_leaves_after(self) -> None:
-        """Returns when it has, once all of the body was read: only one may wait at a time."""
-        await self._read.wait()
+        """Returns when it has, once nobody reads the body: only one may wait at a time."""
+        await self._is_over.wait()
         await self.client_leaves()
 
     async def client_leaves(self) -> None:
@@ -185,13 +193,15 @@ class _Answer:
 
     def __init__(self, send: Send, patience_s: float) -> None:
         self._send = send
+        self._transport = transport_of(send)
         self._patience_s = patience_s
         self.has_begun = self.is_complete = False
 
     async def begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         """The head."""
         if not 200 <= status <= 599:
-            raise httpx.RemoteProtocolError(f"status {status}")
+            raise httpcore.RemoteProtocolError(f"status {status}")
+        self._expect_client()
         self.has_begun = True
         await self._say({"type": "http.response.start", "status": status, "headers": headers})
 
@@ -218,21 +228,45 @@ class _Answer:
 
     def cut(self) -> bool:
         """End the connection in the middle: nobody may take what was sent for all."""
-        transport = transport_of(self._send)
-        if transport is not None:
-            reset = struct.pack("ii", 1, 0)  # also what waits for a client that takes nothing
-            transport.get_extra_info("socket").setsockopt(
-                socket.SOL_SOCKET, socket.SO_LINGER, reset
-            )
-            transport.abort()
-        return transport is not None
+        if self._transport is not None and (self.has_begun or not self._transport.is_closing()):
+            reset(self._transport)
+        return self._transport is not None
 
     async def _say(self, message: Message) -> None:
+        """Waits as long as the client takes something, however little."""
+        self._expect_client()
         try:
-            async with asyncio.timeout(self._patience_s):
-                await self._send(message)
+            async with asyncio.timeout(None) as limit:
+                self._watch(limit, math.inf)
+                try:
+                    await self._send(message)
+                finally:
+                    self._next_look.cancel()
         except TimeoutError:
             raise _ClientError("the client takes nothing") from None
+
+    def _expect_client(self) -> None:
+        if self._transport is not None and self._transport.is_closing():
+            raise _ClientError("the client has left, or was told that it speaks no HTTP")
+
+    def _watch(self, limit: asyncio.Timeout, before_bytes: float) -> None:
+        loop = asyncio.get_running_loop()
+        left_bytes = self._unsent_bytes()
+        if left_bytes < before_bytes:
+            self._next_look = loop.call_later(self._patience_s, self._watch, limit, left_bytes)
+        else:
+            limit.reschedule(loop.time())
+
+    def _unsent_bytes(self) -> int:
+        return 0 if self._transport is None else unsent_bytes(self._transport)
+
+
+def _target(scope: Message) -> bytes:
+    """As it came: nothing is decoded and encoded again."""
+    if (target := scope.get("state", {}).get(TARGET)) is not None:
+        return bytes(target)
+    query = scope["query_string"]
+    return bytes(scope["raw_path"] + (b"?" + query if query else b""))
 
 
 def _shown(scope: Message) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import socket
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headway.errors import HeadwayError
 from headway.web.headers import HEAD_BYTES, ForwardedFor
 from headway.web.middleware import DeadlineMiddleware
+from headway.web.protocol import PatientProtocol
 from headway.web.proxy import Patience, Proxy
 
 
@@ -30,42 +29,10 @@ class Settings:
     forwarded_for: ForwardedFor = ForwardedFor.SET
     via: str = "headway"
     connections: int = 1000
-    """So many clients at a time; others get 503."""
+    """So many clients at a time, idle ones among them; others get 503."""
     patience: Patience = field(default_factory=Patience)
     verbose: bool = False
     """Log every response with a target, and the rate that it started at."""
-
-
-class PatientProtocol(H11Protocol):
-    """uvicorn's, with a limit to how long a head may take: else a few bytes keep a connection."""
-
-    head_s = 30.0
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client is there, and has to say what it wants."""
-        super().connection_made(transport)
-        self._head_due = self.loop.call_later(self.head_s, self._give_up)
-        self._awaits_head = True
-
-    def data_received(self, data: bytes) -> None:
-        """Some of a head, or of a body."""
-        super().data_received(data)
-        was, self._awaits_head = (
-            self._awaits_head,
-            self.cycle is None or (self.cycle.response_complete),
-        )
-        if not self._awaits_head:
-            self._head_due.cancel()
-        elif not was:  # the first of the next
-            self._head_due = self.loop.call_later(self.head_s, self._give_up)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing more is to come."""
-        self._head_due.cancel()
-        super().connection_lost(exc)
-
-    def _give_up(self) -> None:
-        self.timeout_keep_alive_handler()
 
 
 def configuration(settings: Settings) -> uvicorn.Config:
@@ -86,7 +53,8 @@ def configuration(settings: Settings) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         date_header=False,
-        limit_concurrency=settings.connections,
+        limit_concurrency=settings.connections
+        + 1,  # the first that uvicorn refuses, itself counted
         timeout_keep_alive=75,
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=HEAD_BYTES,
@@ -99,7 +67,7 @@ def serve(settings: Settings) -> None:
         level=logging.INFO if settings.verbose else logging.WARNING,
         format="%(levelname)s %(message)s",
     )
-    for noisy in ("httpx", "httpcore", "uvicorn", "asyncio"):
+    for noisy in ("httpcore", "uvicorn", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     config = configuration(settings)
     with listening(settings.listen, settings.control) as at:

@@ -30,6 +30,11 @@ class Used(Protocol):
     used_ns: int
     is_ending: bool
 
+    @property
+    def most_waiting(self) -> int:
+        """How many the server takes at once."""
+        ...
+
 
 Lane = TypeVar("Lane", bound=Used)
 
@@ -105,9 +110,14 @@ def place(standing: Sequence[Lane], *, most: int, requests: int, shares: bool) -
     """The connection that takes the next object; True: a new one; False: the object has to wait.
 
     ``standing`` are in the order of their opening. There may be ``most``, each with so many
-    ``requests`` in its life; with ``shares`` they take one before the last is answered.
+    ``requests`` in its life; with ``shares`` they take one before the last is answered, as many as
+    the server takes.
     """
-    usable = [lane for lane in standing if lane.requests < requests and not lane.is_ending]
+    usable = [
+        lane
+        for lane in standing
+        if lane.requests < requests and lane.waiting < lane.most_waiting and not lane.is_ending
+    ]
     free = [lane for lane in usable if lane.waiting == 0]
     if free:
         # the one whose window is the warmest; of several of one moment the last

@@ -12,7 +12,12 @@ from headway.workloads.workload import Campus, Pareto, Tmix, Workload
 if TYPE_CHECKING:
     from headway.workloads import published, tmix
     from headway.workloads.draws import Stream
-    from headway.workloads.exchange_file import ExchangeTable, read_exchanges, write_exchanges
+    from headway.workloads.exchange_file import (
+        ExchangeTable,
+        exchanges_of,
+        read_exchanges,
+        write_exchanges,
+    )
     from headway.workloads.pages import PageTable, WebObject, page_table, read_pages, write_pages
     from headway.workloads.recipe import sessions, shares
     from headway.workloads.session_table import SessionTable, from_vectors
@@ -25,6 +30,7 @@ else:
             "SessionTable": "headway.workloads.session_table",
             "Stream": "headway.workloads.draws",
             "WebObject": "headway.workloads.pages",
+            "exchanges_of": "headway.workloads.exchange_file",
             "from_vectors": "headway.workloads.session_table",
             "page_table": "headway.workloads.pages",
             "published": "headway.workloads.published",
@@ -53,6 +59,7 @@ __all__ = [
     "Tmix",
     "WebObject",
     "Workload",
+    "exchanges_of",
     "from_vectors",
     "page_table",
     "published",

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from headway.workloads.session_table import SessionTable
+
     Ints = npt.NDArray[np.uint64]
 
 AFTER_NONE = (1 << 32) - 1
@@ -82,6 +84,42 @@ def file_sha256(file: Path) -> str:
             return hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
         raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
+
+
+def exchanges_of(sessions: SessionTable, begins_ns: int = 0) -> ExchangeTable:
+    """Sessions as connections, each open from its start, with starts counted from ``begins_ns``.
+
+    What would have started before it starts at once, as a flow that begins late has it. Raises
+    ValueError for what a file of exchanges does not say.
+    """
+    import numpy as np  # who only reads a file does without
+
+    most_us, none = _engine.MAX_TIME_NS // 1000, np.zeros(0, dtype=np.uint64)
+    neither = (sessions.request_bytes == 0) & (sessions.response_bytes == 0)
+    if neither.any():
+        raise ValueError(
+            f"exchange {int(np.argmax(neither))}: without a request and a response is not allowed; "
+            "at least 1 byte is asked or answered"
+        )
+    for name in ("start_us", "think_us", "serve_us"):
+        longest_us = int(getattr(sessions, name).max(initial=0))
+        if longest_us > most_us:
+            raise ValueError(f"{name}: {longest_us} is not allowed; at most {most_us} (10 years)")
+
+    def ns(of_us: npt.NDArray[np.int64]) -> Ints:
+        return of_us.astype(np.uint64) * np.uint64(1000)
+
+    starts_ns = np.maximum(sessions.start_us * 1000 - begins_ns, 0)
+    return ExchangeTable(
+        start_ns=starts_ns.astype(np.uint64),
+        exchanges=sessions.exchanges.astype(np.uint64),
+        request_bytes=sessions.request_bytes.astype(np.uint64),
+        response_bytes=sessions.response_bytes.astype(np.uint64),
+        serve_ns=ns(sessions.serve_us) if sessions.serve_us.any() else none,
+        think_ns=ns(sessions.think_us),
+        deadline_ns=none,
+        after=none,
+    )
 
 
 def write_exchanges(file: Path, table: ExchangeTable) -> None:

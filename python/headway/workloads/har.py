@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headway.engine import engine
 from headway.errors import HeadwayError
 from headway.units import NS_PER_S
 from headway.workloads.pages import PageTable, WebObject, page_table
 
 _NS_PER_MS = 1_000_000
+_LONGEST_NS: int = engine.MAX_TIME_NS
 _TIME = re.compile(r"(.+[T ]\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:?\d\d)?")
 _LINE_BYTES = len("GET  HTTP/1.1\r\n\r\n")
 _OF_HEADER_BYTES = len(": \r\n")
@@ -99,7 +101,10 @@ class _At:
 
     def ns(self) -> int:
         """Of milliseconds; 0: not known."""
-        return round((self.number() or 0.0) * _NS_PER_MS)
+        length_ns = round((self.number() or 0.0) * _NS_PER_MS)
+        if length_ns > _LONGEST_NS:
+            raise self.refuse("at most 10 years, in ms")
+        return length_ns
 
     def date_ns(self) -> int:
         """Of a date and time, since 1970."""
@@ -131,21 +136,30 @@ def read_har(file: Path, rtt_ns: int | None = None) -> Archive:
     if not taken:
         raise HeadwayError(f"{file}: log.entries: no response that crossed a network")
     first_of: dict[str, int] = {}
+    of_page: dict[str, list[_Entry]] = {}
     for one in taken:
         first_of[one.page] = min(first_of.get(one.page, one.begins_ns), one.begins_ns)
+        of_page.setdefault(one.page, []).append(one)
     # Pages that are not listed come by their first entries.
     names = sorted(first_of, key=lambda name: (order.get(name, len(order)), first_of[name]))
     rtt_ns = _rtt_ns(taken) if rtt_ns is None else rtt_ns
     loads = []
     for name in names:
-        own = sorted((one for one in taken if one.page == name), key=lambda one: one.begins_ns)
+        own = sorted(of_page[name], key=lambda one: one.begins_ns)
         page_ns = min(begins_ns.get(name, own[0].begins_ns), own[0].begins_ns)
-        loads.append((page_ns, own, list(_revealed(own, page_ns, rtt_ns))))
+        objects = list(_revealed(own, page_ns, rtt_ns))
+        if max(one.start_ns for one in objects) > _LONGEST_NS:
+            raise HeadwayError(f"{file}: log.entries: page {name[:40]!r} has some 10 years apart")
+        loads.append((page_ns, own, objects))
     pages = []
     for number, (_, own, objects) in enumerate(loads):
         end_ns = max(one.ends_ns for one in own)
         next_ns = loads[number + 1][0] if number + 1 < len(loads) else end_ns
-        pages.append((objects, max(next_ns - end_ns, 0)))
+        think_ns = max(next_ns - end_ns, 0)
+        if think_ns > _LONGEST_NS:
+            name = own[0].page
+            raise HeadwayError(f"{file}: log.entries: after page {name[:40]!r} 10 years pass")
+        pages.append((objects, think_ns))
     return Archive(page_table(pages), len({one.host for one in taken}), len(every) - len(taken))
 
 
@@ -159,6 +173,8 @@ def _json(file: Path) -> Any:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise HeadwayError(f"{file}: {place}: not JSON ({error.msg})") from None
+    except ValueError:  # Python's own limit
+        raise HeadwayError(f"{file}: not a HAR file; a number has more than 4300 digits") from None
     except RecursionError:
         raise HeadwayError(f"{file}: not a HAR file; its values are too deep") from None
     log = made.get("log") if isinstance(made, dict) else None

@@ -18,6 +18,9 @@ from headway.workloads.draws import Ints, Stream
 from headway.workloads.session_table import SessionTable
 from headway.workloads.workload import MOST_RESPONSES, Pareto, Tmix, Workload
 
+_AT_A_TIME = 1 << 20
+"""Sessions of a file that are drawn in one go, about."""
+
 
 @functools.lru_cache(maxsize=4)
 def sessions(workload: Workload) -> SessionTable:
@@ -112,12 +115,15 @@ def _enough(given: SessionTable, workload: Workload) -> SessionTable:
             f"at most {MOST_RESPONSES:,}"
         )
     order = Stream(f"{workload.seed}/order")
-    rounds: list[Ints] = []
-    reached, wanted = 0, workload.wanted_bytes
-    while reached < wanted or not rounds:
-        shuffled = np.argsort(order.uniform(len(given)), kind="stable")
+    blocks: list[Ints] = []
+    reached, wanted, a_round = 0, workload.wanted_bytes, int(per_session.sum())
+    while reached < wanted or not blocks:
+        # Of a small file many rounds at a time, whose numbers are those of one after the other.
+        rounds = min(int((wanted - reached) / a_round) + 1, _AT_A_TIME // len(given) + 1)
+        drawn = order.uniform(rounds * len(given)).reshape(rounds, len(given))
+        shuffled = np.argsort(drawn, axis=1, kind="stable").ravel()
         sums = reached + np.cumsum(per_session[shuffled])
         kept = shuffled[: int(np.searchsorted(sums, wanted)) + 1]
-        rounds.append(kept)
+        blocks.append(kept)
         reached += int(per_session[kept].sum())
-    return given.starting(np.zeros(len(given), dtype=np.int64)).of(np.concatenate(rounds))
+    return given.starting(np.zeros(len(given), dtype=np.int64)).of(np.concatenate(blocks))

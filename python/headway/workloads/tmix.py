@@ -134,18 +134,23 @@ class _Reading:
         elif kind in (">", "<"):
             self._send(kind == ">", _integers(where, kind, rest, 1)[0])
         elif kind == "t":
-            self.wait_us += _integers(where, kind, rest, 1)[0]
+            self._wait(where, _integers(where, kind, rest, 1)[0])
         elif kind in ("I", "A"):
             since_sent, since_received, count = _integers(where, kind, rest, 3)
             if self.ended:
                 return
-            self.wait_us += max(since_sent, since_received)
+            self._wait(where, max(since_sent, since_received))
             if count == 0:
                 self.ended = True
             else:
                 self._send(kind == "I", count)
         else:
             raise HeadwayError(f"{where}: {_short([kind])} is no line of a sequential connection")
+
+    def _wait(self, where: str, us: int) -> None:
+        self.wait_us += us
+        if self.start_us + self.wait_us > _LARGEST:
+            raise HeadwayError(f"{where}: waits of more than {_LARGEST} us are not allowed")
 
     def _send(self, by_initiator: bool, count: int) -> None:
         wait_us, self.wait_us = self.wait_us, 0

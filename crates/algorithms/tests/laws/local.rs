@@ -219,6 +219,20 @@ fn what_was_approved_is_the_window_as_far_as_it_was_sent() {
 }
 
 #[test]
+fn a_monitor_that_goes_takes_the_pace_of_what_it_approved_with_it() {
+    for control in CONTROLS {
+        let mut led = begins(control, &[], link(0, 0, 1));
+        assert!(led.conn.pacing_rate_bytes_per_s > 0, "{control}");
+        led.conn.sent_pkts = 40;
+        led.conn.snd_nxt += 40 * led.conn.mss_bytes;
+        led.monitor = Monitor::default();
+        led.conn.snd_una += led.conn.mss_bytes;
+        led.ack(1, 40);
+        assert_eq!(led.conn.pacing_rate_bytes_per_s, 0, "{control}");
+    }
+}
+
+#[test]
 fn after_a_short_idle_time_a_connection_shares_what_is_spare_with_all_that_are_present() {
     for control in CONTROLS {
         let after_idle = |idle_us: u32, present: u32| {

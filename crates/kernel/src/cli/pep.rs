@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use headway_experiment::{parse_positive_size, parse_positive_time, parse_time};
+use headway_experiment::{parse_positive_size, parse_positive_time, parse_rate, parse_time};
 use headway_pep::control::{self, Status};
-use headway_pep::{Config, ConnectionStatus, Journal, Manager, Side, Totals};
+use headway_pep::{Config, ConnectionStatus, Journal, LegStatus, Manager, Side, Tables, Totals};
 use serde_json::json;
 
 use super::background::{self, Process};
@@ -52,12 +52,12 @@ struct RunCommand {
     /// The same towards servers
     #[arg(long, value_name = "CONTROL")]
     server_cc: Option<String>,
-    /// Send and receive buffer of each connection to a client, like 4MB: the leg's
-    /// bandwidth-delay product or more [the kernel sizes both]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    /// Send and receive buffer of each connection to a client, like 4MB; or the leg's rate and round
+    /// trip, like 50mbit,600ms, for two bandwidth-delay products [the kernel sizes both]
+    #[arg(long, value_name = "SIZE|RATE,RTT", value_parser = buffer)]
     client_buffer: Option<u64>,
     /// The same to a server
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE|RATE,RTT", value_parser = buffer)]
     server_buffer: Option<u64>,
     /// Event loops [one per core]
     #[arg(long, value_name = "COUNT")]
@@ -66,7 +66,7 @@ struct RunCommand {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1MiB")]
     pipe_bytes: u64,
     /// From so many connections on, new ones pass around the proxy [10000, or a quarter
-    /// of the descriptors that it may open]
+    /// of the descriptors that its event loops may open]
     #[arg(long, value_name = "COUNT")]
     max_connections: Option<usize>,
     /// From so much memory for TCP on, the same [half of the machine's]
@@ -141,6 +141,21 @@ fn size(text: &str) -> Result<u64, String> {
     parse_positive_size(text).map_err(|e| e.to_string())
 }
 
+/// Bandwidth-delay products of a leg that a buffer has room for: what is under way, and what comes
+/// meanwhile behind a packet that was lost.
+const BDPS: u64 = 2;
+
+/// A size, or a leg's rate and round trip.
+fn buffer(text: &str) -> Result<u64, String> {
+    let Some((rate, rtt)) = text.split_once(',') else {
+        return size(text);
+    };
+    let rate_bps = parse_rate(rate).map_err(|e| e.to_string())?;
+    let rtt_ns = parse_positive_time(rtt).map_err(|e| e.to_string())?;
+    let bytes = u128::from(BDPS * rate_bps / 8) * u128::from(rtt_ns) / 1_000_000_000;
+    u64::try_from(bytes).map_err(|_| "must be less".to_owned())
+}
+
 /// Whether it is loopback's is seen with all else (`Config::check`).
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let port = text
@@ -176,6 +191,8 @@ fn configuration(command: &RunCommand) -> Result<Config, Failure> {
         buffer_bytes: buffer.map(to_size),
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = command.workers.unwrap_or(cores);
+    let tables = Tables::of(workers, command.confirm);
     let max_memory_bytes = match command.max_memory {
         Some(bytes) => bytes,
         None => half_of_memory()?,
@@ -194,11 +211,11 @@ fn configuration(command: &RunCommand) -> Result<Config, Failure> {
             &command.server_cc,
             command.server_buffer,
         ),
-        workers: command.workers.unwrap_or(cores),
+        workers,
         pipe_bytes: to_size(command.pipe_bytes),
         max_connections: command
             .max_connections
-            .unwrap_or_else(headway_pep::usual_connections),
+            .unwrap_or_else(|| tables.usual_connections()),
         max_memory_bytes,
         idle_timeout: command.idle_timeout,
         handshake_timeout: command.handshake_timeout,
@@ -368,6 +385,27 @@ fn print_connection(connection: &ConnectionStatus) {
         connection.client_bytes,
         connection.server_bytes
     );
+    let legs = [
+        ("client", connection.client_leg),
+        ("server", connection.server_leg),
+    ];
+    let told = legs
+        .iter()
+        .filter_map(|(side, leg)| Some(format!("{side} {}", leg_line(&(*leg)?))));
+    let told: Vec<String> = told.collect();
+    if !told.is_empty() {
+        say!("    {}", told.join("; "));
+    }
+}
+
+fn leg_line(leg: &LegStatus) -> String {
+    let srtt = leg.srtt_us.map_or("no srtt".to_owned(), |us| {
+        format!("srtt {:.1} ms", f64::from(us) / 1e3)
+    });
+    format!(
+        "{srtt}, cwnd {} packets, {} sent again, {} B not acknowledged",
+        leg.cwnd_pkts, leg.retrans_pkts, leg.unacknowledged_bytes
+    )
 }
 
 fn only_name() -> Result<String, Failure> {
@@ -399,5 +437,21 @@ fn stop(command: &StopCommand) -> Result<(), Failure> {
             json!({ "name": name, "running": false, "open": 0 }),
         ),
         None => Err(Failure::bad_input(format!("no proxy \"{name}\" runs"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_a_size_or_what_is_under_way_twice() {
+        assert_eq!(buffer("4MB"), Ok(4_000_000));
+        assert_eq!(buffer("50mbit,600ms"), Ok(7_500_000));
+        assert_eq!(buffer("5 Mbit/s, 600 ms"), Ok(750_000));
+        for wrong in ["", "50mbit", "50mbit,", ",600ms", "50mbit,0ms", "4MB,600ms"] {
+            let line = buffer(wrong).unwrap_err();
+            assert_eq!(line.lines().count(), 1, "{wrong}: {line}");
+        }
     }
 }

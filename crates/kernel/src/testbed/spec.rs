@@ -9,7 +9,7 @@ use headway_algorithms::QueueInstance;
 use headway_emulator::{Capture, Config, Host, Path, VaryFile};
 use headway_experiment::path::halves_ns;
 use headway_experiment::{
-    parse_buffer, parse_probability, parse_rate, parse_time, Buffer, Limit, Refused,
+    any_time, parse_buffer, parse_probability, parse_rate, parse_time, Buffer, Limit, Refused,
 };
 use headway_sim::scenario::{Aqm, EcnPath, LinkSpec};
 use serde::Deserialize;
@@ -340,7 +340,7 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
         .or(rate)
         .or(preset.map(|p| p.up_bps))
         .unwrap_or(RATE_BPS);
-    let rtt_ns = option("--rtt", &links.rtt, parse_time)?
+    let rtt_ns = option("--rtt", &links.rtt, parse_rtt)?
         .or(preset.map(|p| p.rtt_ns))
         .unwrap_or(RTT_NS);
     let buffer = option("--buffer", &links.buffer, parse_buffer)?;
@@ -414,6 +414,11 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
         spin_share: None,
         real_time: None,
     })
+}
+
+/// As long as an experiment's may be, though the emulator's halves are less.
+fn parse_rtt(text: &str) -> Result<u64, Refused> {
+    parse_time(text).and_then(any_time)
 }
 
 /// "red:ecn=on:max_th_pkts=50"

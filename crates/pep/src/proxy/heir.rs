@@ -9,6 +9,7 @@ use headway_system::error::{Attempt as _, Failure};
 use super::Proxy;
 use crate::control::{self, Request, Taking};
 use crate::handover::{self, Offer, Predecessor};
+use crate::held::Waiting;
 
 /// Who asked for this one's place takes it by then, or not at all.
 const HESITATION: Duration = Duration::from_secs(30);
@@ -17,6 +18,8 @@ const HESITATION: Duration = Duration::from_secs(30);
 pub(super) struct Heir {
     pub stream: UnixStream,
     since: Instant,
+    /// He was given clients that are held, and has not said that he has them.
+    passed: Option<Vec<Waiting>>,
 }
 
 impl Heir {
@@ -32,8 +35,6 @@ impl Proxy {
             Some("it wants to know a newer version of what is said then")
         } else if self.stopping.is_some() {
             Some("it is about to end")
-        } else if self.means.config.confirm {
-            Some("it holds clients until servers answer (--confirm)")
         } else if self.heir.is_some() {
             Some("another is about to take it")
         } else {
@@ -44,8 +45,11 @@ impl Proxy {
             // who is gone does not take it
             None => {
                 if self.tell_all(&stream).is_ok() {
-                    let since = Instant::now();
-                    self.heir = Some(Heir { stream, since });
+                    self.heir = Some(Heir {
+                        stream,
+                        since: Instant::now(),
+                        passed: None,
+                    });
                 }
             }
         }
@@ -71,6 +75,7 @@ impl Proxy {
             predecessors: self.predecessors.len(),
             devices: [sides[0], sides[1], others].concat(),
             table: means.rules.rules.text((0, 0)),
+            confirm: means.config.confirm,
         };
         let own = [control.lock.as_fd(), control.listener.as_fd()];
         let listeners = means.listeners.all().map(|listener| listener.as_fd());
@@ -81,24 +86,55 @@ impl Proxy {
 
     /// He takes the place; or he ended and all is as before; or he has taken it and wants to know.
     pub(super) fn hear_heir(&mut self) {
-        let Some(heir) = self.heir.take() else {
+        let Some(mut heir) = self.heir.take() else {
             return;
         };
         match control::hear(&heir.stream) {
             Ok(Some(Request::LetGo)) => {
-                self.let_go();
-                let _ = control::tell(&heir.stream, &self.status(false));
+                heir.passed = Some(self.pause());
+                if self.pass_on(&heir).is_err() {
+                    return self.stay(heir);
+                }
+            }
+            Ok(Some(Request::Entered)) => {
+                if heir.passed.take().is_some() {
+                    self.let_go();
+                }
             }
             Ok(Some(request)) => self.carry_out(request, &heir.stream),
             // if he took it, it was his
-            Ok(None) | Err(_) => return self.keep(),
+            Ok(None) | Err(_) => return self.stay(heir),
         }
         self.heir = Some(heir);
     }
 
-    /// The rules may have been changed, by who was to take the place and did not.
-    pub(super) fn keep(&self) {
-        // if that fails they are as they were, or as he wanted them
+    /// Nobody is taken any more. Returns who is held.
+    fn pause(&self) -> Vec<Waiting> {
+        for (shared, _) in &self.workers {
+            shared.take_back(&shared.takes);
+        }
+        self.wait_for_pause();
+        let held = self.means.held.as_ref();
+        held.map(|held| held.table().take()).unwrap_or_default()
+    }
+
+    fn pass_on(&mut self, heir: &Heir) -> std::io::Result<()> {
+        control::tell(&heir.stream, &self.status(false))?;
+        handover::hand_over(&heir.stream, heir.passed.as_deref().unwrap_or_default())
+    }
+
+    /// He did not take the place, or had it and has ended.
+    pub(super) fn stay(&mut self, heir: Heir) {
+        if let Some(waiting) = heir.passed {
+            if let Some(held) = &self.means.held {
+                let mut table = held.table();
+                waiting.into_iter().for_each(|one| table.insert(one));
+            }
+            for (shared, _) in &self.workers {
+                shared.tell(&shared.takes);
+            }
+        }
+        // the rules may have been changed; if that fails they are as they were, or as he wanted them
         let _ = match self.taking {
             Taking::HandsOver => Ok(()),
             Taking::Yes => self.means.rules.restore(true),
@@ -115,8 +151,8 @@ impl Proxy {
         self.means.scrapes = None;
         self.means.manager = None;
         self.predecessors.clear();
-        let now = Instant::now();
-        self.stopping = Some((now, now + self.means.config.drain_timeout));
+        // what it has lasts as long as it likes: only taking is another's now
+        self.stopping = Some((Instant::now(), None));
         self.taking = Taking::HandsOver;
     }
 }

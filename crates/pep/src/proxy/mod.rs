@@ -7,6 +7,7 @@ mod status;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::channel;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -17,14 +18,15 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use crate::control::{self, Control, Place, Request, Status, Taking};
 use crate::counters::{Counters, Totals};
 use crate::handover::{Estate, Predecessor};
+use crate::held::Held;
 use crate::keeper::Keeper;
-use crate::limits::{Gauges, Use};
+use crate::limits::{Gauges, Share, Use};
 use crate::manager::Manager;
 use crate::metrics::Scrapes;
 use crate::privileges;
 use crate::run::Listeners;
 use crate::socket;
-use crate::worker::Shared;
+use crate::worker::{Begun, Shared};
 use crate::Config;
 use heir::Heir;
 
@@ -39,7 +41,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) type Loop = (
     String,
     Arc<Shared>,
-    Box<dyn FnOnce() -> std::io::Result<()> + Send>,
+    Box<dyn FnOnce(&Begun) -> std::io::Result<()> + Send>,
 );
 
 /// What a proxy works with.
@@ -48,6 +50,9 @@ pub(crate) struct Means {
     pub place: Place,
     pub rules: Keeper,
     pub gauges: Gauges,
+    pub share: Share,
+    /// Where clients wait for their servers' answers.
+    pub held: Option<Arc<Held>>,
     pub listeners: Listeners,
     pub counters: Arc<Counters>,
     /// None: it is another process's, as rules and listeners are.
@@ -65,8 +70,8 @@ pub(crate) struct Proxy {
     taking: Taking,
     /// Rules that could not be changed are tried again from then on.
     again: Instant,
-    /// No more are taken since, and until when connections may last.
-    stopping: Option<(Instant, Instant)>,
+    /// No more are taken since, and until when connections may last, if not as long as they like.
+    stopping: Option<(Instant, Option<Instant>)>,
     heir: Option<Heir>,
     predecessors: Vec<Predecessor>,
     /// Devices of the connections of predecessors.
@@ -100,9 +105,15 @@ impl Proxy {
         ready: impl FnOnce(&Status),
     ) -> Result<(), Failure> {
         for (name, shared, work) in loops {
-            let thread = thread::Builder::new().name(name).spawn(work);
+            let (begun, has_begun) = channel();
+            let thread = thread::Builder::new().name(name);
+            let thread = thread.spawn(move || work(&Begun(begun)));
             let thread = thread.attempt("start a thread")?;
             self.workers.push((shared, thread));
+            // what it needs it may not get when system calls are filtered
+            if has_begun.recv().is_err() {
+                return Err(Failure::failed("a worker ended"));
+            }
         }
         match estate {
             Some(estate) => self.enter(estate)?,
@@ -126,16 +137,18 @@ impl Proxy {
             if self.workers.iter().any(|(_, thread)| thread.is_finished()) {
                 return Err(Failure::failed("a worker ended"));
             }
-            let used = Use::now(&self.means.gauges, &self.means.counters);
+            let used = self.used();
             if let Some((since, until)) = self.stopping {
                 let now = Instant::now();
+                let over = |grace| until.is_some_and(|until| now >= until + grace);
                 // their connections need the rules
-                let alone = self.predecessors.is_empty() || now >= until + HANDSHAKE;
+                let alone = self.predecessors.is_empty() || over(HANDSHAKE);
                 let all_ended = used.connections == 0 && now >= since + HANDSHAKE;
-                if alone && (all_ended || now >= until) {
+                if alone && (all_ended || over(Duration::ZERO)) {
                     return Ok(());
                 }
             } else if self.heir.is_none() {
+                self.means.rules.refresh();
                 self.take_or_pass(used);
             }
         }
@@ -149,7 +162,12 @@ impl Proxy {
             socket::change(listener, &self.means.config.client)?;
         }
         privileges::confine()?;
-        self.predecessors = estate.enter()?;
+        let (predecessors, waiting) = estate.enter()?;
+        self.predecessors = predecessors;
+        if let Some(held) = &self.means.held {
+            let mut table = held.table();
+            waiting.into_iter().for_each(|one| table.insert(one));
+        }
         self.means.listeners.open()?;
         if let Some(control) = &mut self.means.control {
             control.anothers = false;
@@ -157,10 +175,16 @@ impl Proxy {
         Ok(())
     }
 
+    fn used(&self) -> Use {
+        let loops = self.workers.iter();
+        let of_loops = loops.map(|(shared, _)| shared.open.load(Relaxed));
+        Use::now(&self.means.gauges, &self.means.counters, of_loops)
+    }
+
     /// Lets new connections pass where there is no room, and takes them where there is again.
     fn take_or_pass(&mut self, used: Use) {
         let taken = self.taking == Taking::Yes;
-        let room = used.has_room(&self.means.config, taken);
+        let room = used.has_room(&self.means.config, self.means.share, taken);
         if room == taken || Instant::now() < self.again {
             return;
         }
@@ -189,7 +213,7 @@ impl Proxy {
         }
         let now = Instant::now();
         let since = self.stopping.map_or(now, |(since, _)| since);
-        self.stopping = Some((since, now + within));
+        self.stopping = Some((since, Some(now + within)));
         let request = Request::Stop {
             within_ms: Some(within.as_millis() as u64),
         };
@@ -215,9 +239,10 @@ impl Proxy {
         self.predecessors.retain(|other| !other.has_ended());
         if speaks {
             self.hear_heir();
-        } else if self.means.control.is_some() && self.heir.as_ref().is_some_and(Heir::hesitates) {
-            self.heir = None;
-            self.keep();
+        } else if self.means.control.is_some() {
+            if let Some(heir) = self.heir.take_if(|heir| heir.hesitates()) {
+                self.stay(heir);
+            }
         }
         if let Some(scrapes) = self.means.scrapes.take() {
             scrapes.answer(|| self.status(false));
@@ -247,9 +272,15 @@ impl Proxy {
             shared.tell(&shared.lets_go);
         }
         // the next to be accepted is another's
-        let listeners = std::mem::take(&mut self.means.listeners);
+        self.means.listeners = Listeners::default();
+        self.wait_for_pause();
+    }
+
+    /// Until no worker takes connections, which none does for long that was told so.
+    fn wait_for_pause(&self) {
         let end = Instant::now() + HANDSHAKE;
-        while listeners.all().any(|own| Arc::strong_count(own) > 1) && Instant::now() < end {
+        let listens = |(shared, _): &(Arc<Shared>, _)| shared.listens.load(Relaxed);
+        while self.workers.iter().any(listens) && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -273,7 +304,7 @@ impl Proxy {
         match &mut self.means.control {
             Some(control) if !control.anothers => {
                 let removed = self.means.rules.remove();
-                control.anothers = removed.is_ok(); // its files have gone with the rules
+                control.anothers = true; // its files have gone with the rules, or stay with them
                 result.and(removed)
             }
             _ => result,

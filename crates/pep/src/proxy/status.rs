@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::Proxy;
 use crate::connection::ConnectionStatus;
 use crate::control::{Request, Status, Taking};
-use crate::limits::Use;
 
 /// Workers answer between two events.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -19,7 +18,7 @@ impl Proxy {
         let predecessors = others.filter_map(|other| other.ask(request).ok()).collect();
         let means = &self.means;
         let (config, counters) = (&means.config, &means.counters);
-        let used = Use::now(&means.gauges, counters);
+        let used = self.used();
         let totals = counters.totals();
         let around = match self.taking {
             Taking::HandsOver => None,

@@ -1,14 +1,16 @@
 //! What passes around a proxy: what is not to be taken, what comes at its limit, after its end, and
 //! when it was killed.
 
+use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use headway_pep::control::Taking;
 
-use crate::ends::{accept, exchange, is_reset, pair};
+use crate::ends::{accept, connect_from, exchange, is_reset, pair, reset};
 use crate::lab::{
     wait_until, Lab, CLIENT, CLIENT_V4, GATEWAY, GATEWAY_V4, SERVER, SERVER_V4, SERVER_V6,
 };
@@ -18,9 +20,11 @@ use crate::{judged, Test};
 
 pub const TESTS: &[Test] = tests![
     what_is_not_to_be_taken_is_not,
+    a_client_whose_port_somebody_listens_at_passes_around,
     at_its_limit_connections_pass_around_and_work,
     it_ends_when_its_connections_have_ended_and_leaves_nothing,
     a_killed_proxy_is_passed_by_and_its_rules_are_replaced,
+    what_is_left_elsewhere_or_cannot_be_taken_out_is_not_forgotten,
 ];
 
 fn what_is_not_to_be_taken_is_not(lab: &Lab) {
@@ -69,6 +73,47 @@ fn what_is_not_to_be_taken_is_not(lab: &Lab) {
     assert_eq!(status.totals.accepted, 1, "{status:?}");
     assert_eq!(status.around, Some(0), "{status:?}");
     proxy.stop();
+}
+
+/// The proxy's leg to the server cannot have that port.
+fn a_client_whose_port_somebody_listens_at_passes_around(lab: &Lab) {
+    let listener = lab.listen(SERVER);
+    let to = |address: &str| {
+        let port = listener.local_addr().unwrap().port();
+        SocketAddr::new(address.parse().unwrap(), port)
+    };
+    let _v4 = lab.inside(GATEWAY, || TcpListener::bind("0.0.0.0:40001"));
+    let _v6 = lab.inside(GATEWAY, || TcpListener::bind("[::]:40002"));
+    for confirm in [false, true] {
+        let wanted = Wanted {
+            confirm,
+            ..Wanted::default()
+        };
+        let proxy = Proxy::start(lab, &wanted);
+        let mut before = 0;
+        let mut passes = |port: u16, to: SocketAddr| {
+            let mut near = lab.inside(CLIENT, || connect_from(port, to));
+            exchange(&mut near, &mut accept(&listener));
+            reset(near);
+            let around = proxy.status().around.unwrap();
+            std::mem::replace(&mut before, around) < around
+        };
+        assert!(passes(40_001, to(SERVER_V4)));
+        assert!(passes(40_002, to(SERVER_V4)));
+        assert!(passes(40_002, to(SERVER_V6)));
+        assert!(!passes(40_003, to(SERVER_V4)));
+        let later = lab.inside(GATEWAY, || TcpListener::bind("0.0.0.0:40004"));
+        let known = |port: &str| {
+            let text = lab.on(GATEWAY, "nft", "list set inet headway_pep busy");
+            text.contains(port)
+        };
+        wait_until("it to be known", || known("40004"));
+        assert!(passes(40_004, to(SERVER_V4)));
+        drop(later);
+        wait_until("it to be forgotten", || !known("40004"));
+        assert!(!passes(40_004, to(SERVER_V6)));
+        proxy.stop();
+    }
 }
 
 fn at_its_limit_connections_pass_around_and_work(lab: &Lab) {
@@ -183,4 +228,49 @@ fn a_killed_proxy_is_passed_by_and_its_rules_are_replaced(lab: &Lab) {
     assert_eq!(lab.rules(), Vec::<String>::new());
     assert_eq!(clean(), Ok(false));
     judged(passed);
+}
+
+fn what_is_left_elsewhere_or_cannot_be_taken_out_is_not_forgotten(lab: &Lab) {
+    let clean = || {
+        headway_pep::clean(&folder(), "", "pep", |_, remove| {
+            lab.inside(GATEWAY, || Ok(remove()))
+        })
+    };
+    Proxy::start(lab, &Wanted::default()).kill();
+    let elsewhere = Lab::new();
+    for _ in 0..2 {
+        let line = Proxy::try_start(&elsewhere, &Wanted::default());
+        let line = line.err().expect("refused");
+        assert!(line.contains("`headwayctl pep stop pep`"), "{line}");
+        assert_eq!(line.lines().count(), 1, "{line}");
+    }
+    assert!(!lab.rules().is_empty());
+    assert_eq!(clean(), Ok(true));
+    assert_eq!(lab.rules(), Vec::<String>::new());
+    Proxy::start(&elsewhere, &Wanted::default()).stop();
+
+    // a program that fails from some time on
+    let programs = std::env::temp_dir().join(format!("headway-pep-nft-{}", std::process::id()));
+    fs::create_dir_all(&programs).unwrap();
+    let (nft, fails) = (programs.join("nft"), programs.join("fails"));
+    let script = format!(
+        "#!/bin/sh\nPATH=${{PATH#*:}}\n[ ! -e {} ] || exit 1\nexec nft \"$@\"\n",
+        fails.display()
+    );
+    fs::write(&nft, script).unwrap();
+    for path in [&programs, &nft] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let wanted = Wanted {
+        programs: Some(programs.clone()),
+        ..Wanted::default()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    fs::write(fails, "").unwrap();
+    proxy.terminate();
+    assert!(proxy.fails().contains("cannot run nft"));
+    assert!(!lab.rules().is_empty());
+    assert_eq!(clean(), Ok(true), "nobody knows of them");
+    assert_eq!(lab.rules(), Vec::<String>::new());
+    fs::remove_dir_all(programs).unwrap();
 }

@@ -1,11 +1,12 @@
 //! Both ends of connections through the gateway.
 
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
 use headway_system::socket::set;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 use crate::lab::{Lab, SERVER_V4};
 
@@ -33,6 +34,19 @@ pub fn exchange(near: &mut TcpStream, far: &mut TcpStream) {
     far.write_all(&text).unwrap();
     near.read_exact(&mut text).unwrap();
     assert_eq!(&text, b"ask");
+}
+
+/// From a port that may have been used a moment ago.
+pub fn connect_from(port: u16, to: SocketAddr) -> io::Result<TcpStream> {
+    let (domain, any) = match to {
+        SocketAddr::V4(_) => (AddressFamily::INET, Ipv4Addr::UNSPECIFIED.into()),
+        SocketAddr::V6(_) => (AddressFamily::INET6, Ipv6Addr::UNSPECIFIED.into()),
+    };
+    let socket = net::socket_with(domain, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    net::sockopt::set_socket_reuseaddr(&socket, true)?;
+    net::bind(&socket, &SocketAddr::new(any, port))?;
+    net::connect(&socket, &to)?;
+    Ok(socket.into())
 }
 
 pub fn is_reset(stream: &mut TcpStream) -> bool {

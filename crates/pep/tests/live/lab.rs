@@ -35,7 +35,7 @@ pub struct Lab {
 
 impl Lab {
     pub fn new() -> Self {
-        let prefix = format!("hwpep-{}-", std::process::id());
+        let prefix = format!("hwpep-{}-{}-", std::process::id(), next());
         let lab = Self { prefix };
         for host in [CLIENT, GATEWAY, SERVER] {
             run("ip", &format!("netns add {}", lab.name(host)));
@@ -47,6 +47,10 @@ impl Lab {
                 format!("link add {near} netns {name} type veth peer name {far} netns {gateway}");
             run("ip", &words);
             for (at, device, end) in [(host, near, 2), (GATEWAY, far, 1)] {
+                // without it neighbours are not asked for during the first second
+                let at_once =
+                    || fs::write(format!("/proc/sys/net/ipv6/conf/{device}/accept_dad"), "0");
+                lab.inside(at, at_once);
                 lab.ip(at, &format!("addr add 10.91.{net}.{end}/24 dev {device}"));
                 lab.ip(
                     at,
@@ -163,6 +167,45 @@ impl Drop for Lab {
             let name = self.name(host);
             let _ = Command::new("ip").args(["netns", "del", &name]).status();
         }
+    }
+}
+
+/// A host behind the server's, which then is a gateway, too.
+pub struct Behind<'a> {
+    lab: &'a Lab,
+    name: &'static str,
+}
+
+impl<'a> Behind<'a> {
+    /// With an address whose net ends in /24, and of which the gateway is the first.
+    pub fn new(lab: &'a Lab, address: &str) -> Self {
+        let name = "w";
+        let net = address.rsplit_once('.').unwrap().0;
+        run("ip", &format!("netns add {}", lab.name(name)));
+        let behind = Self { lab, name };
+        let (here, there) = (lab.name(SERVER), lab.name(name));
+        let words = format!("link add behind netns {here} type veth peer name eth0 netns {there}");
+        run("ip", &words);
+        for (host, device, end) in [(SERVER, "behind", 1), (name, "eth0", 2)] {
+            lab.ip(host, &format!("addr add {net}.{end}/24 dev {device}"));
+            lab.ip(host, &format!("link set {device} up"));
+        }
+        lab.ip(name, &format!("route add default via {net}.1"));
+        lab.ip(GATEWAY, &format!("route add {net}.0/24 via {SERVER_V4}"));
+        let forward = || fs::write("/proc/sys/net/ipv4/ip_forward", "1");
+        lab.inside(SERVER, forward);
+        behind
+    }
+
+    pub fn listen(&self) -> TcpListener {
+        self.lab.listen(self.name)
+    }
+}
+
+impl Drop for Behind<'_> {
+    fn drop(&mut self) {
+        let name = self.lab.name(self.name);
+        let _ = Command::new("ip").args(["netns", "del", &name]).status();
     }
 }
 

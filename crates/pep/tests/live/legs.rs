@@ -1,21 +1,29 @@
 //! What one end does, as the other sees it: refusals, urgent bytes, a pause, silence.
 
+use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ends::{exchange, is_reset, pair, receive_urgent, send_urgent};
-use crate::lab::{wait_until, Lab, SERVER, SERVER_V4};
+use crate::ends::{
+    accept, connect_from, exchange, is_reset, pair, receive_urgent, reset, send_urgent,
+};
+use crate::lab::{wait_until, Behind, Lab, CLIENT, GATEWAY, SERVER, SERVER_V4, SERVER_V6};
 use crate::machine::measured;
 use crate::proxy::{Proxy, Wanted};
 use crate::{judged, Test};
 
 pub const TESTS: &[Test] = tests![
     a_refusal_is_a_reset_and_harms_nobody_else,
+    at_both_ends_two_proxies_carry_what_one_does,
     urgent_bytes_stay_urgent_and_in_their_place,
     a_slow_reader_stops_its_writer_and_nobody_else,
     what_takes_too_long_is_reset,
+    what_an_end_acknowledges_bit_by_bit_is_not_idle,
+    who_breaks_off_before_it_has_all_is_not_counted_as_closed,
+    a_port_that_was_used_a_moment_ago_is_used_again_where_servers_have_timestamps,
+    legs_have_the_proxys_mark_whatever_the_kernel_gives_to_what_is_accepted,
 ];
 
 fn a_refusal_is_a_reset_and_harms_nobody_else(lab: &Lab) {
@@ -37,6 +45,71 @@ fn a_refusal_is_a_reset_and_harms_nobody_else(lab: &Lab) {
     assert_eq!((totals.refused, totals.connected), (20, 1), "{totals:?}");
     proxy.stop();
     assert!(is_reset(&mut near) && is_reset(&mut far), "cut off unseen");
+}
+
+/// A satellite link between two proxies: what they pass on passes both.
+fn at_both_ends_two_proxies_carry_what_one_does(lab: &Lab) {
+    const FAR_V4: &str = "10.91.3.2";
+    let far_host = Behind::new(lab, FAR_V4);
+    let near_proxy = Proxy::start(lab, &Wanted::default());
+    let far_proxy = Proxy::start(
+        lab,
+        &Wanted {
+            other_end: true,
+            ..Wanted::default()
+        },
+    );
+    let listener = far_host.listen();
+    let port = listener.local_addr().unwrap().port();
+    for n in 0..4 {
+        let mut near = lab.connect(FAR_V4, port).unwrap();
+        let mut far = accept(&listener);
+        assert_eq!(
+            far.peer_addr().unwrap().port(),
+            near.local_addr().unwrap().port()
+        );
+        exchange(&mut near, &mut far);
+        send_urgent(&near, 9);
+        wait_until("the urgent byte", || receive_urgent(&far) == Some(9));
+        let data: Vec<u8> = (0..2_000_000u32).map(|at| (at * 7 + n) as u8).collect();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                far.write_all(&data).unwrap();
+                far.shutdown(Shutdown::Write).unwrap();
+            });
+            let mut text = Vec::new();
+            near.read_to_end(&mut text).unwrap();
+            assert!(text == data);
+        });
+        // the other direction goes on
+        near.write_all(&data[..1000]).unwrap();
+        if n % 2 == 0 {
+            near.shutdown(Shutdown::Write).unwrap();
+            let mut text = Vec::new();
+            far.read_to_end(&mut text).unwrap();
+            assert!(text == data[..1000]);
+        } else {
+            far.read_exact(&mut [0; 1000]).unwrap();
+            reset(near);
+            assert!(is_reset(&mut far));
+        }
+    }
+    let refused = lab
+        .connect(FAR_V4, 9)
+        .map(|mut stream| is_reset(&mut stream));
+    assert!(refused.unwrap_or(true));
+    for proxy in [&near_proxy, &far_proxy] {
+        wait_until("all to end", || proxy.status().open == 0);
+        let totals = proxy.status().totals;
+        let resets = totals.reset_by_client + totals.reset_by_server;
+        assert_eq!(
+            (totals.accepted, totals.closed, resets),
+            (5, 2, 2 + u64::from(totals.refused == 0)),
+            "{totals:?}"
+        );
+    }
+    near_proxy.stop();
+    far_proxy.stop();
 }
 
 fn urgent_bytes_stay_urgent_and_in_their_place(lab: &Lab) {
@@ -120,5 +193,115 @@ fn what_takes_too_long_is_reset(lab: &Lab) {
     let totals = proxy.status().totals;
     let counted = (totals.idle_timeouts, totals.handshake_timeouts);
     assert_eq!(counted, (1, 1), "{totals:?}");
+    proxy.stop();
+}
+
+/// All of it lies in the kernel, whose reader takes some each second.
+fn what_an_end_acknowledges_bit_by_bit_is_not_idle(lab: &Lab) {
+    const ALL: usize = 1_500_000;
+    let wanted = Wanted {
+        idle_ms: Some(1000),
+        buffer: Some(4_000_000),
+        ..Wanted::default()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    let listener = lab.listen(SERVER);
+    rustix::net::sockopt::set_socket_recv_buffer_size(&listener, 50_000).unwrap();
+    let (mut near, mut far) = pair(lab, &listener);
+    near.write_all(&vec![5; ALL]).unwrap();
+    let mut read = 0;
+    let mut part = vec![0; 200_000];
+    while read < ALL {
+        thread::sleep(Duration::from_millis(400));
+        let most = part.len().min(ALL - read);
+        far.read_exact(&mut part[..most]).unwrap();
+        read += most;
+    }
+    assert_eq!(proxy.status().totals.idle_timeouts, 0);
+    proxy.stop();
+}
+
+fn who_breaks_off_before_it_has_all_is_not_counted_as_closed(lab: &Lab) {
+    let wanted = Wanted {
+        buffer: Some(4_000_000),
+        ..Wanted::default()
+    };
+    let proxy = Proxy::start(lab, &wanted);
+    let listener = lab.listen(SERVER);
+    let (near, mut far) = pair(lab, &listener);
+    rustix::net::sockopt::set_socket_recv_buffer_size(&near, 50_000).unwrap();
+    near.shutdown(Shutdown::Write).unwrap();
+    far.read_exact(&mut [0]).unwrap_err();
+    far.write_all(&vec![5; 1_000_000]).unwrap();
+    far.shutdown(Shutdown::Write).unwrap();
+    // both ends have been passed on
+    wait_until("all to be in the kernel", || {
+        let connection = &proxy.status().connections.unwrap()[0];
+        let leg = connection.client_leg.expect("it stands");
+        let waits = leg.unacknowledged_bytes > 500_000 && leg.srtt_us.is_some();
+        connection.phase == headway_pep::Phase::Closing && waits && leg.cwnd_pkts > 1
+    });
+    reset(near);
+    wait_until("it to end", || proxy.status().open == 0);
+    let totals = proxy.status().totals;
+    let counted = (totals.reset_by_client, totals.closed);
+    assert_eq!(counted, (1, 0), "{totals:?}");
+    proxy.stop();
+}
+
+/// With this the kernel gives a connection the mark of its first packet, which leads here.
+fn legs_have_the_proxys_mark_whatever_the_kernel_gives_to_what_is_accepted(lab: &Lab) {
+    lab.inside(GATEWAY, || {
+        fs::write("/proc/sys/net/ipv4/tcp_fwmark_accept", "1")?;
+        fs::write("/proc/sys/net/ipv4/fwmark_reflect", "1")
+    });
+    let listener = lab.listen(SERVER);
+    for confirm in [false, true] {
+        let wanted = Wanted {
+            confirm,
+            ..Wanted::default()
+        };
+        let proxy = Proxy::start(lab, &wanted);
+        let (mut near, mut far) = pair(lab, &listener);
+        exchange(&mut near, &mut far);
+        let port = listener.local_addr().unwrap().port();
+        let near = lab.connect(SERVER_V6, port).unwrap();
+        let (mut near, mut far) = (near, accept(&listener));
+        exchange(&mut near, &mut far);
+        drop((near, far));
+        assert_eq!(proxy.status().totals.connected, 2);
+        proxy.stop();
+    }
+}
+
+/// The leg to the server is closed first where its client is, and then waits (TIME_WAIT). By
+/// timestamps the server tells what comes late, so that the kernel does not wait.
+fn a_port_that_was_used_a_moment_ago_is_used_again_where_servers_have_timestamps(lab: &Lab) {
+    let listener = lab.listen(SERVER);
+    let port = listener.local_addr().unwrap().port();
+    let to = SocketAddr::new(SERVER_V4.parse().unwrap(), port);
+    let proxy = Proxy::start(lab, &Wanted::default());
+    for (timestamps, reuse, from) in [("1", "0", 40_001), ("0", "1", 40_002)] {
+        lab.inside(SERVER, || {
+            fs::write("/proc/sys/net/ipv4/tcp_timestamps", timestamps)
+        });
+        lab.inside(GATEWAY, || {
+            fs::write("/proc/sys/net/ipv4/tcp_tw_reuse", reuse)
+        });
+        for again in [false, true] {
+            let mut near = lab.inside(CLIENT, || connect_from(from, to));
+            if again && timestamps == "0" {
+                assert!(is_reset(&mut near));
+                continue;
+            }
+            let mut far = accept(&listener);
+            exchange(&mut near, &mut far);
+            near.shutdown(Shutdown::Write).unwrap();
+            assert_eq!(far.read(&mut [0; 8]).unwrap(), 0);
+            drop(far);
+            assert_eq!(near.read(&mut [0; 8]).unwrap(), 0);
+            wait_until("the end", || proxy.status().open == 0);
+        }
+    }
     proxy.stop();
 }

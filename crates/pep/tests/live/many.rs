@@ -155,13 +155,18 @@ fn break_off(mut stream: TcpStream, by_far_end: bool) {
 
 fn many_connections_of_which_some_are_reset_leave_nothing(lab: &Lab) {
     let long = std::env::var_os("HEADWAY_LONG").is_some();
-    let (asked, rounds) = if long { (10_000, 600) } else { (1000, 5) };
-    // two descriptors for each connection, and room above them for the limit
-    let most = (asked * 108 / 100).min(most_descriptors().saturating_sub(1500) / 2);
-    let number = asked.min(most * 94 / 100);
+    let (number, rounds) = if long { (10_000, 600) } else { (1000, 5) };
+    // Room above them for the limit. Each of two event loops may open less than all need.
+    let most = number * 108 / 100;
+    let table = 2 * most * 65 / 100 + 1200;
+    assert!(
+        most_descriptors() >= table.max(most + 500),
+        "it may not open so many"
+    );
     let around = 50;
     let wanted = Wanted {
         most: Some(most),
+        descriptors: Some(table),
         ..Wanted::default()
     };
     let proxy = Proxy::start(lab, &wanted);
@@ -202,6 +207,13 @@ fn many_connections_of_which_some_are_reset_leave_nothing(lab: &Lab) {
     let totals = proxy.status().totals;
     let counted = totals.reset_by_client + totals.reset_by_server;
     assert_eq!((counted, totals.closed), (resets, 0), "{totals:?}");
+
+    let largest = *proxy.descriptors_by_thread().values().max().unwrap();
+    println!(
+        "{} descriptors, {largest} in one table of {table} at most",
+        proxy.descriptors()
+    );
+    assert!(largest < 2 * number * 3 / 4, "{largest}");
 
     // to the limit, and beyond it
     let room = most - all.len();

@@ -1,7 +1,8 @@
 //! A proxy on the gateway, which is this program again.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -12,7 +13,10 @@ use std::time::Duration;
 use headway_pep::control::{ask, Request, Status};
 use headway_pep::{Config, Journal, Side};
 
-use crate::lab::{Lab, GATEWAY, MARK};
+use crate::lab::{Lab, GATEWAY, MARK, SERVER};
+
+/// Another proxy beside the first, or at the other end.
+const OTHER: &str = "other";
 
 /// Where control sockets are.
 pub fn folder() -> PathBuf {
@@ -35,8 +39,18 @@ pub struct Wanted {
     pub metrics: Option<SocketAddr>,
     pub replace: bool,
     pub workers: Option<usize>,
+    /// That it may open.
+    pub descriptors: Option<usize>,
     /// A device of clients that comes and goes nowhere.
     pub extra_device: bool,
+    /// At the other end: on the server's host, between the gateway and one behind it.
+    pub other_end: bool,
+    /// Of another name, with a mark of its own.
+    pub other: Option<u32>,
+    /// Started by nobody, with what the unit gives it.
+    pub by_nobody: bool,
+    /// Where programs are looked for first.
+    pub programs: Option<PathBuf>,
 }
 
 impl Wanted {
@@ -59,9 +73,22 @@ impl Wanted {
             self.replace.to_string(),
             number(self.workers.map(|n| n as u64)),
             self.extra_device.to_string(),
+            number(self.descriptors.map(|n| n as u64)),
+            self.other_end.to_string(),
+            number(self.other.map(u64::from)),
         ]
     }
 }
+
+/// As systemd starts it.
+const UNIT: &[&str] = &[
+    "setpriv",
+    "--reuid=nobody",
+    "--regid=65534",
+    "--clear-groups",
+    "--inh-caps=-all,+net_admin,+net_bind_service",
+    "--ambient-caps=-all,+net_admin,+net_bind_service",
+];
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -79,12 +106,16 @@ pub fn run(words: &[String]) {
         buffer_bytes: words[4].parse().ok(),
     };
     let ms = |at: usize, default: u64| Duration::from_millis(number(at, default));
+    let (name, client, server) = match words[14] == "true" {
+        true => (OTHER, "eth0", "behind"),
+        false => ("pep", "cl0", "sv0"),
+    };
     let mut config = Config {
-        name: "pep".to_owned(),
+        name: name.to_owned(),
         scope: String::new(),
         folder: folder(),
-        client: side("cl0", 5),
-        server: side("sv0", 6),
+        client: side(client, 5),
+        server: side(server, 6),
         workers: number(11, 2) as usize,
         pipe_bytes: 1 << 20,
         max_connections: number(0, 5000) as usize,
@@ -99,8 +130,19 @@ pub fn run(words: &[String]) {
         replace: words[10] == "true",
         user: None,
     };
+    if let Ok(mark) = words[15].parse() {
+        (config.name, config.mark) = (OTHER.to_owned(), mark);
+    }
     if words[12] == "true" {
         config.client.devices.push("extra0".to_owned());
+    }
+    if let Ok(most) = words[13].parse() {
+        let limit = libc::rlimit {
+            rlim_cur: most,
+            rlim_max: most,
+        };
+        // SAFETY: reads plain numbers.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
     }
     let handler: extern "C" fn(libc::c_int) = stop;
     // SAFETY: the handler only stores into an atomic; and the test takes this process with it.
@@ -120,6 +162,9 @@ pub fn run(words: &[String]) {
 /// A proxy that runs on the gateway.
 pub struct Proxy {
     child: Child,
+    name: &'static str,
+    /// Its event loops have tables of descriptors of their own.
+    tables: bool,
 }
 
 impl Proxy {
@@ -130,8 +175,20 @@ impl Proxy {
     pub fn try_start(lab: &Lab, wanted: &Wanted) -> Result<Self, String> {
         let program = std::env::current_exe().unwrap();
         let id = std::process::id().to_string();
+        let (host, name) = match wanted {
+            Wanted {
+                other_end: true, ..
+            } => (SERVER, OTHER),
+            Wanted { other: Some(_), .. } => (GATEWAY, OTHER),
+            _ => (GATEWAY, "pep"),
+        };
+        let path = std::env::var("PATH").unwrap_or_default();
+        let first = wanted.programs.as_ref();
+        let first = first.map_or_else(String::new, |folder| format!("{}:", folder.display()));
         let mut child = Command::new("ip")
-            .args(["netns", "exec", &lab.name(GATEWAY)])
+            .env("PATH", first + &path)
+            .args(["netns", "exec", &lab.name(host)])
+            .args(if wanted.by_nobody { UNIT } else { &[] })
             .arg(program)
             .arg("proxy")
             .args(wanted.words())
@@ -144,7 +201,12 @@ impl Proxy {
         let output = child.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
         if line == "ready\n" {
-            return Ok(Self { child });
+            let tables = !wanted.confirm && wanted.workers != Some(1);
+            return Ok(Self {
+                child,
+                name,
+                tables,
+            });
         }
         let output = child.wait_with_output().unwrap();
         Err(String::from_utf8_lossy(&output.stderr).into_owned())
@@ -156,15 +218,32 @@ impl Proxy {
 
     pub fn status(&self) -> Status {
         let status = Request::Status { connections: true };
-        ask(&folder(), "pep", status)
+        ask(&folder(), self.name, status)
             .expect("it answers")
             .expect("it runs")
     }
 
+    /// In all of its tables.
     pub fn descriptors(&self) -> usize {
-        fs::read_dir(format!("/proc/{}/fd", self.pid()))
-            .unwrap()
-            .count()
+        self.descriptors_by_thread().values().sum()
+    }
+
+    /// Of each thread that has a table, by its number.
+    pub fn descriptors_by_thread(&self) -> BTreeMap<u32, usize> {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        let of = |thread: io::Result<fs::DirEntry>| {
+            let path = thread.unwrap().path();
+            let id = path.file_name().unwrap().to_str().unwrap().parse().unwrap();
+            let name = fs::read_to_string(path.join("comm")).unwrap();
+            let is_loop = name
+                .trim()
+                .trim_start_matches("pep-")
+                .parse::<u32>()
+                .is_ok();
+            let has_one = id == self.pid() || self.tables && is_loop;
+            has_one.then(|| (id, fs::read_dir(path.join("fd")).unwrap().count()))
+        };
+        threads.filter_map(of).collect()
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -189,6 +268,15 @@ impl Proxy {
         assert!(status.success(), "{status}");
     }
 
+    /// Has to end by itself, and to say why it did not end well.
+    pub fn fails(mut self) -> String {
+        let mut text = String::new();
+        let errors = self.child.stderr.take().unwrap();
+        BufReader::new(errors).read_to_string(&mut text).unwrap();
+        assert!(!self.child.wait().unwrap().success());
+        text
+    }
+
     /// As systemd does.
     pub fn terminate(&self) {
         self.signal(libc::SIGTERM);
@@ -197,7 +285,7 @@ impl Proxy {
     /// Through the control socket, at once.
     pub fn stop(self) {
         let stop = Request::Stop { within_ms: Some(0) };
-        let _: Option<Status> = ask(&folder(), "pep", stop).expect("it answers");
+        let _: Option<Status> = ask(&folder(), self.name, stop).expect("it answers");
         self.ends();
     }
 }
@@ -214,7 +302,7 @@ impl Drop for Proxy {
 pub fn half_taken() -> UnixStream {
     let mut stream = UnixStream::connect(folder().join("pep.sock")).unwrap();
     stream
-        .write_all(b"{\"hand-over\":{\"version\":1}}\n")
+        .write_all(b"{\"hand-over\":{\"version\":2}}\n")
         .unwrap();
     let mut byte = [0];
     stream.read_exact(&mut byte).unwrap();

@@ -16,6 +16,8 @@ use crate::Test;
 
 pub const TESTS: &[Test] = tests![
     five_replacements_under_load_fail_no_connection_and_lose_no_byte,
+    five_replacements_of_one_that_holds_clients_fail_none,
+    a_client_that_waits_for_its_server_is_handed_over,
     who_cannot_take_the_place_leaves_it_as_it_was,
     a_killed_successor_is_passed_by_and_its_rules_are_replaced,
 ];
@@ -111,9 +113,13 @@ impl<'a> Load<'a> {
                 };
                 scope.spawn(move || {
                     let mut text = Vec::new();
+                    let peer = stream.peer_addr();
                     let heard = stream.read_to_end(&mut text);
-                    if heard.and_then(|_| stream.write_all(&text)).is_err() {
-                        self.note("an answer that could not be given".to_owned());
+                    if let Err(error) = heard.and_then(|_| stream.write_all(&text)) {
+                        let bytes = text.len();
+                        self.note(format!(
+                            "an answer to {peer:?}: {error} after {bytes} bytes"
+                        ));
                     }
                 });
             }
@@ -139,6 +145,7 @@ impl<'a> Load<'a> {
         let port = self.listener.local_addr()?.port();
         let to = [SERVER_V4, SERVER_V6][number % 2];
         let mut stream = self.lab.connect(to, port)?;
+        let own = stream.local_addr()?;
         self.opened.fetch_add(1, Relaxed);
         let data = block(number, 1 + number * 997 % 40_000);
         stream.write_all(&data)?;
@@ -148,7 +155,9 @@ impl<'a> Load<'a> {
         if text == data {
             Ok(())
         } else {
-            Err(std::io::Error::other("another answer"))
+            let (got, wanted) = (text.len(), data.len());
+            let why = format!("{own}: another answer, {got} bytes of {wanted}");
+            Err(std::io::Error::other(why))
         }
     }
 
@@ -158,6 +167,14 @@ impl<'a> Load<'a> {
 }
 
 fn five_replacements_under_load_fail_no_connection_and_lose_no_byte(lab: &Lab) {
+    replaced_under_load(lab, false);
+}
+
+fn five_replacements_of_one_that_holds_clients_fail_none(lab: &Lab) {
+    replaced_under_load(lab, true);
+}
+
+fn replaced_under_load(lab: &Lab, confirm: bool) {
     lab.ip(GATEWAY, "link add extra0 type veth peer name extra1");
     let wanted = |n: usize| Wanted {
         replace: n > 0,
@@ -166,7 +183,9 @@ fn five_replacements_under_load_fail_no_connection_and_lose_no_byte(lab: &Lab) {
         extra_device: n % 4 > 1,
         // and other options of the listeners
         buffer: (n % 2 == 1).then_some(500_000),
-        drain_ms: Some(60_000),
+        // of those that are told to end, which they are not
+        drain_ms: Some(10),
+        confirm,
         metrics: Some(([127, 0, 0, 1], 9469).into()),
         ..Wanted::default()
     };
@@ -214,6 +233,55 @@ fn five_replacements_under_load_fail_no_connection_and_lose_no_byte(lab: &Lab) {
     assert_eq!(lab.rules(), Vec::<String>::new());
 }
 
+fn a_client_that_waits_for_its_server_is_handed_over(lab: &Lab) {
+    let wanted = |replace| Wanted {
+        confirm: true,
+        replace,
+        ..Wanted::default()
+    };
+    let proxy = Proxy::start(lab, &wanted(false));
+    let listener = lab.listen(SERVER);
+    let port = listener.local_addr().unwrap().port();
+    lab.deafen(port);
+    thread::scope(|scope| {
+        let client = scope.spawn(|| lab.connect(SERVER_V4, port));
+        wait_until("the client to be held", || proxy.status().held == 1);
+        // who holds nobody cannot take this one's place
+        let refused = Wanted {
+            replace: true,
+            ..Wanted::default()
+        };
+        let line = Proxy::try_start(lab, &refused).err().unwrap();
+        assert!(line.starts_with("confirm: "), "{line}");
+        assert_eq!(proxy.status().held, 1);
+        // nor does one that breaks off in the middle
+        let mut heir = half_taken();
+        heir.write_all(b"\"let-go\"\n").unwrap();
+        wait_until("the client to be given away", || proxy.status().held == 0);
+        drop(heir);
+        wait_until("the client to be taken back", || proxy.status().held == 1);
+        let next = Proxy::start(lab, &wanted(true));
+        let status = next.status();
+        assert_eq!((status.held, status.predecessors[0].held), (1, 0));
+        lab.on(SERVER, "nft", "delete table inet deaf");
+        let mut near = client
+            .join()
+            .unwrap()
+            .expect("its server hears the next SYN");
+        let (mut far, _) = listener.accept().unwrap();
+        exchange(&mut near, &mut far);
+        let status = next.status();
+        let counted = (
+            status.totals.accepted,
+            status.totals.connected,
+            status.around,
+        );
+        assert_eq!(counted, (1, 1, Some(0)), "{status:?}");
+        proxy.ends();
+        next.stop();
+    });
+}
+
 fn who_cannot_take_the_place_leaves_it_as_it_was(lab: &Lab) {
     let replacing = Wanted {
         replace: true,
@@ -255,9 +323,22 @@ fn who_cannot_take_the_place_leaves_it_as_it_was(lab: &Lab) {
     });
     let (mut near2, mut far2) = pair(lab, &listener);
     exchange(&mut near2, &mut far2);
+    // and one that ends when this one has stopped to take connections for it
+    let mut stream = half_taken();
+    stream.write_all(b"\"let-go\"\n").unwrap();
+    thread::sleep(Duration::from_millis(200)); // it takes 20 ms to hear that
+    let (mut near3, mut far3) = thread::scope(|scope| {
+        let waits = scope.spawn(|| pair(lab, &listener));
+        thread::sleep(Duration::from_millis(100));
+        assert!(!waits.is_finished());
+        drop(stream);
+        waits.join().unwrap()
+    });
+    exchange(&mut near3, &mut far3);
+    drop((near3, far3));
+    wait_until("it to close", || proxy.status().open == 2);
     let status = proxy.status();
-    assert_eq!((status.taking, status.open), (Taking::Yes, 2));
-    assert_eq!(status.totals.accepted, 2);
+    assert_eq!((status.taking, status.totals.accepted), (Taking::Yes, 3));
 
     // both are told to end, and cut off what they have
     let next = Proxy::start(lab, &replacing);

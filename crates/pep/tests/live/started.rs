@@ -1,53 +1,100 @@
 //! How a proxy starts: with the controls that it was given, and with no privilege that it does not need.
 
-use crate::ends::pair;
-use crate::lab::{run, Lab, GATEWAY, SERVER};
-use crate::proxy::{Proxy, Wanted};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::ends::{exchange, pair};
+use crate::lab::{run, Lab, GATEWAY, MARK, SERVER};
+use crate::proxy::{folder, Proxy, Wanted};
 use crate::Test;
 
 pub const TESTS: &[Test] = tests![
     it_has_given_up_what_it_does_not_need,
     each_side_has_the_control_that_it_was_given,
+    a_mark_that_another_has_is_refused_and_the_other_goes_on,
 ];
 
-fn it_has_given_up_what_it_does_not_need(lab: &Lab) {
-    let proxy = Proxy::start(lab, &Wanted::default());
+/// What /proc says of a thread.
+fn said(task: &Path, name: &str) -> Vec<String> {
+    let text = fs::read_to_string(task.join("status")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let words = line.expect(name).split_whitespace();
+    words.map(str::to_owned).collect()
+}
+
+/// Every thread has these capabilities and no others, or none at all.
+fn has_only(proxy: &Proxy, kept: u64, bounding: u64) {
     let nobody = run("id", "-u nobody").trim().to_owned();
-    let text = std::fs::read_to_string("/proc/self/status").unwrap();
-    let own = text.lines().find_map(|line| line.strip_prefix("CapPrm:"));
-    let own = u64::from_str_radix(own.unwrap().trim(), 16).unwrap();
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", proxy.pid())).unwrap();
-    let mut threads = 0;
-    for task in tasks.flatten() {
-        let text = std::fs::read_to_string(task.path().join("status")).unwrap();
-        let said = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name));
-            line.expect(name).split_whitespace().collect::<Vec<_>>()
+    let mut names = Vec::new();
+    for task in fs::read_dir(format!("/proc/{}/task", proxy.pid())).unwrap() {
+        let task = task.unwrap().path();
+        let name = fs::read_to_string(task.join("comm")).unwrap();
+        let kept = match name.trim() {
+            "pep-journal" | "pep-metrics" => 0,
+            _ => kept,
         };
-        // CAP_NET_BIND_SERVICE 10, CAP_NET_ADMIN 12, CAP_SYS_RESOURCE 24, of those there are
-        let kept = own & ((1 << 10) | (1 << 12) | (1 << 24));
-        for set in ["CapEff:", "CapPrm:"] {
-            assert_eq!(said(set), [format!("{kept:016x}")], "{text}");
+        for (set, capabilities) in [
+            ("CapEff:", kept),
+            ("CapPrm:", kept),
+            ("CapInh:", 0),
+            ("CapAmb:", 0),
+            ("CapBnd:", bounding),
+        ] {
+            let expected = [format!("{capabilities:016x}")];
+            assert_eq!(said(&task, set), expected, "{set} of {name}");
         }
-        for set in ["CapInh:", "CapBnd:", "CapAmb:"] {
-            assert_eq!(said(set), ["0000000000000000"], "{text}");
-        }
-        assert_eq!(said("NoNewPrivs:"), ["1"]);
-        assert_eq!(said("Seccomp:"), ["2"]);
-        assert!(said("Groups:").is_empty());
-        assert_eq!(said("Uid:"), [nobody.as_str(); 4]);
-        threads += 1;
+        assert_eq!(said(&task, "NoNewPrivs:"), ["1"]);
+        assert_eq!(said(&task, "Seccomp:"), ["2"]);
+        assert!(said(&task, "Groups:").is_empty());
+        assert_eq!(said(&task, "Uid:"), [nobody.as_str(); 4]);
+        names.push(name.trim().to_owned());
     }
-    assert!(threads >= 3, "{threads}");
+    for name in ["pep-0", "pep-1", "pep-journal", "pep-metrics"] {
+        assert!(names.iter().any(|there| there == name), "{names:?}");
+    }
+}
+
+/// Of this process.
+fn capabilities(set: &str) -> u64 {
+    u64::from_str_radix(&said(Path::new("/proc/self"), set)[0], 16).unwrap()
+}
+
+fn it_has_given_up_what_it_does_not_need(lab: &Lab) {
+    let journal = std::env::temp_dir().join(format!("headway-pep-log-{}", std::process::id()));
+    let wanted = |by_nobody| Wanted {
+        journal: Some(match by_nobody {
+            true => "/dev/null".into(),
+            false => journal.clone(),
+        }),
+        metrics: Some(([127, 0, 0, 1], 9469).into()),
+        by_nobody,
+        ..Wanted::default()
+    };
+    let proxy = Proxy::start(lab, &wanted(false));
+    // CAP_NET_BIND_SERVICE 10, CAP_NET_ADMIN 12, CAP_SYS_RESOURCE 24, of those there are
+    let kept = capabilities("CapPrm:") & ((1 << 10) | (1 << 12) | (1 << 24));
+    has_only(&proxy, kept, 0);
     // and whoever changes the rules
     let path = format!("/proc/{0}/task/{0}/children", proxy.pid());
-    let keeper = std::fs::read_to_string(path).unwrap();
-    let text = std::fs::read_to_string(format!("/proc/{}/status", keeper.trim())).unwrap();
+    let keeper = fs::read_to_string(path).unwrap();
+    let keeper = PathBuf::from(format!("/proc/{}", keeper.trim()));
     for set in ["CapEff:", "CapPrm:", "CapBnd:"] {
-        assert!(text.contains(&format!("{set}\t0000000000001000")), "{text}");
+        assert_eq!(said(&keeper, set), ["0000000000001000"]);
     }
     proxy.stop();
-    assert!(!std::path::Path::new(&format!("/proc/{}", keeper.trim())).exists());
+    assert!(!keeper.exists());
+    fs::remove_file(&journal).unwrap();
+
+    // one that is not root's cannot take from its bounding set; systemd does
+    fs::create_dir_all(folder()).unwrap();
+    std::os::unix::fs::chown(folder(), Some(65_534), None).unwrap();
+    let proxy = Proxy::start(lab, &wanted(true));
+    has_only(&proxy, (1 << 10) | (1 << 12), capabilities("CapBnd:"));
+    let listener = lab.listen(SERVER);
+    let (mut near, mut far) = pair(lab, &listener);
+    exchange(&mut near, &mut far);
+    proxy.stop();
+    fs::remove_dir_all(folder().parent().unwrap()).unwrap();
 }
 
 fn each_side_has_the_control_that_it_was_given(lab: &Lab) {
@@ -84,5 +131,36 @@ fn each_side_has_the_control_that_it_was_given(lab: &Lab) {
     assert_eq!(control_of("10.91.1.2:"), "reno", "{text}");
     assert_eq!(control_of("10.91.2.2:"), "cubic", "{text}");
     assert!(Proxy::try_start(lab, &Wanted::default()).is_err(), "twice");
+    proxy.stop();
+}
+
+fn a_mark_that_another_has_is_refused_and_the_other_goes_on(lab: &Lab) {
+    let proxy = Proxy::start(lab, &Wanted::default());
+    let before = lab.rules();
+    // its own packets have the next number
+    for mark in [MARK - 1, MARK, MARK + 1] {
+        let wanted = Wanted {
+            other: Some(mark),
+            ..Wanted::default()
+        };
+        let line = Proxy::try_start(lab, &wanted).err().expect("refused");
+        let is_right = line.starts_with(&format!("mark {mark}: ")) && line.lines().count() == 1;
+        assert!(is_right, "{line}");
+    }
+    assert_eq!(lab.rules(), before);
+    let listener = lab.listen(SERVER);
+    let (mut near, mut far) = pair(lab, &listener);
+    exchange(&mut near, &mut far);
+    assert_eq!(proxy.status().totals.connected, 1);
+    let other = Wanted {
+        other: Some(MARK + 2),
+        ..Wanted::default()
+    };
+    drop(Proxy::start(lab, &other)); // killed
+    let clean = headway_pep::clean(&folder(), "", "other", |_, remove| {
+        lab.inside(GATEWAY, || Ok(remove()))
+    });
+    assert_eq!(clean, Ok(true));
+    assert_eq!(lab.rules(), before);
     proxy.stop();
 }

@@ -21,6 +21,7 @@ from headway.backends import Finished, OnFailure, T, Work, settle
 from headway.backends.kernel.folders import run_folder
 from headway.backends.kernel.headwayctl import Caretaker, Headwayctl
 from headway.backends.kernel.hints import attach_where_missing, taking_hints
+from headway.backends.kernel.lowered import lowered
 from headway.backends.kernel.possible import check
 from headway.backends.kernel.programs import says_something
 from headway.backends.kernel.room import MOST_CONCURRENT, Progress, Seconds, has_room
@@ -123,13 +124,14 @@ class KernelBackend:
             with _setting_up:
                 if cancel.is_set():
                     raise KeyboardInterrupt
-                controls = self._attach(experiment, name, caretaker, up)
-                testbed = Testbed(self._ctl, experiment, name, folder)
+                played = lowered(experiment, folder)
+                controls = self._attach(played, name, caretaker, up)
+                testbed = Testbed(self._ctl, played, name, folder)
                 caretaker.mind("testbed", name)
                 up.enter_context(testbed)
-                if any(map(says_something, experiment.flows)):
+                if any(map(says_something, played.flows)):
                     attach_where_missing(self._ctl, caretaker)
-                run = Run(self._ctl, testbed, experiment, controls, folder)
+                run = Run(self._ctl, testbed, played, controls, folder)
                 up.callback(run.kill)
                 run.start()
             for left_s in _seconds(run.end_ns, cancel):
@@ -141,7 +143,7 @@ class KernelBackend:
             run.finish()
             # the log is whole only after the emulator ended
             testbed.down()
-            return run.trace(self.key(experiment), builtin=self._builtin)
+            return run.trace(experiment, self.key(experiment), builtin=self._builtin)
 
     def _taking_hints(
         self, experiments: Sequence[Experiment], caretaker: Caretaker

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from headway import mechanisms
-from headway.backends.kernel import sites, web
+from headway.backends.kernel import lowered, sites, web
 from headway.backends.kernel.programs import says_something
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
@@ -18,9 +18,7 @@ from headway.experiment import (
     Pages,
     Pingpong,
     Requests,
-    Sessions,
     Site,
-    Vectors,
 )
 from headway.mechanisms import gateway
 from headway.workloads.exchange_file import check_live
@@ -31,7 +29,6 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _OF_A_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 
 _NOT = {
-    Sessions: "not possible; use a file of exchanges",
     Requests: "hosts ask for rates with TCP only",
 }
 """Applications that nothing here plays."""
@@ -46,13 +43,10 @@ def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
         raise HeadwayError(f"kernel backend: {name}: exchanges: {error}") from None
     says_volumes = flow.announces or flow.announces_first
     if connections > 1 and says_volumes:
-        raise HeadwayError(
-            f"kernel backend: {name}: announces: with several connections not possible, a "
-            "listening socket says the same of all"
-        )
+        raise HeadwayError(lowered.several_announce(name))
 
 
-def _check_app(name: str, flow: Flow) -> None:
+def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
     """What applications may be, and what each of them may say."""
     for app, why in _NOT.items():
         if isinstance(flow.app, app):
@@ -63,6 +57,8 @@ def _check_app(name: str, flow: Flow) -> None:
         web.check(name, flow, flow.app)
     if isinstance(flow.app, Exchanges):
         _check_exchanges(name, flow, flow.app)
+    if lowered.becomes_a_file(flow):
+        lowered.check(name, experiment, flow)
 
 
 def check(experiment: Experiment) -> None:
@@ -77,12 +73,7 @@ def check(experiment: Experiment) -> None:
                 f"kernel backend: {name}: this kernel has no control {own!r}; it has "
                 f"{', '.join(there)} (`modprobe tcp_{own}` loads one that is a module)"
             )
-        _check_app(name, flow)
-        if isinstance(flow.app, Vectors) and len(flow.app.connections or ()) > 1:
-            raise HeadwayError(
-                f"kernel backend: {name}: connections: not possible with vectors; use a file of "
-                "exchanges"
-            )
+        _check_app(name, experiment, flow)
         if flow.stabilize:
             raise HeadwayError(f"kernel backend: {name}: stabilize is not possible yet")
         if flow.extra_ack:

@@ -18,6 +18,7 @@ from headway.experiment import (
     Flow,
     Pages,
     Pingpong,
+    Sessions,
     Site,
     Vectors,
 )
@@ -26,6 +27,9 @@ from headway.experiment.ways import epochs, server_sends_more
 _FIRST_PORT = 20_001
 _GRACE_NS = 300_000_000
 """Receivers of datagrams outlast the run by this, to tell late ones from lost ones."""
+
+_ANSWERED = Vectors | Exchanges | Sessions
+"""Who answers says the deadline; sessions are played as exchanges (see lowered)."""
 
 
 def port_of(index: int) -> int:
@@ -43,15 +47,13 @@ def _says(flow: Flow, end: str) -> dict[str, int]:
     said: dict[str, int | None] = {}
     if (end == "server") == server_sends_more(flow):
         said = {"initial-rate": flow.initial_rate, "data-volume": flow.data_volume}
-    if (flow.announces or flow.announces_first) and isinstance(flow.app, Vectors | Exchanges):
+    if (flow.announces or flow.announces_first) and isinstance(flow.app, _ANSWERED):
         told = epochs(flow) if flow.announces else epochs(flow)[:1]
         said["data-volume"] = sum(epoch[end == "server"] for epoch in told)
     elif (flow.announces or flow.announces_first) and isinstance(flow.app, Bulk):
         said["data-volume"] = flow.app.size
     # a browser says its deadline in a header
-    if (end == "server") == isinstance(flow.app, Vectors | Exchanges) and not isinstance(
-        flow.app, Site
-    ):
+    if (end == "server") == isinstance(flow.app, _ANSWERED) and not isinstance(flow.app, Site):
         said["deadline"] = flow.deadline
     return {name: value for name, value in said.items() if value}
 

@@ -285,6 +285,14 @@ class PacketLog:
         rows = self.rows[(self.flow == flow) & self._of(link)]
         return int(((rows["flags"] & _MARKED) != 0).sum())
 
+    def first_came_ns(self, flow: int) -> dict[int, int]:
+        """When the first packet came to each port at which the flow's opener has a connection."""
+        came = (self.flow == flow) & self._of(1) & (self.rows["delivered_ns"] > 0)
+        rows = self.rows[came]
+        rows = rows[np.argsort(rows["delivered_ns"], kind="stable")]
+        ports, firsts = np.unique(rows["destination_port"], return_index=True)
+        return dict(zip(ports.tolist(), rows["delivered_ns"][firsts].tolist(), strict=True))
+
     def span_ns(self, flow: int) -> tuple[int | None, int | None]:
         """First and last packet of a flow at its sender's host, in either direction."""
         rows = self.rows[self.flow == flow]

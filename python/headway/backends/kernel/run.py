@@ -13,13 +13,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from headway.backends.kernel import records, sites
+from headway.backends.kernel import lowered, records, sites, web
 from headway.backends.kernel.headwayctl import Child, Headwayctl
 from headway.backends.kernel.programs import Programs, port_of
 from headway.backends.kernel.testbed import Testbed
 from headway.engine import engine
 from headway.errors import HeadwayError
-from headway.experiment import Bulk, Cbr, Exchanges, Experiment, Flow, Pages, Site, Vectors
+from headway.experiment import (
+    Bulk,
+    Cbr,
+    Exchanges,
+    Experiment,
+    Flow,
+    Pages,
+    Sessions,
+    Site,
+    Vectors,
+)
 from headway.experiment.ways import server_sends_more
 from headway.mechanisms import gateway
 from headway.registry import registry
@@ -209,8 +219,8 @@ class Run:
         beside = [child for child in (self._sampler, self._watcher) if child is not None]
         return [*self._senders.values(), *self._receivers.values(), *beside]
 
-    def trace(self, key: str, *, builtin: bool) -> Trace:
-        """The trace of a finished run whose testbed is down."""
+    def trace(self, asked: Experiment, key: str, *, builtin: bool) -> Trace:
+        """The trace of a finished run whose testbed is down, of what it was asked to play."""
         experiment = self._experiment
         log = records.PacketLog.load(
             self._testbed.log,
@@ -237,7 +247,9 @@ class Run:
                 self._udp(index, parts)
             else:
                 self._tcp(index, flow, own, checkpoints, parts)
-            flows.append(self._summary(index, flow, own, log))
+                parts["responses"].append(self._responses(index, asked.flows[index], log))
+            summary = self._summary(index, flow, own, log)
+            flows.append(summary.model_copy(update={"kind": asked.flows[index].app.kind}))
         order = {"flow_state": ["time_ns"], "backoffs": ["time_ns"], "udp": ["sent_ns"],
                  "flow_counters": ["time_ns", "flow"], "responses": ["end_ns"]}  # fmt: skip
         tables |= {name: records.concat(name, parts[name], order[name]) for name in parts}
@@ -245,7 +257,7 @@ class Run:
             tables=tables,
             flows=tuple(flows),
             links=gateway.LINKS if gateway.is_between(experiment) else _LINKS,
-            meta={"key": key, **self._meta(builtin, log)},
+            meta={"key": key, **self._meta(asked, builtin, log)},
             capture=self._testbed.capture(),
             routers=experiment.router_algorithms(),
         )
@@ -267,19 +279,6 @@ class Run:
         parts: Mapping[str, list[pl.DataFrame]],
     ) -> None:
         received = records.read_rows(self._folder / f"received{index}", 2)
-        if not isinstance(flow.app, Bulk):
-            rows = records.read_rows(self._folder / f"sent{index}", 3)
-            parts["responses"].append(
-                records.frame(
-                    "responses",
-                    {
-                        "flow": np.full(len(rows), index),
-                        "epoch": rows[:, 0],
-                        "start_ns": rows[:, 1] - self.start_ns,
-                        "end_ns": rows[:, 2] - self.start_ns,
-                    },
-                )
-            )
         if "flows" in self._experiment.record:
             parts["flow_state"].append(records.flow_state(samples, index, self.start_ns))
         parts["backoffs"].append(records.backoffs(samples, index, self.start_ns))
@@ -295,6 +294,23 @@ class Run:
                 checkpoints,
                 syns=0 if server_sends_more(flow) else 1,
             )
+        )
+
+    def _responses(self, index: int, asked: Flow, log: records.PacketLog) -> pl.DataFrame:
+        if isinstance(asked.app, Bulk):
+            return records.empty("responses")
+        rows = records.read_rows(self._folder / f"sent{index}", 3)
+        if isinstance(asked.app, Sessions):
+            played = self._experiment.flows[index]
+            rows = lowered.from_handshakes(rows, played, log.first_came_ns(index))
+        return records.frame(
+            "responses",
+            {
+                "flow": np.full(len(rows), index),
+                "epoch": rows[:, 0],
+                "start_ns": rows[:, 1] - self.start_ns,
+                "end_ns": rows[:, 2] - self.start_ns,
+            },
         )
 
     def _final(self, index: int, flow: Flow) -> Mapping[str, Any] | None:
@@ -370,8 +386,9 @@ class Run:
             if ns > _LATE_NS
         ]
 
-    def _meta(self, builtin: bool, log: records.PacketLog) -> dict[str, Any]:
-        experiment = self._experiment
+    def _meta(
+        self, experiment: Experiment, builtin: bool, log: records.PacketLog
+    ) -> dict[str, Any]:
         notes = []
         stacks = {flow.stack or experiment.stack for flow in experiment.flows}
         if stacks != {"linux-6"}:
@@ -390,6 +407,9 @@ class Run:
                 "asked for an ssthresh; it could answer no sooner than at the next ACK"
             )
         notes += self._late()
+        for index, name in enumerate(experiment.flow_names()):
+            if self._is_web(index):
+                notes += web.notes(name, self._sent[index], self._got[index])
         notes += [f"emulator: {warning}" for warning in self._testbed.summary.get("warnings", [])]
         return {
             "backend": "kernel",

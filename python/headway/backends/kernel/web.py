@@ -6,8 +6,9 @@ Each flow has a server of its own, on its own port: then its control is the list
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from headway.errors import HeadwayError
 from headway.experiment import Flow, Pages
@@ -55,6 +56,19 @@ def _idle(app: Pages) -> Sequence[str]:
 def says_something(flow: Flow) -> bool:
     """Whether a server uses the socket options of include/headway.h."""
     return flow.deadline is not None or bool(_said(flow))
+
+
+def notes(name: str, client: Mapping[str, Any], server: Mapping[str, Any]) -> Sequence[str]:
+    """What the ends of a flow say is larger than its file does."""
+    told = [
+        (client.get("larger_requests"), "requests that were made"),
+        (server.get("larger_responses"), "responses of its file"),
+    ]
+    return [
+        f"{name}: {count} {of} are larger than the file says: as large as their heads"
+        for count, of in told
+        if count
+    ]
 
 
 def _said(flow: Flow) -> Sequence[str]:

@@ -54,7 +54,8 @@ def _met(found: Found) -> Seen:
     )
 
 
-def _within(found: Found, scheme: str, least_s: float) -> Seen:
+def within(found: Found, scheme: str, least_s: float) -> Seen:
+    """Of the targets from one on, how much of each its response took at most."""
     targets = found.targets_s(scheme)
     parts = (found.times_s(scheme) / targets)[targets >= least_s]
     return Seen(
@@ -81,7 +82,8 @@ def _missed(found: Found) -> Seen:
     )
 
 
-def _constant(found: Found, within_s: float) -> Seen:
+def constant(found: Found, within_s: float) -> Seen:
+    """How far apart the times of startups that hear of no target are."""
     spread = {scheme: float(np.ptp(found.times_s(scheme))) for scheme in BLIND}
     return Seen(
         ", ".join(f"{SCHEMES[s].label} ±{1e3 * v:.1f} ms" for s, v in spread.items()),
@@ -90,7 +92,8 @@ def _constant(found: Found, within_s: float) -> Seen:
     )
 
 
-def _refused(found: Found, within: float, base: str = BASE) -> Seen:
+def refused(found: Found, part: float, base: str = BASE) -> Seen:
+    """Times of targets that no rate can meet beside those of a startup that hears of none."""
     slow = float(np.median(found.times_s(base)))
     words, off = [], []
     for scheme in (MEGA, LATE):
@@ -99,8 +102,8 @@ def _refused(found: Found, within: float, base: str = BASE) -> Seen:
         off += list(np.abs(below / slow - 1))
     return Seen(
         f"{'; '.join(words)}; {SCHEMES[base].label} {slow:.3f} s",
-        bool(off and max(off) < within),
-        f"±{100 * within:g} %",
+        bool(off and max(off) < part),
+        f"±{100 * part:g} %",
         note="Both startups are there, and the socket knows the target.",
     )
 
@@ -109,7 +112,8 @@ def _equation(_found: Found) -> Seen:
     return near((rate_bps(0.5) or 0) / 1e6, 8 / 3, relative=1e-4, unit="Mbit/s")
 
 
-def _penalty(found: Found) -> Seen:
+def penalty(found: Found) -> Seen:
+    """The worst time of startups that hear of a target, over slow start's."""
     slow = float(found.times_s(BASE)[0])
     worst = float(np.max([found.times_s(scheme) for scheme in (MEGA, LATE)])) / slow
     return between(worst, -math.inf, 1.1, note="Targets from 0.1 to 2 s; times slow start's.")
@@ -122,7 +126,7 @@ def _a_round_trip_late(rows: Rows) -> Rows:
     return {**rows, LATE: dataclasses.replace(rows[LATE], response_s=late)}
 
 
-_OURS = "No paper says so; 10 % are ours."
+OURS = "No paper says so; 10 % are ours."
 
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
@@ -146,14 +150,14 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-TH-246",
         "Jump-, Initial- and Slow-Start do not depend on the target",
         "constant",
-        lambda found: _constant(found, 1e-3),
+        lambda found: constant(found, 1e-3),
         spoil=swapped("jump-start", MEGA),
     ),
     Statement(
         "C-TH-247",
         "a target below the round-trip time leaves slow start",
         "as Slow-Start",
-        lambda found: _refused(found, 0.01),
+        lambda found: refused(found, 0.01),
         # started all the same
         spoil=replaced(MEGA, 0.285, "response_s.0"),
     ),
@@ -168,15 +172,15 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-TH-290",
         "wrong targets cost little: worst time over slow start's",
         "not much worse",
-        _penalty,
+        penalty,
         spoil=scaled(LATE, 1.3, "response_s"),
     ),
     Statement(
         "deadlines-mega-start",
         "Mega-Start: responses within 10 % of every target that the link allows",
         "the target",
-        lambda found: _within(found, MEGA, LEAST_S),
-        ours=_OURS,
+        lambda found: within(found, MEGA, LEAST_S),
+        ours=OURS,
         spoil=swapped(MEGA, LATE),
     ),
     Statement(
@@ -184,33 +188,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "late Quick-Start that counts the round trip of asking: within 10 % of every target that "
         "the rates of the link's routers allow",
         "the target",
-        lambda found: _within(found, CORRECTED, LEAST_ASKING_S),
-        ours=_OURS,
+        lambda found: within(found, CORRECTED, LEAST_ASKING_S),
+        ours=OURS,
         spoil=scaled(CORRECTED, 1.5, "response_s"),
     ),
 )
-
-LIVE: tuple[Statement[Found], ...] = (
-    Statement(
-        "deadlines-mega-start",
-        "Mega-Start over HTTP: within 10 % of every target that the link allows",
-        "the target",
-        lambda found: _within(found, MEGA, LEAST_S),
-        ours=_OURS,
-    ),
-    Statement(
-        "deadlines-below-rtt",
-        "over HTTP, a target below the round-trip time leaves today's slow start, of ten packets",
-        "as Initial-Start",
-        lambda found: _refused(found, 0.1, "initial-start"),
-        ours=_OURS,
-    ),
-    Statement(
-        "deadlines-blind",
-        "over HTTP, Jump-, Initial- and Slow-Start do not depend on the target",
-        "constant",
-        lambda found: _constant(found, 0.05),
-        ours="No paper says so; 50 ms are ours, a shared machine's.",
-    ),
-)
-"""On the kernel: what the figure is to show from real servers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,21 +24,17 @@ TITLE = "Response times in s"
 _TARGET = Style(LIGHT, ".", ":")
 
 
-def page(times: Times) -> Page:
-    """A table by target, and the figure."""
-    targets = sorted({target for own, _ in times.values() for target in own})
-    rows: list[list[Cell]] = [
-        [SCHEMES[name].label, *(_cell(own, all_s, target) for target in targets)]
-        for name, (own, all_s) in times.items()
-    ]
+def page(times: Times, twins: Times | None = None) -> Page:
+    """A table by target, and the figure; the kernel's with its twins' curves beside it."""
+    panels = [("", times)] if twins is None else [("kernel", times), ("simulator", twins)]
     return Page(
-        tables=[Table(TITLE, ["startup", *(f"{target:g} s" for target in targets)], rows)],
+        tables=[table(times)],
         figures={
             "figure-7-4": (
                 "Figure 7.4",
                 "Response time of 100 kB over the target that the client states, 10 Mbit/s and "
                 "200 ms.",
-                _figure(times),
+                _figure(panels),
             )
         },
         data={
@@ -53,17 +49,36 @@ def page(times: Times) -> Page:
     )
 
 
+def table(times: Times) -> Table:
+    """Response times by scheme and target."""
+    targets = sorted({target for own, _ in times.values() for target in own})
+    rows: list[list[Cell]] = [
+        [SCHEMES[name].label, *(_cell(own, all_s, target) for target in targets)]
+        for name, (own, all_s) in times.items()
+    ]
+    return Table(TITLE, ["startup", *(f"{target:g} s" for target in targets)], rows)
+
+
 def _cell(targets: Array, times: Array, target: float) -> Cell:
     """The time of a target; none where it is not among those of the scheme, or did not come."""
     found = times[targets == target]
     return round(float(found[0]), 3) if found.size and not np.isnan(found[0]) else None
 
 
-def _figure(times: Times) -> Figure:
+def _figure(panels: Sequence[tuple[str, Times]]) -> Figure:
+    return curves(
+        [(title, _drawn(times)) for title, times in panels],
+        x_label="target (s)",
+        y_label="response time (s)",
+    )
+
+
+def _drawn(times: Times) -> list[Curve]:
     ends = np.array([0.1, 2.0])
-    drawn = [Curve("target", ends, ends, _TARGET)]
-    drawn += [
-        Curve(SCHEMES[name].label, own, all_s, style_of(name), markers=True)
-        for name, (own, all_s) in times.items()
+    return [
+        Curve("target", ends, ends, _TARGET),
+        *(
+            Curve(SCHEMES[name].label, own, all_s, style_of(name), markers=True)
+            for name, (own, all_s) in times.items()
+        ),
     ]
-    return curves([("", drawn)], x_label="target (s)", y_label="response time (s)")

@@ -8,6 +8,7 @@ import numpy as np
 
 from headway.claims import Evidence, MissingTrialError
 from headway.metrics.stats import Array
+from headway.studies.common import beside
 from headway.studies.deadlines.experiments import SCHEMES, TARGETS_S
 from headway.studies.deadlines.observe import Responses
 
@@ -39,6 +40,16 @@ class Found:
     def all_s(self) -> dict[str, tuple[Array, Array]]:
         """Targets and times of every scheme."""
         return {name: (self.targets_s(name), self.times_s(name)) for name in SCHEMES}
+
+    def asked(self, scheme: str) -> Array:
+        """Requests for a rate over its targets, of a trial each."""
+        targets = self.targets_s(scheme)
+        return np.array([self.trials[live_key(scheme, t)].asked for t in targets])
+
+    def simulated(self) -> Found | None:
+        """The same of the twins; None where none ran."""
+        twins = beside.simulated(self.trials)
+        return Found(Evidence(twins), is_live=True) if twins else None
 
 
 def live_key(scheme: str, target_s: float) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -67,6 +67,45 @@ def observe(trial: str, trace: Trace) -> Row:
     means = np.convolve(used, np.ones(STEADY_S) / STEADY_S, "valid")
     steady = np.flatnonzero(means >= STEADY_PART)
     drops = trace["drops"].filter((pl.col("link") == link) & (pl.col("reason") == _NO_ROOM))
+    return Row(
+        files=files,
+        swing=float(used.std()) if used.size else float("nan"),
+        steady_s=float(steady[0] + STEADY_S) if steady.size else float("inf"),
+        most_used=float(means.max()) if means.size else float("nan"),
+        full_pkts=float(drops.height),
+        **_at_the_servers(trace, begins_s)._asdict(),
+    )
+
+
+def observe_live(trial: str, trace: Trace) -> Row:
+    """One trial that may have run on the kernel, where nobody sees the first leg's packets.
+
+    Files begin when they are asked for: the satellite's log has a connection's first packet later
+    by what the server's own link takes. cwnd counts from where the server is connected.
+    """
+    starts_ns = trace.experiment.start_times_ns()
+    asked = tuple(
+        flow.model_copy(update={"first_packet_ns": start_ns})
+        for flow, start_ns in zip(trace.flows, starts_ns, strict=True)
+    )
+    states = trace["flow_state"].group_by("flow").agg(pl.col("time_ns").min())
+    connected_s = np.full(len(asked), np.nan)
+    connected_s[states["flow"].to_numpy()] = states["time_ns"].to_numpy() / NS_PER_S
+    row = observe(trial, replace(trace, flows=asked))
+    server = _at_the_servers(trace, connected_s)
+    return replace(row, sent_s=server.sent_s, open_s=server.open_s, window_pkts=server.window_pkts)
+
+
+class _Servers(NamedTuple):
+    """As in Row; of a flow that was never connected NaN."""
+
+    sent_s: Array
+    open_s: Array
+    window_s: Array
+    window_pkts: Array
+
+
+def _at_the_servers(trace: Trace, begins_s: Array) -> _Servers:
     window_s = np.linspace(0.0, _SHOWN_S, 101)
     sent_s, open_s, windows = [], [], []
     for number, begin_s in enumerate(begins_s):
@@ -76,34 +115,29 @@ def observe(trial: str, trace: Trace) -> Row:
         open_s.append(times_s[opened[0]] - begin_s if opened.size else np.nan)
         at = np.searchsorted(times_s, begin_s + window_s, side="right") - 1
         inside = (begin_s + window_s <= last_s) & (at >= 0)
-        windows.append(np.where(inside, pkts[np.maximum(at, 0)], np.nan))
-    return Row(
-        files=files,
-        swing=float(used.std()) if used.size else float("nan"),
-        steady_s=float(steady[0] + STEADY_S) if steady.size else float("inf"),
-        most_used=float(means.max()) if means.size else float("nan"),
-        full_pkts=float(drops.height),
-        sent_s=np.array(sent_s),
-        open_s=np.array(open_s),
-        window_s=window_s,
-        window_pkts=np.array(windows),
-    )
+        shown = np.full(window_s.size, np.nan)
+        shown[inside] = pkts[at[inside]]
+        windows.append(shown)
+    return _Servers(np.array(sent_s), np.array(open_s), window_s, np.array(windows))
 
 
 def _at_the_server(trace: Trace, flow: int) -> tuple[float, Array, Array]:
     """When nothing was on the way any more, and the windows: (s, times in s, packets)."""
     rows = trace["flow_state"].filter(pl.col("flow") == flow).sort("time_ns")
     times_s = rows["time_ns"].to_numpy() / NS_PER_S
-    in_flight = rows["inflight_pkts"].to_numpy()
-    busy = np.flatnonzero(in_flight > 0)
+    pkts = rows["cwnd_pkts"].to_numpy().astype(np.float64)
+    busy = np.flatnonzero(rows["inflight_pkts"].to_numpy() > 0)
+    if not busy.size:
+        return float("nan"), times_s, pkts
     last = min(int(busy[-1]) + 1, times_s.size - 1)
-    return float(times_s[last]), times_s, rows["cwnd_pkts"].to_numpy().astype(np.float64)
+    return float(times_s[last]), times_s, pkts
 
 
 def trials(found: Found, scheme: str, loss: float, *, delays: bool = False) -> list[Row]:
-    """All runs of a scheme. Raises MissingTrialError."""
-    names = raw.numbers(found) or [FIRST_RUN]
-    return [found[key(scheme, loss, run, delays=delays)] for run in names]
+    """All runs of a scheme that there are. Raises MissingTrialError if there is none."""
+    runs = raw.numbers(found) or [FIRST_RUN]
+    names = [key(scheme, loss, run, delays=delays) for run in runs]
+    return [found[name] for name in names if name in found] or [found[names[0]]]
 
 
 def afct_s(found: Found, scheme: str, loss: float, *, delays: bool = False) -> Estimate:

@@ -5,30 +5,19 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from headway.figures import Curve, Dot, Panel, Series, curves, dots, one_of, style_of, timeseries
+from headway.figures import Dot, dots
 from headway.publish import Figures, Page
 from headway.studies.rap_over_satellite.observe import numbers
 from headway.studies.rap_over_satellite.page import CASES
 from headway.studies.rappep import orbits_page, worth
 from headway.studies.rappep.claims import OF_FIGURE_4
-from headway.studies.rappep.experiments import LOSSES, SCHEMES, SIDE_LOSS, STARTS, key
-from headway.studies.rappep.observe import FIRST_RUN, Found, Row, afct_s, jain, mean
+from headway.studies.rappep.experiments import LOSSES, SCHEMES, STARTS
+from headway.studies.rappep.figures import shares, style, use_of_the_link, windows
+from headway.studies.rappep.observe import Found, afct_s, jain, mean
 from headway.table import Cell, Table
 
-_STYLES = {
-    "tcp_pep": "scalable",
-    "cubic26": "cubic",
-    "today": "cubic",
-    "jump_start": "jump-start",
-    "careful_resume": "careful-resume",
-    "quick_start": "quick-start",
-    "xcp_plain": "vegas",
-    "mpcp_plain": "reno",
-}
-"""The algorithm whose colour and marker a scheme has; else its own."""
 _PROXIES = ("tcp_pep", "xcp_pep", "mpcp_pep")
 _TIMED = (*STARTS, "cubic26", "xcp", "mpcp", "tcp_pep", "xcp_plain", "mpcp_plain", *_PROXIES[1:])
-_CURVES_S = 60.0
 
 
 def page(found: Found) -> Page:
@@ -41,7 +30,7 @@ def page(found: Found) -> Page:
             *orbits_page.tables(found.clients),
         ],
         figures={**_of_times(found), **_figures(found), **orbits_page.figures(found.clients)},
-        data={"trials": _trials(found)},
+        data={"trials": numbers_of(found)},
     )
 
 
@@ -131,7 +120,7 @@ def _of_times(found: Found) -> Figures:
                 Dot(
                     SCHEMES[scheme],
                     # beside today's
-                    "cubic26" if scheme == "cubic26" else _style(scheme),
+                    "cubic26" if scheme == "cubic26" else style(scheme),
                     time.mean,
                     max(time.mean - half, 0.0),
                     time.mean + half,
@@ -148,7 +137,8 @@ def _of_times(found: Found) -> Figures:
     return made
 
 
-def _trials(found: Found) -> pl.DataFrame:
+def numbers_of(found: Found) -> pl.DataFrame:
+    """Each trial's numbers."""
     return pl.DataFrame(
         [
             {
@@ -175,72 +165,8 @@ def _figures(found: Found) -> Figures:
         (4, "1 % loss", LOSSES[1], OF_FIGURE_4),
         (5, "1 % loss", LOSSES[1], _PROXIES),
     ):
-        shown = [_used(found[key(scheme, loss, FIRST_RUN)], scheme) for scheme in schemes]
-        made[f"figure-{number}"] = (
-            f"Figure {number}",
-            f"Use of the bottleneck with {case}, one run. A curve ends with the last file, or "
-            f"after {_CURVES_S:g} s.",
-            curves([("", shown)], x_label="time (s)", y_label="use of the link"),
-        )
+        made[f"figure-{number}"] = use_of_the_link(found, f"Figure {number}", case, loss, schemes)
     for number, scheme in {6: "xcp", 7: "xcp_pep", 8: "tcp_pep"}.items():
-        row = found[key(scheme, SIDE_LOSS, FIRST_RUN, delays=True)]
-        made[f"figure-{number}"] = (
-            f"Figure {number}",
-            f"Part of the link that each file gets with {SCHEMES[scheme]}, at 0.1 % loss and side "
-            "links of different delays, one run. What waited for a lost packet comes with it, more "
-            "than the link carries meanwhile.",
-            timeseries([_shares(row, scheme)], height_mm=48),
-        )
-    row = found[key("xcp_pep", LOSSES[0], FIRST_RUN)]
-    made["figure-9"] = (
-        "Figure 9",
-        "cwnd of each file's connection at the server, whose other end is the proxy, until all is "
-        "acknowledged: XCP PEP without loss, one run. Where fewer curves are seen than files, they "
-        "lie on each other.",
-        curves(
-            [("", _windows(row))],
-            x_label="time since the file's first packet (ms)",
-            y_label="cwnd (packets)",
-        ),
-    )
+        made[f"figure-{number}"] = shares(found, f"Figure {number}", scheme)
+    made["figure-9"] = windows(found, "the file's first packet")
     return made
-
-
-def _style(scheme: str) -> str:
-    return _STYLES.get(scheme, scheme)
-
-
-def _used(row: Row, scheme: str) -> Curve:
-    shown = row.files.slots_s <= _CURVES_S
-    return Curve(
-        SCHEMES[scheme],
-        row.files.slots_s[shown],
-        row.files.used_by_slot[shown],
-        style_of(_style(scheme)),
-    )
-
-
-def _shares(row: Row, scheme: str) -> Panel:
-    lines = [
-        Series(
-            f"file {number + 1}",
-            row.files.slots_s,
-            used,
-            one_of(style_of(_style(scheme)), number),
-            step=True,
-        )
-        for number, used in enumerate(row.files.used_by_flow)
-    ]
-    return Panel("part of the link", lines, title=SCHEMES[scheme])
-
-
-def _windows(row: Row) -> list[Curve]:
-    return [
-        Curve(
-            f"file {number + 1}",
-            1000 * row.window_s[np.isfinite(pkts)],
-            pkts[np.isfinite(pkts)],
-            one_of(style_of("cubic26"), number),
-        )
-        for number, pkts in enumerate(row.window_pkts)
-    ]

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from headway.claims import Seen, Statement, all_of, near, replaced, scaled, swapped
 from headway.studies.quickstart_linux.experiments import CONTROLS, LABELS
-from headway.studies.web_surge.experiments import HTTP, MODELS, SHARES
+from headway.studies.web_surge.experiments import MODELS, SHARES
 from headway.studies.web_surge.observe import Found, Loads
+from headway.studies.web_surge.thesis import (
+    EACH,
+    FAST,
+    KEPT,
+    QUICK,
+    SLOW,
+    all_gain,
+    denied,
+    over_a_second,
+    persistent,
+    rather_small,
+    small_and_big,
+    spread,
+    still_faster,
+)
 from headway.workloads import surge
 
-SLOW = "slow-start"
-QUICK, JUMP = FAST = ("quick-start", "jump-start")
-LATE = "quick-start-late"
-EACH = tuple(HTTP)
-KEPT = ("1.1", "1.1p")
-EQUAL = 0.95
-"""Of slow start's time: what is less is faster."""
 SERVERS = 25
 """How many draws of a server's files the mean size of a page is looked at in."""
-
-
-def _spread(gains: Mapping[str, float]) -> str:
-    return f"{min(gains.values()):+.2f} to {max(gains.values()):+.2f} s"
 
 
 # ---- The paper's user ----
@@ -53,7 +57,7 @@ def _every(found: Found) -> Seen:
     small, large = (_pairs(found, model) for model in MODELS)
     faster = [quick.mean_s < slow.mean_s for slow, quick in (*small.values(), *large.values())]
     apart = [quick.high_s < slow.low_s for slow, quick in large.values()]
-    told = "; ".join(f"{MODELS[model]} {_spread(_saved(found, model))}" for model in MODELS)
+    told = "; ".join(f"{MODELS[model]} {spread(_saved(found, model))}" for model in MODELS)
     return Seen(
         f"faster in {sum(faster)} of {len(faster)}; large files: intervals apart in {sum(apart)} "
         f"of {len(apart)}",
@@ -65,12 +69,12 @@ def _every(found: Found) -> Seen:
 
 def _small(found: Found) -> Seen:
     saved = _saved(found, "default")
-    return Seen(_spread(saved), all(abs(value) < 0.5 for value in saved.values()), "< 0.5 s")
+    return Seen(spread(saved), all(abs(value) < 0.5 for value in saved.values()), "< 0.5 s")
 
 
 def _first(found: Found) -> Seen:
     saved = _saved(found, "large", ("1.0",))
-    return Seen(_spread(saved), all(value > 1 for value in saved.values()), "> 1 s")
+    return Seen(spread(saved), all(value > 1 for value in saved.values()), "> 1 s")
 
 
 def _kept(found: Found) -> Seen:
@@ -167,134 +171,6 @@ def _file_size(_: Found) -> Seen:
     )
 
 
-# ---- The thesis' user ----
-
-
-def _thesis_saved(
-    found: Found, model: str, scheme: str, https: Sequence[str] = EACH
-) -> dict[str, float]:
-    """Seconds that a scheme saves one user, by HTTP."""
-    return {
-        http: found.thesis(model, http, SLOW).mean_s - found.thesis(model, http, scheme).mean_s
-        for http in https
-    }
-
-
-def _told(found: Found, model: str, https: Sequence[str] = EACH) -> str:
-    return "; ".join(
-        f"{scheme} {_spread(_thesis_saved(found, model, scheme, https))}" for scheme in FAST
-    )
-
-
-def _all_gain(found: Found) -> Seen:
-    every = [
-        value
-        for scheme in FAST
-        for model in MODELS
-        for value in _thesis_saved(found, model, scheme).values()
-    ]
-    return Seen(
-        f"{sum(value > 0 for value in every)} of {len(every)}", all(value > 0 for value in every)
-    )
-
-
-def _rather_small(found: Found) -> Seen:
-    gains = [_thesis_saved(found, "default", scheme) for scheme in FAST]
-    within = all(abs(value) < 0.5 for own in gains for value in own.values())
-    return Seen(_told(found, "default"), within, "< 0.5 s")
-
-
-def _over_a_second(found: Found) -> Seen:
-    saved = {scheme: _thesis_saved(found, "large", scheme)["1.0"] for scheme in FAST}
-    return Seen(
-        ", ".join(f"{scheme} {value:.2f} s" for scheme, value in saved.items()),
-        all(value > 1 for value in saved.values()),
-        "> 1 s",
-    )
-
-
-def _persistent(found: Found) -> Seen:
-    gains = [_thesis_saved(found, "large", scheme, KEPT) for scheme in FAST]
-    positive = all(value > 0 for own in gains for value in own.values())
-    return Seen(_told(found, "large", KEPT), positive)
-
-
-def _small_and_big(found: Found) -> Seen:
-    small = _parts(found, "default", lambda pages: pages.small_s)
-    large = _parts(found, "large", lambda pages: pages.large_s)
-    return Seen(
-        f"5 to 20 kB: {_percent(small)}; from 100 kB on: {_percent(large)}",
-        all(value < 0.10 for own in small.values() for value in own)
-        and all(value > 0.30 for own in large.values() for value in own),
-        "< 10 % and > 30 %",
-        note="With HTTP/1.0, 1.1 and pipelining; small pages of SURGE's default, large ones of "
-        "large files. Slow start sends 10 kB in two or three round trips of 200 ms, and each that "
-        "is saved is more than a tenth of the page's time.",
-    )
-
-
-def _parts(found: Found, model: str, time: Callable[[Loads], float]) -> dict[str, list[float]]:
-    """Parts of slow start's time that each scheme saves, by HTTP."""
-    return {
-        scheme: [
-            1 - time(found.thesis(model, http, scheme)) / time(found.thesis(model, http, SLOW))
-            for http in HTTP
-        ]
-        for scheme in FAST
-    }
-
-
-def _percent(saved: Mapping[str, Sequence[float]]) -> str:
-    return ", ".join(
-        f"{scheme} {', '.join(f'{100 * value:.0f}' for value in own)} %"
-        for scheme, own in saved.items()
-    )
-
-
-# ---- The thesis' users ----
-
-
-def _denied(found: Found) -> Seen:
-    most = {m: found.thesis(m, "1.1", SLOW, found.users(m)[-1]) for m in MODELS}
-    over = {
-        (model, scheme): float((found.load_s(model, scheme) / found.load_s(model, SLOW))[-1])
-        for model in MODELS
-        for scheme in (QUICK, LATE)
-    }
-    return Seen(
-        "; ".join(
-            f"{MODELS[model]}, {found.users(model)[-1]} users: early "
-            f"{over[model, QUICK]:.2f}, late {over[model, LATE]:.2f}"
-            for model in MODELS
-        ),
-        all(value >= EQUAL for value in over.values()),
-        f"≥ {EQUAL}",
-        note="95 % interval of slow start's mean: "
-        + ", ".join(
-            f"{MODELS[model]} ±{100 * slow.half_width_s / slow.mean_s:.0f} %"
-            for model, slow in most.items()
-        )
-        + ".",
-    )
-
-
-def _still_faster(found: Found) -> Seen:
-    most = {
-        model: tuple(
-            found.thesis(model, "1.1", scheme, found.users(model)[-1]) for scheme in (SLOW, JUMP)
-        )
-        for model in MODELS
-    }
-    return Seen(
-        "; ".join(
-            f"{MODELS[model]}: {jump.mean_s:.2f} of {slow.mean_s:.2f} s at "
-            f"{100 * slow.utilization:.0f} % load"
-            for model, (slow, jump) in most.items()
-        ),
-        all(jump.mean_s < slow.mean_s for slow, jump in most.values()),
-    )
-
-
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-QSL-019",
@@ -378,7 +254,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-TH-169",
         "one user: Jump- and Quick-Start below slow start for every model and HTTP variant",
         "in all",
-        _all_gain,
+        all_gain,
         spoil=swapped("slow-start", "jump-start"),
         mend=all_of(*(scaled(f"thesis-*-{scheme}-n1", 0.5, "mean_s") for scheme in FAST)),
     ),
@@ -386,7 +262,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-TH-170",
         "SURGE default: absolute difference",
         "rather small",
-        _rather_small,
+        rather_small,
         spoil=scaled("thesis-default-1.0-slow-start-n1", 2.0, "mean_s"),
         mend=replaced("thesis-default-*-n1", 1.0, "mean_s"),
     ),
@@ -394,7 +270,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-TH-171",
         "large files, HTTP/1.0: speedup",
         "more than 1 s",
-        _over_a_second,
+        over_a_second,
         spoil=scaled("thesis-large-1.0-jump-start-n1", 1.6, "mean_s"),
         mend=all_of(*(scaled(f"thesis-large-1.0-{scheme}-n1", 0.3, "mean_s") for scheme in FAST)),
     ),
@@ -402,7 +278,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-TH-172",
         "large files, HTTP/1.1 without and with pipelining: improvement",
         "significant",
-        _persistent,
+        persistent,
         spoil=swapped("slow-start", "jump-start"),
         mend=all_of(*(scaled(f"thesis-large-*-{scheme}-n1", 0.5, "mean_s") for scheme in FAST)),
     ),
@@ -410,7 +286,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-TH-173",
         "HTTP/1.1, most users: Quick-Start's time over slow start's",
         "equal or worse",
-        _denied,
+        denied,
         spoil=scaled("thesis-*-quick-start-late-n*", 0.7, "mean_s"),
         mend=scaled("thesis-*-quick-start*-n*", 1.2, "mean_s"),
         ours="The list says sign; what is less than 5 % faster counts as equal.",
@@ -419,7 +295,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-TH-174",
         "HTTP/1.1, most users: Jump-Start still faster than slow start",
         "faster",
-        _still_faster,
+        still_faster,
         spoil=swapped("slow-start", "jump-start"),
         mend=scaled("thesis-*-jump-start-n*", 0.5, "mean_s"),
     ),
@@ -427,7 +303,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-TH-280",
         "pages of 10 kB hardly gain, transfers of 100 kB and more do",
         "hardly any, significantly",
-        _small_and_big,
+        small_and_big,
         spoil=scaled("thesis-default-1.1-slow-start-n1", 1.3, "small_s"),
         mend=all_of(
             replaced("thesis-default-*-n1", 1.0, "small_s"),

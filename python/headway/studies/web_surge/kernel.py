@@ -6,11 +6,10 @@ after the other; a page's time does not depend on how long its reader thinks.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,8 @@ from headway.metrics.stats import Array
 from headway.models import startup
 from headway.publish import Page
 from headway.studies.common import lab
+from headway.studies.common.beside import BesideSimulator
+from headway.studies.web_surge import live
 from headway.studies.web_surge.experiments import (
     MODELS,
     THESIS_HOSTS,
@@ -31,43 +32,25 @@ from headway.studies.web_surge.experiments import (
     user_of,
     visits_of,
 )
-from headway.study import Agreement, Study, StudyContext
-from headway.table import Table
+from headway.studies.web_surge.live import PAGES, QUICK_PAGES, QUICK_WAYS, WAYS, Found, Times
+from headway.study import Study, StudyContext
 from headway.trace import Trace
 from headway.workloads import surge, write_pages
 from headway.workloads.pages import PageTable, visited
 
-WAYS: dict[str, tuple[str, int]] = {
-    "HTTP/1.0": ("1.0", 1),
-    "HTTP/1.0, six": ("1.0", 6),
-    "HTTP/1.1": ("1.1", 1),
-    "HTTP/1.1, six": ("1.1", 6),
-    "pipelining": ("1.1-pipelined", 1),
-    "pipelining, six": ("1.1-pipelined", 6),
-    "HTTP/2": ("2", 1),
-}
-"""How pages are fetched: the version, and connections side by side."""
-QUICK_WAYS = ("HTTP/1.1, six", "HTTP/2")
-PAGES, QUICK_PAGES = 5, 1
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 FILES = (3, 12)
 """Of a page: fewer say nothing of connections, more take long over HTTP/1.0."""
 MOST_BYTES = 1e6
 THINK_US = 1_000_000
-TITLE = "Page times in s"
-TOLERANCE_S, TOLERANCE = 0.1, 0.1
 _FIRST_S, _GAP_S = 0.3, 0.5
 _LONGEST = 1.3
 """A page is over after so many times what slow start takes by table 6.1."""
 
 
-@dataclass(frozen=True)
-class Times:
-    """Of a trial: how long the pages of each user took, s, in their order."""
-
-    pages_s: tuple[tuple[float, ...], ...]
-
-
-class OnKernel(Study[Times, Evidence[Times]]):
+class OnKernel(BesideSimulator[Times, Found]):
     """One user after the other, each over another HTTP."""
 
     choices = (
@@ -75,19 +58,12 @@ class OnKernel(Study[Times, Evidence[Times]]):
         f"{PAGES} pages of a user's visits that have {FILES[0]} to {FILES[1]} files and at most "
         f"{MOST_BYTES / 1e6:g} MB, with a second of thinking between them, on this machine's "
         "kernel, and the simulator with linux-6 does the same. Connections stay open.",
+        "Slow-Start begins with the ten packets of today's Linux. All startups load the same "
+        "pages, and what one saves is the mean over them. Users take turns: figure 6.49, of many "
+        "at once for an hour, stays the simulator's.",
     )
-    agreements = tuple(
-        Agreement(
-            f"kernel-{scheme}",
-            f"{label_of(scheme)}: every mean page time on the kernel is the simulator's.",
-            table=TITLE,
-            row=label_of(scheme),
-            most=TOLERANCE_S,
-            unit="s",
-            relative=TOLERANCE,
-        )
-        for scheme in THESIS_SCHEMES
-    )
+    statements = live.STATEMENTS
+    agreements = live.AGREEMENTS
 
     def __init__(self, of: Study[Any, Any]) -> None:
         """The kernel's form of a study."""
@@ -127,38 +103,44 @@ class OnKernel(Study[Times, Evidence[Times]]):
             )
         )
 
-    def page(self, ctx: StudyContext, found: Evidence[Times]) -> Page:
+    def gather(self, ctx: StudyContext, rows: Mapping[str, Times]) -> Found:
+        """By startup; the twins among them."""
+        return Found(Evidence(rows), ctx.quick)
+
+    def page(self, _ctx: StudyContext, found: Found) -> Page:
         """Mean page times by startup, model and HTTP."""
-        ways = len(_ways(ctx))
-        means = {
-            (model, scheme): [_mean_s(ctx, own) for own in found[scheme].pages_s[first:][:ways]]
-            for first, model in zip(itertools.count(0, ways), MODELS, strict=False)
-            for scheme in THESIS_SCHEMES
-        }
         return Page(
-            tables=[_table(_ways(ctx), means)],
+            tables=[found.table()],
             figures={
-                "page-times": (
-                    "Page times",
-                    "Mean page time of one user, like figure 6.48 of the thesis.",
-                    grouped_bars(
-                        [
-                            (
-                                name,
-                                [
-                                    Bars(label_of(s), s, np.array(means[model, s]))
-                                    for s in THESIS_SCHEMES
-                                ],
-                            )
-                            for model, name in MODELS.items()
-                        ],
-                        groups=[_short(way) for way in _ways(ctx)],
-                        x_label="HTTP",
-                        y_label="page time (s)",
-                    ),
+                f"page-times-{model}": (
+                    f"Page times, {name}",
+                    "Mean page time of one user over the same pages, like figure 6.48 of the "
+                    "thesis.",
+                    _figure(found, model),
                 )
+                for model, name in MODELS.items()
             },
         )
+
+
+def _figure(found: Found, model: surge.Model) -> Figure:
+    """The kernel's, and the simulator's beside it."""
+    twins = found.simulated()
+    panels = [("", found)] if twins is None else [("kernel", found), ("simulator", twins)]
+    return grouped_bars(
+        [
+            (title, [_bars(own, model, scheme) for scheme in THESIS_SCHEMES])
+            for title, own in panels
+        ],
+        groups=[_short(way) for way in found.ways],
+        x_label="HTTP",
+        y_label="page time (s)",
+    )
+
+
+def _bars(found: Found, model: surge.Model, scheme: str) -> Bars:
+    means = [found.pages_s(model, way, scheme).mean() for way in found.ways]
+    return Bars(label_of(scheme), scheme, np.array(means))
 
 
 def pages(ctx: StudyContext, model: surge.Model) -> PageTable:
@@ -204,25 +186,3 @@ def _user(file: Path, way: str, scheme: str, start_s: float) -> Flow:
     http, connections = WAYS[way]
     app = Pages.model_validate({"file": file, "http": http, "connections": connections})
     return user_of(app, THESIS_HOSTS, scheme, start_s=start_s)
-
-
-def _mean_s(ctx: StudyContext, own: Sequence[float]) -> float:
-    """Of all pages; NaN: not all were loaded in the run."""
-    count = QUICK_PAGES if ctx.quick else PAGES
-    return float(np.mean(own)) if len(own) == count else float("nan")
-
-
-def _table(ways: Sequence[str], means: Mapping[tuple[surge.Model, str], Sequence[float]]) -> Table:
-    return Table(
-        TITLE,
-        ["start", "model", *ways],
-        [
-            [
-                label_of(scheme),
-                label,
-                *(None if np.isnan(mean) else round(mean, 3) for mean in means[model, scheme]),
-            ]
-            for scheme in THESIS_SCHEMES
-            for model, label in MODELS.items()
-        ],
-    )

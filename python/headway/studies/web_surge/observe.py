@@ -42,6 +42,12 @@ class Loads:
     utilization: float
     approved: float
     """Part of the requests for a rate that got one; NaN: there were none."""
+    batches_s: tuple[float, ...] = ()
+    """Means of ten batches of pages, one after the other; none: too few pages."""
+    small_batches_s: tuple[float, ...] = ()
+    """The same of pages that are SMALL_BYTES."""
+    large_batches_s: tuple[float, ...] = ()
+    """The same of those of LARGE_BYTES or more."""
 
     @property
     def low_s(self) -> float:
@@ -58,19 +64,20 @@ def observe(trace: Trace) -> Loads:
     """One trial."""
     times_s, sizes = page_times(trace)
     small = (sizes >= SMALL_BYTES[0]) & (sizes <= SMALL_BYTES[1])
-    half_width = (
-        confidence_interval([float(mean) for mean in batch_means(times_s)]).half_width
-        if times_s.size >= BATCHES
-        else None
-    )
+    large = sizes >= LARGE_BYTES
+    batches_s = _batches(times_s)
+    half_width = confidence_interval(batches_s).half_width if batches_s else None
     return Loads(
         count=times_s.size,
         mean_s=_mean(times_s),
         half_width_s=or_nan(half_width),
         small_s=_mean(times_s[small]),
-        large_s=_mean(times_s[sizes >= LARGE_BYTES]),
+        large_s=_mean(times_s[large]),
         utilization=metrics.utilization(trace, lab.DOWNLINK),
         approved=_approved(trace),
+        batches_s=batches_s,
+        small_batches_s=_batches(times_s[small]),
+        large_batches_s=_batches(times_s[large]),
     )
 
 
@@ -101,6 +108,10 @@ def page_times(trace: Trace) -> tuple[Array, Array]:
         sizes.append((total[last + 1] - total[first]).astype(np.float64))
     order = np.argsort(np.concatenate(ends), kind="stable")
     return np.concatenate(times)[order], np.concatenate(sizes)[order]
+
+
+def _batches(times_s: Array) -> tuple[float, ...]:
+    return tuple(map(float, batch_means(times_s))) if times_s.size >= BATCHES else ()
 
 
 def _mean(values: Array) -> float:

@@ -36,4 +36,8 @@ chrome.runtime.onMessage.addListener(({ loadMs }, { tab }) => {
   chrome.action.setBadgeText({ tabId: tab.id, text: short(loadMs) }).catch(() => {}); // it is closed
 });
 
-chrome.tabs.onRemoved.addListener((tabId) => chrome.storage.session.remove(`load-${tabId}`));
+const forget = (tabId) => chrome.storage.session.remove(`load-${tabId}`);
+chrome.tabs.onRemoved.addListener(forget);
+chrome.tabs.onUpdated.addListener((tabId, { status }) => {
+  if (status === "loading") forget(tabId); // the next page has its own, or none
+});

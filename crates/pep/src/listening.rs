@@ -1,0 +1,74 @@
+//! Ports at which somebody on this machine listens for whoever comes to any of its addresses, by the
+//! kernel's netlink (linux/inet_diag.h). A connection to a server cannot have one of them: its
+//! client's address and port are to be the socket's own, and any address is that one, too.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use headway_system::netlink::{message, take, Netlink};
+
+/// SOCK_DIAG_BY_FAMILY
+const BY_FAMILY: u16 = 20;
+/// TCP_LISTEN, as a set of states.
+const LISTEN: u32 = 1 << 10;
+/// `struct inet_diag_req_v2`: family, protocol, two bytes that are nothing here, states, and the ends
+/// of a socket, which are not looked at.
+const REQUEST_BYTES: usize = 56;
+/// `struct inet_diag_msg`: where a socket's own port is, in the network's order, and its address.
+const PORT: std::ops::Range<usize> = 4..6;
+const ADDRESS: std::ops::Range<usize> = 8..24;
+const DATAGRAM_BYTES: usize = 1 << 16;
+
+/// All of them, for either version of IP: a listener of IPv6 may be one of IPv4, too.
+pub(crate) fn everywhere() -> io::Result<BTreeSet<u16>> {
+    let socket = Netlink::open(libc::NETLINK_SOCK_DIAG)?;
+    let mut buffer = vec![0; DATAGRAM_BYTES];
+    let mut ports = BTreeSet::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let mut request = [0; REQUEST_BYTES];
+        (request[0], request[1]) = (family as u8, libc::IPPROTO_TCP as u8);
+        request[4..8].copy_from_slice(&LISTEN.to_ne_bytes());
+        let flags = libc::NLM_F_REQUEST | libc::NLM_F_DUMP;
+        socket.send(&message(BY_FAMILY, flags, &request))?;
+        while !heard(socket.receive(&mut buffer)?, &mut ports)? {}
+    }
+    Ok(ports)
+}
+
+/// True: it was the last datagram.
+fn heard(mut datagram: &[u8], ports: &mut BTreeSet<u16>) -> io::Result<bool> {
+    while let Some(answer) = take(&mut datagram)? {
+        if i32::from(answer.kind) == libc::NLMSG_DONE {
+            return Ok(true);
+        }
+        let port = answer
+            .payload
+            .get(PORT)
+            .and_then(|bytes| bytes.try_into().ok());
+        let address = answer.payload.get(ADDRESS);
+        let is_any = address.is_some_and(|bytes| bytes.iter().all(|&byte| byte == 0));
+        ports.extend(port.filter(|_| is_any).map(u16::from_be_bytes));
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn who_listens_at_any_address_is_found_and_nobody_else() {
+        let bound = |address| TcpListener::bind(address).unwrap();
+        let all = [
+            bound("0.0.0.0:0"),
+            bound("[::]:0"),
+            bound("127.0.0.1:0"),
+            bound("[::1]:0"),
+        ];
+        let ports = everywhere().unwrap();
+        let found = all.map(|one| ports.contains(&one.local_addr().unwrap().port()));
+        assert_eq!(found, [true, true, false, false]);
+    }
+}

@@ -1,0 +1,58 @@
+"""``headway tmix``: the connections of a tmix file become a file of exchanges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headway.cli.options import AsJson
+from headway.cli.places import path
+from headway.cli.show import console, counted, print_json
+from headway.errors import HeadwayError
+from headway.units import format_size
+
+
+def tmix(
+    file: Annotated[
+        Path,
+        typer.Argument(parser=path, metavar="FILE", help="A tmix file, of either format."),
+    ],
+    exchanges: Annotated[
+        Path,
+        typer.Option(
+            "--exchanges", parser=path, metavar="FILE", help="The file of exchanges to write."
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Make a file of exchanges, for flows to play, of a tmix file."""
+    from headway.workloads import exchanges_of, write_exchanges
+    from headway.workloads.tmix import load, sessions_of
+
+    found, _ = load(file)
+    if not found.connections:
+        raise HeadwayError(f"{file}: no sequential connection")
+    try:
+        table = exchanges_of(sessions_of(found.connections))
+    except ValueError as error:
+        raise HeadwayError(f"{file}: {error}") from None
+    write_exchanges(exchanges, table)
+    asked, answered = int(table.request_bytes.sum()), int(table.response_bytes.sum())
+    if as_json:
+        print_json(
+            {
+                "connections": len(found.connections),
+                "exchanges": len(table),
+                "request_bytes": asked,
+                "response_bytes": answered,
+                "left_out": found.concurrent,
+            }
+        )
+        return
+    told = f"{counted(len(found.connections), 'connection')}, {counted(len(table), 'exchange')}, "
+    told += f"{format_size(asked)} asked, {format_size(answered)} answered"
+    if found.concurrent:
+        told += f"; {found.concurrent} concurrent left out"
+    console().print(f"{exchanges}: {told}", markup=False, soft_wrap=True)

@@ -1,0 +1,90 @@
+"""Forms of studies on the kernel with the simulator's twin of every trial beside it.
+
+A twin's row stands among the kernel's under "simulated-KEY", so that statements and figures are
+made of both, and evidence of either may be spoiled.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Mapping, Sequence
+
+from headway.backends.sim import SimBackend
+from headway.claims import MissingTrialError, Seen, Spoil, Statement
+from headway.claims.spoil import Rows
+from headway.study import Agreement, Found, Row, Study, StudyContext
+from headway.sweep import Observed, observed
+from headway.table import Table
+from headway.validation.twins import judge, twin
+
+SIMULATED = "simulated-"
+
+
+class BesideSimulator(Study[Row, Found]):
+    """Runs on the kernel, and then the twins, which take seconds and of which no trace is kept."""
+
+    def collect(self, ctx: StudyContext) -> Observed[Row]:
+        """Run all trials, and their twins."""
+        return self._with_twins(ctx, super().collect(ctx))
+
+    def saved(self, ctx: StudyContext) -> Observed[Row]:
+        """What the saved trials show, and their twins again. Raises HeadwayError."""
+        return self._with_twins(ctx, super().saved(ctx))
+
+    def _with_twins(self, ctx: StudyContext, seen: Observed[Row]) -> Observed[Row]:
+        twins = {key: twin(each) for key, each in self.experiments(ctx).items()}
+        found = observed(twins, self.observe, None, SimBackend(), ctx.threads)
+        for key, row in found.rows.items():
+            seen.add(f"{SIMULATED}{key}", row, seen.meta)
+        return seen
+
+
+def simulated(rows: Mapping[str, Row]) -> dict[str, Row]:
+    """The twins, by their trials' keys."""
+    return {key.removeprefix(SIMULATED): rows[key] for key in rows if key.startswith(SIMULATED)}
+
+
+def agreed(
+    study: str,
+    agreement: Agreement,
+    tables: Callable[[Found], tuple[Sequence[Table], Sequence[Table]]],
+    spoil: Spoil,
+    mend: Spoil,
+) -> Statement[Found]:
+    """What must agree, as a statement: the kernel's tables beside the simulator's."""
+
+    def look(found: Found) -> Seen:
+        claim = judge(agreement, *tables(found))
+        if claim.verdict == "not checked" and not claim.note:
+            raise MissingTrialError(f"Neither has a number of {agreement.row}.")
+        return Seen(
+            claim.measured if claim.measured is not None else "nothing",
+            claim.verdict == "holds",
+            f"{agreement.most:g} {agreement.unit} or {100 * agreement.relative:g} %",
+            agreement.unit,
+            claim.note,
+        )
+
+    return Statement(
+        f"{study}-{agreement.id}",
+        agreement.statement,
+        "the simulator's",
+        look,
+        ours="What stands is the difference that comes nearest to what is allowed, or exceeds it "
+        "most.",
+        spoil=spoil,
+        mend=mend,
+    )
+
+
+def as_simulated(keys: str) -> Spoil:
+    """Put the twins' evidence in place of the kernel's, where the key matches."""
+
+    def mend(rows: Rows) -> Rows:
+        twins = simulated(rows)
+        hit = {key: twins[key] for key in fnmatch.filter(twins, keys)}
+        if not hit:
+            raise LookupError(f"no twin matches {keys!r}")
+        return {**rows, **hit}
+
+    return mend

@@ -1,0 +1,56 @@
+"""Check on the kernel: what paper 004 says of schemes that run there, by its own trials.
+
+What is said of routers' protocols from end to end needs the simulator's trials.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headway.claims import Seen, Statement, between
+from headway.studies.rappep.claims import ASSISTED, STATEMENTS
+from headway.studies.rappep.experiments import LOSSES, SCHEMES
+from headway.studies.rappep.observe import Found, afct_s, mean
+
+_BESIDE = ("cubic26", "tcp_pep")
+_CLEAN, _LOSSY = LOSSES
+_AS_THERE = ("C-RP-011", "C-RP-012", "C-RP-015", "C-RP-016")
+"""Judged as in the simulator."""
+
+
+def _slower(found: Found) -> Seen:
+    pairs = {s: (afct_s(found, s, _CLEAN).mean, afct_s(found, s, _LOSSY).mean) for s in _BESIDE}
+    words = ", ".join(f"{SCHEMES[s]} {a:.1f} and {b:.1f} s" for s, (a, b) in pairs.items())
+    return Seen(words, all(a < b for a, b in pairs.values()))
+
+
+def _worst_swing(found: Found) -> Seen:
+    swings = {scheme: mean(found, scheme, _LOSSY, "swing") for scheme in _BESIDE}
+    words = ", ".join(f"{SCHEMES[scheme]} {swing:.3g}" for scheme, swing in swings.items())
+    return Seen(words, swings["tcp_pep"] > swings["cubic26"])
+
+
+def _no_drops(found: Found) -> Seen:
+    """Of every trial that there is: the quick form has fewer."""
+    drops = [row.full_pkts for name, row in found.items() if name.split("-")[0] in ASSISTED]
+    return between(sum(drops), 0, 0, unit="packets")
+
+
+_OTHERWISE = {
+    "C-RP-006": (_slower, "CUBIC and TCP PEP"),
+    "C-RP-008": (_worst_swing, "beside CUBIC"),
+    "C-RP-017": (_no_drops, ""),
+}
+"""What looks, and at which part of the statement."""
+
+
+def _of_kernel(one: Statement[Found]) -> Statement[Found]:
+    if one.id not in _OTHERWISE:
+        return one
+    look, part = _OTHERWISE[one.id]
+    return replace(one, look=look, part=part)
+
+
+OF_KERNEL = tuple(
+    _of_kernel(one) for one in STATEMENTS if one.id in _AS_THERE or one.id in _OTHERWISE
+)

@@ -1,0 +1,192 @@
+"""uvicorn's HTTP/1.1 on a client's connection, with limits, and an end that loses no answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from headway.web.middleware import reset, unsent_bytes
+
+TARGET = "target"
+"""Where a scope's state has the request's target as it came: ASGI does not tell /x from /x?."""
+
+
+class PatientProtocol(H11Protocol):
+    """uvicorn's, with a limit to how long a head may take: else a few bytes keep a connection."""
+
+    head_s = 30.0
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.app_state = dict(self.app_state)
+        self.conn = _Reader(self.app_state, self.config.h11_max_incomplete_event_size)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client is there, and has to say what it wants."""
+        self._closing = ClosedInStages(self, transport)
+        super().connection_made(self._closing)  # type: ignore[arg-type]
+        self._head_due = self.loop.call_later(self.head_s, self._give_up)
+        self._awaits_head = True
+
+    def data_received(self, data: bytes) -> None:
+        """Some of a head, or of a body."""
+        if self._closing.lingers:
+            self._closing.drop(len(data))
+            return
+        super().data_received(data)
+        was, self._awaits_head = (
+            self._awaits_head,
+            self.cycle is None or (self.cycle.response_complete),
+        )
+        if not self._awaits_head:
+            self._head_due.cancel()
+        elif not was:  # the first of the next
+            self._head_due = self.loop.call_later(self.head_s, self._give_up)
+
+    def eof_received(self) -> None:
+        """The client has left, as far as one can know."""
+        self._closing.end()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing more is to come."""
+        self._head_due.cancel()
+        self._closing.is_over()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """What came is no HTTP; who waits for the rest of a body must not wait for it."""
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+            if cycle.response_started:  # there is a head already
+                reset(self.transport)
+                return
+        super().send_400_response(msg)
+
+    def shutdown(self) -> None:
+        """The server ends."""
+        if self._closing.lingers:
+            self._closing.end()
+        else:
+            super().shutdown()
+
+    def _should_upgrade(self) -> bool:
+        """Never, and uvicorn's two lines of advice per request are for who could."""
+        return False
+
+    def may_say_more(self) -> bool:
+        """Whether the client may be sending what nobody here will read."""
+        theirs = self.conn.their_state
+        after_it = theirs in (h11.DONE, h11.MUST_CLOSE) and self.conn.trailing_data[0]
+        return theirs in (h11.SEND_BODY, h11.ERROR) or bool(after_it)
+
+    def _give_up(self) -> None:
+        self.timeout_keep_alive_handler()
+
+
+class _Reader(h11.Connection):
+    """h11's, which notes each request's target."""
+
+    def __init__(self, state: dict[str, Any], head_bytes: int | None) -> None:
+        assert head_bytes is not None
+        super().__init__(h11.SERVER, head_bytes)
+        self._state = state
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._state[TARGET] = event.target
+        return event
+
+
+class ClosedInStages:
+    """A client's connection, as uvicorn has it, with another end.
+
+    Who closes a socket with something unread resets the connection, and the client loses the
+    answer that it was about to read. So where more may come only our half is closed, and what comes
+    is dropped for a while (RFC 9112 section 9.6).
+    """
+
+    linger_s = 30.0
+    """At most."""
+    silent_s = 5.0
+    """The client has said nothing for so long."""
+    linger_bytes = 4_000_000
+    """What its buffers may hold: as much as Linux has for a connection that sends."""
+    stuck_s = 60.0
+    """It has taken nothing of what is left for so long."""
+
+    def __init__(self, protocol: PatientProtocol, transport: asyncio.Transport) -> None:
+        self._protocol = protocol
+        self._transport = transport
+        self._timer: asyncio.TimerHandle | None = None
+        self._left_bytes = self.linger_bytes
+        self._until_s = 0.0
+        self._closes = self.lingers = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def is_closing(self) -> bool:
+        """Whether nothing more can be sent."""
+        return self._closes or self._transport.is_closing()
+
+    def close(self) -> None:
+        """Send what is left, and end; the client may be in the middle of saying something."""
+        if self.is_closing():
+            return
+        self._closes = True
+        if not self._protocol.may_say_more():
+            self.end()
+            return
+        self.lingers = True
+        self._until_s = self._protocol.loop.time() + self.linger_s
+        self._transport.resume_reading()
+        with contextlib.suppress(OSError):  # the client has reset it: reading will tell
+            self._transport.write_eof()
+        self.drop(0)
+
+    def drop(self, more_bytes: int) -> None:
+        """So much came while we linger."""
+        self._left_bytes -= more_bytes
+        left_s = self._until_s - self._protocol.loop.time()
+        if self._left_bytes < 0 or left_s <= 0:
+            self.end()
+        else:
+            self._after(min(self.silent_s, left_s), self.end)
+
+    def end(self) -> None:
+        """Close it once what is left was sent."""
+        self._transport.close()
+        self._look(math.inf)
+
+    def abort(self) -> None:
+        """Close it now."""
+        self.is_over()
+        self._transport.abort()
+
+    def is_over(self) -> None:
+        """It was closed."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self, before_bytes: float) -> None:
+        """A client that takes nothing must not keep it for ever."""
+        if self._transport.get_write_buffer_size() == 0:
+            self.is_over()
+            return
+        left_bytes = unsent_bytes(self._transport)
+        if left_bytes >= before_bytes:
+            reset(self._transport)
+        else:
+            self._after(self.stuck_s, self._look, left_bytes)
+
+    def _after(self, seconds: float, then: Any, *given: Any) -> None:
+        self.is_over()
+        self._timer = self._protocol.loop.call_later(seconds, then, *given)
