@@ -174,7 +174,8 @@ def running(config: str, folder: Path, taken: socket.socket | None = None) -> It
 def _wait_for(folder: Path, process: subprocess.Popen[bytes]) -> None:
     """Until it listens: a socket that listened before says nothing of nginx, its pid file does."""
     until = time.monotonic() + _START_S
-    while not (folder / "nginx.pid").exists():
+    file = folder / "nginx.pid"
+    while not (file.exists() and file.stat().st_size):  # it is there before it says anything
         if process.poll() is not None or time.monotonic() > until:
             raise HeadwayError(f"nginx does not start: {_said(folder)}")
         time.sleep(0.01)
