@@ -130,6 +130,12 @@ impl Held {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
+    /// Those that another process has held, or was to.
+    pub fn take_in(&self, all: Vec<Waiting>) {
+        let mut table = self.table();
+        all.into_iter().for_each(|waiting| table.insert(waiting));
+    }
+
     /// The socket to the server, for who has that to the client.
     pub fn claim(&self, client: SocketAddr, server: SocketAddr) -> Option<OwnedFd> {
         let mut table = self.table();

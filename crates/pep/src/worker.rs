@@ -277,14 +277,14 @@ impl Worker {
 
     fn answer(&mut self, now: Instant) -> io::Result<()> {
         let asked = self.shared.asked();
-        if !self.shared.takes.load(Relaxed) {
+        let lets_go = self.shared.lets_go.load(Relaxed);
+        if lets_go || !self.shared.takes.load(Relaxed) {
             self.pause()?;
-        }
-        if self.shared.lets_go.load(Relaxed) {
-            self.pause()?;
-            self.listeners.clear();
         } else {
             self.listen()?;
+        }
+        if lets_go {
+            self.listeners.clear();
         }
         if let Some(to) = asked {
             let _ = to.send(self.connections.iter().map(|c| c.status(now)).collect());

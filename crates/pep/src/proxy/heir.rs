@@ -127,8 +127,7 @@ impl Proxy {
     pub(super) fn stay(&mut self, heir: Heir) {
         if let Some(waiting) = heir.passed {
             if let Some(held) = &self.means.held {
-                let mut table = held.table();
-                waiting.into_iter().for_each(|one| table.insert(one));
+                held.take_in(waiting);
             }
             for (shared, _) in &self.workers {
                 shared.tell(&shared.takes);

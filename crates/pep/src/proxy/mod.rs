@@ -165,8 +165,7 @@ impl Proxy {
         let (predecessors, waiting) = estate.enter()?;
         self.predecessors = predecessors;
         if let Some(held) = &self.means.held {
-            let mut table = held.table();
-            waiting.into_iter().for_each(|one| table.insert(one));
+            held.take_in(waiting);
         }
         self.means.listeners.open()?;
         if let Some(control) = &mut self.means.control {
