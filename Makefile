@@ -20,7 +20,7 @@ CRATES := --workspace --exclude headway-kernel
 .DEFAULT_GOAL := help
 .PHONY: help build engine headwayctl demo test test-packages test-format test-lint test-rust built-tests \
 	test-kernel test-kernel-beside test-kernel-alone test-python test-live test-live-beside test-live-alone \
-	package test-package check verdicts verdicts-live format bench bench-controls bench-debian bench-beside bench-peers bench-start bench-try bench-pep profile follow pages mirrors lock clean
+	dist check verdicts verdicts-live format bench bench-controls bench-debian bench-beside bench-peers bench-start bench-try bench-pep profile follow pages mirrors lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,8 +32,9 @@ build: $(VENV)/.engine $(VENV)/.pages headwayctl ## build everything: .venv/bin/
 CTL_PROFILE ?= release
 headwayctl: $(VENV)/.venv $(if $(filter debug,$(CTL_PROFILE)),built-tests)
 	@if tests/system_packages.sh --ready; then \
-	$(if $(filter debug,$(CTL_PROFILE)),:,cargo build --release --locked --quiet -p headway-kernel) && \
-	ln -sf ../../target/$(CTL_PROFILE)/headwayctl $(BIN)/ && $(BIN)/headwayctl pages $(VENV)/share >/dev/null; \
+	$(if $(filter debug,$(CTL_PROFILE)),ln -sf ../../target/debug/headwayctl $(BIN)/, \
+	cargo build --release --locked --quiet -p headway-kernel && packaging/stamp.py target/release/headwayctl $(BIN)/headwayctl) && \
+	$(BIN)/headwayctl pages $(VENV)/share >/dev/null; \
 	else echo "headwayctl is left out: it needs clang-19 llvm-19 libbpf-dev libelf-dev zlib1g-dev pkg-config"; fi
 
 $(VENV)/.venv:
@@ -61,7 +62,7 @@ engine: ## after a changed line of C or Rust in the simulator: the engine again,
 
 # Completions and the manual of headway, made of its commands.
 $(VENV)/.pages: $(VENV)/.engine $(wildcard python/headway/cli/*.py)
-	$(BIN)/python -m headway.cli.pages $(VENV)/share >/dev/null
+	$(BIN)/headway pages $(VENV)/share >/dev/null
 	@touch $@
 
 demo: build ## build, run paper 001's study, say where its report is
@@ -157,11 +158,8 @@ test-lint: # what ships, not its tests, which take as long again: those `make ch
 	$(if $(shell cargo clippy --version 2>/dev/null),cargo clippy --quiet $(TESTED) -- -D warnings,@tests/skipped.sh --note 1 \
 	"check of Rust's habits" "cargo has no clippy: rustup component add clippy")
 
-package: headwayctl ## the Debian package of headwayctl, in target/package (docs/packaging.md)
-	@packaging/build.sh target/$(CTL_PROFILE)/headwayctl target/package
-
-test-package: headwayctl $(VENV)/.engine $(VENV)/.dev ## make it, have lintian check it, install, upgrade under traffic, remove; root
-	HEADWAY_PACKAGE=full $(BIN)/python -m pytest tests/test_package.py tests/test_package_service.py
+dist: $(VENV)/.deps ## build wheel, sdist, .deb and archive of headwayctl into target/dist (docs/packaging.md)
+	@packaging/dist.sh $(BIN)/python
 
 check: build test-format ## formatters, linters, types and fast tests; under a minute, no root
 	cargo clippy --quiet --workspace $(if $(READY),,--exclude headway-kernel) --all-targets -- -D warnings
