@@ -5,8 +5,6 @@ set -euo pipefail
 python=$(realpath -s "$1")
 cd "$(dirname "$(realpath "$0")")/.."
 if [ -n "${2:-}" ]; then out=$2; else out=$PWD/target/dist && rm -rf "$out" && mkdir -p "$out"; fi
-: "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct 2>/dev/null || date +%s)}"
-export SOURCE_DATE_EPOCH
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
