@@ -58,12 +58,17 @@ def build_sdist(directory: str, settings: Any = None) -> str:
 def _release(directory: str) -> None:
     """Both; maturin gives the wheel the lowest manylinux tag that its symbols allow."""
     environment = {**os.environ, "MATURIN_NO_MISSING_BUILD_BACKEND_WARNING": "1"}
-    for command in (["sdist"], ["build", "--release", "--locked", "--auditwheel", "check"]):
-        with _recorded():
-            subprocess.run(
-                [sys.executable, "-m", "maturin", *command, "--out", directory],
-                cwd=TOP, env=environment, check=True,
-            )  # fmt: skip
+    notices = RECORD.with_name("copyright.txt")
+    try:
+        with notices.open("w", encoding="utf-8") as file:
+            listing = [sys.executable, "packaging/copyright.py", "headway-python"]
+            subprocess.run(listing, cwd=TOP, stdout=file, check=True)
+        for words in (["sdist"], ["build", "--release", "--locked", "--auditwheel", "check"]):
+            command = [sys.executable, "-m", "maturin", *words, "--out", directory]
+            with _recorded():
+                subprocess.run(command, cwd=TOP, env=environment, check=True)
+    finally:
+        notices.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ mkdir -p "$root/usr/bin"
 strip --strip-unneeded --remove-section=.comment --remove-section=.note -o "$work/stripped" "$program"
 "$here/stamp.py" "$work/stripped" "$root/usr/bin/headwayctl"
 "$root/usr/bin/headwayctl" pages "$root/usr/share" >/dev/null
-python3 "$here/copyright.py" >"$work/copyright"
+python3 "$here/copyright.py" headway-kernel >"$work/copyright"
 read -r _ released _ < <("$program" --version)
 
 archive=headwayctl-$released-$(uname -m)-linux

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the package's copyright file (DEP 5): of Headway, and of every crate that is linked in.
+"""Prints a copyright file (DEP 5): of Headway, and of every crate linked into copyright.py CRATE.
 
 Licences are what crates declare, and of a choice the ones used here; copyright lines those of their
 licence files, and where these have none the crate's authors.
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = "headway-kernel"
 NOTICE = re.compile(r"^[\s/*#]*(Copyright\s+(?:\(c\)|©|\d{4}|The\s).*?)[\s*/]*$", re.I | re.M)
 NO_NOTICE = re.compile(r"<year>|\[yyyy\]|year name of author|Free Software Foundation", re.I)
 COMMON = {"GPL-2.0-only": "GPL-2", "LGPL-2.1-only": "LGPL-2.1", "Apache-2.0": "Apache-2.0"}
@@ -64,7 +63,7 @@ def stanza(files: str, holders: Iterable[str], licence: str) -> str:
     return f"Files: {files}\nCopyright: {found}\nLicense: {licence}\n"
 
 
-def linked() -> list[dict[str, Any]]:
+def linked(program: str) -> list[dict[str, Any]]:
     """Crates whose code is in the program, other people's, by name."""
 
     def said(*command: str) -> str:
@@ -74,7 +73,7 @@ def linked() -> list[dict[str, Any]]:
         return said("cargo", *words, "--locked")
 
     # only this knows what is built for the one program, and not for its neighbours in the workspace
-    tree = cargo("tree", f"--package={PROGRAM}", "--edges=normal,no-proc-macro", "--prefix=none")
+    tree = cargo("tree", f"--package={program}", "--edges=normal,no-proc-macro", "--prefix=none")
     names = set(re.findall(r"^(\S+) v(\S+)", tree, re.M))
     platform = re.findall(r"^host: (.+)$", said("rustc", "-vV"), re.M)[0]  # others are not fetched
     known = json.loads(cargo("metadata", "--format-version=1", f"--filter-platform={platform}"))
@@ -123,7 +122,7 @@ def main() -> None:
         stanza("algorithms/*", holder, "BSD-2-Clause or GPL-2.0-only")
         + "Comment: The eBPF programs that headwayctl carries are built of these files and\n"
         ' declare "Dual BSD/GPL" to the kernel.\n',
-        *(of_crate(crate) for crate in linked()),
+        *(of_crate(crate) for crate in linked(sys.argv[1])),
         stanza("vendor/rust/library/*", ["The Rust Project Developers"], "MIT or Apache-2.0"),
     ]
     used = {
