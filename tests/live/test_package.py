@@ -194,9 +194,11 @@ def check_calls(place: Root) -> None:
         return
 
     def members(name: str) -> set[str]:
+        if not name.startswith("@"):
+            return {name}
         lines = said("systemd-analyze", "syscall-filter", name).splitlines()[1:]
         words = [line.strip() for line in lines if line.strip() and line.strip()[0] != "#"]
-        return set().union(*(members(w) if w.startswith("@") else {w} for w in words))
+        return set().union(*map(members, words))
 
     allowed: set[str] = set()
     for words in re.findall(r"^SystemCallFilter=(.+)$", UNIT.read_text(encoding="utf-8"), re.M):
