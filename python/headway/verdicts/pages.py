@@ -300,7 +300,7 @@ def _differing(studies: Studies) -> list[str]:
 def _share(studies: Studies) -> str:
     holds, judged = holding(tally(_claims(studies)))
     share = f"{100 * holds / judged:.1f} %" if judged else "none"
-    return f"Of {judged} simulated and live claims {holds} hold ({share})."
+    return f"{holds} of {judged} simulated and live claims hold ({share})."
 
 
 def _headline(studies: Studies) -> str:
