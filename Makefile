@@ -19,7 +19,7 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 	$(BIN)/clang-format $(1) $(call FIND_C,benchmarks)
 
 .DEFAULT_GOAL := help
-.PHONY: help build engine headwayctl demo test test-rust test-python test-live live-packages live-build live-rust live-python \
+.PHONY: help build engine headwayctl demo picture test test-rust test-python test-live live-packages live-build live-rust live-python \
 	package test-package check lint format-check clippy verdicts verdicts-live format bench bench-controls bench-debian \
 	bench-beside bench-peers bench-start bench-try bench-pep profile follow pages mirrors lock clean
 
@@ -67,6 +67,9 @@ demo: ## build what paper 001's study needs, run it, print where its report is
 	@$(AGAIN) --jobs=2 $(VENV)/.linked target/.engine-quick
 	@$(BIN)/headway run $(STUDY) --out $(OUT)
 	@echo "Open $(OUT)/report.html in a browser; it needs no network."
+
+picture: demo ## README's picture in docs/pictures, from the results of the demo
+	cp $(OUT)/figures/delay.svg $(OUT)/figures/delay-dark.svg docs/pictures/
 
 # Tests that could not run note the reason in this file; the last lines of the output list them.
 SKIPS := target/skipped.tsv

@@ -64,7 +64,7 @@ def pages() -> dict[str, str]:
     made: dict[str, str] = {}
     index = [
         "# Headway in Python\n\nMade of the docstrings by `make pages`. A whole experiment is in "
-        "[README](../../README.md#the-same-in-python), a parking lot in "
+        "[get-started.md](../get-started.md#in-python), a parking lot in "
         "[parking-lot.md](../parking-lot.md), a trace's tables in "
         "[architecture.md](../architecture.md#the-trace).\n"
     ]
