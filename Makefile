@@ -20,7 +20,7 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 
 .DEFAULT_GOAL := help
 .PHONY: help build engine headwayctl demo picture test test-rust test-python test-live live-packages live-build live-rust live-python \
-	package test-package check lint format-check clippy verdicts verdicts-live format bench bench-controls bench-debian \
+	dist check lint format-check clippy verdicts verdicts-live format bench bench-controls bench-debian \
 	bench-beside bench-peers bench-start bench-try bench-pep profile follow pages mirrors lock clean
 
 help: ## list these targets
@@ -35,8 +35,9 @@ build: ## build everything: .venv/bin/headway and, where it can be built, headwa
 CTL_PROFILE ?= release
 headwayctl: $(VENV)/.venv $(if $(filter debug,$(CTL_PROFILE)),live-build)
 	@if tests/system_packages.sh --ready; then \
-	$(if $(filter debug,$(CTL_PROFILE)),:,cargo build --release --locked --quiet -p headway-kernel) && \
-	ln -sf ../../target/$(CTL_PROFILE)/headwayctl $(BIN)/ && $(BIN)/headwayctl pages $(VENV)/share >/dev/null; \
+	$(if $(filter debug,$(CTL_PROFILE)),ln -sf ../../target/debug/headwayctl $(BIN)/, \
+	cargo build --release --locked --quiet -p headway-kernel && packaging/stamp.py target/release/headwayctl $(BIN)/headwayctl) && \
+	$(BIN)/headwayctl pages $(VENV)/share >/dev/null; \
 	else echo "headwayctl is left out: it needs clang-19 llvm-19 libbpf-dev libelf-dev zlib1g-dev pkg-config"; fi
 
 $(VENV)/.venv:
@@ -60,7 +61,7 @@ engine: $(VENV)/.linked ## after a changed line of C or Rust in the simulator: b
 
 # Completions and manual of headway, made from its commands.
 $(VENV)/.pages: target/.engine-release $(VENV)/.linked $(wildcard python/headway/cli/*.py)
-	$(BIN)/python -m headway.cli.pages $(VENV)/share >/dev/null
+	$(BIN)/headway pages $(VENV)/share >/dev/null
 	@touch $@
 
 demo: ## build what paper 001's study needs, run it, print where its report is
@@ -89,11 +90,8 @@ test-rust: target/.engine-dev
 test-python: target/.engine-dev $(VENV)/.linked $(VENV)/.dev
 	@$(BIN)/python -m pytest --numprocesses 2
 
-package: headwayctl ## the Debian package of headwayctl, in target/package (docs/packaging.md)
-	@packaging/build.sh target/$(CTL_PROFILE)/headwayctl target/package
-
-test-package: headwayctl $(VENV)/.engine $(VENV)/.dev ## make it, have lintian check it, install, upgrade under traffic, remove; root
-	HEADWAY_PACKAGE=full $(BIN)/python -m pytest tests/test_package.py tests/test_package_service.py
+dist: $(VENV)/.deps ## build wheel, sdist, .deb and archive of headwayctl into target/dist (docs/packaging.md)
+	@packaging/dist.sh $(BIN)/python
 
 check: lint ## formatters, linters, types and fast tests, in under a minute once built
 	@cargo test --locked --quiet $(DEFAULT)

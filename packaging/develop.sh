@@ -50,8 +50,12 @@ install_packages() { # LOCKFILE STAMP
 	echo "installing the packages of $1"
 	.venv/bin/python -m pip --disable-pip-version-check --no-input --retries 2 install \
 		--quiet --requirement "$1" >target/pip.log 2>&1 ||
-		fail "pip cannot install $1: $(grep -m 1 -i error target/pip.log || tail -n 1 target/pip.log)" \
-			"Check the network and pip's settings; the log is target/pip.log."
+		{
+			! grep -qE 'NewConnectionError|ConnectTimeout|ProxyError|ReadTimeout' target/pip.log ||
+				fail "pip cannot download the packages of $1. Check the network and pip's settings;" \
+					"the log is target/pip.log."
+			fail "pip cannot install $1: $(grep '^ERROR' target/pip.log | tail -n 1); the log is target/pip.log."
+		}
 	touch "$2"
 }
 

@@ -1,8 +1,7 @@
 """A Debian package of headwayctl, and a copy of this machine's root to install it in.
 
 The copy (tests/overlay_root.sh) has processes and a network of its own, and a systemd where one is
-wanted. HEADWAY_PACKAGE=full, as `make test-package` has it, compresses in earnest and sends for
-longer.
+wanted. HEADWAY_PACKAGE=full compresses in earnest and sends for longer.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -48,7 +48,10 @@ def missing() -> str | None:
 
 
 def made(folder: Path, version: str) -> Path:
-    """The package of that version, of the program that was built for the other tests."""
+    """The package of that version, of the program that was built for the other tests.
+
+    The archive of the same program lies beside it.
+    """
     environment = {**os.environ, "DEB_VERSION": version}
     if not FULL:
         environment |= {"DPKG_DEB_COMPRESSOR_TYPE": "gzip", "DPKG_DEB_COMPRESSOR_LEVEL": "1"}
@@ -59,7 +62,17 @@ def made(folder: Path, version: str) -> Path:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    return Path(done.stdout.strip())
+    return Path(done.stdout.splitlines()[-1])
+
+
+def version_of(program: str) -> str:
+    """A pattern of what its --version prints: Cargo.toml's version, and the commit."""
+    found = re.search(
+        r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(encoding="utf-8"), re.M
+    )
+    assert found is not None
+    head = said("git", "-C", ROOT, "rev-parse", "--short=10", "HEAD").strip()
+    return rf"{program} {re.escape(found[1])} \({head}(-dirty)?, \d{{4}}-\d\d-\d\d\)\n"
 
 
 def newer_than(package: Path, folder: Path) -> Path:
