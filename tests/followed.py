@@ -43,7 +43,7 @@ from typing import IO
 
 from shown import LIVE, ROOT, Step, all_pages, printed_lines, steps
 
-TIMEOUT_S = {"quick": 300, "live": 1800, "make": 3 * 3600, "long": 6 * 3600}
+TIMEOUT_S = {"quick": 1500, "live": 1800, "make": 3 * 3600, "long": 6 * 3600}
 SOON_S = 10
 """Within this a program that was started does its work, also on a busy machine."""
 TAKES_DOWN = re.compile(

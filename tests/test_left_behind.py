@@ -3,6 +3,7 @@
 import fcntl
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,7 @@ def test_folders_of_dead_runs_go_with_the_next_run(tmp_path: Path, monkeypatch) 
         assert own.parent == tmp_path
         boot, namespace, pid, started = own.name.removeprefix("headway-run-").split("-")[:4]
         assert pid == str(os.getpid())
-        dead = subprocess.Popen(["true"])
+        dead = subprocess.Popen([sys.executable, "-c", ""])
         dead.wait()
         left = [
             f"headway-run-{boot}-{namespace}-{dead.pid}-{started}-a1",

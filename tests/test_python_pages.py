@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from support import ROOT
+from support import HANGS_S, ROOT
 from test_docs import programs
 
 
@@ -66,7 +66,7 @@ def test_shown_programs_are_well_typed(tmp_path: Path) -> None:
             sys.executable, "-m", "mypy", "--strict", "--config-file=", "--python-executable",
             sys.executable, "--cache-dir", str(tmp_path / "cache"), *map(str, [*files, wrong]),
         ],
-        cwd=tmp_path, env={"MYPYPATH": str(ROOT / "python"), "PATH": ""}, timeout=240,
+        cwd=tmp_path, env={"MYPYPATH": str(ROOT / "python"), "PATH": ""}, timeout=HANGS_S,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if "error:" in line]

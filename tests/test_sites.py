@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +104,7 @@ def test_another_checkouts_site_stays_while_it_may_be_served(
         monkeypatch.setattr(sites, "_digest", lambda _, digest=digest: digest)
         folders.append(sites.site("map"))
     assert all(folder.is_dir() for folder in folders)
-    month_ago = time.time() - 30 * 86_400
+    month_ago = folders[0].stat().st_mtime - 31 * 86_400
     os.utime(folders[0], (month_ago, month_ago))
     assert sites.site("map") == folders[1]
     assert sorted(one.name for one in folders[1].parent.iterdir()) == ["map-other", "map.lock"]

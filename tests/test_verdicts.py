@@ -13,7 +13,7 @@ from typing import Any
 import made_up
 import numpy as np
 import pytest
-from quick import SIMULATED, quick
+from quick import SIMULATED, in_folder, quick
 from support import ROOT
 
 from headway.backends import backend_named
@@ -220,15 +220,18 @@ def test_live_verdicts_say_what_they_were_measured_on(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIMULATED)
-def test_a_quick_study_rebuilds_the_same_files(name: str) -> None:
+def test_a_quick_study_rebuilds_the_same_files(name: str, tmp_path: Path) -> None:
     ran = quick(name)
     assert ran.result.report is not None
     files = (ran.result.report, *ran.result.artefacts)
     before = [path.read_bytes() for path in files]
-    again = ran.study.rebuild(ran.ctx)
+    ctx = in_folder(ran, tmp_path)
+    again = ran.study.rebuild(ctx)
     assert again.claims == ran.result.claims
     assert again.tables == ran.result.tables
-    assert [path.read_bytes() for path in files] == before
+    assert again.report is not None
+    assert [path.name for path in again.artefacts] == [path.name for path in files[1:]]
+    assert [path.read_bytes() for path in (again.report, *again.artefacts)] == before
     assert "<svg" in ran.result.report.read_text() or name == "first-megabyte"
 
 
