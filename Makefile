@@ -20,7 +20,7 @@ CRATES := --workspace --exclude headway-kernel
 .DEFAULT_GOAL := help
 .PHONY: help build engine headwayctl demo test test-packages test-format test-lint test-rust built-tests \
 	test-kernel test-kernel-beside test-kernel-alone test-python test-live test-live-beside test-live-alone \
-	package test-package check verdicts verdicts-live format bench bench-controls bench-debian bench-beside bench-peers bench-start bench-try bench-pep profile follow pages mirrors lock clean
+	package test-package check verdicts verdicts-live format bench bench-controls bench-debian bench-beside bench-peers bench-start bench-try bench-pep profile follow docs mirrors lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,10 @@ $(VENV)/.deps: requirements.lock $(VENV)/.venv
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
 	$(PIP) --requirement requirements-dev.lock
+	@touch $@
+
+$(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
+	$(PIP) --requirement requirements-docs.lock
 	@touch $@
 
 $(VENV)/.engine: $(VENV)/.deps $(ENGINE)
@@ -213,10 +217,11 @@ follow: build ## README, CONTRIBUTING and docs from top to bottom, as a reader d
 mirrors: ## what Rust knows of C structures, made of the C sources; needs libclang
 	cargo run --quiet --locked -p headway-mirrors
 
-pages: build ## docs/python, a page per public class and function, of their docstrings
-	$(BIN)/python docs/pages.py
+docs: $(VENV)/.docs $(VENV)/.engine ## build the documentation site in target/site; a warning or a dead link fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs --quiet build
+	@echo "Open $(CURDIR)/target/site/index.html in a browser; the site needs no network."
 
-lock: ## resolve the newest dependencies into the two lock files
+lock: ## resolve the newest dependencies into the lock files
 	tests/lock.sh $(PYTHON)
 
 clean: ## remove everything that was built, not results
