@@ -218,7 +218,7 @@ mirrors: ## what Rust knows of C structures, made of the C sources; needs libcla
 	cargo run --quiet --locked -p headway-mirrors
 
 docs: $(VENV)/.docs $(VENV)/.engine ## build the documentation site in target/site; a warning or a dead link fails
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs --quiet build
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	@echo "Open $(CURDIR)/target/site/index.html in a browser; the site needs no network."
 
 lock: ## resolve the newest dependencies into the lock files

@@ -109,7 +109,7 @@ class Recorded:
         self.run()
 
     def key(self, _experiment: Experiment) -> str:
-        """No run's key."""
+        """Empty, since no run made these traces."""
         return ""
 
 
