@@ -18,7 +18,7 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 CRATES := --workspace --exclude headway-kernel
 
 .DEFAULT_GOAL := help
-.PHONY: help build engine headwayctl demo test test-packages test-format test-lint test-rust built-tests \
+.PHONY: help build engine headwayctl demo picture test test-packages test-format test-lint test-rust built-tests \
 	test-kernel test-kernel-beside test-kernel-alone test-python test-live test-live-beside test-live-alone \
 	package test-package check verdicts verdicts-live format bench bench-controls bench-debian bench-beside bench-peers bench-start bench-try bench-pep profile follow docs mirrors lock clean
 
@@ -71,6 +71,9 @@ $(VENV)/.pages: $(VENV)/.engine $(wildcard python/headway/cli/*.py)
 demo: build ## build, run paper 001's study, say where its report is
 	$(BIN)/headway run $(STUDY) --out $(OUT)
 	@echo "Open $(abspath $(OUT))/report.html in a browser; it needs no network."
+
+picture: demo ## README's picture in docs/pictures, from the results of the demo
+	cp $(OUT)/figures/delay.svg $(OUT)/figures/delay-dark.svg docs/pictures/
 
 # What a suite cannot run it notes in this file, and the last words are made of it.
 SKIPS := $(CURDIR)/target/skipped.tsv

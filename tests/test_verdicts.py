@@ -380,3 +380,17 @@ def test_no_page_types_a_share_of_claims() -> None:
         made = r"^<!-- made: ([\w-]+) -->.*?^<!-- end: \1 -->$"
         typed = re.sub(made, "", path.read_text(), flags=re.M | re.S)
         assert not re.search(r"\d+ of (the )?\d+ ([a-z]+ )*claims hold", typed), path
+
+
+def test_the_readme_has_the_numbers_of_the_comparison_with_linux() -> None:
+    compared = (ROOT / "docs" / "validation.md").read_text()
+    scenarios = re.search(r"(\d+) scenarios of", compared)
+    goodput = re.search(r"\| goodput \| (\S+) \| (\S+) \|", compared)
+    delay = re.search(r"\| median one-way delay \| (\S+) \| (\S+) \|", compared)
+    assert scenarios
+    assert goodput
+    assert delay
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert f"In {scenarios[1]} scenarios the simulator's goodput differs" in readme
+    assert f"by {goodput[1]} in the median and {goodput[2]} at the 90th percentile" in readme
+    assert f"its median one-way delay by {delay[1]} and {delay[2]}:" in readme

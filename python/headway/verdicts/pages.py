@@ -304,23 +304,27 @@ def _differing(studies: Studies) -> list[str]:
     )
 
 
+def _share(studies: Studies) -> str:
+    holds, judged = holding(tally(_claims(studies)))
+    share = f"{100 * holds / judged:.1f} %" if judged else "none"
+    return f"{holds} of {judged} simulated and live claims hold ({share})."
+
+
 def _headline(studies: Studies) -> str:
     claims = _claims(studies)
-    holds, judged = holding(tally(claims))
     spoiled = sum(
         statement.spoil is not None
         for study, _ in studies.values()
         for form in study.forms()
         for statement in form.statements
     )
-    share = f"{100 * holds / judged:.1f} %" if judged else "none"
     return (
-        f"Of {judged} simulated and live claims {holds} hold ({share}). By basis: {told(claims)}. "
+        f"{_share(studies)} By basis: {told(claims)}. "
         f"{spoiled} statements carry evidence that refutes them."
     )
 
 
-PARTS: dict[str, Callable[[Studies], str]] = {"headline": _headline}
+PARTS: dict[str, Callable[[Studies], str]] = {"headline": _headline, "share": _share}
 """Parts of pages by name, beside those of the studies."""
 
 
