@@ -26,6 +26,13 @@ LINK = re.compile(
 """A link in Markdown or HTML, or code, which has none."""
 FILE = re.compile(r"^```(\w+) (\S+)$", re.M)
 """The first line of a code block that says which file it is."""
+PYTHON = """# Python
+
+[Get started](../get-started.md#in-python) has a whole experiment, [A parking lot](../parking-lot.md) one with
+several links, and [Architecture](../architecture.md#the-trace) the tables of a trace.
+
+| Module | |
+|---|---|"""
 log = logging.getLogger("mkdocs.hooks")
 
 
@@ -45,7 +52,7 @@ def generated() -> dict[str, str]:
         for name, members in sections.items():
             parts.append(f"::: {name}\n    options:\n      members: [{', '.join(members)}]")
         made[f"docs/python/{module}.md"] = "\n\n".join(parts) + "\n"
-    made["docs/python/index.md"] = "# Python\n\n| Module | |\n|---|---|\n" + "\n".join(rows) + "\n"
+    made["docs/python/index.md"] = "\n".join([PYTHON, *rows, ""])
     return made
 
 
