@@ -28,8 +28,9 @@ FILE = re.compile(r"^```(\w+) (\S+)$", re.M)
 """The first line of a code block that says which file it is."""
 PYTHON = """# Python
 
-[Get started](../get-started.md#in-python) has a whole experiment, [A parking lot](../parking-lot.md) one with
-several links, and [Architecture](../architecture.md#the-trace) the tables of a trace.
+[Get started](../get-started.md#in-python) has a whole experiment,
+[A parking lot](../parking-lot.md) one with several links, and
+[Architecture](../architecture.md#the-trace) the tables of a trace.
 
 | Module | |
 |---|---|"""

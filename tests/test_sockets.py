@@ -35,14 +35,6 @@ def test_the_structure_has_the_size_of_the_c_header(tmp_path: Path) -> None:
     subprocess.run(["cc", "-c", "-o", "/dev/null", source], check=True)
 
 
-def test_where_nobody_takes_hints_nothing_fails() -> None:
-    with socket.socket() as connection:
-        if sockets.startup_info(connection) is not None:
-            pytest.skip("headwayctl takes hints on this machine")
-        assert not sockets.hint(connection, initial_rate_bps=1_000_000)
-        assert sockets.hint(connection)  # nothing was said, nothing was refused
-
-
 def test_a_value_out_of_range_is_named() -> None:
     with socket.socket() as connection:
         with pytest.raises(HeadwayError, match="initial_rate_bps = -1"):

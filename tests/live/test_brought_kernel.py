@@ -54,7 +54,7 @@ def device() -> Iterator[list[str]]:
 
 @on_kernel
 @in_real_time
-def test_the_tutorials_control_carries_a_flow_as_in_the_simulator(folder: Path) -> None:  # noqa: F811
+def test_the_tutorials_control_carries_a_flow_as_in_the_simulator(folder: Path) -> None:
     options = ["--flows", "1x./my_control.c", "--rate", "10Mbit/s", "--rtt", "50 ms"]
     options += ["--buffer", "2 BDP", "--duration", "3s", "--warmup", "1s", "--json"]
     found = []
@@ -71,7 +71,7 @@ def test_the_tutorials_control_carries_a_flow_as_in_the_simulator(folder: Path) 
 
 
 @on_kernel
-def test_status_tells_a_files_control_by_its_own_names(folder: Path) -> None:  # noqa: F811
+def test_status_tells_a_files_control_by_its_own_names(folder: Path) -> None:
     try:
         said = ctl("attach", "./my_control.c+hystart", "--name", "own_mine", "--set", "target_ms=7")
         assert "attached own_mine" in said
@@ -86,7 +86,7 @@ def test_status_tells_a_files_control_by_its_own_names(folder: Path) -> None:  #
 @on_kernel
 @in_real_time
 def test_the_tutorials_router_counts_at_a_device(
-    folder: Path,  # noqa: F811
+    folder: Path,
     device: list[str],
 ) -> None:
     ctl("router", "attach", "./my_router.c", *device, "--rate", "10mbit", "--set",
@@ -118,7 +118,7 @@ def test_the_tutorials_router_counts_at_a_device(
     ],
 )
 def test_a_refusal_is_a_line_with_the_files_own_line(
-    folder: Path,  # noqa: F811
+    folder: Path,
     old: str,
     new: str,
     says: str,
@@ -137,7 +137,7 @@ def test_a_refusal_is_a_line_with_the_files_own_line(
 
 @on_kernel
 def test_without_clang_a_file_is_refused_with_what_to_install(
-    folder: Path,  # noqa: F811
+    folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HEADWAY_CLANG", "no-such-clang")
@@ -154,7 +154,7 @@ def test_without_clang_a_file_is_refused_with_what_to_install(
 
 @on_kernel
 @in_real_time
-def test_a_protocol_of_three_files_obeys_its_router(folder: Path) -> None:  # noqa: F811
+def test_a_protocol_of_three_files_obeys_its_router(folder: Path) -> None:
     at = ROOT / "tests" / "protocol"
     options = ["--flows", f"1x{at}/cc/explicit.c", "--router"]
     options += [f"{at}/router/explicit_rate.c:rate_kbps=3000", "--rate", "10Mbit/s"]
@@ -230,7 +230,7 @@ HW_TABLE struct hw_cc_ops hw_cc_ends_pacing = {
 @on_kernel
 @in_real_time
 def test_no_round_trip_is_shorter_than_the_path_where_pacing_ends(
-    folder: Path,  # noqa: F811
+    folder: Path,
 ) -> None:
     Path("ends_pacing.c").write_text(ENDS_PACING)
     options = ["--flows", "1x./ends_pacing.c:start=0s", "--rate", "10Mbit/s", "--rtt", "50 ms"]

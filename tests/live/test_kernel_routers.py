@@ -16,9 +16,7 @@ from support import on_kernel
 
 from headway import Experiment, metrics
 from headway.backends import run
-from headway.backends.kernel import check, headwayctl
-from headway.errors import HeadwayError
-from headway.experiment import outages
+from headway.backends.kernel import headwayctl
 from headway.registry import registry
 from headway.trace import Trace
 
@@ -125,16 +123,3 @@ def test_one_router_stands_before_a_link_that_several_hosts_send_into() -> None:
     assert min(metrics.goodput_bps(trace, flow) for flow in (0, 1)) > 1e6
     left = headwayctl.Headwayctl().json("status", "--json")
     assert not [one for one in left["routers"] if f"hw{os.getpid():x}n" in one["place"]]
-
-
-def test_what_of_routers_the_kernel_cannot_do_is_refused_by_name() -> None:
-    varies = outages("5 Mbit/s", "20 ms", [("1 s", "2 s")])
-    varying = Experiment.model_validate(
-        {
-            "topology": dumbbell("quick-start", "5Mbit/s", vary=varies),
-            "flows": "1xreno",
-            "duration": "4 s",
-        }
-    )
-    with pytest.raises(HeadwayError, match="routers: not possible before a link that varies"):
-        check(varying)
