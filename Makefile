@@ -21,7 +21,7 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 .DEFAULT_GOAL := help
 .PHONY: help build engine headwayctl demo picture test test-rust test-python test-live live-packages live-build live-rust live-python \
 	dist check lint format-check clippy verdicts verdicts-live format bench bench-controls bench-debian \
-	bench-beside bench-peers bench-start bench-try bench-pep profile follow pages mirrors lock clean
+	bench-beside bench-peers bench-start bench-try bench-pep profile follow docs mirrors lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ $(VENV)/.deps: requirements.lock $(VENV)/.venv
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
 	$(STEP) pip requirements-dev.lock $@
+
+$(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
+	$(STEP) pip requirements-docs.lock $@
 
 $(VENV)/.linked: pyproject.toml Cargo.toml $(VENV)/.deps
 	$(STEP) link $@
@@ -156,10 +159,11 @@ follow: build ## README, CONTRIBUTING and docs from top to bottom, as a reader d
 mirrors: ## what Rust knows of C structures, made of the C sources; needs libclang
 	cargo run --quiet --locked -p headway-mirrors
 
-pages: build ## docs/python, a page per public class and function, of their docstrings
-	$(BIN)/python docs/pages.py
+docs: $(VENV)/.docs $(VENV)/.linked target/.engine-dev ## build the documentation site in target/site; a warning or a dead link fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	@echo "Open target/site/index.html in a browser; the site needs no network."
 
-lock: ## resolve the newest dependencies into the two lock files
+lock: ## resolve the newest dependencies into the lock files
 	tests/lock.sh $(PYTHON)
 
 clean: ## remove everything that was built, not results

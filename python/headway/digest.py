@@ -1,6 +1,6 @@
 """What is kept of one trial where no trace is asked for: plain Python numbers.
 
-A digest is made of a trace (:func:`digest_of`), or by the engine while it runs, which then keeps
+A digest is made of a trace (``digest_of``), or by the engine while it runs, which then keeps
 no tables (SimBackend.digest); both give the same, the engine its quantiles to 0.05 %. Nothing here
 imports the libraries of numbers unless there is a trace.
 """

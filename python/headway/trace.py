@@ -1,7 +1,7 @@
 """What a run left behind: columns that end in their unit, and what made them.
 
 A value a backend cannot know is null, never 0. Flows and links are numbered; their names and
-their totals are in :attr:`Trace.flows` and :attr:`Trace.links`. Saved, a trace is a folder with
+their totals are in ``Trace.flows`` and ``Trace.links``. Saved, a trace is a folder with
 one Parquet file per table, ``trace.json`` and, if packets were captured, ``capture.pcapng``. It
 holds no wall-clock time, so the same experiment saves the same bytes.
 """
@@ -186,8 +186,8 @@ class Trace:
     meta: Mapping[str, Any]
     capture: bytes | None = field(default=None, repr=False)
     routers: tuple[Algorithm, ...] = ()
-    """Router algorithms, with what they declare; :func:`headway.metrics.router_counters` and
-    :func:`headway.metrics.router_events` give the tables of routers by these names."""
+    """Router algorithms, with what they declare; ``headway.metrics.router_counters`` and
+    ``headway.metrics.router_events`` give the tables of routers by these names."""
 
     @functools.cached_property
     def experiment(self) -> Experiment:

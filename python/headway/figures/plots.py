@@ -178,7 +178,8 @@ def grouped_bars(
     Args:
         panels: (title, bars) per panel, at least one; panels share the y scale.
         groups: names of the groups.
-        y_label, x_label: with units.
+        y_label: label of the y axis, with its unit.
+        x_label: label of the x axis, with its unit.
         height_mm: height, millimetres.
 
     Returns:
