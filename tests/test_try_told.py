@@ -9,6 +9,7 @@ import pytest
 from test_try import run, tried
 
 from headway.backends import run as run_one
+from headway.backends.sim import SimBackend
 from headway.cli.try_warned import warnings
 from headway.digest import digest_of
 from headway.experiment import Experiment
@@ -57,8 +58,8 @@ def digested(topology: dict[str, Any], flow: str, **more: Any) -> tuple[Any, lis
     only = Experiment.model_validate(
         {"topology": {**topology, "quick_start": "on"}, "flows": flow, "duration": "40 s", **more}
     )
-    flows = digest_of(run_one(only))["flows"]
-    return flows[0], warnings(only, flows)
+    [flow] = SimBackend().digest(only)["flows"]
+    return flow, warnings(only, [flow])
 
 
 def advised(flow: str, line: str) -> str:
@@ -136,6 +137,9 @@ def test_each_limit_is_named_alone() -> None:
     assert "the send buffer had room for 44; give send_buffer=1.3MB" in buffer
     _, [no_extra_ack] = digested(LAN, f"{flow}:receive_window=1MB:send_buffer=64MiB")
     assert "; give extra_ack=on;" in no_extra_ack
+    # its jump leaves a round trip later, when windows are scaled
+    _, [jump] = digested(GEO, "cubic+careful-resume:size=3MB:cr_saved_cwnd_pkts=1000")
+    assert jump.endswith("the peer's window had room for 56; give receive_window=1.5MB")
     # 500 Mbit/s for 600 ms are 30 MB; a window announces at most 8 MiB
     fast = {**GEO, "rate": "1 Gbit/s"}
     _, [largest] = digested(fast, f"cubic+mega-start:size=30MB:initial_rate=500Mbit/s{AMPLE}")
