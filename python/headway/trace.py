@@ -170,6 +170,10 @@ class FlowSummary(BaseModel):
     """What its sender counted by protocols with a header of their own, by their names, and as
     ``failure`` why one last failed. What is not there is 0, or did not fail; None is not known."""
 
+    first_flight: Mapping[str, int] | None = {}
+    """What became of the first flights of its sender's startup (see
+    :class:`headway.digest.FirstFlight`). Empty: it began none; None: not known."""
+
     def counted(self, protocol: str, name: str) -> int | None:
         """What the sender counted; 0: nothing, None: not known."""
         count = self.protocols.get(protocol, {}).get(name, 0)

@@ -15,7 +15,7 @@ from headway.trace import Trace
 
 _OF_FLOW = (
     "name", "control", "startup", "first_packet_ns", "last_packet_ns", "unique_bytes", "done_ns",
-    "protocols",
+    "protocols", "first_flight",
 )  # fmt: skip
 
 
