@@ -82,7 +82,10 @@ def _kept() -> Path:
     files = sorted(
         path
         for path in package.rglob("*")
-        if path.is_file() and path.suffix not in (".pyc", ".so") and path.name != "verdicts.json"
+        if path.is_file()
+        and path.suffix != ".so"
+        and path.name != "verdicts.json"
+        and path.parent.name != "__pycache__"
     )
     read = hashlib.sha256(json.dumps(versions(), sort_keys=True).encode())
     for path in files:
