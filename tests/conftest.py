@@ -21,11 +21,29 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("headway")
 
+LONGEST = (
+    *(f"test_verdicts_are_those_that_are_locked[{name}]" for name in (
+        "trace-mix", "buffers", "mixed-use", "load", "rappep", "web-surge", "response-functions",
+        "maxnet", "approval-control", "transfer-times", "collateral-damage", "controls",
+        "convergence", "rap-over-satellite",
+    )),
+    *(f"test_a_page_can_be_followed[docs/{name}.md]" for name in (
+        "cli", "collateral-damage", "tutorial",
+    )),
+)  # fmt: skip
+"""Worker processes begin with these, in turn, so that none is left with a long one at the end."""
+
 
 def pytest_configure() -> None:
     # A shell that starts tests in the background has them ignore Ctrl-C, and programs that tests
     # start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest first."""
+    order = {name: at for at, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.name, len(order)))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -1,12 +1,12 @@
 """The quick form of every study, run once for all tests and worker processes that look at it.
 
 Results stay in target/quick/KEY/STUDY, where KEY is a hash of the engine's sources and of all files
-of the Python package. Nobody may write there: a test that changes files works on a copy.
+of the Python package. A test that changes files works on a copy; one that makes them again, or
+copies them, holds `alone`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import fcntl
 import functools
 import hashlib
@@ -14,7 +14,7 @@ import json
 import pickle
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ class Quick:
     ctx: StudyContext
     seen: Observed[Any]
     result: StudyResult
+    sums: dict[Path, str]
+    """The files that were made, with their checksums."""
 
 
 @functools.cache
@@ -45,25 +47,32 @@ def quick(name: str) -> Quick:
     study, folder = discover()[name], _kept() / name
     ctx = StudyContext(folder, backend_named("sim"), quick=True)
     done = folder / "done.pickle"
-    with _locked(folder.with_suffix(".lock")):
+    with alone(name):
         if done.exists():
-            seen, result = pickle.loads(done.read_bytes())
+            seen, result, sums = pickle.loads(done.read_bytes())
         else:
             shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
             folder.mkdir()
             study.describe(ctx)
             seen = study.collect(ctx)
             result = study.conclude(ctx, seen)
+            sums = sums_of(result)
             whole = done.with_suffix(".part")
-            whole.write_bytes(pickle.dumps((seen, result)))
+            whole.write_bytes(pickle.dumps((seen, result, sums)))
             whole.rename(done)
-    return Quick(study, ctx, seen, result)
+    return Quick(study, ctx, seen, result, sums)
 
 
-def in_folder(ran: Quick, folder: Path) -> StudyContext:
-    """The same run for a test that writes: its trials are linked, the rest is missing."""
-    (folder / "trials").symlink_to(ran.ctx.trials_dir)
-    return dataclasses.replace(ran.ctx, out_dir=folder)
+def sums_of(result: StudyResult) -> dict[Path, str]:
+    """The files of a result with their checksums."""
+    assert result.report is not None
+    files = (result.report, *result.artefacts)
+    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def alone(name: str) -> AbstractContextManager[None]:
+    """While no other process makes or copies the files of a study."""
+    return _locked(_kept() / f"{name}.lock")
 
 
 @functools.cache
@@ -73,7 +82,10 @@ def _kept() -> Path:
     files = sorted(
         path
         for path in package.rglob("*")
-        if path.is_file() and path.suffix not in (".pyc", ".so") and path.name != "verdicts.json"
+        if path.is_file()
+        and path.suffix != ".so"
+        and path.name != "verdicts.json"
+        and path.parent.name != "__pycache__"
     )
     read = hashlib.sha256(json.dumps(versions(), sort_keys=True).encode())
     for path in files:

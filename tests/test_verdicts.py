@@ -13,7 +13,7 @@ from typing import Any
 import made_up
 import numpy as np
 import pytest
-from quick import SIMULATED, in_folder, quick
+from quick import SIMULATED, alone, quick, sums_of
 from support import ROOT
 
 from headway.backends import backend_named
@@ -220,19 +220,15 @@ def test_live_verdicts_say_what_they_were_measured_on(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIMULATED)
-def test_a_quick_study_rebuilds_the_same_files(name: str, tmp_path: Path) -> None:
+def test_a_quick_study_rebuilds_the_same_files(name: str) -> None:
     ran = quick(name)
-    assert ran.result.report is not None
-    files = (ran.result.report, *ran.result.artefacts)
-    before = [path.read_bytes() for path in files]
-    ctx = in_folder(ran, tmp_path)
-    again = ran.study.rebuild(ctx)
+    with alone(name):
+        again = ran.study.rebuild(ran.ctx)
+        assert sums_of(again) == ran.sums
     assert again.claims == ran.result.claims
     assert again.tables == ran.result.tables
     assert again.report is not None
-    assert [path.name for path in again.artefacts] == [path.name for path in files[1:]]
-    assert [path.read_bytes() for path in (again.report, *again.artefacts)] == before
-    assert "<svg" in ran.result.report.read_text() or name == "first-megabyte"
+    assert "<svg" in again.report.read_text() or name == "first-megabyte"
 
 
 def test_the_pages_are_those_made_of_what_is_locked() -> None:

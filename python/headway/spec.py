@@ -149,12 +149,13 @@ class Spec(BaseModel):
     @classmethod
     def _has_no_other_fields(cls, value: Any) -> Any:
         if isinstance(value, dict):
+            known = cls.model_fields
             for name, part in value.items():
-                if name not in cls.model_fields:
-                    hint = unknown("", str(name), cls.model_fields).partition("; ")[2]
+                if name not in known:
+                    hint = unknown("", str(name), known).partition("; ")[2]
                     raise _of_a_field(name, f"no such field; {hint}")
                 if name in _UNIONS and isinstance(part, dict) and "kind" not in part:
-                    members = get_args(cls.model_fields[name].annotation)
+                    members = get_args(known[name].annotation)
                     kinds = (member.model_fields["kind"].default for member in members)
                     allowed = f"is missing; allowed: {', '.join(kinds)}"
                     raise _of_a_field(f"{name}.kind", allowed)

@@ -1,4 +1,7 @@
-"""Files of one's own in the running kernel: the tutorial's control and router, and refusals."""
+"""Runs the tutorial's control and router, and other files of one's own, on the kernel.
+
+Measures goodput and counters. Noise: the tolerances at the assertions; a late run is repeated.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The driver of a real browser."""
+"""Drives a real Chromium: opens pages, evaluates scripts, reports what fails.
+
+Measures no time; the driver's own limits are seconds.
+"""
 
 from __future__ import annotations
 

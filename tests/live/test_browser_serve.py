@@ -1,4 +1,7 @@
-"""The server of a site at loopback: it says when it is there, and why it is not."""
+"""Serves a site at loopback with nginx: it reports when it is ready, and why it is not.
+
+Noise: waits up to 20 s for nginx to start or to end.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ it: with four flows of one control the link is used to 90 %, Jain's index is at 
 nothing is dropped after the start; goodput is within 5 % of the simulator's and the mean queue
 within 10 %, or a packet. HEADWAY_LONG=1 gives each the time to settle, at 10 and 100 Mbit/s, and
 prints the numbers; crates/kernel/tests/hostile_headers.rs has them live in a short time.
+A run on a late machine is repeated (real_time.py).
 """
 
 import os

@@ -4,6 +4,7 @@ read it on each ACK.
 Flows of one host over 10 Mbit/s: the link is used to 90 %, each has its share, nothing is dropped,
 and goodput is the simulator's. Then a device whose own queue is the link's, with a capacity that
 is told wrong or measured. HEADWAY_LONG=1 has the latter change and prints what was measured.
+A run on a late machine is repeated (real_time.py).
 """
 
 import json

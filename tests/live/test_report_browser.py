@@ -1,4 +1,7 @@
-"""A quick report in a real browser: on a desk and on a phone, in a light and a dark scheme."""
+"""Opens a quick report in Chromium: desk and phone, light and dark scheme.
+
+Measures sizes, colours and text, no time.
+"""
 
 from __future__ import annotations
 

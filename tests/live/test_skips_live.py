@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 from support import ROOT
@@ -40,34 +39,3 @@ def test_a_suite_that_is_not_built_says_so_at_once_and_at_the_end(tmp_path: Path
     assert said(*note, HEADWAY_SKIPS=str(notes)) == "skipped: 14 suites of A: no clang\n"
     assert said(str(notes)).splitlines()[1:] == ["    14 suites of A: no clang"]
     assert said(*note, HEADWAY_SKIPS="") == "skipped: 14 suites of A: no clang\n"
-
-
-def test_pytest_notes_what_it_skipped_and_why(tmp_path: Path) -> None:
-    tests = tmp_path / "test_some.py"
-    tests.write_text(
-        "import pytest\n"
-        "no_root = pytest.mark.skipif(True, reason='no root')\n"
-        "@no_root\ndef test_one(): ...\n"
-        "@no_root\ndef test_two(): ...\n"
-        "def test_three(): pytest.skip('no\\ntshark')\n"
-        "def test_four(): ...\n"
-    )
-    notes = tmp_path / "skipped.tsv"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--rootdir", tmp_path, tests],
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT / "tests" / "live"),
-            "HEADWAY_SKIPS": str(notes),
-            "PYTEST_ADDOPTS": "",
-        },
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    assert sorted(notes.read_text().splitlines()) == [
-        "1\ttests of Python\tno tshark",
-        "2\ttests of Python\tno root",
-    ]

@@ -1,4 +1,4 @@
-"""Programs that know nothing of Headway read its captures and agree with its numbers."""
+"""tcptrace and tshark read simulated captures and agree with Headway's numbers. No time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``headway try --backend kernel``: downloads beside the simulator's, and controls it brings."""
+"""``headway try --backend kernel``: downloads take as long as in the simulator.
+
+Noise: the tolerances at the assertions; a late run is repeated.
+"""
 
 import statistics
 from pathlib import Path

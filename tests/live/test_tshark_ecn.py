@@ -1,4 +1,7 @@
-"""tshark reads ECN in captures of the simulator and of the kernel, with the same flags in order."""
+"""tshark reads ECN in captures of the simulator and of the kernel, with the same flags in order.
+
+Noise: the order of flags is the protocol's; a late run is repeated.
+"""
 
 from __future__ import annotations
 

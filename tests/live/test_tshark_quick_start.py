@@ -1,4 +1,4 @@
-"""Wireshark's own Quick-Start dissector shows the exchange of a simulated connection."""
+"""Wireshark's Quick-Start dissector shows the exchange of a simulated connection. No time."""
 
 from __future__ import annotations
 

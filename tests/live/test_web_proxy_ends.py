@@ -1,4 +1,7 @@
-"""The reverse proxy where one side leaves, is slow, says nothing, or has had enough."""
+"""The reverse proxy when one side leaves, is slow, says nothing, or exceeds a limit.
+
+The proxy's own limits are tenths of seconds here. Noise: a client waits up to 300 s for them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The reverse proxy and uploads: refused, cut, late; and what is asked a second time."""
+"""The reverse proxy and uploads: refused, cut, late; and what is asked a second time.
+
+The proxy's own limits are tenths of seconds here. Noise: a client waits up to 300 s for them.
+"""
 
 from __future__ import annotations
 
