@@ -77,8 +77,6 @@ picture: demo ## README's picture in docs/pictures, from the results of the demo
 
 # Tests that could not run note the reason in this file; the last lines of the output list them.
 SKIPS := target/skipped.tsv
-# The default tests leave out headway-kernel, which needs clang-19 and libbpf.
-DEFAULT := --workspace --exclude headway-kernel
 TESTED := --workspace $(if $(shell tests/system_packages.sh --ready && echo ready),,--exclude headway-kernel)
 
 test: ## the deterministic tests of Rust and Python: no root, no clock, no other program
@@ -88,7 +86,7 @@ test: ## the deterministic tests of Rust and Python: no root, no clock, no other
 	tests/skipped.sh $(SKIPS); exit $$status
 
 test-rust: target/.engine-dev
-	@cargo test --locked --quiet --no-fail-fast $(DEFAULT)
+	@cargo test --locked --quiet --no-fail-fast
 
 test-python: target/.engine-dev $(VENV)/.linked $(VENV)/.dev
 	@$(BIN)/python -m pytest --numprocesses 2
@@ -97,7 +95,7 @@ dist: $(VENV)/.deps ## build wheel, sdist, .deb and archive of headwayctl into t
 	@packaging/dist.sh $(BIN)/python
 
 check: lint ## formatters, linters, types and fast tests, in under a minute once built
-	@cargo test --locked --quiet $(DEFAULT)
+	@cargo test --locked --quiet
 	@$(BIN)/python -m pytest --numprocesses 2 -m "not slow"
 
 lint: format-check clippy ## formatters, linters and types

@@ -89,11 +89,11 @@ build_engine() { # PROFILE
 		fail "Headway needs Rust 1.85 or later: cargo is $version (rustup update)"
 	use_writable_cargo_home
 	wait_for_lock engine
-	# The profile dev is that of Rust's tests. Cargo unites the features of the packages it is asked
-	# for, so the same packages are asked for and nothing is compiled twice.
+	# The profile dev is that of Rust's tests. Cargo unites the features of the packages that it
+	# builds, so this step builds the packages that `cargo test` builds, and nothing is built twice.
 	local packages=(-p headway-python) folder=$1
 	if [ "$1" = dev ]; then
-		packages=(--workspace --exclude headway-kernel --lib)
+		packages=(--lib)
 		folder=debug
 	fi
 	echo "building the engine (profile $1)"
