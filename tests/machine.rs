@@ -1,6 +1,6 @@
 //! Rates and times that are measured on a machine which others use, too. What a core that is
 //! taken away does to a transfer is not what is judged: such a measurement is done again, and
-//! a test that never gets one says so, as Python's do (tests/real_time.py).
+//! a test that never gets one says so, as Python's do (tests/live/real_time.py).
 //!
 //! Every crate with such tests includes this file.
 

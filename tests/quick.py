@@ -1,19 +1,31 @@
-"""The quick form of every study, run once for all tests that look at it."""
+"""The quick form of every study, run once for all tests and worker processes that look at it.
+
+Results stay in target/quick/KEY/STUDY, where KEY is a hash of the engine's sources and of all files
+of the Python package. A test that changes files works on a copy; one that makes them again, or
+copies them, holds `alone`.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import functools
-import tempfile
+import hashlib
+import json
+import pickle
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import headway
 from headway.backends import backend_named
 from headway.study import Study, StudyContext, StudyResult, discover
 from headway.sweep import Observed
+from headway.versions import versions
 
-_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
-
+KEPT = Path(__file__).resolve().parent.parent / "target" / "quick"
 SIMULATED = [name for name, study in discover().items() if study.only_backend != "kernel"]
 
 
@@ -25,15 +37,73 @@ class Quick:
     ctx: StudyContext
     seen: Observed[Any]
     result: StudyResult
+    sums: dict[Path, str]
+    """The files that were made, with their checksums."""
 
 
 @functools.cache
 def quick(name: str) -> Quick:
-    """Run a study's quick form and keep it until the tests end."""
-    folder = tempfile.TemporaryDirectory(prefix="headway-quick-")
-    _FOLDERS.append(folder)
-    study = discover()[name]
-    ctx = StudyContext(Path(folder.name), backend_named("sim"), quick=True)
-    study.describe(ctx)
-    seen = study.collect(ctx)
-    return Quick(study, ctx, seen, study.conclude(ctx, seen))
+    """Run a study's quick form, or read what another process or an earlier run kept."""
+    study, folder = discover()[name], _kept() / name
+    ctx = StudyContext(folder, backend_named("sim"), quick=True)
+    done = folder / "done.pickle"
+    with alone(name):
+        if done.exists():
+            seen, result, sums = pickle.loads(done.read_bytes())
+        else:
+            shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+            folder.mkdir()
+            study.describe(ctx)
+            seen = study.collect(ctx)
+            result = study.conclude(ctx, seen)
+            sums = sums_of(result)
+            whole = done.with_suffix(".part")
+            whole.write_bytes(pickle.dumps((seen, result, sums)))
+            whole.rename(done)
+    return Quick(study, ctx, seen, result, sums)
+
+
+def sums_of(result: StudyResult) -> dict[Path, str]:
+    """The files of a result with their checksums."""
+    assert result.report is not None
+    files = (result.report, *result.artefacts)
+    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def alone(name: str) -> AbstractContextManager[None]:
+    """While no other process makes or copies the files of a study."""
+    return _locked(_kept() / f"{name}.lock")
+
+
+@functools.cache
+def _kept() -> Path:
+    """The folder of these sources. Those of other sources go."""
+    package = Path(headway.__file__).parent
+    files = sorted(
+        path
+        for path in package.rglob("*")
+        if path.is_file()
+        and path.suffix != ".so"
+        and path.name != "verdicts.json"
+        and path.parent.name != "__pycache__"
+    )
+    read = hashlib.sha256(json.dumps(versions(), sort_keys=True).encode())
+    for path in files:
+        read.update(f"{path.relative_to(package)}\0{path.stat().st_size}\0".encode())
+        read.update(path.read_bytes())
+    kept = KEPT / read.hexdigest()[:16]
+    with _locked(KEPT / "lock"):
+        for other in KEPT.iterdir():
+            if other.is_dir() and other != kept:
+                shutil.rmtree(other, ignore_errors=True)
+        kept.mkdir(exist_ok=True)
+    return kept
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Wait for the process that has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

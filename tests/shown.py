@@ -17,8 +17,10 @@ COMMANDS = (
     "wireshark", "tshark", "tcptrace", "iperf3", "cargo", "cc",
 )  # fmt: skip
 LIVE = re.compile(r"headwayctl|--backend kernel|headway validate|iperf3|ip route")
+OTHERS = re.compile(r"^\s*(?:tshark|tcptrace|wireshark|curl|nginx|uvicorn)\b|-m uvicorn\b|&$", re.M)
+"""Programs of others, and what goes on behind."""
 SAYS = {
-    ("README.md", "headwayctl status"): r"connections=[1-9]",
+    ("docs/live-kernel.md", "headwayctl status"): r"connections=[1-9]",
     ("docs/quick-start.md", "headwayctl status"): (
         r"(?s)asked for 10.24 Mbit/s, got 5.12 Mbit/s.*granted_code=7 .*10 Mbit/s are all"
     ),
@@ -48,7 +50,7 @@ class Step:
 
     @property
     def kind(self) -> str:
-        """What it needs: quick, live, make or long; a file needs nothing."""
+        """What it needs: quick, others, live, make or long; a file needs nothing."""
         if self.mark == "long":
             return "long"
         if self.form == "file":
@@ -57,6 +59,8 @@ class Step:
             return "make"
         if self.mark == "log" or (self.form != "program" and LIVE.search(self.text)):
             return "live"
+        if self.form != "program" and OTHERS.search(self.text):
+            return "others"
         return "quick"
 
     @property

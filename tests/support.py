@@ -18,6 +18,8 @@ from headway.trace import SCHEMA, FlowSummary, Trace
 
 S = 1_000_000_000
 ROOT = Path(__file__).resolve().parent.parent
+HANGS_S = 1500
+"""A command that takes longer hangs. No result depends on this limit."""
 
 
 def experiment(**changes: Any) -> Experiment:
@@ -87,7 +89,7 @@ def headway(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]
         [*HEADWAY, *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANGS_S,
         check=False,
         stdin=subprocess.DEVNULL,
         **options,

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import HEADWAY, headway
+from support import HANGS_S, HEADWAY, headway
 
 from headway.claims import Claim, Verdict, write_claims
 from headway.cli.app import execute
@@ -246,11 +246,11 @@ def test_ctrl_c_keeps_the_finished_trials_and_says_so(tmp_path: Path) -> None:
         text=True,
     )
     trials = tmp_path / "trials"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANGS_S
     while time.monotonic() < deadline and not list(trials.glob("seed*")):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANGS_S)
     assert process.returncode == 130
     kept = sorted(trials.glob("seed*"))
     assert f"interrupted: {len(kept)} of 500 trials finished, kept in {trials}" in err
@@ -269,11 +269,11 @@ def test_ctrl_c_during_a_study_keeps_the_finished_trials(tmp_path: Path) -> None
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANGS_S
     while time.monotonic() < deadline and not list((tmp_path / "trials").glob("[!.]*")):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=HANGS_S)
     assert process.returncode == 130
     kept = list((tmp_path / "trials").glob("[!.]*"))
     assert f"interrupted: {len(kept)} of 90 trials finished, kept in" in err

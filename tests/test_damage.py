@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from quick import quick
+from quick import alone, quick
 from support import trace
 
 from headway.cli.app import execute
@@ -94,7 +94,9 @@ DAMAGES: list[Callable[[Path], None]] = [
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(quick(STUDY).ctx.out_dir, tmp_path / "results"))
+    ran = quick(STUDY)
+    with alone(STUDY):
+        return Path(shutil.copytree(ran.ctx.out_dir, tmp_path / "results"))
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

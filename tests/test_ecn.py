@@ -6,11 +6,8 @@ import itertools
 from typing import Any
 
 import pytest
-from real_time import in_real_time, live_each
-from support import on_kernel
 
 from headway import Experiment, metrics, run
-from headway.backends import backend_named
 from headway.backends.sim import scenario
 from headway.errors import ExperimentError
 from headway.experiment import Flow, parse_flows
@@ -68,17 +65,6 @@ def test_ecn_is_agreed_on_as_both_sides_and_the_path_have_it(path: str) -> None:
     assert agreed(run(of_all_sides(path))) == expected(path)
 
 
-@on_kernel
-@pytest.mark.parametrize("path", PATHS)
-def test_the_kernel_agrees_on_ecn_as_the_simulator_does(path: str) -> None:
-    # what is agreed on does not hang on the machine's keeping time
-    trace = backend_named("kernel").run(of_all_sides(path))
-    assert agreed(trace) == expected(path)
-    # what is dropped is known by its reason: as many SYNs as ask, none twice
-    refused = trace["drops"].filter(trace["drops"]["reason"] == 4).height
-    assert refused == (3 if path == "drop-syn" else 0)
-
-
 def halves_once_per_round_trip(trace: Trace) -> None:
     """A marked Reno flow: no drop, nothing sent again, one halving per window."""
     [flow] = trace.flows
@@ -103,20 +89,6 @@ def marked(sides: str = "on/passive", **topology: Any) -> Experiment:
 @MARKERS
 def test_marks_halve_reno_once_per_round_trip(aqm: dict[str, Any]) -> None:
     halves_once_per_round_trip(run(marked(aqm=aqm)))
-
-
-@on_kernel
-@in_real_time
-def test_marks_halve_the_kernels_reno_once_per_round_trip() -> None:
-    asked = [marked(aqm=aqm, rate="5Mbit/s") for aqm in (RED, CODEL)]  # of which two have room
-    for live, made in zip(live_each(asked), asked, strict=True):
-        simulated = run(made)
-        halves_once_per_round_trip(live)
-        goodputs = [metrics.goodput_bps(trace, 0) for trace in (live, simulated)]
-        assert goodputs[0] == pytest.approx(goodputs[1], rel=0.15)
-        first = [t["backoffs"].sort("time_ns").row(0, named=True) for t in (live, simulated)]
-        assert first[0]["cwnd_pkts"] == pytest.approx(first[1]["cwnd_pkts"], rel=0.1)
-        assert first[0]["time_ns"] == pytest.approx(first[1]["time_ns"], abs=20_000_000)
 
 
 def test_what_is_not_capable_of_ecn_is_dropped_and_what_a_path_bleached_as_well() -> None:
@@ -170,9 +142,3 @@ def are_marked_where_they_can_be(marked: Trace, dropped: Trace) -> None:
 
 def test_datagrams_are_marked_where_they_can_be_and_else_dropped() -> None:
     are_marked_where_they_can_be(run(datagrams(True)), run(datagrams(False)))
-
-
-@on_kernel
-@in_real_time
-def test_datagrams_on_the_kernel_are_marked_where_they_can_be_and_else_dropped() -> None:
-    are_marked_where_they_can_be(*live_each([datagrams(True), datagrams(False)]))

@@ -6,14 +6,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from support import headway, trace
+from support import trace
 
 from headway.cli.app import execute
 from headway.errors import HeadwayError
 from headway.files import save_bytes
 from headway.trace import load_trace, save_trace
-
-ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="device nodes need root")
 
 
 def test_a_fifo_gets_what_is_saved_and_stays(tmp_path: Path) -> None:
@@ -26,20 +24,6 @@ def test_a_fifo_gets_what_is_saved_and_stays(tmp_path: Path) -> None:
     reader.join()
     assert read == [b"x" * 100_000]
     assert stat.S_ISFIFO(fifo.stat().st_mode)
-
-
-@ROOT_ONLY
-def test_a_device_stays_a_device(tmp_path: Path) -> None:
-    null = tmp_path / "null"
-    os.mknod(null, stat.S_IFCHR | 0o666, os.makedev(1, 3))
-    done = headway("try", "--duration", "1s", "--pcap", str(null), "--json")
-    assert done.returncode == 0, done.stderr
-    assert stat.S_ISCHR(null.stat().st_mode)
-    full = tmp_path / "full"
-    os.mknod(full, stat.S_IFCHR | 0o666, os.makedev(1, 7))
-    with pytest.raises(HeadwayError, match="disk full while saving"):
-        save_bytes(full, b"x")
-    assert stat.S_ISCHR(full.stat().st_mode)
 
 
 def test_an_open_descriptor_is_written_into(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import HEADWAY
+from support import HANGS_S, HEADWAY
 
 from headway.claims import Claim, write_claims
 
@@ -29,7 +29,7 @@ def started(redirected: str, *arguments: str, **variables: str) -> subprocess.Co
         text=True,
         errors="replace",
         check=False,
-        timeout=60,
+        timeout=HANGS_S,
         env={**os.environ, "COLUMNS": "100", **variables},
     )
 
@@ -132,7 +132,7 @@ def test_ctrl_c_while_modules_load_is_one_line(module: str) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=HANGS_S,
     )
     assert done.returncode == 130, done
     assert done.stderr == "headway: interrupted\n"
@@ -154,7 +154,7 @@ def test_a_narrow_terminal_gets_narrow_tables(term: str) -> None:
             text += part
     except OSError:
         pass  # the other end is closed
-    assert child.wait(timeout=60) == 0
+    assert child.wait(timeout=HANGS_S) == 0
     os.close(ours)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", text.decode()).splitlines()
     assert len(lines) > 20

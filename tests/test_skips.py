@@ -1,4 +1,4 @@
-"""What a machine cannot run is counted and said, with the reason, as the last words of a run."""
+"""What the live suites of both languages report: skips with reasons, and second attempts."""
 
 from __future__ import annotations
 
@@ -8,72 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-from conftest import group
 from support import ROOT
-
-SAYS = ROOT / "tests" / "skipped.sh"
-
-
-def said(*arguments: str, **environment: str) -> str:
-    return subprocess.run(
-        [SAYS, *arguments],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-
-
-def test_the_last_words_count_by_suite_and_reason(tmp_path: Path) -> None:
-    notes = tmp_path / "skipped.tsv"
-    assert said(str(notes)) == "nothing was skipped\n"
-    lines = ["3\ttests of A\tno root", "1\ttests of B\tno tshark", "2\ttests of A\tno root"]
-    notes.write_text("\n".join(lines) + "\n")
-    assert said(str(notes)).splitlines() == [
-        "skipped on this machine:",
-        "     5 tests of A: no root",
-        "     1 tests of B: no tshark",
-    ]
-
-
-def test_a_suite_that_is_not_built_says_so_at_once_and_at_the_end(tmp_path: Path) -> None:
-    notes = tmp_path / "skipped.tsv"
-    note = ("--note", "14", "suites of A", "no clang")
-    assert said(*note, HEADWAY_SKIPS=str(notes)) == "skipped: 14 suites of A: no clang\n"
-    assert said(str(notes)).splitlines()[1:] == ["    14 suites of A: no clang"]
-    assert said(*note, HEADWAY_SKIPS="") == "skipped: 14 suites of A: no clang\n"
-
-
-def test_pytest_notes_what_it_skipped_and_why(tmp_path: Path) -> None:
-    tests = tmp_path / "test_some.py"
-    tests.write_text(
-        "import pytest\n"
-        "no_root = pytest.mark.skipif(True, reason='no root')\n"
-        "@no_root\ndef test_one(): ...\n"
-        "@no_root\ndef test_two(): ...\n"
-        "def test_three(): pytest.skip('no\\ntshark')\n"
-        "def test_four(): ...\n"
-    )
-    notes = tmp_path / "skipped.tsv"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--rootdir", tmp_path, tests],
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT / "tests"),
-            "HEADWAY_SKIPS": str(notes),
-            "PYTEST_ADDOPTS": "",
-        },
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    assert sorted(notes.read_text().splitlines()) == [
-        "1\ttests of Python\tno tshark",
-        "2\ttests of Python\tno root",
-    ]
 
 
 def test_no_rust_test_returns_for_lack_of_something_without_saying_so() -> None:
@@ -89,15 +24,60 @@ def test_no_rust_test_returns_for_lack_of_something_without_saying_so() -> None:
     assert any("skipped::skipped(" in path.read_text() for path in sources)
 
 
-@pytest.mark.parametrize(
-    ("test", "shares"),
-    [
-        ("tests/test_verdicts.py::test_spoiled[maxnet-C-MN-001]", "maxnet"),
-        ("tests/test_pictures.py::test_every_figure[load]", "load"),
-        ("tests/test_pictures.py::test_keys_are_known[loaded]", "tests/test_pictures.py"),
-        ("tests/test_cli.py::test_help", "tests/test_cli.py"),
-        ("tests/test_docs.py::test_followed[docs/cli.md]",) * 2,
-    ],
-)
-def test_what_shares_a_run_shares_a_process(test: str, shares: str) -> None:
-    assert group(test) == shares
+def in_live_suite(
+    folder: Path, *arguments: object, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """pytest on tests that have the conftest.py of tests/live/."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--rootdir", folder, *arguments],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "tests" / "live"),
+            "PYTEST_ADDOPTS": "",
+            **environment,
+        },
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_pytest_notes_what_it_skipped_and_why(tmp_path: Path) -> None:
+    tests = tmp_path / "test_some.py"
+    tests.write_text(
+        "import pytest\n"
+        "no_root = pytest.mark.skipif(True, reason='no root')\n"
+        "@no_root\ndef test_one(): ...\n"
+        "@no_root\ndef test_two(): ...\n"
+        "def test_three(): pytest.skip('no\\ntshark')\n"
+        "def test_four(): ...\n"
+    )
+    notes = tmp_path / "skipped.tsv"
+    done = in_live_suite(tmp_path, tests, HEADWAY_SKIPS=str(notes))
+    assert done.returncode == 0, done.stdout
+    assert sorted(notes.read_text().splitlines()) == [
+        "1\ttests of Python\tno tshark",
+        "2\ttests of Python\tno root",
+    ]
+
+
+def test_a_second_attempt_names_both_outcomes(tmp_path: Path) -> None:
+    tests = tmp_path / "test_some.py"
+    tests.write_text(
+        "from pathlib import Path\n"
+        "def test_right(): ...\n"
+        "def test_wrong(): assert False\n"
+        "def test_disturbed():\n"
+        "    there = Path('there')\n"
+        "    if not there.exists():\n"
+        "        there.touch()\n"
+        "        assert False\n"
+    )
+    assert in_live_suite(tmp_path, tests).returncode == 1
+    again = in_live_suite(tmp_path, tests, "--last-failed")
+    assert again.returncode == 1
+    assert [line for line in again.stdout.splitlines() if line.startswith("test_some.py::")] == [
+        "test_some.py::test_disturbed: failed beside others, passed alone",
+        "test_some.py::test_wrong: failed twice",
+    ]

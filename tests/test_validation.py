@@ -6,8 +6,6 @@ import random
 from dataclasses import replace
 
 import pytest
-from real_time import in_real_time
-from support import on_kernel
 
 from headway import metrics, run
 from headway.backends.kernel import check, headwayctl
@@ -18,7 +16,6 @@ from headway.cli.app import EXIT_ERROR, EXIT_KERNEL_CANNOT, execute
 from headway.errors import HeadwayError, KernelCannotError
 from headway.experiment import Experiment, Schedule, Step
 from headway.registry import registry
-from headway.sweep import no_progress
 from headway.trace import Trace
 from headway.validation import (
     Comparison,
@@ -555,15 +552,6 @@ def test_a_section_replaces_its_old_one_and_the_others_stay() -> None:
     assert again.count(cost.TITLE) == 1
     # a new matrix keeps what it does not measure
     assert page([comparison], ABOUT, again) == again
-
-
-@on_kernel
-@in_real_time
-def test_the_kernel_counts_what_a_control_costs() -> None:
-    [reno] = cost.measure([("reno", "slow-start")], no_progress, Failures(print))
-    # 50 Mbit/s for some seconds, an ACK for two packets
-    assert 3000 < reno.acks < 20_000
-    assert 20 < reno.ns_per_ack < 20_000
 
 
 def test_trials_count_by_their_median() -> None:

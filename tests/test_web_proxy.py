@@ -1,14 +1,9 @@
-"""The reverse proxy: what passes is the same on both sides, and what is wrong ends in one line."""
+"""The reverse proxy over loopback; a client waits long and no test asserts a duration."""
 
 from __future__ import annotations
 
-import re
-import shutil
 import socket
-import time
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import pytest
 from proxied import (
@@ -24,10 +19,8 @@ from proxied import (
 from served import client, exchange, until_closed
 
 from headway.errors import HeadwayError
-from headway.web import proxy, target
-from headway.web.headers import HEAD_BYTES, ForwardedFor, end_to_end, for_client
-from headway.web.origin import HEAD_BYTES as NGINX_HEAD
-from headway.web.origin import lay_files, nginx
+from headway.web import proxy
+from headway.web.headers import ForwardedFor, end_to_end, for_client
 from headway.web.serve import Settings, configuration, listening
 
 
@@ -227,21 +220,6 @@ def test_a_bare_end_of_line_is_one_on_both_sides() -> None:
     assert (b"transfer-encoding", b"chunked") in headers_of(asked)
 
 
-@pytest.mark.parametrize("pieces", [1, 100])
-def test_a_head_that_is_too_long_is_refused(pieces: int) -> None:
-    long = request("/", *(["X: " + "y" * (HEAD_BYTES // pieces)] * pieces))
-    with proxied(fixed(whole(b"never"))) as (behind, address):
-        assert exchange(address, long).startswith(b"HTTP/1.1 431")
-        with client(address) as connection:  # and one that comes slowly is not collected
-            connection.sendall(long[:-4])
-            with suppress(ConnectionResetError, BrokenPipeError):
-                for _ in range(5000):
-                    connection.sendall(b"y" * 1000)
-                    time.sleep(0.001)
-                pytest.fail("5 MB of a head were taken")
-        assert behind.heads == []
-
-
 def test_headers_of_one_hop_stay_there() -> None:
     hop = ["Connection: close, X-Secret", "X-Secret: 1", "Keep-Alive: timeout=9", "TE: trailers"]
     hop += ["Proxy-Authorization: Basic YQ==", "Proxy-Connection: keep-alive", "Upgrade: h2c"]
@@ -314,74 +292,12 @@ def test_what_a_trusted_proxy_says_of_several_is_one_list() -> None:
     assert told == [b"192.0.2.7, 192.0.2.8, 192.0.2.9, 127.0.0.1"]
 
 
-def test_the_clients_socket_hears_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[Any, dict[str, int]]] = []
-
-    def hint(connection: socket.socket, **values: int) -> bool:
-        told.append((connection.getsockname(), values))
-        return True
-
-    monkeypatch.setattr(target.sockets, "hint", hint)
-    with proxied(fixed(whole(b"x" * 100_000))) as (_, address):
-        exchange(address, request("/", "Response-Deadline: 3000"))
-        ((where, said),) = told
-        assert where == address
-    assert 0 < said["deadline_ms"] <= 3000
-    assert 100_000 < said["data_volume_bytes"] < 101_000
-
-
 def test_the_deadline_ends_here_and_is_not_heard_twice(caplog: pytest.LogCaptureFixture) -> None:
     with proxied(fixed(whole(b"x"))) as (behind, inner), proxy_before(inner) as outer:
         assert exchange(outer, request("/", "Response-Deadline: soon")).endswith(b"x")
         assert exchange(outer, request("/", "Response-Deadline: 300")).endswith(b"x")
     assert [b"deadline" in head.lower() for head in behind.heads] == [False, False]
     assert len(lines_of(caplog)) == 1
-
-
-NONSENSE = ["-5", "0", "soon", "", "1e3", "nan", "3600001", "9" * 5000, "300, 400", "+7"]
-
-
-@pytest.mark.skipif(
-    shutil.which("nginx", path="/usr/sbin:/usr/bin") is None, reason="nginx is not installed"
-)
-def test_nonsense_as_a_deadline_changes_no_response_of_nginx(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    told: list[int] = []
-
-    def hint(_connection: socket.socket, *, deadline_ms: int, **_values: int) -> bool:
-        told.append(deadline_ms)
-        return True
-
-    monkeypatch.setattr(target.sockets, "hint", hint)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        at = free.getsockname()
-    lay_files([100_000 + NGINX_HEAD], tmp_path / "files")
-    with nginx(f"127.0.0.1:{at[1]}", tmp_path), proxy_before(at) as address:
-        right = exchange(address, request("/0"))
-        assert right.startswith(b"HTTP/1.1 200 OK\r\n")
-        assert right.endswith(b"\r\n\r\n" + bytes(100_000))
-        missing = exchange(address, request("/none"))
-        assert missing.startswith(b"HTTP/1.1 404")
-        told.clear()
-        for value in NONSENSE:
-            for path, expected in (("/0", right), ("/none", missing)):
-                caplog.clear()
-                answer = exchange(address, request(path, f"Response-Deadline: {value}"))
-                assert without_date(answer) == without_date(expected)
-                (line,) = lines_of(caplog)
-                assert line.startswith("Response-Deadline: ")
-                assert "ignored" in line
-                assert len(line) < 200
-        assert told == [0] * 2 * len(NONSENSE)
-        caplog.clear()
-        exchange(address, request("/0", "Response-Deadline: 3000"))
-        assert 0 < told[-1] <= 3000
-        assert lines_of(caplog) == []
-
-
-def without_date(answer: bytes) -> bytes:
-    return re.sub(rb"\r\ndate: [^\r]*", b"", answer)
 
 
 def test_what_is_no_http_after_all_is_one_line(

@@ -7,16 +7,12 @@ import struct
 from typing import NamedTuple
 
 import pytest
-from real_time import in_real_time, live
-from support import on_kernel
 
 from headway import Dumbbell, Experiment
 from headway.backends import run
 from headway.trace import Trace
 
 PAUSE_S = 12.0
-TICK_S = 0.004
-"""Of a kernel with HZ 250."""
 
 
 class Segment(NamedTuple):
@@ -132,22 +128,3 @@ def test_the_simulators_probes_double_from_the_timeout() -> None:
         least = max(least, (gap - late_s) / 2**number)
         most = min(most, gap / 2**number)
     assert least <= most  # one timeout is behind all of them
-
-
-@on_kernel
-@in_real_time
-def test_the_probes_of_a_closed_window_are_the_kernels_one_by_one() -> None:
-    here, there = _stalled(run(_asked())), _stalled(live(_asked()))
-    ours, theirs = _checked(here), _checked(there)
-    assert len(ours) == len(theirs)
-    for gap, kernel_gap in zip(ours, theirs, strict=True):
-        # SRTT differs by a tick at most, doubled with the gap; long timers fire up to an
-        # eighth late (the timer wheel), all up to a tick
-        doublings = gap / 0.26
-        assert gap - TICK_S * doublings <= kernel_gap <= gap * 1.125 + TICK_S * (doublings + 2)
-    # as much fitted the buffer before, to within a segment
-    sent = [
-        max(s.seq + s.payload for s in segments if s.outbound and s.time_s < 10)
-        for segments in (here, there)
-    ]
-    assert abs(sent[0] - sent[1]) <= 1448

@@ -91,12 +91,12 @@ class Experiment(Spec):
                 f"sample: {format_time(self.sample)} is not allowed; "
                 f"at least {format_time(-(-self.duration // MAX_SAMPLES))} of this duration"
             )
-        for index, pair in enumerate(self.topology.links()):
+        links = self.topology.links()
+        for index, pair in enumerate(links):
             for link in pair:
                 self._queue_has_room(index, link)
                 engine.check_routers([router.name for router in link.all_routers()])
-        hops = len(self.topology.links())
-        names = ("bottleneck", *(f"{way}{hop}" for hop in range(hops) for way in _WAYS))
+        names = ("bottleneck", *(f"{way}{hop}" for hop in range(len(links)) for way in _WAYS))
         if self.capture is not None and self.capture.link not in names:
             raise ValueError(
                 f"capture.link: {self.capture.link!r} is not allowed; {', '.join(names)}"
@@ -105,7 +105,7 @@ class Experiment(Spec):
         for number, flow in enumerate(self.flows):
             if id(flow) not in seen:
                 seen.add(id(flow))
-                self._flow_fits(f"flows[{number}]", flow, hops)
+                self._flow_fits(f"flows[{number}]", flow, links)
 
     def _queue_has_room(self, hop: int, link: Link) -> None:
         try:
@@ -113,7 +113,8 @@ class Experiment(Spec):
         except ValueError as error:
             raise ValueError(f"buffer: {error}") from None
 
-    def _flow_fits(self, where: str, flow: Flow, hops: int) -> None:
+    def _flow_fits(self, where: str, flow: Flow, links: Sequence[tuple[Link, Link]]) -> None:
+        hops = len(links)
         if flow.to_hop is not None and flow.to_hop > hops:
             raise ValueError(f"{where}.to_hop: {flow.to_hop} is not allowed; at most {hops}")
         if flow.from_hop >= hops:
@@ -127,7 +128,7 @@ class Experiment(Spec):
                 f"{where}.relay.at_hop: {flow.relay.at_hop} is not allowed; "
                 f"less than the hop where it leaves, {last}"
             )
-        self._headers_pass(where, flow, last)
+        self._headers_pass(where, flow, links[flow.from_hop : last])
         # Whatever the seed draws.
         latest_ns = max(self.start_spread - 1, 0) if flow.start is None else flow.start
         if flow.stop is not None and flow.stop <= latest_ns:
@@ -141,10 +142,9 @@ class Experiment(Spec):
         if isinstance(flow.app, Sessions | Exchanges | Pages) or (
             isinstance(flow.app, Vectors) and flow.app.connections is not None
         ):
-            self._many_connections_fit(where, flow)
+            self._many_connections_fit(where, flow, links)
 
-    def _headers_pass(self, where: str, flow: Flow, last: int) -> None:
-        hops = self.topology.links()[flow.from_hop : last]
+    def _headers_pass(self, where: str, flow: Flow, hops: Sequence[tuple[Link, Link]]) -> None:
         routers = {router.name for pair in hops for link in pair for router in link.all_routers()}
         relay = flow.relay.control if flow.relay is not None else None
         for control in (flow.control, relay):
@@ -156,14 +156,16 @@ class Experiment(Spec):
                 except ValueError as error:
                     raise ValueError(f"{where}.{error}") from None
 
-    def _many_connections_fit(self, where: str, flow: Flow) -> None:
+    def _many_connections_fit(
+        self, where: str, flow: Flow, links: Sequence[tuple[Link, Link]]
+    ) -> None:
         if self.capture is not None:
             raise ValueError(
                 f"capture: is not allowed with {where}; "
                 "it could not tell the connections of one pair apart"
             )
         path_ns = 2 * self.topology.access_delay + flow.delay
-        for pair in self.topology.links():
+        for pair in links:
             path_ns += max(link.delay + link.reorder_delay for link in pair)
         if path_ns > engine.MAX_SESSION_DELAY_NS:
             raise ValueError(

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Lists every test, Python and Rust, that reads a clock: `python tests/clocks.py`.
+
+Each line names the suite (default or live), the file, the test, and what of a clock it uses, in
+itself or in the helpers that it calls. Helpers of Rust are found by their names, so a name that
+several of them share may list a test too many. tests/test_clocks.py keeps the default suite of
+Python to the uses that it lists with a reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIVE = ROOT / "tests" / "live"
+
+CLOCKS = {
+    *("monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time"),
+    *("process_time_ns", "thread_time", "time_ns", "clock_gettime", "sleep", "utcnow"),
+    *("settimeout", "wait_for", "setitimer", "alarm", "timeit"),
+}
+OF_MODULES = {
+    *(("time", "time"), ("datetime", "now"), ("date", "today")),
+    *(("shutil", "which"), ("os", "system"), ("os", "popen")),
+}
+STARTS = {"run", "Popen", "call", "check_call", "check_output", "getoutput"}
+ALLOWED_PROGRAMS = {"cc", "cargo"}
+
+RUST_CLOCKS = re.compile(
+    r"Instant::now|\.elapsed\(|\bsleep\(|SystemTime|recv_timeout|wait_timeout|read_timeout"
+    r"|clock_gettime|assert[^;]*Duration::"
+)
+
+
+@dataclass(frozen=True)
+class Use:
+    """Something that a function uses of the world outside of it."""
+
+    name: str
+    line: int
+
+
+def uses(tree: ast.AST) -> Iterator[Use]:
+    """Clocks that are read, time limits, and programs other than Python and compilers."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in ("time", "timeit"):
+            yield Use(f"from {node.module} import", node.lineno)
+        elif isinstance(node, ast.Attribute):
+            of = ast.unparse(node.value).rpartition(".")[2]
+            if node.attr in CLOCKS or (of, node.attr) in OF_MODULES:
+                yield Use(node.attr, node.lineno)
+        elif isinstance(node, ast.keyword) and node.arg == "timeout":
+            yield Use("timeout", node.value.lineno)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            of = node.func.value.id if isinstance(node.func.value, ast.Name) else ""
+            starts = of == "subprocess" and node.func.attr in STARTS
+            if starts and not _is_ours(node):
+                yield Use("program", node.lineno)
+
+
+def _is_ours(call: ast.Call) -> bool:
+    """Whether a call starts Python, headway by HEADWAY, cargo or a C compiler."""
+    command = call.args[0] if call.args else None
+    if isinstance(command, ast.List) and command.elts:
+        first = command.elts[0]
+        if isinstance(first, ast.Constant):
+            return first.value in ALLOWED_PROGRAMS
+        return ast.unparse(first) in ("sys.executable", "*HEADWAY")
+    return False
+
+
+@dataclass(frozen=True)
+class Found:
+    """A test that reads a clock."""
+
+    suite: str
+    file: str
+    test: str
+    uses: tuple[str, ...]
+
+
+def of_python(path: Path) -> Iterator[Found]:
+    """The tests of a file; what its helpers use counts for each test that calls them."""
+    for test, node in _functions(path).items():
+        if not (isinstance(node, ast.FunctionDef) and test.startswith("test")):
+            continue
+        seen, todo, found = {(path, test)}, [(path, test)], set()
+        while todo:
+            where, name = todo.pop()
+            part = _functions(where)[name]
+            found |= {use.name for use in uses(part) if use.name not in ("program", "which")}
+            called = {n.id for n in ast.walk(part) if isinstance(n, ast.Name)}
+            called |= {n.arg for n in ast.walk(part) if isinstance(n, ast.arg)}
+            for one in called:
+                at = where if one in _functions(where) else _imported(where).get(one)
+                if at and one in _functions(at) and (at, one) not in seen:
+                    seen.add((at, one))
+                    todo.append((at, one))
+        if found:
+            suite = "live" if path.is_relative_to(LIVE) else "default"
+            yield Found(suite, _named(path), test, tuple(sorted(found)))
+
+
+@functools.cache
+def _functions(path: Path) -> dict[str, ast.AST]:
+    """Functions and classes by name, those of classes included."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    of = ast.FunctionDef | ast.ClassDef
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, of)}
+
+
+@functools.cache
+def _imported(path: Path) -> dict[str, Path]:
+    """Where the names are from that a file imports from modules of the tests."""
+    found = {}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            for folder in (LIVE, ROOT / "tests"):
+                module = folder / f"{node.module}.py"
+                if module.exists():
+                    found.update({name.name: module for name in node.names})
+    return found
+
+
+FUNCTION = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))? )?(?:const |unsafe |async )*fn (\w+)", re.M)
+
+
+def of_rust(path: Path) -> Iterator[Found]:
+    """The tests of a file, by its functions' text."""
+    own, tests = _rust_functions(path)
+    bodies = {**_rust_helpers(path), **own}
+    for name in tests:
+        seen, todo, found = {name}, [name], set()
+        while todo:
+            body = bodies[todo.pop()]
+            found |= {one.strip(".(") for one in RUST_CLOCKS.findall(body)}
+            called = set(re.findall(r"\b(\w+)(?=\()", body))
+            todo += (called & bodies.keys()) - seen
+            seen |= called
+        if found:
+            short = {"Duration in assert" if "assert" in one else one for one in found}
+            suite = "live" if _is_live(path) else "default"
+            yield Found(suite, _named(path), name, tuple(sorted(short)))
+
+
+@functools.cache
+def _rust_functions(path: Path) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The functions of a file with their text, and which of them are tests."""
+    text = path.read_text(encoding="utf-8")
+    starts = list(FUNCTION.finditer(text))
+    bodies: dict[str, str] = {}
+    tests = []
+    for start, end in itertools.pairwise([*(one.start() for one in starts), len(text)]):
+        name = FUNCTION.match(text, start)
+        assert name
+        bodies[name[1]] = bodies.get(name[1], "") + _code(text[name.end() : end])
+        if "#[test]" in text[text.rfind("}", 0, start) + 1 : start]:
+            tests.append(name[1])
+    return bodies, tuple(tests)
+
+
+def _rust_helpers(path: Path) -> dict[str, str]:
+    """What the tests of a crate share: tests/common of the crate, and tests/*.rs of all."""
+    crate = next(one for one in path.parents if one.parent.name == "crates")
+    shared = [*(ROOT / "tests").glob("*.rs"), *crate.glob("tests/**/common/**/*.rs")]
+    if path.is_relative_to(crate / "src"):
+        return {}
+    return {name: body for one in shared for name, body in _rust_functions(one)[0].items()}
+
+
+def _code(text: str) -> str:
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def _is_live(path: Path) -> bool:
+    """Whether a file of Rust belongs to a live test binary: tests/live.rs or a file below live/."""
+    return any(re.fullmatch(r"live(_\w+)?(\.rs)?", part) for part in path.relative_to(ROOT).parts)
+
+
+def _named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+
+
+def files_of_default() -> list[Path]:
+    """What the default suite of Python is made of, helpers included."""
+    files = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").glob("test_*.py")]
+    return sorted(path for path in files if not path.is_relative_to(LIVE))
+
+
+def all_found() -> list[Found]:
+    """Every test that reads a clock."""
+    python = [*files_of_default(), *LIVE.glob("*.py")]
+    rust = [path for part in ("src", "tests") for path in ROOT.glob(f"crates/*/{part}/**/*.rs")]
+    found = [one for path in python for one in of_python(path)]
+    found += [one for path in sorted(rust) for one in of_rust(path)]
+    return sorted(found, key=lambda one: (one.suite, one.file))
+
+
+if __name__ == "__main__":
+    for one in all_found():
+        print(one.suite, one.file, one.test, ", ".join(one.uses), sep="\t")
+    sys.exit(0)

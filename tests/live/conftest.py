@@ -1,0 +1,37 @@
+"""The live suite: tests whose verdict depends on time, privileges or other programs.
+
+A test that fails runs once more, alone: `pytest tests/live --last-failed`. The summary of that run
+names both outcomes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import real_time
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was tried again, and note what was skipped for the end of `make test-live`."""
+    for line in real_time.tried_again:
+        terminalreporter.write_line(f"tried again: {line}")
+    if terminalreporter.config.getoption("lf"):
+        for outcome, told in (
+            ("passed", "failed beside others, passed alone"),
+            ("failed", "failed twice"),
+            ("error", "failed twice"),
+        ):
+            for report in terminalreporter.stats.get(outcome, []):
+                terminalreporter.write_line(f"{report.nodeid}: {told}")
+    path = os.environ.get("HEADWAY_SKIPS")
+    if not path:
+        return
+    reasons = Counter(
+        str(report.longrepr[2]).removeprefix("Skipped: ").replace("\n", " ").replace("\t", " ")
+        for report in terminalreporter.stats.get("skipped", [])
+    )
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.writelines(f"{count}\ttests of Python\t{why}\n" for why, count in reasons.items())

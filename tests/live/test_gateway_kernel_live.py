@@ -1,0 +1,98 @@
+"""Runs a relay between two hops on the kernel beside the simulator.
+
+Noise: the relative tolerances at the assertions; a late run is repeated.
+"""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from real_time import in_real_time, live
+from support import on_kernel
+from test_gateway_kernel import RTT_MS, experiment, link
+
+from headway import Experiment, metrics, run
+from headway.backends.kernel.headwayctl import Headwayctl
+from headway.trace import Trace
+
+
+def mean_completion_s(trace: Trace, asked: Experiment) -> float:
+    starts_ns = asked.start_times_ns()
+    done_ns = [flow.done_ns for flow in trace.flows]
+    assert None not in done_ns
+    pairs = zip(done_ns, starts_ns, strict=True)
+    return statistics.mean((done - start) / 1e9 for done, start in pairs)
+
+
+@on_kernel
+@in_real_time
+@pytest.mark.parametrize("control", ["xcp_pep", "mpcp_pep"])
+def test_a_relay_does_on_the_kernel_what_it_does_in_the_simulator(control: str) -> None:
+    asked = experiment(control)
+    trace, simulated = live(asked), run(asked)
+    completion_s = mean_completion_s(trace, asked)
+    assert completion_s == pytest.approx(mean_completion_s(simulated, asked), rel=0.12)
+    assert trace.links == simulated.links
+    # the senders had handed their files to the gateway long before
+    assert metrics.drops_pkts(trace, link=2) == 0
+    counters = metrics.router_counters(trace, "pep-monitor")
+    assert counters["link"].unique().to_list() == [2]
+    assert counters["intervals"][-1] >= 5
+    ctl = Headwayctl()
+    names = {one["name"] for one in ctl.json("testbed", "status", "--json")["testbeds"]}
+    left = ctl.json("pep", "status", "--json")
+    assert not names & {proxy["name"] for proxy in left["proxies"]}
+    assert not [name for name in left["killed"] if name not in names]
+
+
+def asking(folder: Path, relay: dict[str, Any] | None) -> Experiment:
+    """Three clients behind the satellite, who ask servers for 300 kB each on two connections."""
+    asked = folder / "asked.csv"
+    asked.write_text(
+        "connection,request_bytes,response_bytes,after\n0,300,100000,\n1,300,200000,0\n"
+    )
+    monitor = {"routers": [f"pep-monitor:rtt_ms={RTT_MS}"]} if relay else {}
+    up, down = (
+        link("2 Mbit/s", f"{RTT_MS // 2} ms"),
+        link("8 Mbit/s", f"{RTT_MS // 2} ms", **monitor),
+    )
+    flow = {"control": "cubic", "app": {"kind": "exchanges", "file": str(asked)}, "relay": relay}
+    hops = [{"forward": up, "reverse": down}, {"forward": link("100 Mbit/s", "1 ms")}]
+    return Experiment.model_validate(
+        {
+            "topology": {"kind": "chain", "hops": hops},
+            "flows": [{**flow, "start": f"{start} ms"} for start in (0, 200, 400)],
+            "duration": "10 s",
+        }
+    )
+
+
+def answered_s(trace: Trace) -> float:
+    """The mean time of a client's last byte, from its start."""
+    last = trace["responses"].group_by("flow").agg(pl.col("end_ns").max()).sort("flow")
+    starts_ns = trace.experiment.start_times_ns()
+    assert trace["responses"].height == 2 * len(starts_ns)
+    return float(statistics.mean((last["end_ns"] - pl.Series(starts_ns)).to_list())) / 1e9
+
+
+@on_kernel
+@in_real_time
+@pytest.mark.parametrize("relay", [{"at_hop": 1, "control": "xcp_pep"}, None])
+def test_clients_behind_the_satellite_are_answered_as_in_the_simulator(
+    relay: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    asked = asking(tmp_path, relay)
+    trace, simulated = live(asked), run(asked)
+    assert answered_s(trace) == pytest.approx(answered_s(simulated), rel=0.12)
+    assert trace.links == simulated.links
+    # what was asked came down by the first hop's reverse link, and little went up
+    down, up = (metrics.throughput_bps(trace, number) for number in (1, 0))
+    assert down > 5 * up > 0
+    if relay:
+        counters = metrics.router_counters(trace, "pep-monitor")
+        assert counters["link"].unique().to_list() == [1]
+        assert counters["intervals"][-1] >= 2

@@ -1,0 +1,74 @@
+"""The rule for tests that take real time: what passes, fails, is tried again or skipped.
+
+Measures that a process stopped for 0.3 s notices at least 0.25 s.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+import real_time
+from real_time import Sleeper, in_real_time, note_late
+
+from headway.errors import HeadwayError
+
+
+@pytest.fixture
+def kept_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sleeper, "late_s", lambda _: 0.0)
+    monkeypatch.setattr(Sleeper, "__enter__", lambda self: self)
+
+
+def tried(*outcomes: bool | HeadwayError, late: bool, spare_s: float = real_time.SPARE_S) -> int:
+    """How often a test is tried that has these outcomes one after another."""
+    times = iter(outcomes)
+    count = 0
+
+    @in_real_time
+    def test() -> None:
+        nonlocal count
+        count += 1
+        note_late(["2 packets were delivered late"] if late else ["nothing happened"])
+        outcome = next(times)
+        if isinstance(outcome, HeadwayError):
+            raise outcome
+        assert outcome
+
+    before, told = real_time._repeated_s[:], real_time.tried_again[:]
+    real_time._repeated_s[:] = [real_time.SPARE_S - spare_s]
+    try:
+        test()
+    finally:
+        real_time._repeated_s[:], real_time.tried_again[:] = before, told
+    return count
+
+
+@pytest.mark.usefixtures("kept_time")
+def test_what_is_right_passes_on_any_machine() -> None:
+    assert tried(True, late=False) == tried(True, late=True) == 1
+
+
+@pytest.mark.usefixtures("kept_time")
+def test_what_is_wrong_on_a_machine_that_kept_time_fails_at_once() -> None:
+    with pytest.raises(AssertionError):
+        tried(False, True, late=False)
+
+
+@pytest.mark.usefixtures("kept_time")
+def test_what_is_wrong_on_a_busy_machine_is_tried_again_and_skipped_when_time_is_up() -> None:
+    assert tried(False, False, True, late=True) == 3
+    busy = HeadwayError("the machine is too busy to start the programs")
+    assert tried(busy, True, late=False) == 2
+    with pytest.raises(pytest.skip.Exception, match=r"too busy.* 2 packets were delivered late"):
+        tried(False, True, late=True, spare_s=-1)
+
+
+def test_a_sleeper_that_was_not_woken_knows_it() -> None:
+    with Sleeper() as sleeper:
+        time.sleep(0.2)
+        sleeper._process.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)
+        sleeper._process.send_signal(signal.SIGCONT)
+        assert sleeper.late_s() > 0.25
