@@ -1,26 +1,44 @@
 #!/usr/bin/env bash
-# Makes the Debian package of a headwayctl that was built, with the tools of dpkg-dev.
-#   build.sh PROGRAM FOLDER      says the package's path
-# DEB_VERSION is its version; without it that of the program, and of the commit unless that has the
-# version's tag. DEBFULLNAME and DEBEMAIL say who maintains it, as everywhere in Debian.
+# Packs a headwayctl that was built as an archive and, with the tools of dpkg-dev, a Debian package.
+#   build.sh PROGRAM FOLDER      prints the paths
+# DEB_VERSION is the package's version; without it that of the program, and of the commit unless the
+# commit has the version's tag. DEBFULLNAME and DEBEMAIL name the maintainer, as everywhere in Debian.
 set -euo pipefail
 [ -x "$1" ] || {
-	echo "a package is not made: $1 is missing; make headwayctl builds it, or says what that needs" >&2
+	echo "headwayctl is not packed: $1 is missing; make headwayctl builds it, or says what that needs" >&2
 	exit 3
 }
 program=$(realpath "$1") out=$(mkdir -p "$2" && realpath "$2")
 here=$(dirname "$(realpath "$0")")
 cd "$here/.."
-for tool in dpkg-deb dpkg-shlibdeps dpkg-gencontrol strip gzip; do
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+umask 022
+: "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct 2>/dev/null || date +%s)}"
+export SOURCE_DATE_EPOCH # one commit's files are the same, bit for bit
+
+# the program, its man pages and completions, and its licences
+root=$work/root
+mkdir -p "$root/usr/bin"
+strip --strip-unneeded --remove-section=.comment --remove-section=.note -o "$work/stripped" "$program"
+"$here/stamp.py" "$work/stripped" "$root/usr/bin/headwayctl"
+"$root/usr/bin/headwayctl" pages "$root/usr/share" >/dev/null
+python3 "$here/copyright.py" >"$work/copyright"
+read -r _ released _ < <("$program" --version)
+
+archive=headwayctl-$released-$(uname -m)-linux
+mkdir "$work/$archive"
+cp -r "$root/usr/bin/headwayctl" "$root/usr/share" LICENSE "$work/copyright" "$work/$archive/"
+tar --create --directory "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
+	--numeric-owner "$archive" | gzip --best --no-name >"$out/$archive.tar.gz"
+echo "$out/$archive.tar.gz"
+
+for tool in dpkg-deb dpkg-shlibdeps dpkg-gencontrol; do
 	command -v $tool >/dev/null || {
-		echo "a package is not made: $tool is missing (Debian: apt-get install dpkg-dev binutils)" >&2
-		exit 3
+		echo "the .deb is left out: $tool is missing (Debian: apt-get install dpkg-dev)" >&2
+		exit 0
 	}
 done
-
-released=$("$program" --version) released=${released##* }
-: "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct 2>/dev/null || date +%s)}"
-export SOURCE_DATE_EPOCH # what is made of one commit is the same, bit for bit
 if [ -z "${DEB_VERSION:-}" ]; then
 	DEB_VERSION=$released-1
 	if commit=$(git rev-parse --short=8 HEAD 2>/dev/null) && [ -z "$(git tag --points-at HEAD "v$released")" ]; then
@@ -30,10 +48,6 @@ if [ -z "${DEB_VERSION:-}" ]; then
 fi
 maintainer="${DEBFULLNAME:-The Headway founders} <${DEBEMAIL:-headway@headway.invalid}>"
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-root=$work/root
-umask 022
 mkdir -p "$work/debian" "$root/DEBIAN"
 sed "s|@MAINTAINER@|$maintainer|" "$here/debian/control" >"$work/debian/control"
 cat >"$work/debian/changelog" <<CHANGES
@@ -44,10 +58,7 @@ headway ($DEB_VERSION) unstable; urgency=medium
  -- $maintainer  $(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")
 CHANGES
 
-# what is installed
-install -D "$program" "$root/usr/bin/headwayctl"
-strip --strip-unneeded --remove-section=.comment --remove-section=.note "$root/usr/bin/headwayctl"
-"$program" pages "$root/usr/share" >/dev/null
+# what else is installed
 # where Debian's zsh looks for those of packages
 mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions"
 install -D -m 644 "$here/headway-pep.service" "$root/lib/systemd/system/headway-pep.service"
@@ -57,7 +68,7 @@ mkdir -p "$doc"
 cp CHANGELOG.md "$doc/changelog"
 cp "$work/debian/changelog" "$doc/changelog.Debian"
 gzip --best --no-name "$doc"/changelog* "$root"/usr/share/man/man1/*
-python3 "$here/copyright.py" >"$doc/copyright"
+cp "$work/copyright" "$doc/copyright"
 if [ -e "$here/debian/lintian-overrides" ]; then
 	install -D -m 644 "$here/debian/lintian-overrides" "$root/usr/share/lintian/overrides/headwayctl"
 fi

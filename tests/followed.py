@@ -176,11 +176,11 @@ def _last_lines(text: str) -> str:
 
 
 ATTACHED = ("htcp", "xcp_pep")
-"""What README has attached while a client of iperf3 runs: one after the other."""
+"""The controls that docs/live-kernel.md attaches before iperf3's client runs, in order."""
 
 
 def carries_connections(reader: Reader, client: subprocess.Popen[bytes]) -> None:
-    """While iperf3 runs, status shows that what README attached carries connections."""
+    """While iperf3 runs, status shows that the attached control carries connections."""
     until = time.monotonic() + SOON_S
     while True:
         done = subprocess.run(
@@ -202,7 +202,7 @@ def carries_connections(reader: Reader, client: subprocess.Popen[bytes]) -> None
 
 
 DURING: dict[tuple[str, bool], Callable[[Reader, subprocess.Popen[bytes]], None]] = {
-    ("README.md", True): carries_connections,
+    ("docs/live-kernel.md", True): carries_connections,
 }
 """By page, and whether it is iperf3's client: what must hold while it runs."""
 LOCK = Path("/run/lock/headway-tests")

@@ -1,20 +1,24 @@
 #!/usr/bin/env bash
 # Resolves pyproject.toml's dependencies anew and pins them: what Headway runs and is built
-# with into requirements.lock, what else its tests need into requirements-dev.lock.
+# with into requirements.lock, what else its tests need into requirements-dev.lock, and what else
+# the documentation site needs into requirements-docs.lock.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-"${1:-python3}" -m venv "$scratch/venv"
-pip() { "$scratch/venv/bin/python" -m pip --disable-pip-version-check --quiet "$@"; }
+python=${1:-python3}
+venv=$scratch/venv
+"$python" -m venv "$venv"
+pip() { "$venv/bin/python" -m pip --disable-pip-version-check --quiet "$@"; }
 wanted() {
-	"$scratch/venv/bin/python" -c '
+	"$venv/bin/python" -c '
 import sys, tomllib
 project = tomllib.load(open("pyproject.toml", "rb"))
 extras = project["project"]["optional-dependencies"]
 groups = {
     "run": project["project"]["dependencies"] + extras["web"] + project["build-system"]["requires"],
     "dev": extras["dev"],
+    "docs": extras["docs"],
 }
 print("\n".join(groups[sys.argv[1]]))' "$1"
 }
@@ -26,11 +30,24 @@ frozen >"$scratch/run.lock"
 wanted dev >"$scratch/dev"
 pip install --requirement "$scratch/dev" --constraint "$scratch/run.lock"
 frozen >"$scratch/all.lock"
+
+venv=$scratch/docs-venv
+"$python" -m venv "$venv"
+wanted docs >"$scratch/docs"
+pip install --requirement "$scratch/docs" --constraint "$scratch/all.lock"
+frozen >"$scratch/docs.lock"
+
+# What is in lock file $2 and not in $1.
+beyond() { LC_ALL=C comm -13 <(LC_ALL=C sort "$scratch/$1.lock") <(LC_ALL=C sort "$scratch/$2.lock"); }
 {
 	echo "# Made by make lock. What Headway runs and is built with."
 	cat "$scratch/run.lock"
 } >requirements.lock
 {
 	echo "# Made by make lock. What else its tests and checks need."
-	LC_ALL=C comm -13 <(LC_ALL=C sort "$scratch/run.lock") <(LC_ALL=C sort "$scratch/all.lock")
+	beyond run all
 } >requirements-dev.lock
+{
+	echo "# Made by make lock. What else the documentation site is built with."
+	beyond run docs
+} >requirements-docs.lock

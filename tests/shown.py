@@ -20,7 +20,7 @@ LIVE = re.compile(r"headwayctl|--backend kernel|headway validate|iperf3|ip route
 OTHERS = re.compile(r"^\s*(?:tshark|tcptrace|wireshark|curl|nginx|uvicorn)\b|-m uvicorn\b|&$", re.M)
 """Programs of others, and what goes on behind."""
 SAYS = {
-    ("README.md", "headwayctl status"): r"connections=[1-9]",
+    ("docs/live-kernel.md", "headwayctl status"): r"connections=[1-9]",
     ("docs/quick-start.md", "headwayctl status"): (
         r"(?s)asked for 10.24 Mbit/s, got 5.12 Mbit/s.*granted_code=7 .*10 Mbit/s are all"
     ),

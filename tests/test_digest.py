@@ -132,6 +132,10 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {
         "topology": {"kind": "chain", "hops": [_HOP, _HOP]},
         "flows": "1xcubic,1xreno:from_hop=1,1xvoip:to_hop=1",
     },
+    "first flights": {
+        "topology": _dumbbell(quick_start={}),
+        "flows": "2xcubic+mega-start:initial_rate=50Mbit/s,1xcubic+quick-start",
+    },
     "a time without a packet": {"topology": _dumbbell(), "flows": "1xcubic:start=9 s"},
     "connections one after the other": {
         "topology": _dumbbell(),

@@ -131,6 +131,14 @@ def test_bars_have_the_given_heights_and_errors() -> None:
     assert figure.axes[0].get_ylim()[1] >= 4.4
 
 
+def test_published_values_of_bars_are_crosses_over_their_bars_and_fit_in() -> None:
+    bars = Bars("H-TCP", "htcp", np.array([1.0, 2.0]), published=np.array([1.5, 6.0]))
+    ax = grouped_bars([("", [bars])], groups=["1", "2"], y_label="ms").axes[0]
+    (crosses,) = ax.get_lines()
+    assert crosses.get_xydata().tolist() == [[0.0, 1.5], [1.0, 6.0]]  # type: ignore[union-attr]
+    assert ax.get_ylim()[1] > 6.0
+
+
 def test_bars_must_match_their_groups() -> None:
     with pytest.raises(ValueError, match="2 bars, 3 groups"):
         grouped_bars(

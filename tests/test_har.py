@@ -95,6 +95,39 @@ def test_a_browsers_page_is_taken_with_what_revealed_each_object(har):
     assert table.start_ns.tolist() == [10 * MS, 10 * MS, 15 * MS, 95 * MS, 20 * MS]
 
 
+@pytest.mark.parametrize(
+    ("start", "start_ms"),
+    [
+        ({"startedDateTime": ""}, 0),
+        ({"startedDateTime": None}, 0),
+        ({}, 0),
+        ({"startedDateTime": "2021-04-22T09:15:29.000-04:00"}, 0),  # after the entry
+        ({"startedDateTime": "2021-04-22T09:15:28.250-04:00"}, 21),
+    ],
+)
+def test_a_page_without_a_start_starts_with_its_first_entry(tmp_path, start, start_ms):
+    one = entry("a.test/", 0, 100, startedDateTime="2021-04-22T09:15:28.271-04:00")
+    file, site = tmp_path / "load.har", tmp_path / "site.csv"
+    file.write_text(json.dumps({"log": {"pages": [{"id": "page_1", **start}], "entries": [one]}}))
+    table = read_har(file).table
+    assert table.objects.tolist() == [1]
+    assert table.start_ns.tolist() == [start_ms * MS]
+    done = headway("har", str(file), "--pages", str(site))
+    assert done.returncode == 0, done.stderr
+    assert "1 page, 1 object, " in " ".join(done.stdout.split())
+
+
+def test_a_page_without_a_start_keeps_its_place_among_the_others(tmp_path):
+    pages = [
+        {"id": "b", "startedDateTime": "2026-01-31T22:59:58.000Z"},
+        {"id": "a", "startedDateTime": ""},
+    ]
+    entries = [entry("a.test/", 700, 50, pageref="a"), entry("b.test/", 0, 200, pageref="b")]
+    file = tmp_path / "load.har"
+    file.write_text(json.dumps({"log": {"pages": pages, "entries": entries}}))
+    assert read_har(file).table.think_ns.tolist() == [500 * MS, 0]
+
+
 def test_the_recorded_round_trip_may_be_said(har):
     assert read_har(har, rtt_ns=55 * MS).table.serve_ns.tolist() == [5 * MS] * 5
 
@@ -239,6 +272,11 @@ def test_what_is_wrong_is_one_line_with_its_place(tmp_path):
             at = at[name]
         at[last] = value
         assert refused(json.dumps(log)).startswith(f"log.entries[1]{said}")
+    for value in ["yesterday", " ", 7]:
+        log = recorded()
+        log["log"]["pages"][0]["startedDateTime"] = value
+        told = f"log.pages[0].startedDateTime: {json.dumps(value)} is not allowed; a "
+        assert refused(json.dumps(log)).startswith(told)
     log = json.dumps(recorded())
     assert refused(log.replace('"time": 90', f'"time": {"9" * 4301}')) == (
         "not a HAR file; a number has more than 4300 digits"

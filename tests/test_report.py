@@ -42,7 +42,7 @@ from headway.report import (
     sketches,
     write_report,
 )
-from headway.report.dark import INK, PAPER, contrast, in_the_dark
+from headway.report.dark import INK, PAPER, contrast, darkened, in_the_dark
 from headway.report.sketch import Way
 from headway.study import StudyContext, discover
 from headway.table import Table
@@ -364,6 +364,15 @@ def test_a_dark_page_has_a_rule_for_all_that_its_figures_paint(html: str) -> Non
     for what, colour in painted:
         rule = f'[style*="{what}: {colour}"] {{ {what}: {in_the_dark(colour)} !important'
         assert rule in dark
+
+
+def test_a_darkened_picture_keeps_no_colour_of_the_light_one() -> None:
+    svg = svg_text(timeseries([PANEL]))
+    dark = darkened(svg)
+    painted = set(re.findall(r"#[0-9a-f]{6}", svg))
+    assert len(painted) > 3
+    assert set(re.findall(r": (#[0-9a-f]{6})\b", dark)) == {in_the_dark(one) for one in painted}
+    assert f"text{{fill: {INK}}}" in dark
 
 
 def test_a_figure_over_time_is_there_to_be_zoomed_into_and_no_other() -> None:

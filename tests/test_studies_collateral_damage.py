@@ -12,15 +12,18 @@ import numpy as np
 import polars as pl
 import pytest
 from quick import quick
-from support import S, trace
+from support import ROOT, S, trace
 
 from headway import metrics
 from headway.backends import backend_named
 from headway.claims import Claim, Evidence, Statement, tally
+from headway.figures import svg_text
 from headway.metrics import GrowthEpoch
+from headway.report.dark import darkened
 from headway.studies.collateral_damage import STUDY, enough, experiments
 from headway.studies.collateral_damage.cells import Cell, Found
 from headway.studies.collateral_damage.experiments import CUBIC_GROWTH, FIGURE_2, trial, trial_key
+from headway.studies.collateral_damage.figures import delay
 from headway.studies.collateral_damage.growth import (
     CubicGrowth,
     HtcpGrowth,
@@ -34,9 +37,11 @@ from headway.studies.collateral_damage.published import (
     DELAY_TOLERANCES,
     GOODPUT,
     CellKey,
+    delay_claim,
 )
 from headway.studies.collateral_damage.tables import errors, printed
 from headway.study import StudyContext
+from headway.verdicts.locked import as_claims, read
 
 TRIALS = 5
 
@@ -254,6 +259,16 @@ def test_parts_of_pages_say_what_the_claims_say() -> None:
         said = dict(STUDY.parts)[name](claims)
         assert said.count("C-CD-0") == 1
         assert "C-CD-002 and the 17 like it, table 1, standard deviations of goodput" in said
+
+
+def test_the_readmes_picture_is_the_demos() -> None:
+    """`make picture` copies the full form's figure, and verdicts.json has its medians."""
+    measured = {claim.id: claim.measured for claim in as_claims(read(STUDY))}
+    svg = svg_text(delay({cell: measured[delay_claim(cell, "median")] for cell in CELLS}))
+    pictures = ROOT / "docs" / "pictures"
+    assert (pictures / "delay.svg").read_text() == svg
+    assert (pictures / "delay-dark.svg").read_text() == darkened(svg)
+    assert len(svg) <= 100_000
 
 
 def test_highest_and_lowest_trial_do_not_count() -> None:

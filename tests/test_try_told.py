@@ -1,11 +1,15 @@
 """What ``headway try`` says of what came of it: completion times, and a line for each doubt."""
 
+import dataclasses
 import json
+import re
+from typing import Any
 
 import pytest
 from test_try import run, tried
 
 from headway.backends import run as run_one
+from headway.backends.sim import SimBackend
 from headway.cli.try_warned import warnings
 from headway.digest import digest_of
 from headway.experiment import Experiment
@@ -26,12 +30,14 @@ def test_a_download_is_told_by_when_it_is_done(capfd) -> None:
     done_ms = [flow["fct_us"] / 1e3 for flow in result["flows"]]
     assert done_ms == pytest.approx([617.2, 479.1, 479.5, 539.8], abs=0.5)
     assert all(244 < time_ms < 700 for time_ms in done_ms)
-    assert result["warnings"] == []
+    # Jump-Start bounds itself to 64 kB; the other two would send more than the first windows allow
+    assert [line.partition(":")[0] for line in result["warnings"]] == ["cubic-2", "cubic-3"]
     assert [flow["startup"] for flow in result["flows"]] == [
         "hystart", "jump-start", "mega-start", "quick-start",
     ]  # fmt: skip
     status, out, err = run(capfd, "try", *DOWNLOADS)
-    assert (status, err) == (0, "")
+    assert status == 0
+    assert err == "".join(f"headway: warning: {line}\n" for line in result["warnings"])
     rows = {line.split()[1]: line.split() for line in out.splitlines() if "cubic-" in line}
     assert {name: float(row[2]) for name, row in rows.items()} == pytest.approx(
         {"hystart": 617.2, "jump-start": 479.1, "mega-start": 479.5, "quick-start": 539.8}, abs=0.1
@@ -39,6 +45,149 @@ def test_a_download_is_told_by_when_it_is_done(capfd) -> None:
     # the goodput is that of the download: 8 Mbit over its time, not over eight seconds
     assert float(rows["hystart"][3].replace(",", "")) == pytest.approx(8e6 / done_ms[0], rel=1e-3)
     assert "requests 1, grants 1, lowered 1, granted 40.96 Mbit/s" in " ".join(out.split())
+
+
+GEO = {"kind": "dumbbell", "rate": "50 Mbit/s", "rtt": "600 ms", "buffer": "1 BDP"}
+LAN = {**GEO, "rtt": "80 ms"}
+AMPLE = ":receive_window=8388480B:extra_ack=on:send_buffer=64MiB"
+HELD_BACK = "could have sent"
+
+
+def digested(topology: dict[str, Any], flow: str, **more: Any) -> tuple[Any, list[str]]:
+    """The digest of the only flow, which Quick-Start routers answer, and what is warned of."""
+    only = Experiment.model_validate(
+        {"topology": {**topology, "quick_start": "on"}, "flows": flow, "duration": "40 s", **more}
+    )
+    [flow] = SimBackend().digest(only)["flows"]
+    return flow, warnings(only, [flow])
+
+
+def advised(flow: str, line: str) -> str:
+    """The flow with the options that the warning names."""
+    advice = re.search(r"; give ([^;]*)", line)
+    assert advice is not None, line
+    for option in advice[1].split(":"):
+        flow = re.sub(f":{option.partition('=')[0]}=[^:]*", "", flow) + f":{option}"
+    return flow
+
+
+def test_a_grant_that_the_first_windows_cut_short_is_warned_of(capfd) -> None:
+    """The engineer's command: 10 MB on a geostationary link whose router grants 40.96 Mbit/s."""
+    status, out, err = run(
+        capfd, "try", "--rate", "50Mbit/s", "--rtt", "600ms", "--buffer", "1BDP", "--quick-start",
+        "--flows", "cubic+quick-start:size=10MB:initial_rate=50Mbit/s", "--json",
+    )  # fmt: skip
+    assert status == 0
+    assert err == (
+        "headway: warning: cubic-0: quick-start could have sent 2048 packets before the first ACK, "
+        "and sent 44: the peer's window had room for 45 and the send buffer had room for 44; "
+        "give receive_window=6MB:extra_ack=on:send_buffer=9.5MB; limited slow start then slowed "
+        "the growth of the window (qs_max_ssthresh_pkts=0 turns it off)\n"
+    )
+    [flow] = json.loads(out)["flows"]
+    assert flow["fct_us"] / 1e6 == pytest.approx(10.64, abs=0.01)
+    # RFC 3742 adds at most 50 packets in a round trip, where slow start adds all that arrived
+    flight = flow["first_flight"]
+    assert flight.pop("growth_limited_pkts") > 2048
+    assert flight == {
+        "asked_pkts": 2048, "largest_pkts": 2048, "sent_pkts": 44, "rwnd_limited_pkts": 2048 - 45,
+        "syn_limited_pkts": 2048 - 45, "sndbuf_limited_pkts": 2048 - 44,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("flow", "seconds", "advised_seconds"),
+    [
+        # a grant, a rate or a jump of W packets: two round trips of 0.6 s, or three with a late
+        # request or jump, and 6907 packets at W per round trip, after it a window that grows
+        ("cubic+quick-start:initial_rate=10Mbit/s", 10.64, 6.65),
+        ("cubic+quick-start:initial_rate=20Mbit/s", 10.64, 4.51),
+        ("cubic+quick-start:initial_rate=41Mbit/s", 10.64, 2.87),
+        ("cubic+quick-start:initial_rate=50Mbit/s", 10.64, 2.87),
+        ("cubic+quick-start:initial_rate=50Mbit/s:qs_activation=late", 11.19, 3.86),
+        ("cubic+mega-start:initial_rate=50Mbit/s", 5.97, 2.56),
+        ("cubic+jump-start:js_max_bytes=0:js_max_rate_kbps=45000", 5.97, 2.60),
+        ("cubic+careful-resume:cr_saved_cwnd_pkts=4000", 6.54, 3.79),
+        ("cubic+initial-start:is_window_pkts=1000:is_paced=on", 5.35, 3.45),
+        ("cubic+mega-start:initial_rate=50Mbit/s:stack=linux-2.6", 10.35, 2.56),
+    ],
+)
+def test_what_a_warning_advises_lets_the_start_send_all(
+    flow: str, seconds: float, advised_seconds: float
+) -> None:
+    flow += ":size=10MB"
+    digest, [line] = digested(GEO, flow)
+    assert HELD_BACK in line
+    assert digest["fct_us"] / 1e6 == pytest.approx(seconds, abs=0.06)
+    digest, lines = digested(GEO, advised(flow, line))
+    assert lines == []
+    assert digest["fct_us"] / 1e6 == pytest.approx(advised_seconds, abs=0.06)
+    assert digest["first_flight"]["sent_pkts"] == digest["first_flight"]["asked_pkts"]
+
+
+def test_each_limit_is_named_alone() -> None:
+    flow = "cubic+quick-start:size=1MB:initial_rate=50Mbit/s"
+    _, [window] = digested(LAN, f"{flow}:send_buffer=64MiB")
+    assert "peer's window" in window
+    assert "send buffer" not in window
+    assert "give receive_window=800kB:extra_ack=on;" in window
+    small = f"{flow}:receive_window=1MB:extra_ack=on:send_buffer=64kB"
+    _, [buffer] = digested(LAN, small)
+    assert "peer's window" not in buffer
+    assert "the send buffer had room for 44; give send_buffer=1.3MB" in buffer
+    _, [no_extra_ack] = digested(LAN, f"{flow}:receive_window=1MB:send_buffer=64MiB")
+    assert "; give extra_ack=on;" in no_extra_ack
+    # its jump leaves a round trip later, when windows are scaled
+    _, [jump] = digested(GEO, "cubic+careful-resume:size=3MB:cr_saved_cwnd_pkts=1000")
+    assert jump.endswith("the peer's window had room for 56; give receive_window=1.5MB")
+    # 500 Mbit/s for 600 ms are 30 MB; a window announces at most 8 MiB
+    fast = {**GEO, "rate": "1 Gbit/s"}
+    _, [largest] = digested(fast, f"cubic+mega-start:size=30MB:initial_rate=500Mbit/s{AMPLE}")
+    assert largest.endswith("had room for 5793, as many as TCP's window can announce")
+
+
+@pytest.mark.parametrize("rtt", ["20 ms", "80 ms", "300 ms", "600 ms"])
+@pytest.mark.parametrize("loss", ["0%", "1%"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        "quick-start:initial_rate=20Mbit/s", "quick-start:initial_rate=20Mbit/s:qs_activation=late",
+        "mega-start:initial_rate=20Mbit/s", "careful-resume:cr_saved_cwnd_pkts=600",
+        "initial-start:is_window_pkts=200", "initial-start:is_window_pkts=200:is_paced=on",
+        "jump-start:js_max_bytes=0:ignore_peer_window=1",
+    ],
+)  # fmt: skip
+def test_a_start_that_no_window_cuts_short_is_not_warned_of(
+    rtt: str, loss: str, start: str
+) -> None:
+    """With ample windows nothing is, whatever the path does to the flight; with the stack's own
+    first ones a start is that exceeds them."""
+    path = {**GEO, "rtt": rtt, "loss": loss}
+    for size in ("40kB", "2MB"):
+        flow = f"cubic+{start}:size={size}"
+        _, lines = digested(path, flow + AMPLE)
+        assert not any(HELD_BACK in line for line in lines)
+        digest, lines = digested(path, flow.replace(":ignore_peer_window=1", ""))
+        asked_pkts = digest["first_flight"]["asked_pkts"]
+        assert asked_pkts < 45 or asked_pkts > 60
+        assert any(HELD_BACK in line for line in lines) == (asked_pkts > 60)
+
+
+def test_first_flights_that_nobody_counted_are_not_warned_of() -> None:
+    """The kernel backend does not know them: null, not 0."""
+    held = Experiment.model_validate(
+        {
+            "topology": GEO,
+            "flows": "cubic+mega-start:size=1MB:initial_rate=50Mbit/s",
+            "duration": "9 s",
+        }
+    )
+    trace = run_one(held)
+    assert len(warnings(held, digest_of(trace)["flows"])) == 1
+    flows = [flow.model_copy(update={"first_flight": None}) for flow in trace.flows]
+    digest = digest_of(dataclasses.replace(trace, flows=tuple(flows)))
+    assert digest["flows"][0]["first_flight"] is None
+    assert warnings(held, digest["flows"]) == []
 
 
 def test_several_trials_give_the_interval_of_completion_times(capfd) -> None:

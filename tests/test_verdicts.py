@@ -22,7 +22,7 @@ from headway.studies.common.left_out import LEFT_OUT
 from headway.studies.common.measured import MeasuredStudy
 from headway.study import StudyContext, discover
 from headway.verdicts import Locked, Outcome, changed, differences, locked, measured_on, read, write
-from headway.verdicts.pages import pages
+from headway.verdicts.pages import pages, study_pages
 
 STUDIES = {
     study.name if form is study else f"{study.name}-live": form
@@ -204,7 +204,7 @@ def test_live_verdicts_say_what_they_were_measured_on(name: str) -> None:
     on = measured_on(STUDIES[name])
     assert set(on) == {"full", "quick"}
     assert all("Linux" in machine and " x " in machine for machine in on.values())
-    page = pages(ROOT)[ROOT / "docs" / "claims" / f"{STUDIES[name].name}.md"]
+    page = study_pages()[STUDIES[name].name]
     assert f"by `make verdicts-live`, full form on {on['full']}" in page
     assert "quick form, runs 1 to 4" in page
     if STUDIES[name].only_backend == "kernel":
@@ -234,8 +234,6 @@ def test_a_quick_study_rebuilds_the_same_files(name: str) -> None:
 def test_the_pages_are_those_made_of_what_is_locked() -> None:
     for path, text in pages(ROOT).items():
         assert path.read_text(encoding="utf-8") == text, f"{path}: run `make verdicts`"
-    kept = {path for path in pages(ROOT) if path.parent.name == "claims"}
-    assert set((ROOT / "docs" / "claims").glob("*.md")) == kept
 
 
 CLAIM = Claim("X-1", "it is", "simulated", 1.0, 1.1, "s", "±20 %", "holds", note="why")
@@ -381,3 +379,17 @@ def test_no_page_types_a_share_of_claims() -> None:
         made = r"^<!-- made: ([\w-]+) -->.*?^<!-- end: \1 -->$"
         typed = re.sub(made, "", path.read_text(), flags=re.M | re.S)
         assert not re.search(r"\d+ of (the )?\d+ ([a-z]+ )*claims hold", typed), path
+
+
+def test_the_readme_has_the_numbers_of_the_comparison_with_linux() -> None:
+    compared = (ROOT / "docs" / "validation.md").read_text()
+    scenarios = re.search(r"(\d+) scenarios of", compared)
+    goodput = re.search(r"\| goodput \| (\S+) \| (\S+) \|", compared)
+    delay = re.search(r"\| median one-way delay \| (\S+) \| (\S+) \|", compared)
+    assert scenarios
+    assert goodput
+    assert delay
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert f"In {scenarios[1]} scenarios the simulator's goodput differs" in readme
+    assert f"by {goodput[1]} in the median and {goodput[2]} at the 90th percentile" in readme
+    assert f"its median one-way delay by {delay[1]} and {delay[2]}:" in readme

@@ -1,6 +1,6 @@
 """What is kept of one trial where no trace is asked for: plain Python numbers.
 
-A digest is made of a trace (:func:`digest_of`), or by the engine while it runs, which then keeps
+A digest is made of a trace (``digest_of``), or by the engine while it runs, which then keeps
 no tables (SimBackend.digest); both give the same, the engine its quantiles to 0.05 %. Nothing here
 imports the libraries of numbers unless there is a trace.
 """
@@ -32,6 +32,26 @@ SPREAD = ("median", "mean", "sd", "p95", "p99", "min", "max")
 
 
 _QUICK_START = "quick-start"
+
+
+class FirstFlight(TypedDict):
+    """First flights of a fast startup that were acknowledged, in the whole run and summed up."""
+
+    asked_pkts: int
+    """Packets that the startup's windows (a grant, a rate or a jump) and the data allowed."""
+    largest_pkts: int
+    """The most of one flight."""
+    sent_pkts: int
+    """Packets sent before the first ACK of their flight."""
+    rwnd_limited_pkts: int
+    """Packets for which the peer's window had no room."""
+    syn_limited_pkts: int
+    """Of them, beyond what a SYN-ACK's window can announce, which is not scaled."""
+    sndbuf_limited_pkts: int
+    """Packets for which the send buffer had no room."""
+    growth_limited_pkts: int
+    """Packets by which limited slow start (RFC 3742) grew less than standard slow start would
+    have, until the window was as large as the flight should have been."""
 
 
 class FlowDigest(TypedDict):
@@ -68,6 +88,8 @@ class FlowDigest(TypedDict):
     """Of the grants, those that were more than the flow had anyway. None: not known."""
     fall_backs: int | None
     """How often its control went on without the routers of its protocol. None: not known."""
+    first_flight: FirstFlight | None
+    """All 0: its startup began none. None: not known."""
 
 
 class LinkDigest(TypedDict):
@@ -180,6 +202,21 @@ def _flow(experiment: Experiment, edges: Sequence[int], of: Mapping[str, Any]) -
         "quick_start_grants": asked.get("grants", 0),
         "quick_start_used": asked.get("used", 0),
         "fall_backs": of["protocols"].get(of["control"], {}).get("fall_backs", 0),
+        "first_flight": _first_flight(of.get("first_flight", {})),
+    }
+
+
+def _first_flight(of: Mapping[str, int] | None) -> FirstFlight | None:
+    if of is None:
+        return None
+    return {
+        "asked_pkts": of.get("asked_pkts", 0),
+        "largest_pkts": of.get("largest_pkts", 0),
+        "sent_pkts": of.get("sent_pkts", 0),
+        "rwnd_limited_pkts": of.get("rwnd_limited_pkts", 0),
+        "syn_limited_pkts": of.get("syn_limited_pkts", 0),
+        "sndbuf_limited_pkts": of.get("sndbuf_limited_pkts", 0),
+        "growth_limited_pkts": of.get("growth_limited_pkts", 0),
     }
 
 

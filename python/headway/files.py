@@ -27,7 +27,7 @@ def save_error(path: Path, error: OSError | RuntimeError) -> HeadwayError:
 
 
 def save_bytes(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path``, whole or not at all; see :func:`save_parts`."""
+    """Write ``data`` to ``path``, whole or not at all; see ``save_parts``."""
     save_parts(path, [data])
 
 
@@ -62,7 +62,7 @@ def save_parts(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def save_text(path: Path, text: str) -> None:
-    """Write ``text`` as UTF-8 to ``path``, whole or not at all; see :func:`save_bytes`."""
+    """Write ``text`` as UTF-8 to ``path``, whole or not at all; see ``save_bytes``."""
     save_bytes(path, text.encode())
 
 

@@ -53,7 +53,7 @@ _Objects = Callable[[dict[str, Any], str], Iterator[_Entry]]
 
 
 def export_har(trace: Trace, path: Path) -> None:
-    """Write the page loads of a trace, by :class:`~headway.Pages` or a browser, as a HAR file.
+    """Write the page loads of a trace, by ``headway.Pages`` or a browser, as a HAR file.
 
     A page is there when all of it was loaded. Raises HeadwayError where there is none.
     """

@@ -64,13 +64,15 @@ def publish(
 ) -> tuple[Path, list[Path]]:
     """Write a study's files into ``out_dir``; returns the report and the others."""
     from headway.figures import svg_text
+    from headway.report.dark import darkened
 
     shown, files = [], []
     for name, (heading, caption, figure) in page.figures.items():
         svg = svg_text(figure)
-        file = out_dir / "figures" / f"{name}.svg"
-        save_text(file, svg)
-        files.append(file)
+        for file_name, text in ((name, svg), (f"{name}-dark", darkened(svg))):
+            file = out_dir / "figures" / f"{file_name}.svg"
+            save_text(file, text)
+            files.append(file)
         shown.append(ReportFigure(heading, svg, caption, name, _to_zoom(heading, figure)))
     for name, rows in page.data.items():
         files.append(save_table(rows, out_dir / f"{name}.parquet"))

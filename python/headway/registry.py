@@ -124,7 +124,7 @@ class Registry(BaseModel):
     def control(self, name: str) -> Algorithm:
         """The control called ``name``; raises ValueError with the nearest names.
 
-        The name of a file ("./mine.c") brings the one in it, see :func:`brought`.
+        The name of a file ("./mine.c") brings the one in it, see ``brought``.
         """
         return _found(self.controls, name, "control")
 
@@ -133,7 +133,7 @@ class Registry(BaseModel):
         return _find(self.startups, name, "startup")
 
     def router(self, name: str) -> Algorithm:
-        """The router algorithm called ``name``, or in that file; as :meth:`control`."""
+        """The router algorithm called ``name``, or in that file; as ``control``."""
         return _found(self.routers, name, "router")
 
     def queue(self, name: str) -> Algorithm:

@@ -26,6 +26,20 @@ from headway.engine import engine
 from headway.errors import ExperimentError
 from headway.registry import unknown
 
+__all__ = [
+    "Length",
+    "MaybeLength",
+    "MaybeRate",
+    "MaybeSize",
+    "MaybeTime",
+    "PositiveSize",
+    "Probability",
+    "Rate",
+    "Size",
+    "Spec",
+    "Time",
+]
+
 MAX_BYTES = engine.MAX_BYTES
 
 Kept = TypeVar("Kept")
@@ -48,15 +62,25 @@ if TYPE_CHECKING:
         def __set__(self, instance: object, value: Written) -> None: ...
 
     Rate = Given[int, str]
+    """Bits per second, written "1 Mbit/s"."""
     MaybeRate = Given[int | None, str | None]
+    """A ``Rate``, or None."""
     Time = Given[int, str]
+    """Nanoseconds, written "50 ms"."""
     MaybeTime = Given[int | None, str | None]
+    """A ``Time``, or None."""
     Length = Given[int, str]
+    """Nanoseconds, more than 0, written "60 s"."""
     MaybeLength = Given[int | None, str | None]
+    """A ``Length``, or None."""
     Size = Given[int, str]
+    """Bytes, written "60000 B"."""
     PositiveSize = Given[int, str]
+    """Bytes, more than 0, written "1 MB"."""
     MaybeSize = Given[int | None, str | None]
+    """A ``PositiveSize``, or None."""
     Probability = Given[float, float | str]
+    """From 0 up to, not including, 1; written 0.01 or "1%"."""
 else:
 
     class Given:
@@ -96,25 +120,19 @@ if not TYPE_CHECKING:
     Rate = Annotated[
         int, BeforeValidator(units.parse_rate), _RATE, PlainSerializer(units.format_rate)
     ]
-    """Bits per second, written "1Mbit/s"."""
     Time = Annotated[
         int, BeforeValidator(units.parse_time), _TIME, PlainSerializer(units.format_time)
     ]
-    """Nanoseconds, written "50 ms"."""
     Length = Annotated[
         int, BeforeValidator(units.parse_positive_time), _TIME, PlainSerializer(units.format_time)
     ]
-    """Nanoseconds, more than 0."""
     Size = Annotated[
         int, BeforeValidator(units.parse_size), _SIZE, PlainSerializer(units.format_size)
     ]
-    """Bytes, written "60000 B"."""
     PositiveSize = Annotated[
         int, BeforeValidator(units.parse_positive_size), _SIZE, PlainSerializer(units.format_size)
     ]
-    """Bytes, more than 0."""
     Probability = Annotated[float, BeforeValidator(units.parse_probability)]
-    """From 0 up to, not including, 1; written 0.01 or "1%"."""
     MaybeRate, MaybeTime, MaybeLength = Rate | None, Time | None, Length | None
     MaybeSize = PositiveSize | None
 

@@ -69,7 +69,7 @@ class GrowingTrace:
             raise HeadwayError(f"{self._folder}: cannot save: {error}") from None
 
     def save(self, path: Path) -> None:
-        """Save the whole trace, see :func:`headway.trace.save_trace`."""
+        """Save the whole trace, see ``headway.trace.save_trace``."""
         assert self.trace is not None
         save_trace(self.trace, path, self._joined if self._parts else None, self.capture())
         self.drop()

@@ -129,7 +129,7 @@ class Study(abc.ABC, Generic[Row, Found]):
 
     ``Row`` is what is observed of one trial, small and plain; ``Found`` what the statements and the
     page are made from, by default all rows by key. Subclasses set the names and write
-    :meth:`experiments`, :meth:`observe` and :meth:`page`.
+    ``experiments``, ``observe`` and ``page``.
     """
 
     name: str

@@ -102,7 +102,7 @@ def observed(
     *,
     resume: bool = False,
 ) -> Observed[Row]:
-    """Run every experiment and keep what is observed of it; see :func:`run_trials`.
+    """Run every experiment and keep what is observed of it; see ``run_trials``.
 
     ``observe`` is called where the experiment ran, in any thread, after its trace was saved;
     without a ``directory`` none is. So no more traces are in memory than threads.

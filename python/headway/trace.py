@@ -1,7 +1,7 @@
 """What a run left behind: columns that end in their unit, and what made them.
 
 A value a backend cannot know is null, never 0. Flows and links are numbered; their names and
-their totals are in :attr:`Trace.flows` and :attr:`Trace.links`. Saved, a trace is a folder with
+their totals are in ``Trace.flows`` and ``Trace.links``. Saved, a trace is a folder with
 one Parquet file per table, ``trace.json`` and, if packets were captured, ``capture.pcapng``. It
 holds no wall-clock time, so the same experiment saves the same bytes.
 """
@@ -170,6 +170,10 @@ class FlowSummary(BaseModel):
     """What its sender counted by protocols with a header of their own, by their names, and as
     ``failure`` why one last failed. What is not there is 0, or did not fail; None is not known."""
 
+    first_flight: Mapping[str, int] | None = {}
+    """What became of the first flights of its sender's startup (see
+    :class:`headway.digest.FirstFlight`). Empty: it began none; None: not known."""
+
     def counted(self, protocol: str, name: str) -> int | None:
         """What the sender counted; 0: nothing, None: not known."""
         count = self.protocols.get(protocol, {}).get(name, 0)
@@ -186,8 +190,8 @@ class Trace:
     meta: Mapping[str, Any]
     capture: bytes | None = field(default=None, repr=False)
     routers: tuple[Algorithm, ...] = ()
-    """Router algorithms, with what they declare; :func:`headway.metrics.router_counters` and
-    :func:`headway.metrics.router_events` give the tables of routers by these names."""
+    """Router algorithms, with what they declare; ``headway.metrics.router_counters`` and
+    ``headway.metrics.router_events`` give the tables of routers by these names."""
 
     @functools.cached_property
     def experiment(self) -> Experiment:

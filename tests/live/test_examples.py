@@ -1,4 +1,4 @@
-"""Runs the examples of README and docs/application-interface.md on the kernel.
+"""Runs the examples of docs/ on the kernel, as the pages show them.
 
 Measures whether deadlines of seconds are met. Noise: a late run is repeated.
 """
@@ -87,8 +87,8 @@ def test_the_examples_start_faster_with_hints_and_meet_their_deadlines() -> None
     not all(map(shutil.which, ("curl", "nginx"))),
     reason="needs curl and nginx: `make test` has them",
 )
-def test_the_readmes_servers_meet_a_deadline_and_ignore_one_that_cannot_be_meant() -> None:
-    done = followed("README.md", "When a response is wanted", "web_ms")
+def test_servers_meet_a_deadline_and_ignore_one_that_cannot_be_meant() -> None:
+    done = followed("docs/deadlines-over-http.md", "On a testbed", "web_ms")
     took_ms = responses_ms(done.stdout)
     assert len(took_ms) == 6, done.stdout
     for plain_ms, in_time_ms, not_meant_ms in (took_ms[:3], took_ms[3:]):

@@ -109,7 +109,7 @@ class Recorded:
         self.run()
 
     def key(self, _experiment: Experiment) -> str:
-        """No run's key."""
+        """Empty, since no run made these traces."""
         return ""
 
 
@@ -134,7 +134,7 @@ def run_many(
     """Run several experiments in parallel; traces come back in the order given.
 
     ``threads`` 0 is one per core; the kernel runs one at a time. All traces are in memory at once:
-    for many, or long ones, see ``headway.sweep``. Raises HeadwayError as :func:`run` does, and then
+    for many, or long ones, see ``headway.sweep``. Raises HeadwayError as ``run`` does, and then
     none of the traces is kept.
     """
     traces: dict[int, Trace] = {}

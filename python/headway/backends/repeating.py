@@ -39,7 +39,7 @@ class Repeating:
         self.name = backend.name
         self.key = backend.key
         self.repeated: Counter[int] = Counter()
-        """How often each experiment of the last :meth:`run_each` was."""
+        """How often each experiment of the last ``run_each`` was."""
         self._backend = backend
         self._most = most
         self._quiet = (False, quiet_us)

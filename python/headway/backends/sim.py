@@ -105,7 +105,7 @@ class SimBackend:
     def digest(self, experiment: Experiment) -> Digest:
         """What happens in an experiment, summed up while it runs: no trace, and little memory.
 
-        As :func:`headway.digest.digest_of` of its trace, its quantiles within
+        As ``headway.digest.digest_of`` of its trace, its quantiles within
         QUANTILE_RESOLUTION; ``sample``, ``record`` and ``capture`` are of no account.
         """
         return self._digest(experiment, _Watched())
@@ -113,7 +113,7 @@ class SimBackend:
     def digest_each(
         self, experiments: Sequence[Experiment], finished: Finished[Digest], threads: int = 0
     ) -> None:
-        """:meth:`digest` of several, as :meth:`run_each` does it."""
+        """``digest`` of several, as ``run_each`` does it."""
         self._each(
             experiments,
             lambda index, watched: self._digest(experiments[index], watched),
@@ -130,7 +130,7 @@ class SimBackend:
         *,
         trace: bool = True,
     ) -> None:
-        """:meth:`digest` of several with their traces, which are written out as they grow.
+        """``digest`` of several with their traces, which are written out as they grow.
 
         What grows is in folders of their own in ``beside``, until whoever gets the traces saves
         them. Without ``trace`` only captures are kept, of experiments that have one.
@@ -259,7 +259,7 @@ def check_size(experiment: Experiment) -> None:
 
 
 def scenario_json(experiment: Experiment, *, digest: bool = False, trace: bool = True) -> str:
-    """The experiment in the engine's terms, as it takes it: see :func:`scenario`.
+    """The experiment in the engine's terms, as it takes it: see ``scenario``.
 
     It asks for a ``digest``, a ``trace`` or both. Raises HeadwayError for what only another backend
     has.

@@ -84,7 +84,7 @@ class Browser:
     def extend(self, folder: Path) -> str:
         """Load an extension and show an empty page that it sees; its id. Raises HeadwayError.
 
-        The browser was started with EXTENDABLE. What is made :meth:`anew` has no extensions.
+        The browser was started with EXTENDABLE. What is made ``anew`` has no extensions.
         """
         self._session = ""
         loaded = self.ask("Extensions.loadUnpacked", path=str(folder.resolve()))
@@ -116,7 +116,7 @@ class Browser:
             self.events.append(event)
 
     def wait_for(self, event: str) -> dict[str, Any]:
-        """The next event of this name since :meth:`open`, or the first one that came already."""
+        """The next event of this name since ``open``, or the first one that came already."""
         while not (found := [one for one in self.events if one.get("method") == event]):
             self.events.append(self._next())
         return found[0]
@@ -164,7 +164,7 @@ class Browser:
 
     @property
     def complaints(self) -> list[str]:
-        """Errors and warnings of the page since :meth:`open`: exceptions, the console, the log."""
+        """Errors and warnings of the page since ``open``: exceptions, the console, the log."""
         said = []
         for event in self.events:
             params = event.get("params", {})
@@ -182,7 +182,7 @@ class Browser:
 
     @property
     def requests(self) -> list[str]:
-        """What the page asked for beside itself, since :meth:`open`; data in the page left out."""
+        """What the page asked for beside itself, since ``open``; data in the page left out."""
         asked = [e["params"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
         return [
             one["request"]["url"]

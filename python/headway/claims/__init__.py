@@ -1,8 +1,8 @@
 """Published statements: how they are judged, what carries the verdict, what would refute them.
 
-A :class:`Statement` is what a paper says and how it is looked at; :func:`judge` turns it and the
-evidence of a run into a :class:`Claim`, plain data with a verdict. A :data:`Spoil` changes evidence
-so that a verdict must change, and :mod:`headway.verdicts` keeps the verdicts that a version has.
+A ``Statement`` is what a paper says and how it is looked at; ``judge`` turns it and the
+evidence of a run into a ``Claim``, plain data with a verdict. A ``Spoil`` changes evidence
+so that a verdict must change, and ``headway.verdicts`` keeps the verdicts that a version has.
 """
 
 from headway.claims.claim import (

@@ -106,13 +106,13 @@ def told(claims: Iterable[Claim]) -> str:
 
 
 def write_claims(path: Path, claims: Sequence[Claim]) -> Path:
-    """Write claims as a JSON list of objects with the fields of :class:`Claim`."""
+    """Write claims as a JSON list of objects with the fields of ``Claim``."""
     save_text(path, json.dumps([asdict(claim) for claim in claims], indent=2, ensure_ascii=False))
     return path
 
 
 def read_claims(path: Path) -> list[Claim]:
-    """What :func:`write_claims` wrote. Raises HeadwayError."""
+    """What ``write_claims`` wrote. Raises HeadwayError."""
     try:
         return [_claim(fields) for fields in json.loads(path.read_text(encoding="utf-8"))]
     except (FileNotFoundError, NotADirectoryError):

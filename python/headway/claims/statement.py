@@ -1,6 +1,6 @@
 """A published statement and how it is judged.
 
-A function that needs a trial which this run does not have gets :class:`MissingTrialError`; its
+A function that needs a trial which this run does not have gets ``MissingTrialError``; its
 claim is then "not checked", with the trial's name as the reason.
 """
 

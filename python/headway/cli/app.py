@@ -31,7 +31,10 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         import importlib.metadata
 
-        print(f"headway {importlib.metadata.version('headway')}")
+        from headway.commit import commit
+
+        found = commit()
+        print(f"headway {importlib.metadata.version('headway')}{f' ({found})' if found else ''}")
         raise typer.Exit
 
 

@@ -74,6 +74,11 @@ COMMANDS = {
         "tmix",
         "Make a file of exchanges, for flows to play, of a tmix file.",
     ),
+    "pages": Command(
+        "pages",
+        "write_pages",
+        "Write shell completions and man pages into a share directory, such as ~/.local/share.",
+    ),
     "validate": Command(
         "validate",
         "validate",

@@ -1,20 +1,20 @@
-"""Completions for bash, zsh and fish and a page of the manual per command, made of the commands.
-
-    python -m headway.cli.pages .venv/share
-
-writes them as they would lie in /usr/share. `make build` does.
-"""
+"""``headway pages``: completions for bash, zsh and fish and a man page per command."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from headway import catalogue
 from headway.backends import BACKENDS
 from headway.cli.commands import COMMANDS, load
+from headway.cli.options import AsJson
+from headway.cli.places import path
+from headway.cli.show import print_json
 from headway.files import save_text
 
 _FILES = {"FILE", "[FILE]", "DIR", "DIR..."}
@@ -266,6 +266,16 @@ def write(share: Path) -> list[Path]:
     return [share / name for name in texts]
 
 
-if __name__ == "__main__":
-    for written in write(Path(sys.argv[1])):
-        print(written)
+def write_pages(
+    directory: Annotated[
+        Path,
+        typer.Argument(parser=path, metavar="DIR", help="A share directory: ~/.local/share."),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Write shell completions and man pages into a share directory, such as ~/.local/share."""
+    written = [str(file) for file in write(directory)]
+    if as_json:
+        print_json({"files": written})
+    else:
+        print(*written, sep="\n")

@@ -95,7 +95,7 @@ def _escaped(text: str) -> str:
 class Bar:
     """Progress on stderr: called with (finished, total, label); drawn only within a context.
 
-    Where experiments run in real time, the bar follows their seconds; see :meth:`seconds`.
+    Where experiments run in real time, the bar follows their seconds; see ``seconds``.
     """
 
     def __init__(self, drawn: RichProgress | None = None) -> None:

@@ -209,12 +209,12 @@ def _readable(line: str) -> str:
 
 
 def check_save(path: Path) -> None:
-    """Raises HeadwayError for a file that :func:`save` would not write."""
+    """Raises HeadwayError for a file that ``save`` would not write."""
     if path.suffix.lower() != ".json":
         raise HeadwayError(f"save: {path}: name a file that ends in .json")
 
 
 def save(experiment: Experiment, path: Path) -> None:
-    """Write the experiment as JSON that :func:`of_file` reads. Raises HeadwayError."""
+    """Write the experiment as JSON that ``of_file`` reads. Raises HeadwayError."""
     text = json.dumps(experiment.model_dump(mode="json"), indent=2, ensure_ascii=False)
     save_text(path, text + "\n")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from headway.engine import engine
 from headway.experiment import Bulk, Cbr, Control, Experiment, Flow, Link, limit_bytes
 from headway.registry import registry
 from headway.units import format_rate, format_size, format_time
@@ -13,6 +15,12 @@ _FULL_PACKET_BYTES = 1500
 """Of TCP with data: the MTU of every host here."""
 _NAMED = 3
 """Flows that a line names; more are counted."""
+_USED = 0.9
+"""Share of a first flight that counts as all of it."""
+_WINDOWS = 2
+"""Windows of the first flight that the advised buffers hold: one is in flight and grows."""
+_MSS_BYTES, _SK_BUFF_BYTES = 1460, 2304
+"""Payload of a full packet, and what Linux counts for it in a send buffer."""
 
 FlowDigest = dict[str, Any]
 """A flow of a digest, or of the mean over several: see headway.digest."""
@@ -28,7 +36,12 @@ def warnings(experiment: Experiment, flows: Sequence[FlowDigest]) -> list[str]:
     tcp = [flow for flow in experiment.flows if flow.is_tcp]
     for flow, digest in zip(tcp, flows, strict=True):
         silent = _nothing_arrived(experiment, flow, digest)
-        texts = [silent, _nothing_to_work_with(experiment, flow, digest), _without_routers(digest)]
+        texts = [
+            silent,
+            _nothing_to_work_with(experiment, flow, digest),
+            _held_back(flow, digest),
+            _without_routers(digest),
+        ]
         if silent is None:
             texts += [_unfinished(experiment, digest), _never_left_slow_start(flow, digest)]
         for text in filter(None, texts):
@@ -176,6 +189,75 @@ _STARTUPS: dict[str, Callable[[Experiment, Flow, Control, FlowDigest], str | Non
     "quick-start": _no_grant,
 }
 """What each startup cannot do without."""
+
+
+def _held_back(flow: Flow, digest: FlowDigest) -> str | None:
+    """A first flight that a window or a buffer cut short, by what the run counted."""
+    flight = digest["first_flight"]
+    if flight is None or flight["sent_pkts"] >= _USED * flight["asked_pkts"]:
+        return None
+    asked_pkts = round(flight["asked_pkts"])
+    rooms, advice = [], []
+    for limit, held_pkts, options in (
+        ("the peer's window", flight["rwnd_limited_pkts"], _larger_window(flow, flight)),
+        ("the send buffer", flight["sndbuf_limited_pkts"], _larger_buffer(flow, flight)),
+    ):
+        if asked_pkts - held_pkts < _USED * asked_pkts:
+            rooms.append(f"{limit} had room for {round(asked_pkts - held_pkts)}")
+            advice += options
+    if not rooms:
+        return None
+    give = f"; give {':'.join(advice)}" if advice else ""
+    if not advice and flow.receive_window == engine.MAX_WINDOW_BYTES:
+        give = ", as many as TCP's window can announce"
+    slowed = ""
+    if flight["growth_limited_pkts"] > (1 - _USED) * asked_pkts:
+        slowed = (
+            "; limited slow start then slowed the growth of the window "
+            "(qs_max_ssthresh_pkts=0 turns it off)"
+        )
+    return (
+        f"{digest['startup']} could have sent {asked_pkts} packets before the first ACK, and sent "
+        f"{round(flight['sent_pkts'])}: {' and '.join(rooms)}{give}{slowed}"
+    )
+
+
+def _larger_window(flow: Flow, flight: dict[str, float]) -> list[str]:
+    """What lets the peer announce room for the flight, of options that the flow does not have."""
+    advised_bytes = _round_up(_WINDOWS * flight["largest_pkts"] * _MSS_BYTES)
+    advised_bytes = min(advised_bytes, engine.MAX_WINDOW_BYTES)
+    options = []
+    if (flow.receive_window or 0) < advised_bytes:
+        options.append(f"receive_window={_option(advised_bytes)}")
+    assert flow.control is not None
+    if flight["syn_limited_pkts"] and flow.control.startup == "jump-start":
+        # It chooses its window by that of the SYN-ACK.
+        options.append("ignore_peer_window=1")
+    elif flight["syn_limited_pkts"] and not flow.extra_ack:
+        options.append("extra_ack=on")
+    return options
+
+
+def _larger_buffer(flow: Flow, flight: dict[str, float]) -> list[str]:
+    advised_bytes = _round_up(_WINDOWS * flight["largest_pkts"] * _SK_BUFF_BYTES)
+    advised_bytes = min(advised_bytes, engine.MAX_BUFFER_BYTES)
+    if (flow.send_buffer or 0) >= advised_bytes:
+        return []
+    return [f"send_buffer={_option(advised_bytes)}"]
+
+
+def _round_up(size_bytes: float) -> int:
+    """To two digits."""
+    unit: int = 10 ** max(len(str(math.ceil(size_bytes))) - 2, 0)
+    return math.ceil(size_bytes / unit) * unit
+
+
+def _option(size_bytes: int) -> str:
+    """As the text of a flow has it."""
+    for unit, name in ((1_000_000, "MB"), (1000, "kB")):
+        if size_bytes % (unit // 10) == 0 and size_bytes >= unit:
+            return f"{size_bytes / unit:g}{name}"
+    return f"{size_bytes}B"
 
 
 def _never_left_slow_start(flow: Flow, digest: FlowDigest) -> str | None:

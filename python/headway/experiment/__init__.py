@@ -23,7 +23,7 @@ from headway.experiment.apps import (
     Voip,
 )
 from headway.experiment.flow import FLOW_OPTIONS, Flow, Relay, parse_flows
-from headway.experiment.path import Capture, Chain, Dumbbell, Hop, Link, limit_bytes
+from headway.experiment.path import Capture, Chain, Dumbbell, Hop, Link, QueueLimit, limit_bytes
 from headway.experiment.vary import Mahimahi, Schedule, Step, outages
 from headway.experiment.whole import BATCHES, RECORDS, Experiment, Record
 from headway.spec import explain
@@ -48,6 +48,7 @@ __all__ = [
     "Mahimahi",
     "Pages",
     "Pingpong",
+    "QueueLimit",
     "Record",
     "Relay",
     "Requests",

@@ -138,7 +138,7 @@ class Pages(_OfFile):
     is how objects share the user's ``connections`` to the server, 1 to 6; None: six as browsers
     have, and with HTTP/2 one. The server closes a connection after ``keepalive_requests`` requests,
     and when nothing has happened on it for ``keepalive_timeout``; None: it does not. ``sha256`` is
-    that of the file, as of :class:`Exchanges`.
+    that of the file, as of ``Exchanges``.
     """
 
     kind: Literal["pages"] = "pages"

@@ -98,7 +98,7 @@ class Flow(Spec):
     one-way delay of the flow's own path, in each direction. ``from_hop`` and ``to_hop`` are
     routers of a chain, counted from 0: the flow enters at one, leaves at the other, and crosses
     the hops between; ``to_hop`` None is behind the last hop. A ``relay`` splits its connection at a
-    router in between: see :class:`Relay`. ``receive_buffer`` is that of both
+    router in between: see ``Relay``. ``receive_buffer`` is that of both
     hosts from the start (Linux: the default of tcp_rmem), 4096 B to 1 GiB; None is the stack's
     own, which grows. ``send_buffer`` is that of both hosts, with what Linux counts beside the
     data, 4096 B to 1 GiB: writers wait for room in it; None grows with cwnd up to 4 MiB, and of
@@ -271,7 +271,7 @@ FLOW_OPTIONS = engine.FLOW_OPTIONS
 
 
 def parse_flows(text: str) -> list[Flow]:
-    """Flows from compact text: COUNTxNAME[+STARTUP][:OPTION=VALUE]..., separated by commas.
+    """Flows from compact text: ``COUNTxNAME[+STARTUP][:OPTION=VALUE]...``, separated by commas.
 
     NAME is a control, or "voip". An option is one of FLOW_OPTIONS (the fields of Flow, and
     ``size`` of a bulk transfer, written with their units) or a tunable of the control or startup.

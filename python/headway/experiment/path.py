@@ -27,9 +27,9 @@ from headway.spec import (
 
 if TYPE_CHECKING:
     QueueLimit = Given[units.Buffer, units.Buffer | str]
+    """Bytes, packets or bandwidth-delay products, written "60000 B", "40 pkts", "1 BDP"."""
 else:
     QueueLimit = Annotated[units.Buffer, BeforeValidator(units.parse_buffer), PlainSerializer(str)]
-    """Bytes, packets or bandwidth-delay products, written "60000 B", "40 pkts", "1 BDP"."""
 Routers = Given[tuple[Router, ...], Sequence[Router | Mapping[str, Any] | str]]
 QueueAlgorithm = Given[Aqm, Aqm | Mapping[str, Any] | str]
 

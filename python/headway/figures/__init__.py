@@ -1,4 +1,4 @@
-"""Publication-quality figures. See :mod:`headway.figures.style` for the colours.
+"""Publication-quality figures. See ``headway.figures.style`` for the colours.
 
 from headway.figures import Sample, cdf, save_figure
 save_figure(cdf([("one flow", samples)], x_label="one-way delay (ms)"), Path("fig3"))

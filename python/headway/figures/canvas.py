@@ -86,7 +86,7 @@ def new_figure(
         share_x, share_y: whether all axes show the same range.
 
     Returns:
-        the figure and its axes, row by row. Call inside :func:`drawing`.
+        the figure and its axes, row by row. Call inside ``drawing``.
     """
     from matplotlib.figure import Figure
 

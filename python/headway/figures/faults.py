@@ -3,7 +3,7 @@
 A picture is drawn without a window, and the places of everything in it are compared. What is found
 is a fault of the figure whatever its data: a legend beyond the paper, a label over another, two
 lines that nobody can tell apart, a registry's key where people read. Tests put every figure of
-every study through :func:`faults`.
+every study through ``faults``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WORD_GAP_PX = 2.0
 _LEAST_MM = (25.0, 18.0)
 """Width and height below which a plot shows nothing."""
 _LEAST_APART = 10.0
-"""Nearer than this (:func:`headway.figures.style.apart`) two lines' colours look the same."""
+"""Nearer than this (``headway.figures.style.apart``) two lines' colours look the same."""
 
 
 @dataclass(frozen=True)

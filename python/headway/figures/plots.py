@@ -156,12 +156,13 @@ def cdf(
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars of one algorithm, one per group: heights and errors, shape (groups,)."""
+    """Bars of one algorithm, one per group: heights, errors, published values, shape (groups,)."""
 
     label: str
     algorithm: str
     heights: Array
     errors: Array | None = None
+    published: Array | None = None
 
 
 def grouped_bars(
@@ -172,12 +173,13 @@ def grouped_bars(
     x_label: str = "",
     height_mm: float = 70,
 ) -> Figure:
-    """Bars side by side within groups, with error bars where errors are given.
+    """Bars side by side within groups, with error bars and published values where given.
 
     Args:
         panels: (title, bars) per panel, at least one; panels share the y scale.
         groups: names of the groups.
-        y_label, x_label: with units.
+        y_label: label of the y axis, with its unit.
+        x_label: label of the x axis, with its unit.
         height_mm: height, millimetres.
 
     Returns:
@@ -193,6 +195,7 @@ def grouped_bars(
         top = 0.0
         for ax, (title, bars) in zip(axes, panels, strict=True):
             width = 0.8 / max(len(bars), 1)
+            published: list[tuple[float, float]] = []
             for index, bar in enumerate(bars):
                 if len(bar.heights) != len(groups):
                     raise ValueError(f"{bar.label}: {len(bar.heights)} bars, {len(groups)} groups")
@@ -211,6 +214,19 @@ def grouped_bars(
                 )
                 errors = 0.0 if bar.errors is None else bar.errors
                 top = max(top, float(np.nanmax(bar.heights + errors)))
+                if bar.published is not None:
+                    published += zip(x, bar.published, strict=True)
+            if published:
+                top = max(top, *(float(value) for _, value in published))
+                ax.plot(
+                    *np.transpose(published),
+                    linestyle="none",
+                    marker=PUBLISHED.marker,
+                    markersize=6,
+                    markeredgewidth=1.5,
+                    color=PUBLISHED.colour,
+                    label="published",
+                )
             ax.set_title(title, loc="left")
             ax.set_xticks(range(len(groups)), groups)
             ax.set_xlabel(x_label)

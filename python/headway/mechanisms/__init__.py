@@ -42,7 +42,7 @@ class Mechanism(Protocol):
         """What was counted, for the trace's meta data; empty: it took no part."""
 
     def of_flow(self, index: int) -> Mapping[str, Mapping[str, int | str | None]]:
-        """What a flow's sender counted (:attr:`headway.trace.FlowSummary.protocols`)."""
+        """What a flow's sender counted (``headway.trace.FlowSummary.protocols``)."""
 
     def router_counters(self) -> list[Mapping[str, int | None]]:
         """Rows of the table of that name."""

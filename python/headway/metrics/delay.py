@@ -30,7 +30,7 @@ def owd_us(trace: Trace, flow: int | None = None, window: Window | None = None) 
 def owd_distribution_us(
     trace: Trace, flow: int | None = None, window: Window | None = None
 ) -> Distribution:
-    """Median, mean, sd, percentiles and extremes of :func:`owd_us`, µs; lost ones are left out.
+    """Median, mean, sd, percentiles and extremes of ``owd_us``, µs; lost ones are left out.
 
     ``flow`` None takes all UDP flows; the window's default is [warmup, end]. All None but
     ``count`` where nothing arrived.

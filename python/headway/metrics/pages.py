@@ -35,7 +35,7 @@ def page_loads(trace: Trace, window: Window | None = None) -> pl.DataFrame:
     object has arrived, waits for a connection, handshakes and the page's own included; objects;
     bytes, of all its responses. Sorted by start.
 
-    Of a :class:`~headway.experiment.Site` a page is a visit of the map, and its seconds are what
+    Of a ``headway.experiment.Site`` a page is a visit of the map, and its seconds are what
     the browser says until its load event; bytes are null where the trace does not say the objects'
     sizes. A walk through a city has no such event, and none is here. Other flows have no pages.
     """

@@ -48,7 +48,7 @@ def responses(trace: Trace, window: Window | None = None) -> pl.DataFrame:
 
 
 def deadlines(trace: Trace, window: Window | None = None) -> pl.DataFrame:
-    """The rows of :func:`responses` that had a deadline; ``deadline_s`` and ``met`` beside them.
+    """The rows of ``responses`` that had a deadline; ``deadline_s`` and ``met`` beside them.
 
     As the endpoints count it, a deadline begins when the request leaves. For the first exchange of
     a connection that is a handshake after its start: the flow's first one's time, or the path's

@@ -15,12 +15,12 @@ from headway.trace import Trace
 
 _OF_FLOW = (
     "name", "control", "startup", "first_packet_ns", "last_packet_ns", "unique_bytes", "done_ns",
-    "protocols",
+    "protocols", "first_flight",
 )  # fmt: skip
 
 
 def trace_totals(trace: Trace) -> dict[str, Any]:
-    """The counts of :func:`headway.digest.digest_of_totals`."""
+    """The counts of ``headway.digest.digest_of_totals``."""
     flows = [
         {name: getattr(trace.flows[row["flow"]], name) for name in _OF_FLOW} | row
         for row in flow_totals(trace).iter_rows(named=True)

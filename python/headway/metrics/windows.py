@@ -19,7 +19,7 @@ def window_of(trace: Trace) -> Window:
 
 
 def whole_run(trace: Trace) -> Window:
-    """All of a run."""
+    """The window of a whole run, warmup included."""
     return 0, trace.experiment.duration
 
 

@@ -26,7 +26,7 @@ Growth = Callable[[Floats, float], Floats]
 
 @dataclass(frozen=True)
 class Cycle:
-    """From one loss to the next; made by :func:`cycle`."""
+    """From one loss to the next; made by ``cycle``."""
 
     before_pkts: float
     """Window at the loss."""

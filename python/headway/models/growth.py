@@ -147,7 +147,7 @@ def htcp_window_pkts(
 ) -> Floats:
     """H-TCP's window at a constant round-trip time, without RTT scaling.
 
-    The integral of :func:`htcp_alpha` over time, divided by the round-trip time:
+    The integral of ``htcp_alpha`` over time, divided by the round-trip time:
     t + 5 x^2 + q x^3 / 3 with x the time beyond the first second.
 
     Args:
@@ -155,7 +155,7 @@ def htcp_window_pkts(
         window_after_pkts: window just after the loss, packets, > 0.
         rtt_s: round-trip time, seconds, > 0.
         kept: part of the window kept at a loss, in (0, 1).
-        quadratic: q, 1/s^2, as in :func:`htcp_alpha`.
+        quadratic: q, 1/s^2, as in ``htcp_alpha``.
 
     Returns:
         packets, shape of ``time_s``.

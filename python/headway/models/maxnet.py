@@ -66,7 +66,11 @@ def margins(
     loop is stable if the gain margin is above 1 (both margins are then positive).
 
     Args:
-        rate_bps, flows, price_scale, interval_s, mu: as of :func:`equilibrium_price_s`.
+        rate_bps: as in ``equilibrium_price_s``.
+        flows: as in ``equilibrium_price_s``.
+        price_scale: as in ``equilibrium_price_s``.
+        interval_s: as in ``equilibrium_price_s``.
+        mu: as in ``equilibrium_price_s``.
         rtt_s: base RTT of all flows, seconds, > 0.
         frequency_s: time between computations of the price, seconds, > 0.
         pkts_per_ack: packets per ACK, > 0.

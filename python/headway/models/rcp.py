@@ -40,10 +40,11 @@ def standing_queue_bits(
         rate_bps: r, the link's rate, bit/s, > 0.
         assumed_bps: c, what the router takes for it, bit/s, > 0.
         rtt_s: tau, round-trip time without the queue, seconds, > 0.
-        alpha, beta: RCP's weights, > 0.
+        alpha: RCP's weight of the spare capacity, > 0.
+        beta: RCP's weight of the queue, > 0.
 
     Returns:
-        bits; 0 if c <= r, infinite if c / r reaches :func:`largest_capacity_ratio`.
+        bits; 0 if c <= r, infinite if c / r reaches ``largest_capacity_ratio``.
 
     Raises:
         ValueError: if an argument is outside its range.

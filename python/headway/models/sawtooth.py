@@ -27,7 +27,7 @@ from headway.models._checks import Floats, fraction, not_negative, positive
 
 @dataclass(frozen=True)
 class Sawtooth:
-    """A cycle between two losses; made by :func:`sawtooth`. Times in seconds."""
+    """A cycle between two losses; made by ``sawtooth``. Times in seconds."""
 
     base_rtt_s: float
     """Round-trip time with an empty queue."""

@@ -242,7 +242,7 @@ def timed_jump_start_response_s(
     chunk_pkts: int = 3,
     hz: float = 1000,
 ) -> Floats:
-    """:func:`jump_start_response_s` with the timers of eq. 5.1 instead of an even flow.
+    """``jump_start_response_s`` with the timers of eq. 5.1 instead of an even flow.
 
     What fits into the first round trip is complete with the last of N_timer bursts, which leaves
     a timer's period before the round trip ends; the rest of table 6.1 is as it was. The thesis

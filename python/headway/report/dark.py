@@ -47,6 +47,12 @@ def rules(pictures: Iterable[str]) -> str:
     )
 
 
+def darkened(svg: str) -> str:
+    """The SVG for a dark page, as a picture of its own."""
+    painted = _PAINTED.sub(lambda match: f"{match[1]}: {in_the_dark(match[2])}", svg)
+    return painted.replace("*{", f"text{{fill: {INK}}} *{{", 1)
+
+
 def contrast(one: str, other: str) -> float:
     """How far two colours stand apart, 1 to 21, as WCAG 2.1 has it."""
     light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)

@@ -1,6 +1,6 @@
 """A self-contained HTML report: one file, no network, readable on a screen and in print.
 
-A study fills a :class:`Report` with plain data; :func:`render` turns it into the page.
+A study fills a ``Report`` with plain data; ``render`` turns it into the page.
 """
 
 from __future__ import annotations

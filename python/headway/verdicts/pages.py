@@ -1,5 +1,7 @@
 """Pages made from the locked verdicts: docs/claims.md, a page per study, and parts of others.
 
+The pages of the studies are made when the documentation site is built; the others are kept in docs.
+
 A part of a page that is made begins with ``<!-- made: NAME -->`` and ends with
 ``<!-- end: NAME -->``; what stands between is replaced. A study may offer parts of its own
 (``Study.parts``).
@@ -26,12 +28,8 @@ Studies = Mapping[str, tuple[Study[Any, Any], Sequence[Locked]]]
 
 
 def write_pages() -> list[Path]:
-    """Make every page anew. Raises HeadwayError outside of a source tree."""
-    root = source_tree()
-    made = pages(root)
-    for old in (root / "docs" / "claims").glob("*.md"):
-        if old not in made:
-            old.unlink()
+    """Write docs/claims.md and parts of other pages. Raises HeadwayError outside a source tree."""
+    made = pages(source_tree())
     for path, text in made.items():
         save_text(path, text)
     return list(made)
@@ -46,16 +44,10 @@ def source_tree() -> Path:
 
 
 def pages(root: Path) -> dict[Path, str]:
-    """Every page that is made, by path, and what it should say."""
-    studies = {
-        name: (study, locked)
-        for name, study in discover().items()
-        if (locked := [one for form in study.forms() for one in read(form)])
-    }
+    """Every page that is kept in the source tree, by path, and what it should say."""
+    studies = _studies()
     docs = root / "docs"
     made = {docs / "claims.md": _summary(studies)}
-    for name, (study, locked) in studies.items():
-        made[docs / "claims" / f"{name}.md"] = _study(study, locked)
     parts = {name: part(studies) for name, part in PARTS.items()}
     for study, locked in studies.values():
         parts |= {name: part(as_claims(locked)) for name, part in study.parts}
@@ -65,6 +57,19 @@ def pages(root: Path) -> dict[Path, str]:
         if filled != text or path in made:
             made[path] = filled
     return made
+
+
+def study_pages() -> dict[str, str]:
+    """The page of each study by its name, which the documentation site has in docs/claims."""
+    return {name: _study(study, locked) for name, (study, locked) in _studies().items()}
+
+
+def _studies() -> Studies:
+    return {
+        name: (study, locked)
+        for name, study in discover().items()
+        if (locked := [one for form in study.forms() for one in read(form)])
+    }
 
 
 def _filled(text: str, parts: Mapping[str, str]) -> str:
@@ -193,6 +198,8 @@ def _summary(studies: Studies) -> str:
             "A check that stands under two numbers counts once. What is judged, and how, was "
             "written from the papers' sentences.",
             "",
+            "`make docs` builds the page of each study as part of the documentation site.",
+            "",
             "<!-- made: headline -->",
             "<!-- end: headline -->",
             "",
@@ -297,23 +304,27 @@ def _differing(studies: Studies) -> list[str]:
     )
 
 
+def _share(studies: Studies) -> str:
+    holds, judged = holding(tally(_claims(studies)))
+    share = f"{100 * holds / judged:.1f} %" if judged else "none"
+    return f"{holds} of {judged} simulated and live claims hold ({share})."
+
+
 def _headline(studies: Studies) -> str:
     claims = _claims(studies)
-    holds, judged = holding(tally(claims))
     spoiled = sum(
         statement.spoil is not None
         for study, _ in studies.values()
         for form in study.forms()
         for statement in form.statements
     )
-    share = f"{100 * holds / judged:.1f} %" if judged else "none"
     return (
-        f"Of {judged} simulated and live claims {holds} hold ({share}). By basis: {told(claims)}. "
+        f"{_share(studies)} By basis: {told(claims)}. "
         f"{spoiled} statements carry evidence that refutes them."
     )
 
 
-PARTS: dict[str, Callable[[Studies], str]] = {"headline": _headline}
+PARTS: dict[str, Callable[[Studies], str]] = {"headline": _headline, "share": _share}
 """Parts of pages by name, beside those of the studies."""
 
 

@@ -118,7 +118,7 @@ class Lane(ABC):
         return self.socket.fileno()
 
     def ask(self, wanted: Wanted, request_bytes: int, now_ns: int) -> bool:
-        """One more request, which :meth:`write` sends; whether it fits into so many bytes."""
+        """One more request, which ``write`` sends; whether it fits into so many bytes."""
         self.requests += 1
         self.waiting += 1
         self.used_ns = now_ns

@@ -138,7 +138,7 @@ def nginx(
 
 @contextlib.contextmanager
 def running(config: str, folder: Path, taken: socket.socket | None = None) -> Iterator[None]:
-    """An nginx with this configuration, whose own files are :class:`Files` in the folder.
+    """An nginx with this configuration, whose own files are ``Files`` in the folder.
 
     Raises HeadwayError where it does not start, or ended before the context does.
     """

@@ -1,7 +1,7 @@
 """What hosts ask of each other: published distributions, connection vectors, tmix files.
 
-Pure functions: the same words give the same sessions on every machine. A :class:`Workload` is
-what an experiment names; :func:`sessions` and :func:`shares` make the numbers of it.
+Pure functions: the same words give the same sessions on every machine. A ``Workload`` is
+what an experiment names; ``sessions`` and ``shares`` make the numbers of it.
 """
 
 from typing import TYPE_CHECKING

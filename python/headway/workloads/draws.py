@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Quantiles(Protocol):
-    """A distribution that numbers can be drawn from; see :mod:`headway.models.distributions`."""
+    """A distribution that numbers can be drawn from; see ``headway.models.distributions``."""
 
     def quantile(self, q: npt.ArrayLike) -> Floats:
         """Values exceeded with probability 1 - q."""

@@ -123,7 +123,7 @@ def exchanges_of(sessions: SessionTable, begins_ns: int = 0) -> ExchangeTable:
 
 
 def write_exchanges(file: Path, table: ExchangeTable) -> None:
-    """Write a file that :func:`read_exchanges` reads; columns that say nothing are left out."""
+    """Write a file that ``read_exchanges`` reads; columns that say nothing are left out."""
     names = ["connection", "start_ns", "request_bytes", "response_bytes", "serve_ns", "think_ns"]
     names += ["deadline_ns", "after"]
     present = [name for name in names if name == "connection" or getattr(table, name).size]

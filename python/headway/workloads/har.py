@@ -127,10 +127,10 @@ def read_har(file: Path, rtt_ns: int | None = None) -> Archive:
     connection took to open, or else that an entry waited.
     """
     whole = _At(file, "log", _json(file))
-    begins_ns = {
-        page["id"].text(): page["startedDateTime"].date_ns() for page in _list(whole["pages"])
-    }
-    order = {name: number for number, name in enumerate(begins_ns)}
+    starts = {page["id"].text(): page["startedDateTime"] for page in _list(whole["pages"])}
+    order = {name: number for number, name in enumerate(starts)}
+    # Some exporters leave a page's start empty. Such a page starts with its first entry.
+    begins_ns = {name: start.date_ns() for name, start in starts.items() if start.text()}
     every = list(_list(whole["entries"]))
     taken = [_entry(entry) for entry in every if _crossed(entry)]
     if not taken:

@@ -111,7 +111,7 @@ def _read(file: Path, _changed_ns: int, _size: int) -> PageTable:
 
 
 def write_pages(file: Path, table: PageTable) -> None:
-    """Write a file that :func:`read_pages` reads; columns that say nothing are left out."""
+    """Write a file that ``read_pages`` reads; columns that say nothing are left out."""
     with file.open("w", encoding="ascii") as out:
         out.writelines(f"{line}\n" for line in _lines(table))
 

@@ -154,7 +154,7 @@ def campus_requests() -> CutOff:
 
 @functools.cache
 def campus_think_us() -> CutOff:
-    """Think times, microseconds; a choice, see :data:`THINK_MEDIAN_S`."""
+    """Think times, microseconds; a choice, see ``THINK_MEDIAN_S``."""
     return CutOff(LogNormal(math.log(THINK_MEDIAN_S * 1e6), THINK_SIGMA), LONGEST_THINK_S * 1e6)
 
 

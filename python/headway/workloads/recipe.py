@@ -42,7 +42,7 @@ def sessions(workload: Workload) -> SessionTable:
 def shares(workload: Workload, parts: int) -> tuple[SessionTable, ...]:
     """The sessions of each of ``parts`` host pairs; a session falls to any of them alike.
 
-    Raises HeadwayError as :func:`sessions` does.
+    Raises HeadwayError as ``sessions`` does.
     """
     everything = sessions(workload)
     owner = Stream(f"{workload.seed}/pairs").below(parts, len(everything))

@@ -217,7 +217,7 @@ def _short(words: Sequence[str]) -> str:
 
 
 def text_of(connections: Iterable[Connection], form: Format = "original") -> str:
-    """The connections as a file's text; :func:`parse` gives them back."""
+    """The connections as a file's text; ``parse`` gives them back."""
     lines: list[str] = []
     for connection in connections:
         header = "SEQ" if form == "original" else "S"

@@ -18,6 +18,7 @@ mod stop;
 mod tell;
 mod testbed;
 mod traffic;
+mod version;
 
 use std::io::Write as _;
 
@@ -33,7 +34,7 @@ const NAME: &str = "headwayctl";
 
 /// Attaches Headway's congestion controls to the running kernel and takes them away
 #[derive(Debug, Parser)]
-#[command(name = NAME, version, propagate_version = true)]
+#[command(name = NAME, version = version::version(), propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

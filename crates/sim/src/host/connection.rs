@@ -1,7 +1,7 @@
 //! Connections: two ends, each a socket that sends on a route of its own. A connection is
 //! known by its handle; sockets are found through it.
 
-use super::tcp::{Counters, Socket};
+use super::tcp::{Counters, FirstFlights, Socket};
 use crate::trace::digest::AtCheckpoint;
 
 /// A connection's handle.
@@ -240,6 +240,7 @@ pub(crate) struct Totals {
     pub acked_bytes: u64,
     pub unique_bytes: u64,
     pub counters: Counters,
+    pub first_flights: FirstFlights,
 }
 
 impl Totals {
@@ -257,6 +258,9 @@ impl Totals {
         self.delivered_bytes += to.read_bytes();
         self.acked_bytes += from.acked_bytes();
         self.unique_bytes += from.unique_bytes();
+        if let Some(flights) = from.first_flights() {
+            self.first_flights.add(flights);
+        }
         let (sum, one) = (&mut self.counters, &from.counters);
         sum.sent_pkts += one.sent_pkts;
         sum.retransmits_pkts += one.retransmits_pkts;

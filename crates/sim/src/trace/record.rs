@@ -1,5 +1,6 @@
 //! What a run leaves behind: columns, each ending in its unit.
 
+use crate::host::tcp::FirstFlights;
 use headway_algorithms::RouterInfo;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -387,6 +388,9 @@ pub struct FlowSummary {
     /// absent: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub protocols: BTreeMap<&'static str, ProtocolSummary>,
+    /// What became of the first flights of its sender's startup; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_flight: Option<FirstFlights>,
 }
 
 // serde hands over a reference

@@ -78,6 +78,7 @@ impl World {
                     unique_bytes: flow.unique_bytes,
                     done_ns: flow.done_ns,
                     protocols: flow.protocols.clone(),
+                    first_flight: flow.first_flight,
                 }
             })
             .collect();
@@ -121,6 +122,7 @@ impl World {
             ce_marks: sum.counters.ce_marks + flow.datagrams_marked,
             ece_acks: sum.counters.ece_acks,
             protocols: protocols(&sum.counters, sender),
+            first_flight: Some(sum.first_flights).filter(|flights| flights.asked_pkts > 0),
         }
     }
 }

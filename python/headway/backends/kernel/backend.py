@@ -71,7 +71,7 @@ class KernelBackend:
     ) -> None:
         """Run several in their order, ``threads`` at a time; 0: as the machine has room.
 
-        Slow links run side by side, fast ones alone; see :func:`load`.
+        Slow links run side by side, fast ones alone; see ``load``.
         """
         for experiment in experiments:
             check(experiment)

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
+from headway.commit import STAMP
 from headway.errors import HeadwayError, KernelCannotError
 
 PROGRAM = "headwayctl"
@@ -72,8 +73,9 @@ class Headwayctl:
 
     @functools.cached_property
     def digest(self) -> str:
-        """A hash of the program: what it measures is kept under it."""
-        return hashlib.sha256(Path(self.path).read_bytes()).hexdigest()[:16]
+        """A hash of the program without its commit: what it measures is kept under it."""
+        program = STAMP.sub(b"", Path(self.path).read_bytes())
+        return hashlib.sha256(program).hexdigest()[:16]
 
     def run(self, *arguments: str, timeout_s: float = _TIMEOUT_S) -> str:
         """Run a command to its end and return what it printed. Raises HeadwayError."""

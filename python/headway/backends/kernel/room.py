@@ -15,7 +15,7 @@ Progress = Callable[[float, float, float], None]
 and those that are left until the last one ends."""
 
 _ROOM_BPS_PER_CORE = 13_500_000
-"""What may run side by side, as the sum of :func:`load`. Measured on two cores: 24 links of
+"""What may run side by side, as the sum of ``load``. Measured on two cores: 24 links of
 1 Mbit/s with six flows each keep 0.6 cores busy, 36 keep 0.9 busy; of 36, packets were late by
 12 us on average and by 0.2 ms in one of a hundred, where a packet takes 12 ms."""
 _RUN_BPS = 20_000

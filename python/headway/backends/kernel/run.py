@@ -353,6 +353,7 @@ class Run:
             ce_marks=log.marks(index, 1 if server_sends_more(flow) else 0),
             ece_acks=None if flow.ecn else 0,
             protocols=self._testbed.mechanisms.of_flow(index),
+            first_flight=None,
         )
 
     def _done_ns(self, index: int, flow: Flow) -> int | None:

@@ -98,7 +98,7 @@ def objects_of(folder: Path) -> list[Object]:
 
 
 def pages() -> PageTable:
-    """The map as a page for :class:`~headway.Pages`: what a browser asks for, and what reveals it.
+    """The map as a page for ``headway.Pages``: what a browser asks for, and what reveals it.
 
     A city is no page: what is asked for depends on where one is. Raises HeadwayError.
     """

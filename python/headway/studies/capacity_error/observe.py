@@ -41,7 +41,7 @@ class Transfer:
     acked_bytes: Array
     """Acknowledged by then."""
     full_after_s: float
-    """When the link was full for :data:`HELD_S`; NaN: never."""
+    """When the link was full for ``HELD_S``; NaN: never."""
     drops_s: Array
     """When the queue dropped a packet."""
     timeouts: float

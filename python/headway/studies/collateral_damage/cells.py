@@ -26,7 +26,7 @@ class Cell:
     trials: list[Trial]
 
     def values(self, name: str) -> list[float]:
-        """One quantity of :class:`TrialNumbers`, one value per trial."""
+        """One quantity of ``TrialNumbers``, one value per trial."""
         return [float(getattr(trial.numbers, name)) for trial in self.trials]
 
     def mean(self, name: str) -> float:

@@ -75,7 +75,7 @@ def errors(claims: Sequence[Claim]) -> str:
 
 def verdicts(claims: Sequence[Claim]) -> str:
     """How many claims hold, and which others do not."""
-    lines = [f"{told(claims)}. Not as the paper says it:", ""]
+    lines = [f"{told(claims)}. The others fail or hold in part:", ""]
     lines += [
         _spread(claim)
         if claim.id == SPREAD

@@ -12,7 +12,7 @@ from headway.studies.common import lab
 _FIRST_S = 0.3
 _LONGEST, _GAP_S = 1.15, 0.5
 """A transfer is over after so many times what table 6.1 gives for slow start; then an idle link,
-for longer than the slots in which the routers of :func:`lab.path` meter."""
+for longer than the slots in which the routers of ``lab.path`` meter."""
 
 
 def in_turn(sizes_bytes: Sequence[float], rtt_ms: float) -> tuple[list[float], float]:

@@ -48,7 +48,7 @@ class Scheme:
     foresees: bool = False
     """Either end knows when a connection opens how large its first message will be."""
     guide: str | None = None
-    """A scheme of :mod:`network` instead of the thesis' control and a startup."""
+    """A scheme of ``network`` instead of the thesis' control and a startup."""
 
     @property
     def style(self) -> Style:
@@ -189,7 +189,7 @@ def workload_experiment(
 ) -> Experiment:
     """Host pairs with the RTTs in turn; of each RTT's pairs the schemes have equal parts.
 
-    With several schemes (section 6.5.2) a pair's is :func:`scheme_number`.
+    With several schemes (section 6.5.2) a pair's is ``scheme_number``.
     """
     nearest_ms = min(rtts_ms)
     hosts = [[_host(scheme, (rtt_ms - nearest_ms) / 2) for rtt_ms in rtts_ms] for scheme in schemes]

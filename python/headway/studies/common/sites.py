@@ -88,7 +88,7 @@ def told(rows: Mapping[str, Mapping[str, str]]) -> str:
 def table_told(
     claims: Sequence[Claim], claim: str, columns: Sequence[str], first: str = "startup"
 ) -> str:
-    """The table again of what :func:`told` told, for a page that is made of claims."""
+    """The table again of what ``told`` told, for a page that is made of claims."""
     measured = next((one.measured for one in claims if one.id == claim), None)
     if not isinstance(measured, str):
         return "Not measured.\n"

@@ -60,7 +60,7 @@ class Traffic:
 
 
 def traffic(trace: Trace, rows: pl.DataFrame) -> Traffic:
-    """All of it; ``rows`` are the trial's :func:`responses`. Raises HeadwayError for too few."""
+    """All of it; ``rows`` are the trial's ``responses``. Raises HeadwayError for too few."""
     if rows.height < BATCHES:
         raise HeadwayError(
             f"{rows.height} responses were complete when the run ended; a mean with its interval "

@@ -21,7 +21,7 @@ class Row:
     """One number of one control.
 
     ``value`` takes it from what was observed. A test scales what ``spoils`` names, a trial's key
-    and a field of :class:`Run`, by ``spoiled`` to see the row fail; ``mended`` likewise holds
+    and a field of ``Run``, by ``spoiled`` to see the row fail; ``mended`` likewise holds
     where the row itself does not.
     """
 

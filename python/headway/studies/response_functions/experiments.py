@@ -18,7 +18,7 @@ QUICK_LOSSES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 5e-2)
 RUNS, QUICK_RUNS = 2, 1
 WARMUP_S = 40.0
 QUEUED = ("cubic26", "compound")
-"""Whose queues are looked at, of :data:`CONTROLS`."""
+"""Whose queues are looked at, of ``CONTROLS``."""
 QUEUED_S = 400.0
 """A saw tooth of figure 4.9 takes less than a minute."""
 LOSSES_PER_RUN = 2000

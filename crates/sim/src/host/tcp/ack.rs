@@ -80,6 +80,9 @@ impl Socket {
             self.take_sacks(net, (p, sacks), p.ack, &mut info, &mut Samples::default());
             return;
         }
+        if self.starts_fast {
+            self.flight_acked(p.ack);
+        }
         let prior_una = self.snd_una;
         let mut info = AckInfo {
             advanced: p.ack > self.snd_una,
@@ -214,7 +217,14 @@ impl Socket {
         }
         self.refresh(net);
         self.conn.cwnd_limited = u8::from(limited);
+        let before_pkts = self.conn.cwnd_pkts;
         self.control.ack(&mut self.conn, ack, grow_pkts);
+        if self.starts_fast {
+            self.flight_may_begin(before_pkts, ack.acked_pkts);
+            if limited && grow_pkts > 0 {
+                self.growth_seen(before_pkts, grow_pkts);
+            }
+        }
     }
 
     fn grow_only(&mut self, net: &Net, grow_pkts: u32, limited: bool) {
@@ -223,7 +233,11 @@ impl Socket {
         }
         self.refresh(net);
         self.conn.cwnd_limited = 1;
+        let before_pkts = self.conn.cwnd_pkts;
         self.control.grow(&mut self.conn, grow_pkts);
+        if self.starts_fast {
+            self.growth_seen(before_pkts, grow_pkts);
+        }
     }
 
     fn take_sacks(

@@ -5,6 +5,7 @@
 mod ack;
 mod arrival;
 mod ecn;
+mod first_flight;
 mod handshake;
 mod headers;
 mod observe;
@@ -30,6 +31,8 @@ mod writer;
 use crate::net::packet::Packet;
 use crate::net::Net;
 use ecn::EcnFlags;
+use first_flight::FirstFlight;
+pub use first_flight::FirstFlights;
 use headers::Carried;
 use headway_algorithms::{CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
 pub use observe::Counters;
@@ -130,6 +133,8 @@ pub struct Socket {
     reads_monitor: bool,
     /// The control paces as Linux does: whole large segments.
     paces_segments: bool,
+    /// The startup may begin with a first flight.
+    starts_fast: bool,
     quick_start_flags: QuickStartFlags,
     ecn: EcnFlags,
     /// A header of its control's, or one that it answers.
@@ -203,6 +208,7 @@ pub struct Socket {
     pacing: Pacing,
     rates: Option<Box<Rates>>,
     quick_start: Option<Box<QuickStart>>,
+    first_flight: Option<Box<FirstFlight>>,
     syn_sent_ns: u64,
     /// SYN to SYN-ACK, once known.
     pub handshake_us: Option<u64>,
@@ -298,11 +304,13 @@ impl Socket {
                 .takes_samples
                 .then(|| Box::new(Rates::new(options.seed, route))),
             paces_segments: profile.segments_are_large && control.control().flags.paces(),
+            starts_fast: control.startup().is_some_and(|startup| startup.paces),
             ecn: EcnFlags::of(control.control().flags),
             carried: Carried::of(&control),
             control,
             pacing: Pacing::default(),
             quick_start: None,
+            first_flight: None,
             quick_start_flags: QuickStartFlags::default(),
             deadline_ns: 0,
             timers: [TimerSlot {

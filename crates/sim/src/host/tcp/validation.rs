@@ -39,7 +39,11 @@ impl Socket {
         }
         self.refresh(net);
         self.conn.idle_us = u32::try_from(idle_ns / 1000).unwrap_or(u32::MAX);
-        self.control.event(&mut self.conn, Event::TxStart);
+        if self.starts_fast {
+            self.start_fast();
+        } else {
+            self.control.event(&mut self.conn, Event::TxStart);
+        }
         self.quick_start_flags.due |= self.conn.request_code > 0;
     }
 

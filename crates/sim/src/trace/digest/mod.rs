@@ -5,6 +5,7 @@ mod spread;
 
 pub use spread::{Distribution, Spread, EXACT_BELOW};
 
+use crate::host::tcp::FirstFlights;
 use crate::trace::record::{ProtocolSummary, NULL_U32};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -222,6 +223,9 @@ pub struct FlowTotals {
     pub done_ns: Option<u64>,
     /// As in the summary.
     pub protocols: BTreeMap<&'static str, ProtocolSummary>,
+    /// As in the summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_flight: Option<FirstFlights>,
 }
 
 /// All datagrams that were sent in the measured part.

@@ -1,0 +1,42 @@
+//! The version, and the commit that packaging/stamp.py writes into the linked program: it is not
+//! compiled in, so that a commit relinks nothing.
+
+/// A mark that occurs nowhere else, and after it the commit, up to the first zero.
+#[used]
+static STAMP: [u8; 64] = *b"headwayctl commit:\
+    \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+    \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+const MARK: usize = "headwayctl commit:".len();
+
+/// As in `0.2.0 (1a2b3c4d5e, 2026-11-27)`; without parentheses if the commit is unknown.
+pub(super) fn version() -> String {
+    // SAFETY: a reference is a valid pointer. Volatile, because the linked bytes may differ from
+    // those that the compiler knows.
+    let stamp = unsafe { std::ptr::read_volatile(&STAMP) };
+    shown(&stamp[MARK..])
+}
+
+fn shown(stamp: &[u8]) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let commit = String::from_utf8_lossy(stamp);
+    match commit.trim_end_matches('\0') {
+        "" => version.to_owned(),
+        commit => format!("{version} ({commit})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn a_commit_is_shown_where_one_is_stamped() {
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(shown(&[0; 46]), version);
+        let stamped = b"1a2b3c4d5e, 2026-11-27\0\0";
+        assert_eq!(
+            shown(stamped),
+            format!("{version} (1a2b3c4d5e, 2026-11-27)")
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! What became of the first flights of a fast startup (algorithms/port/first_flight.h): how
+//! much of the window that it chose was sent, and which limits held back the rest. The stack
+//! only observes here; nothing depends on these counts.
+
+use super::{ca, Socket};
+use headway_algorithms::{Conn, Event};
+use serde::Serialize;
+
+/// The largest window of a SYN or SYN-ACK.
+const SYN_WINDOW_BYTES: u64 = 65_535;
+
+/// Sums over all first flights of a sender that were acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FirstFlights {
+    /// Packets that the startup's window and the waiting data allowed.
+    pub asked_pkts: u64,
+    /// The most of one flight.
+    pub largest_pkts: u64,
+    /// Packets sent before the first ACK of their flight.
+    pub sent_pkts: u64,
+    /// Packets for which the peer's window had no room.
+    pub rwnd_limited_pkts: u64,
+    /// Of them, beyond what the SYN-ACK's window can announce, which is not scaled.
+    pub syn_limited_pkts: u64,
+    /// Packets for which the send buffer had no room.
+    pub sndbuf_limited_pkts: u64,
+    /// Packets by which the startup's slow start grew less than standard slow start would
+    /// have, until the window was as large as the flight should have been.
+    pub growth_limited_pkts: u64,
+}
+
+impl FirstFlights {
+    /// Adds those of another connection.
+    pub(crate) fn add(&mut self, other: &FirstFlights) {
+        self.asked_pkts += other.asked_pkts;
+        self.largest_pkts = self.largest_pkts.max(other.largest_pkts);
+        self.sent_pkts += other.sent_pkts;
+        self.rwnd_limited_pkts += other.rwnd_limited_pkts;
+        self.syn_limited_pkts += other.syn_limited_pkts;
+        self.sndbuf_limited_pkts += other.sndbuf_limited_pkts;
+        self.growth_limited_pkts += other.growth_limited_pkts;
+    }
+}
+
+/// Of a socket whose startup may begin with a first flight.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FirstFlight {
+    /// First byte of the flight that is under way.
+    first_seq: Option<u64>,
+    sent_before_pkts: u64,
+    asked_pkts: u32,
+    asked_bytes: u64,
+    /// Window of the startup, with its own regard to the peer's.
+    chosen_pkts: u32,
+    /// Window up to which growth is watched, of a flight that was not sent as a whole.
+    target_pkts: u32,
+    counts: FirstFlights,
+}
+
+impl Socket {
+    /// What became of the first flights.
+    pub(crate) fn first_flights(&self) -> Option<&FirstFlights> {
+        self.first_flight.as_ref().map(|flight| &flight.counts)
+    }
+
+    /// The startup hears that transmission starts, and may choose the window of a flight.
+    #[cold]
+    pub(super) fn start_fast(&mut self) {
+        let mut usual_pkts = self.conn.cwnd_pkts;
+        if self.counters.sent_pkts == 0 {
+            usual_pkts = usual_pkts.min(self.profile.initial_cwnd_pkts);
+        }
+        // A startup may itself bound its window by the peer's: what would it choose otherwise?
+        let mut unbounded = Conn {
+            peer_window_bytes: u32::MAX,
+            ..self.conn.clone()
+        };
+        self.control.clone().event(&mut unbounded, Event::TxStart);
+        self.control.event(&mut self.conn, Event::TxStart);
+        let window_pkts = self.conn.cwnd_pkts.max(unbounded.cwnd_pkts);
+        if window_pkts > usual_pkts {
+            self.flight_begins(window_pkts, window_pkts - self.conn.cwnd_pkts);
+        }
+    }
+
+    /// `left_out_pkts` of the window are those that the startup itself leaves out because of the
+    /// peer's window.
+    fn flight_begins(&mut self, window_pkts: u32, left_out_pkts: u32) {
+        let (mss, unsent_bytes) = (u64::from(self.mss), self.app_unsent_bytes());
+        let asked_bytes = unsent_bytes.min(u64::from(window_pkts) * mss);
+        let (first_seq, sent_before_pkts) = (self.snd_nxt, self.new_pkts());
+        let flight = self.first_flight.get_or_insert_default();
+        flight.first_seq = Some(first_seq);
+        flight.sent_before_pkts = sent_before_pkts;
+        flight.asked_pkts = asked_bytes.div_ceil(mss) as u32;
+        flight.asked_bytes = asked_bytes;
+        flight.chosen_pkts = window_pkts - left_out_pkts;
+        flight.target_pkts = 0;
+    }
+
+    /// Data packets sent, each counted once.
+    fn new_pkts(&self) -> u64 {
+        self.counters.sent_pkts - self.counters.retransmits_pkts
+    }
+
+    /// An ACK is about to be taken in. The first one of a flight ends it.
+    #[cold]
+    pub(super) fn flight_acked(&mut self, ack: u64) {
+        let mss = u64::from(self.mss);
+        let new_pkts = self.new_pkts();
+        let window_end = if self.conn.ignore_peer_window == 0 {
+            self.snd_una + self.snd_wnd
+        } else {
+            u64::MAX
+        };
+        let buffer_end = if self.writer_waits {
+            self.write_end
+        } else {
+            u64::MAX
+        };
+        let is_openers_first = self.snd_una == 1 && self.handshake_us.is_some();
+        let Some(flight) = &mut self.first_flight else {
+            return;
+        };
+        let Some(first_seq) = flight.first_seq.filter(|&first_seq| ack > first_seq) else {
+            return;
+        };
+        let asked_bytes = flight.asked_bytes;
+        let beyond = |end: u64| asked_bytes.saturating_sub(end - first_seq).div_ceil(mss);
+        let asked_pkts = u64::from(flight.asked_pkts);
+        let sent_pkts = (new_pkts - flight.sent_before_pkts).min(asked_pkts);
+        let rwnd_limited_pkts = beyond(window_end.max(first_seq))
+            .max(asked_pkts.saturating_sub(u64::from(flight.chosen_pkts)));
+        let syn_limited_pkts = if is_openers_first {
+            rwnd_limited_pkts.min(beyond(first_seq + SYN_WINDOW_BYTES))
+        } else {
+            0
+        };
+        flight.counts.add(&FirstFlights {
+            asked_pkts,
+            largest_pkts: asked_pkts,
+            sent_pkts,
+            rwnd_limited_pkts,
+            syn_limited_pkts,
+            sndbuf_limited_pkts: beyond(buffer_end.max(first_seq)),
+            growth_limited_pkts: 0,
+        });
+        flight.first_seq = None;
+        if sent_pkts < asked_pkts {
+            flight.target_pkts = flight.asked_pkts;
+        }
+    }
+
+    /// The window was `before_pkts`, and an ACK of `acked_pkts` has changed it: a startup that
+    /// raised it by more than slow start would has begun a flight.
+    #[cold]
+    pub(super) fn flight_may_begin(&mut self, before_pkts: u32, acked_pkts: u32) {
+        // linux-2.6 may have a fraction of a window left from before
+        if self.conn.cwnd_pkts > before_pkts.saturating_add(acked_pkts + 2) {
+            self.flight_begins(self.conn.cwnd_pkts, 0);
+        }
+    }
+
+    /// The window was `before_pkts`, and slow start would have it grow by `grow_pkts`.
+    #[cold]
+    pub(super) fn growth_seen(&mut self, before_pkts: u32, grow_pkts: u32) {
+        let (cwnd_pkts, ssthresh_pkts) = (self.conn.cwnd_pkts, self.conn.ssthresh_pkts);
+        let is_reduced = self.conn.ca_state >= ca::CWR;
+        let Some(flight) = &mut self.first_flight else {
+            return;
+        };
+        if is_reduced || cwnd_pkts >= flight.target_pkts || before_pkts >= ssthresh_pkts {
+            flight.target_pkts = 0;
+        } else if cwnd_pkts >= before_pkts {
+            let grown_pkts = cwnd_pkts - before_pkts;
+            flight.counts.growth_limited_pkts += u64::from(grow_pkts.saturating_sub(grown_pkts));
+        }
+    }
+}

@@ -1,0 +1,38 @@
+"""The commit that this copy of Headway was made from: git's answer in a checkout, else a record."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+RECORD = Path(__file__).with_name("commit.txt")
+"""Written into wheels and sdists by packaging/backend.py."""
+STAMP = re.compile(rb"(?s)(?<=headwayctl commit:).{46}")
+"""Where headwayctl keeps its commit; zeros follow it (packaging/stamp.py)."""
+
+
+def commit() -> str | None:
+    """As in ``1a2b3c4d5e, 2026-11-27``, or ``1a2b3c4d5e-dirty, ...``; None if it is unknown."""
+    top = RECORD.parents[2]
+    found = of_checkout(top) if (top / ".git").exists() else None
+    if found is None and RECORD.is_file():
+        found = RECORD.read_text(encoding="ascii").strip()
+    return found
+
+
+def of_checkout(top: Path) -> str | None:
+    """The commit that git has checked out in ``top``, ``-dirty`` if tracked files differ."""
+    describe = _git(top, "describe", "--always", "--abbrev=10", "--exclude=*", "--dirty")
+    date = _git(top, "log", "-1", "--format=%cs")
+    return f"{describe}, {date}" if describe and date else None
+
+
+def _git(top: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", top, *arguments], capture_output=True, text=True, check=False
+        )
+    except OSError:  # git is not installed
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -1,0 +1,93 @@
+"""The Python reference has every public name, documented; programs in pages are well typed."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+from site_hooks import reference
+from support import HANGS_S, ROOT
+from test_docs import PAGES, programs
+
+SECTIONS = [(module, names) for page in reference().values() for module, names in page.items()]
+
+
+def test_the_reference_has_what_the_programs_of_the_pages_import() -> None:
+    """CONTRIBUTING's programs become part of the package, and use what is not public."""
+    sections = dict(SECTIONS)
+    asked = {
+        (found.module or "", alias.name)
+        for source in programs([page for page in PAGES if page.name != "CONTRIBUTING.md"])
+        for found in ast.walk(ast.parse(source))
+        if isinstance(found, ast.ImportFrom)
+        for alias in found.names
+        if (found.module or "").startswith("headway") and not alias.name.startswith("_")
+    }
+    assert len(asked) > 10
+    public = [*sections["headway"], *sections]
+    assert [
+        (module, name)
+        for module, name in sorted(asked)
+        if module not in sections or (module == "headway" and name not in public)
+        if f"{module}.{name}" not in sections
+    ] == []
+
+
+@pytest.mark.parametrize(("module", "names"), SECTIONS, ids=[module for module, _ in SECTIONS])
+def test_every_public_name_is_documented(module: str, names: list[str]) -> None:
+    """So is the module, and so are the methods and properties that a class defines."""
+    whole = importlib.import_module(module)
+    things = {module: whole}
+    for name in names:
+        thing = getattr(whole, name)
+        if inspect.isclass(thing) or inspect.isroutine(thing):
+            things[name] = thing
+        if inspect.isclass(thing) and thing.__module__.startswith("headway"):
+            things |= {f"{name}.{part}": member for part, member in members(thing)}
+    bare = [name for name, thing in things.items() if len(thing.__doc__ or "") < 15]
+    assert bare == []
+
+
+def members(thing: type) -> Iterator[tuple[str, Any]]:
+    """Public methods and properties of a class, without those that it inherits."""
+    for name, member in vars(thing).items():
+        raw = getattr(member, "__func__", member)
+        if not name.startswith("_") and (
+            inspect.isfunction(raw) or isinstance(raw, property | cached_property)
+        ):
+            yield name, raw
+
+
+@pytest.mark.slow
+def test_shown_programs_are_well_typed(tmp_path: Path) -> None:
+    """By a checker that knows nothing but what the package says: no plugin, no configuration."""
+    shown = programs()
+    assert len(shown) >= 3
+    files = []
+    for number, source in enumerate(shown):
+        files.append(tmp_path / f"shown_{number}.py")
+        files[-1].write_text(source, encoding="utf-8")
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(
+        "from headway import Flow, Hop\nFlow(control=7)\nFlow(delai='1 s')\nHop()\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "mypy", "--strict", "--config-file=", "--python-executable",
+            sys.executable, "--cache-dir", str(tmp_path / "cache"), *map(str, [*files, wrong]),
+        ],
+        cwd=tmp_path, env={"MYPYPATH": str(ROOT / "python"), "PATH": ""}, timeout=HANGS_S,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    lines = [line for line in done.stdout.splitlines() if "error:" in line]
+    assert [line for line in lines if "wrong.py" not in line] == [], done.stdout + done.stderr
+    assert [line.split(":")[1] for line in lines] == ["2", "3", "4"], done.stdout
