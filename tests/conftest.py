@@ -34,10 +34,13 @@ LONGEST = (
 """Worker processes begin with these, in turn, so that none is left with a long one at the end."""
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     # A shell that starts tests in the background has them ignore Ctrl-C, and programs that tests
     # start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # pytest-xdist hands out tests one by one, so that the first ones do not go to one process.
+    if getattr(config.option, "maxschedchunk", 1) is None:
+        config.option.maxschedchunk = 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

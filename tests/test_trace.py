@@ -26,7 +26,7 @@ def rows_of(name: str):
     return st.lists(st.tuples(*(st.none() | _RANGES[t] for t in SCHEMA[name].values())), max_size=4)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(
     tables=st.fixed_dictionaries({name: rows_of(name) for name in SCHEMA}),
     capture=st.none() | st.binary(max_size=20),
