@@ -1,6 +1,6 @@
 //! A control that needs ECN (tests/controls) on the kernel: it asks for it and is granted
 //! it with the namespace's default as it is, and what leaves is what the simulator's sends
-//! (crates/sim/tests/ecn_controls.rs).
+//! (crates/sim/tests/further/ecn_controls.rs).
 
 mod common;
 #[path = "common/lab.rs"]
