@@ -130,7 +130,7 @@ fn its_option_is_on_the_wire_as_its_codec_says() {
     scenario["capture"] = json!({"link": "bottleneck"});
     let outcome = run(&scenario);
     let capture = outcome.capture.as_deref().expect("a capture");
-    let info = header::header(HEADER).unwrap();
+    let info = headway_algorithms::header::header(HEADER).unwrap();
     let (mut asking, mut answering) = (0, 0);
     for block in Reader::new(capture) {
         let Block::Packet(packet) = block.expect("a well formed file") else {
