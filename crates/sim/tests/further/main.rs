@@ -6,8 +6,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod ecn_controls;
-#[path = "../../../../tests/further.rs"]
-mod further;
 mod new_protocol;
 
 use std::path::Path;
