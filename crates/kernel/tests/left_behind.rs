@@ -267,7 +267,7 @@ fn a_lock_is_roots_alone_and_who_waits_is_told_for_whom() {
     said.read_line(&mut line).unwrap();
     let holder = format!("held by process {} (", std::process::id());
     assert!(line.contains(&path) && line.contains(&holder), "{line}");
-    assert!(line.contains("left_behind"), "{line}");
+    assert!(line.contains(env!("CARGO_CRATE_NAME")), "{line}");
     assert!(waiting.try_wait().unwrap().is_none());
     drop(held);
     assert!(waiting.wait().unwrap().success());
