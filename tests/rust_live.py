@@ -7,7 +7,8 @@
 CARGO is cargo's choice of packages, as one word. TARGET is the name of a test target (`testbed`),
 or of a package (`headway-kernel`) for its unit tests; `headway-pep:ignored` are those marked
 `#[ignore]`. `run` may run beside other tests, `again` must not. The exit status of `run` is 1 if
-nothing could be built; that of `again` is 1 if a test failed twice.
+a target cannot be built; that of `again` is 1 if a test failed twice. `again` ends with a line for
+each test, which names both outcomes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FAILED = re.compile(r"^test (.+) \.\.\. FAILED$")
+ENDED = re.compile(r"^test (.+) \.\.\. (ok|FAILED)\b")
 
 
 def binaries(cargo: list[str], targets: list[str]) -> dict[str, tuple[Path, Path]]:
@@ -48,19 +49,19 @@ def binaries(cargo: list[str], targets: list[str]) -> dict[str, tuple[Path, Path
     return found
 
 
-def run(program: Path, folder: Path, arguments: list[str]) -> tuple[bool, list[str]]:
-    """Whether all passed, and the names of the tests that failed."""
+def run(program: Path, folder: Path, arguments: list[str]) -> tuple[bool, dict[str, str]]:
+    """Whether the program succeeded, and how each of its tests ended: ok or FAILED."""
     environment = os.environ | {"CARGO_MANIFEST_DIR": str(folder)}
-    failed = []
+    ended = {}
     with subprocess.Popen(
         [program, *arguments], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout
         for line in process.stdout:
             print(line, end="", flush=True)
-            if match := FAILED.match(line):
-                failed.append(match[1])
-    return process.returncode == 0, failed
+            if match := ENDED.match(line):
+                ended[match[1]] = match[2]
+    return process.returncode == 0, ended
 
 
 def first(file: Path, cargo: list[str], targets: list[str]) -> None:
@@ -70,7 +71,8 @@ def first(file: Path, cargo: list[str], targets: list[str]) -> None:
         for target in targets:
             name, _, ignored = target.partition(":")
             arguments = ["--ignored"] if ignored else []
-            passed, failed = run(*programs[name], arguments)
+            passed, ended = run(*programs[name], arguments)
+            failed = [test for test, how in ended.items() if how == "FAILED"]
             for test in failed or ([] if passed else [""]):
                 notes.write(f"{target}\t{test}\n")
                 notes.flush()
@@ -87,8 +89,13 @@ def again(file: Path, cargo: list[str]) -> int:
     for target, test in noted:
         name, _, ignored = target.partition(":")
         arguments = ["--test-threads=1"] + ["--ignored"] * bool(ignored)
-        passed, _ = run(*programs[name], arguments + ["--exact", test] * bool(test))
-        outcome = "failed beside others, passed alone" if passed else "failed twice"
+        passed, ended = run(*programs[name], arguments + ["--exact", test] * bool(test))
+        if not passed:
+            outcome = "failed twice"
+        elif test and test not in ended:
+            outcome = "failed beside others, skipped alone"
+        else:
+            outcome = "failed beside others, passed alone"
         summary.append(f"{target} {test or '(the whole program)'}: {outcome}")
         status |= not passed
     print("\n" + "\n".join(summary))
