@@ -1,7 +1,7 @@
 //! A build that has the algorithms of tests' own folders, which no build of the product
 //! names: what is added by naming a folder is tested in it.
 //!
-//! Every crate with such tests includes this file.
+//! crates/integration has this file as its library; crates/kernel includes it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

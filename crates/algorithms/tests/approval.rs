@@ -2,9 +2,7 @@
 //! 10 Mbit/s, slots are 200 ms, two of them are remembered, unless a test says
 //! otherwise.
 
-mod common;
-
-use common::Router;
+use crate::common::Router;
 use headway_algorithms::quick_start::{rate_bytes_per_s, REPORT};
 use headway_algorithms::QsOption;
 

@@ -1,9 +1,7 @@
 //! Approval of Quick-Start requests under any load: what must hold always, and what
 //! the thesis found with a generator of requests (section 6.3.3.3).
 
-mod common;
-
-use common::{tunables_at, Router, Status};
+use crate::common::{tunables_at, Router, Status};
 use headway_algorithms::quick_start::{rate_bytes_per_s, REPORT};
 use headway_algorithms::{router, LinkView, PacketView, QsOption, RouterInstance, Verdict};
 use proptest::prelude::*;

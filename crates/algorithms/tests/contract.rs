@@ -1,8 +1,6 @@
 //! What every algorithm must keep to, whatever the stack does to it.
 
-mod common;
-
-use common::tunables_at;
+use crate::common::tunables_at;
 use headway_algorithms::{
     choices, controls, queues, routers, startups, Ack, CaState, Conn, ControlInstance, Event,
     LinkView, PacketView, QueueInstance, RateSample, TunableInfo, MAX_TUNABLES, SSTHRESH_INFINITE,

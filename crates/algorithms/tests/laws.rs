@@ -1,17 +1,11 @@
 //! Each control's law, in the numbers of its paper and of the kernel it follows: here Reno's and
 //! what all have in common, in modules those of others.
 
-#[path = "laws/by_delay.rs"]
 mod by_delay;
-#[path = "laws/cubic.rs"]
 mod cubic;
-#[path = "laws/htcp.rs"]
 mod htcp;
-#[path = "laws/load_factor.rs"]
 mod load_factor;
-#[path = "laws/local.rs"]
 mod local;
-#[path = "laws/loss_based.rs"]
 mod loss_based;
 
 use headway_algorithms::{Ack, CaState, Conn, ControlInstance};

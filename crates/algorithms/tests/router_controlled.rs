@@ -1,7 +1,6 @@
 //! XCP's and RCP's routers and senders by hand, against the same laws in f64, from 1 Mbit/s
 //! to 40 Gbit/s and from 1 ms to 2 s; their options byte by byte.
 
-#[path = "router_controlled/monitor.rs"]
 mod monitor;
 #[path = "router_controlled/rcp.rs"]
 mod of_rcp;

@@ -1,6 +1,9 @@
 //! The emulator in real time: how well it keeps time, how much it carries, and
 //! that it says so when it could not keep time. The bounds that are asserted are
 //! wide, for the machine may be busy; what was measured is printed.
+//!
+//! It needs root, network namespaces, TUN devices, ip and iperf3. A measurement that fails is
+//! repeated if cores were away meanwhile (tests/machine.rs).
 
 mod common;
 #[path = "../../../tests/machine.rs"]

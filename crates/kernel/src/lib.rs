@@ -16,6 +16,9 @@
 //! - [`cli`]: the command line, which nobody knows.
 #![warn(missing_docs)]
 
+#[cfg(test)]
+#[path = "../tests/arrows.rs"]
+mod arrows;
 pub mod attach;
 pub mod benches;
 pub mod cli;

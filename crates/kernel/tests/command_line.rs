@@ -2,16 +2,13 @@
 //! that refuse what the run refuses, numbers that are stored as they are told, and
 //! output that nobody reads.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
-
+use crate::{common, lab};
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::Stdio;
 
-use lab::{attached, fails, headwayctl, json, left_over, one_line, succeeds, Lab};
+use crate::lab::{attached, fails, headwayctl, json, left_over, one_line, succeeds, Lab};
 use serde_json::Value;
 
 fn nothing_is_left() {
@@ -313,40 +310,37 @@ fn output_that_cannot_be_written_is_a_line_and_what_nobody_reads_is_nothing() {
     nothing_is_left();
 }
 
-fn main() {
-    let _lock = lab::machine_to_oneself();
-    common::run(&[
-        (
-            "a control is found under the name people type",
-            &a_control_is_found_under_the_name_people_type,
-        ),
-        (
-            "detach alone takes the only thing or says what there is",
-            &detach_alone_takes_the_only_thing_or_says_what_there_is,
-        ),
-        (
-            "a dry run refuses what the run refuses",
-            &a_dry_run_refuses_what_the_run_refuses,
-        ),
-        (
-            "a hot swap leaves no warning in the kernel's log",
-            &a_hot_swap_leaves_no_warning_in_the_kernels_log,
-        ),
-        (
-            "hints are stored as they are told and end with detach",
-            &hints_are_stored_as_they_are_told_and_end_with_detach,
-        ),
-        (
-            "a testbed attaches its control and takes it away again",
-            &a_testbed_attaches_its_control_and_takes_it_away_again,
-        ),
-        (
-            "dry runs of everything else change nothing",
-            &dry_runs_of_everything_else_change_nothing,
-        ),
-        (
-            "output that cannot be written is a line and what nobody reads is nothing",
-            &output_that_cannot_be_written_is_a_line_and_what_nobody_reads_is_nothing,
-        ),
-    ]);
-}
+pub const TESTS: &[common::Test<'_>] = &[
+    (
+        "a control is found under the name people type",
+        &a_control_is_found_under_the_name_people_type,
+    ),
+    (
+        "detach alone takes the only thing or says what there is",
+        &detach_alone_takes_the_only_thing_or_says_what_there_is,
+    ),
+    (
+        "a dry run refuses what the run refuses",
+        &a_dry_run_refuses_what_the_run_refuses,
+    ),
+    (
+        "a hot swap leaves no warning in the kernel's log",
+        &a_hot_swap_leaves_no_warning_in_the_kernels_log,
+    ),
+    (
+        "hints are stored as they are told and end with detach",
+        &hints_are_stored_as_they_are_told_and_end_with_detach,
+    ),
+    (
+        "a testbed attaches its control and takes it away again",
+        &a_testbed_attaches_its_control_and_takes_it_away_again,
+    ),
+    (
+        "dry runs of everything else change nothing",
+        &dry_runs_of_everything_else_change_nothing,
+    ),
+    (
+        "output that cannot be written is a line and what nobody reads is nothing",
+        &output_that_cannot_be_written_is_a_line_and_what_nobody_reads_is_nothing,
+    ),
+];

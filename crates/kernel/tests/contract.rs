@@ -4,10 +4,9 @@
 //! With tunables at the ends of their ranges every control is tried with its own startup, and
 //! every startup with CUBIC; HEADWAY_LONG=1 tries all with all.
 
-mod common;
-#[path = "contract/situations.rs"]
 mod situations;
 
+use crate::common;
 use headway_algorithms::{
     control, startup, Ack, CaState, Conn, ControlInstance, Event, Monitor, RateSample, TunableInfo,
 };
@@ -315,17 +314,18 @@ fn situations_do_what_they_say() {
     }
 }
 
-fn main() {
-    let all_agree = || common::each(objects().unwrap(), both_bindings_agree);
-    common::run(&[
-        ("situations do what they say", &situations_do_what_they_say),
-        (
-            "every pair gives the same outputs in both bindings",
-            &all_agree,
-        ),
-        (
-            "another control gives other outputs",
-            &another_control_differs,
-        ),
-    ]);
+fn every_pair_gives_the_same_outputs_in_both_bindings() {
+    common::each(objects().unwrap(), both_bindings_agree);
 }
+
+pub const TESTS: &[common::Test<'_>] = &[
+    ("situations do what they say", &situations_do_what_they_say),
+    (
+        "every pair gives the same outputs in both bindings",
+        &every_pair_gives_the_same_outputs_in_both_bindings,
+    ),
+    (
+        "another control gives other outputs",
+        &another_control_differs,
+    ),
+];

@@ -1,18 +1,15 @@
 //! A control that needs ECN (tests/controls) on the kernel: it asks for it and is granted
 //! it with the namespace's default as it is, and what leaves is what the simulator's sends
-//! (crates/sim/tests/ecn_controls.rs).
+//! (crates/sim/tests/further/ecn_controls.rs).
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
-
+use crate::common;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{FromRawFd as _, OwnedFd};
 
+use crate::lab::{choose_for, frames, left_over, packets_of, Lab};
 use headway_kernel::objects::{objects, ControlObject};
 use headway_system::socket::tcp_info;
-use lab::{choose_for, frames, left_over, packets_of, Lab};
 use libbpf_rs::{Link, MapCore as _, MapMut, MapType, Object};
 
 const NAME: &str = "hwt_needs_ecn";
@@ -172,20 +169,17 @@ fn who_needs_ecn_does_not_make_others_ask() {
     assert_eq!(left_over(), Vec::<String>::new());
 }
 
-fn main() {
-    let _lock = lab::machine_to_oneself();
-    common::run(&[
-        (
-            "who needs ecn asks for it and grants it and sends what can be marked",
-            &who_needs_ecn_asks_for_it_and_grants_it_and_sends_what_can_be_marked,
-        ),
-        (
-            "a host whose default is passive does not grant it",
-            &a_host_whose_default_is_passive_does_not_grant_it,
-        ),
-        (
-            "who needs ecn does not make others ask",
-            &who_needs_ecn_does_not_make_others_ask,
-        ),
-    ]);
-}
+pub const TESTS: &[common::Test<'_>] = &[
+    (
+        "who needs ecn asks for it and grants it and sends what can be marked",
+        &who_needs_ecn_asks_for_it_and_grants_it_and_sends_what_can_be_marked,
+    ),
+    (
+        "a host whose default is passive does not grant it",
+        &a_host_whose_default_is_passive_does_not_grant_it,
+    ),
+    (
+        "who needs ecn does not make others ask",
+        &who_needs_ecn_does_not_make_others_ask,
+    ),
+];

@@ -2,10 +2,7 @@
 //! prefixes: what an application sets it gets back, what it may not set is refused as
 //! the kernel refuses, and everything goes away with `detach --all`.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
-
+use crate::common;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::FromRawFd as _;
@@ -15,8 +12,8 @@ use std::process::Command;
 
 use libbpf_rs::{MapHandle, MapType};
 
-use common::machine::TooBusy;
-use lab::{
+use crate::common::machine::TooBusy;
+use crate::lab::{
     fails, get, json, left_over, set, succeeds, Cgroup, Info, DEADLINE, INFO, RATE, STABILIZE,
     TYPE, VOLUME,
 };
@@ -277,37 +274,34 @@ fn maps_of_another_version_are_named() {
     nothing_is_left();
 }
 
-fn main() {
-    let _lock = lab::machine_to_oneself();
-    common::run(&[
-        ("what is set is read back", &what_is_set_is_read_back),
-        (
-            "what a listening socket says holds for what it accepts",
-            &what_a_listening_socket_says_holds_for_what_it_accepts,
-        ),
-        (
-            "the longest prefix of the peer decides and the application before it",
-            &the_longest_prefix_of_the_peer_decides_and_the_application_before_it,
-        ),
-        (
-            "maps of another version are named",
-            &maps_of_another_version_are_named,
-        ),
-        (
-            "the rest is refused as the kernel refuses",
-            &the_rest_is_refused_as_the_kernel_refuses,
-        ),
-        (
-            "attached again it is elsewhere and detached it is nowhere",
-            &attached_again_it_is_elsewhere_and_detached_it_is_nowhere,
-        ),
-        (
-            "errors are one line with a status",
-            &errors_are_one_line_with_a_status,
-        ),
-        (
-            "the example in C runs with hints and without",
-            &the_example_in_c_runs_with_hints_and_without,
-        ),
-    ]);
-}
+pub const TESTS: &[common::Test<'_>] = &[
+    ("what is set is read back", &what_is_set_is_read_back),
+    (
+        "what a listening socket says holds for what it accepts",
+        &what_a_listening_socket_says_holds_for_what_it_accepts,
+    ),
+    (
+        "the longest prefix of the peer decides and the application before it",
+        &the_longest_prefix_of_the_peer_decides_and_the_application_before_it,
+    ),
+    (
+        "maps of another version are named",
+        &maps_of_another_version_are_named,
+    ),
+    (
+        "the rest is refused as the kernel refuses",
+        &the_rest_is_refused_as_the_kernel_refuses,
+    ),
+    (
+        "attached again it is elsewhere and detached it is nowhere",
+        &attached_again_it_is_elsewhere_and_detached_it_is_nowhere,
+    ),
+    (
+        "errors are one line with a status",
+        &errors_are_one_line_with_a_status,
+    ),
+    (
+        "the example in C runs with hints and without",
+        &the_example_in_c_runs_with_hints_and_without,
+    ),
+];

@@ -2,18 +2,10 @@
 //! program packet by packet (BPF_PROG_TEST_RUN), and through it on a live path to hosts whose
 //! sockets send and answer such headers. HEADWAY_FUZZ sets how many.
 
-mod common;
-#[path = "hostile_headers/conversation.rs"]
 mod conversation;
-#[path = "hostile_headers/forged.rs"]
 mod forged;
-#[path = "common/lab.rs"]
-mod lab;
-#[path = "common/transfer.rs"]
-mod transfer;
-#[path = "common/wire.rs"]
-mod wire;
 
+use crate::{common, lab, wire};
 use std::net::Ipv4Addr;
 use std::process::Command;
 
@@ -22,11 +14,11 @@ use headway_algorithms::{controls, routers, Carrier, RouterInfo};
 use headway_kernel::benches::forwarding::path::{RoutedPath, HOST_DEVICE, ROUTER_OUT};
 use headway_kernel::mechanisms::trial::Trial;
 
+use crate::lab::{complaints, json, let_anybody_send, succeeds};
+use crate::transfer::Transfer;
+use crate::wire::{Random, IP_BYTES};
 use conversation::converse;
 use forged::{options, packet, unharmed, Segment, TCP_BYTES};
-use lab::{complaints, json, let_anybody_send, succeeds};
-use transfer::Transfer;
-use wire::{Random, IP_BYTES};
 
 const RATE_BPS: u64 = 10_000_000;
 
@@ -178,20 +170,17 @@ fn a_flow_falls_back_where_no_router_answers_and_status_says_so() {
     }
 }
 
-fn main() {
-    let _lock = lab::machine_to_oneself();
-    common::run(&[
-        (
-            "hostile headers harm no packet",
-            &hostile_headers_harm_no_packet,
-        ),
-        (
-            "hostile headers harm no connection",
-            &hostile_headers_harm_no_connection,
-        ),
-        (
-            "a flow falls back where no router answers, and status says so",
-            &a_flow_falls_back_where_no_router_answers_and_status_says_so,
-        ),
-    ]);
-}
+pub const TESTS: &[common::Test<'_>] = &[
+    (
+        "hostile headers harm no packet",
+        &hostile_headers_harm_no_packet,
+    ),
+    (
+        "hostile headers harm no connection",
+        &hostile_headers_harm_no_connection,
+    ),
+    (
+        "a flow falls back where no router answers, and status says so",
+        &a_flow_falls_back_where_no_router_answers_and_status_says_so,
+    ),
+];

@@ -1,19 +1,19 @@
 //! What applications say, on the live kernel: downloads over an emulated path of
 //! 50 Mbit/s and 100 ms whose server sets socket options before it answers.
+//!
+//! It measures how long downloads take and the rates at which they start, which may be 5 % from the
+//! exact ones. A measurement that fails is repeated if cores were away meanwhile (tests/machine.rs).
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
-
+use crate::{common, lab};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
+use crate::lab::{get, json, left_over, set, succeeds, Cgroup, Info, DEADLINE, INFO, RATE};
+use crate::lab::{STABILIZE, TYPE, VOLUME};
 use headway_kernel::system::netns::Netns;
 use headway_system::socket::tcp_info;
-use lab::{get, json, left_over, set, succeeds, Cgroup, Info, DEADLINE, INFO, RATE};
-use lab::{STABILIZE, TYPE, VOLUME};
 
 const TESTBED: &str = "hwtif";
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
@@ -287,25 +287,22 @@ fn what_a_path_carried_is_remembered_for_its_lifetime() {
     );
 }
 
-fn main() {
-    let _lock = lab::machine_to_oneself();
-    common::run(&[
-        (
-            "a deadline is met if the path allows and else the start is slow",
-            &a_deadline_is_met_if_the_path_allows_and_else_the_start_is_slow,
-        ),
-        (
-            "a rate that is all it needs ends slow start",
-            &a_rate_that_is_all_it_needs_ends_slow_start,
-        ),
-        ("a large write is seen whole", &a_large_write_is_seen_whole),
-        (
-            "what a path carried is remembered for its lifetime",
-            &what_a_path_carried_is_remembered_for_its_lifetime,
-        ),
-        (
-            "defaults of prefixes hold for every startup",
-            &defaults_of_prefixes_hold_for_every_startup,
-        ),
-    ]);
-}
+pub const TESTS: &[common::Test<'_>] = &[
+    (
+        "a deadline is met if the path allows and else the start is slow",
+        &a_deadline_is_met_if_the_path_allows_and_else_the_start_is_slow,
+    ),
+    (
+        "a rate that is all it needs ends slow start",
+        &a_rate_that_is_all_it_needs_ends_slow_start,
+    ),
+    ("a large write is seen whole", &a_large_write_is_seen_whole),
+    (
+        "what a path carried is remembered for its lifetime",
+        &what_a_path_carried_is_remembered_for_its_lifetime,
+    ),
+    (
+        "defaults of prefixes hold for every startup",
+        &defaults_of_prefixes_hold_for_every_startup,
+    ),
+];

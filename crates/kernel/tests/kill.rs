@@ -2,15 +2,12 @@
 //! remove, and connections of other programs go on. HEADWAY_KILLS sets how many, HEADWAY_SWAPS
 //! how many swaps under traffic.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
-
+use crate::{common, lab};
 use std::process::Stdio;
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
-use lab::{headwayctl, left_over, succeeds, Cgroup, Lab};
+use crate::lab::{headwayctl, left_over, succeeds, Cgroup, Lab};
 
 /// What is killed, in turn; the second ones find something attached.
 fn commands<'a>(netns: &'a str, cgroup: &'a str) -> Vec<Vec<&'a str>> {
@@ -167,17 +164,14 @@ fn hot_swaps_under_traffic_harm_no_connection() {
     assert_eq!(lab.default(), "reno");
 }
 
-fn main() {
-    let _lock = lab::machine_to_oneself();
-    common::run(&[
-        (
-            "many at once do not get in each other's way",
-            &many_at_once_do_not_get_in_each_others_way,
-        ),
-        ("kills leave nothing", &kills_leave_nothing),
-        (
-            "hot swaps under traffic harm no connection",
-            &hot_swaps_under_traffic_harm_no_connection,
-        ),
-    ]);
-}
+pub const TESTS: &[common::Test<'_>] = &[
+    (
+        "many at once do not get in each other's way",
+        &many_at_once_do_not_get_in_each_others_way,
+    ),
+    ("kills leave nothing", &kills_leave_nothing),
+    (
+        "hot swaps under traffic harm no connection",
+        &hot_swaps_under_traffic_harm_no_connection,
+    ),
+];

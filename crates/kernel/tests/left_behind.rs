@@ -1,10 +1,7 @@
 //! What stays behind: nothing, however a command was attacked or ended, and what has to
 //! stay is said.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
-
+use crate::{common, lab};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -13,8 +10,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::lab::{attached, fails, headwayctl, json, succeeds, wait_until, Lab};
 use headway_kernel::system::netns::Netns;
-use lab::{attached, fails, headwayctl, json, succeeds, wait_until, Lab};
 use serde_json::Value;
 
 const ROOT: &str = "/run/headway-hwt";
@@ -270,7 +267,7 @@ fn a_lock_is_roots_alone_and_who_waits_is_told_for_whom() {
     said.read_line(&mut line).unwrap();
     let holder = format!("held by process {} (", std::process::id());
     assert!(line.contains(&path) && line.contains(&holder), "{line}");
-    assert!(line.contains("left_behind"), "{line}");
+    assert!(line.contains(env!("CARGO_CRATE_NAME")), "{line}");
     assert!(waiting.try_wait().unwrap().is_none());
     drop(held);
     assert!(waiting.wait().unwrap().success());
@@ -370,40 +367,37 @@ fn a_testbed_goes_with_what_a_killed_proxy_in_it_left_and_leaves_those_of_others
     assert!(!Path::new(ROOT).exists());
 }
 
-fn main() {
-    let _lock = lab::machine_to_oneself();
-    common::run(&[
-        (
-            "programs that start others and ignore signals end",
-            &programs_that_start_others_and_ignore_signals_end,
-        ),
-        (
-            "what does not end is named and stays for the next down",
-            &what_does_not_end_is_named_and_stays_for_the_next_down,
-        ),
-        (
-            "an emulator whose state is lost is seen and removed",
-            &an_emulator_whose_state_is_lost_is_seen_and_removed,
-        ),
-        (
-            "attach that cannot note the default leaves nothing attached",
-            &attach_that_cannot_note_the_default_leaves_nothing_attached,
-        ),
-        (
-            "what never was leaves no file",
-            &what_never_was_leaves_no_file,
-        ),
-        (
-            "a lock is root's alone, and who waits is told for whom",
-            &a_lock_is_roots_alone_and_who_waits_is_told_for_whom,
-        ),
-        (
-            "a proxy is in status, and ends with everything, also one that was killed",
-            &a_proxy_is_in_status_and_ends_with_everything_also_one_that_was_killed,
-        ),
-        (
-            "a testbed goes with what a killed proxy in it left, and leaves those of others",
-            &a_testbed_goes_with_what_a_killed_proxy_in_it_left_and_leaves_those_of_others,
-        ),
-    ]);
-}
+pub const TESTS: &[common::Test<'_>] = &[
+    (
+        "programs that start others and ignore signals end",
+        &programs_that_start_others_and_ignore_signals_end,
+    ),
+    (
+        "what does not end is named and stays for the next down",
+        &what_does_not_end_is_named_and_stays_for_the_next_down,
+    ),
+    (
+        "an emulator whose state is lost is seen and removed",
+        &an_emulator_whose_state_is_lost_is_seen_and_removed,
+    ),
+    (
+        "attach that cannot note the default leaves nothing attached",
+        &attach_that_cannot_note_the_default_leaves_nothing_attached,
+    ),
+    (
+        "what never was leaves no file",
+        &what_never_was_leaves_no_file,
+    ),
+    (
+        "a lock is root's alone, and who waits is told for whom",
+        &a_lock_is_roots_alone_and_who_waits_is_told_for_whom,
+    ),
+    (
+        "a proxy is in status, and ends with everything, also one that was killed",
+        &a_proxy_is_in_status_and_ends_with_everything_also_one_that_was_killed,
+    ),
+    (
+        "a testbed goes with what a killed proxy in it left, and leaves those of others",
+        &a_testbed_goes_with_what_a_killed_proxy_in_it_left_and_leaves_those_of_others,
+    ),
+];

@@ -4,17 +4,14 @@
 //! that is claimed beyond the approved one is two bits of the nonce that the receiver
 //! does not know, so one lie in 4^steps gets through.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
-
+use crate::{common, lab};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::process::Command;
 
+use crate::lab::{json, left_over, packets_of, succeeds};
 use headway_kernel::system::netns::Netns;
-use lab::{json, left_over, packets_of, succeeds};
 
 const SERVER: &str = "hwqc-server";
 const RECEIVER: &str = "hwqc-receiver";
@@ -301,23 +298,17 @@ fn who_does_not_know_the_nonce_is_caught() {
     assert!(predicted(caught, 400, probability), "{caught} of 400");
 }
 
-fn main() {
-    let lock = lab::machine_to_oneself();
-    if lock.is_some() {
-        std::env::set_var("HEADWAY_SCOPE", "hwq");
-    }
-    common::run(&[
-        (
-            "who tells the truth is believed",
-            &who_tells_the_truth_is_believed,
-        ),
-        (
-            "who inflates the rate is caught as often as predicted",
-            &who_inflates_the_rate_is_caught_as_often_as_predicted,
-        ),
-        (
-            "who does not know the nonce is caught",
-            &who_does_not_know_the_nonce_is_caught,
-        ),
-    ]);
-}
+pub const TESTS: &[common::Test<'_>] = &[
+    (
+        "who tells the truth is believed",
+        &who_tells_the_truth_is_believed,
+    ),
+    (
+        "who inflates the rate is caught as often as predicted",
+        &who_inflates_the_rate_is_caught_as_often_as_predicted,
+    ),
+    (
+        "who does not know the nonce is caught",
+        &who_does_not_know_the_nonce_is_caught,
+    ),
+];

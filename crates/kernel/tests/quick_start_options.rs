@@ -1,15 +1,15 @@
 //! Quick-Start's programs on single packets (BPF_PROG_TEST_RUN): the numbers of RFC
 //! 4782, and a great many options that are not what they should be. HEADWAY_FUZZ sets
 //! how many.
+//!
+//! One test counts the packets of a slot of 100 ms, which must be sent within the slot. It is
+//! repeated if cores were away meanwhile (tests/machine.rs). The others measure no time.
 
-mod common;
-#[path = "common/wire.rs"]
-mod wire;
-
+use crate::{common, wire};
 use std::time::Duration;
 
+use crate::wire::{checksum, hostile, option, packet, Random, IP_BYTES, OPTION};
 use headway_kernel::mechanisms::trial::Trial;
-use wire::{checksum, hostile, option, packet, Random, IP_BYTES, OPTION};
 
 fn nonce(option: &[u8]) -> u32 {
     u32::from_be_bytes(option[4..8].try_into().unwrap()) >> 2
@@ -244,23 +244,21 @@ fn hostile_options_harm_nothing_and_get_nothing() {
     }
 }
 
-fn main() {
-    common::run(&[
-        (
-            "the RFC's option is read and lowered as it says",
-            &the_rfcs_option_is_read_and_lowered_as_it_says,
-        ),
-        (
-            "a sample has every packet of its slot",
-            &a_sample_has_every_packet_of_its_slot,
-        ),
-        (
-            "an option is found wherever it stands",
-            &an_option_is_found_wherever_it_stands,
-        ),
-        (
-            "hostile options harm nothing and get nothing",
-            &hostile_options_harm_nothing_and_get_nothing,
-        ),
-    ]);
-}
+pub const TESTS: &[common::Test<'_>] = &[
+    (
+        "the RFC's option is read and lowered as it says",
+        &the_rfcs_option_is_read_and_lowered_as_it_says,
+    ),
+    (
+        "a sample has every packet of its slot",
+        &a_sample_has_every_packet_of_its_slot,
+    ),
+    (
+        "an option is found wherever it stands",
+        &an_option_is_found_wherever_it_stands,
+    ),
+    (
+        "hostile options harm nothing and get nothing",
+        &hostile_options_harm_nothing_and_get_nothing,
+    ),
+];

@@ -1,14 +1,11 @@
 //! A router's algorithm by the one binding, live: packets from a namespace over a router's
 //! to a third, with `headwayctl router attach` at the router's way out.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
-
+use crate::lab::{fails, json, succeeds};
+use crate::{common, lab};
 use headway_kernel::benches::forwarding::packets::{trickle, Frames, LEAST_BYTES};
 use headway_kernel::benches::forwarding::path::{RoutedPath, ROUTER_MAC, ROUTER_OUT};
 use headway_kernel::mechanisms::trial::Trial;
-use lab::{fails, json, succeeds};
 use serde_json::Value;
 
 const PACKETS: usize = 200;
@@ -253,25 +250,22 @@ fn a_protocol_of_three_files_has_its_header_read_and_written_by_the_binding() {
     }
 }
 
-fn main() {
-    let _machine = lab::machine_to_oneself();
-    common::run(&[
-        (
-            "what passes is seen, answered and counted by its declared names",
-            &what_passes_is_seen_answered_and_counted_by_its_declared_names,
-        ),
-        (
-            "a fast link grants all that is asked",
-            &a_fast_link_grants_all_that_is_asked,
-        ),
-        (
-            "a protocol of three files has its header read and written by the binding",
-            &a_protocol_of_three_files_has_its_header_read_and_written_by_the_binding,
-        ),
-        ("a virtual queue has an end", &a_virtual_queue_has_an_end),
-        (
-            "what is wrong is told in one line",
-            &what_is_wrong_is_told_in_one_line,
-        ),
-    ]);
-}
+pub const TESTS: &[common::Test<'_>] = &[
+    (
+        "what passes is seen, answered and counted by its declared names",
+        &what_passes_is_seen_answered_and_counted_by_its_declared_names,
+    ),
+    (
+        "a fast link grants all that is asked",
+        &a_fast_link_grants_all_that_is_asked,
+    ),
+    (
+        "a protocol of three files has its header read and written by the binding",
+        &a_protocol_of_three_files_has_its_header_read_and_written_by_the_binding,
+    ),
+    ("a virtual queue has an end", &a_virtual_queue_has_an_end),
+    (
+        "what is wrong is told in one line",
+        &what_is_wrong_is_told_in_one_line,
+    ),
+];

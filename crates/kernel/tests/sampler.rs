@@ -1,17 +1,14 @@
 //! `headwayctl sample` and `headwayctl traffic` together, in a namespace of the test's own.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
-
+use crate::{common, lab};
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use crate::lab::{fails, headwayctl, Lab};
 use headway_kernel::mechanisms::sampler::RECORD_BYTES;
 use headway_kernel::system::netns::Netns;
-use lab::{fails, headwayctl, Lab};
 use serde_json::Value;
 
 /// A program that said "ready" and runs on.
@@ -167,12 +164,10 @@ fn bad_input_is_one_line() {
     assert!(line.contains("44"), "{line}");
 }
 
-fn main() {
-    common::run(&[
-        (
-            "a sender's life is recorded and no other connection",
-            &a_senders_life_is_recorded_and_no_other_connection,
-        ),
-        ("bad input is one line", &bad_input_is_one_line),
-    ]);
-}
+pub const TESTS: &[common::Test<'_>] = &[
+    (
+        "a sender's life is recorded and no other connection",
+        &a_senders_life_is_recorded_and_no_other_connection,
+    ),
+    ("bad input is one line", &bad_input_is_one_line),
+];

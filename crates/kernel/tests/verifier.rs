@@ -1,58 +1,44 @@
-//! Every object passes the verifier of the running kernel. Where that cannot be
-//! tried the reason is shown, which is why this test brings its own `main`.
+//! Every object passes the verifier of the running kernel.
 
-mod common;
+use crate::common;
+use headway_kernel::objects::routers;
+use headway_kernel::{objects, verify};
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use common::skipped;
-use headway_kernel::{missing, objects, verify};
-
-fn main() {
-    let objects = match objects() {
-        Ok(objects) => objects,
-        Err(reason) => return skipped::skipped(1, reason),
-    };
-    if let Some(reason) = missing() {
-        return skipped::skipped(objects.len() + 1, &reason);
-    }
-
-    let failed = AtomicUsize::new(0);
-    let report = |name: &str, result: Result<(), String>| match result {
-        Ok(()) => println!("test {name} ... ok"),
-        Err(why) => {
-            failed.fetch_add(1, Ordering::Relaxed);
-            println!("test {name} ... FAILED\n{why}");
+fn the_verifier_accepts_every_control() {
+    common::each(objects().unwrap(), |object| {
+        if let Err(log) = object.verify() {
+            panic!("{}: {log}", object.name);
         }
-    };
-    let n_tests = objects.len() + headway_kernel::objects::routers().map_or(0, <[_]>::len) + 1;
-    println!("\nrunning {n_tests} tests");
-    common::each(objects, |object| {
-        let name = format!("the verifier accepts {}", object.name);
-        report(&name, object.verify());
     });
-    for router in headway_kernel::objects::routers().unwrap_or_default() {
-        report(
-            &format!("the verifier accepts the router {}", router.name),
-            verify(router.name, router.bytes),
-        );
-    }
-    // the same way must be able to say no; the build sets the path with the objects
-    let refused = option_env!("HEADWAY_REFUSED").unwrap_or_default();
-    report(
-        "the verifier refuses a write that no control may do",
-        match std::fs::read(refused).map(|bytes| verify("refused", &bytes)) {
-            Ok(Err(log)) if log.contains("no write support") => Ok(()),
-            Ok(Err(log)) => Err(format!("refused for another reason: {log}")),
-            Ok(Ok(())) => Err("it was loaded".to_owned()),
-            Err(e) => Err(format!("cannot read {refused}: {e}")),
-        },
-    );
-    let failed = failed.into_inner();
-    let passed = n_tests - failed;
-    let verdict = if failed == 0 { "ok" } else { "FAILED" };
-    println!("\ntest result: {verdict}. {passed} passed; {failed} failed");
-    if failed > 0 {
-        std::process::exit(1);
+}
+
+fn the_verifier_accepts_every_router() {
+    for router in routers().unwrap() {
+        if let Err(log) = verify(router.name, router.bytes) {
+            panic!("{}: {log}", router.name);
+        }
     }
 }
+
+/// The same way must be able to say no.
+fn the_verifier_refuses_a_write_that_no_control_may_do() {
+    let path = option_env!("HEADWAY_REFUSED").unwrap_or_default(); // set with the objects
+    let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let log = verify("refused", &bytes).unwrap_err();
+    assert!(log.contains("no write support"), "{log}");
+}
+
+pub const TESTS: &[common::Test<'_>] = &[
+    (
+        "the verifier accepts every control",
+        &the_verifier_accepts_every_control,
+    ),
+    (
+        "the verifier accepts every router",
+        &the_verifier_accepts_every_router,
+    ),
+    (
+        "the verifier refuses a write that no control may do",
+        &the_verifier_refuses_a_write_that_no_control_may_do,
+    ),
+];

@@ -1,17 +1,14 @@
 //! Whose something is: one scope's commands leave alone what another's made, and what is
 //! nobody's of Headway; a device is told from another of the same name.
 
-mod common;
-#[path = "common/lab.rs"]
-mod lab;
-
+use crate::{common, lab};
 use std::fs;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::lab::{fails, headwayctl, ip, json, one_line, succeeds, Lab};
 use headway_kernel::system::namespace::Namespace;
-use lab::{fails, headwayctl, ip, json, one_line, succeeds, Lab};
 use serde_json::Value;
 
 /// Begins like the scope of all other tests, which is "hwt".
@@ -300,36 +297,33 @@ fn what_is_none_of_headways_is_not_touched() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-fn main() {
-    let _lock = lab::machine_to_oneself();
-    common::run(&[
-        (
-            "a testbed is its scope's alone",
-            &a_testbed_is_its_scopes_alone,
-        ),
-        (
-            "a namespace that is only named like ours stays",
-            &a_namespace_that_is_only_named_like_ours_stays,
-        ),
-        (
-            "a scope is a word and not the beginning of one",
-            &a_scope_is_a_word_and_not_the_beginning_of_one,
-        ),
-        (
-            "namespaces without a name are told apart",
-            &namespaces_without_a_name_are_told_apart,
-        ),
-        (
-            "a device that was renamed, moved or deleted is found",
-            &a_device_that_was_renamed_moved_or_deleted_is_found,
-        ),
-        (
-            "a long name of a namespace is found",
-            &a_long_name_of_a_namespace_is_found,
-        ),
-        (
-            "what is none of Headway's is not touched",
-            &what_is_none_of_headways_is_not_touched,
-        ),
-    ]);
-}
+pub const TESTS: &[common::Test<'_>] = &[
+    (
+        "a testbed is its scope's alone",
+        &a_testbed_is_its_scopes_alone,
+    ),
+    (
+        "a namespace that is only named like ours stays",
+        &a_namespace_that_is_only_named_like_ours_stays,
+    ),
+    (
+        "a scope is a word and not the beginning of one",
+        &a_scope_is_a_word_and_not_the_beginning_of_one,
+    ),
+    (
+        "namespaces without a name are told apart",
+        &namespaces_without_a_name_are_told_apart,
+    ),
+    (
+        "a device that was renamed, moved or deleted is found",
+        &a_device_that_was_renamed_moved_or_deleted_is_found,
+    ),
+    (
+        "a long name of a namespace is found",
+        &a_long_name_of_a_namespace_is_found,
+    ),
+    (
+        "what is none of Headway's is not touched",
+        &what_is_none_of_headways_is_not_touched,
+    ),
+];

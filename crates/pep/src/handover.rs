@@ -433,18 +433,20 @@ mod tests {
                 answered: n % 2 == 1,
             })
             .collect();
+        let begin = Instant::now();
         let taken = thread::scope(|scope| {
             let heir = scope.spawn(|| take_over(&far));
             hand_over(&near, &held).unwrap();
             heir.join().unwrap().unwrap()
         });
+        // the time that a client has waited is whole microseconds, and stands still on its way
+        let most_lost = begin.elapsed() + Duration::from_micros(1);
         assert_eq!(taken.len(), held.len());
         for (theirs, ours) in taken.iter().zip(&held) {
             assert_eq!(theirs.ends(), ours.ends());
             assert_eq!(theirs.syn.packet(), ours.syn.packet());
             assert_eq!(theirs.answered, ours.answered);
-            let later = theirs.since.elapsed().abs_diff(ours.since.elapsed());
-            assert!(later < Duration::from_secs(5), "{later:?}");
+            assert!((ours.since..=ours.since + most_lost).contains(&theirs.since));
         }
         hand_over(&near, &[]).unwrap();
         assert!(take_over(&far).unwrap().is_empty());

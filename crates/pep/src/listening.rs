@@ -59,6 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[ignore = "live: binds IPv6 addresses, which not every machine has"]
     fn who_listens_at_any_address_is_found_and_nobody_else() {
         let bound = |address| TcpListener::bind(address).unwrap();
         let all = [

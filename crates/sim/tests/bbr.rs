@@ -1,9 +1,7 @@
 //! What is published of BBR's behaviour (Cardwell et al., ACM Queue 14(5), 2016, and
 //! draft-cardwell-iccrg-bbr-congestion-control-00), in traces of one flow.
 
-mod common;
-
-use common::{bulk, dumbbell, run, wide_link, MS, SECOND};
+use crate::common::{bulk, dumbbell, run, wide_link, MS, SECOND};
 use headway_sim::Outcome;
 
 const RATE_BPS: u64 = 50_000_000;

@@ -1,8 +1,6 @@
 //! Links whose rate and delay change during a run, or that are down for a while.
 
-mod common;
-
-use common::{bulk, dumbbell, run, MS, SECOND};
+use crate::common::{bulk, dumbbell, run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 

@@ -23,9 +23,7 @@
 //! run; on 100 Mbit/s, where it follows from a few timeouts more or less, only to stand above
 //! the target and below what a queue without the law would hold (150 ms) by far.
 
-mod common;
-
-use common::{bulk, run, world, MS, SECOND};
+use crate::common::{bulk, run, world, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -352,7 +350,7 @@ fn every_packet_is_accounted_for_at_every_moment() {
         let of_link = drops.link.iter().filter(|&&link| link == 0).count() as u64;
         assert_eq!(of_link, counters.dropped_pkts[last]);
         seen.extend(&drops.reason);
-        common::segments(&outcome.capture.expect("captured"));
+        crate::common::segments(&outcome.capture.expect("captured"));
     }
     assert!(seen.contains(&EARLY) && seen.contains(&LOST), "{seen:?}");
 }

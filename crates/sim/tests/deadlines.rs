@@ -1,9 +1,7 @@
 //! Response times of 100 kB over 10 Mbit/s and 200 ms with a deadline: figure 7.4 of the
 //! thesis, with the rate that the startup itself makes of the deadline.
 
-mod common;
-
-use common::{dumbbell, run, wide_link, MS, SECOND};
+use crate::common::{dumbbell, run, wide_link, MS, SECOND};
 use headway_sim::Scenario;
 use serde_json::{json, Value};
 

@@ -1,9 +1,7 @@
 //! What is published of the controls that look at delay, in traces: the queue they keep,
 //! and the shares they leave each other. Response functions are in studies/controls.
 
-mod common;
-
-use common::{bulk, dumbbell, run, wide_link, MS, SECOND};
+use crate::common::{bulk, dumbbell, run, wide_link, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 

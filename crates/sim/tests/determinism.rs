@@ -5,9 +5,7 @@
 //! new value of a hash; put it in, and say so in CHANGELOG.md under "Results that
 //! change". The bounds beside each hash are about what is plausible and stay.
 
-mod common;
-
-use common::{bulk, run, MS, SECOND};
+use crate::common::{bulk, run, MS, SECOND};
 use headway_sim::trace::record::Column;
 use headway_sim::Outcome;
 use serde_json::{json, Value};

@@ -1,9 +1,7 @@
 //! ECN of RFC 3168: who negotiates it, which packets can be marked, the echo, and the
 //! answer to a mark, in both stack profiles.
 
-mod common;
-
-use common::{bulk, dumbbell, find, run, wide_link, Seen, Trace, MS, SECOND};
+use crate::common::{bulk, dumbbell, find, run, wide_link, Seen, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
 use serde_json::{json, Value};
 
@@ -254,7 +252,7 @@ fn marks_arrive_as_congestion_experienced() {
         {"forward": second, "reverse": second}]});
     scenario["capture"] = json!({"link": "forward1"});
     let outcome = run(&scenario);
-    let segments = common::segments(outcome.capture.as_deref().unwrap());
+    let segments = crate::common::segments(outcome.capture.as_deref().unwrap());
     let marked = segments.iter().filter(|s| s.ecn == CE).count() as u64;
     let summary = &outcome.summary.flows[0];
     assert!(marked > 0);

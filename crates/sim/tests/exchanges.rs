@@ -1,8 +1,6 @@
 //! Exchanges of a file: connections open when they are due, and some come after others.
 
-mod common;
-
-use common::{run, wide_link, world, MS, SECOND};
+use crate::common::{run, wide_link, world, MS, SECOND};
 use serde_json::{json, Value};
 
 const NONE: u32 = u32::MAX;

@@ -1,8 +1,6 @@
 //! Sub-queues: Deficit Round Robin shares a link among those that want it.
 
-mod common;
-
-use common::{bulk, world, MS, SECOND};
+use crate::common::{bulk, world, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 

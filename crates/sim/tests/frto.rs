@@ -1,9 +1,7 @@
 //! Timeouts of linux-6 (RFC 5682): spurious ones are found out by new data and taken back,
 //! real ones are repaired as before, and what was sent a moment ago is not given up.
 
-mod common;
-
-use common::{bulk, dumbbell, Trace, MS, SECOND};
+use crate::common::{bulk, dumbbell, Trace, MS, SECOND};
 use serde_json::{json, Value};
 
 /// A path whose delay jumps by `more_ms` at 3 s, for a second: packets come in order, late.

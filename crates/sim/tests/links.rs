@@ -1,8 +1,6 @@
 //! Links and queues: rates are exact, limits hold, packets take their routes.
 
-mod common;
-
-use common::{bulk, dumbbell, run, MS, SECOND};
+use crate::common::{bulk, dumbbell, run, MS, SECOND};
 use serde_json::{json, Value};
 
 fn queue_lengths(outcome: &headway_sim::Outcome, link: u32) -> Vec<(u64, u32, u32)> {

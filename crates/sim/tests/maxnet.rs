@@ -1,9 +1,7 @@
 //! MaxNet over simulated paths: the equilibrium that its equations say, max-min fairness
 //! whatever the RTT, empty queues, and what becomes of it where no router takes part.
 
-mod common;
-
-use common::{bulk, run, MS, SECOND};
+use crate::common::{bulk, run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 

@@ -1,8 +1,6 @@
 //! Web pages: objects that reveal one another, over each version of HTTP.
 
-mod common;
-
-use common::{run, wide_link, world, MS, SECOND};
+use crate::common::{run, wide_link, world, MS, SECOND};
 use headway_sim::Outcome;
 use proptest::prelude::*;
 use serde_json::{json, Value};

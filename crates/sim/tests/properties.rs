@@ -4,9 +4,7 @@
 //! `PROPTEST_CASES` sets the number of cases; the default keeps a debug build
 //! under 20 seconds.
 
-mod common;
-
-use common::{segments, Reassembly, MS, SECOND};
+use crate::common::{segments, Reassembly, MS, SECOND};
 use headway_algorithms::{choices, controls, startups};
 use headway_sim::{Scenario, World};
 use headway_wire::TcpFlags;
@@ -74,7 +72,7 @@ fn link() -> impl Strategy<Value = Value> {
                 link.insert("duplicate".into(), json!(duplicate));
                 link.insert("reorder".into(), json!(reorder));
                 link.insert("reorder_delay_ns".into(), json!(late));
-                link.insert("routers".into(), common::answering(&router));
+                link.insert("routers".into(), crate::common::answering(&router));
                 link.insert("drop_ip_options".into(), json!(strict));
                 queue
             },

@@ -1,9 +1,7 @@
 //! Quick-Start between hosts and routers: who answers requests, what becomes of the
 //! option on its way, and what is recorded.
 
-mod common;
-
-use common::{answering, router_counter, router_events, run, MS, SECOND};
+use crate::common::{answering, router_counter, router_events, run, MS, SECOND};
 use headway_sim::{Outcome, Scenario};
 use headway_wire::ipv4_options::QuickStart;
 use headway_wire::pcapng::{Block, Reader};

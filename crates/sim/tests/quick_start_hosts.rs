@@ -2,13 +2,10 @@
 //! of an approval, a denial, a loss and a lie. Section numbers are the RFC's. The
 //! default request, 10 Mbit/s, is rate code 8: 10.24 Mbit/s.
 
-mod common;
-#[path = "quick_start_hosts/liars.rs"]
 mod liars;
-#[path = "quick_start_hosts/losses.rs"]
 mod losses;
 
-use common::{answering, asked, dumbbell, on_the_wheel, run, Trace, MS, SECOND};
+use crate::common::{answering, asked, dumbbell, on_the_wheel, run, Trace, MS, SECOND};
 use headway_wire::ipv4_options::QuickStart;
 use headway_wire::pcapng::{Block, Reader};
 use headway_wire::tcp_options::QuickStartResponse;
@@ -228,7 +225,7 @@ fn a_late_request_leaves_with_data_that_makes_room_for_it() {
     // 85 packets in the round trip after the response, counting what was in flight
     let response = marked[1].time_ns;
     let data = trace.data();
-    let within = |d: &&&common::Seen| (response..response + 95 * MS).contains(&d.time_ns);
+    let within = |d: &&&crate::common::Seen| (response..response + 95 * MS).contains(&d.time_ns);
     let sent = data.iter().filter(within).count();
     assert!((72..=88).contains(&sent), "{sent}");
 }

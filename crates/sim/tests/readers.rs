@@ -1,8 +1,6 @@
 //! Applications that read slowly: the window closes, is probed, and opens again.
 
-mod common;
-
-use common::{dumbbell, run, wide_link, Trace, MS, SECOND};
+use crate::common::{dumbbell, run, wide_link, Trace, MS, SECOND};
 use headway_sim::Scenario;
 use serde_json::{json, Value};
 

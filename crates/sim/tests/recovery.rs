@@ -2,9 +2,7 @@
 //! loses exactly the packets that a test is about. Facts are of Linux 2.6.24 and
 //! 6.1 (net/ipv4/tcp_input.c, tcp_output.c, tcp_recovery.c) or of an RFC.
 
-mod common;
-
-use common::{bulk, dumbbell, find, on_the_wheel, run, wide_link, Trace, MS, SECOND};
+use crate::common::{bulk, dumbbell, find, on_the_wheel, run, wide_link, Trace, MS, SECOND};
 use serde_json::{json, Value};
 
 const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
@@ -319,7 +317,7 @@ fn reordering_alone_does_not_keep_the_window_down() {
             let mut scenario = dumbbell(stack, 20 * SECOND, link, json!([bulk("reno", None)]));
             scenario["topology"]["reverse"]["reorder"] = json!(0);
             scenario["capture"] = Value::Null;
-            let outcome = common::run(&scenario);
+            let outcome = crate::common::run(&scenario);
             let delivered = outcome.tables.flow_counters.delivered_bytes[0];
             (delivered, outcome.summary.flows[0].clone())
         };

@@ -1,8 +1,6 @@
 //! A host in the middle of the path that splits connections in two.
 
-mod common;
-
-use common::{run, wide_link, world, MS, SECOND};
+use crate::common::{run, wide_link, world, MS, SECOND};
 use headway_sim::Scenario;
 use proptest::prelude::*;
 use serde_json::{json, Value};

@@ -2,9 +2,7 @@
 //! `headway validate`'s testbed, and linux-6 must do as well: large segments, the
 //! ACKs that follow them, and recovery from many losses in a queue of four packets.
 
-mod common;
-
-use common::{bulk, dumbbell, wide_link, Trace, MS, SECOND};
+use crate::common::{bulk, dumbbell, wide_link, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
 use serde_json::json;
 

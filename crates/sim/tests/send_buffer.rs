@@ -1,8 +1,6 @@
 //! The send buffer as Linux's: how much a writer may hand over, and when it is woken.
 
-mod common;
-
-use common::{dumbbell, run, wide_link, MS, SECOND};
+use crate::common::{dumbbell, run, wide_link, MS, SECOND};
 use serde_json::{json, Value};
 
 fn bulk(fields: &Value) -> Value {

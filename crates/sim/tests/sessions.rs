@@ -1,8 +1,6 @@
 //! Host pairs with many connections.
 
-mod common;
-
-use common::{asked, run, wide_link, world, MS, SECOND};
+use crate::common::{asked, run, wide_link, world, MS, SECOND};
 use headway_sim::Scenario;
 use serde_json::{json, Value};
 

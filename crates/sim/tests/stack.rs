@@ -1,9 +1,7 @@
 //! How connections start, grow and acknowledge, era by era. Each test is a fact of
 //! Linux 2.6.24/2.6.25 or 6.1 (net/ipv4) or of an RFC, named where it is checked.
 
-mod common;
-
-use common::{bulk, dumbbell, find, on_the_wheel, wide_link, Seen, Trace, MS, SECOND};
+use crate::common::{bulk, dumbbell, find, on_the_wheel, wide_link, Seen, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
 use serde_json::{json, Value};
 
@@ -220,7 +218,7 @@ fn the_receive_window_grows_to_fill_100_mbit_over_50_ms() {
         scenario["checkpoints_ns"] = json!([6 * SECOND]);
         scenario["record"] = json!({"queue": false});
         scenario["capture"] = Value::Null;
-        let outcome = common::run(&scenario);
+        let outcome = crate::common::run(&scenario);
         let delivered = &outcome.tables.flow_counters.delivered_bytes;
         let rate_bps = (delivered[1] - delivered[0]) as f64 * 8.0 / 2.0;
         assert!(rate_bps > 85e6, "{stack}: {rate_bps} bit/s of goodput");

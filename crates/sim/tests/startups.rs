@@ -2,9 +2,7 @@
 //! Scharf, "Fast Startup Internet Congestion Control" (2011), sections 4.4 and 5.2,
 //! and RFC 9959; segments are of 1448 bytes in packets of 1500.
 
-mod common;
-
-use common::{dumbbell, find, wide_link, Seen, Trace, MS, SECOND};
+use crate::common::{dumbbell, find, wide_link, Seen, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
 use serde_json::{json, Value};
 
@@ -328,7 +326,7 @@ fn a_packet_shortened_by_an_option_is_not_small_and_nagle_waits_for_none() {
     // room in the first packet, which is as full as it can be (tcp_minshall_update).
     for stack in STACKS {
         let mut link = wide_link(100_000_000, 50 * MS);
-        link["routers"] = common::answering(&json!({"interval_ms": 100}));
+        link["routers"] = crate::common::answering(&json!({"interval_ms": 100}));
         let fields = json!({"receive_window_bytes": 1 << 20, "extra_ack": true,
             "data_volume_bytes": 50_000});
         let tunables = json!({"qs_rate_kbps": 10_240, "qs_activation": 2, "qs_fit_data": 0});

@@ -301,7 +301,7 @@ fn an_ipv4_option_lengthens_the_header_and_is_found_again() {
 
 #[test]
 fn the_registries_list_every_option_file_once() {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/src");
     for (folder, registry) in [
         ("tcp_options", tcp_options::REGISTRY),
         ("ipv4_options", ipv4_options::REGISTRY),

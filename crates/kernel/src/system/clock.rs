@@ -71,10 +71,8 @@ mod tests {
     fn a_sleep_ends_after_its_time_and_a_past_one_at_once() {
         let due_ns = now_ns() + 3_000_000;
         sleep_until(due_ns);
-        let woke_ns = now_ns();
-        assert!(woke_ns >= due_ns);
-        sleep_until(0);
-        assert!(now_ns() - woke_ns < 1_000_000_000);
+        assert!(now_ns() >= due_ns);
+        sleep_until(0); // would not return if it waited for the clock
         assert_eq!(until(0), Duration::ZERO);
     }
 }

@@ -169,7 +169,7 @@ mod tests {
         };
         assert!(told.recv_timeout(Duration::from_millis(200)).is_err());
         drop(first); // which removes the file that the other one waits for
-        told.recv_timeout(Duration::from_secs(5)).unwrap();
+        told.recv_timeout(Duration::from_secs(60)).unwrap();
         drop(waiting.join().unwrap());
         assert!(!folder.exists(), "what only a lock was in is left");
     }

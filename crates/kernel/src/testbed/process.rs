@@ -176,7 +176,7 @@ mod tests {
                 .filter(Process::is_alive)
                 .collect()
         };
-        let ended = end(alive, Duration::from_secs(5));
+        let ended = end(alive, Duration::from_secs(60));
         assert_eq!((ended.asked, ended.left), (vec![process.pid], vec![]));
         child.wait().unwrap();
         assert_eq!(Process::find(process.pid), None);
@@ -204,7 +204,7 @@ mod tests {
         };
         let ended = end(find, Duration::ZERO);
         assert_eq!((ended.asked, ended.left), (vec![i32::MAX], vec![gone]));
-        assert!(looks.get() > 10);
+        assert!(looks.get() > 1, "it looks again");
     }
 
     #[test]

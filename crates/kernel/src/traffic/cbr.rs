@@ -191,25 +191,22 @@ mod tests {
 
     #[test]
     fn datagrams_leave_on_time_and_arrive_with_their_number() {
-        let task = sender(186);
         let out = std::env::temp_dir().join(format!("headway-cbr-{}", std::process::id()));
+        let (tell, told) = std::sync::mpsc::channel();
         let receiver = {
-            let (listen, end_ns) = (task.to, task.stop_ns + 50_000_000);
-            let out = Some(out.clone());
-            std::thread::spawn(move || {
-                receive(
-                    &CbrReceive {
-                        listen,
-                        out,
-                        end_ns,
-                    },
-                    || (),
-                )
-            })
+            let task = CbrReceive {
+                listen: sender(186).to,
+                out: Some(out.clone()),
+                // what is late waits in the socket: two seconds are enough to read it
+                end_ns: now_ns() + 2_000_000_000,
+            };
+            std::thread::spawn(move || receive(&task, || tell.send(()).unwrap()))
         };
+        told.recv().unwrap();
+        let task = sender(186);
         let sent = send(&task).unwrap();
         let got = receiver.join().unwrap().unwrap();
-        assert_eq!(sent.sent_pkts + sent.refused_pkts, 50);
+        assert_eq!((sent.sent_pkts, sent.refused_pkts), (50, 0));
         assert_eq!(got.received_pkts, sent.sent_pkts);
         let rows = std::fs::read(&out).unwrap();
         std::fs::remove_file(out).unwrap();

@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::OnceLock;
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -65,14 +65,14 @@ pub fn attached(name: &str) -> Option<Value> {
     list.iter().find(|entry| entry["name"] == name).cloned()
 }
 
-/// Controls that sockets of an earlier program still held when this one began, by map.
-static LINGERED: OnceLock<Vec<Value>> = OnceLock::new();
+/// Controls that sockets of earlier tests still held when this suite began, by map.
+static LINGERED: Mutex<Vec<Value>> = Mutex::new(Vec::new());
 
 /// What `detach --all` may not leave, in words.
 pub fn left_over() -> Vec<String> {
     let mut found = Vec::new();
     let status = json(&["status"]);
-    let lingered = LINGERED.get().map_or(&[][..], Vec::as_slice);
+    let lingered = LINGERED.lock().unwrap();
     for list in ["attached", "lingering"] {
         for entry in status[list].as_array().unwrap() {
             if !lingered.contains(&entry["map_id"]) {
@@ -127,8 +127,8 @@ pub fn complaints() -> usize {
     text.lines().filter(is_bad).count()
 }
 
-/// Names of congestion controls are the whole machine's: one test program at a time,
-/// which keeps to names of its own and so leaves alone what is at work.
+/// Names of congestion controls are the whole machine's: one suite at a time, which keeps to
+/// names of its own and so leaves alone what is at work.
 pub fn machine_to_oneself() -> Option<File> {
     if crate::common::reason_to_skip().is_some() {
         return None; // which the run of the tests will tell
@@ -143,8 +143,24 @@ pub fn machine_to_oneself() -> Option<File> {
     succeeds(&["detach", "--all"]);
     let status = json(&["status"]);
     let lingering = status["lingering"].as_array().unwrap().iter();
-    let _ = LINGERED.set(lingering.map(|entry| entry["map_id"].clone()).collect());
+    *LINGERED.lock().unwrap() = lingering.map(|entry| entry["map_id"].clone()).collect();
     Some(file)
+}
+
+/// The same for suites of Quick-Start: sockets whose path went away keep their control for a
+/// while, which no other suite is to find in its scope.
+pub fn machine_to_oneself_for_quick_start() -> Option<File> {
+    let lock = machine_to_oneself();
+    if lock.is_some() {
+        std::env::set_var("HEADWAY_SCOPE", "hwq");
+    }
+    lock
+}
+
+/// For a suite that attaches nothing, and so has no scope.
+pub fn no_scope() -> Option<File> {
+    std::env::remove_var("HEADWAY_SCOPE");
+    None
 }
 
 /// Waits for what comes by itself, however busy the machine is.

@@ -9,6 +9,7 @@ pub mod skipped;
 pub mod machine;
 
 use std::fmt::Debug;
+use std::fs::File;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,39 +59,61 @@ pub fn take_down() {
     }
 }
 
-/// Runs tests in order, those whose name holds the argument if there is one.
-pub fn run(tests: &[(&str, &dyn Fn())]) {
-    let filter = std::env::args().skip(1).find(|a| !a.starts_with('-'));
+/// A test under its name.
+pub type Test<'a> = (&'a str, &'a dyn Fn());
+
+/// The tests of one file.
+pub struct Suite<'a> {
+    pub name: &'a str,
+    /// Called before the first of the tests; what it returns is dropped after the last.
+    pub begin: fn() -> Option<File>,
+    pub tests: &'a [Test<'a>],
+}
+
+/// Runs the tests `SUITE::TEST` in order: all, those whose name contains the argument, or with
+/// `--exact` the one of that name.
+pub fn run(suites: &[Suite<'_>]) {
+    let (flags, words): (Vec<_>, Vec<_>) =
+        std::env::args().skip(1).partition(|a| a.starts_with('-'));
+    let is_exact = flags.iter().any(|flag| flag == "--exact");
+    let is_chosen = |name: &str| match words.first() {
+        Some(word) if is_exact => name == word,
+        Some(word) => name.contains(word.as_str()),
+        None => true,
+    };
     if let Some(reason) = reason_to_skip() {
-        return skipped::skipped(tests.len(), &reason);
+        let tests = suites.iter().map(|suite| suite.tests.len()).sum();
+        return skipped::skipped(tests, &reason);
     }
-    let chosen: Vec<_> = tests
-        .iter()
-        .filter(|(name, _)| filter.as_deref().is_none_or(|f| name.contains(f)))
-        .collect();
-    println!("\nrunning {} tests", chosen.len());
-    let (mut failed, mut skipped) = (0, 0);
-    for (name, test) in &chosen {
-        let start = Instant::now();
-        match catch_unwind(AssertUnwindSafe(test)) {
-            Ok(()) => println!("test {name} ... ok, {:.1} s", start.elapsed().as_secs_f64()),
-            Err(ended) => {
-                if let Some(machine::TooBusy(reason)) = ended.downcast_ref() {
-                    skipped += 1;
-                    skipped::skipped(1, &format!("{name}: {reason}"));
-                } else {
-                    failed += 1;
-                    println!("test {name} ... FAILED");
-                }
-                take_down();
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for suite in suites {
+        let named = suite.tests.iter();
+        let named = named.map(|(name, test)| (format!("{}::{name}", suite.name), test));
+        let chosen: Vec<_> = named.filter(|(name, _)| is_chosen(name)).collect();
+        if chosen.is_empty() {
+            continue;
+        }
+        println!("\n{}: running {} tests", suite.name, chosen.len());
+        let _held = (suite.begin)();
+        for (name, test) in chosen {
+            let start = Instant::now();
+            let Err(ended) = catch_unwind(AssertUnwindSafe(test)) else {
+                passed += 1;
+                println!("test {name} ... ok, {:.1} s", start.elapsed().as_secs_f64());
+                continue;
+            };
+            if let Some(machine::TooBusy(reason)) = ended.downcast_ref() {
+                skipped += 1;
+                skipped::skipped(1, &format!("{name}: {reason}"));
+            } else {
+                failed += 1;
+                println!("test {name} ... FAILED");
             }
+            take_down();
         }
     }
     let verdict = if failed == 0 { "ok" } else { "FAILED" };
-    println!(
-        "\ntest result: {verdict}. {} passed; {failed} failed; {skipped} skipped",
-        chosen.len() - failed - skipped
-    );
+    println!("\ntest result: {verdict}. {passed} passed; {failed} failed; {skipped} skipped");
     if failed > 0 {
         std::process::exit(1);
     }

@@ -12,8 +12,8 @@ use headway_kernel::benches::forwarding::path::{
 };
 
 use super::forged::{options, packet, Segment};
-use super::lab::{choose_for, json, packets_of, succeeds};
-use super::wire::{Random, IP_BYTES};
+use crate::lab::{choose_for, json, packets_of, succeeds};
+use crate::wire::{Random, IP_BYTES};
 
 /// A peer whose segments are the test's own, from an address that no host has.
 struct Peer {

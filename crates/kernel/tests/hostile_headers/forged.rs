@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use headway_algorithms::header::HeaderInfo;
 use headway_algorithms::{Carrier, Fields};
 
-use super::wire::{self, sum_up, Random, IP_BYTES};
+use crate::wire::{self, sum_up, Random, IP_BYTES};
 
 pub const TCP_BYTES: usize = 20;
 

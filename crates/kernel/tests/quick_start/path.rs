@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use headway_kernel::system::netns::Netns;
 use serde_json::Value;
 
-use super::lab::{self, json, left_attached, succeeds, Info};
+use crate::lab::{self, json, left_attached, succeeds, Info};
 
 pub const TESTBED: &str = "hwtqs";
 pub const ROUTER: &str = "headway-hwtqs-left1";

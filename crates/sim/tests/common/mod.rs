@@ -1,9 +1,6 @@
 //! What several tests of the simulator share: scenarios, and captures read back
 //! with the readers of `headway-wire`, which know nothing of the simulator.
-#![allow(dead_code)] // Every test file compiles its own copy and uses a part.
-
-#[path = "../../../../tests/further.rs"]
-mod further;
+#![allow(dead_code)] // tests/further uses a part
 
 use headway_sim::trace::record::{FlowSummary, Tables};
 use headway_sim::{Outcome, Scenario, World};
@@ -12,8 +9,6 @@ use headway_wire::tcp_options::{Sack, SackBlock};
 use headway_wire::{Ipv4View, TcpFlags, TcpView};
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
-use std::process::Command;
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
@@ -87,19 +82,6 @@ pub fn router_counter(tables: &Tables, name: &str) -> Vec<u64> {
     let c = &tables.router_counters;
     let rows = (0..c.time_ns.len()).filter(|&i| c.name[i] == at);
     rows.map(|i| c.value[i]).collect()
-}
-
-/// Runs a test file once more in a build that has the algorithms of the tests' folders; so
-/// many tests of it must pass.
-pub fn with_further_algorithms(file: &str, tests: u32) {
-    let (test, _) = further::built(Path::new(env!("CARGO_TARGET_TMPDIR")), file);
-    let told = Command::new(test).output().expect("it was built");
-    let text = String::from_utf8_lossy(&told.stdout);
-    assert!(
-        told.status.success() && text.contains(&format!("{tests} passed")),
-        "{text}{}",
-        String::from_utf8_lossy(&told.stderr)
-    );
 }
 
 /// Builds and runs a scenario.

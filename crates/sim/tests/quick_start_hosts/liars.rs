@@ -1,7 +1,7 @@
 //! Receivers that lie, and how many of them the nonce finds out.
 
-use super::common::{asked, dumbbell, run, MS, SECOND};
 use super::{flow, link};
+use crate::common::{asked, dumbbell, run, MS, SECOND};
 use serde_json::{json, Value};
 
 /// Of many connections that ask for code 8 over a router that grants `max_code`, how

@@ -1,7 +1,7 @@
 //! What comes of a loss in the flight that was approved.
 
-use super::common::{asked, dumbbell, Seen, Trace, MS, SECOND};
 use super::{flow, link};
+use crate::common::{asked, dumbbell, Seen, Trace, MS, SECOND};
 use serde_json::json;
 
 #[test]

@@ -2,7 +2,7 @@
 //! max-min fair rates on a dumbbell and on a parking lot, empty queues, the border of
 //! stability; and what they do where no router takes part.
 
-use crate::common::{self, run, MS, SECOND};
+use crate::common::{run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
@@ -229,7 +229,7 @@ fn their_options_are_on_the_wire_of_every_kind_of_packet() {
         let mut scenario = dumbbell(&forward, &[flow(&named(name))], 3);
         scenario["capture"] = json!({"link": "bottleneck"});
         let outcome = run(&scenario);
-        let seen = common::segments(outcome.capture.as_deref().expect("a capture"));
+        let seen = crate::common::segments(outcome.capture.as_deref().expect("a capture"));
         let data = seen.iter().filter(|s| s.len > 0);
         let largest = data.map(|s| s.len).max().expect("data");
         assert_eq!(largest, 1448 - option_bytes, "{name}");

@@ -1,10 +1,7 @@
 //! What a control declares of ECN: that it needs it, and with which bits its packets leave.
-//! No control of the product does, so this file builds itself once more with those of
-//! tests/controls, and runs what it then has.
+//! No control of the product does, so the controls are those of tests/controls.
 
-mod common;
-
-use common::{bulk, dumbbell, wide_link, with_further_algorithms, Trace, MS, SECOND};
+use crate::common::{bulk, dumbbell, wide_link, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
 use serde_json::{json, Value};
 
@@ -12,17 +9,6 @@ const NOT_ECT: u8 = 0;
 const ECT_1: u8 = 1;
 const ECT_0: u8 = 2;
 const CE: u8 = 3;
-
-fn is_built_with_them() -> bool {
-    headway_algorithms::control("asks-ecn").is_ok()
-}
-
-#[test]
-fn controls_of_tests_are_added_by_their_folder() {
-    if !is_built_with_them() {
-        with_further_algorithms("ecn_controls", 6);
-    }
-}
 
 fn traced(stack: &str, link: &Value, control: &str, ecn: Option<[&str; 2]>) -> Trace {
     let mut flow = bulk(control, Some(300_000));
@@ -44,10 +30,8 @@ fn chosen_cwnd(trace: &Trace) -> u32 {
 }
 
 #[test]
+#[ignore = "runs in the binary that main.rs builds"]
 fn who_needs_ecn_asks_for_it_and_grants_it_whatever_the_flow_says() {
-    if !is_built_with_them() {
-        return;
-    }
     let link = wide_link(10_000_000, 10 * MS);
     for stack in ["linux-2.6", "linux-6"] {
         for ecn in [None, Some(["off", "off"]), Some(["passive", "off"])] {
@@ -68,10 +52,8 @@ fn who_needs_ecn_asks_for_it_and_grants_it_whatever_the_flow_says() {
 }
 
 #[test]
+#[ignore = "runs in the binary that main.rs builds"]
 fn a_syn_that_is_repeated_does_not_ask_and_the_control_knows() {
-    if !is_built_with_them() {
-        return;
-    }
     let mut link = wide_link(10_000_000, 10 * MS);
     link["ecn"] = json!("drop-syn");
     let trace = traced("linux-6", &link, "asks-ecn", None);
@@ -83,10 +65,8 @@ fn a_syn_that_is_repeated_does_not_ask_and_the_control_knows() {
 }
 
 #[test]
+#[ignore = "runs in the binary that main.rs builds"]
 fn ect1_is_on_new_data_where_it_was_agreed_on_and_nowhere_else() {
-    if !is_built_with_them() {
-        return;
-    }
     let link = wide_link(10_000_000, 10 * MS);
     let trace = traced("linux-6", &link, "ect1", Some(["on", "passive"]));
     let syns = trace.segments.iter().filter(|s| s.has(TcpFlags::SYN));
@@ -99,10 +79,8 @@ fn ect1_is_on_new_data_where_it_was_agreed_on_and_nowhere_else() {
 }
 
 #[test]
+#[ignore = "runs in the binary that main.rs builds"]
 fn samples_tell_a_control_of_the_packets_that_were_marked() {
-    if !is_built_with_them() {
-        return;
-    }
     let red = json!({"name": "red", "tunables":
         {"ecn": 1, "min_th_pkts": 5, "max_th_pkts": 15, "weight_shift": 2}});
     let mut link = json!({"rate_bps": 10_000_000, "delay_ns": 10 * MS, "limit_pkts": 1000});
@@ -118,10 +96,8 @@ fn samples_tell_a_control_of_the_packets_that_were_marked() {
 }
 
 #[test]
+#[ignore = "runs in the binary that main.rs builds"]
 fn what_controls_declare_is_named() {
-    if !is_built_with_them() {
-        return;
-    }
     let flags = |name| headway_algorithms::control(name).unwrap().flags;
     assert!(flags("asks-ecn").names().eq(["ect0", "needs-ecn"]));
     assert!(flags("ect1").names().eq(["own-start", "ect1"]));

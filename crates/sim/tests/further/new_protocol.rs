@@ -1,44 +1,12 @@
-//! A protocol of three new files (tests/protocol: header, router, control) is added by
-//! naming their folder when the engine is built, and runs in the simulator; nothing else
-//! is touched. Built as ever, this file builds itself once more with that folder, in a
-//! target folder of its own, and runs what it then has.
+//! A protocol of three new files (tests/protocol: header, router, control) runs in the
+//! simulator once its folder is named when the engine is built.
 
-mod common;
-
-use common::{dumbbell, run, segments, with_further_algorithms, MS, SECOND};
-use headway_algorithms::header;
+use crate::common::{dumbbell, run, segments, MS, SECOND};
 use headway_wire::pcapng::{Block, Reader};
 use headway_wire::{Ipv4View, TcpView};
 use serde_json::{json, Value};
-use std::path::Path;
-use std::process::Command;
 
 const HEADER: &str = "explicit-rate";
-
-fn is_built_with_it() -> bool {
-    header::header(HEADER).is_ok()
-}
-
-/// What differs from what is committed, files that are new among it.
-fn changes(root: &Path) -> Option<String> {
-    let mut git = Command::new("git");
-    git.args(["status", "--porcelain", "--untracked-files=all"]);
-    let told = git.current_dir(root).output().ok()?;
-    told.status
-        .success()
-        .then(|| String::from_utf8_lossy(&told.stdout).into_owned())
-}
-
-#[test]
-fn a_protocol_of_three_files_is_added_by_its_folder_alone() {
-    if is_built_with_it() {
-        return;
-    }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let before = changes(&root);
-    with_further_algorithms("new_protocol", 5);
-    assert_eq!(before, changes(&root), "nothing else is touched");
-}
 
 fn scenario(rate_kbps: u32, tunables: &Value) -> Value {
     let mut link = json!({"rate_bps": 20_000_000, "delay_ns": 25 * MS, "limit_bytes": 200_000});
@@ -63,10 +31,8 @@ fn rate_bps(outcome: &headway_sim::Outcome, from_s: i64, to_s: i64) -> f64 {
 }
 
 #[test]
+#[ignore = "runs in the binary that main.rs builds"]
 fn the_sender_obeys_the_rate_that_the_router_writes() {
-    if !is_built_with_it() {
-        return;
-    }
     for rate_kbps in [500, 3000, 12_000] {
         let outcome = run(&scenario(rate_kbps, &json!({})));
         let got = rate_bps(&outcome, 2, 20);
@@ -77,10 +43,8 @@ fn the_sender_obeys_the_rate_that_the_router_writes() {
 }
 
 #[test]
+#[ignore = "runs in the binary that main.rs builds"]
 fn it_follows_a_rate_that_changes_and_the_router_tells_of_it() {
-    if !is_built_with_it() {
-        return;
-    }
     let later = json!({"later_rate_kbps": 2000, "later_ms": 10_000});
     let outcome = run(&scenario(8000, &later));
     assert!((rate_bps(&outcome, 2, 10) / 8e6 - 1.0).abs() < 0.01);
@@ -105,10 +69,8 @@ fn it_follows_a_rate_that_changes_and_the_router_tells_of_it() {
 }
 
 #[test]
+#[ignore = "runs in the binary that main.rs builds"]
 fn a_router_behind_the_queue_sees_what_leaves_it() {
-    if !is_built_with_it() {
-        return;
-    }
     let mut scenario = scenario(12_000, &json!({}));
     let behind = json!({"name": "departures", "tunables": {"rate_kbps": 3000}});
     let routers = scenario["topology"]["forward"]["routers"].as_array_mut();
@@ -160,17 +122,15 @@ fn a_router_behind_the_queue_sees_what_leaves_it() {
 }
 
 #[test]
+#[ignore = "runs in the binary that main.rs builds"]
 fn its_option_is_on_the_wire_as_its_codec_says() {
-    if !is_built_with_it() {
-        return;
-    }
     let mut scenario = scenario(3000, &json!({}));
     scenario["duration_ns"] = json!(2 * SECOND);
     scenario["checkpoints_ns"] = json!([]);
     scenario["capture"] = json!({"link": "bottleneck"});
     let outcome = run(&scenario);
     let capture = outcome.capture.as_deref().expect("a capture");
-    let info = header::header(HEADER).unwrap();
+    let info = headway_algorithms::header::header(HEADER).unwrap();
     let (mut asking, mut answering) = (0, 0);
     for block in Reader::new(capture) {
         let Block::Packet(packet) = block.expect("a well formed file") else {

@@ -1,0 +1,58 @@
+//! The live kernel, in suites that measure rates and durations. A core that others use disturbs
+//! them: a measurement that fails is made again if cores were away meanwhile (tests/machine.rs),
+//! and with HEADWAY_BESIDE set the test fails at once, to be run once more, alone.
+
+mod attach;
+mod common;
+mod interface;
+#[path = "common/lab.rs"]
+mod lab;
+mod quick_start;
+mod quick_start_live;
+mod quick_start_options;
+mod receive_window;
+mod startups;
+#[path = "common/wire.rs"]
+mod wire;
+
+use common::{run, Suite};
+
+fn main() {
+    run(&[
+        Suite {
+            name: "attach",
+            begin: lab::machine_to_oneself,
+            tests: attach::TESTS,
+        },
+        Suite {
+            name: "interface",
+            begin: lab::machine_to_oneself,
+            tests: interface::TESTS,
+        },
+        Suite {
+            name: "quick_start",
+            begin: lab::machine_to_oneself_for_quick_start,
+            tests: quick_start::TESTS,
+        },
+        Suite {
+            name: "quick_start_live",
+            begin: lab::machine_to_oneself,
+            tests: quick_start_live::TESTS,
+        },
+        Suite {
+            name: "quick_start_options",
+            begin: lab::no_scope,
+            tests: quick_start_options::TESTS,
+        },
+        Suite {
+            name: "receive_window",
+            begin: lab::machine_to_oneself,
+            tests: receive_window::TESTS,
+        },
+        Suite {
+            name: "startups",
+            begin: lab::machine_to_oneself,
+            tests: startups::TESTS,
+        },
+    ]);
+}

@@ -1,0 +1,77 @@
+//! The live kernel, in suites that only wait for what comes by itself. No test asserts how long
+//! something takes; a condition has 20 seconds to come true, so they can run beside other work.
+
+mod command_line;
+mod common;
+mod ecn;
+mod hints;
+mod hostile_headers;
+mod kill;
+#[path = "common/lab.rs"]
+mod lab;
+mod left_behind;
+mod quick_start_cheats;
+mod routers;
+mod sampler;
+#[path = "common/transfer.rs"]
+mod transfer;
+mod whose;
+#[path = "common/wire.rs"]
+mod wire;
+
+use common::{run, Suite};
+
+fn main() {
+    run(&[
+        Suite {
+            name: "command_line",
+            begin: lab::machine_to_oneself,
+            tests: command_line::TESTS,
+        },
+        Suite {
+            name: "ecn",
+            begin: lab::machine_to_oneself,
+            tests: ecn::TESTS,
+        },
+        Suite {
+            name: "hints",
+            begin: lab::machine_to_oneself,
+            tests: hints::TESTS,
+        },
+        Suite {
+            name: "hostile_headers",
+            begin: lab::machine_to_oneself,
+            tests: hostile_headers::TESTS,
+        },
+        Suite {
+            name: "kill",
+            begin: lab::machine_to_oneself,
+            tests: kill::TESTS,
+        },
+        Suite {
+            name: "left_behind",
+            begin: lab::machine_to_oneself,
+            tests: left_behind::TESTS,
+        },
+        Suite {
+            name: "quick_start_cheats",
+            begin: lab::machine_to_oneself_for_quick_start,
+            tests: quick_start_cheats::TESTS,
+        },
+        Suite {
+            name: "routers",
+            begin: lab::machine_to_oneself,
+            tests: routers::TESTS,
+        },
+        Suite {
+            name: "sampler",
+            begin: lab::no_scope,
+            tests: sampler::TESTS,
+        },
+        Suite {
+            name: "whose",
+            begin: lab::machine_to_oneself,
+            tests: whose::TESTS,
+        },
+    ]);
+}

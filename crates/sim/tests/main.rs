@@ -1,0 +1,29 @@
+//! The integration tests of this crate, a module each: one binary compiles what they share once.
+
+mod bbr;
+mod changing_links;
+mod codel;
+mod common;
+mod deadlines;
+mod delay_controls;
+mod determinism;
+mod ecn;
+mod exchanges;
+mod fair_queue;
+mod frto;
+mod fuzz_scenario;
+mod links;
+mod maxnet;
+mod pages;
+mod properties;
+mod quick_start;
+mod quick_start_hosts;
+mod readers;
+mod recovery;
+mod relay;
+mod router_controlled;
+mod segmentation;
+mod send_buffer;
+mod sessions;
+mod stack;
+mod startups;
