@@ -14,9 +14,11 @@ import functools
 import itertools
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LIVE = ROOT / "tests" / "live"
@@ -163,7 +165,9 @@ def _rust_functions(path: Path) -> tuple[dict[str, str], tuple[str, ...]]:
         bodies[name[1]] = bodies.get(name[1], "") + _code(text[name.end() : end])
         if "#[test]" in text[text.rfind("}", 0, start) + 1 : start]:
             tests.append(name[1])
-    return bodies, tuple(tests)
+    for table in re.findall(r"TESTS: [^=]*= &?(?:tests!)?\[(.*?)\];", text, re.S):
+        tests += [name for name in re.findall(r"\w+", table) if name in bodies]
+    return bodies, tuple(dict.fromkeys(tests))
 
 
 def _rust_helpers(path: Path) -> dict[str, str]:
@@ -180,8 +184,23 @@ def _code(text: str) -> str:
 
 
 def _is_live(path: Path) -> bool:
-    """Whether a file of Rust belongs to a live test binary: tests/live.rs or a file below live/."""
-    return any(re.fullmatch(r"live(_\w+)?(\.rs)?", part) for part in path.relative_to(ROOT).parts)
+    """Whether `cargo test` leaves a file's tests out.
+
+    It runs the default members of the workspace, without test programs that say `test = false`.
+    """
+    crate = next(one for one in path.parents if one.parent == ROOT / "crates")
+    if crate.relative_to(ROOT).as_posix() not in _toml(ROOT / "Cargo.toml")["workspace"].get(
+        "default-members", []
+    ):
+        return True
+    programs = _toml(crate / "Cargo.toml").get("test", [])
+    live = {crate / "tests" / one["name"] for one in programs if one.get("test") is False}
+    return path.with_suffix("") in live or not live.isdisjoint(path.parents)
+
+
+@functools.cache
+def _toml(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _named(path: Path) -> str:
@@ -189,9 +208,22 @@ def _named(path: Path) -> str:
 
 
 def files_of_default() -> list[Path]:
-    """What the default suite of Python is made of, helpers included."""
-    files = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").glob("test_*.py")]
-    return sorted(path for path in files if not path.is_relative_to(LIVE))
+    """What the default suite of Python is made of: its tests, and the modules they import."""
+    tests = ROOT / "tests"
+    todo = [tests / "conftest.py", *tests.rglob("test_*.py")]
+    todo += (ROOT / "benchmarks").glob("test_*.py")
+    found: set[Path] = set()
+    while todo:
+        path = todo.pop()
+        if path in found or not path.exists() or path.is_relative_to(LIVE):
+            continue
+        found.add(path)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                todo += [tests / f"{name.name}.py" for name in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                todo.append(tests / f"{node.module}.py")
+    return sorted(found)
 
 
 def all_found() -> list[Found]:

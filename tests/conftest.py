@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import hypothesis
@@ -22,11 +24,14 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("headway")
 
 LONGEST = (
+    "test_a_hundred_thousand_flows_end",
+    "test_shown_programs_are_well_typed",
     *(f"test_verdicts_are_those_that_are_locked[{name}]" for name in (
         "trace-mix", "buffers", "mixed-use", "load", "rappep", "web-surge", "response-functions",
         "maxnet", "approval-control", "transfer-times", "collateral-damage", "controls",
         "convergence", "rap-over-satellite",
     )),
+    "test_every_agreement_is_judged_and_a_backend_agrees_with_itself[rappep]",
     *(f"test_a_page_can_be_followed[docs/{name}.md]" for name in (
         "cli", "collateral-damage", "tutorial",
     )),
@@ -55,3 +60,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if collection_path == LIVE and not any(path.resolve().is_relative_to(LIVE) for path in asked):
         return True
     return None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Note what was skipped, and why, for the end of make's tests (tests/skipped.sh)."""
+    path = os.environ.get("HEADWAY_SKIPS")
+    if not path:
+        return
+    reasons = Counter(
+        str(report.longrepr[2]).removeprefix("Skipped: ").replace("\n", " ").replace("\t", " ")
+        for report in terminalreporter.stats.get("skipped", [])
+    )
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.writelines(f"{count}\ttests of Python\t{why}\n" for why, count in reasons.items())

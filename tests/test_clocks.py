@@ -25,16 +25,14 @@ ALLOWED = {
     ("tests/test_cli.py", "sleep"): POLLS,
     ("tests/test_cli.py", "timeout"): HANGS,
     ("tests/test_house.py", "program"): "git lists the files of the commit; cargo plans a build",
+    ("tests/test_package_unit.py", "program"): "a shell runs a line of the unit",
     ("tests/test_printing.py", "timeout"): HANGS,
     ("tests/test_printing.py", "program"): "a shell redirects what headway writes",
-    ("tests/test_python_pages.py", "timeout"): HANGS,
+    ("tests/test_python_docs.py", "timeout"): HANGS,
+    ("tests/test_rust_live.py", "program"): "Python, with a script in the place of cargo",
     ("tests/test_sockets.py", "timeout"): HANGS,
 }
 """By file and use: why the result does not depend on it."""
-
-
-PACKAGE = ("packaged.py", "test_package.py", "test_package_service.py", "test_package_unit.py")
-"""Run by `make test-package`."""
 
 
 def used(files: list[Path]) -> dict[tuple[str, str], int]:
@@ -47,7 +45,7 @@ def used(files: list[Path]) -> dict[tuple[str, str], int]:
 
 
 def test_the_default_suite_uses_only_what_is_allowed() -> None:
-    files = [path for path in clocks.files_of_default() if path.name not in PACKAGE]
+    files = clocks.files_of_default()
     assert len(files) > 90
     found = used(files)
     new = [
@@ -96,6 +94,12 @@ def test_the_list_names_a_test_by_what_its_helpers_use(tmp_path: Path) -> None:
         "def test_quick():\n    pass\n"
     )
     assert [(one.test, one.uses) for one in clocks.of_python(python)] == [("test_slow", ("sleep",))]
-    rust = clocks.ROOT / "crates" / "none" / "tests" / "live" / "planted.rs"
-    assert clocks._is_live(rust)
-    assert not clocks._is_live(clocks.ROOT / "crates" / "sim" / "tests" / "planted.rs")
+
+
+def test_live_tests_of_rust_are_known_by_what_cargo_test_leaves_out() -> None:
+    crates = clocks.ROOT / "crates"
+    assert clocks._is_live(crates / "kernel" / "src" / "lib.rs")
+    assert clocks._is_live(crates / "pep" / "tests" / "live.rs")
+    assert clocks._is_live(crates / "pep" / "tests" / "live" / "nat.rs")
+    assert not clocks._is_live(crates / "pep" / "src" / "lib.rs")
+    assert not clocks._is_live(crates / "sim" / "tests" / "links.rs")

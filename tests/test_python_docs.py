@@ -83,7 +83,7 @@ def test_shown_programs_are_well_typed(tmp_path: Path) -> None:
     done = subprocess.run(
         [
             sys.executable, "-m", "mypy", "--strict", "--config-file=", "--python-executable",
-            sys.executable, "--cache-dir", str(tmp_path / "cache"), *map(str, [*files, wrong]),
+            sys.executable, "--cache-dir", f"{ROOT}/target/mypy", *map(str, [*files, wrong]),
         ],
         cwd=tmp_path, env={"MYPYPATH": str(ROOT / "python"), "PATH": ""}, timeout=HANGS_S,
         capture_output=True, text=True, check=False,

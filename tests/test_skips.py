@@ -24,15 +24,15 @@ def test_no_rust_test_returns_for_lack_of_something_without_saying_so() -> None:
     assert any("skipped::skipped(" in path.read_text() for path in sources)
 
 
-def in_live_suite(
-    folder: Path, *arguments: object, **environment: str
+def with_conftest_of(
+    suite: str, folder: Path, *arguments: object, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """pytest on tests that have the conftest.py of tests/live/."""
+    """pytest on tests of its own, with the conftest.py of a suite."""
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--rootdir", folder, *arguments],
         env={
             **os.environ,
-            "PYTHONPATH": str(ROOT / "tests" / "live"),
+            "PYTHONPATH": str(ROOT / suite),
             "PYTEST_ADDOPTS": "",
             **environment,
         },
@@ -54,7 +54,7 @@ def test_pytest_notes_what_it_skipped_and_why(tmp_path: Path) -> None:
         "def test_four(): ...\n"
     )
     notes = tmp_path / "skipped.tsv"
-    done = in_live_suite(tmp_path, tests, HEADWAY_SKIPS=str(notes))
+    done = with_conftest_of("tests", tmp_path, tests, HEADWAY_SKIPS=str(notes))
     assert done.returncode == 0, done.stdout
     assert sorted(notes.read_text().splitlines()) == [
         "1\ttests of Python\tno tshark",
@@ -74,8 +74,8 @@ def test_a_second_attempt_names_both_outcomes(tmp_path: Path) -> None:
         "        there.touch()\n"
         "        assert False\n"
     )
-    assert in_live_suite(tmp_path, tests).returncode == 1
-    again = in_live_suite(tmp_path, tests, "--last-failed")
+    assert with_conftest_of("tests/live", tmp_path, tests).returncode == 1
+    again = with_conftest_of("tests/live", tmp_path, tests, "--last-failed")
     assert again.returncode == 1
     assert [line for line in again.stdout.splitlines() if line.startswith("test_some.py::")] == [
         "test_some.py::test_disturbed: failed beside others, passed alone",

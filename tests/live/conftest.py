@@ -6,16 +6,12 @@ names both outcomes.
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from pathlib import Path
-
 import pytest
 import real_time
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was tried again, and note what was skipped for the end of `make test-live`."""
+    """Say what was tried again, and how it ended."""
     for line in real_time.tried_again:
         terminalreporter.write_line(f"tried again: {line}")
     if terminalreporter.config.getoption("lf"):
@@ -26,12 +22,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         ):
             for report in terminalreporter.stats.get(outcome, []):
                 terminalreporter.write_line(f"{report.nodeid}: {told}")
-    path = os.environ.get("HEADWAY_SKIPS")
-    if not path:
-        return
-    reasons = Counter(
-        str(report.longrepr[2]).removeprefix("Skipped: ").replace("\n", " ").replace("\t", " ")
-        for report in terminalreporter.stats.get("skipped", [])
-    )
-    with Path(path).open("a", encoding="utf-8") as file:
-        file.writelines(f"{count}\ttests of Python\t{why}\n" for why, count in reasons.items())

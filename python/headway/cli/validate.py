@@ -139,14 +139,12 @@ def validate(
             for backend in (sim, kernel):
                 watch(backend, progress)
             runner.run(sim, kernel)
-            sides = (kernel, KernelBackend(builtin=True), sim)
-            compared = [
-                pair
-                for each in against
-                for pair in compare_builtin(
+            compared = []
+            for each in against:
+                sides = (kernel, KernelBackend(builtin=True), sim)
+                compared += compare_builtin(
                     each, sides, duration or _SECTION_S, progress, failures, repeats
                 )
-            ]
             wanted = pairs(registry()) if (is_whole if cost is None else cost) else []
             costs = measure(wanted, progress, failures)
     except KeyboardInterrupt:

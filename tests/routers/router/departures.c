@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * Lowers the rate in a header when its packet leaves the queue, and counts what came and
- * what left: a router that works behind the queue, for crates/sim/tests/new_protocol.rs.
+ * what left: a router that works behind the queue, for crates/sim/tests/further/new_protocol.rs.
  */
 #include "../port/router.h"
 #include "../../protocol/header/explicit_rate.h"
