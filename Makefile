@@ -19,7 +19,8 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 	$(BIN)/clang-format $(1) $(call FIND_C,benchmarks)
 
 .DEFAULT_GOAL := help
-.PHONY: help build engine headwayctl demo picture test test-rust test-python test-live live-packages live-build live-rust live-python \
+.PHONY: help build engine headwayctl demo picture test test-rust test-python test-live live-build \
+	live-rust-beside live-rust-measures live-rust-alone live-python-beside live-python-measures live-python-alone \
 	dist check lint format-check clippy verdicts verdicts-live format bench bench-controls bench-debian \
 	bench-beside bench-peers bench-start bench-try bench-pep profile follow docs mirrors lock clean
 
@@ -77,7 +78,8 @@ picture: demo ## README's picture in docs/pictures, from the results of the demo
 
 # Tests that could not run note the reason in this file; the last lines of the output list them.
 SKIPS := target/skipped.tsv
-TESTED := --workspace $(if $(shell tests/system_packages.sh --ready && echo ready),,--exclude headway-kernel)
+READY := $(shell tests/system_packages.sh --ready && echo ready)
+TESTED := --workspace $(if $(READY),,--exclude headway-kernel)
 
 test: ## the deterministic tests of Rust and Python: no root, no clock, no other program
 	@mkdir -p target && : >$(SKIPS)
@@ -90,6 +92,57 @@ test-rust: target/.engine-dev
 
 test-python: target/.engine-dev $(VENV)/.linked $(VENV)/.dev
 	@$(BIN)/python -m pytest --numprocesses 2
+
+# The live tests, in three steps: those that compute or only wait; those that measure; alone, those
+# that any other work disturbs and those that failed in an earlier step. A test that fails twice
+# fails the command; the last lines name both outcomes. HEADWAY_BESIDE says that others run, too.
+FURTHER := target/tmp/further/debug
+FAILED := target/live-failed
+PYTEST_LIVE := $(BIN)/python -m pytest tests/live -o cache_dir=target/live-cache --durations=10 --durations-min=10
+LIVE := $(AGAIN) --keep-going --jobs=2
+
+test-live: ## the tests that depend on real time, root or other programs; installs these on Debian
+	@mkdir -p target && : >$(SKIPS) && rm -rf $(FAILED) target/live-cache
+	@export HEADWAY_SKIPS="$$PWD/$(SKIPS)"; status=0; tests/system_packages.sh; \
+	$(LIVE) live-build $(VENV)/.dev $(VENV)/.linked && { \
+	HEADWAY_BESIDE=1 $(LIVE) live-rust-beside live-python-beside || status=$$?; \
+	HEADWAY_BESIDE=1 $(LIVE) live-rust-measures live-python-measures || status=$$?; \
+	$(AGAIN) --keep-going live-rust-alone live-python-alone || status=$$?; \
+	} || status=$$?; \
+	tests/skipped.sh $(SKIPS); exit $$status
+
+live-rust-beside live-rust-measures live-rust-alone: export HEADWAY_TESTED = $(TESTED)
+LIVE_RUST = @tests/rust_live.py run $(FAILED) "--locked $(TESTED)"
+
+# Some tests build with folders of algorithms of their own. They begin with a copy of what is not ours.
+live-build: target/.engine-dev
+	@cargo test --locked --quiet --no-run $(TESTED) --lib --bins --tests
+	@cargo build --locked --quiet $(TESTED) --bins
+	@mkdir -p $(FURTHER) && cd target/debug && \
+	cp --archive --update --parents $$(ls -d build/* .fingerprint/* deps/lib* | grep -v headway) "$(CURDIR)/$(FURTHER)"
+	$(if $(READY),,@tests/skipped.sh --note 1 "suite of headway-kernel" \
+	"it is not built without clang-19, libbpf, libelf and zlib")
+
+live-rust-beside:
+	$(LIVE_RUST) fresh wire_tshark sim_further headway-pep:ignored $(if $(READY),headway-kernel kernel_computes kernel_waits kernel_further)
+
+live-rust-measures:
+	$(LIVE_RUST) live $(if $(READY),kernel_measures testbed)
+
+live-rust-alone:
+	$(LIVE_RUST) in_real_time
+	@tests/rust_live.py again $(FAILED) "--locked $(TESTED)"
+
+# pytest exits with 1 if a test failed, which live-python-alone judges, and with 5 if no test was chosen.
+live-python-beside:
+	@$(PYTEST_LIVE) -m "not measures" || test $$? = 1
+
+live-python-measures:
+	@$(PYTEST_LIVE) -m "measures and not alone" || test $$? = 1
+
+live-python-alone:
+	@$(PYTEST_LIVE) -m "measures and alone" || test $$? = 1 -o $$? = 5
+	@$(PYTEST_LIVE) --last-failed --last-failed-no-failures=none || test $$? = 5
 
 dist: $(VENV)/.deps ## build wheel, sdist, .deb and archive of headwayctl into target/dist (docs/packaging.md)
 	@packaging/dist.sh $(BIN)/python
