@@ -136,9 +136,9 @@ FUNCTION = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))? )?(?:const |unsafe |async )*
 
 def of_rust(path: Path) -> Iterator[Found]:
     """The tests of a file, by its functions' text."""
-    own, tests = _rust_functions(path)
+    own, tests, ignored = _rust_functions(path)
     bodies = {**_rust_helpers(path), **own}
-    for name in tests:
+    for name in (*tests, *ignored):
         seen, todo, found = {name}, [name], set()
         while todo:
             body = bodies[todo.pop()]
@@ -148,26 +148,27 @@ def of_rust(path: Path) -> Iterator[Found]:
             seen |= called
         if found:
             short = {"Duration in assert" if "assert" in one else one for one in found}
-            suite = "live" if _is_live(path) else "default"
+            suite = "live" if name in ignored or _is_live(path) else "default"
             yield Found(suite, _named(path), name, tuple(sorted(short)))
 
 
 @functools.cache
-def _rust_functions(path: Path) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The functions of a file with their text, and which of them are tests."""
+def _rust_functions(path: Path) -> tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]:
+    """The functions of a file with their text, its tests, and those that are ignored by default."""
     text = path.read_text(encoding="utf-8")
     starts = list(FUNCTION.finditer(text))
     bodies: dict[str, str] = {}
-    tests = []
+    tests, ignored = [], []
     for start, end in itertools.pairwise([*(one.start() for one in starts), len(text)]):
         name = FUNCTION.match(text, start)
         assert name
         bodies[name[1]] = bodies.get(name[1], "") + _code(text[name.end() : end])
-        if "#[test]" in text[text.rfind("}", 0, start) + 1 : start]:
-            tests.append(name[1])
+        attributes = text[text.rfind("}", 0, start) + 1 : start]
+        if "#[test]" in attributes:
+            (ignored if "#[ignore" in attributes else tests).append(name[1])
     for table in re.findall(r"TESTS: [^=]*= &?(?:tests!)?\[(.*?)\];", text, re.S):
         tests += [name for name in re.findall(r"\w+", table) if name in bodies]
-    return bodies, tuple(dict.fromkeys(tests))
+    return bodies, tuple(dict.fromkeys(tests)), tuple(ignored)
 
 
 def _rust_helpers(path: Path) -> dict[str, str]:
