@@ -215,3 +215,16 @@ def test_other_seeds_draw_other_starts_and_given_starts_stay() -> None:
     two = experiment(seed=2, start_spread="1 s", flows="1xreno:start=5ms,1xreno").start_times_ns()
     assert one[0] == two[0] == 5_000_000
     assert one[1] != two[1]
+
+
+def test_a_flow_may_meet_a_foreign_router_only_on_hops_that_it_does_not_cross() -> None:
+    def chain(**crosses: int) -> Experiment:
+        hop = {"rate": "5 Mbit/s", "delay": "10 ms", "buffer": "60000 B"}
+        hops = [{"forward": {**hop, "routers": [router]}} for router in ("vcp", "mpcp")]
+        topology = {"kind": "chain", "hops": hops}
+        return experiment(topology=topology, flows=[{"control": "mpcp", **crosses}])
+
+    assert chain(from_hop=1).flows[0].from_hop == 1
+    for crosses in ({}, {"to_hop": 1}):
+        with pytest.raises(ExperimentError, match="mpcp is not allowed past the router vcp"):
+            chain(**crosses)
