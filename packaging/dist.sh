@@ -2,6 +2,10 @@
 # Builds a release: wheel, sdist, Debian package and archive of headwayctl, SHA256SUMS.
 #   dist.sh PYTHON [FOLDER]      PYTHON has maturin; without FOLDER it is target/dist, made anew
 set -euo pipefail
+command -v cargo >/dev/null || {
+	echo "a release needs Rust 1.85 or later: cargo is not installed (https://rustup.rs)" >&2
+	exit 2
+}
 python=$(realpath -s "$1")
 cd "$(dirname "$(realpath "$0")")/.."
 if [ -n "${2:-}" ]; then out=$2; else out=$PWD/target/dist && rm -rf "$out" && mkdir -p "$out"; fi
