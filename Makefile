@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STUDY ?= collateral-damage
 OUT ?= results/$(STUDY)
-STEP := @packaging/develop.sh
 AGAIN := $(MAKE) --no-print-directory
+# Cargo would look for make's job server, which recipes do not pass on.
+BARE := env -u MAKEFLAGS -u MFLAGS
+STEP := @$(BARE) packaging/develop.sh
 # What is installed elsewhere must not replace what is built here.
 unexport PYTHONPATH PYTHONHOME
 
@@ -88,17 +90,17 @@ test: ## the deterministic tests of Rust and Python: no root, no clock, no other
 	tests/skipped.sh $(SKIPS); exit $$status
 
 test-rust: target/.engine-dev
-	@cargo test --locked --quiet --no-fail-fast
+	@$(BARE) cargo test --locked --quiet --no-fail-fast
 
 test-python: target/.engine-dev $(VENV)/.linked $(VENV)/.dev
-	@$(BIN)/python -m pytest --numprocesses 2
+	@$(BARE) $(BIN)/python -m pytest --numprocesses 2
 
 # The live tests, in three steps: those that compute or only wait; those that measure; alone, those
 # that any other work disturbs and those that failed in an earlier step. A test that fails twice
 # fails the command; the last lines name both outcomes. HEADWAY_BESIDE says that others run, too.
 FURTHER := target/tmp/further/debug
 FAILED := target/live-failed
-PYTEST_LIVE := $(BIN)/python -m pytest tests/live -o cache_dir=target/live-cache --durations=10 --durations-min=10
+PYTEST_LIVE := $(BARE) $(BIN)/python -m pytest tests/live -o cache_dir=target/live-cache --durations=10 --durations-min=10
 LIVE := $(AGAIN) --keep-going --jobs=2
 
 test-live: ## the tests that depend on real time, root or other programs; installs these on Debian
@@ -112,12 +114,12 @@ test-live: ## the tests that depend on real time, root or other programs; instal
 	tests/skipped.sh $(SKIPS); exit $$status
 
 live-rust-beside live-rust-measures live-rust-alone: export HEADWAY_TESTED = $(TESTED)
-LIVE_RUST = @tests/rust_live.py run $(FAILED) "--locked $(TESTED)"
+LIVE_RUST = @$(BARE) tests/rust_live.py run $(FAILED) "--locked $(TESTED)"
 
 # Some tests build with folders of algorithms of their own. They begin with a copy of what is not ours.
 live-build: target/.engine-dev
-	@cargo test --locked --quiet --no-run $(TESTED) --lib --bins --tests
-	@cargo build --locked --quiet $(TESTED) --bins
+	@$(BARE) cargo test --locked --quiet --no-run $(TESTED) --lib --bins --tests
+	@$(BARE) cargo build --locked --quiet $(TESTED) --bins
 	@mkdir -p $(FURTHER) && cd target/debug && \
 	cp --archive --update --parents $$(ls -d build/* .fingerprint/* deps/lib* | grep -v headway) "$(CURDIR)/$(FURTHER)"
 	$(if $(READY),,@tests/skipped.sh --note 1 "suite of headway-kernel" \
@@ -131,7 +133,7 @@ live-rust-measures:
 
 live-rust-alone:
 	$(LIVE_RUST) in_real_time
-	@tests/rust_live.py again $(FAILED) "--locked $(TESTED)"
+	@$(BARE) tests/rust_live.py again $(FAILED) "--locked $(TESTED)"
 
 # pytest exits with 1 if a test failed, which live-python-alone judges, and with 5 if no test was chosen.
 live-python-beside:
@@ -148,22 +150,22 @@ dist: $(VENV)/.deps ## build wheel, sdist, .deb and archive of headwayctl into t
 	@packaging/dist.sh $(BIN)/python
 
 check: lint ## formatters, linters, types and fast tests, in under a minute once built
-	@cargo test --locked --quiet
-	@$(BIN)/python -m pytest --numprocesses 2 -m "not slow"
+	@$(BARE) cargo test --locked --quiet
+	@$(BARE) $(BIN)/python -m pytest --numprocesses 2 -m "not slow"
 
 lint: format-check clippy ## formatters, linters and types
 	@$(BIN)/mypy
 
 # Not every installation of Rust has its formatter and its linter.
 format-check: $(VENV)/.dev
-	$(if $(shell cargo fmt --version 2>/dev/null),@cargo fmt --all --check,@tests/skipped.sh --note 1 \
+	$(if $(shell cargo fmt --version 2>/dev/null),@$(BARE) cargo fmt --all --check,@tests/skipped.sh --note 1 \
 	"check of Rust's format" "cargo has no fmt: rustup component add rustfmt")
 	@$(call CLANG_FORMAT,--dry-run --Werror)
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
 
 clippy: target/.engine-dev
-	$(if $(shell cargo clippy --version 2>/dev/null),@cargo clippy --locked --quiet $(TESTED) --all-targets -- -D warnings,@tests/skipped.sh --note 1 \
+	$(if $(shell cargo clippy --version 2>/dev/null),@$(BARE) cargo clippy --locked --quiet $(TESTED) --all-targets -- -D warnings,@tests/skipped.sh --note 1 \
 	"check by Rust's linter" "cargo has no clippy: rustup component add clippy")
 
 verdicts: build ## run every study in full, show which verdicts changed, lock them, make the pages
