@@ -273,7 +273,12 @@ pub(crate) fn hear<T: DeserializeOwned>(mut stream: &UnixStream) -> io::Result<O
     let mut line = Vec::new();
     let mut byte = [0];
     while line.len() < LONGEST_LINE {
-        match stream.read(&mut byte)? {
+        let read = match stream.read(&mut byte) {
+            // a socket with a time limit is, when the process stops and continues
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        match read {
             0 if line.is_empty() => return Ok(None),
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             _ if byte == *b"\n" => return Ok(Some(serde_json::from_slice(&line)?)),

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use headway_system::error::{Attempt as _, Failure};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::retry_on_intr;
 use rustix::net::{
     recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
@@ -95,12 +96,9 @@ fn send(stream: &UnixStream, all: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(AT_ONCE))];
         let mut message = SendAncillaryBuffer::new(&mut space);
         message.push(SendAncillaryMessage::ScmRights(some));
-        sendmsg(
-            stream,
-            &[IoSlice::new(b".")],
-            &mut message,
-            SendFlags::NOSIGNAL,
-        )?;
+        let byte = [IoSlice::new(b".")];
+        // a socket with a time limit is interrupted when the process stops and continues
+        retry_on_intr(|| sendmsg(stream, &byte, &mut message, SendFlags::NOSIGNAL))?;
     }
     Ok(())
 }
@@ -116,12 +114,10 @@ fn receive(stream: &UnixStream, number: usize) -> io::Result<Vec<OwnedFd>> {
         let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(AT_ONCE))];
         let mut message = RecvAncillaryBuffer::new(&mut space);
         let mut byte = [0];
-        let got = recvmsg(
-            stream,
-            &mut [IoSliceMut::new(&mut byte)],
-            &mut message,
-            RecvFlags::CMSG_CLOEXEC,
-        )?;
+        let got = retry_on_intr(|| {
+            let into = &mut [IoSliceMut::new(&mut byte)];
+            recvmsg(stream, into, &mut message, RecvFlags::CMSG_CLOEXEC)
+        })?;
         let before = all.len();
         for part in message.drain() {
             if let RecvAncillaryMessage::ScmRights(some) = part {
