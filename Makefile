@@ -126,10 +126,10 @@ live-build: target/.engine-dev
 	"it is not built without clang-19, libbpf, libelf and zlib")
 
 live-rust-beside:
-	$(LIVE_RUST) fresh wire_tshark sim_further headway-pep:ignored $(if $(READY),headway-kernel kernel_computes kernel_waits kernel_further)
+	$(LIVE_RUST) fresh wire_tshark sim_further headway-pep:ignored $(if $(READY),headway-kernel kernel_computes kernel_waits)
 
 live-rust-measures:
-	$(LIVE_RUST) live $(if $(READY),kernel_measures testbed)
+	$(LIVE_RUST) live $(if $(READY),kernel_measures kernel_further testbed)
 
 live-rust-alone:
 	$(LIVE_RUST) in_real_time
