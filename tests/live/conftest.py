@@ -14,7 +14,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was tried again, and how it ended."""
     for line in real_time.tried_again:
         terminalreporter.write_line(f"tried again: {line}")
-    if terminalreporter.config.getoption("lf"):
+    if terminalreporter.config.getoption("lf", False):
         for outcome, told in (
             ("passed", "failed beside others, passed alone"),
             ("failed", "failed twice"),
