@@ -93,7 +93,7 @@ test-rust: target/.engine-dev
 	@$(BARE) cargo test --locked --quiet --no-fail-fast
 
 test-python: target/.engine-dev $(VENV)/.linked $(VENV)/.dev
-	@$(BARE) $(BIN)/python -m pytest --numprocesses 2
+	@$(BARE) $(BIN)/python -m pytest --numprocesses auto
 
 # The live tests, in three steps: those that compute or only wait; those that measure; alone, those
 # that any other work disturbs and those that failed in an earlier step. A test that fails twice
@@ -151,7 +151,7 @@ dist: $(VENV)/.deps ## build wheel, sdist, .deb and archive of headwayctl into t
 
 check: lint ## formatters, linters, types and fast tests, in under a minute once built
 	@$(BARE) cargo test --locked --quiet
-	@$(BARE) $(BIN)/python -m pytest --numprocesses 2 -m "not slow"
+	@$(BARE) $(BIN)/python -m pytest --numprocesses auto -m "not slow"
 
 lint: format-check clippy ## formatters, linters and types
 	@$(BIN)/mypy
