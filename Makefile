@@ -22,7 +22,7 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 
 .DEFAULT_GOAL := help
 .PHONY: help build engine headwayctl demo picture test test-rust test-python test-live live-build \
-	live-rust-beside live-rust-measures live-rust-alone live-python-beside live-python-measures live-python-alone \
+	live-rust-beside live-rust-measures live-rust-alone live-kernel-beside live-programs-beside live-python-measures live-python-alone \
 	dist check lint format-check clippy verdicts verdicts-live format bench bench-controls bench-debian \
 	bench-beside bench-peers bench-start bench-try bench-pep profile follow docs mirrors lock clean
 
@@ -90,7 +90,7 @@ test: ## the deterministic tests of Rust and Python: no root, no clock, no other
 	tests/skipped.sh $(SKIPS); exit $$status
 
 test-rust: target/.engine-dev
-	@$(BARE) cargo test --locked --quiet --no-fail-fast
+	$(STEP) cargo test --locked --quiet --no-fail-fast
 
 test-python: target/.engine-dev $(VENV)/.linked $(VENV)/.dev
 	@$(BARE) $(BIN)/python -m pytest --numprocesses auto
@@ -100,14 +100,15 @@ test-python: target/.engine-dev $(VENV)/.linked $(VENV)/.dev
 # fails the command; the last lines name both outcomes. HEADWAY_BESIDE says that others run, too.
 FURTHER := target/tmp/further/debug
 FAILED := target/live-failed
-PYTEST_LIVE := $(BARE) $(BIN)/python -m pytest tests/live -o cache_dir=target/live-cache --durations=10 --durations-min=10
-LIVE := $(AGAIN) --keep-going --jobs=2
+# Several run at once, so each has a file of its own for the tests that failed.
+PYTEST_LIVE = $(BARE) $(BIN)/python -m pytest tests/live -o cache_dir=target/live-cache/$(1) --durations=10 --durations-min=10
+LIVE := $(AGAIN) --keep-going --jobs=3
 
 test-live: ## the tests that depend on real time, root or other programs; installs these on Debian
 	@mkdir -p target && : >$(SKIPS) && rm -rf $(FAILED) target/live-cache
 	@export HEADWAY_SKIPS="$$PWD/$(SKIPS)"; status=0; tests/system_packages.sh; \
 	$(LIVE) live-build $(VENV)/.dev $(VENV)/.linked && { \
-	HEADWAY_BESIDE=1 $(LIVE) live-rust-beside live-python-beside || status=$$?; \
+	HEADWAY_BESIDE=1 $(LIVE) live-rust-beside live-kernel-beside live-programs-beside || status=$$?; \
 	HEADWAY_BESIDE=1 $(LIVE) live-rust-measures live-python-measures || status=$$?; \
 	$(AGAIN) --keep-going live-rust-alone live-python-alone || status=$$?; \
 	} || status=$$?; \
@@ -136,15 +137,20 @@ live-rust-alone:
 	@$(BARE) tests/rust_live.py again $(FAILED) "--locked $(TESTED)"
 
 # pytest exits with 1 if a test failed, which live-python-alone judges, and with 5 if no test was chosen.
-live-python-beside:
-	@$(PYTEST_LIVE) -m "not measures" || test $$? = 1
+live-kernel-beside:
+	@$(call PYTEST_LIVE,kernel) -m "kernel and not measures" || test $$? = 1
+
+live-programs-beside:
+	@$(call PYTEST_LIVE,programs) -m "not kernel and not measures" || test $$? = 1
 
 live-python-measures:
-	@$(PYTEST_LIVE) -m "measures and not alone" || test $$? = 1
+	@$(call PYTEST_LIVE,measures) -m "measures and not alone" || test $$? = 1
 
 live-python-alone:
-	@$(PYTEST_LIVE) -m "measures and alone" || test $$? = 1 -o $$? = 5
-	@$(PYTEST_LIVE) --last-failed --last-failed-no-failures=none || test $$? = 5
+	@$(call PYTEST_LIVE,measures) -m "measures and alone" || test $$? = 1 -o $$? = 5
+	@status=0; for group in kernel programs measures; do \
+	$(call PYTEST_LIVE,$$group) --last-failed --last-failed-no-failures=none || test $$? = 5 || status=1; \
+	done; exit $$status
 
 dist: $(VENV)/.deps ## build wheel, sdist, .deb and archive of headwayctl into target/dist (docs/packaging.md)
 	@packaging/dist.sh $(BIN)/python

@@ -5,6 +5,7 @@
 #   develop.sh venv PYTHON STAMP            create .venv
 #   develop.sh pip LOCKFILE STAMP           install the packages of a lock file
 #   develop.sh engine PROFILE               build the engine into python/headway/
+#   develop.sh cargo ARGUMENT...            run cargo
 #   develop.sh link STAMP                   make `import headway` and the command work in .venv
 #
 # What a user can mend ends in one line and exit status 2. Logs are in target/.
@@ -59,8 +60,14 @@ install_packages() { # LOCKFILE STAMP
 	touch "$2"
 }
 
-# Cargo needs a home that it can write to. A read-only one is left alone, apart from its settings.
-use_writable_cargo_home() {
+# Both a build and the metadata of the package need cargo, with a home that it can write to. A home
+# that is read-only is left alone, apart from its settings.
+need_cargo() {
+	command -v cargo >/dev/null || fail "Headway needs Rust 1.85 or later: cargo is not installed (https://rustup.rs)"
+	local version
+	version=$(cargo --version 2>/dev/null | sed 's/^cargo \([0-9.]*\).*/\1/')
+	[ "$(printf '1.85\n%s\n' "$version" | sort --version-sort | head -n 1)" = 1.85 ] ||
+		fail "Headway needs Rust 1.85 or later: cargo is $version (rustup update)"
 	local home=${CARGO_HOME:-$HOME/.cargo}
 	if ! { mkdir -p "$home" && [ -w "$home" ]; } 2>/dev/null; then
 		export CARGO_HOME=$PWD/target/cargo-home
@@ -82,12 +89,7 @@ run_cargo() { # ARGUMENT...
 build_engine() { # PROFILE
 	command -v "${CC:-cc}" >/dev/null ||
 		fail "Headway needs a C compiler: ${CC:-cc} is not installed (Debian: apt-get install gcc)"
-	command -v cargo >/dev/null || fail "Headway needs Rust 1.85 or later: cargo is not installed (https://rustup.rs)"
-	local version
-	version=$(cargo --version 2>/dev/null | sed 's/^cargo \([0-9.]*\).*/\1/')
-	[ "$(printf '1.85\n%s\n' "$version" | sort --version-sort | head -n 1)" = 1.85 ] ||
-		fail "Headway needs Rust 1.85 or later: cargo is $version (rustup update)"
-	use_writable_cargo_home
+	need_cargo
 	wait_for_lock engine
 	# The profile dev is that of Rust's tests. Cargo unites the features of the packages that it
 	# builds, so this step builds the packages that `cargo test` builds, and nothing is built twice.
@@ -113,6 +115,7 @@ build_engine() { # PROFILE
 link_package() { # STAMP
 	wait_for_lock venv
 	! is_newer "$1" pyproject.toml Cargo.toml || return 0
+	need_cargo
 	local site
 	site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 	rm -rf "$site"/headway-*.dist-info "$site"/headway.pth
@@ -133,5 +136,10 @@ venv) create_venv "$2" "$3" ;;
 pip) install_packages "$2" "$3" ;;
 engine) build_engine "$2" ;;
 link) link_package "$2" ;;
-*) fail "develop.sh: $1 is not a step; allowed are venv, pip, engine, link" ;;
+cargo)
+	need_cargo
+	shift
+	exec cargo "$@"
+	;;
+*) fail "develop.sh: $1 is not a step; allowed are venv, pip, engine, link, cargo" ;;
 esac

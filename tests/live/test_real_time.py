@@ -19,6 +19,7 @@ from headway.errors import HeadwayError
 def kept_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Sleeper, "late_s", lambda _: 0.0)
     monkeypatch.setattr(Sleeper, "__enter__", lambda self: self)
+    monkeypatch.delenv("HEADWAY_BESIDE", raising=False)
 
 
 def tried(*outcomes: bool | HeadwayError, late: bool, spare_s: float = real_time.SPARE_S) -> int:
