@@ -155,7 +155,7 @@ live-python-alone:
 dist: $(VENV)/.deps ## build wheel, sdist, .deb and archive of headwayctl into target/dist (docs/packaging.md)
 	@packaging/dist.sh $(BIN)/python
 
-check: lint ## formatters, linters, types and fast tests, in under a minute once built
+check: lint ## formatters, linters, types and fast tests
 	@$(BARE) cargo test --locked --quiet
 	@$(BARE) $(BIN)/python -m pytest --numprocesses auto -m "not slow"
 
