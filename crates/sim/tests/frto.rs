@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 /// A path whose delay jumps by `more_ms` at 3 s, for a second: packets come in order, late.
 fn jumps(more_ms: u64) -> Value {
     let (rate, at) = (10_000_000, 20 * MS);
-    json!({"rate_bps": rate, "delay_ns": at, "limit_pkts": 100, "vary": {"kind": "schedule",
+    json!({"rate_bps": rate, "delay_ns": at, "limit_pkts": 40, "vary": {"kind": "schedule",
         "steps": [[0, rate, at], [3 * SECOND, rate, at + more_ms * MS], [4 * SECOND, rate, at]]}})
 }
 

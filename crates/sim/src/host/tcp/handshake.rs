@@ -145,6 +145,7 @@ impl Socket {
         self.early_feedback();
         self.open_send_buffer();
         self.signals.established = true;
+        self.receiver.opens(net.now_ns);
         self.reader_starts(net);
     }
 }

@@ -212,7 +212,7 @@ pub struct Socket {
     syn_sent_ns: u64,
     /// SYN to SYN-ACK, once known.
     pub handshake_us: Option<u64>,
-    /// When all that was expected had arrived.
+    /// When the application had read all that it expects.
     pub(crate) done_ns: Option<u64>,
     last_recorded: (u32, u32, u32, u32, u8),
 }
@@ -318,15 +318,7 @@ impl Socket {
                 scheduled_ns: NEVER,
             }; 3],
             syn_sent_ns: 0,
-            receiver: Receiver::new(
-                profile,
-                mss,
-                1,
-                options.delayed_ack,
-                options.receive_buffer_bytes,
-                options.receive_window_bytes,
-            )
-            .read_by(options.reading),
+            receiver: Receiver::new(profile, mss, 1, &options),
             options,
             delivered_bytes: 0,
             expected_bytes: u64::MAX,

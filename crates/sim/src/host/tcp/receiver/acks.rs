@@ -90,7 +90,7 @@ impl Receiver {
     /// further ones wait for 5 % of the RTT, at most a millisecond.
     #[inline(never)]
     pub(super) fn compress(&mut self, now_ns: u64, rtt: &Rtt) -> AckPlan {
-        if !self.profile.compresses_sacks || self.dsack.is_some() {
+        if !self.profile.compresses_sacks || !self.sack || self.dsack.is_some() {
             return AckPlan::Now;
         }
         if self.compressed_at != self.rcv_nxt {
