@@ -8,7 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,8 @@ from headway.versions import versions
 _SHOWN = 10
 _NOTICE_S = 60
 
-Explain = Callable[[Experiment], str]
-"""Says where the packets of an experiment's two runs differ first."""
+Explain = Callable[[Experiment, Backend, Backend], str]
+"""Runs an experiment on both backends, and says where their packets differ first."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,9 @@ def run_random(asked: Asked, explain: Explain | None = None) -> None:
                 late = until_s is not None and time.monotonic() >= until_s
                 most = 0 if late else asked.minimize
                 bar(runner.done, len(chosen), f"case {result.case.index} is made smaller")
-                small.append(_minimized(asked, result, both, most, explain))
+                small.append(_minimized(asked, result, both, most))
+                if explain is not None and most:
+                    small[-1] = _explained(small[-1], lambda e: explain(e, sim, kernel))
         except KeyboardInterrupt:
             raise InterruptedRunError(
                 len(runner.outcome.results), len(chosen), str(asked.folder)
@@ -154,9 +156,7 @@ class _Both:
         return True
 
 
-def _minimized(
-    asked: Asked, result: Result, both: _Both, most: int, explain: Explain | None
-) -> Minimized:
+def _minimized(asked: Asked, result: Result, both: _Both, most: int) -> Minimized:
     """Save a case that differs, and the smaller one that was made of it."""
     index = result.case.index
     whole = asked.folder / "differ" / f"case-{index}.json"
@@ -168,10 +168,19 @@ def _minimized(
         experiment, runs = minimize(result.case.experiment, both, most)
         file = whole if experiment == result.case.experiment else smaller
         try_experiment.save(experiment, file)
-    divergence = explain(experiment) if explain is not None and most else ""
-    if divergence:
-        save_text(file.with_suffix(".txt"), divergence + "\n")
-    return Minimized(index, file, told(experiment), runs, divergence)
+    return Minimized(index, file, told(experiment), runs)
+
+
+def _explained(small: Minimized, explain: Callable[[Experiment], str]) -> Minimized:
+    """The same with its first divergence, which is also saved beside its file."""
+    try:
+        divergence = explain(try_experiment.of_file(small.file))
+    except HeadwayError as error:
+        if type(error) is not HeadwayError:
+            raise
+        divergence = str(error)
+    save_text(small.file.with_suffix(".txt"), divergence + "\n")
+    return replace(small, divergence=divergence)
 
 
 def _as_fields(results: Sequence[Result]) -> list[dict[str, Any]]:

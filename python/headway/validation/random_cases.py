@@ -47,7 +47,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "vary": ("slower", "faster", "farther", "outage"),
     "aqm": ("red", "codel", "drr"),
     "ecn": ("on", "off", "bleached"),
-    "flows": ("2", "2 apart", "3-4", "3-4 apart"),
+    "flows": ("2 apart", "3-4"),
     "app": ("endless", "vectors up", "vectors down", "pingpong"),
     "call": ("on",),
     "relay": ("same control", "other control"),
@@ -327,7 +327,7 @@ def experiment_of(settings: Mapping[str, str], dice: Dice) -> Experiment:
         flows.append({"app": {"kind": "cbr", "packet": "186 B", "interval": "20 ms"},
                       "start": "0 s", "stop": f"{stop_s} s"})  # fmt: skip
     has_end = transfer.has_end and "flows" not in settings
-    length_s = transfer.limit_s() if has_end else max(6, min(math.ceil(25 * path.rtt_s), 20))
+    length_s = transfer.limit_s() if has_end else max(6, min(math.ceil(25 * path.rtt_s), 15))
     return Experiment.model_validate(
         {
             "topology": _topology(settings, path, transfer.ideal_s, dice),

@@ -172,8 +172,8 @@ def value_told(value: Value) -> str:
     """One value on both backends, in words."""
     sim, kernel = (_amount(value.name, one) for one in (value.sim, value.kernel))
     difference = value.difference
-    apart = "" if difference is None else f" ({difference:+.1%})"
-    return f"{value.name}: simulator {sim}, kernel {kernel}{apart}"
+    apart = "on one backend only" if difference is None else f"{difference:+.1%}"
+    return f"{apart}, {value.name} {sim}, kernel {kernel}"
 
 
 def worst(results: Sequence[Result]) -> list[Result]:

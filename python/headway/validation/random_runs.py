@@ -31,8 +31,9 @@ KERNEL_RUNS, DIFFERING_RUNS = 3, 5
 """Of a case whose first run is not close to the simulator's; and of one that then differs."""
 SIM_RUNS = 5
 """Of a case with several flows: they start some microseconds later, as they do on the kernel."""
-GROUP = 12
-"""Cases whose runs on the kernel may run side by side."""
+GROUP = 24
+"""Cases whose runs on the kernel may run side by side: those on slow links do, if they are next to
+each other."""
 QUIET_US = 200.0
 """A run whose packets left the emulated link later than this on average is repeated."""
 _START_STEP_NS = 61_000
@@ -160,7 +161,7 @@ class RandomRunner:
         rest = [case for case in waiting if not self._settle(case)]
         self._tell(len(rest))
         while rest and not self._is_late():
-            group, rest = rest[:GROUP], rest[GROUP:]
+            group, rest = sorted(rest[:GROUP], key=_rate), rest[GROUP:]
             while group and not self._is_late():
                 self._run_once(group)
                 group = [
@@ -225,6 +226,10 @@ class RandomRunner:
 
         self._kernel.run_each(experiments, work, finished, failed=failed)
         self._pace.ran(len(cases), time.monotonic() - began_s)
+
+
+def _rate(case: Case) -> int:
+    return max(link.rate for hop in case.experiment.topology.links() for link in hop)
 
 
 def samples_of(experiment: Experiment) -> list[Experiment]:
