@@ -8,6 +8,7 @@ mod ecn;
 mod first_flight;
 mod handshake;
 mod headers;
+mod limited;
 mod observe;
 mod options;
 mod pacing;
@@ -35,6 +36,8 @@ use first_flight::FirstFlight;
 pub use first_flight::FirstFlights;
 use headers::Carried;
 use headway_algorithms::{CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
+pub use limited::Length;
+use limited::Limited;
 pub use observe::Counters;
 pub use options::SocketOptions;
 use pacing::Pacing;
@@ -209,6 +212,7 @@ pub struct Socket {
     rates: Option<Box<Rates>>,
     quick_start: Option<Box<QuickStart>>,
     first_flight: Option<Box<FirstFlight>>,
+    pub(crate) limited: Limited,
     syn_sent_ns: u64,
     /// SYN to SYN-ACK, once known.
     pub handshake_us: Option<u64>,
@@ -311,6 +315,7 @@ impl Socket {
             pacing: Pacing::default(),
             quick_start: None,
             first_flight: None,
+            limited: Limited::default(),
             quick_start_flags: QuickStartFlags::default(),
             deadline_ns: 0,
             timers: [TimerSlot {
