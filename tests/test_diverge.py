@@ -258,6 +258,27 @@ def test_runs_that_start_at_other_times_are_aligned() -> None:
     assert compare(made(), made(moved)).first is None
 
 
+def test_when_hosts_close_is_not_compared() -> None:
+    """One run closes with the last segment still lost, the other when all is acknowledged."""
+    fin = Made(20 * MS + 3, True, 4345, flags="FA", value_ms=20)
+    early = [*MADE[:6], fin, *MADE[6:8]]
+    early += [
+        Made(30 * MS + 2, False, ack=1449, value_ms=20, echo_ms=20, sack=((2897, 4346),)),
+        MADE[8],
+        replace(MADE[9], ack=4346),
+        Made(251 * MS, False, 1, ack=4346, flags="FA", value_ms=241, echo_ms=240),
+    ]
+    late = [
+        *MADE,
+        Made(270 * MS, True, 4345, ack=1, flags="FA", value_ms=270, echo_ms=240),
+        Made(280 * MS, False, 1, ack=4346, flags="FA", value_ms=270, echo_ms=270),
+        Made(290 * MS, True, 4346, ack=2, value_ms=290, echo_ms=270),
+    ]
+    assert compare(made(early), made(late)).first is None
+    short = [*early[:5], replace(early[5], length=1000), *early[6:]]
+    assert compare(made(short), made(late)).first is not None
+
+
 def test_a_capture_without_a_flow_is_one_line() -> None:
     with pytest.raises(HeadwayError, match="capture has 0 connections, and 1 flows sent"):
         compare(made(), replace(made(), capture=pcapng([])))

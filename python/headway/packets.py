@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from headway.errors import HeadwayError
@@ -220,4 +220,45 @@ def merged(
         for sent in (True, False)
         for packet in packets.get(Stream(flow, side, sent), ())
     ]
-    return sorted(both, key=lambda entry: entry[1].time_ns)
+    # what is received comes before what it sets off
+    return sorted(both, key=lambda entry: (entry[1].time_ns, entry[0]))
+
+
+def without_closing(packets: dict[Stream, list[Packet]]) -> dict[Stream, list[Packet]]:
+    """The same without FINs, what only acknowledges a FIN, and the FINs in ACKs and SACK blocks.
+
+    Applications close when they like: the kernel's traffic programs once all is acknowledged, the
+    simulator's applications at once.
+    """
+    fins: dict[tuple[int, bool], int] = {}
+    for key, of in packets.items():
+        for packet in of:
+            if "F" in packet.flags and packet.sequence is not None:
+                fins[key.flow, _from_left(key)] = packet.sequence + packet.length
+    return {
+        key: list(_open(of, fins.get((key.flow, not _from_left(key)))))
+        for key, of in packets.items()
+    }
+
+
+def _from_left(key: Stream) -> bool:
+    return key.sent == (key.side == LEFT)
+
+
+def _open(packets: Sequence[Packet], peers_fin: int | None) -> Iterator[Packet]:
+    """A stream without FINs, its own and the peer's."""
+    before: Packet | None = None
+    for packet in packets:
+        kept = replace(packet, flags=packet.flags.replace("F", ""))
+        if peers_fin is not None and packet.ack is not None:
+            blocks = [(left, min(right, peers_fin)) for left, right in packet.sack]
+            kept = replace(
+                kept,
+                ack=min(packet.ack, peers_fin),
+                sack=tuple(block for block in blocks if block[0] < block[1]),
+            )
+        is_news = before is None or (kept.ack, kept.sack) != (before.ack, before.sack)
+        is_closing = (kept.flags, kept.ack, kept.sack) != (packet.flags, packet.ack, packet.sack)
+        if packet.length or is_news or not is_closing:
+            before = kept
+            yield kept

@@ -18,7 +18,7 @@ from headway.backends import Backend
 from headway.errors import HeadwayError
 from headway.experiment import Capture, Exchanges, Experiment, Flow, Pages, Sessions, Site, Vectors
 from headway.experiment.ways import server_sends_more
-from headway.packets import LEFT, RIGHT, Packet, Stream, first_ns, merged, streams
+from headway.packets import LEFT, RIGHT, Packet, Stream, first_ns, merged, streams, without_closing
 from headway.table import ABSENT
 from headway.trace import Trace
 
@@ -170,7 +170,7 @@ class _Run:
 
     @classmethod
     def of(cls, trace: Trace) -> _Run:
-        return cls(trace, streams(trace))
+        return cls(trace, without_closing(streams(trace)))
 
     def origin_ns(self, flow: int, side: int) -> int | None:
         return first_ns(dict(self.packets), flow, side)
@@ -342,11 +342,12 @@ def _divergence(runs: tuple[_Run, _Run], places: Sequence[_Place], how: How) -> 
     key, index = first.key, first.index
     pair = [of[index] if index < len(of := run.packets.get(key, [])) else None for run in runs]
     origins = tuple(run.origin_ns(key.flow, key.side) or 0 for run in runs)
+    starts = tuple(run.origin_ns(key.flow, LEFT) or 0 for run in runs)
     if pair[0] is not None and pair[1] is not None:
         differences = tuple(
             Difference(
                 field,
-                (_shown(field, pair[0], origins[0]), _shown(field, pair[1], origins[1])),
+                (_shown(field, pair[0], starts[0]), _shown(field, pair[1], starts[1])),
             )
             for field in differing(pair[0], pair[1], origins, how)
         )
