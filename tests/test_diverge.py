@@ -175,7 +175,7 @@ def test_a_planted_difference_is_located(
     assert first.number == sum(m.outbound == outbound for m in MADE[: index + 1])
     assert first.time_ns == MADE[index].at_ns
     text = "\n".join(compared.lines())
-    assert text.startswith(f"first divergence: cubic-0: packet {first.number} sent by the ")
+    assert text.startswith(f"first divergence: cubic-0, packet {first.number} sent by the ")
     assert max(map(len, compared.lines())) <= 100
     # the other way about it is the same packet
     again = compare(planted(index, **changes), made()).first
@@ -434,7 +434,7 @@ def test_what_try_prints_of_a_divergence(capfd, monkeypatch: pytest.MonkeyPatch)
     options = ["--flows", "cubic:size=50kB", "--duration", "5s", "--beside", "kernel", "--diverge"]
     status, out, _ = run(capfd, "try", *options)
     assert status == 0
-    assert "first divergence: cubic-0: packet 1 sent by the sender, 0.000 ms after" in out
+    assert "first divergence: cubic-0, packet 1 sent by the sender, 0.000 ms after" in out
     assert "window" in out
     result = tried(capfd, *options)
     assert result["divergence"]["first"]["number"] == 1

@@ -463,8 +463,8 @@ def _told(compared: Compared, first: Divergence) -> list[str]:
     way = "sent" if first.sent else "received"
     one, two = compared.names
     lines = [
-        f"first divergence: {first.flow}: packet {first.number} {way} by the {first.host}, "
-        f"{first.time_ns / 1e6:.3f} ms after the flow's first packet",
+        f"first divergence: {first.flow}, packet {first.number} {way} by the {first.host}, "
+        f"{first.time_ns / 1e6:.3f} ms after the flow began",
         "",
         *_columns(
             ["", one, two],
