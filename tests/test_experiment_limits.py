@@ -240,6 +240,7 @@ EXPERIMENTS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(EXPERIMENTS)
 def test_every_experiment_that_can_be_made_runs(fields: dict[str, Any]) -> None:
@@ -297,6 +298,7 @@ def places(part: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
             *(place for found in more for place in found)]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("junk", [pytest.param(j, id=f"junk{i}") for i, j in enumerate(JUNK)])
 def test_junk_in_any_field_is_refused_in_one_line_or_runs(junk: object) -> None:
     assert run(Experiment.model_validate(WHOLE)).flows
