@@ -279,6 +279,19 @@ def test_when_hosts_close_is_not_compared() -> None:
     assert compare(made(short), made(late)).first is not None
 
 
+def test_a_link_that_was_late_is_told() -> None:
+    other = planted(8, at_ns=260 * MS)
+    stalls = {"forward0": [[3 * MS, 9 * MS], [200 * MS, 215 * MS]], "reverse0": []}
+    late = replace(other, meta={**other.meta, "emulator": {"stalls_ns": stalls}})
+    first = compare(made(), late).first
+    assert first is not None
+    assert first.late == ("forward0 was 15.000 ms late at 200.000 ms",)
+    assert "the machine may be the cause: repeat the run" in compare(made(), late).lines()
+    on_time = compare(made(), other).first
+    assert on_time is not None
+    assert on_time.late == ()
+
+
 def test_a_capture_without_a_flow_is_one_line() -> None:
     with pytest.raises(HeadwayError, match="capture has 0 connections, and 1 flows sent"):
         compare(made(), replace(made(), capture=pcapng([])))
