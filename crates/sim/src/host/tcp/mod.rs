@@ -210,6 +210,8 @@ pub struct Socket {
     quick_start: Option<Box<QuickStart>>,
     first_flight: Option<Box<FirstFlight>>,
     syn_sent_ns: u64,
+    /// Timestamp of the first SYN or SYN-ACK.
+    first_syn_ms: u32,
     /// SYN to SYN-ACK, once known.
     pub handshake_us: Option<u64>,
     /// When all that was expected had arrived.
@@ -318,6 +320,7 @@ impl Socket {
                 scheduled_ns: NEVER,
             }; 3],
             syn_sent_ns: 0,
+            first_syn_ms: 0,
             receiver: Receiver::new(
                 profile,
                 mss,
@@ -326,7 +329,8 @@ impl Socket {
                 options.receive_buffer_bytes,
                 options.receive_window_bytes,
             )
-            .read_by(options.reading),
+            .read_by(options.reading)
+            .with_sack(options.sack),
             options,
             delivered_bytes: 0,
             expected_bytes: u64::MAX,
