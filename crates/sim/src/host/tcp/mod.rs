@@ -214,6 +214,8 @@ pub struct Socket {
     first_flight: Option<Box<FirstFlight>>,
     pub(crate) limited: Limited,
     syn_sent_ns: u64,
+    /// Timestamp of the first SYN or SYN-ACK.
+    first_syn_ms: u32,
     /// SYN to SYN-ACK, once known.
     pub handshake_us: Option<u64>,
     /// When all that was expected had arrived.
@@ -323,6 +325,7 @@ impl Socket {
                 scheduled_ns: NEVER,
             }; 3],
             syn_sent_ns: 0,
+            first_syn_ms: 0,
             receiver: Receiver::new(
                 profile,
                 mss,
@@ -331,7 +334,8 @@ impl Socket {
                 options.receive_buffer_bytes,
                 options.receive_window_bytes,
             )
-            .read_by(options.reading),
+            .read_by(options.reading)
+            .with_sack(options.sack),
             options,
             delivered_bytes: 0,
             expected_bytes: u64::MAX,

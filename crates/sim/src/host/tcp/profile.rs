@@ -46,6 +46,8 @@ pub struct Profile {
     pub detection: Detection,
     /// Window reduction.
     pub reduction: Reduction,
+    /// The farthest that a path may be known to reorder, packets.
+    pub max_reordering_pkts: u32,
     /// Receive window of a new connection, bytes.
     pub initial_window_bytes: u64,
     /// What the receive window starts from when it is tuned, bytes.
@@ -71,6 +73,8 @@ pub struct Profile {
 
 /// The floor of the variance term of the retransmission timeout (TCP_RTO_MIN).
 pub const MIN_RTO_US: u64 = 200_000;
+/// The timeout where a repeated handshake gave no sample (TCP_TIMEOUT_FALLBACK).
+pub const FALLBACK_RTO_US: u64 = 3_000_000;
 /// Longest retransmission timeout (TCP_RTO_MAX).
 pub const MAX_RTO_US: u64 = 120_000_000;
 /// Duplicate ACKs, or packets of distance, that mean loss.
@@ -90,6 +94,8 @@ pub static PROFILES: [Profile; 2] = [
         initial_rto_us: 3_000_000,
         detection: Detection::Fack,
         reduction: Reduction::RateHalving,
+        // TCP_MAX_REORDERING
+        max_reordering_pkts: 127,
         // Four segments at first; tcp_rmem 87380 default and 4 MiB at most, of which
         // three quarters are window (tcp_adv_win_scale 2).
         initial_window_bytes: 5840,
@@ -122,6 +128,8 @@ pub static PROFILES: [Profile; 2] = [
         initial_rto_us: 1_000_000,
         detection: Detection::RackTlp,
         reduction: Reduction::Prr,
+        // tcp_max_reordering
+        max_reordering_pkts: 300,
         // tcp_rmem 131072 default and 6 MiB at most, half of it window (tcp_adv_win_scale 1).
         // tcp_rmem 131072 default and 6 MiB at most. A full segment of 1448 bytes takes
         // 2304 bytes of buffer, so 160/256 of it is window.

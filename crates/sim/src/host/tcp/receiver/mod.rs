@@ -55,6 +55,8 @@ pub struct Receiver {
     /// Timestamp to echo.
     pub ts_recent_ms: u32,
     tuning: Tuning,
+    /// SACK is on: duplicate ACKs may be merged.
+    sack: bool,
     compressed: u32,
     dup_acks: u32,
     compressed_at: u64,
@@ -121,6 +123,7 @@ impl Receiver {
                 },
                 ..Tuning::default()
             },
+            sack: true,
             compressed: 0,
             dup_acks: 0,
             compressed_at: rcv_nxt,
@@ -131,6 +134,12 @@ impl Receiver {
     /// The same with an application that reads in its own way.
     pub fn read_by(mut self, reading: Reading) -> Receiver {
         self.reader = Reader::new(reading, self.rcv_nxt);
+        self
+    }
+
+    /// The same with or without SACK.
+    pub fn with_sack(mut self, sack: bool) -> Receiver {
+        self.sack = sack;
         self
     }
 
