@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STUDY ?= collateral-damage
 OUT ?= results/$(STUDY)
 AGAIN := $(MAKE) --no-print-directory
+# Jobs at once in a make below this one, unless `make --jobs` gave a number for all of them.
+JOBS = $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=$(1))
 # Cargo would look for make's job server, which recipes do not pass on.
 BARE := env -u MAKEFLAGS -u MFLAGS
 STEP := @$(BARE) packaging/develop.sh
@@ -30,7 +32,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build everything: .venv/bin/headway and, where it can be built, headwayctl beside it
-	@$(AGAIN) --jobs=2 $(VENV)/.linked target/.engine-release
+	@$(AGAIN) $(call JOBS,2) $(VENV)/.linked target/.engine-release
 	@$(AGAIN) $(VENV)/.pages headwayctl
 
 # headwayctl with its completions and manual. The simulator does not need it, so it is left out
@@ -71,7 +73,7 @@ $(VENV)/.pages: target/.engine-release $(VENV)/.linked $(wildcard python/headway
 	@touch $@
 
 demo: ## build what paper 001's study needs, run it, print where its report is
-	@$(AGAIN) --jobs=2 $(VENV)/.linked target/.engine-quick
+	@$(AGAIN) $(call JOBS,2) $(VENV)/.linked target/.engine-quick
 	@$(BIN)/headway run $(STUDY) --out $(OUT)
 	@echo "Open $(OUT)/report.html in a browser; it needs no network."
 
@@ -86,7 +88,7 @@ TESTED := --workspace $(if $(READY),,--exclude headway-kernel)
 test: ## the deterministic tests of Rust and Python: no root, no clock, no other program
 	@mkdir -p target && : >$(SKIPS)
 	@export HEADWAY_SKIPS="$$PWD/$(SKIPS)"; status=0; \
-	$(AGAIN) --keep-going --jobs=2 test-rust test-python || status=$$?; \
+	$(AGAIN) --keep-going $(call JOBS,2) test-rust test-python || status=$$?; \
 	tests/skipped.sh $(SKIPS); exit $$status
 
 test-rust: target/.engine-dev
@@ -102,7 +104,7 @@ FURTHER := target/tmp/further/debug
 FAILED := target/live-failed
 # Several run at once, so each has a file of its own for the tests that failed.
 PYTEST_LIVE = $(BARE) $(BIN)/python -m pytest tests/live -o cache_dir=target/live-cache/$(1) --durations=10 --durations-min=10
-LIVE := $(AGAIN) --keep-going --jobs=3
+LIVE = $(AGAIN) --keep-going $(call JOBS,3)
 
 test-live: ## the tests that depend on real time, root or other programs; installs these on Debian
 	@mkdir -p target && : >$(SKIPS) && rm -rf $(FAILED) target/live-cache
@@ -136,15 +138,18 @@ live-rust-alone:
 	$(LIVE_RUST) in_real_time
 	@$(BARE) tests/rust_live.py again $(FAILED) "--locked $(TESTED)"
 
+# Those that measure leave most of both cores idle, so two run at once.
+TWO := --numprocesses 2 --dist loadfile
+
 # pytest exits with 1 if a test failed, which live-python-alone judges, and with 5 if no test was chosen.
 live-kernel-beside:
 	@$(call PYTEST_LIVE,kernel) -m "kernel and not measures" || test $$? = 1
 
 live-programs-beside:
-	@$(call PYTEST_LIVE,programs) -m "not kernel and not measures" || test $$? = 1
+	@$(call PYTEST_LIVE,programs) $(TWO) -m "not kernel and not measures" || test $$? = 1
 
 live-python-measures:
-	@$(call PYTEST_LIVE,measures) -m "measures and not alone" || test $$? = 1
+	@$(call PYTEST_LIVE,measures) $(TWO) -m "measures and not alone" || test $$? = 1
 
 live-python-alone:
 	@$(call PYTEST_LIVE,measures) -m "measures and alone" || test $$? = 1 -o $$? = 5
@@ -155,8 +160,8 @@ live-python-alone:
 dist: $(VENV)/.deps ## build wheel, sdist, .deb and archive of headwayctl into target/dist (docs/packaging.md)
 	@packaging/dist.sh $(BIN)/python
 
-check: lint ## formatters, linters, types and fast tests
-	@$(BARE) cargo test --locked --quiet
+check: lint ## formatters, linters, types, Rust's unit tests and the fast tests of Python
+	@$(BARE) cargo test --locked --quiet --lib
 	@$(BARE) $(BIN)/python -m pytest --numprocesses auto -m "not slow"
 
 lint: format-check clippy ## formatters, linters and types

@@ -73,6 +73,7 @@ def test_a_commit_that_is_not_there_is_one_line_and_status_2(capsys):
     assert "no-such-commit is no commit" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_check_fails_when_the_engine_became_slower(tmp_path, capsys):
     burn = "i=0; while [ $i -lt %d ]; do i=$((i+1)); done; echo '%s'"
     slow = program(tmp_path, "slow", burn % (300_000, json.dumps(RESULT)))

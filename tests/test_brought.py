@@ -103,6 +103,7 @@ def test_a_file_is_described_as_what_is_built_in(folder: Path) -> None:
     assert "file" not in run("describe", "reno")
 
 
+@pytest.mark.slow
 def test_a_record_holds_the_content_and_is_read_without_the_file(folder: Path) -> None:
     flows = ["--flows", "1x./my_control.c", "--router", "./my_router.c", *LINK]
     run("try", *flows, "--save", "mine.json", "--out", "mine")
@@ -200,6 +201,7 @@ def test_names_and_options_are_refused_as_ever(
     assert "no C compiler among cc, gcc, clang; install one" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "signal"),
     [
@@ -216,6 +218,7 @@ def test_a_crash_ends_in_a_line_that_names_its_line(folder: Path, code: str, sig
     assert told.startswith(f"./my_control.c:{line}: my_ssthresh ends in {signal}"), told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

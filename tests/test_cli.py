@@ -117,6 +117,7 @@ def test_list_shows_every_kind_and_its_json_the_same(capfd) -> None:
     assert max(map(len, out.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_everything_listed_can_be_described(capfd) -> None:
     listed = json.loads(run(capfd, "list", "--json")[1])
     for group in ("studies", "controls", "startups", "queues", "routers", "stacks"):
@@ -186,6 +187,7 @@ def test_the_table_of_try_fits_100_columns(capfd) -> None:
         assert shown in out
 
 
+@pytest.mark.slow
 def test_try_writes_packets_pictures_and_traces(capfd, tmp_path: Path) -> None:
     pcap, plot, out = tmp_path / "a.pcapng", tmp_path / "a.png", tmp_path / "out"
     files = ["--pcap", str(pcap), "--plot", str(plot), "--out", str(out)]

@@ -161,6 +161,7 @@ def test_every_file_of_a_trace_is_checked(tmp_path: Path) -> None:
     load_trace(tmp_path / "t")
 
 
+@pytest.mark.slow
 def test_a_trace_without_checksums_never_ends_in_more_than_a_line(tmp_path: Path, capfd) -> None:
     """Polars panics at some damages, which is no Exception in Python."""
     rows = [(1, k * 20_000_000, 25_000_000) for k in range(500)]

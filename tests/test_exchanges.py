@@ -148,6 +148,7 @@ def test_deadlines_are_met_or_missed_from_when_the_request_leaves(tmp_path):
 TMIX = "SEQ 250 2 1 1\n> 329\nt 120\n< 403\nt 9\n> 403\nCONC 7 1\nSEQ 100 1 1 2\n< 25821\nt 3\n"
 
 
+@pytest.mark.slow
 def test_a_tmix_file_becomes_a_file_of_exchanges(tmp_path):
     file, made = tmp_path / "two.tmix", tmp_path / "two.csv"
     file.write_text(TMIX)
@@ -173,6 +174,7 @@ def test_a_tmix_file_becomes_a_file_of_exchanges(tmp_path):
     assert len(seconds(run(experiment(Exchanges(file=made))))) == 3
 
 
+@pytest.mark.slow
 def test_what_of_a_tmix_file_no_file_of_exchanges_can_say_is_one_line(tmp_path):
     file = tmp_path / "bad.tmix"
     for text, said in [

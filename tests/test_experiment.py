@@ -203,6 +203,7 @@ def test_counters_are_read_at_the_warmup_and_at_ten_batches() -> None:
     assert 5 * 10**9 in experiment(sample="1 s").checkpoints_ns()
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**63 - 1))
 def test_starts_are_drawn_from_the_seed_within_the_spread(seed: int) -> None:
     first = experiment(seed=seed, start_spread="1 s").start_times_ns()

@@ -47,7 +47,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"flows": [{"app": {"packet": "28 B"}}]}, "app.kind: is missing; allowed: bulk, cbr, vectors"),
     ({"flows": [{"app": {"kind": "blk"}, "control": "reno"}]}, "flows[0].app: unknown kind 'blk'"),
     ({"flows": [{"app": {"kind": "bulk", "size": "2000000 GB"}, "control": "reno"}]}, "1 PiB"),
-    ({"capture": {"link": "forward1"}}, "capture.link: 'forward1' is not allowed; bottleneck, f"),
+    ({"capture": {"link": "forward1"}}, "capture.link: 'forward1' is not allowed; bottleneck, h"),
     ({"capture": {"snaplen": "5 GB"}}, "snaplen: 5000000000 B is not allowed"),
     ({"capture": {}, "flows": [{"app": TURNS, "control": "reno"}]}, "capture: is not allowed with"),
     (
@@ -234,12 +234,13 @@ EXPERIMENTS = st.fixed_dictionaries(
         "start_spread": st.sampled_from(["0 s", "100 ms", "1 h"]),
         "sample": st.sampled_from(["100 us", "1 s"]),
         "capture": st.fixed_dictionaries(
-            {"link": st.sampled_from(["bottleneck", "forward0", "reverse1", "nowhere"])}
+            {"link": st.sampled_from(["bottleneck", "hosts", "forward0", "reverse1", "nowhere"])}
         ),
     },
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(EXPERIMENTS)
 def test_every_experiment_that_can_be_made_runs(fields: dict[str, Any]) -> None:
@@ -297,6 +298,7 @@ def places(part: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
             *(place for found in more for place in found)]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("junk", [pytest.param(j, id=f"junk{i}") for i, j in enumerate(JUNK)])
 def test_junk_in_any_field_is_refused_in_one_line_or_runs(junk: object) -> None:
     assert run(Experiment.model_validate(WHOLE)).flows

@@ -165,6 +165,7 @@ def test_published_beside_measured_puts_each_pair_at_its_place() -> None:
     assert np.asarray(points.get_ydata()).tolist() == [1.5, 2.5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "starts"), [("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")]
 )

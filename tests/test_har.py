@@ -95,6 +95,7 @@ def test_a_browsers_page_is_taken_with_what_revealed_each_object(har):
     assert table.start_ns.tolist() == [10 * MS, 10 * MS, 15 * MS, 95 * MS, 20 * MS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "start_ms"),
     [
@@ -301,6 +302,7 @@ def test_ten_thousand_entries_are_read_in_one_go(tmp_path):
     assert table.after[-1] == 10_000 - 1 - 300
 
 
+@pytest.mark.slow
 def test_the_command_makes_pages_of_a_har_file_and_a_har_file_of_page_loads(har, tmp_path):
     site = tmp_path / "site.csv"
     done = headway("har", str(har), "--pages", str(site))

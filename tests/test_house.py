@@ -79,6 +79,7 @@ def comments(path: str, text: str) -> str:
     return "\n".join(re.findall(r"(?:^|\s)#[^\n]*", text))
 
 
+@pytest.mark.slow
 def test_every_file_that_is_named_is_there() -> None:
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True

@@ -42,6 +42,7 @@ def loaded_by(*arguments: str) -> set[str]:
     return set(modules)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "without"),
     [

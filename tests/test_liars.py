@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT / "examples"))
 import liars
 
 
+@pytest.mark.slow
 def test_a_lie_brings_what_follows_from_the_law_and_every_lie_brings_something() -> None:
     honest, lying = liars.all_found(numbers=(1,), seconds=30.0)
     assert set(honest) == set(liars.PROTOCOLS)

@@ -42,6 +42,7 @@ def _has(monkeypatch: pytest.MonkeyPatch, megabytes: float) -> None:
     monkeypatch.setattr(_engine, "free_bytes", lambda: int(megabytes * MB))
 
 
+@pytest.mark.slow
 def test_a_long_try_takes_no_more_memory_than_a_short_one() -> None:
     # A trace of it is half a gigabyte. What the send buffer holds (tcp_wmem, 4 MiB) is less than
     # the path does, so the flow does not fill it.
@@ -62,6 +63,7 @@ def test_a_hundred_thousand_flows_end() -> None:
     assert "drops 0," not in done.stdout  # a million packets at once are more than the queue holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [

@@ -66,6 +66,7 @@ def check_link(link: Link, lowered: dict[str, Any], base_rtt_ns: int) -> None:
     assert lowered.get("ecn", "keep") == link.ecn
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(EXPERIMENTS)
 def test_a_scenario_says_what_the_typed_model_keeps(fields: dict[str, Any]) -> None:

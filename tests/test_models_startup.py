@@ -53,6 +53,7 @@ def test_slow_start_takes_as_long_as_packet_by_packet(rtt_s: float, window_pkts:
         assert float(model_s) == pytest.approx(counted_s, rel=0.02, abs=0.004)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rtt_s", [0.05, 0.2])
 @pytest.mark.parametrize("rate_bps", [0.64e6, 5.12e6, 10e6])
 def test_a_paced_start_takes_as_long_as_in_small_steps(rtt_s: float, rate_bps: float) -> None:

@@ -75,6 +75,7 @@ def figures(name: str) -> Figures:
 # ---- Every figure ----
 
 
+@pytest.mark.slow
 @EVERY_STUDY
 def test_every_figure_of_a_study_is_without_a_fault(name: str) -> None:
     found = {file: list(map(str, faults(one))) for file, (_, _, one) in figures(name).items()}
@@ -324,6 +325,7 @@ BAD: list[tuple[str, Callable[[], Figure]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "make"), BAD, ids=[make.__name__ for _, make in BAD])
 def test_a_bad_figure_is_found(kind: str, make: Callable[[], Figure]) -> None:
     assert {one.kind for one in faults(make())} == {kind}
@@ -366,6 +368,7 @@ def long_names(count: int) -> list[Curve]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 12])
 def test_a_legend_takes_as_many_rows_as_its_width_needs(count: int) -> None:
     figure = curves([("", long_names(count))], x_label="x", y_label="y", height_mm=60)

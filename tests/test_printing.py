@@ -46,6 +46,7 @@ def test_closed_output_is_one_line(arguments: list[str]) -> None:
     assert "standard output is closed" in one_line(started(">&-", *arguments))
 
 
+@pytest.mark.slow
 def test_closed_errors_and_input_are_no_reason_to_stop(tmp_path: Path) -> None:
     pcap = tmp_path / "x.pcapng"
     done = started("2>&- <&-", *SHORT, "--pcap", str(pcap))
@@ -56,6 +57,7 @@ def test_closed_errors_and_input_are_no_reason_to_stop(tmp_path: Path) -> None:
     assert started(">&- 2>&- <&-", *SHORT).returncode == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["list"], ["--help"], [*SHORT, "--json"]])
 def test_a_full_disk_behind_output_is_one_line(arguments: list[str]) -> None:
     assert "No space left on device" in one_line(started(">/dev/full", *arguments))
@@ -67,6 +69,7 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_what_an_encoding_lacks_is_written_plainly() -> None:
     for encoding in ("ascii", "latin-1"):
         done = started("", *SHORT, "--trials", "2", "--threads", "1", PYTHONIOENCODING=encoding)

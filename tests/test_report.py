@@ -131,6 +131,7 @@ def html() -> str:
     return render(example())
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched_and_the_page_forbids_it(html: str) -> None:
     page = Page()
     page.feed(html)
@@ -186,6 +187,7 @@ def test_the_same_report_gives_the_same_page(html: str) -> None:
     assert render(example()) == html
 
 
+@pytest.mark.slow
 def test_writing_says_in_one_line_what_went_wrong(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(HeadwayError, match="cannot save"):
@@ -280,6 +282,7 @@ def test_what_was_asked_is_in_a_study_s_own_words() -> None:
     assert asked(None, "else") == [("Set-up", "else")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(discover()))
 def test_every_study_says_what_it_asks_and_draws_what_it_measures(name: str, tmp_path) -> None:
     study = discover()[name]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support import ROOT
 
 
@@ -43,6 +44,7 @@ def with_conftest_of(
     )
 
 
+@pytest.mark.slow
 def test_pytest_notes_what_it_skipped_and_why(tmp_path: Path) -> None:
     tests = tmp_path / "test_some.py"
     tests.write_text(
@@ -62,6 +64,7 @@ def test_pytest_notes_what_it_skipped_and_why(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_second_attempt_names_both_outcomes(tmp_path: Path) -> None:
     tests = tmp_path / "test_some.py"
     tests.write_text(

@@ -21,6 +21,7 @@ from headway.workloads import Campus, sessions, shares, tmix
 NAMES = ("buffers", "load", "mixed-use", "trace-mix")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_scheme_of_a_study_gets_the_same_sessions(name: str, tmp_path: Path) -> None:
     ctx = StudyContext(tmp_path, SimBackend(), quick=True)
@@ -150,6 +151,7 @@ def test_quick_start_asks_in_the_handshake_where_connections_open() -> None:
         assert (flow.control.tunables["qs_activation"] == lab.EARLY_OR_LATE) == foresees
 
 
+@pytest.mark.slow
 def test_a_tmix_file_replaces_the_drawn_vectors(tmp_path: Path) -> None:
     connection = tmix.Connection(0, (tmix.Exchange(200, 0, 30_000, 0),) * 2)
     file = tmix.write(tmp_path / "one.tmix", [connection])

@@ -38,6 +38,7 @@ def study(request: pytest.FixtureRequest) -> Study:
     return discover()[request.param].on("kernel")
 
 
+@pytest.mark.slow
 def test_the_kernel_backend_takes_all_its_experiments(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,6 +65,7 @@ def test_the_kernel_backend_takes_all_experiments_with_protocols_of_routers(
         possible.check(experiment)
 
 
+@pytest.mark.slow
 def test_every_agreement_is_judged_and_a_backend_agrees_with_itself(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def test_the_table_shows_how_far_the_measurement_itself_scatters(tmp_path: Path)
     assert ratios["Quick-Start", 50] == round(2000 / 2170, 3)
 
 
+@pytest.mark.slow
 def test_it_needs_the_kernel_and_says_so() -> None:
     done = headway("run", "overhead", "--backend", "sim")
     assert done.returncode == 2

@@ -124,6 +124,7 @@ def test_observing_lets_go_of_every_trace(ctx: StudyContext) -> None:
     assert not ctx.trials_dir.exists()
 
 
+@pytest.mark.slow
 def test_studies_are_found_by_listing_the_folder(ctx: StudyContext) -> None:
     studies = discover()
     assert "collateral-damage" in studies

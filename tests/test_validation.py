@@ -503,6 +503,7 @@ def test_trials_say_how_far_they_are_apart_and_late_ones_are_repeated() -> None:
     assert row.split(" | ")[-2:] == ["2", "no |"]
 
 
+@pytest.mark.slow
 def test_noise_in_the_times_of_acks_is_a_queue_for_bbr_alone() -> None:
     """As docs/stack.md has it: what the kernel's hosts and link have, and the simulator has not."""
 

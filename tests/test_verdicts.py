@@ -114,6 +114,7 @@ def test_spoiled_evidence_changes_the_verdict(name: str, statement: Statement[An
     assert after.verdict == "fails", f"{before.measured} -> {after.measured}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIVE)
 def test_a_live_claim_has_evidence_either_way(name: str) -> None:
     """What another machine finds may hold or fail: each claim says what would make it do both."""
@@ -189,6 +190,7 @@ def _locked_of(name: str) -> list[Locked]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_statement_is_locked_with_a_reason_where_it_does_not_hold(name: str) -> None:
     locked = {one.id: one for one in _locked_of(name)}
@@ -198,6 +200,7 @@ def test_every_statement_is_locked_with_a_reason_where_it_does_not_hold(name: st
         assert verdict in ("holds", "as stated") or one.note or one.part, f"{one.id}: {verdict}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIVE)
 def test_live_verdicts_say_what_they_were_measured_on(name: str) -> None:
     _locked_of(name)

@@ -77,6 +77,7 @@ def test_a_response_without_a_body_or_a_length_has_neither(
     assert said == [{"data_volume_bytes": 0, "deadline_ms": 0}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [

@@ -167,6 +167,7 @@ def test_deadlines_count_the_handshake_of_those_that_open_a_connection(tmp_path)
         assert rows["met"].to_list() == [False] * 3, http
 
 
+@pytest.mark.slow
 def test_try_loads_pages(site):
     done = headway("try", "--duration", "8s", "--json", "--flows", f"cubic:pages={site}:http=2")
     assert done.returncode == 0, done.stderr

@@ -180,6 +180,7 @@ def test_an_upload_passes_and_expect_is_answered(length: str) -> None:
 SMUGGLED = b"0\r\n\r\nGET /admin HTTP/1.1\r\nHost: here\r\n\r\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bad",
     [

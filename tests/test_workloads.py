@@ -293,6 +293,7 @@ def in_rounds(given: SessionTable, workload: Workload) -> list[int]:
                 return drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("connections", [1, 2, 7, 300])
 @pytest.mark.parametrize("load", [1e-9, 0.01, 0.05])

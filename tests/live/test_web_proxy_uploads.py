@@ -46,42 +46,42 @@ def upload(
         time.sleep(0.01)
 
 
+class Upload:
+    """A server that reads one request until the connection closes, and never answers."""
+
+    def __init__(self) -> None:
+        self.got = b""
+        self.ended = threading.Event()
+
+    def __call__(self, connection: socket.socket, _head: bytes) -> None:
+        self.got = until_closed(connection)
+        self.ended.set()
+
+
 def test_a_client_that_leaves_in_its_upload_leaves_no_whole_request(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    got: list[bytes] = []
-    ended = threading.Event()
-
-    def takes(connection: socket.socket, _head: bytes) -> None:
-        got.append(until_closed(connection))
-        ended.set()
-
-    with proxied(takes) as (_, address):
+    server = Upload()
+    with proxied(server) as (_, address):
         with client(address) as connection:
             connection.sendall(request("/", "Transfer-Encoding: chunked", method="POST"))
             connection.sendall(b"5\r\nhello\r\n")
             connection.shutdown(socket.SHUT_WR)
-        assert ended.wait(ANSWER_S)
-    assert not got[0].endswith(b"0\r\n\r\n")
+        assert server.ended.wait(ANSWER_S)
+    assert not server.got.endswith(b"0\r\n\r\n")
     assert lines_of(caplog) == []
 
 
 def test_an_upload_whose_framing_breaks_leaves_no_whole_request(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    got: list[bytes] = []
-    ended = threading.Event()
-
-    def takes(connection: socket.socket, _head: bytes) -> None:
-        got.append(until_closed(connection))
-        ended.set()
-
-    with proxied(takes) as (_, address), client(address) as connection:
+    server = Upload()
+    with proxied(server) as (_, address), client(address) as connection:
         connection.sendall(request("/", "Transfer-Encoding: chunked", method="POST"))
         connection.sendall(b"5\r\nhello\r\nno length\r\n")
         assert read_head(connection).startswith(b"HTTP/1.1 400")
-        assert ended.wait(ANSWER_S)  # and not when the client has left
-    assert not got[0].endswith(b"0\r\n\r\n")
+        assert server.ended.wait(ANSWER_S)  # and not when the client has left
+    assert not server.got.endswith(b"0\r\n\r\n")
     assert lines_of(caplog) == ["Invalid HTTP request received."]
 
 

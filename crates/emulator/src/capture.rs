@@ -12,6 +12,9 @@ use crate::spool::Spool;
 /// The links by their numbers.
 const LINKS: [&str; 2] = ["forward0", "reverse0"];
 const BOTTLENECK: &str = "bottleneck";
+const HOSTS: &str = "hosts";
+/// The sides whose hosts have an interface each in a capture of hosts.
+const SIDES: [&str; 2] = ["left", "right"];
 
 /// What to capture.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
@@ -20,7 +23,8 @@ pub struct Capture {
     /// The file.
     pub file: PathBuf,
     /// "forward0" or "reverse0": packets as they are offered to that link;
-    /// "bottleneck": both directions as the hosts on the left see them.
+    /// "bottleneck": both directions as the hosts on the left see them; "hosts": both
+    /// directions as the hosts on either side see them, on an interface for each side.
     #[serde(default = "bottleneck")]
     pub link: String,
     /// Kept of each packet; 0 keeps all of it.
@@ -34,11 +38,12 @@ fn bottleneck() -> String {
 
 impl Capture {
     pub(crate) fn check(&self) -> Result<(), EmulatorError> {
-        if self.link == BOTTLENECK || LINKS.contains(&self.link.as_str()) {
+        if [BOTTLENECK, HOSTS].contains(&self.link.as_str()) || LINKS.contains(&self.link.as_str())
+        {
             return Ok(());
         }
         error(format!(
-            "capture.link: \"{}\" is not allowed; {BOTTLENECK}, {}",
+            "capture.link: \"{}\" is not allowed; {BOTTLENECK}, {HOSTS}, {}",
             self.link,
             LINKS.join(", ")
         ))
@@ -48,10 +53,10 @@ impl Capture {
 /// Where packets are taken, and the file they go to.
 pub(crate) struct Tap {
     writer: Writer<Spool>,
-    /// Number of the link whose packets are taken as they are offered.
-    offered: Option<u8>,
-    /// Number of the link whose packets are taken as they are delivered.
-    delivered: Option<u8>,
+    /// Per link, the interface of packets that are offered to it, if they are taken.
+    offered: [Option<u32>; 2],
+    /// The same of packets that are delivered.
+    delivered: [Option<u32>; 2],
     /// From the monotonic clock to the time since 1970.
     unix_offset_ns: u64,
 }
@@ -64,11 +69,16 @@ impl Tap {
             ..Section::default()
         };
         let mut writer = Writer::new(Spool::create(&capture.file, "capture")?, &section)?;
-        writer.add_interface(&capture.link, capture.snaplen_bytes)?;
-        let (offered, delivered) = match LINKS.iter().position(|name| *name == capture.link) {
-            Some(number) => (Some(number as u8), None),
-            None => (Some(0), Some(1)),
+        let link = capture.link.as_str();
+        let (offered, delivered) = match link {
+            HOSTS => ([Some(0), Some(1)], [Some(1), Some(0)]),
+            BOTTLENECK => ([Some(0), None], [None, Some(0)]),
+            _ => (LINKS.map(|name| (name == link).then_some(0)), [None; 2]),
         };
+        let names: &[&str] = if link == HOSTS { &SIDES } else { &[link] };
+        for name in names {
+            writer.add_interface(name, capture.snaplen_bytes)?;
+        }
         Ok(Tap {
             writer,
             offered,
@@ -79,22 +89,22 @@ impl Tap {
 
     #[inline]
     pub fn offered(&mut self, link: u8, now_ns: u64, packet: &[u8]) {
-        if self.offered == Some(link) {
-            self.take(now_ns, packet);
+        if let Some(&Some(interface)) = self.offered.get(usize::from(link)) {
+            self.take(interface, now_ns, packet);
         }
     }
 
     #[inline]
     pub fn delivered(&mut self, link: u8, now_ns: u64, packet: &[u8]) {
-        if self.delivered == Some(link) {
-            self.take(now_ns, packet);
+        if let Some(&Some(interface)) = self.delivered.get(usize::from(link)) {
+            self.take(interface, now_ns, packet);
         }
     }
 
-    fn take(&mut self, now_ns: u64, packet: &[u8]) {
+    fn take(&mut self, interface: u32, now_ns: u64, packet: &[u8]) {
         let unix_ns = now_ns + self.unix_offset_ns;
         // into memory; what the disk refuses is told at the end
-        let _ = self.writer.write_packet(0, unix_ns, packet, None);
+        let _ = self.writer.write_packet(interface, unix_ns, packet, None);
     }
 
     /// Blocks that found no room because the disk was too slow.

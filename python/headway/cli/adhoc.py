@@ -14,6 +14,7 @@ from headway.cli import try_experiment
 from headway.cli.options import AsJson, BackendName, Threads
 from headway.cli.places import check_file, check_folder, path
 from headway.cli.show import progress_bar, watch
+from headway.cli.try_diverge import Wish
 from headway.cli.try_experiment import Asked
 from headway.cli.try_run import Done, Wanted, check_trials, run_trials
 from headway.cli.try_told import Beside, give
@@ -102,6 +103,24 @@ def try_out(
         str | None,
         typer.Option(metavar="BACKEND", help="Run there, too, and show what flows do in both."),
     ] = None,
+    diverge: Annotated[
+        bool,
+        typer.Option(
+            "--diverge", help="With --beside: show the first packet that differs, and why."
+        ),
+    ] = False,
+    diverge_time: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="With --diverge: times may differ by this much."),
+    ] = "5 ms",
+    diverge_after: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="With --diverge: pass over a flow's packets until then."),
+    ] = "0 s",
+    diverge_ignore: Annotated[
+        str,
+        typer.Option(metavar="FIELDS", help="With --diverge: for example window,timestamp."),
+    ] = "",
     pcap: Annotated[
         Path | None,
         typer.Option(
@@ -139,9 +158,10 @@ def try_out(
     """
     if beside == backend:
         raise HeadwayError(f"beside: {beside} is where it runs; name another backend")
+    given = _given(context)
+    wish = Wish.of_options(diverge, diverge_time, diverge_after, diverge_ignore, beside, given)
     runner, other = backend_named(backend), beside and backend_named(beside)
     _check_files(pcap=pcap, plot=plot, out=out, save=save)
-    given = _given(context)
     if experiment is not None:
         _refuse(given, _PARTS, f"{experiment} says the whole experiment; change it there")
         base = try_experiment.of_file(experiment)
@@ -161,21 +181,23 @@ def try_out(
         try_experiment.save(base, save)
     check_trials(base, trials)
     experiments = _experiments(base, trials, pcap=pcap is not None, kept=out is not None)
+    wish.capture(experiments, whole=pcap is not None)
     with progress_bar(not as_json) as progress:
         watch(runner, progress)
-        wanted = Wanted(out=out and out / "trials", pcap=pcap, plot=plot)
+        wanted = Wanted(out=out and out / "trials", pcap=pcap, plot=plot, keep=diverge)
         done, end = run_trials(runner, experiments, wanted, threads, progress)
         also: dict[int, Done] = {}
         if other and end is None:
             watch(other, progress)
-            nothing = Wanted(out=None, pcap=None, plot=None)
+            nothing = Wanted(out=None, pcap=None, plot=None, keep=diverge)
             also, end = run_trials(other, experiments, nothing, threads, progress)
     if plot is not None and 0 in done and done[0].trace is not None:
         from headway.cli.plot import plot_trace
 
         plot_trace(done[0].trace, plot)
     if done:
-        found = Beside(beside, list(also.values())) if beside and also else None
+        compared = wish.compare(done.get(0), also.get(0), (backend, beside or ""))
+        found = Beside(beside, list(also.values()), compared) if beside and also else None
         give(base, [done[index] for index in sorted(done)], found, as_json=as_json)
     if isinstance(end, KeyboardInterrupt):
         kept = str(out / "trials") if out else "the results above" if done else None

@@ -32,10 +32,17 @@ class Wanted:
     pcap: Path | None
     plot: Path | None
     """What is made of the first trial's."""
+    keep: bool = False
+    """The first trial's trace is handed on, with its packets."""
 
     def any(self) -> bool:
         """Whether traces or packets are needed."""
-        return not (self.out is None and self.pcap is None and self.plot is None)
+        made = (self.out, self.pcap, self.plot)
+        return self.keep or any(path is not None for path in made)
+
+    def is_recorded(self) -> bool:
+        """Whether the simulator's traces are written out as they grow."""
+        return self.out is not None or (self.plot is None and not self.keep)
 
     def room(self) -> Path:
         """A folder on the disk where the most of it will be."""
@@ -102,7 +109,7 @@ def _run(
                 finished(index, Done(digest, meta))
 
         backend.digest_each(experiments, summed_up, threads)
-    elif isinstance(backend, SimBackend) and (wanted.out is not None or wanted.plot is None):
+    elif isinstance(backend, SimBackend) and wanted.is_recorded():
         _record(backend, experiments, wanted, finished, threads)
     else:
         _keep(backend, experiments, wanted, finished, threads)
@@ -131,7 +138,9 @@ def _record(
                 whole = growing.is_whole
                 growing.save(wanted.out / f"seed{seed}")
                 meta = dict(growing.trace.meta)
-                if index == 0 and wanted.plot is not None:
+                if index == 0 and wanted.keep:
+                    trace = load_trace(wanted.out / f"seed{seed}")
+                elif index == 0 and wanted.plot is not None:
                     trace = growing.trace if whole else load_trace(wanted.out / f"seed{seed}")
             growing.drop()
             finished(index, Done(digest, meta, trace))
@@ -160,7 +169,7 @@ def _keep(
                 save_trace(done.trace, wanted.out / f"seed{experiments[index].seed}")
             if index == 0 and wanted.pcap is not None and done.trace is not None:
                 save_parts(wanted.pcap, [done.trace.capture or b""])
-            plotted = index == 0 and wanted.plot is not None
-            finished(index, done if plotted else replace(done, trace=None))
+            is_used = index == 0 and (wanted.keep or wanted.plot is not None)
+            finished(index, done if is_used else replace(done, trace=None))
 
     backend.run_each(experiments, work, traced, threads)

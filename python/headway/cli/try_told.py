@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from headway.cli.show import console, notice, print_json, print_table
 from headway.cli.try_run import Done
@@ -14,6 +14,9 @@ from headway.digest import SPREAD, average
 from headway.experiment import Chain, Dumbbell, Experiment
 from headway.table import Cell, Table
 from headway.units import BITS_PER_BYTE, format_rate, format_time
+
+if TYPE_CHECKING:
+    from headway.validation.diverge import Compared
 
 _MOST_FLOWS = 100
 """Rows of the table of flows; of the others a line says something."""
@@ -27,6 +30,8 @@ class Beside:
 
     backend: str
     trials: Sequence[Done]
+    compared: Compared | None = None
+    """The packets of the first trial, compared."""
 
 
 def give(
@@ -40,6 +45,8 @@ def give(
     if beside is not None:
         other = _mean([each.digest for each in beside.trials])
         mean["beside"] = {"backend": beside.backend, **other}
+        if beside.compared is not None:
+            mean["divergence"] = asdict(beside.compared)
         for line in _doubts(base, other, beside.trials):
             if line not in mean["warnings"]:
                 mean["warnings"].append(f"{beside.backend}: {line}")
@@ -51,6 +58,8 @@ def give(
         print_json(mean)
     else:
         _print(base, mean, len(trials))
+        if beside is not None and beside.compared is not None:
+            console().print("\n".join(beside.compared.lines()), markup=False, soft_wrap=True)
     for line in mean["warnings"]:
         notice(f"warning: {line}")
 

@@ -18,6 +18,7 @@ from headway.backends import backend_named
 from headway.backends.kernel import KernelBackend
 from headway.cli.options import REPEATS, AsJson, Repeats
 from headway.cli.places import path
+from headway.cli.random_cases import Asked, run_random
 from headway.cli.show import console, notice, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.files import save_text
@@ -32,6 +33,7 @@ from headway.validation.cost import RATE, RTT, Cost, measure, pairs
 from headway.validation.cost import section as cost_section
 from headway.validation.failed import Failures
 from headway.validation.parts import Part, choose, part_of
+from headway.validation.random_cases import KINDS
 from headway.validation.report import page, part_section, with_parts, with_sections
 from headway.validation.trials import Plan, Runner
 from headway.versions import versions
@@ -116,9 +118,48 @@ def validate(
         ),
     ] = None,
     save: Annotated[bool, typer.Option("--traces", help="Save both traces of each.")] = False,
+    random: Annotated[
+        int | None,
+        typer.Option(
+            "--random",
+            min=1,
+            metavar="N",
+            show_default=False,
+            help="Instead of the matrix N random cases, drawn from --seed; the same command again "
+            "goes on where it ended.",
+        ),
+    ] = None,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind", help=f"What random cases vary: {', '.join(KINDS)}.", show_default=True
+        ),
+    ] = KINDS[0],
+    hours: Annotated[
+        float | None,
+        typer.Option("--hours", metavar="H", help="Random cases: begin none after H hours."),
+    ] = None,
+    minimize: Annotated[
+        int,
+        typer.Option(
+            "--minimize",
+            min=0,
+            metavar="RUNS",
+            help="Runs on the kernel to make a random case that differs smaller.",
+        ),
+    ] = 12,
     as_json: AsJson = False,
 ) -> None:
     """Run a matrix of scenarios on both backends and say how far they differ."""
+    if random is not None:
+        _refuse_beside_random(quick=quick, only=only, duration=duration, trials=trials, save=save,
+                              page=page_path, builtin=builtin, cost=cost)  # fmt: skip
+        if hours is not None and not hours > 0:
+            raise HeadwayError(f"hours: {hours:g} is not allowed; more than 0")
+        run_random(Asked(random, kind, seed, hours, out, repeats, minimize, as_json))
+        return
+    if hours is not None:
+        raise HeadwayError("hours: is of random cases; say how many with --random")
     sim, kernel = backend_named("sim"), backend_named("kernel")
     is_whole = with_matrix and not (quick or only)
     part, chosen = _chosen(only, quick=quick) if with_matrix else (None, [])
@@ -184,6 +225,13 @@ def validate(
     if failures.runs:
         lines = "; ".join(f"{each.run}: {each.error}" for each in failures.runs)
         raise HeadwayError(f"failed runs: {len(failures.runs)}, the others are in {out}: {lines}")
+
+
+def _refuse_beside_random(**options: object) -> None:
+    """Raises HeadwayError for an option of the matrix."""
+    for name, value in options.items():
+        if value:
+            raise HeadwayError(f"{name}: is of the matrix, not of --random; leave one of them out")
 
 
 def _silent(_line: str) -> None:

@@ -154,7 +154,11 @@ class Chain(Spec):
 
 
 class Capture(Spec):
-    """A packet capture in pcapng: one link ("forward0") or both directions ("bottleneck")."""
+    """A packet capture in pcapng, of a link or at hosts.
+
+    ``link`` is a link's name ("forward0"), "bottleneck" (both directions of the first hop, as the
+    left sees them), or "hosts": what hosts send and receive, on an interface for each side.
+    """
 
     link: str = "bottleneck"
     snaplen: Annotated[Size, within(0, 2**32 - 1, units.format_size)] = default(0)

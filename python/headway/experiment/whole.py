@@ -96,11 +96,19 @@ class Experiment(Spec):
             for link in pair:
                 self._queue_has_room(index, link)
                 engine.check_routers([router.name for router in link.all_routers()])
-        names = ("bottleneck", *(f"{way}{hop}" for hop in range(len(links)) for way in _WAYS))
+        of_links = (f"{way}{hop}" for hop in range(len(links)) for way in _WAYS)
+        names = ("bottleneck", "hosts", *of_links)
         if self.capture is not None and self.capture.link not in names:
             raise ValueError(
                 f"capture.link: {self.capture.link!r} is not allowed; {', '.join(names)}"
             )
+        if self.capture is not None and self.capture.link == "hosts":
+            relayed = [number for number, flow in enumerate(self.flows) if flow.relay is not None]
+            if relayed:
+                raise ValueError(
+                    f"capture.link: 'hosts' is not allowed with flows[{relayed[0]}].relay; "
+                    "a relay has hosts of its own"
+                )
         seen: set[int] = set()  # text makes the same flow many times over
         for number, flow in enumerate(self.flows):
             if id(flow) not in seen:

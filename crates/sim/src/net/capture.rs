@@ -1,4 +1,5 @@
-//! Export of a link as pcapng with real headers and checksums.
+//! Export of a link, or of what hosts send and receive, as pcapng with real headers and
+//! checksums.
 //!
 //! Hosts of flow `i` are 10.a.b.1 (opener) and 10.a.b.2, with a.b from the
 //! flow's number; payload is the deterministic pattern of the stream it belongs
@@ -31,9 +32,11 @@ pub(crate) struct Tap {
     entering: Vec<u32>,
     /// Links whose packets are taken as they leave.
     leaving: Vec<u32>,
+    /// Packets are taken at their hosts: interface 0 is that of openers, 1 of responders.
+    at_hosts: bool,
     seed: u64,
     writer: Writer<Vec<u8>>,
-    packets: Vec<(u64, Whole)>,
+    packets: Vec<Noted>,
     snaplen_bytes: u32,
     /// Of the packets that are not written yet.
     file_bytes: usize,
@@ -43,20 +46,30 @@ pub(crate) struct Tap {
 /// All that a packet carries.
 type Whole = (Packet, Sacks, Headers);
 
+/// A packet with its time and its interface.
+type Noted = (u64, u32, Whole);
+
+/// What is captured at hosts instead of at a link.
+const HOSTS: &str = "hosts";
+/// Both directions of the first hop.
+const BOTTLENECK: &str = "bottleneck";
+
 impl Tap {
     pub fn new(capture: &Capture, built: &Built, seed: u64) -> Result<Tap, ScenarioError> {
-        let (entering, leaving, name) = if capture.link == "bottleneck" {
-            (vec![0], vec![1], "bottleneck")
+        let (entering, leaving, names) = if capture.link == HOSTS {
+            (vec![], vec![], vec!["left", "right"])
+        } else if capture.link == BOTTLENECK {
+            (vec![0], vec![1], vec![BOTTLENECK])
         } else {
             let at = built
                 .names
                 .iter()
                 .position(|n| *n == capture.link)
                 .ok_or_else(|| {
-                    let allowed = format!("bottleneck, {}", built.names.join(", "));
+                    let allowed = format!("{BOTTLENECK}, {HOSTS}, {}", built.names.join(", "));
                     bad("capture.link", &capture.link, &allowed)
                 })?;
-            (vec![at as u32], vec![], capture.link.as_str())
+            (vec![at as u32], vec![], vec![capture.link.as_str()])
         };
         let section = Section {
             comment: "simulated by Headway",
@@ -65,13 +78,16 @@ impl Tap {
             application: concat!("headway ", env!("CARGO_PKG_VERSION")),
         };
         let writer = Writer::new(Vec::new(), &section).and_then(|mut writer| {
-            writer.add_interface(name, capture.snaplen_bytes)?;
+            for name in names {
+                writer.add_interface(name, capture.snaplen_bytes)?;
+            }
             Ok(writer)
         });
         let writer = writer.map_err(|e| ScenarioError(format!("capture: {e}")))?;
         Ok(Tap {
             entering,
             leaving,
+            at_hosts: capture.link == HOSTS,
             seed,
             writer,
             packets: vec![],
@@ -83,12 +99,12 @@ impl Tap {
 
     /// Memory of the packets that are not written yet, and of what they will be.
     pub fn bytes(&self) -> usize {
-        self.packets.capacity() * size_of::<(u64, Whole)>() + self.file_bytes
+        self.packets.capacity() * size_of::<Noted>() + self.file_bytes
     }
 
     /// The same without room that is empty.
     pub fn noted_bytes(&self) -> usize {
-        self.packets.len() * size_of::<(u64, Whole)>() + self.file_bytes
+        self.packets.len() * size_of::<Noted>() + self.file_bytes
     }
 
     /// What a packet takes of the file.
@@ -100,20 +116,36 @@ impl Tap {
         kept_bytes as usize + BLOCK_BYTES
     }
 
-    fn note(&mut self, time_ns: u64, whole: Whole) {
+    fn note(&mut self, time_ns: u64, interface: u32, whole: Whole) {
         self.file_bytes += Tap::kept_bytes(self.snaplen_bytes, &whole.0);
-        self.packets.push((time_ns, whole));
+        self.packets.push((time_ns, interface, whole));
+    }
+
+    /// A packet is at the first router of its route: its host sent it at `sent_ns`.
+    pub fn sent(&mut self, whole: impl FnOnce() -> Whole) {
+        if self.at_hosts {
+            let whole = whole();
+            self.note(whole.0.sent_ns, whole.0.route % 2, whole);
+        }
+    }
+
+    /// A packet will reach its host.
+    pub fn received(&mut self, time_ns: u64, whole: impl FnOnce() -> Whole) {
+        if self.at_hosts {
+            let whole = whole();
+            self.note(time_ns, 1 - whole.0.route % 2, whole);
+        }
     }
 
     pub fn entering(&mut self, link: u32, now_ns: u64, whole: impl FnOnce() -> Whole) {
         if self.entering.contains(&link) {
-            self.note(now_ns, whole());
+            self.note(now_ns, 0, whole());
         }
     }
 
     pub fn leaving(&mut self, link: u32, now_ns: u64, whole: impl FnOnce() -> Whole) {
         if self.leaving.contains(&link) {
-            self.note(now_ns, whole());
+            self.note(now_ns, 0, whole());
         }
     }
 
@@ -140,12 +172,12 @@ impl Tap {
         // Exactly as much: it may be most of what is free.
         self.writer.out_mut().reserve_exact(self.file_bytes);
         let mut buffer = Vec::new();
-        for (time_ns, whole) in self.packets.drain(..ready) {
+        for (time_ns, interface, whole) in self.packets.drain(..ready) {
             self.file_bytes -= Tap::kept_bytes(self.snaplen_bytes, &whole.0);
             write_packet(&mut buffer, &whole, self.seed, self.written as u16);
             self.written += 1;
             self.writer
-                .write_packet(0, time_ns, &buffer, None)
+                .write_packet(interface, time_ns, &buffer, None)
                 .expect("writing to memory does not fail");
         }
     }

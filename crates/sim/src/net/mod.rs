@@ -110,6 +110,9 @@ impl Net {
         if packet.hop == route.hops {
             packet.hop += 1;
             let arrive_ns = route.far.pass(self.now_ns, packet.ip_bytes);
+            if let Some(tap) = &mut self.tap {
+                tap.received(arrive_ns, || self.packets.whole(id));
+            }
             self.events.push(arrive_ns, What::Arrival, id);
             return false;
         }
@@ -123,6 +126,9 @@ impl Net {
         let number = self.routes[packet.route as usize].link(packet.hop);
         if let Some(tap) = &mut self.tap {
             tap.entering(number, self.now_ns, || self.packets.whole(id));
+            if packet.hop == 0 {
+                tap.sent(|| self.packets.whole(id));
+            }
         }
         if self.links[number as usize].ecn != EcnPath::Keep && self.meddle_with_ecn(id, number) {
             return;
@@ -187,6 +193,9 @@ impl Net {
             // order: when the packet has crossed it is known already.
             packet.hop += 1;
             arrive_ns = route.far.pass(arrive_ns, packet.ip_bytes);
+            if let Some(tap) = &mut self.tap {
+                tap.received(arrive_ns, || self.packets.whole(id));
+            }
         }
         self.events.push(arrive_ns, What::Arrival, id);
     }

@@ -39,12 +39,13 @@ impl Default for Record {
     }
 }
 
-/// Export of one link.
+/// Export of one link, or of what hosts send and receive.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
     /// A link's name, or "bottleneck": the senders' side of the first hop,
-    /// both directions, as tcpdump would see it there.
+    /// both directions, as tcpdump would see it there; or "hosts": what both ends of
+    /// every flow send and receive, on an interface for each side.
     pub link: String,
     /// Bytes kept of each packet; 0 keeps all.
     #[serde(default)]

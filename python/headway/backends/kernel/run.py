@@ -354,6 +354,8 @@ class Run:
             ece_acks=None if flow.ecn else 0,
             protocols=self._testbed.mechanisms.of_flow(index),
             first_flight=None,
+            rwnd_limited_us=info.get("rwnd_limited_us"),
+            sndbuf_limited_us=info.get("sndbuf_limited_us"),
         )
 
     def _done_ns(self, index: int, flow: Flow) -> int | None:

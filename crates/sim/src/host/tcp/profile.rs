@@ -46,7 +46,9 @@ pub struct Profile {
     pub detection: Detection,
     /// Window reduction.
     pub reduction: Reduction,
-    /// Most receive window of a new connection, bytes.
+    /// The farthest that a path may be known to reorder, packets.
+    pub max_reordering_pkts: u32,
+    /// Most receive window of a new connection, bytes; linux-6 offers what the buffer holds.
     pub first_window_bytes: u64,
     /// Receive buffer before it is tuned, and at most, bytes.
     pub buffer_bytes: u64,
@@ -70,6 +72,8 @@ pub struct Profile {
 
 /// The floor of the variance term of the retransmission timeout (TCP_RTO_MIN).
 pub const MIN_RTO_US: u64 = 200_000;
+/// The timeout where a repeated handshake gave no sample (TCP_TIMEOUT_FALLBACK).
+pub const FALLBACK_RTO_US: u64 = 3_000_000;
 /// Longest retransmission timeout (TCP_RTO_MAX).
 pub const MAX_RTO_US: u64 = 120_000_000;
 /// Duplicate ACKs, or packets of distance, that mean loss.
@@ -89,6 +93,8 @@ pub static PROFILES: [Profile; 2] = [
         initial_rto_us: 3_000_000,
         detection: Detection::Fack,
         reduction: Reduction::RateHalving,
+        // TCP_MAX_REORDERING
+        max_reordering_pkts: 127,
         // Four segments at first; tcp_rmem 87380 default and 4 MiB at most, of which
         // three quarters are window (tcp_adv_win_scale 2).
         first_window_bytes: 5840,
@@ -121,9 +127,10 @@ pub static PROFILES: [Profile; 2] = [
         initial_rto_us: 1_000_000,
         detection: Detection::RackTlp,
         reduction: Reduction::Prr,
-        // tcp_rmem 131072 default and 6 MiB at most, half of it window, and what a SYN can
-        // say. A full segment of 1448 bytes takes 2304 bytes of buffer, so then 160/256 are.
-        first_window_bytes: 65_535,
+        // tcp_max_reordering
+        max_reordering_pkts: 300,
+        // tcp_rmem 131072 default and 6 MiB at most, half of it window. A full segment of 1448 bytes takes 2304 bytes of buffer, so then 160/256 are.
+        first_window_bytes: u64::MAX,
         buffer_bytes: 131_072,
         max_buffer_bytes: 6 << 20,
         window_part: 128,

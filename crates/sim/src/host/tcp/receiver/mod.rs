@@ -33,6 +33,7 @@ fn memory_of(len: u32) -> u64 {
 pub struct Receiver {
     pub(super) profile: &'static Profile,
     delayed_ack: bool,
+    /// SACK is on: duplicate ACKs may be merged.
     sack: bool,
     timestamps: bool,
     mss: u32,

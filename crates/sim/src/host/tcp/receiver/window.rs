@@ -44,7 +44,7 @@ impl Sizes {
         } else {
             full
         };
-        let first_window = asked.unwrap_or(whole);
+        let first_window = asked.unwrap_or(whole.min(profile.first_window_bytes));
         let clamp = if asked.is_none() && full > 2 * ANNOUNCED_MSS_BYTES {
             (2 * ANNOUNCED_MSS_BYTES).max(full - ANNOUNCED_MSS_BYTES)
         } else {

@@ -1,0 +1,243 @@
+"""``headway validate --random``: random cases on both backends, and where they differ."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from headway.backends import Backend, backend_named
+from headway.backends.kernel import check
+from headway.backends.repeating import Repeating
+from headway.backends.sim import scenario_json
+from headway.cli import try_experiment
+from headway.cli.places import check_folder
+from headway.cli.show import console, notice, print_json, print_table, progress_bar
+from headway.errors import HeadwayError, InterruptedRunError
+from headway.experiment import Experiment
+from headway.files import save_text
+from headway.validation.minimize import minimize, told
+from headway.validation.random_cases import KINDS, Case, cases
+from headway.validation.random_compare import ALLOWED, Result, observe, values_of
+from headway.validation.random_report import (
+    Minimized,
+    distribution_told,
+    replay,
+    summary,
+    tables,
+    value_told,
+    worst,
+    write_page,
+)
+from headway.validation.random_runs import Kept, RandomRunner, samples_of
+from headway.versions import versions
+
+_SHOWN = 10
+_NOTICE_S = 60
+
+Explain = Callable[[Experiment, Backend, Backend], str]
+"""Runs an experiment on both backends, and says where their packets differ first."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options say."""
+
+    count: int
+    kind: str
+    seed: int
+    hours: float | None
+    out: Path
+    repeats: int
+    minimize: int
+    """Runs on the kernel that making a case smaller may take; 0 leaves cases as they are."""
+    as_json: bool
+
+    @property
+    def folder(self) -> Path:
+        """Where the results of these cases are."""
+        return self.out / "random" / f"{self.kind}-{self.seed}"
+
+
+def run_random(asked: Asked, explain: Explain | None = None) -> None:
+    """Run the cases, make those that differ smaller, and say what came of all."""
+    if asked.kind not in KINDS:
+        raise HeadwayError(f"kind: unknown {asked.kind!r}; allowed: {', '.join(KINDS)}")
+    check_folder("out", asked.folder)
+    sim, kernel = backend_named("sim"), backend_named("kernel")
+    until_s = None if asked.hours is None else time.monotonic() + 3600 * asked.hours
+    chosen = list(itertools.islice(cases(asked.kind, asked.seed), asked.count))
+    kept = Kept(asked.folder / "kernel.jsonl")
+    small: list[Minimized] = []
+    with progress_bar(not asked.as_json) as bar:
+        runner = RandomRunner(
+            chosen,
+            kept,
+            sim,
+            kernel,
+            (scenario_json, check),
+            repeats=asked.repeats,
+            told=bar if sys.stderr.isatty() and not asked.as_json else _Lines(),
+            until_s=until_s,
+        )
+        try:
+            runner.run()
+            both = _Both(sim, Repeating(kernel, asked.repeats))
+            for result in worst(runner.outcome.results):
+                late = until_s is not None and time.monotonic() >= until_s
+                most = 0 if late else asked.minimize
+                bar(runner.done, len(chosen), f"case {result.case.index} is made smaller")
+                small.append(_minimized(asked, result, both, most))
+                if explain is not None and most:
+                    small[-1] = _explained(small[-1], lambda e: explain(e, sim, kernel))
+        except KeyboardInterrupt:
+            raise InterruptedRunError(
+                len(runner.outcome.results), len(chosen), str(asked.folder)
+            ) from None
+    about = {
+        "made by": f"headway validate --random {asked.count} --kind {asked.kind} "
+        f"--seed {asked.seed}",
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "kernel": platform.release(),
+        "Headway": str(versions()["headway"]),
+        "engine": str(versions()["engine"]),
+    }
+    page = write_page(asked.folder / "random.html", runner.outcome, asked.count, about, small)
+    numbers = summary(runner.outcome, asked.count)
+    if asked.as_json:
+        print_json({"about": about, **numbers, "cases": _as_fields(runner.outcome.results)})
+        return
+    _print(asked, numbers)
+    for table in tables(runner.outcome):
+        print_table(table)
+    _print_worst(runner.outcome.results, small)
+    console().print(f"page: {page}", markup=False, soft_wrap=True)
+
+
+class _Lines:
+    """Progress where no bar can be drawn: a line a minute."""
+
+    def __init__(self) -> None:
+        self._next_s = time.monotonic() + _NOTICE_S
+
+    def __call__(self, done: int, total: int, label: str) -> None:
+        if time.monotonic() >= self._next_s:
+            self._next_s = time.monotonic() + _NOTICE_S
+            notice(f"{done} of {total} cases{label and f', {label}'}")
+
+
+class _Both:
+    """Whether both backends differ in an experiment."""
+
+    def __init__(self, sim: Backend, kernel: Repeating) -> None:
+        self._sim, self._kernel = sim, kernel
+
+    def __call__(self, experiment: Experiment) -> bool:
+        """Run it on both; where it differs on the kernel again."""
+        case = Case("options", 0, 0, (), experiment)
+        try:
+            check(experiment)
+            sims = [observe(self._sim.run(one)) for one in samples_of(experiment)]
+            kernels = []
+            for _ in range(2):
+                kernels.append(observe(self._kernel.run(experiment)))
+                if not Result(case, values_of(experiment, sims, kernels)).differs:
+                    return False
+        except HeadwayError as error:
+            if type(error) is not HeadwayError:
+                raise
+            return False
+        return True
+
+
+def _minimized(asked: Asked, result: Result, both: _Both, most: int) -> Minimized:
+    """Save a case that differs, and the smaller one that was made of it."""
+    index = result.case.index
+    whole = asked.folder / "differ" / f"case-{index}.json"
+    smaller = asked.folder / "differ" / f"case-{index}-small.json"
+    try_experiment.save(result.case.experiment, whole)
+    if smaller.exists():
+        file, experiment, runs = smaller, try_experiment.of_file(smaller), 0
+    else:
+        experiment, runs = minimize(result.case.experiment, both, most)
+        file = whole if experiment == result.case.experiment else smaller
+        try_experiment.save(experiment, file)
+    return Minimized(index, file, told(experiment), runs)
+
+
+def _explained(small: Minimized, explain: Callable[[Experiment], str]) -> Minimized:
+    """The same with its first divergence, which is also saved beside its file."""
+    try:
+        divergence = explain(try_experiment.of_file(small.file))
+    except HeadwayError as error:
+        if type(error) is not HeadwayError:
+            raise
+        divergence = str(error)
+    save_text(small.file.with_suffix(".txt"), divergence + "\n")
+    return replace(small, divergence=divergence)
+
+
+def _as_fields(results: Sequence[Result]) -> list[dict[str, Any]]:
+    return [
+        {
+            "index": result.case.index,
+            "settings": dict(result.case.settings),
+            "difference": result.difference,
+            "beyond": result.beyond,
+            "differs": result.differs,
+            "values": {
+                value.name: {
+                    "sim": value.sim,
+                    "kernel": list(value.kernels),
+                    "difference": value.difference,
+                    "differs": value.differs,
+                }
+                for value in result.values
+            },
+            "notes": list(result.notes),
+        }
+        for result in results
+    ]
+
+
+def _print(asked: Asked, numbers: dict[str, Any]) -> None:
+    show = console()
+
+    def line(text: str) -> None:
+        show.print(text, markup=False, soft_wrap=True)
+
+    line(f"random cases of kind {asked.kind}, seed {asked.seed}: simulator beside kernel")
+    short = numbers["short"]
+    said = f", {short} with fewer runs than they need" if short else ""
+    line(f"cases compared           {numbers['cases']} of {asked.count}{said}")
+    if numbers["difference"]:
+        line(f"from the kernel's median {distribution_told(numbers['difference'])}")
+        line(f"beyond its spread        {distribution_told(numbers['beyond_spread'])}")
+        share = numbers["differ"] / numbers["cases"]
+        line(f"beyond it by {ALLOWED:.0%}          {numbers['differ']} ({share:.1%})")
+        one_side = ", ".join(f"{n} on {name}" for name, n in numbers["on_one_backend"].items())
+        line(f"ended on one backend     {one_side or 'none'}")
+    for reason, count in numbers["left_out"].items():
+        line(f"left out                 {count}: {reason}")
+    for index, error in numbers["failed"].items():
+        line(f"failed                   case {index}: {error}")
+    if numbers["not_run"]:
+        line(f"not run yet              {numbers['not_run']}; the same command goes on")
+
+
+def _print_worst(results: Sequence[Result], small: Sequence[Minimized]) -> None:
+    show = console()
+    files = {one.index: one.file for one in small}
+    for result in worst(results)[:_SHOWN]:
+        assert result.main is not None
+        for text in (
+            f"case {result.case.index}: {value_told(result.main)}",
+            f"  {replay(files[result.case.index])}",
+        ):
+            show.print(text, markup=False, soft_wrap=True)

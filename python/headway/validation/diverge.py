@@ -1,0 +1,521 @@
+"""The first divergence: where two runs of one experiment begin to differ, packet by packet.
+
+Both runs capture at both hosts (``captured``). Packets are aligned by flow, host and direction,
+in their order, and compared field by field. Of all streams the difference that comes first in
+time is the divergence: what differs later may only follow from it.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from headway.backends import Backend
+from headway.errors import HeadwayError
+from headway.experiment import Capture, Exchanges, Experiment, Flow, Pages, Sessions, Site, Vectors
+from headway.experiment.ways import server_sends_more
+from headway.packets import LEFT, RIGHT, Packet, Stream, first_ns, merged, streams, without_closing
+from headway.table import ABSENT
+from headway.trace import Trace
+
+FIELDS = ("sequence", "length", "ack", "window", "flags", "ecn", "options", "sack",
+          "timestamp", "echo", "time")  # fmt: skip
+"""What is compared of two packets."""
+_SNAPLEN = "128 B"
+"""All headers: 60 bytes of IP, 60 of TCP."""
+_CLOCK_NS = 1_000_000
+"""The unit of TCP timestamps."""
+_LATE_NS = 1_000_000
+"""Of an emulated link, worth a line."""
+_STATES = ("open", "disorder", "CWR", "recovery", "loss")
+
+
+@dataclass(frozen=True)
+class How:
+    """How packets are compared."""
+
+    tolerance_ns: int = 5_000_000
+    """Later or earlier by more is a difference: a tick of the kernel's timers is 4 ms."""
+    fields: tuple[str, ...] = FIELDS
+    """What is compared, of FIELDS."""
+    after_ns: int = 0
+    """Packets before this time since the flow's first packet are not compared."""
+    before: int = 10
+    """Packets that are shown before the one that differs, of either run."""
+
+    def __str__(self) -> str:
+        left_out = [field for field in FIELDS if field not in self.fields]
+        said = [
+            f"times within {self.tolerance_ns / 1e6:g} ms",
+            f"not compared: {', '.join(left_out)}" if left_out else "",
+            f"after {self.after_ns / 1e6:g} ms" if self.after_ns else "",
+        ]
+        return "; ".join(filter(None, said))
+
+
+ALL = How()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A field of a packet in the two runs; None: that run has no such packet."""
+
+    field: str
+    values: tuple[str | None, str | None]
+
+
+@dataclass(frozen=True)
+class SenderState:
+    """What the sender of the flow's data knew; null: not known."""
+
+    cwnd_pkts: int | None
+    ssthresh_pkts: int | None
+    srtt_us: int | None
+    inflight_pkts: int | None
+    state: str | None
+    retransmitted_pkts: int
+    """Data packets sent again so far."""
+    timeouts: int
+    """Retransmission timeouts so far."""
+    drops_pkts: int
+    """Packets of the flow that links have dropped so far."""
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first packet that differs, with what came before it at its host in each run."""
+
+    flow: str
+    host: str
+    """"sender" or "receiver" of the flow's data."""
+    sent: bool
+    """Sent by the host; False: received."""
+    number: int
+    """Position in its stream, from 1."""
+    time_ns: int
+    """Since the flow's first packet."""
+    differences: tuple[Difference, ...]
+    before: tuple[tuple[str, ...], tuple[str, ...]]
+    """A line per packet of each run; the last is the one that differs."""
+    states: tuple[SenderState, SenderState]
+    late: tuple[str, ...]
+    """Where the emulated link was late shortly before: then the machine may be the cause."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two runs, compared packet by packet."""
+
+    names: tuple[str, str]
+    """What ran: the backends."""
+    packets: int
+    """That were compared, over both hosts."""
+    until_ns: int
+    """The shorter of the two captures, since the run's start."""
+    how: How
+    first: Divergence | None
+    by_field: tuple[tuple[str, str], ...]
+    """Where each field differs first: its name, and the packet in words. In order of time."""
+
+    def lines(self) -> list[str]:
+        """The result as text, at most 100 columns wide."""
+        if self.first is None:
+            return [f"no packet differs: {self.packets:,} packets at both hosts, {self.how}"]
+        return _told(self, self.first)
+
+
+def check(experiment: Experiment) -> None:
+    """Raises HeadwayError for an experiment whose packets cannot be aligned."""
+    for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
+        if flow.relay is not None:
+            raise HeadwayError(f"diverge: {name}: relay is not allowed; flows without a relay")
+        if _has_many_connections(flow):
+            raise HeadwayError(
+                f"diverge: {name}: {flow.app.kind} is not allowed with more than one connection; "
+                "flows of one connection each"
+            )
+
+
+def _has_many_connections(flow: Flow) -> bool:
+    if isinstance(flow.app, Vectors):
+        return flow.app.connections is not None
+    return isinstance(flow.app, Exchanges | Sessions | Pages | Site)
+
+
+def captured(experiment: Experiment, *, whole: bool = False) -> Experiment:
+    """The experiment with a capture at both hosts, of headers unless ``whole``."""
+    check(experiment)
+    capture = Capture.model_validate({"link": "hosts", "snaplen": "0 B" if whole else _SNAPLEN})
+    return experiment.model_copy(update={"capture": capture})
+
+
+def diverge(
+    experiment: Experiment,
+    one: Backend,
+    other: Backend,
+    how: How = ALL,
+) -> Compared:
+    """Run an experiment on two backends and compare their packets. Raises HeadwayError."""
+    of_hosts = captured(experiment)
+    traces = one.run(of_hosts), other.run(of_hosts)
+    return compare(*traces, (one.name, other.name), how)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One of the two runs."""
+
+    trace: Trace
+    packets: Mapping[Stream, list[Packet]]
+
+    @classmethod
+    def of(cls, trace: Trace) -> _Run:
+        return cls(trace, without_closing(streams(trace)))
+
+    def origin_ns(self, flow: int, side: int) -> int | None:
+        return first_ns(dict(self.packets), flow, side)
+
+    def offset_ns(self, flow: int) -> int:
+        """From the capture's clock to the run's."""
+        at = self.trace.flows[flow].first_packet_ns
+        return (at or 0) - (self.origin_ns(flow, LEFT) or 0)
+
+    def end_ns(self) -> int:
+        """Until when the capture says what happened, on the run's clock.
+
+        The kernel's run is over when all transfers are done.
+        """
+        duration_ns = self.trace.experiment.duration
+        if any(flow.done_ns is None for flow in self.trace.flows):
+            return duration_ns
+        last = [of[-1].time_ns + self.offset_ns(key.flow) for key, of in self.packets.items()]
+        return min(max(last, default=0), duration_ns)
+
+
+def compare(
+    one: Trace,
+    other: Trace,
+    names: tuple[str, str] = ("simulator", "kernel"),
+    how: How = ALL,
+) -> Compared:
+    """Compare the captures of two traces of one experiment. Raises HeadwayError."""
+    runs = (_Run.of(one), _Run.of(other))
+    end_ns = min(run.end_ns() for run in runs)
+    found: dict[str, _Place] = {}
+    count = 0
+    keys = sorted({*runs[0].packets, *runs[1].packets})
+    for key in keys:
+        stream = _Aligned(key, runs, end_ns, how)
+        count += stream.count
+        for place in stream.differences():
+            known = found.get(place.field)
+            if known is None or place.order < known.order:
+                found[place.field] = place
+    places = sorted(found.values(), key=lambda place: place.order)
+    first = _divergence(runs, places, how) if places else None
+    by_field = tuple((place.field, _where(one, place)) for place in places)
+    return Compared(names, count, end_ns, how, first, by_field)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a field differs first in a stream."""
+
+    field: str
+    key: Stream
+    index: int
+    time_ns: int
+    """On the first run's clock, or the other's where the first has no such packet."""
+    flow_ns: int
+    """Since the flow's first packet."""
+
+    @property
+    def order(self) -> tuple[int, bool]:
+        """By time; what a host received comes before what it answered at once."""
+        return self.time_ns, self.key.sent
+
+
+class _Aligned:
+    """One stream of both runs."""
+
+    def __init__(self, key: Stream, runs: tuple[_Run, _Run], end_ns: int, how: How) -> None:
+        self.key = key
+        self.how = how
+        self.runs = runs
+        self.both = tuple(run.packets.get(key, []) for run in runs)
+        self.origins = tuple(run.origin_ns(key.flow, key.side) or 0 for run in runs)
+        self.from_ns = tuple((run.origin_ns(key.flow, LEFT) or 0) + how.after_ns for run in runs)
+        # on the clock of the stream's host: what both captures surely have
+        self.ends_ns = tuple(end_ns - run.offset_ns(key.flow) - how.tolerance_ns for run in runs)
+        self.count = min(len(of) for of in self.both)
+
+    def differences(self) -> list[_Place]:
+        """The first packet of each field that differs."""
+        found: dict[str, _Place] = {}
+        for index, pair in enumerate(zip(*self.both, strict=False)):
+            if all(p.time_ns > end for p, end in zip(pair, self.ends_ns, strict=True)):
+                break
+            if all(p.time_ns < start for p, start in zip(pair, self.from_ns, strict=True)):
+                continue
+            one, other = pair
+            for field in differing(one, other, self.origins, self.how):
+                if field not in found:
+                    found[field] = self._place(field, index)
+        if len(self.both[0]) != len(self.both[1]):
+            run = int(len(self.both[1]) > len(self.both[0]))
+            if self.from_ns[run] <= self.both[run][self.count].time_ns <= self.ends_ns[run]:
+                found.setdefault("packet", self._place("packet", self.count))
+        return list(found.values())
+
+    def _place(self, field: str, index: int) -> _Place:
+        times = [
+            (
+                of[index].time_ns + run.offset_ns(self.key.flow),
+                of[index].time_ns - (run.origin_ns(self.key.flow, LEFT) or 0),
+            )
+            for of, run in zip(self.both, self.runs, strict=True)
+            if index < len(of)
+        ]
+        time_ns, flow_ns = min(times)
+        return _Place(field, self.key, index, time_ns, flow_ns)
+
+
+def differing(
+    one: Packet, other: Packet, origins: tuple[int, ...] = (0, 0), how: How = ALL
+) -> list[str]:
+    """The fields in which two packets differ; times count from ``origins``."""
+    times = one.time_ns - origins[0], other.time_ns - origins[1]
+    found = [name for name, read in _FIELDS.items() if read(one) != read(other)]
+    ticks = how.tolerance_ns // _CLOCK_NS + 1
+    for name in ("timestamp", "echo"):
+        values = getattr(one, name), getattr(other, name)
+        if None in values:
+            if values != (None, None):
+                found.append(name)
+        elif abs(values[0] - values[1]) > ticks:
+            found.append(name)
+    if abs(times[0] - times[1]) > how.tolerance_ns:
+        found.append("time")
+    return [name for name in found if name in how.fields]
+
+
+def _options(packet: Packet) -> str:
+    """The options, but for what SACK blocks and timestamps say."""
+    said = [
+        f"mss {packet.mss}" if packet.mss is not None else "",
+        f"wscale {packet.window_scale}" if packet.window_scale is not None else "",
+        "sackOK" if packet.sack_permitted else "",
+        "ts" if packet.timestamp is not None else "",
+        *(f"kind {kind}" for kind in packet.other_options),
+    ]
+    return " ".join(filter(None, said)) or "none"
+
+
+_FIELDS: Mapping[str, Callable[[Packet], Any]] = {
+    "sequence": lambda packet: packet.sequence,
+    "length": lambda packet: packet.length,
+    "ack": lambda packet: packet.ack,
+    "window": lambda packet: packet.window,
+    "flags": lambda packet: packet.flags,
+    "ecn": lambda packet: packet.ecn,
+    "options": _options,
+    "sack": lambda packet: packet.sack,
+}
+"""What is compared exactly, by its name."""
+
+
+def _shown(field: str, packet: Packet, origin_ns: int) -> str:
+    """A field's value as text."""
+    if field == "time":
+        return f"{(packet.time_ns - origin_ns) / 1e6:.3f} ms"
+    if field == "sack":
+        return " ".join(f"{left}-{right}" for left, right in packet.sack) or "none"
+    if field in ("timestamp", "echo"):
+        value = getattr(packet, field)
+        return ABSENT if value is None else f"{value} ms"
+    value = _FIELDS[field](packet)
+    return ABSENT if value is None else str(value)
+
+
+def _divergence(runs: tuple[_Run, _Run], places: Sequence[_Place], how: How) -> Divergence:
+    first = places[0]
+    key, index = first.key, first.index
+    pair = [of[index] if index < len(of := run.packets.get(key, [])) else None for run in runs]
+    origins = tuple(run.origin_ns(key.flow, key.side) or 0 for run in runs)
+    starts = tuple(run.origin_ns(key.flow, LEFT) or 0 for run in runs)
+    if pair[0] is not None and pair[1] is not None:
+        differences = tuple(
+            Difference(
+                field,
+                (_shown(field, pair[0], starts[0]), _shown(field, pair[1], starts[1])),
+            )
+            for field in differing(pair[0], pair[1], origins, how)
+        )
+    else:
+        one, two = (None if packet is None else "there" for packet in pair)
+        differences = (Difference("packet", (one, two)),)
+    flow = runs[0].trace.experiment.flows[key.flow]
+    data_side = RIGHT if server_sends_more(flow) else LEFT
+    return Divergence(
+        flow=runs[0].trace.flows[key.flow].name,
+        host="sender" if key.side == data_side else "receiver",
+        sent=key.sent,
+        number=index + 1,
+        time_ns=first.flow_ns,
+        differences=differences,
+        before=(
+            _before(runs[0], key, pair[0], first.flow_ns, how.before),
+            _before(runs[1], key, pair[1], first.flow_ns, how.before),
+        ),
+        states=(
+            _state(runs[0], key.flow, data_side, pair[0], first.flow_ns),
+            _state(runs[1], key.flow, data_side, pair[1], first.flow_ns),
+        ),
+        late=tuple(_late(runs, key.flow, first.flow_ns)),
+    )
+
+
+def _late(runs: tuple[_Run, _Run], flow: int, flow_ns: int) -> Iterator[str]:
+    """Stalls of emulated links in the two round trips before."""
+    for run in runs:
+        until_ns = flow_ns + (run.trace.flows[flow].first_packet_ns or 0)
+        from_ns = until_ns - 2 * run.trace.experiment.base_rtt_ns
+        for link, stalls in run.trace.meta.get("emulator", {}).get("stalls_ns", {}).items():
+            for begin_ns, end_ns in stalls:
+                if end_ns - begin_ns >= _LATE_NS and end_ns > from_ns and begin_ns <= until_ns:
+                    at_ms = (flow_ns + begin_ns - until_ns) / 1e6
+                    yield f"{link} was {(end_ns - begin_ns) / 1e6:.3f} ms late at {at_ms:.3f} ms"
+
+
+def _before(
+    run: _Run, key: Stream, packet: Packet | None, flow_ns: int, count: int
+) -> tuple[str, ...]:
+    """Lines of the packets at the host up to the one that differs."""
+    origin_ns = run.origin_ns(key.flow, LEFT) or 0
+    all_ = merged(dict(run.packets), key.flow, key.side)
+    if packet is not None:
+        last = next(i for i, (_, each) in enumerate(all_) if each is packet)
+    else:
+        last = bisect.bisect_right(all_, origin_ns + flow_ns, key=lambda e: e[1].time_ns) - 1
+    chosen = all_[max(last - count, 0) : last + 1]
+    return tuple(_line(sent, each, origin_ns, differs=each is packet) for sent, each in chosen)
+
+
+_HEAD = f"  {'ms':>10} {'':4} {'sequence':>19} {'ack':>10} {'window':>8} {'flags':5} options"
+
+
+def _line(sent: bool, packet: Packet, origin_ns: int, *, differs: bool) -> str:
+    mark = ">" if differs else " "
+    at = f"{(packet.time_ns - origin_ns) / 1e6:.3f}"
+    way = "sent" if sent else "got"
+    sequence = "" if packet.sequence is None else str(packet.sequence)
+    if packet.length:
+        sequence = f"{sequence}+{packet.length}"
+    ack = "" if packet.ack is None else str(packet.ack)
+    window = "" if packet.window is None else str(packet.window)
+    more = [
+        _options(packet) if "S" in packet.flags else "",
+        "" if packet.echo is None else f"ecr {packet.echo}",
+        "" if not packet.sack else f"sack {_shown('sack', packet, 0)}",
+        "" if not packet.ecn else f"ecn {packet.ecn}",
+    ]
+    text = f"{mark} {at:>10} {way:4} {sequence:>19} {ack:>10} {window:>8} {packet.flags:5} "
+    return (text + ", ".join(filter(None, more))).rstrip()
+
+
+def _state(run: _Run, flow: int, side: int, packet: Packet | None, flow_ns: int) -> SenderState:
+    """What the sender knew as the packet that differs was at its host."""
+    origin_ns = run.origin_ns(flow, LEFT) or 0
+    capture_ns = origin_ns + flow_ns if packet is None else packet.time_ns
+    at_ns = capture_ns + run.offset_ns(flow)
+    rows = _until(run.trace, "flow_state", flow, at_ns)
+    last: dict[str, Any] = rows.row(-1, named=True) if rows.height else {}
+    state = last.get("state")
+    backoffs = _until(run.trace, "backoffs", flow, at_ns)
+    sent = run.packets.get(Stream(flow, side, True), [])
+    return SenderState(
+        cwnd_pkts=last.get("cwnd_pkts"),
+        ssthresh_pkts=last.get("ssthresh_pkts"),
+        srtt_us=last.get("srtt_us"),
+        inflight_pkts=last.get("inflight_pkts"),
+        state=None if state is None else _STATES[state],
+        retransmitted_pkts=_sent_again([p for p in sent if p.time_ns <= capture_ns]),
+        timeouts=backoffs.filter(pl.col("kind") == 1).height,
+        drops_pkts=_until(run.trace, "drops", flow, at_ns).height,
+    )
+
+
+def _until(trace: Trace, table: str, flow: int, at_ns: int) -> pl.DataFrame:
+    rows = trace.tables[table]
+    return rows.filter((pl.col("flow") == flow) & (pl.col("time_ns") <= at_ns))
+
+
+def _sent_again(packets: Sequence[Packet]) -> int:
+    """Data packets that begin below what had been sent before them."""
+    highest, count = 0, 0
+    for packet in packets:
+        if packet.sequence is None or not packet.length:
+            continue
+        count += packet.sequence < highest
+        highest = max(highest, packet.sequence + packet.length)
+    return count
+
+
+def _where(trace: Trace, place: _Place) -> str:
+    flow = trace.experiment.flows[place.key.flow]
+    data_side = RIGHT if server_sends_more(flow) else LEFT
+    host = "sender" if place.key.side == data_side else "receiver"
+    way = "sent" if place.key.sent else "received"
+    return (
+        f"{trace.flows[place.key.flow].name}: packet {place.index + 1} {way} by the {host}, "
+        f"{place.flow_ns / 1e6:.3f} ms"
+    )
+
+
+def _told(compared: Compared, first: Divergence) -> list[str]:
+    way = "sent" if first.sent else "received"
+    one, two = compared.names
+    lines = [
+        f"first divergence: {first.flow}, packet {first.number} {way} by the {first.host}, "
+        f"{first.time_ns / 1e6:.3f} ms after the flow began",
+        "",
+        *_columns(
+            ["", one, two],
+            [[d.field, *(ABSENT if v is None else v for v in d.values)]
+             for d in first.differences],
+        ),
+    ]  # fmt: skip
+    for name, packets in zip(compared.names, first.before, strict=True):
+        lines += ["", f"{name}, the {first.host}'s packets up to there:", _HEAD, *packets]
+    states = [
+        [field.replace("_", " "), *(_text(getattr(state, field)) for state in first.states)]
+        for field in SenderState.__dataclass_fields__
+    ]
+    lines += ["", *_columns(["sender's state", one, two], states)]
+    if first.late:
+        lines += ["", *first.late, "the machine may be the cause: repeat the run"]
+    if len(compared.by_field) > 1:
+        lines += ["", "first difference by field, in order of time:"]
+        lines += [f"  {field:9} {where}" for field, where in compared.by_field]
+    return [line.rstrip()[:_WIDTH] for line in lines]
+
+
+_WIDTH = 100
+
+
+def _text(value: object) -> str:
+    return ABSENT if value is None else str(value)
+
+
+def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A small table as text: the first column to the left, the others to the right."""
+    table = [head, *rows]
+    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
+    return [
+        "  ".join(["", row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+        for row in table
+    ]

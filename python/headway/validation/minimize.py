@@ -1,0 +1,186 @@
+"""A smaller experiment in which the backends still differ.
+
+Changes are tried one after the other, the largest first, and one that keeps the difference stays:
+flows and options are dropped, the transfer is cut, numbers are rounded. The number of tries is
+bounded, since each takes a run on the kernel.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from headway.errors import HeadwayError
+from headway.experiment import Experiment
+from headway.experiment.flow import Flow
+from headway.experiment.path import Dumbbell
+
+Fields = dict[str, Any]
+Differs = Callable[[Experiment], bool]
+"""Whether both backends run an experiment, and differ in it."""
+
+_KEPT_OF_FLOW = ("app", "control", "start")
+_KEPT_OF_PATH = ("kind", "rate", "rtt", "buffer", "access_rate", "access_delay")
+_QUANTITY = re.compile(r"^([0-9.]+)( ?)([A-Za-z/]*)$")
+_ROUNDED = ("rate", "rtt", "buffer", "delay", "size", "read_rate", "send_buffer", "receive_buffer",
+            "receive_window", "read_size", "read_interval", "initial_rate", "loss")  # fmt: skip
+_LEAST_SIZE = 20_000
+"""Bytes; a transfer is not cut below."""
+
+
+def minimize(experiment: Experiment, differs: Differs, most: int) -> tuple[Experiment, int]:
+    """The smallest that was found with at most ``most`` calls of ``differs``, and their number."""
+    found, tries = experiment, 0
+    refused: set[str] = set()
+    changed = True
+    while changed:
+        changed = False
+        for what, fields in _smaller(found.model_dump(mode="json")):
+            if what in refused:
+                continue
+            try:
+                smaller = Experiment.model_validate(fields)
+            except HeadwayError:
+                continue
+            if smaller == found:
+                continue
+            if tries == most:
+                return found, tries
+            tries += 1
+            if differs(smaller):
+                found, changed = smaller, True
+                break
+            refused.add(what)
+    return found, tries
+
+
+Place = tuple[str | int, ...]
+Smaller = Iterator[tuple[str, Fields]]
+"""Simpler experiments, each with what was changed; the same change has the same words."""
+
+
+def _with(fields: Mapping[str, Any], *changes: tuple[Place, Any]) -> Fields:
+    """A copy with other values in these places."""
+    other: Fields = copy.deepcopy(dict(fields))
+    for (*above, name), value in changes:
+        place: Any = other
+        for step in above:
+            place = place[step]
+        place[name] = value
+    return other
+
+
+def _smaller(fields: Mapping[str, Any]) -> Smaller:
+    flows = fields["flows"]
+    for index in range(len(flows) - 1, 0, -1):
+        others = [flow for number, flow in enumerate(flows) if number != index]
+        yield f"flow {index} of {len(flows)}", {**fields, "flows": others}
+    yield from _simpler_path(fields)
+    for index in range(len(flows)):
+        yield from _simpler_flow(fields, index)
+        yield from _shorter_flow(fields, index)
+    length = _QUANTITY.match(fields["duration"])
+    if all(flow["app"].get("size") is None for flow in flows) and length and float(length[1]) >= 2:
+        half = f"{float(length[1]) / 2:g} {length[3]}"
+        yield f"duration, {half}", {**fields, "duration": half}
+    yield from _rounder(fields)
+
+
+def _simpler_path(fields: Mapping[str, Any]) -> Smaller:
+    path = fields["topology"]
+    if path["kind"] != "dumbbell":
+        return
+    plain = Dumbbell(rate="1 Mbit/s", rtt="1 ms", buffer="2 pkts").model_dump(mode="json")
+    for name, value in plain.items():
+        if name not in _KEPT_OF_PATH and path[name] != value:
+            yield f"path's {name}", _with(fields, (("topology", name), value))
+
+
+def _simpler_flow(fields: Mapping[str, Any], index: int) -> Smaller:
+    flow = fields["flows"][index]
+    place = ("flows", index)
+    for name, field in Flow.model_fields.items():
+        plain = field.get_default(call_default_factory=True)
+        if name in _KEPT_OF_FLOW or flow[name] == plain:
+            continue
+        changes = [((*place, name), plain)]
+        if name in ("read_size", "read_interval"):
+            changes = [((*place, both), None) for both in ("read_size", "read_interval")]
+        yield f"flow {index}'s {name}", _with(fields, *changes)
+    control = flow["control"]
+    if control is None:
+        return
+    if control["startup"] is not None:
+        alone = {"name": control["name"]}
+        yield f"flow {index}'s startup", _with(fields, ((*place, "control"), alone))
+    for name in ("reno", "cubic"):
+        if control["name"] not in ("reno", name):
+            other = {**control, "name": name}
+            yield f"flow {index}'s control, {name}", _with(fields, ((*place, "control"), other))
+
+
+def _shorter_flow(fields: Mapping[str, Any], index: int) -> Smaller:
+    """Half as much to carry."""
+    app = fields["flows"][index]["app"]
+    place = ("flows", index, "app")
+    size = app.get("size")
+    if size is not None and (half := int(size.split()[0]) // 2) >= _LEAST_SIZE:
+        yield f"flow {index}'s size, {half}", _with(fields, ((*place, "size"), f"{half} B"))
+    epochs = app.get("epochs", ())
+    if len(epochs) > 1:
+        few = epochs[: len(epochs) // 2]
+        yield f"flow {index}'s epochs, {len(few)}", _with(fields, ((*place, "epochs"), few))
+
+
+def _rounder(fields: Mapping[str, Any]) -> Smaller:
+    """All numbers with one digit that is not 0 at once, then each by itself."""
+    rounded = _round(fields)
+    if rounded != fields:
+        yield f"all rounded, {rounded}", rounded
+    owners: list[tuple[Place, Any]] = [(("topology",), fields["topology"])]
+    owners += [(("flows", index), flow) for index, flow in enumerate(fields["flows"])]
+    for place, owner in owners:
+        for name in _ROUNDED:
+            if name in owner and (value := _round_text(owner[name])) != owner[name]:
+                yield f"{place}: {name}, {value}", _with(fields, ((*place, name), value))
+
+
+def _round(value: Any, name: str = "") -> Any:
+    if isinstance(value, dict):
+        return {key: _round(of_key, key) for key, of_key in value.items()}
+    if isinstance(value, list):
+        return [_round(one, name) for one in value]
+    return _round_text(value) if name in _ROUNDED else value
+
+
+def _round_text(value: Any) -> Any:
+    """A quantity with one digit that is not 0."""
+    if isinstance(value, float):
+        return float(f"{value:.0e}")
+    match = _QUANTITY.match(value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    number = f"{float(f'{float(match[1]):.0e}'):.10f}".rstrip("0").rstrip(".")
+    return f"{number}{match[2]}{match[3]}"
+
+
+def told(experiment: Experiment) -> str:
+    """An experiment in a line: what of it is not the default."""
+    fields = experiment.model_dump(mode="json", exclude_defaults=True)
+    path = {k: v for k, v in fields["topology"].items() if k != "kind"}
+    parts = [f"{name}={_plainly(value)}" for name, value in path.items()]
+    for flow, own in zip(experiment.flows, fields["flows"], strict=True):
+        control = flow.control.label if flow.control is not None else flow.app.kind
+        settings = [f"{k}={_plainly(v)}" for k, v in own.items() if k != "control"]
+        parts.append(":".join([control, *settings]))
+    return ", ".join(parts)
+
+
+def _plainly(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{k}={_plainly(v)}" for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return "+".join(map(_plainly, value))
+    return str(value).replace(" ", "")

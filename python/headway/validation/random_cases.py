@@ -1,0 +1,577 @@
+"""Random experiments over all that both backends can do, in which every pair of options meets.
+
+A case is drawn in two steps. First its classes: of every property of the path one class (a rate of
+5 to 20 Mbit/s), and of a few options, out of all, a setting (``sack=off``). Each case takes those
+that let the most pairs meet that have not met in the cases before. Then numbers are drawn within
+the classes, and the size of the transfer follows from them: an ideal path would carry it in some
+seconds. A case depends on the kind, the seed and its index, and not on how many cases are drawn.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from headway.experiment import Experiment
+from headway.registry import registry
+
+KINDS = ("options", "default", "startups", "several")
+"""All options; paths and controls alone; fast startups; several flows that share a link."""
+
+Setting = tuple[str, str]
+"""A property of the path or an option, and its class: ("rate", "5-20Mbit/s"), ("sack", "off")."""
+Pair = tuple[Setting, Setting]
+
+PATH: Mapping[str, tuple[str, ...]] = {
+    "rate": ("0.2-1Mbit/s", "1-5Mbit/s", "5-20Mbit/s", "20-60Mbit/s", "60-200Mbit/s"),
+    "rtt": ("1-5ms", "5-20ms", "20-100ms", "100-400ms", "0.4-1.5s", "1.5-5s"),
+    "buffer": ("2-8pkts", "9-50pkts", "0.1-0.7BDP", "0.7-1.5BDP", "1.5-4BDP"),
+}
+"""Classes of the path; every case has one of each."""
+_EASY_PATH: Mapping[str, tuple[str, ...]] = {
+    "rate": ("0.5-3Mbit/s", "3-12Mbit/s", "12-50Mbit/s"),
+    "rtt": ("5-20ms", "20-80ms", "80-300ms"),
+    "buffer": ("8-50pkts", "0.1-0.7BDP", "0.7-2BDP"),
+}
+"""Of the kinds that vary something else."""
+
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "loss": ("to 0.3%", "0.3-3%"),
+    "reorder": ("to 2%",),
+    "duplicate": ("to 1%",),
+    "vary": ("slower", "faster", "farther", "outage"),
+    "aqm": ("red", "codel", "drr"),
+    "ecn": ("on", "off", "bleached"),
+    "flows": ("2 apart", "3-4"),
+    "app": ("endless", "vectors up", "vectors down", "pingpong"),
+    "call": ("on",),
+    "relay": ("same control", "other control"),
+    "startup": (
+        "slow-start", "hystart", "hystart-plus-plus", "hybla", "initial-start", "jump-start",
+        "mega-start", "careful-resume", "quick-start",
+    ),
+    "sack": ("off",),
+    "timestamps": ("off",),
+    "delayed_ack": ("off",),
+    "frto": ("off",),
+    "nodelay": ("on",),
+    "read": ("rate", "portions"),
+    "send_buffer": ("4-16KiB", "16-64KiB", "64-512KiB"),
+    "receive_buffer": ("4-16KiB", "16-64KiB", "64-512KiB"),
+    "receive_window": ("to 64kB", "64kB-8MiB"),
+    "initial_rate": ("given",),
+    "data_volume": ("given",),
+    "announces": ("all", "first"),
+    "deadline": ("given",),
+}  # fmt: skip
+"""Settings of the options; a case has a few of them, and of the others the default."""
+
+_STEERED = ("xcp", "rcp", "vcp", "mpcp", "maxnet")
+"""Controls that need a router of their name, and own a header."""
+_OWN_START = ("bbr", "xcp", "rcp", "maxnet")
+_FAST = ("initial-start", "jump-start", "mega-start", "careful-resume", "quick-start")
+_MOST_OPTIONS = 6
+_CANDIDATES, _TRIED = 20, 12
+_MSS_BYTES, _PACKET_BYTES = 1448, 1500
+_FIRST_WINDOW_BYTES = 10 * _MSS_BYTES
+_LONGEST_S = 60
+_LEAST_QUEUE_BYTES = 3000
+"""Two packets."""
+_MOST_QUEUE_BYTES = 64_000_000
+
+T = TypeVar("T")
+
+
+def controls() -> tuple[str, ...]:
+    """All that run on both backends by themselves, those of proxies left out."""
+    return tuple(c.name for c in registry().controls if not c.name.endswith("_pep"))
+
+
+class Dice:
+    """Random numbers whose sequence depends on what it was made with, on every Python."""
+
+    def __init__(self, *made_with: object) -> None:
+        # only random() is the same in all versions of Python
+        self._next = random.Random(":".join(map(str, made_with))).random
+
+    def below(self, count: int) -> int:
+        """A whole number from 0."""
+        return int(self._next() * count)
+
+    def pick(self, things: Sequence[T]) -> T:
+        """One of them."""
+        return things[self.below(len(things))]
+
+    def chance(self, of: float) -> bool:
+        """True with this probability."""
+        return self._next() < of
+
+    def between(self, low: float, high: float) -> float:
+        """Evenly distributed on a logarithmic scale."""
+        return low * math.exp(self._next() * math.log(high / low))
+
+
+_CLASHES: Sequence[tuple[Sequence[str], Sequence[str]]] = (
+    # their routers are told one rate, and their header is in the ECN bits
+    (
+        [f"control={name}" for name in _STEERED],
+        ("relay", "vary", "ecn", "startup=quick-start"),
+    ),
+    ([f"control={name}" for name in _OWN_START], ("startup",)),
+    # the router needs one host on either side, and a constant rate
+    (("startup=quick-start",), ("relay", "call", "vary", "app=pingpong")),
+    (("read",), ("app=vectors up", "app=vectors down", "app=pingpong")),
+    (("app=pingpong",), ("relay", "initial_rate", "data_volume", "announces", "deadline")),
+    (("app=endless",), ("deadline", "announces")),
+    # data comes from the other side than that of flows beside it
+    (("app=vectors down",), ("flows", "call")),
+    (("relay",), ("call", "flows")),
+    # flows that share a link go on to the end
+    (("flows",), ("deadline", "announces", "app=vectors up", "app=pingpong", "app=endless")),
+)
+"""Settings that no experiment can have together, or of which one means nothing beside the other."""
+
+
+@functools.cache
+def clash(one: Setting, other: Setting) -> bool:
+    """Whether two settings do not go together."""
+    if one[0] == other[0]:
+        return True
+    first, second = ({name, f"{name}={value}"} for name, value in (one, other))
+    return any(
+        (first.intersection(left) and second.intersection(right))
+        or (second.intersection(left) and first.intersection(right))
+        for left, right in _CLASHES
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """One random experiment, and the settings that it was made of."""
+
+    kind: str
+    seed: int
+    index: int
+    settings: tuple[Setting, ...]
+    experiment: Experiment
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Its options that are not the default: "sack=off"."""
+        return tuple(f"{name}={value}" for name, value in self.settings if name in OPTIONS)
+
+    @property
+    def pairs(self) -> set[Pair]:
+        """Which of its settings meet."""
+        return set(itertools.combinations(sorted(self.settings), 2))
+
+
+@dataclass(frozen=True)
+class Space:
+    """What the cases of a kind are drawn from."""
+
+    path: Mapping[str, tuple[str, ...]]
+    controls: tuple[str, ...]
+    options: Mapping[str, tuple[str, ...]]
+    fewest: int
+    most: int
+    """Options that a case has."""
+    always: tuple[str, ...] = ()
+    """Options that every case has."""
+
+    def all_settings(self) -> list[Setting]:
+        """All that a case may have."""
+        factors = {**self.path, "control": self.controls, **self.options}
+        return [(name, value) for name, values in factors.items() for value in values]
+
+    def pairs(self) -> list[Pair]:
+        """All pairs that can meet, in a fixed order."""
+        both = itertools.combinations(sorted(self.all_settings()), 2)
+        return [(one, other) for one, other in both if not clash(one, other)]
+
+
+def space(kind: str) -> Space:
+    """What the cases of a kind are drawn from."""
+    plain = tuple(name for name in controls() if name not in _STEERED)
+    match kind:
+        case "default":
+            return Space(_EASY_PATH, plain, {}, 0, 0)
+        case "startups":
+            startups = {"startup": OPTIONS["startup"]}
+            starting = tuple(name for name in plain if name not in _OWN_START)
+            return Space(_EASY_PATH, starting, startups, 1, 1, ("startup",))
+        case "several":
+            shared = {"flows": OPTIONS["flows"], "call": OPTIONS["call"], "aqm": ("red", "codel")}
+            return Space(_EASY_PATH, plain, shared, 1, 2, ("flows",))
+    return Space(PATH, controls(), OPTIONS, 2, _MOST_OPTIONS)
+
+
+def cases(kind: str, seed: int) -> Iterator[Case]:
+    """The cases of a seed, without end."""
+    drawn_from = space(kind)
+    left = dict.fromkeys(drawn_from.pairs())
+    for index in itertools.count():
+        dice = Dice(kind, seed, index)
+        settings = _settings(drawn_from, dice, left)
+        for pair in itertools.combinations(sorted(settings), 2):
+            left.pop(pair, None)
+        yield Case(kind, seed, index, settings, experiment_of(dict(settings), dice))
+
+
+def _settings(drawn_from: Space, dice: Dice, left: Mapping[Pair, None]) -> tuple[Setting, ...]:
+    """Those of one case: of several drawn, the ones in which the most pairs meet anew."""
+    count = drawn_from.fewest + dice.below(drawn_from.most - drawn_from.fewest + 1)
+    wanted = list(left)
+    best: list[Setting] = []
+    most = -1
+    for _ in range(_CANDIDATES):
+        settings: list[Setting] = []
+        if wanted and count > 0:
+            settings += dice.pick(wanted)
+        _fill(settings, drawn_from, dice, count, left)
+        met = _new_pairs(settings, left)
+        if met > most:
+            best, most = settings, met
+    return tuple(sorted(best))
+
+
+def _new_pairs(settings: Sequence[Setting], left: Mapping[Pair, None]) -> int:
+    return sum(pair in left for pair in itertools.combinations(sorted(settings), 2))
+
+
+def _fill(
+    settings: list[Setting], drawn_from: Space, dice: Dice, count: int, left: Mapping[Pair, None]
+) -> None:
+    """Draw what of a case is still open: each time what meets the most of the others anew."""
+
+    def take(factors: Mapping[str, Sequence[str]]) -> None:
+        taken = {name for name, _ in settings}
+        fits = [
+            (name, value)
+            for name, values in factors.items()
+            if name not in taken
+            for value in values
+            if not any(clash((name, value), other) for other in settings)
+        ]
+        if not fits:
+            return
+        tried = [dice.pick(fits) for _ in range(min(len(fits), _TRIED))]
+        gains = [sum((min(one, s), max(one, s)) in left for s in settings) for one in tried]
+        settings.append(tried[gains.index(max(gains))])
+
+    for name in drawn_from.always:
+        take({name: drawn_from.options[name]})
+    while sum(name in drawn_from.options for name, _ in settings) < count:
+        before = len(settings)
+        take(drawn_from.options)
+        if len(settings) == before:
+            break
+    for name, values in {"control": drawn_from.controls, **drawn_from.path}.items():
+        take({name: values})
+
+
+_UNITS = {"Mbit/s": 1e6, "ms": 1e-3, "s": 1.0, "KiB": 1024.0, "pkts": 1.0, "BDP": 1.0}
+
+
+def _within(range_: str, dice: Dice) -> float:
+    """A number of a class that is written as a range, in bit/s, seconds, bytes or as it is."""
+    digits = range_.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/")
+    low, high = map(float, digits.split("-"))
+    return dice.between(low, high) * _UNITS[range_[len(digits) :]]
+
+
+def rounded(value: float, digits: int = 2) -> int:
+    """A whole number with so many digits that are not 0."""
+    if value < 10 ** (digits - 1):
+        return max(round(value), 1)
+    unit: int = 10 ** (math.floor(math.log10(value)) - digits + 1)
+    return round(value / unit) * unit
+
+
+@dataclass
+class _Path:
+    """Numbers of a path that the rest follows from."""
+
+    rate_bps: int
+    rtt_us: int
+    buffer_bytes: int
+    buffer: str
+    loss: float
+
+    @property
+    def rtt_s(self) -> float:
+        return self.rtt_us / 1e6
+
+    @property
+    def bdp_bytes(self) -> float:
+        return self.rate_bps * self.rtt_s / 8
+
+
+def experiment_of(settings: Mapping[str, str], dice: Dice) -> Experiment:
+    """An experiment with these settings; raises ExperimentError where none can have them."""
+    path = _path(settings, dice)
+    main = _options(settings, path, dice)
+    transfer = _Transfer.of(settings, path, main, dice)
+    main |= transfer.fields()
+    flows = [main, *_beside(settings, main, path, dice)]
+    if len(flows) > 1:  # shares of a link are those of flows that go on
+        for flow in flows:
+            flow["app"] = {"kind": "bulk"}
+    if "call" in settings:
+        stop_s = math.ceil(1.5 * transfer.ideal_s + 1)
+        flows.append({"app": {"kind": "cbr", "packet": "186 B", "interval": "20 ms"},
+                      "start": "0 s", "stop": f"{stop_s} s"})  # fmt: skip
+    has_end = transfer.has_end and "flows" not in settings
+    length_s = transfer.limit_s() if has_end else max(6, min(math.ceil(25 * path.rtt_s), 15))
+    return Experiment.model_validate(
+        {
+            "topology": _topology(settings, path, transfer.ideal_s, dice),
+            "flows": flows,
+            "duration": f"{length_s} s",
+            "seed": 1 + dice.below(1_000_000),
+        }
+    )
+
+
+def _path(settings: Mapping[str, str], dice: Dice) -> _Path:
+    rate_bps = rounded(_within(settings["rate"], dice))
+    rtt_us = rounded(_within(settings["rtt"], dice) * 1e6)
+    size = _within(settings["buffer"], dice)
+    if settings["buffer"].endswith("pkts"):
+        size_bytes = rounded(size) * _PACKET_BYTES * 1.0
+        buffer = f"{rounded(size)} pkts"
+    else:
+        bdp_bytes = rate_bps * rtt_us / 8e6
+        size_bytes = min(max(size * bdp_bytes, _LEAST_QUEUE_BYTES), _MOST_QUEUE_BYTES)
+        buffer = f"{rounded(size_bytes)} B"
+    loss = 0.0
+    match settings.get("loss"):
+        case "to 0.3%":
+            loss = dice.between(0.0003, 0.003)
+        case "0.3-3%":
+            loss = dice.between(0.003, 0.03)
+    return _Path(rate_bps, rtt_us, round(size_bytes), buffer, round(loss, 4))
+
+
+def _topology(
+    settings: Mapping[str, str], path: _Path, ideal_s: float, dice: Dice
+) -> dict[str, Any]:
+    """A dumbbell; with a relay a chain of two hops, of which the second is the bottleneck."""
+    ecn = settings.get("ecn")
+    aqm = settings.get("aqm", "red" if ecn in ("on", "bleached") else "drop-tail")
+    if ecn in ("on", "bleached") and aqm != "drr":
+        aqm += ":ecn=on"
+    link: dict[str, Any] = {
+        "rate": f"{path.rate_bps} bit/s",
+        "buffer": path.buffer,
+        "aqm": aqm,
+        "loss": path.loss,
+    }
+    half_us = path.rtt_us // 2
+    if "reorder" in settings:
+        link["reorder"] = round(dice.between(0.001, 0.02), 4)
+        link["reorder_delay"] = f"{rounded(path.rtt_us * dice.between(0.05, 0.5))} us"
+    if "duplicate" in settings:
+        link["duplicate"] = round(dice.between(0.001, 0.01), 4)
+    if ecn == "bleached":
+        link["ecn"] = "bleach"
+    if "vary" in settings:
+        link["vary"] = _vary(settings["vary"], path, half_us, ideal_s, dice)
+    if settings["control"] in _STEERED:
+        link["routers"] = [settings["control"]]
+    if settings.get("startup") == "quick-start":
+        link["quick_start"] = "on"
+    if "relay" in settings:
+        delay_us = max(half_us // 5, 1)
+        first = {"rate": f"{5 * path.rate_bps} bit/s", "delay": f"{delay_us} us",
+                 "buffer": f"{max(rounded(5 * path.bdp_bytes), 100_000)} B"}  # fmt: skip
+        second = {**link, "delay": f"{half_us - delay_us} us"}
+        return {"kind": "chain", "hops": [{"forward": first}, {"forward": second}]}
+    if settings.get("app") == "vectors down":  # data goes the other way
+        link["reverse"] = {**link, "delay": f"{half_us} us"}
+    return {"kind": "dumbbell", "rtt": f"{2 * half_us} us", **link}
+
+
+def _vary(what: str, path: _Path, delay_us: int, ideal_s: float, dice: Dice) -> dict[str, Any]:
+    begin_us = rounded(dice.between(0.2, 0.5) * ideal_s * 1e6)
+    lasts_us = rounded(dice.between(0.2, 0.5) * ideal_s * 1e6)
+    rate, delay = f"{path.rate_bps} bit/s", f"{delay_us} us"
+    change = round(dice.between(2, 4), 1)
+    if what == "outage":
+        lasts_us = rounded(dice.between(0.2, 2) * 1e6)
+    there = {
+        "slower": (f"{rounded(path.rate_bps / change)} bit/s", delay),
+        "faster": (f"{rounded(path.rate_bps * change)} bit/s", delay),
+        "farther": (rate, f"{rounded(delay_us * change)} us"),
+        "outage": ("down", delay),
+    }[what]
+    return {
+        "kind": "schedule",
+        "steps": [
+            {"start": f"{start_us} us", "rate": step, "delay": of_step}
+            for start_us, (step, of_step) in (
+                (0, (rate, delay)), (begin_us, there), (begin_us + lasts_us, (rate, delay)),
+            )
+        ],
+    }  # fmt: skip
+
+
+def _options(settings: Mapping[str, str], path: _Path, dice: Dice) -> dict[str, Any]:
+    """Fields of the first flow, but what it carries."""
+    flow: dict[str, Any] = {"control": _control(settings, path), "start": "0 s"}
+    for name in ("sack", "timestamps", "delayed_ack", "frto"):
+        if name in settings:
+            flow[name] = False
+    if "nodelay" in settings:
+        flow["nodelay"] = True
+    for name in ("send_buffer", "receive_buffer"):
+        if name in settings:
+            flow[name] = f"{rounded(_within(settings[name], dice))} B"
+    match settings.get("receive_window"):
+        case "to 64kB":
+            flow["receive_window"] = f"{rounded(dice.between(3000, 65_000))} B"
+        case "64kB-8MiB":
+            flow["receive_window"] = f"{rounded(dice.between(66_000, 8_000_000))} B"
+    if "ecn" in settings:
+        flow["ecn"] = "off" if settings["ecn"] == "off" else "on"
+    if "relay" in settings:
+        other = "reno" if settings["control"] != "reno" else "cubic"
+        same = settings["relay"] == "same control"
+        flow["relay"] = {"at_hop": 1, "control": None if same else other}
+    asks = settings.get("startup") in ("mega-start", "quick-start")
+    if "initial_rate" in settings or (asks and settings.get("app") != "pingpong"):
+        flow["initial_rate"] = f"{rounded(path.rate_bps * dice.between(0.2, 1.2))} bit/s"
+    match settings.get("read"):
+        case "rate":
+            flow["read_rate"] = f"{rounded(path.rate_bps * dice.between(0.1, 1.2))} bit/s"
+        case "portions":
+            interval_s = dice.between(0.05, 0.5)
+            portion = path.rate_bps / 8 * interval_s * dice.between(0.2, 1.5)
+            flow["read_size"] = f"{max(rounded(portion), 1000)} B"
+            flow["read_interval"] = f"{rounded(interval_s * 1000)} ms"
+    return flow
+
+
+def _control(settings: Mapping[str, str], path: _Path) -> dict[str, Any]:
+    control: dict[str, Any] = {"name": settings["control"]}
+    if "startup" in settings:
+        control["startup"] = settings["startup"]
+    if settings.get("startup") == "careful-resume":
+        packets = max(rounded(path.bdp_bytes / _MSS_BYTES), 4)
+        control["tunables"] = {"cr_saved_cwnd_pkts": packets, "cr_saved_rtt_us": path.rtt_us}
+    return control
+
+
+def _beside(
+    settings: Mapping[str, str], main: Mapping[str, Any], path: _Path, dice: Dice
+) -> list[dict[str, Any]]:
+    """The flows that share the link: every other one has another control."""
+    if "flows" not in settings:
+        return []
+    number, _, apart = settings["flows"].partition(" ")
+    count = 2 if number == "2" else 3 + dice.below(2)
+    other = "cubic" if settings["control"] != "cubic" else "reno"
+    one_host = settings.get("startup") == "quick-start"
+    flows = []
+    for beside in range(1, count):
+        flow: dict[str, Any] = {"start": f"{rounded(dice.between(50, 1500))} ms"}
+        steered = settings["control"] in _STEERED
+        flow["control"] = main["control"] if beside % 2 == 0 or steered else {"name": other}
+        if one_host:
+            same = ("sack", "timestamps", "delayed_ack", "frto", "send_buffer", "receive_buffer",
+                    "receive_window", "ecn")  # fmt: skip
+            flow |= {name: main[name] for name in same if name in main}
+        elif apart:
+            flow["delay"] = f"{rounded(path.rtt_us * dice.between(0.1, 1))} us"
+        flows.append(flow)
+    return flows
+
+
+@dataclass
+class _Transfer:
+    """What the first flow carries, and how long that takes on an ideal path."""
+
+    app: str
+    size_bytes: int
+    ideal_s: float
+    hints: dict[str, Any]
+    dice: Dice
+    rtt_s: float
+
+    @property
+    def has_end(self) -> bool:
+        return self.app not in ("endless", "pingpong")
+
+    @classmethod
+    def of(
+        cls, settings: Mapping[str, str], path: _Path, flow: Mapping[str, Any], dice: Dice
+    ) -> _Transfer:
+        rate_bps = _ideal_bps(path, flow)
+        rtt_s = path.rtt_s
+        most_rounds = max(1.0, 6 / rtt_s - 2)  # slow start doubles the window in each
+        ramp_bytes = _FIRST_WINDOW_BYTES * 2 ** min(most_rounds, 40)
+        size_bytes = rounded(max(min(rate_bps / 8 * dice.between(0.7, 4), ramp_bytes), 10_000))
+        rounds = 2 + math.log2(1 + size_bytes / _FIRST_WINDOW_BYTES)
+        ideal_s = size_bytes * 8 / rate_bps + rounds * rtt_s
+        hints: dict[str, Any] = {}
+        if "data_volume" in settings:
+            hints["data_volume"] = f"{size_bytes} B"
+        if "announces" in settings:
+            hints["announces" if settings["announces"] == "all" else "announces_first"] = True
+        if "deadline" in settings:
+            hints["deadline"] = f"{rounded(ideal_s * dice.between(0.5, 2) * 1000)} ms"
+        return cls(settings.get("app", "bulk"), size_bytes, ideal_s, hints, dice, rtt_s)
+
+    def fields(self) -> dict[str, Any]:
+        """Those of a flow."""
+        return {"app": self._app(), **self.hints}
+
+    def _app(self) -> dict[str, Any]:
+        if self.app == "endless":
+            return {"kind": "bulk"}
+        if self.app == "pingpong":
+            mean_us = rounded(1e6 * self.dice.between(0.02, 0.3))
+            size = rounded(self.dice.between(50, 5000))
+            return {"kind": "pingpong", "request": f"{size} B", "mean_interval": f"{mean_us} us"}
+        if self.app == "bulk":
+            return {"kind": "bulk", "size": f"{self.size_bytes} B"}
+        count = 2 + self.dice.below(4)
+        epochs = []
+        for _ in range(count):
+            large = f"{max(rounded(self.size_bytes / count * self.dice.between(0.3, 3)), 1)} B"
+            small = f"{rounded(self.dice.between(100, 2000))} B"
+            think = f"{rounded(self.dice.between(1, 1500))} ms"
+            both = (large, small) if self.app == "vectors up" else (small, large)
+            epochs.append((*both, think))
+        return {"kind": "vectors", "epochs": epochs}
+
+    def limit_s(self) -> int:
+        """Until when it is over, or has failed; a case that ends earlier costs no more."""
+        think_s = 8 if self.app.startswith("vectors") else 0
+        return min(math.ceil(4 * self.ideal_s + think_s + 8), _LONGEST_S)
+
+
+def _ideal_bps(path: _Path, flow: Mapping[str, Any]) -> float:
+    """What windows, buffers, the reader and losses leave of the link's rate."""
+    windows = [
+        int(flow[name].split()[0]) / (1 if name == "receive_window" else 2)
+        for name in ("send_buffer", "receive_buffer")
+        if name in flow
+    ]
+    bounds = [float(path.rate_bps)]
+    bounds += [max(window, 2 * _MSS_BYTES) * 8 / path.rtt_s for window in windows]
+    if "read_rate" in flow:
+        bounds.append(float(flow["read_rate"].split()[0]))
+    if "read_size" in flow:
+        interval_s = int(flow["read_interval"].split()[0]) / 1000
+        bounds.append(int(flow["read_size"].split()[0]) * 8 / interval_s)
+    # small queues overflow again and again, and windows stay small
+    bounds.append((4 * path.buffer_bytes + 2 * _FIRST_WINDOW_BYTES) * 8 / path.rtt_s)
+    if path.loss:
+        bounds.append(8 * 1.2 * _MSS_BYTES / path.rtt_s / path.loss**0.5)
+    return min(bounds)

@@ -1,0 +1,279 @@
+"""What is compared of a random case, and when the simulator differs from the kernel.
+
+The kernel's own spread is the yardstick: a value differs where the simulator's lies outside of what
+the kernel's runs span, and further from the nearest of them than is allowed for its kind.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from headway import metrics
+from headway.experiment import Bulk, Experiment, Link, Pingpong, Vectors
+from headway.experiment.ways import server_sends_more
+from headway.metrics.windows import held_values
+from headway.trace import Trace
+from headway.units import BITS_PER_BYTE, NS_PER_S
+from headway.validation.random_cases import Case
+
+ALLOWED = 0.05
+"""Of the kernel's median, or of the link's rate where several flows share it."""
+CLOSE = 0.01
+"""Of a value that is so near in the first run on the kernel no more runs are made."""
+_PACKET_BYTES = 1500
+
+Observed = Mapping[str, float | None]
+"""Values of one run by name, as "goodput of cubic-0"; None: it did not happen, as the end of a
+transfer. A name without a flow is of all flows together, or of the bottleneck."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When values of a kind differ: by more than ``least`` and than ``allowed`` of the kernel's."""
+
+    least: float
+    allowed: float = ALLOWED
+    is_main: bool = False
+    """Whether a case is judged by it; other kinds only describe the case."""
+
+
+RULES: Mapping[str, Rule] = {
+    # hosts and emulator have a clock each
+    "completion time": Rule(0.002, is_main=True),
+    "goodput": Rule(0, is_main=True),
+    "response time": Rule(0.002, is_main=True),
+    "median delay": Rule(0.001),
+    "p95 delay": Rule(0.001),
+    "delay of the call": Rule(0.001),
+    "retransmits": Rule(10, 0.25),
+    "timeouts": Rule(1, 0.25),
+    "limited by the peer's window": Rule(0.05),
+    "limited by the send buffer": Rule(0.05),
+}
+"""By kind, in the order in which they are shown. Times are in seconds, rates in bit/s."""
+
+
+def observe(trace: Trace) -> Observed:
+    """The values of one run."""
+    experiment = trace.experiment
+    ended_ns = [_ended_ns(trace, index) for index in trace.tcp_flows()]
+    known_ns = [at for at in ended_ns if at is not None]
+    over_ns = max(known_ns) if len(known_ns) == len(ended_ns) else experiment.duration
+    values: dict[str, float | None] = {}
+    for index, at in zip(trace.tcp_flows(), ended_ns, strict=True):
+        values |= _of_flow(trace, index, at)
+    values |= _delays(trace, over_ns)
+    values["retransmits"] = sum(metrics.retransmits_pkts(trace, f) for f in trace.tcp_flows())
+    values["timeouts"] = sum(metrics.rtos(trace, flow) for flow in trace.tcp_flows())
+    if trace.udp_flows():
+        delay = metrics.owd_distribution_us(trace)
+        values["delay of the call"] = None if delay.median is None else delay.median / 1e6
+    return values
+
+
+_LIMITED = {
+    "rwnd_limited_us": "limited by the peer's window",
+    "sndbuf_limited_us": "limited by the send buffer",
+}
+
+
+def _of_flow(trace: Trace, index: int, ended_ns: int | None) -> dict[str, float | None]:
+    flow, summary = trace.experiment.flows[index], trace.flows[index]
+    values: dict[str, float | None] = {}
+    if _has_end(trace.experiment, index):
+        start_ns = summary.first_packet_ns or 0
+        length_s = None if ended_ns is None else (ended_ns - start_ns) / NS_PER_S
+        values[f"completion time of {summary.name}"] = length_s
+    if isinstance(flow.app, Pingpong):
+        answers = trace["responses"].filter(pl.col("flow") == index)
+        lengths_ns = answers["end_ns"] - answers["start_ns"]
+        length_ns = float(np.median(lengths_ns.to_numpy())) if len(answers) else None
+        values[f"response time of {summary.name}"] = length_ns and length_ns / NS_PER_S
+    elif ended_ns is None:
+        values[f"goodput of {summary.name}"] = metrics.goodput_bps(trace, index)
+    for field, kind in _LIMITED.items():
+        limited_us = getattr(summary, field, None)
+        if limited_us is not None:
+            values[f"{kind} of {summary.name}"] = limited_us / 1e6
+    return values
+
+
+def _has_end(experiment: Experiment, index: int) -> bool:
+    app = experiment.flows[index].app
+    return isinstance(app, Vectors) or (isinstance(app, Bulk) and app.size is not None)
+
+
+def _ended_ns(trace: Trace, index: int) -> int | None:
+    """When a flow had carried all that it was to carry."""
+    app = trace.experiment.flows[index].app
+    if not isinstance(app, Vectors):
+        return trace.flows[index].done_ns
+    ends = trace["responses"].filter(pl.col("flow") == index)["end_ns"].to_numpy()
+    return int(ends.max()) if len(ends) >= len(app.epochs) else None
+
+
+def _bottleneck(experiment: Experiment) -> tuple[int, Link]:
+    """The link, and its number, that data of the first flow queues at."""
+    number = 2 if experiment.topology.kind == "chain" else 0
+    number += server_sends_more(experiment.flows[0])
+    return number, [link for hop in experiment.topology.links() for link in hop][number]
+
+
+def _delays(trace: Trace, until_ns: int) -> dict[str, float | None]:
+    """What the bottleneck's queue and its propagation take, at every moment."""
+    number, link = _bottleneck(trace.experiment)
+    rows = trace["queue"].filter(pl.col("link") == number)
+    queue_bytes, held_ns = held_values(rows, "queue_bytes", (0, max(until_ns, 1)))
+    delay = metrics.weighted_distribution(
+        queue_bytes * BITS_PER_BYTE / link.rate + link.delay / NS_PER_S, held_ns
+    )
+    return {"median delay": delay.median, "p95 delay": delay.p95}
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value on both backends."""
+
+    name: str
+    sim: float | None
+    kernels: tuple[float | None, ...]
+    scale: float | None = None
+    """What its difference is relative to; None: the kernel's median."""
+    least: float = 0.0
+    """A difference up to this is none, whatever the rule says."""
+
+    @property
+    def kind(self) -> str:
+        """Its name without the flow's."""
+        return next(kind for kind in RULES if self.name.startswith(kind))
+
+    @property
+    def rule(self) -> Rule:
+        """When it differs."""
+        return RULES[self.kind]
+
+    @property
+    def kernel(self) -> float | None:
+        """The median of the kernel's runs; None where it happened in none of them."""
+        known = [value for value in self.kernels if value is not None]
+        return statistics.median(known) if known else None
+
+    @property
+    def on_one_side(self) -> str | None:
+        """The backend on which it happened, where it never did on the other."""
+        if self.sim is not None and self.kernel is None:
+            return "sim"
+        if self.sim is None and None not in self.kernels:
+            return "kernel"
+        return None
+
+    @property
+    def difference(self) -> float | None:
+        """How far the simulator's is from the kernel's median, relative to ``scale``."""
+        kernel = self.kernel
+        if self.sim is None or kernel is None:
+            return None
+        scale = self.scale or abs(kernel)
+        if scale:
+            return (self.sim - kernel) / scale
+        return 0.0 if self.sim == kernel else None
+
+    @property
+    def beyond(self) -> float | None:
+        """The same from the nearest of the kernel's runs; 0 between them."""
+        difference, kernel = self.difference, self.kernel
+        if difference is None or kernel is None or self.sim is None:
+            return None
+        known = [value for value in self.kernels if value is not None]
+        nearest = min(max(self.sim, min(known)), max(known))
+        return (self.sim - nearest) / (self.scale or abs(kernel) or 1)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the simulator's lies outside of the kernel's spread, and too far from it."""
+        kernel, beyond = self.kernel, self.beyond
+        if self.sim is None or kernel is None:
+            return self.on_one_side is not None
+        if beyond is None:  # of what the kernel has none
+            return abs(self.sim) > max(self.least, self.rule.least)
+        scale = self.scale or abs(kernel)
+        return abs(beyond) * scale > max(self.least, self.rule.least, self.rule.allowed * scale)
+
+
+def values_of(
+    experiment: Experiment, sims: Sequence[Observed], kernels: Sequence[Observed]
+) -> tuple[Value, ...]:
+    """Every value that both backends know; the simulator's is the median of its runs."""
+    _, link = _bottleneck(experiment)
+    shared = sum(flow.is_tcp for flow in experiment.flows) > 1
+    packet_s = _PACKET_BYTES * BITS_PER_BYTE / link.rate
+    found = []
+    for name in sims[0]:
+        if not all(name in run for run in (*sims, *kernels)):
+            continue
+        known = [one for run in sims if (one := run[name]) is not None]
+        sim = statistics.median(known) if 2 * len(known) > len(sims) else None
+        of_kernel = tuple(run[name] for run in kernels)
+        value = Value(name, sim, of_kernel)
+        if value.kind == "goodput" and shared:
+            value = replace(value, scale=float(link.rate))
+        elif "delay" in value.kind:
+            value = replace(value, least=packet_s)
+        elif "limited" in value.kind:
+            ends = [run.get(f"completion time{name.removeprefix(value.kind)}") for run in kernels]
+            whole_s = [end for end in ends if end] or [experiment.duration / NS_PER_S]
+            value = replace(value, scale=statistics.median(whole_s))
+        if sim is not None or value.kernel is not None:
+            found.append(value)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A case that ran on both backends."""
+
+    case: Case
+    values: tuple[Value, ...]
+    notes: tuple[str, ...] = ()
+    """What the kernel's runs are to be doubted for."""
+
+    @property
+    def main(self) -> Value | None:
+        """The value that the case is judged by: of the main ones that which differs most."""
+        return max(self._main(), key=_rank, default=None)
+
+    @property
+    def difference(self) -> float | None:
+        """Of the main value, without its sign; None: on one backend it did not happen."""
+        found = None if self.main is None else self.main.difference
+        return None if found is None else abs(found)
+
+    @property
+    def beyond(self) -> float | None:
+        """The same from the nearest of the kernel's runs."""
+        found = None if self.main is None else self.main.beyond
+        return None if found is None else abs(found)
+
+    @property
+    def differs(self) -> bool:
+        """Whether a main value differs."""
+        return any(value.differs for value in self._main())
+
+    @property
+    def is_close(self) -> bool:
+        """Whether one run on the kernel is enough: further ones would only widen its spread."""
+        far = [v.difference is None or abs(v.difference) > CLOSE for v in self._main()]
+        return not any(far) and not self.differs
+
+    def _main(self) -> list[Value]:
+        return [value for value in self.values if value.rule.is_main]
+
+
+def _rank(value: Value) -> tuple[bool, float]:
+    difference = value.difference
+    return value.differs, float("inf") if difference is None else abs(difference)

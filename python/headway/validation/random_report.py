@@ -1,0 +1,273 @@
+"""What is said of random cases: a summary for a terminal, and a page."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headway.report import Report, Section, plain_table, write_report
+from headway.table import Cell, Table
+from headway.validation.random_compare import ALLOWED, RULES, Result, Value
+from headway.validation.random_runs import Outcome
+
+_WORST = 20
+_QUANTILES = (50, 75, 90, 100)
+_MOST_PAIRS = 40
+
+
+@dataclass(frozen=True)
+class Minimized:
+    """A case that differs, made smaller."""
+
+    index: int
+    file: Path
+    text: str
+    """What is left of it, as flows and path."""
+    runs: int
+    """How many runs on the kernel that took."""
+    divergence: str = ""
+    """Where the packets of both runs differ first."""
+
+
+def replay(file: Path) -> str:
+    """The command that runs a saved case on both backends."""
+    return f"headway try {shlex.quote(str(file))} --beside kernel"
+
+
+def summary(outcome: Outcome, asked: int) -> dict[str, Any]:
+    """The numbers of all cases, for scripts."""
+    results = outcome.results
+    return {
+        "asked": asked,
+        "cases": len(results),
+        "difference": _distribution(result.difference for result in results),
+        "beyond_spread": _distribution(result.beyond for result in results),
+        "differ": sum(result.differs for result in results),
+        "short": outcome.short,
+        "on_one_backend": dict(Counter(filter(None, map(_one_side, results)))),
+        "left_out": dict(outcome.left_out),
+        "failed": {str(index): error for index, error in outcome.failed.items()},
+        "not_run": asked - len(results) - sum(outcome.left_out.values()) - len(outcome.failed),
+    }
+
+
+def _distribution(values: Iterable[float | None]) -> dict[str, float]:
+    known = [value for value in values if value is not None]
+    if not known:
+        return {}
+    quantiles = np.percentile(known, _QUANTILES).tolist()
+    return dict(zip(("median", "p75", "p90", "max"), quantiles, strict=True))
+
+
+def distribution_told(numbers: Mapping[str, float]) -> str:
+    """A distribution in words."""
+    return ", ".join(f"{name} {value:.1%}" for name, value in numbers.items())
+
+
+def _one_side(result: Result) -> str | None:
+    """The backend on which alone something came to its end."""
+    return None if result.main is None else result.main.on_one_side
+
+
+def tables(outcome: Outcome) -> list[Table]:
+    """What fits a terminal: the distribution by value, and by option."""
+    found = [_by_value(outcome.results), _by_name(outcome.results)]
+    return [table for table in found if table.rows]
+
+
+def _percent(value: float | None) -> Cell:
+    return None if value is None else f"{value:.1%}"
+
+
+def _by_value(results: Sequence[Result]) -> Table:
+    """Each kind of value over the cases, the one that differs most of each case."""
+    rows: list[list[Cell]] = []
+    for kind in RULES:
+        worst = [_worst(r.values, kind) for r in results]
+        there = [value for value in worst if value is not None]
+        known = [abs(v.difference) for v in there if v.difference is not None]
+        if there:
+            quantiles = np.percentile(known, _QUANTILES).tolist() if known else [None] * 4
+            rows.append([kind, len(there), *map(_percent, quantiles),
+                         sum(value.differs for value in there)])  # fmt: skip
+    columns = ["value", "cases", "median", "p75", "p90", "max", "differ"]
+    return Table("differences by value, simulator from kernel", columns, rows)
+
+
+def _worst(values: Iterable[Value], kind: str) -> Value | None:
+    of_kind = [value for value in values if value.kind == kind]
+    return max(of_kind, key=lambda v: (v.differs, abs(v.difference or 0)), default=None)
+
+
+def _groups(results: Sequence[Result], count: int) -> Mapping[tuple[str, ...], list[Result]]:
+    """The results by each ``count`` options that they have."""
+    groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
+    for result in results:
+        names = sorted(result.case.options)
+        for together in itertools.combinations(names, count):
+            groups[together].append(result)
+    return groups
+
+
+def _rows(groups: Mapping[tuple[str, ...], list[Result]]) -> list[list[Cell]]:
+    rows: list[list[Cell]] = []
+    for names, results in groups.items():
+        known = [r.difference for r in results if r.difference is not None]
+        p90 = float(np.percentile(known, 90)) if known else None
+        rows.append([*names, len(results), sum(r.differs for r in results), _percent(p90)])
+    return rows
+
+
+def _by_option(results: Sequence[Result]) -> Table:
+    rows = _rows(_groups(results, 1))
+    rows.sort(key=lambda row: str(row[0]))
+    return Table("by setting", ["setting", "cases", f"beyond {ALLOWED:.0%}", "p90"], rows)
+
+
+def _by_name(results: Sequence[Result]) -> Table:
+    """By option, whatever its setting."""
+    groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
+    for result in results:
+        names = {option.partition("=")[0] for option in result.case.options}
+        for name in names or {"no option"}:
+            groups[(name,)].append(result)
+    rows = sorted(_rows(groups), key=lambda row: str(row[0]))
+    return Table("by option", ["option", "cases", f"beyond {ALLOWED:.0%}", "p90"], rows)
+
+
+def _by_setting(results: Sequence[Result]) -> Table:
+    """By class of the path, and by control."""
+    groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
+    for result in results:
+        for name, value in result.case.settings:
+            if f"{name}={value}" not in result.case.options:
+                groups[(f"{name}={value}",)].append(result)
+    rows = sorted(_rows(groups), key=lambda row: str(row[0]))
+    columns = ["path or control", "cases", f"beyond {ALLOWED:.0%}", "p90"]
+    return Table("by path and control", columns, rows)
+
+
+def _by_pair(results: Sequence[Result]) -> Table:
+    """The pairs of options with cases that differ."""
+    groups = _groups(results, 2)
+    differing = {names: own for names, own in groups.items() if any(r.differs for r in own)}
+    rows = _rows(differing)
+    rows.sort(key=lambda row: (-int(str(row[3])), str(row[0])))
+    return Table(
+        "by pair of options",
+        ["option", "option", "cases", f"beyond {ALLOWED:.0%}", "p90"],
+        rows[:_MOST_PAIRS],
+        note=f"{len(groups)} pairs met; {len(differing)} in cases that differ.",
+    )
+
+
+def _amount(name: str, value: float | None) -> str:
+    if value is None:
+        return "never"
+    if name.startswith("goodput"):
+        return f"{value / 1e6:.4g} Mbit/s"
+    if name in ("retransmits", "timeouts"):
+        return f"{value:g}"
+    return f"{value * 1000:.5g} ms"
+
+
+def value_told(value: Value) -> str:
+    """One value on both backends, in words."""
+    sim, kernel = (_amount(value.name, one) for one in (value.sim, value.kernel))
+    difference = value.difference
+    apart = "on one backend only" if difference is None else f"{difference:+.1%}"
+    return f"{apart}, {value.name} {sim}, kernel {kernel}"
+
+
+def worst(results: Sequence[Result]) -> list[Result]:
+    """The cases that differ, worst first."""
+    differing = [result for result in results if result.differs]
+    far = {id(r): float("inf") if r.difference is None else r.difference for r in differing}
+    return sorted(differing, key=lambda result: -far[id(result)])
+
+
+def worst_table(results: Sequence[Result]) -> Table:
+    """The worst cases: what they were made of, and the value that differs most."""
+    rows: list[list[Cell]] = []
+    for result in worst(results)[:_WORST]:
+        main = result.main
+        assert main is not None
+        settings = " ".join(f"{name}={value}" for name, value in result.case.settings)
+        difference = main.difference
+        rows.append([
+            result.case.index, settings, main.name, _amount(main.name, main.sim),
+            _amount(main.name, main.kernel),
+            "one only" if difference is None else f"{difference:+.1%}",
+        ])  # fmt: skip
+    return Table("worst cases", ["case", "made of", "value", "sim", "kernel", "diff."], rows)
+
+
+def write_page(
+    file: Path,
+    outcome: Outcome,
+    asked: int,
+    about: Mapping[str, str],
+    small: Sequence[Minimized],
+) -> Path:
+    """Write the page of a run. Raises HeadwayError."""
+    numbers = summary(outcome, asked)
+    one_side = ", ".join(f"{count} on {name}" for name, count in numbers["on_one_backend"].items())
+    reasons = [f"{count}: {reason}" for reason, count in outcome.left_out.items()]
+    reasons += [f"case {index} failed: {error}" for index, error in outcome.failed.items()]
+    cases = [
+        Section(
+            f"Case {one.index}",
+            [one.text, replay(one.file), *filter(None, one.divergence.splitlines())],
+        )
+        for one in small
+    ]
+    results = outcome.results
+    report = Report(
+        title="Random experiments: simulator beside kernel",
+        subtitle="Every pair of options, on both backends",
+        summary=[
+            ("cases compared", f"{numbers['cases']} of {asked}"),
+            ("from the kernel's median", distribution_told(numbers["difference"])),
+            ("beyond the kernel's spread", distribution_told(numbers["beyond_spread"])),
+            (f"more than {ALLOWED:.0%} beyond it", str(numbers["differ"])),
+            ("finished on one backend only", one_side or "none"),
+        ],
+        sections=[
+            Section(
+                "Differences",
+                [
+                    "The difference of a case is that of its completion time, its goodput or its "
+                    "response time, whichever differs most, from the median of the kernel's runs. "
+                    "A case differs where the simulator lies outside of the kernel's runs, more "
+                    "than 5 % from the nearest. Of flows that share a link, goodput is relative to "
+                    "the link's rate."
+                ],
+                tables=[plain_table(_by_value(results))],
+            ),
+            Section(
+                "Where they are",
+                tables=[
+                    plain_table(table)
+                    for table in (
+                        _by_name(results),
+                        _by_option(results),
+                        _by_pair(results),
+                        _by_setting(results),
+                    )
+                    if table.rows
+                ],
+            ),
+            Section("Worst cases", tables=[plain_table(worst_table(results))]),
+            *cases,
+            Section("Left out", reasons or ["No case was left out."]),
+        ],
+        facts=list(about.items()),
+    )
+    return write_report(file, report)

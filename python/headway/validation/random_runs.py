@@ -1,0 +1,280 @@
+"""Runs of random cases on both backends: what the kernel said is kept, and need not run again.
+
+A run on the kernel is a line of ``kernel.jsonl``, written and synced as the run ends. The simulator
+takes no time, so its runs are not kept: the same command compares a mended simulator with the
+kernel's runs that are there. Cases are run in groups, so that those on slow links run side by side.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from headway.backends import Backend
+from headway.backends.repeating import NOTE, Repeating
+from headway.errors import HeadwayError
+from headway.experiment import Experiment
+from headway.files import save_error
+from headway.interrupts import held
+from headway.trace import Trace
+from headway.units import NS_PER_S
+from headway.validation.random_cases import Case
+from headway.validation.random_compare import Observed, Result, observe, values_of
+
+KERNEL_RUNS, DIFFERING_RUNS = 3, 5
+"""Of a case whose first run is not close to the simulator's; and of one that then differs."""
+SIM_RUNS = 5
+"""Of a case with several flows: they start some microseconds later, as they do on the kernel."""
+GROUP = 24
+"""Cases whose runs on the kernel may run side by side: those on slow links do, if they are next to
+each other."""
+QUIET_US = 200.0
+"""A run whose packets left the emulated link later than this on average is repeated."""
+_START_STEP_NS = 61_000
+
+Told = Callable[[int, int, str], None]
+"""Called with (cases that are done, all cases, what else there is to say)."""
+Check = Callable[[Experiment], object]
+"""Raises HeadwayError for an experiment that a backend cannot run."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run on the kernel."""
+
+    values: Observed
+    seconds: float
+    """What it took."""
+    notes: tuple[str, ...] = ()
+    repeated: int = 0
+    """How many runs before it were disturbed."""
+
+
+@dataclass
+class Outcome:
+    """What became of all cases."""
+
+    results: list[Result] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    """How many cases one backend cannot run, by reason."""
+    failed: dict[int, str] = field(default_factory=dict)
+    """What runs ended with, by the number of their case."""
+    short: int = 0
+    """Of the results, those with fewer runs on the kernel than they need: time was up."""
+
+
+class Kept:
+    """The kernel's runs in a file, by their key."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._runs: dict[str, list[Run]] = defaultdict(list)
+        if file.exists():
+            self._load()
+
+    def _load(self) -> None:
+        text = self._file.read_text(encoding="utf-8")
+        whole, _, cut = text.rpartition("\n")
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                fields = json.loads(line)
+                key = fields.pop("key")
+                run = Run(**fields | {"notes": tuple(fields["notes"])})
+            except (ValueError, KeyError, TypeError) as error:
+                raise HeadwayError(f"{self._file}: line {number}: no run ({error})") from None
+            self._runs[key].append(run)
+        if cut:  # an end of the process, or of the disk's room, in the middle of a line
+            try:
+                os.truncate(self._file, len(whole.encode()) + bool(whole))
+            except OSError as error:
+                raise save_error(self._file, error) from None
+
+    def of(self, key: str) -> Sequence[Run]:
+        """The runs of one experiment, in the order in which they ran."""
+        return self._runs[key]
+
+    def add(self, key: str, run: Run) -> None:
+        """Keep another run. Raises HeadwayError where it cannot be written."""
+        line = json.dumps({"key": key, **asdict(run)}) + "\n"
+        with held():
+            try:
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+                before = self._file.stat().st_size if self._file.exists() else 0
+                try:
+                    with self._file.open("a", encoding="utf-8") as stream:
+                        stream.write(line)
+                        stream.flush()
+                        os.fsync(stream.fileno())
+                except OSError:
+                    os.truncate(self._file, before)
+                    raise
+            except OSError as error:
+                raise save_error(self._file, error) from None
+            self._runs[key].append(run)
+
+
+class RandomRunner:
+    """Runs cases and compares them."""
+
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        kept: Kept,
+        sim: Backend,
+        kernel: Backend,
+        checks: Sequence[Check],
+        *,
+        repeats: int,
+        told: Told,
+        until_s: float | None = None,
+    ) -> None:
+        """``until_s``, of time.monotonic(), is when no more runs begin."""
+        self.outcome = Outcome()
+        self._cases = cases
+        self._kept = kept
+        self._sim = sim
+        self._kernel = Repeating(kernel, repeats, QUIET_US)
+        self._checks = checks
+        self._told = told
+        self._until_s = until_s
+        self._pace = _Pace()
+
+    @property
+    def done(self) -> int:
+        """Cases that need not run any more."""
+        out = self.outcome
+        return len(out.results) + sum(out.left_out.values()) + len(out.failed)
+
+    def run(self) -> None:
+        """Run all cases that are not there; what the file has counts from the beginning."""
+        waiting = []
+        for case in self._cases:
+            reason = self._reason(case)
+            if reason is not None:
+                self.outcome.left_out[reason] += 1
+            else:
+                waiting.append(case)
+        rest = [case for case in waiting if not self._settle(case)]
+        self._tell(len(rest))
+        while rest and not self._is_late():
+            group, rest = sorted(rest[:GROUP], key=_rate), rest[GROUP:]
+            while group and not self._is_late():
+                self._run_once(group)
+                group = [
+                    case
+                    for case in group
+                    if case.index not in self.outcome.failed and not self._settle(case)
+                ]
+                self._tell(len(rest) + len(group))
+            rest = [*group, *rest]
+        self.outcome.short = sum(self._settle(case, is_last=True) for case in rest)
+
+    def _is_late(self) -> bool:
+        return self._until_s is not None and time.monotonic() >= self._until_s
+
+    def _tell(self, left: int) -> None:
+        self._told(self.done, len(self._cases), self._pace.told(left))
+
+    def _reason(self, case: Case) -> str | None:
+        """Why a backend cannot run a case, without what only this case has."""
+        for check in self._checks:
+            try:
+                check(case.experiment)
+            except HeadwayError as error:
+                return re.sub(r"\b\S+-\d+: |(?<![\w.-])\d+(?![\w.-])", "", str(error))
+        return None
+
+    def _settle(self, case: Case, *, is_last: bool = False) -> bool:
+        """Compare a case if the kernel's runs are enough, or no more will come."""
+        runs = self._kept.of(self._kernel.key(case.experiment))
+        if not runs:
+            return False
+        notes = tuple(dict.fromkeys(note for run in runs for note in run.notes))
+        observed = [run.values for run in runs]
+        values = values_of(case.experiment, self._simulated(case.experiment), observed)
+        result = Result(case, values, notes)
+        if not result.is_close and not is_last:
+            most = DIFFERING_RUNS if result.differs else KERNEL_RUNS
+            if len(runs) < most:
+                return False
+        self.outcome.results.append(result)
+        return True
+
+    def _simulated(self, experiment: Experiment) -> list[Observed]:
+        return [observe(self._sim.run(one)) for one in samples_of(experiment)]
+
+    def _run_once(self, cases: Sequence[Case]) -> None:
+        """Another run of each on the kernel."""
+        experiments = [case.experiment for case in cases]
+        began_s = time.monotonic()
+
+        def work(_index: int, trace: Trace) -> Run:
+            notes = tuple(str(note) for note in trace.meta.get("notes", ()) if note != NOTE)
+            ends_ns = [flow.last_packet_ns or 0 for flow in trace.flows]
+            return Run(observe(trace), max(ends_ns) / NS_PER_S, notes)
+
+        def finished(index: int, run: Run) -> None:
+            run = replace(run, repeated=self._kernel.repeated[index])
+            self._kept.add(self._kernel.key(experiments[index]), run)
+
+        def failed(index: int, error: HeadwayError) -> None:
+            if type(error) is not HeadwayError:
+                raise error
+            self.outcome.failed[cases[index].index] = str(error)
+
+        self._kernel.run_each(experiments, work, finished, failed=failed)
+        self._pace.ran(len(cases), time.monotonic() - began_s)
+
+
+def _rate(case: Case) -> int:
+    return max(link.rate for hop in case.experiment.topology.links() for link in hop)
+
+
+def samples_of(experiment: Experiment) -> list[Experiment]:
+    """The experiment as it is, and with several flows also with starts that differ a little."""
+    tcp = sum(flow.is_tcp for flow in experiment.flows)
+    if tcp < 2:
+        return [experiment]
+    starts_ns = experiment.start_times_ns()
+    return [
+        experiment.model_copy(
+            update={
+                "flows": tuple(
+                    flow.model_copy(update={"start": start_ns + sample * index * _START_STEP_NS})
+                    for index, (flow, start_ns) in enumerate(
+                        zip(experiment.flows, starts_ns, strict=True)
+                    )
+                )
+            }
+        )
+        for sample in range(SIM_RUNS)
+    ]
+
+
+class _Pace:
+    """How long the rest will take, by what the runs before took."""
+
+    def __init__(self) -> None:
+        self._runs = 0
+        self._took_s = 0.0
+
+    def ran(self, runs: int, took_s: float) -> None:
+        """So many runs took so long."""
+        self._runs += runs
+        self._took_s += took_s
+
+    def told(self, left: int) -> str:
+        """About how long so many cases will take."""
+        if not (self._runs and left):
+            return ""
+        return f"about {_RUNS_PER_CASE * left * self._took_s / self._runs / 60:.0f} min left"
+
+
+_RUNS_PER_CASE = 1.6
+"""Cases that are not close have three runs."""
