@@ -170,9 +170,10 @@ class FlowSummary(BaseModel):
     """What its sender counted by protocols with a header of their own, by their names, and as
     ``failure`` why one last failed. What is not there is 0, or did not fail; None is not known."""
 
-    rwnd_limited_us: int | None = None
-    sndbuf_limited_us: int | None = None
-    """How long the peer's window and the send buffer held the sender back, as TCP_INFO counts."""
+    rwnd_limited_us: int | None = 0
+    sndbuf_limited_us: int | None = 0
+    """How long the peer's window and the send buffer held the sender back, as TCP_INFO counts.
+    None is not known."""
 
     first_flight: Mapping[str, int] | None = {}
     """What became of the first flights of its sender's startup (see

@@ -213,7 +213,9 @@ def _print(asked: Asked, numbers: dict[str, Any]) -> None:
         show.print(text, markup=False, soft_wrap=True)
 
     line(f"random cases of kind {asked.kind}, seed {asked.seed}: simulator beside kernel")
-    line(f"cases compared           {numbers['cases']} of {asked.count}")
+    short = numbers["short"]
+    said = f", {short} with fewer runs than they need" if short else ""
+    line(f"cases compared           {numbers['cases']} of {asked.count}{said}")
     if numbers["difference"]:
         line(f"from the kernel's median {distribution_told(numbers['difference'])}")
         line(f"beyond its spread        {distribution_told(numbers['beyond_spread'])}")

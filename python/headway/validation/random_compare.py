@@ -268,7 +268,7 @@ class Result:
     def is_close(self) -> bool:
         """Whether one run on the kernel is enough: further ones would only widen its spread."""
         far = [v.difference is None or abs(v.difference) > CLOSE for v in self._main()]
-        return not any(far) and not any(value.differs for value in self.values)
+        return not any(far) and not self.differs
 
     def _main(self) -> list[Value]:
         return [value for value in self.values if value.rule.is_main]

@@ -50,6 +50,7 @@ def summary(outcome: Outcome, asked: int) -> dict[str, Any]:
         "difference": _distribution(result.difference for result in results),
         "beyond_spread": _distribution(result.beyond for result in results),
         "differ": sum(result.differs for result in results),
+        "short": outcome.short,
         "on_one_backend": dict(Counter(filter(None, map(_one_side, results)))),
         "left_out": dict(outcome.left_out),
         "failed": {str(index): error for index, error in outcome.failed.items()},
@@ -77,7 +78,7 @@ def _one_side(result: Result) -> str | None:
 
 def tables(outcome: Outcome) -> list[Table]:
     """What fits a terminal: the distribution by value, and by option."""
-    found = [_by_value(outcome.results), _by_option(outcome.results)]
+    found = [_by_value(outcome.results), _by_name(outcome.results)]
     return [table for table in found if table.rows]
 
 
@@ -112,8 +113,6 @@ def _groups(results: Sequence[Result], count: int) -> Mapping[tuple[str, ...], l
         names = sorted(result.case.options)
         for together in itertools.combinations(names, count):
             groups[together].append(result)
-        if not names and count == 1:
-            groups[("no option",)].append(result)
     return groups
 
 
@@ -129,6 +128,17 @@ def _rows(groups: Mapping[tuple[str, ...], list[Result]]) -> list[list[Cell]]:
 def _by_option(results: Sequence[Result]) -> Table:
     rows = _rows(_groups(results, 1))
     rows.sort(key=lambda row: str(row[0]))
+    return Table("by setting", ["setting", "cases", f"beyond {ALLOWED:.0%}", "p90"], rows)
+
+
+def _by_name(results: Sequence[Result]) -> Table:
+    """By option, whatever its setting."""
+    groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
+    for result in results:
+        names = {option.partition("=")[0] for option in result.case.options}
+        for name in names or {"no option"}:
+            groups[(name,)].append(result)
+    rows = sorted(_rows(groups), key=lambda row: str(row[0]))
     return Table("by option", ["option", "cases", f"beyond {ALLOWED:.0%}", "p90"], rows)
 
 
@@ -245,7 +255,12 @@ def write_page(
                 "Where they are",
                 tables=[
                     plain_table(table)
-                    for table in (_by_option(results), _by_pair(results), _by_setting(results))
+                    for table in (
+                        _by_name(results),
+                        _by_option(results),
+                        _by_pair(results),
+                        _by_setting(results),
+                    )
                     if table.rows
                 ],
             ),

@@ -65,6 +65,8 @@ class Outcome:
     """How many cases one backend cannot run, by reason."""
     failed: dict[int, str] = field(default_factory=dict)
     """What runs ended with, by the number of their case."""
+    short: int = 0
+    """Of the results, those with fewer runs on the kernel than they need: time was up."""
 
 
 class Kept:
@@ -170,6 +172,8 @@ class RandomRunner:
                     if case.index not in self.outcome.failed and not self._settle(case)
                 ]
                 self._tell(len(rest) + len(group))
+            rest = [*group, *rest]
+        self.outcome.short = sum(self._settle(case, is_last=True) for case in rest)
 
     def _is_late(self) -> bool:
         return self._until_s is not None and time.monotonic() >= self._until_s
@@ -186,8 +190,8 @@ class RandomRunner:
                 return re.sub(r"\b\S+-\d+: |(?<![\w.-])\d+(?![\w.-])", "", str(error))
         return None
 
-    def _settle(self, case: Case) -> bool:
-        """Compare a case if the kernel's runs are enough."""
+    def _settle(self, case: Case, *, is_last: bool = False) -> bool:
+        """Compare a case if the kernel's runs are enough, or no more will come."""
         runs = self._kept.of(self._kernel.key(case.experiment))
         if not runs:
             return False
@@ -195,7 +199,7 @@ class RandomRunner:
         observed = [run.values for run in runs]
         values = values_of(case.experiment, self._simulated(case.experiment), observed)
         result = Result(case, values, notes)
-        if not result.is_close:
+        if not result.is_close and not is_last:
             most = DIFFERING_RUNS if result.differs else KERNEL_RUNS
             if len(runs) < most:
                 return False

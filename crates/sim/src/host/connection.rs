@@ -1,7 +1,7 @@
 //! Connections: two ends, each a socket that sends on a route of its own. A connection is
 //! known by its handle; sockets are found through it.
 
-use super::tcp::{Counters, FirstFlights, Socket};
+use super::tcp::{Counters, FirstFlights, Length, Socket};
 use crate::trace::digest::AtCheckpoint;
 
 /// A connection's handle.
@@ -241,6 +241,10 @@ pub(crate) struct Totals {
     pub unique_bytes: u64,
     pub counters: Counters,
     pub first_flights: FirstFlights,
+    /// How long the peer's window held it back.
+    pub rwnd_limited: Length,
+    /// How long the send buffer did.
+    pub sndbuf_limited: Length,
 }
 
 impl Totals {
@@ -261,6 +265,8 @@ impl Totals {
         if let Some(flights) = from.first_flights() {
             self.first_flights.add(flights);
         }
+        self.rwnd_limited.add(from.limited.window);
+        self.sndbuf_limited.add(from.limited.buffer);
         let (sum, one) = (&mut self.counters, &from.counters);
         sum.sent_pkts += one.sent_pkts;
         sum.retransmits_pkts += one.retransmits_pkts;

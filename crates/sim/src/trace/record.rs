@@ -391,6 +391,12 @@ pub struct FlowSummary {
     /// What became of the first flights of its sender's startup; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_flight: Option<FirstFlights>,
+    /// How long the peer's window held its sender back, as TCP_INFO counts; absent: never.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rwnd_limited_us: u64,
+    /// How long the send buffer did; absent: never.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sndbuf_limited_us: u64,
 }
 
 // serde hands over a reference

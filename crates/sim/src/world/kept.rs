@@ -123,6 +123,8 @@ impl World {
             ece_acks: sum.counters.ece_acks,
             protocols: protocols(&sum.counters, sender),
             first_flight: Some(sum.first_flights).filter(|flights| flights.asked_pkts > 0),
+            rwnd_limited_us: sum.rwnd_limited.until_us(self.net.now_ns),
+            sndbuf_limited_us: sum.sndbuf_limited.until_us(self.net.now_ns),
         }
     }
 }

@@ -8,6 +8,7 @@ mod ecn;
 mod first_flight;
 mod handshake;
 mod headers;
+mod limited;
 mod observe;
 mod options;
 mod pacing;
@@ -35,6 +36,8 @@ use first_flight::FirstFlight;
 pub use first_flight::FirstFlights;
 use headers::Carried;
 use headway_algorithms::{CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
+pub use limited::Length;
+use limited::Limited;
 pub use observe::Counters;
 pub use options::SocketOptions;
 use pacing::Pacing;
@@ -209,10 +212,13 @@ pub struct Socket {
     rates: Option<Box<Rates>>,
     quick_start: Option<Box<QuickStart>>,
     first_flight: Option<Box<FirstFlight>>,
+    pub(crate) limited: Limited,
     syn_sent_ns: u64,
+    /// Timestamp of the first SYN or SYN-ACK.
+    first_syn_ms: u32,
     /// SYN to SYN-ACK, once known.
     pub handshake_us: Option<u64>,
-    /// When all that was expected had arrived.
+    /// When the application had read all that it expects.
     pub(crate) done_ns: Option<u64>,
     last_recorded: (u32, u32, u32, u32, u8),
 }
@@ -311,6 +317,7 @@ impl Socket {
             pacing: Pacing::default(),
             quick_start: None,
             first_flight: None,
+            limited: Limited::default(),
             quick_start_flags: QuickStartFlags::default(),
             deadline_ns: 0,
             timers: [TimerSlot {
@@ -318,15 +325,8 @@ impl Socket {
                 scheduled_ns: NEVER,
             }; 3],
             syn_sent_ns: 0,
-            receiver: Receiver::new(
-                profile,
-                mss,
-                1,
-                options.delayed_ack,
-                options.receive_buffer_bytes,
-                options.receive_window_bytes,
-            )
-            .read_by(options.reading),
+            first_syn_ms: 0,
+            receiver: Receiver::new(profile, mss, 1, &options),
             options,
             delivered_bytes: 0,
             expected_bytes: u64::MAX,

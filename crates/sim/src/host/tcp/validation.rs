@@ -86,6 +86,9 @@ impl Socket {
             self.cwnd_stamp_ns = net.now_ns;
             return;
         }
+        if self.writer_waits && self.snd_nxt >= self.write_end {
+            self.limited.buffer(net.now_ns);
+        }
         self.cwnd_used = self.cwnd_used.max(out);
         if self.conn.ca_state == ca::OPEN
             && self.writer_starves()

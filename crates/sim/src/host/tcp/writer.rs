@@ -8,6 +8,7 @@
 //! How the application cuts its data into calls does not show in that. `notsent_lowat`
 //! is off, and memory pressure of the host is not modelled.
 
+use super::limited::By;
 use super::profile::Profile;
 use super::segmentation::LARGEST_BYTES;
 use super::Socket;
@@ -267,8 +268,13 @@ impl Socket {
         let before = self.write_end;
         self.fill();
         if self.write_end > before {
+            self.limited.writes = true;
             self.push_pending(net);
+            self.limited.writes = false;
         }
         self.signals.writable = !self.writer_waits;
+        if self.signals.writable && self.limited.by == By::Buffer {
+            self.limited.set(net.now_ns, By::Nothing);
+        }
     }
 }

@@ -1,0 +1,85 @@
+//! How long something else than cwnd held the sender back, as TCP_INFO counts it
+//! (tcpi_rwnd_limited, tcpi_sndbuf_limited; tcp_chrono_start, tcp_chrono_stop).
+//!
+//! The peer's window holds it back from when a push stops at the window until one does not.
+//! The send buffer does from when an ACK had the last data sent, cwnd has room and the writer
+//! waits, until the writer is woken (tcp_cwnd_validate, tcp_check_space). What the writer sends
+//! while it writes is not limited: it waits only after that. Where both would, the buffer counts.
+
+/// What holds a sender back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum By {
+    #[default]
+    Nothing,
+    Window,
+    Buffer,
+}
+
+/// A sum of intervals, of which some have not ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Length {
+    ns: i64,
+    open: i64,
+}
+
+impl Length {
+    fn step(&mut self, now_ns: u64, step: i64) {
+        self.ns -= step * now_ns as i64;
+        self.open += step;
+    }
+
+    /// The sum, if those that are open end now.
+    pub fn until_us(self, now_ns: u64) -> u64 {
+        ((self.ns + self.open * now_ns as i64) / 1000) as u64
+    }
+
+    pub fn add(&mut self, other: Length) {
+        self.ns += other.ns;
+        self.open += other.open;
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limited {
+    pub(super) by: By,
+    /// What is sent is what the writer writes at this moment: it does not wait yet.
+    pub(super) writes: bool,
+    pub window: Length,
+    pub buffer: Length,
+}
+
+impl Limited {
+    /// Something else holds the sender back from now on.
+    #[cold]
+    pub(super) fn set(&mut self, now_ns: u64, by: By) {
+        self.step(now_ns, -1);
+        self.by = by;
+        self.step(now_ns, 1);
+    }
+
+    /// A push has stopped at the peer's window, or not.
+    #[cold]
+    pub(super) fn window(&mut self, now_ns: u64, holds: bool) {
+        match (self.by, holds) {
+            (By::Nothing, true) => self.set(now_ns, By::Window),
+            (By::Window, false) => self.set(now_ns, By::Nothing),
+            _ => {}
+        }
+    }
+
+    /// All was sent, cwnd has room, and the writer waits.
+    #[cold]
+    pub(super) fn buffer(&mut self, now_ns: u64) {
+        if !self.writes && self.by != By::Buffer {
+            self.set(now_ns, By::Buffer);
+        }
+    }
+
+    fn step(&mut self, now_ns: u64, step: i64) {
+        match self.by {
+            By::Nothing => {}
+            By::Window => self.window.step(now_ns, step),
+            By::Buffer => self.buffer.step(now_ns, step),
+        }
+    }
+}
