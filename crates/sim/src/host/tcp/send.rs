@@ -340,8 +340,10 @@ impl Socket {
         if self.quick_start_flags.waits && self.carried_request(segment.seq, segment.end()) {
             self.request_was_lost(net, false);
         }
+        // The PSH of a large segment goes with one transmission: __tcp_transmit_skb sets it
+        // in the clone.
         let segment = Segment {
-            marks: segment.marks | mark,
+            marks: segment.marks & !PUSH | mark,
             ..segment
         };
         self.transmit(net, &segment);
