@@ -400,6 +400,7 @@ impl Socket {
     pub fn pump(&mut self, net: &mut Net) {
         if self.state == State::Established {
             self.after_idle(net);
+            self.run_writer(net);
             self.push_pending(net);
             self.record(net);
         }
