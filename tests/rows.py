@@ -19,7 +19,8 @@ class Row:
     flow: str
     sim_ms: int
     kernel_ms: int
-    # of the kernel, where the wake-ups of a process decide
+    buffer: str = "1 BDP"
+    # of the kernel, where a packet's time or the wake-ups of a process decide
     spread: float = 0.05
 
     def __str__(self) -> str:
@@ -28,7 +29,7 @@ class Row:
     @property
     def experiment(self) -> Experiment:
         """With time for both backends."""
-        path = {"kind": "dumbbell", "rate": self.rate, "rtt": self.rtt, "buffer": "1 BDP"}
+        path = {"kind": "dumbbell", "rate": self.rate, "rtt": self.rtt, "buffer": self.buffer}
         longest_s = 2 + max(self.sim_ms, self.kernel_ms) * 1.2 / 1000
         return Experiment.model_validate(
             {"topology": path, "flows": self.flow, "duration": f"{longest_s:.0f} s"}
@@ -42,7 +43,26 @@ ROWS = [
     Row("20Mbit/s", "60ms", "cubic:size=10MB:sack=off", 7756, 7972),
     Row("20Mbit/s", "60ms", "cubic:size=10MB:send_buffer=64KiB", 7498, 7540, spread=0.08),
     Row("20Mbit/s", "60ms", "cubic:size=10MB:send_buffer=200kB", 5746, 5811),
-]
+    Row("20Mbit/s", "60ms", "cubic:size=10MB:timestamps=off", 4353, 4353),
+    # 4117 to 4685 in seven runs
+    Row(
+        "33Mbit/s", "20ms", "westwood:size=10.8MB:receive_buffer=16KiB", 4079, 4400, "0.25 BDP", 0.1
+    ),
+    Row(
+        "2Mbit/s", "13ms", "bbr:size=300kB:timestamps=off:read_rate=0.63Mbit/s",
+        3830, 3831, "20 pkts",
+    ),
+    Row(
+        "4.41Mbit/s", "22ms",
+        "cubic:size=727289B:receive_buffer=512KiB:read_size=69762B:read_interval=200ms",
+        2233, 2236, "20 pkts",
+    ),
+    Row(
+        "10.31Mbit/s", "63ms", "westwood:size=453743B:receive_buffer=8KiB:read_rate=1.23Mbit/s",
+        3305, 3186,
+    ),
+    Row("0.7Mbit/s", "149ms", "bic:size=154912B:read_rate=0.41Mbit/s", 3266, 3278, "20 pkts"),
+]  # fmt: skip
 
 
 def done_ms(trace: Trace) -> float:

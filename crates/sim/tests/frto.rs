@@ -68,7 +68,7 @@ fn a_spurious_timeout_is_taken_back_and_nothing_is_sent_again_for_it() {
 fn a_real_timeout_is_repaired_with_frto_as_without() {
     let at = 20 * MS;
     let outage = json!({"rate_bps": 10_000_000, "delay_ns": at, "limit_pkts": 20,
-        "vary": {"kind": "schedule", "steps": [[0, 10_000_000, at], [3 * SECOND, 20_000, at],
+        "vary": {"kind": "schedule", "steps": [[0, 10_000_000, at], [3 * SECOND, 5_000, at],
             [6 * SECOND, 10_000_000, at]]}});
     for sack in [true, false] {
         let [with, without] = [true, false].map(|frto| transfer("reno", &outage, sack, frto));

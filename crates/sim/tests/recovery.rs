@@ -192,7 +192,7 @@ fn without_sack_newreno_repairs_one_hole_per_round_trip() {
 fn without_sack_no_duplicate_ack_is_held_back() {
     // __tcp_ack_snd_check: the sender counts them. With SACK most of them are merged.
     for sack in [true, false] {
-        let options = json!({"sack": sack, "delayed_ack": false});
+        let options = json!({"sack": sack, "delayed_ack": sack});
         let trace = find(
             &request("linux-6", 120, 0.01, options),
             1,
