@@ -124,8 +124,9 @@ fn an_approved_rate_is_asked_for_in_the_syn_reported_with_the_ack_and_sent() {
     assert_eq!(first_flight(&approved), 170);
     let times: Vec<_> = approved.data()[..170].iter().map(|d| d.time_ns).collect();
     let bursts = times.windows(2).filter(|w| w[1] - w[0] > MS).count();
-    // in chunks of 3, of which Linux 6 does not pace those that begin with the first 10 packets
-    assert_eq!(bursts, (170 - 12usize).div_ceil(3));
+    // In chunks of 3, of which Linux 6 does not pace those that begin with the first 10 packets.
+    // The first leaves alone: it was cut before the grant was used, when it might have asked.
+    assert_eq!(bursts, (170 - 10usize).div_ceil(3));
     let summary = &approved.outcome.summary.flows[0];
     assert_eq!(
         (asked(summary, "requests"), asked(summary, "grants")),

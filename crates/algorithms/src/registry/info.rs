@@ -162,6 +162,15 @@ pub struct StartupInfo {
     pub(crate) ops: Ops<ffi::StartupOps>,
 }
 
+impl StartupInfo {
+    /// Whether it may ask the path with its packets.
+    #[must_use]
+    pub fn opens(&self) -> bool {
+        // SAFETY: the table is static.
+        unsafe { (*self.ops.0).open.is_some() }
+    }
+}
+
 /// A queue discipline of a link.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueueInfo {

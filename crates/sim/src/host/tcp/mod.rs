@@ -35,7 +35,7 @@ use ecn::EcnFlags;
 use first_flight::FirstFlight;
 pub use first_flight::FirstFlights;
 use headers::Carried;
-use headway_algorithms::{CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
+use headway_algorithms::{CaState, Conn, ControlInstance, StartupInfo, SSTHRESH_INFINITE};
 pub use limited::Length;
 use limited::Limited;
 pub use observe::Counters;
@@ -138,6 +138,10 @@ pub struct Socket {
     paces_segments: bool,
     /// The startup may begin with a first flight.
     starts_fast: bool,
+    /// The startup may ask the path with its packets.
+    asks_path: bool,
+    /// Packets of the large segment with which a transmission starts; 0: it has started.
+    starting_pkts: u32,
     quick_start_flags: QuickStartFlags,
     ecn: EcnFlags,
     /// A header of its control's, or one that it answers.
@@ -313,6 +317,8 @@ impl Socket {
             paces_segments: profile.segments_are_large
                 && (control.control().flags.paces() || starts_fast),
             starts_fast,
+            asks_path: control.startup().is_some_and(StartupInfo::opens),
+            starting_pkts: 0,
             ecn: EcnFlags::of(control.control().flags),
             carried: Carried::of(&control),
             control,

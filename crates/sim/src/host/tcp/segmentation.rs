@@ -16,8 +16,9 @@ const RATE_PERCENT: (u64, u64) = (200, 120);
 pub(super) const LARGEST_BYTES: u64 = 65_216;
 /// Short paths get more: the most bytes, halved for every 2^9 us of RTT.
 const RTT_SHIFT: u32 = 9;
-/// tcp_min_tso_segs.
-const SMALLEST_PKTS: u64 = 2;
+/// tcp_min_tso_segs, and that of a startup that may ask the path in a data packet: an option
+/// does not go into one of several (port/bpf/control.h).
+const SMALLEST_PKTS: (u64, u64) = (2, 1);
 /// One in so many parts of the window is always sent at once (tcp_tso_win_divisor).
 const WINDOW_PARTS: u64 = 3;
 const DEFER_NS: u64 = 1_000_000;
@@ -29,11 +30,16 @@ impl Socket {
             return 1;
         }
         let mss = u64::from(self.mss);
+        let smallest = if self.asks_path {
+            SMALLEST_PKTS.1
+        } else {
+            SMALLEST_PKTS.0
+        };
         if self.conn.pacing_rate_bytes_per_s != 0 {
             let per_pkt = u64::from(self.mss + self.conn.header_bytes);
             let rate = self.conn.pacing_rate_bytes_per_s * mss / per_pkt;
             let least = match self.conn.pacing_chunk_pkts {
-                0 => SMALLEST_PKTS,
+                0 => smallest,
                 pkts => u64::from(pkts),
             };
             return self.segment_of_rate(rate, least);
@@ -49,12 +55,12 @@ impl Socket {
         let srtt_us = self.rtt.srtt_us().max(1);
         let brought = mss * pkts * percent * 10_000;
         if self.longer_for_short_path() == 0
-            && brought < (((SMALLEST_PKTS + 1) * mss) << RATE_SHIFT) * srtt_us
+            && brought < (((smallest + 1) * mss) << RATE_SHIFT) * srtt_us
         {
             // The rate brings less than one packet more: found out without a division.
-            return SMALLEST_PKTS as u32;
+            return smallest as u32;
         }
-        self.segment_of_rate(brought / srtt_us, SMALLEST_PKTS)
+        self.segment_of_rate(brought / srtt_us, smallest)
     }
 
     /// Bytes that a large segment of a short path has more.

@@ -172,6 +172,8 @@ impl Socket {
         let mut largest = 0;
         // Of the large segment that is being sent, how many of it are left, and gone.
         let (mut pkts, mut left, mut gone) = (1, 0, 0);
+        // The large segment with which a transmission starts is sent by a call of its own.
+        let mut starts = false;
         let by_segment = !PLAIN && self.paces_segments;
         loop {
             let end = self.write_end;
@@ -228,7 +230,13 @@ impl Socket {
                 break;
             }
             if largest == 0 {
-                largest = self.largest_segment_pkts();
+                largest = match std::mem::take(&mut self.starting_pkts) {
+                    0 => self.largest_segment_pkts(),
+                    pkts => {
+                        starts = self.is_pushed_alone();
+                        pkts
+                    }
+                };
             }
             if left == 0 && largest > 1 {
                 let backlog = end - self.snd_nxt;
@@ -255,6 +263,9 @@ impl Socket {
                 gone += 1;
                 if left == 0 {
                     self.segment_left(net, std::mem::take(&mut gone));
+                    if std::mem::take(&mut starts) {
+                        largest = 0;
+                    }
                 }
             }
         }

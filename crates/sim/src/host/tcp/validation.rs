@@ -32,10 +32,14 @@ impl Socket {
         self.transmission_starts(net, idle_ns);
     }
 
-    /// The first data after nothing was in flight is about to leave.
+    /// The first data after nothing was in flight is about to leave. The control hears of it when
+    /// the first large segment leaves, whose size was decided before (tcp_event_data_sent).
     pub(super) fn transmission_starts(&mut self, net: &mut Net, idle_ns: u64) {
         if self.reads_monitor {
             self.read_monitor(net);
+        }
+        if self.paces_segments {
+            self.starting_pkts = self.largest_segment_pkts();
         }
         self.refresh(net);
         self.conn.idle_us = u32::try_from(idle_ns / 1000).unwrap_or(u32::MAX);

@@ -257,6 +257,12 @@ impl Socket {
         end + u64::from(self.fin_queued && end == self.write_end)
     }
 
+    /// What is written begins with a full sk_buff, which is pushed before the next one is filled
+    /// (tcp_sendmsg_locked, tcp_push_one).
+    pub(super) fn is_pushed_alone(&self) -> bool {
+        self.unsent_bytes() >= u64::from(self.buffer.goal_bytes)
+    }
+
     /// The writer writes as long as there is room; of large sk_buffs the first, and goes on
     /// in `run_writer`.
     fn fill(&mut self) {
