@@ -176,6 +176,24 @@ def test_a_case_is_judged_by_the_main_value_that_differs_most() -> None:
     assert Result(case, (value(1.0, 1.0 - CLOSE / 2),)).is_close
 
 
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        (value(1.3, 1.0), True),
+        (value(1.11, 1.0), True),
+        (value(1.09, 1.0), False),  # less than half as far
+        (value(0.8, 1.0), False),  # to the other side
+        (value(None, 1.0), False),
+        (value(1.0, 1.0), False),
+    ],
+)
+def test_a_smaller_case_differs_as_the_whole_one_does(found: Value, wanted: bool) -> None:
+    case = next(cases("default", 1))
+    assert Result(case, (found,)).is_like(Result(case, (value(1.2, 1.0),))) is wanted
+    never = Result(case, (value(None, 1.0),))
+    assert never.is_like(never)
+
+
 def test_what_is_observed_is_what_the_trace_says() -> None:
     experiment = Experiment.model_validate(
         {

@@ -264,6 +264,15 @@ class Result:
         """Whether a main value differs."""
         return any(value.differs for value in self._main())
 
+    def is_like(self, other: Result) -> bool:
+        """Whether it differs as another does: to the same side, and at least half as far."""
+        one, two = self.main, other.main
+        if one is None or two is None or not self.differs:
+            return False
+        if one.beyond is None or two.beyond is None:
+            return one.on_one_side == two.on_one_side
+        return one.beyond * two.beyond > 0 and abs(one.beyond) >= abs(two.beyond) / 2
+
     @property
     def is_close(self) -> bool:
         """Whether one run on the kernel is enough: further ones would only widen its spread."""
