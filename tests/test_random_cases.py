@@ -17,9 +17,17 @@ from headway.cli import random_cases as command
 from headway.cli.app import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_KERNEL_CANNOT, execute
 from headway.cli.try_experiment import of_file
 from headway.errors import HeadwayError, KernelCannotError
-from headway.experiment import Experiment
+from headway.experiment import FLOW_OPTIONS, Experiment, Flow
 from headway.validation.minimize import minimize, told
-from headway.validation.random_cases import KINDS, OPTIONS, Case, cases, clash, space
+from headway.validation.random_cases import (
+    KINDS,
+    ON_ONE_BACKEND,
+    OPTIONS,
+    Case,
+    cases,
+    clash,
+    space,
+)
 from headway.validation.random_compare import CLOSE, Result, Value, observe, values_of
 from headway.validation.random_report import Minimized, replay, summary, tables, write_page
 from headway.validation.random_runs import DIFFERING_RUNS, KERNEL_RUNS, Kept, RandomRunner
@@ -43,7 +51,7 @@ def test_every_pair_of_classes_and_settings_meets_in_300_cases(drawn: list[Case]
 @pytest.mark.slow
 def test_every_option_has_its_settings_beside_every_other_one(drawn: list[Case]) -> None:
     names = {name for case in drawn[:150] for name, _ in case.settings}
-    assert names == {*OPTIONS, "rate", "rtt", "buffer", "control"}
+    assert names - {*ON_ONE_BACKEND} == {*OPTIONS, "rate", "rtt", "buffer", "control"}
     met = {
         frozenset((one[0], other[0]))
         for case in drawn
@@ -63,14 +71,40 @@ def test_every_option_has_its_settings_beside_every_other_one(drawn: list[Case])
 
 
 @pytest.mark.slow
+def test_every_option_of_a_flow_is_drawn(drawn: list[Case]) -> None:
+    plain = Flow(control="cubic")
+    differ = {
+        name
+        for case in drawn
+        for flow in case.experiment.flows
+        for name in Flow.model_fields
+        if getattr(flow, name) != getattr(plain, name)
+    }
+    # names and profiles change no packet, hops are those of a relay, files are somebody's
+    assert {*FLOW_OPTIONS} - differ == {
+        *("name", "stack", "from_hop", "to_hop", "relay_control"),
+        *("size", "exchanges", "pages", "http", "connections"),
+    }
+    relays = [flow.relay for case in drawn for flow in case.experiment.flows if flow.relay]
+    assert {relay.control is None for relay in relays} == {True, False}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_backends_can_run_what_is_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(possible, "_linux", lambda: (6, 18))
+    refused = 0
     for case in itertools.islice(cases(kind, 3), CASES[kind]):
         assert json.loads(scenario_json(case.experiment))
-        check(case.experiment)
+        if {*ON_ONE_BACKEND} & {name for name, _ in case.settings}:
+            refused += 1
+            with pytest.raises(HeadwayError, match="not possible yet"):
+                check(case.experiment)
+        else:
+            check(case.experiment)
         assert case.experiment.duration <= 60 * 10**9
         assert of_the_file(case.experiment) == case.experiment
+    assert refused <= CASES[kind] // 20
 
 
 def of_the_file(experiment: Experiment) -> Experiment:
