@@ -30,7 +30,7 @@ from headway.validation.random_cases import (
 )
 from headway.validation.random_compare import CLOSE, Result, Value, observe, values_of
 from headway.validation.random_report import Minimized, replay, summary, tables, write_page
-from headway.validation.random_runs import DIFFERING_RUNS, KERNEL_RUNS, Kept, RandomRunner
+from headway.validation.random_runs import KERNEL_RUNS, NOISY_RUNS, Kept, RandomRunner
 
 CASES = {"options": 300, "default": 100, "startups": 60, "several": 30}
 
@@ -270,13 +270,14 @@ class Instead(SimBackend):
         super().__init__()
         self.ran: list[Experiment] = []
         self._slow = slow
+        self.shares = itertools.repeat(80)
+        """Of the rate, that the slow link has in each run."""
 
     def _run(self, experiment, watched):
         self.ran.append(experiment)
         if experiment.model_copy(update={"capture": None}) in self._slow:
-            topology = experiment.topology.model_copy(
-                update={"rate": experiment.topology.rate * 4 // 5}
-            )
+            rate = experiment.topology.rate * next(self.shares) // 100
+            topology = experiment.topology.model_copy(update={"rate": rate})
             slower = experiment.model_copy(update={"topology": topology})
             made = super()._run(slower, watched)
             return replace(
@@ -302,15 +303,25 @@ def test_what_the_kernel_said_is_kept_and_not_run_again(few: list[Case], tmp_pat
     first = runner(few, file, kernel)
     first.run()
     # one run each; of what differs as many as may show its spread
-    assert sorted(kernel.ran.count(case.experiment) for case in few) == [1, 1, 1, DIFFERING_RUNS]
+    assert sorted(kernel.ran.count(case.experiment) for case in few) == [1, 1, 1, KERNEL_RUNS]
     assert [result.case.index for result in first.outcome.results if result.differs] == [1]
-    assert KERNEL_RUNS < DIFFERING_RUNS
     again = Instead()
     second = runner(few, file, again)
     second.run()
     assert again.ran == []
     order = sorted(second.outcome.results, key=lambda r: r.case.index)
     assert order == sorted(first.outcome.results, key=lambda r: r.case.index)
+
+
+def test_the_kernel_runs_a_case_again_whose_runs_are_apart(few: list[Case], tmp_path: Path) -> None:
+    kernel = Instead(few[1].experiment)
+    kernel.shares = iter((80, 76, 72, 78, 74))
+    found = runner(few[1:2], tmp_path / "kernel.jsonl", kernel)
+    found.run()
+    assert len(kernel.ran) == NOISY_RUNS
+    [result] = found.outcome.results
+    assert result.differs
+    assert result.is_noisy
 
 
 def test_a_line_that_was_cut_is_run_again(few: list[Case], tmp_path: Path) -> None:
@@ -549,7 +560,7 @@ def test_an_interrupt_keeps_what_is_done(
     folder = tmp_path / "random" / "default-1"
     assert line == f"headway: interrupted: 2 of 4 trials finished, kept in {folder}"
     kept = len((folder / "kernel.jsonl").read_text().splitlines())
-    assert kept == 1 + DIFFERING_RUNS
+    assert kept == 1 + KERNEL_RUNS
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,14 @@ class Value:
         return (self.sim - nearest) / (self.scale or abs(kernel) or 1)
 
     @property
+    def spread(self) -> float:
+        """What the kernel's runs span."""
+        known = [value for value in self.kernels if value is not None]
+        if not known:
+            return 0.0
+        return (max(known) - min(known)) / (self.scale or abs(self.kernel or 0) or 1)
+
+    @property
     def differs(self) -> bool:
         """Whether the simulator's lies outside of the kernel's spread, and too far from it."""
         kernel, beyond = self.kernel, self.beyond
@@ -278,6 +286,11 @@ class Result:
         """Whether one run on the kernel is enough: further ones would only widen its spread."""
         far = [v.difference is None or abs(v.difference) > CLOSE for v in self._main()]
         return not any(far) and not self.differs
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether more runs on the kernel may well give other values."""
+        return any(v.spread > CLOSE or None in v.kernels for v in self._main())
 
     def _main(self) -> list[Value]:
         return [value for value in self.values if value.rule.is_main]
