@@ -87,8 +87,6 @@ _CANDIDATES, _TRIED = 20, 12
 _MSS_BYTES, _PACKET_BYTES = 1448, 1500
 _FIRST_WINDOW_BYTES = 10 * _MSS_BYTES
 _LONGEST_S = 60
-_LEAST_QUEUE_BYTES = 3000
-"""Two packets."""
 _MOST_QUEUE_BYTES = 64_000_000
 
 T = TypeVar("T")
@@ -197,6 +195,7 @@ class Space:
     """Options that a case has."""
     always: tuple[str, ...] = ()
     """Options that every case has."""
+    least_queue_bytes: int = 8 * _PACKET_BYTES
 
     def all_settings(self) -> list[Setting]:
         """All that a case may have."""
@@ -222,7 +221,7 @@ def space(kind: str) -> Space:
         case "several":
             shared = {"flows": OPTIONS["flows"], "call": OPTIONS["call"], "aqm": ("red", "codel")}
             return Space(_EASY_PATH, plain, shared, 1, 2, ("flows",))
-    return Space(PATH, controls(), OPTIONS, 2, _MOST_OPTIONS)
+    return Space(PATH, controls(), OPTIONS, 2, _MOST_OPTIONS, least_queue_bytes=2 * _PACKET_BYTES)
 
 
 def cases(kind: str, seed: int) -> Iterator[Case]:
@@ -238,7 +237,7 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
             settings += tuple(
                 (n, "on") for n in ON_ONE_BACKEND if dice.chance(_ON_ONE_BACKEND_SHARE)
             )
-        yield Case(kind, seed, index, settings, experiment_of(dict(settings), dice))
+        yield Case(kind, seed, index, settings, experiment_of(dict(settings), dice, drawn_from))
 
 
 def _settings(drawn_from: Space, dice: Dice, left: Mapping[Pair, None]) -> tuple[Setting, ...]:
@@ -330,9 +329,9 @@ class _Path:
         return self.rate_bps * self.rtt_s / 8
 
 
-def experiment_of(settings: Mapping[str, str], dice: Dice) -> Experiment:
+def experiment_of(settings: Mapping[str, str], dice: Dice, drawn_from: Space) -> Experiment:
     """An experiment with these settings; raises ExperimentError where none can have them."""
-    path = _path(settings, dice)
+    path = _path(settings, dice, drawn_from.least_queue_bytes)
     main = _options(settings, path, dice)
     transfer = _Transfer.of(settings, path, main, dice)
     main |= transfer.fields()
@@ -358,7 +357,7 @@ def experiment_of(settings: Mapping[str, str], dice: Dice) -> Experiment:
     )
 
 
-def _path(settings: Mapping[str, str], dice: Dice) -> _Path:
+def _path(settings: Mapping[str, str], dice: Dice, least_queue_bytes: int) -> _Path:
     rate_bps = rounded(_within(settings["rate"], dice))
     rtt_us = rounded(_within(settings["rtt"], dice) * 1e6)
     size = _within(settings["buffer"], dice)
@@ -367,7 +366,7 @@ def _path(settings: Mapping[str, str], dice: Dice) -> _Path:
         buffer = f"{rounded(size)} pkts"
     else:
         bdp_bytes = rate_bps * rtt_us / 8e6
-        size_bytes = min(max(size * bdp_bytes, _LEAST_QUEUE_BYTES), _MOST_QUEUE_BYTES)
+        size_bytes = min(max(size * bdp_bytes, least_queue_bytes), _MOST_QUEUE_BYTES)
         buffer = f"{rounded(size_bytes)} B"
     loss = 0.0
     match settings.get("loss"):
