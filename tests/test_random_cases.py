@@ -186,7 +186,8 @@ def value(sim, *kernels, name: str = "completion time of cubic-0", **more) -> Va
         (value(2.0, 0.0, name="timeouts"), True),
         (value(1.0, 0.0, name="timeouts"), False),
         (value(6e6, 5e6, name="goodput of cubic-0"), True),
-        (value(6e6, 5e6, name="goodput of cubic-0", scale=30e6), False),  # of the link
+        (value(6e6, 5e6, name="goodput of cubic-0", scale=34e6, share=0.03), False),  # of the link
+        (value(6e6, 5e6, name="goodput of cubic-0", scale=33e6, share=0.03), True),
         (value(0.030, 0.020, name="median delay", least=0.012), False),  # a packet's time
     ],
 )

@@ -21,8 +21,8 @@ from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 from headway.validation.random_cases import Case
 
-ALLOWED = 0.05
-"""Of the kernel's median, or of the link's rate where several flows share it."""
+ALLOWED, ALLOWED_SHARE = 0.05, 0.03
+"""Of the kernel's median; and of the link's rate where several flows share it."""
 CLOSE = 0.01
 """Of a value that is so near in the first run on the kernel no more runs are made."""
 _PACKET_BYTES = 1500
@@ -146,6 +146,8 @@ class Value:
     """What its difference is relative to; None: the kernel's median."""
     least: float = 0.0
     """A difference up to this is none, whatever the rule says."""
+    share: float | None = None
+    """The share of ``scale`` that is allowed; None: the rule's."""
 
     @property
     def kind(self) -> str:
@@ -210,7 +212,8 @@ class Value:
         if beyond is None:  # of what the kernel has none
             return abs(self.sim) > max(self.least, self.rule.least)
         scale = self.scale or abs(kernel)
-        return abs(beyond) * scale > max(self.least, self.rule.least, self.rule.allowed * scale)
+        share = self.rule.allowed if self.share is None else self.share
+        return abs(beyond) * scale > max(self.least, self.rule.least, share * scale)
 
 
 def values_of(
@@ -229,7 +232,7 @@ def values_of(
         of_kernel = tuple(run[name] for run in kernels)
         value = Value(name, sim, of_kernel)
         if value.kind == "goodput" and shared:
-            value = replace(value, scale=float(link.rate))
+            value = replace(value, scale=float(link.rate), share=ALLOWED_SHARE)
         elif "delay" in value.kind:
             value = replace(value, least=packet_s)
         elif "limited" in value.kind:
