@@ -455,6 +455,18 @@ def test_a_case_keeps_what_makes_the_difference() -> None:
     assert small.topology.loss == 0
 
 
+def test_what_a_hop_of_a_chain_has_is_dropped_too() -> None:
+    link = {"rate": "7 Mbit/s", "delay": "5 ms", "buffer": "30 pkts"}
+    hops = [{"forward": link}, {"forward": {**link, "duplicate": 0.01, "aqm": "red"}}]
+    fields = {"topology": {"kind": "chain", "hops": hops}, "duration": "9 s"}
+    fields["flows"] = "1xreno:relay=1:size=30kB:frto=off"
+    small, _ = minimize(
+        Experiment.model_validate(fields), lambda e: e.flows[0].relay is not None, 50
+    )
+    assert told(small).count("duplicate") == told(small).count("red") == 0
+    assert small.flows[0].frto is None
+
+
 def test_what_no_change_keeps_stays_as_it_is_and_runs_are_bounded() -> None:
     tried: list[Experiment] = []
 
