@@ -175,7 +175,7 @@ def test_a_planted_difference_is_located(
     assert first.number == sum(m.outbound == outbound for m in MADE[: index + 1])
     assert first.time_ns == MADE[index].at_ns
     text = "\n".join(compared.lines())
-    assert text.startswith(f"first divergence: cubic-0: packet {first.number} sent by the ")
+    assert text.startswith(f"first divergence: cubic-0, packet {first.number} sent by the ")
     assert max(map(len, compared.lines())) <= 100
     # the other way about it is the same packet
     again = compare(planted(index, **changes), made()).first
@@ -277,6 +277,19 @@ def test_when_hosts_close_is_not_compared() -> None:
     assert compare(made(early), made(late)).first is None
     short = [*early[:5], replace(early[5], length=1000), *early[6:]]
     assert compare(made(short), made(late)).first is not None
+
+
+def test_a_link_that_was_late_is_told() -> None:
+    other = planted(8, at_ns=260 * MS)
+    stalls = {"forward0": [[3 * MS, 9 * MS], [200 * MS, 215 * MS]], "reverse0": []}
+    late = replace(other, meta={**other.meta, "emulator": {"stalls_ns": stalls}})
+    first = compare(made(), late).first
+    assert first is not None
+    assert first.late == ("forward0 was 15.000 ms late at 200.000 ms",)
+    assert "the machine may be the cause: repeat the run" in compare(made(), late).lines()
+    on_time = compare(made(), other).first
+    assert on_time is not None
+    assert on_time.late == ()
 
 
 def test_a_capture_without_a_flow_is_one_line() -> None:
@@ -434,7 +447,7 @@ def test_what_try_prints_of_a_divergence(capfd, monkeypatch: pytest.MonkeyPatch)
     options = ["--flows", "cubic:size=50kB", "--duration", "5s", "--beside", "kernel", "--diverge"]
     status, out, _ = run(capfd, "try", *options)
     assert status == 0
-    assert "first divergence: cubic-0: packet 1 sent by the sender, 0.000 ms after" in out
+    assert "first divergence: cubic-0, packet 1 sent by the sender, 0.000 ms after" in out
     assert "window" in out
     result = tried(capfd, *options)
     assert result["divergence"]["first"]["number"] == 1

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import ROWS, Row, done_ms
 from support import S, experiment
 
 from headway import metrics, run
@@ -168,3 +169,10 @@ def test_a_flow_may_have_a_stack_of_its_own(app: dict) -> None:
     assert old < new == 10
     with pytest.raises(HeadwayError, match="stack: unknown stack 'linux-7'; nearest: linux-6"):
         parse_flows("reno:stack=linux-7")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_transfer_takes_as_long_as_on_the_kernel(row: Row) -> None:
+    took_ms = done_ms(run(row.experiment))
+    assert took_ms == pytest.approx(row.sim_ms, rel=0.01)
+    assert took_ms == pytest.approx(row.kernel_ms, rel=0.05)

@@ -189,6 +189,58 @@ fn without_sack_newreno_repairs_one_hole_per_round_trip() {
 }
 
 #[test]
+fn without_sack_no_duplicate_ack_is_held_back() {
+    // __tcp_ack_snd_check: the sender counts them. With SACK most of them are merged.
+    for sack in [true, false] {
+        let options = json!({"sack": sack, "delayed_ack": false});
+        let trace = find(
+            &request("linux-6", 120, 0.01, options),
+            1,
+            |t| matches!(lost(t)[..], [a] if (60..70).contains(&a)),
+        );
+        let hole = 1 + lost(&trace)[0] * SEGMENT;
+        let again_ns = times(&trace, lost(&trace)[0])[1];
+        let acks = trace
+            .segments
+            .iter()
+            .filter(|s| !s.outbound && s.ack == hole);
+        // What was sent before the repair is what makes duplicates.
+        let above = trace
+            .data()
+            .iter()
+            .filter(|d| d.seq > hole && d.time_ns < again_ns)
+            .count();
+        let duplicates = acks.count() - 1;
+        if sack {
+            assert!(duplicates < above / 2, "{duplicates} for {above} packets");
+        } else {
+            assert!(duplicates >= above, "{duplicates} for {above} packets");
+        }
+    }
+}
+
+#[test]
+fn a_duplicate_ack_with_one_packet_out_lowers_the_threshold_without_sack() {
+    // tcp_check_reno_reordering: with one packet out a duplicate ACK is more than one hole
+    // explains, and the threshold becomes the packet that is out. From then on the first
+    // duplicate ACK means loss. The network duplicates data and loses nothing.
+    for (sack, again) in [(true, 0..1), (false, 20..1000)] {
+        let mut link = wide_link(10_000_000, 20 * MS);
+        link["duplicate"] = json!(0.2);
+        let epochs: Vec<_> = (0..40)
+            .map(|i| [if i < 20 { 1000 } else { 60_000 }, 1, 0])
+            .collect();
+        let flow = json!({"name": "requests", "control": {"name": "reno"}, "sack": sack,
+            "app": {"kind": "vectors", "epochs": epochs}});
+        let mut scenario = dumbbell("linux-6", 60 * SECOND, &link, json!([flow]));
+        scenario["topology"]["reverse"]["duplicate"] = json!(0.2);
+        let (timeouts, copies) = Trace::of(&scenario).repairs();
+        assert_eq!(timeouts, 0, "sack {sack}");
+        assert!(again.contains(&copies), "sack {sack}: {copies}");
+    }
+}
+
+#[test]
 fn a_lost_retransmission_is_sent_again_without_a_timeout() {
     // 2.6.24 tcp_mark_lost_retrans: something sent after it was SACKed; 6.1: RACK.
     for stack in STACKS {

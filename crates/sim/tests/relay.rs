@@ -139,8 +139,9 @@ fn a_slow_leg_makes_the_fast_one_wait_and_the_relay_holds_two_buffers_at_most() 
     }
     let (delivered, sent) = world.delivered(0);
     assert_eq!((delivered, sent), (20_000_000, 20_000_000));
-    // The window before it, and the send buffer after it, which may end a segment too full.
-    assert!((100_000..280_000).contains(&most), "{most}");
+    // The window before it, which its first growth raises to 400 kB, and the send buffer
+    // after it, which may end a segment too full.
+    assert!((100_000..560_000).contains(&most), "{most}");
 }
 
 #[test]

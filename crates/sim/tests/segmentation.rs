@@ -35,6 +35,30 @@ fn the_first_window_leaves_as_pairs_whose_second_packet_is_pushed() {
 }
 
 #[test]
+fn a_packet_that_is_sent_again_alone_is_not_pushed() {
+    // __tcp_transmit_skb sets PSH in the copy that leaves, so the packet's own flags stay.
+    let trace = four_packet_queue();
+    let data = trace.data();
+    let mut pushed = std::collections::HashSet::new();
+    let mut alone = 0;
+    for (i, packet) in data.iter().enumerate() {
+        let with_next = data
+            .get(i + 1)
+            .is_some_and(|n| n.time_ns < packet.time_ns + MS / 10);
+        let with_last = i > 0 && data[i - 1].time_ns + MS / 10 > packet.time_ns;
+        if packet.has(TcpFlags::PSH) {
+            pushed.insert(packet.seq);
+        }
+        let again = data[..i].iter().any(|d| d.seq == packet.seq);
+        if again && pushed.contains(&packet.seq) && !with_next && !with_last {
+            alone += 1;
+            assert!(!packet.has(TcpFlags::PSH), "{packet:?}");
+        }
+    }
+    assert!(alone > 2, "{alone}");
+}
+
+#[test]
 fn segments_grow_with_the_rate() {
     // tcp_tso_autosize: what the rate, times 1.2 or 2, brings in 2^-10 s.
     let longest_run = |rate_bps| {
@@ -118,4 +142,21 @@ fn duplicate_acks_spend_the_credit_of_quick_acks() {
         acks.windows(2).any(|pair| pair[1] - pair[0] == 2),
         "{acks:?}"
     );
+}
+
+#[test]
+fn duplicate_acks_are_not_merged_while_quick_acks_are_left() {
+    // __tcp_ack_snd_check asks for the credit of quick ACKs before it merges duplicates: of the
+    // five packets behind the first hole each is acknowledged as it arrives, 0.6 ms apart.
+    let link = json!({"rate_bps": 20_000_000, "delay_ns": 30 * MS, "limit_pkts": 3});
+    let flows = json!([bulk("reno", Some(3_000_000))]);
+    let trace = Trace::of(&dumbbell("linux-6", 5 * SECOND, &link, flows));
+    let acks = trace.acks();
+    let duplicates: Vec<u64> = acks
+        .iter()
+        .filter(|a| a.ack == 3 * SEGMENT + 1 && !a.sack.is_empty())
+        .map(|a| a.time_ns)
+        .collect();
+    let gaps: Vec<u64> = duplicates.windows(2).map(|w| w[1] - w[0]).collect();
+    assert_eq!(gaps, [600_000; 4]);
 }

@@ -340,3 +340,30 @@ fn one_lost_syn_leaves_the_initial_window_and_two_make_it_one_packet_in_linux_6(
         }
     }
 }
+
+#[test]
+fn a_timestamp_tells_that_a_syn_timed_out_before_its_answer_came() {
+    // 3.5 s of RTT: SYNs leave after 0, 1 and 3 s. The answer echoes the first
+    // (tcp_try_undo_spurious_syn), so that cwnd stays 10 and the RTT is known. Without
+    // timestamps cwnd is 1 and the timeout 3 s (tcp_init_metrics), long enough after the
+    // probe that leaves 1 s after the first packet.
+    for (timestamps, window) in [(true, 10), (false, 1)] {
+        let mut flow = requests(&[(20_000, 1, 0)]);
+        flow["timestamps"] = json!(timestamps);
+        let link = wide_link(100_000_000, 1750 * MS);
+        let trace = Trace::of(&dumbbell("linux-6", 60 * SECOND, &link, json!([flow])));
+        let syns = trace
+            .segments
+            .iter()
+            .filter(|s| s.outbound && s.has(TcpFlags::SYN));
+        assert_eq!(syns.count(), 3);
+        let first_ns = trace.data()[0].time_ns;
+        let first = trace
+            .data()
+            .iter()
+            .filter(|d| d.time_ns < first_ns + SECOND)
+            .count();
+        assert_eq!(first, window, "timestamps {timestamps}");
+        assert_eq!(trace.repairs(), (0, 0), "timestamps {timestamps}");
+    }
+}

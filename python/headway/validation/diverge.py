@@ -8,7 +8,7 @@ time is the divergence: what differs later may only follow from it.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,8 @@ _SNAPLEN = "128 B"
 """All headers: 60 bytes of IP, 60 of TCP."""
 _CLOCK_NS = 1_000_000
 """The unit of TCP timestamps."""
+_LATE_NS = 1_000_000
+"""Of an emulated link, worth a line."""
 _STATES = ("open", "disorder", "CWR", "recovery", "loss")
 
 
@@ -100,6 +102,8 @@ class Divergence:
     before: tuple[tuple[str, ...], tuple[str, ...]]
     """A line per packet of each run; the last is the one that differs."""
     states: tuple[SenderState, SenderState]
+    late: tuple[str, ...]
+    """Where the emulated link was late shortly before: then the machine may be the cause."""
 
 
 @dataclass(frozen=True)
@@ -371,7 +375,20 @@ def _divergence(runs: tuple[_Run, _Run], places: Sequence[_Place], how: How) -> 
             _state(runs[0], key.flow, data_side, pair[0], first.flow_ns),
             _state(runs[1], key.flow, data_side, pair[1], first.flow_ns),
         ),
+        late=tuple(_late(runs, key.flow, first.flow_ns)),
     )
+
+
+def _late(runs: tuple[_Run, _Run], flow: int, flow_ns: int) -> Iterator[str]:
+    """Stalls of emulated links in the two round trips before."""
+    for run in runs:
+        until_ns = flow_ns + (run.trace.flows[flow].first_packet_ns or 0)
+        from_ns = until_ns - 2 * run.trace.experiment.base_rtt_ns
+        for link, stalls in run.trace.meta.get("emulator", {}).get("stalls_ns", {}).items():
+            for begin_ns, end_ns in stalls:
+                if end_ns - begin_ns >= _LATE_NS and end_ns > from_ns and begin_ns <= until_ns:
+                    at_ms = (flow_ns + begin_ns - until_ns) / 1e6
+                    yield f"{link} was {(end_ns - begin_ns) / 1e6:.3f} ms late at {at_ms:.3f} ms"
 
 
 def _before(
@@ -463,8 +480,8 @@ def _told(compared: Compared, first: Divergence) -> list[str]:
     way = "sent" if first.sent else "received"
     one, two = compared.names
     lines = [
-        f"first divergence: {first.flow}: packet {first.number} {way} by the {first.host}, "
-        f"{first.time_ns / 1e6:.3f} ms after the flow's first packet",
+        f"first divergence: {first.flow}, packet {first.number} {way} by the {first.host}, "
+        f"{first.time_ns / 1e6:.3f} ms after the flow began",
         "",
         *_columns(
             ["", one, two],
@@ -479,6 +496,8 @@ def _told(compared: Compared, first: Divergence) -> list[str]:
         for field in SenderState.__dataclass_fields__
     ]
     lines += ["", *_columns(["sender's state", one, two], states)]
+    if first.late:
+        lines += ["", *first.late, "the machine may be the cause: repeat the run"]
     if len(compared.by_field) > 1:
         lines += ["", "first difference by field, in order of time:"]
         lines += [f"  {field:9} {where}" for field, where in compared.by_field]

@@ -17,7 +17,8 @@ use headway_algorithms::Ack;
 pub(super) struct AckInfo {
     /// Packets cumulatively acknowledged.
     pub acked_pkts: u32,
-    /// Of them, how many were not SACKed before.
+    /// Of them, how many were not SACKed before. Without SACK: packets delivered, those that
+    /// duplicate ACKs stand for included.
     pub newly_acked_pkts: u32,
     /// Packets newly SACKed.
     pub sacked_pkts: u32,
@@ -135,7 +136,7 @@ impl Socket {
         if self.profile.counts_acks {
             self.finish_ack_26(net, &info, &ack);
         } else {
-            self.finish_ack_6(net, &info, &ack, p);
+            self.finish_ack_6(net, &mut info, &ack, p);
         }
     }
 
@@ -164,7 +165,7 @@ impl Socket {
     }
 
     /// linux-6: the state machine first, then either PRR or growth by what was delivered.
-    fn finish_ack_6(&mut self, net: &mut Net, info: &AckInfo, ack: &Ack, p: &Packet) {
+    fn finish_ack_6(&mut self, net: &mut Net, info: &mut AckInfo, ack: &Ack, p: &Packet) {
         if self.tlp_high_seq != 0 {
             self.probe_acked(net, info, p);
         }
@@ -194,7 +195,7 @@ impl Socket {
             self.reduce_by_prr(info.delivered(), lost, info.advanced);
         } else {
             let progress = if self.reordering > super::profile::DUPTHRESH {
-                info.delivered() > 0
+                info.acked_pkts + info.sacked_pkts > 0
             } else {
                 info.acked_pkts > 0
             };
@@ -350,9 +351,7 @@ impl Socket {
         }
         self.board.trim_front(una);
         if info.acked_pkts > 0 && !self.options.sack {
-            // Each ACKed packet beyond the first filled hole explains one duplicate ACK.
-            let explained = info.acked_pkts - 1;
-            self.board.sacked_out = self.board.sacked_out.saturating_sub(explained);
+            self.remove_duplicate_acks(info);
         }
         if self.board.packets_out() == 0 {
             self.board.sacked_out = 0;
@@ -432,7 +431,7 @@ impl Socket {
     /// The path is known to reorder by `distance` packets (tcp_update_reordering).
     pub(super) fn reordering_found(&mut self, distance: u32) {
         if distance > self.reordering {
-            self.reordering = distance.min(127);
+            self.reordering = distance.min(self.profile.max_reordering_pkts);
             // FACK assumes an order that does not exist.
             self.fack = false;
         }

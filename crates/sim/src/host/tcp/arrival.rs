@@ -15,10 +15,12 @@ impl Socket {
         if self.carried.is_some() {
             self.ecn_bits_arrived(net, p);
         }
+        let mut opens = false;
         if self.state != State::Established {
             if !self.shake_hands(net, p) {
                 return;
             }
+            opens = true;
         } else if p.flags & flags::SYN != 0 {
             // The peer missed our ACK of its SYN-ACK.
             self.send_ack(net);
@@ -28,14 +30,17 @@ impl Socket {
         self.on_ack(net, p, sacks);
         if p.payload_bytes > 0 || p.flags & flags::FIN != 0 {
             self.on_data(net, p);
-        } else if p.seq < self.receiver.rcv_nxt && self.receiver.reader.is_some() {
+        } else if p.seq < self.receiver.acked {
             self.old_sequence(net);
         }
         self.push_pending(net);
         if self.writer_waits {
             self.new_space(net);
+        } else if opens {
+            self.run_writer(net);
         }
         self.acknowledge_if_owed(net);
+        self.read_at_once(net);
         self.record(net);
     }
 
@@ -47,22 +52,24 @@ impl Socket {
             self.receiver.fin_ends(p.seq + u64::from(len));
         }
         let full = p.payload_bytes >= self.mss;
-        let rtt_us = (full && p.ts_ecr_ms != 0)
-            .then(|| u64::from(self.timestamp(net).saturating_sub(p.ts_ecr_ms)) * 1000);
+        let trip = (full && p.ts_ecr_ms != 0).then(|| {
+            let ago_ms = self.timestamp(net).saturating_sub(p.ts_ecr_ms);
+            (p.ts_ecr_ms, u64::from(ago_ms) * 1000)
+        });
         let at_once = self.ecn.any() && self.ecn_arrived(p);
         let (bytes, plan) = self.receiver.on_segment(
             net.now_ns,
             p.seq,
             len,
             p.flags & flags::PSH != 0,
-            rtt_us,
+            trip,
             &self.rtt,
         );
         if bytes > 0 {
             self.delivered_bytes = self.receiver.rcv_nxt - 1 - u64::from(self.fin_arrived());
             self.signals.delivered = true;
-            if self.delivered_bytes == self.expected_bytes {
-                self.done_ns.get_or_insert(net.now_ns);
+            if self.receiver.reader.is_none() {
+                self.note_done(net);
             }
         }
         match plan {

@@ -20,6 +20,7 @@ impl Socket {
         self.syn_sent_ns = net.now_ns;
         let first = self.snd_nxt == 0;
         if first {
+            self.first_syn_ms = self.timestamp(net);
             self.quick_start_opens(net);
         } else if self.quick_start.is_some() {
             self.request_was_lost(net, true);
@@ -98,6 +99,7 @@ impl Socket {
                         self.transmission_starts(net, 0);
                     }
                     self.send_ack(net);
+                    self.run_writer(net);
                     self.push_pending(net);
                     self.record(net);
                 }
@@ -105,6 +107,8 @@ impl Socket {
             }
             State::SynReceived => {
                 if p.flags & flags::SYN != 0 {
+                    // counts as a repetition, too (inet_rtx_syn_ack)
+                    self.retries += u32::from(!self.profile.counts_acks);
                     self.send_syn(net);
                     return false;
                 }
@@ -130,9 +134,8 @@ impl Socket {
         self.pending = None;
         if self.retries == 0 {
             self.take_rtt_sample(sample_us);
-        } else if !self.profile.counts_acks && self.retries > 1 {
-            // 6.1 tcp_init_transfer forgives one lost SYN, now that it waits 1 s only.
-            self.conn.cwnd_pkts = 1;
+        } else if !self.profile.counts_acks {
+            self.syn_was_repeated(net, p.ts_ecr_ms);
         }
         self.retries = 0;
         self.rtt.end_backoff();
@@ -145,6 +148,26 @@ impl Socket {
         self.early_feedback();
         self.open_send_buffer();
         self.signals.established = true;
+        self.receiver.opens(net.now_ns);
         self.reader_starts(net);
+    }
+
+    /// linux-6: a SYN or SYN-ACK left more than once. A timestamp tells which copy was
+    /// answered, and so the RTT (tcp_synack_rtt_meas, tcp_ack_update_rtt); without one the
+    /// timeout falls back to 3 s (tcp_init_metrics; RFC 6298, 5.7). cwnd is 1 after two
+    /// repetitions (tcp_init_transfer; RFC 5681, 3.1), unless the first copy was answered:
+    /// none was lost then (tcp_try_undo_spurious_syn).
+    #[cold]
+    fn syn_was_repeated(&mut self, net: &Net, ts_ecr_ms: u32) {
+        if ts_ecr_ms == 0 {
+            self.rtt.fall_back();
+        } else {
+            let echo_ms = self.timestamp(net).saturating_sub(ts_ecr_ms).max(1);
+            self.take_rtt_sample(u64::from(echo_ms) * 1000);
+        }
+        let is_spurious = ts_ecr_ms != 0 && ts_ecr_ms == self.first_syn_ms;
+        if self.retries > 1 && !is_spurious {
+            self.conn.cwnd_pkts = 1;
+        }
     }
 }

@@ -134,7 +134,7 @@ pub struct Socket {
     takes_samples: bool,
     /// The control reads what the link publishes by which its packets leave.
     reads_monitor: bool,
-    /// The control paces as Linux does: whole large segments.
+    /// The control or the startup paces as Linux does: whole large segments.
     paces_segments: bool,
     /// The startup may begin with a first flight.
     starts_fast: bool,
@@ -214,9 +214,11 @@ pub struct Socket {
     first_flight: Option<Box<FirstFlight>>,
     pub(crate) limited: Limited,
     syn_sent_ns: u64,
+    /// Timestamp of the first SYN or SYN-ACK.
+    first_syn_ms: u32,
     /// SYN to SYN-ACK, once known.
     pub handshake_us: Option<u64>,
-    /// When all that was expected had arrived.
+    /// When the application had read all that it expects.
     pub(crate) done_ns: Option<u64>,
     last_recorded: (u32, u32, u32, u32, u8),
 }
@@ -251,6 +253,7 @@ impl Socket {
             header_bytes: MTU_BYTES - mss,
             ..Conn::default()
         };
+        let starts_fast = control.startup().is_some_and(|startup| startup.paces);
         Socket {
             id,
             peer,
@@ -307,8 +310,9 @@ impl Socket {
                 .control()
                 .takes_samples
                 .then(|| Box::new(Rates::new(options.seed, route))),
-            paces_segments: profile.segments_are_large && control.control().flags.paces(),
-            starts_fast: control.startup().is_some_and(|startup| startup.paces),
+            paces_segments: profile.segments_are_large
+                && (control.control().flags.paces() || starts_fast),
+            starts_fast,
             ecn: EcnFlags::of(control.control().flags),
             carried: Carried::of(&control),
             control,
@@ -323,15 +327,8 @@ impl Socket {
                 scheduled_ns: NEVER,
             }; 3],
             syn_sent_ns: 0,
-            receiver: Receiver::new(
-                profile,
-                mss,
-                1,
-                options.delayed_ack,
-                options.receive_buffer_bytes,
-                options.receive_window_bytes,
-            )
-            .read_by(options.reading),
+            first_syn_ms: 0,
+            receiver: Receiver::new(profile, mss, 1, &options),
             options,
             delivered_bytes: 0,
             expected_bytes: u64::MAX,
@@ -403,6 +400,7 @@ impl Socket {
     pub fn pump(&mut self, net: &mut Net) {
         if self.state == State::Established {
             self.after_idle(net);
+            self.run_writer(net);
             self.push_pending(net);
             self.record(net);
         }

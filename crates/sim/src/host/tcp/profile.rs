@@ -46,15 +46,16 @@ pub struct Profile {
     pub detection: Detection,
     /// Window reduction.
     pub reduction: Reduction,
-    /// Receive window of a new connection, bytes.
-    pub initial_window_bytes: u64,
-    /// What the receive window starts from when it is tuned, bytes.
-    pub window_clamp_bytes: u64,
-    /// Largest receive window, bytes.
-    pub max_window_bytes: u64,
-    /// The receive buffer's part that is no window, in 256ths: fixed by
-    /// tcp_adv_win_scale, measured on what arrives since 6.6 (scaling_ratio).
-    pub buffer_overhead: u64,
+    /// The farthest that a path may be known to reorder, packets.
+    pub max_reordering_pkts: u32,
+    /// Most receive window of a new connection, bytes; linux-6 offers what the buffer holds.
+    pub first_window_bytes: u64,
+    /// Receive buffer before it is tuned, and at most, bytes.
+    pub buffer_bytes: u64,
+    pub max_buffer_bytes: u64,
+    /// The receive buffer's part that is window, in 256ths: fixed by tcp_adv_win_scale;
+    /// since 6.6 measured on the first full segment (scaling_ratio).
+    pub window_part: u64,
     /// What counts in a send buffer.
     pub send_buffer: SendBufferRule,
     /// Duplicate ACKs are merged for up to a millisecond.
@@ -71,6 +72,8 @@ pub struct Profile {
 
 /// The floor of the variance term of the retransmission timeout (TCP_RTO_MIN).
 pub const MIN_RTO_US: u64 = 200_000;
+/// The timeout where a repeated handshake gave no sample (TCP_TIMEOUT_FALLBACK).
+pub const FALLBACK_RTO_US: u64 = 3_000_000;
 /// Longest retransmission timeout (TCP_RTO_MAX).
 pub const MAX_RTO_US: u64 = 120_000_000;
 /// Duplicate ACKs, or packets of distance, that mean loss.
@@ -90,12 +93,14 @@ pub static PROFILES: [Profile; 2] = [
         initial_rto_us: 3_000_000,
         detection: Detection::Fack,
         reduction: Reduction::RateHalving,
+        // TCP_MAX_REORDERING
+        max_reordering_pkts: 127,
         // Four segments at first; tcp_rmem 87380 default and 4 MiB at most, of which
         // three quarters are window (tcp_adv_win_scale 2).
-        initial_window_bytes: 5840,
-        window_clamp_bytes: 65_535,
-        max_window_bytes: 3 << 20,
-        buffer_overhead: 64,
+        first_window_bytes: 5840,
+        buffer_bytes: 87_380,
+        max_buffer_bytes: 4 << 20,
+        window_part: 192,
         // tcp_new_space: MSS 1460, MAX_TCP_HEADER 176, 16, an sk_buff of about 208. It is
         // twice the window of a busy sender up to 4 MiB, so that the writer is always there
         // before; the papers' hosts had buffers beyond their paths' products.
@@ -122,13 +127,13 @@ pub static PROFILES: [Profile; 2] = [
         initial_rto_us: 1_000_000,
         detection: Detection::RackTlp,
         reduction: Reduction::Prr,
-        // tcp_rmem 131072 default and 6 MiB at most, half of it window (tcp_adv_win_scale 1).
-        // tcp_rmem 131072 default and 6 MiB at most. A full segment of 1448 bytes takes
-        // 2304 bytes of buffer, so 160/256 of it is window.
-        initial_window_bytes: 65_160,
-        window_clamp_bytes: 81_920,
-        max_window_bytes: 3_932_160,
-        buffer_overhead: 96,
+        // tcp_max_reordering
+        max_reordering_pkts: 300,
+        // tcp_rmem 131072 default and 6 MiB at most, half of it window. A full segment of 1448 bytes takes 2304 bytes of buffer, so then 160/256 are.
+        first_window_bytes: u64::MAX,
+        buffer_bytes: 131_072,
+        max_buffer_bytes: 6 << 20,
+        window_part: 128,
         // tcp_sndbuf_expand: MSS, header and shared info rounded up to 2048, an sk_buff of
         // 256. An sk_buff without data counts 832 bytes (tcp_stream_alloc_skb; ss on 6.18).
         send_buffer: SendBufferRule {
@@ -155,11 +160,6 @@ impl Profile {
             Reduction::RateHalving => 4,
             Reduction::Prr => self.initial_cwnd_pkts,
         }
-    }
-
-    /// The most window that a receive buffer of so many bytes can announce.
-    pub fn window_of_buffer(&self, buffer_bytes: u64) -> u64 {
-        buffer_bytes - ((buffer_bytes * self.buffer_overhead) >> 8)
     }
 }
 

@@ -7,7 +7,7 @@
 //! collapsing, tcp_clamp_window) is not modelled.
 
 use super::receiver::Receiver;
-use super::{Socket, HEADER_BYTES, WINDOW_SHIFT};
+use super::Socket;
 use crate::net::Net;
 use std::collections::VecDeque;
 
@@ -40,10 +40,6 @@ pub(super) const READ_TIMER: u32 = 3;
 /// Acknowledgements of segments outside the window are this far apart at least
 /// (tcp_invalid_ratelimit, linux-6).
 const OUT_OF_WINDOW_GAP_NS: u64 = 500_000_000;
-/// Headers and shared info that a driver's buffer holds beside a packet's data.
-const SHARED_BYTES: u32 = 320;
-/// An sk_buff.
-const SK_BUFF_BYTES: u64 = 256;
 
 /// The reader of a socket, and what waits for it.
 #[derive(Clone, Debug)]
@@ -54,23 +50,8 @@ pub(super) struct Reader {
     copied: u64,
     /// End and memory of what arrived in order and was not read.
     unread: VecDeque<(u64, u64)>,
-    unread_memory_bytes: u64,
-    /// Memory of what waits for holes, and how much data that is.
-    held_memory_bytes: u64,
-    held_bytes: u64,
     /// After the FIN, once it is known.
     fin_end: u64,
-    answered_ns: Option<u64>,
-}
-
-/// What a packet's data take of a receive buffer: a driver's power of two and an sk_buff.
-/// 2304 bytes for a full packet (`ss` on 6.18).
-fn memory_of(len: u32) -> u64 {
-    u64::from((len + HEADER_BYTES + SHARED_BYTES).next_power_of_two()) + SK_BUFF_BYTES
-}
-
-fn round_up(window: u64) -> u64 {
-    window.next_multiple_of(1 << WINDOW_SHIFT)
 }
 
 impl Reader {
@@ -81,44 +62,15 @@ impl Reader {
                 calls: 0,
                 copied: rcv_nxt,
                 unread: VecDeque::new(),
-                unread_memory_bytes: 0,
-                held_memory_bytes: 0,
-                held_bytes: 0,
                 fin_end: u64::MAX,
-                answered_ns: None,
             })
         })
     }
 
-    /// A packet of `len` bytes arrived in order; its data end at `end`.
+    /// Data that take so much memory arrived in order; they end at `end`.
     #[inline(never)]
-    pub fn arrived(&mut self, len: u32, end: u64) {
-        let memory = memory_of(len);
+    pub fn arrived(&mut self, memory: u64, end: u64) {
         self.unread.push_back((end, memory));
-        self.unread_memory_bytes += memory;
-    }
-
-    /// What had waited is in order, too, from the end of a packet up to `end`.
-    #[inline(never)]
-    pub fn joined(&mut self, packet_end: u64, end: u64) {
-        let bytes = (end - packet_end).min(self.held_bytes);
-        if bytes > 0 {
-            let memory = self.held_memory_bytes * bytes / self.held_bytes;
-            self.held_memory_bytes -= memory;
-            self.held_bytes -= bytes;
-            self.unread.push_back((end, memory));
-            self.unread_memory_bytes += memory;
-        }
-    }
-
-    /// Data arrived beyond a hole.
-    pub fn held_back(&mut self, len: u32) {
-        self.held_bytes += u64::from(len);
-        self.held_memory_bytes += memory_of(len);
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.unread_memory_bytes + self.held_memory_bytes
     }
 
     /// In order, and not read.
@@ -132,17 +84,19 @@ impl Reader {
         (end - self.copied).min(mss)
     }
 
-    fn take(&mut self, rcv_nxt: u64, most: u64) -> u64 {
+    /// Reads at most so much. Returns how much, and the memory that is free then.
+    fn take(&mut self, rcv_nxt: u64, most: u64) -> (u64, u64) {
         let bytes = self.waiting_bytes(rcv_nxt).min(most);
+        let mut freed = 0;
         self.copied += bytes;
         while let Some(&(end, memory)) = self.unread.front() {
             if end > self.copied + u64::from(self.fin_end == end) {
                 break;
             }
-            self.unread_memory_bytes -= memory;
+            freed += memory;
             self.unread.pop_front();
         }
-        bytes
+        (bytes, freed)
     }
 
     /// How much the present call may take.
@@ -169,44 +123,6 @@ impl Reader {
 }
 
 impl Receiver {
-    /// Room in the receive buffer, as window (tcp_space).
-    pub(super) fn free_space(&self) -> u64 {
-        let Some(reader) = &self.reader else {
-            return self.window_clamp;
-        };
-        let taken = self.profile.window_of_buffer(reader.memory_bytes());
-        self.window_clamp.saturating_sub(taken)
-    }
-
-    /// The window to announce, before what was announced counts (__tcp_select_window):
-    /// none below a segment or a sixteenth of the buffer.
-    pub(super) fn select_window(&mut self) -> u64 {
-        let full = self.window_clamp;
-        let mss = u64::from(self.rcv_mss).min(full);
-        let mut free = self.free_space();
-        if free < full / 2 {
-            self.quick = 0;
-            free &= !((1 << WINDOW_SHIFT) - 1);
-            if free < full / 16 || free < mss {
-                return 0;
-            }
-        }
-        round_up(free.min(self.window_threshold))
-    }
-
-    /// The right edge of the window that an ACK announces now; it never moves left
-    /// (tcp_select_window).
-    pub(super) fn announced_edge(&mut self) -> u64 {
-        let now = self.right_edge.saturating_sub(self.rcv_nxt);
-        let window = self.select_window();
-        self.rcv_nxt
-            + if window < now {
-                round_up(now)
-            } else {
-                window.min(0xffff << WINDOW_SHIFT)
-            }
-    }
-
     /// More than a segment waits for its ACK; with a reader only where the right edge
     /// moves, else it is the reader who acknowledges (__tcp_ack_snd_check).
     pub(super) fn edge_advances(&mut self) -> bool {
@@ -215,19 +131,22 @@ impl Receiver {
 
     /// Whether a reader that took something acknowledges (tcp_cleanup_rbuf).
     fn reading_acks(&mut self) -> bool {
-        let Some(reader) = &self.reader else {
-            return false;
-        };
-        let empty = reader.unread_memory_bytes == 0;
-        let ended = reader.fin_end <= self.rcv_nxt;
+        let empty = self.unread_memory_bytes + self.held_memory_bytes == 0;
         if self.ack_scheduled
             && (self.rcv_nxt - self.acked > u64::from(self.rcv_mss)
                 || (self.pushed && !self.pingpong && empty))
         {
             return true;
         }
+        self.window_doubles()
+    }
+
+    /// Whether so much is free by now that the peer should know: twice the window that
+    /// it has, which is at most half of the largest (tcp_cleanup_rbuf).
+    fn window_doubles(&mut self) -> bool {
         let now = self.right_edge.saturating_sub(self.rcv_nxt);
-        if ended || 2 * now > self.window_clamp {
+        let ended = |reader: &Reader| reader.fin_end <= self.rcv_nxt;
+        if self.reader.as_deref().is_some_and(ended) || 2 * now > self.window_clamp {
             return false;
         }
         let window = self.select_window();
@@ -244,18 +163,14 @@ impl Receiver {
 
     /// Whether an old or unusable segment is answered now (tcp_oow_rate_limited).
     pub(super) fn answers_out_of_window(&mut self, now_ns: u64) -> bool {
-        let limited = self.is_linux_6();
-        let Some(reader) = &mut self.reader else {
-            return false;
-        };
-        if limited
-            && reader
+        if self.is_linux_6()
+            && self
                 .answered_ns
                 .is_some_and(|then_ns| now_ns - then_ns < OUT_OF_WINDOW_GAP_NS)
         {
             return false;
         }
-        reader.answered_ns = Some(now_ns);
+        self.answered_ns = Some(now_ns);
         true
     }
 
@@ -288,17 +203,41 @@ impl Socket {
         // The window is tuned after each packet of a call, so the first decides for all: what
         // the call has still to read waits (tcp_recvmsg_locked, tcp_rcv_space_adjust).
         let first = reader.first_packet_bytes(u64::from(self.mss));
-        let mut bytes = reader.take(rcv_nxt, most_bytes.min(first));
+        let (mut bytes, mut freed) = reader.take(rcv_nxt, most_bytes.min(first));
         if bytes > 0 {
             self.receiver.right_size(net.now_ns);
             if let Some(reader) = &mut self.receiver.reader {
-                bytes += reader.take(rcv_nxt, most_bytes - bytes);
+                let rest = reader.take(rcv_nxt, most_bytes - bytes);
+                (bytes, freed) = (bytes + rest.0, freed + rest.1);
             }
+            self.receiver.unread_memory_bytes -= freed;
+            self.note_done(net);
             if self.receiver.reading_acks() {
                 self.send_ack(net);
             }
         }
         bytes
+    }
+
+    /// What has just arrived is read by an application that takes everything at once, after
+    /// the kernel has acknowledged what it acknowledges itself (tcp_recvmsg).
+    #[inline]
+    pub(super) fn read_at_once(&mut self, net: &mut Net) {
+        if self.receiver.reader.is_none() && self.receiver.unread_memory_bytes > 0 {
+            self.receiver.unread_memory_bytes = 0;
+            self.receiver.right_size(net.now_ns);
+            if self.receiver.is_linux_6() && self.receiver.window_doubles() {
+                self.send_ack(net);
+            }
+        }
+    }
+
+    /// The application may have read all that it expects.
+    #[inline]
+    pub(super) fn note_done(&mut self, net: &Net) {
+        if self.read_bytes() == self.expected_bytes {
+            self.done_ns.get_or_insert(net.now_ns);
+        }
     }
 
     /// Application bytes that were read.

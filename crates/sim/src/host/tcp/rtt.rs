@@ -3,7 +3,7 @@
 //! variance that is the maximum over a window, and a floor on the variance
 //! rather than on the timeout.
 
-use super::profile::{MAX_RTO_US, MIN_RTO_US};
+use super::profile::{FALLBACK_RTO_US, MAX_RTO_US, MIN_RTO_US};
 use super::Socket;
 
 /// A time in units of a clock. The clocks that there are stand here as constants: by those
@@ -108,6 +108,11 @@ impl Rtt {
     /// Doubles the timeout after it fired.
     pub fn back_off(&mut self) {
         self.backoff += 1;
+    }
+
+    /// The handshake gave no sample (TCP_TIMEOUT_FALLBACK).
+    pub fn fall_back(&mut self) {
+        self.rto_us = FALLBACK_RTO_US;
     }
 
     /// Progress was made: backoff ends.

@@ -109,6 +109,9 @@ impl Socket {
     /// A pure acknowledgement.
     pub(super) fn send_ack(&mut self, net: &mut Net) {
         self.emit(net, self.snd_nxt, 0, 0);
+        if self.paces_segments {
+            self.pacing.next_ns = self.pacing.next_ns.max(net.now_ns);
+        }
     }
 
     /// Marks an ACK as due; it goes out on data sent for the same event, or alone.
@@ -138,6 +141,9 @@ impl Socket {
         if is_plain {
             self.push_plain(net);
         } else {
+            if self.report_goes_alone() {
+                self.send_ack(net);
+            }
             self.push_rare(net);
         }
     }
@@ -330,8 +336,10 @@ impl Socket {
         if self.quick_start_flags.waits && self.carried_request(segment.seq, segment.end()) {
             self.request_was_lost(net, false);
         }
+        // The PSH of a large segment goes with one transmission: __tcp_transmit_skb sets it
+        // in the clone.
         let segment = Segment {
-            marks: segment.marks | mark,
+            marks: segment.marks & !PUSH | mark,
             ..segment
         };
         self.transmit(net, &segment);

@@ -87,10 +87,11 @@ impl Receiver {
     }
 
     /// SACK compression of linux-6: after three duplicate ACKs of the same number
-    /// further ones wait for 5 % of the RTT, at most a millisecond.
+    /// further ones wait for 5 % of the RTT, at most a millisecond. Without SACK the sender
+    /// has to count them, and none waits (__tcp_ack_snd_check).
     #[inline(never)]
     pub(super) fn compress(&mut self, now_ns: u64, rtt: &Rtt) -> AckPlan {
-        if !self.profile.compresses_sacks || self.dsack.is_some() {
+        if !self.profile.compresses_sacks || !self.sack || self.dsack.is_some() {
             return AckPlan::Now;
         }
         if self.compressed_at != self.rcv_nxt {

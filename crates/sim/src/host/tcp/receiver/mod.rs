@@ -2,11 +2,12 @@
 //! tuning. Follows Linux's tcp_input.c and tcp_output.c of both eras.
 
 mod acks;
+mod window;
 
 use super::profile::{Profile, Reduction};
-use super::reader::{Reader, Reading};
+use super::reader::Reader;
 use super::rtt::Rtt;
-use super::{HEADER_BYTES, MTU_BYTES, WINDOW_SHIFT};
+use super::{SocketOptions, HEADER_BYTES, WINDOW_SHIFT};
 use crate::net::packet::Sacks;
 pub use acks::AckPlan;
 use acks::ATO_MIN_NS;
@@ -16,11 +17,25 @@ const MIN_RCV_MSS: u32 = 536;
 /// Blocks that an ACK can announce.
 const MAX_SACKS: usize = 4;
 
+/// Headers and shared info that a driver's buffer holds beside a packet's data.
+const SHARED_BYTES: u32 = 320;
+/// An sk_buff.
+const SK_BUFF_BYTES: u64 = 256;
+
+/// What a packet's data take of a receive buffer: a driver's power of two and an sk_buff.
+/// 2304 bytes for a full packet (`ss` on 6.18).
+fn memory_of(len: u32) -> u64 {
+    u64::from((len + HEADER_BYTES + SHARED_BYTES).next_power_of_two()) + SK_BUFF_BYTES
+}
+
 /// State of the receiving half.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     pub(super) profile: &'static Profile,
     delayed_ack: bool,
+    /// SACK is on: duplicate ACKs may be merged.
+    sack: bool,
+    timestamps: bool,
     mss: u32,
     /// Next byte expected.
     pub rcv_nxt: u64,
@@ -34,10 +49,21 @@ pub struct Receiver {
     pub(super) acked: u64,
     /// Right edge of the window announced last; it never moves left.
     pub(super) right_edge: u64,
+    /// Receive buffer (sk_rcvbuf), and the most that tuning may raise it to.
+    buffer_bytes: u64,
+    max_buffer_bytes: u64,
+    /// Part of the buffer that is window, in 256ths (scaling_ratio).
+    window_part: u64,
     pub(super) window_clamp: u64,
-    /// What right-sizing may raise the clamp to.
-    max_window: u64,
-    pub(super) window_threshold: u64,
+    /// What arrivals have opened the window to (rcv_ssthresh).
+    window_threshold: u64,
+    /// Memory of what arrived in order and was not read.
+    pub(super) unread_memory_bytes: u64,
+    /// Memory of what waits for holes, and how much data that is.
+    pub(super) held_memory_bytes: u64,
+    held_bytes: u64,
+    /// When a segment outside the window was answered last.
+    pub(super) answered_ns: Option<u64>,
     /// Immediate ACKs left.
     pub(super) quick: u32,
     /// So many at most that the segment about to be taken in asks for; 0: it does not.
@@ -69,39 +95,45 @@ struct Tuning {
     space: u64,
     since_ns: u64,
     since_seq: u64,
+    /// Echo of the last sample of the round trip.
+    last_echo_ms: u32,
+    /// A window is measured since then, and ends here.
+    window_ns: u64,
+    window_end: u64,
 }
 
 impl Receiver {
-    /// A receiver that expects byte `rcv_nxt` from a peer with segments of `mss`.
-    /// `buffer_bytes` is its receive buffer from the start (tcp_rmem's default), if it
-    /// is not the profile's; the window still opens from the profile's first one unless
-    /// `window_bytes` says with which.
+    /// A receiver that expects byte `rcv_nxt` from a peer with segments of `mss`. The
+    /// options say what buffer it has from the start (tcp_rmem's default), if it is not
+    /// the profile's, and with which window it begins, if that does not follow.
     pub fn new(
         profile: &'static Profile,
         mss: u32,
         rcv_nxt: u64,
-        delayed_ack: bool,
-        buffer_bytes: Option<u64>,
-        window_bytes: Option<u64>,
+        options: &SocketOptions,
     ) -> Receiver {
-        let window = buffer_bytes.map(|bytes| profile.window_of_buffer(bytes));
-        let window_clamp = window
-            .unwrap_or(profile.window_clamp_bytes)
-            .max(window_bytes.unwrap_or(0));
-        let initial_window = window_bytes.unwrap_or(profile.initial_window_bytes.min(window_clamp));
+        let sizes = window::Sizes::of(profile, mss, options);
         Receiver {
             profile,
-            delayed_ack,
+            delayed_ack: options.delayed_ack,
+            sack: options.sack,
+            timestamps: options.timestamps,
             mss,
             rcv_nxt,
             out_of_order: Vec::new(),
             sacks: Vec::new(),
             dsack: None,
             acked: rcv_nxt,
-            right_edge: rcv_nxt + initial_window,
-            window_clamp,
-            max_window: profile.max_window_bytes.max(window_clamp),
-            window_threshold: initial_window,
+            right_edge: rcv_nxt + sizes.first_window,
+            buffer_bytes: sizes.buffer,
+            max_buffer_bytes: profile.max_buffer_bytes.max(sizes.buffer),
+            window_part: profile.window_part,
+            window_clamp: sizes.clamp,
+            window_threshold: sizes.first_window.min(sizes.clamp),
+            unread_memory_bytes: 0,
+            held_memory_bytes: 0,
+            held_bytes: 0,
+            answered_ns: None,
             quick: 0,
             quick_acks_due: 0,
             ato_ns: 0,
@@ -114,29 +146,19 @@ impl Receiver {
             delack_at: None,
             ts_recent_ms: 0,
             tuning: Tuning {
-                // tcp_init_buffer_space: all of the window in 2.6, ten segments in 6.x.
-                space: match profile.reduction {
-                    Reduction::RateHalving => initial_window,
-                    Reduction::Prr => initial_window.min(10 * u64::from(mss)),
-                },
+                space: sizes.first_space,
                 ..Tuning::default()
             },
             compressed: 0,
             dup_acks: 0,
             compressed_at: rcv_nxt,
-            reader: None,
+            reader: Reader::new(options.reading, rcv_nxt),
         }
-    }
-
-    /// The same with an application that reads in its own way.
-    pub fn read_by(mut self, reading: Reading) -> Receiver {
-        self.reader = Reader::new(reading, self.rcv_nxt);
-        self
     }
 
     /// The window of a SYN, before scaling limits what it can say.
     pub fn initial_window_bytes(&self) -> u64 {
-        self.window_threshold
+        self.right_edge - self.acked
     }
 
     /// Remembers the timestamp to echo: that of the first segment not yet
@@ -148,7 +170,8 @@ impl Receiver {
     }
 
     /// Takes in a segment of `len` bytes of sequence space at `seq`. Returns how
-    /// far the in-order edge moved and what to do about the ACK.
+    /// far the in-order edge moved and what to do about the ACK. `trip` is the timestamp
+    /// that it echoes, and how long ago that was in microseconds.
     #[allow(clippy::too_many_arguments)]
     pub fn on_segment(
         &mut self,
@@ -156,11 +179,15 @@ impl Receiver {
         seq: u64,
         len: u32,
         push: bool,
-        rtt_us: Option<u64>,
+        trip: Option<(u32, u64)>,
         rtt: &Rtt,
     ) -> (u64, AckPlan) {
         let end = seq + u64::from(len);
         let before = self.rcv_nxt;
+        // linux-2.6 takes only echoes on segments in order here
+        if let Some(trip) = trip.filter(|_| self.is_linux_6() || seq <= self.rcv_nxt) {
+            self.echo_arrived(trip);
+        }
         self.ack_scheduled = true;
         if end <= self.rcv_nxt {
             // Seen before: report it and acknowledge at once, the peer may be in trouble.
@@ -168,7 +195,7 @@ impl Receiver {
             self.enter_quick_ack();
             return (0, AckPlan::Now);
         }
-        if seq >= self.right_edge && self.reader.is_some() {
+        if seq >= self.right_edge {
             // The window is closed: it is not taken in (tcp_data_queue).
             self.enter_quick_ack();
             return (0, AckPlan::Now);
@@ -180,21 +207,21 @@ impl Receiver {
             self.dsack = Some((seq, self.rcv_nxt));
             self.enter_quick_ack();
         }
+        self.make_room();
         self.rcv_nxt = end;
+        let memory = memory_of(len);
+        self.unread_memory_bytes += memory;
         if let Some(reader) = &mut self.reader {
-            reader.arrived(len, end);
+            reader.arrived(memory, end);
         }
-        self.event_data(now_ns, len, push, rtt_us, rtt);
+        self.event_data(now_ns, len, push, rtt);
         if !self.out_of_order.is_empty() {
             self.take_in_order();
+            self.join(end);
             if self.out_of_order.is_empty() {
                 // The last hole is filled: tell at once.
                 self.pingpong = false;
             }
-        }
-        match &mut self.reader {
-            Some(reader) => reader.joined(end, self.rcv_nxt),
-            None => self.right_size(now_ns),
         }
         (self.rcv_nxt - before, self.plan(now_ns, rtt))
     }
@@ -217,8 +244,13 @@ impl Receiver {
         if known {
             self.dsack = Some((seq, end));
         }
-        if let (Some(reader), false) = (&mut self.reader, known) {
-            reader.held_back((end - seq) as u32);
+        if !known {
+            let len = (end - seq) as u32;
+            if self.is_linux_6() && self.sack {
+                self.grow_window(len);
+            }
+            self.held_bytes += u64::from(len);
+            self.held_memory_bytes += memory_of(len);
         }
         if upto > at {
             self.out_of_order[at] = (start, stop);
@@ -226,10 +258,13 @@ impl Receiver {
         } else {
             self.out_of_order.insert(at, (start, stop));
         }
+        if self.is_linux_6() {
+            self.grow_buffer(self.tuning.space);
+        }
         self.sacks.retain(|s| s.1 < start || s.0 > stop);
         self.sacks.truncate(MAX_SACKS - 1);
         self.sacks.insert(0, (start, stop));
-        self.compress(now_ns, rtt)
+        self.plan(now_ns, rtt)
     }
 
     #[inline(never)]
@@ -251,73 +286,29 @@ impl Receiver {
 
     /// Segment size, delayed-ACK timing and window growth on in-order data
     /// (tcp_event_data_recv).
-    fn event_data(&mut self, now_ns: u64, len: u32, push: bool, rtt_us: Option<u64>, rtt: &Rtt) {
+    fn event_data(&mut self, now_ns: u64, len: u32, push: bool, rtt: &Rtt) {
         if len >= self.rcv_mss {
-            self.rcv_mss = len.min(self.mss);
+            let len = len.min(self.mss);
+            if len != self.rcv_mss && self.is_linux_6() {
+                self.measure_overhead(len);
+            }
+            self.rcv_mss = len;
         } else if len == self.last_segment && len >= MIN_RCV_MSS.min(self.mss) {
             self.rcv_mss = len;
         }
         self.last_segment = len;
         self.pushed |= push && (len < self.rcv_mss || self.is_linux_6());
-        if let Some(rtt_us) = rtt_us {
-            let sample = rtt_us.max(1);
-            let falls = self.is_linux_6() && sample * 8 < self.tuning.rtt_x8_us;
-            let x8 = &mut self.tuning.rtt_x8_us;
-            *x8 = if *x8 == 0 || falls {
-                sample * 8
-            } else {
-                *x8 - *x8 / 8 + sample
-            };
+        if self.rcv_nxt >= self.tuning.window_end && (self.is_linux_6() || !self.timestamps) {
+            self.window_passed(now_ns);
         }
         self.time_data(now_ns, rtt);
-        let most = self.free_space();
-        if len >= 128 && self.window_threshold < most {
-            let step = 2 * if self.is_linux_6() {
-                MTU_BYTES - HEADER_BYTES
-            } else {
-                self.mss
-            };
-            self.window_threshold = (self.window_threshold + u64::from(step)).min(most);
-            self.quick |= 1;
+        if len >= 128 {
+            self.grow_window(len);
         }
     }
 
     pub(super) fn is_linux_6(&self) -> bool {
         self.profile.reduction == Reduction::Prr
-    }
-
-    /// Once per round trip the window may become twice what was read in it
-    /// (tcp_rcv_space_adjust).
-    pub(super) fn right_size(&mut self, now_ns: u64) {
-        let linux_6 = self.is_linux_6();
-        let (read, waiting) = self.read_position();
-        let t = &mut self.tuning;
-        if t.since_ns == 0 {
-            (t.since_ns, t.since_seq) = (now_ns, read);
-            return;
-        }
-        if t.rtt_x8_us == 0 || now_ns - t.since_ns < t.rtt_x8_us / 8 * 1000 {
-            return;
-        }
-        // Since 6.16 what waits to be read does not count.
-        let copied = (read - t.since_seq).saturating_sub(if linux_6 { waiting } else { 0 });
-        let mut window = 0;
-        if linux_6 {
-            if copied > t.space {
-                // Twice that, twice the growth for the next round, and what waits for holes.
-                window = 2 * copied;
-                window += 2 * (window * (copied - t.space) / t.space.max(1));
-                if let Some(last) = self.out_of_order.last() {
-                    window += last.1 - self.rcv_nxt;
-                }
-                t.space = copied;
-            }
-        } else if 2 * copied > t.space {
-            t.space = 2 * copied;
-            window = t.space;
-        }
-        self.window_clamp = self.window_clamp.max(window.min(self.max_window));
-        (t.since_ns, t.since_seq) = (now_ns, read);
     }
 
     /// A packet that carries an ACK is sent now. Returns the window it announces.
@@ -337,11 +328,7 @@ impl Receiver {
         self.delack_at = None;
         self.pushed = false;
         self.compressed = 0;
-        self.right_edge = if self.reader.is_some() {
-            self.announced_edge()
-        } else {
-            self.right_edge.max(self.rcv_nxt + self.window_threshold)
-        };
+        self.right_edge = self.announced_edge();
         // What the peer understands is a multiple of the scale.
         ((self.right_edge - self.rcv_nxt) as u32 >> WINDOW_SHIFT) << WINDOW_SHIFT
     }

@@ -12,12 +12,8 @@ use crate::net::Net;
 impl Socket {
     /// After a timeout the oldest packet is lost, and of the others those that were out
     /// for longer than a packet that was delivered took: what was sent later may still
-    /// come (tcp_timeout_mark_lost).
+    /// come (tcp_timeout_mark_lost). Without SACK RACK has no RTT, and all is lost.
     pub(super) fn lose_what_is_late(&mut self, net: &Net) {
-        if !self.uses_rack() {
-            self.board.mark_all_lost();
-            return;
-        }
         let first = self.board.first;
         for number in first..self.board.end() {
             let sent_ns = self.board.get(number).map_or(0, |s| s.sent_ns);
@@ -50,7 +46,7 @@ impl Socket {
     pub(super) fn process_loss(
         &mut self,
         net: &mut Net,
-        info: &AckInfo,
+        info: &mut AckInfo,
         duplicate: bool,
     ) -> Resend {
         if info.advanced {
@@ -82,11 +78,11 @@ impl Socket {
         }
         if recovered {
             self.undo_recovery(net);
-            return Resend::Lost;
+            return Resend::Nothing;
         }
         if !self.options.sack {
             if self.snd_nxt > self.high_seq && duplicate {
-                self.add_duplicate_ack();
+                self.duplicate_delivered(info);
             } else if info.advanced {
                 self.reset_duplicate_acks();
             }

@@ -66,9 +66,43 @@ impl Socket {
         }
     }
 
+    /// A duplicate ACK stands for a packet that was delivered (tcp_add_reno_sack).
     fn add_duplicate_ack(&mut self) {
-        if self.board.sacked_out + 1 < self.board.packets_out() {
-            self.board.sacked_out += 1;
+        self.board.sacked_out += 1;
+        self.limit_duplicate_acks(0);
+    }
+
+    /// The first packet acknowledged filled a hole, each further one explains a duplicate
+    /// ACK (tcp_remove_reno_sacks).
+    #[cold]
+    pub(super) fn remove_duplicate_acks(&mut self, info: &mut AckInfo) {
+        let acked = info.acked_pkts;
+        let counted = self.board.sacked_out;
+        if self.profile.reduction == Reduction::Prr {
+            info.newly_acked_pkts = acked.saturating_sub(counted).max(1);
+            // An original among them may have been delivered long ago.
+            info.original_sacked &= !info.retransmitted_acked;
+        }
+        self.board.sacked_out = counted.saturating_sub(acked - 1);
+        self.limit_duplicate_acks(acked);
+    }
+
+    /// More duplicate ACKs than packets that are out beside the holes: the path must have
+    /// reordered by all of them (tcp_check_reno_reordering, tcp_limit_reno_sacked).
+    fn limit_duplicate_acks(&mut self, acked_pkts: u32) {
+        let out = self.board.packets_out();
+        let holes = self.board.lost_out.max(1).min(out);
+        if self.board.sacked_out + holes <= out {
+            return;
+        }
+        self.board.sacked_out = out - holes;
+        let distance = out + acked_pkts;
+        if self.profile.reduction == Reduction::Prr {
+            // Not only upwards.
+            self.reordering = distance.min(self.profile.max_reordering_pkts);
+            self.rack.reordering_seen = true;
+        } else {
+            self.reordering_found(distance);
         }
     }
 
@@ -100,7 +134,7 @@ impl Socket {
             return true;
         }
         if self.profile.detection == Detection::RackTlp {
-            return !self.options.sack && self.board.sacked_out + 1 > self.reordering;
+            return false;
         }
         if self.forward() > self.reordering || self.head_timed_out(net) {
             return true;
@@ -120,9 +154,7 @@ impl Socket {
     }
 
     fn try_to_open(&mut self, net: &mut Net, info: &AckInfo) {
-        if self.board.retrans_out == 0 {
-            self.retrans_stamp_ns = 0;
-        }
+        self.forget_copies();
         if info.ece {
             self.enter_cwr(net);
         }
@@ -133,16 +165,28 @@ impl Socket {
         }
     }
 
+    /// The oldest packet was sent again.
+    fn head_was_resent(&self) -> bool {
+        let head = self.board.front();
+        head.is_some_and(|s| s.marks & EVER_RETRANS != 0)
+    }
+
+    /// No copy is out that an ACK could be for; in linux-6 the oldest packet's counts until
+    /// it is acknowledged (tcp_any_retrans_done).
+    fn forget_copies(&mut self) {
+        let linux_6 = self.profile.reduction == Reduction::Prr;
+        if self.board.retrans_out == 0 && !(linux_6 && self.head_was_resent()) {
+            self.retrans_stamp_ns = 0;
+        }
+    }
+
     /// Open, or Disorder while something is unsettled (tcp_try_keep_open).
     fn keep_open(&mut self, net: &mut Net) {
         // 2.6 holds Disorder while a reduction may still be undone, 6.x while the
         // oldest packet was sent again.
         let held = match self.profile.reduction {
             Reduction::RateHalving => self.undo_marker.is_some(),
-            Reduction::Prr => self
-                .board
-                .front()
-                .is_some_and(|s| s.marks & EVER_RETRANS != 0),
+            Reduction::Prr => self.head_was_resent(),
         };
         let unsettled =
             held || self.board.sacked_out + self.board.lost_out + self.board.retrans_out > 0;
@@ -247,9 +291,16 @@ impl Socket {
         self.control.event(&mut self.conn, Event::CompleteCwr);
     }
 
-    /// Nothing was sent again, or the echoed timestamp is older than the first copy.
-    fn was_only_delayed(&self, info: &AckInfo) -> bool {
-        self.retrans_stamp_ns == 0 || self.echo_is_older(info.ts_ecr_ms)
+    /// Nothing was sent again, or the echoed timestamp is older than the first copy
+    /// (tcp_packet_delayed).
+    fn was_only_delayed(&self, ts_ecr_ms: u32) -> bool {
+        if self.retrans_stamp_ns != 0 {
+            return self.echo_is_older(ts_ecr_ms);
+        }
+        // Without SACK what is held at high_seq has forgotten its copies.
+        self.profile.reduction == Reduction::RateHalving
+            || self.options.sack
+            || self.snd_una < self.high_seq
     }
 
     fn echo_is_older(&self, ts_ecr_ms: u32) -> bool {
@@ -258,9 +309,7 @@ impl Socket {
 
     fn may_undo(&self) -> bool {
         self.undo_marker.is_some()
-            && (self.undo_retrans == 0
-                || self.retrans_stamp_ns == 0
-                || self.echo_is_older(self.last_echo_ms))
+            && (self.undo_retrans == 0 || self.was_only_delayed(self.last_echo_ms))
     }
 
     /// Takes the reduction back.
@@ -297,9 +346,7 @@ impl Socket {
             self.undo(net, true);
             self.undo_marker = None;
         }
-        if self.snd_una == self.high_seq && !self.options.sack {
-            // Without SACK later duplicates of this window must not start a new
-            // recovery (RFC 6582): hold until something above is acknowledged.
+        if self.must_not_open() {
             if self.profile.reduction == Reduction::RateHalving {
                 self.moderate(net);
             }
@@ -310,6 +357,17 @@ impl Socket {
             self.retrans_stamp_ns = 0;
         }
         false
+    }
+
+    /// Without SACK later duplicates of this window must not start a new recovery (RFC 6582):
+    /// the state is held until something above is acknowledged
+    /// (tcp_is_non_sack_preventing_reopen).
+    fn must_not_open(&mut self) -> bool {
+        let is_held = self.snd_una == self.high_seq && !self.options.sack;
+        if is_held && self.profile.reduction == Reduction::Prr {
+            self.forget_copies();
+        }
+        is_held
     }
 
     fn undo_by_dsack(&mut self, net: &mut Net) -> bool {
@@ -330,6 +388,9 @@ impl Socket {
         self.undo(net, true);
         self.retries = 0;
         self.undo_marker = None;
+        if self.profile.reduction == Reduction::Prr && self.must_not_open() {
+            return true;
+        }
         if spurious || self.options.sack {
             self.set_ca_state(net, CaState::Open);
         }

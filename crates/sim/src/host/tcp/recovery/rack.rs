@@ -16,7 +16,7 @@ impl Socket {
     pub(in crate::host::tcp) fn alert_6(
         &mut self,
         net: &mut Net,
-        info: &AckInfo,
+        info: &mut AckInfo,
         set_timer: &mut bool,
     ) -> Resend {
         let duplicate = info.is_duplicate();
@@ -45,13 +45,14 @@ impl Socket {
             ca::RECOVERY => {
                 if !info.advanced {
                     if !self.options.sack && duplicate {
-                        self.add_duplicate_ack();
+                        self.duplicate_delivered(info);
                     }
-                } else if self.undo_marker.is_some() && self.was_only_delayed(info) {
+                } else if self.undo_marker.is_some() && self.was_only_delayed(info.ts_ecr_ms) {
                     self.hole_was_only_late(info);
                     if self.board.retrans_out > 0 {
                         return Resend::Nothing;
                     }
+                    self.forget_copies();
                     self.undo(net, true);
                     self.try_to_open(net, info);
                 }
@@ -84,7 +85,7 @@ impl Socket {
                         self.reset_duplicate_acks();
                     }
                     if duplicate {
-                        self.add_duplicate_ack();
+                        self.duplicate_delivered(info);
                     }
                 }
                 if self.conn.ca_state <= ca::DISORDER {
@@ -94,13 +95,18 @@ impl Socket {
                 if !self.enter_if_due(net, info) {
                     return Resend::Nothing;
                 }
-                if !self.options.sack && self.board.lost_out == 0 {
-                    let first = self.board.first;
-                    self.board.mark_lost(first);
-                }
             }
         }
         Resend::Lost
+    }
+
+    /// Without SACK what a duplicate ACK stands for counts as delivered.
+    pub(super) fn duplicate_delivered(&mut self, info: &mut AckInfo) {
+        let before = self.board.sacked_out;
+        self.add_duplicate_ack();
+        let pkts = self.board.sacked_out.saturating_sub(before);
+        info.newly_acked_pkts += pkts;
+        self.conn.delivered_pkts += u64::from(pkts);
     }
 
     /// The hole before what was SACKed was filled by an original: the path reorders
@@ -127,14 +133,16 @@ impl Socket {
             }
             return;
         }
-        // NewReno (RFC 6582): the oldest packet, on the third duplicate and on
-        // every partial ACK.
+        // NewReno (RFC 6582, tcp_newreno_mark_lost): the oldest packet, on the third duplicate
+        // and on every partial ACK.
         let state = self.conn.ca_state;
         if state < ca::RECOVERY && self.board.sacked_out >= self.reordering
             || state == ca::RECOVERY && info.advanced
         {
             let first = self.board.first;
-            self.board.mark_lost(first);
+            if self.board.front().is_some_and(|s| s.marks & LOST == 0) {
+                self.board.mark_lost(first);
+            }
         }
     }
 

@@ -1,0 +1,300 @@
+//! How much window a receiver offers: what its buffer holds, what is free of it, and how
+//! both grow. Follows Linux's tcp_select_initial_window, tcp_init_buffer_space,
+//! tcp_grow_window, tcp_rcv_space_adjust, tcp_clamp_window and __tcp_select_window.
+
+use super::{memory_of, Receiver};
+use crate::host::tcp::profile::{Profile, Reduction};
+use crate::host::tcp::{SocketOptions, WINDOW_SHIFT};
+
+/// Segments of the first window that right-sizing starts from (TCP_INIT_CWND).
+const FIRST_SPACE_PKTS: u64 = 10;
+
+/// What a connection begins with.
+pub(super) struct Sizes {
+    pub buffer: u64,
+    pub first_window: u64,
+    pub clamp: u64,
+    pub first_space: u64,
+}
+
+impl Sizes {
+    /// A first window of whole segments; the clamp leaves one segment of the buffer alone.
+    pub fn of(profile: &Profile, mss: u32, options: &SocketOptions) -> Sizes {
+        let asked = options.receive_window_bytes;
+        let of_window = |window: u64| (window << 8).div_ceil(profile.window_part);
+        let buffer = options
+            .receive_buffer_bytes
+            .unwrap_or(profile.buffer_bytes)
+            .max(asked.map_or(0, of_window));
+        let full = (buffer * profile.window_part) >> 8;
+        if profile.reduction == Reduction::RateHalving {
+            let first_window = asked.unwrap_or(profile.first_window_bytes.min(full));
+            return Sizes {
+                buffer,
+                first_window,
+                clamp: full,
+                first_space: first_window,
+            };
+        }
+        let segment = u64::from(mss);
+        let whole = if full > segment {
+            full - full % segment
+        } else {
+            full
+        };
+        let first_window = asked.unwrap_or(whole.min(profile.first_window_bytes));
+        let clamp = if asked.is_none() && full > 2 * segment {
+            (2 * segment).max(full - segment)
+        } else {
+            full
+        };
+        Sizes {
+            buffer,
+            first_window,
+            clamp,
+            first_space: first_window.min(clamp).min(FIRST_SPACE_PKTS * segment),
+        }
+    }
+}
+
+fn round_up(window: u64) -> u64 {
+    window.next_multiple_of(1 << WINDOW_SHIFT)
+}
+
+impl Receiver {
+    /// The most window that so much buffer holds (tcp_win_from_space).
+    fn window_of(&self, buffer_bytes: u64) -> u64 {
+        (buffer_bytes * self.window_part) >> 8
+    }
+
+    /// The connection is open: right-sizing counts from now on (tcp_init_buffer_space); in
+    /// 2.6 from the first data on.
+    pub fn opens(&mut self, now_ns: u64) {
+        if self.is_linux_6() {
+            (self.tuning.since_ns, self.tuning.since_seq) = (now_ns, self.rcv_nxt);
+        }
+    }
+
+    /// A segment of another size than those before says what part of the buffer is data
+    /// (tcp_measure_rcv_mss, tcp_set_window_clamp, since 6.6).
+    #[cold]
+    pub(super) fn measure_overhead(&mut self, len: u32) {
+        let part = (u64::from(len) << 8) / memory_of(len);
+        if part == self.window_part {
+            return;
+        }
+        self.window_part = part;
+        let clamp = self.window_of(self.buffer_bytes);
+        if clamp < self.window_clamp {
+            self.window_threshold = self.window_threshold.min(clamp);
+        } else {
+            let announced = self.right_edge - self.acked;
+            self.window_threshold = self.window_threshold.max(announced.min(clamp));
+        }
+        self.window_clamp = clamp;
+        self.tuning.space = self.tuning.space.min(clamp);
+    }
+
+    /// The echo of a timestamp says how long a round trip takes (tcp_rcv_rtt_measure_ts):
+    /// in linux-6 once per echo, and a longer one only where all has been read.
+    pub(super) fn echo_arrived(&mut self, (echo_ms, ago_us): (u32, u64)) {
+        let linux_6 = self.is_linux_6();
+        if linux_6 {
+            if self.tuning.last_echo_ms == echo_ms {
+                return;
+            }
+            self.tuning.last_echo_ms = echo_ms;
+            if ago_us == 0 {
+                return;
+            }
+        }
+        let sample = ago_us.max(1);
+        let waits = self.reader.is_some() && self.read_position().0 != self.rcv_nxt;
+        let x8 = &mut self.tuning.rtt_x8_us;
+        if *x8 == 0 || (linux_6 && sample * 8 < *x8) {
+            *x8 = sample * 8;
+        } else if !(linux_6 && waits) {
+            *x8 = *x8 - *x8 / 8 + sample;
+        }
+    }
+
+    /// All that fits the window of a while ago has arrived: that took a round trip or more
+    /// (tcp_rcv_rtt_measure). The least counts.
+    #[inline(never)]
+    pub(super) fn window_passed(&mut self, now_ns: u64) {
+        let linux_6 = self.is_linux_6();
+        let t = &mut self.tuning;
+        if t.window_end > 0 {
+            let sample = ((now_ns - t.window_ns) / 1000).max(1);
+            // 2.6 compares it with eight times the estimate.
+            let falls = if linux_6 { 8 * sample } else { sample } < t.rtt_x8_us;
+            if t.rtt_x8_us == 0 || falls {
+                t.rtt_x8_us = 8 * sample;
+            }
+        }
+        t.window_ns = now_ns;
+        t.window_end = self.rcv_nxt + (self.right_edge - self.acked);
+    }
+
+    /// Data arrived: the window opens by two segments and more, if they fit the buffer
+    /// (tcp_grow_window).
+    #[inline]
+    pub(super) fn grow_window(&mut self, len: u32) {
+        let most = if self.counts_memory() {
+            self.window_clamp.min(self.free_space())
+        } else {
+            self.window_clamp
+        };
+        if self.window_threshold < most {
+            self.grow_window_up_to(most, len);
+        }
+    }
+
+    fn grow_window_up_to(&mut self, most: u64, len: u32) {
+        let data = u64::from(len);
+        let mut taken = self.window_of(memory_of(len));
+        let mut step = 0;
+        if taken <= data || !self.counts_memory() {
+            step = 2 * u64::from(self.mss);
+        } else {
+            // much of the buffer is no data: only as far as that would still fit
+            let mut window = self.window_of(self.max_buffer_bytes) / 2;
+            taken /= 2;
+            while self.window_threshold <= window {
+                if taken <= data {
+                    step = 2 * u64::from(self.rcv_mss);
+                    break;
+                }
+                (taken, window) = (taken / 2, window / 2);
+            }
+        }
+        if step == 0 {
+            return;
+        }
+        if self.is_linux_6() {
+            step = step.max(2 * data);
+        }
+        self.window_threshold = (self.window_threshold + step).min(most);
+        self.quick |= 1;
+    }
+
+    /// Once per round trip the window may become twice what was read in it
+    /// (tcp_rcv_space_adjust).
+    pub(in crate::host::tcp) fn right_size(&mut self, now_ns: u64) {
+        let linux_6 = self.is_linux_6();
+        let t = &self.tuning;
+        if t.since_ns > 0 && (t.rtt_x8_us == 0 || now_ns - t.since_ns < t.rtt_x8_us / 8 * 1000) {
+            return;
+        }
+        let (read, waiting) = self.read_position();
+        if self.tuning.since_ns > 0 {
+            // Since 6.16 what waits to be read does not count.
+            let copied =
+                (read - self.tuning.since_seq).saturating_sub(if linux_6 { waiting } else { 0 });
+            if linux_6 {
+                if copied > self.tuning.space {
+                    self.grow_buffer(copied);
+                }
+            } else if 2 * copied > self.tuning.space {
+                self.tuning.space = 2 * copied;
+                self.raise_buffer(2 * copied);
+            }
+        }
+        (self.tuning.since_ns, self.tuning.since_seq) = (now_ns, read);
+    }
+
+    /// Twice what was read, twice the growth for the next round, and what waits for holes
+    /// (tcp_rcvbuf_grow); `space` is what is read per round trip now.
+    pub(super) fn grow_buffer(&mut self, space: u64) {
+        let before = std::mem::replace(&mut self.tuning.space, space);
+        let mut window = 2 * space;
+        window += 2 * (window * (space - before) / before.max(1));
+        if let Some(last) = self.out_of_order.last() {
+            window += last.1 - self.rcv_nxt;
+        }
+        self.raise_buffer(window);
+    }
+
+    fn raise_buffer(&mut self, window: u64) {
+        let buffer = ((window << 8) / self.window_part).min(self.max_buffer_bytes);
+        if buffer > self.buffer_bytes {
+            self.buffer_bytes = buffer;
+            self.window_clamp = if self.is_linux_6() {
+                self.window_of(buffer)
+            } else {
+                window.min(self.window_of(self.max_buffer_bytes))
+            };
+        }
+    }
+
+    /// Data arrives: an overfull buffer becomes as large as what is in it (tcp_clamp_window).
+    #[inline]
+    pub(super) fn make_room(&mut self) {
+        let taken = self.unread_memory_bytes + self.held_memory_bytes;
+        if taken > self.buffer_bytes && self.unread_memory_bytes > 0 {
+            self.quick = 0;
+            self.buffer_bytes = taken.min(self.max_buffer_bytes);
+        }
+    }
+
+    /// What had waited is in order, too, from the end of a packet up to the next hole.
+    #[inline(never)]
+    pub(super) fn join(&mut self, packet_end: u64) {
+        let (mut bytes, mut memory) = (self.held_bytes, self.held_memory_bytes);
+        if !self.out_of_order.is_empty() {
+            bytes = bytes.min(self.rcv_nxt - packet_end);
+            memory = memory * bytes / self.held_bytes.max(1);
+        }
+        self.held_memory_bytes -= memory;
+        self.held_bytes -= bytes;
+        self.unread_memory_bytes += memory;
+        if let (Some(reader), true) = (&mut self.reader, memory > 0) {
+            reader.arrived(memory, self.rcv_nxt);
+        }
+    }
+
+    /// Whether what arrives takes room in the buffer until it is read. The thesis' hosts
+    /// (linux-2.6) read at once, and theirs is not counted.
+    fn counts_memory(&self) -> bool {
+        self.reader.is_some() || self.is_linux_6()
+    }
+
+    /// Room in the receive buffer, as window (tcp_space).
+    fn free_space(&self) -> u64 {
+        let taken = self.unread_memory_bytes + self.held_memory_bytes;
+        self.window_of(self.buffer_bytes.saturating_sub(taken))
+    }
+
+    /// The window to announce, before what was announced counts (__tcp_select_window):
+    /// none below a segment or a sixteenth of the buffer.
+    pub(in crate::host::tcp) fn select_window(&mut self) -> u64 {
+        let allowed = self.window_of(self.buffer_bytes);
+        let full = self.window_clamp.min(allowed);
+        let mss = u64::from(self.rcv_mss).min(full);
+        let mut free = self.free_space();
+        if free < full / 2 {
+            self.quick = 0;
+            free &= !((1 << WINDOW_SHIFT) - 1);
+            if free < allowed / 16 || free < mss {
+                return 0;
+            }
+        }
+        round_up(free.min(self.window_threshold))
+    }
+
+    /// The right edge of the window that an ACK announces now; it never moves left
+    /// (tcp_select_window).
+    pub(super) fn announced_edge(&mut self) -> u64 {
+        if !self.counts_memory() {
+            return self.right_edge.max(self.rcv_nxt + self.window_threshold);
+        }
+        let now = self.right_edge.saturating_sub(self.rcv_nxt);
+        let window = self.select_window();
+        self.rcv_nxt
+            + if window < now {
+                round_up(now)
+            } else {
+                window.min(0xffff << WINDOW_SHIFT)
+            }
+    }
+}

@@ -1,0 +1,17 @@
+"""Transfers on the kernel take as long as they did when they were measured.
+
+Noise: without SACK a packet that comes late changes a recovery, and a writer that wakes late a
+burst, hence 5 to 8 %.
+"""
+
+import pytest
+from real_time import in_real_time, live
+from rows import ROWS, Row, done_ms
+from support import on_kernel
+
+
+@on_kernel
+@in_real_time
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_transfer_takes_as_long_as_measured(row: Row) -> None:
+    assert done_ms(live(row.experiment)) == pytest.approx(row.kernel_ms, rel=row.spread)
