@@ -15,14 +15,17 @@ from typing import Any
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.experiment.flow import Flow
-from headway.experiment.path import Dumbbell
+from headway.experiment.path import Dumbbell, Link
+from headway.spec import Spec
 
 Fields = dict[str, Any]
 Differs = Callable[[Experiment], bool]
 """Whether both backends run an experiment, and differ in it."""
 
 _KEPT_OF_FLOW = ("app", "control", "start")
-_KEPT_OF_PATH = ("kind", "rate", "rtt", "buffer", "access_rate", "access_delay")
+_DUMBBELL = Dumbbell(rate="1 Mbit/s", rtt="1 ms", buffer="2 pkts")
+_LINK = Link(rate="1 Mbit/s", delay="1 ms", buffer="2 pkts")
+_KEPT_OF_PATH = ("kind", "rate", "rtt", "delay", "buffer", "access_rate", "access_delay")
 _QUANTITY = re.compile(r"^([0-9.]+)( ?)([A-Za-z/]*)$")
 _ROUNDED = ("rate", "rtt", "buffer", "delay", "size", "read_rate", "send_buffer", "receive_buffer",
             "receive_window", "read_size", "read_interval", "initial_rate", "loss")  # fmt: skip
@@ -90,12 +93,14 @@ def _smaller(fields: Mapping[str, Any]) -> Smaller:
 
 def _simpler_path(fields: Mapping[str, Any]) -> Smaller:
     path = fields["topology"]
-    if path["kind"] != "dumbbell":
-        return
-    plain = Dumbbell(rate="1 Mbit/s", rtt="1 ms", buffer="2 pkts").model_dump(mode="json")
-    for name, value in plain.items():
-        if name not in _KEPT_OF_PATH and path[name] != value:
-            yield f"path's {name}", _with(fields, (("topology", name), value))
+    links: list[tuple[Place, Any, Spec]] = [
+        (("topology", "hops", index, "forward"), hop["forward"], _LINK)
+        for index, hop in enumerate(path.get("hops", ()))
+    ]
+    for place, own, plain in links or [(("topology",), path, _DUMBBELL)]:
+        for name, value in plain.model_dump(mode="json").items():
+            if name not in _KEPT_OF_PATH and own[name] != value:
+                yield f"{place}: {name}", _with(fields, ((*place, name), value))
 
 
 def _simpler_flow(fields: Mapping[str, Any], index: int) -> Smaller:

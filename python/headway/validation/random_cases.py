@@ -46,9 +46,9 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "duplicate": ("to 1%",),
     "vary": ("slower", "faster", "farther", "outage"),
     "aqm": ("red", "codel", "drr"),
-    "ecn": ("on", "off", "bleached"),
+    "ecn": ("on", "off", "on/off", "bleached", "syn-dropped"),
     "flows": ("2 apart", "3-4"),
-    "app": ("endless", "vectors up", "vectors down", "pingpong"),
+    "app": ("endless", "stopped", "vectors up", "vectors down", "pingpong"),
     "call": ("on",),
     "relay": ("same control", "other control"),
     "startup": (
@@ -71,6 +71,13 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Settings of the options; a case has a few of them, and of the others the default."""
 
+ON_ONE_BACKEND = ("extra_ack", "stabilize")
+"""Options of flows that the kernel backend does not have yet. A few cases have one, so that they
+are counted until it has."""
+_ON_ONE_BACKEND_SHARE = 0.01
+
+_SWITCHES = ("sack", "timestamps", "delayed_ack", "frto", "nodelay", *ON_ONE_BACKEND)
+
 _STEERED = ("xcp", "rcp", "vcp", "mpcp", "maxnet")
 """Controls that need a router of their name, and own a header."""
 _OWN_START = ("bbr", "xcp", "rcp", "maxnet")
@@ -80,8 +87,6 @@ _CANDIDATES, _TRIED = 20, 12
 _MSS_BYTES, _PACKET_BYTES = 1448, 1500
 _FIRST_WINDOW_BYTES = 10 * _MSS_BYTES
 _LONGEST_S = 60
-_LEAST_QUEUE_BYTES = 3000
-"""Two packets."""
 _MOST_QUEUE_BYTES = 64_000_000
 
 T = TypeVar("T")
@@ -127,12 +132,15 @@ _CLASHES: Sequence[tuple[Sequence[str], Sequence[str]]] = (
     (("startup=quick-start",), ("relay", "call", "vary", "app=pingpong")),
     (("read",), ("app=vectors up", "app=vectors down", "app=pingpong")),
     (("app=pingpong",), ("relay", "initial_rate", "data_volume", "announces", "deadline")),
-    (("app=endless",), ("deadline", "announces")),
+    (("app=endless", "app=stopped"), ("deadline", "announces")),
     # data comes from the other side than that of flows beside it
     (("app=vectors down",), ("flows", "call")),
     (("relay",), ("call", "flows")),
     # flows that share a link go on to the end
-    (("flows",), ("deadline", "announces", "app=vectors up", "app=pingpong", "app=endless")),
+    (
+        ("flows",),
+        ("deadline", "announces", *(f"app={app}" for app in OPTIONS["app"])),
+    ),
 )
 """Settings that no experiment can have together, or of which one means nothing beside the other."""
 
@@ -150,6 +158,10 @@ def clash(one: Setting, other: Setting) -> bool:
     )
 
 
+_OF_ALL = {*PATH, "control"}
+"""What every case has a class of."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One random experiment, and the settings that it was made of."""
@@ -163,7 +175,7 @@ class Case:
     @property
     def options(self) -> tuple[str, ...]:
         """Its options that are not the default: "sack=off"."""
-        return tuple(f"{name}={value}" for name, value in self.settings if name in OPTIONS)
+        return tuple(f"{name}={value}" for name, value in self.settings if name not in _OF_ALL)
 
     @property
     def pairs(self) -> set[Pair]:
@@ -183,6 +195,7 @@ class Space:
     """Options that a case has."""
     always: tuple[str, ...] = ()
     """Options that every case has."""
+    least_queue_bytes: int = 8 * _PACKET_BYTES
 
     def all_settings(self) -> list[Setting]:
         """All that a case may have."""
@@ -208,7 +221,7 @@ def space(kind: str) -> Space:
         case "several":
             shared = {"flows": OPTIONS["flows"], "call": OPTIONS["call"], "aqm": ("red", "codel")}
             return Space(_EASY_PATH, plain, shared, 1, 2, ("flows",))
-    return Space(PATH, controls(), OPTIONS, 2, _MOST_OPTIONS)
+    return Space(PATH, controls(), OPTIONS, 2, _MOST_OPTIONS, least_queue_bytes=2 * _PACKET_BYTES)
 
 
 def cases(kind: str, seed: int) -> Iterator[Case]:
@@ -220,7 +233,11 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
         settings = _settings(drawn_from, dice, left)
         for pair in itertools.combinations(sorted(settings), 2):
             left.pop(pair, None)
-        yield Case(kind, seed, index, settings, experiment_of(dict(settings), dice))
+        if kind == "options":
+            settings += tuple(
+                (n, "on") for n in ON_ONE_BACKEND if dice.chance(_ON_ONE_BACKEND_SHARE)
+            )
+        yield Case(kind, seed, index, settings, experiment_of(dict(settings), dice, drawn_from))
 
 
 def _settings(drawn_from: Space, dice: Dice, left: Mapping[Pair, None]) -> tuple[Setting, ...]:
@@ -312,9 +329,9 @@ class _Path:
         return self.rate_bps * self.rtt_s / 8
 
 
-def experiment_of(settings: Mapping[str, str], dice: Dice) -> Experiment:
+def experiment_of(settings: Mapping[str, str], dice: Dice, drawn_from: Space) -> Experiment:
     """An experiment with these settings; raises ExperimentError where none can have them."""
-    path = _path(settings, dice)
+    path = _path(settings, dice, drawn_from.least_queue_bytes)
     main = _options(settings, path, dice)
     transfer = _Transfer.of(settings, path, main, dice)
     main |= transfer.fields()
@@ -328,6 +345,8 @@ def experiment_of(settings: Mapping[str, str], dice: Dice) -> Experiment:
                       "start": "0 s", "stop": f"{stop_s} s"})  # fmt: skip
     has_end = transfer.has_end and "flows" not in settings
     length_s = transfer.limit_s() if has_end else max(6, min(math.ceil(25 * path.rtt_s), 15))
+    if transfer.app == "stopped":
+        main["stop"] = f"{rounded(1000 * length_s * dice.between(0.3, 0.8))} ms"
     return Experiment.model_validate(
         {
             "topology": _topology(settings, path, transfer.ideal_s, dice),
@@ -338,7 +357,7 @@ def experiment_of(settings: Mapping[str, str], dice: Dice) -> Experiment:
     )
 
 
-def _path(settings: Mapping[str, str], dice: Dice) -> _Path:
+def _path(settings: Mapping[str, str], dice: Dice, least_queue_bytes: int) -> _Path:
     rate_bps = rounded(_within(settings["rate"], dice))
     rtt_us = rounded(_within(settings["rtt"], dice) * 1e6)
     size = _within(settings["buffer"], dice)
@@ -347,7 +366,7 @@ def _path(settings: Mapping[str, str], dice: Dice) -> _Path:
         buffer = f"{rounded(size)} pkts"
     else:
         bdp_bytes = rate_bps * rtt_us / 8e6
-        size_bytes = min(max(size * bdp_bytes, _LEAST_QUEUE_BYTES), _MOST_QUEUE_BYTES)
+        size_bytes = min(max(size * bdp_bytes, least_queue_bytes), _MOST_QUEUE_BYTES)
         buffer = f"{rounded(size_bytes)} B"
     loss = 0.0
     match settings.get("loss"):
@@ -363,8 +382,8 @@ def _topology(
 ) -> dict[str, Any]:
     """A dumbbell; with a relay a chain of two hops, of which the second is the bottleneck."""
     ecn = settings.get("ecn")
-    aqm = settings.get("aqm", "red" if ecn in ("on", "bleached") else "drop-tail")
-    if ecn in ("on", "bleached") and aqm != "drr":
+    aqm = settings.get("aqm", "drop-tail" if ecn in (None, "off") else "red")
+    if ecn not in (None, "off") and aqm != "drr":
         aqm += ":ecn=on"
     link: dict[str, Any] = {
         "rate": f"{path.rate_bps} bit/s",
@@ -378,8 +397,8 @@ def _topology(
         link["reorder_delay"] = f"{rounded(path.rtt_us * dice.between(0.05, 0.5))} us"
     if "duplicate" in settings:
         link["duplicate"] = round(dice.between(0.001, 0.01), 4)
-    if ecn == "bleached":
-        link["ecn"] = "bleach"
+    if ecn in ("bleached", "syn-dropped"):
+        link["ecn"] = "bleach" if ecn == "bleached" else "drop-syn"
     if "vary" in settings:
         link["vary"] = _vary(settings["vary"], path, half_us, ideal_s, dice)
     if settings["control"] in _STEERED:
@@ -424,11 +443,7 @@ def _vary(what: str, path: _Path, delay_us: int, ideal_s: float, dice: Dice) -> 
 def _options(settings: Mapping[str, str], path: _Path, dice: Dice) -> dict[str, Any]:
     """Fields of the first flow, but what it carries."""
     flow: dict[str, Any] = {"control": _control(settings, path), "start": "0 s"}
-    for name in ("sack", "timestamps", "delayed_ack", "frto"):
-        if name in settings:
-            flow[name] = False
-    if "nodelay" in settings:
-        flow["nodelay"] = True
+    flow |= {name: settings[name] == "on" for name in _SWITCHES if name in settings}
     for name in ("send_buffer", "receive_buffer"):
         if name in settings:
             flow[name] = f"{rounded(_within(settings[name], dice))} B"
@@ -438,7 +453,9 @@ def _options(settings: Mapping[str, str], path: _Path, dice: Dice) -> dict[str, 
         case "64kB-8MiB":
             flow["receive_window"] = f"{rounded(dice.between(66_000, 8_000_000))} B"
     if "ecn" in settings:
-        flow["ecn"] = "off" if settings["ecn"] == "off" else "on"
+        flow["ecn"] = settings["ecn"] if settings["ecn"] in ("off", "on/off") else "on"
+    if settings.get("startup") == "quick-start" and dice.chance(0.5):
+        flow["willing_rate"] = f"{rounded(path.rate_bps * dice.between(0.1, 2))} bit/s"
     if "relay" in settings:
         other = "reno" if settings["control"] != "reno" else "cubic"
         same = settings["relay"] == "same control"
@@ -484,7 +501,7 @@ def _beside(
         flow["control"] = main["control"] if beside % 2 == 0 or steered else {"name": other}
         if one_host:
             same = ("sack", "timestamps", "delayed_ack", "frto", "send_buffer", "receive_buffer",
-                    "receive_window", "ecn")  # fmt: skip
+                    "receive_window", "ecn", "willing_rate")  # fmt: skip
             flow |= {name: main[name] for name in same if name in main}
         elif apart:
             flow["delay"] = f"{rounded(path.rtt_us * dice.between(0.1, 1))} us"
@@ -505,7 +522,7 @@ class _Transfer:
 
     @property
     def has_end(self) -> bool:
-        return self.app not in ("endless", "pingpong")
+        return self.app not in ("endless", "stopped", "pingpong")
 
     @classmethod
     def of(
@@ -532,7 +549,7 @@ class _Transfer:
         return {"app": self._app(), **self.hints}
 
     def _app(self) -> dict[str, Any]:
-        if self.app == "endless":
+        if self.app in ("endless", "stopped"):
             return {"kind": "bulk"}
         if self.app == "pingpong":
             mean_us = rounded(1e6 * self.dice.between(0.02, 0.3))

@@ -21,8 +21,8 @@ from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 from headway.validation.random_cases import Case
 
-ALLOWED = 0.05
-"""Of the kernel's median, or of the link's rate where several flows share it."""
+ALLOWED, ALLOWED_SHARE = 0.05, 0.03
+"""Of the kernel's median; and of the link's rate where several flows share it."""
 CLOSE = 0.01
 """Of a value that is so near in the first run on the kernel no more runs are made."""
 _PACKET_BYTES = 1500
@@ -146,6 +146,8 @@ class Value:
     """What its difference is relative to; None: the kernel's median."""
     least: float = 0.0
     """A difference up to this is none, whatever the rule says."""
+    share: float | None = None
+    """The share of ``scale`` that is allowed; None: the rule's."""
 
     @property
     def kind(self) -> str:
@@ -194,6 +196,14 @@ class Value:
         return (self.sim - nearest) / (self.scale or abs(kernel) or 1)
 
     @property
+    def spread(self) -> float:
+        """What the kernel's runs span."""
+        known = [value for value in self.kernels if value is not None]
+        if not known:
+            return 0.0
+        return (max(known) - min(known)) / (self.scale or abs(self.kernel or 0) or 1)
+
+    @property
     def differs(self) -> bool:
         """Whether the simulator's lies outside of the kernel's spread, and too far from it."""
         kernel, beyond = self.kernel, self.beyond
@@ -202,7 +212,8 @@ class Value:
         if beyond is None:  # of what the kernel has none
             return abs(self.sim) > max(self.least, self.rule.least)
         scale = self.scale or abs(kernel)
-        return abs(beyond) * scale > max(self.least, self.rule.least, self.rule.allowed * scale)
+        share = self.rule.allowed if self.share is None else self.share
+        return abs(beyond) * scale > max(self.least, self.rule.least, share * scale)
 
 
 def values_of(
@@ -221,7 +232,7 @@ def values_of(
         of_kernel = tuple(run[name] for run in kernels)
         value = Value(name, sim, of_kernel)
         if value.kind == "goodput" and shared:
-            value = replace(value, scale=float(link.rate))
+            value = replace(value, scale=float(link.rate), share=ALLOWED_SHARE)
         elif "delay" in value.kind:
             value = replace(value, least=packet_s)
         elif "limited" in value.kind:
@@ -264,11 +275,25 @@ class Result:
         """Whether a main value differs."""
         return any(value.differs for value in self._main())
 
+    def is_like(self, other: Result) -> bool:
+        """Whether it differs as another does: to the same side, and at least half as far."""
+        one, two = self.main, other.main
+        if one is None or two is None or not self.differs:
+            return False
+        if one.beyond is None or two.beyond is None:
+            return one.on_one_side == two.on_one_side
+        return one.beyond * two.beyond > 0 and abs(one.beyond) >= abs(two.beyond) / 2
+
     @property
     def is_close(self) -> bool:
         """Whether one run on the kernel is enough: further ones would only widen its spread."""
         far = [v.difference is None or abs(v.difference) > CLOSE for v in self._main()]
         return not any(far) and not self.differs
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether more runs on the kernel may well give other values."""
+        return any(v.spread > CLOSE or None in v.kernels for v in self._main())
 
     def _main(self) -> list[Value]:
         return [value for value in self.values if value.rule.is_main]

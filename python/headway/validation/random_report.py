@@ -247,7 +247,7 @@ def write_page(
                     "response time, whichever differs most, from the median of the kernel's runs. "
                     "A case differs where the simulator lies outside of the kernel's runs, more "
                     "than 5 % from the nearest. Of flows that share a link, goodput is relative to "
-                    "the link's rate."
+                    "the link's rate, of which 3 % are allowed."
                 ],
                 tables=[plain_table(_by_value(results))],
             ),

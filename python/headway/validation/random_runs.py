@@ -27,8 +27,9 @@ from headway.units import NS_PER_S
 from headway.validation.random_cases import Case
 from headway.validation.random_compare import Observed, Result, observe, values_of
 
-KERNEL_RUNS, DIFFERING_RUNS = 3, 5
-"""Of a case whose first run is not close to the simulator's; and of one that then differs."""
+KERNEL_RUNS, NOISY_RUNS = 3, 5
+"""Of a case whose first run is not close to the simulator's; and of one that then differs, if its
+runs differ from each other, too."""
 SIM_RUNS = 5
 """Of a case with several flows: they start some microseconds later, as they do on the kernel."""
 GROUP = 24
@@ -200,7 +201,7 @@ class RandomRunner:
         values = values_of(case.experiment, self._simulated(case.experiment), observed)
         result = Result(case, values, notes)
         if not result.is_close and not is_last:
-            most = DIFFERING_RUNS if result.differs else KERNEL_RUNS
+            most = NOISY_RUNS if result.differs and result.is_noisy else KERNEL_RUNS
             if len(runs) < most:
                 return False
         self.outcome.results.append(result)

@@ -44,6 +44,8 @@ pub(crate) struct Limited {
     pub(super) by: By,
     /// What is sent is what the writer writes at this moment: it does not wait yet.
     pub(super) writes: bool,
+    /// When a push has last stopped at the peer's window.
+    stopped_ns: u64,
     pub window: Length,
     pub buffer: Length,
 }
@@ -57,13 +59,20 @@ impl Limited {
         self.step(now_ns, 1);
     }
 
-    /// A push has stopped at the peer's window, or not.
+    /// A push stops at the peer's window.
     #[cold]
-    pub(super) fn window(&mut self, now_ns: u64, holds: bool) {
-        match (self.by, holds) {
-            (By::Nothing, true) => self.set(now_ns, By::Window),
-            (By::Window, false) => self.set(now_ns, By::Nothing),
-            _ => {}
+    pub(super) fn stops(&mut self, now_ns: u64) {
+        self.stopped_ns = now_ns;
+        if self.by == By::Nothing {
+            self.set(now_ns, By::Window);
+        }
+    }
+
+    /// A push has sent something or was limited by cwnd, whatever stopped it.
+    #[inline]
+    pub(super) fn goes_on(&mut self, now_ns: u64) {
+        if self.by == By::Window && self.stopped_ns != now_ns {
+            self.set(now_ns, By::Nothing);
         }
     }
 

@@ -1,7 +1,6 @@
 //! Transmission: new data, acknowledgements, retransmissions (Linux
 //! tcp_output.c).
 
-use super::limited::By;
 use super::profile::Reduction;
 use super::scoreboard::{Segment, HEAD, PUSH};
 use super::{ca, Pending, Socket, State, Timer, HEADER_BYTES, TIMESTAMP_BYTES};
@@ -166,8 +165,6 @@ impl Socket {
         let out_before = self.board.packets_out();
         let mut limited = false;
         let mut closed = false;
-        // By the peer's window, with something to send.
-        let mut held = false;
         // Found out once something may leave: most ACKs of a receiver find nothing.
         let mut largest = 0;
         // Of the large segment that is being sent, how many of it are left, and gone.
@@ -216,6 +213,7 @@ impl Socket {
             let is_cut = left > 0 && room > 0;
             if want > room && room < mss && !is_cut {
                 closed = true;
+                self.limited.stops(net.now_ns);
                 break;
             }
             let len = want.min(room) as u32;
@@ -242,7 +240,9 @@ impl Socket {
                 let backlog = end - self.snd_nxt;
                 if backlog > mss && self.defers(net, largest, room) {
                     limited = self.cwnd_holds_back(backlog, room);
-                    held = !limited && room <= backlog;
+                    if !limited && room <= backlog {
+                        self.limited.stops(net.now_ns);
+                    }
                     break;
                 }
                 // tcp_mss_split_point: a part of a packet where Nagle's rule allows it
@@ -271,10 +271,6 @@ impl Socket {
         }
         if gone > 0 {
             self.segment_left(net, gone);
-        }
-        held |= closed;
-        if held != (self.limited.by == By::Window) {
-            self.limited.window(net.now_ns, held);
         }
         if self.snd_nxt != before || limited {
             // The window is also used up when the last packet just fitted.

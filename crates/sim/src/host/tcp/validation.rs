@@ -68,6 +68,7 @@ impl Socket {
 
     /// Congestion window validation (RFC 2861 as in Linux), after sending.
     pub(super) fn validate_cwnd(&mut self, net: &mut Net, limited: bool) {
+        self.limited.goes_on(net.now_ns);
         let out = self.board.packets_out();
         if !self.waits_for_room() {
             self.grow_send_buffer();
