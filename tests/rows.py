@@ -19,6 +19,8 @@ class Row:
     flow: str
     sim_ms: int
     kernel_ms: int
+    # of the kernel, where the wake-ups of a process decide
+    spread: float = 0.05
 
     def __str__(self) -> str:
         return f"{self.rate} {self.rtt} {self.flow}"
@@ -36,8 +38,10 @@ class Row:
 ROWS = [
     Row("10Mbit/s", "3.5s", "cubic:size=300kB", 19_326, 19_327),
     Row("10Mbit/s", "2.5s", "cubic:size=300kB", 13_826, 13_827),
-    Row("20Mbit/s", "60ms", "reno:size=10MB:sack=off", 21_294, 21_661),
-    Row("20Mbit/s", "60ms", "cubic:size=10MB:sack=off", 7738, 7972),
+    Row("20Mbit/s", "60ms", "reno:size=10MB:sack=off", 21_331, 21_661),
+    Row("20Mbit/s", "60ms", "cubic:size=10MB:sack=off", 7756, 7972),
+    Row("20Mbit/s", "60ms", "cubic:size=10MB:send_buffer=64KiB", 7498, 7540, spread=0.08),
+    Row("20Mbit/s", "60ms", "cubic:size=10MB:send_buffer=200kB", 5746, 5811),
 ]
 
 

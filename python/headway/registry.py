@@ -68,6 +68,8 @@ class Algorithm(BaseModel):
     ``reads_monitor``: a control that goes by what the link publishes by which its packets leave;
     it is as Reno where nothing does (docs/pep-control.md).
 
+    ``paces``: a startup that may choose a first flight, by what its application writes or says.
+
     Of a router: ``counters`` is what it counts and knows, ``events`` what it tells of packets,
     ``header`` what it reads of them. ``file`` is the file of one's own that it was brought in, with
     a hash of its content, "./mine.c@0123456789abcdef"; None: it was built in.
@@ -86,6 +88,7 @@ class Algorithm(BaseModel):
     events: tuple[Declared, ...] = ()
     header: str | None = None
     reads_monitor: bool = False
+    paces: bool = False
     file: str | None = None
 
     @model_serializer(mode="wrap")
@@ -93,8 +96,9 @@ class Algorithm(BaseModel):
         fields: dict[str, Any] = handler(self)
         if self.file is None:
             del fields["file"]
-        if not self.reads_monitor:
-            del fields["reads_monitor"]
+        for flag in ("reads_monitor", "paces"):
+            if not fields[flag]:
+                del fields[flag]
         return fields
 
 

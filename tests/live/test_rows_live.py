@@ -1,6 +1,7 @@
 """Transfers on the kernel take as long as they did when they were measured.
 
-Noise: without SACK a packet that comes late changes a recovery, hence 5 %.
+Noise: without SACK a packet that comes late changes a recovery, and a writer that wakes late a
+burst, hence 5 to 8 %.
 """
 
 import pytest
@@ -13,4 +14,4 @@ from support import on_kernel
 @in_real_time
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_transfer_takes_as_long_as_measured(row: Row) -> None:
-    assert done_ms(live(row.experiment)) == pytest.approx(row.kernel_ms, rel=0.05)
+    assert done_ms(live(row.experiment)) == pytest.approx(row.kernel_ms, rel=row.spread)

@@ -56,6 +56,8 @@ pub struct Direction {
     name: &'static str,
     number: u8,
     link: Link,
+    /// The latest time that the link has seen.
+    last_ns: u64,
     /// When a packet that is held may have its turn; none is held: absent.
     turn_ns: Option<u64>,
     /// What the simulator's link records besides its counters; not kept.
@@ -92,6 +94,7 @@ impl Direction {
             name,
             number,
             link,
+            last_ns: 0,
             turn_ns: None,
             tables: Tables::default(),
             error: Histogram::default(),
@@ -112,6 +115,12 @@ impl Direction {
     #[must_use]
     pub fn number(&self) -> u8 {
         self.number
+    }
+
+    /// The latest time that the link has seen: packets are offered then or later.
+    #[must_use]
+    pub fn last_ns(&self) -> u64 {
+        self.last_ns
     }
 
     /// What the link does with ECN before the queue decides.
@@ -143,6 +152,7 @@ impl Direction {
             carried: 0,
             headers: None,
         };
+        self.last_ns = now_ns;
         let outcome = match self.link.offer(now_ns, offered, &mut self.tables) {
             Offer::Dropped(reason) => return Outcome::Dropped(reason),
             Offer::Held { mark, .. } => {
@@ -189,6 +199,7 @@ impl Direction {
     /// this call is; to be called until there is none.
     pub fn turn(&mut self, now_ns: u64) -> Option<(u32, Outcome)> {
         while let Some(at_ns) = self.turn_ns.filter(|&at_ns| at_ns <= now_ns) {
+            self.last_ns = self.last_ns.max(at_ns);
             match self.link.take(at_ns, &mut self.tables) {
                 Turn::Sent {
                     id,
@@ -215,8 +226,13 @@ impl Direction {
 
     /// Bytes and packets waiting or in transmission at `now_ns`.
     pub fn queue_at(&mut self, now_ns: u64) -> (u32, u32) {
-        self.link.settle(now_ns, &mut self.tables);
+        self.settle(now_ns);
         self.queue()
+    }
+
+    fn settle(&mut self, now_ns: u64) {
+        self.last_ns = self.last_ns.max(now_ns);
+        self.link.settle(self.last_ns, &mut self.tables);
     }
 
     /// A packet that was due at `due_ns` is delivered at `now_ns`.
@@ -234,7 +250,7 @@ impl Direction {
 
     /// What this direction has done until `now_ns`.
     pub fn summary(&mut self, now_ns: u64) -> DirectionSummary {
-        self.link.settle(now_ns, &mut self.tables);
+        self.settle(now_ns);
         let counters = &self.link.counters;
         DirectionSummary {
             name: self.name.to_owned(),

@@ -75,7 +75,7 @@ fn dtype(rust: &str) -> &'static str {
 }
 
 row! {
-    /// When it was offered to the link.
+    /// When it was offered to the link; a host's answer, when what it answers was due.
     arrived_ns: u64,
     /// When its last bit left the queue, 0 if dropped.
     departed_ns: u64,

@@ -18,6 +18,8 @@ pub(crate) struct Header {
     pub ip_options: bool,
     /// A TCP SYN that asks for ECN (RFC 3168 section 6.1.1).
     pub asks_ecn: bool,
+    /// A TCP segment that only acknowledges.
+    pub is_ack: bool,
     /// 0 unless TCP or UDP.
     pub source_port: u16,
     /// 0 unless TCP or UDP.
@@ -49,10 +51,20 @@ impl Header {
             ecn: bytes[1] & 3,
             ip_options: ip.header_len_bytes() > FIXED_BYTES,
             asks_ecn: has_ports && protocol == TCP && payload.get(13).is_some_and(asks_ecn),
+            is_ack: has_ports && protocol == TCP && is_ack(payload),
             source_port: port(0),
             destination_port: port(2),
         })
     }
+}
+
+/// No data, and no flag but ACK and those of ECN.
+fn is_ack(segment: &[u8]) -> bool {
+    let (Some(header_words), Some(flags)) = (segment.get(12), segment.get(13)) else {
+        return false;
+    };
+    let others = TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST | TcpFlags::PSH | TcpFlags::URG;
+    segment.len() == usize::from(header_words >> 4) * 4 && u16::from(*flags) & others.bits() == 0
 }
 
 /// SYN, ECE and CWR without ACK.

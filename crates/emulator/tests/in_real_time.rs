@@ -206,6 +206,32 @@ fn the_log_tells_of_every_packet_and_agrees_with_the_counters() {
 }
 
 #[test]
+fn what_a_host_answers_joins_its_link_when_the_question_was_due() {
+    need!(missing(), missing_program("ping"));
+    let file = std::env::temp_dir().join(format!("headway-answers-{}.log", std::process::id()));
+    let link = r#"{"rate_bps": 5000000, "delay_ns": 10000000}"#;
+    let pair = Pair::new(link, |config| config.log = Some(file.clone()));
+    let ping = pair.left.spawn(|| {
+        let ping = Command::new("ping")
+            .args(["-q", "-c", "20", "-i", "0.02", RIGHT])
+            .output();
+        ping.unwrap().status.success()
+    });
+    assert!(ping.join().unwrap());
+    pair.stop();
+    let rows = read_log(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let of = |link: u8| {
+        rows.iter()
+            .filter(move |r| r.link == link && r.protocol == 1)
+    };
+    let due_ns: Vec<u64> = of(0).map(|r| r.due_ns).collect();
+    let arrived_ns: Vec<u64> = of(1).map(|r| r.arrived_ns).collect();
+    assert_eq!(due_ns.len(), 20);
+    assert_eq!(arrived_ns, due_ns);
+}
+
+#[test]
 fn packets_to_nobody_are_counted() {
     need!(missing());
     let run = || {

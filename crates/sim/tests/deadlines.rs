@@ -82,7 +82,7 @@ fn an_upload_counts_from_its_start_and_its_rate_may_be_all_it_needs() {
     };
     // handshake, half a round trip and 300 kB in 400 ms
     let (in_time, _) = took_ms(&json!({"deadline_ns": 700 * MS}));
-    assert!((600..=700).contains(&in_time), "{in_time}");
+    assert!((580..=700).contains(&in_time), "{in_time}");
     // 10 Mbit/s are 166 packets per round trip; slow start would go on above
     let (_, most) = took_ms(&json!({"initial_rate_bps": 10_000_000}));
     let (_, steady) = took_ms(&json!({"initial_rate_bps": 10_000_000, "stabilize": true}));

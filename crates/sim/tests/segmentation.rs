@@ -143,3 +143,20 @@ fn duplicate_acks_spend_the_credit_of_quick_acks() {
         "{acks:?}"
     );
 }
+
+#[test]
+fn duplicate_acks_are_not_merged_while_quick_acks_are_left() {
+    // __tcp_ack_snd_check asks for the credit of quick ACKs before it merges duplicates: of the
+    // five packets behind the first hole each is acknowledged as it arrives, 0.6 ms apart.
+    let link = json!({"rate_bps": 20_000_000, "delay_ns": 30 * MS, "limit_pkts": 3});
+    let flows = json!([bulk("reno", Some(3_000_000))]);
+    let trace = Trace::of(&dumbbell("linux-6", 5 * SECOND, &link, flows));
+    let acks = trace.acks();
+    let duplicates: Vec<u64> = acks
+        .iter()
+        .filter(|a| a.ack == 3 * SEGMENT + 1 && !a.sack.is_empty())
+        .map(|a| a.time_ns)
+        .collect();
+    let gaps: Vec<u64> = duplicates.windows(2).map(|w| w[1] - w[0]).collect();
+    assert_eq!(gaps, [600_000; 4]);
+}

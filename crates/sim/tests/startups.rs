@@ -43,10 +43,10 @@ fn bursts(flight: &[Seen]) -> (Vec<usize>, Vec<u64>) {
     (sizes, gaps)
 }
 
-/// Bursts of three of so many packets; Linux 6 does not pace the first ten.
+/// Bursts of three of so many packets; Linux 6 does not pace those that begin with the first ten.
 fn threes(stack: &str, pkts: usize) -> Vec<usize> {
     let (mut sizes, left) = match stack {
-        "linux-6" => (vec![10], pkts - 10),
+        "linux-6" => (vec![12], pkts - 12),
         _ => (vec![], pkts),
     };
     sizes.extend(vec![3; left / 3]);

@@ -7,7 +7,7 @@ import itertools
 import platform
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from headway.cli.show import console, notice, print_json, print_table, progress_
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
 from headway.files import save_text
+from headway.validation.diverge import diverge
 from headway.validation.minimize import minimize, told
 from headway.validation.random_cases import KINDS, Case, cases
 from headway.validation.random_compare import ALLOWED, Result, observe, values_of
@@ -40,9 +41,6 @@ from headway.versions import versions
 
 _SHOWN = 10
 _NOTICE_S = 60
-
-Explain = Callable[[Experiment, Backend, Backend], str]
-"""Runs an experiment on both backends, and says where their packets differ first."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Asked:
         return self.out / "random" / f"{self.kind}-{self.seed}"
 
 
-def run_random(asked: Asked, explain: Explain | None = None) -> None:
+def run_random(asked: Asked) -> None:
     """Run the cases, make those that differ smaller, and say what came of all."""
     if asked.kind not in KINDS:
         raise HeadwayError(f"kind: unknown {asked.kind!r}; allowed: {', '.join(KINDS)}")
@@ -94,8 +92,8 @@ def run_random(asked: Asked, explain: Explain | None = None) -> None:
                 most = 0 if late else asked.minimize
                 bar(runner.done, len(chosen), f"case {result.case.index} is made smaller")
                 small.append(_minimized(asked, result, both, most))
-                if explain is not None and most:
-                    small[-1] = _explained(small[-1], lambda e: explain(e, sim, kernel))
+                if most:
+                    small[-1] = _explained(small[-1], sim, kernel)
         except KeyboardInterrupt:
             raise InterruptedRunError(
                 len(runner.outcome.results), len(chosen), str(asked.folder)
@@ -171,10 +169,11 @@ def _minimized(asked: Asked, result: Result, both: _Both, most: int) -> Minimize
     return Minimized(index, file, told(experiment), runs)
 
 
-def _explained(small: Minimized, explain: Callable[[Experiment], str]) -> Minimized:
+def _explained(small: Minimized, sim: Backend, kernel: Backend) -> Minimized:
     """The same with its first divergence, which is also saved beside its file."""
     try:
-        divergence = explain(try_experiment.of_file(small.file))
+        found = diverge(try_experiment.of_file(small.file), sim, kernel)
+        divergence = "\n".join(found.lines())
     except HeadwayError as error:
         if type(error) is not HeadwayError:
             raise

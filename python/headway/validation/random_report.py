@@ -38,7 +38,7 @@ class Minimized:
 
 def replay(file: Path) -> str:
     """The command that runs a saved case on both backends."""
-    return f"headway try {shlex.quote(str(file))} --beside kernel"
+    return f"headway try {shlex.quote(str(file))} --beside kernel --diverge"
 
 
 def summary(outcome: Outcome, asked: int) -> dict[str, Any]:

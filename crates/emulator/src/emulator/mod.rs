@@ -33,6 +33,9 @@ struct Device {
     /// Number of the direction in which its packets go.
     direction: usize,
     alive: bool,
+    /// When the last packet was due at its host, and when it was delivered.
+    last_due_ns: u64,
+    last_delivered_ns: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -117,6 +120,8 @@ impl Emulator {
                     fd,
                     direction,
                     alive: true,
+                    last_due_ns: 0,
+                    last_delivered_ns: 0,
                 });
                 let destination = Destination {
                     device: number,

@@ -20,6 +20,9 @@ const READ_BATCH: usize = 64;
 /// Packets held at once.
 const MAX_PACKETS: usize = 1 << 20;
 
+/// Within so long after a packet an ACK is its host's answer.
+const PROMPT_NS: u64 = 300_000;
+
 const MARKED: u8 = 1;
 const COPY: u8 = 2;
 
@@ -61,8 +64,10 @@ impl Emulator {
 
     fn deliver(&mut self, number: usize, now_ns: u64) {
         let slot = &mut self.slots[number];
+        let (to, due_ns) = (slot.to, slot.row.due_ns);
         let direction = &mut self.directions[usize::from(slot.row.link)];
-        match rustix::io::write(&self.devices[slot.to].fd, &slot.bytes) {
+        let written = rustix::io::write(&self.devices[to].fd, &slot.bytes);
+        match written {
             Ok(_) => {
                 direction.delivered(slot.row.due_ns, now_ns);
                 slot.row.delivered_ns = now_ns;
@@ -76,34 +81,63 @@ impl Emulator {
             log.push(&slot.row);
         }
         self.free.push(number);
+        if written.is_ok() {
+            self.devices[to].last_due_ns = due_ns;
+            self.devices[to].last_delivered_ns = now_ns;
+            self.read_answers(to, due_ns);
+        }
+    }
+
+    /// The host's TCP takes in a packet within the call that delivers it, and what it sends in
+    /// answer waits in its device when the call returns. The answers join their link at the
+    /// time that the packet was due: neither this program's lateness nor the host's time for the
+    /// packet shifts them against each other, so a queue of a few packets holds those that a
+    /// host without either would find there. ACKs that a reader causes follow within
+    /// [`PROMPT_NS`], and count as answers, too.
+    fn read_answers(&mut self, number: usize, due_ns: u64) {
+        for _ in 0..READ_BATCH {
+            if !self.read_one(number, Some(due_ns)) {
+                return;
+            }
+        }
     }
 
     /// Reads packets of a device and offers them to the link.
     pub(super) fn read(&mut self, number: usize) {
         for _ in 0..READ_BATCH {
-            let Some(slot) = self.take_slot() else {
-                return self.overflow(number);
-            };
-            let bytes = &mut self.slots[slot].bytes;
-            bytes.resize(self.config.mtu_bytes as usize, 0);
-            match rustix::io::read(&self.devices[number].fd, bytes.as_mut_slice()) {
-                Ok(n) => {
-                    bytes.truncate(n);
-                    if !self.offer(number, slot) {
-                        self.free.push(slot);
-                    }
-                }
-                Err(e) => {
-                    self.free.push(slot);
-                    if e != rustix::io::Errno::AGAIN && e != rustix::io::Errno::INTR {
-                        self.lose_device(number);
-                    }
-                    return;
-                }
+            if !self.read_one(number, None) {
+                return;
             }
             // what is due does not wait for the rest of the batch
             if self.due.peek().is_some() {
                 self.deliver_due();
+            }
+        }
+    }
+
+    /// Reads a packet of a device and offers it to the link, at a time that was or now. Returns
+    /// whether there was one.
+    fn read_one(&mut self, number: usize, at_ns: Option<u64>) -> bool {
+        let Some(slot) = self.take_slot() else {
+            self.overflow(number);
+            return false;
+        };
+        let bytes = &mut self.slots[slot].bytes;
+        bytes.resize(self.config.mtu_bytes as usize, 0);
+        match rustix::io::read(&self.devices[number].fd, bytes.as_mut_slice()) {
+            Ok(n) => {
+                bytes.truncate(n);
+                if !self.offer(number, slot, at_ns) {
+                    self.free.push(slot);
+                }
+                true
+            }
+            Err(e) => {
+                self.free.push(slot);
+                if e != rustix::io::Errno::AGAIN && e != rustix::io::Errno::INTR {
+                    self.lose_device(number);
+                }
+                false
             }
         }
     }
@@ -136,8 +170,9 @@ impl Emulator {
         }
     }
 
-    /// Offers the packet of a slot to its link. Returns whether the slot is in use.
-    fn offer(&mut self, number: usize, slot_number: usize) -> bool {
+    /// Offers the packet of a slot to its link, at a time that was or now. Returns whether the slot
+    /// is in use.
+    fn offer(&mut self, number: usize, slot_number: usize, at_ns: Option<u64>) -> bool {
         let slot = &mut self.slots[slot_number];
         let Some(header) = Header::parse(&slot.bytes) else {
             self.summary.not_ipv4_pkts += 1;
@@ -152,14 +187,24 @@ impl Emulator {
         let extra_delay_ns =
             to.extra_delay_ns + find(header.source).map_or(0, |from| from.extra_delay_ns);
 
-        let now_ns = clock::monotonic_ns();
-        // those before it have had their turns by now
+        let now_ns = at_ns.unwrap_or_else(|| {
+            let (now_ns, device) = (clock::monotonic_ns(), &self.devices[number]);
+            let is_prompt = now_ns - device.last_delivered_ns < PROMPT_NS;
+            if header.is_ack && is_prompt {
+                device.last_due_ns
+            } else {
+                now_ns
+            }
+        });
+        // those before it have had their turns by then
         self.take_turns(at, now_ns);
         let direction = &mut self.directions[at];
+        // a link's time does not go back
+        let now_ns = now_ns.max(direction.last_ns());
         let slot = &mut self.slots[slot_number];
         let ip_bytes = slot.bytes.len() as u32;
         if let Some(tap) = &mut self.tap {
-            tap.offered(direction.number(), now_ns, &slot.bytes);
+            tap.offered(direction.number(), clock::monotonic_ns(), &slot.bytes);
         }
         let mut ecn = header.ecn;
         if direction.ecn() == EcnPath::Bleach && ecn != 0 {

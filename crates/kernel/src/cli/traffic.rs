@@ -24,6 +24,9 @@ pub struct Traffic {
     /// End when the program that started this one does.
     #[arg(long, global = true)]
     die_with_parent: bool,
+    /// Run before all programs that are not real-time; for links that leave a core idle.
+    #[arg(long, global = true)]
+    real_time: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -245,7 +248,7 @@ pub fn run(arguments: Traffic) -> Result<(), Failure> {
     if arguments.die_with_parent {
         die_with_parent()?;
     }
-    be_prompt();
+    be_prompt(arguments.real_time);
     match arguments.end {
         End::BulkSend(a) => print(&traffic::bulk_send(&traffic::BulkSend {
             to: a.to,
@@ -360,12 +363,19 @@ pub(super) fn print(summary: &impl Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An end that waits for the processor while it has its socket locked leaves ACKs waiting,
-/// and answers them in one burst: it goes before other work, where that is allowed.
-fn be_prompt() {
+/// An end that waits for the processor while it has its socket locked leaves packets waiting,
+/// and answers them in one burst: it goes before other work, where that is allowed. With
+/// `real_time` it also goes on when the testbed's emulator, which is, wakes up on its core.
+fn be_prompt(real_time: bool) {
     const URGENT: libc::c_int = -19;
+    let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: plain numbers; who may not has the priority that he had.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, URGENT) };
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, URGENT);
+        if real_time {
+            libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters);
+        }
+    }
 }
 
 /// A session that is killed leaves no program behind.

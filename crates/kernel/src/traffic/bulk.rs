@@ -1,6 +1,6 @@
 //! One TCP connection that sends as fast as it may, or a given number of bytes.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::net::{SocketAddrV4, TcpStream};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use super::socket::{
     accept_until, connect_until, drained_until, listen, readable_until, reset_on_close, tcp_info,
     writable_until, Hints, TcpInfo, TcpOptions,
 };
-use super::CHUNK_BYTES;
+use super::{write_at_once, CHUNK_BYTES};
 use crate::error::{Attempt, Failure};
 use crate::system::clock::{now_ns, sleep_until};
 
@@ -102,13 +102,11 @@ pub fn send(task: &BulkSend) -> Result<BulkSent, Failure> {
     })
 }
 
-fn write_until(mut socket: &TcpStream, task: &BulkSend) -> Result<u64, Failure> {
-    let chunk = [0x5au8; CHUNK_BYTES];
+fn write_until(socket: &TcpStream, task: &BulkSend) -> Result<u64, Failure> {
     let mut written = 0u64;
     let mut left = task.bytes.unwrap_or(u64::MAX);
     while left > 0 && now_ns() < task.stop_ns {
-        let part = usize::try_from(left).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
-        match socket.write(&chunk[..part]) {
+        match write_at_once(socket, left) {
             Ok(bytes) => {
                 written += bytes as u64;
                 left -= bytes as u64;

@@ -4,6 +4,9 @@
 //! Every time is of CLOCK_MONOTONIC, which all network namespaces of a machine share,
 //! so a send and its arrival in another namespace can be compared.
 
+use std::io::{IoSlice, Write};
+use std::net::TcpStream;
+
 mod bulk;
 mod cbr;
 mod exchanges;
@@ -23,3 +26,20 @@ pub use socket::Hints;
 
 /// Bytes of a read or a write.
 const CHUNK_BYTES: usize = 64 * 1024;
+/// Chunks that one call writes at most.
+const MOST_CHUNKS: usize = 256;
+
+/// Writes as much of a number of bytes as there is room for, in one call as programs do: a startup
+/// may ask how much is being written (algorithms/kernel/writes.bpf.c), and of two calls the first
+/// would end in a small packet, for whose ACK Nagle's algorithm would hold back the last.
+fn write_at_once(mut socket: &TcpStream, bytes: u64) -> std::io::Result<usize> {
+    static CHUNK: [u8; CHUNK_BYTES] = [0x5a; CHUNK_BYTES];
+    let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let parts = std::array::from_fn::<_, MOST_CHUNKS, _>(|_| {
+        let part = left.min(CHUNK_BYTES);
+        left -= part;
+        IoSlice::new(&CHUNK[..part])
+    });
+    let used = parts.iter().take_while(|part| !part.is_empty()).count();
+    socket.write_vectored(&parts[..used])
+}

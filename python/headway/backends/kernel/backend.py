@@ -23,7 +23,7 @@ from headway.backends.kernel.headwayctl import Caretaker, Headwayctl
 from headway.backends.kernel.hints import attach_where_missing, taking_hints
 from headway.backends.kernel.lowered import lowered
 from headway.backends.kernel.possible import check
-from headway.backends.kernel.programs import says_something
+from headway.backends.kernel.programs import needs_hints
 from headway.backends.kernel.room import MOST_CONCURRENT, Progress, Seconds, has_room
 from headway.backends.kernel.run import Run
 from headway.backends.kernel.testbed import Testbed
@@ -129,7 +129,7 @@ class KernelBackend:
                 testbed = Testbed(self._ctl, played, name, folder)
                 caretaker.mind("testbed", name)
                 up.enter_context(testbed)
-                if any(map(says_something, played.flows)):
+                if any(map(needs_hints, played.flows)):
                     attach_where_missing(self._ctl, caretaker)
                 run = Run(self._ctl, testbed, played, controls, folder)
                 up.callback(run.kill)
@@ -148,8 +148,8 @@ class KernelBackend:
     def _taking_hints(
         self, experiments: Sequence[Experiment], caretaker: Caretaker
     ) -> contextlib.AbstractContextManager[None]:
-        """Lets applications say something, where one does."""
-        if any(says_something(flow) for each in experiments for flow in each.flows):
+        """Lets startups know what applications say and write, where one asks for it."""
+        if any(needs_hints(flow) for each in experiments for flow in each.flows):
             return taking_hints(self._ctl, caretaker)
         return contextlib.nullcontext()
 

@@ -23,10 +23,15 @@ from headway.experiment import (
     Vectors,
 )
 from headway.experiment.ways import epochs, server_sends_more
+from headway.mechanisms import gateway
+from headway.registry import registry
 
 _FIRST_PORT = 20_001
 _GRACE_NS = 300_000_000
 """Receivers of datagrams outlast the run by this, to tell late ones from lost ones."""
+
+_REAL_TIME_BPS = 200_000_000
+"""Up to here the emulator is real-time, too (crates/emulator/src/config.rs), and cores idle."""
 
 _ANSWERED = Vectors | Exchanges | Sessions
 """Who answers says the deadline; sessions are played as exchanges (see lowered)."""
@@ -56,6 +61,13 @@ def _says(flow: Flow, end: str) -> dict[str, int]:
     if (end == "server") == isinstance(flow.app, _ANSWERED) and not isinstance(flow.app, Site):
         said["deadline"] = flow.deadline
     return {name: value for name, value in said.items() if value}
+
+
+def needs_hints(flow: Flow) -> bool:
+    """Whether the flow's startup is to know what its applications say, or how much they write."""
+    control = flow.control
+    startup = control and control.startup
+    return says_something(flow) or bool(startup and registry().startup(startup).paces)
 
 
 def says_something(flow: Flow) -> bool:
@@ -107,7 +119,9 @@ class Programs:
         return self.testbed.command(self.testbed.host(flow, "left"), *self._sender(index, flow))
 
     def _program(self, name: str) -> list[str]:
-        return [self.ctl.path, "traffic", name, "--die-with-parent"]
+        command = [self.ctl.path, "traffic", name, "--die-with-parent"]
+        rate = max(link.rate for link in gateway.links(self.experiment))
+        return [*command, "--real-time"] if rate <= _REAL_TIME_BPS else command
 
     def _receiver(self, index: int, flow: Flow) -> list[str]:
         at = f"{self.testbed.address(flow)}:{port_of(index)}"

@@ -10,7 +10,7 @@ mod client;
 mod server;
 mod waits;
 
-use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::net::{SocketAddrV4, TcpStream};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub use server::server;
 
 use super::records::Records;
 use super::socket::{tcp_info, Hints, TcpInfo, TcpOptions};
-use super::CHUNK_BYTES;
+use super::{write_at_once, CHUNK_BYTES};
 use crate::error::{Attempt, Failure};
 use crate::system::clock::now_ns;
 
@@ -32,8 +32,6 @@ pub type Epoch = (u64, u64, u64);
 
 /// Port of the client's end of the first of several connections; the others' follow.
 const FIRST_PORT: u16 = (u16::MAX as usize + 1 - MAX_CONNECTIONS_LIVE) as u16;
-/// So many chunks are sent in one call at most.
-const MOST_CHUNKS: usize = 64;
 /// How often it is looked whether all was acknowledged, of which the kernel tells nobody.
 const LOOK_NS: i64 = 1_000_000;
 
@@ -178,18 +176,10 @@ impl Received {
     }
 }
 
-/// Sends what is left of a number of bytes, as far as there is room: in one call, as programs do.
-/// Of two the first would end in a small packet, and Nagle's algorithm hold the last for its ACK.
-fn give(mut socket: &TcpStream, left: &mut u64) -> Result<Moved, Failure> {
-    static CHUNK: [u8; CHUNK_BYTES] = [0x5a; CHUNK_BYTES];
+/// Sends what is left of a number of bytes, as far as there is room.
+fn give(socket: &TcpStream, left: &mut u64) -> Result<Moved, Failure> {
     while *left > 0 {
-        let mut room = usize::try_from(*left).unwrap_or(usize::MAX);
-        let parts = std::array::from_fn::<_, MOST_CHUNKS, _>(|_| {
-            let part = room.min(CHUNK_BYTES);
-            room -= part;
-            IoSlice::new(&CHUNK[..part])
-        });
-        match socket.write_vectored(&parts) {
+        match write_at_once(socket, *left) {
             Ok(bytes) => *left -= bytes as u64,
             Err(error) => match stopped_by(&error) {
                 Some(moved) => return Ok(moved),

@@ -15,10 +15,12 @@ impl Socket {
         if self.carried.is_some() {
             self.ecn_bits_arrived(net, p);
         }
+        let mut opens = false;
         if self.state != State::Established {
             if !self.shake_hands(net, p) {
                 return;
             }
+            opens = true;
         } else if p.flags & flags::SYN != 0 {
             // The peer missed our ACK of its SYN-ACK.
             self.send_ack(net);
@@ -34,6 +36,8 @@ impl Socket {
         self.push_pending(net);
         if self.writer_waits {
             self.new_space(net);
+        } else if opens {
+            self.run_writer(net);
         }
         self.acknowledge_if_owed(net);
         self.read_at_once(net);

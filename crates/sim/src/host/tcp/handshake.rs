@@ -101,6 +101,7 @@ impl Socket {
                         self.transmission_starts(net, 0);
                     }
                     self.send_ack(net);
+                    self.run_writer(net);
                     self.push_pending(net);
                     self.record(net);
                 }

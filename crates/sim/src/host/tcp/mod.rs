@@ -134,7 +134,7 @@ pub struct Socket {
     takes_samples: bool,
     /// The control reads what the link publishes by which its packets leave.
     reads_monitor: bool,
-    /// The control paces as Linux does: whole large segments.
+    /// The control or the startup paces as Linux does: whole large segments.
     paces_segments: bool,
     /// The startup may begin with a first flight.
     starts_fast: bool,
@@ -253,6 +253,7 @@ impl Socket {
             header_bytes: MTU_BYTES - mss,
             ..Conn::default()
         };
+        let starts_fast = control.startup().is_some_and(|startup| startup.paces);
         Socket {
             id,
             peer,
@@ -309,8 +310,9 @@ impl Socket {
                 .control()
                 .takes_samples
                 .then(|| Box::new(Rates::new(options.seed, route))),
-            paces_segments: profile.segments_are_large && control.control().flags.paces(),
-            starts_fast: control.startup().is_some_and(|startup| startup.paces),
+            paces_segments: profile.segments_are_large
+                && (control.control().flags.paces() || starts_fast),
+            starts_fast,
             ecn: EcnFlags::of(control.control().flags),
             carried: Carried::of(&control),
             control,
@@ -398,6 +400,7 @@ impl Socket {
     pub fn pump(&mut self, net: &mut Net) {
         if self.state == State::Established {
             self.after_idle(net);
+            self.run_writer(net);
             self.push_pending(net);
             self.record(net);
         }

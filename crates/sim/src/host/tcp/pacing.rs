@@ -1,4 +1,5 @@
-//! Pacing: how a socket spaces what it sends where a control or startup asks for it.
+//! Pacing: how a socket spaces what it sends where a control or startup asks for it: linux-2.6
+//! packets or bursts of the papers' timers, linux-6 large segments.
 
 use super::{Socket, Timer};
 use crate::net::Net;
@@ -26,15 +27,13 @@ pub(super) struct Pacing {
 }
 
 impl Socket {
-    /// Whether a packet has to wait. If so, the timer is set; if not, it counts as sent.
+    /// linux-2.6: whether a packet has to wait. If so, the timer is set; if not, it counts as
+    /// sent.
     #[inline(never)]
     pub(super) fn pacing_waits(&mut self, net: &mut Net) -> bool {
         let rate = self.conn.pacing_rate_bytes_per_s;
         let pkt_bytes = u64::from(self.mss + self.conn.header_bytes);
         let chunk_pkts = self.conn.pacing_chunk_pkts;
-        if self.counters.sent_pkts < self.profile.unpaced_pkts {
-            return false;
-        }
         // What was left of a plan some time ago is not burst out now.
         let stale = net.now_ns > self.pacing.next_ns + self.pacing.interval_ns;
         if stale || self.pacing.asked != (rate, chunk_pkts) {
@@ -48,11 +47,6 @@ impl Socket {
             } else {
                 next_ns.min(net.now_ns)
             };
-            if self.profile.unpaced_pkts > 0 && self.counters.sent_pkts == self.profile.unpaced_pkts
-            {
-                // the last that did not wait takes its time all the same
-                self.pacing.next_ns = net.now_ns + self.pacing.interval_ns;
-            }
         }
         let plan = &mut self.pacing;
         if plan.credit_pkts == 0 {
@@ -89,11 +83,12 @@ impl Socket {
         self.pacing.credit_pkts = 0;
     }
 
-    /// linux-6, where the control paces: whether the next large segment has to wait
-    /// (tcp_pacing_check). If so, the timer is set. Where the control has ended its pacing,
-    /// the gap behind the last packet is still waited for, as in the kernel
-    /// (port/bpf/control.h).
+    /// linux-6, where the control or the startup may pace: whether the next large segment has
+    /// to wait (tcp_pacing_check). If so, the timer is set. Where pacing has ended, the gap
+    /// behind the last packet is still waited for, as in the kernel (port/bpf/control.h).
     pub(super) fn segment_waits(&mut self, net: &mut Net) -> bool {
+        // Every transmission counts, of which the paced ones know already.
+        self.pacing.next_ns = self.pacing.next_ns.max(self.last_sent_ns);
         let at_ns = self.pacing.next_ns;
         if at_ns <= net.now_ns {
             return false;

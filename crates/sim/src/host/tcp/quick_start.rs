@@ -98,9 +98,17 @@ impl Socket {
         })
     }
 
-    /// The startup may ask on the SYN or SYN-ACK that is about to leave.
+    /// linux-6: what became of the request is reported by an ACK of its own before any data at
+    /// the new rate, for data packets may be full (hw_answer of port/bpf/application.h).
+    pub(super) fn report_goes_alone(&self) -> bool {
+        self.quick_start_flags.due && self.profile.segments_are_large && self.report_is_due()
+    }
+
+    /// The startup may ask on the SYN or SYN-ACK that is about to leave. Applications write once
+    /// the connection is open, so it knows only of what they have announced.
     pub(super) fn quick_start_opens(&mut self, net: &Net) {
         self.refresh(net);
+        self.conn.app_queued_bytes = 0;
         self.control.open(&mut self.conn);
         self.quick_start_flags.due |= self.conn.request_code > 0;
     }
@@ -186,7 +194,11 @@ impl Socket {
         };
         if code > 0 {
             self.counters.qs_grants += 1;
-            self.conn.granted_rate_bytes_per_s = rate_bytes_per_s(code);
+            // codes are powers of 2: the application uses no more than it asked for
+            self.conn.granted_rate_bytes_per_s = match self.conn.asked_rate_bytes_per_s {
+                0 => rate_bytes_per_s(code),
+                asked => rate_bytes_per_s(code).min(asked),
+            };
             self.conn.grant = Grant::Approved as u8;
         } else {
             self.counters.qs_lies += u64::from(disabled);

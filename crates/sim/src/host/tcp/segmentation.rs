@@ -23,17 +23,13 @@ const WINDOW_PARTS: u64 = 3;
 const DEFER_NS: u64 = 1_000_000;
 
 impl Socket {
-    /// Packets of the largest segment that may be sent now; 1 without offload, and
-    /// where a startup spaces packets.
+    /// Packets of the largest segment that may be sent now; 1 without offload.
     pub(super) fn largest_segment_pkts(&self) -> u32 {
         if !self.profile.segments_are_large {
             return 1;
         }
         let mss = u64::from(self.mss);
         if self.conn.pacing_rate_bytes_per_s != 0 {
-            if !self.paces_segments {
-                return 1;
-            }
             let per_pkt = u64::from(self.mss + self.conn.header_bytes);
             let rate = self.conn.pacing_rate_bytes_per_s * mss / per_pkt;
             let least = match self.conn.pacing_chunk_pkts {

@@ -110,6 +110,9 @@ impl Socket {
     /// A pure acknowledgement.
     pub(super) fn send_ack(&mut self, net: &mut Net) {
         self.emit(net, self.snd_nxt, 0, 0);
+        if self.paces_segments {
+            self.pacing.next_ns = self.pacing.next_ns.max(net.now_ns);
+        }
     }
 
     /// Marks an ACK as due; it goes out on data sent for the same event, or alone.
@@ -139,6 +142,9 @@ impl Socket {
         if is_plain {
             self.push_plain(net);
         } else {
+            if self.report_goes_alone() {
+                self.send_ack(net);
+            }
             self.push_rare(net);
         }
     }

@@ -3,15 +3,18 @@
 //! counts what its sk_buffs take (sk_wmem_queued), and wakes the writer when a third
 //! of it is free (sk_stream_write_space).
 //!
-//! Writers are Linux's tcp_sendmsg with as much as there is: they fill whole large
-//! segments until the buffer is full, so that it ends up to one segment too full.
+//! Writers are Linux's tcp_sendmsg with as much as there is, called again until there is
+//! no room. They fill whole sk_buffs. The buffer counts only where one begins: the last one
+//! is filled up whatever the buffer holds, and while it is the next to be sent, a large
+//! segment of it leaves each time that it is full (tcp_push_one) and makes room for more. So
+//! a writer that runs uses up the window, and ends with a full sk_buff that was not sent.
 //! How the application cuts its data into calls does not show in that. `notsent_lowat`
 //! is off, and memory pressure of the host is not modelled.
 
 use super::limited::By;
 use super::profile::Profile;
 use super::segmentation::LARGEST_BYTES;
-use super::Socket;
+use super::{Socket, State};
 use crate::net::Net;
 
 /// Largest send buffer (tcp_wmem).
@@ -37,6 +40,10 @@ pub struct SendBufferRule {
 pub(super) struct SendBuffer {
     /// Sequence number after the last byte that the application has or will write.
     app_end: u64,
+    /// Where the last sk_buff that was not sent begins.
+    tail_start: u64,
+    /// Up to here all was pushed (pushed_seq).
+    pushed_end: u64,
     /// Size of the buffer (sk_sndbuf).
     limit_bytes: u64,
     /// Data of an sk_buff that the writer fills (size_goal).
@@ -62,6 +69,8 @@ impl SendBuffer {
         };
         SendBuffer {
             app_end: 1,
+            tail_start: 1,
+            pushed_end: 1,
             limit_bytes: explicit_bytes.unwrap_or(at_first),
             goal_bytes: 0,
             max_window_bytes: 0,
@@ -212,13 +221,24 @@ impl Socket {
         self.buffer.goal_bytes = ((most / mss).max(1) * mss) as u32;
     }
 
+    /// The writer fills sk_buffs of several packets, and waits for room.
+    fn fills_large(&self) -> bool {
+        self.buffer.limits && self.profile.segments_are_large
+    }
+
     /// What the send queue takes of the buffer (sk_wmem_queued): data, and for every
     /// sk_buff its overhead. Sent ones are as large as they were sent, others as the
     /// writer fills them.
     fn send_queue_bytes(&self) -> u64 {
         let unsent = self.unsent_bytes();
-        let heads =
-            u64::from(self.board.heads) + unsent.div_ceil(u64::from(self.buffer.goal_bytes.max(1)));
+        let goal = u64::from(self.buffer.goal_bytes.max(1));
+        let waiting = if self.fills_large() {
+            let before = self.buffer.tail_start.saturating_sub(self.snd_nxt);
+            u64::from(unsent > 0) + before.div_ceil(goal)
+        } else {
+            unsent.div_ceil(goal)
+        };
+        let heads = u64::from(self.board.heads) + waiting;
         self.write_end - self.snd_una.clamp(1, self.write_end)
             + heads * self.profile.send_buffer.overhead_bytes
     }
@@ -226,14 +246,27 @@ impl Socket {
     /// End of the sk_buff that would be sent next, its FIN included.
     pub(super) fn next_head_end(&self) -> u64 {
         let goal = u64::from(self.buffer.goal_bytes.max(self.mss));
-        let end = self.write_end.min(self.snd_nxt + goal);
+        let before = self.buffer.tail_start.saturating_sub(self.snd_nxt);
+        let end = if !self.fills_large() {
+            self.write_end.min(self.snd_nxt + goal)
+        } else if before > 0 {
+            self.snd_nxt + (before - 1) % goal + 1
+        } else {
+            self.write_end
+        };
         end + u64::from(self.fin_queued && end == self.write_end)
     }
 
-    /// The writer writes as long as there is room.
+    /// The writer writes as long as there is room; of large sk_buffs the first, and goes on
+    /// in `run_writer`.
     fn fill(&mut self) {
         let end = self.buffer.app_end;
-        if self.buffer.limits {
+        if self.fills_large() {
+            let is_empty = self.snd_nxt >= self.write_end;
+            if !self.writer_waits && is_empty && self.send_queue_bytes() < self.buffer.limit_bytes {
+                self.begin_sk_buff();
+            }
+        } else if self.buffer.limits {
             if self.writer_waits {
                 return;
             }
@@ -252,6 +285,86 @@ impl Socket {
         self.fin_queued = self.buffer.closing && self.write_end == end;
     }
 
+    fn begin_sk_buff(&mut self) {
+        let goal = u64::from(self.buffer.goal_bytes);
+        self.buffer.tail_start = self.write_end;
+        self.write_end = self.buffer.app_end.min(self.write_end + goal);
+    }
+
+    /// A writer of large sk_buffs writes until there is no room, and what the windows allow
+    /// is sent as it goes (tcp_sendmsg_locked).
+    #[inline(never)]
+    pub(super) fn run_writer(&mut self, net: &mut Net) {
+        let end = self.buffer.app_end;
+        if !self.fills_large() || self.writer_waits || self.state != State::Established {
+            return;
+        }
+        while self.write_end < end {
+            if self.snd_nxt < self.write_end {
+                let before = self.snd_nxt;
+                self.fill_tail(end);
+                if self.write_end > self.forced_push_from() {
+                    self.buffer.pushed_end = self.write_end;
+                    self.push_pending(net);
+                } else if self.buffer.tail_start <= self.snd_nxt {
+                    self.push_tail(net);
+                }
+                if self.snd_nxt > before && self.snd_nxt < self.write_end {
+                    continue;
+                }
+                if self.write_end >= end {
+                    break;
+                }
+            }
+            if self.send_queue_bytes() >= self.buffer.limit_bytes {
+                self.buffer.pushed_end = self.write_end;
+                self.writer_waits = true;
+                break;
+            }
+            self.begin_sk_buff();
+        }
+        if self.write_end == end {
+            self.buffer.pushed_end = end;
+        }
+        let fin = self.buffer.closing && self.write_end == end;
+        if fin && !self.fin_queued {
+            self.fin_queued = true;
+            self.push_pending(net);
+        }
+    }
+
+    /// All is pushed where so much was written since the last time: half of the largest window
+    /// (forced_push).
+    fn forced_push_from(&self) -> u64 {
+        self.buffer.pushed_end + u64::from(self.buffer.max_window_bytes) / 2
+    }
+
+    /// Fills up the last sk_buff, of data up to `end`.
+    fn fill_tail(&mut self, end: u64) {
+        let tail = self.buffer.tail_start.max(self.snd_nxt);
+        let full = tail + u64::from(self.buffer.goal_bytes);
+        self.write_end = end.min(self.write_end.max(full));
+    }
+
+    /// The last sk_buff is the next to be sent, and full. A large segment of it leaves and it
+    /// is filled up (tcp_push_one), until the window is used up or all is pushed.
+    fn push_tail(&mut self, net: &mut Net) {
+        let (full, end) = (self.write_end, self.buffer.app_end);
+        let goal = u64::from(self.buffer.goal_bytes);
+        let large = u64::from(self.largest_segment_pkts()) * u64::from(self.mss);
+        if large >= goal {
+            self.push_pending(net);
+            return;
+        }
+        // As if the writer had written all that it will have by then.
+        let until = (self.forced_push_from() + 1).saturating_sub(goal);
+        let segments = until.saturating_sub(self.snd_nxt).div_ceil(large).max(1);
+        self.write_end = end.min(self.snd_nxt + segments * large);
+        self.push_pending(net);
+        self.write_end = full.max(self.snd_nxt);
+        self.fill_tail(end);
+    }
+
     /// A writer waits, and an acknowledgement may have made room (tcp_new_space).
     pub(super) fn new_space(&mut self, net: &mut Net) {
         if !self.buffer.fixed && self.board.in_flight() < self.conn.cwnd_pkts {
@@ -267,6 +380,7 @@ impl Socket {
         self.writer_waits = false;
         let before = self.write_end;
         self.fill();
+        self.run_writer(net);
         if self.write_end > before {
             self.limited.writes = true;
             self.push_pending(net);

@@ -264,7 +264,7 @@ impl Receiver {
         self.sacks.retain(|s| s.1 < start || s.0 > stop);
         self.sacks.truncate(MAX_SACKS - 1);
         self.sacks.insert(0, (start, stop));
-        self.compress(now_ns, rtt)
+        self.plan(now_ns, rtt)
     }
 
     #[inline(never)]

@@ -4,10 +4,8 @@
 
 use super::{memory_of, Receiver};
 use crate::host::tcp::profile::{Profile, Reduction};
-use crate::host::tcp::{SocketOptions, HEADER_BYTES, MTU_BYTES, WINDOW_SHIFT};
+use crate::host::tcp::{SocketOptions, WINDOW_SHIFT};
 
-/// The segment size that hosts announce; timestamps count within it.
-const ANNOUNCED_MSS_BYTES: u64 = (MTU_BYTES - HEADER_BYTES) as u64;
 /// Segments of the first window that right-sizing starts from (TCP_INIT_CWND).
 const FIRST_SPACE_PKTS: u64 = 10;
 
@@ -45,8 +43,8 @@ impl Sizes {
             full
         };
         let first_window = asked.unwrap_or(whole.min(profile.first_window_bytes));
-        let clamp = if asked.is_none() && full > 2 * ANNOUNCED_MSS_BYTES {
-            (2 * ANNOUNCED_MSS_BYTES).max(full - ANNOUNCED_MSS_BYTES)
+        let clamp = if asked.is_none() && full > 2 * segment {
+            (2 * segment).max(full - segment)
         } else {
             full
         };
@@ -54,9 +52,7 @@ impl Sizes {
             buffer,
             first_window,
             clamp,
-            first_space: first_window
-                .min(clamp)
-                .min(FIRST_SPACE_PKTS * ANNOUNCED_MSS_BYTES),
+            first_space: first_window.min(clamp).min(FIRST_SPACE_PKTS * segment),
         }
     }
 }
@@ -164,15 +160,10 @@ impl Receiver {
 
     fn grow_window_up_to(&mut self, most: u64, len: u32) {
         let data = u64::from(len);
-        let segment = if self.is_linux_6() {
-            ANNOUNCED_MSS_BYTES
-        } else {
-            u64::from(self.mss)
-        };
         let mut taken = self.window_of(memory_of(len));
         let mut step = 0;
         if taken <= data || !self.counts_memory() {
-            step = 2 * segment;
+            step = 2 * u64::from(self.mss);
         } else {
             // much of the buffer is no data: only as far as that would still fit
             let mut window = self.window_of(self.max_buffer_bytes) / 2;
