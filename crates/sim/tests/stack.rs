@@ -367,3 +367,22 @@ fn a_timestamp_tells_that_a_syn_timed_out_before_its_answer_came() {
         assert_eq!(trace.repairs(), (0, 0), "timestamps {timestamps}");
     }
 }
+
+#[test]
+fn the_window_of_a_syn_counts_segments_without_timestamps() {
+    // tcp_connect_init, tcp_openreq_init_rwin: 44 segments of 1460 bytes, 45 of 1448; then in
+    // units of 128 bytes. linux-2.6 has 5840 in both.
+    let windows = |stack: &str| {
+        let link = wide_link(10_000_000, 25 * MS);
+        let flows = json!([bulk("reno", Some(20_000))]);
+        let trace = Trace::of(&dumbbell(stack, SECOND, &link, flows));
+        let mut seen = trace.segments.iter();
+        let mut next = |outbound| {
+            seen.find(|s: &&Seen| s.outbound == outbound)
+                .map(|s| s.window)
+        };
+        [next(true), next(false), next(true)].map(Option::unwrap)
+    };
+    assert_eq!(windows("linux-6"), [64_240, 65_160, 502]);
+    assert_eq!(windows("linux-2.6"), [5840, 5840, 45]);
+}

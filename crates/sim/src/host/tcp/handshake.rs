@@ -1,6 +1,6 @@
 //! How a connection opens: SYN, SYN-ACK, and what both ends start with.
 
-use super::{quick_start, Pending, Socket, State, Timer, HEADER_BYTES};
+use super::{quick_start, Pending, Socket, State, Timer, HEADER_BYTES, MTU_BYTES};
 use crate::net::packet::{about, flags, Packet, Sacks};
 use crate::net::Net;
 
@@ -13,6 +13,8 @@ impl Socket {
     /// Sends the SYN.
     pub fn connect(&mut self, net: &mut Net) {
         self.state = State::SynSent;
+        // tcp_connect_init: whether timestamps take a part of segments is not known yet.
+        self.receiver.asks(MTU_BYTES - HEADER_BYTES, &self.options);
         self.send_syn(net);
     }
 

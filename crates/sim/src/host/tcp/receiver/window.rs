@@ -67,6 +67,14 @@ impl Receiver {
         (buffer_bytes * self.window_part) >> 8
     }
 
+    /// Its host sends the SYN: the first window is one of segments of `mss`.
+    pub fn asks(&mut self, mss: u32, options: &SocketOptions) {
+        let first_window = Sizes::of(self.profile, mss, options).first_window;
+        self.right_edge = self.acked + first_window;
+        self.window_threshold = first_window.min(self.window_clamp);
+        self.tuning.space = self.tuning.space.min(first_window);
+    }
+
     /// The connection is open: right-sizing counts from now on (tcp_init_buffer_space); in
     /// 2.6 from the first data on.
     pub fn opens(&mut self, now_ns: u64) {
