@@ -42,6 +42,7 @@ ROWS = [
     Row("20Mbit/s", "60ms", "cubic:size=10MB:sack=off", 7756, 7972),
     Row("20Mbit/s", "60ms", "cubic:size=10MB:send_buffer=64KiB", 7498, 7540, spread=0.08),
     Row("20Mbit/s", "60ms", "cubic:size=10MB:send_buffer=200kB", 5746, 5811),
+    Row("25Mbit/s", "35ms", "bbr:size=5MB:send_buffer=70kB", 3351, 3380),
 ]
 
 
