@@ -62,6 +62,7 @@ ROWS = [
         3305, 3186,
     ),
     Row("0.7Mbit/s", "149ms", "bic:size=154912B:read_rate=0.41Mbit/s", 3266, 3278, "20 pkts"),
+    Row("25Mbit/s", "35ms", "bbr:size=5MB:send_buffer=70kB", 3351, 3380),
 ]  # fmt: skip
 
 

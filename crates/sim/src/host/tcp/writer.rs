@@ -384,6 +384,8 @@ impl Socket {
             return;
         }
         self.writer_waits = false;
+        // The next call begins (tcp_sendmsg_locked): it may find that all has left.
+        self.note_app_limited();
         let before = self.write_end;
         self.fill();
         self.run_writer(net);
