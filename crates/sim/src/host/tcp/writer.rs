@@ -357,14 +357,23 @@ impl Socket {
     fn push_tail(&mut self, net: &mut Net) {
         let (full, end) = (self.write_end, self.buffer.app_end);
         let goal = u64::from(self.buffer.goal_bytes);
-        let large = u64::from(self.largest_segment_pkts()) * u64::from(self.mss);
+        // The size of the first was decided before the control heard of the transmission.
+        let (pkts, starts) = match self.starting_pkts {
+            0 => (self.largest_segment_pkts(), false),
+            pkts => (pkts, true),
+        };
+        let large = u64::from(pkts) * u64::from(self.mss);
         if large >= goal {
             self.push_pending(net);
             return;
         }
         // As if the writer had written all that it will have by then.
         let until = (self.forced_push_from() + 1).saturating_sub(goal);
-        let segments = until.saturating_sub(self.snd_nxt).div_ceil(large).max(1);
+        let segments = if starts {
+            1
+        } else {
+            until.saturating_sub(self.snd_nxt).div_ceil(large).max(1)
+        };
         self.write_end = end.min(self.snd_nxt + segments * large);
         self.push_pending(net);
         self.write_end = full.max(self.snd_nxt);
