@@ -156,7 +156,7 @@ fn the_parking_lot_gives_its_golden_trace() {
     let chat = responses.flow.iter().filter(|&&f| f == 2).count();
     assert_eq!(web, 30);
     assert!((330..480).contains(&chat), "{chat} messages of about 400");
-    assert_hash(&scenario, 0x7184_286a_42d3_2561);
+    assert_hash(&scenario, 0x2463_296a_9f88_da92);
 }
 
 #[test]

@@ -116,13 +116,12 @@ impl Socket {
         idle >= timeout
     }
 
-    /// linux-6: the window was used when it was last tried (tcp_is_cwnd_limited).
+    /// linux-6: the window was used when it was last tried, or in slow start half of it was in
+    /// flight (tcp_is_cwnd_limited since 6.1).
     pub(super) fn grows_when_acked(&self) -> bool {
-        if self.conn.cwnd_pkts < self.conn.ssthresh_pkts {
-            self.conn.cwnd_pkts < 2 * self.max_packets_out
-        } else {
-            self.cwnd_limited
-        }
+        self.cwnd_limited
+            || (self.conn.cwnd_pkts < self.conn.ssthresh_pkts
+                && self.conn.cwnd_pkts < 2 * self.max_packets_out)
     }
 
     /// linux-2.6: decided from what was in flight before the ACK; a third of the

@@ -56,6 +56,8 @@ pub(super) struct SendBuffer {
     fixed: bool,
     /// A FIN follows once all is written.
     closing: bool,
+    /// The writer pushes the last sk_buff, which never waits for more (tcp_push_one).
+    pub pushes_tail: bool,
 }
 
 impl SendBuffer {
@@ -77,6 +79,7 @@ impl SendBuffer {
             limits: rule.limits || explicit_bytes.is_some(),
             fixed: explicit_bytes.is_some(),
             closing: false,
+            pushes_tail: false,
         }
     }
 }
@@ -375,7 +378,9 @@ impl Socket {
             until.saturating_sub(self.snd_nxt).div_ceil(large).max(1)
         };
         self.write_end = end.min(self.snd_nxt + segments * large);
+        self.buffer.pushes_tail = true;
         self.push_pending(net);
+        self.buffer.pushes_tail = false;
         self.write_end = full.max(self.snd_nxt);
         self.fill_tail(end);
     }
