@@ -238,10 +238,7 @@ impl Socket {
             }
             if left == 0 && largest > 1 {
                 let backlog = end - self.snd_nxt;
-                if backlog > mss
-                    && !self.buffer.pushes_tail
-                    && self.defers(net, largest, room)
-                {
+                if backlog > mss && !self.buffer.pushes_tail && self.defers(net, largest, room) {
                     limited = self.cwnd_holds_back(backlog, room);
                     if !limited && room <= backlog {
                         self.limited.stops(net.now_ns);
