@@ -23,7 +23,7 @@ def goodput_mbps(relay: Relay | None) -> float:
 
 def test_losses_of_one_leg_stay_on_it():
     whole, split = goodput_mbps(None), goodput_mbps(Relay(at_hop=1))
-    assert whole < 2
+    assert whole < 2.5
     assert split > 5 * whole
 
 

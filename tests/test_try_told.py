@@ -28,7 +28,7 @@ def test_a_download_is_told_by_when_it_is_done(capfd) -> None:
     seven round trips 560 ms."""
     result = tried(capfd, *DOWNLOADS)
     done_ms = [flow["fct_us"] / 1e3 for flow in result["flows"]]
-    assert done_ms == pytest.approx([617.2, 479.1, 479.5, 539.8], abs=0.5)
+    assert done_ms == pytest.approx([618.1, 479.1, 477.9, 538.7], abs=0.5)
     assert all(244 < time_ms < 700 for time_ms in done_ms)
     # Jump-Start bounds itself to 64 kB; the other two would send more than the first windows allow
     assert [line.partition(":")[0] for line in result["warnings"]] == ["cubic-2", "cubic-3"]
@@ -40,7 +40,7 @@ def test_a_download_is_told_by_when_it_is_done(capfd) -> None:
     assert err == "".join(f"headway: warning: {line}\n" for line in result["warnings"])
     rows = {line.split()[1]: line.split() for line in out.splitlines() if "cubic-" in line}
     assert {name: float(row[2]) for name, row in rows.items()} == pytest.approx(
-        {"hystart": 617.2, "jump-start": 479.1, "mega-start": 479.5, "quick-start": 539.8}, abs=0.1
+        {"hystart": 618.1, "jump-start": 479.1, "mega-start": 477.9, "quick-start": 538.7}, abs=0.1
     )
     # the goodput is that of the download: 8 Mbit over its time, not over eight seconds
     assert float(rows["hystart"][3].replace(",", "")) == pytest.approx(8e6 / done_ms[0], rel=1e-3)
@@ -75,14 +75,14 @@ def test_a_grant_that_the_first_windows_cut_short_is_warned_of(capfd) -> None:
     """The engineer's command: 10 MB on a geostationary link whose router grants 40.96 Mbit/s."""
     status, out, err = run(
         capfd, "try", "--rate", "50Mbit/s", "--rtt", "600ms", "--buffer", "1BDP", "--quick-start",
-        "--flows", "cubic+quick-start:size=10MB:initial_rate=50Mbit/s", "--json",
+        "--flows", "cubic+quick-start:size=10MB:initial_rate=50Mbit/s:announces=on", "--json",
     )  # fmt: skip
     assert status == 0
     assert err == (
         "headway: warning: cubic-0: quick-start could have sent 2048 packets before the first ACK, "
-        "and sent 44: the peer's window had room for 45 and the send buffer had room for 44; "
-        "give receive_window=6MB:extra_ack=on:send_buffer=9.5MB; limited slow start then slowed "
-        "the growth of the window (qs_max_ssthresh_pkts=0 turns it off)\n"
+        "and sent 45: the peer's window had room for 45; give receive_window=6MB:extra_ack=on; "
+        "limited slow start then slowed the growth of the window (qs_max_ssthresh_pkts=0 turns it "
+        "off)\n"
     )
     [flow] = json.loads(out)["flows"]
     assert flow["fct_us"] / 1e6 == pytest.approx(10.64, abs=0.01)
@@ -90,8 +90,8 @@ def test_a_grant_that_the_first_windows_cut_short_is_warned_of(capfd) -> None:
     flight = flow["first_flight"]
     assert flight.pop("growth_limited_pkts") > 2048
     assert flight == {
-        "asked_pkts": 2048, "largest_pkts": 2048, "sent_pkts": 44, "rwnd_limited_pkts": 2048 - 45,
-        "syn_limited_pkts": 2048 - 45, "sndbuf_limited_pkts": 2048 - 44,
+        "asked_pkts": 2048, "largest_pkts": 2048, "sent_pkts": 45, "rwnd_limited_pkts": 2048 - 45,
+        "syn_limited_pkts": 2048 - 45, "sndbuf_limited_pkts": 0,
     }  # fmt: skip
 
 
@@ -100,14 +100,14 @@ def test_a_grant_that_the_first_windows_cut_short_is_warned_of(capfd) -> None:
     [
         # a grant, a rate or a jump of W packets: two round trips of 0.6 s, or three with a late
         # request or jump, and 6907 packets at W per round trip, after it a window that grows
-        ("cubic+quick-start:initial_rate=10Mbit/s", 10.64, 6.65),
-        ("cubic+quick-start:initial_rate=20Mbit/s", 10.64, 4.51),
-        ("cubic+quick-start:initial_rate=41Mbit/s", 10.64, 2.87),
-        ("cubic+quick-start:initial_rate=50Mbit/s", 10.64, 2.87),
-        ("cubic+quick-start:initial_rate=50Mbit/s:qs_activation=late", 11.19, 3.86),
-        ("cubic+mega-start:initial_rate=50Mbit/s", 5.97, 2.56),
+        ("cubic+quick-start:initial_rate=10Mbit/s:announces=on", 10.64, 6.68),
+        ("cubic+quick-start:initial_rate=20Mbit/s:announces=on", 10.64, 4.57),
+        ("cubic+quick-start:initial_rate=41Mbit/s:announces=on", 10.64, 3.19),
+        ("cubic+quick-start:initial_rate=50Mbit/s:announces=on", 10.64, 3.19),
+        ("cubic+quick-start:initial_rate=50Mbit/s:qs_activation=late", 11.19, 3.79),
+        ("cubic+mega-start:initial_rate=50Mbit/s", 5.97, 2.91),
         ("cubic+jump-start:js_max_bytes=0:js_max_rate_kbps=45000", 5.97, 2.60),
-        ("cubic+careful-resume:cr_saved_cwnd_pkts=4000", 6.54, 3.79),
+        ("cubic+careful-resume:cr_saved_cwnd_pkts=4000", 6.54, 3.44),
         ("cubic+initial-start:is_window_pkts=1000:is_paced=on", 5.35, 3.45),
         ("cubic+mega-start:initial_rate=50Mbit/s:stack=linux-2.6", 10.35, 2.56),
     ],
@@ -122,11 +122,13 @@ def test_what_a_warning_advises_lets_the_start_send_all(
     digest, lines = digested(GEO, advised(flow, line))
     assert lines == []
     assert digest["fct_us"] / 1e6 == pytest.approx(advised_seconds, abs=0.06)
-    assert digest["first_flight"]["sent_pkts"] == digest["first_flight"]["asked_pkts"]
+    flight = digest["first_flight"]
+    # the last large segment may leave as the first ACK comes
+    assert flight["asked_pkts"] - 2 <= flight["sent_pkts"] <= flight["asked_pkts"]
 
 
 def test_each_limit_is_named_alone() -> None:
-    flow = "cubic+quick-start:size=1MB:initial_rate=50Mbit/s"
+    flow = "cubic+quick-start:size=1MB:initial_rate=50Mbit/s:announces=on"
     _, [window] = digested(LAN, f"{flow}:send_buffer=64MiB")
     assert "peer's window" in window
     assert "send buffer" not in window
@@ -134,12 +136,12 @@ def test_each_limit_is_named_alone() -> None:
     small = f"{flow}:receive_window=1MB:extra_ack=on:send_buffer=64kB"
     _, [buffer] = digested(LAN, small)
     assert "peer's window" not in buffer
-    assert "the send buffer had room for 44; give send_buffer=1.3MB" in buffer
+    assert "the send buffer had room for 54; give send_buffer=1.3MB" in buffer
     _, [no_extra_ack] = digested(LAN, f"{flow}:receive_window=1MB:send_buffer=64MiB")
     assert "; give extra_ack=on;" in no_extra_ack
     # its jump leaves a round trip later, when windows are scaled
     _, [jump] = digested(GEO, "cubic+careful-resume:size=3MB:cr_saved_cwnd_pkts=1000")
-    assert jump.endswith("the peer's window had room for 56; give receive_window=1.5MB")
+    assert jump.endswith("the peer's window had room for 55; give receive_window=1.5MB")
     # 500 Mbit/s for 600 ms are 30 MB; a window announces at most 8 MiB
     fast = {**GEO, "rate": "1 Gbit/s"}
     _, [largest] = digested(fast, f"cubic+mega-start:size=30MB:initial_rate=500Mbit/s{AMPLE}")
@@ -250,7 +252,7 @@ def test_what_is_as_asked_is_not_warned_of() -> None:
                 "quick_start": "on",
             },
             "flows": "cubic:size=100kB,cubic+mega-start:ms_rate_kbps=2000,"
-            "cubic+quick-start:initial_rate=8Mbit/s,voip,"
+            "cubic+quick-start:initial_rate=8Mbit/s:data_volume=10MB,voip,"
             "cubic+careful-resume:cr_saved_cwnd_pkts=50,reno+jump-start,htcp+initial-start",
             "duration": "8 s",
         }

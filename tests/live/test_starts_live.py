@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from real_time import in_real_time, live
 from support import on_kernel
-from test_receivers import complete_ms
+from rows import done_ms
 from test_starts import ROWS, Row, asked
 
 
@@ -16,4 +16,4 @@ from test_starts import ROWS, Row, asked
 @on_kernel
 @in_real_time
 def test_the_kernel_completes_a_transfer_as_it_did(row: Row) -> None:
-    assert complete_ms(live(asked(row))) == pytest.approx(row.kernel_ms, rel=row.spread)
+    assert done_ms(live(asked(row))) == pytest.approx(row.kernel_ms, rel=row.spread)
