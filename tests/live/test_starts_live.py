@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 from real_time import in_real_time, live
-from support import on_kernel
 from rows import done_ms
+from support import on_kernel
 from test_starts import ROWS, Row, asked
 
 
