@@ -1,10 +1,12 @@
-//! How long something else than cwnd held the sender back, as TCP_INFO counts it
+//! How long something other than cwnd held the sender back, as TCP_INFO counts it
 //! (tcpi_rwnd_limited, tcpi_sndbuf_limited; tcp_chrono_start, tcp_chrono_stop).
 //!
-//! The peer's window holds it back from when a push stops at the window until one does not.
-//! The send buffer does from when an ACK had the last data sent, cwnd has room and the writer
-//! waits, until the writer is woken (tcp_cwnd_validate, tcp_check_space). What the writer sends
-//! while it writes is not limited: it waits only after that. Where both would, the buffer counts.
+//! - The peer's window limits the sender from a push that stops at the window to the next one
+//!   that does not.
+//! - The send buffer limits it while all data is sent, cwnd has room and the writer waits for
+//!   memory (tcp_cwnd_validate). It ends when the writer is woken (tcp_check_space). A writer
+//!   that is writing does not wait.
+//! - If both limit the sender, the buffer counts.
 
 /// What holds a sender back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

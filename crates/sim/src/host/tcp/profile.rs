@@ -129,7 +129,8 @@ pub static PROFILES: [Profile; 2] = [
         reduction: Reduction::Prr,
         // tcp_max_reordering
         max_reordering_pkts: 300,
-        // tcp_rmem 131072 default and 6 MiB at most, half of it window. A full segment of 1448 bytes takes 2304 bytes of buffer, so then 160/256 are.
+        // tcp_rmem 131072 default and 6 MiB at most. Half of it is window until the first full
+        // segment: its 1448 bytes take 2304 bytes of buffer, so 160/256 are from then on.
         first_window_bytes: u64::MAX,
         buffer_bytes: 131_072,
         max_buffer_bytes: 6 << 20,

@@ -131,7 +131,7 @@ impl Receiver {
 
     /// Whether a reader that took something acknowledges (tcp_cleanup_rbuf).
     fn reading_acks(&mut self) -> bool {
-        let empty = self.unread_memory_bytes + self.held_memory_bytes == 0;
+        let empty = self.taken_bytes() == 0;
         if self.ack_scheduled
             && (self.rcv_nxt - self.acked > u64::from(self.rcv_mss)
                 || (self.pushed && !self.pingpong && empty))

@@ -60,7 +60,7 @@ pub struct Receiver {
     /// Memory of what arrived in order and was not read.
     pub(super) unread_memory_bytes: u64,
     /// Memory of what waits for holes, and how much data that is.
-    pub(super) held_memory_bytes: u64,
+    held_memory_bytes: u64,
     held_bytes: u64,
     /// When a segment outside the window was answered last.
     pub(super) answered_ns: Option<u64>,

@@ -26,7 +26,7 @@ impl Sizes {
             .receive_buffer_bytes
             .unwrap_or(profile.buffer_bytes)
             .max(asked.map_or(0, of_window));
-        let full = (buffer * profile.window_part) >> 8;
+        let full = window_of(buffer, profile.window_part);
         if profile.reduction == Reduction::RateHalving {
             let first_window = asked.unwrap_or(profile.first_window_bytes.min(full));
             return Sizes {
@@ -57,14 +57,23 @@ impl Sizes {
     }
 }
 
+/// The most window that so much buffer holds (tcp_win_from_space); `part` in 256ths.
+fn window_of(buffer_bytes: u64, part: u64) -> u64 {
+    (buffer_bytes * part) >> 8
+}
+
 fn round_up(window: u64) -> u64 {
     window.next_multiple_of(1 << WINDOW_SHIFT)
 }
 
 impl Receiver {
-    /// The most window that so much buffer holds (tcp_win_from_space).
     fn window_of(&self, buffer_bytes: u64) -> u64 {
-        (buffer_bytes * self.window_part) >> 8
+        window_of(buffer_bytes, self.window_part)
+    }
+
+    /// What of the buffer is taken: by data that were not read, and by data behind a hole.
+    pub(in crate::host::tcp) fn taken_bytes(&self) -> u64 {
+        self.unread_memory_bytes + self.held_memory_bytes
     }
 
     /// Its host sends the SYN: the first window is one of segments of `mss`.
@@ -238,7 +247,7 @@ impl Receiver {
     /// Data arrives: an overfull buffer becomes as large as what is in it (tcp_clamp_window).
     #[inline]
     pub(super) fn make_room(&mut self) {
-        let taken = self.unread_memory_bytes + self.held_memory_bytes;
+        let taken = self.taken_bytes();
         if taken > self.buffer_bytes && self.unread_memory_bytes > 0 {
             self.quick = 0;
             self.buffer_bytes = taken.min(self.max_buffer_bytes);
@@ -269,8 +278,7 @@ impl Receiver {
 
     /// Room in the receive buffer, as window (tcp_space).
     fn free_space(&self) -> u64 {
-        let taken = self.unread_memory_bytes + self.held_memory_bytes;
-        self.window_of(self.buffer_bytes.saturating_sub(taken))
+        self.window_of(self.buffer_bytes.saturating_sub(self.taken_bytes()))
     }
 
     /// The window to announce, before what was announced counts (__tcp_select_window):
