@@ -111,15 +111,15 @@ def try_out(
     ] = False,
     diverge_time: Annotated[
         str,
-        typer.Option(metavar="TIME", help="With --diverge: times may differ by this much."),
+        typer.Option(metavar="TIME", help="With --diverge: tolerance for the times of packets."),
     ] = "5 ms",
     diverge_after: Annotated[
         str,
-        typer.Option(metavar="TIME", help="With --diverge: pass over a flow's packets until then."),
+        typer.Option(metavar="TIME", help="With --diverge: skip each flow's packets before this time."),
     ] = "0 s",
     diverge_ignore: Annotated[
         str,
-        typer.Option(metavar="FIELDS", help="With --diverge: for example window,timestamp."),
+        typer.Option(metavar="FIELDS", help="With --diverge: fields to leave out, for example window,timestamp."),
     ] = "",
     pcap: Annotated[
         Path | None,

@@ -125,8 +125,8 @@ def validate(
             min=1,
             metavar="N",
             show_default=False,
-            help="Instead of the matrix N random cases, drawn from --seed; the same command again "
-            "goes on where it ended.",
+            help="Run N random cases, drawn from --seed, instead of the matrix; the same command "
+            "continues an interrupted run.",
         ),
     ] = None,
     kind: Annotated[
@@ -137,7 +137,7 @@ def validate(
     ] = KINDS[0],
     hours: Annotated[
         float | None,
-        typer.Option("--hours", metavar="H", help="Random cases: begin none after H hours."),
+        typer.Option("--hours", metavar="H", help="With --random: start no run after H hours."),
     ] = None,
     minimize: Annotated[
         int,
@@ -145,7 +145,7 @@ def validate(
             "--minimize",
             min=0,
             metavar="RUNS",
-            help="Runs on the kernel to make a random case that differs smaller.",
+            help="With --random: kernel runs to spend on shrinking each case that differs.",
         ),
     ] = 12,
     as_json: AsJson = False,

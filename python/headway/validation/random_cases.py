@@ -1,10 +1,10 @@
 """Random experiments over all that both backends can do, in which every pair of options meets.
 
-A case is drawn in two steps. First its classes: of every property of the path one class (a rate of
-5 to 20 Mbit/s), and of a few options, out of all, a setting (``sack=off``). Each case takes those
-that let the most pairs meet that have not met in the cases before. Then numbers are drawn within
-the classes, and the size of the transfer follows from them: an ideal path would carry it in some
-seconds. A case depends on the kind, the seed and its index, and not on how many cases are drawn.
+A case is drawn in two steps. The first chooses a class for every property of the path (a rate of 5
+to 20 Mbit/s) and settings of a few options (``sack=off``), so that they cover as many pairs as
+possible that earlier cases have not covered. The second draws numbers within the classes. The size
+of the transfer follows from them: an ideal path carries it in a few seconds. A case depends on the
+kind, the seed and its index, not on how many cases are drawn.
 """
 
 from __future__ import annotations

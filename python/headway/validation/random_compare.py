@@ -97,7 +97,7 @@ def _of_flow(trace: Trace, index: int, ended_ns: int | None) -> dict[str, float 
     elif ended_ns is None:
         values[f"goodput of {summary.name}"] = metrics.goodput_bps(trace, index)
     for field, kind in _LIMITED.items():
-        limited_us = getattr(summary, field, None)
+        limited_us = getattr(summary, field)
         if limited_us is not None:
             values[f"{kind} of {summary.name}"] = limited_us / 1e6
     return values
@@ -162,8 +162,7 @@ class Value:
     @property
     def kernel(self) -> float | None:
         """The median of the kernel's runs; None where it happened in none of them."""
-        known = [value for value in self.kernels if value is not None]
-        return statistics.median(known) if known else None
+        return statistics.median(self._known) if self._known else None
 
     @property
     def on_one_side(self) -> str | None:
@@ -180,28 +179,24 @@ class Value:
         kernel = self.kernel
         if self.sim is None or kernel is None:
             return None
-        scale = self.scale or abs(kernel)
-        if scale:
-            return (self.sim - kernel) / scale
+        if self._scale:
+            return (self.sim - kernel) / self._scale
         return 0.0 if self.sim == kernel else None
 
     @property
     def beyond(self) -> float | None:
         """The same from the nearest of the kernel's runs; 0 between them."""
-        difference, kernel = self.difference, self.kernel
-        if difference is None or kernel is None or self.sim is None:
+        if self.difference is None or self.sim is None:
             return None
-        known = [value for value in self.kernels if value is not None]
-        nearest = min(max(self.sim, min(known)), max(known))
-        return (self.sim - nearest) / (self.scale or abs(kernel) or 1)
+        nearest = min(max(self.sim, min(self._known)), max(self._known))
+        return (self.sim - nearest) / (self._scale or 1)
 
     @property
     def spread(self) -> float:
         """What the kernel's runs span."""
-        known = [value for value in self.kernels if value is not None]
-        if not known:
+        if not self._known:
             return 0.0
-        return (max(known) - min(known)) / (self.scale or abs(self.kernel or 0) or 1)
+        return (max(self._known) - min(self._known)) / (self._scale or 1)
 
     @property
     def differs(self) -> bool:
@@ -211,9 +206,16 @@ class Value:
             return self.on_one_side is not None
         if beyond is None:  # of what the kernel has none
             return abs(self.sim) > max(self.least, self.rule.least)
-        scale = self.scale or abs(kernel)
         share = self.rule.allowed if self.share is None else self.share
-        return abs(beyond) * scale > max(self.least, self.rule.least, share * scale)
+        return abs(beyond) * self._scale > max(self.least, self.rule.least, share * self._scale)
+
+    @property
+    def _known(self) -> list[float]:
+        return [value for value in self.kernels if value is not None]
+
+    @property
+    def _scale(self) -> float:
+        return self.scale or abs(self.kernel or 0)
 
 
 def values_of(

@@ -145,6 +145,8 @@ class RandomRunner:
         self._told = told
         self._until_s = until_s
         self._pace = _Pace()
+        self._simulated: dict[int, list[Observed]] = {}
+        """What the simulator's runs of a case showed, by the case's number, until it is settled."""
 
     @property
     def done(self) -> int:
@@ -198,17 +200,18 @@ class RandomRunner:
             return False
         notes = tuple(dict.fromkeys(note for run in runs for note in run.notes))
         observed = [run.values for run in runs]
-        values = values_of(case.experiment, self._simulated(case.experiment), observed)
+        if case.index not in self._simulated:
+            samples = samples_of(case.experiment)
+            self._simulated[case.index] = [observe(self._sim.run(one)) for one in samples]
+        values = values_of(case.experiment, self._simulated[case.index], observed)
         result = Result(case, values, notes)
         if not result.is_close and not is_last:
             most = NOISY_RUNS if result.differs and result.is_noisy else KERNEL_RUNS
             if len(runs) < most:
                 return False
         self.outcome.results.append(result)
+        del self._simulated[case.index]
         return True
-
-    def _simulated(self, experiment: Experiment) -> list[Observed]:
-        return [observe(self._sim.run(one)) for one in samples_of(experiment)]
 
     def _run_once(self, cases: Sequence[Case]) -> None:
         """Another run of each on the kernel."""
