@@ -1,7 +1,7 @@
 """Transfers on the kernel take as long as they did when they were measured.
 
-Noise: without SACK a packet that comes late changes a recovery, and a writer that wakes late a
-burst, hence 5 to 8 %.
+Noise: a packet that comes late changes a recovery without SACK, a writer that wakes late a burst,
+and both what a queue of three packets drops; hence each row's spread.
 """
 
 import pytest
