@@ -115,11 +115,15 @@ def try_out(
     ] = "5 ms",
     diverge_after: Annotated[
         str,
-        typer.Option(metavar="TIME", help="With --diverge: skip each flow's packets before this time."),
+        typer.Option(
+            metavar="TIME", help="With --diverge: skip a flow's packets before this time."
+        ),
     ] = "0 s",
     diverge_ignore: Annotated[
         str,
-        typer.Option(metavar="FIELDS", help="With --diverge: fields to leave out, for example window,timestamp."),
+        typer.Option(
+            metavar="FIELDS", help="With --diverge: fields to leave out, as window,timestamp."
+        ),
     ] = "",
     pcap: Annotated[
         Path | None,
