@@ -26,6 +26,7 @@ need command -v tcptrace -- tcptrace
 need command -v tshark -- tshark
 need command -v tcpdump -- tcpdump
 need command -v ip -- iproute2
+need command -v ping -- iputils-ping
 need command -v nft -- nftables
 need command -v iperf3 -- iperf3
 need command -v curl -- curl
