@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 STUDY ?= collateral-damage
 OUT ?= results/$(STUDY)
 AGAIN := $(MAKE) --no-print-directory
-# Jobs at once in a make below this one, unless `make --jobs` gave a number for all of them.
+# Jobs at once in a make below this one, unless `make --jobs` gave a number for all of them. A recipe
+# that calls make by this name needs a `+`, or make would not pass its job server on.
 JOBS = $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=$(1))
 # Cargo would look for make's job server, which recipes do not pass on.
 BARE := env -u MAKEFLAGS -u MFLAGS
@@ -32,8 +33,8 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build everything: .venv/bin/headway and, where it can be built, headwayctl beside it
-	@$(AGAIN) $(call JOBS,2) $(VENV)/.linked target/.engine-release
-	@$(AGAIN) $(VENV)/.pages headwayctl
+	+@$(AGAIN) $(call JOBS,2) $(VENV)/.linked target/.engine-release
+	+@$(AGAIN) $(VENV)/.pages headwayctl
 
 # headwayctl with its completions and manual. The simulator does not need it, so it is left out
 # where its tools are missing. CTL_PROFILE=debug takes the program that the live tests build.
@@ -73,7 +74,7 @@ $(VENV)/.pages: target/.engine-release $(VENV)/.linked $(wildcard python/headway
 	@touch $@
 
 demo: ## build what paper 001's study needs, run it, print where its report is
-	@$(AGAIN) $(call JOBS,2) $(VENV)/.linked target/.engine-quick
+	+@$(AGAIN) $(call JOBS,2) $(VENV)/.linked target/.engine-quick
 	@$(BIN)/headway run $(STUDY) --out $(OUT)
 	@echo "Open $(OUT)/report.html in a browser; it needs no network."
 
@@ -87,7 +88,7 @@ TESTED := --workspace $(if $(READY),,--exclude headway-kernel)
 
 test: ## the deterministic tests of Rust and Python: no root, no clock, no other program
 	@mkdir -p target && : >$(SKIPS)
-	@export HEADWAY_SKIPS="$$PWD/$(SKIPS)"; status=0; \
+	+@export HEADWAY_SKIPS="$$PWD/$(SKIPS)"; status=0; \
 	$(AGAIN) --keep-going $(call JOBS,2) test-rust test-python || status=$$?; \
 	tests/skipped.sh $(SKIPS); exit $$status
 
@@ -108,7 +109,7 @@ LIVE = $(AGAIN) --keep-going $(call JOBS,3)
 
 test-live: ## the tests that depend on real time, root or other programs; installs these on Debian
 	@mkdir -p target && : >$(SKIPS) && rm -rf $(FAILED) target/live-cache
-	@export HEADWAY_SKIPS="$$PWD/$(SKIPS)"; status=0; tests/system_packages.sh; \
+	+@export HEADWAY_SKIPS="$$PWD/$(SKIPS)"; status=0; tests/system_packages.sh; \
 	$(LIVE) live-build $(VENV)/.dev $(VENV)/.linked && { \
 	HEADWAY_BESIDE=1 $(LIVE) live-rust-beside live-kernel-beside live-programs-beside || status=$$?; \
 	HEADWAY_BESIDE=1 $(LIVE) live-rust-measures live-python-measures || status=$$?; \
@@ -122,9 +123,8 @@ LIVE_RUST = @$(BARE) tests/rust_live.py run $(FAILED) "--locked $(TESTED)"
 # Some tests build with folders of algorithms of their own. They begin with a copy of what is not ours.
 live-build: target/.engine-dev
 	@$(BARE) cargo test --locked --quiet --no-run $(TESTED) --lib --bins --tests
-	@$(BARE) cargo build --locked --quiet $(TESTED) --bins
 	@mkdir -p $(FURTHER) && cd target/debug && \
-	cp --archive --update --parents $$(ls -d build/* .fingerprint/* deps/lib* | grep -v headway) "$(CURDIR)/$(FURTHER)"
+	cp --archive --link --update --parents $$(ls -d build/* .fingerprint/* deps/lib* | grep -v headway) "$(CURDIR)/$(FURTHER)"
 	$(if $(READY),,@tests/skipped.sh --note 1 "suite of headway-kernel" \
 	"it is not built without clang-19, libbpf, libelf and zlib")
 
