@@ -138,22 +138,23 @@ live-rust-alone:
 	$(LIVE_RUST) in_real_time
 	@$(BARE) tests/rust_live.py again $(FAILED) "--locked $(TESTED)"
 
-# Those that measure leave most of both cores idle, so two run at once.
-TWO := --numprocesses 2 --dist loadfile
+# Tests that measure leave most of both cores idle, so several run at once.
+BESIDE = --numprocesses $(1) --dist loadfile
 
 # pytest exits with 1 if a test failed, which live-python-alone judges, and with 5 if no test was chosen.
 live-kernel-beside:
 	@$(call PYTEST_LIVE,kernel) -m "kernel and not measures" || test $$? = 1
 
 live-programs-beside:
-	@$(call PYTEST_LIVE,programs) $(TWO) -m "not kernel and not measures" || test $$? = 1
+	@$(call PYTEST_LIVE,programs) $(call BESIDE,2) -m "not kernel and not measures" || test $$? = 1
 
 live-python-measures:
-	@$(call PYTEST_LIVE,measures) $(TWO) -m "measures and not alone" || test $$? = 1
+	@$(call PYTEST_LIVE,measures) $(call BESIDE,3) -m "measures and not alone" || test $$? = 1
 
 live-python-alone:
 	@$(call PYTEST_LIVE,measures) -m "measures and alone" || test $$? = 1 -o $$? = 5
 	@status=0; for group in kernel programs measures; do \
+	test -e target/live-cache/$$group/v/cache/lastfailed || continue; \
 	$(call PYTEST_LIVE,$$group) --last-failed --last-failed-no-failures=none || test $$? = 5 || status=1; \
 	done; exit $$status
 

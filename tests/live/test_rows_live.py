@@ -1,7 +1,8 @@
 """Transfers on the kernel take as long as they did when they were measured.
 
 Noise: a packet that comes late changes a recovery without SACK, a writer that wakes late a burst,
-and both what a queue of three packets drops; hence each row's spread.
+and both what a queue of three packets drops; hence each row's spread. Where such noise decides, a
+row runs alone.
 """
 
 import pytest
@@ -12,6 +13,10 @@ from support import on_kernel
 
 @on_kernel
 @in_real_time
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, marks=() if row.agrees else pytest.mark.alone) for row in ROWS],
+    ids=str,
+)
 def test_a_transfer_takes_as_long_as_measured(row: Row) -> None:
     assert done_ms(live(row.experiment)) == pytest.approx(row.kernel_ms, rel=row.spread)
