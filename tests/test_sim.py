@@ -175,4 +175,4 @@ def test_a_flow_may_have_a_stack_of_its_own(app: dict) -> None:
 def test_a_transfer_takes_as_long_as_on_the_kernel(row: Row) -> None:
     took_ms = done_ms(run(row.experiment))
     assert took_ms == pytest.approx(row.sim_ms, rel=0.002)
-    assert (took_ms == pytest.approx(row.kernel_ms, rel=row.spread)) == row.agrees
+    assert took_ms == pytest.approx(row.kernel_ms, rel=row.spread)
