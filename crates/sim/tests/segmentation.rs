@@ -60,6 +60,42 @@ fn a_packet_that_is_sent_again_alone_is_pushed_only_where_the_writer_pushed_it()
 }
 
 #[test]
+fn a_window_of_two_packets_leaves_as_two_segments_without_a_push() {
+    // tcp_cwnd_test: a segment is at most half of cwnd; tcp_push_one does not mark what it sends.
+    let link = wide_link(10_000_000, 25 * MS);
+    let flows = json!([bulk("hybla", None)]);
+    let trace = Trace::of(&dumbbell("linux-6", SECOND / 5, &link, flows));
+    let data = trace.data();
+    assert!(!data[0].has(TcpFlags::PSH) && !data[1].has(TcpFlags::PSH));
+    assert!(data[2].time_ns > data[1].time_ns + 20 * MS);
+}
+
+#[test]
+fn segments_follow_the_sk_buffs_of_the_writer_as_on_linux() {
+    // Linux 6.18 at 20 Mbit/s and 60 ms with a queue of three packets: the numbers of the first
+    // packets, and on which of them PSH was. 31 ends an sk_buff, whose rest does not wait for the
+    // next ACK (tcp_tso_should_defer). The writer sends 38 alone (tcp_push_one): it wakes with the
+    // ACK of 30, not with that of 29, since the sk_buff of both still counts in the send buffer
+    // while 30 is out (tcp_trim_head).
+    let alone = [
+        12, 14, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18, 19, 20, 21, 23, 25, 26, 28, 29, 31, 32, 34,
+        36, 38, 39, 40, 42, 44, 45,
+    ];
+    let pushed = [13, 15, 22, 24, 27, 30, 33, 35, 37, 41, 43, 46];
+    let link = json!({"rate_bps": 20_000_000, "delay_ns": 30 * MS, "limit_pkts": 3});
+    let flows = json!([bulk("reno", Some(3_000_000))]);
+    let trace = Trace::of(&dumbbell("linux-6", SECOND, &link, flows));
+    let sent = |push: bool| -> Vec<u64> {
+        let data = trace.data().into_iter().skip(12).take(43);
+        data.filter(|d| d.has(TcpFlags::PSH) == push)
+            .map(|d| (d.seq - 1) / SEGMENT)
+            .collect()
+    };
+    assert_eq!(sent(false), alone);
+    assert_eq!(sent(true), pushed);
+}
+
+#[test]
 fn segments_grow_with_the_rate() {
     // tcp_tso_autosize: what the rate, times 1.2 or 2, brings in 2^-10 s.
     let longest_run = |rate_bps| {
