@@ -36,6 +36,8 @@ class Row:
                                 "buffer": self.buffer}  # fmt: skip
         if "quick-start" in self.flow:
             path["quick_start"] = {}
+        if self.flow.startswith("rcp"):
+            path["routers"] = ["rcp"]
         longest_s = 2 + max(self.sim_ms, self.kernel_ms) * 1.2 / 1000
         return Experiment.model_validate(
             {"topology": path, "flows": self.flow, "duration": f"{longest_s:.0f} s"}
@@ -45,6 +47,7 @@ class Row:
 ROWS = [
     Row("10Mbit/s", "3.5s", "cubic:size=300kB", 19_326, 19_327),
     Row("10Mbit/s", "2.5s", "cubic:size=300kB", 13_826, 13_827),
+    Row("180Mbit/s", "2.5s", "rcp:size=15kB", 6250, 6250, "26 pkts"),
     Row("10Mbit/s", "1.5s", "cubic:size=300kB:timestamps=off", 8313, 8314),
     Row("8.2Mbit/s", "2.1s", "reno:size=29kB:timestamps=off", 10_474, 10_465, "5 pkts"),
     Row("20Mbit/s", "60ms", "reno:size=10MB:sack=off", 21_516, 21_661),
