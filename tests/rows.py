@@ -13,6 +13,7 @@ from headway.trace import Trace
 _ROUTERS: dict[str, dict[str, Any]] = {
     "quick-start": {"quick_start": {}},
     "xcp": {"routers": ["xcp"]},
+    "rcp": {"routers": ["rcp"]},
 }
 
 
@@ -49,6 +50,9 @@ class Row:
 ROWS = [
     Row("10Mbit/s", "3.5s", "cubic:size=300kB", 19_326, 19_327),
     Row("10Mbit/s", "2.5s", "cubic:size=300kB", 13_826, 13_827),
+    Row("180Mbit/s", "2.5s", "rcp:size=15kB", 6250, 6250, "26 pkts"),
+    Row("10Mbit/s", "1.5s", "cubic:size=300kB:timestamps=off", 8313, 8314),
+    Row("8.2Mbit/s", "2.1s", "reno:size=29kB:timestamps=off", 10_474, 10_465, "5 pkts"),
     Row("20Mbit/s", "60ms", "reno:size=10MB:sack=off", 21_516, 21_661),
     Row("20Mbit/s", "60ms", "cubic:size=10MB:sack=off", 7793, 7972),
     Row("20Mbit/s", "60ms", "cubic:size=10MB:send_buffer=64KiB", 7931, 7540, spread=0.08),

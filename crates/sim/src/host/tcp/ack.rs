@@ -473,7 +473,15 @@ impl Socket {
         match self.state {
             State::SynSent | State::SynReceived => {
                 self.retries += 1;
-                self.rtt.back_off();
+                self.counters.rtos += 1;
+                let opens = self.state == State::SynSent;
+                if opens {
+                    // tcp_enter_loss, also without data
+                    self.ecn_reduced();
+                }
+                if !opens || self.retries > self.profile.linear_syn_timeouts {
+                    self.rtt.back_off();
+                }
                 self.send_syn(net);
                 return;
             }

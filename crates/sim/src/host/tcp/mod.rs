@@ -318,7 +318,7 @@ impl Socket {
             asks_path: control.startup().is_some_and(StartupInfo::opens),
             starting_pkts: 0,
             ecn: EcnFlags::of(control.control().flags),
-            carried: Carried::of(&control),
+            carried: Carried::of(&control, profile),
             control,
             pacing: Pacing::default(),
             quick_start: None,

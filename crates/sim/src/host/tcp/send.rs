@@ -248,7 +248,7 @@ impl Socket {
                     }
                 }
                 // tcp_mss_split_point: a part of a packet where Nagle's rule allows it
-                let whole = room < backlog && self.small_end > self.snd_una;
+                let whole = self.small_is_out();
                 pkts = self.segment_pkts(largest, room.min(backlog), whole);
                 left = pkts;
                 let most = (u64::from(pkts) * mss).min(room.min(backlog));
@@ -294,8 +294,12 @@ impl Socket {
 
     /// Nagle's rule in Minshall's form: a small segment waits while another is out.
     fn nagle_waits(&self, end: u64) -> bool {
-        let last = self.snd_nxt + u64::from(self.mss) >= end;
-        last && !self.options.nodelay && !self.fin_queued && self.small_end > self.snd_una
+        self.snd_nxt + u64::from(self.mss) >= end && self.small_is_out()
+    }
+
+    /// A small segment is out, and Nagle's rule looks at it (tcp_nagle_check).
+    fn small_is_out(&self) -> bool {
+        !self.options.nodelay && !self.fin_queued && self.small_end > self.snd_una
     }
 
     /// `small`: less than options leave room for (tcp_minshall_update with mss_now).
