@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+import polars as pl
 import pytest
 from support import beside
 
 from headway import metrics
 from headway.backends import run
 from headway.backends.sim import SimBackend
+from headway.cli.try_run import Done
+from headway.cli.try_told import give
 from headway.digest import QUANTILE_RESOLUTION, average, digest_of, digest_of_totals
 from headway.experiment import Experiment
 from headway.mechanisms import routers
@@ -168,6 +172,29 @@ def test_the_engine_sums_up_what_a_trace_would_say(name: str) -> None:
             assert of_engine == of_trace, path
     # and it is not all nothing
     assert traced["link"]["throughput_bps"] > 0 or "without" in name
+
+
+def test_links_that_a_backend_does_not_know_are_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With a gateway the kernel's counters are those of the second hop."""
+    fast = {"forward": {**_HOP["forward"], "rate": "30Mbit/s"}}
+    chain = Experiment.model_validate(
+        {
+            "topology": {"kind": "chain", "hops": [fast, _HOP]},
+            "flows": "1xcubic",
+            "duration": "4 s",
+        }
+    )
+    trace = run(chain)
+    known = {**trace.tables, "link_counters": trace["link_counters"].filter(pl.col("link") >= 2)}
+    digest = digest_of(dataclasses.replace(trace, tables=known))
+    assert [link["name"] for link in digest["links"]] == ["forward1", "reverse1"]
+    assert digest["links"] == digest_of(trace)["links"][2:]
+    assert digest["link"]["utilization"] > 0.5
+    give(chain, [Done(digest, trace.meta)], as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:5] for line in lines if "utilization" in line] == ["hop 1"]
 
 
 class Unasked:

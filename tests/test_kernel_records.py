@@ -72,6 +72,24 @@ def test_the_queue_is_full_from_the_first_drop_until_a_packet_is_taken(
     assert log.queue_full(1).height == 0
 
 
+def test_a_packet_that_the_queue_drops_at_its_head_has_waited_in_it(tmp_path: Path) -> None:
+    log = log_of(
+        tmp_path,
+        packet(arrived_ns=10 * MS, departed_ns=20 * MS, outcome=3, ip_bytes=1000),
+        packet(arrived_ns=15 * MS, outcome=1),
+        packet(arrived_ns=12 * MS, departed_ns=30 * MS, delivered_ns=40 * MS),
+    )
+    queue = log.queue(0)
+    assert (queue["time_ns"] // MS).to_list() == [10, 12, 20, 30]
+    assert queue["queue_bytes"].to_list() == [1000, 2500, 1500, 0]
+    drops = log.drops()
+    assert (drops["time_ns"] // MS).to_list() == [15, 20]
+    assert drops["reason"].to_list() == [0, 2]
+    counters = log.link_counters(0, [15 * MS, 1000 * MS])
+    assert counters["dropped_pkts"].to_list() == [1, 2]
+    assert counters["sent_pkts"].to_list() == [0, 1]
+
+
 def test_stalls_are_when_packets_waited_for_the_emulator(tmp_path: Path) -> None:
     def due(due_ms: float, delivered_ms: float, link: int = 0) -> np.ndarray:
         due_ns, delivered_ns = int(due_ms * MS), int(delivered_ms * MS)

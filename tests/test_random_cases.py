@@ -30,7 +30,13 @@ from headway.validation.random_cases import (
 )
 from headway.validation.random_compare import CLOSE, Result, Value, observe, values_of
 from headway.validation.random_report import Minimized, replay, summary, tables, write_page
-from headway.validation.random_runs import KERNEL_RUNS, NOISY_RUNS, Kept, RandomRunner
+from headway.validation.random_runs import (
+    KERNEL_RUNS,
+    NOISY_RUNS,
+    Kept,
+    RandomRunner,
+    samples_of,
+)
 
 CASES = {"options": 300, "default": 100, "startups": 60, "several": 30}
 
@@ -628,3 +634,14 @@ def test_the_simulator_counts_what_holds_a_sender_back(flow: str, rwnd_s, sndbuf
         assert us is not None
         low, high = wanted if isinstance(wanted, tuple) else (wanted, wanted)
         assert low <= us / 1e6 <= high
+
+
+def test_flows_of_samples_start_within_a_packets_time() -> None:
+    path = {"kind": "dumbbell", "rate": "600 kbit/s", "rtt": "59 ms", "buffer": "8 pkts"}
+    experiment = Experiment.model_validate(
+        {"topology": path, "flows": "1xreno,1xcubic", "duration": "6 s"}
+    )
+    starts_ns = [sample.start_times_ns() for sample in samples_of(experiment)]
+    assert {first for first, _ in starts_ns} == {starts_ns[0][0]}
+    later_ns = [second - starts_ns[0][1] for _, second in starts_ns]
+    assert later_ns == [0, 7_400_000, 14_800_000, 2_200_000, 9_600_000]  # of 20 ms

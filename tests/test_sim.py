@@ -12,7 +12,7 @@ from support import S, experiment
 from headway import metrics, run
 from headway.backends import as_it_is, backend_named
 from headway.errors import HeadwayError
-from headway.experiment import Capture, parse_flows
+from headway.experiment import Capture, Experiment, parse_flows
 from headway.registry import registry
 from headway.trace import SCHEMA, Trace, save_trace
 
@@ -171,8 +171,22 @@ def test_a_flow_may_have_a_stack_of_its_own(app: dict) -> None:
         parse_flows("reno:stack=linux-7")
 
 
+def test_a_router_leaves_random_losses_as_they_are() -> None:
+    def lost_ns(routers: list[str]) -> list[int]:
+        path = {"kind": "dumbbell", "rate": "16 Mbit/s", "rtt": "18 ms",
+                "buffer": "20 pkts", "loss": 0.02, "routers": routers}  # fmt: skip
+        experiment = Experiment.model_validate(
+            {"topology": path, "flows": "1xvcp", "duration": "500 ms"}
+        )
+        drops: list[int] = run(experiment)["drops"]["time_ns"].to_list()
+        return drops
+
+    # at low load the router says what VCP assumes without one
+    assert lost_ns(["vcp"]) == lost_ns([]) != []
+
+
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_transfer_takes_as_long_as_on_the_kernel(row: Row) -> None:
     took_ms = done_ms(run(row.experiment))
     assert took_ms == pytest.approx(row.sim_ms, rel=0.002)
-    assert (took_ms == pytest.approx(row.kernel_ms, rel=row.spread)) == row.agrees
+    assert took_ms == pytest.approx(row.kernel_ms, rel=row.spread)

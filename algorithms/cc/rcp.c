@@ -6,7 +6,7 @@
  *
  * Settled here, where RCP says nothing or differs:
  * - The rate counts IP bytes, as routers do. It is asked for on the SYN already, where the
- *   stack can; until the first answer the stack's initial window is all that leaves.
+ *   stack can (linux-2.6); until the first answer the stack's initial window is all that leaves.
  * - After idle times the rate is the last that came back, as in Scharf (2011), section
  *   6.3.1; "that can be very aggressive". idle=probe waits for an answer to the first two
  *   packets. rcp-host.cc sends probes without data all the time instead, and also where the

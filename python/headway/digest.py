@@ -117,7 +117,11 @@ class VoipDigest(TypedDict):
 
 
 class Digest(TypedDict):
-    """One trial; ``link`` is the first hop in the direction of the data, the first of ``links``."""
+    """One trial; ``link`` is the first of ``links``.
+
+    Without a gateway that is the first hop in the direction of the data. With one, the kernel
+    backend knows the links of one hop only.
+    """
 
     flows: list[FlowDigest]
     link: LinkDigest
@@ -145,18 +149,15 @@ def digest_of_totals(experiment: Experiment, totals: Mapping[str, Any]) -> Diges
     A flow's, a link's and the datagrams' keys are those of crates/sim/src/trace/digest.
     """
     edges = batch_edges_ns(experiment)
-    rates = [
-        link.capacity_bps(edges[0], edges[-1])
-        for hop in experiment.topology.links()
-        for link in hop
-    ]
+    rates = {
+        f"{way}{number}": link.capacity_bps(edges[0], edges[-1])
+        for number, hop in enumerate(experiment.topology.links())
+        for way, link in zip(("forward", "reverse"), hop, strict=True)
+    }
     flows = [
         _flow(experiment, edges, flow) for flow in totals["flows"] if flow["control"] is not None
     ]
-    links = [
-        _link(edges[-1] - edges[0], rate, link)
-        for rate, link in zip(rates, totals["links"], strict=True)
-    ]
+    links = [_link(edges[-1] - edges[0], rates[link["name"]], link) for link in totals["links"]]
     return {
         "flows": flows,
         "link": links[0],

@@ -63,7 +63,7 @@ class Algorithm(BaseModel):
 
     ``flags`` are a control's: "own-start" (no startup joins it), "paces", "ect0" or "ect1" (how it
     marks its packets), "needs-ecn", "rtt-stamp" (its RTT samples are in microseconds, whatever the
-    stack's clock), "asks-on-syn" (its header goes on the SYN, too).
+    stack's clock), "asks-on-syn" (its header goes on the SYN, too, with stack linux-2.6).
 
     ``reads_monitor``: a control that goes by what the link publishes by which its packets leave;
     it is as Reno where nothing does (docs/pep-control.md).

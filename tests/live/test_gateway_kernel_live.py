@@ -17,6 +17,7 @@ from test_gateway_kernel import RTT_MS, experiment, link
 
 from headway import Experiment, metrics, run
 from headway.backends.kernel.headwayctl import Headwayctl
+from headway.digest import digest_of
 from headway.trace import Trace
 
 
@@ -47,6 +48,21 @@ def test_a_relay_does_on_the_kernel_what_it_does_in_the_simulator(control: str) 
     left = ctl.json("pep", "status", "--json")
     assert not names & {proxy["name"] for proxy in left["proxies"]}
     assert not [name for name in left["killed"] if name not in names]
+
+
+@on_kernel
+@in_real_time
+@pytest.mark.parametrize("relay", [{"at_hop": 1}, None])
+def test_a_transfer_begins_with_the_first_leg(relay: dict[str, Any] | None) -> None:
+    """Its SYN takes 400 ms to the gateway; the testbed logs the link behind it."""
+    hops = [{"forward": link("10 Mbit/s", delay)} for delay in ("400 ms", "50 ms")]
+    flow = {"control": "cubic", "app": {"kind": "bulk", "size": "20 kB"}, "relay": relay}
+    asked = Experiment.model_validate(
+        {"topology": {"kind": "chain", "hops": hops}, "flows": [flow], "duration": "4 s"}
+    )
+    kernel, sim = (digest_of(trace) for trace in (live(asked), run(asked)))
+    assert kernel["flows"][0]["fct_us"] == pytest.approx(sim["flows"][0]["fct_us"], rel=0.02)
+    assert [one["name"] for one in kernel["links"]] == ["forward1", "reverse1"]
 
 
 def asking(folder: Path, relay: dict[str, Any] | None) -> Experiment:

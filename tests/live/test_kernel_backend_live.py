@@ -255,6 +255,20 @@ def test_pingpong_on_the_kernel_asks_when_the_simulator_does() -> None:
 
 @on_kernel
 @in_real_time
+def test_the_end_of_requests_that_waited_waits_for_the_small_segment_before_it() -> None:
+    """Nagle's rule: a median of 465 ms; 378 ms where that end leaves with full segments."""
+    app = {"kind": "pingpong", "request": "150 B", "mean_interval": "16 ms"}
+    path = {"kind": "dumbbell", "rate": "10 Mbit/s", "rtt": "300 ms", "buffer": "1 BDP"}
+    flow = {"app": app, "control": "reno"}
+    asked = experiment([flow], topology=path, duration="6 s", seed=457999)  # type: ignore[arg-type]
+    for one in (live(asked), run(asked)):
+        rows = one["responses"]
+        took_ms = ((rows["end_ns"] - rows["start_ns"]) / 1e6).median()
+        assert took_ms == pytest.approx(470, rel=0.06)
+
+
+@on_kernel
+@in_real_time
 def test_captured_packets_are_real_and_all_of_them() -> None:
     trace = live(experiment("1xcubic", capture={"snaplen": "100 B"}))
     assert trace.capture is not None

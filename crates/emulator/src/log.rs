@@ -77,7 +77,7 @@ fn dtype(rust: &str) -> &'static str {
 row! {
     /// When it was offered to the link; a host's answer, when what it answers was due.
     arrived_ns: u64,
-    /// When its last bit left the queue, 0 if dropped.
+    /// When its last bit left the queue, or a queue dropped it at its head; 0 if dropped on arrival.
     departed_ns: u64,
     /// When it was due at the far end, 0 if dropped.
     due_ns: u64,

@@ -206,6 +206,25 @@ fn the_log_tells_of_every_packet_and_agrees_with_the_counters() {
 }
 
 #[test]
+fn the_log_tells_when_a_queue_dropped_a_packet_at_its_head() {
+    need!(missing());
+    let file = std::env::temp_dir().join(format!("headway-codel-{}.log", std::process::id()));
+    let link = r#"{"rate_bps": 5000000, "delay_ns": 10000000, "aqm": {"name": "codel"}}"#;
+    let pair = Pair::new(link, |config| config.log = Some(file.clone()));
+    pair.bulk(2);
+    pair.stop();
+    let rows = read_log(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let dropped: Vec<&Row> = rows.iter().filter(|r| r.outcome == 3).collect();
+    assert!(!dropped.is_empty());
+    for row in dropped {
+        // CoDel lets packets wait for 5 ms
+        assert!(row.departed_ns >= row.arrived_ns + 5_000_000);
+        assert_eq!((row.due_ns, row.delivered_ns), (0, 0));
+    }
+}
+
+#[test]
 fn what_a_host_answers_joins_its_link_when_the_question_was_due() {
     need!(missing(), missing_program("ping"));
     let file = std::env::temp_dir().join(format!("headway-answers-{}.log", std::process::id()));

@@ -15,7 +15,7 @@ pub enum Purpose {
     Wire = 3,
     /// Nonces of requests for a rate.
     Nonce = 4,
-    /// Routers of a link that find no header.
+    /// Routers of a link.
     Router = 5,
     /// What a congestion control draws.
     Control = 6,

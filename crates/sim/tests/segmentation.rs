@@ -35,12 +35,13 @@ fn the_first_window_leaves_as_pairs_whose_second_packet_is_pushed() {
 }
 
 #[test]
-fn a_packet_that_is_sent_again_alone_is_not_pushed() {
-    // __tcp_transmit_skb sets PSH in the copy that leaves, so the packet's own flags stay.
+fn a_packet_that_is_sent_again_alone_is_pushed_only_where_the_writer_pushed_it() {
+    // __tcp_transmit_skb sets PSH in the copy that leaves, so the packet's own flags stay:
+    // those that tcp_mark_push set, where the writer ran out of room.
     let trace = four_packet_queue();
     let data = trace.data();
     let mut pushed = std::collections::HashSet::new();
-    let mut alone = 0;
+    let (mut alone, mut marked) = (0, 0);
     for (i, packet) in data.iter().enumerate() {
         let with_next = data
             .get(i + 1)
@@ -52,10 +53,46 @@ fn a_packet_that_is_sent_again_alone_is_not_pushed() {
         let again = data[..i].iter().any(|d| d.seq == packet.seq);
         if again && pushed.contains(&packet.seq) && !with_next && !with_last {
             alone += 1;
-            assert!(!packet.has(TcpFlags::PSH), "{packet:?}");
+            marked += u32::from(packet.has(TcpFlags::PSH));
         }
     }
-    assert!(alone > 2, "{alone}");
+    assert!(alone > 2 && marked < 2, "{marked} of {alone}");
+}
+
+#[test]
+fn a_window_of_two_packets_leaves_as_two_segments_without_a_push() {
+    // tcp_cwnd_test: a segment is at most half of cwnd; tcp_push_one does not mark what it sends.
+    let link = wide_link(10_000_000, 25 * MS);
+    let flows = json!([bulk("hybla", None)]);
+    let trace = Trace::of(&dumbbell("linux-6", SECOND / 5, &link, flows));
+    let data = trace.data();
+    assert!(!data[0].has(TcpFlags::PSH) && !data[1].has(TcpFlags::PSH));
+    assert!(data[2].time_ns > data[1].time_ns + 20 * MS);
+}
+
+#[test]
+fn segments_follow_the_sk_buffs_of_the_writer_as_on_linux() {
+    // Linux 6.18 at 20 Mbit/s and 60 ms with a queue of three packets: the numbers of the first
+    // packets, and on which of them PSH was. 31 ends an sk_buff, whose rest does not wait for the
+    // next ACK (tcp_tso_should_defer). The writer sends 38 alone (tcp_push_one): it wakes with the
+    // ACK of 30, not with that of 29, since the sk_buff of both still counts in the send buffer
+    // while 30 is out (tcp_trim_head).
+    let alone = [
+        12, 14, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18, 19, 20, 21, 23, 25, 26, 28, 29, 31, 32, 34,
+        36, 38, 39, 40, 42, 44, 45,
+    ];
+    let pushed = [13, 15, 22, 24, 27, 30, 33, 35, 37, 41, 43, 46];
+    let link = json!({"rate_bps": 20_000_000, "delay_ns": 30 * MS, "limit_pkts": 3});
+    let flows = json!([bulk("reno", Some(3_000_000))]);
+    let trace = Trace::of(&dumbbell("linux-6", SECOND, &link, flows));
+    let sent = |push: bool| -> Vec<u64> {
+        let data = trace.data().into_iter().skip(12).take(43);
+        data.filter(|d| d.has(TcpFlags::PSH) == push)
+            .map(|d| (d.seq - 1) / SEGMENT)
+            .collect()
+    };
+    assert_eq!(sent(false), alone);
+    assert_eq!(sent(true), pushed);
 }
 
 #[test]

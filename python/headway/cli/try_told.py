@@ -97,17 +97,23 @@ def _half_width(values: Sequence[float | None]) -> float | None:
 
 def _print(base: Experiment, mean: Summary, trials: int) -> None:
     print_table(_flows(base, mean["flows"], trials, mean["beside"]))
-    forward = mean["links"][::2]
-    several = len(forward) > 1
+    several = len(base.topology.links()) > 1
+    # with a gateway the kernel backend knows one hop only
+    forward = [
+        (link["name"].removeprefix("forward"), link)
+        for link in mean["links"]
+        if link["name"].startswith("forward")
+    ]
     rows: list[list[Cell]] = [
         [f"queue{f' of hop {hop}' if several else ''}, bytes", *_spread(link["queue_bytes"], 1)]
-        for hop, link in enumerate(forward)
+        for hop, link in forward
     ]
     if mean["voip"] is not None:
         rows.append(["one-way delay, ms", *_spread(mean["voip"]["owd_us"], 1e-3)])
     print_table(Table("", ["", *SPREAD], rows, by_row=True))
-    for hop, link in enumerate(forward):
-        voip = f", VoIP lost {cell(mean['voip']['lost_pkts'])}" if mean["voip"] and not hop else ""
+    for hop, link in forward:
+        with_voip = mean["voip"] and link is forward[0][1]
+        voip = f", VoIP lost {cell(mean['voip']['lost_pkts'])}" if with_voip else ""
         console().print(
             f"{f'hop {hop}: ' if several else ''}utilization {link['utilization']:.1%}, "
             f"drops {cell(link['drops_pkts'])}, "

@@ -38,6 +38,11 @@ def is_turned(experiment: Experiment) -> bool:
     return is_between(experiment) and any(map(server_sends_more, experiment.flows))
 
 
+def is_before(experiment: Experiment) -> bool:
+    """Whether flows reach it before the testbed's link, which then does not log their first leg."""
+    return is_between(experiment) and not is_turned(experiment)
+
+
 def side(experiment: Experiment, side: str) -> str:
     """On the testbed, what is "left" or "right" to flows, which go from left to right."""
     return _OTHER[side] if is_turned(experiment) else side

@@ -287,7 +287,11 @@ impl Emulator {
     fn take_turns(&mut self, at: usize, now_ns: u64) {
         while let Some((id, outcome)) = self.directions[at].turn(now_ns) {
             let number = id as usize;
-            self.slots[number].held = false;
+            let slot = &mut self.slots[number];
+            slot.held = false;
+            if matches!(outcome, Outcome::Dropped(_)) {
+                slot.row.departed_ns = self.directions[at].last_ns();
+            }
             if !self.follow(number, outcome) {
                 self.free.push(number);
             }

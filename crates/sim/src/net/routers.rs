@@ -20,7 +20,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub(crate) struct Routers {
     list: Vec<Router>,
     link: u32,
-    /// For those that find no header of theirs.
+    /// Their own, so that a router leaves the link's random losses as they are.
     rng: Xoshiro256PlusPlus,
 }
 
@@ -66,16 +66,13 @@ impl Routers {
     }
 
     /// A packet is offered to the queue. `reads` is false where its headers are not
-    /// looked at; `draw` gives a random number that the queue's discipline does not see:
-    /// what that decides must not follow from what a header shows. Returns what becomes
-    /// of the packet as far as routers decide.
+    /// looked at. Returns what becomes of the packet as far as routers decide.
     #[inline(never)]
     pub fn arrive(
         &mut self,
         view: &LinkView,
         packet: &mut Offered,
         reads: bool,
-        mut draw: impl FnMut() -> u32,
         tables: &mut Tables,
     ) -> Verdict {
         let mut all = Verdict::Pass;
@@ -90,11 +87,7 @@ impl Routers {
             } else {
                 None
             };
-            view.random = if header.is_some() {
-                draw()
-            } else {
-                self.rng.next_u32()
-            };
+            view.random = self.rng.next_u32();
             let has_header = header.is_some();
             let verdict = router.instance.arrive(&mut view, &arriving, header);
             router.write_bits(has_header, &bits, packet);

@@ -189,6 +189,21 @@ fn rcps_rate_is_an_nth_of_the_link_and_new_flows_have_it_at_once() {
 }
 
 #[test]
+fn rcp_asks_on_its_syn_in_linux_26_and_with_its_first_data_in_linux_6() {
+    // 11 packets, one more than the initial window of linux-6
+    for (stack, round_trips) in [("linux-2.6", 1.5), ("linux-6", 2.5)] {
+        let forward = link(180_000_000, 250, &named_list("rcp"));
+        let mut flow = flow(&named("rcp"));
+        flow["app"]["bytes"] = json!(15_000);
+        flow["receive_window_bytes"] = json!(60_000);
+        let mut scenario = dumbbell(&forward, &[flow], 3);
+        scenario["stack"] = json!(stack);
+        let done_ns = run(&scenario).summary.flows[0].done_ns.expect("it ends");
+        assert_near(done_ns as f64 / 500e6, round_trips, 0.04, stack);
+    }
+}
+
+#[test]
 fn a_router_that_believes_in_a_tenth_of_its_link_uses_a_tenth() {
     for (name, _) in PROTOCOLS {
         let routers = json!([{"name": name, "tunables": {"capacity_kbps": 10_000}}]);

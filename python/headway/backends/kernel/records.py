@@ -154,9 +154,14 @@ class PacketLog:
         chosen: npt.NDArray[np.bool_] = (self.rows["link"] == link) & original
         return chosen
 
+    def _left_ns(self, rows: Records) -> Ints:
+        """When packets were sent or dropped; a queue that decides at its head drops them there."""
+        left: Ints = np.where(rows["departed_ns"] > 0, rows["departed_ns"], rows["arrived_ns"])
+        return left
+
     def _steps(self, link: int) -> tuple[Ints, Ints, Ints]:
         """Changes of the queue: times, bytes and packets after each, from the log's start."""
-        kept = self.rows[self._of(link) & (self.rows["outcome"] == _CARRIED)]
+        kept = self.rows[self._of(link) & self._joined()]
         gone = kept[kept["departed_ns"] > 0]
         times = np.concatenate([gone["departed_ns"], kept["arrived_ns"]])
         sizes = np.concatenate(
@@ -165,6 +170,13 @@ class PacketLog:
         order = np.argsort(times, kind="stable")
         bytes_ = np.cumsum(sizes[order])
         return times[order] - self.start_ns, bytes_, np.cumsum(np.sign(sizes[order]))
+
+    def _joined(self) -> npt.NDArray[np.bool_]:
+        """Whether a packet joined the queue, be it that it was dropped from there."""
+        joined: npt.NDArray[np.bool_] = (self.rows["outcome"] == _CARRIED) | (
+            self.rows["departed_ns"] > 0
+        )
+        return joined
 
     def queue(self, link: int) -> pl.DataFrame:
         """Rows of ``queue`` within the run."""
@@ -183,15 +195,16 @@ class PacketLog:
 
     def drops(self) -> pl.DataFrame:
         """Rows of ``drops``, in order of time; a packet of no flow has flow null."""
-        times = self.rows["arrived_ns"] - self.start_ns
+        times = self._left_ns(self.rows) - self.start_ns
         chosen = (self.rows["outcome"] != _CARRIED) & (times >= 0) & (times < self.duration_ns)
-        rows, flow = self.rows[chosen], self.flow[chosen]
+        order = np.flatnonzero(chosen)[np.argsort(times[chosen], kind="stable")]
+        rows, flow = self.rows[order], self.flow[order]
         reasons = np.array([0, *(_REASON[k] for k in sorted(_REASON))])
         return frame(
             "drops",
             {
                 "link": rows["link"],
-                "time_ns": times[chosen],
+                "time_ns": times[order],
                 "flow": _masked(flow, flow < 0),
                 "ip_bytes": rows["ip_bytes"],
                 "reason": reasons[rows["outcome"]],
@@ -200,7 +213,7 @@ class PacketLog:
 
     def queue_full(self, link: int) -> pl.DataFrame:
         """Rows of ``queue_full``: from a drop for lack of room to the next packet accepted."""
-        chosen = self._of(link) & (self.rows["outcome"] <= 1)
+        chosen = self._of(link) & (self._joined() | (self.rows["outcome"] == 1))
         times = self.rows["arrived_ns"][chosen] - self.start_ns
         full = self.rows["outcome"][chosen] == 1
         inside = (times >= 0) & (times < self.duration_ns)
@@ -222,18 +235,19 @@ class PacketLog:
         """Rows of ``link_counters`` at each checkpoint."""
         rows = self.rows[self._of(link)]
         dropped = rows[rows["outcome"] != _CARRIED]
+        dropped = dropped[np.argsort(self._left_ns(dropped), kind="stable")]
         carried = rows[rows["outcome"] == _CARRIED]
         sent = carried[np.argsort(carried["departed_ns"], kind="stable")]
         at = np.asarray(checkpoints_ns, dtype=np.int64)
 
-        def counted(of: Records, column: str) -> tuple[Ints, Ints]:
-            until = np.searchsorted(of[column] - self.start_ns, at, side="right")
+        def counted(of: Records, times: Ints) -> tuple[Ints, Ints]:
+            until = np.searchsorted(times - self.start_ns, at, side="right")
             totals = np.concatenate([[0], np.cumsum(of["ip_bytes"].astype(np.int64))])
             return until, totals[until]
 
-        arrived_pkts, arrived_bytes = counted(rows, "arrived_ns")
-        sent_pkts, sent_bytes = counted(sent, "departed_ns")
-        dropped_pkts, dropped_bytes = counted(dropped, "arrived_ns")
+        arrived_pkts, arrived_bytes = counted(rows, rows["arrived_ns"])
+        sent_pkts, sent_bytes = counted(sent, sent["departed_ns"])
+        dropped_pkts, dropped_bytes = counted(dropped, self._left_ns(dropped))
         return frame(
             "link_counters",
             {

@@ -329,6 +329,9 @@ class Run:
                 name=name, kind=flow.app.kind, first_packet_ns=first_ns, last_packet_ns=last_ns,
                 ce_marks=log.marks(index, 0),
             )  # fmt: skip
+        started_ns = self._sent[index].get("started_ns")
+        if started_ns is not None and gateway.is_before(self._experiment):
+            first_ns = started_ns - self.start_ns
         info = self._final(index, flow) or {}
         unique = None
         if info.get("sent_bytes") is not None and info.get("retransmitted_bytes") is not None:

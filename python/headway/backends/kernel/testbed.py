@@ -47,8 +47,8 @@ those of stack linux-6."""
 _LEAST_RECEIVE_BYTES = 131_072
 _BUFFER_PER_WINDOW = 2
 """Bytes of receive buffer per byte of window, before Linux has seen a segment."""
-_MSS_BYTES = 1448
-"""In which Linux counts a route's first window (initrwnd), with timestamps."""
+_MSS_BYTES = {True: 1448, False: 1460}
+"""In which Linux counts a route's first window (initrwnd), with and without timestamps."""
 
 
 def _emulated(link: dict[str, Any]) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def _route_options(side: _Side) -> list[str]:
     """What its routes say: the first window; that every segment with data is acknowledged."""
     options = []
     if side.receive_window is not None:
-        options += ["initrwnd", str(math.ceil(side.receive_window / _MSS_BYTES))]
+        options += ["initrwnd", str(math.ceil(side.receive_window / _MSS_BYTES[side.timestamps]))]
     if not side.delayed_ack:
         options += ["quickack", "1"]
     return options

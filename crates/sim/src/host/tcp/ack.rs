@@ -43,6 +43,8 @@ pub(super) struct AckInfo {
     pub dsack: bool,
     /// The cumulative part covered a retransmitted packet.
     pub retransmitted_acked: bool,
+    /// The retransmission timer starts anew, though nothing was cumulatively acknowledged.
+    pub restarts_timer: bool,
 }
 
 impl AckInfo {
@@ -114,6 +116,13 @@ impl Socket {
             self.take_sacks(net, (p, sacks), prior_una, &mut info, &mut samples);
         }
         self.clean_queue(net, prior_sacked_end, &mut info, &mut samples);
+        // Data that was sent before the oldest packet was last sent shows that this one may still
+        // arrive (tcp_clean_rtx_queue).
+        info.restarts_timer = info.acked_pkts == 0
+            && self.board.front().is_some_and(|oldest| {
+                let sent = samples.sack_sent_ns;
+                sent.is_some_and(|sent_ns| sent_ns < oldest.sent_ns)
+            });
         let rtt_us = if self.profile.clock_us > 1 {
             self.sample_rtt_26(net, &info, &samples);
             self.control_sample_26(net, &info, &samples)
@@ -169,8 +178,9 @@ impl Socket {
         if self.tlp_high_seq != 0 {
             self.probe_acked(net, info, p);
         }
-        let mut set_timer =
-            info.acked_pkts > 0 || self.pending == Some(Pending::Probe) && info.advanced;
+        let mut set_timer = info.acked_pkts > 0
+            || info.restarts_timer
+            || self.pending == Some(Pending::Probe) && info.advanced;
         self.rack_dsack(info);
         let dubious = info.is_duplicate()
             || info.sacked_pkts > 0
@@ -463,7 +473,15 @@ impl Socket {
         match self.state {
             State::SynSent | State::SynReceived => {
                 self.retries += 1;
-                self.rtt.back_off();
+                self.counters.rtos += 1;
+                let opens = self.state == State::SynSent;
+                if opens {
+                    // tcp_enter_loss, also without data
+                    self.ecn_reduced();
+                }
+                if !opens || self.retries > self.profile.linear_syn_timeouts {
+                    self.rtt.back_off();
+                }
                 self.send_syn(net);
                 return;
             }

@@ -125,8 +125,11 @@ impl Socket {
 
     pub(super) fn established(&mut self, net: &mut Net, p: &Packet) {
         let sample_us = (net.now_ns - self.syn_sent_ns) / 1000;
+        // A responder repeats its SYN-ACK for a repeated SYN, too: none need be lost.
+        let mut timed_out = self.rtt.has_backed_off();
         if self.state == State::SynSent {
             self.handshake_us = Some(sample_us);
+            timed_out = self.retries > 0;
         }
         self.state = State::Established;
         self.snd_una = 1;
@@ -137,7 +140,7 @@ impl Socket {
         if self.retries == 0 {
             self.take_rtt_sample(sample_us);
         } else if !self.profile.counts_acks {
-            self.syn_was_repeated(net, p.ts_ecr_ms);
+            self.syn_was_repeated(net, p.ts_ecr_ms, timed_out);
         }
         self.retries = 0;
         self.rtt.end_backoff();
@@ -157,10 +160,10 @@ impl Socket {
     /// linux-6: a SYN or SYN-ACK left more than once. A timestamp tells which copy was
     /// answered, and so the RTT (tcp_synack_rtt_meas, tcp_ack_update_rtt); without one the
     /// timeout falls back to 3 s (tcp_init_metrics; RFC 6298, 5.7). cwnd is 1 after two
-    /// repetitions (tcp_init_transfer; RFC 5681, 3.1), unless the first copy was answered:
-    /// none was lost then (tcp_try_undo_spurious_syn).
+    /// repetitions, at least one of them after a timeout (tcp_init_transfer; RFC 5681, 3.1),
+    /// unless the first copy was answered: none was lost then (tcp_try_undo_spurious_syn).
     #[cold]
-    fn syn_was_repeated(&mut self, net: &Net, ts_ecr_ms: u32) {
+    fn syn_was_repeated(&mut self, net: &Net, ts_ecr_ms: u32, timed_out: bool) {
         if ts_ecr_ms == 0 {
             self.rtt.fall_back();
         } else {
@@ -168,7 +171,7 @@ impl Socket {
             self.take_rtt_sample(u64::from(echo_ms) * 1000);
         }
         let is_spurious = ts_ecr_ms != 0 && ts_ecr_ms == self.first_syn_ms;
-        if self.retries > 1 && !is_spurious {
+        if self.retries > 1 && timed_out && !is_spurious {
             self.conn.cwnd_pkts = 1;
         }
     }

@@ -3,6 +3,7 @@
 //! header's and the control's own matter (port/header.h, `on_send` and `on_feedback` in
 //! port/cc.h).
 
+use super::profile::Profile;
 use super::{quick_start, Socket, State, MTU_BYTES};
 use crate::net::packet::{flags, Headers, Packet, Sacks};
 use crate::net::Net;
@@ -55,11 +56,12 @@ impl Carried {
         })
     }
 
-    /// Of a control that owns a header; none for others.
-    pub fn of(control: &ControlInstance) -> Option<Box<Carried>> {
+    /// Of a control that owns a header; none for others. In linux-6 a control begins when the
+    /// connection is established, as on a kernel, and asks with its first data.
+    pub fn of(control: &ControlInstance, profile: &Profile) -> Option<Box<Carried>> {
         control.header().map(|own| {
             let mut carried = Carried::new(Some(own), own.reflects.then(|| answer_of(own)));
-            carried.on_syn = control.control().flags.asks_on_syn();
+            carried.on_syn = control.control().flags.asks_on_syn() && profile.counts_acks;
             carried
         })
     }

@@ -134,6 +134,8 @@ pub struct Socket {
     takes_samples: bool,
     /// The control reads what the link publishes by which its packets leave.
     reads_monitor: bool,
+    /// Several packets leave as one large segment.
+    sends_large: bool,
     /// The control or the startup paces as Linux does: whole large segments.
     paces_segments: bool,
     /// The startup may begin with a first flight.
@@ -239,14 +241,7 @@ impl Socket {
         control: ControlInstance,
     ) -> Socket {
         let own = control.header();
-        let mss = MTU_BYTES
-            - HEADER_BYTES
-            - if options.timestamps {
-                TIMESTAMP_BYTES
-            } else {
-                0
-            }
-            - own.map_or(0, |own| u32::from(own.wire_bytes));
+        let mss = options.segment_bytes() - own.map_or(0, |own| u32::from(own.wire_bytes));
         let conn = Conn {
             cwnd_pkts: profile.initial_cwnd_pkts,
             ssthresh_pkts: SSTHRESH_INFINITE,
@@ -314,13 +309,16 @@ impl Socket {
                 .control()
                 .takes_samples
                 .then(|| Box::new(Rates::new(options.seed, route))),
+            // Where each packet has a header of its own, the device takes them one by one
+            // (gso_max_segs 1).
+            sends_large: profile.segments_are_large && own.is_none(),
             paces_segments: profile.segments_are_large
                 && (control.control().flags.paces() || starts_fast),
             starts_fast,
             asks_path: control.startup().is_some_and(StartupInfo::opens),
             starting_pkts: 0,
             ecn: EcnFlags::of(control.control().flags),
-            carried: Carried::of(&control),
+            carried: Carried::of(&control, profile),
             control,
             pacing: Pacing::default(),
             quick_start: None,

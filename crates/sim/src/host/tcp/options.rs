@@ -1,6 +1,6 @@
 //! What a flow asks of its two sockets.
 
-use super::Reading;
+use super::{Reading, HEADER_BYTES, MTU_BYTES, TIMESTAMP_BYTES};
 use crate::scenario::EcnMode;
 
 /// What a flow asks of both its sockets. What packets ask for stands at the end, so that
@@ -41,4 +41,12 @@ pub struct SocketOptions {
     pub nodelay: bool,
     /// The application acts on what arrives.
     pub interactive: bool,
+}
+
+impl SocketOptions {
+    /// Data of a full segment that carries nothing but timestamps.
+    pub fn segment_bytes(&self) -> u32 {
+        let timestamps = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
+        MTU_BYTES - HEADER_BYTES - timestamps
+    }
 }

@@ -42,6 +42,8 @@ pub struct Profile {
     pub clock_us: u64,
     /// Retransmission timeout before the first sample.
     pub initial_rto_us: u64,
+    /// So many timeouts of a SYN do not double the next (tcp_syn_linear_timeouts).
+    pub linear_syn_timeouts: u32,
     /// Loss detection.
     pub detection: Detection,
     /// Window reduction.
@@ -91,6 +93,7 @@ pub static PROFILES: [Profile; 2] = [
         ticks: false,
         clock_us: 1000,
         initial_rto_us: 3_000_000,
+        linear_syn_timeouts: 0,
         detection: Detection::Fack,
         reduction: Reduction::RateHalving,
         // TCP_MAX_REORDERING
@@ -125,6 +128,8 @@ pub static PROFILES: [Profile; 2] = [
         ticks: true,
         clock_us: 1,
         initial_rto_us: 1_000_000,
+        // since 6.5
+        linear_syn_timeouts: 4,
         detection: Detection::RackTlp,
         reduction: Reduction::Prr,
         // tcp_max_reordering

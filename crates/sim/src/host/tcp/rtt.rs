@@ -110,6 +110,11 @@ impl Rtt {
         self.backoff += 1;
     }
 
+    /// A timeout has doubled the next since the last sample.
+    pub fn has_backed_off(&self) -> bool {
+        self.backoff > 0
+    }
+
     /// The handshake gave no sample (TCP_TIMEOUT_FALLBACK).
     pub fn fall_back(&mut self) {
         self.rto_us = FALLBACK_RTO_US;

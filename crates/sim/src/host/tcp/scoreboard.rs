@@ -132,13 +132,25 @@ impl Scoreboard {
     pub fn pop(&mut self) -> Option<Segment> {
         let segment = self.segments.pop_front()?;
         self.first += 1;
-        self.heads -= u32::from(segment.marks & HEAD != 0);
+        if segment.marks & HEAD != 0 {
+            self.pass_head_on();
+        }
         if segment.marks & !(PUSH | HEAD) != 0 {
             self.sacked_out -= u32::from(segment.marks & SACKED != 0);
             self.lost_out -= u32::from(segment.marks & LOST != 0);
             self.retrans_out -= u32::from(segment.marks & RETRANS != 0);
         }
         Some(segment)
+    }
+
+    /// The first packet of an sk_buff was acknowledged: the next one is now the first, if the
+    /// sk_buff holds more (tcp_trim_head).
+    #[inline]
+    fn pass_head_on(&mut self) {
+        match self.segments.front_mut() {
+            Some(next) if next.marks & HEAD == 0 => next.marks |= HEAD,
+            _ => self.heads -= 1,
+        }
     }
 
     /// Cuts the acknowledged part off the oldest segment.

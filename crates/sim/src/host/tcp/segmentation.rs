@@ -26,7 +26,7 @@ const DEFER_NS: u64 = 1_000_000;
 impl Socket {
     /// Packets of the largest segment that may be sent now; 1 without offload.
     pub(super) fn largest_segment_pkts(&self) -> u32 {
-        if !self.profile.segments_are_large {
+        if !self.sends_large {
             return 1;
         }
         let mss = u64::from(self.mss);
@@ -97,35 +97,43 @@ impl Socket {
         fits.max(1) as u32
     }
 
-    /// Whether to wait for the next ACK and then send more at once: just after a
-    /// transmission, with little window free and that ACK near.
-    pub(super) fn defers(&self, net: &Net, largest_pkts: u32, room_bytes: u64) -> bool {
+    /// Whether to wait for the next ACK and then send more at once: just after a transmission, of
+    /// several packets, with little window free and that ACK near. Then the bytes of the sk_buff
+    /// that waits.
+    pub(super) fn defers(&self, net: &Net, largest_pkts: u32, room_bytes: u64) -> Option<u64> {
         if self.conn.ca_state >= ca::RECOVERY || net.now_ns - self.last_sent_ns > DEFER_NS {
-            return false;
+            return None;
         }
         let mss = u64::from(self.mss);
         let cwnd = self.conn.cwnd_pkts;
-        let free_bytes = u64::from(cwnd - self.board.in_flight()) * mss;
-        let limit_bytes = free_bytes.min(room_bytes);
+        let free_pkts = cwnd - self.board.in_flight();
+        let limit_bytes = (u64::from(free_pkts) * mss).min(room_bytes);
         let window_bytes = self.snd_wnd.min(u64::from(cwnd) * mss);
         if limit_bytes >= u64::from(largest_pkts) * mss
             || limit_bytes >= window_bytes / WINDOW_PARTS
         {
-            return false;
+            return None;
         }
-        let Some(head) = self.board.front() else {
-            return false;
-        };
+        // What the windows allow may be filled up from the sk_buffs behind (tcp_grow_skb).
+        let quota = free_pkts.min((cwnd / 2).max(1)).min(largest_pkts);
+        let backlog = self.write_end - self.snd_nxt;
+        let grown = (u64::from(quota) * mss).min(backlog);
+        let head_bytes = self.head_bytes().max(grown);
+        if head_bytes <= mss || (head_bytes < backlog && head_bytes <= limit_bytes) {
+            return None;
+        }
+        let oldest = self.board.front()?;
         let srtt_ns = self.rtt.srtt_us() * 1000;
-        head.sent_ns + srtt_ns <= net.now_ns + DEFER_NS.min(srtt_ns / 2)
+        let is_near = oldest.sent_ns + srtt_ns <= net.now_ns + DEFER_NS.min(srtt_ns / 2);
+        is_near.then_some(head_bytes)
     }
 
     /// A sender that waits is limited by cwnd if cwnd leaves less room than the peer's
     /// window, and not even for the segment at hand (tcp_tso_should_defer).
-    pub(super) fn cwnd_holds_back(&self, backlog_bytes: u64, room_bytes: u64) -> bool {
+    pub(super) fn cwnd_holds_back(&self, head_bytes: u64, room_bytes: u64) -> bool {
         let free_pkts = u64::from(self.conn.cwnd_pkts - self.board.in_flight());
         let free_bytes = free_pkts * u64::from(self.mss);
-        free_bytes < room_bytes && free_bytes <= backlog_bytes.min(LARGEST_BYTES)
+        free_bytes < room_bytes && free_bytes <= head_bytes
     }
 
     /// Packets from `number` on that go again as one large segment: lost ones that

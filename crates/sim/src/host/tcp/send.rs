@@ -238,17 +238,21 @@ impl Socket {
             }
             if left == 0 && largest > 1 {
                 let backlog = end - self.snd_nxt;
-                if backlog > mss && !self.buffer.pushes_tail && self.defers(net, largest, room) {
-                    limited = self.cwnd_holds_back(backlog, room);
-                    if !limited && room <= backlog {
-                        self.limited.stops(net.now_ns);
+                if backlog > mss && !self.buffer.pushes_tail {
+                    if let Some(head) = self.defers(net, largest, room) {
+                        limited = self.cwnd_holds_back(head, room);
+                        if !limited && room <= head {
+                            self.limited.stops(net.now_ns);
+                        }
+                        break;
                     }
-                    break;
                 }
                 // tcp_mss_split_point: a part of a packet where Nagle's rule allows it
-                let whole = room < backlog && self.small_end > self.snd_una;
+                let whole = self.small_is_out();
                 pkts = self.segment_pkts(largest, room.min(backlog), whole);
                 left = pkts;
+                let most = (u64::from(pkts) * mss).min(room.min(backlog));
+                self.merge_pushes(self.snd_nxt + most);
             }
             if !PLAIN && self.pending == Some(Pending::Persist) {
                 let idle_ns = net.now_ns - self.last_sent_ns;
@@ -278,7 +282,8 @@ impl Socket {
             self.validate_cwnd(net, limited);
         }
         if self.snd_nxt != before {
-            if out_before == 0 || self.pending != Some(Pending::Rto) {
+            // The timer of reordering goes on (tcp_event_new_data_sent).
+            if out_before == 0 || !matches!(self.pending, Some(Pending::Rto | Pending::Reorder)) {
                 self.arm_rto(net);
             }
             self.schedule_probe(net);
@@ -289,8 +294,12 @@ impl Socket {
 
     /// Nagle's rule in Minshall's form: a small segment waits while another is out.
     fn nagle_waits(&self, end: u64) -> bool {
-        let last = self.snd_nxt + u64::from(self.mss) >= end;
-        last && !self.options.nodelay && !self.fin_queued && self.small_end > self.snd_una
+        self.snd_nxt + u64::from(self.mss) >= end && self.small_is_out()
+    }
+
+    /// A small segment is out, and Nagle's rule looks at it (tcp_nagle_check).
+    fn small_is_out(&self) -> bool {
+        !self.options.nodelay && !self.fin_queued && self.small_end > self.snd_una
     }
 
     /// `small`: less than options leave room for (tcp_minshall_update with mss_now).
@@ -324,7 +333,7 @@ impl Socket {
     fn transmit(&mut self, net: &mut Net, segment: &Segment) {
         self.receiver.data_sent(net.now_ns);
         let payload_bytes = if segment.fin { 0 } else { segment.len };
-        let last = segment.end() >= self.write_end || segment.marks & PUSH != 0;
+        let last = segment.marks & PUSH != 0 || self.ends_push(segment.end());
         let flags = match (segment.fin, last) {
             (true, _) => flags::FIN,
             (false, true) => flags::PSH,

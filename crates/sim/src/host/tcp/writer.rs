@@ -16,6 +16,7 @@ use super::profile::Profile;
 use super::segmentation::LARGEST_BYTES;
 use super::{Socket, State};
 use crate::net::Net;
+use std::collections::VecDeque;
 
 /// Largest send buffer (tcp_wmem).
 const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
@@ -44,10 +45,15 @@ pub(super) struct SendBuffer {
     tail_start: u64,
     /// Up to here all was pushed (pushed_seq).
     pushed_end: u64,
+    /// Ends of what was pushed and is not acknowledged: the packets that end there carry PSH
+    /// (tcp_mark_push).
+    push_marks: VecDeque<u64>,
     /// Size of the buffer (sk_sndbuf).
     limit_bytes: u64,
     /// Data of an sk_buff that the writer fills (size_goal).
     goal_bytes: u32,
+    /// Of those before the last, which were filled when that began.
+    filled_bytes: u32,
     /// Largest window the peer has announced.
     max_window_bytes: u32,
     /// Writers wait for room.
@@ -73,8 +79,10 @@ impl SendBuffer {
             app_end: 1,
             tail_start: 1,
             pushed_end: 1,
+            push_marks: VecDeque::new(),
             limit_bytes: explicit_bytes.unwrap_or(at_first),
             goal_bytes: 0,
+            filled_bytes: 1,
             max_window_bytes: 0,
             limits: rule.limits || explicit_bytes.is_some(),
             fixed: explicit_bytes.is_some(),
@@ -215,7 +223,7 @@ impl Socket {
         } else {
             window
         };
-        let most = if self.profile.segments_are_large {
+        let most = if self.sends_large {
             LARGEST_BYTES.min(half)
         } else {
             0
@@ -237,7 +245,7 @@ impl Socket {
         let goal = u64::from(self.buffer.goal_bytes.max(1));
         let waiting = if self.fills_large() {
             let before = self.buffer.tail_start.saturating_sub(self.snd_nxt);
-            u64::from(unsent > 0) + before.div_ceil(goal)
+            u64::from(unsent > 0) + before.div_ceil(u64::from(self.buffer.filled_bytes))
         } else {
             unsent.div_ceil(goal)
         };
@@ -246,17 +254,21 @@ impl Socket {
             + heads * self.profile.send_buffer.overhead_bytes
     }
 
+    /// Bytes of the sk_buff that would be sent next.
+    pub(super) fn head_bytes(&self) -> u64 {
+        let before = self.buffer.tail_start.saturating_sub(self.snd_nxt);
+        if !self.fills_large() {
+            self.unsent_bytes().min(u64::from(self.mss))
+        } else if before > 0 {
+            (before - 1) % u64::from(self.buffer.filled_bytes) + 1
+        } else {
+            self.unsent_bytes()
+        }
+    }
+
     /// End of the sk_buff that would be sent next, its FIN included.
     pub(super) fn next_head_end(&self) -> u64 {
-        let goal = u64::from(self.buffer.goal_bytes.max(self.mss));
-        let before = self.buffer.tail_start.saturating_sub(self.snd_nxt);
-        let end = if !self.fills_large() {
-            self.write_end.min(self.snd_nxt + goal)
-        } else if before > 0 {
-            self.snd_nxt + (before - 1) % goal + 1
-        } else {
-            self.write_end
-        };
+        let end = self.snd_nxt + self.head_bytes();
         end + u64::from(self.fin_queued && end == self.write_end)
     }
 
@@ -295,6 +307,7 @@ impl Socket {
     }
 
     fn begin_sk_buff(&mut self) {
+        self.buffer.filled_bytes = self.buffer.goal_bytes.max(1);
         let goal = u64::from(self.buffer.goal_bytes);
         self.buffer.tail_start = self.write_end;
         self.write_end = self.buffer.app_end.min(self.write_end + goal);
@@ -308,12 +321,16 @@ impl Socket {
         if !self.fills_large() || self.writer_waits || self.state != State::Established {
             return;
         }
+        let mut is_new_call = true;
         while self.write_end < end {
             if self.snd_nxt < self.write_end {
                 let before = self.snd_nxt;
-                self.fill_tail(end);
+                self.fill_tail(end, std::mem::take(&mut is_new_call));
+                if self.write_end == end {
+                    self.mark_pushed();
+                }
                 if self.write_end > self.forced_push_from() {
-                    self.buffer.pushed_end = self.write_end;
+                    self.mark_pushed();
                     self.push_pending(net);
                 } else if self.buffer.tail_start <= self.snd_nxt {
                     self.push_tail(net);
@@ -326,19 +343,57 @@ impl Socket {
                 }
             }
             if self.send_queue_bytes() >= self.buffer.limit_bytes {
-                self.buffer.pushed_end = self.write_end;
+                self.mark_pushed();
                 self.writer_waits = true;
                 break;
             }
             self.begin_sk_buff();
+            is_new_call = false;
         }
         if self.write_end == end {
-            self.buffer.pushed_end = end;
+            self.mark_pushed();
         }
         let fin = self.buffer.closing && self.write_end == end;
         if fin && !self.fin_queued {
             self.fin_queued = true;
             self.push_pending(net);
+        }
+    }
+
+    /// The writer pushes all that it has written: what was not sent ends with PSH.
+    fn mark_pushed(&mut self) {
+        self.buffer.pushed_end = self.write_end;
+        let marks = &mut self.buffer.push_marks;
+        if self.snd_nxt < self.write_end && marks.back() != Some(&self.write_end) {
+            while marks.front().is_some_and(|&end| end <= self.snd_una) {
+                marks.pop_front();
+            }
+            marks.push_back(self.write_end);
+        }
+    }
+
+    /// What leaves as one large segment has PSH at its end only, wherever in it a push ended
+    /// (tcp_grow_skb).
+    #[inline]
+    pub(super) fn merge_pushes(&mut self, segment_end: u64) {
+        let marks = &mut self.buffer.push_marks;
+        if marks.back().is_some_and(|&end| end > self.snd_nxt) {
+            let first = marks.partition_point(|&end| end <= self.snd_nxt);
+            let after = marks.partition_point(|&end| end <= segment_end);
+            if first < after {
+                marks.drain(first + 1..after);
+                marks[first] = segment_end;
+            }
+        }
+    }
+
+    /// Whether the packet that ends here carries PSH.
+    #[inline]
+    pub(super) fn ends_push(&self, end: u64) -> bool {
+        if self.fills_large() {
+            self.buffer.push_marks.binary_search(&end).is_ok()
+        } else {
+            end >= self.write_end
         }
     }
 
@@ -348,11 +403,20 @@ impl Socket {
         self.buffer.pushed_end + u64::from(self.buffer.max_window_bytes) / 2
     }
 
-    /// Fills up the last sk_buff, of data up to `end`.
-    fn fill_tail(&mut self, end: u64) {
+    /// Fills up the last sk_buff, of data up to `end`. A new call of the writer takes its push
+    /// back.
+    fn fill_tail(&mut self, end: u64, is_new_call: bool) {
         let tail = self.buffer.tail_start.max(self.snd_nxt);
         let full = tail + u64::from(self.buffer.goal_bytes);
-        self.write_end = end.min(self.write_end.max(full));
+        let new_end = end.min(self.write_end.max(full));
+        if new_end > self.write_end && self.buffer.push_marks.back() == Some(&self.write_end) {
+            // The sk_buff that was pushed goes on.
+            self.buffer.push_marks.pop_back();
+            if !is_new_call {
+                self.buffer.push_marks.push_back(new_end);
+            }
+        }
+        self.write_end = new_end;
     }
 
     /// The last sk_buff is the next to be sent, and full. A large segment of it leaves and it
@@ -382,7 +446,7 @@ impl Socket {
         self.push_pending(net);
         self.buffer.pushes_tail = false;
         self.write_end = full.max(self.snd_nxt);
-        self.fill_tail(end);
+        self.fill_tail(end, false);
     }
 
     /// A writer waits, and an acknowledgement may have made room (tcp_new_space).

@@ -264,10 +264,8 @@ impl Link {
             0
         };
         if let (false, Some(routers)) = (PLAIN, &mut self.routers) {
-            let rng = &mut self.rng;
             let reads = !(self.drop_ip_options && packet.ip_options);
-            let draw = || rng.next_u32();
-            match routers.arrive(&self.view, &mut packet, reads, draw, tables) {
+            match routers.arrive(&self.view, &mut packet, reads, tables) {
                 Verdict::Pass => {}
                 Verdict::Mark if packet.ecn != 0 => packet.ecn = CE,
                 Verdict::DropFull => return self.dropped(ip_bytes, Drop::Full),

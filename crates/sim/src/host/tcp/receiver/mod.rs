@@ -112,7 +112,7 @@ impl Receiver {
         rcv_nxt: u64,
         options: &SocketOptions,
     ) -> Receiver {
-        let sizes = window::Sizes::of(profile, mss, options);
+        let sizes = window::Sizes::of(profile, options.segment_bytes(), options);
         Receiver {
             profile,
             delayed_ack: options.delayed_ack,

@@ -22,12 +22,13 @@ impl Sizes {
     pub fn of(profile: &Profile, mss: u32, options: &SocketOptions) -> Sizes {
         let asked = options.receive_window_bytes;
         let of_window = |window: u64| (window << 8).div_ceil(profile.window_part);
-        let buffer = options
-            .receive_buffer_bytes
-            .unwrap_or(profile.buffer_bytes)
-            .max(asked.map_or(0, of_window));
-        let full = window_of(buffer, profile.window_part);
+        let for_window = asked.map_or(0, of_window);
         if profile.reduction == Reduction::RateHalving {
+            let buffer = options
+                .receive_buffer_bytes
+                .unwrap_or(profile.buffer_bytes)
+                .max(for_window);
+            let full = window_of(buffer, profile.window_part);
             let first_window = asked.unwrap_or(profile.first_window_bytes.min(full));
             return Sizes {
                 buffer,
@@ -36,14 +37,23 @@ impl Sizes {
                 first_space: first_window,
             };
         }
+        // A route counts the first window in segments (initrwnd), of which the buffer may hold
+        // fewer.
+        let buffer = options
+            .receive_buffer_bytes
+            .unwrap_or(profile.buffer_bytes.max(for_window));
+        let full = window_of(buffer, profile.window_part);
         let segment = u64::from(mss);
+        let most = asked.map_or(profile.first_window_bytes, |window| {
+            window.div_ceil(u64::from(options.segment_bytes())) * segment
+        });
         let whole = if full > segment {
             full - full % segment
         } else {
             full
         };
-        let first_window = asked.unwrap_or(whole.min(profile.first_window_bytes));
-        let clamp = if asked.is_none() && full > 2 * segment {
+        let first_window = whole.min(most);
+        let clamp = if full > 2 * segment {
             (2 * segment).max(full - segment)
         } else {
             full
