@@ -77,6 +77,10 @@ ROWS = [
     ),
     Row("0.7Mbit/s", "149ms", "bic:size=154912B:read_rate=0.41Mbit/s", 3266, 3278, "20 pkts"),
     Row("25Mbit/s", "35ms", "bbr:size=5MB:send_buffer=70kB", 3351, 3380),
+    Row(
+        "6.1Mbit/s", "1.6ms", "westwood:size=850kB:read_size=47kB:read_interval=100ms",
+        4303, 4550, "3000 B", 0.08,
+    ),
     Row("28Mbit/s", "110ms", "xcp:size=300kB:send_buffer=11kB", 5376, 5290),
     Row("6Mbit/s", "8ms", "cubic:size=300kB:receive_window=14kB:receive_buffer=18kB", 434, 430),
     Row(

@@ -219,8 +219,12 @@ impl Receiver {
             self.take_in_order();
             self.join(end);
             if self.out_of_order.is_empty() {
-                // The last hole is filled: tell at once.
+                // The last hole is filled: tell at once (ICSK_ACK_NOW; in 2.6 only if an ACK is
+                // due and the reader lets it go).
                 self.pingpong = false;
+                if self.is_linux_6() {
+                    return (self.rcv_nxt - before, AckPlan::Now);
+                }
             }
         }
         (self.rcv_nxt - before, self.plan(now_ns, rtt))
