@@ -433,3 +433,18 @@ fn a_recovery_whose_first_copy_pacing_holds_back_is_not_undone() {
         assert!(!kinds.contains(&1) && !kinds.contains(&3), "{what}");
     }
 }
+
+#[test]
+fn an_original_that_ends_a_hole_tells_without_sack_how_far_the_path_reorders() {
+    // tcp_check_sack_reordering: up to the last packet sent. From then on so many duplicate ACKs
+    // are no loss. Nothing is lost; with a threshold that stays at 3, 6365 packets go again.
+    let mut link = wide_link(50_000_000, 100 * MS);
+    link["reorder"] = json!(0.002);
+    link["reorder_delay_ns"] = json!(40 * MS);
+    let mut flow = bulk("reno", None);
+    flow["sack"] = json!(false);
+    let scenario = dumbbell("linux-6", 20 * SECOND, &link, json!([flow]));
+    let (timeouts, copies) = Trace::of(&scenario).repairs();
+    assert_eq!(timeouts, 0);
+    assert!(copies < 50, "{copies}");
+}
