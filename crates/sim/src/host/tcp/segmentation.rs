@@ -24,9 +24,15 @@ const WINDOW_PARTS: u64 = 3;
 const DEFER_NS: u64 = 1_000_000;
 
 impl Socket {
+    /// Several packets may leave as one segment. Where the control owns a header they may not:
+    /// each packet carries a header of its own, for which hosts set `gso_max_segs` to 1.
+    pub(super) fn sends_large(&self) -> bool {
+        self.profile.segments_are_large && self.own_header().is_none()
+    }
+
     /// Packets of the largest segment that may be sent now; 1 without offload.
     pub(super) fn largest_segment_pkts(&self) -> u32 {
-        if !self.profile.segments_are_large {
+        if !self.sends_large() {
             return 1;
         }
         let mss = u64::from(self.mss);

@@ -215,7 +215,7 @@ impl Socket {
         } else {
             window
         };
-        let most = if self.profile.segments_are_large {
+        let most = if self.sends_large() {
             LARGEST_BYTES.min(half)
         } else {
             0
