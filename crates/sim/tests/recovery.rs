@@ -448,3 +448,23 @@ fn an_original_that_ends_a_hole_tells_without_sack_how_far_the_path_reorders() {
     assert_eq!(timeouts, 0);
     assert!(copies < 50, "{copies}");
 }
+
+#[test]
+fn hystart_learns_of_acks_that_only_sack() {
+    // tcp_clean_rtx_queue calls pkts_acked for every ACK. cwnd falls below ssthresh in Recovery,
+    // where the delays of SACKed packets end slow start at 56 packets: so on Linux 6.18.
+    let mut link = wide_link(1_000_000, 115 * MS);
+    link["limit_pkts"] = json!(23);
+    let mut flow = bulk("cubic", Some(250_000));
+    flow["control"]["startup"] = json!("hystart");
+    let mut scenario = dumbbell("linux-6", 3 * SECOND, &link, json!([flow]));
+    scenario["capture"] = json!(null);
+    let states = run(&scenario).tables.flow_state;
+    let recovery = headway_algorithms::CaState::Recovery as u8;
+    let mut ssthresh_pkts: Vec<_> = (0..states.time_ns.len())
+        .filter(|&i| states.state[i] == recovery)
+        .map(|i| states.ssthresh_pkts[i])
+        .collect();
+    ssthresh_pkts.dedup();
+    assert!(ssthresh_pkts.starts_with(&[60, 56]), "{ssthresh_pkts:?}");
+}
