@@ -198,7 +198,8 @@ struct hw_cc_ops {
 	 * ssthresh, set_state, event and undo_cwnd come as ever. */
 	void (*control)(void *state, const u32 *tun, struct hw_conn *c,
 			const struct hw_rate_sample *sample);
-	/* After every ACK that acknowledged data, before growth. */
+	/* After every ACK, before growth: with acked_pkts 0 where it only SACKs or repeats,
+	 * and rtt_us -1 where it gives no sample. linux-2.6: only where it acknowledged data. */
 	void (*pkts_acked)(void *state, const u32 *tun, struct hw_conn *c,
 			   const struct hw_ack *ack);
 	/* Growth above ssthresh; acked_pkts is 1 where c->counts_acks. */

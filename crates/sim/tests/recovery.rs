@@ -433,3 +433,38 @@ fn a_recovery_whose_first_copy_pacing_holds_back_is_not_undone() {
         assert!(!kinds.contains(&1) && !kinds.contains(&3), "{what}");
     }
 }
+
+#[test]
+fn an_original_that_ends_a_hole_tells_without_sack_how_far_the_path_reorders() {
+    // tcp_check_sack_reordering: up to the last packet sent. From then on so many duplicate ACKs
+    // are no loss. Nothing is lost; with a threshold that stays at 3, 6365 packets go again.
+    let mut link = wide_link(50_000_000, 100 * MS);
+    link["reorder"] = json!(0.002);
+    link["reorder_delay_ns"] = json!(40 * MS);
+    let mut flow = bulk("reno", None);
+    flow["sack"] = json!(false);
+    let scenario = dumbbell("linux-6", 20 * SECOND, &link, json!([flow]));
+    let (timeouts, copies) = Trace::of(&scenario).repairs();
+    assert_eq!(timeouts, 0);
+    assert!(copies < 50, "{copies}");
+}
+
+#[test]
+fn hystart_learns_of_acks_that_only_sack() {
+    // tcp_clean_rtx_queue calls pkts_acked for every ACK. cwnd falls below ssthresh in Recovery,
+    // where the delays of SACKed packets end slow start at 56 packets: so on Linux 6.18.
+    let mut link = wide_link(1_000_000, 115 * MS);
+    link["limit_pkts"] = json!(23);
+    let mut flow = bulk("cubic", Some(250_000));
+    flow["control"]["startup"] = json!("hystart");
+    let mut scenario = dumbbell("linux-6", 3 * SECOND, &link, json!([flow]));
+    scenario["capture"] = json!(null);
+    let states = run(&scenario).tables.flow_state;
+    let recovery = headway_algorithms::CaState::Recovery as u8;
+    let mut ssthresh_pkts: Vec<_> = (0..states.time_ns.len())
+        .filter(|&i| states.state[i] == recovery)
+        .map(|i| states.ssthresh_pkts[i])
+        .collect();
+    ssthresh_pkts.dedup();
+    assert!(ssthresh_pkts.starts_with(&[60, 56]), "{ssthresh_pkts:?}");
+}

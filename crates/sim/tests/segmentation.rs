@@ -197,3 +197,18 @@ fn duplicate_acks_are_not_merged_while_quick_acks_are_left() {
     let gaps: Vec<u64> = duplicates.windows(2).map(|w| w[1] - w[0]).collect();
     assert_eq!(gaps, [600_000; 4]);
 }
+
+#[test]
+fn packets_with_headers_of_their_own_leave_one_by_one() {
+    // gso_max_segs 1: PSH only where the sender has nothing more, not on every second packet.
+    let link = wide_link(10_000_000, 25 * MS);
+    let pushed_percent = |control: &str| {
+        let scenario = dumbbell("linux-6", SECOND, &link, json!([bulk(control, None)]));
+        let trace = Trace::of(&scenario);
+        let data = trace.data();
+        let pushed = data.iter().filter(|d| d.has(TcpFlags::PSH)).count();
+        100 * pushed / data.len()
+    };
+    assert!(pushed_percent("maxnet") < 10);
+    assert!(pushed_percent("reno") > 40);
+}

@@ -74,6 +74,8 @@ class _Side(NamedTuple):
     willing_bps: int | None
     ecn: tuple[str, str] | None
     frto: bool | None
+    packets_apart: bool
+    """Its packets with data do not leave as one segment (gso_max_segs)."""
 
 
 def _side(flow: Flow) -> _Side:
@@ -88,6 +90,7 @@ def _side(flow: Flow) -> _Side:
         flow.willing_rate,
         flow.ecn_of_ends,
         flow.frto,
+        sends_header(flow),
     )
 
 
@@ -264,7 +267,7 @@ class Testbed:
                     self.run_on(host, "sysctl", "-qw", *settings)
                 if options:
                     self._change_routes(host, options)
-                if any(map(sends_header, self._experiment.flows)):
+                if side.packets_apart:
                     # each packet has a header of its own, as in the simulator
                     self.run_on(host, "ip", "link", "set", "dev", "hw0", "gso_max_segs", "1")
 

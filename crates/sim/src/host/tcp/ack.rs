@@ -162,7 +162,7 @@ impl Socket {
         let below = !info.ece || self.conn.cwnd_pkts < self.conn.ssthresh_pkts;
         let may_raise = !dubious || below && !matches!(self.conn.ca_state, ca::RECOVERY | ca::CWR);
         let grow = u32::from(info.acked_pkts > 0 && may_raise);
-        if !self.takes_samples {
+        if info.acked_pkts > 0 && !self.takes_samples {
             self.grow(net, ack, grow, self.filled_before(info.in_flight_before));
         }
         if dubious {
@@ -187,7 +187,8 @@ impl Socket {
             || info.dsack
             || info.ece
             || self.conn.ca_state != ca::OPEN;
-        // pkts_acked comes before the state machine; growth after it.
+        // pkts_acked comes before the state machine, for ACKs that only SACK, too
+        // (tcp_clean_rtx_queue); growth after it.
         if !self.takes_samples {
             self.grow(net, ack, 0, false);
         }
@@ -223,9 +224,6 @@ impl Socket {
 
     /// One call into the algorithms: what the ACK told, then growth.
     fn grow(&mut self, net: &Net, ack: &Ack, grow_pkts: u32, limited: bool) {
-        if ack.acked_pkts == 0 && grow_pkts == 0 {
-            return;
-        }
         self.refresh(net);
         self.conn.cwnd_limited = u8::from(limited);
         let before_pkts = self.conn.cwnd_pkts;

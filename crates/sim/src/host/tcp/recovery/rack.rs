@@ -109,12 +109,21 @@ impl Socket {
         self.conn.delivered_pkts += u64::from(pkts);
     }
 
-    /// The hole before what was SACKed was filled by an original: the path reorders
-    /// (tcp_check_sack_reordering).
+    /// In Recovery an original was acknowledged: the path reorders by the distance to the highest
+    /// SACK. Where nothing is SACKed any more that is what the ACK covers; duplicate ACKs without
+    /// SACK count up to the last packet sent (tcp_try_undo_partial, tcp_check_sack_reordering,
+    /// tcp_highest_sack_seq).
     fn hole_was_only_late(&mut self, info: &AckInfo) {
         let before = self.board.first - u64::from(info.acked_pkts);
-        if self.options.sack && before < self.board.sacked_end {
-            self.reordering_found((self.board.sacked_end - before) as u32);
+        let highest = if self.board.sacked_out == 0 {
+            self.board.first
+        } else if self.options.sack {
+            self.board.sacked_end
+        } else {
+            self.board.end()
+        };
+        if before < highest {
+            self.reordering_found((highest - before) as u32);
         }
     }
 
