@@ -88,6 +88,11 @@ ROWS = [
         2487, 2486, "0.25 BDP",
     ),
     Row("42Mbit/s", "302ms", "reno+jump-start:size=8239584B", 3440, 3440),
+    Row(
+        "10Mbit/s", "1.5s",
+        "cubic+quick-start:size=300kB:initial_rate=2Mbit/s:announces=on", 8326, 8327,
+    ),
+    Row("10Mbit/s", "1.5s", "cubic+jump-start:size=300kB", 6858, 6832),
     Row("3.5Mbit/s", "270ms", "bic:size=917588B", 3412, 3412),
     # BBR draws its phase
     Row("0.8Mbit/s", "69ms", "bbr:size=105444B", 1198, 1235, "8 pkts", 0.08),

@@ -202,6 +202,8 @@ impl Recipe {
             if place.relays {
                 (profile, control) = (relay.profile, &relay.control);
                 options.interactive = true;
+                // as the sockets of headwayctl's proxy
+                options.nodelay = true;
             }
         }
         if place.relays {

@@ -471,7 +471,8 @@ impl Socket {
         match self.state {
             State::SynSent | State::SynReceived => {
                 self.retries += 1;
-                self.counters.rtos += 1;
+                // tcp_update_rto_stats; the papers' hosts counted timeouts of data
+                self.counters.rtos += u64::from(!self.profile.counts_acks);
                 let opens = self.state == State::SynSent;
                 if opens {
                     // tcp_enter_loss, also without data

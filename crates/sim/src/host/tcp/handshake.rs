@@ -67,7 +67,8 @@ impl Socket {
             net.send(syn, &Sacks::default());
         }
         let mut rto_us = self.rtt.rto_us();
-        if self.quick_start_flags.waits {
+        // A kernel's program cannot change it.
+        if self.quick_start_flags.waits && self.profile.counts_acks {
             rto_us = rto_us.max(quick_start::SYN_RTO_US);
         }
         self.arm_wheel(net, Timer::Resend, net.now_ns + rto_us * 1000);

@@ -15,7 +15,7 @@ use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const BYTES: u32 = OPTION_BYTES as u32;
-/// Timeout of a SYN with a request, also where that of others is shorter (4.7.2).
+/// Timeout of a SYN with a request in linux-2.6 (4.7.2).
 pub(super) const SYN_RTO_US: u64 = 3_000_000;
 
 /// Under which name flows' summaries have what follows.

@@ -297,9 +297,11 @@ impl Socket {
         self.snd_nxt + u64::from(self.mss) >= end && self.small_is_out()
     }
 
-    /// A small segment is out, and Nagle's rule looks at it (tcp_nagle_check).
+    /// A small segment is out, and Nagle's rule looks at it (tcp_nagle_check). Programs that
+    /// run on a kernel close once all is acknowledged, so that no FIN sends the end of the data.
     fn small_is_out(&self) -> bool {
-        !self.options.nodelay && !self.fin_queued && self.small_end > self.snd_una
+        let is_closed = self.fin_queued && !self.profile.segments_are_large;
+        !self.options.nodelay && !is_closed && self.small_end > self.snd_una
     }
 
     /// `small`: less than options leave room for (tcp_minshall_update with mss_now).
