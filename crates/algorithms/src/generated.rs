@@ -369,7 +369,8 @@ pub struct CcOps {
             sample: *const RateSample,
         ),
     >,
-    /// After every ACK that acknowledged data, before growth.
+    /// After every ACK, before growth: with acked_pkts 0 where it only SACKs or repeats,
+    /// and rtt_us -1 where it gives no sample. linux-2.6: only where it acknowledged data.
     pub pkts_acked: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
