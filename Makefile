@@ -138,18 +138,18 @@ live-rust-alone:
 	$(LIVE_RUST) in_real_time
 	@$(BARE) tests/rust_live.py again $(FAILED) "--locked $(TESTED)"
 
-# Tests that measure leave most of both cores idle, so several run at once.
-BESIDE = --numprocesses $(1) --dist loadfile
+# Tests that measure leave most of both cores idle, so two run at once. Three disturb Rust's beside them.
+TWO := --numprocesses 2 --dist loadfile
 
 # pytest exits with 1 if a test failed, which live-python-alone judges, and with 5 if no test was chosen.
 live-kernel-beside:
 	@$(call PYTEST_LIVE,kernel) -m "kernel and not measures" || test $$? = 1
 
 live-programs-beside:
-	@$(call PYTEST_LIVE,programs) $(call BESIDE,2) -m "not kernel and not measures" || test $$? = 1
+	@$(call PYTEST_LIVE,programs) $(TWO) -m "not kernel and not measures" || test $$? = 1
 
 live-python-measures:
-	@$(call PYTEST_LIVE,measures) $(call BESIDE,3) -m "measures and not alone" || test $$? = 1
+	@$(call PYTEST_LIVE,measures) $(TWO) -m "measures and not alone" || test $$? = 1
 
 live-python-alone:
 	@$(call PYTEST_LIVE,measures) -m "measures and alone" || test $$? = 1 -o $$? = 5
