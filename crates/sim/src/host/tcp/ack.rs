@@ -119,9 +119,9 @@ impl Socket {
         // Data that was sent before the oldest packet was last sent shows that this one may still
         // arrive (tcp_clean_rtx_queue).
         info.restarts_timer = info.acked_pkts == 0
-            && self.board.front().is_some_and(|oldest| {
-                let sent = samples.sack_sent_ns;
-                sent.is_some_and(|sent_ns| sent_ns < oldest.sent_ns)
+            && samples.sack_sent_ns.is_some_and(|sent_ns| {
+                let oldest = self.board.front();
+                oldest.is_some_and(|oldest| sent_ns < oldest.sent_ns)
             });
         let rtt_us = if self.profile.clock_us > 1 {
             self.sample_rtt_26(net, &info, &samples);

@@ -118,14 +118,14 @@ impl Socket {
         let quota = free_pkts.min((cwnd / 2).max(1)).min(largest_pkts);
         let backlog = self.write_end - self.snd_nxt;
         let grown = (u64::from(quota) * mss).min(backlog);
-        let head_bytes = self.head_bytes().max(grown);
-        if head_bytes <= mss || (head_bytes < backlog && head_bytes <= limit_bytes) {
-            return None;
-        }
         let oldest = self.board.front()?;
         let srtt_ns = self.rtt.srtt_us() * 1000;
-        let is_near = oldest.sent_ns + srtt_ns <= net.now_ns + DEFER_NS.min(srtt_ns / 2);
-        is_near.then_some(head_bytes)
+        if oldest.sent_ns + srtt_ns > net.now_ns + DEFER_NS.min(srtt_ns / 2) {
+            return None;
+        }
+        let head_bytes = self.head_bytes().max(grown);
+        let fits = head_bytes < backlog && head_bytes <= limit_bytes;
+        (head_bytes > mss && !fits).then_some(head_bytes)
     }
 
     /// A sender that waits is limited by cwnd if cwnd leaves less room than the peer's

@@ -48,6 +48,8 @@ pub(super) struct SendBuffer {
     /// Ends of what was pushed and is not acknowledged: the packets that end there carry PSH
     /// (tcp_mark_push).
     push_marks: VecDeque<u64>,
+    /// Of these, how many were not above `snd_nxt` when last looked at.
+    sent_marks: usize,
     /// Size of the buffer (sk_sndbuf).
     limit_bytes: u64,
     /// Data of an sk_buff that the writer fills (size_goal).
@@ -80,6 +82,7 @@ impl SendBuffer {
             tail_start: 1,
             pushed_end: 1,
             push_marks: VecDeque::new(),
+            sent_marks: 0,
             limit_bytes: explicit_bytes.unwrap_or(at_first),
             goal_bytes: 0,
             filled_bytes: 1,
@@ -367,33 +370,47 @@ impl Socket {
         if self.snd_nxt < self.write_end && marks.back() != Some(&self.write_end) {
             while marks.front().is_some_and(|&end| end <= self.snd_una) {
                 marks.pop_front();
+                self.buffer.sent_marks = self.buffer.sent_marks.saturating_sub(1);
             }
             marks.push_back(self.write_end);
         }
+    }
+
+    /// The first mark that is not sent yet.
+    #[inline]
+    fn next_mark(&mut self) -> Option<u64> {
+        let (marks, sent) = (&self.buffer.push_marks, &mut self.buffer.sent_marks);
+        while marks.get(*sent).is_some_and(|&end| end <= self.snd_nxt) {
+            *sent += 1;
+        }
+        marks.get(*sent).copied()
     }
 
     /// What leaves as one large segment has PSH at its end only, wherever in it a push ended
     /// (tcp_grow_skb).
     #[inline]
     pub(super) fn merge_pushes(&mut self, segment_end: u64) {
-        let marks = &mut self.buffer.push_marks;
-        if marks.back().is_some_and(|&end| end > self.snd_nxt) {
-            let first = marks.partition_point(|&end| end <= self.snd_nxt);
-            let after = marks.partition_point(|&end| end <= segment_end);
-            if first < after {
-                marks.drain(first + 1..after);
-                marks[first] = segment_end;
-            }
+        if self.next_mark().is_some_and(|end| end < segment_end) {
+            let (marks, first) = (&mut self.buffer.push_marks, self.buffer.sent_marks);
+            let inside = marks
+                .iter()
+                .skip(first)
+                .take_while(|&&end| end <= segment_end);
+            let after = first + inside.count();
+            marks.drain(first + 1..after);
+            marks[first] = segment_end;
         }
     }
 
     /// Whether the packet that ends here carries PSH.
     #[inline]
-    pub(super) fn ends_push(&self, end: u64) -> bool {
-        if self.fills_large() {
-            self.buffer.push_marks.binary_search(&end).is_ok()
-        } else {
+    pub(super) fn ends_push(&mut self, end: u64) -> bool {
+        if !self.fills_large() {
             end >= self.write_end
+        } else if end > self.snd_nxt {
+            self.next_mark() == Some(end)
+        } else {
+            self.buffer.push_marks.binary_search(&end).is_ok()
         }
     }
 
@@ -412,6 +429,8 @@ impl Socket {
         if new_end > self.write_end && self.buffer.push_marks.back() == Some(&self.write_end) {
             // The sk_buff that was pushed goes on.
             self.buffer.push_marks.pop_back();
+            let left = self.buffer.push_marks.len();
+            self.buffer.sent_marks = self.buffer.sent_marks.min(left);
             if !is_new_call {
                 self.buffer.push_marks.push_back(new_end);
             }
