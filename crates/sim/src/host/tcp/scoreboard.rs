@@ -15,6 +15,10 @@ pub const EVER_RETRANS: u8 = 8;
 pub const PUSH: u8 = 16;
 /// First packet of an sk_buff.
 pub const HEAD: u8 = 32;
+/// The writer pushed what ends here (tcp_mark_push).
+pub const PUSHED: u8 = 64;
+/// Marks of the data itself, whatever becomes of its packets.
+const OF_DATA: u8 = PUSH | HEAD | PUSHED;
 
 /// A sent segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -135,7 +139,7 @@ impl Scoreboard {
         if segment.marks & HEAD != 0 {
             self.pass_head_on();
         }
-        if segment.marks & !(PUSH | HEAD) != 0 {
+        if segment.marks & !OF_DATA != 0 {
             self.sacked_out -= u32::from(segment.marks & SACKED != 0);
             self.lost_out -= u32::from(segment.marks & LOST != 0);
             self.retrans_out -= u32::from(segment.marks & RETRANS != 0);
@@ -247,7 +251,7 @@ impl Scoreboard {
         let lost_out = &mut self.lost_out;
         self.segments.for_each_mut(|segment| {
             any_retrans |= segment.marks & EVER_RETRANS != 0;
-            segment.marks &= SACKED | EVER_RETRANS | PUSH | HEAD;
+            segment.marks &= SACKED | EVER_RETRANS | OF_DATA;
             if segment.marks & SACKED == 0 {
                 segment.marks |= LOST;
                 *lost_out += 1;

@@ -2,7 +2,7 @@
 //! tcp_output.c).
 
 use super::profile::Reduction;
-use super::scoreboard::{Segment, HEAD, PUSH};
+use super::scoreboard::{Segment, HEAD, PUSH, PUSHED};
 use super::{ca, Pending, Socket, State, Timer, HEADER_BYTES, TIMESTAMP_BYTES};
 use crate::net::packet::{about, flags, Packet, Sacks};
 use crate::net::Net;
@@ -252,7 +252,7 @@ impl Socket {
                 pkts = self.segment_pkts(largest, room.min(backlog), whole);
                 left = pkts;
                 let most = (u64::from(pkts) * mss).min(room.min(backlog));
-                self.merge_pushes(self.snd_nxt + most);
+                self.buffer.merge_pushes(self.snd_nxt + most);
             }
             if !PLAIN && self.pending == Some(Pending::Persist) {
                 let idle_ns = net.now_ns - self.last_sent_ns;
@@ -307,10 +307,12 @@ impl Socket {
     /// `small`: less than options leave room for (tcp_minshall_update with mss_now).
     pub(super) fn send_new(&mut self, net: &mut Net, len: u32, fin: bool, small: bool, mark: u8) {
         let number = self.board.end();
+        let end = self.snd_nxt + u64::from(len);
+        let pushed = self.buffer.take_pushes(end) == Some(end);
         let segment = Segment {
             seq: self.snd_nxt,
             len,
-            marks: mark,
+            marks: mark | if pushed { PUSHED } else { 0 },
             fin,
             sent_ns: net.now_ns,
             retrans_nxt: 0,
@@ -335,7 +337,8 @@ impl Socket {
     fn transmit(&mut self, net: &mut Net, segment: &Segment) {
         self.receiver.data_sent(net.now_ns);
         let payload_bytes = if segment.fin { 0 } else { segment.len };
-        let last = segment.marks & PUSH != 0 || self.ends_push(segment.end());
+        let last = segment.marks & (PUSH | PUSHED) != 0
+            || !self.fills_large() && segment.end() >= self.write_end;
         let flags = match (segment.fin, last) {
             (true, _) => flags::FIN,
             (false, true) => flags::PSH,

@@ -45,11 +45,9 @@ pub(super) struct SendBuffer {
     tail_start: u64,
     /// Up to here all was pushed (pushed_seq).
     pushed_end: u64,
-    /// Ends of what was pushed and is not acknowledged: the packets that end there carry PSH
+    /// Ends of what was pushed and is not sent: the packets that end there carry PSH
     /// (tcp_mark_push).
-    push_marks: VecDeque<u64>,
-    /// Of these, how many were not above `snd_nxt` when last looked at.
-    sent_marks: usize,
+    unsent_pushes: VecDeque<u64>,
     /// Size of the buffer (sk_sndbuf).
     limit_bytes: u64,
     /// Data of an sk_buff that the writer fills (size_goal).
@@ -81,8 +79,7 @@ impl SendBuffer {
             app_end: 1,
             tail_start: 1,
             pushed_end: 1,
-            push_marks: VecDeque::new(),
-            sent_marks: 0,
+            unsent_pushes: VecDeque::new(),
             limit_bytes: explicit_bytes.unwrap_or(at_first),
             goal_bytes: 0,
             filled_bytes: 1,
@@ -91,6 +88,25 @@ impl SendBuffer {
             fixed: explicit_bytes.is_some(),
             closing: false,
             pushes_tail: false,
+        }
+    }
+
+    /// All up to `end` leaves: the end of the last push in it.
+    #[inline]
+    pub fn take_pushes(&mut self, end: u64) -> Option<u64> {
+        let mut last = None;
+        while self.unsent_pushes.front().is_some_and(|&push| push <= end) {
+            last = self.unsent_pushes.pop_front();
+        }
+        last
+    }
+
+    /// What leaves as one large segment has PSH at its end only, wherever in it a push ended
+    /// (tcp_grow_skb).
+    #[inline]
+    pub fn merge_pushes(&mut self, segment_end: u64) {
+        if self.take_pushes(segment_end).is_some() {
+            self.unsent_pushes.push_front(segment_end);
         }
     }
 }
@@ -236,7 +252,7 @@ impl Socket {
     }
 
     /// The writer fills sk_buffs of several packets, and waits for room.
-    fn fills_large(&self) -> bool {
+    pub(super) fn fills_large(&self) -> bool {
         self.buffer.limits && self.profile.segments_are_large
     }
 
@@ -366,51 +382,9 @@ impl Socket {
     /// The writer pushes all that it has written: what was not sent ends with PSH.
     fn mark_pushed(&mut self) {
         self.buffer.pushed_end = self.write_end;
-        let marks = &mut self.buffer.push_marks;
-        if self.snd_nxt < self.write_end && marks.back() != Some(&self.write_end) {
-            while marks.front().is_some_and(|&end| end <= self.snd_una) {
-                marks.pop_front();
-                self.buffer.sent_marks = self.buffer.sent_marks.saturating_sub(1);
-            }
-            marks.push_back(self.write_end);
-        }
-    }
-
-    /// The first mark that is not sent yet.
-    #[inline]
-    fn next_mark(&mut self) -> Option<u64> {
-        let (marks, sent) = (&self.buffer.push_marks, &mut self.buffer.sent_marks);
-        while marks.get(*sent).is_some_and(|&end| end <= self.snd_nxt) {
-            *sent += 1;
-        }
-        marks.get(*sent).copied()
-    }
-
-    /// What leaves as one large segment has PSH at its end only, wherever in it a push ended
-    /// (tcp_grow_skb).
-    #[inline]
-    pub(super) fn merge_pushes(&mut self, segment_end: u64) {
-        if self.next_mark().is_some_and(|end| end < segment_end) {
-            let (marks, first) = (&mut self.buffer.push_marks, self.buffer.sent_marks);
-            let inside = marks
-                .iter()
-                .skip(first)
-                .take_while(|&&end| end <= segment_end);
-            let after = first + inside.count();
-            marks.drain(first + 1..after);
-            marks[first] = segment_end;
-        }
-    }
-
-    /// Whether the packet that ends here carries PSH.
-    #[inline]
-    pub(super) fn ends_push(&mut self, end: u64) -> bool {
-        if !self.fills_large() {
-            end >= self.write_end
-        } else if end > self.snd_nxt {
-            self.next_mark() == Some(end)
-        } else {
-            self.buffer.push_marks.binary_search(&end).is_ok()
+        let pushes = &mut self.buffer.unsent_pushes;
+        if self.snd_nxt < self.write_end && pushes.back() != Some(&self.write_end) {
+            pushes.push_back(self.write_end);
         }
     }
 
@@ -426,13 +400,12 @@ impl Socket {
         let tail = self.buffer.tail_start.max(self.snd_nxt);
         let full = tail + u64::from(self.buffer.goal_bytes);
         let new_end = end.min(self.write_end.max(full));
-        if new_end > self.write_end && self.buffer.push_marks.back() == Some(&self.write_end) {
+        let pushes = &mut self.buffer.unsent_pushes;
+        if new_end > self.write_end && pushes.back() == Some(&self.write_end) {
             // The sk_buff that was pushed goes on.
-            self.buffer.push_marks.pop_back();
-            let left = self.buffer.push_marks.len();
-            self.buffer.sent_marks = self.buffer.sent_marks.min(left);
+            pushes.pop_back();
             if !is_new_call {
-                self.buffer.push_marks.push_back(new_end);
+                pushes.push_back(new_end);
             }
         }
         self.write_end = new_end;
