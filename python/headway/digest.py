@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from headway.experiment import BATCHES, Bulk, Experiment
+from headway.experiment.path import named_links
 from headway.fairness import jain_index
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
@@ -150,9 +151,8 @@ def digest_of_totals(experiment: Experiment, totals: Mapping[str, Any]) -> Diges
     """
     edges = batch_edges_ns(experiment)
     rates = {
-        f"{way}{number}": link.capacity_bps(edges[0], edges[-1])
-        for number, hop in enumerate(experiment.topology.links())
-        for way, link in zip(("forward", "reverse"), hop, strict=True)
+        name: link.capacity_bps(edges[0], edges[-1])
+        for name, link in named_links(experiment.topology).items()
     }
     flows = [
         _flow(experiment, edges, flow) for flow in totals["flows"] if flow["control"] is not None

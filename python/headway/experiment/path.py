@@ -153,6 +153,15 @@ class Chain(Spec):
         ]
 
 
+def named_links(topology: Dumbbell | Chain) -> dict[str, Link]:
+    """The links by their names in traces: "forward0", "reverse0", "forward1", ..."""
+    return {
+        f"{way}{hop}": link
+        for hop, pair in enumerate(topology.links())
+        for way, link in zip(("forward", "reverse"), pair, strict=True)
+    }
+
+
 class Capture(Spec):
     """A packet capture in pcapng, of a link or at hosts.
 

@@ -12,7 +12,7 @@ from headway.engine import engine
 from headway.errors import ExperimentError
 from headway.experiment.apps import Exchanges, Pages, Sessions, Vectors, Voip
 from headway.experiment.flow import Flow, parse_flows
-from headway.experiment.path import Capture, Chain, Dumbbell, Link
+from headway.experiment.path import Capture, Chain, Dumbbell, Link, named_links
 from headway.registry import Algorithm, registry
 from headway.spec import (
     Given,
@@ -34,8 +34,6 @@ BATCHES = engine.BATCHES
 MAX_SAMPLES = 10_000_000
 WITHOUT_FRTO = "linux-2.6"
 """The stack that is as the thesis' testbed, where F-RTO was off."""
-
-_WAYS = ("forward", "reverse")
 
 
 class Experiment(Spec):
@@ -96,8 +94,7 @@ class Experiment(Spec):
             for link in pair:
                 self._queue_has_room(index, link)
                 engine.check_routers([router.name for router in link.all_routers()])
-        of_links = (f"{way}{hop}" for hop in range(len(links)) for way in _WAYS)
-        names = ("bottleneck", "hosts", *of_links)
+        names = ("bottleneck", "hosts", *named_links(self.topology))
         if self.capture is not None and self.capture.link not in names:
             raise ValueError(
                 f"capture.link: {self.capture.link!r} is not allowed; {', '.join(names)}"

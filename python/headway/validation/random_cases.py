@@ -84,7 +84,7 @@ _OWN_START = ("bbr", "xcp", "rcp", "maxnet")
 _FAST = ("initial-start", "jump-start", "mega-start", "careful-resume", "quick-start")
 _MOST_OPTIONS = 6
 _CANDIDATES, _TRIED = 20, 12
-_MSS_BYTES, _PACKET_BYTES = 1448, 1500
+_MSS_BYTES, PACKET_BYTES = 1448, 1500
 _FIRST_WINDOW_BYTES = 10 * _MSS_BYTES
 _LONGEST_S = 60
 _MOST_QUEUE_BYTES = 64_000_000
@@ -195,7 +195,7 @@ class Space:
     """Options that a case has."""
     always: tuple[str, ...] = ()
     """Options that every case has."""
-    least_queue_bytes: int = 8 * _PACKET_BYTES
+    least_queue_bytes: int = 8 * PACKET_BYTES
 
     def all_settings(self) -> list[Setting]:
         """All that a case may have."""
@@ -221,7 +221,7 @@ def space(kind: str) -> Space:
         case "several":
             shared = {"flows": OPTIONS["flows"], "call": OPTIONS["call"], "aqm": ("red", "codel")}
             return Space(_EASY_PATH, plain, shared, 1, 2, ("flows",))
-    return Space(PATH, controls(), OPTIONS, 2, _MOST_OPTIONS, least_queue_bytes=2 * _PACKET_BYTES)
+    return Space(PATH, controls(), OPTIONS, 2, _MOST_OPTIONS, least_queue_bytes=2 * PACKET_BYTES)
 
 
 def cases(kind: str, seed: int) -> Iterator[Case]:
@@ -362,7 +362,7 @@ def _path(settings: Mapping[str, str], dice: Dice, least_queue_bytes: int) -> _P
     rtt_us = rounded(_within(settings["rtt"], dice) * 1e6)
     size = _within(settings["buffer"], dice)
     if settings["buffer"].endswith("pkts"):
-        size_bytes = rounded(size) * _PACKET_BYTES * 1.0
+        size_bytes = rounded(size) * PACKET_BYTES * 1.0
         buffer = f"{rounded(size)} pkts"
     else:
         bdp_bytes = rate_bps * rtt_us / 8e6

@@ -19,13 +19,12 @@ from headway.experiment.ways import server_sends_more
 from headway.metrics.windows import held_values
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
-from headway.validation.random_cases import Case
+from headway.validation.random_cases import PACKET_BYTES, Case
 
 ALLOWED, ALLOWED_SHARE = 0.05, 0.03
 """Of the kernel's median; and of the link's rate where several flows share it."""
 CLOSE = 0.01
 """Of a value that is so near in the first run on the kernel no more runs are made."""
-_PACKET_BYTES = 1500
 
 Observed = Mapping[str, float | None]
 """Values of one run by name, as "goodput of cubic-0"; None: it did not happen, as the end of a
@@ -224,7 +223,7 @@ def values_of(
     """Every value that both backends know; the simulator's is the median of its runs."""
     _, link = _bottleneck(experiment)
     shared = sum(flow.is_tcp for flow in experiment.flows) > 1
-    packet_s = _PACKET_BYTES * BITS_PER_BYTE / link.rate
+    packet_s = PACKET_BYTES * BITS_PER_BYTE / link.rate
     found = []
     for name in sims[0]:
         if not all(name in run for run in (*sims, *kernels)):

@@ -23,8 +23,8 @@ from headway.experiment import Experiment
 from headway.files import save_error
 from headway.interrupts import held
 from headway.trace import Trace
-from headway.units import NS_PER_S
-from headway.validation.random_cases import Case
+from headway.units import BITS_PER_BYTE, NS_PER_S
+from headway.validation.random_cases import PACKET_BYTES, Case
 from headway.validation.random_compare import Observed, Result, observe, values_of
 
 KERNEL_RUNS, NOISY_RUNS = 3, 5
@@ -37,10 +37,9 @@ GROUP = 24
 each other."""
 QUIET_US = 200.0
 """A run whose packets left the emulated link later than this on average is repeated."""
-_PACKET_BITS = 12_000
 _START_STEP = 0.37
-"""Of a packet's time. The machine's noise decides on the kernel whose packet is first in a queue;
-less than a packet's time seldom does in the simulator, where all flows follow the link's clock."""
+"""Of a packet's time. On the kernel, noise decides whose packet is first in a queue. In the
+simulator all flows follow the link's clock: much smaller steps seldom change the order."""
 
 Told = Callable[[int, int, str], None]
 """Called with (cases that are done, all cases, what else there is to say)."""
@@ -250,7 +249,7 @@ def samples_of(experiment: Experiment) -> list[Experiment]:
         return [experiment]
     starts_ns = experiment.start_times_ns()
     slowest_bps = min(link.rate for hop in experiment.topology.links() for link in hop)
-    packet_ns = _PACKET_BITS * NS_PER_S // slowest_bps
+    packet_ns = PACKET_BYTES * BITS_PER_BYTE * NS_PER_S // slowest_bps
 
     def later_ns(sample: int, index: int) -> int:
         return round(sample * index * _START_STEP % 1 * packet_ns)
