@@ -147,6 +147,8 @@ def test_blocking_delays_as_much_as_the_model_says_beyond_the_round_trip() -> No
 
 
 def test_above_one_per_cent_congestion_control_adds_to_the_models_delay() -> None:
+    """By 7.5 % in 2000 s. Linux 6.18, with the losses of three runs of 120 s each, takes 1.01 times
+    as long as eq. A.7; the simulator takes 1.00 times in those runs."""
     times_s = response_times_s(5e-2, rtt_ms=50)
     model_s = float(models.response_time_s(5e-2, rtt_s=0.05, interval_s=0.01))
     assert times_s.mean() > 1.05 * model_s
