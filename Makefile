@@ -138,7 +138,7 @@ live-rust-alone:
 	$(LIVE_RUST) in_real_time
 	@$(BARE) tests/rust_live.py again $(FAILED) "--locked $(TESTED)"
 
-# Tests that measure leave most of both cores idle, so two run at once. Three disturb Rust's beside them.
+# Tests that measure leave most of both cores idle, so two run at once. A third would disturb Rust's.
 TWO := --numprocesses 2 --dist loadfile
 
 # pytest exits with 1 if a test failed, which live-python-alone judges, and with 5 if no test was chosen.

@@ -96,7 +96,7 @@ ROWS = [
     Row("3.5Mbit/s", "270ms", "bic:size=917588B", 3412, 3412),
     # BBR draws its phase
     Row("0.8Mbit/s", "69ms", "bbr:size=105444B", 1198, 1235, "8 pkts", 0.08),
-    # 4749 to 6104 in ten runs: what the queue loses is decided by the time that programs take
+    # 4749 to 6104 in ten runs: which packets the queue drops depends on when programs run
     Row("20Mbit/s", "60ms", "reno:size=3MB", 4686, 5500, "3 pkts", 0.2),
 ]  # fmt: skip
 

@@ -39,7 +39,7 @@ def is_turned(experiment: Experiment) -> bool:
 
 
 def is_before(experiment: Experiment) -> bool:
-    """Whether flows reach it before the testbed's link, which then does not log their first leg."""
+    """Whether flows pass it before the testbed's link, which then does not log their first leg."""
     return is_between(experiment) and not is_turned(experiment)
 
 

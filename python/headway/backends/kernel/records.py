@@ -155,7 +155,7 @@ class PacketLog:
         return chosen
 
     def _left_ns(self, rows: Records) -> Ints:
-        """When packets were sent or dropped; a queue that decides at its head drops them there."""
+        """When packets left the queue, or when they arrived if it did not take them."""
         left: Ints = np.where(rows["departed_ns"] > 0, rows["departed_ns"], rows["arrived_ns"])
         return left
 
@@ -172,7 +172,7 @@ class PacketLog:
         return times[order] - self.start_ns, bytes_, np.cumsum(np.sign(sizes[order]))
 
     def _joined(self) -> npt.NDArray[np.bool_]:
-        """Whether a packet joined the queue, be it that it was dropped from there."""
+        """Whether each packet joined the queue, from whose head some are dropped later."""
         joined: npt.NDArray[np.bool_] = (self.rows["outcome"] == _CARRIED) | (
             self.rows["departed_ns"] > 0
         )

@@ -75,7 +75,7 @@ class _Side(NamedTuple):
     ecn: tuple[str, str] | None
     frto: bool | None
     packets_apart: bool
-    """Its packets with data do not leave as one segment (gso_max_segs)."""
+    """Each packet leaves as a segment of its own (gso_max_segs 1)."""
 
 
 def _side(flow: Flow) -> _Side:

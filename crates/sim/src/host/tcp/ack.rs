@@ -116,8 +116,8 @@ impl Socket {
             self.take_sacks(net, (p, sacks), prior_una, &mut info, &mut samples);
         }
         self.clean_queue(net, prior_sacked_end, &mut info, &mut samples);
-        // Data that was sent before the oldest packet was last sent shows that this one may still
-        // arrive (tcp_clean_rtx_queue).
+        // The SACKed data left before the last transmission of the oldest packet, so that this
+        // packet may still arrive (tcp_clean_rtx_queue).
         info.restarts_timer = info.acked_pkts == 0
             && samples.sack_sent_ns.is_some_and(|sent_ns| {
                 let oldest = self.board.front();

@@ -126,7 +126,7 @@ impl Socket {
 
     pub(super) fn established(&mut self, net: &mut Net, p: &Packet) {
         let sample_us = (net.now_ns - self.syn_sent_ns) / 1000;
-        // A responder repeats its SYN-ACK for a repeated SYN, too: none need be lost.
+        // A repeated SYN makes the responder repeat its SYN-ACK, even if none timed out.
         let mut timed_out = self.rtt.has_backed_off();
         if self.state == State::SynSent {
             self.handshake_us = Some(sample_us);

@@ -44,7 +44,7 @@ pub struct SocketOptions {
 }
 
 impl SocketOptions {
-    /// Data of a full segment that carries nothing but timestamps.
+    /// Data bytes of a full segment without options, or with timestamps only.
     pub fn segment_bytes(&self) -> u32 {
         let timestamps = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
         MTU_BYTES - HEADER_BYTES - timestamps

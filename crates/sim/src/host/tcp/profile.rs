@@ -42,7 +42,7 @@ pub struct Profile {
     pub clock_us: u64,
     /// Retransmission timeout before the first sample.
     pub initial_rto_us: u64,
-    /// So many timeouts of a SYN do not double the next (tcp_syn_linear_timeouts).
+    /// The first timeouts of a SYN, which do not double the next (tcp_syn_linear_timeouts).
     pub linear_syn_timeouts: u32,
     /// Loss detection.
     pub detection: Detection,

@@ -97,9 +97,9 @@ impl Socket {
         fits.max(1) as u32
     }
 
-    /// Whether to wait for the next ACK and then send more at once: just after a transmission, of
-    /// several packets, with little window free and that ACK near. Then the bytes of the sk_buff
-    /// that waits.
+    /// Bytes of the sk_buff at the head, if it waits for the next ACK so that more leaves at once:
+    /// it holds several packets, something was just sent, little window is free, and that ACK is
+    /// near. None if it is to be sent now.
     pub(super) fn defers(&self, net: &Net, largest_pkts: u32, room_bytes: u64) -> Option<u64> {
         if self.conn.ca_state >= ca::RECOVERY || net.now_ns - self.last_sent_ns > DEFER_NS {
             return None;
