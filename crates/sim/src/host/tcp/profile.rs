@@ -1,7 +1,8 @@
 //! Stack profiles: which Linux the endpoints are.
 //!
 //! A profile is the list of what differs between two eras of the same stack.
-//! Sources: Linux 2.6.24/2.6.25 net/ipv4 for `linux-2.6`, Linux 6.1 for `linux-6`.
+//! Sources: Linux 2.6.24/2.6.25 net/ipv4 for `linux-2.6`, Linux 6.18 for `linux-6` where no older
+//! version is named.
 
 pub use super::writer::SendBufferRule;
 use crate::scenario::EcnMode;
