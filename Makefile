@@ -25,7 +25,7 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 
 .DEFAULT_GOAL := help
 .PHONY: help build engine headwayctl demo picture test test-rust test-python test-live live-build \
-	live-rust-beside live-rust-measures live-rust-alone live-kernel-beside live-programs-beside live-python-measures live-python-alone \
+	live-rust-beside live-proxy-beside live-rust-measures live-rust-alone live-kernel-beside live-programs-beside live-python-measures live-python-alone \
 	dist check lint format-check clippy verdicts verdicts-live format bench bench-controls bench-debian \
 	bench-beside bench-peers bench-start bench-try bench-pep profile follow docs mirrors lock clean
 
@@ -105,19 +105,19 @@ FURTHER := target/tmp/further/debug
 FAILED := target/live-failed
 # Several run at once, so each has a file of its own for the tests that failed.
 PYTEST_LIVE = $(BARE) $(BIN)/python -m pytest tests/live -o cache_dir=target/live-cache/$(1) --durations=10 --durations-min=10
-LIVE = $(AGAIN) --keep-going $(call JOBS,3)
+LIVE = $(AGAIN) --keep-going $(call JOBS,4)
 
 test-live: ## the tests that depend on real time, root or other programs; installs these on Debian
 	@mkdir -p target && : >$(SKIPS) && rm -rf $(FAILED) target/live-cache
 	+@export HEADWAY_SKIPS="$$PWD/$(SKIPS)"; status=0; tests/system_packages.sh; \
 	$(LIVE) live-build $(VENV)/.dev $(VENV)/.linked && { \
-	HEADWAY_BESIDE=1 $(LIVE) live-rust-beside live-kernel-beside live-programs-beside || status=$$?; \
+	HEADWAY_BESIDE=1 $(LIVE) live-rust-beside live-proxy-beside live-kernel-beside live-programs-beside || status=$$?; \
 	HEADWAY_BESIDE=1 $(LIVE) live-rust-measures live-python-measures || status=$$?; \
 	$(AGAIN) --keep-going live-rust-alone live-python-alone || status=$$?; \
 	} || status=$$?; \
 	tests/skipped.sh $(SKIPS); exit $$status
 
-live-rust-beside live-rust-measures live-rust-alone: export HEADWAY_TESTED = $(TESTED)
+live-rust-beside live-proxy-beside live-rust-measures live-rust-alone: export HEADWAY_TESTED = $(TESTED)
 LIVE_RUST = @$(BARE) tests/rust_live.py run $(FAILED) "--locked $(TESTED)"
 
 # Some tests build with folders of algorithms of their own. They begin with a copy of what is not ours.
@@ -131,8 +131,11 @@ live-build: target/.engine-dev
 live-rust-beside:
 	$(LIVE_RUST) fresh wire_tshark sim_further headway-pep:ignored $(if $(READY),headway-kernel kernel_computes kernel_waits)
 
+live-proxy-beside:
+	$(LIVE_RUST) live
+
 live-rust-measures:
-	$(LIVE_RUST) live $(if $(READY),kernel_measures kernel_further testbed)
+	$(LIVE_RUST) $(if $(READY),kernel_measures kernel_further testbed)
 
 live-rust-alone:
 	$(LIVE_RUST) in_real_time
