@@ -175,8 +175,10 @@ impl Events {
     /// Takes the earliest event, unless it lies after `until_ns`.
     #[inline]
     pub fn pop(&mut self, until_ns: u64) -> Option<Event> {
-        if self.present.is_empty() && !self.turn() {
-            return None;
+        if self.present.is_empty() {
+            if let Some(event) = self.turn(until_ns) {
+                return Some(event);
+            }
         }
         if self.present.last().is_some_and(|e| e.time_ns <= until_ns) {
             self.present.pop()
@@ -185,23 +187,31 @@ impl Events {
         }
     }
 
-    /// Turns the wheel to the next slot with events.
+    /// Turns the wheel to the next slot with events. Returns the event of a slot that has
+    /// only one, as most have, unless it lies after `until_ns`; else the slot's events are
+    /// the present ones.
     #[inline]
-    fn turn(&mut self) -> bool {
+    fn turn(&mut self, until_ns: u64) -> Option<Event> {
         let at = loop {
             if let Some(at) = self.next_occupied() {
                 break at;
             }
             if !self.begin_lap() {
-                return false;
+                return None;
             }
         };
         self.slot = self.slot / SLOTS * SLOTS + at as u64;
-        self.take_list(at);
-        if self.present.len() > 1 {
-            self.present.sort_by_key(|e| Reverse(e.time_ns));
+        let number = std::mem::replace(&mut self.heads[at], NONE);
+        self.occupied[at / 64] &= !(1 << (at % 64));
+        let node = &mut self.nodes[number as usize];
+        if node.next == NONE && node.time_ns <= until_ns {
+            let Node { time_ns, tag, .. } = *node;
+            node.next = std::mem::replace(&mut self.free, number);
+            return Some(Event { time_ns, tag });
         }
-        true
+        self.take_list(number);
+        self.present.sort_by_key(|e| Reverse(e.time_ns));
+        None
     }
 
     /// The first slot of the lap from the present one on that has a list.
@@ -217,9 +227,8 @@ impl Events {
         Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
-    fn take_list(&mut self, at: usize) {
-        let mut number = std::mem::replace(&mut self.heads[at], NONE);
-        self.occupied[at / 64] &= !(1 << (at % 64));
+    /// The events of a list that begins with this node become the present ones.
+    fn take_list(&mut self, mut number: u32) {
         while number != NONE {
             let node = &mut self.nodes[number as usize];
             let Node { time_ns, tag, .. } = *node;

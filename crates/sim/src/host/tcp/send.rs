@@ -334,6 +334,7 @@ impl Socket {
     }
 
     /// Puts a segment on the wire.
+    #[inline(always)]
     fn transmit(&mut self, net: &mut Net, segment: &Segment) {
         self.receiver.data_sent(net.now_ns);
         let payload_bytes = if segment.fin { 0 } else { segment.len };
