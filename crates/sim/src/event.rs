@@ -63,10 +63,11 @@ impl Event {
     }
 }
 
-/// A slot of the wheel lasts 2^15 ns: a few packets at 100 Mbit/s.
-const SLOT_BITS: u32 = 15;
+/// A slot of the wheel lasts 2^13 ns, less than a packet of 1500 bytes takes at 1 Gbit/s: at
+/// 100 Mbit/s few slots have more than one event, and nothing need be sorted.
+const SLOT_BITS: u32 = 13;
 /// Slots of the wheel; a lap takes 268 ms, about the shortest retransmission timeout.
-const SLOTS: u64 = 8192;
+const SLOTS: u64 = 32768;
 /// Laps of the second wheel, a bit each in a word; together 17 s.
 const LAPS: u64 = 64;
 const NONE: u32 = u32::MAX;
@@ -125,16 +126,27 @@ impl Events {
             tag: (what as u32) << ID_BITS | id,
         };
         let slot = time_ns >> SLOT_BITS;
+        if slot > self.slot && slot / SLOTS == self.slot / SLOTS {
+            let node = self.node(event);
+            self.link(slot, node);
+        } else {
+            self.push_apart(event);
+        }
+    }
+
+    /// Adds an event of the present slot or of a coming lap. Most events are of neither, and
+    /// pass by without what this needs on the stack.
+    #[inline(never)]
+    fn push_apart(&mut self, event: Event) {
+        let time_ns = event.time_ns;
+        let slot = time_ns >> SLOT_BITS;
         if slot <= self.slot {
             let at = self.present.partition_point(|e| e.time_ns > time_ns);
             self.present.insert(at, event);
             return;
         }
         let laps_ahead = slot / SLOTS - self.slot / SLOTS;
-        if laps_ahead == 0 {
-            let node = self.node(event);
-            self.link(slot, node);
-        } else if laps_ahead < LAPS {
+        if laps_ahead < LAPS {
             let node = self.node(event);
             let lap = (slot / SLOTS % LAPS) as usize;
             self.nodes[node as usize].next = std::mem::replace(&mut self.laps[lap], node);
@@ -146,21 +158,28 @@ impl Events {
         }
     }
 
-    /// A node with an event that is in no list yet.
+    /// A node with an event that is in no list yet. Its fields are written one by one: a node
+    /// made elsewhere would be copied as a whole, and processors have to wait where what is
+    /// loaded at once was stored in parts just before.
     #[inline]
     fn node(&mut self, event: Event) -> u32 {
         let number = self.free;
-        let node = Node {
-            time_ns: event.time_ns,
-            tag: event.tag,
-            next: NONE,
-        };
         if let Some(place) = self.nodes.get_mut(number as usize) {
             self.free = place.next;
-            *place = node;
+            place.time_ns = event.time_ns;
+            place.tag = event.tag;
+            place.next = NONE;
             return number;
         }
-        self.nodes.push(node);
+        self.another_node(event.time_ns, event.tag)
+    }
+
+    /// More events are pending than ever.
+    #[cold]
+    #[inline(never)]
+    fn another_node(&mut self, time_ns: u64, tag: u32) -> u32 {
+        let next = NONE;
+        self.nodes.push(Node { time_ns, tag, next });
         (self.nodes.len() - 1) as u32
     }
 
@@ -175,8 +194,10 @@ impl Events {
     /// Takes the earliest event, unless it lies after `until_ns`.
     #[inline]
     pub fn pop(&mut self, until_ns: u64) -> Option<Event> {
-        if self.present.is_empty() && !self.turn() {
-            return None;
+        if self.present.is_empty() {
+            if let Some(event) = self.turn(until_ns) {
+                return Some(event);
+            }
         }
         if self.present.last().is_some_and(|e| e.time_ns <= until_ns) {
             self.present.pop()
@@ -185,23 +206,31 @@ impl Events {
         }
     }
 
-    /// Turns the wheel to the next slot with events.
+    /// Turns the wheel to the next slot with events. Returns the event of a slot that has
+    /// only one, as most have, unless it lies after `until_ns`; else the slot's events are
+    /// the present ones.
     #[inline]
-    fn turn(&mut self) -> bool {
+    fn turn(&mut self, until_ns: u64) -> Option<Event> {
         let at = loop {
             if let Some(at) = self.next_occupied() {
                 break at;
             }
             if !self.begin_lap() {
-                return false;
+                return None;
             }
         };
         self.slot = self.slot / SLOTS * SLOTS + at as u64;
-        self.take_list(at);
-        if self.present.len() > 1 {
-            self.present.sort_by_key(|e| Reverse(e.time_ns));
+        let number = std::mem::replace(&mut self.heads[at], NONE);
+        self.occupied[at / 64] &= !(1 << (at % 64));
+        let node = &mut self.nodes[number as usize];
+        if node.next == NONE && node.time_ns <= until_ns {
+            let Node { time_ns, tag, .. } = *node;
+            node.next = std::mem::replace(&mut self.free, number);
+            return Some(Event { time_ns, tag });
         }
-        true
+        self.take_list(number);
+        self.present.sort_by_key(|e| Reverse(e.time_ns));
+        None
     }
 
     /// The first slot of the lap from the present one on that has a list.
@@ -217,9 +246,8 @@ impl Events {
         Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
-    fn take_list(&mut self, at: usize) {
-        let mut number = std::mem::replace(&mut self.heads[at], NONE);
-        self.occupied[at / 64] &= !(1 << (at % 64));
+    /// The events of a list that begins with this node become the present ones.
+    fn take_list(&mut self, mut number: u32) {
         while number != NONE {
             let node = &mut self.nodes[number as usize];
             let Node { time_ns, tag, .. } = *node;

@@ -74,12 +74,19 @@ impl<T: Copy + Default> Ring<T> {
         self.len += 1;
     }
 
+    /// Takes the first away, which there must be: [`Ring::front`] has just shown it.
+    #[inline(always)]
+    pub fn drop_front(&mut self) {
+        debug_assert!(self.len > 0, "an empty ring has no front");
+        self.head = self.head.wrapping_add(1);
+        self.len -= 1;
+    }
+
     /// Takes the first.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
         let value = *self.get(0)?;
-        self.head = self.head.wrapping_add(1);
-        self.len -= 1;
+        self.drop_front();
         Some(value)
     }
 

@@ -110,8 +110,8 @@ impl Net {
         if packet.hop == route.hops {
             packet.hop += 1;
             let arrive_ns = route.far.pass(self.now_ns, packet.ip_bytes);
-            if let Some(tap) = &mut self.tap {
-                tap.received(arrive_ns, || self.packets.whole(id));
+            if self.tap.is_some() {
+                self.tap_received(id, arrive_ns);
             }
             self.events.push(arrive_ns, What::Arrival, id);
             return false;
@@ -124,11 +124,8 @@ impl Net {
     fn forward(&mut self, id: u32) {
         let packet = &self.packets[id];
         let number = self.routes[packet.route as usize].link(packet.hop);
-        if let Some(tap) = &mut self.tap {
-            tap.entering(number, self.now_ns, || self.packets.whole(id));
-            if packet.hop == 0 {
-                tap.sent(|| self.packets.whole(id));
-            }
+        if self.tap.is_some() {
+            self.tap_entering(id, number);
         }
         if self.links[number as usize].ecn != EcnPath::Keep && self.meddle_with_ecn(id, number) {
             return;
@@ -145,8 +142,7 @@ impl Net {
         };
         match offer {
             Offer::Accepted { arrive_ns, ecn, .. } => {
-                self.packets[id].ecn = ecn;
-                self.cross(id, number, arrive_ns);
+                self.cross(id, number, arrive_ns, ecn);
             }
             Offer::Held { ecn, .. } => {
                 self.packets[id].ecn = ecn;
@@ -174,10 +170,30 @@ impl Net {
         asks
     }
 
-    /// A packet will have crossed a link at this time.
+    /// A captured link has a packet offered.
+    #[cold]
+    fn tap_entering(&mut self, id: u32, number: u32) {
+        if let Some(tap) = &mut self.tap {
+            tap.entering(number, self.now_ns, || self.packets.whole(id));
+            if self.packets[id].hop == 0 {
+                tap.sent(|| self.packets.whole(id));
+            }
+        }
+    }
+
+    /// A packet will reach its host, where packets may be captured.
+    #[cold]
+    fn tap_received(&mut self, id: u32, arrive_ns: u64) {
+        if let Some(tap) = &mut self.tap {
+            tap.received(arrive_ns, || self.packets.whole(id));
+        }
+    }
+
+    /// A packet will have crossed a link at this time, with these ECN bits.
     #[inline]
-    fn cross(&mut self, id: u32, number: u32, mut arrive_ns: u64) {
+    fn cross(&mut self, id: u32, number: u32, mut arrive_ns: u64, ecn: u8) {
         let packet = &mut self.packets[id];
+        packet.ecn = ecn;
         packet.hop += 1;
         if self.links[number as usize].disturbs() {
             self.disturb(id, number, arrive_ns);
@@ -193,8 +209,8 @@ impl Net {
             // order: when the packet has crossed it is known already.
             packet.hop += 1;
             arrive_ns = route.far.pass(arrive_ns, packet.ip_bytes);
-            if let Some(tap) = &mut self.tap {
-                tap.received(arrive_ns, || self.packets.whole(id));
+            if self.tap.is_some() {
+                self.tap_received(id, arrive_ns);
             }
         }
         self.events.push(arrive_ns, What::Arrival, id);
@@ -215,13 +231,13 @@ impl Net {
                     if mark {
                         self.packets[id].ecn = CE;
                     }
+                    let mut ecn = self.packets[id].ecn;
                     if link.departs() {
                         let mut leaving = offered(&mut self.packets, id);
                         link.depart(&mut leaving, &mut self.tables);
-                        let ecn = leaving.ecn;
-                        self.packets[id].ecn = ecn;
+                        ecn = leaving.ecn;
                     }
-                    self.cross(id, number, arrive_ns);
+                    self.cross(id, number, arrive_ns, ecn);
                 }
                 Turn::Dropped { id, reason } => self.lose(number, id, reason),
                 Turn::At(time_ns) => return self.events.push(time_ns, What::Turn, number),

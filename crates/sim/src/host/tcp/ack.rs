@@ -1,6 +1,5 @@
 //! What an acknowledgement does to the sender (Linux tcp_ack).
 
-use super::profile::Detection;
 use super::recovery::Resend;
 use super::rtt::clock_units;
 use super::scoreboard::{EVER_RETRANS, RETRANS, SACKED};
@@ -86,6 +85,10 @@ impl Socket {
         if self.starts_fast {
             self.flight_acked(p.ack);
         }
+        if self.board.packets_out() == 0 {
+            self.nothing_to_ack(net, p);
+            return;
+        }
         let prior_una = self.snd_una;
         let mut info = AckInfo {
             advanced: p.ack > self.snd_una,
@@ -104,12 +107,6 @@ impl Socket {
         }
         self.snd_una = p.ack;
         self.last_echo_ms = p.ts_ecr_ms;
-        if self.board.packets_out() == 0 {
-            if self.pending == Some(Pending::Persist) {
-                self.persist_answered(net);
-            }
-            return;
-        }
         let prior_sacked_end = self.board.sacked_end;
         let mut samples = Samples::default();
         if p.n_sack > 0 {
@@ -146,6 +143,23 @@ impl Socket {
             self.finish_ack_26(net, &info, &ack);
         } else {
             self.finish_ack_6(net, &mut info, &ack, p);
+        }
+    }
+
+    /// What an acknowledgement tells where nothing is out, as one that comes with data does
+    /// in most cases: the window.
+    #[inline(always)]
+    fn nothing_to_ack(&mut self, net: &mut Net, p: &Packet) {
+        self.is_echo(p);
+        let window = u64::from(p.window_bytes);
+        if p.ack > self.snd_una || window > self.snd_wnd {
+            self.snd_wnd = window;
+            self.peer_window_grew();
+        }
+        self.snd_una = p.ack;
+        self.last_echo_ms = p.ts_ecr_ms;
+        if self.pending == Some(Pending::Persist) {
+            self.persist_answered(net);
         }
     }
 
@@ -319,11 +333,11 @@ impl Socket {
     ) {
         let una = self.snd_una;
         let mut newest: Option<(u64, u64, bool)> = None;
-        while let Some(front) = self.board.front() {
-            if front.end() > una {
+        while let Some(&segment) = self.board.front() {
+            if segment.end() > una {
                 break;
             }
-            let segment = self.board.pop().expect("there is a front");
+            self.board.drop_front(segment.marks);
             info.acked_pkts += 1;
             if self.takes_samples {
                 self.stamp_acked(&segment);
@@ -458,10 +472,6 @@ impl Socket {
             // The original and the probe both arrived: nothing was lost.
             self.tlp_high_seq = 0;
         }
-    }
-
-    pub(super) fn uses_rack(&self) -> bool {
-        self.profile.detection == Detection::RackTlp && self.options.sack
     }
 
     /// The timer that stands for timeouts, probes and reordering has fired.

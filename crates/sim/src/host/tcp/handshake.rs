@@ -71,7 +71,7 @@ impl Socket {
         if self.quick_start_flags.waits && self.profile.counts_acks {
             rto_us = rto_us.max(quick_start::SYN_RTO_US);
         }
-        self.arm_wheel(net, Timer::Resend, net.now_ns + rto_us * 1000);
+        self.arm_resend(net, net.now_ns + rto_us * 1000);
         self.pending = Some(Pending::Rto);
     }
 

@@ -130,6 +130,8 @@ pub struct Socket {
     signals: Signals,
     fack: bool,
     cwnd_limited: bool,
+    /// Losses are found by RACK: the profile's way, and SACK is on.
+    uses_rack: bool,
     /// The control takes rate samples and owns cwnd: there are `rates`.
     takes_samples: bool,
     /// The control reads what the link publishes by which its packets leave.
@@ -166,6 +168,9 @@ pub struct Socket {
     write_end: u64,
     snd_wnd: u64,
     timers: [TimerSlot; 3],
+    /// When the resend timer was armed, if its deadline is still to be rounded to ticks; else
+    /// NEVER.
+    resend_armed_ns: u64,
     profile: &'static Profile,
     /// In-order application bytes received.
     pub delivered_bytes: u64,
@@ -285,6 +290,7 @@ impl Socket {
             last_echo_ms: 0,
             reordering: DUPTHRESH,
             fack: profile.detection == profile::Detection::Fack && options.sack,
+            uses_rack: profile.detection == profile::Detection::RackTlp && options.sack,
             prior_cwnd: 0,
             prr_delivered: 0,
             prr_out: 0,
@@ -330,6 +336,7 @@ impl Socket {
                 deadline_ns: NEVER,
                 scheduled_ns: NEVER,
             }; 3],
+            resend_armed_ns: NEVER,
             syn_sent_ns: 0,
             first_syn_ms: 0,
             receiver: Receiver::new(profile, mss, 1, &options),

@@ -25,7 +25,7 @@ impl Socket {
         let interval_us = self.rtt.rto_us() << self.persist_backoff.min(MAX_DOUBLINGS);
         self.pending = Some(Pending::Persist);
         let at_ns = net.now_ns + interval_us.min(MAX_RTO_US) * 1000;
-        self.arm_wheel(net, Timer::Resend, at_ns);
+        self.arm_resend(net, at_ns);
     }
 
     /// What waits and is not sent, with its FIN.

@@ -211,6 +211,7 @@ impl Socket {
                 (bytes, freed) = (bytes + rest.0, freed + rest.1);
             }
             self.receiver.unread_memory_bytes -= freed;
+            self.receiver.edge_stands = false;
             self.note_done(net);
             if self.receiver.reading_acks() {
                 self.send_ack(net);
@@ -225,6 +226,7 @@ impl Socket {
     pub(super) fn read_at_once(&mut self, net: &mut Net) {
         if self.receiver.reader.is_none() && self.receiver.unread_memory_bytes > 0 {
             self.receiver.unread_memory_bytes = 0;
+            self.receiver.edge_stands = false;
             self.receiver.right_size(net.now_ns);
             if self.receiver.is_linux_6() && self.receiver.window_doubles() {
                 self.send_ack(net);

@@ -78,7 +78,7 @@ impl Scoreboard {
     #[inline]
     pub fn transmitted(&mut self, number: u64, now_ns: u64) {
         while self.by_time.front().is_some_and(|t| t.0 < self.first) {
-            self.by_time.pop_front();
+            self.by_time.drop_front();
         }
         self.by_time.push_back((number, now_ns));
     }
@@ -131,20 +131,19 @@ impl Scoreboard {
         self.segments.push_back(segment);
     }
 
-    /// Removes the oldest segment and takes its marks out of the counts.
+    /// Removes the oldest segment, which has these marks, and takes them out of the counts.
     #[inline]
-    pub fn pop(&mut self) -> Option<Segment> {
-        let segment = self.segments.pop_front()?;
+    pub fn drop_front(&mut self, marks: u8) {
+        self.segments.drop_front();
         self.first += 1;
-        if segment.marks & HEAD != 0 {
+        if marks & HEAD != 0 {
             self.pass_head_on();
         }
-        if segment.marks & !OF_DATA != 0 {
-            self.sacked_out -= u32::from(segment.marks & SACKED != 0);
-            self.lost_out -= u32::from(segment.marks & LOST != 0);
-            self.retrans_out -= u32::from(segment.marks & RETRANS != 0);
+        if marks & !OF_DATA != 0 {
+            self.sacked_out -= u32::from(marks & SACKED != 0);
+            self.lost_out -= u32::from(marks & LOST != 0);
+            self.retrans_out -= u32::from(marks & RETRANS != 0);
         }
-        Some(segment)
     }
 
     /// The first packet of an sk_buff was acknowledged: the next one is now the first, if the
@@ -327,7 +326,7 @@ mod tests {
             board.push(segment);
             board.transmitted(number, sent_ns);
             if board.packets_out() > 10 {
-                board.pop();
+                board.drop_front(0);
             }
             assert!(board.by_time.len() <= 12, "{}", board.by_time.len());
         }

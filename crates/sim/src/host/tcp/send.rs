@@ -283,10 +283,8 @@ impl Socket {
         }
         if self.snd_nxt != before {
             // The timer of reordering goes on (tcp_event_new_data_sent).
-            if out_before == 0 || !matches!(self.pending, Some(Pending::Rto | Pending::Reorder)) {
-                self.arm_rto(net);
-            }
-            self.schedule_probe(net);
+            let goes_on = matches!(self.pending, Some(Pending::Rto | Pending::Reorder));
+            self.schedule_probe_after(net, out_before == 0 || !goes_on);
         } else if closed && out_before == 0 && self.pending.is_none() {
             self.start_persisting(net);
         }
@@ -325,7 +323,7 @@ impl Socket {
             self.stamp_sent(net, number);
         }
         self.board.push(segment);
-        if self.uses_rack() {
+        if self.uses_rack {
             self.board.transmitted(number, net.now_ns);
         }
         self.snd_nxt += u64::from(len);
@@ -334,6 +332,7 @@ impl Socket {
     }
 
     /// Puts a segment on the wire.
+    #[inline(always)]
     fn transmit(&mut self, net: &mut Net, segment: &Segment) {
         self.receiver.data_sent(net.now_ns);
         let payload_bytes = if segment.fin { 0 } else { segment.len };
@@ -374,7 +373,7 @@ impl Socket {
         self.counters.retransmits_pkts += u64::from(!segment.fin);
         let snd_nxt = self.snd_nxt;
         self.board.resent(number, net.now_ns, snd_nxt, mark);
-        if self.uses_rack() {
+        if self.uses_rack {
             self.board.transmitted(number, net.now_ns);
         }
         if self.retrans_stamp_ns == 0 {
@@ -454,6 +453,6 @@ impl Socket {
         }
         self.pending = Some(Pending::Rto);
         let at_ns = net.now_ns + self.rtt.rto_us() * 1000;
-        self.arm_wheel(net, Timer::Resend, at_ns);
+        self.arm_resend(net, at_ns);
     }
 }

@@ -8,11 +8,20 @@ impl Socket {
     /// Arms a tail loss probe instead of the timeout where the profile has one
     /// (tcp_schedule_loss_probe). Returns whether it did.
     pub(super) fn schedule_probe(&mut self, net: &mut Net) -> bool {
-        if !self.uses_rack()
+        self.schedule_probe_after(net, false)
+    }
+
+    /// The same; `sets_timeout`: the timeout was due to be armed just before. The probe takes
+    /// its place, so it is armed only where no probe is, or where that makes an event.
+    pub(super) fn schedule_probe_after(&mut self, net: &mut Net, sets_timeout: bool) -> bool {
+        if !self.uses_rack
             || self.board.packets_out() == 0
             || !matches!(self.conn.ca_state, ca::OPEN | ca::CWR)
             || self.board.sacked_out > 0
         {
+            if sets_timeout {
+                self.arm_rto(net);
+            }
             return false;
         }
         let srtt_us = self.rtt.srtt_us();
@@ -28,9 +37,12 @@ impl Socket {
             1_000_000
         };
         timeout_us = timeout_us.min(self.rtt.rto_us());
-        self.pending = Some(Pending::Probe);
         let at_ns = net.now_ns + timeout_us * 1000;
-        self.arm_wheel(net, Timer::Resend, at_ns);
+        if sets_timeout && at_ns < self.timers[Timer::Resend as usize].scheduled_ns {
+            self.arm_rto(net);
+        }
+        self.pending = Some(Pending::Probe);
+        self.arm_resend(net, at_ns);
         true
     }
 

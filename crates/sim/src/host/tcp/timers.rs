@@ -47,6 +47,12 @@ impl Socket {
             return;
         }
         slot.scheduled_ns = NEVER;
+        if number == Timer::Resend as u32 {
+            let armed_ns = std::mem::replace(&mut self.resend_armed_ns, NEVER);
+            if armed_ns != NEVER && slot.deadline_ns != NEVER {
+                slot.deadline_ns = ticks::fires_ns(armed_ns, slot.deadline_ns, net.since_tick_ns);
+            }
+        }
         if slot.deadline_ns > net.now_ns {
             if slot.deadline_ns != NEVER {
                 let at_ns = slot.deadline_ns;
@@ -88,6 +94,20 @@ impl Socket {
             at_ns
         };
         self.arm(net, timer, at_ns);
+    }
+
+    /// Arms the resend timer, which every packet sent and every ACK moves. Most of the time
+    /// its event comes before the deadline, whatever the tick, and finds out the tick itself.
+    #[inline]
+    pub(super) fn arm_resend(&mut self, net: &mut Net, at_ns: u64) {
+        let slot = &mut self.timers[Timer::Resend as usize];
+        if at_ns >= slot.scheduled_ns && self.profile.ticks {
+            slot.deadline_ns = at_ns;
+            self.resend_armed_ns = net.now_ns;
+        } else {
+            self.resend_armed_ns = NEVER;
+            self.arm_wheel(net, Timer::Resend, at_ns);
+        }
     }
 
     /// Arms a timer that fires to the nanosecond.

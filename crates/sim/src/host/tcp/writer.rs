@@ -24,6 +24,9 @@ const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
 /// (tcp_bound_to_half_wnd, TCP_MSS_DEFAULT).
 const HALF_ABOVE_BYTES: u64 = 536;
 
+/// In the place of the end of a push.
+const NO_PUSH: u64 = u64::MAX;
+
 /// What a stack counts in its send buffers.
 #[derive(Debug)]
 pub struct SendBufferRule {
@@ -48,6 +51,8 @@ pub(super) struct SendBuffer {
     /// Ends of what was pushed and is not sent: the packets that end there carry PSH
     /// (tcp_mark_push).
     unsent_pushes: VecDeque<u64>,
+    /// The first of them or [`NO_PUSH`]: most packets ask for it and for nothing else.
+    next_push: u64,
     /// Size of the buffer (sk_sndbuf).
     limit_bytes: u64,
     /// Data of an sk_buff that the writer fills (size_goal).
@@ -80,6 +85,7 @@ impl SendBuffer {
             tail_start: 1,
             pushed_end: 1,
             unsent_pushes: VecDeque::new(),
+            next_push: NO_PUSH,
             limit_bytes: explicit_bytes.unwrap_or(at_first),
             goal_bytes: 0,
             filled_bytes: 1,
@@ -92,13 +98,26 @@ impl SendBuffer {
     }
 
     /// All up to `end` leaves: the end of the last push in it.
-    #[inline]
+    #[inline(always)]
     pub fn take_pushes(&mut self, end: u64) -> Option<u64> {
+        if end < self.next_push {
+            return None;
+        }
+        self.take_pushes_up_to(end)
+    }
+
+    #[inline(never)]
+    fn take_pushes_up_to(&mut self, end: u64) -> Option<u64> {
         let mut last = None;
         while self.unsent_pushes.front().is_some_and(|&push| push <= end) {
             last = self.unsent_pushes.pop_front();
         }
+        self.note_next_push();
         last
+    }
+
+    fn note_next_push(&mut self) {
+        self.next_push = self.unsent_pushes.front().copied().unwrap_or(NO_PUSH);
     }
 
     /// What leaves as one large segment has PSH at its end only, wherever in it a push ended
@@ -107,6 +126,7 @@ impl SendBuffer {
     pub fn merge_pushes(&mut self, segment_end: u64) {
         if self.take_pushes(segment_end).is_some() {
             self.unsent_pushes.push_front(segment_end);
+            self.next_push = segment_end;
         }
     }
 }
@@ -385,6 +405,7 @@ impl Socket {
         let pushes = &mut self.buffer.unsent_pushes;
         if self.snd_nxt < self.write_end && pushes.back() != Some(&self.write_end) {
             pushes.push_back(self.write_end);
+            self.buffer.note_next_push();
         }
     }
 
@@ -407,6 +428,7 @@ impl Socket {
             if !is_new_call {
                 pushes.push_back(new_end);
             }
+            self.buffer.note_next_push();
         }
         self.write_end = new_end;
     }

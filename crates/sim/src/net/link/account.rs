@@ -36,12 +36,13 @@ pub(super) struct Watch {
 
 impl Link {
     /// Takes out of the queue what has departed by `now_ns`.
+    #[inline(always)]
     pub fn drain(&mut self, now_ns: u64, tables: &mut Tables) {
         while let Some(&(depart_ns, ip_bytes)) = self.queue.front() {
             if depart_ns > now_ns {
                 break;
             }
-            self.queue.pop_front();
+            self.queue.drop_front();
             self.counters.sent_pkts += 1;
             self.counters.sent_bytes += u64::from(ip_bytes);
             self.change_queue(depart_ns, self.queue_bytes - ip_bytes, tables);

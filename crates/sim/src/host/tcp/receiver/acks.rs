@@ -26,6 +26,7 @@ pub enum AckPlan {
 }
 
 impl Receiver {
+    #[inline(always)]
     pub(super) fn plan(&mut self, now_ns: u64, rtt: &Rtt) -> AckPlan {
         if !self.delayed_ack
             || (self.rcv_nxt - self.acked > u64::from(self.rcv_mss) && self.edge_advances())

@@ -49,6 +49,9 @@ pub struct Receiver {
     pub(super) acked: u64,
     /// Right edge of the window announced last; it never moves left.
     pub(super) right_edge: u64,
+    /// Nothing has arrived or been read since: the next packet announces the same edge,
+    /// as most packets of a sender do.
+    pub(super) edge_stands: bool,
     /// Receive buffer (sk_rcvbuf), and the most that tuning may raise it to.
     buffer_bytes: u64,
     max_buffer_bytes: u64,
@@ -125,6 +128,7 @@ impl Receiver {
             dsack: None,
             acked: rcv_nxt,
             right_edge: rcv_nxt + sizes.first_window,
+            edge_stands: false,
             buffer_bytes: sizes.buffer,
             max_buffer_bytes: profile.max_buffer_bytes.max(sizes.buffer),
             window_part: profile.window_part,
@@ -189,6 +193,7 @@ impl Receiver {
             self.echo_arrived(trip);
         }
         self.ack_scheduled = true;
+        self.edge_stands = false;
         if end <= self.rcv_nxt {
             // Seen before: report it and acknowledge at once, the peer may be in trouble.
             self.dsack = Some((seq, end));
@@ -328,11 +333,14 @@ impl Receiver {
                 self.ato_ns = ATO_MIN_NS;
             }
         }
-        self.acked = self.rcv_nxt;
-        self.delack_at = None;
-        self.pushed = false;
-        self.compressed = 0;
-        self.right_edge = self.announced_edge();
+        if !self.edge_stands {
+            self.acked = self.rcv_nxt;
+            self.delack_at = None;
+            self.pushed = false;
+            self.compressed = 0;
+            self.right_edge = self.announced_edge();
+            self.edge_stands = true;
+        }
         // What the peer understands is a multiple of the scale.
         ((self.right_edge - self.rcv_nxt) as u32 >> WINDOW_SHIFT) << WINDOW_SHIFT
     }

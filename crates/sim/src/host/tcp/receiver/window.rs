@@ -90,6 +90,7 @@ impl Receiver {
     pub fn asks(&mut self, mss: u32, options: &SocketOptions) {
         let first_window = Sizes::of(self.profile, mss, options).first_window;
         self.right_edge = self.acked + first_window;
+        self.edge_stands = false;
         self.window_threshold = first_window.min(self.window_clamp);
         self.tuning.space = self.tuning.space.min(first_window);
     }

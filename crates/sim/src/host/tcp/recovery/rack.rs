@@ -5,7 +5,7 @@
 use super::{kind, Resend};
 use crate::host::tcp::ack::AckInfo;
 use crate::host::tcp::scoreboard::{LOST, RETRANS, SACKED};
-use crate::host::tcp::{ca, Pending, Socket, Timer};
+use crate::host::tcp::{ca, Pending, Socket};
 use crate::net::packet::Packet;
 use crate::net::Net;
 use headway_algorithms::CaState;
@@ -136,7 +136,7 @@ impl Socket {
                 if let Some(wait_us) = self.rack_detect(net) {
                     self.pending = Some(Pending::Reorder);
                     let wait_us = (wait_us + 2_000).min(self.rtt.rto_us());
-                    self.arm_wheel(net, Timer::Resend, net.now_ns + wait_us * 1000);
+                    self.arm_resend(net, net.now_ns + wait_us * 1000);
                     *set_timer = false;
                 }
             }
@@ -163,7 +163,7 @@ impl Socket {
         end: u64,
         retrans: bool,
     ) {
-        if !self.uses_rack() {
+        if !self.uses_rack {
             return;
         }
         let rtt_us = (net.now_ns - sent_ns) / 1000;
@@ -236,7 +236,7 @@ impl Socket {
 
     /// Adapts the reordering window to D-SACKs (tcp_rack_update_reo_wnd).
     pub(in crate::host::tcp) fn rack_dsack(&mut self, info: &AckInfo) {
-        if !self.uses_rack() || !(info.dsack || self.rack.dsack_seen) {
+        if !self.uses_rack || !(info.dsack || self.rack.dsack_seen) {
             return;
         }
         if self.conn.delivered_pkts < self.rack.last_delivered {
