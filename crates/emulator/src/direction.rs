@@ -181,10 +181,9 @@ impl Direction {
             mark,
         };
         if self.link.disturbs() {
-            // draws in the simulator's order
-            let twice = self.link.draw_duplicate();
-            carried.due_ns += self.link.draw_hold_ns();
-            carried.copy_due_ns = twice.then(|| arrive_ns + self.link.draw_hold_ns());
+            let disturbance = self.link.disturbance();
+            carried.due_ns += disturbance.late_ns;
+            carried.copy_due_ns = disturbance.copy_late_ns.map(|late_ns| arrive_ns + late_ns);
         }
         carried
     }
