@@ -74,6 +74,8 @@ pub struct Receiver {
     pub(super) pushed: bool,
     /// Data came in since the last ACK.
     pub(super) ack_scheduled: bool,
+    /// An application that reads at once acknowledges when it has read.
+    pub(super) reader_owes: bool,
     last_data_ns: u64,
     pub(super) rcv_mss: u32,
     last_segment: u32,
@@ -140,6 +142,7 @@ impl Receiver {
             pingpong: false,
             pushed: false,
             ack_scheduled: false,
+            reader_owes: false,
             last_data_ns: 0,
             rcv_mss: MIN_RCV_MSS.min(mss),
             last_segment: 0,
@@ -331,6 +334,7 @@ impl Receiver {
         self.acked = self.rcv_nxt;
         self.delack_at = None;
         self.pushed = false;
+        self.reader_owes = false;
         self.compressed = 0;
         self.right_edge = self.announced_edge();
         // What the peer understands is a multiple of the scale.
