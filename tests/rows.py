@@ -60,7 +60,7 @@ ROWS = [
     Row("20Mbit/s", "60ms", "cubic:size=10MB:timestamps=off", 4353, 4353),
     # 4117 to 4685 in seven runs
     Row(
-        "33Mbit/s", "20ms", "westwood:size=10.8MB:receive_buffer=16KiB", 4499, 4400, "0.25 BDP", 0.1
+        "33Mbit/s", "20ms", "westwood:size=10.8MB:receive_buffer=16KiB", 4477, 4400, "0.25 BDP", 0.1
     ),
     Row(
         "2Mbit/s", "13ms", "bbr:size=300kB:timestamps=off:read_rate=0.63Mbit/s",
@@ -73,7 +73,7 @@ ROWS = [
     ),
     Row(
         "10.31Mbit/s", "63ms", "westwood:size=453743B:receive_buffer=8KiB:read_rate=1.23Mbit/s",
-        3305, 3186,
+        3175, 3186,
     ),
     Row("0.7Mbit/s", "149ms", "bic:size=154912B:read_rate=0.41Mbit/s", 3266, 3278, "20 pkts"),
     Row("25Mbit/s", "35ms", "bbr:size=5MB:send_buffer=70kB", 3351, 3380),
@@ -82,6 +82,8 @@ ROWS = [
         4303, 4550, "3000 B", 0.08,
     ),
     Row("28Mbit/s", "110ms", "xcp:size=300kB:send_buffer=11kB", 5376, 5290),
+    # the peer's window is a full packet, of which a segment is half
+    Row("2Mbit/s", "10ms", "reno:size=60kB:receive_buffer=4.6kB", 282, 283, "60000 B"),
     Row("6Mbit/s", "8ms", "cubic:size=300kB:receive_window=14kB:receive_buffer=18kB", 434, 430),
     Row(
         "3Mbit/s", "310ms", "cubic+quick-start:size=456499B:initial_rate=0.89Mbit/s",

@@ -192,3 +192,22 @@ fn random_loss_duplication_and_reordering_happen_as_often_as_asked() {
     let late_share = share(late, arrived);
     assert!((late_share - 0.3).abs() < 0.01, "{late_share}");
 }
+
+#[test]
+fn a_router_that_sees_packets_leave_changes_no_random_loss() {
+    // maxnet writes headers as packets leave; reno has none, so it changes nothing.
+    let disturbed = |routers: Value| {
+        let mut link = json!({"rate_bps": 5_000_000, "delay_ns": 20 * MS, "limit_pkts": 30,
+            "loss": 0.02, "duplicate": 0.02, "reorder": 0.02, "reorder_delay_ns": 5 * MS});
+        link["routers"] = routers;
+        let flows = json!([bulk("reno", Some(1_000_000))]);
+        run(&dumbbell("linux-6", 30 * SECOND, &link, flows))
+    };
+    let alone = disturbed(json!([]));
+    let beside = disturbed(json!([{"name": "maxnet"}]));
+    let drops = |o: &headway_sim::Outcome| o.tables.drops.time_ns.clone();
+    assert!(drops(&alone).len() > 10);
+    assert_eq!(drops(&beside), drops(&alone));
+    let done = |o: &headway_sim::Outcome| o.summary.flows[0].done_ns;
+    assert_eq!(done(&beside), done(&alone));
+}

@@ -223,7 +223,8 @@ fn without_sack_no_duplicate_ack_is_held_back() {
 fn a_duplicate_ack_with_one_packet_out_lowers_the_threshold_without_sack() {
     // tcp_check_reno_reordering: with one packet out a duplicate ACK is more than one hole
     // explains, and the threshold becomes the packet that is out. From then on the first
-    // duplicate ACK means loss. The network duplicates data and loses nothing.
+    // duplicate ACK means loss. The network duplicates data and loses nothing; with some seeds a
+    // duplicate comes while one packet is out.
     for (sack, again) in [(true, 0..1), (false, 20..1000)] {
         let mut link = wide_link(10_000_000, 20 * MS);
         link["duplicate"] = json!(0.2);
@@ -234,9 +235,14 @@ fn a_duplicate_ack_with_one_packet_out_lowers_the_threshold_without_sack() {
             "app": {"kind": "vectors", "epochs": epochs}});
         let mut scenario = dumbbell("linux-6", 60 * SECOND, &link, json!([flow]));
         scenario["topology"]["reverse"]["duplicate"] = json!(0.2);
-        let (timeouts, copies) = Trace::of(&scenario).repairs();
-        assert_eq!(timeouts, 0, "sack {sack}");
-        assert!(again.contains(&copies), "sack {sack}: {copies}");
+        let repairs = (1..9).map(|seed| {
+            scenario["seed"] = json!(seed);
+            Trace::of(&scenario).repairs()
+        });
+        let (timeouts, copies): (Vec<_>, Vec<_>) = repairs.unzip();
+        assert_eq!(timeouts, [0; 8], "sack {sack}");
+        let most = copies.iter().max().expect("eight");
+        assert!(again.contains(most), "sack {sack}: {copies:?}");
     }
 }
 

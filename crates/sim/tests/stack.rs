@@ -79,6 +79,33 @@ fn a_large_receive_buffer_leaves_slow_start_to_the_sender() {
 }
 
 #[test]
+fn a_segment_is_at_most_half_of_the_peers_largest_window() {
+    // tcp_bound_to_half_wnd: the first window is 1448 bytes, so packets begin with 724, and
+    // grow with the window. xcp's header takes 16 bytes of each.
+    for (control, lengths) in [("reno", [724, 724, 768, 768]), ("xcp", [708, 708, 752, 752])] {
+        let mut link = wide_link(2_000_000, 5 * MS);
+        link["routers"] = json!([{"name": "xcp"}]);
+        let mut flow = bulk(control, Some(60_000));
+        flow["receive_buffer_bytes"] = json!(5600);
+        let trace = Trace::of(&dumbbell("linux-6", 4 * SECOND, &link, json!([flow])));
+        let first: Vec<_> = trace.data()[..4].iter().map(|d| d.len).collect();
+        assert_eq!(first, lengths, "{control}");
+    }
+}
+
+#[test]
+fn a_reader_that_acknowledges_offers_what_it_has_read() {
+    // tcp_cleanup_rbuf: the first packet is acknowledged before it is read, the second, which is
+    // pushed, after it was read; a window of three segments grants one quick ACK (tcp_incr_quickack).
+    let link = wide_link(2_000_000, 5 * MS);
+    let mut flow = bulk("reno", Some(60_000));
+    flow["receive_buffer_bytes"] = json!(9000);
+    let trace = Trace::of(&dumbbell("linux-6", 4 * SECOND, &link, json!([flow])));
+    let windows: Vec<_> = trace.acks()[..2].iter().map(|a| a.window << 7).collect();
+    assert_eq!(windows, [4224, 4352]);
+}
+
+#[test]
 fn a_receive_buffer_outside_its_range_is_refused() {
     for buffer in [0, 4095, (1_u64 << 30) + 1] {
         let link = wide_link(1_000_000, MS);

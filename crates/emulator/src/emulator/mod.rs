@@ -17,7 +17,7 @@ use crate::direction::Direction;
 use crate::log::Log;
 use crate::summary::Summary;
 pub use live::{Begin, Live};
-use packets::Slot;
+use packets::{Opened, Slot};
 
 /// The longest sleep, after which the wish to stop is seen.
 const NAP_NS: u64 = 50_000_000;
@@ -36,6 +36,8 @@ struct Device {
     /// When the last packet was due at its host, and when it was delivered.
     last_due_ns: u64,
     last_delivered_ns: u64,
+    /// The connection that its host opened last.
+    opened: Option<Opened>,
 }
 
 #[derive(Clone, Copy)]
@@ -122,6 +124,7 @@ impl Emulator {
                     alive: true,
                     last_due_ns: 0,
                     last_delivered_ns: 0,
+                    opened: None,
                 });
                 let destination = Destination {
                     device: number,

@@ -20,7 +20,8 @@ const READ_BATCH: usize = 64;
 /// Packets held at once.
 const MAX_PACKETS: usize = 1 << 20;
 
-/// Within so long after a packet an ACK is its host's answer.
+/// Within so long after a packet an ACK is its host's answer, and data after a SYN-ACK what the
+/// program sends that waited for it.
 const PROMPT_NS: u64 = 300_000;
 
 const MARKED: u8 = 1;
@@ -35,6 +36,39 @@ pub(super) struct Slot {
     extra_delay_ns: u64,
     /// It waits for its turn on the link.
     held: bool,
+    /// It is a SYN-ACK.
+    grants: bool,
+}
+
+/// A SYN-ACK has been delivered, and the program that waited for it may send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opened {
+    /// The connection's ports: its host's, then the other's.
+    ports: (u16, u16),
+    due_ns: u64,
+    delivered_ns: u64,
+    /// How long after it was due the first data came, once they have.
+    late_ns: Option<u64>,
+}
+
+impl Opened {
+    fn of(row: &Row, now_ns: u64) -> Opened {
+        Opened {
+            ports: (row.destination_port, row.source_port),
+            due_ns: row.due_ns,
+            delivered_ns: now_ns,
+            late_ns: None,
+        }
+    }
+
+    /// When data that are read at `now_ns` join their link: as much earlier as the first came
+    /// late, if the program sent them promptly.
+    fn joins_ns(&mut self, ports: (u16, u16), now_ns: u64) -> u64 {
+        if ports != self.ports || now_ns >= self.delivered_ns + PROMPT_NS {
+            return now_ns;
+        }
+        now_ns - *self.late_ns.get_or_insert(now_ns - self.due_ns)
+    }
 }
 
 impl Slot {
@@ -65,6 +99,7 @@ impl Emulator {
     fn deliver(&mut self, number: usize, now_ns: u64) {
         let slot = &mut self.slots[number];
         let (to, due_ns) = (slot.to, slot.row.due_ns);
+        let opened = slot.grants.then(|| Opened::of(&slot.row, now_ns));
         let direction = &mut self.directions[usize::from(slot.row.link)];
         let written = rustix::io::write(&self.devices[to].fd, &slot.bytes);
         match written {
@@ -84,6 +119,7 @@ impl Emulator {
         if written.is_ok() {
             self.devices[to].last_due_ns = due_ns;
             self.devices[to].last_delivered_ns = now_ns;
+            self.devices[to].opened = opened.or(self.devices[to].opened);
             self.read_answers(to, due_ns);
         }
     }
@@ -93,7 +129,8 @@ impl Emulator {
     /// time that the packet was due: neither this program's lateness nor the host's time for the
     /// packet shifts them against each other, so a queue of a few packets holds those that a
     /// host without either would find there. ACKs that a reader causes follow within
-    /// [`PROMPT_NS`], and count as answers, too.
+    /// [`PROMPT_NS`], and count as answers, too. So do the first data of a connection, which its
+    /// program sends once it has been woken: they find the ACK of the SYN-ACK before them.
     fn read_answers(&mut self, number: usize, due_ns: u64) {
         for _ in 0..READ_BATCH {
             if !self.read_one(number, Some(due_ns)) {
@@ -188,13 +225,20 @@ impl Emulator {
             to.extra_delay_ns + find(header.source).map_or(0, |from| from.extra_delay_ns);
 
         let now_ns = at_ns.unwrap_or_else(|| {
-            let (now_ns, device) = (clock::monotonic_ns(), &self.devices[number]);
+            let (now_ns, device) = (clock::monotonic_ns(), &mut self.devices[number]);
             let is_prompt = now_ns - device.last_delivered_ns < PROMPT_NS;
-            if header.is_ack && is_prompt {
-                device.last_due_ns
-            } else {
-                now_ns
+            if header.is_ack {
+                return if is_prompt {
+                    device.last_due_ns
+                } else {
+                    now_ns
+                };
             }
+            // No round trip is to seem shorter than the path's: only where a packet takes longer.
+            let opened = device.opened.as_mut();
+            let opened = opened.filter(|_| self.directions[at].packet_ns() > PROMPT_NS);
+            let ports = (header.source_port, header.destination_port);
+            opened.map_or(now_ns, |opened| opened.joins_ns(ports, now_ns))
         });
         // those before it have had their turns by then
         self.take_turns(at, now_ns);
@@ -231,6 +275,7 @@ impl Emulator {
         slot.to = to.device;
         slot.extra_delay_ns = extra_delay_ns;
         slot.held = matches!(outcome, Outcome::Held { .. });
+        slot.grants = header.grants;
         slot.row = Row {
             arrived_ns: now_ns,
             queue_bytes,
@@ -323,5 +368,30 @@ impl Emulator {
                 log.push(&slot.row);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_data_join_their_link_when_the_syn_ack_was_due() {
+        let us = 1000;
+        let row = Row {
+            source_port: 5001,
+            destination_port: 40_000,
+            due_ns: 1000 * us,
+            ..Row::default()
+        };
+        let mut opened = Opened::of(&row, 1020 * us);
+        let ours = (40_000, 5001);
+        // another connection of the host
+        assert_eq!(opened.joins_ns((40_001, 5001), 1050 * us), 1050 * us);
+        assert_eq!(opened.joins_ns(ours, 1090 * us), 1000 * us);
+        // those behind keep their distance
+        assert_eq!(opened.joins_ns(ours, 1095 * us), 1005 * us);
+        // a timer's or a later write
+        assert_eq!(opened.joins_ns(ours, 1320 * us), 1320 * us);
     }
 }

@@ -249,22 +249,23 @@ impl Net {
     /// On a link that duplicates and reorders, each packet makes its own way.
     fn disturb(&mut self, id: u32, number: u32, arrive_ns: u64) {
         let (packet, sacks, headers) = self.packets.whole(id);
-        let copies = 1 + usize::from(self.links[number as usize].draw_duplicate());
-        for copy in 0..copies {
-            let late_ns = arrive_ns + self.links[number as usize].draw_hold_ns();
-            let id = if copy == 0 {
-                id
-            } else {
-                let copy = self.packets.insert(packet, &sacks);
-                if packet.headers != 0 {
-                    self.packets.set_headers(copy, &headers);
-                }
-                copy
-            };
-            if let Some(tap) = &mut self.tap {
-                tap.leaving(number, late_ns, || (packet, sacks, headers));
+        let disturbance = self.links[number as usize].disturbance();
+        let copy = disturbance.copy_late_ns.map(|late_ns| {
+            let copy = self.packets.insert(packet, &sacks);
+            if packet.headers != 0 {
+                self.packets.set_headers(copy, &headers);
             }
-            self.events.push(late_ns, What::Arrival, id);
+            (copy, late_ns)
+        });
+        for (id, late_ns) in [Some((id, disturbance.late_ns)), copy]
+            .into_iter()
+            .flatten()
+        {
+            let arrive_ns = arrive_ns + late_ns;
+            if let Some(tap) = &mut self.tap {
+                tap.leaving(number, arrive_ns, || (packet, sacks, headers));
+            }
+            self.events.push(arrive_ns, What::Arrival, id);
         }
     }
 

@@ -51,7 +51,7 @@ impl Socket {
             self.fin_received = Some(p.seq + u64::from(len));
             self.receiver.fin_ends(p.seq + u64::from(len));
         }
-        let full = p.payload_bytes >= self.mss;
+        let full = p.payload_bytes >= self.receiver.rcv_mss;
         let trip = (full && p.ts_ecr_ms != 0).then(|| {
             let ago_ms = self.timestamp(net).saturating_sub(p.ts_ecr_ms);
             (p.ts_ecr_ms, u64::from(ago_ms) * 1000)
@@ -75,6 +75,7 @@ impl Socket {
         match plan {
             _ if at_once => self.ack_owed_now(net),
             AckPlan::Now => self.ack_owed_now(net),
+            AckPlan::AfterReading => self.receiver.reader_owes = true,
             AckPlan::DelayUntil(at_ns) => self.arm_wheel(net, Timer::Ack, at_ns),
             AckPlan::CompressUntil(at_ns) => {
                 let armed_ns = self.timers[Timer::Ack as usize].deadline_ns;

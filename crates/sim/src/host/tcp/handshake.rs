@@ -150,6 +150,7 @@ impl Socket {
         self.rates_begin(net);
         self.refresh(net);
         self.ecn_agreed();
+        self.peer_window_grew();
         self.control.init(&mut self.conn);
         self.early_feedback();
         self.open_send_buffer();

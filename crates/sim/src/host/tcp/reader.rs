@@ -123,10 +123,11 @@ impl Reader {
 }
 
 impl Receiver {
-    /// More than a segment waits for its ACK; with a reader only where the right edge
-    /// moves, else it is the reader who acknowledges (__tcp_ack_snd_check).
+    /// The kernel acknowledges more than a segment only where the right edge moves, else the
+    /// reader does (__tcp_ack_snd_check).
     pub(super) fn edge_advances(&mut self) -> bool {
-        self.reader.is_none() || self.select_window() >= self.right_edge - self.acked
+        self.reader.is_none() && !self.is_linux_6()
+            || self.select_window() >= self.right_edge - self.acked
     }
 
     /// Whether a reader that took something acknowledges (tcp_cleanup_rbuf).
@@ -228,7 +229,9 @@ impl Socket {
             self.receiver.unread_memory_bytes = 0;
             self.receiver.edge_stands = false;
             self.receiver.right_size(net.now_ns);
-            if self.receiver.is_linux_6() && self.receiver.window_doubles() {
+            if self.receiver.is_linux_6()
+                && (self.receiver.reader_owes || self.receiver.window_doubles())
+            {
                 self.send_ack(net);
             }
         }

@@ -14,15 +14,18 @@
 use super::limited::By;
 use super::profile::Profile;
 use super::segmentation::LARGEST_BYTES;
-use super::{Socket, State};
+use super::{Socket, State, MTU_BYTES};
 use crate::net::Net;
 use std::collections::VecDeque;
 
 /// Largest send buffer (tcp_wmem).
 const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
-/// Above this window a large segment is at most half of the largest window seen
+/// Above this window of the peer a segment is at most half of it, below as much as it
 /// (tcp_bound_to_half_wnd, TCP_MSS_DEFAULT).
-const HALF_ABOVE_BYTES: u64 = 536;
+const HALF_ABOVE_BYTES: u32 = 536;
+/// The smallest segment, with its TCP header.
+const LEAST_SEGMENT_BYTES: u32 = 68;
+const IP_HEADER_BYTES: u32 = 20;
 
 /// In the place of the end of a push.
 const NO_PUSH: u64 = u64::MAX;
@@ -237,33 +240,49 @@ impl Socket {
     /// The buffer of a connection that opens (tcp_init_buffer_space), and what a waiting
     /// writer puts into it.
     pub(super) fn open_send_buffer(&mut self) {
-        self.peer_window_grew();
         self.grow_send_buffer();
         self.writer_waits = false;
         self.fill();
     }
 
-    /// The peer's window is larger than ever: so may large segments be
-    /// (tcp_xmit_size_goal).
+    /// The peer's window is larger than ever: so may packets be (tcp_sync_mss), and large
+    /// segments (tcp_xmit_size_goal).
     #[inline]
     pub(super) fn peer_window_grew(&mut self) {
         if self.snd_wnd > u64::from(self.buffer.max_window_bytes) {
             self.buffer.max_window_bytes = u32::try_from(self.snd_wnd).unwrap_or(u32::MAX);
             if u64::from(self.buffer.goal_bytes) + u64::from(self.mss) <= LARGEST_BYTES {
+                self.bound_mss();
                 self.set_size_goal();
             }
         }
     }
 
-    fn set_size_goal(&mut self) {
-        let window = u64::from(self.buffer.max_window_bytes);
-        let half = if window > HALF_ABOVE_BYTES {
+    /// The largest segment for the largest window that the peer has announced. 2.6 halves
+    /// every window.
+    fn half_window_bytes(&self) -> u32 {
+        let window = self.buffer.max_window_bytes;
+        if self.profile.counts_acks || window > HALF_ABOVE_BYTES {
             window / 2
         } else {
             window
-        };
+        }
+    }
+
+    /// A packet is at most half of the peer's largest window.
+    fn bound_mss(&mut self) {
+        let full = self.options.segment_bytes();
+        let headers = MTU_BYTES - full;
+        let least = LEAST_SEGMENT_BYTES + IP_HEADER_BYTES - headers;
+        let most = self.half_window_bytes().max(least).min(full);
+        let own_header = self.conn.header_bytes - headers;
+        self.mss = most - own_header;
+        self.conn.mss_bytes = self.mss;
+    }
+
+    fn set_size_goal(&mut self) {
         let most = if self.sends_large {
-            LARGEST_BYTES.min(half)
+            LARGEST_BYTES.min(u64::from(self.half_window_bytes()))
         } else {
             0
         };

@@ -1,7 +1,9 @@
 //! What waits on a link whose discipline decides at the head of the queue: there a
-//! departure is not known when a packet joins, so packets are held until their turn.
+//! departure is not known when a packet joins, so packets are held until their turn. So they
+//! are where a router wants to see them leave. The link's random numbers are then drawn as
+//! packets join, as without the router: the same packets are lost, held back and duplicated.
 
-use super::{Drop, Link, Turn};
+use super::{Disturbance, Drop, Link, Turn};
 use crate::net::packet::ecn::CE;
 use crate::trace::record::Tables;
 use headway_algorithms::{PacketView, Verdict};
@@ -29,6 +31,9 @@ pub(super) struct Held {
     pkts: u32,
     /// When the link was last asked for a turn.
     pub turn_ns: Option<u64>,
+    /// What will happen on the way to those that wait for routers only; absent where the
+    /// discipline decides at the head.
+    disturbances: Option<VecDeque<Disturbance>>,
 }
 
 impl Held {
@@ -38,7 +43,21 @@ impl Held {
             heads: vec![0; queues],
             pkts: 0,
             turn_ns: None,
+            disturbances: None,
         }
+    }
+
+    /// Packets wait in order until routers see them leave.
+    pub fn for_routers() -> Held {
+        Held {
+            disturbances: Some(VecDeque::new()),
+            ..Held::new(1)
+        }
+    }
+
+    /// What happens on the way to the packet that left last, if that was drawn as it joined.
+    pub fn drawn(&mut self) -> Option<Disturbance> {
+        self.disturbances.as_mut()?.pop_front()
     }
 
     /// How many wait.
@@ -91,7 +110,17 @@ impl Link {
                 ip_id: pkt.ip_id,
             },
         );
+        if self.disturbs() && self.holds_for_routers() {
+            let disturbance = self.draw_disturbance();
+            let drawn = self.held.as_mut().and_then(|h| h.disturbances.as_mut());
+            drawn.expect("it holds for routers").push_back(disturbance);
+        }
         self.change_queue(now_ns, self.queue_bytes + pkt.ip_bytes, tables);
+    }
+
+    fn holds_for_routers(&self) -> bool {
+        let held = self.held.as_ref();
+        held.is_some_and(|held| held.disturbances.is_some())
     }
 
     /// The next packet of a link that holds them, if its wire is free at `now_ns`; to be
@@ -116,7 +145,9 @@ impl Link {
         }
         self.view.now_ns = now_ns;
         self.view.idle_us = 0;
-        self.view.random = self.rng.next_u32();
+        if held.disturbances.is_none() {
+            self.view.random = self.rng.next_u32();
+        }
         self.view.queue_bytes = self.queue_bytes;
         self.view.queue_pkts = self.queue.len() as u32 + held.pkts();
         let queue = match held.heads() {

@@ -24,7 +24,7 @@ pub use account::Counters;
 use account::Watch;
 use headway_algorithms::{AlgorithmError, LinkView, Monitor, QueueInstance, RouterInfo, Verdict};
 use held::Held;
-pub use offer::{Drop, Offer, Offered, Turn};
+pub use offer::{Disturbance, Drop, Offer, Offered, Turn};
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use service::Service;
@@ -126,7 +126,7 @@ impl Link {
     ) -> Result<Link, AlgorithmError> {
         self.routers = Routers::new(spec, all, &self.view, self.number, seed)?;
         if self.held.is_none() && self.departs() {
-            self.held = Some(Box::new(Held::new(1)));
+            self.held = Some(Box::new(Held::for_routers()));
         }
         Ok(self)
     }
@@ -177,13 +177,21 @@ impl Link {
         self.duplicate != 0 || self.reorder != 0
     }
 
-    /// Whether an accepted packet arrives twice.
-    pub fn draw_duplicate(&mut self) -> bool {
-        self.chance(self.duplicate)
+    /// What happens on the way to the packet that was accepted or sent last.
+    pub fn disturbance(&mut self) -> Disturbance {
+        let drawn = self.held.as_mut().and_then(|held| held.drawn());
+        drawn.unwrap_or_else(|| self.draw_disturbance())
     }
 
-    /// How long an accepted packet is held back on the way.
-    pub fn draw_hold_ns(&mut self) -> u64 {
+    fn draw_disturbance(&mut self) -> Disturbance {
+        let twice = self.chance(self.duplicate);
+        Disturbance {
+            late_ns: self.draw_late_ns(),
+            copy_late_ns: twice.then(|| self.draw_late_ns()),
+        }
+    }
+
+    fn draw_late_ns(&mut self) -> u64 {
         if self.chance(self.reorder) {
             self.reorder_delay_ns
         } else {
@@ -308,6 +316,11 @@ impl Link {
             mark,
             ecn: if mark { CE } else { ecn },
         }
+    }
+
+    /// Its rate at the last offer, at least 1.
+    pub fn rate_bytes_per_s(&self) -> u64 {
+        self.view.rate_bytes_per_s
     }
 
     /// Bytes waiting or in transmission after the last `drain`.

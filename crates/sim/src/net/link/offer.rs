@@ -91,6 +91,15 @@ fn sender_of(route: u32) -> u64 {
     (u64::from(route) + 1) << 32
 }
 
+/// What a link that duplicates and reorders does to a packet on the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Disturbance {
+    /// How long the packet is held back.
+    pub late_ns: u64,
+    /// How long its copy is held back, if it arrives twice.
+    pub copy_late_ns: Option<u64>,
+}
+
 /// What happened to an offered packet.
 pub enum Offer {
     /// It will be at the far end at this time.

@@ -23,19 +23,28 @@ pub enum AckPlan {
     DelayUntil(u64),
     /// Merged with others, no later than this.
     CompressUntil(u64),
+    /// Once the application has read what arrived.
+    AfterReading,
 }
 
 impl Receiver {
     #[inline(always)]
     pub(super) fn plan(&mut self, now_ns: u64, rtt: &Rtt) -> AckPlan {
+        let is_long = self.rcv_nxt - self.acked > u64::from(self.rcv_mss);
         if !self.delayed_ack
-            || (self.rcv_nxt - self.acked > u64::from(self.rcv_mss) && self.edge_advances())
-            || ((self.quick > 0 || self.reader_acks()) && !self.pingpong)
+            || (is_long && self.edge_advances())
+            || (self.quick > 0 && !self.pingpong)
         {
             return AckPlan::Now;
         }
+        if is_long && self.reads_after() {
+            return AckPlan::AfterReading;
+        }
         if !self.out_of_order.is_empty() {
             return self.compress(now_ns, rtt);
+        }
+        if self.pushed && !self.pingpong && self.reads_after() {
+            return AckPlan::AfterReading;
         }
         let mut ato = self.ato_ns;
         if ato > ATO_MIN_NS {
@@ -61,11 +70,12 @@ impl Receiver {
         AckPlan::DelayUntil(at)
     }
 
-    /// linux-6: the application has read all there is, and the sender has pushed it: the
-    /// reader acknowledges (tcp_cleanup_rbuf). A pushed segment of full size counts since
-    /// 6.6; the last packet of every large segment is one.
-    fn reader_acks(&self) -> bool {
-        self.pushed && self.is_linux_6() && self.reader.is_none()
+    /// linux-6: an application that reads all there is acknowledges more than a segment where the
+    /// kernel has not, and what the sender has pushed unless data behind a hole are left
+    /// (tcp_cleanup_rbuf). The window of that ACK counts the memory of what was read as free. A
+    /// pushed segment of full size counts since 6.6; the last packet of every large segment is one.
+    fn reads_after(&self) -> bool {
+        self.is_linux_6() && self.reader.is_none()
     }
 
     /// The delayed ACK's time has come. Returns whether one is still owed.
@@ -154,8 +164,12 @@ impl Receiver {
 
     #[inline(never)]
     fn add_quick_acks(&mut self, most: u32) {
-        let window = self.right_edge.saturating_sub(self.rcv_nxt);
-        let quick = ((window / (2 * u64::from(self.rcv_mss))) as u32).clamp(2, most);
+        // As the last ACK announced it (rcv_wnd).
+        let window = self.right_edge - self.acked;
+        let quick = match (window / (2 * u64::from(self.rcv_mss))) as u32 {
+            0 => 2,
+            quick => quick.min(most),
+        };
         self.quick = self.quick.max(quick);
     }
 

@@ -77,6 +77,8 @@ pub struct Receiver {
     pub(super) pushed: bool,
     /// Data came in since the last ACK.
     pub(super) ack_scheduled: bool,
+    /// An application that reads at once acknowledges when it has read.
+    pub(super) reader_owes: bool,
     last_data_ns: u64,
     pub(super) rcv_mss: u32,
     last_segment: u32,
@@ -144,6 +146,7 @@ impl Receiver {
             pingpong: false,
             pushed: false,
             ack_scheduled: false,
+            reader_owes: false,
             last_data_ns: 0,
             rcv_mss: MIN_RCV_MSS.min(mss),
             last_segment: 0,
@@ -341,6 +344,7 @@ impl Receiver {
             self.right_edge = self.announced_edge();
             self.edge_stands = true;
         }
+        self.reader_owes = false;
         // What the peer understands is a multiple of the scale.
         ((self.right_edge - self.rcv_nxt) as u32 >> WINDOW_SHIFT) << WINDOW_SHIFT
     }
