@@ -96,6 +96,10 @@ ROWS = [
     ),
     Row("10Mbit/s", "1.5s", "cubic+jump-start:size=300kB", 6858, 6832),
     Row("3.5Mbit/s", "270ms", "bic:size=917588B", 3412, 3412),
+    Row(
+        "10Mbit/s", "1.9s", "bic+mega-start:size=32kB:initial_rate=3.2Mbit/s:sack=off",
+        4766, 4766, "40 pkts",
+    ),
     # BBR draws its phase
     Row("0.8Mbit/s", "69ms", "bbr:size=105444B", 1198, 1235, "8 pkts", 0.08),
     # 4749 to 6104 in ten runs: which packets the queue drops depends on when programs run

@@ -415,6 +415,21 @@ fn a_timestamp_tells_that_a_syn_timed_out_before_its_answer_came() {
 }
 
 #[test]
+fn a_timeout_of_the_syn_leaves_loss_with_the_syn_ack_or_with_the_first_data_without_sack() {
+    // tcp_enter_loss, tcp_try_undo_recovery. A startup begins in Open only, so that without SACK
+    // the first flight is the initial window. The SYN times out before the answer comes.
+    for (sack, first) in [(true, 23), (false, 10)] {
+        let mut flow = bulk("bic", Some(32_000));
+        flow["control"]["startup"] = json!("mega-start");
+        flow["initial_rate_bps"] = json!(3_200_000);
+        flow["sack"] = json!(sack);
+        let link = wide_link(10_000_000, 950 * MS);
+        let trace = Trace::of(&dumbbell("linux-6", 20 * SECOND, &link, json!([flow])));
+        assert_eq!(rounds(&trace)[0], first, "SACK {sack}");
+    }
+}
+
+#[test]
 fn the_window_of_a_syn_counts_segments_without_timestamps() {
     // tcp_connect_init, tcp_openreq_init_rwin: 44 segments of 1460 bytes, 45 of 1448; then in
     // units of 128 bytes. linux-2.6 has 5840 in both.

@@ -1,6 +1,6 @@
 //! How a connection opens: SYN, SYN-ACK, and what both ends start with.
 
-use super::{quick_start, Pending, Socket, State, Timer, HEADER_BYTES, MTU_BYTES};
+use super::{ca, quick_start, Pending, Socket, State, Timer, HEADER_BYTES, MTU_BYTES};
 use crate::net::packet::{about, flags, Packet, Sacks};
 use crate::net::Net;
 
@@ -128,7 +128,8 @@ impl Socket {
         let sample_us = (net.now_ns - self.syn_sent_ns) / 1000;
         // A repeated SYN makes the responder repeat its SYN-ACK, even if none timed out.
         let mut timed_out = self.rtt.has_backed_off();
-        if self.state == State::SynSent {
+        let opens = self.state == State::SynSent;
+        if opens {
             self.handshake_us = Some(sample_us);
             timed_out = self.retries > 0;
         }
@@ -151,12 +152,26 @@ impl Socket {
         self.refresh(net);
         self.ecn_agreed();
         self.peer_window_grew();
+        if timed_out && opens {
+            self.hold_loss_of_syn();
+        }
         self.control.init(&mut self.conn);
         self.early_feedback();
         self.open_send_buffer();
         self.signals.established = true;
         self.receiver.opens(net.now_ns);
         self.reader_starts(net);
+    }
+
+    /// A timeout of the SYN enters Loss. The SYN-ACK acknowledges all that was out and ends it,
+    /// but without SACK the state is held until data is acknowledged
+    /// (tcp_try_undo_recovery): startups, which begin in Open, do not begin with the first data.
+    #[cold]
+    fn hold_loss_of_syn(&mut self) {
+        if !self.options.sack {
+            self.conn.ca_state = ca::LOSS;
+            self.high_seq = self.snd_una;
+        }
     }
 
     /// linux-6: a SYN or SYN-ACK left more than once. A timestamp tells which copy was
