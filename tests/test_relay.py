@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
 from headway import Bulk, Chain, Experiment, ExperimentError, Flow, Hop, Relay, metrics, run
@@ -37,6 +39,76 @@ def test_the_text_of_a_flow_names_the_router():
     assert Flow.model_validate("cubic:relay=1").relay == Relay(at_hop=1)
     with pytest.raises(ExperimentError, match="voip has no option"):
         Flow.model_validate("voip:relay=1")
+
+
+def relayed(hops: Sequence[Mapping[str, object]], flow: Mapping[str, object]) -> Experiment:
+    """One transfer through a relay between two hops, the same both ways."""
+    chain = Chain(hops=[Hop.model_validate({"forward": link}) for link in hops])
+    fields = {"control": "reno+slow-start", "relay": 1, "start": "0 s", **flow}
+    return Experiment(topology=chain, flows=[Flow.model_validate(fields)], duration="12 s")
+
+
+FARTHER = {
+    "kind": "schedule",
+    "steps": [
+        {"start": "0 s", "rate": "230 kbit/s", "delay": "55 ms"},
+        {"start": "470 ms", "rate": "230 kbit/s", "delay": "220 ms"},
+        {"start": "940 ms", "rate": "230 kbit/s", "delay": "55 ms"},
+    ],
+}
+BESIDE_THE_KERNEL = {
+    # The relay holds back what its socket does not take, and hands over 16 packets at a time.
+    "a small send buffer": (
+        relayed(
+            [
+                {"rate": "31 Mbit/s", "delay": "1.1 ms", "buffer": "100 kB"},
+                {"rate": "6.2 Mbit/s", "delay": "4.4 ms", "buffer": "100 pkts"},
+            ],
+            {"app": Bulk(size="200 kB"), "send_buffer": "4200 B"},
+        ),
+        346,
+        340,
+    ),
+    # The relay's FIN goes with the last packet. Alone it would bring one more SACK, for which
+    # a packet would be sent again 0.2 s earlier.
+    "an end with the data": (
+        relayed(
+            [
+                {"rate": "1.15 Mbit/s", "delay": "11 ms", "buffer": "100 kB"},
+                {"rate": "230 kbit/s", "delay": "44 ms", "buffer": "4700 B", "vary": FARTHER},
+            ],
+            {"app": Bulk(size="20 kB"), "read_size": "2800 B", "read_interval": "120 ms"},
+        ),
+        1634,
+        1635,
+    ),
+    # The startup of its connection sees the 16 KiB that it writes first.
+    "a startup": (
+        relayed(
+            [
+                {"rate": "20 Mbit/s", "delay": "5 ms", "buffer": "1 MB"},
+                {"rate": "20 Mbit/s", "delay": "250 ms", "buffer": "1 MB"},
+            ],
+            {
+                "app": Bulk(size="2 MB"),
+                "control": "cubic",
+                "relay": {"at_hop": 1, "control": "cubic+jump-start"},
+            },
+        ),
+        4147,
+        4147,
+    ),
+}
+"""An experiment, and when its transfer is complete, ms: in the simulator, and with `headwayctl pep`
+on Linux 6.18 (tests/live/test_gateway_kernel_live.py)."""
+
+
+@pytest.mark.parametrize("name", BESIDE_THE_KERNEL)
+def test_a_relay_moves_data_as_the_proxy_does(name: str) -> None:
+    asked, simulated_ms, _ = BESIDE_THE_KERNEL[name]
+    done_ns = run(asked).flows[0].done_ns
+    assert done_ns is not None
+    assert round(done_ns / 1e6) == simulated_ms
 
 
 @pytest.mark.parametrize(

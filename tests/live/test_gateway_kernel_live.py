@@ -14,6 +14,7 @@ import pytest
 from real_time import in_real_time, live
 from support import on_kernel
 from test_gateway_kernel import RTT_MS, experiment, link
+from test_relay import BESIDE_THE_KERNEL
 
 from headway import Experiment, metrics, run
 from headway.backends.kernel.headwayctl import Headwayctl
@@ -48,6 +49,16 @@ def test_a_relay_does_on_the_kernel_what_it_does_in_the_simulator(control: str) 
     left = ctl.json("pep", "status", "--json")
     assert not names & {proxy["name"] for proxy in left["proxies"]}
     assert not [name for name in left["killed"] if name not in names]
+
+
+@on_kernel
+@in_real_time
+@pytest.mark.parametrize("name", BESIDE_THE_KERNEL)
+def test_a_relay_moves_data_as_in_the_simulator(name: str) -> None:
+    asked, _, kernel_ms = BESIDE_THE_KERNEL[name]
+    done_ns = live(asked).flows[0].done_ns
+    assert done_ns is not None
+    assert done_ns / 1e6 == pytest.approx(kernel_ms, rel=0.02)
 
 
 @on_kernel

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::tell::Tell;
 use crate::error::Failure;
 use crate::out::{self, say};
+use crate::system::clock::be_prompt;
 use crate::testbed::{self, LinkOptions, Spec, State, DEFAULT_NAME};
 
 /// Hosts in network namespaces, joined by an emulated link
@@ -112,6 +113,9 @@ struct ExecCommand {
     /// Of the testbed; may be left out if there is only one
     #[arg(long)]
     name: Option<String>,
+    /// Run it before all programs that are not real-time; for links that leave a core idle
+    #[arg(long)]
+    real_time: bool,
     /// left1, right1, ...
     host: String,
     /// The program and its arguments, after --
@@ -170,6 +174,9 @@ pub(super) fn run(command: &TestbedCommand) -> Result<(), Failure> {
         Command::Up(command) => up(command),
         Command::Exec(command) => {
             let name = command.name.as_deref();
+            if command.real_time {
+                be_prompt(true);
+            }
             match testbed::exec(name, &command.host, &command.command)? {}
         }
         Command::Begin(command) => begin(command),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::attach::names::{find_name, is_available};
 use crate::error::{Attempt, Failure};
 use crate::out::{self, say};
-use crate::system::clock::now_ns;
+use crate::system::clock::{self, now_ns};
 use crate::traffic::{self, Epoch, Reading};
 use headway_experiment::exchanges::Exchanges;
 use std::fs::File;
@@ -248,7 +248,7 @@ pub fn run(arguments: Traffic) -> Result<(), Failure> {
     if arguments.die_with_parent {
         die_with_parent()?;
     }
-    be_prompt(arguments.real_time);
+    clock::be_prompt(arguments.real_time);
     match arguments.end {
         End::BulkSend(a) => print(&traffic::bulk_send(&traffic::BulkSend {
             to: a.to,
@@ -361,21 +361,6 @@ pub(super) fn print(summary: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(summary).expect("numbers and names");
     say!("{text}");
     Ok(())
-}
-
-/// An end that waits for the processor while it has its socket locked leaves packets waiting,
-/// and answers them in one burst: it goes before other work, where that is allowed. With
-/// `real_time` it also goes on when the testbed's emulator, which is, wakes up on its core.
-fn be_prompt(real_time: bool) {
-    const URGENT: libc::c_int = -19;
-    let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: plain numbers; who may not has the priority that he had.
-    unsafe {
-        libc::setpriority(libc::PRIO_PROCESS, 0, URGENT);
-        if real_time {
-            libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters);
-        }
-    }
 }
 
 /// A session that is killed leaves no program behind.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headway.backends.kernel import sites, web
 from headway.backends.kernel.headwayctl import Headwayctl
-from headway.backends.kernel.testbed import Testbed
+from headway.backends.kernel.testbed import Testbed, is_real_time
 from headway.experiment import (
     Bulk,
     Cbr,
@@ -23,15 +23,11 @@ from headway.experiment import (
     Vectors,
 )
 from headway.experiment.ways import epochs, server_sends_more
-from headway.mechanisms import gateway
 from headway.registry import registry
 
 _FIRST_PORT = 20_001
 _GRACE_NS = 300_000_000
 """Receivers of datagrams outlast the run by this, to tell late ones from lost ones."""
-
-_REAL_TIME_BPS = 200_000_000
-"""Up to here the emulator is real-time, too (crates/emulator/src/config.rs), and cores idle."""
 
 _ANSWERED = Vectors | Exchanges | Sessions
 """Who answers says the deadline; sessions are played as exchanges (see lowered)."""
@@ -120,8 +116,7 @@ class Programs:
 
     def _program(self, name: str) -> list[str]:
         command = [self.ctl.path, "traffic", name, "--die-with-parent"]
-        rate = max(link.rate for link in gateway.links(self.experiment))
-        return [*command, "--real-time"] if rate <= _REAL_TIME_BPS else command
+        return [*command, "--real-time"] if is_real_time(self.experiment) else command
 
     def _receiver(self, index: int, flow: Flow) -> list[str]:
         at = f"{self.testbed.address(flow)}:{port_of(index)}"

@@ -61,6 +61,15 @@ def _both_ways(hop: Mapping[str, Any]) -> dict[str, Any]:
     return {way: {"link": _emulated(hop[way])} for way in ("forward", "reverse")}
 
 
+_REAL_TIME_BPS = 200_000_000
+"""Up to here the emulator is real-time, too (crates/emulator/src/config.rs), and cores idle."""
+
+
+def is_real_time(experiment: Experiment) -> bool:
+    """Whether the programs on its hosts are real-time."""
+    return max(link.rate for link in gateway.links(experiment)) <= _REAL_TIME_BPS
+
+
 class _Side(NamedTuple):
     """What a host of its own is needed for."""
 
@@ -250,6 +259,8 @@ class Testbed:
         if gateway.relay(self._experiment) is None:
             return None
         command = [self._ctl.path, *self._exec(gateway.HOST)]
+        if is_real_time(self._experiment):
+            command.insert(command.index(gateway.HOST), "--real-time")
         is_turned = gateway.is_turned(self._experiment)
         return gateway.Proxy(self._ctl, self._name, command, is_turned=is_turned)
 

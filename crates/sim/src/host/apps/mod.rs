@@ -48,7 +48,8 @@ pub(crate) trait Application: Send {
     /// after `established` where one packet did both.
     fn readable(&mut self, _host: &mut Host, _at: At) {}
 
-    /// There is room again in this end's send buffer, after [`Host::room_bytes`] said 0.
+    /// There is room again in this end's send buffer, after a write that did not fit or
+    /// [`Host::room_bytes`] that said 0.
     fn writable(&mut self, _host: &mut Host, _at: At) {}
 
     /// The connection that lasts from its start to its end, if there is one.
@@ -100,11 +101,10 @@ impl Host<'_> {
         socket.pump(self.net);
     }
 
-    /// An application that reads when it wants to takes at most so much of what has arrived;
-    /// returns how much it got.
-    pub fn read(&mut self, connection: Connection, side: Side, most_bytes: u64) -> u64 {
-        let socket = self.connections.socket(connection, side);
-        socket.read(self.net, most_bytes)
+    /// The application writes what there is room for at an end; returns how much that was.
+    pub fn offer(&mut self, connection: Connection, side: Side, bytes: u64) -> u64 {
+        self.write(connection, side, bytes);
+        bytes - self.connections.socket(connection, side).take_back()
     }
 
     /// What an application may write that must not hand over more than there is room for.

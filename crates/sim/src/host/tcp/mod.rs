@@ -123,6 +123,8 @@ pub struct Socket {
     state: State,
     fin_queued: bool,
     fin_sent: bool,
+    /// The FIN goes with the last packet of data.
+    fin_rides: bool,
     /// A writer waits for room in the send buffer (SOCK_NOSPACE).
     writer_waits: bool,
     /// This end's sending is what the flow's trace shows.
@@ -272,6 +274,7 @@ impl Socket {
             write_end: 1,
             fin_queued: false,
             fin_sent: false,
+            fin_rides: false,
             writer_waits: false,
             buffer: SendBuffer::new(profile, options.send_buffer_bytes),
             fin_received: None,

@@ -211,14 +211,33 @@ impl Socket {
                 let rest = reader.take(rcv_nxt, most_bytes - bytes);
                 (bytes, freed) = (bytes + rest.0, freed + rest.1);
             }
-            self.receiver.unread_memory_bytes -= freed;
-            self.receiver.edge_stands = false;
-            self.note_done(net);
-            if self.receiver.reading_acks() {
-                self.send_ack(net);
-            }
+            self.have_read(net, freed);
         }
         bytes
+    }
+
+    /// The same into a pipe, which tunes the window once, when it has read (tcp_splice_read,
+    /// tcp_read_sock).
+    pub fn splice(&mut self, net: &mut Net, most_bytes: u64) -> u64 {
+        let Some(reader) = &mut self.receiver.reader else {
+            return 0;
+        };
+        let (bytes, freed) = reader.take(self.receiver.rcv_nxt, most_bytes);
+        if bytes > 0 {
+            self.receiver.right_size(net.now_ns);
+            self.have_read(net, freed);
+        }
+        bytes
+    }
+
+    /// A call has read something, which frees memory (tcp_cleanup_rbuf).
+    fn have_read(&mut self, net: &mut Net, freed: u64) {
+        self.receiver.unread_memory_bytes -= freed;
+        self.receiver.edge_stands = false;
+        self.note_done(net);
+        if self.receiver.reading_acks() {
+            self.send_ack(net);
+        }
     }
 
     /// What has just arrived is read by an application that takes everything at once, after

@@ -29,7 +29,7 @@ pub struct Segment {
     pub len: u32,
     /// Marks.
     pub marks: u8,
-    /// The segment is a FIN without data.
+    /// It ends with a FIN, before which it may have data.
     pub fin: bool,
     /// Latest transmission.
     pub sent_ns: u64,
@@ -38,6 +38,11 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Its data, without the sequence number of a FIN.
+    pub fn payload_bytes(&self) -> u32 {
+        self.len - u32::from(self.fin)
+    }
+
     /// The byte after its last one.
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len)

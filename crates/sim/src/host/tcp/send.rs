@@ -307,6 +307,8 @@ impl Socket {
         let number = self.board.end();
         let end = self.snd_nxt + u64::from(len);
         let pushed = self.buffer.take_pushes(end) == Some(end);
+        let rides = !fin && self.fin_rides && end == self.write_end;
+        let (len, fin) = (len + u32::from(rides), fin || rides);
         let segment = Segment {
             seq: self.snd_nxt,
             len,
@@ -335,11 +337,12 @@ impl Socket {
     #[inline(always)]
     fn transmit(&mut self, net: &mut Net, segment: &Segment) {
         self.receiver.data_sent(net.now_ns);
-        let payload_bytes = if segment.fin { 0 } else { segment.len };
+        let payload_bytes = segment.payload_bytes();
         let last = segment.marks & (PUSH | PUSHED) != 0
             || !self.fills_large() && segment.end() >= self.write_end;
-        let flags = match (segment.fin, last) {
-            (true, _) => flags::FIN,
+        let flags = match (segment.fin, last && payload_bytes > 0) {
+            (true, true) => flags::FIN | flags::PSH,
+            (true, false) => flags::FIN,
             (false, true) => flags::PSH,
             (false, false) => 0,
         };
@@ -370,7 +373,7 @@ impl Socket {
         if self.takes_samples {
             self.stamp_sent(net, number);
         }
-        self.counters.retransmits_pkts += u64::from(!segment.fin);
+        self.counters.retransmits_pkts += u64::from(segment.payload_bytes() > 0);
         let snd_nxt = self.snd_nxt;
         self.board.resent(number, net.now_ns, snd_nxt, mark);
         if self.uses_rack {

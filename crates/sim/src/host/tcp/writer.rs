@@ -169,9 +169,29 @@ impl Socket {
         self.pump(net);
     }
 
+    /// The application ends its sending at this moment. The FIN goes with the last packet of data
+    /// unless that was sent (tcp_send_fin).
+    pub fn shut_down(&mut self, net: &mut Net) {
+        self.fin_rides = self.snd_nxt < self.write_end;
+        self.close(net);
+    }
+
     /// The application has said that nothing more will come.
     pub(crate) fn closes(&self) -> bool {
         self.buffer.closing
+    }
+
+    /// The connection is open, and no earlier write waits for room.
+    pub(crate) fn takes_writes(&self) -> bool {
+        self.state == State::Established && !self.writer_waits
+    }
+
+    /// The writer does not wait (O_NONBLOCK): what of its write had no room is the application's
+    /// again. Returns how much that is.
+    pub(crate) fn take_back(&mut self) -> u64 {
+        let bytes = self.buffer.app_end - self.write_end;
+        self.buffer.app_end = self.write_end;
+        bytes
     }
 
     /// What an application may hand over that must not hold more than there is room for;
