@@ -88,8 +88,13 @@ fn a_segment_is_at_most_half_of_the_peers_largest_window() {
         let mut flow = bulk(control, Some(60_000));
         flow["receive_buffer_bytes"] = json!(5600);
         let trace = Trace::of(&dumbbell("linux-6", 4 * SECOND, &link, json!([flow])));
-        let first: Vec<_> = trace.data()[..4].iter().map(|d| d.len).collect();
-        assert_eq!(first, lengths, "{control}");
+        let first = &trace.data()[..4];
+        let sent: Vec<_> = first.iter().map(|d| d.len).collect();
+        assert_eq!(sent, lengths, "{control}");
+        // The writer pushes every second sk_buff, of the first length. The fourth packet begins
+        // with the rest of one and takes its push along (tcp_grow_skb).
+        let pushed: Vec<_> = first.iter().map(|d| d.has(TcpFlags::PSH)).collect();
+        assert_eq!(pushed, [false, true, false, true], "{control}");
     }
 }
 

@@ -306,7 +306,8 @@ impl Socket {
     pub(super) fn send_new(&mut self, net: &mut Net, len: u32, fin: bool, small: bool, mark: u8) {
         let number = self.board.end();
         let end = self.snd_nxt + u64::from(len);
-        let pushed = self.buffer.take_pushes(end) == Some(end);
+        // A packet that goes on behind a push takes it along (tcp_grow_skb).
+        let pushed = self.buffer.take_pushes(end).is_some();
         let rides = !fin && self.fin_rides && end == self.write_end;
         let (len, fin) = (len + u32::from(rides), fin || rides);
         let segment = Segment {
