@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum What {
-    /// Packet `id` arrives at the next node of its route.
+    /// Packet `id` arrives at the next router of its route.
     Arrival = 0,
     /// A timer of socket `id >> 3` with [`crate::host::tcp::Timer`] number `id & 7`.
     Timer = 1,
@@ -27,6 +27,8 @@ pub enum What {
     Turn = 4,
     /// The routers of link `id` want to act.
     Tick = 5,
+    /// Packet `id` arrives at its host.
+    Delivery = 6,
 }
 
 /// An entry of the queue.
@@ -52,7 +54,8 @@ impl Event {
             2 => What::App,
             3 => What::Checkpoint,
             4 => What::Turn,
-            _ => What::Tick,
+            5 => What::Tick,
+            _ => What::Delivery,
         }
     }
 

@@ -97,33 +97,34 @@ impl Net {
         self.links[first as usize].monitor()
     }
 
-    /// A packet is at the next node of its route. Returns whether that is its host,
-    /// which takes it out with [`Slab::remove`].
-    #[inline]
-    pub(crate) fn arrival(&mut self, id: u32) -> bool {
-        let packet = &mut self.packets[id];
-        let route = &mut self.routes[packet.route as usize];
+    /// A packet is at the next router of its route.
+    #[inline(always)]
+    pub(crate) fn arrival(&mut self, id: u32) {
+        let packet = &self.packets[id];
+        let route = &self.routes[packet.route as usize];
         if packet.hop < route.hops {
-            self.forward(id);
-            return false;
+            let number = route.link(packet.hop);
+            self.forward(id, number);
+        } else {
+            self.leave(id);
         }
-        if packet.hop == route.hops {
-            packet.hop += 1;
-            let arrive_ns = route.far.pass(self.now_ns, packet.ip_bytes);
-            if self.tap.is_some() {
-                self.tap_received(id, arrive_ns);
-            }
-            self.events.push(arrive_ns, What::Arrival, id);
-            return false;
-        }
-        true
+    }
+
+    /// A packet is at its last router: one that a link has disturbed, or that has no link to
+    /// take.
+    #[inline(never)]
+    fn leave(&mut self, id: u32) {
+        let packet = &mut self.packets[id];
+        packet.hop += 1;
+        let far = &mut self.routes[packet.route as usize].far;
+        let arrive_ns = far.pass(self.now_ns, packet.ip_bytes);
+        self.tap_received(id, arrive_ns);
+        self.events.push(arrive_ns, What::Delivery, id);
     }
 
     /// Puts a packet on the next link of its route.
-    #[inline]
-    fn forward(&mut self, id: u32) {
-        let packet = &self.packets[id];
-        let number = self.routes[packet.route as usize].link(packet.hop);
+    #[inline(always)]
+    fn forward(&mut self, id: u32, number: u32) {
         if self.tap.is_some() {
             self.tap_entering(id, number);
         }
@@ -204,16 +205,18 @@ impl Net {
         }
         let packet = &mut self.packets[id];
         let route = &mut self.routes[packet.route as usize];
+        let mut what = What::Arrival;
         if packet.hop == route.hops {
             // The far access link carries only this route, in this
             // order: when the packet has crossed it is known already.
             packet.hop += 1;
+            what = What::Delivery;
             arrive_ns = route.far.pass(arrive_ns, packet.ip_bytes);
             if self.tap.is_some() {
                 self.tap_received(id, arrive_ns);
             }
         }
-        self.events.push(arrive_ns, What::Arrival, id);
+        self.events.push(arrive_ns, what, id);
     }
 
     /// A link that holds packets sends what it can now, and says when it can again.

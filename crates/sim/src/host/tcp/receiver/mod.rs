@@ -28,23 +28,14 @@ fn memory_of(len: u32) -> u64 {
     u64::from((len + HEADER_BYTES + SHARED_BYTES).next_power_of_two()) + SK_BUFF_BYTES
 }
 
-/// State of the receiving half.
+/// State of the receiving half. Fields stand in the order in which packets need them, as in
+/// [`super::Socket`]: first what every packet sent reads, then what data that arrive in order
+/// ask for, last the rest.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
-    pub(super) profile: &'static Profile,
-    delayed_ack: bool,
-    /// SACK is on: duplicate ACKs may be merged.
-    sack: bool,
-    timestamps: bool,
-    mss: u32,
     /// Next byte expected.
     pub rcv_nxt: u64,
-    /// Received beyond `rcv_nxt`, sorted, not touching each other.
-    out_of_order: Vec<(u64, u64)>,
-    /// SACK blocks to announce, newest first.
-    sacks: Vec<(u64, u64)>,
-    /// Duplicate range to report in the next ACK (RFC 2883).
-    dsack: Option<(u64, u64)>,
     /// `rcv_nxt` when the last ACK was sent.
     pub(super) acked: u64,
     /// Right edge of the window announced last; it never moves left.
@@ -52,45 +43,61 @@ pub struct Receiver {
     /// Nothing has arrived or been read since: the next packet announces the same edge,
     /// as most packets of a sender do.
     pub(super) edge_stands: bool,
-    /// Receive buffer (sk_rcvbuf), and the most that tuning may raise it to.
+    /// Data came in since the last ACK.
+    pub(super) ack_scheduled: bool,
+    /// An application that reads at once acknowledges when it has read.
+    pub(super) reader_owes: bool,
+    /// The connection is interactive: an ACK will ride on a reply.
+    pub pingpong: bool,
+    pub(super) pushed: bool,
+    delayed_ack: bool,
+    /// SACK is on: duplicate ACKs may be merged.
+    sack: bool,
+    timestamps: bool,
+    /// Timestamp to echo.
+    pub ts_recent_ms: u32,
+    ato_ns: u64,
+    last_data_ns: u64,
+    /// Immediate ACKs left.
+    pub(super) quick: u32,
+    /// So many at most that the segment about to be taken in asks for; 0: it does not.
+    pub quick_acks_due: u32,
+    /// Duplicate range to report in the next ACK (RFC 2883).
+    dsack: Option<(u64, u64)>,
+    /// SACK blocks to announce, newest first.
+    sacks: Vec<(u64, u64)>,
+    /// Received beyond `rcv_nxt`, sorted, not touching each other.
+    out_of_order: Vec<(u64, u64)>,
+
+    pub(super) profile: &'static Profile,
+    /// None: the application reads at once.
+    pub(super) reader: Option<Box<Reader>>,
+    delack_at: Option<u64>,
+    tuning: Tuning,
+    pub(super) rcv_mss: u32,
+    last_segment: u32,
+    mss: u32,
+    compressed: u32,
+    /// Memory of what arrived in order and was not read.
+    pub(super) unread_memory_bytes: u64,
+    /// Memory of what waits for holes.
+    held_memory_bytes: u64,
+    /// Receive buffer (sk_rcvbuf).
     buffer_bytes: u64,
-    max_buffer_bytes: u64,
     /// Part of the buffer that is window, in 256ths (scaling_ratio).
     window_part: u64,
     pub(super) window_clamp: u64,
     /// What arrivals have opened the window to (rcv_ssthresh).
     window_threshold: u64,
-    /// Memory of what arrived in order and was not read.
-    pub(super) unread_memory_bytes: u64,
-    /// Memory of what waits for holes, and how much data that is.
-    held_memory_bytes: u64,
+
+    /// The most that tuning may raise the buffer to.
+    max_buffer_bytes: u64,
+    /// How much data waits for holes.
     held_bytes: u64,
     /// When a segment outside the window was answered last.
     pub(super) answered_ns: Option<u64>,
-    /// Immediate ACKs left.
-    pub(super) quick: u32,
-    /// So many at most that the segment about to be taken in asks for; 0: it does not.
-    pub quick_acks_due: u32,
-    ato_ns: u64,
-    /// The connection is interactive: an ACK will ride on a reply.
-    pub pingpong: bool,
-    pub(super) pushed: bool,
-    /// Data came in since the last ACK.
-    pub(super) ack_scheduled: bool,
-    /// An application that reads at once acknowledges when it has read.
-    pub(super) reader_owes: bool,
-    last_data_ns: u64,
-    pub(super) rcv_mss: u32,
-    last_segment: u32,
-    delack_at: Option<u64>,
-    /// Timestamp to echo.
-    pub ts_recent_ms: u32,
-    tuning: Tuning,
-    compressed: u32,
     dup_acks: u32,
     compressed_at: u64,
-    /// None: the application reads at once.
-    pub(super) reader: Option<Box<Reader>>,
 }
 
 /// Dynamic right-sizing: what the application took in the last round trip.
