@@ -515,6 +515,9 @@ impl Socket {
             return;
         }
         self.writer_waits = false;
+        if self.limited.by == By::Buffer {
+            self.limited.set(net.now_ns, By::Nothing);
+        }
         // The next call begins (tcp_sendmsg_locked): it may find that all has left.
         self.note_app_limited();
         let before = self.write_end;
@@ -526,8 +529,5 @@ impl Socket {
             self.limited.writes = false;
         }
         self.signals.writable = !self.writer_waits;
-        if self.signals.writable && self.limited.by == By::Buffer {
-            self.limited.set(net.now_ns, By::Nothing);
-        }
     }
 }
