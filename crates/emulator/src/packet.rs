@@ -18,6 +18,8 @@ pub(crate) struct Header {
     pub ip_options: bool,
     /// A TCP SYN that asks for ECN (RFC 3168 section 6.1.1).
     pub asks_ecn: bool,
+    /// A TCP segment.
+    pub is_tcp: bool,
     /// A TCP segment that only acknowledges.
     pub is_ack: bool,
     /// 0 unless TCP or UDP.
@@ -51,6 +53,7 @@ impl Header {
             ecn: bytes[1] & 3,
             ip_options: ip.header_len_bytes() > FIXED_BYTES,
             asks_ecn: has_ports && protocol == TCP && payload.get(13).is_some_and(asks_ecn),
+            is_tcp: protocol == TCP,
             is_ack: has_ports && protocol == TCP && is_ack(payload),
             source_port: port(0),
             destination_port: port(2),
