@@ -75,7 +75,8 @@ def of_file(document: object, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_a_testbed_of_an_experiment_has_the_links_of_its_simulation(tmp_path: Path) -> None:
     path = {
         "kind": "dumbbell", "rate": "12345 kbit/s", "rtt": "33333 us", "buffer": "1.7 BDP",
-        "aqm": "red:ecn=on", "loss": "0.3%", "access_delay": "1 ms", "ecn": "bleach",
+        "aqm": "red:ecn=on", "loss": "0.3%", "access_delay": "1 ms", "access_rate": "2 Gbit/s",
+        "ecn": "bleach",
     }  # fmt: skip
     whole = {"topology": path, "flows": "reno", "duration": "1 s", "seed": 7}
     made = Experiment.model_validate(whole)
@@ -87,6 +88,7 @@ def test_a_testbed_of_an_experiment_has_the_links_of_its_simulation(tmp_path: Pa
         link = {name: value for name, value in config[way]["link"].items() if value is not None}
         assert link == lowered[way]
     assert config["seed"] == 7
+    assert config["access_rate_bps"] == 2_000_000_000
     assert [host["extra_delay_ns"] for host in config["left"]] == [2_000_000]
     for field, value, told in (
         ("rate", 10, "topology.rate: 10 has no unit; write it as text, rate in bit/s"),

@@ -26,6 +26,10 @@ pub struct Config {
     pub left: Vec<Host>,
     /// Hosts on the right, one per device.
     pub right: Vec<Host>,
+    /// Rate of each host's own link, over which its packets reach the emulated one; absent: they
+    /// take no time.
+    #[serde(default)]
+    pub access_rate_bps: Option<u64>,
     /// Largest IP packet.
     #[serde(default = "ethernet_mtu")]
     pub mtu_bytes: u32,
@@ -185,6 +189,7 @@ impl Config {
             reverse: path(reverse),
             left,
             right,
+            access_rate_bps: None,
             mtu_bytes: ethernet_mtu(),
             log: None,
             capture: None,
@@ -220,6 +225,9 @@ impl Config {
             return error(format!(
                 "mtu_bytes: {mtu} is not allowed; 68 to 65535 bytes"
             ));
+        }
+        if self.access_rate_bps == Some(0) {
+            return error("access_rate_bps: 0 is not allowed; at least 1 bit/s");
         }
         if let Some(capture) = &self.capture {
             capture.check()?;

@@ -18,10 +18,10 @@ pub(crate) struct Header {
     pub ip_options: bool,
     /// A TCP SYN that asks for ECN (RFC 3168 section 6.1.1).
     pub asks_ecn: bool,
+    /// A TCP segment.
+    pub is_tcp: bool,
     /// A TCP segment that only acknowledges.
     pub is_ack: bool,
-    /// A SYN-ACK.
-    pub grants: bool,
     /// 0 unless TCP or UDP.
     pub source_port: u16,
     /// 0 unless TCP or UDP.
@@ -53,8 +53,8 @@ impl Header {
             ecn: bytes[1] & 3,
             ip_options: ip.header_len_bytes() > FIXED_BYTES,
             asks_ecn: has_ports && protocol == TCP && payload.get(13).is_some_and(asks_ecn),
+            is_tcp: protocol == TCP,
             is_ack: has_ports && protocol == TCP && is_ack(payload),
-            grants: has_ports && protocol == TCP && payload.get(13).is_some_and(grants),
             source_port: port(0),
             destination_port: port(2),
         })
@@ -68,12 +68,6 @@ fn is_ack(segment: &[u8]) -> bool {
     };
     let others = TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST | TcpFlags::PSH | TcpFlags::URG;
     segment.len() == usize::from(header_words >> 4) * 4 && u16::from(*flags) & others.bits() == 0
-}
-
-/// SYN and ACK.
-fn grants(flags: &u8) -> bool {
-    let grants = TcpFlags::SYN | TcpFlags::ACK;
-    u16::from(*flags) & grants.bits() == grants.bits()
 }
 
 /// SYN, ECE and CWR without ACK.

@@ -251,6 +251,52 @@ fn what_a_host_answers_joins_its_link_when_the_question_was_due() {
 }
 
 #[test]
+fn what_a_program_sends_as_its_connection_opens_joins_its_link_with_the_acks() {
+    need!(missing());
+    let file = std::env::temp_dir().join(format!("headway-opens-{}.log", std::process::id()));
+    let run = || {
+        let link = r#"{"rate_bps": 5000000, "delay_ns": 10000000}"#;
+        let pair = Pair::new(link, |config| {
+            config.log = Some(file.clone());
+            config.access_rate_bps = Some(1_000_000_000);
+        });
+        let listener = pair.right.spawn(|| TcpListener::bind((RIGHT, 7)).unwrap());
+        let listener = listener.join().unwrap();
+        let sender = pair.left.spawn(|| {
+            let mut stream = TcpStream::connect((RIGHT, 7)).unwrap();
+            stream.write_all(&[0; 5000]).unwrap();
+            thread::sleep(Duration::from_millis(100));
+        });
+        sender.join().unwrap();
+        drop(listener);
+        pair.stop();
+        let rows = read_log(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        rows
+    };
+    // SYN, ACK, data; after the SYN-ACK each has left the host's link when the one before has
+    let of = |rows: &[Row], link: u8| -> Vec<Row> {
+        rows.iter().filter(|r| r.link == link).cloned().collect()
+    };
+    let joins = |rows: &[Row]| {
+        let (sent, syn_ack) = (of(rows, 0), &of(rows, 1)[0]);
+        let mut free_ns = syn_ack.due_ns;
+        sent[1..4].iter().all(|row| {
+            free_ns += u64::from(row.ip_bytes) * 8;
+            row.arrived_ns.abs_diff(free_ns) < 20_000
+        })
+    };
+    let rows = measured!("data after a SYN-ACK", run, |rows: &Vec<Row>| joins(rows));
+    let arrived: Vec<_> = of(&rows, 0)
+        .iter()
+        .map(|r| (r.ip_bytes, r.arrived_ns))
+        .collect();
+    // the second and third packet of 1500 bytes are read faster than the host's link carries them
+    assert_eq!(arrived[3].0, 1500);
+    assert!(arrived[3].1 - arrived[2].1 >= 12_000, "{arrived:?}");
+}
+
+#[test]
 fn packets_to_nobody_are_counted() {
     need!(missing());
     let run = || {

@@ -17,7 +17,7 @@ use crate::direction::Direction;
 use crate::log::Log;
 use crate::summary::Summary;
 pub use live::{Begin, Live};
-use packets::{Opened, Slot};
+use packets::Slot;
 
 /// The longest sleep, after which the wish to stop is seen.
 const NAP_NS: u64 = 50_000_000;
@@ -36,8 +36,12 @@ struct Device {
     /// When the last packet was due at its host, and when it was delivered.
     last_due_ns: u64,
     last_delivered_ns: u64,
-    /// The connection that its host opened last.
-    opened: Option<Opened>,
+    /// It may have woken a program: it had data or opened a connection.
+    last_wakes: bool,
+    /// How late after it the program sent its first data.
+    program_late_ns: Option<u64>,
+    /// When the last packet that it sent had left its own link.
+    sent_ns: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -124,7 +128,9 @@ impl Emulator {
                     alive: true,
                     last_due_ns: 0,
                     last_delivered_ns: 0,
-                    opened: None,
+                    last_wakes: false,
+                    program_late_ns: None,
+                    sent_ns: 0,
                 });
                 let destination = Destination {
                     device: number,

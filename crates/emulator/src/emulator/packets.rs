@@ -20,8 +20,7 @@ const READ_BATCH: usize = 64;
 /// Packets held at once.
 const MAX_PACKETS: usize = 1 << 20;
 
-/// Within so long after a packet an ACK is its host's answer, and data after a SYN-ACK what the
-/// program sends that waited for it.
+/// Within so long after a packet, what a program that it woke sends is its host's answer.
 const PROMPT_NS: u64 = 300_000;
 
 const MARKED: u8 = 1;
@@ -36,39 +35,6 @@ pub(super) struct Slot {
     extra_delay_ns: u64,
     /// It waits for its turn on the link.
     held: bool,
-    /// It is a SYN-ACK.
-    grants: bool,
-}
-
-/// A SYN-ACK has been delivered, and the program that waited for it may send.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Opened {
-    /// The connection's ports: its host's, then the other's.
-    ports: (u16, u16),
-    due_ns: u64,
-    delivered_ns: u64,
-    /// How long after it was due the first data came, once they have.
-    late_ns: Option<u64>,
-}
-
-impl Opened {
-    fn of(row: &Row, now_ns: u64) -> Opened {
-        Opened {
-            ports: (row.destination_port, row.source_port),
-            due_ns: row.due_ns,
-            delivered_ns: now_ns,
-            late_ns: None,
-        }
-    }
-
-    /// When data that are read at `now_ns` join their link: as much earlier as the first came
-    /// late, if the program sent them promptly.
-    fn joins_ns(&mut self, ports: (u16, u16), now_ns: u64) -> u64 {
-        if ports != self.ports || now_ns >= self.delivered_ns + PROMPT_NS {
-            return now_ns;
-        }
-        now_ns - *self.late_ns.get_or_insert(now_ns - self.due_ns)
-    }
 }
 
 impl Slot {
@@ -99,7 +65,7 @@ impl Emulator {
     fn deliver(&mut self, number: usize, now_ns: u64) {
         let slot = &mut self.slots[number];
         let (to, due_ns) = (slot.to, slot.row.due_ns);
-        let opened = slot.grants.then(|| Opened::of(&slot.row, now_ns));
+        let wakes = Header::parse(&slot.bytes).is_some_and(|header| !header.is_ack);
         let direction = &mut self.directions[usize::from(slot.row.link)];
         let written = rustix::io::write(&self.devices[to].fd, &slot.bytes);
         match written {
@@ -119,7 +85,8 @@ impl Emulator {
         if written.is_ok() {
             self.devices[to].last_due_ns = due_ns;
             self.devices[to].last_delivered_ns = now_ns;
-            self.devices[to].opened = opened.or(self.devices[to].opened);
+            self.devices[to].last_wakes = wakes;
+            self.devices[to].program_late_ns = None;
             self.read_answers(to, due_ns);
         }
     }
@@ -128,9 +95,9 @@ impl Emulator {
     /// answer waits in its device when the call returns. The answers join their link at the
     /// time that the packet was due: neither this program's lateness nor the host's time for the
     /// packet shifts them against each other, so a queue of a few packets holds those that a
-    /// host without either would find there. ACKs that a reader causes follow within
-    /// [`PROMPT_NS`], and count as answers, too. So do the first data of a connection, which its
-    /// program sends once it has been woken: they find the ACK of the SYN-ACK before them.
+    /// host without either would find there. What the program sends that the packet woke follows
+    /// within [`PROMPT_NS`], and counts as an answer, too: ACKs that a reader causes, and data
+    /// after a packet with data or one that opens a connection.
     fn read_answers(&mut self, number: usize, due_ns: u64) {
         for _ in 0..READ_BATCH {
             if !self.read_one(number, Some(due_ns)) {
@@ -224,22 +191,8 @@ impl Emulator {
         let extra_delay_ns =
             to.extra_delay_ns + find(header.source).map_or(0, |from| from.extra_delay_ns);
 
-        let now_ns = at_ns.unwrap_or_else(|| {
-            let (now_ns, device) = (clock::monotonic_ns(), &mut self.devices[number]);
-            let is_prompt = now_ns - device.last_delivered_ns < PROMPT_NS;
-            if header.is_ack {
-                return if is_prompt {
-                    device.last_due_ns
-                } else {
-                    now_ns
-                };
-            }
-            // No round trip is to seem shorter than the path's: only where a packet takes longer.
-            let opened = device.opened.as_mut();
-            let opened = opened.filter(|_| self.directions[at].packet_ns() > PROMPT_NS);
-            let ports = (header.source_port, header.destination_port);
-            opened.map_or(now_ns, |opened| opened.joins_ns(ports, now_ns))
-        });
+        let now_ns = at_ns.unwrap_or_else(|| self.sent_ns(number, &header));
+        let now_ns = self.leaves_host_ns(number, slot_number, now_ns);
         // those before it have had their turns by then
         self.take_turns(at, now_ns);
         let direction = &mut self.directions[at];
@@ -275,7 +228,6 @@ impl Emulator {
         slot.to = to.device;
         slot.extra_delay_ns = extra_delay_ns;
         slot.held = matches!(outcome, Outcome::Held { .. });
-        slot.grants = header.grants;
         slot.row = Row {
             arrived_ns: now_ns,
             queue_bytes,
@@ -293,6 +245,34 @@ impl Emulator {
         let in_use = self.follow(slot_number, outcome);
         self.take_turns(at, now_ns);
         in_use
+    }
+
+    /// When a host sends a packet that is read from its device now: an answer when the question
+    /// was due. Of the data of an answer the first is sent then, and the rest as long after it as
+    /// it was read, since it may be paced.
+    fn sent_ns(&mut self, number: usize, header: &Header) -> u64 {
+        let (now_ns, device) = (clock::monotonic_ns(), &mut self.devices[number]);
+        if now_ns - device.last_delivered_ns >= PROMPT_NS {
+            now_ns
+        } else if header.is_ack {
+            device.last_due_ns
+        } else if header.is_tcp && device.last_wakes {
+            let late_ns = now_ns - device.last_due_ns;
+            now_ns - *device.program_late_ns.get_or_insert(late_ns)
+        } else {
+            now_ns
+        }
+    }
+
+    /// When the packet of a slot, which its host sends at `now_ns`, has left the host's own link.
+    fn leaves_host_ns(&mut self, number: usize, slot_number: usize, now_ns: u64) -> u64 {
+        let Some(rate_bps) = self.config.access_rate_bps else {
+            return now_ns;
+        };
+        let device = &mut self.devices[number];
+        let bits = self.slots[slot_number].bytes.len() as u64 * 8;
+        device.sent_ns = now_ns.max(device.sent_ns) + (bits * 1_000_000_000).div_ceil(rate_bps);
+        device.sent_ns
     }
 
     /// Does what a link says of a packet. Returns whether its slot is in use.
@@ -368,30 +348,5 @@ impl Emulator {
                 log.push(&slot.row);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_data_join_their_link_when_the_syn_ack_was_due() {
-        let us = 1000;
-        let row = Row {
-            source_port: 5001,
-            destination_port: 40_000,
-            due_ns: 1000 * us,
-            ..Row::default()
-        };
-        let mut opened = Opened::of(&row, 1020 * us);
-        let ours = (40_000, 5001);
-        // another connection of the host
-        assert_eq!(opened.joins_ns((40_001, 5001), 1050 * us), 1050 * us);
-        assert_eq!(opened.joins_ns(ours, 1090 * us), 1000 * us);
-        // those behind keep their distance
-        assert_eq!(opened.joins_ns(ours, 1095 * us), 1005 * us);
-        // a timer's or a later write
-        assert_eq!(opened.joins_ns(ours, 1320 * us), 1320 * us);
     }
 }

@@ -41,13 +41,14 @@ struct UpCommand {
     #[arg(long)]
     preset: Option<String>,
     /// Both directions as JSON: {"forward": {"link": ..., "vary": ...}, "reverse": ...,
-    /// "ground": {"forward", "reverse"} before a gateway, "seed", "extra_delay_ns": [...], "capture", "late_threshold_ns", "spin_ns", "spin_share",
+    /// "ground": {"forward", "reverse"} before a gateway, "seed", "extra_delay_ns": [...],
+    /// "access_rate_bps", "capture", "late_threshold_ns", "spin_ns", "spin_share",
     /// "real_time"}
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed", "capture"])]
     config: Option<PathBuf>,
-    /// Links, seed and access delay of an experiment, as JSON of Python's Experiment
+    /// Links, access links and seed of an experiment, as JSON of Python's Experiment
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "config", "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed"])]

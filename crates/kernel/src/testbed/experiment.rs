@@ -16,6 +16,8 @@ pub(super) struct Asked {
     pub(super) seed: u64,
     /// Both access links on the way, each way.
     pub(super) access_ns: u64,
+    /// Of each access link.
+    pub(super) access_rate_bps: u64,
 }
 
 /// Reads the JSON of an experiment, as Python's typed model writes it. Its flows are not looked at.
@@ -31,6 +33,7 @@ pub(super) fn read(file: &Path) -> Result<Asked, Failure> {
         return Err(bad("topology.kind: chain is not allowed; dumbbell".into()));
     }
     let access_ns = 2 * path.access_delay_ns;
+    let access_rate_bps = path.access_rate_bps;
     let both = path
         .hops
         .into_iter()
@@ -44,5 +47,6 @@ pub(super) fn read(file: &Path) -> Result<Asked, Failure> {
         links,
         seed,
         access_ns,
+        access_rate_bps,
     })
 }

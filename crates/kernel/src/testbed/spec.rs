@@ -83,6 +83,9 @@ struct ConfigFile {
     /// Of the hosts on the left, in their order; missing ones have none.
     #[serde(default)]
     extra_delay_ns: Vec<u64>,
+    /// Of each host's own link; without it packets reach the emulated link at once.
+    #[serde(default)]
+    access_rate_bps: Option<u64>,
     #[serde(default)]
     capture: Option<Capture>,
     #[serde(default)]
@@ -271,6 +274,7 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<(Config, Option<Config>), F
     config.forward.vary = file.forward.vary;
     config.reverse.vary = file.reverse.vary;
     config.seed = file.seed.unwrap_or(config.seed);
+    config.access_rate_bps = file.access_rate_bps;
     config.capture = file.capture;
     if let Some(capture) = &mut config.capture {
         let file = &mut capture.file;
@@ -306,6 +310,7 @@ fn from_experiment(
         forward,
         reverse,
         extra_delay_ns: vec![asked.access_ns; hosts as usize],
+        access_rate_bps: Some(asked.access_rate_bps),
         ..from_options(&LinkOptions {
             capture: links.capture.clone(),
             ..LinkOptions::default()
@@ -404,6 +409,7 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
             vary: option("--reverse-vary", &links.reverse_vary, parse_vary)?,
         },
         extra_delay_ns: vec![],
+        access_rate_bps: None,
         capture: links.capture.as_ref().map(|file| Capture {
             file: file.clone(),
             link: "bottleneck".into(),

@@ -173,6 +173,7 @@ class Testbed:
             **_both_ways(link),
             **({"ground": _both_ways(ground)} if ground is not None else {}),
             "extra_delay_ns": [access_ns + side.delay_ns for side in self._sides],
+            "access_rate_bps": experiment.topology.access_rate,
             "capture": capture
             and {
                 "file": str(self._capture),
