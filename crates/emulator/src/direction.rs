@@ -173,6 +173,12 @@ impl Direction {
         outcome
     }
 
+    /// How long a packet of 1500 bytes takes at its present rate.
+    #[must_use]
+    pub fn packet_ns(&self) -> u64 {
+        1500 * 1_000_000_000 / self.link.rate_bytes_per_s()
+    }
+
     fn carried(&mut self, depart_ns: u64, arrive_ns: u64, mark: bool) -> Carried {
         let mut carried = Carried {
             depart_ns,
@@ -181,10 +187,9 @@ impl Direction {
             mark,
         };
         if self.link.disturbs() {
-            // draws in the simulator's order
-            let twice = self.link.draw_duplicate();
-            carried.due_ns += self.link.draw_hold_ns();
-            carried.copy_due_ns = twice.then(|| arrive_ns + self.link.draw_hold_ns());
+            let disturbance = self.link.disturbance();
+            carried.due_ns += disturbance.late_ns;
+            carried.copy_due_ns = disturbance.copy_late_ns.map(|late_ns| arrive_ns + late_ns);
         }
         carried
     }
