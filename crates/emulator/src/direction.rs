@@ -173,12 +173,6 @@ impl Direction {
         outcome
     }
 
-    /// How long a packet of 1500 bytes takes at its present rate.
-    #[must_use]
-    pub fn packet_ns(&self) -> u64 {
-        1500 * 1_000_000_000 / self.link.rate_bytes_per_s()
-    }
-
     fn carried(&mut self, depart_ns: u64, arrive_ns: u64, mark: bool) -> Carried {
         let mut carried = Carried {
             depart_ns,
