@@ -82,7 +82,10 @@ fn a_large_receive_buffer_leaves_slow_start_to_the_sender() {
 fn a_segment_is_at_most_half_of_the_peers_largest_window() {
     // tcp_bound_to_half_wnd: the first window is 1448 bytes, so packets begin with 724, and
     // grow with the window. xcp's header takes 16 bytes of each.
-    for (control, lengths) in [("reno", [724, 724, 768, 768]), ("xcp", [708, 708, 752, 752])] {
+    for (control, lengths) in [
+        ("reno", [724, 724, 768, 768]),
+        ("xcp", [708, 708, 752, 752]),
+    ] {
         let mut link = wide_link(2_000_000, 5 * MS);
         link["routers"] = json!([{"name": "xcp"}]);
         let mut flow = bulk(control, Some(60_000));
