@@ -146,7 +146,7 @@ TWO := --numprocesses 2 --dist loadfile
 
 # pytest exits with 1 if a test failed, which live-python-alone judges, and with 5 if no test was chosen.
 live-kernel-beside:
-	@$(call PYTEST_LIVE,kernel) -m "kernel and not measures" || test $$? = 1
+	@$(call PYTEST_LIVE,kernel) $(TWO) -m "kernel and not measures" || test $$? = 1
 
 live-programs-beside:
 	@$(call PYTEST_LIVE,programs) $(TWO) -m "not kernel and not measures" || test $$? = 1
