@@ -141,8 +141,9 @@ live-rust-alone:
 	$(LIVE_RUST) in_real_time
 	@$(BARE) tests/rust_live.py again $(FAILED) "--locked $(TESTED)"
 
-# Tests that measure leave most of both cores idle, so two run at once. A third would disturb Rust's.
+# Tests of the kernel mostly wait, those that measure, too.
 TWO := --numprocesses 2 --dist loadfile
+THREE := --numprocesses 3 --dist loadfile
 
 # pytest exits with 1 if a test failed, which live-python-alone judges, and with 5 if no test was chosen.
 live-kernel-beside:
@@ -152,7 +153,7 @@ live-programs-beside:
 	@$(call PYTEST_LIVE,programs) $(TWO) -m "not kernel and not measures" || test $$? = 1
 
 live-python-measures:
-	@$(call PYTEST_LIVE,measures) $(TWO) -m "measures and not alone" || test $$? = 1
+	@$(call PYTEST_LIVE,measures) $(THREE) -m "measures and not alone" || test $$? = 1
 
 live-python-alone:
 	@$(call PYTEST_LIVE,measures) -m "measures and alone" || test $$? = 1 -o $$? = 5
