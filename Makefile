@@ -141,7 +141,7 @@ live-rust-alone:
 	$(LIVE_RUST) in_real_time
 	@$(BARE) tests/rust_live.py again $(FAILED) "--locked $(TESTED)"
 
-# Tests of the kernel mostly wait, those that measure, too.
+# Kernel tests mostly wait, even those that measure, so several run at once.
 TWO := --numprocesses 2 --dist loadfile
 THREE := --numprocesses 3 --dist loadfile
 

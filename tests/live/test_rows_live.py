@@ -11,6 +11,8 @@ from real_time import in_real_time, live
 from rows import ROWS, Row, done_ms
 from support import on_kernel
 
+from headway.units import NS_PER_S, parse_time
+
 
 def of(rows: list[Row]) -> pytest.MarkDecorator:
     marked = [
@@ -21,7 +23,7 @@ def of(rows: list[Row]) -> pytest.MarkDecorator:
 
 def is_long(row: Row) -> bool:
     """Whether its round trip takes a second or more."""
-    return row.rtt[-2].isdigit() and float(row.rtt[:-1]) >= 1
+    return parse_time(row.rtt) >= NS_PER_S
 
 
 def check_time(row: Row) -> None:

@@ -6,7 +6,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-use headway_sim::scenario::{LinkSpec, Vary};
+use headway_sim::scenario::{check_rate, LinkSpec, Vary};
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
@@ -26,8 +26,8 @@ pub struct Config {
     pub left: Vec<Host>,
     /// Hosts on the right, one per device.
     pub right: Vec<Host>,
-    /// Rate of each host's own link, over which its packets reach the emulated one; absent: they
-    /// take no time.
+    /// Rate of each host's access link, which leads to the emulated link. Without it packets
+    /// reach the emulated link at once.
     #[serde(default)]
     pub access_rate_bps: Option<u64>,
     /// Largest IP packet.
@@ -226,8 +226,8 @@ impl Config {
                 "mtu_bytes: {mtu} is not allowed; 68 to 65535 bytes"
             ));
         }
-        if self.access_rate_bps == Some(0) {
-            return error("access_rate_bps: 0 is not allowed; at least 1 bit/s");
+        if let Some(rate_bps) = self.access_rate_bps {
+            check_rate("access_rate_bps", rate_bps).map_err(|e| EmulatorError(e.to_string()))?;
         }
         if let Some(capture) = &self.capture {
             capture.check()?;

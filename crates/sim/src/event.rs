@@ -137,8 +137,8 @@ impl Events {
         }
     }
 
-    /// Adds an event of the present slot or of a coming lap. Most events are of neither, and
-    /// pass by without what this needs on the stack.
+    /// Adds an event of the present slot or of a later lap. Most events are of neither; they
+    /// skip this function and its stack frame.
     #[inline(never)]
     fn push_apart(&mut self, event: Event) {
         let time_ns = event.time_ns;
@@ -162,8 +162,8 @@ impl Events {
     }
 
     /// A node with an event that is in no list yet. Its fields are written one by one: a node
-    /// made elsewhere would be copied as a whole, and processors have to wait where what is
-    /// loaded at once was stored in parts just before.
+    /// made elsewhere would be copied as a whole, and a processor stalls when it loads at once
+    /// what it has just stored in parts.
     #[inline]
     fn node(&mut self, event: Event) -> u32 {
         let number = self.free;
@@ -177,7 +177,7 @@ impl Events {
         self.another_node(event.time_ns, event.tag)
     }
 
-    /// More events are pending than ever.
+    /// Adds a node, since more events are pending than ever before.
     #[cold]
     #[inline(never)]
     fn another_node(&mut self, time_ns: u64, tag: u32) -> u32 {

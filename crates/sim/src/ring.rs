@@ -74,7 +74,7 @@ impl<T: Copy + Default> Ring<T> {
         self.len += 1;
     }
 
-    /// Takes the first away, which there must be: [`Ring::front`] has just shown it.
+    /// Removes the first element. The ring must not be empty.
     #[inline(always)]
     pub fn drop_front(&mut self) {
         debug_assert!(self.len > 0, "an empty ring has no front");

@@ -8,6 +8,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use headway_sim::net::link::Wire;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use crate::capture::Tap;
@@ -36,12 +37,12 @@ struct Device {
     /// When the last packet was due at its host, and when it was delivered.
     last_due_ns: u64,
     last_delivered_ns: u64,
-    /// It may have woken a program: it had data or opened a connection.
+    /// That packet may have woken a program: it had data or opened a connection.
     last_wakes: bool,
-    /// How late after it the program sent its first data.
+    /// How long after that packet was due the program sent its first data.
     program_late_ns: Option<u64>,
-    /// When the last packet that it sent had left its own link.
-    sent_ns: u64,
+    /// The host's own link, if packets take time on it.
+    access: Option<Wire>,
 }
 
 #[derive(Clone, Copy)]
@@ -130,7 +131,9 @@ impl Emulator {
                     last_delivered_ns: 0,
                     last_wakes: false,
                     program_late_ns: None,
-                    sent_ns: 0,
+                    access: config
+                        .access_rate_bps
+                        .map(|rate_bps| Wire::new(rate_bps, 0)),
                 });
                 let destination = Destination {
                     device: number,

@@ -20,7 +20,7 @@ const READ_BATCH: usize = 64;
 /// Packets held at once.
 const MAX_PACKETS: usize = 1 << 20;
 
-/// Within so long after a packet, what a program that it woke sends is its host's answer.
+/// What a program sends within this time after a packet that woke it counts as an answer.
 const PROMPT_NS: u64 = 300_000;
 
 const MARKED: u8 = 1;
@@ -35,6 +35,8 @@ pub(super) struct Slot {
     extra_delay_ns: u64,
     /// It waits for its turn on the link.
     held: bool,
+    /// It may wake a program: it has data or opens a connection.
+    wakes: bool,
 }
 
 impl Slot {
@@ -64,8 +66,7 @@ impl Emulator {
 
     fn deliver(&mut self, number: usize, now_ns: u64) {
         let slot = &mut self.slots[number];
-        let (to, due_ns) = (slot.to, slot.row.due_ns);
-        let wakes = Header::parse(&slot.bytes).is_some_and(|header| !header.is_ack);
+        let (to, due_ns, wakes) = (slot.to, slot.row.due_ns, slot.wakes);
         let direction = &mut self.directions[usize::from(slot.row.link)];
         let written = rustix::io::write(&self.devices[to].fd, &slot.bytes);
         match written {
@@ -192,14 +193,17 @@ impl Emulator {
             to.extra_delay_ns + find(header.source).map_or(0, |from| from.extra_delay_ns);
 
         let now_ns = at_ns.unwrap_or_else(|| self.sent_ns(number, &header));
-        let now_ns = self.leaves_host_ns(number, slot_number, now_ns);
+        let ip_bytes = self.slots[slot_number].bytes.len() as u32;
+        let access = &mut self.devices[number].access;
+        let now_ns = access
+            .as_mut()
+            .map_or(now_ns, |wire| wire.pass(now_ns, ip_bytes));
         // those before it have had their turns by then
         self.take_turns(at, now_ns);
         let direction = &mut self.directions[at];
         // a link's time does not go back
         let now_ns = now_ns.max(direction.last_ns());
         let slot = &mut self.slots[slot_number];
-        let ip_bytes = slot.bytes.len() as u32;
         if let Some(tap) = &mut self.tap {
             tap.offered(direction.number(), clock::monotonic_ns(), &slot.bytes);
         }
@@ -228,6 +232,7 @@ impl Emulator {
         slot.to = to.device;
         slot.extra_delay_ns = extra_delay_ns;
         slot.held = matches!(outcome, Outcome::Held { .. });
+        slot.wakes = !header.is_ack;
         slot.row = Row {
             arrived_ns: now_ns,
             queue_bytes,
@@ -247,9 +252,9 @@ impl Emulator {
         in_use
     }
 
-    /// When a host sends a packet that is read from its device now: an answer when the question
-    /// was due. Of the data of an answer the first is sent then, and the rest as long after it as
-    /// it was read, since it may be paced.
+    /// When a host sent the packet that is read from its device now. An answer counts as sent when
+    /// the packet that it answers was due. If a program answers with several packets of data, the
+    /// first counts as sent then. The others keep their distance to it, since they may be paced.
     fn sent_ns(&mut self, number: usize, header: &Header) -> u64 {
         let (now_ns, device) = (clock::monotonic_ns(), &mut self.devices[number]);
         if now_ns - device.last_delivered_ns >= PROMPT_NS {
@@ -262,17 +267,6 @@ impl Emulator {
         } else {
             now_ns
         }
-    }
-
-    /// When the packet of a slot, which its host sends at `now_ns`, has left the host's own link.
-    fn leaves_host_ns(&mut self, number: usize, slot_number: usize, now_ns: u64) -> u64 {
-        let Some(rate_bps) = self.config.access_rate_bps else {
-            return now_ns;
-        };
-        let device = &mut self.devices[number];
-        let bits = self.slots[slot_number].bytes.len() as u64 * 8;
-        device.sent_ns = now_ns.max(device.sent_ns) + (bits * 1_000_000_000).div_ceil(rate_bps);
-        device.sent_ns
     }
 
     /// Does what a link says of a packet. Returns whether its slot is in use.

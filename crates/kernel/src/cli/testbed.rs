@@ -10,7 +10,7 @@ use serde_json::json;
 use super::tell::Tell;
 use crate::error::Failure;
 use crate::out::{self, say};
-use crate::system::clock::be_prompt;
+use crate::system::processes::be_prompt;
 use crate::testbed::{self, LinkOptions, Spec, State, DEFAULT_NAME};
 
 /// Hosts in network namespaces, joined by an emulated link

@@ -9,7 +9,8 @@ use serde::Serialize;
 use crate::attach::names::{find_name, is_available};
 use crate::error::{Attempt, Failure};
 use crate::out::{self, say};
-use crate::system::clock::{self, now_ns};
+use crate::system::clock::now_ns;
+use crate::system::processes;
 use crate::traffic::{self, Epoch, Reading};
 use headway_experiment::exchanges::Exchanges;
 use std::fs::File;
@@ -248,7 +249,7 @@ pub fn run(arguments: Traffic) -> Result<(), Failure> {
     if arguments.die_with_parent {
         die_with_parent()?;
     }
-    clock::be_prompt(arguments.real_time);
+    processes::be_prompt(arguments.real_time);
     match arguments.end {
         End::BulkSend(a) => print(&traffic::bulk_send(&traffic::BulkSend {
             to: a.to,

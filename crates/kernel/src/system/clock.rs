@@ -63,21 +63,6 @@ pub fn until(time_ns: i64) -> Duration {
     Duration::from_nanos(u64::try_from(time_ns - now_ns()).unwrap_or(0))
 }
 
-/// This process and what it starts go before other work, where that is allowed. With `real_time`
-/// they also go on when the testbed's emulator, which is real-time, wakes up on their core. A
-/// program that waits for the processor leaves packets waiting and answers them in one burst.
-pub fn be_prompt(real_time: bool) {
-    const URGENT: libc::c_int = -19;
-    let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: plain numbers; where it is not allowed the priority stays.
-    unsafe {
-        libc::setpriority(libc::PRIO_PROCESS, 0, URGENT);
-        if real_time {
-            libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -110,8 +110,8 @@ impl Net {
         }
     }
 
-    /// A packet is at its last router: one that a link has disturbed, or that has no link to
-    /// take.
+    /// Sends a packet from its last router to its host. [`Net::cross`] does this for most
+    /// packets; left are those that a link has disturbed and those whose route has no link.
     #[inline(never)]
     fn leave(&mut self, id: u32) {
         let packet = &mut self.packets[id];

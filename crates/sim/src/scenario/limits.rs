@@ -36,7 +36,11 @@ const _: () = assert!(MAX_WINDOW_BYTES == 65_535 << WINDOW_SHIFT);
 pub(super) const SOCKET_BUFFER_BYTES: std::ops::RangeInclusive<u64> =
     BUFFER_BYTES.0..=BUFFER_BYTES.1;
 
-pub(super) fn check_rate(field: &str, rate_bps: u64) -> Result<(), ScenarioError> {
+/// Checks a rate of a link.
+///
+/// # Errors
+/// One line that names the field, the value and what is allowed.
+pub fn check_rate(field: &str, rate_bps: u64) -> Result<(), ScenarioError> {
     if rate_bps == 0 || rate_bps > MAX_RATE_BPS {
         return Err(bad(field, rate_bps, "1 bit/s to 10 Tbit/s"));
     }

@@ -18,15 +18,13 @@ mod vary;
 pub use app::App;
 pub use flow::{Control, EcnMode, Flow, Relay};
 pub(crate) use limits::bad;
-pub use limits::ScenarioError;
+pub use limits::{check_rate, ScenarioError};
 pub use link::{Aqm, EcnPath, LinkSpec};
 pub use record::{Capture, Record};
 pub use topology::{Hop, Topology};
 pub use vary::{Step, Vary};
 
-use limits::{
-    check_rate, check_time, default_stack, one, yes, MAX_DURATION_NS, MAX_SESSION_DELAY_NS,
-};
+use limits::{check_time, default_stack, one, yes, MAX_DURATION_NS, MAX_SESSION_DELAY_NS};
 use serde::Deserialize;
 
 /// A complete, deterministic run.

@@ -1,7 +1,7 @@
 //! A host in the middle of a flow's path, which splits its connection in two: what arrives
 //! on one it writes to the other, and so with the end of either's sending. It moves data as
-//! `headwayctl pep` does (crates/pep/src/flow.rs). Any application runs over it and knows nothing of it, as with a split-TCP proxy
-//! that nobody asked for (RFC 3135, 2.4).
+//! `headwayctl pep` does (crates/pep/src/flow.rs). Applications do not know of it, as with any
+//! transparent split-TCP proxy (RFC 3135, 2.4).
 
 use std::collections::BTreeMap;
 

@@ -99,14 +99,7 @@ impl Socket {
             in_flight_before: self.board.in_flight(),
             ..AckInfo::default()
         };
-        let window = u64::from(p.window_bytes);
-        if info.advanced || window > self.snd_wnd {
-            info.not_duplicate |= window != self.snd_wnd || info.advanced;
-            self.snd_wnd = window;
-            self.peer_window_grew();
-        }
-        self.snd_una = p.ack;
-        self.last_echo_ms = p.ts_ecr_ms;
+        info.not_duplicate |= self.take_ack(p);
         let prior_sacked_end = self.board.sacked_end;
         let mut samples = Samples::default();
         if p.n_sack > 0 {
@@ -146,18 +139,26 @@ impl Socket {
         }
     }
 
-    /// What an acknowledgement tells where nothing is out, as one that comes with data does
-    /// in most cases: the window.
+    /// Takes the number, the window and the timestamp of an acknowledgement. Returns whether the
+    /// number or the window is larger than before.
     #[inline(always)]
-    fn nothing_to_ack(&mut self, net: &mut Net, p: &Packet) {
-        self.is_echo(p);
+    fn take_ack(&mut self, p: &Packet) -> bool {
         let window = u64::from(p.window_bytes);
-        if p.ack > self.snd_una || window > self.snd_wnd {
+        let is_news = p.ack > self.snd_una || window > self.snd_wnd;
+        if is_news {
             self.snd_wnd = window;
             self.peer_window_grew();
         }
         self.snd_una = p.ack;
         self.last_echo_ms = p.ts_ecr_ms;
+        is_news
+    }
+
+    /// No data waits for an acknowledgement. Most packets that bring one then bring data, too.
+    #[inline(always)]
+    fn nothing_to_ack(&mut self, net: &mut Net, p: &Packet) {
+        self.is_echo(p);
+        self.take_ack(p);
         if self.pending == Some(Pending::Persist) {
             self.persist_answered(net);
         }

@@ -11,8 +11,9 @@ impl Socket {
         self.schedule_probe_after(net, false)
     }
 
-    /// The same; `sets_timeout`: the timeout was due to be armed just before. The probe takes
-    /// its place, so it is armed only where no probe is, or where that makes an event.
+    /// The same. With `sets_timeout` the caller would arm the timeout first. A probe replaces the
+    /// timeout at once, so the timeout is armed only if no probe is, or if arming it adds an
+    /// event: the order of events stays.
     pub(super) fn schedule_probe_after(&mut self, net: &mut Net, sets_timeout: bool) -> bool {
         if !self.uses_rack
             || self.board.packets_out() == 0

@@ -1,7 +1,7 @@
 //! What waits on a link whose discipline decides at the head of the queue: there a
-//! departure is not known when a packet joins, so packets are held until their turn. So they
-//! are where a router wants to see them leave. The link's random numbers are then drawn as
-//! packets join, as without the router: the same packets are lost, held back and duplicated.
+//! departure is not known when a packet joins, so packets are held until their turn. They
+//! are also held where a router wants to see them leave. The link then draws its random numbers
+//! as packets join, as without the router: the same packets are lost, held back and duplicated.
 
 use super::{Disturbance, Drop, Link, Turn};
 use crate::net::packet::ecn::CE;
@@ -31,7 +31,7 @@ pub(super) struct Held {
     pkts: u32,
     /// When the link was last asked for a turn.
     pub turn_ns: Option<u64>,
-    /// What will happen on the way to those that wait for routers only; absent where the
+    /// What will happen on the way to the packets that are held for routers. None if the
     /// discipline decides at the head.
     disturbances: Option<VecDeque<Disturbance>>,
 }

@@ -318,11 +318,6 @@ impl Link {
         }
     }
 
-    /// Its rate at the last offer, at least 1.
-    pub fn rate_bytes_per_s(&self) -> u64 {
-        self.view.rate_bytes_per_s
-    }
-
     /// Bytes waiting or in transmission after the last `drain`.
     pub fn queue_bytes(&self) -> u32 {
         self.queue_bytes

@@ -40,12 +40,12 @@ pub struct Receiver {
     pub(super) acked: u64,
     /// Right edge of the window announced last; it never moves left.
     pub(super) right_edge: u64,
-    /// Nothing has arrived or been read since: the next packet announces the same edge,
-    /// as most packets of a sender do.
+    /// No data has arrived or been read since, so the next packet announces the same edge. That
+    /// holds for most packets of a sender.
     pub(super) edge_stands: bool,
     /// Data came in since the last ACK.
     pub(super) ack_scheduled: bool,
-    /// An application that reads at once acknowledges when it has read.
+    /// An ACK is due once the application has read what has just arrived.
     pub(super) reader_owes: bool,
     /// The connection is interactive: an ACK will ride on a reply.
     pub pingpong: bool,
