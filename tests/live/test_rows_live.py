@@ -1,10 +1,12 @@
 """Transfers on the kernel take as long as they did when they were measured.
 
 Noise: a packet that comes late changes a recovery without SACK, a writer that wakes late a burst,
-and both what a queue of three packets drops; hence each row's spread. A row with such a queue
-runs alone. A row with a round trip of a second or more may run beside other tests: a delay of
-50 ms is within its spread.
+and both what a queue of three packets drops; hence each row's spread. Where single runs differ by
+more, the median of several is checked. A row with a queue of three packets runs alone. A row with
+a round trip of a second or more may run beside other tests: a delay of 50 ms is within its spread.
 """
+
+from statistics import median
 
 import pytest
 from real_time import in_real_time, live
@@ -27,7 +29,8 @@ def is_long(row: Row) -> bool:
 
 
 def check_time(row: Row) -> None:
-    assert done_ms(live(row.experiment)) == pytest.approx(row.kernel_ms, rel=row.spread)
+    times_ms = [done_ms(live(row.experiment)) for _ in range(row.runs)]
+    assert median(times_ms) == pytest.approx(row.kernel_ms, rel=row.spread), times_ms
 
 
 @on_kernel
