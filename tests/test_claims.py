@@ -78,7 +78,7 @@ def test_remarks_are_joined_as_sentences(texts: tuple[str, ...], text: str) -> N
 
 
 def test_a_verdict_is_of_its_basis() -> None:
-    statement = Statement("X-1", "more than one", 1.0, look)
+    statement = Statement("X-1", "above one", 1.0, look)
     above, below = Evidence({"a": 2.0}), Evidence({"a": 0.5})
     assert statement.judge(above).verdict == "holds"
     assert statement.judge(above).basis == "simulated"

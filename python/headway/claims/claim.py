@@ -33,7 +33,7 @@ class Claim:
     ``published`` and ``measured`` are numbers where the claim is a value, else words; ``measured``
     is None when this run could not measure it. ``part`` says what of the statement is judged if it
     is not all, ``same_as`` names the claim whose check this one repeats. ``note`` says why it fails
-    or could not be checked, or what had to be chosen.
+    or could not be checked, or what had to be chosen. ``margin`` is that of ``words.Check``.
     """
 
     id: str
@@ -47,6 +47,7 @@ class Claim:
     note: str = ""
     part: str = ""
     same_as: str = ""
+    margin: float | None = None
 
 
 @dataclass(frozen=True)
@@ -127,13 +128,13 @@ def _claim(fields: Mapping[str, object]) -> Claim:
     """A claim of its fields; raises TypeError or ValueError naming the one that is wrong."""
     claim = Claim(**fields)  # type: ignore[arg-type] # that is what is checked here
     for name, value in asdict(claim).items():
-        if name in ("published", "measured"):
+        if name in ("published", "measured", "margin"):
             is_right = isinstance(value, str) or (
                 isinstance(value, int | float) and math.isfinite(value)
             )
         else:
             is_right = isinstance(value, str)
-        if not (is_right or (value is None and name in ("measured", "unit"))):
+        if not (is_right or (value is None and name in ("measured", "unit", "margin"))):
             raise ValueError(f"{name}: {str(value)[:60]!r} is not allowed")
     for name, allowed in (("basis", BASES), ("verdict", VERDICTS)):
         if getattr(claim, name) not in allowed:

@@ -6,6 +6,7 @@ claim is then "not checked", with the trial's name as the reason.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Generic, Literal, TypeVar
 
 from headway.claims.claim import Basis, Claim, Verdict
 from headway.claims.spoil import Spoil
+from headway.claims.words import Check, both, left_out, within
 
 Row = TypeVar("Row")
 Kind = TypeVar("Kind")
@@ -56,29 +58,34 @@ class Evidence(Mapping[str, Row], Generic[Row]):
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen: a value or words, whether the claim holds, and by which tolerance."""
+    """What was seen: a value or words, whether the claim holds, and by which tolerance.
+
+    ``words`` are those of the statement that were judged (claims.words), ``margin`` is that of
+    ``Check``; without one, 1 or -1.
+    """
 
     measured: float | str
     holds: bool
     tolerance: str = "sign"
     unit: str | None = None
     note: str = ""
+    words: frozenset[str] = frozenset()
+    margin: float | None = None
+
+    @staticmethod
+    def by(measured: float | str, *checks: Check, unit: str | None = None, note: str = "") -> Seen:
+        """What was seen, judged by all of these checks."""
+        whole = both(*checks)
+        return Seen(measured, whole.holds, whole.bound, unit, note, whole.words, whole.margin)
 
 
 def between(
     value: float | None, low: float, high: float, *, unit: str | None = None, note: str = ""
 ) -> Seen:
     """A value that must lie in [low, high]; an infinite end is open. None and NaN fail."""
-    known = value is not None and math.isfinite(value)
-    holds = known and value is not None and low <= value <= high
-    shown: float | str = value if known and value is not None else "nothing"
-    if math.isinf(low):
-        tolerance = f"≤ {high:.4g}"
-    elif math.isinf(high):
-        tolerance = f"≥ {low:.4g}"
-    else:
-        tolerance = f"{low:.4g} to {high:.4g}"
-    return Seen(shown, holds, tolerance, unit, note)
+    known = value if value is not None and math.isfinite(value) else math.nan
+    check = within(known, low, high)
+    return Seen.by("nothing" if math.isnan(known) else known, check, unit=unit, note=note)
 
 
 def near(
@@ -93,7 +100,7 @@ def near(
     margin = abs(published) * (relative or 1e-9)
     seen = between(value, published - margin, published + margin, unit=unit, note=note)
     tolerance = f"±{100 * relative:g} %" if relative else "exact"
-    return Seen(seen.measured, seen.holds, tolerance, unit, note)
+    return dataclasses.replace(seen, tolerance=tolerance)
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,11 @@ class Statement(Generic[Found]):
     ``carrier``: what a verdict rests on. ``part``: what of the statement is looked at, if it is not
     all; a claim judged so never holds, but "in part". ``ours``: why another tolerance is used than
     the claims list proposes. ``same_as``: the claim whose check this one repeats.
+
+    Each word of the text that claims.words knows is judged, or the claim holds in part at most.
+    ``unjudged`` names those that cannot be, and ``part`` then says why. ``figures`` has words that
+    are not judged by the table: by word, the number that the paper prints instead or can be read
+    from its figure, or why the word qualifies nothing here ("second half of the run").
 
     ``spoil`` changes trials' evidence so that the claim must fail, and ``mend``, for one that
     fails, so that it must hold: a check that no evidence can sway is no check.
@@ -117,12 +129,19 @@ class Statement(Generic[Found]):
     ours: str = ""
     same_as: str = ""
     why_not: str = ""
+    unjudged: tuple[str, ...] = ()
+    figures: Mapping[str, str] = dataclasses.field(default_factory=dict)
     spoil: Spoil | None = None
     mend: Spoil | None = None
 
     def basis(self, trials: Basis) -> Basis:
         """The claim's basis, where trials are "simulated" or "live"."""
         return trials if self.carrier == "trials" else self.carrier
+
+    def left_out(self, seen: Seen) -> frozenset[str]:
+        """Words of the statement that ``seen`` did not judge."""
+        sentence = f"{self.text}; {self.published}"
+        return left_out(sentence, (*seen.words, *self.figures))
 
     def judge(self, found: Found, trials: Basis = "simulated") -> Claim:
         """The claim with its verdict."""
@@ -138,11 +157,14 @@ class Statement(Generic[Found]):
             if isinstance(seen.measured, float)  # NumPy's too
             else seen.measured
         )
-        verdict: Verdict = ("in part" if self.part else "holds") if seen.holds else "fails"
+        dropped = sorted(self.left_out(seen))
+        part = self.part or (f"All but: {', '.join(dropped)}." if dropped else "")
+        verdict: Verdict = ("in part" if part else "holds") if seen.holds else "fails"
         if basis == "setting":
             verdict = "as stated" if seen.holds else "differs"
         note = joined(seen.note, self.ours)
-        return self._claim(basis, verdict, measured, seen.unit, seen.tolerance, note)
+        margin = seen.margin if seen.margin is not None else 1.0 if seen.holds else -1.0
+        return self._claim(basis, verdict, measured, seen.unit, seen.tolerance, note, part, margin)
 
     def _claim(
         self,
@@ -152,6 +174,8 @@ class Statement(Generic[Found]):
         unit: str | None = None,
         tolerance: str = "",
         note: str = "",
+        part: str | None = None,
+        margin: float | None = None,
     ) -> Claim:
         return Claim(
             id=self.id,
@@ -163,7 +187,8 @@ class Statement(Generic[Found]):
             tolerance=tolerance,
             verdict=verdict,
             note=note,
-            part=self.part,
+            part=self.part if part is None else part,
+            margin=margin,
             same_as=self.same_as,
         )
 
