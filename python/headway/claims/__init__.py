@@ -29,11 +29,13 @@ from headway.claims.statement import (
     judge,
     near,
 )
+from headway.claims.why import Change, Why, edited
 
 __all__ = [
     "BASES",
     "VERDICTS",
     "Basis",
+    "Change",
     "Claim",
     "Evidence",
     "MissingTrialError",
@@ -42,8 +44,10 @@ __all__ = [
     "Statement",
     "Tally",
     "Verdict",
+    "Why",
     "all_of",
     "between",
+    "edited",
     "holding",
     "joined",
     "judge",

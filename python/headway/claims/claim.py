@@ -17,9 +17,9 @@ Basis = Literal["simulated", "live", "model", "setting"]
 """What carries a verdict: trials in the simulator or on a live kernel, a formula that was
 evaluated, or a number that was restated. Only the first two can surprise anybody."""
 
-Verdict = Literal["holds", "in part", "fails", "as stated", "differs", "not checked"]
-"""``in part``: what was judged holds, but is not all that is said. ``as stated`` and ``differs``
-are a setting's; a setting never holds."""
+Verdict = Literal["holds", "in part", "undecided", "fails", "as stated", "differs", "not checked"]
+"""``in part``: what was judged holds, but is not all that is said. ``undecided``: the interval over
+several seeds has both. ``as stated`` and ``differs`` are a setting's; a setting never holds."""
 
 BASES: tuple[Basis, ...] = get_args(Basis)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -34,6 +34,7 @@ class Claim:
     is None when this run could not measure it. ``part`` says what of the statement is judged if it
     is not all, ``same_as`` names the claim whose check this one repeats. ``note`` says why it fails
     or could not be checked, or what had to be chosen. ``margin`` is that of ``words.Check``.
+    ``why`` is the kind of a failure (claims.why): "refuted", "unknown setting" or "open".
     """
 
     id: str
@@ -48,6 +49,7 @@ class Claim:
     part: str = ""
     same_as: str = ""
     margin: float | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Generic, Literal, TypeVar
 
 from headway.claims.claim import Basis, Claim, Verdict
 from headway.claims.spoil import Spoil
+from headway.claims.why import Why
 from headway.claims.words import Check, both, left_out, within
 
 Row = TypeVar("Row")
@@ -116,6 +117,8 @@ class Statement(Generic[Found]):
     are not judged by the table: by word, the number that the paper prints instead or can be read
     from its figure, or why the word qualifies nothing here ("second half of the run").
 
+    ``why`` says of which kind a failure is, with the experiments that show it (claims.why).
+
     ``spoil`` changes trials' evidence so that the claim must fail, and ``mend``, for one that
     fails, so that it must hold: a check that no evidence can sway is no check.
     """
@@ -131,6 +134,7 @@ class Statement(Generic[Found]):
     why_not: str = ""
     unjudged: tuple[str, ...] = ()
     figures: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    why: Why | None = None
     spoil: Spoil | None = None
     mend: Spoil | None = None
 
@@ -177,6 +181,7 @@ class Statement(Generic[Found]):
         part: str | None = None,
         margin: float | None = None,
     ) -> Claim:
+        failed = verdict in ("fails", "undecided")
         return Claim(
             id=self.id,
             statement=self.text,
@@ -189,6 +194,7 @@ class Statement(Generic[Found]):
             note=note,
             part=self.part if part is None else part,
             margin=margin,
+            why=("open" if self.why is None else self.why.kind) if failed else "",
             same_as=self.same_as,
         )
 

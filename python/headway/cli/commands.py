@@ -54,6 +54,11 @@ COMMANDS = {
         "claims",
         "Count the claims of several studies' results by basis, and list those that do not hold.",
     ),
+    "why": Command(
+        "why",
+        "why",
+        "Judge one claim, then judge it again with each change that explains why it fails.",
+    ),
     "verdicts": Command(
         "verdicts",
         "verdicts",

@@ -1,0 +1,82 @@
+"""Why a statement does not hold, and the experiments that show it.
+
+``refuted``: the sentence is not general. A counterfactual changes one thing and it holds, or
+several sensible changes are tried and it never does (``nothing_helps``). ``unknown setting``: a
+setting that the paper does not print decides; a counterfactual shows the value with which it holds.
+``open``: nobody knows, which is a defect of ours. Without a counterfactual a statement is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from headway.experiment import Experiment
+
+Kind = Literal["refuted", "unknown setting", "open"]
+Edit = Callable[["Experiment"], "Experiment"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that a counterfactual changes in the trials whose key matches (shell wildcards).
+
+    ``says`` completes "holds with ...", for example "a queue of 15 packets". ``observe`` replaces
+    the study's own where the measure is what changes: it takes the key and the trace.
+    """
+
+    says: str
+    edit: Edit | None = None
+    keys: str | Sequence[str] = "*"
+    observe: Callable[[str, Any], Any] | None = None
+
+    @property
+    def patterns(self) -> Sequence[str]:
+        """The wildcards of the trials' keys."""
+        return (self.keys,) if isinstance(self.keys, str) else self.keys
+
+
+@dataclass(frozen=True)
+class Why:
+    """Of which kind a failure is; ``reason`` tells the mechanism in one or two sentences."""
+
+    kind: Kind
+    reason: str
+    tries: Sequence[Change] = ()
+    nothing_helps: bool = False
+
+
+def edited(fields: Mapping[str, Any]) -> Edit:
+    """An edit that puts values at paths of an experiment; "*" is every entry of a list.
+
+    ``edited({"topology.buffer": "15 pkts", "flows.*.delayed_ack": True})``. A value that can be
+    called gets the old value. Raises LookupError where a path leads nowhere.
+    """
+
+    def edit(experiment: Experiment) -> Experiment:
+        data = experiment.model_dump(mode="json")
+        for path, value in fields.items():
+            if not _put(data, path.split("."), value):
+                raise LookupError(f"{path}: no such field")
+        return type(experiment).model_validate(data)
+
+    return edit
+
+
+def _put(data: Any, path: Sequence[str], value: Any) -> bool:
+    name, rest = path[0], path[1:]
+    if isinstance(data, list):
+        chosen: Sequence[Any] = range(len(data)) if name == "*" else [int(name)]
+    else:
+        chosen = [name] if isinstance(data, dict) and (name in data or not rest) else []
+    hit = False
+    for key in chosen:
+        if rest:
+            hit |= _put(data[key], rest, value)
+        else:
+            old = data.get(key) if isinstance(data, dict) else data[key]
+            data[key] = value(old) if callable(value) else value
+            hit = True
+    return hit
