@@ -11,13 +11,17 @@ import pytest
 from headway.claims import (
     Claim,
     Evidence,
+    Headline,
     Seen,
     Statement,
+    Why,
     all_of,
     between,
-    holding,
+    edited,
+    headline,
     joined,
     judge,
+    kinds_told,
     near,
     replaced,
     scaled,
@@ -25,6 +29,7 @@ from headway.claims import (
     tally,
     told,
 )
+from headway.experiment import Experiment
 
 
 def test_a_value_holds_in_its_range_only() -> None:
@@ -94,29 +99,64 @@ def test_a_verdict_is_of_its_basis() -> None:
     assert replace(statement, carrier="model").judge(above).basis == "model"
 
 
-def claim(name: str, basis: str, verdict: str, same_as: str = "") -> Claim:
-    return Claim(name, "x", basis, 1.0, 1.0, None, "", verdict, same_as=same_as)  # type: ignore[arg-type]
+def claim(name: str, basis: str, verdict: str, same_as: str = "", why: str = "") -> Claim:
+    return Claim(name, "x", basis, 1.0, 1.0, None, "", verdict, same_as=same_as, why=why)  # type: ignore[arg-type]
 
 
-def test_a_tally_never_mixes_bases_and_counts_a_check_once() -> None:
+def test_a_tally_never_mixes_bases_nor_whose_statements_and_counts_a_check_once() -> None:
     claims = [
-        claim("A", "simulated", "holds"),
-        claim("B", "simulated", "in part"),
-        claim("C", "simulated", "fails"),
-        claim("D", "live", "holds"),
-        claim("E", "model", "holds"),
-        claim("F", "setting", "as stated"),
-        claim("G", "setting", "differs"),
-        claim("H", "simulated", "not checked"),
-        claim("I", "simulated", "holds", same_as="A"),
-        claim("J", "simulated", "holds", same_as="elsewhere"),
+        claim("C-TH-001", "simulated", "holds"),
+        claim("C-TH-002", "simulated", "fails", why="refuted"),
+        claim("C-TH-003", "simulated", "fails", same_as="C-TH-002", why="refuted"),
+        claim("C-MN-001", "simulated", "in part"),
+        claim("C-MN-002", "simulated", "undecided", why="open"),
+        claim("C-RP-001", "live", "holds"),
+        claim("ours", "simulated", "fails", why="unknown setting"),
+        claim("C-TH-004", "model", "holds"),
+        claim("C-TH-005", "setting", "as stated"),
+        claim("C-TH-006", "setting", "differs"),
+        claim("C-TH-007", "simulated", "not checked"),
     ]
-    assert holding(tally(claims)) == (3, 5)
+    assert headline(claims) == Headline(2, 1, 5)
+    assert headline(claims, "simulated") == Headline(1, 1, 4)
+    assert headline(claims, "simulated").share == 0.5
+    assert headline([]).share is None
     assert told(claims) == (
-        "2 of 4 simulated claims hold (and 1 in part); 1 of 1 live claims hold; 1 of 1 models; "
+        "1 of 4 simulated statements of the papers hold (and 1 in part); "
+        "1 of 1 live statements of the papers hold; "
+        "0 of 1 simulated statements of ours hold; 1 undecided; 1 of 1 models; "
         "1 of 2 settings are as stated; 1 not checked"
     )
-    assert told([]) == "none"
+    assert kinds_told(claims) == "1 refuted, 1 due to an unknown setting, 1 open"
+    assert (told([]), kinds_told([])) == ("none", "none fails")
+    assert tally(claims)["simulated"]["fails"] == 2
+
+
+def test_an_edit_puts_values_at_paths_of_an_experiment() -> None:
+    one = Experiment.model_validate(
+        {
+            "topology": {"kind": "dumbbell", "rate": "1Mbit/s", "rtt": "50ms", "buffer": "50 pkts"},
+            "flows": "2xcubic",
+            "duration": "10 s",
+        }
+    )
+    changed = edited({"topology.buffer": "15 pkts", "flows.*.delayed_ack": False})(one)
+    assert str(changed.topology.links()[0][0].buffer) == "15 pkts"
+    assert [flow.delayed_ack for flow in changed.flows] == [False, False]
+    assert edited({"seed": lambda seed: seed + 1})(one).seed == one.seed + 1
+    with pytest.raises(LookupError, match=r"topology.bufer.size: no such field"):
+        edited({"topology.bufer.size": 1})(one)
+
+
+def test_a_failure_says_of_which_kind_it_is() -> None:
+    below = Evidence({"a": 0.5})
+    unexplained = Statement("X-1", "above one", 1.0, look)
+    assert unexplained.judge(below).why == "open"
+    assert unexplained.judge(Evidence({"a": 2.0})).why == ""
+    explained = replace(unexplained, why=Why("refuted", "The link is slow."))
+    assert explained.judge(below).why == "refuted"
+    assert explained.judge(below).note == "The link is slow."
+    assert explained.judge(Evidence({"a": 2.0})).note == ""
 
 
 @dataclass(frozen=True)

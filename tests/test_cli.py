@@ -296,20 +296,22 @@ def _claims(folder: Path, *verdicts: tuple[str, Verdict]) -> str:
 
 
 def test_claims_of_several_studies_are_counted(capfd, tmp_path: Path) -> None:
-    one = _claims(tmp_path / "one", ("A-1", "holds"), ("A-2", "fails"))
-    two = _claims(tmp_path / "two", ("B-1", "not checked"), ("B-2", "holds"), ("S-1", "as stated"))
+    one = _claims(tmp_path / "one", ("C-TH-001", "holds"), ("C-TH-002", "fails"))
+    two = _claims(
+        tmp_path / "two", ("B-1", "not checked"), ("C-MN-002", "holds"), ("S-1", "as stated")
+    )
     status, out, _ = run(capfd, "claims", one, two)
     assert status == 0
-    assert re.search(r"all +simulated +2 +0 +1 +0 +0 +1\b", out)
-    assert re.search(r"all +setting +0 +0 +0 +1 +0 +0\b", out)
+    assert re.search(r"all +simulated +2 +0 +0 +1 +0 +0 +1\b", out)
+    assert re.search(r"all +setting +0 +0 +0 +0 +1 +0 +0\b", out)
     assert (
-        "\n A-2  it is\n      fails (simulated)\n      published: much\n      measured: 1.5 s\n"
-        "      tolerance: sign\n      why\n"
+        "\n C-TH-002  it is\n           fails (simulated)\n           published: much\n"
+        "           measured: 1.5 s\n           tolerance: sign\n           why\n"
     ) in out
-    assert out.endswith("2 of 3 simulated and live claims hold: 66.7 %\n")
+    assert out.endswith("2 of 3 statements of the papers hold, at least in part: 66.7 %\n")
 
     wanted = tmp_path / "wanted.txt"
-    wanted.write_text("# some\nA-1\nB-1  # not all\n\nC-9\n")
+    wanted.write_text("# some\nC-TH-001\nB-1  # not all\n\nC-9\n")
     status, out, _ = run(capfd, "claims", one, two, "--only", str(wanted), "--json")
     said = json.loads(out)
     assert status == 0

@@ -17,12 +17,25 @@ from quick import SIMULATED, alone, quick, sums_of
 from support import ROOT
 
 from headway.backends import backend_named
-from headway.claims import Claim, Statement
+from headway.claims import PAPERS, Change, Claim, MissingTrialError, Statement, Why
 from headway.studies.common.left_out import LEFT_OUT
 from headway.studies.common.measured import MeasuredStudy
 from headway.study import StudyContext, discover
-from headway.verdicts import Locked, Outcome, changed, differences, locked, measured_on, read, write
+from headway.verdicts import (
+    Locked,
+    Outcome,
+    Try,
+    chance,
+    changed,
+    differences,
+    differing_tries,
+    locked,
+    measured_on,
+    read,
+    write,
+)
 from headway.verdicts.pages import pages, study_pages
+from headway.verdicts.tries import Tried, tries_of
 
 STUDIES = {
     study.name if form is study else f"{study.name}-live": form
@@ -57,6 +70,7 @@ def test_every_claim_of_the_papers_is_judged_once_or_left_out_with_a_reason() ->
         sorted(published)
     )
     assert len(judged) == len(set(judged))
+    assert set(FAMILIES) == set(PAPERS)
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -168,6 +182,54 @@ def _without_numbers(value: Any) -> Any:  # noqa: PLR0911
     if isinstance(value, list | tuple):
         return type(value)(_without_numbers(entry) for entry in value)
     return value
+
+
+# ---- Words ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_word_of_a_statement_is_judged(name: str) -> None:
+    """A word that cannot be is declared, and then the claim holds in part at most."""
+    ctx, rows = evidence(name)
+    found = STUDIES[name].gather(ctx, rows)
+    for one in STUDIES[name].statements:
+        if one.look is None:
+            continue
+        try:
+            dropped = one.left_out(one.look(found))
+        except MissingTrialError:
+            continue
+        assert dropped == set(one.unjudged), f"{one.id}: {one.text}; {one.published}"
+        assert one.part or not one.unjudged, f"{one.id}: says not what is judged"
+
+
+# ---- Why ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_failure_is_explained_by_what_its_counterfactuals_show(name: str) -> None:
+    locked = {one.id: one for one in _locked_of(name)}
+    for one in STUDIES[name].statements:
+        if locked[one.id].claim().verdict in ("fails", "undecided") and not one.same_as:
+            assert one.why is not None, f"{one.id} fails, and nothing says why"
+            assert one.why.reason, one.id
+            assert locked[one.id].kind == one.why.kind, f"{one.id}: its experiments do not show it"
+            assert one.why.shown_by in ("", *locked), one.id
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SIMULATED)
+def test_counterfactuals_show_what_is_locked(name: str) -> None:
+    ctx, rows = evidence(name)
+    failed = {claim.id for claim in quick(name).result.claims if claim.verdict == "fails"}
+    tries = {
+        one.id: tries_of(STUDIES[name], ctx, one, rows)
+        for one in STUDIES[name].statements
+        if one.id in failed and one.why is not None
+    }
+    assert differing_tries(read(STUDIES[name]), tries, "quick") == []
 
 
 # ---- Locked ----
@@ -363,6 +425,87 @@ def test_a_note_that_tells_numbers_is_kept_for_each_form(
     assert (later.note, later.quick and later.quick.note) == ("1.1 s", "1.3 s")
     of_live = dataclasses.replace(now, basis="live")
     assert changed([dataclasses.replace(both[0], basis="live")], quick=[of_live])[0].note == "1.1 s"
+
+
+def _with_margins(*margins: float) -> list[Claim]:
+    return [
+        dataclasses.replace(CLAIM, margin=one, verdict="holds" if one >= 0 else "fails")
+        for one in margins
+    ]
+
+
+def test_a_verdict_over_seeds_is_decided_by_the_interval_of_its_margin() -> None:
+    assert chance.verdict(_with_margins(0.2)) == "holds"
+    assert chance.verdict(_with_margins(0.2, 0.3, 0.25)) == "holds"
+    assert chance.verdict(_with_margins(-0.2, -0.3, -0.25)) == "fails"
+    assert chance.verdict(_with_margins(0.2, -0.1, 0.1)) == "undecided"
+    assert chance.verdict(_with_margins(0.0, 0.0, 0.0)) == "holds"
+    # one run far from the bound makes the interval wide, but six runs that agree decide
+    assert chance.verdict(_with_margins(0.2, 0.3, 0.25, 900.0)) == "undecided"
+    assert chance.verdict(_with_margins(0.2, 0.3, 0.25, 900.0, 0.1, 0.1)) == "holds"
+    assert chance.verdict(_with_margins(-0.2, -0.3, -0.25, -900.0, -0.1, -0.1)) == "fails"
+    in_part = [dataclasses.replace(one, part="some") for one in _with_margins(0.2, 0.3, 0.25)]
+    assert chance.verdict(in_part) == "in part"
+
+
+def test_the_full_form_runs_until_each_verdict_is_decided() -> None:
+    asked: list[int] = []
+
+    def again(margins: dict[int, float]) -> Any:
+        def run(seed: int) -> list[Claim]:
+            asked.append(seed)
+            return _with_margins(margins.get(seed, 0.2))
+
+        return run
+
+    sure = [_with_margins(m) for m in (0.2, 0.21, 0.19, 0.2)]
+    [claim], trials = chance.settled(_with_margins(0.2), sure, again({}), 8)
+    assert (claim.verdict, trials, asked) == ("holds", {"X-1": 1}, [])
+    doubtful = [_with_margins(m) for m in (0.2, -0.1, 0.1, 0.0)]
+    [claim], trials = chance.settled(_with_margins(0.2), doubtful, again({2: 0.3}), 8)
+    assert (claim.verdict, trials, asked) == ("holds", {"X-1": 3}, [2, 3])
+    asked.clear()
+    mixed = dict(zip(range(2, 9), (-0.2, 0.2) * 4, strict=False))
+    [claim], trials = chance.settled(_with_margins(0.2), doubtful, again(mixed), 8)
+    assert (claim.verdict, trials, asked) == ("undecided", {"X-1": 8}, [*range(2, 9)])
+    [claim], _ = chance.settled(_with_margins(0.2), doubtful, again({}), 1)
+    assert claim.verdict == "undecided"
+
+
+def test_what_no_counterfactual_shows_is_open() -> None:
+    failed = dataclasses.replace(LOCKED, full=Outcome("fails", 9.0), why="refuted")
+    flips, stays = Try("a", Outcome("holds")), Try("b", Outcome("fails"))
+    assert LOCKED.kind == ""
+    assert failed.kind == "open"
+    assert dataclasses.replace(failed, tries=(stays, flips)).kind == "refuted"
+    assert dataclasses.replace(failed, tries=(stays, stays)).kind == "open"
+    assert dataclasses.replace(failed, tries=(stays, stays), nothing_helps=True).kind == "refuted"
+    assert dataclasses.replace(failed, tries=(stays, flips), nothing_helps=True).kind == "open"
+
+
+def test_counterfactuals_are_locked_and_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locked, "file_of", lambda study: tmp_path / "verdicts.json")
+    change = Change("a queue of 15 packets")
+    statement = Statement("X-1", "it is", 1.0, why=Why("refuted", "So it is.", (change,)))
+    tried = {"X-1": [Tried(change, dataclasses.replace(CLAIM, measured=3.0))]}
+    failed = [dataclasses.replace(CLAIM, verdict="fails")]
+    made = changed(
+        [], full=failed, quick=failed, tries={"full": tried, "quick": tried}, statements=[statement]
+    )
+    write(STUDIES["load"], made)
+    [back] = read(STUDIES["load"])
+    assert back == made[0]
+    assert back.kind == "refuted"
+    assert differing_tries([back], tried, "quick") == []
+    other = {"X-1": [Tried(change, dataclasses.replace(CLAIM, measured=4.0))]}
+    [one] = differing_tries([back], other, "quick")
+    assert (one.what, one.was, one.now) == (
+        "with a queue of 15 packets",
+        "holds, 3.0",
+        "holds, 4.0",
+    )
 
 
 def test_a_verdict_that_flips_with_the_seed_says_so() -> None:

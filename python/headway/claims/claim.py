@@ -24,6 +24,14 @@ several seeds has both. ``as stated`` and ``differs`` are a setting's; a setting
 BASES: tuple[Basis, ...] = get_args(Basis)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 MEASURED: tuple[Basis, ...] = ("simulated", "live")
+PAPERS: Mapping[str, str] = {
+    "C-QSL": "000",
+    "C-CD": "001",
+    "C-TH": "002",
+    "C-MN": "003",
+    "C-RP": "004",
+}
+"""The five papers by the first part of their claims' ids; every other claim is ours."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,11 @@ class Claim:
     same_as: str = ""
     margin: float | None = None
     why: str = ""
+
+    @property
+    def is_published(self) -> bool:
+        """Whether one of the five papers states it."""
+        return self.id.rpartition("-")[0] in PAPERS
 
 
 @dataclass(frozen=True)
@@ -84,28 +97,72 @@ def _once(claims: Iterable[Claim]) -> list[Claim]:
     return [claim for claim in everything if claim.same_as not in names]
 
 
-def holding(tallies: Mapping[Basis, Tally]) -> tuple[int, int]:
-    """The headline: how many simulated and live claims hold, and of how many judged."""
-    own = [tallies[basis] for basis in MEASURED]
-    return sum(one["holds"] for one in own), sum(one.judged for one in own)
+@dataclass(frozen=True)
+class Headline:
+    """How many of the papers' statements hold, and how many hold in part, of those judged."""
+
+    holds: int
+    in_part: int
+    judged: int
+
+    @property
+    def share(self) -> float | None:
+        """The part that holds, at least in part; None where nothing was judged."""
+        return (self.holds + self.in_part) / self.judged if self.judged else None
+
+
+def headline(claims: Iterable[Claim], *bases: Basis) -> Headline:
+    """The headline over claims of these bases (default: simulated and live); ours are left out."""
+    tallies = tally(claim for claim in claims if claim.is_published)
+    own = [tallies[basis] for basis in bases or MEASURED]
+    return Headline(
+        sum(one["holds"] for one in own),
+        sum(one["in part"] for one in own),
+        sum(one.judged for one in own),
+    )
 
 
 def told(claims: Iterable[Claim]) -> str:
-    """The headline in words, then models and settings by themselves."""
-    tallies = tally(claims)
+    """The headline in words, then our own statements, models and settings by themselves."""
+    everything = list(claims)
     parts = []
-    for basis in MEASURED:
-        if own := tallies[basis].judged:
-            in_part = tallies[basis]["in part"]
-            more = f" (and {in_part} in part)" if in_part else ""
-            parts.append(f"{tallies[basis]['holds']} of {own} {basis} claims hold{more}")
-    if own := tallies["model"].judged:
-        parts.append(f"{tallies['model']['holds']} of {own} models")
-    if own := tallies["setting"].judged:
-        parts.append(f"{tallies['setting']['as stated']} of {own} settings are as stated")
+    for whose, own in (
+        (" of the papers", [claim for claim in everything if claim.is_published]),
+        (" of ours", [claim for claim in everything if not claim.is_published]),
+    ):
+        tallies = tally(own)
+        for basis in MEASURED:
+            one = tallies[basis]
+            if one.judged:
+                more = f" (and {one['in part']} in part)" if one["in part"] else ""
+                verb = f"{one['holds']} of {one.judged} {basis} statements{whose} hold{more}"
+                parts.append(verb)
+    tallies = tally(everything)
+    if undecided := sum(one["undecided"] for one in tallies.values()):
+        parts.append(f"{undecided} undecided")
+    if own_models := tallies["model"].judged:
+        parts.append(f"{tallies['model']['holds']} of {own_models} models")
+    if settings := tallies["setting"].judged:
+        parts.append(f"{tallies['setting']['as stated']} of {settings} settings are as stated")
     if missing := sum(one["not checked"] for one in tallies.values()):
         parts.append(f"{missing} not checked")
     return "; ".join(parts) or "none"
+
+
+def kinds_told(claims: Iterable[Claim]) -> str:
+    """Of the claims that fail, how many are of which kind."""
+    kinds = Counter(claim.why for claim in _once(claims) if claim.why)
+    if not kinds:
+        return "none fails"
+    return ", ".join(
+        f"{kinds[kind]} {words}"
+        for kind, words in (
+            ("refuted", "refuted"),
+            ("unknown setting", "due to an unknown setting"),
+            ("open", "open"),
+        )
+        if kinds[kind]
+    )
 
 
 def write_claims(path: Path, claims: Sequence[Claim]) -> Path:

@@ -166,7 +166,8 @@ class Statement(Generic[Found]):
         verdict: Verdict = ("in part" if part else "holds") if seen.holds else "fails"
         if basis == "setting":
             verdict = "as stated" if seen.holds else "differs"
-        note = joined(seen.note, self.ours)
+        reason = self.why.reason if self.why is not None and verdict == "fails" else ""
+        note = joined(seen.note, self.ours, reason)
         margin = seen.margin if seen.margin is not None else 1.0 if seen.holds else -1.0
         return self._claim(basis, verdict, measured, seen.unit, seen.tolerance, note, part, margin)
 

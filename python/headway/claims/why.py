@@ -40,12 +40,16 @@ class Change:
 
 @dataclass(frozen=True)
 class Why:
-    """Of which kind a failure is; ``reason`` tells the mechanism in one or two sentences."""
+    """Of which kind a failure is; ``reason`` tells the mechanism in one or two sentences.
+
+    ``shown_by`` is the id of another statement of the study that shows it instead of ``tries``.
+    """
 
     kind: Kind
     reason: str
     tries: Sequence[Change] = ()
     nothing_helps: bool = False
+    shown_by: str = ""
 
 
 def edited(fields: Mapping[str, Any]) -> Edit:

@@ -15,7 +15,7 @@ from headway.claims import (
     VERDICTS,
     Claim,
     Verdict,
-    holding,
+    headline,
     read_claims,
     tally,
     told,
@@ -26,7 +26,7 @@ from headway.cli.show import console, print_json, print_table
 from headway.errors import HeadwayError
 from headway.table import Cell, Table, alone
 
-DOUBTFUL: tuple[Verdict, ...] = ("in part", "fails", "differs")
+DOUBTFUL: tuple[Verdict, ...] = ("in part", "undecided", "fails", "differs")
 """Verdicts of what was judged and does not hold."""
 
 
@@ -53,7 +53,7 @@ def claims(
     everything = [claim for own in found.values() for claim in own]
     _refuse_doubles(found)
     missing = sorted((wanted or set()) - {claim.id for claim in everything})
-    holds, judged = holding(tally(everything))
+    papers = headline(everything)
     others = [c for c in everything if c.verdict in (*DOUBTFUL, "not checked")]
     if as_json:
         print_json(
@@ -61,7 +61,7 @@ def claims(
                 "results": [{"dir": str(d), **counts(own)} for d, own in found.items()],
                 "total": counts(everything),
                 "missing": missing,
-                "share": holds / judged if judged else None,
+                "share": papers.share,
                 "not_holding": [asdict(claim) for claim in others],
             }
         )
@@ -73,8 +73,11 @@ def claims(
     if missing:
         out.print(f"in none of these results: {', '.join(missing)}", markup=False)
     out.print(told(everything), markup=False)
-    if judged:
-        line = f"{holds} of {judged} simulated and live claims hold: {100 * holds / judged:.1f} %"
+    if papers.share is not None:
+        line = (
+            f"{papers.holds + papers.in_part} of {papers.judged} statements of the papers hold, at "
+            f"least in part: {100 * papers.share:.1f} %"
+        )
         out.print(line, markup=False)
 
 
@@ -145,6 +148,8 @@ def _found(claim: Claim, *, repeats: bool) -> list[str]:
     if claim.same_as:
         lines.append(f"the same check as {claim.same_as}")
     lines += [f"judged: {claim.part}" if claim.part else "", claim.note]
+    if claim.why and claim.why != "open":
+        lines.append(f"{claim.why}: `headway why {claim.id}` runs the experiment that shows it")
     return [line for line in lines if line]
 
 

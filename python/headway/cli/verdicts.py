@@ -23,9 +23,12 @@ from headway.verdicts import (
     SEEDS,
     Difference,
     Form,
+    Judged,
     as_claims,
+    chance,
     changed,
     differences,
+    differing_tries,
     judged,
     measured_on,
     read,
@@ -40,7 +43,9 @@ def verdicts(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="STUDY...", help="Studies [all].")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Run the full form, too.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Run the full form, too, until each verdict is decided.")
+    ] = False,
     seeds: Annotated[
         bool,
         typer.Option(
@@ -149,28 +154,55 @@ def _one(
 ) -> tuple[list[Difference], list[Claim]]:
     """Run what is wanted of one study; lock it, if wanted."""
     locked = read(study)
+    is_live = backend.name != "sim"
 
-    def run(what: str, *, quick: bool, seed: int = 1) -> list[Claim]:
+    def run(what: str, *, quick: bool, seed: int = 1, tries: bool = False) -> Judged:
         def shown(finished: int, total: int, label: str) -> None:
             progress(finished, total, f"{study.name}, {what}: {label}")
 
-        return judged(study, backend, quick=quick, seed=seed, threads=threads, progress=shown)
+        return judged(
+            study, backend, quick=quick, seed=seed, threads=threads, tries=tries, progress=shown
+        )
 
-    small = run("quick", quick=True)
-    found = differences(locked, small, "quick")
-    large = run("full", quick=False) if full else None
-    if large is not None:
-        already = {(one.id, one.what) for one in found}
-        more = differences(locked, large, "full")
-        found += [one for one in more if (one.id, one.what) not in already or one.what == "verdict"]
+    small = run("quick", quick=True, tries=True)
+    found = differences(locked, small.claims, "quick")
+    found += differing_tries(locked, small.tries, "quick")
     # Measurements draw nothing: there another seed is another run.
-    others = {s: run(f"quick, {s} of 4", quick=True, seed=s) for s in SEEDS} if seeds else None
+    others = (
+        {s: run(f"quick, {s} of 4", quick=True, seed=s).claims for s in SEEDS}
+        if seeds or full
+        else None
+    )
+    large, trials = None, None
+    if full:
+        first = run("full", quick=False, tries=True)
+
+        def again(seed: int) -> Sequence[Claim]:
+            return run(f"full, seed {seed}", quick=False, seed=seed).claims
+
+        large, trials = chance.settled(
+            first.claims,
+            [small.claims, *(others or {}).values()],
+            again,
+            1 if is_live else chance.FULL_SEEDS,
+        )
+        already = {(one.id, one.what) for one in found}
+        more = [*differences(locked, large, "full"), *differing_tries(locked, first.tries, "full")]
+        found += [one for one in more if (one.id, one.what) not in already or one.what == "verdict"]
     if rewrite:
-        locked = changed(locked, full=large, quick=small, seeds=others)
+        locked = changed(
+            locked,
+            full=large,
+            quick=small.claims,
+            seeds=others,
+            trials=trials,
+            tries={"quick": small.tries, **({"full": first.tries} if full else {})},
+            statements=study.statements,
+        )
         machines = measured_on(study)
-        if backend.name != "sim":
+        if is_live:
             ran: list[Form] = ["quick"] if large is None else ["quick", "full"]
             machines |= dict.fromkeys(ran, machine.told())
         write(study, locked, machines)
         return found, as_claims(locked)
-    return found, large or small
+    return found, list(large or small.claims)

@@ -52,6 +52,7 @@ class Found:
 _GROUPS: tuple[tuple[str, tuple[Verdict, ...], int], ...] = (
     ("As published", ("holds", "as stated"), 5),
     ("In part", ("in part",), 10),
+    ("Undecided", ("undecided",), 10),
     ("Not as published", ("fails", "differs"), 10),
     ("Not checked", ("not checked",), 0),
 )

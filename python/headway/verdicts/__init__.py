@@ -10,24 +10,29 @@ from headway.verdicts.locked import (
     Form,
     Locked,
     Outcome,
+    Try,
     as_claims,
     changed,
     differences,
+    differing_tries,
     measured_on,
     read,
     write,
 )
-from headway.verdicts.runs import judged
+from headway.verdicts.runs import Judged, judged
 
 __all__ = [
     "SEEDS",
     "Difference",
     "Form",
+    "Judged",
     "Locked",
     "Outcome",
+    "Try",
     "as_claims",
     "changed",
     "differences",
+    "differing_tries",
     "judged",
     "measured_on",
     "read",

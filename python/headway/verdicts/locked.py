@@ -14,10 +14,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from headway.claims import Basis, Claim, Verdict
+from headway.claims import Basis, Claim, Statement, Verdict, Why
 from headway.errors import HeadwayError
 from headway.files import save_text
 from headway.study import Study, discover
+from headway.verdicts.tries import GOOD, Tried
 
 FILE = "verdicts.json"
 SEEDS = (2, 3, 4)
@@ -39,11 +40,21 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Try:
+    """A counterfactual: what it changes, and what each form found with it."""
+
+    change: str
+    full: Outcome | None = None
+    quick: Outcome | None = None
+
+
+@dataclass(frozen=True)
 class Locked:
     """A claim with what both forms found with seed 1, and the quick form's verdicts by seed.
 
     ``unit`` and ``tolerance`` are those of both forms, ``note`` is the full form's; the quick one
-    has its own where a note tells what was measured.
+    has its own where a note tells what was measured. ``trials``: with how many seeds the full form
+    ran until the verdict was decided. ``why`` is the kind of failure that the study declares.
     """
 
     id: str
@@ -58,6 +69,22 @@ class Locked:
     full: Outcome | None = None
     quick: Outcome | None = None
     seeds: Mapping[str, Verdict] = field(default_factory=dict)
+    trials: int = 1
+    why: str = ""
+    nothing_helps: bool = False
+    shown_by: str = ""
+    tries: Sequence[Try] = ()
+
+    @property
+    def kind(self) -> str:
+        """Of which kind the failure is; what no counterfactual shows is open."""
+        outcome = self.full or self.quick
+        if outcome is None or outcome.verdict not in ("fails", "undecided"):
+            return ""
+        found = [one.full or one.quick for one in self.tries]
+        flips = any(one is not None and one.verdict in GOOD for one in found)
+        is_shown = not flips and len(found) > 1 if self.nothing_helps else flips
+        return self.why if self.why and (is_shown or self.shown_by) else "open"
 
     @property
     def flips(self) -> bool:
@@ -80,6 +107,7 @@ class Locked:
             note=self.note,
             part=self.part,
             same_as=self.same_as,
+            why=self.kind,
         )
 
 
@@ -135,6 +163,10 @@ def _rows(study: Study[Any, Any]) -> list[dict[str, Any]]:
 
 
 def _locked(row: dict[str, Any]) -> Locked:
+    row["tries"] = tuple(
+        Try(one["change"], *(one[form] and Outcome(**one[form]) for form in ("full", "quick")))
+        for one in row.get("tries", ())
+    )
     for form in ("full", "quick"):
         if form in row:
             row[form] = Outcome(**row[form])
@@ -159,9 +191,14 @@ def write(
 def _row(one: Locked) -> dict[str, Any]:
     row = asdict(one)
     for form in ("full", "quick"):
-        if row[form] is not None and row[form]["note"] is None:
-            del row[form]["note"]
-    return {name: value for name, value in row.items() if value not in ("", None, {})}
+        for told in (row, *row["tries"]):
+            if told[form] is not None and told[form]["note"] is None:
+                del told[form]["note"]
+    if row["trials"] == 1:
+        del row["trials"]
+    return {
+        name: value for name, value in row.items() if value not in ("", None, {}, (), [], False)
+    }
 
 
 def as_claims(locked: Sequence[Locked]) -> list[Claim]:
@@ -175,10 +212,15 @@ def changed(
     full: Sequence[Claim] | None = None,
     quick: Sequence[Claim] | None = None,
     seeds: Mapping[int, Sequence[Claim]] | None = None,
+    trials: Mapping[str, int] | None = None,
+    tries: Mapping[Form, Mapping[str, Sequence[Tried]]] | None = None,
+    statements: Sequence[Statement[Any]] = (),
 ) -> list[Locked]:
     """The verdicts with what was run in place of what was locked.
 
-    Claims that are not judged any more are gone; what was not run stays as it was.
+    Claims that are not judged any more are gone; what was not run stays as it was. ``trials``: by
+    claim, over how many seeds the full form's verdict is. ``tries``: by form and claim, the
+    counterfactuals that were run; ``statements`` say what is declared about failures.
     """
     before = {one.id: one for one in locked}
     found = {
@@ -189,6 +231,7 @@ def changed(
         str(seed): {claim.id: claim.verdict for claim in claims}
         for seed, claims in (seeds or {}).items()
     }
+    declared = {one.id: one.why for one in statements if one.why is not None}
     made = []
     for claim in full or quick or ():
         old = before.get(claim.id, Locked(claim.id, claim.basis, claim.statement, claim.published))
@@ -217,9 +260,35 @@ def changed(
                 seeds={seed: own[claim.id] for seed, own in by_seed.items()}
                 if seeds
                 else old.seeds,
+                trials=(trials or {}).get(claim.id, 1) if full is not None else old.trials,
+                **_why(old, declared.get(claim.id), tries or {}),
             )
         )
     return made
+
+
+def _why(
+    old: Locked, why: Why | None, tries: Mapping[Form, Mapping[str, Sequence[Tried]]]
+) -> dict[str, Any]:
+    """What is locked of a failure; of a form that was not run it stays."""
+    if why is None:
+        return {}
+    before = {one.change: one for one in old.tries}
+    found: dict[str, dict[Form, Outcome]] = {}
+    for form, by_claim in tries.items():
+        for one in by_claim.get(old.id, ()):
+            outcome = Outcome(one.claim.verdict, one.claim.measured)
+            found.setdefault(one.change.says, {})[form] = outcome
+    return {
+        "why": why.kind,
+        "nothing_helps": why.nothing_helps,
+        "shown_by": why.shown_by,
+        "tries": tuple(
+            _try(before.get(change.says, Try(change.says)), found.get(change.says, {}))
+            for change in why.tries
+            if change.says in found or change.says in before
+        ),
+    }
 
 
 def _outcome(claim: Claim, note: str) -> Outcome:
@@ -234,6 +303,36 @@ def _note_from_now_on(old: Locked, claim: Claim, *, is_full: bool) -> str:
     """
     own = claim.basis == "live" or (old.quick is not None and old.quick.note is not None)
     return old.note if own and old.full is not None and not is_full else claim.note
+
+
+def _try(old: Try, found: Mapping[Form, Outcome]) -> Try:
+    return Try(old.change, found.get("full", old.full), found.get("quick", old.quick))
+
+
+def differing_tries(
+    locked: Sequence[Locked], tries: Mapping[str, Sequence[Tried]], form: Form
+) -> list[Difference]:
+    """How counterfactuals differ from what is locked of this form; of live ones the verdict."""
+    found = []
+    before = {one.id: one for one in locked}
+    for name, own in tries.items():
+        known = {
+            one.change: getattr(one, form) for one in (before[name].tries if name in before else ())
+        }
+        for one in own:
+            was: Outcome | None = known.get(one.change.says)
+            now = Outcome(one.claim.verdict, one.claim.measured)
+            if one.claim.basis == "live":
+                is_same = was is not None and was.verdict == now.verdict
+            else:
+                is_same = was == now
+            if not is_same:
+                found.append(Difference(name, f"with {one.change.says}", _short(was), _short(now)))
+    return found
+
+
+def _short(outcome: Outcome | None) -> str:
+    return "none" if outcome is None else f"{outcome.verdict}, {outcome.measured}"
 
 
 def differences(locked: Sequence[Locked], claims: Sequence[Claim], form: Form) -> list[Difference]:

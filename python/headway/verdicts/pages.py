@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import headway
-from headway.claims import BASES, Claim, holding, joined, tally, told
+from headway.claims import BASES, Claim, headline, joined, kinds_told, tally, told
+from headway.claims.words import WORDS
 from headway.errors import HeadwayError
 from headway.files import save_text
 from headway.studies.common.left_out import LEFT_OUT
@@ -195,8 +196,16 @@ def _summary(studies: Studies) -> str:
             "a test spoils the trials' evidence and sees the verdict change. A `model` is a "
             "formula that was evaluated; a `setting` is a number restated, which never holds: it "
             "is as stated, or differs. What is judged on a part of its statement holds `in part`. "
-            "A check that stands under two numbers counts once. What is judged, and how, was "
-            "written from the papers' sentences.",
+            "A check that stands under two numbers counts once. The headline counts statements of "
+            "the five papers; ours are counted beside it.",
+            "",
+            "Each word of a statement is judged by one table, [below](#what-words-mean). A verdict "
+            "is `undecided` where the 95 % interval of the claim's margin over the full form's "
+            "seeds has 0 in it.",
+            "",
+            "A statement that fails is `refuted` if it is not general, due to an "
+            "`unknown setting` if a setting that the paper does not print decides it, and else "
+            "`open`. `headway why CLAIM` runs the experiments that show it.",
             "",
             "`make docs` builds the page of each study as part of the documentation site.",
             "",
@@ -211,12 +220,23 @@ def _summary(studies: Studies) -> str:
             "",
             *_doubtful(studies),
             "",
-            "## Verdicts that flip with the seed or the run",
+            "## Undecided",
             "",
-            "The quick form with seeds 1 to 4, of a live kernel four runs of it; the full form has "
-            "more trials or longer ones.",
+            *_undecided(studies),
+            "",
+            "## Verdicts of the quick form that flip with the seed or the run",
+            "",
+            "Seeds 1 to 4, of a live kernel four runs; the full form has more trials or longer "
+            "ones, and runs with as many seeds as it takes.",
             "",
             *_flipping(studies),
+            "",
+            "## What words mean",
+            "",
+            "One meaning in all studies (`claims/words.py`). A number that the paper prints goes "
+            "before it. Comparisons of loss rates are parts of the other scheme's rate.",
+            "",
+            *_table(["words", "judged as"], [[word.name, word.meaning] for word in WORDS]),
             "",
             "## Models and settings that differ",
             "",
@@ -253,15 +273,15 @@ def _by_study(studies: Studies) -> list[str]:
             cells.append(f"{good} of {own.judged}" if own.judged else "")
         cells += [
             str(sum(own[verdict] for own in tallies.values()) or "")
-            for verdict in ("in part", "not checked")
+            for verdict in ("in part", "undecided", "not checked")
         ]
         rows.append(cells)
-    return _table(["study", *BASES, "in part", "not checked"], rows)
+    return _table(["study", *BASES, "in part", "undecided", "not checked"], rows)
 
 
 def _doubtful(studies: Studies) -> list[str]:
     return _table(
-        ["claim", "study", "statement", "published", "measured", "verdict", "why"],
+        ["claim", "study", "statement", "published", "measured", "verdict", "why", "shown by"],
         [
             [
                 one.id,
@@ -269,14 +289,47 @@ def _doubtful(studies: Studies) -> list[str]:
                 one.statement,
                 _value(one.published),
                 _measured(claim),
-                claim.verdict,
+                claim.why or claim.verdict,
                 joined(one.part and f"Judged: {one.part}", one.note),
+                _shown(one),
             ]
             for name, (_, locked) in studies.items()
             for one in locked
             if (claim := one.claim()).verdict in ("fails", "in part")
             and claim.basis in ("simulated", "live")
             and not claim.same_as
+        ],
+    )
+
+
+def _shown(one: Locked) -> str:
+    """What its counterfactuals changed, and what each found."""
+    if one.kind in ("", "open"):
+        return ""
+    tried = [
+        f"{each.change}: {outcome.verdict}, {_value(outcome.measured)}"
+        for each in one.tries
+        if (outcome := each.full or each.quick) is not None
+    ]
+    return "; ".join([*tried, *([one.shown_by] if one.shown_by else [])])
+
+
+def _undecided(studies: Studies) -> list[str]:
+    return _table(
+        ["claim", "study", "statement", "published", "measured", "seeds", "why"],
+        [
+            [
+                one.id,
+                name,
+                one.statement,
+                _value(one.published),
+                _measured(one.claim()),
+                str(one.trials),
+                one.note,
+            ]
+            for name, (_, locked) in studies.items()
+            for one in locked
+            if one.claim().verdict == "undecided"
         ],
     )
 
@@ -305,9 +358,12 @@ def _differing(studies: Studies) -> list[str]:
 
 
 def _share(studies: Studies) -> str:
-    holds, judged = holding(tally(_claims(studies)))
-    share = f"{100 * holds / judged:.1f} %" if judged else "none"
-    return f"{holds} of {judged} simulated and live claims hold ({share})."
+    papers = headline(_claims(studies), "simulated")
+    share = f"{100 * papers.share:.1f} %" if papers.share is not None else "none"
+    return (
+        f"Of {papers.judged} simulated statements of the five papers, {papers.holds} hold and "
+        f"{papers.in_part} hold in part ({share})."
+    )
 
 
 def _headline(studies: Studies) -> str:
@@ -319,8 +375,8 @@ def _headline(studies: Studies) -> str:
         for statement in form.statements
     )
     return (
-        f"{_share(studies)} By basis: {told(claims)}. "
-        f"{spoiled} statements carry evidence that refutes them."
+        f"{_share(studies)} All: {told(claims)}. Of the statements that fail: "
+        f"{kinds_told(claims)}. {spoiled} statements carry evidence that refutes them."
     )
 
 

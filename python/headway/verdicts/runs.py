@@ -1,8 +1,10 @@
-"""Verdicts of a study without its pictures: trials, observations, judgement."""
+"""Verdicts of a study without its pictures: trials, observations, judgement, counterfactuals."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,15 @@ from headway.backends import Backend
 from headway.claims import Claim
 from headway.study import Study, StudyContext
 from headway.sweep import Progress, no_progress
+from headway.verdicts.tries import Tried, tries_of
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A run's claims, and by id what the counterfactuals of those that fail showed."""
+
+    claims: Sequence[Claim]
+    tries: Mapping[str, Sequence[Tried]] = field(default_factory=dict)
 
 
 def judged(
@@ -19,9 +30,13 @@ def judged(
     quick: bool,
     seed: int = 1,
     threads: int = 0,
+    tries: bool = False,
     progress: Progress = no_progress,
-) -> list[Claim]:
-    """Run a study in one form and judge its claims; no trace and no report is kept."""
+) -> Judged:
+    """Run a study in one form and judge its claims; no trace and no report is kept.
+
+    With ``tries`` also run the counterfactuals of the claims that fail.
+    """
     with tempfile.TemporaryDirectory(prefix="headway-") as folder:
         ctx = StudyContext(
             out_dir=Path(folder),
@@ -32,4 +47,12 @@ def judged(
             progress=progress,
             keeps_traces=False,
         )
-        return study.judge(ctx, study.gather(ctx, study.collect(ctx).rows))
+        rows = study.collect(ctx).rows
+        claims = study.judge(ctx, study.gather(ctx, rows))
+        failed = {claim.id for claim in claims if claim.verdict == "fails"} if tries else set()
+        tried = {
+            one.id: found
+            for one in study.statements
+            if one.id in failed and (found := tries_of(study, ctx, one, rows))
+        }
+        return Judged(claims, tried)

@@ -60,9 +60,3 @@ def _changed(
     observe = change.observe or study.observe
     again = observed(experiments, observe, None, ctx.backend, ctx.threads, ctx.progress)
     return {**rows, **again.rows}
-
-
-def verdict_of(tries: list[Tried], *, nothing_helps: bool) -> bool:
-    """Whether counterfactuals show what they are there for: a flip, or that there is none."""
-    flips = any(one.holds for one in tries)
-    return not flips and len(tries) > 1 if nothing_helps else flips

@@ -1,0 +1,99 @@
+"""Whether a verdict is by chance: the 95 % interval of a claim's margin over seeds.
+
+A margin is positive where the claim holds (claims.words). The interval is Student's, over margins
+compressed to (-1, 1). A claim is undecided while the interval has 0 in it, unless six runs or more
+agree: by chance alone one in 32 does so (sign test).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from headway.claims import Claim, Verdict
+from headway.metrics.stats import confidence_interval
+
+FULL_SEEDS = 8
+"""The budget: the full form runs with at most so many seeds."""
+LEAST_SEEDS = 3
+"""Of the full form, before its own interval decides."""
+AGREE = 6
+"""So many runs that all agree decide, however far they are apart."""
+CAN_CHANGE: tuple[Verdict, ...] = ("holds", "in part", "fails")
+
+
+def side(margins: Sequence[float]) -> int:
+    """1 where the interval is above 0, -1 where it is below, 0 where it has 0 in it."""
+    compressed = [margin / (1 + abs(margin)) for margin in margins]
+    if len(compressed) < LEAST_SEEDS:
+        return 0
+    if len(compressed) >= AGREE and len({margin > 0 for margin in compressed}) == 1:
+        return 1 if compressed[0] > 0 else -1
+    interval = confidence_interval(compressed)
+    width = interval.half_width or 0.0
+    if interval.mean - width > 0:
+        return 1
+    return -1 if interval.mean + width < 0 else 0
+
+
+def is_settled(full: Claim, quick: Sequence[Claim]) -> bool:
+    """Whether the quick form's seeds and one full run leave no doubt, so that one is enough."""
+    judged = [full, *quick]
+    if full.verdict not in CAN_CHANGE or full.basis not in ("simulated", "live"):
+        return True
+    if any(one.verdict not in CAN_CHANGE for one in quick):
+        judged = [one for one in judged if one.verdict in CAN_CHANGE]
+    if len({one.verdict == "fails" for one in judged}) > 1:
+        return False
+    margins = [one.margin for one in judged if one.margin is not None]
+    # One that is exactly at its bound with every seed is not by chance.
+    return len(set(margins)) <= 1 or len(margins) < LEAST_SEEDS or side(margins) != 0
+
+
+def verdict(runs: Sequence[Claim]) -> Verdict:
+    """The verdict of a claim over runs of the full form with different seeds."""
+    margins = [one.margin for one in runs if one.margin is not None]
+    if len(runs) == 1 or len(set(margins)) <= 1:
+        return runs[0].verdict
+    found = side(margins)
+    if found > 0:
+        return "in part" if any(one.part for one in runs) else "holds"
+    return "fails" if found < 0 else "undecided"
+
+
+def settled(
+    first: Sequence[Claim],
+    quick: Sequence[Sequence[Claim]],
+    again: Callable[[int], Sequence[Claim]],
+    budget: int,
+) -> tuple[list[Claim], dict[str, int]]:
+    """Claims of the full form with the verdict over as many seeds as it takes, and how many.
+
+    ``first`` is the full form with seed 1, ``quick`` the quick form by seed; ``again`` runs the
+    full form with another seed, up to ``budget`` in all. The values are those of seed 1.
+    """
+    of_quick: dict[str, list[Claim]] = {}
+    for claims in quick:
+        for claim in claims:
+            of_quick.setdefault(claim.id, []).append(claim)
+    runs = {one.id: [one] for one in first}
+    open_ = {one.id for one in first if not is_settled(one, of_quick.get(one.id, []))}
+    for seed in range(2, budget + 1):
+        if not open_:
+            break
+        for claim in again(seed):
+            if claim.id in open_:
+                runs[claim.id].append(claim)
+        open_ = {name for name in open_ if not is_decided(runs[name])}
+    # Where no further run was allowed, those of the quick form are all there is.
+    final = {
+        name: "undecided" if budget == 1 and name in open_ else verdict(own)
+        for name, own in runs.items()
+    }
+    claims_now = [replace(one, verdict=final[one.id]) for one in first]
+    return claims_now, {name: len(own) for name, own in runs.items()}
+
+
+def is_decided(runs: Sequence[Claim]) -> bool:
+    """Whether the full form's own runs decide."""
+    return len(runs) >= LEAST_SEEDS and verdict(runs) != "undecided"
