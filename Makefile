@@ -185,10 +185,10 @@ clippy: target/.engine-dev
 	"check by Rust's linter" "cargo has no clippy: rustup component add clippy")
 
 verdicts: build ## run every study in full, show which verdicts changed, lock them, make the pages
-	$(BIN)/headway verdicts --full --seeds --write
+	$(BIN)/headway verdicts --full --write
 
 verdicts-live: build headwayctl ## the same for the studies that measure this machine's kernel; needs root
-	$(BIN)/headway verdicts --live --full --seeds --write
+	$(BIN)/headway verdicts --live --full --write
 
 format: $(VENV)/.dev ## format all sources as `make check` wants them
 	cargo fmt --all
