@@ -198,7 +198,7 @@ def several_seconds(value_s: float) -> Check:
 
 def few_seconds(value_s: float) -> Check:
     """Judge "Few seconds"."""
-    return _check(_in(value_s, 0, 5), "at most 5 s", "few")
+    return _check(1 - value_s / 5, "at most 5 s", "few")
 
 
 def by_one_round_trip(difference_s: float, rtt_s: float) -> Check:
@@ -284,7 +284,7 @@ def hardly(part: float) -> Check:
 
 def few(part: float) -> Check:
     """Judge "Few" of something: a part of it."""
-    return _check(_in(part, 0, FEW), "at most 5 %", "few")
+    return _check(FEW - part, "at most 5 %", "few")
 
 
 def much_less(mine: Value, than: Value) -> Check:
