@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headway.claims import Seen, Statement, swapped, words
+from headway.claims import Change, Seen, Statement, Why, edited, swapped, words
 from headway.claims.spoil import Rows
 from headway.metrics.stats import Array
 from headway.models._checks import Floats
@@ -44,10 +44,12 @@ def _rcp(found: Results) -> Seen:
     )
 
 
+_XCP, _LATE = (over_sizes_key(s, lab.RTT_MS, BUFFERS_PKTS[0]) for s in ("xcp", LATE))
+
+
 def _as_late(rows: Rows) -> Rows:
     """XCP's times are late Quick-Start's."""
-    xcp, late = (over_sizes_key(s, lab.RTT_MS, BUFFERS_PKTS[0]) for s in ("xcp", LATE))
-    return {**rows, xcp: rows[late]}
+    return {**rows, _XCP: rows[_LATE]}
 
 
 STATEMENTS: tuple[Statement[Results], ...] = (
@@ -57,6 +59,40 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         "Quick-Start's",
         "similar to Quick-Start with late activation",
         _xcp,
+        why=Why(
+            "refuted",
+            "Eq. 4.20 gives a flow 40 % of the unused capacity per round trip, while Quick-Start "
+            "begins with 52 % of the link and doubles. Two packets exceed XCP's initial window of "
+            "one packet, but fit slow start's.",
+            [
+                Change(
+                    "an initial window of two packets for XCP",
+                    edited({"flows.*.control.tunables.initial_pkts": 2}),
+                    _XCP,
+                ),
+                Change(
+                    "alpha of 0.5 in XCP's routers",
+                    edited(
+                        {
+                            "topology.routers.0.tunables.alpha": 500,
+                            "topology.reverse.routers.0.tunables.alpha": 500,
+                        }
+                    ),
+                    _XCP,
+                ),
+                Change(
+                    "requests of 2.56 Mbit/s",
+                    edited({"flows.*.control.tunables.qs_rate_kbps": 2560}),
+                    _LATE,
+                ),
+                Change(
+                    "a round-trip time of 100 ms",
+                    edited({"topology.rtt": "100 ms", "topology.reverse.delay": "50 ms"}),
+                    (_XCP, _LATE),
+                ),
+            ],
+            nothing_helps=True,
+        ),
         spoil=swapped("xcp", "slow-start"),
         mend=_as_late,
     ),
