@@ -40,19 +40,6 @@ def _downloads(found: Found, name: str) -> tuple[Download, Download]:
     return found.schemes[name].downloads
 
 
-def _totals_s(found: Found) -> dict[str, float]:
-    return {name: sum(d.response_s for d in _downloads(found, name)) for name in SCHEMES}
-
-
-def _gains_s(found: Found) -> dict[str, float]:
-    totals = _totals_s(found)
-    return {name: totals[lab.SLOW_START] - totals[name] for name in _FAST}
-
-
-def _named(values: dict[str, float]) -> str:
-    return ", ".join(f"{SCHEMES[name]} {value:.2f} s" for name, value in values.items())
-
-
 def _unscaled(found: Found) -> Seen:
     upload = found.uploads[UPLOAD]
     sent = upload.first_round_bytes
@@ -154,14 +141,17 @@ def _optimum(found: Found) -> Seen:
 
 
 def _initial(found: Found) -> Seen:
-    gains = _gains_s(found)
-    shown, own_s = _named(gains), gains.pop("initial-start")
-    one, two = (d.response_s for d in _downloads(found, "initial-start"))
+    times_s = _times_s(found)
+    slow_s = times_s.pop(lab.SLOW_START)
+    gains = {name: (slow_s[0] / own_s[0], slow_s[1] / own_s[1]) for name, own_s in times_s.items()}
+    shown = ", ".join(f"{_LABELS[name]} {a:.2f} and {b:.2f}" for name, (a, b) in gains.items())
+    own = gains.pop("initial-start")
     return Seen.by(
         shown,
-        words.more(own_s, 0),
-        *(words.less(own_s, other_s) for other_s in gains.values()),
-        note=f"Responses take {one:.2f} and {two:.2f} s.",
+        *(words.more(own[n], 1) for n in (0, 1)),
+        *(words.less(own[n], other[n]) for other in gains.values() for n in (0, 1)),
+        unit="times",
+        note="After setup and after the idle time.",
     )
 
 

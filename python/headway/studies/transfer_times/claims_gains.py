@@ -30,8 +30,6 @@ DERIVED = {
 WITHIN = 0.1
 """Of the derived speedups: the tolerance of C-TH-124, as the list gives none."""
 AT = {rate / 1e6: index for index, rate in enumerate(CAPACITIES_BPS)}
-MID_SIZED = np.array(LONG_SIZES_BYTES) <= 1 * MB
-"""Section 6.4.2.2: "between 10 kB and 1 MB"."""
 LARGEST = int(np.argmax(CAPACITIES_BPS))
 
 
@@ -155,14 +153,14 @@ def _steps(found: Results) -> Seen:
 def _long_speedup(found: Results) -> Seen:
     slow, quick = found.long_slow_start(), found.long_quick_start()
     most = (slow / quick).max(axis=0)
-    checks = [words.within(one, 5, 12) for one in most[MID_SIZED]]
+    checks = [words.within(one, 5, 12) for one in most.tolist()]
     return Seen.by(
         _by_size(most),
         words.some(checks),
         *checks,
         unit="times",
-        note=f"The best rate to request is {_best_mbps(found):g} Mbit/s. Slow start overflows the "
-        f"queue of 50 packets and takes {slow[-1]:.1f} s for 10 MB.",
+        note=f"The best rate to request is {_best_mbps(found):g} Mbit/s. Slow start takes "
+        f"{slow[-1]:.1f} s for 10 MB.",
     )
 
 
@@ -172,7 +170,6 @@ def _long_saved(found: Results) -> Seen:
         _by_size(most_s),
         # "up to" names the largest
         words.several_seconds(float(most_s.max())),
-        words.several_seconds(float(most_s[MID_SIZED].max())),
         unit="s",
         note=f"The best rate to request is {_best_mbps(found):g} Mbit/s.",
     )
@@ -188,6 +185,16 @@ def _by_size(values: Array) -> str:
     return ", ".join(
         f"{value:.1f} at {size / MB:g} MB"
         for value, size in zip(values, LONG_SIZES_BYTES, strict=True)
+    )
+
+
+def _long_queue_of(packets: int) -> Change:
+    return Change(
+        f"queues of {packets} packets",
+        edited(
+            {"topology.buffer": f"{packets} pkts", "topology.reverse.buffer": f"{packets} pkts"}
+        ),
+        "long-*",
     )
 
 
@@ -289,17 +296,21 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         "high rate",
         "up to a factor of ten",
         _long_speedup,
-        part="0.1 and 1 MB, which the section calls mid-sized; the thesis does not print what was "
-        "transferred",
-        ours="The sizes were limited when the result was known.",
+        why=Why(
+            "unknown setting",
+            "The thesis prints neither the buffers of this path nor what was transferred. With the "
+            "default of 50 packets slow start overflows the queue and needs long for 10 MB.",
+            [_long_queue_of(200), _long_queue_of(1000)],
+        ),
         # as from a window of ten packets
         spoil=scaled("long-slow-start", 0.6, "response_s"),
+        mend=scaled("long-slow-start", 0.6, "response_s.2"),
     ),
     Statement(
         "C-TH-143",
         "1 Gbit/s and 233 ms: time that Quick-Start saves",
         "up to several seconds",
         _long_saved,
-        spoil=scaled("long-slow-start", 0.6, "response_s"),
+        spoil=scaled("long-slow-start", 0.2, "response_s"),
     ),
 )
