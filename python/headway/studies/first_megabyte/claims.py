@@ -1,4 +1,4 @@
-"""Check: startups that know the path's rate with the response's first packet. Ours, no paper's."""
+"""Check: startups that know the path's rate from the first packet on. No paper states this."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ Found = Evidence[Downloads]
 
 WITHIN = 0.15
 SLACK = 0.01
-"""What is faster than possible by more was not measured."""
-OURS = "No paper says so; 15 % are ours."
+"""Times shorter than possible by more than this are errors of measurement."""
+OURS = "No paper states this. The 15 % are ours."
 
 
 def _near_least(found: Found, name: str) -> Seen:
