@@ -8,7 +8,7 @@ import numpy as np
 
 from headway import models
 from headway.claims import Seen, Statement, all_of, replaced, scaled, swapped, words
-from headway.studies.load import network_claims, quick_start_claims
+from headway.studies.load import causes, network_claims, quick_start_claims
 from headway.studies.load.experiments import IDLE, LOADS, MODERATE, SMALL, key
 from headway.studies.load.references import idle_s, lossless_s, processor_sharing_s
 from headway.studies.load.seen import FAR_ABOVE, LOADED, Found, by_load, gain_s, mean
@@ -172,6 +172,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "mean response times of Initial- and Mega-Start at small load",
         "similar to Jump-Start's",
         _ends_alike,
+        why=causes.ENDS_ALIKE,
         spoil=scaled("initial-start-05", 1.5, "seconds.mean"),
         mend=all_of(*(replaced(f"*-start-{at}", 0.6, "seconds.mean") for at in ("05", "10"))),
     ),
@@ -181,6 +182,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "not significantly better than Slow-Start's",
         _ends_fail,
         figures={"much": FAR_ABOVE},
+        why=causes.ENDS_FAIL,
         spoil=swapped("mega-start", "jump-start"),
         mend=all_of(
             *(
@@ -196,6 +198,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "even worse than Slow-Start",
         _too_large_window,
         figures={"much": FAR_ABOVE},
+        why=causes.TOO_LARGE_WINDOW,
         spoil=swapped("initial-start-100", "slow-start"),
         mend=scaled("initial-start-100-*", 2.0, "seconds.mean"),
     ),

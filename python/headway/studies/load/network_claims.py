@@ -8,6 +8,7 @@ from dataclasses import replace
 from headway.claims import MissingTrialError, Seen, Statement, scaled, swapped, words
 from headway.claims.spoil import Rows
 from headway.claims.words import Check
+from headway.studies.load import causes
 from headway.studies.load.experiments import LOADS, MODERATE, key
 from headway.studies.load.references import processor_sharing_s
 from headway.studies.load.seen import Found, by_load, mean
@@ -92,6 +93,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "RCP's mean response time beside processor sharing, eq. 6.12",
         "closely approximates it",
         _rcp_shares,
+        why=causes.RCP_BESIDE_SHARING,
         spoil=swapped("rcp", "slow-start"),
         mend=_as_shared,
     ),

@@ -20,6 +20,7 @@ from headway.claims import (
 from headway.claims.spoil import Rows
 from headway.studies.common import lab, pairs
 from headway.studies.common.traffic import Router
+from headway.studies.load import causes
 from headway.studies.load.experiments import (
     CHIS,
     LOADS,
@@ -265,6 +266,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Quick-Start's gain at small load beside Jump-Start's",
         "smaller, by one round trip",
         _quick_pays_a_round_trip,
+        why=causes.ONE_ROUND_TRIP,
         spoil=swapped("quick-start", "jump-start"),
         mend=all_of(
             replaced("jump-start-*", 0.5, "seconds.mean"),
@@ -276,6 +278,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "effect of the interval on the mean response time at small load",
         "hardly any",
         _interval_at_small_load,
+        why=causes.INTERVAL_AT_SMALL_LOAD,
         spoil=scaled("quick-start-1000ms-05", 1.2, "seconds.mean"),
         mend=all_of(*(replaced(f"quick-start*-{at}", 0.6, "seconds.mean") for at in ("05", "10"))),
     ),
@@ -305,6 +308,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "mean response times of the ways of approval at very small load and at very high load",
         "no significant difference",
         _strategies_alike,
+        why=causes.STRATEGIES_ALIKE,
         spoil=scaled("quick-start-fair-90", 1.2, "seconds.mean"),
         mend=all_of(
             *(
@@ -318,6 +322,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "probability of approval",
         "proportional to (1/rho - 1)/(Omega Delta)",
         _approval_trend,
+        why=causes.APPROVAL,
         spoil=swapped("quick-start", "quick-start-1000ms"),
         mend=_by_formula,
     ),
