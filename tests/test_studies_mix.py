@@ -130,12 +130,12 @@ def test_halves_of_a_mixed_trial_are_compared_request_by_request() -> None:
 
 def test_outcomes_for_two_halves_have_the_names_of_the_thesis() -> None:
     named = {
-        "ideal": ((-0.2, 0.01), (-0.1, 0.01)),
-        "good": ((-0.2, 0.01), (0.04, 0.01)),
-        "unfair": ((-0.2, 0.01), (0.06, 0.01)),
+        "ideal": ((-0.2, 0.01), (-0.12, 0.01)),
+        "good": ((-0.2, 0.01), (0.09, 0.01)),
+        "unfair": ((-0.2, 0.01), (0.12, 0.01)),
         "contrary": ((0.2, 0.01), (0.0, 0.01)),
-        "detrimental": ((0.2, 0.01), (0.06, 0.01)),
-        "–": ((-0.01, 0.02), (0.06, 0.1)),
+        "detrimental": ((0.2, 0.01), (0.12, 0.01)),
+        "–": ((-0.01, 0.02), (0.12, 0.2)),
     }
     assert {name: mixed_use.claims.outcome_class(*changes) for name, changes in named.items()} == {
         name: name for name in named

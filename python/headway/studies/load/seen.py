@@ -1,14 +1,22 @@
-"""Check: mean response times and gains of trials, by startup and load, and words for them."""
+"""Check: mean response times and gains of trials, by startup and load, and words for them.
+
+All schemes carry the same sessions, so the intervals of two means are no interval of their
+difference. Means are compared, and the seeds show how certain a difference is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headway.claims import Evidence
+from headway.claims import Evidence, words
 from headway.studies.common.traffic import Traffic
-from headway.studies.load.experiments import key
+from headway.studies.load.experiments import LOADS, key
 
 Found = Evidence[Traffic]
+
+LOADED = tuple(load for load in LOADS if load >= words.CLEAR * 0.1)
+"""Loads far above 10 %, as the table of words has "far"."""
+FAR_ABOVE = f"loads of {100 * LOADED[0]:g} % and more: at least 1.5 times 10 %"
 
 
 def mean(found: Found, scheme: str, load: float) -> float:

@@ -1,12 +1,14 @@
-"""Check: C-TH-175 to 194, 263, 281, 291 and 292."""
+"""Check: C-TH-175 to 194, 263, 281, 291 and 292.
+
+All schemes carry the same sessions, so the intervals of two means are no interval of their
+difference. Means are compared, and the seeds show how certain a difference is.
+"""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from headway.claims import Seen, Statement, all_of, between, replaced, scaled, swapped
+from headway.claims import Seen, Statement, all_of, replaced, scaled, swapped, words
 from headway.studies.common import pairs
 from headway.studies.trace_mix import network_claims, workload
 from headway.studies.trace_mix.experiments import LOADS, MODERATE, SCHEMES, SMALL, key
@@ -23,114 +25,14 @@ def _gain(found: Found, scheme: str, load: float = MODERATE) -> float:
     return 1 - _at(found, scheme, load).mean_s / _at(found, "slow-start", load).mean_s
 
 
+def _large_s(found: Found, scheme: str, load: float) -> float:
+    """Mean duration of exchanges with a response of 10 kB or more."""
+    return _at(found, scheme, load).large.mean
+
+
 def _gain_large_s(found: Found, scheme: str, load: float) -> float:
-    """What exchanges with more than 10 kB save on average, seconds."""
-    return _at(found, "slow-start", load).large.mean - _at(found, scheme, load).large.mean
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:+.1f} %"
-
-
-def _means_differ(found: Found) -> Seen:
-    slow = _at(found, "slow-start").mean_s
-    off = {s.key: _at(found, s.key).mean_s / slow - 1 for s in SCHEMES[1:]}
-    most = max(off, key=lambda k: abs(off[k]))
-    return Seen(
-        f"at most {_percent(off[most])} ({most})", abs(off[most]) <= 0.3, "±30 % of Slow-Start"
-    )
-
-
-def _shifted_left(found: Found) -> Seen:
-    points = (300, 500, 700, 1000)
-    shares = {
-        scheme: [_at(found, scheme).above_ms[t] for t in points]
-        for scheme in ("slow-start", "jump-start", "initial-start")
-    }
-    better = all(
-        mine < slow
-        for scheme in ("jump-start", "initial-start")
-        for mine, slow in zip(shares[scheme], shares["slow-start"], strict=True)
-    )
-    words = "; ".join(
-        f"{scheme}: " + ", ".join(f"{100 * share:.2f}" for share in row)
-        for scheme, row in shares.items()
-    )
-    return Seen(f"% above 0.3, 0.5, 0.7, 1 s: {words}", better)
-
-
-def _mega_tail(found: Found) -> Seen:
-    mega, slow = (_at(found, scheme) for scheme in ("mega-start", "slow-start"))
-    timeouts = [
-        f"{scheme} {1e3 * _at(found, scheme).timeouts / _at(found, scheme).count:.1f}"
-        for scheme in ("slow-start", "jump-start", "initial-start", "mega-start")
-    ]
-    return Seen(
-        f"{100 * mega.above_ms[2500]:.2f} % against {100 * slow.above_ms[2500]:.2f} % above 2.5 s",
-        mega.above_ms[2500] > slow.above_ms[2500],
-        note="Most durations above 2.5 s are those of responses of 100 kB and more, which "
-        "Mega-Start shortens; a lost SYN's 3 s come before the epoch. Retransmission timeouts per "
-        f"1000 epochs: {', '.join(timeouts)}.",
-    )
-
-
-def _useless(found: Found) -> Seen:
-    gain = _gain(found, "quick-start")
-    return Seen(f"gain {_percent(gain)}", gain < 0.05, "gain < 5 %")
-
-
-def _slight(found: Found) -> Seen:
-    useful = {s: _gain(found, s) for s in ("quick-start-optimistic", "quick-start-chi")}
-    other = _gain(found, "quick-start")
-    words = ", ".join(f"{s} {_percent(g)}" for s, g in [*useful.items(), ("quick-start", other)])
-    return Seen(words, min(useful.values()) > max(0.0, other))
-
-
-def _large_gain(found: Found) -> Seen:
-    gains = {
-        (s, load): _gain_large_s(found, s, load)
-        for s in ("jump-start", "quick-start-chi")
-        for load in (SMALL, MODERATE)
-    }
-    words = ", ".join(f"{s} {1e3 * g:.0f} ms at {100 * at:g} %" for (s, at), g in gains.items())
-    return Seen(
-        words,
-        min(gains.values()) > 0 and 0.1 <= max(gains.values()) <= 0.6,
-        "all positive, the most 0.1 to 0.6 s",
-    )
-
-
-def _jump_everywhere(found: Found) -> Seen:
-    small, moderate = (_gain_large_s(found, "jump-start", load) for load in (SMALL, MODERATE))
-    return between(
-        moderate / small if small else math.inf,
-        0.7,
-        1.3,
-        note=f"{1e3 * small:.0f} ms at 6 %, {1e3 * moderate:.0f} ms at 35 %.",
-    )
-
-
-def _quick_at_small_load(found: Found) -> Seen:
-    small, moderate = (_gain_large_s(found, "quick-start-chi", load) for load in (SMALL, MODERATE))
-    return Seen(
-        f"{1e3 * small:.0f} ms at 6 %, {1e3 * moderate:.0f} ms at 35 %",
-        moderate < small / 2,
-        "less than half",
-        note=f"{100 * moderate / small:.0f} % of the gain is left, for all responses of 10 kB and "
-        "more. Where Quick-Start asks with data only, less is: see the choices.",
-    )
-
-
-def _slow_loss(found: Found) -> Seen:
-    return between(
-        100 * _at(found, "slow-start").loss,
-        0.5,
-        2.0,
-        unit="%",
-        note="Each connection's large responses overshoot anew; how much of the traces' bytes they "
-        "have, and how many exchanges a connection, is not printed. With persistent connections it "
-        "is 1.0 %: see the choices.",
-    )
+    """What exchanges with a response of 10 kB or more save on average, seconds."""
+    return _large_s(found, "slow-start", load) - _large_s(found, scheme, load)
 
 
 def _more_loss(found: Found, scheme: str, load: float = MODERATE) -> float:
@@ -138,146 +40,334 @@ def _more_loss(found: Found, scheme: str, load: float = MODERATE) -> float:
     return 100 * (_at(found, scheme, load).loss - _at(found, "slow-start", load).loss)
 
 
+def _percent(value: float) -> str:
+    return f"{100 * value:+.1f} %"
+
+
+def _by_load(values: dict[float, float], form: str = ".2f") -> str:
+    return ", ".join(f"{value:{form}} at {100 * load:g} %" for load, value in values.items())
+
+
+def _means_differ(found: Found) -> Seen:
+    slow = _at(found, "slow-start").mean_s
+    off = {s.key: _at(found, s.key).mean_s / slow - 1 for s in SCHEMES[1:]}
+    most = max(off, key=lambda k: abs(off[k]))
+    return Seen.by(
+        f"at most {_percent(off[most])} ({most})",
+        *(words.within(one, -0.3, 0.3, "±30 % of Slow-Start") for one in off.values()),
+    )
+
+
+HUNDREDS_MS = (200, 300, 500, 700, 900)
+"""Several hundred milliseconds."""
+
+
+def _shifted_left(found: Found) -> Seen:
+    shares = {
+        scheme: [_at(found, scheme).above_ms[t] for t in HUNDREDS_MS]
+        for scheme in ("slow-start", "jump-start", "initial-start")
+    }
+    slow = shares["slow-start"]
+    shown = "; ".join(
+        f"{scheme}: " + ", ".join(f"{100 * share:.2f}" for share in row)
+        for scheme, row in shares.items()
+    )
+    return Seen.by(
+        f"% above 0.2, 0.3, 0.5, 0.7, 0.9 s: {shown}",
+        *(
+            words.less(mine, other)
+            for scheme in ("jump-start", "initial-start")
+            for mine, other in zip(shares[scheme], slow, strict=True)
+        ),
+        note="Each duration is judged.",
+    )
+
+
+def _mega_tail(found: Found) -> Seen:
+    schemes = ("slow-start", "jump-start", "initial-start", "mega-start")
+    rows = {scheme: _at(found, scheme) for scheme in schemes}
+    parts = {s: row.above_ms[1500] - row.above_ms[6000] for s, row in rows.items()}
+    timeouts = [f"{s} {1e3 * row.timeouts / row.count:.1f}" for s, row in rows.items()]
+    return Seen.by(
+        f"{100 * parts['mega-start']:.2f} % last 1.5 to 6 s, of Slow-Start's "
+        f"{100 * parts['slow-start']:.2f} %",
+        words.more(parts["mega-start"], parts["slow-start"]),
+        note=f"Retransmission timeouts per 1000 epochs: {', '.join(timeouts)}.",
+    )
+
+
+def _useless(found: Found) -> Seen:
+    gain = _gain(found, "quick-start")
+    return Seen.by(f"gain {_percent(gain)}", words.hardly(max(gain, 0.0)))
+
+
+def _slight(found: Found) -> Seen:
+    useful = {s: _gain(found, s) for s in ("quick-start-optimistic", "quick-start-chi")}
+    other = _gain(found, "quick-start")
+    shown = ", ".join(f"{s} {_percent(g)}" for s, g in [*useful.items(), ("quick-start", other)])
+    slow = _at(found, "slow-start").mean_s
+    return Seen.by(
+        shown,
+        *(words.slightly_less(_at(found, s).mean_s, slow) for s in useful),
+        *(words.less(_at(found, s).mean_s, _at(found, "quick-start").mean_s) for s in useful),
+        words.hardly(max(other, 0.0)),
+        note="Only: with the target algorithm and no threshold the gain is hardly any.",
+    )
+
+
+def _large_gain(found: Found) -> Seen:
+    cells = [(s, at) for s in ("jump-start", "quick-start-chi") for at in (SMALL, MODERATE)]
+    gains = {(s, at): _gain_large_s(found, s, at) for s, at in cells}
+    shown = ", ".join(f"{s} {1e3 * g:.0f} ms at {100 * at:g} %" for (s, at), g in gains.items())
+    return Seen.by(
+        shown,
+        *(words.less(_large_s(found, s, at), _large_s(found, "slow-start", at)) for s, at in cells),
+        words.within(max(gains.values()), 0.1, 0.6, "at most 0.1 to 0.6 s"),
+        note="All four gains must be positive. The largest is compared with 0.1 to 0.6 s.",
+    )
+
+
+def _jump_everywhere(found: Found) -> Seen:
+    small, moderate = (_gain_large_s(found, "jump-start", load) for load in (SMALL, MODERATE))
+    return Seen.by(
+        moderate / small if small else math.inf,
+        words.similar(moderate, small),
+        note=f"{1e3 * small:.0f} ms at 6 %, {1e3 * moderate:.0f} ms at 35 %.",
+    )
+
+
+def _quick_at_small_load(found: Found) -> Seen:
+    quick, slow = (
+        {load: _large_s(found, scheme, load) for load in (SMALL, MODERATE)}
+        for scheme in ("quick-start-chi", "slow-start")
+    )
+    gains = {load: slow[load] - quick[load] for load in quick}
+    return Seen.by(
+        f"{1e3 * gains[SMALL]:.0f} ms at 6 %, {1e3 * gains[MODERATE]:.0f} ms at 35 %",
+        words.less(quick[SMALL], slow[SMALL]),
+        words.hardly(max(gains[MODERATE] / slow[MODERATE], 0.0)),
+        note=f"At 35 % load the gain is {100 * gains[MODERATE] / slow[MODERATE]:.0f} % of "
+        "Slow-Start's time. Responses of 10 kB and more are judged.",
+    )
+
+
+def _slow_loss(found: Found) -> Seen:
+    loss = 100 * _at(found, "slow-start").loss
+    return Seen.by(loss, words.of_the_order_of(loss, 1.0), unit="%")
+
+
 def _jump_loss(found: Found) -> Seen:
-    return between(_more_loss(found, "jump-start"), 0.3, 2.0, unit="percentage points")
+    more = _more_loss(found, "jump-start")
+    return Seen.by(
+        more,
+        words.about(more, 1.0),
+        unit="percentage points",
+        note="The claims list reads the sentence as percentage points.",
+    )
+
+
+def _jump_loss_summary(found: Found) -> Seen:
+    more = {load: _more_loss(found, "jump-start", load) for load in LOADS}
+    return Seen.by(
+        _by_load(more),
+        words.most([words.of_the_order_of(one, 1.0) for one in more.values()]),
+        unit="percentage points",
+        note="Many scenarios: most of the loads.",
+    )
 
 
 def _initial_beside_jump(found: Found) -> Seen:
     initial, jump = (_at(found, s) for s in ("initial-start", "jump-start"))
-    ratio = initial.p95_s / jump.p95_s
-    return Seen(
-        f"95 % quantile {_percent(ratio - 1)}, loss {100 * initial.loss:.2f} and "
-        f"{100 * jump.loss:.2f} %",
-        abs(ratio - 1) <= 0.1 and initial.loss < jump.loss,
-        "quantile ±10 %, loss by sign",
+    return Seen.by(
+        f"95 % quantile {_percent(initial.p95_s / jump.p95_s - 1)}, loss {100 * initial.loss:.2f} "
+        f"and {100 * jump.loss:.2f} %",
+        words.similar(initial.p95_s, jump.p95_s),
+        words.less(initial.loss, jump.loss),
+        note="The thesis takes the quantile as the speedup.",
     )
 
 
-def _pacing_matters_little(found: Found) -> Seen:
-    small, initial = (_at(found, s).p95_s for s in ("jump-start-10", "initial-start"))
-    return between(
-        100 * (small / initial - 1),
-        -5,
-        5,
-        unit="%",
-        note="95 % quantile. Paced, ten packets take up to one round trip longer (table 6.1).",
+def _pacing_changes_nothing(found: Found) -> Seen:
+    small, initial = (_at(found, s) for s in ("jump-start-10", "initial-start"))
+    return Seen.by(
+        f"95 % quantile {_percent(small.p95_s / initial.p95_s - 1)}, loss "
+        f"{_percent(small.loss / initial.loss - 1)}",
+        words.similar(small.p95_s, initial.p95_s),
+        words.similar(small.loss, initial.loss),
+        note="Of Initial-Start's. Figure 6.54 shows both.",
+    )
+
+
+def _pacing_is_no_benefit(found: Found) -> Seen:
+    small, initial = (_at(found, s) for s in ("jump-start-10", "initial-start"))
+    benefits = {
+        "95 % quantile": 1 - small.p95_s / initial.p95_s,
+        "loss": 1 - small.loss / initial.loss,
+    }
+    shown = ", ".join(f"{name} {_percent(-benefit)}" for name, benefit in benefits.items())
+    return Seen.by(
+        shown,
+        *(words.few(max(benefit, 0.0)) for benefit in benefits.values()),
+        note="Of Initial-Start's. Where pacing makes something worse, it is no benefit.",
     )
 
 
 def _mega_loss(found: Found) -> Seen:
     mega, slow = (
-        [100 * _at(found, scheme, load).loss for load in LOADS]
+        {load: 100 * _at(found, scheme, load).loss for load in LOADS}
         for scheme in ("mega-start", "slow-start")
     )
-    words = ", ".join(
-        f"{one:.1f} ({other:.1f}) at {100 * load:g} %"
-        for load, one, other in zip(LOADS, mega, slow, strict=True)
-    )
-    return Seen(
-        f"% {words}",
-        any(one > 3 and one - other >= 1.5 for one, other in zip(mega, slow, strict=True)),
-        "at some load > 3 %, and 1.5 points above Slow-Start's (in brackets)",
+    shown = ", ".join(f"{mega[load]:.1f} ({slow[load]:.1f}) at {100 * load:g} %" for load in LOADS)
+    return Seen.by(
+        f"% {shown}",
+        words.some(
+            [
+                words.both(
+                    words.within(mega[load], 3, math.inf),
+                    words.within(mega[load] - slow[load], 1.5, math.inf, "1.5 points more"),
+                )
+                for load in LOADS
+            ]
+        ),
+        note="In brackets Slow-Start's loss. The claims list asks for 1.5 points more than that.",
     )
 
 
 def _quick_beside_ends(found: Found) -> Seen:
-    schemes = ("quick-start-chi", "jump-start", "initial-start")
-    quick, *ends = (_at(found, s, SMALL).p95_s for s in schemes)
-    nearest = min(ends, key=lambda one: abs(quick - one))
-    return between(
-        100 * (quick / nearest - 1),
-        -10,
-        10,
-        unit="%",
-        note=f"Threshold 10 kB, 95 % quantile at 6 %: {1e3 * quick:.0f} ms, Jump-Start "
-        f"{1e3 * ends[0]:.0f}, Initial-Start {1e3 * ends[1]:.0f}, Slow-Start "
-        f"{1e3 * _at(found, 'slow-start', SMALL).p95_s:.0f} ms. Of a connection's exchanges only "
-        "the first can ask in the handshake, the others lose a round trip.",
+    schemes = ("quick-start-chi", "jump-start", "initial-start", "slow-start")
+    p95_s = {load: {s: _at(found, s, load).p95_s for s in schemes} for load in LOADS}
+    alike = {
+        load: words.both(
+            *(words.similar(by["quick-start-chi"], by[s]) for s in ("jump-start", "initial-start"))
+        )
+        for load, by in p95_s.items()
+    }
+    shown = "; ".join(
+        f"{100 * load:g} % load: " + ", ".join(f"{s} {1e3 * by[s]:.0f}" for s in schemes)
+        for load, by in list(p95_s.items())[:2]
+    )
+    return Seen.by(
+        f"95 % quantile in ms. {shown}",
+        words.at_small_load(alike),
+        note="Quick-Start with a threshold of 10 kB beside Jump-Start and Initial-Start. The "
+        "thesis takes the quantile as the speedup.",
     )
 
 
 def _quick_loss(found: Found) -> Seen:
-    more = {
-        (s.key, load): _more_loss(found, s.key, load)
-        for s in pairs.QUICK_STARTS
-        for load in (SMALL, MODERATE)
-    }
-    words = ", ".join(f"{s} {value:+.2f} at {100 * at:g} %" for (s, at), value in more.items())
-    return Seen(
-        words,
-        max(more.values()) < 1.0 and min(more[s.key, SMALL] for s in pairs.QUICK_STARTS) > 0,
-        "< +1, and more than Slow-Start at 6 %",
-        "percentage points",
+    loads = LOADS[:2]
+    schemes = [scheme.key for scheme in pairs.QUICK_STARTS]
+    more = {(s, load): _more_loss(found, s, load) for s in schemes for load in loads}
+    shown = ", ".join(f"{s} {value:+.2f} at {100 * at:g} %" for (s, at), value in more.items())
+    return Seen.by(
+        shown,
+        words.at_small_load(
+            {
+                load: words.both(
+                    *(
+                        check
+                        for s in schemes
+                        for check in (
+                            words.more(
+                                _at(found, s, load).loss, _at(found, "slow-start", load).loss
+                            ),
+                            words.within(
+                                _more_loss(found, s, load), -math.inf, 1.0, "at most 1 point"
+                            ),
+                        )
+                    )
+                )
+                for load in LOADS
+            }
+        ),
+        unit="percentage points",
     )
 
 
 def _quick_longer(found: Found) -> Seen:
-    off = {}
-    for load in (MODERATE, 0.5):
-        quick, slow = (_at(found, s, load).p95_s for s in ("quick-start", "slow-start"))
-        off[load] = quick / slow - 1
-    words = ", ".join(f"{_percent(o)} at {100 * load:g} %" for load, o in off.items())
-    return Seen(
-        words,
-        max(off.values()) > 0,
-        note="A denial in the handshake costs nothing. Where Quick-Start asks with data only, it "
-        "is longer at 50 %: see the choices.",
+    off = {
+        load: _at(found, "quick-start", load).p95_s / _at(found, "slow-start", load).p95_s - 1
+        for load in (MODERATE, 0.5)
+    }
+    return Seen.by(
+        ", ".join(f"{_percent(one)} at {100 * load:g} %" for load, one in off.items()),
+        words.some(
+            [
+                words.more(
+                    _at(found, "quick-start", load).p95_s, _at(found, "slow-start", load).p95_s
+                )
+                for load in off
+            ]
+        ),
+        note="95 % quantile.",
     )
 
 
 def _optimistic_loss(found: Found) -> Seen:
-    more = 100 * (_at(found, "quick-start-optimistic").loss - _at(found, "quick-start").loss)
-    return between(more, -np.inf, 0.5, unit="percentage points")
+    optimistic, target = (
+        100 * _at(found, scheme).loss for scheme in ("quick-start-optimistic", "quick-start")
+    )
+    return Seen.by(
+        f"{_percent(optimistic / target - 1)}: {optimistic:.2f} and {target:.2f} %",
+        words.not_significantly_more(optimistic, target),
+    )
 
 
 def _jump_like_quick(found: Found) -> Seen:
-    ratio = _at(found, "jump-start").mean_s / _at(found, "quick-start-chi").mean_s
-    return between(
-        100 * (ratio - 1),
-        -10,
-        10,
+    jump, quick = (_at(found, scheme).mean_s for scheme in ("jump-start", "quick-start-chi"))
+    return Seen.by(
+        100 * (jump / quick - 1),
+        words.similar(jump, quick),
         unit="%",
-        note="Mean epoch duration at 35 %. Jump-Start asks nobody and is never denied.",
+        note="Mean epoch duration at 35 %.",
     )
 
 
 PACED_LATER = scaled("jump-start-10-35", 1.2, "p95_s")
-PACED_ALIKE = replaced("*-35", 0.5, "p95_s")
+PACED_ALIKE = all_of(replaced("*-35", 0.5, "p95_s"), replaced("*-35", 0.02, "loss"))
 
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-175",
-        "mean epoch durations differ little",
+        "differences between the schemes' mean epoch durations",
         "rather small",
         _means_differ,
+        ours="The claims list proposes ±30 %; the table of words has no meaning for small.",
         spoil=scaled("mega-start-35", 1.6, "seconds.mean"),
     ),
     Statement(
         "C-TH-176",
-        "Jump- and Initial-Start improve epochs of several hundred milliseconds",
-        "improved",
+        "epochs of several hundred milliseconds with Jump- and Initial-Start",
+        "become shorter",
         _shifted_left,
+        figures={
+            "several hundred": "0.2 to 0.9 s",
+        },
         spoil=swapped("jump-start", "slow-start"),
     ),
     Statement(
         "C-TH-177",
-        "Mega-Start: more epochs of the order of 3 s",
+        "probability of epochs of the order of 3 s with Mega-Start",
         "increased",
         _mega_tail,
-        spoil=swapped("mega-start", "slow-start"),
-        mend=scaled("mega-start-35", 2.0, "above_ms.2500"),
+        figures={"of the order of": "1.5 to 6 s"},
+        spoil=replaced("mega-start-35", 0.0, "above_ms.1500"),
+        mend=scaled("mega-start-35", 4.0, "above_ms.1500"),
     ),
     Statement(
         "C-TH-178",
-        "Quick-Start for every transfer, target algorithm: benefit",
-        "hardly any",
+        "benefit of Quick-Start for every transfer",
+        "hardly any in most combinations",
         _useless,
+        unjudged=("most",),
+        part="One combination is judged, the target algorithm with an interval of 200 ms. The "
+        "others in which the thesis sees hardly any benefit are not run.",
         spoil=swapped("quick-start", "jump-start"),
     ),
     Statement(
         "C-TH-179",
-        "Quick-Start helps with the optimistic algorithm or a threshold of 10 kB only",
-        "slight improvement",
+        "Quick-Start's mean epoch duration",
+        "slightly improved with the optimistic algorithm or a threshold of 10 kB only",
         _slight,
         spoil=swapped("quick-start-chi", "quick-start"),
         mend=all_of(
@@ -288,25 +378,30 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-182",
         "mean epoch duration of transfers above 10 kB is reduced",
-        "up to some hundred milliseconds",
+        "by up to some hundred milliseconds",
         _large_gain,
-        ours="All four gains must be positive, too: they are said to be.",
         spoil=swapped("jump-start", "slow-start"),
     ),
     Statement(
         "C-TH-183",
-        "Jump-Start's gain hardly depends on load",
-        "independent",
+        "Jump-Start's gain for transfers above 10 kB",
+        "almost independent of the load",
         _jump_everywhere,
+        ours="Almost independent is judged as almost the same at 6 and 35 % load.",
         spoil=scaled("jump-start-35", 1.3, "large.mean"),
+        mend=all_of(
+            replaced("slow-start-*", 0.6, "large.mean"),
+            replaced("jump-start-*", 0.4, "large.mean"),
+        ),
     ),
     Statement(
         "C-TH-184",
-        "Quick-Start gains only at small load",
-        "only small load",
+        "Quick-Start improves transfers above 10 kB",
+        "only at small load",
         _quick_at_small_load,
+        figures={"small load": "figures 6.52 and 6.53: 6 % is small, 35 % is not"},
         spoil=scaled("quick-start-chi-35", 0.8, "large.mean"),
-        mend=scaled("quick-start-chi-35", 1.05, "large.mean"),
+        mend=scaled("quick-start-chi-35", 1.3, "large.mean"),
     ),
     Statement(
         "C-TH-186",
@@ -322,26 +417,28 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "about 1 %",
         _jump_loss,
         spoil=swapped("jump-start", "slow-start"),
+        mend=all_of(
+            replaced("slow-start-35", 0.015, "loss"), replaced("jump-start-35", 0.025, "loss")
+        ),
     ),
     Statement(
         "C-TH-188",
         "Initial-Start beside Jump-Start",
         "similar speedup, less loss",
         _initial_beside_jump,
-        ours="Similar is ±10 %, as comparable is in C-TH-191.",
         spoil=swapped("initial-start", "jump-start"),
     ),
     Statement(
         "C-TH-189",
         "Jump-Start with K_data = 10 L beside Initial-Start",
         "almost the same",
-        _pacing_matters_little,
+        _pacing_changes_nothing,
         spoil=PACED_LATER,
         mend=PACED_ALIKE,
     ),
     Statement(
         "C-TH-190",
-        "Mega-Start's loss as the load grows",
+        "Mega-Start's loss if the load increases",
         "can exceed 3 %",
         _mega_loss,
         spoil=swapped("mega-start", "slow-start"),
@@ -352,20 +449,23 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "comparable",
         _quick_beside_ends,
         spoil=scaled("quick-start-chi-06", 1.3, "p95_s"),
-        mend=replaced("*-06", 0.4, "p95_s"),
+        mend=all_of(replaced("*-06", 0.4, "p95_s"), replaced("*-15", 0.4, "p95_s")),
     ),
     Statement(
         "C-TH-192",
-        "Quick-Start's additional loss",
-        "moderate",
+        "Quick-Start's loss at small load",
+        "moderately more than Slow-Start's",
         _quick_loss,
-        ours="More than slow start at 6 %, where the sentence has it.",
-        spoil=scaled("quick-start-optimistic-*", 1.5, "loss"),
+        ours="The claims list takes less than 1 percentage point for moderate.",
+        spoil=scaled("quick-start-optimistic-*", 3.0, "loss"),
+        mend=all_of(
+            replaced("slow-start-*", 0.015, "loss"), replaced("quick-start*", 0.02, "loss")
+        ),
     ),
     Statement(
         "C-TH-193",
         "Quick-Start for every transfer at moderate load, target algorithm",
-        "can be slower than Slow-Start",
+        "can take longer than Slow-Start",
         _quick_longer,
         spoil=scaled("quick-start-[35]?", 0.8, "p95_s"),
         mend=scaled("quick-start-[35]?", 1.2, "p95_s"),
@@ -376,22 +476,24 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "not significantly more",
         _optimistic_loss,
         spoil=scaled("quick-start-optimistic-35", 1.5, "loss"),
+        mend=replaced("quick-start*-35", 0.02, "loss"),
     ),
     Statement(
         "C-TH-263",
-        "Jump-Start's additional loss (summary)",
-        "about 1 %",
-        _jump_loss,
-        same_as="C-TH-187",
+        "Jump-Start's additional loss, in many scenarios",
+        "of the order of 1 % only",
+        _jump_loss_summary,
         spoil=swapped("jump-start", "slow-start"),
+        mend=all_of(
+            replaced("slow-start-*", 0.015, "loss"), replaced("jump-start-*", 0.025, "loss")
+        ),
     ),
     Statement(
         "C-TH-281",
-        "pacing a burst of ten segments",
+        "benefit of pacing a burst of ten segments",
         "few benefit",
-        _pacing_matters_little,
-        same_as="C-TH-189",
-        spoil=PACED_LATER,
+        _pacing_is_no_benefit,
+        spoil=scaled("jump-start-10-35", 0.5, "p95_s", "loss"),
         mend=PACED_ALIKE,
     ),
     Statement(
@@ -399,14 +501,14 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Jump-Start beside intelligently used Quick-Start, on average",
         "quite similar",
         _jump_like_quick,
-        part="the trace experiments at 35 % load, not those on sharing and on the Web",
+        part="The trace experiments at 35 % load are judged, not those on sharing and on the Web.",
         spoil=scaled("quick-start-chi-35", 1.3, "seconds.mean"),
         mend=replaced("*-35", 0.25, "seconds.mean"),
     ),
     Statement(
         "C-TH-292",
-        "every transfer requests 5.12 Mbit/s, target algorithm: benefit",
-        "hardly any",
+        "benefit if every transfer requests 5.12 Mbit/s, with the target algorithm",
+        "hardly any, or even worse than Slow-Start",
         _useless,
         same_as="C-TH-178",
         spoil=swapped("quick-start", "jump-start"),

@@ -22,7 +22,8 @@ SIZES_BYTES = np.geomspace(100, 1e7, 21)
 """Ends of the size bins of figures 6.52 and 6.53."""
 ENOUGH = 30
 """Exchanges that a size needs to be drawn."""
-ABOVE_MS = (300, 500, 700, 1000, 2500)
+ABOVE_MS = (200, 300, 500, 700, 900, 1500, 6000)
+"""From several hundred milliseconds to the ends of "of the order of 3 s"."""
 _POINTS = 300
 
 

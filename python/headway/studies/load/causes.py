@@ -1,0 +1,168 @@
+"""Why statements on many transfers do not hold, with the experiments that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from headway.claims import Change, Why, edited
+from headway.claims.why import Edit
+from headway.studies.common import lab, traffic
+from headway.studies.common.traffic import Traffic
+from headway.studies.load.experiments import LOADS
+from headway.studies.load.seen import LOADED
+from headway.trace import Trace
+
+_AT_SMALL_LOAD = tuple(f"{round(100 * load):02d}" for load in LOADS[:2])
+_AT_HIGH_LOAD = tuple(f"{round(100 * load):02d}" for load in LOADS[-2:])
+
+
+def _keys(schemes: tuple[str, ...], loads: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{scheme}-{load}" for scheme in schemes for load in loads)
+
+
+_LOADED = tuple(f"{round(100 * load):02d}" for load in LOADED)
+_COMPARED = _keys(("slow-start", "initial-start", "mega-start"), _LOADED)
+_ALIKE = _keys(("jump-start", "initial-start", "mega-start"), _AT_SMALL_LOAD)
+
+
+def _buffer(pkts: int) -> Edit:
+    """Both directions' queues."""
+    return edited({f"topology.{way}buffer": f"{pkts} pkts" for way in ("", "reverse.")})
+
+
+def _mean_response(size_bytes: int) -> Edit:
+    return edited({"flows.*.app.workload.vectors.mean": f"{size_bytes} B"})
+
+
+def _request(kbps: int) -> Edit:
+    """Rate that Quick-Start's hosts ask for."""
+    return edited({"flows.*.control.tunables.qs_rate_kbps": kbps})
+
+
+def _rtt(ms: int) -> Edit:
+    return edited({"topology.rtt": f"{ms} ms", "topology.reverse.delay": f"{ms / 2:g} ms"})
+
+
+def _at_rtt(ms: int) -> Callable[[str, Trace], Traffic]:
+    """Add what processor sharing takes longer at the study's RTT: T = tau + m/(R(1-rho))."""
+    longer_s = (lab.RTT_MS - ms) / 1e3
+
+    def observe(_key: str, trace: Trace) -> Traffic:
+        seen = traffic.traffic(trace, traffic.responses(trace))
+        return replace(seen, seconds=replace(seen.seconds, mean=seen.seconds.mean + longer_s))
+
+    return observe
+
+
+_UNPRINTED_RATE = (
+    "Section 6.4.3 does not print the rate that hosts request. We use 5.12 Mbit/s, the rate of "
+    "section 6.4.5. "
+)
+
+ENDS_ALIKE = Why(
+    "refuted",
+    "Table 6.1 contradicts it: without loss, Initial-Start takes 29 % longer than Jump-Start and "
+    "Mega-Start 37 % less. Jump-Start spreads its data over a round trip, Mega-Start sends at the "
+    "link's rate, and Initial-Start sends only ten packets in the first round trip.",
+    (
+        Change("responses of 14 kB on average", _mean_response(14_000), _ALIKE),
+        Change("a buffer of 1000 packets", _buffer(1000), _ALIKE),
+        Change("delayed ACKs", edited({"flows.*.delayed_ack": True}), _ALIKE),
+    ),
+    nothing_helps=True,
+)
+
+ENDS_FAIL = Why(
+    "refuted",
+    "Losses cost less than the round trips that a larger start saves. A buffer of 10 packets takes "
+    "away Initial-Start's gain and hosts without SACK take away Mega-Start's, but no change that "
+    "was tried takes away both.",
+    (
+        Change("a buffer of 10 packets", _buffer(10), _COMPARED),
+        Change("hosts without SACK", edited({"flows.*.sack": False}), _COMPARED),
+        Change("responses of 14 kB on average", _mean_response(14_000), _COMPARED),
+        Change(
+            "a connection for each response",
+            edited({"flows.*.app.workload.persistent": False}),
+            _COMPARED,
+        ),
+    ),
+    nothing_helps=True,
+)
+
+TOO_LARGE_WINDOW = Why(
+    "unknown setting",
+    "The thesis does not print how far the window is above the buffer of 50 packets. A burst of "
+    "100 packets still saves more than its losses cost while the load is small.",
+    (
+        Change(
+            "a window of 200 packets",
+            edited({"flows.*.control.tunables.is_window_pkts": 200}),
+            "initial-start-100-*",
+        ),
+    ),
+)
+
+RCP_BESIDE_SHARING = Why(
+    "refuted",
+    "A new flow sends at the rate of all others until the router has lowered it, one round trip "
+    "later. At 200 ms this makes a queue, and afterwards the link idles until the rate has risen "
+    "again.",
+    (Change("a round trip of 20 ms", _rtt(20), "rcp-*", observe=_at_rtt(20)),),
+)
+
+ONE_ROUND_TRIP = Why(
+    "unknown setting",
+    _UNPRINTED_RATE + "Jump-Start spreads 64 KiB over a round trip, which is 2.56 Mbit/s. Where "
+    "Quick-Start sends twice as fast, it makes up for a part of the round trip that its request "
+    "takes.",
+    (
+        Change(
+            "requests for 2.56 Mbit/s",
+            _request(2560),
+            _keys(("quick-start",), _AT_SMALL_LOAD),
+        ),
+    ),
+)
+
+INTERVAL_AT_SMALL_LOAD = Why(
+    "unknown setting",
+    _UNPRINTED_RATE + "Two such grants are all of the link, and with an interval of 1 s the router "
+    "remembers a grant for 2 s, in which another request comes.",
+    (
+        Change(
+            "requests for 1.28 Mbit/s",
+            _request(1280),
+            _keys(("quick-start", "quick-start-1000ms", "quick-start-adaptive"), _AT_SMALL_LOAD),
+        ),
+    ),
+)
+
+STRATEGIES_ALIKE = Why(
+    "unknown setting",
+    _UNPRINTED_RATE + "The fair algorithm does not grant that much at once, and with an interval "
+    "of 1 s target does not grant it twice. All grant smaller requests.",
+    (
+        Change(
+            "requests for 1.28 Mbit/s",
+            _request(1280),
+            _keys(("quick-start*",), (*_AT_SMALL_LOAD, *_AT_HIGH_LOAD)),
+        ),
+    ),
+)
+
+APPROVAL = Why(
+    "refuted",
+    "The formula counts requests that are granted in full. By eq. 4.17 a router also grants less "
+    "than requested, so it approves several times as many, and the part ends at 1.",
+    (
+        Change(
+            "routers that deny what they cannot grant in full",
+            edited(
+                {f"topology.{way}quick_start.whole": 1 for way in ("", "reverse.")},
+            ),
+            _keys(("quick-start", "quick-start-1000ms"), ("30", "50", "70", "90")),
+        ),
+    ),
+)
