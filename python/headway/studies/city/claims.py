@@ -205,8 +205,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         why=Why(
             "refuted",
             "Slow-Start takes 5.3 s for the largest part, of which path and receive buffer need "
-            "2.2 s, so that no startup saves 5 s. Jump-Start's first flight has at most 64 KiB (the "
-            "thesis' K_data), which saves two to four round trips.",
+            "2.2 s, so that no startup saves 5 s. Jump-Start's first flight has at most 64 KiB "
+            "(the thesis' K_data), which saves two to four round trips.",
             (
                 Change(
                     "a slow start that begins with the three packets of the thesis' default stack",

@@ -110,9 +110,9 @@ def _timed(scheme: str, time_s: Callable[[float], float]) -> Spoil:
 
 
 _ROOM = (
-    "A host that may ask leaves 8 bytes of each packet free for the option, and nginx sends its head "
-    "in a packet of its own. The 100 kB are 71 packets then, one more than slow start's first three "
-    "windows, and take a round trip longer where nothing is asked."
+    "A host that may ask leaves 8 bytes of each packet free for the option, and nginx sends its "
+    "head in a packet of its own. The 100 kB are 71 packets then, one more than slow start's first "
+    "three windows, and take a round trip longer where nothing is asked."
 )
 
 

@@ -191,8 +191,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         _no_benefit,
         why=Why(
             "refuted",
-            "The largest script, 742 kB, takes Slow-Start 1.4 s. With a target of half a second or a "
-            "second it arrives sooner.",
+            "The largest script, 742 kB, takes Slow-Start 1.4 s. With a target of half a second or "
+            "a second it arrives sooner.",
             (
                 Change(
                     "targets of 2 s instead of 0.5 and 1 s",

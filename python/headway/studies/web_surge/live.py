@@ -196,9 +196,9 @@ _GAIN, _LOSS = _taking(3.0, 1.0), _taking(1.0, 3.0)
 
 _CLOSED = Why(
     "unknown setting",
-    "Today's slow start begins with ten packets, and connections stay open from page to page. Where "
-    "one connection carries all pages, only the first page begins with a startup. The thesis does "
-    "not print how long its server kept connections open.",
+    "Today's slow start begins with ten packets, and connections stay open from page to page. "
+    "Where one connection carries all pages, only the first page begins with a startup. The thesis "
+    "does not print how long its server kept connections open.",
     (
         Change(
             "a server that closes connections after 0.5 s of idleness, before the next page",
