@@ -14,7 +14,7 @@ from headway.experiment import Experiment, Vectors
 from headway.studies.web_surge import experiments as web
 from headway.studies.web_surge import live
 from headway.studies.web_surge.observe import Found, Loads, page_times
-from headway.studies.web_surge.thesis import all_gain, still_faster
+from headway.studies.web_surge.thesis import all_gain, denied, still_faster
 from headway.study import StudyContext, discover
 
 
@@ -112,13 +112,30 @@ def test_what_is_saved_has_an_interval_by_batches_of_the_same_pages() -> None:
     batches = tuple(np.linspace(1.0, 3.0, 10))
     slow = loads(2.0, batches)
     sure = of_thesis(slow, loads(1.8, tuple(one - 0.2 for one in batches)))
-    assert "above 0 in 12 of 12" in all_gain(sure).note
-    assert "SURGE default 0.20 ±0.00 s" in still_faster(sure).note
+    assert all_gain(sure).holds
+    assert still_faster(sure).holds
+    assert "0.20 ±0.00 s" in still_faster(sure).note
     other = tuple(one - 0.2 + (-1) ** n for n, one in enumerate(batches))
     unsure = of_thesis(slow, loads(1.8, other))
-    assert "above 0 in 0 of 12" in all_gain(unsure).note
-    assert "SURGE default 0.20 ±0.75 s" in still_faster(unsure).note
-    assert still_faster(unsure).holds  # the list says sign
+    assert all_gain(unsure).measured == "0 of 12"
+    assert "0.20 ±0.75 s" in still_faster(unsure).note
+    assert not still_faster(unsure).holds
+
+
+def test_equal_times_are_within_two_percent_or_within_the_interval() -> None:
+    """A Quick-Start that is faster by 4 % is not equal, unless its interval is wider."""
+    batches = tuple(np.linspace(1.0, 3.0, 10))
+    slow = loads(2.0, batches)
+    assert denied(of_thesis(slow, loads(1.97, tuple(one - 0.03 for one in batches)))).holds
+    assert not denied(of_thesis(slow, loads(1.92, tuple(one - 0.08 for one in batches)))).holds
+    other = tuple(one - 0.08 + (-1) ** n for n, one in enumerate(batches))
+    assert denied(of_thesis(slow, loads(1.92, other))).holds
+
+
+def test_other_numbers_of_users_ask_what_so_many_ask(trials: dict[str, Experiment]) -> None:
+    key = web.thesis_key("large", "1.1", "slow-start", 10)
+    more = web.with_users({10: ("large", 20)})(trials[key])
+    assert more.flows == trials[web.thesis_key("large", "1.1", "slow-start", 20)].flows
 
 
 def test_on_the_kernel_a_user_who_did_not_load_all_pages_has_no_mean() -> None:

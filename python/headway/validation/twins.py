@@ -184,6 +184,7 @@ def judge(agreement: Agreement, kernel: Sequence[Table], simulator: Sequence[Tab
         verdict=verdict,
         statement=agreement.statement,
         note="" if is_whole else "Some numbers are on one side only.",
+        margin=1 - worst[0] if worst is not None and is_whole else None,
     )
 
 

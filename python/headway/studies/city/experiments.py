@@ -55,8 +55,8 @@ CHOICES = (
     "Quick-Start asks for 82 Mbit/s with every first data, late; its router gives away all of 1 "
     "Gbit/s, or 1 %. The server says that 118 MB will come: nginx writes a head of 300 bytes "
     "first, and a startup that knows no more has nothing to start for.",
-    f"Each walk is made {RUNS} times, the startups in turn. Judged are means; intervals are "
-    "Student's, 95 %, and an order needs intervals that do not overlap.",
+    f"Each walk is made {RUNS} times, the startups in turn. Judged are means. Intervals are "
+    "Student's, 95 %, and an order needs a difference whose interval excludes 0.",
     "Settled with results in view: the volume that the server says (without it no request was "
     "seen); slow start that is not limited after a grant, as on the thesis' hosts (with RFC 4782's "
     "limit the largest quarter took 6.3 s, Slow-Start 5.3); the repetitions, the intervals that an "

@@ -63,6 +63,7 @@ def agreed(
             f"{agreement.most:g} {agreement.unit} or {100 * agreement.relative:g} %",
             agreement.unit,
             claim.note,
+            margin=claim.margin,
         )
 
     return Statement(
@@ -70,8 +71,7 @@ def agreed(
         agreement.statement,
         "the simulator's",
         look,
-        ours="What stands is the difference that comes nearest to what is allowed, or exceeds it "
-        "most.",
+        ours="Shows the difference closest to the tolerance, or furthest beyond it.",
         spoil=spoil,
         mend=mend,
     )

@@ -1,14 +1,17 @@
-"""Check: targets that are met, that are missed, and that nobody hears: C-TH-244 to 248, 290."""
+"""Check: targets that are met, missed, or not read: C-TH-244 to 248 and 290."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from headway.claims import Seen, Statement, between, near, replaced, scaled, swapped
+from headway.claims import Seen, Statement, near, replaced, scaled, swapped, words
 from headway.claims.spoil import Rows
+from headway.claims.why import Change, Why, edited
+from headway.claims.words import Check
 from headway.metrics.stats import Array
 from headway.studies.common import lab
 from headway.studies.deadlines.experiments import (
@@ -19,15 +22,21 @@ from headway.studies.deadlines.experiments import (
     MEGA,
     SCHEMES,
     SIZE_BYTES,
+    SMALLER,
     TARGETS_S,
+    named_rates,
 )
+from headway.studies.deadlines.observe import Responses, observe
 from headway.studies.deadlines.results import Found
+from headway.trace import Trace
 
 LEAST_S = 0.29
 """From here on the link allows a target: 200 ms, and 100 kB at 9.76 Mbit/s."""
 LEAST_ASKING_S = 0.56
 """With a round trip more, and 5.12 Mbit/s, the highest rate the routers of the link can grant."""
 WITHIN = 0.1
+RATHER_LOW = 0.1
+"""What the claims list takes "rather low" for; "not much worse" alone would allow 0.5."""
 RTT_S = lab.RTT_MS / 1e3
 
 
@@ -44,13 +53,16 @@ def _late_s(found: Found, scheme: str, least_s: float) -> Array:
 
 
 def _met(found: Found) -> Seen:
+    targets = found.targets_s(MEGA)
     over = _late_s(found, MEGA, LEAST_S)
-    return Seen(
+    parts = found.times_s(MEGA) / targets
+    return Seen.by(
         f"{int((over <= 0).sum())} of {over.size} targets met"
         + (f", the others at most {1e3 * over.max():.1f} ms late" if over.max() > 0 else ""),
-        bool(np.all(over <= 0)),
-        "all from 0.29 s on",
-        note="Eq. 7.1 has no room for the last packet's time on the link, 1.2 ms.",
+        *(
+            words.within(part, -math.inf, 1, f"all from {LEAST_S:g} s on")
+            for part in parts[targets >= LEAST_S]
+        ),
     )
 
 
@@ -58,53 +70,55 @@ def within(found: Found, scheme: str, least_s: float) -> Seen:
     """Of the targets from one on, how much of each its response took at most."""
     targets = found.targets_s(scheme)
     parts = (found.times_s(scheme) / targets)[targets >= least_s]
-    return Seen(
+    return Seen.by(
         f"at most {parts.max():.3f} of the target, {parts.size} targets",
-        bool(np.all(parts <= 1 + WITHIN)),
-        f"≤ {1 + WITHIN:g} from {least_s:g} s on",
+        *(
+            words.within(part, -math.inf, 1 + WITHIN, f"≤ {1 + WITHIN:g} from {least_s:g} s on")
+            for part in parts
+        ),
     )
 
 
 def _missed(found: Found) -> Seen:
     targets = found.targets_s(LATE)
-    targets = targets[targets > RTT_S]
-    over = _late_s(found, LATE, float(targets[0]))
+    targets = targets[targets >= LEAST_S]
+    over = _late_s(found, LATE, LEAST_S)
     # a round trip, and half of the rate
     most = RTT_S + (targets - RTT_S)
     missed = targets[over > 0]
-    return Seen(
-        f"{missed.size} of {over.size} targets above the round-trip time missed"
+    return Seen.by(
+        f"{missed.size} of {over.size} targets that the link allows missed"
         + (f", up to {missed.max():g} s by at most {over.max():.2f} s" if missed.size else ""),
-        bool(np.all((over > 0) & (over <= most))),
-        "by up to a round trip and half the rate",
-        note="With more time slow start makes up for the round trip and the rounding, or is fast "
-        "enough alone. The thesis does not print which targets its figure has.",
+        *(words.more(late + target, target) for late, target in zip(over, targets, strict=True)),
+        *(
+            words.within(late, -math.inf, bound, "by up to a round trip and half the rate")
+            for late, bound in zip(over, most, strict=True)
+        ),
+        note="The claims list gives the upper bound.",
     )
 
 
-def constant(found: Found, within_s: float) -> Seen:
-    """How far apart the times of startups that hear of no target are."""
-    spread = {scheme: float(np.ptp(found.times_s(scheme))) for scheme in BLIND}
-    return Seen(
-        ", ".join(f"{SCHEMES[s].label} ±{1e3 * v:.1f} ms" for s, v in spread.items()),
-        all(v < within_s for v in spread.values()),
-        f"< {1e3 * within_s:g} ms",
+def constant(found: Found) -> Seen:
+    """How far apart the times of startups that read no target are."""
+    times = {scheme: found.times_s(scheme) for scheme in BLIND}
+    return Seen.by(
+        ", ".join(f"{SCHEMES[s].label} ±{1e3 * np.ptp(own):.1f} ms" for s, own in times.items()),
+        *(words.identical(float(own.max()), float(own.min())) for own in times.values()),
     )
 
 
-def refused(found: Found, part: float, base: str = BASE) -> Seen:
-    """Times of targets that no rate can meet beside those of a startup that hears of none."""
+def refused(found: Found, same: Callable[[float, float], Check], base: str = BASE) -> Seen:
+    """Times of targets that no rate can meet beside those of a startup that reads none."""
     slow = float(np.median(found.times_s(base)))
-    words, off = [], []
+    told, checks = [], []
     for scheme in (MEGA, LATE):
         below = found.times_s(scheme)[found.targets_s(scheme) < RTT_S]
-        words.append(f"{SCHEMES[scheme].label} {', '.join(f'{t:.3f}' for t in below)} s")
-        off += list(np.abs(below / slow - 1))
-    return Seen(
-        f"{'; '.join(words)}; {SCHEMES[base].label} {slow:.3f} s",
-        bool(off and max(off) < part),
-        f"±{100 * part:g} %",
-        note="Both startups are there, and the socket knows the target.",
+        told.append(f"{SCHEMES[scheme].label} {', '.join(f'{t:.3f}' for t in below)} s")
+        checks.append(words.every([same(float(one), slow) for one in below]))
+    return Seen.by(
+        f"{'; '.join(told)}; {SCHEMES[base].label} {slow:.3f} s",
+        *checks,
+        note="Both startups are installed, and the socket has the target.",
     )
 
 
@@ -113,10 +127,16 @@ def _equation(_found: Found) -> Seen:
 
 
 def penalty(found: Found) -> Seen:
-    """The worst time of startups that hear of a target, over slow start's."""
+    """The worst time of startups that read a target, over slow start's."""
     slow = float(found.times_s(BASE)[0])
     worst = float(np.max([found.times_s(scheme) for scheme in (MEGA, LATE)])) / slow
-    return between(worst, -math.inf, 1.1, note="Targets from 0.1 to 2 s; times slow start's.")
+    check = words.within(worst, -math.inf, 1 + RATHER_LOW)
+    return Seen.by(
+        worst,
+        # stricter than a factor of 1.5
+        dataclasses.replace(check, words=frozenset({"much"})),
+        note="Targets from 0.1 to 2 s; times slow start's.",
+    )
 
 
 def _a_round_trip_late(rows: Rows) -> Rows:
@@ -126,39 +146,80 @@ def _a_round_trip_late(rows: Rows) -> Rows:
     return {**rows, LATE: dataclasses.replace(rows[LATE], response_s=late)}
 
 
-OURS = "No paper says so; 10 % are ours."
+def whole_ms(_: str, trace: Trace) -> Responses:
+    """Response times by a clock of milliseconds."""
+    seen = observe(trace)
+    return dataclasses.replace(seen, response_s=np.round(seen.response_s, 3))
+
+
+OURS = "No paper states this. The 10 % are ours."
 
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-244",
-        "Mega-Start meets response time targets that the link allows",
-        "met as long as a link of 10 Mbit/s allows",
+        "Mega-Start meets the response time target as long as the link of 10 Mbit/s allows",
+        "met",
         _met,
-        ours="Before, with the times in view, up to 3 % late.",
+        why=Why(
+            "unknown setting",
+            "With a target of 0.29 s, 5 ms above what the link needs at least, the response is "
+            "0.1 ms late: eq. 7.1 leaves no room for the last packet's time on the link, 1.2 ms. "
+            "The paper prints neither the single targets of its figure nor the resolution of its "
+            "clock.",
+            (
+                Change("a clock of milliseconds", keys=MEGA, observe=whole_ms),
+                Change(
+                    "an object of 99 kB instead of 100",
+                    edited({"flows.*.app.file": str(SMALLER), "flows.*.app.sha256": None}),
+                    MEGA,
+                ),
+            ),
+        ),
         spoil=swapped(MEGA, LATE),
         mend=scaled(MEGA, 0.99, "response_s"),
     ),
     Statement(
         "C-TH-245",
-        "late Quick-Start does not meet targets",
-        "not met: a round trip, and rates are rounded down",
+        "late Quick-Start does not meet the target, as it needs a round trip to ask and rounds the "
+        "rate down",
+        "not met",
         _missed,
+        why=Why(
+            "refuted",
+            "Slow start needs 1.2 s for the object, and Quick-Start continues with slow start "
+            "after its grant (the thesis' strategy a). Targets of 1 s and more are met therefore, "
+            "also where the server names a rate that is too small. They are missed where the grant "
+            "ends slow start.",
+            (
+                Change(
+                    "the rate of eq. 7.1 named for every target, as by the thesis' server",
+                    named_rates(),
+                    LATE,
+                ),
+                Change(
+                    "the rate of eq. 7.1 named for every target and ssthresh at the granted window "
+                    "(strategy c)",
+                    named_rates(qs_ssthresh=1),
+                    LATE,
+                ),
+            ),
+        ),
         spoil=swapped(LATE, MEGA),
         mend=_a_round_trip_late,
     ),
     Statement(
         "C-TH-246",
-        "Jump-, Initial- and Slow-Start do not depend on the target",
+        "the response times of Jump-, Initial- and Slow-Start are independent of the target",
         "constant",
-        lambda found: constant(found, 1e-3),
+        constant,
         spoil=swapped("jump-start", MEGA),
     ),
     Statement(
         "C-TH-247",
-        "a target below the round-trip time leaves slow start",
+        "with a target below the round-trip time no fast startup is activated",
         "as Slow-Start",
-        lambda found: refused(found, 0.01),
-        # started all the same
+        lambda found: refused(found, words.identical),
+        # started nevertheless
         spoil=replaced(MEGA, 0.285, "response_s.0"),
     ),
     Statement(
@@ -170,7 +231,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-290",
-        "wrong targets cost little: worst time over slow start's",
+        "the penalty of a target that is too small or too large is rather low: the response time "
+        "is not much worse than slow start's",
         "not much worse",
         penalty,
         spoil=scaled(LATE, 1.3, "response_s"),

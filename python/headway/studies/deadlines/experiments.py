@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from headway.claims.why import Edit
 from headway.experiment import Experiment, Flow
 from headway.studies.common import lab
 from headway.study import StudyContext
@@ -14,6 +16,12 @@ TARGETS_S = (0.1, 0.15, 0.21, 0.25, 0.27, 0.29, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 1
 """From below the round-trip time on; at 0.21 s a rate of 83 Mbit/s for a link of ten."""
 ONCE = Path(__file__).with_name("once.csv")
 """The object, once."""
+SMALLER = Path(__file__).with_name("smaller.csv")
+"""An object of 99 kB, once."""
+THRICE = Path(__file__).with_name("thrice.csv")
+"""The object three times, each on its connection, with 0.6 s between them."""
+SMALLER_THRICE = Path(__file__).with_name("smaller_thrice.csv")
+"""The same with 98 kB."""
 SPACING_S = 40.0
 """Transfers follow each other on an idle link."""
 
@@ -62,6 +70,26 @@ def download(
             "delayed_ack": False,
         }
     )
+
+
+def named_rates(**tunables: int) -> Edit:
+    """The server names the rate of eq. 7.1 for every target above the round-trip time.
+
+    The rate is that of IP packets.
+    """
+    packets_bits = math.ceil(SIZE_BYTES / lab.MSS_BYTES) * lab.MTU_BYTES * 8
+
+    def edit(experiment: Experiment) -> Experiment:
+        data = experiment.model_dump(mode="json")
+        for flow, target_s in zip(data["flows"], TARGETS_S, strict=True):
+            flow["control"]["tunables"].update(tunables)
+            flow["deadline"] = None
+            if (left_s := target_s - lab.RTT_MS / 1e3) > 0:
+                flow["initial_rate"] = f"{packets_bits / left_s:.0f} bit/s"
+                flow["data_volume"] = f"{SIZE_BYTES:.0f} B"
+        return Experiment.model_validate(data)
+
+    return edit
 
 
 def in_turn(ctx: StudyContext) -> dict[str, Experiment]:

@@ -7,7 +7,6 @@ is what today's Linux does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from headway.claims import Evidence
 from headway.experiment import Experiment
@@ -20,6 +19,7 @@ from headway.studies.deadlines.experiments import (
     BLIND,
     SCHEMES,
     TARGETS_S,
+    THRICE,
     download,
 )
 from headway.studies.deadlines.observe import Responses
@@ -27,8 +27,6 @@ from headway.studies.deadlines.results import Found, live_key
 from headway.study import StudyContext
 from headway.trace import Trace
 
-THRICE = Path(__file__).with_name("thrice.csv")
-"""The object three times, each on its connection, with 0.6 s between them."""
 FEW_TARGETS_S = (0.1, 0.3, 1.0, 2.0)
 """Of startups that hear of none: a trial here takes its time."""
 RUNS, LONGEST_S, THINK_S = 3, 1.7, 0.6

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from headway.claims.why import Edit
 from headway.experiment import Experiment, Flow, Pages, Vectors
 from headway.studies.common import lab
 from headway.studies.quickstart_linux.experiments import CONTROLS, QS_BPS, ROUTER
@@ -33,9 +34,8 @@ SHARES = (0.25, 0.5, 0.75)
 
 SAMPLE_S = 3600.0
 """One hour per sample."""
-QUICK_ALONE_S, QUICK_PAPER_S, QUICK_THESIS_S = 900.0, 180.0, 720.0
-"""One user; many of the paper, who are looked at for large differences; many of the thesis, who are
-looked at for small ones."""
+QUICK_PAPER_S = 180.0
+"""Many users of the paper, whose differences are large. All other differences need the hour."""
 USERS: dict[surge.Model, tuple[int, ...]] = {"default": (100, 250), "large": (5, 10, 20)}
 """Besides one. The most of both models ask for most of the link; how many the papers had is not
 printed."""
@@ -98,8 +98,8 @@ def today_key(model: str, how: str, scheme: str) -> str:
 
 
 def users_of(model: surge.Model, *, quick: bool) -> tuple[int, ...]:
-    """How many users there are, from one on."""
-    return (1, USERS[model][-1]) if quick else (1, *USERS[model])
+    """How many users there are, from one on; quick: one, and the two largest numbers."""
+    return (1, *USERS[model][-2:]) if quick else (1, *USERS[model])
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
@@ -147,19 +147,17 @@ def _thesis(ctx: StudyContext) -> dict[str, Experiment]:
                     thesis_key(model, http, scheme, users): (THESIS_HOSTS, scheme)
                     for scheme in schemes
                 }
-                quick_s = QUICK_ALONE_S if users == 1 else QUICK_THESIS_S
-                trials.update(_trials(ctx, model, http, users, wanted, quick_s=quick_s))
+                trials.update(_trials(ctx, model, http, users, wanted))
     return trials
 
 
 def _today(ctx: StudyContext) -> dict[str, Experiment]:
     folder = ctx.out_dir / "pages"
     folder.mkdir(exist_ok=True)
-    length_s = QUICK_ALONE_S if ctx.quick else SAMPLE_S
     trials = {}
     for model in MODELS:
         file = folder / f"{model}.csv"
-        [visits] = visits_of(ctx, model, 1, length_s)
+        [visits] = visits_of(ctx.seed, model, 1, SAMPLE_S)
         write_pages(file, visited(visits, lab.REQUEST_BYTES))
         for how in TODAY:
             http = "2" if how == "2" else "1.1"
@@ -167,20 +165,39 @@ def _today(ctx: StudyContext) -> dict[str, Experiment]:
             for scheme in THESIS_SCHEMES:
                 trials[today_key(model, how, scheme)] = lab.experiment(
                     lab.path(router=THESIS_HOSTS.router),
-                    [user_of(app, THESIS_HOSTS, scheme, start_s=0)],
-                    duration_s=length_s,
+                    [user_of(app, THESIS_HOSTS, scheme, start="0 s")],
+                    duration_s=SAMPLE_S,
                     seed=ctx.seed,
                 )
     return trials
 
 
-def visits_of(
-    ctx: StudyContext, model: surge.Model, users: int, length_s: float
-) -> list[list[WebPage]]:
+def visits_of(seed: int, model: surge.Model, users: int, length_s: float) -> list[list[WebPage]]:
     """What so many users of a server ask for."""
-    server = surge.server(model, f"{ctx.seed}")
-    names = [f"{ctx.seed}/{model}/user{number}" for number in range(users)]
+    server = surge.server(model, f"{seed}")
+    names = [f"{seed}/{model}/user{number}" for number in range(users)]
     return [server.visits(name, length_s) for name in names]
+
+
+def with_users(instead: Mapping[int, tuple[surge.Model, int]]) -> Edit:
+    """Other numbers of the thesis' users: by the number in a trial, its model and the new one."""
+
+    def edit(experiment: Experiment) -> Experiment:
+        model, users = instead[len(experiment.flows)]
+        first = experiment.flows[0].model_dump()
+        asked = [requests(own, "1.1") for own in visits_of(experiment.seed, model, users, SAMPLE_S)]
+        flows = [
+            Flow.model_validate({**first, "app": app, "start": _start(number, users)})
+            for number, app in enumerate(asked)
+        ]
+        return experiment.model_copy(update={"flows": tuple(flows)})
+
+    return edit
+
+
+def _start(number: int, users: int) -> str:
+    """Users start evenly within STAGGER_S."""
+    return f"{STAGGER_S * number / users:.6f} s"
 
 
 def _trials(
@@ -190,16 +207,16 @@ def _trials(
     users: int,
     wanted: Mapping[str, tuple[Hosts, str]],
     *,
-    quick_s: float = QUICK_ALONE_S,
+    quick_s: float = SAMPLE_S,
 ) -> dict[str, Experiment]:
     """Trials of the same users, who ask for the same, by key; with what hosts and scheme."""
     length_s = quick_s if ctx.quick else SAMPLE_S
-    asked = [requests(visits, http) for visits in visits_of(ctx, model, users, length_s)]
+    asked = [requests(visits, http) for visits in visits_of(ctx.seed, model, users, length_s)]
     return {
         key: lab.experiment(
             lab.path(router=hosts.router),
             [
-                user_of(app, hosts, scheme, start_s=STAGGER_S * number / users)
+                user_of(app, hosts, scheme, start=_start(number, users))
                 for number, app in enumerate(asked)
             ],
             duration_s=length_s,
@@ -209,7 +226,7 @@ def _trials(
     }
 
 
-def user_of(app: Vectors | Pages, hosts: Hosts, scheme: str, *, start_s: float) -> Flow:
+def user_of(app: Vectors | Pages, hosts: Hosts, scheme: str, *, start: str) -> Flow:
     """A user's connections, with a scheme."""
     return Flow.model_validate(
         {
@@ -219,7 +236,7 @@ def user_of(app: Vectors | Pages, hosts: Hosts, scheme: str, *, start_s: float) 
             "receive_window": None if scheme == "slow-start" else lab.RECEIVE_WINDOW,
             "data_volume": f"{HANDSHAKE_BYTES} B" if scheme == "quick-start" else None,
             "delayed_ack": hosts.delayed_ack,
-            "start": f"{start_s:.6f} s",
+            "start": start,
         }
     )
 

@@ -146,7 +146,7 @@ def _bars(found: Found, model: surge.Model, scheme: str) -> Bars:
 def pages(ctx: StudyContext, model: surge.Model) -> PageTable:
     """What every user asks for."""
     count = QUICK_PAGES if ctx.quick else PAGES
-    [seen] = visits_of(ctx, model, 1, 3600.0)
+    [seen] = visits_of(ctx.seed, model, 1, 3600.0)
     fit = [
         replace(page, think_us=THINK_US)
         for page in seen
@@ -185,4 +185,4 @@ def _longest_s(table: PageTable, way: str) -> float:
 def _user(file: Path, way: str, scheme: str, start_s: float) -> Flow:
     http, connections = WAYS[way]
     app = Pages.model_validate({"file": file, "http": http, "connections": connections})
-    return user_of(app, THESIS_HOSTS, scheme, start_s=start_s)
+    return user_of(app, THESIS_HOSTS, scheme, start=f"{start_s:.6f} s")

@@ -21,8 +21,9 @@ from headway.units import NS_PER_S
 from headway.workloads import surge
 
 SMALL_BYTES = (5e3, 20e3)
-"""Pages "of the order of 10 kB" (thesis, 6.4.4.2)."""
-LARGE_BYTES = 100e3
+"""Pages "of the order of 10 kB" (thesis, 6.4.4.2): half to twice as much."""
+LARGE_BYTES = 50e3
+"""Transfers "of the order of 100 kB or more": from half as much on."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,10 @@ class Loads:
         return self.mean_s + self.half_width_s
 
 
-def observe(trace: Trace) -> Loads:
+def observe(trace: Trace, small_bytes: tuple[float, float] = SMALL_BYTES) -> Loads:
     """One trial."""
     times_s, sizes = page_times(trace)
-    small = (sizes >= SMALL_BYTES[0]) & (sizes <= SMALL_BYTES[1])
+    small = (sizes >= small_bytes[0]) & (sizes <= small_bytes[1])
     large = sizes >= LARGE_BYTES
     batches_s = _batches(times_s)
     half_width = confidence_interval(batches_s).half_width if batches_s else None
