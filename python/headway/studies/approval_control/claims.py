@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from headway import models
-from headway.claims import Seen, Statement, between, replaced, scaled, swapped
+from headway.claims import Seen, Statement, between, replaced, scaled, swapped, words
 from headway.registry import registry
 from headway.studies.approval_control import equations, loads, network_claims, transfers
 from headway.studies.approval_control.experiments import rate_bps
@@ -30,8 +30,8 @@ def _default(name: str) -> int:
 
 def _defaults(names: Mapping[str, int]) -> Seen:
     found = {name: _default(name) for name in names}
-    words = ", ".join(f"{name} = {value}" for name, value in found.items())
-    return Seen(words, found == dict(names), "exact")
+    told = ", ".join(f"{name} = {value}" for name, value in found.items())
+    return Seen.by(told, words.is_so(found == dict(names), "exact"))
 
 
 def _rounding(_: Found) -> Seen:
@@ -43,7 +43,7 @@ def _rounding(_: Found) -> Seen:
 
 def _largest_rate(_: Found) -> Seen:
     rate = rate_bps(_default("max_code"))
-    return Seen(f"{rate:.0f} bit/s", rate == 1.31072e9, "exact")
+    return Seen.by(f"{rate:.0f} bit/s", words.is_so(rate == 1.31072e9, "exact"))
 
 
 STATEMENTS: tuple[Statement[Found], ...] = (
@@ -111,8 +111,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     *network_claims.STATEMENTS,
     Statement(
         "C-TH-032",
-        "overhead of a packet that asks, of all others none",
-        "8 B",
+        "overhead of a packet with the Quick-Start option",
+        "8 B (if used)",
         transfers.option_length,
         same_as="C-TH-020",
         spoil=replaced("request-in-syn", 64, "syn_bytes"),
@@ -155,16 +155,15 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-102",
-        "grant of the second transfer",
-        "approved, used after one RTT",
+        "second transfer: its grant, and its window until the grant is used",
+        "fully approved, used after one RTT; the small restart window until then",
         transfers.second_grant,
-        ours="The list names no tolerance for one round trip.",
         spoil=replaced("lot-cross", 0.4, "starts.1.used_after_s"),
     ),
     Statement(
         "C-TH-103",
-        "third transfer: routers 1 and 2",
-        "82 Mbit/s and denied",
+        "third transfer: answers of routers 1 and 2, and how it starts",
+        "82 Mbit/s and denied, slow start",
         transfers.third_grants,
         spoil=swapped("alone", "cross"),
     ),
@@ -184,15 +183,15 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-106",
-        "EWMA beside peak",
-        "grants more, small difference",
+        "EWMA estimator beside peak estimator",
+        "grants more, the overall difference is small",
         transfers.ewma_grants_more,
         spoil=swapped("target", "ewma"),
     ),
     Statement(
         "C-TH-107",
         "fair algorithm: grants of the burst",
-        "about the same",
+        "about the same, small rate for each",
         transfers.fair_burst,
         mend=replaced("pattern-fair", 640e3, "answers.granted_bps"),
         spoil=swapped("target", "fair"),
@@ -200,21 +199,20 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-108",
         "target algorithm: grants of the burst",
-        "random",
+        "larger for some, at random",
         transfers.target_burst,
         spoil=swapped("target", "fair"),
-        ours='"Clearly below" is 0.8 here.',
     ),
     Statement(
         "C-TH-109",
-        "optimistic algorithm: granted",
-        "ten times too much",
+        "optimistic algorithm: the burst overbooks the capacity",
+        "by one order of magnitude",
         transfers.overbooked,
         spoil=swapped("target", "optimistic"),
     ),
     Statement(
         "C-TH-110",
-        "most that is granted, eq. 6.1",
+        "target: limit of the bandwidth that is granted per second, eq. 6.1",
         "(theta c - u)/(Delta Omega)",
         loads.most_granted,
         ours="Rates are rounded down to codes, and a slot more or less at the ends of the run is "
@@ -223,15 +221,15 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-111",
-        "longer intervals grant less",
+        "target: the longer the interval, the less bandwidth is granted",
         "less",
         loads.longer_grants_less,
         spoil=swapped("100ms", "1000ms"),
     ),
     Statement(
         "C-TH-112",
-        "target: fairness with slots of 500 ms and 1 s, of the optimum",
-        "very small",
+        "target: fairness with slots of 500 ms and 1 s",
+        "very small, much below the optimum",
         loads.target_unfair,
         ours="Wherever more than twice of what eq. 6.1 can give is asked for: the text says "
         '"if resources are scarce".',
@@ -239,7 +237,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-113",
-        "fairness if all were approved",
+        "fairness if each request were approved",
         "below 1",
         loads.optimum,
         spoil=replaced("load-*", 1.0, "best_fairness"),
@@ -254,14 +252,15 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-115",
         "fair: fairness",
-        "between target and optimum",
+        "slightly below the optimum, much better than target",
         loads.fair_between,
+        mend=replaced("load-fair-*", 0.5, "fairness"),
         ours="Wherever more than twice of what eq. 6.1 can give is asked for.",
         spoil=swapped("fair", "target"),
     ),
     Statement(
         "C-TH-116",
-        "fair: granted bandwidth",
+        "fair: total granted bandwidth",
         "less than target",
         loads.fair_grants_less,
         spoil=swapped("fair", "target"),
@@ -278,14 +277,14 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-270",
-        "peak beside EWMA",
+        "peak estimator beside EWMA: unused bandwidth and mean grant",
         "more conservative",
         transfers.peak_is_conservative,
         spoil=swapped("target", "ewma"),
     ),
     Statement(
         "C-TH-272",
-        "denials after a request for all",
+        "after a request for the whole capacity all further ones are denied for",
         "Omega Delta",
         equations.pool_is_empty,
         ours="A grant is remembered for the rest of its slot and Omega - 1 more; a tenth of a slot "
@@ -294,7 +293,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-273",
-        "fair: most granted in a slot",
+        "fair: granted in a slot, at most",
         "a / Omega",
         equations.fair_bound,
         spoil=swapped("fair", "target"),

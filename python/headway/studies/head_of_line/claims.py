@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.claims import Seen, Statement, scaled, swapped
+from headway.claims import Seen, Statement, scaled, swapped, words
 from headway.metrics.stats import Array
 from headway.studies.common import lab
 from headway.studies.head_of_line.experiments import (
@@ -19,7 +19,7 @@ from headway.studies.head_of_line.experiments import (
     RTT_MS,
     model_s,
 )
-from headway.studies.head_of_line.observe import Found, means_s
+from headway.studies.head_of_line.observe import Found, estimate, means_s
 
 SMALL_LOSS = 1e-2
 """Above it the thesis sees times leave eq. A.7 (section 6.2.3.2)."""
@@ -39,10 +39,9 @@ def _small_loss(found: Found) -> Seen:
 
     off, tiny, other = furthest(SMALL_LOSS), furthest(1e-3), furthest(SMALL_LOSS, OTHER_STACK)
     worst = max(off, key=lambda c: off[c])
-    return Seen(
+    return Seen.by(
         f"at most {100 * off[worst]:.1f} % off ({CONTROLS[worst]})",
-        off[worst] <= 0.05,
-        "±5 %",
+        words.within(off[worst], -math.inf, 0.05, "±5 %"),
         note=f"RTT {RTT_MS} ms; the thesis does not print its own. {100 * max(tiny.values()):.1f} "
         "% off up to 0.1 %. At 1 % there are no timeouts yet, but a window of 7 packets on "
         "average holds messages back for a quarter of the time, which eq. A.7 does not know. With "
@@ -52,20 +51,27 @@ def _small_loss(found: Found) -> Seen:
 
 def _high_loss(found: Found) -> Seen:
     least = {c: float(ratio.min()) for c, ratio in _over_model(found, _HIGH).items()}
-    return Seen(
+    return Seen.by(
         ", ".join(f"{CONTROLS[c]} at least {ratio:.2f} times" for c, ratio in least.items()),
-        all(ratio > 1 for ratio in least.values()),
+        *(
+            words.more(estimate(found, c, loss), float(model_s(loss)))
+            for c in CONTROLS
+            for loss in _LOSSES[_HIGH].tolist()
+        ),
     )
 
 
 def _cubic_first(found: Found) -> Seen:
     reno, cubic = (means_s(found, c)[_HIGH] for c in ("reno", "cubic26"))
-    return Seen(
+    return Seen.by(
         ", ".join(
             f"{1e3 * c:.1f} and {1e3 * r:.1f} ms at {p:g}"
             for p, c, r in zip(_LOSSES[_HIGH], cubic, reno, strict=True)
         ),
-        bool(np.all(cubic < reno)),
+        *(
+            words.less(estimate(found, "cubic26", loss), estimate(found, "reno", loss))
+            for loss in _LOSSES[_HIGH].tolist()
+        ),
     )
 
 
@@ -83,12 +89,11 @@ def _counted_s(loss: float) -> float:
 
 def _equation(_found: Found) -> Seen:
     times_s = {loss: (float(model_s(loss)), _counted_s(loss)) for loss in (1e-3, 1e-2)}
-    return Seen(
+    return Seen.by(
         ", ".join(
             f"{1e3 * a:.3f} and {1e3 * b:.3f} ms at {loss:g}" for loss, (a, b) in times_s.items()
         ),
-        all(math.isclose(a, b, rel_tol=1e-9) for a, b in times_s.values()),
-        "exact",
+        words.is_so(all(math.isclose(a, b, rel_tol=1e-9) for a, b in times_s.values()), "exact"),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from headway.claims import Evidence
 from headway.experiment import BATCHES
-from headway.metrics.stats import Array, batch_means, confidence_interval
+from headway.metrics.stats import Array, Estimate, batch_means, confidence_interval
 from headway.studies.common import lab
 from headway.studies.head_of_line.experiments import LOSSES, key
 from headway.trace import Trace
@@ -50,6 +50,12 @@ def observe(trace: Trace) -> Times:
     )
     half_width_s = float("nan") if half_width is None else half_width
     return Times(float(times_s.mean()), half_width_s, ordered[keep], 1 - keep / number, slow_s)
+
+
+def estimate(found: Found, control: str, loss: float, stack: str = lab.STACK) -> Estimate:
+    """A trial's mean time with its 95 % interval. Raises MissingTrialError."""
+    one = found[key(control, loss, stack)]
+    return Estimate(one.mean_s, None, one.half_width_s, BATCHES)
 
 
 def means_s(found: Found, control: str, stack: str = lab.STACK) -> Array:
