@@ -221,7 +221,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-111",
-        "target: the longer the interval, the less bandwidth is granted",
+        "target: the longer the interval or the more slots, the less bandwidth is granted",
         "less",
         loads.longer_grants_less,
         spoil=swapped("100ms", "1000ms"),

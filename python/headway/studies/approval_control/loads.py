@@ -58,16 +58,19 @@ def most_granted(found: Found) -> Seen:
 
 
 def longer_grants_less(found: Found) -> Seen:
-    """Grants per second by the slots' length."""
+    """Grants per second by the slots' length, and with more slots."""
     every = [
         [_load(found, "target", ms, at).granted_bps_per_s / 1e6 for ms in INTERVALS_MS]
         for at in setup.REQUESTED
     ]
     monotone = all(a >= b for own in every for a, b in pairwise(own))
+    more_slots = found.loads[setup.MORE_SLOTS_TRIAL].granted_bps_per_s / 1e6
     return Seen.by(
-        ", ".join(f"{value:.0f}" for value in every[-1]),
+        ", ".join(f"{value:.0f}" for value in every[-1])
+        + f"; {more_slots:.0f} with {setup.MORE_SLOTS} slots",
         words.is_so(monotone, "never more at any load"),
         *(words.less(b, a) for a, b in pairwise(every[-1])),
+        words.less(more_slots, every[-1][INTERVALS_MS.index(INTERVAL_MS)]),
         unit="Mbit/s per s",
         note="At the densest requests.",
     )
