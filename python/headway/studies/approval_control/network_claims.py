@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from headway.claims import Seen, Statement, near, replaced, words
+from headway.claims.why import Change, Why, edited
 from headway.registry import registry
 from headway.studies.approval_control.found import Found
 
@@ -83,6 +84,16 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         partial(_overhead, scheme="xcp", bytes_more=20),
         spoil=replaced("header-xcp", 52.0, "bytes_per_pkt"),
         mend=replaced("header-xcp", 72.0, "bytes_per_pkt"),
+        why=Why(
+            "refuted",
+            "20 bytes are those of the draft's header between IP and TCP. Here a TCP option "
+            "carries the same four fields in 16 bytes: two of them are rounded to two bytes each.",
+            [
+                Change("no timestamps", edited({"flows.*.timestamps": False}), "header-*"),
+                Change("no SACK", edited({"flows.*.sack": False}), "header-*"),
+            ],
+            nothing_helps=True,
+        ),
     ),
     Statement(
         "C-TH-034",

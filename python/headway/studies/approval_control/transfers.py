@@ -182,7 +182,7 @@ def fair_burst(found: Found) -> Seen:
         f"{grants.min() / mean:.2f} to {grants.max() / mean:.2f} of the mean; Jain "
         f"{indices[0]:.3f}, target {indices[1]:.3f}",
         words.every([words.similar(one, mean) for one in grants.tolist()]),
-        words.within(indices[0], 0.7, 1, "index ≥ 0.7"),
+        words.within(indices[0], 0.7, math.inf, "index ≥ 0.7"),
         words.more(*indices),
         words.less(float(grants.max()), float(burst(target).max())),
         note=f"With all transfers {setup.LATER_MS[0]} to {setup.LATER_MS[-1]} ms later Jain's "

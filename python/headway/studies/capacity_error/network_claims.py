@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from headway import models
 from headway.claims import Seen, Statement, near, replaced, scaled, swapped, words
+from headway.claims.why import Change, Why, edited
 from headway.studies.capacity_error.experiments import (
     GUIDED,
     HALVED,
@@ -231,6 +232,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
             _bound(0.1, 0.1), words.about(_bound(0.1, 0.1), 3), note="Eq. 6.15 gives two."
         ),
         carrier="model",
+        why=Why("refuted", "Eq. 6.15 gives 1 + beta/alpha = 2; three needs beta = 2 alpha."),
     ),
     Statement(
         "C-TH-211",
@@ -262,6 +264,24 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         figures={"may": '"can only be used" states a need, not a range of cases'},
         spoil=swapped("within-two", "double"),
         mend=replaced("*-within-two", 100.0, "queue_pkts"),
+        why=Why(
+            "refuted",
+            "The queue rests up to c/r = 1 + beta/alpha, in RCP by eq. 6.15 and in XCP alike. With "
+            "0.4 and 0.226, the values that the thesis names for both, that is 1.565. A factor of "
+            "two needs alpha = beta.",
+            [
+                Change(
+                    "alpha and beta of 0.4",
+                    edited(
+                        {
+                            "topology.routers.0.tunables.alpha": 400,
+                            "topology.routers.0.tunables.beta": 400,
+                        }
+                    ),
+                    tuple(f"{scheme}-{name}" for scheme in network.SCHEMES for name in _OVER),
+                )
+            ],
+        ),
     ),
     Statement(
         "C-TH-285",

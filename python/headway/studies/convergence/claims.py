@@ -9,6 +9,7 @@ from statistics import median
 import numpy as np
 
 from headway.claims import Seen, Statement, all_of, replaced, scaled, swapped, words
+from headway.claims.why import Change, Edit, Why, edited
 from headway.claims.words import Check
 from headway.models import fairness
 from headway.studies.common import lab
@@ -16,6 +17,7 @@ from headway.studies.convergence.experiments import (
     CONTROLS,
     DISTURBED,
     LENGTH_S,
+    RED,
     SAMPLE_S,
     control_trial,
 )
@@ -219,6 +221,23 @@ def _faster_than_tcp(found: Found) -> Seen:
 _WITHOUT_RED = all_of(*(swapped(name, f"{name}-red") for name in (lab.SLOW_START, *CONTROLS)))
 """Drop-tail's trials as RED's, and the other way round."""
 
+_ALL_CONTROLS = tuple(f"{name}-*" for name in (lab.SLOW_START, *CONTROLS))
+_DELAYED = edited({"flows.*.delayed_ack": True})
+_MARKS = edited(
+    {"topology.reverse.aqm": {"name": RED, "tunables": {"ecn": 1}}, "flows.*.ecn": "on"}
+)
+
+
+def _red(least_pkts: int, most_pkts: int) -> Edit:
+    """RED with these thresholds."""
+    tunables = {"min_th_pkts": least_pkts, "max_th_pkts": most_pkts}
+    return edited({"topology.reverse.aqm": {"name": RED, "tunables": tunables}})
+
+
+def _rtt(ms: int) -> Edit:
+    return edited({"topology.rtt": f"{ms} ms", "topology.reverse.delay": f"{ms / 2:g} ms"})
+
+
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-084",
@@ -238,6 +257,20 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         mend=all_of(
             replaced("slow-start-red-*", 3.0, "outcome.together_mbps"),
             scaled("slow-start-red-*", 0.1, "outcome.change_mbps"),
+        ),
+        why=Why(
+            "refuted",
+            "RED keeps the queue so short that the link idles when a flow backs off, so that each "
+            "early drop is seen in the goodput. With drop-tail the queue hides most backoffs, and "
+            "the two small flows have little to change.",
+            [
+                Change("RED's thresholds at 10 and 30 packets", _red(10, 30), "slow-start-red-*"),
+                Change("RED's thresholds at 17 and 50 packets", _red(17, 50), "slow-start-red-*"),
+                Change("RED that marks instead of drops", _MARKS, "slow-start-red-*"),
+                Change("delayed ACKs", _DELAYED, "slow-start-*"),
+                Change("a round-trip time of 100 ms", _rtt(100), "slow-start-*"),
+            ],
+            nothing_helps=True,
         ),
     ),
     Statement(
@@ -319,6 +352,25 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         _red_hides_the_control,
         spoil=_WITHOUT_RED,
         mend=_WITHOUT_RED,
+        why=Why(
+            "refuted",
+            "RED keeps the queue so short that the link idles after a backoff, and the control's "
+            "growth decides for how long. With drop-tail the queue keeps the link busy meanwhile, "
+            "whatever the control.",
+            [
+                Change("RED's thresholds at 10 and 30 packets", _red(10, 30), "*-red-*"),
+                Change("RED's thresholds at 17 and 50 packets", _red(17, 50), "*-red-*"),
+                Change("RED that marks instead of drops", _MARKS, "*-red-*"),
+                Change("a round-trip time of 50 ms", _rtt(50), _ALL_CONTROLS),
+                Change("delayed ACKs", _DELAYED, _ALL_CONTROLS),
+                Change(
+                    "BIC instead of NewReno, so that all controls are high-speed ones",
+                    edited({"flows.*.control": f"bic+{lab.SLOW_START}"}),
+                    "reno-*",
+                ),
+            ],
+            nothing_helps=True,
+        ),
     ),
     Statement(
         "C-TH-279",
@@ -326,6 +378,21 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "within few seconds",
         _back,
         spoil=scaled(f"{DISTURBED}-*", 4.0, "return_s"),
-        mend=scaled(f"{DISTURBED}-*", 0.5, "return_s"),
+        mend=scaled(f"{DISTURBED}-*", 0.3, "return_s"),
+        why=Why(
+            "refuted",
+            "A loss makes CUBIC cut its window to 0.7 of path and queue, 213 packets: 149, less "
+            "than the 163 that the path holds. So the link is not full, and the flow stays just "
+            "below 90 % of its rate, until CUBIC has grown past its plateau. With a queue of 100 "
+            "packets the cut window still fills the path.",
+            [
+                Change(
+                    "a queue of 100 packets",
+                    edited({"topology.reverse.buffer": "100 pkts"}),
+                    f"{DISTURBED}-*",
+                ),
+                Change("a round-trip time of 100 ms", _rtt(100), f"{DISTURBED}-*"),
+            ],
+        ),
     ),
 )
