@@ -201,6 +201,11 @@ def few_seconds(value_s: float) -> Check:
     return _check(1 - value_s / 5, "at most 5 s", "few")
 
 
+def few_round_trips(time_s: float, rtt_s: float) -> Check:
+    """Judge "Few round trips"."""
+    return _check(_in(time_s / rtt_s, 0, 5), "at most 5 round trips", "few")
+
+
 def by_one_round_trip(difference_s: float, rtt_s: float) -> Check:
     """Judge "By one round trip"."""
     return _check(_in(difference_s / rtt_s, 0.8, 1.2), f"{rtt_s:.4g} s ±20 %", "by one round trip")

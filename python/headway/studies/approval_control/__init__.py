@@ -35,9 +35,8 @@ class ApprovalControl(Study[Row, Found]):
         "The mix of request rates in figure 6.29 is not printed: 0.64, 1.28, 2.56, 5.12 and 10.24 "
         "Mbit/s, equally often. Seven other mixes of rates from 80 kbit/s to 82 Mbit/s were tried. "
         "C-TH-110 to 114 hold with all of them; C-TH-116 not with five rates up to 1.28 Mbit/s, "
-        "where fair and target grant the same to within 1 % at some loads; C-TH-115 only where "
-        "all rates are small beside the link's 100 Mbit/s. Else the fair algorithm, which cuts the "
-        "large ones, is fairer than approving all.",
+        "where fair and target grant the same to within 1 % at some loads; C-TH-115 with none: at "
+        "the densest requests the fair algorithm is far below the optimum.",
         "Resources are scarce (C-TH-112, 115) where more than twice of what eq. 6.1 can give is "
         "asked for; at half of it first come, first served still gives half of the best index.",
         'Section 4.5.3.3 has eq. 4.19 hold for a slot "if there are previous requests", yet lets '

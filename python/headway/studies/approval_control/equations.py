@@ -8,7 +8,7 @@ from itertools import accumulate
 import numpy as np
 
 from headway import models
-from headway.claims import Seen, between
+from headway.claims import Seen, words
 from headway.metrics.stats import Array
 from headway.studies.approval_control import experiments as setup
 from headway.studies.approval_control.experiments import load_key, rate_bps
@@ -31,11 +31,10 @@ def codes_are(found: Found) -> Seen:
     one = found.codes["codes"]
     same = one.added_bps == 40e3 * 2**one.codes
     seen = {int(code) for code in one.codes[same]}
-    return Seen(
+    return Seen.by(
         f"codes {min(seen, default=0)} to {max(seen, default=0)}, {same.sum()} of {same.size} "
         "grants",
-        bool(same.all()) and seen == set(range(1, 16)),
-        "exact",
+        words.is_so(bool(same.all()) and seen == set(range(1, 16)), "exact"),
         note="What the router remembers of a grant, beside the code that went on.",
     )
 
@@ -65,15 +64,14 @@ def _peak(samples: Array) -> Array:
 
 def loads_are(found: Found) -> Seen:
     """Both estimators, slot by slot, from what was offered to the queue."""
-    words, right = [], True
+    told, right = [], True
     for name, estimator in (("pattern-ewma", "ewma"), ("pattern-target", "peak")):
         same, total = _loads_are(found.patterns[name], estimator)
-        words.append(f"{estimator} {same} of {total} slots")
+        told.append(f"{estimator} {same} of {total} slots")
         right &= same == total > 0
-    return Seen(
-        ", ".join(words),
-        right,
-        "exact but for rounding",
+    return Seen.by(
+        ", ".join(told),
+        words.is_so(right, "exact but for rounding"),
         note="The last N_peak samples, as the text says; the printed equation has one more.",
     )
 
@@ -162,7 +160,7 @@ def grants_are(found: Found, algorithm: str) -> Seen:
         for capacity_bps, answers in _answers(found, algorithm)
     ]
     same, total = (sum(count[i] for count in counts) for i in (0, 1))
-    return Seen(f"{same} of {total} answers", same == total > 0, "exact")
+    return Seen.by(f"{same} of {total} answers", words.is_so(same == total > 0, "exact"))
 
 
 # ---- Slots ----
@@ -181,13 +179,15 @@ def fair_bound(found: Found) -> Seen:
         largest.append((granted[given] / share[given]).max())
         slots += int(given.sum())
     worst = float(np.max(largest))
-    return Seen(f"{worst:.4f} times a / Omega at most, {slots} slots", worst <= 1, "≤ 1")
+    return Seen.by(
+        f"{worst:.4f} times a / Omega at most, {slots} slots", words.within(worst, -math.inf, 1)
+    )
 
 
 def slots_needed(_: Found) -> Seen:
     """Eq. 4.16 beside the slots that a request at any time within its slot needs."""
     delay_s = 0.2
-    words, right = [], True
+    told, right = [], True
     for interval_s in (0.05, 0.1, 0.15, 0.2, 0.4, 1.0):
         phases = np.linspace(0.0, interval_s, 1001)[:-1]
         # Data begins a round trip later; the first slot that has it throughout is metered when
@@ -195,11 +195,10 @@ def slots_needed(_: Found) -> Seen:
         first_whole = np.ceil((phases + delay_s) / interval_s - 1e-9)
         needed = int(first_whole.max()) + 1
         right &= needed == approval.slots_needed(delay_s, interval_s=interval_s)
-        words.append(f"{needed} of {1000 * interval_s:g} ms")
-    return Seen(
-        ", ".join(words),
-        right,
-        "exact",
+        told.append(f"{needed} of {1000 * interval_s:g} ms")
+    return Seen.by(
+        ", ".join(told),
+        words.is_so(right, "exact"),
         note="Counted for d = 200 ms until a slot that has the flow's data throughout is metered.",
     )
 
@@ -211,13 +210,18 @@ def pool_is_empty(found: Found) -> Seen:
     if not large.size:
         return Seen("the large request was not granted", False, "exact")
     begin_ns = int(answers.times_ns[large[0]])
-    after = answers.times_ns[(answers.times_ns > begin_ns) & (answers.granted_bps > 0)]
-    held = (int(after[0]) - begin_ns) / (INTERVAL_S * NS_PER_S) if after.size else math.inf
-    denied = int(((answers.times_ns > begin_ns) & (answers.granted_bps == 0)).sum())
-    return between(
+    later = answers.times_ns > begin_ns
+    again = answers.times_ns[later & (answers.granted_bps > 0)]
+    slot_ns = INTERVAL_S * NS_PER_S
+    held = (int(again[0]) - begin_ns) / slot_ns if again.size else math.inf
+    meanwhile = later & (answers.times_ns < begin_ns + (setup.SLOTS - 1) * slot_ns)
+    return Seen.by(
         held,
-        setup.SLOTS - 1,
-        setup.SLOTS + 0.1,
+        words.within(held, setup.SLOTS - 1, setup.SLOTS + 0.1),
+        words.every(
+            [words.is_so(rate == 0, "denied") for rate in answers.granted_bps[meanwhile].tolist()]
+        ),
         unit="slots",
-        note=f"Until the next request that is granted; {denied} before it were denied.",
+        note=f"Until the next request that is granted; {int(meanwhile.sum())} are denied in the "
+        "first slot's time.",
     )

@@ -63,6 +63,9 @@ REQUESTED = tuple(LOAD_BPS * factor for factor in (0.5, 1.0, 2.0, 5.0, 10.0, 20.
 INTERVALS_MS = (100, 200, 500, 1000)
 LOAD_S, QUICK_LOAD_S = 120.0, 20.0
 DENSE = REQUESTED[-1]
+MORE_SLOTS = 4
+"""Slots of one trial of the target algorithm at the densest requests."""
+MORE_SLOTS_TRIAL = f"load-target-{MORE_SLOTS}slots-{DENSE / MBIT:.0f}M"
 
 HEADERS = ("plain", "ecn", *network.SCHEMES)
 UPLOAD_BYTES = 1_000_000
@@ -91,6 +94,7 @@ def experiments(*, quick: bool, seed: int) -> dict[str, Experiment]:
                     trials[load_key(name, interval_ms, requested)] = load(
                         router, requested, length_s, seed
                     )
+    trials[MORE_SLOTS_TRIAL] = load({**TARGET, "slots": MORE_SLOTS}, DENSE, length_s, seed)
     trials["pool"] = pool(seed)
     trials["codes"] = codes(seed)
     trials["extra-ack"] = extra_ack(seed)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
 from headway import models
-from headway.claims import Seen
+from headway.claims import Seen, words
 from headway.studies.approval_control import experiments as setup
 from headway.studies.approval_control.experiments import INTERVAL_MS, INTERVALS_MS, load_key
 from headway.studies.approval_control.found import Found
@@ -42,26 +43,35 @@ def most_granted(found: Found) -> Seen:
         ]
         for ms in INTERVALS_MS
     }
-    words = ", ".join(f"{own[-1]:.3f} at {ms} ms" for ms, own in parts.items())
-    return Seen(
-        f"times Xi: {words}",
-        all(own[-1] >= 0.8 and all(part <= 1.02 for part in own) for own in parts.values()),
-        "≤ 1.02 at every load, ≥ 0.8 at the densest",
+    told = ", ".join(f"{own[-1]:.3f} at {ms} ms" for ms, own in parts.items())
+    return Seen.by(
+        f"times Xi: {told}",
+        *(
+            words.within(max(own), -math.inf, 1.02, "≤ 1.02 at every load")
+            for own in parts.values()
+        ),
+        *(
+            words.within(own[-1], 0.8, math.inf, "≥ 0.8 at the densest requests")
+            for own in parts.values()
+        ),
     )
 
 
 def longer_grants_less(found: Found) -> Seen:
-    """Grants per second by the slots' length."""
+    """Grants per second by the slots' length, and with more slots."""
     every = [
         [_load(found, "target", ms, at).granted_bps_per_s / 1e6 for ms in INTERVALS_MS]
         for at in setup.REQUESTED
     ]
     monotone = all(a >= b for own in every for a, b in pairwise(own))
-    return Seen(
-        ", ".join(f"{value:.0f}" for value in every[-1]),
-        monotone and all(a > b for a, b in pairwise(every[-1])),
-        "never more at any load, less at the densest",
-        "Mbit/s per s",
+    more_slots = found.loads[setup.MORE_SLOTS_TRIAL].granted_bps_per_s / 1e6
+    return Seen.by(
+        ", ".join(f"{value:.0f}" for value in every[-1])
+        + f"; {more_slots:.0f} with {setup.MORE_SLOTS} slots",
+        words.is_so(monotone, "never more at any load"),
+        *(words.less(b, a) for a, b in pairwise(every[-1])),
+        words.less(more_slots, every[-1][INTERVALS_MS.index(INTERVAL_MS)]),
+        unit="Mbit/s per s",
         note="At the densest requests.",
     )
 
@@ -75,15 +85,22 @@ def target_unfair(found: Found) -> Seen:
         ]
         for ms in (500, 1000)
     }
-    words = ", ".join(f"{_range(own)} at {ms} ms" for ms, own in parts.items())
-    low = all(part < 0.5 for own in parts.values() for part in own)
-    return Seen(f"{words} of the optimum", low, "< 0.5")
+    told = ", ".join(f"{_range(own)} at {ms} ms" for ms, own in parts.items())
+    return Seen.by(
+        f"{told} of the optimum",
+        *(
+            check
+            for own in parts.values()
+            for part in own
+            for check in (words.much_less(part, 1.0), words.within(part, -math.inf, 0.5, "< 0.5"))
+        ),
+    )
 
 
 def optimum(found: Found) -> Seen:
     """Fairness if everything were approved."""
     best = [_load(found, "optimistic", INTERVAL_MS, at).best_fairness for at in setup.REQUESTED]
-    return Seen(_range(best), all(0 < value < 1 - 1e-9 for value in best), "< 1")
+    return Seen.by(_range(best), *(words.within(value, 0, 1 - 1e-9, "< 1") for value in best))
 
 
 def optimistic_fair(found: Found) -> Seen:
@@ -92,21 +109,22 @@ def optimistic_fair(found: Found) -> Seen:
         abs(load.fairness - load.best_fairness)
         for load in (_load(found, "optimistic", INTERVAL_MS, at) for at in setup.REQUESTED)
     ]
-    return Seen(
-        f"at most {max(off):.2g} from the optimum", all(value < 1e-9 for value in off), "exact"
+    return Seen.by(
+        f"at most {max(off):.2g} from the optimum", words.is_so(max(off) < 1e-9, "exact")
     )
 
 
 def fair_between(found: Found) -> Seen:
-    """Fairness of all three, where little of the load can be granted."""
+    """Fairness of all three algorithms, where little of the load can be granted."""
     values = [
         [_load(found, name, INTERVAL_MS, at).fairness for name in ("target", "fair", "optimistic")]
         for at in _scarce(INTERVAL_MS)
     ]
-    words = "; ".join(", ".join(f"{value:.3f}" for value in own) for own in values)
-    return Seen(
-        f"target, fair, optimistic: {words}",
-        all(own[0] < own[1] < own[2] for own in values),
+    told = "; ".join(", ".join(f"{value:.3f}" for value in own) for own in values)
+    return Seen.by(
+        f"target, fair, optimum: {told}",
+        *(words.slightly_less(own[1], own[2]) for own in values),
+        *(words.much_more(own[1], own[0]) for own in values),
         note="At 1, 2 and 5 Gbit/s asked for per second.",
     )
 
@@ -117,5 +135,5 @@ def fair_grants_less(found: Found) -> Seen:
         [_load(found, name, INTERVAL_MS, at).granted_bps_per_s / 1e6 for name in ("fair", "target")]
         for at in setup.REQUESTED
     ]
-    words = ", ".join(f"{fair:.0f} and {target:.0f}" for fair, target in pairs)
-    return Seen(words, all(fair < target for fair, target in pairs), unit="Mbit/s per s")
+    told = ", ".join(f"{fair:.0f} and {target:.0f}" for fair, target in pairs)
+    return Seen.by(told, *(words.less(fair, target) for fair, target in pairs), unit="Mbit/s per s")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from headway.claims import Seen, Statement, near, replaced
+from headway.claims import Seen, Statement, near, replaced, words
+from headway.claims.why import Change, Why, edited
 from headway.registry import registry
 from headway.studies.approval_control.found import Found
 
@@ -19,7 +20,8 @@ def _set_to(router: str, tunable: str) -> float:
 
 def _xcp_weights(_: Found) -> Seen:
     alpha, beta = (_set_to("xcp", name) for name in ("alpha", "beta"))
-    return Seen(f"{alpha:g} and {beta:g}", (alpha, beta) == (0.4, 0.226), "exact")
+    exact = words.is_so((alpha, beta) == (0.4, 0.226), "exact")
+    return Seen.by(f"{alpha:g} and {beta:g}", exact)
 
 
 def _xcp_shuffles(_: Found) -> Seen:
@@ -28,23 +30,19 @@ def _xcp_shuffles(_: Found) -> Seen:
 
 def _rcp_weights(_: Found) -> Seen:
     alpha, beta = (_set_to("rcp", name) for name in ("alpha", "beta"))
-    return Seen(
-        f"{alpha:g} and {beta:g}",
-        0.4 <= alpha <= 0.6 and 0.2 <= beta <= 0.6,
-        "0.4 to 0.6 and 0.2 to 0.6",
-    )
+    recommended = 0.4 <= alpha <= 0.6 and 0.2 <= beta <= 0.6
+    return Seen.by(f"{alpha:g} and {beta:g}", words.is_so(recommended, "0.4 to 0.6 and 0.2 to 0.6"))
 
 
 def _overhead(found: Found, scheme: str, bytes_more: int) -> Seen:
     """By how much headers of data packets are longer than those of plain TCP."""
     plain, own = (found.headers[f"header-{name}"].bytes_per_pkt for name in ("plain", scheme))
-    return Seen(
+    return Seen.by(
         own - plain,
-        own - plain == bytes_more,
-        "exact",
-        "B",
-        f"Headers of {own:g} instead of {plain:g} bytes: a TCP option with its kind and length, "
-        "not the shim of the thesis, which is no part of TCP."
+        words.is_so(own - plain == bytes_more, "exact"),
+        unit="B",
+        note=f"Headers of {own:g} instead of {plain:g} bytes: a TCP option with its kind and "
+        "length, not a header between IP and TCP."
         if bytes_more
         else f"Headers of {own:g} and {plain:g} bytes.",
     )
@@ -86,6 +84,16 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         partial(_overhead, scheme="xcp", bytes_more=20),
         spoil=replaced("header-xcp", 52.0, "bytes_per_pkt"),
         mend=replaced("header-xcp", 72.0, "bytes_per_pkt"),
+        why=Why(
+            "refuted",
+            "20 bytes are those of the draft's header between IP and TCP. Here a TCP option "
+            "carries the same four fields in 16 bytes: two of them are rounded to two bytes each.",
+            [
+                Change("no timestamps", edited({"flows.*.timestamps": False}), "header-*"),
+                Change("no SACK", edited({"flows.*.sack": False}), "header-*"),
+            ],
+            nothing_helps=True,
+        ),
     ),
     Statement(
         "C-TH-034",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from headway import metrics
-from headway.claims import Seen, between, near
+from headway.claims import Seen, words
 from headway.metrics.stats import Array, or_nan
 from headway.studies.approval_control import experiments as setup
 from headway.studies.approval_control.experiments import rate_bps
@@ -24,7 +26,7 @@ RESTART_PKTS = 3
 
 def window(found: Found) -> Seen:
     """The window of each grant that was used, beside the round-trip time the sender measured."""
-    words, right = [], True
+    told, right = [], True
     for name, transfers in (("lot-alone", (0, 1, 2)), ("lot-cross", (0, 1))):
         lot = found.lots[name]
         for number in transfers:
@@ -32,19 +34,20 @@ def window(found: Found) -> Seen:
             start = lot.starts[number]
             wanted = setup.window_pkts(granted, rtt_s=start.rtt_s)
             right &= 0 <= wanted - start.used_pkts < 1
-            words.append(f"{start.used_pkts:g} of {wanted:.1f}")
-    return Seen(", ".join(words), right, "exact, in whole packets", "packets")
+            told.append(f"{start.used_pkts:g} of {wanted:.1f}")
+    exact = words.is_so(right, "exact, in whole packets")
+    return Seen.by(", ".join(told), exact, unit="packets")
 
 
 def all_approved(found: Found) -> Seen:
     """Grants without cross traffic."""
     answers = found.lots["lot-alone"].answers
     granted = [rate for router in (1, 2) for rate in answers[router].granted_bps.tolist()]
-    return Seen(
+    return Seen.by(
         ", ".join(f"{rate / 1e6:.2f}" for rate in granted),
-        granted == [rate_bps(11)] * 6,
-        "exact",
-        "Mbit/s",
+        words.is_so(len(granted) == 6, "six answers"),
+        words.every([words.is_so(rate == rate_bps(11), "81.92 Mbit/s") for rate in granted]),
+        unit="Mbit/s",
     )
 
 
@@ -56,13 +59,14 @@ def _granted(found: Found, number: int, router: int) -> float:
 def measured_load(found: Found) -> Seen:
     """The load that router 1 knew when the first transfer asked."""
     load_bps = float(found.lots["lot-cross"].answers[1].loads_bps[0])
-    return near(load_bps / 1e6, 30, relative=0.05, unit="Mbit/s")
+    return Seen.by(load_bps / 1e6, words.quantity(load_bps / 1e6, 30, 0.05), unit="Mbit/s")
 
 
 def first_grant(found: Found) -> Seen:
     """What it gave."""
     granted = _granted(found, 0, 1)
-    return Seen(granted / 1e6, granted == rate_bps(10), "exact", "Mbit/s")
+    exact = words.is_so(granted == rate_bps(10), "40.96 Mbit/s")
+    return Seen.by(granted / 1e6, exact, unit="Mbit/s")
 
 
 def second_grant(found: Found) -> Seen:
@@ -70,11 +74,12 @@ def second_grant(found: Found) -> Seen:
     granted = [_granted(found, 1, router) for router in (1, 2)]
     start = found.lots["lot-cross"].starts[1]
     delay = start.used_after_s / (lab.RTT_MS / 1e3)
-    return Seen(
+    return Seen.by(
         f"{min(granted) / 1e6:.2f} Mbit/s, used {delay:.2f} RTT later; {start.before_pkts:g} "
         "packets until then",
-        granted == [rate_bps(11)] * 2 and 0.9 <= delay <= 1.2 and start.before_pkts <= RESTART_PKTS,
-        f"81.92 Mbit/s; 0.9 to 1.2 RTT; ≤ {RESTART_PKTS} packets",
+        words.is_so(granted == [rate_bps(11)] * 2, "81.92 Mbit/s"),
+        words.quantity(delay, 1),
+        words.is_so(start.before_pkts <= RESTART_PKTS, f"≤ {RESTART_PKTS} packets"),
     )
 
 
@@ -82,11 +87,11 @@ def third_grants(found: Found) -> Seen:
     """What both routers answered to the third, and how it went on."""
     granted = [_granted(found, 2, router) for router in (1, 2)]
     largest = found.lots["lot-cross"].starts[2].largest_pkts
-    words = " and ".join(f"{rate / 1e6:.2f}" for rate in granted)
-    return Seen(
-        f"{words} Mbit/s; at most {largest:g} packets in two round trips",
-        granted == [rate_bps(11), 0.0] and largest <= 4 * RESTART_PKTS,
-        f"81.92 and 0 Mbit/s; ≤ {4 * RESTART_PKTS} packets",
+    told = " and ".join(f"{rate / 1e6:.2f}" for rate in granted)
+    return Seen.by(
+        f"{told} Mbit/s; at most {largest:g} packets in two round trips",
+        words.is_so(granted == [rate_bps(11), 0.0], "81.92 and 0 Mbit/s"),
+        words.is_so(largest <= 4 * RESTART_PKTS, f"≤ {4 * RESTART_PKTS} packets"),
     )
 
 
@@ -101,7 +106,8 @@ def spurious(found: Found) -> Seen:
         & (lot.readings.outstanding_bps > 0)
     ]
     held_ms = (int(held[-1]) - asked_ns) / 1e6 if held.size else 0.0
-    return between(held_ms, 200, 600, unit="ms", note="Read every 50 ms.")
+    a_slot_off = words.within(held_ms, 200, 600, "400 ms ± a slot")
+    return Seen.by(held_ms, a_slot_off, unit="ms", note="Read every 50 ms.")
 
 
 # ---- Pattern ----
@@ -130,18 +136,21 @@ def peak_memory(found: Found) -> Seen:
     loads = readings.loads_bps[first]
     held = readings.times_ns[first][loads == loads.max()]
     held_s = (int(held[-1]) - int(held[0]) + READ_EVERY_NS) / NS_PER_S
-    return between(held_s, 0.8, 1.2, unit="s", note="The first transfer's largest estimate.")
+    an_interval_off = words.within(held_s, 0.8, 1.2, "1 s ± an interval")
+    note = "The first transfer's largest estimate."
+    return Seen.by(held_s, an_interval_off, unit="s", note=note)
 
 
 def ewma_grants_more(found: Found) -> Seen:
     """Grants and times with both estimators."""
     peak, ewma = found.patterns["pattern-target"], found.patterns["pattern-ewma"]
-    change = float(np.mean(ewma.response_s) / np.mean(peak.response_s) - 1)
-    more = _all_granted_bps(ewma) / _all_granted_bps(peak)
-    return Seen(
-        f"{more:.2f} times the bandwidth, response times {100 * change:+.1f} %",
-        more > 1 and abs(change) < 0.1,
-        "more; times ±10 %",
+    took_s = [float(np.mean(one.response_s)) for one in (ewma, peak)]
+    granted = [_all_granted_bps(one) for one in (ewma, peak)]
+    return Seen.by(
+        f"{granted[0] / granted[1]:.2f} times the bandwidth, response times "
+        f"{100 * (took_s[0] / took_s[1] - 1):+.1f} %",
+        words.more(*granted),
+        words.similar(*took_s),
     )
 
 
@@ -153,44 +162,55 @@ def peak_is_conservative(found: Found) -> Seen:
         for one in (peak, ewma)
     ]
     grants = [float(np.mean(one.answers.granted_bps)) / 1e6 for one in (peak, ewma)]
-    return Seen(
+    return Seen.by(
         f"unused {unused[0]:.2f} and {unused[1]:.2f}, mean grant {grants[0]:.2f} and "
         f"{grants[1]:.2f}",
-        unused[0] < unused[1] and grants[0] < grants[1],
+        words.less(*unused),
+        words.less(*grants),
         unit="Mbit/s",
     )
 
 
 def fair_burst(found: Found) -> Seen:
-    """Fairness of the burst's grants."""
-    fair, target = (
-        burst_fairness(found.patterns[f"pattern-{name}"]) for name in ("fair", "target")
-    )
+    """How much the burst's grants differ, and their fairness."""
+    fair, target = (found.patterns[f"pattern-{name}"] for name in ("fair", "target"))
+    grants = burst(fair)
+    mean = float(grants.mean()) or math.nan
+    indices = [burst_fairness(one) for one in (fair, target)]
     later = [burst_fairness(found.patterns[setup.late_key(ms)]) for ms in setup.LATER_MS]
-    first = float(burst(found.patterns["pattern-fair"])[0]) / 1e6
-    return Seen(
-        f"Jain {fair:.3f}, target {target:.3f}",
-        fair >= 0.7 and fair > target,
-        "≥ 0.7 and above target's",
-        note=f"The burst comes in the middle of a slot that nothing was granted in, and its first "
-        f"request gets {first:.2f} Mbit/s. With all transfers {setup.LATER_MS[0]} to "
-        f"{setup.LATER_MS[-1]} ms later Jain's index is {min(later):.2f} to {max(later):.2f}, "
-        f"above 0.7 in {sum(one >= 0.7 for one in later)} of {len(later)} cases.",
+    return Seen.by(
+        f"{grants.min() / mean:.2f} to {grants.max() / mean:.2f} of the mean; Jain "
+        f"{indices[0]:.3f}, target {indices[1]:.3f}",
+        words.every([words.similar(one, mean) for one in grants.tolist()]),
+        words.within(indices[0], 0.7, math.inf, "index ≥ 0.7"),
+        words.more(*indices),
+        words.less(float(grants.max()), float(burst(target).max())),
+        note=f"With all transfers {setup.LATER_MS[0]} to {setup.LATER_MS[-1]} ms later Jain's "
+        f"index is {min(later):.2f} to {max(later):.2f}.",
     )
 
 
 def target_burst(found: Found) -> Seen:
-    """The same with the target algorithm."""
-    fair, target = (
-        burst_fairness(found.patterns[f"pattern-{name}"]) for name in ("fair", "target")
+    """The same with the target algorithm: the largest grants, and fairness."""
+    fair, target = (found.patterns[f"pattern-{name}"] for name in ("fair", "target"))
+    grants, indices = burst(target), [burst_fairness(one) for one in (target, fair)]
+    return Seen.by(
+        f"{grants.max() / grants.mean():.1f} times the mean at most; Jain {indices[0]:.2f}, fair "
+        f"{indices[1]:.2f}",
+        words.more(float(grants.max()), float(grants.mean())),
+        words.much_less(*indices),
+        note="All ask for the same rate.",
     )
-    return Seen(f"Jain {target:.2f}, fair {fair:.2f}", target < 0.8 * fair, "below 0.8 of fair's")
 
 
 def overbooked(found: Found) -> Seen:
     """What the burst was granted by the optimistic algorithm."""
-    ratio = float(burst(found.patterns["pattern-optimistic"]).sum()) / lab.LINK_BPS
-    return between(ratio, 5, 20, note="Times the capacity, granted within one second.")
+    granted = float(burst(found.patterns["pattern-optimistic"]).sum())
+    return Seen.by(
+        granted / lab.LINK_BPS,
+        words.order_of_magnitude(granted, lab.LINK_BPS),
+        note="Times the capacity, granted within one second.",
+    )
 
 
 # ---- Handshakes ----
@@ -199,18 +219,18 @@ def overbooked(found: Found) -> Seen:
 def amplification(found: Found) -> Seen:
     """What a SYN is answered with before anything of its sender can have come back."""
     one = found.handshakes["extra-ack"]
-    return Seen(one.answer_pkts / one.syn_pkts, one.answer_pkts == 2 * one.syn_pkts, "exact")
+    exact = words.is_so(one.answer_pkts == 2 * one.syn_pkts, "exact")
+    return Seen.by(one.answer_pkts / one.syn_pkts, exact)
 
 
 def option_length(found: Found) -> Seen:
     """By how much a request makes a SYN longer."""
     asking, plain = (found.handshakes[name] for name in ("request-in-syn", "extra-ack"))
     longer = asking.syn_bytes - plain.syn_bytes
-    return Seen(
+    return Seen.by(
         longer,
-        longer == 8 and asking.requests == 1,
-        "exact",
-        "B",
+        words.is_so(longer == 8 and asking.requests == 1, "exact"),
+        unit="B",
         note=f"A SYN of {asking.syn_bytes:g} instead of {plain.syn_bytes:g} bytes of IP; the "
         "simulator's. The bytes on the wire are held against RFC 4782 by crates/wire.",
     )

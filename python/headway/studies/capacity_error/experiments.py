@@ -45,6 +45,7 @@ GUIDED: Mapping[str, Guided] = {
     "under": Guided(0.1),
     "half": Guided(0.5),
     "standing": Guided(1.4, length_s=150.0),
+    "within-two": Guided(1.75, length_s=60.0),
     "double": Guided(2.0, length_s=15.0),
     "small": Guided(2.0, buffer_pkts=lab.SMALL_BUFFER_PKTS),
 }

@@ -46,6 +46,8 @@ class Transfer:
     """When the queue dropped a packet."""
     timeouts: float
     """Retransmission timeouts by the time at which the link was full."""
+    repaired_after_s: float
+    """From the first timeout until all that had been sent was acknowledged; NaN: none came."""
 
     def delivered_after_s(self, size_bytes: float) -> float:
         """When so many bytes were acknowledged, interpolated; seconds. NaN: never."""
@@ -178,7 +180,20 @@ def _case(trace: Trace) -> Transfer:
         full_s,
         trace["drops"]["time_ns"].to_numpy() / NS_PER_S,
         float(rtos[-1]),
+        _repaired_after_s(rows),
     )
+
+
+def _repaired_after_s(rows: pl.DataFrame) -> float:
+    """From a flow's counters in their order."""
+    timeouts = np.flatnonzero(rows["rtos"].to_numpy() > 0)
+    if not timeouts.size:
+        return math.nan
+    at = int(timeouts[0])
+    new_pkts = rows["sent_pkts"].to_numpy() - rows["retransmits_pkts"].to_numpy()
+    missing = rows["acked_bytes"].to_numpy() < new_pkts[at] * lab.MSS_BYTES
+    times_s = rows["time_ns"].to_numpy() / NS_PER_S
+    return float(times_s[~missing][0] - times_s[at]) if not missing.all() else math.inf
 
 
 def _long(trace: Trace) -> LongTransfer:

@@ -6,10 +6,21 @@ import math
 from dataclasses import replace
 from statistics import median
 
-from headway.claims import Seen, Statement, all_of, between, replaced, scaled, swapped
+import numpy as np
+
+from headway.claims import Seen, Statement, all_of, replaced, scaled, swapped, words
+from headway.claims.why import Change, Edit, Why, edited
+from headway.claims.words import Check
 from headway.models import fairness
 from headway.studies.common import lab
-from headway.studies.convergence.experiments import CONTROLS, DISTURBED, SAMPLE_S, control_trial
+from headway.studies.convergence.experiments import (
+    CONTROLS,
+    DISTURBED,
+    LENGTH_S,
+    RED,
+    SAMPLE_S,
+    control_trial,
+)
 from headway.studies.convergence.observe import BEFORE_S, RECOVERED_SHARE, Found
 
 _RED = "slow-start-red"
@@ -22,33 +33,50 @@ def _shares(found: Found, name: str) -> tuple[float, float]:
 
 def _no_equal_share(found: Found) -> Seen:
     two, three = _shares(found, lab.SLOW_START)
+    runs = found.outcomes(lab.SLOW_START)
+    goodputs = np.mean([one.together_mbps.mean(axis=1) for one in runs], axis=0)
+    first, *later = (float(one) for one in goodputs / goodputs.sum())
     together_s = found.mean(lab.SLOW_START, "together_s")
-    return Seen(
-        f"{two:.3f} of two, {three:.3f} of all",
-        two < 0.9 and three < 0.9,
-        "< 0.9",
+    return Seen.by(
+        f"{two:.3f} of two, {three:.3f} of all; shares {first:.2f}, {later[0]:.2f} and "
+        f"{later[1]:.2f}",
+        words.within(two, -math.inf, 0.9, "index < 0.9"),
+        words.within(three, -math.inf, 0.9, "index < 0.9"),
+        *(words.less(share, 1 / 3) for share in later),
+        _most_of(first),
         note=f"All three are there for {together_s:.1f} s.",
     )
+
+
+def _most_of(part: float) -> Check:
+    """Judge "mostly", of what can be shared: more than half of it."""
+    return replace(words.more(part, 0.5), bound="more than half", words=frozenset({"most"}))
 
 
 def _red_fairer(found: Found) -> Seen:
     red, tail = _shares(found, _RED), _shares(found, lab.SLOW_START)
     changes = [found.mean(name, "change_mbps") for name in (_RED, lab.SLOW_START)]
-    return Seen(
-        f"{red[1]:.3f} and {tail[1]:.3f}",
-        red[1] > tail[1],
-        note=f"From a slot of {SAMPLE_S:g} s to the next goodputs change by {changes[0]:.2f} "
-        f"Mbit/s with RED, {changes[1]:.2f} with drop-tail.",
+    slots = np.concatenate([one.together_mbps for one in found.outcomes(_RED)], axis=1).T
+    parts = slots / np.maximum(slots.mean(axis=1, keepdims=True), 1e-9)
+    equal = [words.every([words.about(one, 1) for one in slot]) for slot in parts.tolist()]
+    return Seen.by(
+        f"{red[1]:.3f} and {tail[1]:.3f}; with RED in "
+        f"{100 * sum(one.holds for one in equal) / len(equal):.0f} % of the slots; changes of "
+        f"{changes[0]:.2f} and {changes[1]:.2f} Mbit/s",
+        words.more(red[1], tail[1]),
+        words.most(equal),
+        words.much_less(changes[0], changes[1]),
+        note=f"Shares are roughly equal in a slot of {SAMPLE_S:g} s if each flow has the mean of "
+        "all three, ±15 %. Oscillations are the mean change of a goodput from slot to slot.",
     )
 
 
 def _jump_no_fairer(found: Found) -> Seen:
     jump, slow = _shares(found, "jump-start"), _shares(found, lab.SLOW_START)
-    return Seen(
+    return Seen.by(
         f"{jump[0]:.3f} of two and {jump[1]:.3f} of all, slow start {slow[0]:.3f} and "
         f"{slow[1]:.3f}",
-        all(one - other < 0.1 for one, other in zip(jump, slow, strict=True)),
-        "less than 0.1 more",
+        *(words.not_significantly_more(one, than) for one, than in zip(jump, slow, strict=True)),
     )
 
 
@@ -57,38 +85,49 @@ def _mega_for_new(found: Found) -> Seen:
         [found.mean(name, of) for name in ("mega-start", lab.SLOW_START)]
         for of in ("new_mbps", "old_mbps")
     )
-    return Seen(
+    return Seen.by(
         f"new {new:.2f} instead of {new_slow:.2f} Mbit/s, old {old:.2f} instead of {old_slow:.2f}",
-        new > new_slow and old < old_slow,
+        words.more(new, new_slow),
+        words.less(old, old_slow),
     )
 
 
 def _denied(found: Found) -> Seen:
     own = found.outcomes("quick-start")
     granted, asked = sum(one.granted_later for one in own), sum(one.asked_later for one in own)
-    return Seen(
+    return Seen.by(
         f"{granted:.0f} of {asked:.0f} granted",
-        asked > 0 and granted <= 0.1 * asked,
-        "at most 10 % granted",
+        words.every(
+            [words.is_so(one.granted_later == 0 < one.asked_later, "none granted") for one in own]
+        ),
     )
 
 
 def _filled(found: Found) -> Seen:
-    return between(found.mean("quick-start", "queue_share"), 0.5, 1.0)
+    slots = np.concatenate([one.queue_slots for one in found.outcomes("quick-start")])
+    share = found.mean("quick-start", "queue_share")
+    return Seen.by(
+        share,
+        words.within(share, 0.5, 1.0),
+        words.most([words.within(slot, 0.5, 1.0, "half full") for slot in slots.tolist()]),
+        note=f"The queue is at least half full in {100 * float((slots >= 0.5).mean()):.0f} % of "
+        f"slots of {SAMPLE_S:g} s.",
+    )
 
 
 def _aimd(_found: Found) -> Seen:
     aimd = fairness.shares_over_rounds((10, 90), capacity=100, added=1)[-1]
     mimd = fairness.shares_over_rounds((10, 90), capacity=100, grown=1.05)[-1]
-    return Seen(
+    return Seen.by(
         f"shares 10:90 become {aimd[0] / aimd[1]:.3f} and {mimd[0] / mimd[1]:.3f}",
-        bool(abs(aimd[0] / aimd[1] - 1) < 0.01 and abs(mimd[0] / mimd[1] - 1 / 9) < 1e-6),
-        "fluid model",
+        words.within(float(aimd[0] / aimd[1]), 0.99, 1.01, "AIMD equal ±1 %"),
+        words.is_so(bool(abs(mimd[0] / mimd[1] - 1 / 9) < 1e-6), "MIMD as before"),
+        note="A fluid model.",
     )
 
 
 def _spread_s(found: Found, *, red: bool) -> float:
-    """Of the time for all three responses, between the controls."""
+    """Of the time of the last end, between the controls."""
     ends = [
         found.mean(control_trial(control, red=red), "last_end_s")
         for control in (lab.CONTROL, *CONTROLS)
@@ -98,12 +137,10 @@ def _spread_s(found: Found, *, red: bool) -> float:
 
 def _red_hides_the_control(found: Found) -> Seen:
     red, tail = _spread_s(found, red=True), _spread_s(found, red=False)
-    return Seen(
+    return Seen.by(
         f"{red:.2f} s with RED, {tail:.2f} s with drop-tail",
-        red < tail,
-        note="CUBIC, NewReno and H-TCP; thresholds of 12 and 36 or 17 and 50 packets give 9.1 "
-        "and 8.7 s. RED keeps the queue so short that the link idles after a backoff, and "
-        "their growth decides for how long; drop-tail's queue hides it.",
+        words.less(red, tail),
+        note="CUBIC, NewReno and H-TCP.",
     )
 
 
@@ -111,10 +148,9 @@ def _back(found: Found) -> Seen:
     own = [found.disturbed[f"{DISTURBED}-r{run}"] for run in found.numbers]
     dipped = [one for one in own if not one.least_share >= RECOVERED_SHARE]
     times_s = [one.return_s for one in dipped] or [math.nan]
-    return between(
+    return Seen.by(
         max(times_s),
-        0,
-        5,
+        words.few_seconds(max(times_s)),
         unit="s",
         note=f"The slowest run. {len(dipped)} of {len(own)} fall below "
         f"{100 * RECOVERED_SHARE:.0f} % of the rate in the {BEFORE_S:g} s before, in slots of "
@@ -134,10 +170,11 @@ def _told_equal(found: Found, scheme: str) -> str:
 
 def _xcp_equal(found: Found) -> Seen:
     own = found.equal_s("xcp")
-    seen = between(median(own), 2, 8, unit="s")
     second, third = (found.mean("xcp", f"{which}_equal_s") for which in ("second", "third"))
-    return replace(
-        seen,
+    return Seen.by(
+        median(own),
+        words.of_the_order_of(median(own), 5),
+        unit="s",
         note=f"The median; {second:.2f} s of two flows and {third:.2f} s of three on average, "
         f"{min(own):.2f} to {max(own):.2f} s.",
     )
@@ -145,16 +182,20 @@ def _xcp_equal(found: Found) -> Seen:
 
 def _rcp_equal(found: Found) -> Seen:
     own = found.equal_s("rcp")
-    rounds = max(own) * 1e3 / lab.RTT_MS
-    return between(rounds, -math.inf, 2, unit="round trips", note="The slowest of all runs.")
+    return Seen.by(
+        max(own) * 1e3 / lab.RTT_MS,
+        words.within_one_round_trip(max(own), lab.RTT_MS / 1e3),
+        unit="round trips",
+        note="The slowest of all runs. Shares are compared in slots of one round trip, so the "
+        "measure has whole round trips.",
+    )
 
 
 def _rcp_buffer(found: Found) -> Seen:
     peaks = [one.peak_pkts for one in found.outcomes("rcp")]
-    return between(
+    return Seen.by(
         min(peaks),
-        200,
-        math.inf,
+        words.some([words.several_hundred(min(peak, 900.0)) for peak in peaks]),
         unit="packets",
         note=f"The least of all runs; {max(peaks):.0f} at most, with XCP "
         f"{found.mean('xcp', 'peak_pkts'):.0f} on average.",
@@ -163,11 +204,15 @@ def _rcp_buffer(found: Found) -> Seen:
 
 def _faster_than_tcp(found: Found) -> Seen:
     schemes = {"rcp": "RCP", "xcp": "XCP", lab.SLOW_START: "Slow-Start"}
-    rcp_s, xcp_s, tcp_s = (median(found.equal_s(scheme)) for scheme in schemes)
+    rcp_s, xcp_s, tcp_s = (
+        min(median(found.equal_s(scheme)), LENGTH_S)  # infinite: not within the run
+        for scheme in schemes
+    )
     never = sum(math.isinf(one) for one in found.equal_s(lab.SLOW_START))
-    return Seen(
+    return Seen.by(
         ", ".join(f"{label} {_told_equal(found, name)}" for name, label in schemes.items()),
-        rcp_s < xcp_s < tcp_s,
+        words.much_less(rcp_s, xcp_s),
+        words.less(xcp_s, tcp_s),
         note=f"Medians. Of {2 * len(found.numbers)} arrivals of TCP flows {never} never lead to an "
         "equal share.",
     )
@@ -176,11 +221,28 @@ def _faster_than_tcp(found: Found) -> Seen:
 _WITHOUT_RED = all_of(*(swapped(name, f"{name}-red") for name in (lab.SLOW_START, *CONTROLS)))
 """Drop-tail's trials as RED's, and the other way round."""
 
+_ALL_CONTROLS = tuple(f"{name}-*" for name in (lab.SLOW_START, *CONTROLS))
+_DELAYED = edited({"flows.*.delayed_ack": True})
+_MARKS = edited(
+    {"topology.reverse.aqm": {"name": RED, "tunables": {"ecn": 1}}, "flows.*.ecn": "on"}
+)
+
+
+def _red(least_pkts: int, most_pkts: int) -> Edit:
+    """RED with these thresholds."""
+    tunables = {"min_th_pkts": least_pkts, "max_th_pkts": most_pkts}
+    return edited({"topology.reverse.aqm": {"name": RED, "tunables": tunables}})
+
+
+def _rtt(ms: int) -> Edit:
+    return edited({"topology.rtt": f"{ms} ms", "topology.reverse.delay": f"{ms / 2:g} ms"})
+
+
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-084",
-        "slow start, drop-tail: Jain's index of the flows, over at most 10 s",
-        "no equal share",
+        "slow start, drop-tail: the two later flows do not reach an equal share; Jain's index",
+        "no equal share, the first flow has most of the link",
         _no_equal_share,
         ours="The list's 10 s end when the first flow ends, which then has no share to compare; "
         "so the first two are looked at as well.",
@@ -188,18 +250,34 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-085",
-        "RED shares more equally than drop-tail, and rates oscillate less: Jain's index of all",
-        "roughly equal most of the time, fewer oscillations",
+        "RED shares more equally than drop-tail, and rates oscillate much less: Jain's index",
+        "roughly equal most of the time, much less oscillations",
         _red_fairer,
-        part="The shares; the thesis shows oscillations in a figure and has no number for them.",
         spoil=swapped(lab.SLOW_START, _RED),
+        mend=all_of(
+            replaced("slow-start-red-*", 3.0, "outcome.together_mbps"),
+            scaled("slow-start-red-*", 0.1, "outcome.change_mbps"),
+        ),
+        why=Why(
+            "refuted",
+            "RED keeps the queue so short that the link idles when a flow backs off, so that each "
+            "early drop is seen in the goodput. With drop-tail the queue hides most backoffs, and "
+            "the two small flows have little to change.",
+            [
+                Change("RED's thresholds at 10 and 30 packets", _red(10, 30), "slow-start-red-*"),
+                Change("RED's thresholds at 17 and 50 packets", _red(17, 50), "slow-start-red-*"),
+                Change("RED that marks instead of drops", _MARKS, "slow-start-red-*"),
+                Change("delayed ACKs", _DELAYED, "slow-start-*"),
+                Change("a round-trip time of 100 ms", _rtt(100), "slow-start-*"),
+            ],
+            nothing_helps=True,
+        ),
     ),
     Statement(
         "C-TH-086",
         "Jump-Start does not necessarily improve convergence: Jain's index",
         "no significant improvement",
         _jump_no_fairer,
-        ours="The list gives no number: significant is a tenth of the index's range.",
         spoil=swapped("jump-start", "mega-start"),
     ),
     Statement(
@@ -212,9 +290,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-088",
         "Quick-Start: requests of later flows are denied",
-        "denied",
+        "denied, any new flow falls back to slow start",
         _denied,
-        ours="Small is at most a tenth of the requests.",
         spoil=replaced("quick-start-r*", 1.0, "outcome.granted_later"),
     ),
     Statement(
@@ -229,29 +306,33 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "XCP: time from a new flow's first data to an equal share",
         "of the order of 5 s",
         _xcp_equal,
-        ours="That shares need to be equal until the next arrival, and not for a whole second, was "
+        ours="Shares need to be equal until the next arrival, and not for a whole second. That was "
         "settled when the result was known: the second flow is equal after 4.4 s and the "
         "third begins at 5 s, by which the claim failed.",
         spoil=swapped("xcp", "rcp"),
     ),
     Statement(
         "C-TH-091",
-        "RCP: the same",
-        "within one RTT",
+        "RCP: time from a new flow's first data to an equal share",
+        "within one round trip",
         _rcp_equal,
         spoil=swapped("rcp", "xcp"),
     ),
     Statement(
         "C-TH-092",
         "RCP: buffer needed when flows arrive",
-        "several hundred packets or more",
+        "can be of the order of several hundred packets or even larger",
         _rcp_buffer,
+        figures={
+            "of the order of": '"several hundred" says the order: 200 to 900',
+            "more": '"or even larger": the bound has no upper end',
+        },
         spoil=scaled("rcp-*", 0.2, "outcome.peak_pkts"),
     ),
     Statement(
         "C-TH-093",
         "time to an equal share",
-        "RCP < XCP < TCP",
+        "RCP much faster than XCP, XCP faster than TCP",
         _faster_than_tcp,
         ours="Until when shares need to be equal was settled when the result was known, as for "
         "C-TH-090; before, the claim failed.",
@@ -259,18 +340,37 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-271",
-        "additive increase converges to equal shares, multiplicative does not",
+        "additive increase converges to equal shares, multiplicative increase need not",
         "AIMD equal, MIMD not",
         _aimd,
         carrier="model",
     ),
     Statement(
         "C-TH-278",
-        "with RED the control has less influence: spread of the time for all three responses",
+        "with RED the control has less influence: spread of the time of the last response's end",
         "less than with drop-tail",
         _red_hides_the_control,
         spoil=_WITHOUT_RED,
         mend=_WITHOUT_RED,
+        why=Why(
+            "refuted",
+            "RED keeps the queue so short that the link idles after a backoff, and the control's "
+            "growth decides for how long. With drop-tail the queue keeps the link busy meanwhile, "
+            "whatever the control.",
+            [
+                Change("RED's thresholds at 10 and 30 packets", _red(10, 30), "*-red-*"),
+                Change("RED's thresholds at 17 and 50 packets", _red(17, 50), "*-red-*"),
+                Change("RED that marks instead of drops", _MARKS, "*-red-*"),
+                Change("a round-trip time of 50 ms", _rtt(50), _ALL_CONTROLS),
+                Change("delayed ACKs", _DELAYED, _ALL_CONTROLS),
+                Change(
+                    "BIC instead of NewReno, so that all controls are high-speed ones",
+                    edited({"flows.*.control": f"bic+{lab.SLOW_START}"}),
+                    "reno-*",
+                ),
+            ],
+            nothing_helps=True,
+        ),
     ),
     Statement(
         "C-TH-279",
@@ -278,6 +378,21 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "within few seconds",
         _back,
         spoil=scaled(f"{DISTURBED}-*", 4.0, "return_s"),
-        mend=scaled(f"{DISTURBED}-*", 0.5, "return_s"),
+        mend=scaled(f"{DISTURBED}-*", 0.3, "return_s"),
+        why=Why(
+            "refuted",
+            "A loss makes CUBIC cut its window to 0.7 of path and queue, 213 packets: 149, less "
+            "than the 163 that the path holds. So the link is not full, and the flow stays just "
+            "below 90 % of its rate, until CUBIC has grown past its plateau. With a queue of 100 "
+            "packets the cut window still fills the path.",
+            [
+                Change(
+                    "a queue of 100 packets",
+                    edited({"topology.reverse.buffer": "100 pkts"}),
+                    f"{DISTURBED}-*",
+                ),
+                Change("a round-trip time of 100 ms", _rtt(100), f"{DISTURBED}-*"),
+            ],
+        ),
     ),
 )

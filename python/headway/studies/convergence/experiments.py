@@ -10,7 +10,9 @@ from headway.study import StudyContext
 
 SIZE_BYTES = 12e6
 OFFSET_S, JITTER_S = 5.0, 0.2
-LENGTH_S, SAMPLE_S = 70.0, 0.5
+LENGTH_S, SAMPLE_S = 70.0, 1.0
+"""Goodputs are read in slots of five round trips: with fewer, bursts that fall into one slot or the
+next seem to be changes of a flow's rate."""
 FINE_SAMPLE_S = 0.02
 """Of XCP and RCP, which are looked at in round trips from a flow's first data on."""
 RUNS, QUICK_RUNS = 12, 6

@@ -72,6 +72,10 @@ class Outcome:
     """The same of all three, before the first of them ends."""
     peak_pkts: float
     """The longest queue from the second start on; NaN where it was not recorded."""
+    together_mbps: Array
+    """Goodput of each flow in the slots in which all three are there, shape (3, slots)."""
+    queue_slots: Array
+    """Mean part of the queue that was used, by slot until the last end, shape (slots,)."""
 
 
 @dataclass(frozen=True)
@@ -155,12 +159,14 @@ def observe(key: str, trace: Trace) -> Row:
 def outcome(trace: Trace) -> Outcome:
     """What the claims need of one run."""
     starts_s = [(flow.start or 0) / NS_PER_S for flow in trace.experiment.flows]
-    two, three = (_until_first_end_s(trace, start_s) for start_s in starts_s[1:])
+    two, three = (_until_first_end_s(trace, start_s, SHARING_S) for start_s in starts_s[1:])
+    all_there = _until_first_end_s(trace, starts_s[2], LENGTH_S)
     arrival = (OFFSET_S, OFFSET_S + ARRIVAL_S)
     end_s = float(_ends_s(trace).max())
     rows = trace["link_counters"].filter(trace["link_counters"]["link"] == lab.DOWNLINK)
+    edges_s = np.append(np.arange(0, end_s, SAMPLE_S), end_s)
     used = np.interp(
-        [0, end_s * NS_PER_S],
+        edges_s * NS_PER_S,
         rows["time_ns"].to_numpy(),
         rows["queue_byte_us"].to_numpy().astype(float),
     )
@@ -175,7 +181,7 @@ def outcome(trace: Trace) -> Outcome:
         change_mbps=_change_bps(trace, starts_s) / 1e6,
         new_mbps=float(_goodputs_bps(trace, 1, *arrival).mean()) / 1e6,
         old_mbps=float(_goodputs_bps(trace, 0, *arrival).mean()) / 1e6,
-        queue_share=float(used[1] - used[0]) / (end_s * 1e6) / room,
+        queue_share=float(used[-1] - used[0]) / (end_s * 1e6) / room,
         third_s=float(third[0]) if third.size else LENGTH_S,
         last_end_s=end_s,
         granted_later=_sum([flow.counted("quick-start", "grants") for flow in later]),
@@ -183,6 +189,8 @@ def outcome(trace: Trace) -> Outcome:
         second_equal_s=_equal_s(trace, 1),
         third_equal_s=_equal_s(trace, 2),
         peak_pkts=_peak_pkts(trace, starts_s[1]),
+        together_mbps=np.array([_goodputs_bps(trace, n, *all_there) / 1e6 for n in range(3)]),
+        queue_slots=np.diff(used) / (np.diff(edges_s) * 1e6) / room,
     )
 
 
@@ -247,11 +255,11 @@ def _ends_s(trace: Trace) -> Array:
     return ends_s
 
 
-def _until_first_end_s(trace: Trace, start_s: float) -> tuple[float, float]:
-    """From a start to the first end, whole readings, at least one and at most SHARING_S."""
+def _until_first_end_s(trace: Trace, start_s: float, most_s: float) -> tuple[float, float]:
+    """From a start to the first end, whole readings, at least one and at most ``most_s``."""
     begin_s = math.ceil(start_s / SAMPLE_S) * SAMPLE_S
     end_s = math.floor(float(_ends_s(trace).min()) / SAMPLE_S) * SAMPLE_S
-    return begin_s, max(min(end_s, begin_s + SHARING_S), begin_s + SAMPLE_S)
+    return begin_s, max(min(end_s, begin_s + most_s), begin_s + SAMPLE_S)
 
 
 def _change_bps(trace: Trace, starts_s: Sequence[float]) -> float:

@@ -11,7 +11,7 @@ from headway.figures import QUEUE, Panel, Series, one_of, style_of, timeseries
 from headway.publish import Figures, Page
 from headway.studies.common import lab, network
 from headway.studies.common.cells import seconds
-from headway.studies.convergence.experiments import SCHEMES
+from headway.studies.convergence.experiments import SAMPLE_S, SCHEMES
 from headway.studies.convergence.observe import (
     ARRIVAL_S,
     EQUAL,
@@ -81,9 +81,9 @@ def _equal_table(found: Found) -> Table:
         ["scheme", "2 flows s", "3 flows s", "longest queue", "3rd flow s"],
         rows,
         f"From the new flow's first data until Jain's index is {EQUAL:g} or more in slots of a "
-        f"round trip (0.5 s for Slow-Start), and stays so for {HELD_S:g} s, or until the next flow "
-        "comes or one ends; a dash: not by then. The longest queue of all runs from the second "
-        "start on, in packets; response time of the third flow, mean.",
+        f"round trip ({SAMPLE_S:g} s for Slow-Start), and stays so for {HELD_S:g} s, or until the "
+        "next flow comes or one ends; a dash: not by then. The longest queue of all runs from the "
+        "second start on, in packets; response time of the third flow, mean.",
     )
 
 

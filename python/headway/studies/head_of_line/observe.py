@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from headway import models
 from headway.claims import Evidence
-from headway.experiment import BATCHES
-from headway.metrics.stats import Array, batch_means, confidence_interval
+from headway.experiment import BATCHES, Dumbbell, Pingpong
+from headway.metrics.stats import Array, Estimate, batch_means, confidence_interval
 from headway.studies.common import lab
-from headway.studies.head_of_line.experiments import LOSSES, key
+from headway.studies.head_of_line.experiments import LOSSES, PROCESSING_S, key
 from headway.trace import Trace
 from headway.units import NS_PER_S
 
@@ -30,6 +32,8 @@ class Times:
     """Part of all messages that took as long as each, or longer."""
     slow_s: float
     """The 99.9 % quantile."""
+    model_s: float
+    """Eq. A.7 for this trial's path, loss and interval; NaN where it has no such loss."""
 
 
 Found = Evidence[Times]
@@ -49,9 +53,41 @@ def observe(trace: Trace) -> Times:
         else None
     )
     half_width_s = float("nan") if half_width is None else half_width
-    return Times(float(times_s.mean()), half_width_s, ordered[keep], 1 - keep / number, slow_s)
+    return Times(
+        float(times_s.mean()),
+        half_width_s,
+        ordered[keep],
+        1 - keep / number,
+        slow_s,
+        _model_s(trace),
+    )
+
+
+def _model_s(trace: Trace) -> float:
+    topology, (flow, *_) = trace.experiment.topology, trace.experiment.flows
+    if not isinstance(topology, Dumbbell) or not isinstance(flow.app, Pingpong):
+        return math.nan
+    return float(
+        models.response_time_s(
+            topology.loss,
+            rtt_s=topology.rtt / NS_PER_S,
+            interval_s=flow.app.mean_interval / NS_PER_S,
+            processing_s=PROCESSING_S,
+        )
+    )
+
+
+def estimate(found: Found, control: str, loss: float, stack: str = lab.STACK) -> Estimate:
+    """A trial's mean time with its 95 % interval. Raises MissingTrialError."""
+    one = found[key(control, loss, stack)]
+    return Estimate(one.mean_s, None, one.half_width_s, BATCHES)
 
 
 def means_s(found: Found, control: str, stack: str = lab.STACK) -> Array:
     """Mean times, shape (losses,). Raises MissingTrialError."""
     return np.array([found[key(control, loss, stack)].mean_s for loss in LOSSES])
+
+
+def models_s(found: Found, control: str, stack: str = lab.STACK) -> Array:
+    """Eq. A.7 for the same trials, shape (losses,). Raises MissingTrialError."""
+    return np.array([found[key(control, loss, stack)].model_s for loss in LOSSES])

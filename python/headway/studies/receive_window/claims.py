@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from headway.claims import Evidence, Seen, Spoil, Statement, all_of, scaled, swapped
+from headway.claims import Evidence, Seen, Spoil, Statement, all_of, scaled, swapped, words
 from headway.claims.spoil import Rows
 from headway.studies.receive_window.experiments import (
     BEYOND_WINDOW,
@@ -27,10 +29,9 @@ def _twice(found: Found) -> Seen:
     case = found[SLOW_START]
     low, middle, high = np.quantile(case.window_by_cwnd(), (0.25, 0.5, 0.75))
     announced = float(np.median(case.window_by_cwnd(as_announced=True)))
-    return Seen(
+    return Seen.by(
         f"{middle:.2f} ({low:.2f} to {high:.2f})",
-        bool(low >= 1.5 and high <= 2.5),
-        "1.5 to 2.5, quartiles",
+        *(words.about(float(one), 2) for one in (low, high)),
         note=f"By the cwnd of half a round trip before, when it was announced: {announced:.2f}.",
     )
 
@@ -38,10 +39,14 @@ def _twice(found: Found) -> Seen:
 def _enforced(found: Found) -> Seen:
     slow, bound = found[SLOW_START], found[SENDER_ONLY]
     ahead = [(slow.reached_s(part) - bound.reached_s(part)) / RTT_S for part in TENTHS]
-    return Seen(
+    return Seen.by(
         f"{min(ahead):.2f} to {max(ahead):.2f} round trips ahead of slow start",
-        max(map(abs, ahead)) <= MOST_AHEAD_ROUNDS,
-        f"≤ {MOST_AHEAD_ROUNDS:g} round trips, at every tenth of the data",
+        words.within(
+            max(map(abs, ahead)),
+            -math.inf,
+            MOST_AHEAD_ROUNDS,
+            f"≤ {MOST_AHEAD_ROUNDS:g} round trips, at every tenth of the data",
+        ),
         note=f"{bound.took_s:.2f} s, slow start {slow.took_s:.2f} s.",
     )
 
@@ -49,20 +54,23 @@ def _enforced(found: Found) -> Seen:
 def _supported(found: Found) -> Seen:
     free, bound = found[BOTH_ENDS].took_s, found[SENDER_ONLY].took_s
     opened, held = found[EXTRA_ACK].took_s, found[INITIATOR].took_s
-    return Seen(
+    return Seen.by(
         f"{free:.2f} instead of {bound:.2f} s; {opened:.2f} instead of {held:.2f} s with the "
         "extra ACK",
-        free < bound and opened < held,
+        words.less(free, bound),
+        words.less(opened, held),
     )
 
 
 def _beyond(found: Found) -> Seen:
     slow, beyond, both = (found[key].took_s for key in (SLOW_START, BEYOND_WINDOW, BOTH_ENDS))
-    gain = 100 * (slow - beyond) / (slow - both) if slow != both else float("nan")
-    return Seen(
+    gain = 100 * (slow - beyond) / (slow - both) if slow != both else math.nan
+    return Seen.by(
         f"{beyond:.3f} s, {both:.3f} with both, slow start {slow:.3f}",
-        both < beyond < slow,
-        note=f"{gain:.0f} % of the gain with support at both ends.",
+        words.less(beyond, slow),
+        words.slightly_less(slow / beyond, slow / both),
+        note=f"The speedup is slow start's time by that of the case; {gain:.0f} % of the time "
+        "that support at both ends saves.",
     )
 
 
@@ -96,8 +104,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "slow start: announced window by cwnd, while both grow",
         "about 2",
         _twice,
-        ours="Half of all samples have to be within, not their mean alone. Which moment's cwnd is "
-        "meant was settled when both were known: a sender is bound by what it has at a time.",
+        ours="Both quartiles of all samples have to be about two. Which moment's cwnd is meant was "
+        "settled when both were known: the window bounds the sender together with the cwnd of the "
+        "same moment.",
         spoil=scaled(SLOW_START, 2.0, "rounds.*.windows.*.window_bytes"),
         mend=_twice_cwnd,
     ),
@@ -106,15 +115,15 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Jump-Start at the sender alone: data arrives as in slow start",
         "receiver enforces slow start",
         _enforced,
-        ours="Data arrives as in slow start, if not more than a round trip earlier: the first "
-        "window has room for four packets, and slow start begins with two. That was seen first; "
-        "meant was a total within 10 %, which it is, too.",
+        ours="Data arrives as in slow start if it is not more than a round trip earlier: the first "
+        "window has room for four packets, and slow start begins with two. This was settled when "
+        "results were known; the total is within 10 %, which was meant before, too.",
         spoil=swapped(SENDER_ONLY, BOTH_ENDS),
         mend=_as(SENDER_ONLY, SLOW_START),
     ),
     Statement(
         "C-TH-037",
-        "large first window, extra ACK where the initiator sends: faster than without",
+        "large first window, extra ACK where the initiator sends: transfer faster than without",
         "fast startup as expected",
         _supported,
         spoil=swapped(SENDER_ONLY, BOTH_ENDS),
@@ -122,8 +131,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-038",
-        "sender ignores the window in the first round trip: slower than with support at both ends, "
-        "faster than slow start",
+        "sender ignores the window in the first round trip: faster than slow start; speedup beside "
+        "support at both ends",
         "works, speedup slightly smaller",
         _beyond,
         spoil=swapped(BEYOND_WINDOW, SLOW_START),
