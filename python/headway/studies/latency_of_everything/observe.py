@@ -24,6 +24,7 @@ class Latency:
 
     induced_median_ms: float
     induced_p95_ms: float
+    induced_max_ms: float
     utilization: float
     goodput_kbps: float
     queue_pkts: float
@@ -42,6 +43,7 @@ def observe(trace: Trace) -> Latency:
     return Latency(
         induced_median_ms=float(np.median(induced_ms)) if induced_ms.size else np.nan,
         induced_p95_ms=float(np.quantile(induced_ms, 0.95)) if induced_ms.size else np.nan,
+        induced_max_ms=float(np.max(induced_ms)) if induced_ms.size else np.nan,
         utilization=metrics.utilization(trace),
         goodput_kbps=metrics.goodput_bps(trace, BULK) / 1e3,
         queue_pkts=_mean_queue_pkts(trace),
