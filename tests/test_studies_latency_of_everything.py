@@ -60,4 +60,4 @@ def test_a_mean_is_of_all_runs() -> None:
 
 
 def _latency(median_ms: float) -> Latency:
-    return Latency(median_ms, np.nan, np.nan, 1.0, 900.0, 3.0, 0, 0.0)
+    return Latency(median_ms, np.nan, np.nan, 1.0, 900.0, 3.0, np.nan, 0, 0.0)
