@@ -330,8 +330,8 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
         why=Why(
             "unknown setting",
             "The thesis prints no number for the larger loss. At 5 % CUBIC keeps 0.8 of a few "
-            "packets where Reno keeps 0.5. At 10 % one backoff in eight of CUBIC's is a time-out, after "
-            "which all controls are alike; at 5 % one in eighty is.",
+            "packets where Reno keeps 0.5. At 10 % one backoff in eight of CUBIC's is a time-out, "
+            "after which all controls are alike; at 5 % one in eighty is.",
             (
                 Change(
                     "a loss of 10 %",
