@@ -9,7 +9,7 @@ import numpy as np
 
 from headway.claims import Statement, replaced, scaled, swapped
 from headway.claims.spoil import Rows
-from headway.studies.collateral_damage import looks, table_claims
+from headway.studies.collateral_damage import changes, looks, table_claims
 from headway.studies.collateral_damage.cells import Found
 from headway.studies.collateral_damage.experiments import (
     CUBIC_GROWTH,
@@ -94,6 +94,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "few datagrams are lost to the full queue, an insignificant number",
         "statistically insignificant number",
         looks.few_datagrams_lost,
+        why=changes.FULL_QUEUE,
         spoil=replaced("rtt100-cubic26-n5-*", 0.12, "numbers.voip_loss"),
         mend=scaled("*", 0.2, "numbers.voip_loss"),
     ),
@@ -138,6 +139,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "delay distributions at 100 ms look identical to those at 50 ms, 25 ms later",
         "identical",
         looks.same_shape_at_100_ms,
+        why=changes.NOT_IDENTICAL,
         part="medians beyond the base delay and standard deviations, not each whole curve",
         spoil=scaled("rtt100-htcp-n5-*", 0.9, "numbers.owd_median_ms"),
         mend=_as_at_50_ms,
@@ -147,6 +149,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "CUBIC, one flow, 50 ms: delay steps up at 400 ms, slows near W_max, grows again",
         "step at 400 ms, slow between 440 and 480 ms, then growth",
         looks.cubic_step_and_plateau,
+        why=changes.PLATEAU,
         spoil=swapped(CUBIC, RENO),
         mend=_lingers_at_460_ms,
     ),
@@ -185,6 +188,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "H-TCP grows like NewReno for a second, then as a parabola, proportional to x²",
         "1 packet per RTT, then proportional to x²/2",
         looks.htcp_grows_as_a_parabola,
+        why=changes.PARABOLA,
         ours="A parabola has the exponent 2, ±20 %. The factor 1/2 is not judged: x is only "
         "related to the time.",
         spoil=replaced(trial_key(FIGURE_2, 1), 1.0, "htcp_growth.exponent"),  # as NewReno

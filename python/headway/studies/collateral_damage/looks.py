@@ -208,10 +208,7 @@ def cubic_step_and_plateau(found: Found) -> Seen:
         words.within(onset, 380, 420, "step in 380–420 ms"),
         words.within(plateau, low, high, f"slowest in {low:.0f}–{high:.0f} ms"),
         words.within(top, high + 1e-9, np.inf, f"growth beyond {high:.0f} ms"),
-        note=f"Slowest by trial: near {by_trial} ms. The flow settles in one of two cycles. Where "
-        "long and short epochs alternate, its W_max is below the window that fills the queue, and "
-        "the delay lingers where the paper has it; where all epochs are alike, W_max is the full "
-        "queue.",
+        note=f"Slowest by trial: near {by_trial} ms.",
     )
 
 
@@ -299,9 +296,6 @@ def htcp_grows_as_a_parabola(found: Found) -> Seen:
         words.similar(growth.first_pkts_per_rtt, 1.0),
         words.quantity(growth.exponent, 2.0),
         words.proportional(growth.parabola.power.tolist(), growth.parabola.growth.tolist()),
-        note="Linux adds at most a packet for every second ACK, and with some ten ACKs per round "
-        "trip the window falls behind the parabola within a second; on faster links the exponent "
-        "is nearer to 2. The paper's x²/2 is the draft's growth per round trip, not the window.",
     )
 
 

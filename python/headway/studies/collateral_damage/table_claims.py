@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from headway.claims import Seen, Statement, replaced, scaled, words
 from headway.claims.spoil import Rows
+from headway.studies.collateral_damage import changes
 from headway.studies.collateral_damage.cells import Found
 from headway.studies.collateral_damage.experiments import TRIALS, trial_key
 from headway.studies.collateral_damage.published import (
     CELLS,
     DELAY,
     DELAY_TOLERANCES,
+    FLOW_COUNTS,
     GOODPUT,
     GOODPUT_MEAN,
     GOODPUT_SD_CELLS,
@@ -28,15 +30,6 @@ _, GROUP = goodput_claims(CELLS[0])
 """Carries the one check of all 18 deviations of goodput."""
 REFUTING = {"median": 0.9, "mean": 0.9, "sd": 0.5}
 """By statistic of table 2, a factor that puts any cell outside of its tolerance."""
-ALIKE = (
-    "Trials here differ in when flows start, within a round trip, and in nothing else; those of a "
-    "testbed differ in more."
-)
-LIFETIMES = (
-    "A sum of averages, each over its own flow's lifetime, exceeds what the link carries by as "
-    "much as the lifetimes differ. The paper's must have differed more than these, by a cause that "
-    "it does not name."
-)
 
 
 def _goodput_mean(cell: CellKey) -> Statement[Found]:
@@ -49,8 +42,8 @@ def _goodput_mean(cell: CellKey) -> Statement[Found]:
             published,
             GOODPUT_MEAN,
             lambda found: found[cell].mean("goodput_kbytes_s"),
-            LIFETIMES if cell[2] > 1 else "",
         ),
+        why=changes.GOODPUT_MEAN if cell[2] == FLOW_COUNTS[-1] else None,
         spoil=scaled(trial_key(cell, "*"), 0.96, path),
         mend=replaced(trial_key(cell, "*"), published, path),
     )
@@ -62,14 +55,15 @@ def _goodput_sd(cell: CellKey) -> Statement[Found]:
         name,
         f"table 1, {cell_name(cell)}: summed goodput, spread over runs",
         GOODPUT[cell].sd,
-        lambda found: _sds_as_a_group(found, cell, carries=name == GROUP),
+        lambda found: _sds_as_a_group(found, cell),
         same_as="" if name == GROUP else GROUP,
+        why=changes.GOODPUT_SD,
         spoil=replaced("*", 112.0, "numbers.goodput_kbytes_s"),  # trials that are all alike
         mend=spread_as_published,
     )
 
 
-def _sds_as_a_group(found: Found, shown: CellKey, carries: bool) -> Seen:
+def _sds_as_a_group(found: Found, shown: CellKey) -> Seen:
     sds = {cell: found[cell].sd("goodput_kbytes_s") for cell in CELLS}
     checks = [
         words.within(sd / GOODPUT[cell].sd, 1 / GOODPUT_SD_FACTOR, GOODPUT_SD_FACTOR)
@@ -80,7 +74,7 @@ def _sds_as_a_group(found: Found, shown: CellKey, carries: bool) -> Seen:
         float(f"{sds[shown]:.2g}"),
         _in_cells(checks, GOODPUT_SD_CELLS),
         unit="kB/s",
-        note=f"{counted} {ALIKE}" if carries else counted,
+        note=counted,
     )
 
 
@@ -111,21 +105,21 @@ def _delay(cell: CellKey, statistic: str, tolerance: Tolerance) -> Statement[Fou
         f"table 2, {cell_name(cell)}: one-way delay, {name_of_it}",
         published,
         _near(published, tolerance, lambda found: found[cell].mean(name)),
+        why=changes.SHORT_TRIALS if (cell, statistic) == (CELLS[-1], "sd") else None,
         spoil=scaled(trial_key(cell, "*"), REFUTING[statistic], f"numbers.{name}"),
         mend=replaced(trial_key(cell, "*"), published, f"numbers.{name}"),
     )
 
 
 def _near(
-    published: float, tolerance: Tolerance, measure: Callable[[Found], float], why: str = ""
+    published: float, tolerance: Tolerance, measure: Callable[[Found], float]
 ) -> Callable[[Found], Seen]:
-    """Judge a number, shown as the paper's are; ``why`` is what is known of one too far off."""
+    """Judge a number, shown as the paper's are."""
 
     def look(found: Found) -> Seen:
         measured = measure(found)
         check = tolerance.check(published, measured)
-        note = "" if check.holds else why
-        return Seen.by(round(measured, 1), check, unit=tolerance.unit, note=note)
+        return Seen.by(round(measured, 1), check, unit=tolerance.unit)
 
     return look
 
