@@ -17,10 +17,12 @@ from support import ROOT, S, trace
 from headway import metrics
 from headway.backends import backend_named
 from headway.claims import Claim, Evidence, Statement, tally
+from headway.claims.words import proportional
+from headway.experiment import Experiment
 from headway.figures import svg_text
 from headway.metrics import GrowthEpoch
 from headway.report.dark import darkened
-from headway.studies.collateral_damage import STUDY, enough, experiments
+from headway.studies.collateral_damage import STUDY, changes, enough, experiments
 from headway.studies.collateral_damage.cells import Cell, Found
 from headway.studies.collateral_damage.experiments import CUBIC_GROWTH, FIGURE_2, trial, trial_key
 from headway.studies.collateral_damage.figures import delay
@@ -503,3 +505,49 @@ def test_trials_that_are_short_of_epochs_are_run_again(
     # A new run forgets it.
     monkeypatch.setattr(enough, "run_until_enough", lambda _ctx, trials, _observe: trials)
     assert STUDY.collect(ctx)[key] == planned
+
+
+@pytest.mark.parametrize(
+    ("change", "most_ns"),
+    [(changes.spread_starts, 2 * S), (changes.soon_after_a_datagram, S // 500)],
+)
+def test_moved_starts_keep_lifetimes_and_the_datagrams_end_with_the_first_flow(
+    change: Callable[[Experiment], Experiment], most_ns: int
+) -> None:
+    before = trial((50, "htcp", 5), 1, seed=1, length_s=85)
+    after = change(before)
+    *was, _ = before.flows
+    *tcp, voip = after.flows
+    starts = [flow.start or 0 for flow in tcp]
+    assert [(flow.stop or 0) - (flow.start or 0) for flow in tcp] == [
+        (flow.stop or 0) - (flow.start or 0) for flow in was
+    ]
+    assert all(S <= start < S + most_ns for start in starts)
+    assert np.argsort(starts).tolist() == np.argsort([flow.start or 0 for flow in was]).tolist()
+    assert voip.stop == min(flow.stop or 0 for flow in tcp)
+    drain_ns = before.duration - max(flow.stop or 0 for flow in was)
+    assert after.duration - max(flow.stop or 0 for flow in tcp) == drain_ns
+
+
+def test_trials_as_long_as_the_papers_stay_as_they_are() -> None:
+    quick_one, full_one = (
+        trial((100, "cubic26", 5), 1, seed=1, length_s=length_s) for length_s in (85, 180)
+    )
+    assert changes.three_minutes(full_one) == full_one
+    longest_s = max(
+        ((flow.stop or 0) - (flow.start or 0)) / S
+        for flow in changes.three_minutes(quick_one).flows
+        if flow.is_tcp
+    )
+    assert longest_s == pytest.approx(180, abs=0.1)
+
+
+def test_growth_is_proportional_to_the_power_of_time_that_the_law_has() -> None:
+    top, k = 48.0, 2.6
+    follows = follow(lambda t, _: top + 0.4 * (t - k) ** 3, 41, 6.5)
+    fitted = cubic_growth([follows])
+    assert fitted is not None
+    assert proportional(fitted.cubic.power.tolist(), fitted.cubic.growth.tolist()).holds
+    line = cubic_growth([follow(lambda _, window: window + 1.5, 41, 6.5)])
+    assert line is not None
+    assert not proportional(line.cubic.power.tolist(), line.cubic.growth.tolist()).holds

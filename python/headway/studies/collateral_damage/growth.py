@@ -35,6 +35,13 @@ class Law:
     power: Array = field(default_factory=_nothing)
     growth: Array = field(default_factory=_nothing)
 
+    def r_squared(self) -> float:
+        """R² of a straight line through 0."""
+        spread = float(((self.growth - self.growth.mean()) ** 2).sum())
+        slope = float(self.power @ self.growth) / float(self.power @ self.power)
+        left = self.growth - slope * self.power
+        return 1 - float(left @ left) / spread if spread else 0.0
+
 
 @dataclass(frozen=True)
 class HtcpGrowth:
@@ -94,7 +101,8 @@ class CubicGrowth:
     """Least that its window is ahead of one that grows by a packet per round trip."""
     epochs: int
     cubic: Law = field(default_factory=Law)
-    """The integrals over time of x³, which counts from the inflection, and of what follows it."""
+    """x³, which counts from the inflection, and how far what the window follows is from W_max, in
+    the epoch with the median R²."""
 
 
 def fit_cubic_growth(trace: Trace, flow: int) -> CubicGrowth | None:
@@ -112,10 +120,8 @@ def cubic_growth(epochs: Sequence[GrowthEpoch]) -> CubicGrowth | None:
     if not long:
         return None
     constants = [_cubic_constant(epoch) for epoch in long]
-    laws = [_cubic_law(epoch) for epoch in long]
-    cubic = Law(
-        np.concatenate([one.power for one in laws]), np.concatenate([one.growth for one in laws])
-    )
+    laws = sorted((_cubic_law(epoch) for epoch in long), key=Law.r_squared)
+    cubic = laws[(len(laws) - 1) // 2]
     # Both start with the same window: only what follows tells them apart.
     leads = [(epoch.cwnd_pkts - _newreno_pkts(epoch))[1:] for epoch in epochs]
     lead = float(np.concatenate(leads).min())
@@ -141,15 +147,16 @@ def _integral(epoch: GrowthEpoch) -> tuple[Array, Array]:
 
 
 def _cubic_law(epoch: GrowthEpoch) -> Law:
-    """The integral of (t - K)³ and that of T - W_max, by the K and W_max that fit best."""
+    """(t - K)³ and T - W_max between the epoch's states, by the K and W_max that fit best."""
     t, integral = _integral(epoch)
+    aimed_at = np.diff(integral) / np.diff(t)
+    middle = (t[:-1] + t[1:]) / 2
 
     def fitted(inflection_s: float) -> tuple[float, Law]:
-        power = (t - inflection_s) ** 4 / 4
-        design = np.stack([np.ones_like(t), t, power], axis=1)
-        fit = np.linalg.lstsq(design, integral, rcond=None)[0]
-        left = integral - design @ fit
-        return float(left @ left), Law(power, integral - fit[0] - fit[1] * t)
+        power = (middle - inflection_s) ** 3
+        slope, top = np.polyfit(power, aimed_at, 1)
+        left = aimed_at - top - slope * power
+        return float(left @ left), Law(power, aimed_at - top)
 
     times_s = np.linspace(0, t[-1], INFLECTIONS)
     return min((fitted(float(at)) for at in times_s), key=lambda one: one[0])[1]

@@ -147,11 +147,11 @@ CTCP = "draft-sridharan-tcpm-ctcp-02"
 RECOVERY = "The formula leaves out recovery, a round trip without growth after each loss."
 WAITING = "Without the packet in transmission, whose time is part of the base RTT."
 BURSTS = (
-    "It is not without delay: what leaves at once at the end of each recovery, of which there is "
-    "one in four round trips, waits up to 0.6 ms in the sender's own link, more than a hundredth "
-    "of the longest wait that slow start made, and Illinois then grows by 6 packets, not 10."
+    "The path is not without delay. After each recovery, one in four round trips, a burst waits up "
+    "to 0.6 ms in the sender's own link. That is more than a hundredth of the longest wait that "
+    "slow start made, so Illinois then grows by 6 packets instead of 10."
 )
-RANGE = "The law names a range; this is its middle, and the tolerance its ends."
+RANGE = "The law gives a range. The value is its middle, and the tolerance reaches its ends."
 _MIDDLE = sum(VEGAS_PKTS) / 2
 _TO_END = VEGAS_PKTS[1] / _MIDDLE - 1
 
