@@ -17,16 +17,19 @@ from support import ROOT, S, trace
 from headway import metrics
 from headway.backends import backend_named
 from headway.claims import Claim, Evidence, Statement, tally
+from headway.claims.words import proportional
+from headway.experiment import Experiment
 from headway.figures import svg_text
 from headway.metrics import GrowthEpoch
 from headway.report.dark import darkened
-from headway.studies.collateral_damage import STUDY, enough, experiments
+from headway.studies.collateral_damage import STUDY, changes, enough, experiments
 from headway.studies.collateral_damage.cells import Cell, Found
 from headway.studies.collateral_damage.experiments import CUBIC_GROWTH, FIGURE_2, trial, trial_key
 from headway.studies.collateral_damage.figures import delay
 from headway.studies.collateral_damage.growth import (
     CubicGrowth,
     HtcpGrowth,
+    Law,
     cubic_growth,
     htcp_growth,
 )
@@ -44,6 +47,9 @@ from headway.study import StudyContext
 from headway.verdicts.locked import as_claims, read
 
 TRIALS = 5
+LAW = Law(np.array([1.0, 4.0, 9.0]), np.array([0.5, 2.0, 4.5]))
+"""Growth that is proportional to a power of the time."""
+LINE = Law(np.array([1.0, 4.0, 9.0]), np.array([9.0, 10.0, 11.0]))
 
 
 def as_published(key: CellKey, number: int = 3, **changes: float) -> Trial:
@@ -81,8 +87,8 @@ def as_published(key: CellKey, number: int = 3, **changes: float) -> Trial:
         (),
         owd_ms,
         "stack linux-2.6",
-        htcp_growth=HtcpGrowth(1.0, 1.9, 30) if first and key == FIGURE_2 else None,
-        cubic_growth=CubicGrowth(0.4, 3.0, 20) if first and key == CUBIC_GROWTH else None,
+        htcp_growth=HtcpGrowth(1.0, 1.9, 30, LAW) if first and key == FIGURE_2 else None,
+        cubic_growth=CubicGrowth(0.4, 3.0, 20, LAW) if first and key == CUBIC_GROWTH else None,
     )
 
 
@@ -119,7 +125,8 @@ def test_there_are_109_claims_in_order_and_the_papers_own_numbers_satisfy_them()
     assert [one.id for one in STUDY.statements] == [f"C-CD-{n:03}" for n in range(1, 110)]
     claims = [one.judge(found()) for one in STUDY.statements]
     others = {claim.id: claim.verdict for claim in claims if claim.verdict != "holds"}
-    assert others == {"C-CD-101": "in part", "C-CD-109": "not checked"}
+    # The medians that table 2 prints are up to 6 % apart beyond the base delay, not identical.
+    assert others == {"C-CD-101": "fails", "C-CD-109": "not checked"}
 
 
 def test_the_spread_of_goodput_is_judged_as_a_group_and_counted_once() -> None:
@@ -160,13 +167,13 @@ def test_what_refutes_a_claim_refutes_it_for_the_papers_own_numbers(
         (90, (100, "cubic26", 5), {"owd_sd_ms": 32.1 * 1.26}),
         (93, (50, "htcp", 2), {"owd_min_ms": 20.0}),
         (94, (50, "htcp", 2), {"owd_max_ms": 519.0}),
-        (95, (100, "cubic26", 5), {"voip_loss": 0.021}),
+        (95, (100, "cubic26", 5), {"voip_loss": 0.051}),
         (98, (50, "htcp", 5), {"owd_median_ms": 445.0}),
         (99, (50, "reno", 2), {"owd_median_ms": 390.0}),
         (101, (100, "htcp", 5), {"owd_median_ms": 430.0}),
         (103, (100, "reno", 2), {"queue_full_per_minute": 50.0}),
         (104, (50, "cubic26", 5), {"queue_full_per_minute": 16.0}),
-        (105, (50, "htcp", 5), {"retransmits_pkts": 9 * 11 * 1.19}),
+        (105, (50, "htcp", 5), {"retransmits_pkts": 9 * 11 * 1.09}),
     ],
 )
 def test_one_cell_that_is_just_outside_refutes_a_claim(
@@ -178,10 +185,12 @@ def test_one_cell_that_is_just_outside_refutes_a_claim(
 @pytest.mark.parametrize(
     ("number", "changes"),
     [
-        (107, {"htcp_growth": HtcpGrowth(0.5, 2.0, 30)}),
-        (107, {"htcp_growth": HtcpGrowth(1.0, 2.6, 30)}),
-        (108, {"cubic_growth": CubicGrowth(0.4, -0.1, 30)}),
-        (108, {"cubic_growth": CubicGrowth(0.45, 3.0, 30)}),
+        (107, {"htcp_growth": HtcpGrowth(0.5, 2.0, 30, LAW)}),
+        (107, {"htcp_growth": HtcpGrowth(1.0, 2.6, 30, LAW)}),
+        (107, {"htcp_growth": HtcpGrowth(1.0, 2.0, 30, LINE)}),
+        (108, {"cubic_growth": CubicGrowth(0.4, -0.1, 30, LAW)}),
+        (108, {"cubic_growth": CubicGrowth(0.49, 3.0, 30, LAW)}),
+        (108, {"cubic_growth": CubicGrowth(0.4, 3.0, 30, LINE)}),
     ],
 )
 def test_every_part_of_a_law_can_refute_it(number: int, changes: dict[str, Any]) -> None:
@@ -251,7 +260,7 @@ def test_parts_of_pages_say_what_the_claims_say() -> None:
     assert "the means 0.5 ms off on average and 9.0 ms at most" in said
     assert "- C-CD-049, table 2, 50 ms, H-TCP, 2 flows: one-way delay, median: 354.8 inste" in said
     assert said.count("\n- ") == 1
-    assert parts["paper-001-verdicts"].startswith("88 of 90 simulated claims hold (and 1 in part)")
+    assert parts["paper-001-verdicts"].startswith("88 of 90 simulated claims hold; ")
     assert "- C-CD-049, " in parts["paper-001-verdicts"]
     alike = {key: as_published(cell) for cell in CELLS for key in keys(cell)}
     claims = [one.judge(found(alike)) for one in STUDY.statements]
@@ -496,3 +505,49 @@ def test_trials_that_are_short_of_epochs_are_run_again(
     # A new run forgets it.
     monkeypatch.setattr(enough, "run_until_enough", lambda _ctx, trials, _observe: trials)
     assert STUDY.collect(ctx)[key] == planned
+
+
+@pytest.mark.parametrize(
+    ("change", "most_ns"),
+    [(changes.spread_starts, 2 * S), (changes.soon_after_a_datagram, S // 500)],
+)
+def test_moved_starts_keep_lifetimes_and_the_datagrams_end_with_the_first_flow(
+    change: Callable[[Experiment], Experiment], most_ns: int
+) -> None:
+    before = trial((50, "htcp", 5), 1, seed=1, length_s=85)
+    after = change(before)
+    *was, _ = before.flows
+    *tcp, voip = after.flows
+    starts = [flow.start or 0 for flow in tcp]
+    assert [(flow.stop or 0) - (flow.start or 0) for flow in tcp] == [
+        (flow.stop or 0) - (flow.start or 0) for flow in was
+    ]
+    assert all(S <= start < S + most_ns for start in starts)
+    assert np.argsort(starts).tolist() == np.argsort([flow.start or 0 for flow in was]).tolist()
+    assert voip.stop == min(flow.stop or 0 for flow in tcp)
+    drain_ns = before.duration - max(flow.stop or 0 for flow in was)
+    assert after.duration - max(flow.stop or 0 for flow in tcp) == drain_ns
+
+
+def test_trials_as_long_as_the_papers_stay_as_they_are() -> None:
+    quick_one, full_one = (
+        trial((100, "cubic26", 5), 1, seed=1, length_s=length_s) for length_s in (85, 180)
+    )
+    assert changes.three_minutes(full_one) == full_one
+    longest_s = max(
+        ((flow.stop or 0) - (flow.start or 0)) / S
+        for flow in changes.three_minutes(quick_one).flows
+        if flow.is_tcp
+    )
+    assert longest_s == pytest.approx(180, abs=0.1)
+
+
+def test_growth_is_proportional_to_the_power_of_time_that_the_law_has() -> None:
+    top, k = 48.0, 2.6
+    follows = follow(lambda t, _: top + 0.4 * (t - k) ** 3, 41, 6.5)
+    fitted = cubic_growth([follows])
+    assert fitted is not None
+    assert proportional(fitted.cubic.power.tolist(), fitted.cubic.growth.tolist()).holds
+    line = cubic_growth([follow(lambda _, window: window + 1.5, 41, 6.5)])
+    assert line is not None
+    assert not proportional(line.cubic.power.tolist(), line.cubic.growth.tolist()).holds

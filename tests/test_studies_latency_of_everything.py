@@ -12,7 +12,12 @@ from headway.claims import Evidence
 from headway.experiment import Experiment
 from headway.registry import Algorithm, registry
 from headway.studies.latency_of_everything import experiments
-from headway.studies.latency_of_everything.observe import Latency, mean, runs_of
+from headway.studies.latency_of_everything.observe import (
+    Latency,
+    empty_path_ms,
+    mean,
+    runs_of,
+)
 from headway.study import StudyContext
 
 
@@ -60,4 +65,17 @@ def test_a_mean_is_of_all_runs() -> None:
 
 
 def _latency(median_ms: float) -> Latency:
-    return Latency(median_ms, np.nan, 1.0, 900.0, 3.0, 0, 0.0)
+    return Latency(median_ms, np.nan, np.nan, 1.0, 900.0, 3.0, np.nan, 0, 0.0)
+
+
+def test_the_queue_is_recorded_where_thresholds_are_numbers_of_packets(
+    trials: dict[str, Experiment],
+) -> None:
+    for key, trial in trials.items():
+        assert ("queue" in trial.record) == ("-red-" in key)
+
+
+def test_an_empty_path_takes_half_the_rtt_and_the_datagrams_own_time(
+    trials: dict[str, Experiment],
+) -> None:
+    assert empty_path_ms(trials["reno-red-t1"]) == pytest.approx(25 + 186 * 8 / 1e3)

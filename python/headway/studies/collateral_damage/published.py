@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headway.claims.words import Check, within
+
 RTTS_MS = (50, 100)
 CONTROLS = ("reno", "htcp", "cubic26")
 LABELS = {"reno": "NewReno", "htcp": "H-TCP", "cubic26": "CUBIC"}
@@ -92,7 +94,12 @@ class Tolerance:
 
     def accepts(self, published: float, measured: float) -> bool:
         """Whether ``measured`` is near enough."""
-        return abs(measured - published) <= max(self.relative * abs(published), self.absolute)
+        return self.check(published, measured).holds
+
+    def check(self, published: float, measured: float) -> Check:
+        """The same as a condition of a statement."""
+        margin = max(self.relative * abs(published), self.absolute)
+        return within(measured, published - margin, published + margin, str(self))
 
     def __str__(self) -> str:
         margin = f"±{100 * self.relative:g} %"

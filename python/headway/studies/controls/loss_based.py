@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headway import models
+from headway.claims import Change, Why, edited
 from headway.experiment import Experiment, Flow
 from headway.models._checks import Floats
 from headway.studies.controls.paths import bdp_pkts, experiment, periodic
@@ -204,8 +205,7 @@ ROWS: tuple[Row, ...] = (
         scalable_26_pkts(3e-4),
         within=0.05,
         why="Linux 2.6 spends an ACK on each increment, and its rate halving goes below ssthresh, "
-        "from where slow start takes a second round trip. (Before that was understood this row "
-        "asked for 232 packets, as the one above.)",
+        "from where slow start takes a second round trip.",
     ),
     Row(
         "CC-014",
@@ -307,10 +307,25 @@ ROWS: tuple[Row, ...] = (
         (("westwood-small-buffer", "utilization"),),
         spoiled=0.8,
         mended=1.45,
-        why="It does where Recovery stops at that window (the next row). Linux 6.x leads cwnd to "
-        "half in Recovery and sets the window at its end, at once: as many packets leave in one "
-        "burst as are missing, and overflow a queue that has no room for half a window. That loss "
-        "ends the same way, with less each time, until the burst fits.",
+        cause=Why(
+            "refuted",
+            "Linux 6.x reduces cwnd to half in Recovery and sets the window to bandwidth times "
+            "RTTmin at its end, at once. The missing packets leave in one burst, which overflows a "
+            "queue without room for half a window. The next losses end the same way, until the "
+            "burst fits.",
+            (
+                Change(
+                    "hosts of linux-2.6, whose Recovery stops at that window",
+                    edited({"stack": "linux-2.6"}),
+                    "westwood-small-buffer",
+                ),
+                Change(
+                    "a queue of 0.5 BDP",
+                    edited({"topology.buffer": "0.5 BDP"}),
+                    "westwood-small-buffer",
+                ),
+            ),
+        ),
     ),
     Row(
         "CC-054",

@@ -9,7 +9,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from headway.claims import Evidence, Seen, Spoil, Statement, all_of, near, scaled
+from headway.claims import Evidence, Seen, Spoil, Statement, Why, all_of, near, scaled
 from headway.figures import label_of
 from headway.studies.controls.observe import Run
 
@@ -40,6 +40,8 @@ class Row:
     mended: float | None = None
     why: str = ""
     """Of the tolerance, or of what is left of a difference."""
+    cause: Why | None = None
+    """Why the row fails, with the experiments that show it."""
 
     def statement(self) -> Statement[Found]:
         """How it is judged."""
@@ -55,6 +57,7 @@ class Row:
             self.expected,
             look,
             ours=self.why,
+            why=self.cause,
             spoil=self._scaled(self.spoiled),
             mend=None if self.mended is None else self._scaled(self.mended),
         )

@@ -43,6 +43,8 @@ class LatencyOfEverything(Study[Latency, Evidence[Latency]]):
         "those of its authors.",
         "Delays are those of the datagrams, less what they take on an empty path: half the RTT and "
         "their own time on the link. They count after the warm-up.",
+        "RED's queue is counted in packets of any size, because its thresholds are. The other "
+        "queues are counted in bytes, as packets of 1500.",
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:

@@ -6,7 +6,7 @@ import random
 
 from headway.experiment import Dumbbell, Experiment, Flow, Voip
 from headway.registry import Algorithm, registry
-from headway.studies.collateral_damage.experiments import BUFFER, DATAGRAM_MS, RATE, VOIP_LEAD_S
+from headway.studies.collateral_damage.experiments import BUFFER, RATE, VOIP_LEAD_S
 from headway.study import StudyContext
 
 RTT_MS = 50
@@ -14,11 +14,11 @@ LENGTH_S, QUICK_LENGTH_S = 190.0, 50.0
 WARMUP_S = 10.0
 """Slow start, which is over after five seconds at the latest, belongs to no state that lasts."""
 RUNS, QUICK_RUNS = 5, 1
-BASE_MS = RTT_MS / 2 + DATAGRAM_MS
-"""What a datagram takes on an empty path."""
 STACK = "linux-6"
 PLAIN = "drop-tail"
 """What papers on controls mean by a queue."""
+COUNTED = "red"
+"""The discipline whose thresholds are numbers of packets, whatever their size."""
 
 
 def ends() -> tuple[Algorithm, ...]:
@@ -97,5 +97,5 @@ def _trial(ctx: StudyContext, control: Algorithm, queue: str, run: int) -> Exper
         warmup=f"{WARMUP_S:g} s",
         stack=STACK,
         seed=ctx.seed * 1000 + run,
-        record=("udp",),
+        record=("udp", "queue") if queue == COUNTED else ("udp",),
     )

@@ -37,7 +37,7 @@ class ResponseFunctions(Study[Row, Goodputs]):
         "ACKs are delayed as the stack does it (eta = 2): section 6.1.1.2 turns that off while a "
         "flow starts, not for good. With no delayed ACKs and eta = 1 simulated Reno is within 7 % "
         "of eq. 4.7 as well, CUBIC exceeds eq. 4.9 by more (C-TH-010), and at a loss of 5 % it "
-        "gets 1.10 times Reno's throughput (C-TH-058 would hold); so would C-TH-056 and 057.",
+        "gets 1.10 times Reno's throughput. C-TH-056 and C-TH-058 would hold then.",
         f"The verdicts on equations need {experiments.LOSSES_PER_RUN} losses per run: with 500, "
         "single runs are 10 % off at a loss of 5 %.",
         "The thesis ran Compound TCP as a patch for Linux; here it is Headway's, from the "
