@@ -11,7 +11,7 @@ import pytest
 from support import S, experiment, trace
 
 from headway.studies.maxnet import claims, experiments, published
-from headway.studies.maxnet.observe import _course, _lossy, _raw_mbps
+from headway.studies.maxnet.observe import _course, _in_slots, _lossy, _raw_course
 from headway.studies.maxnet.wire import wire
 
 
@@ -33,7 +33,7 @@ def test_a_course_is_the_mean_over_time_in_slots() -> None:
 
 def test_raw_throughput_is_what_is_in_flight_by_the_rtt() -> None:
     rows = states((0.5, 20, 30), (1.0, 20, 30), (2.0, 25, 30))
-    seen = _raw_mbps(rows, np.full(120, 30.0), 3 * S)
+    seen = _in_slots(_raw_course(rows, np.full(120, 30.0), 3 * S), 1.0)
     assert seen == pytest.approx([10 * 12e-3 / 0.03, 20 * 12e-3 / 0.03, 25 * 12e-3 / 0.03])
 
 
