@@ -12,7 +12,7 @@ RTT_MS = 2 * raw.ONE_WAY_MS
 BDP_PKTS = raw.RATE_BPS * RTT_MS // (8 * 1000 * 1500)
 SIDE_RATE_BPS, SIDE_DELAY = 1_000_000_000, "100 us"
 MONITOR = f"pep-monitor:rtt_ms={RTT_MS}"
-QUICK_RUNS = 2
+QUICK_RUNS = 5
 
 HYBLAS = {
     "hybla6_pep": "hybla",
