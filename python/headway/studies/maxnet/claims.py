@@ -7,10 +7,11 @@ and for the order of the RTTs of figure 6, which are the same runs (C-MN-021).
 
 from __future__ import annotations
 
-from headway.claims import Statement, all_of, replaced, scaled
+from headway.claims import Change, Statement, Why, all_of, edited, replaced, scaled
 from headway.studies.maxnet import looks, looks_loss, looks_router, published
 from headway.studies.maxnet.experiments import CONTROLS, LOSSES, QUEUE, WIRE
 from headway.studies.maxnet.looks import Found
+from headway.studies.maxnet.looks_loss import LARGER_QUEUE
 
 _FIG6 = "one-maxnet-small"
 _HALF = {"half": "the second half of the run"}
@@ -52,6 +53,12 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "raw throughput once steady",
         "MaxNet slightly less than FAST and BIC",
         looks.raw,
+        why=Why(
+            "refuted",
+            "A flow of FAST keeps 38 packets in the queue, as four flows with an RTT above 200 ms "
+            "do. The printed queue of 30 KB holds 20, so FAST loses packets and halves its window.",
+            (Change("a queue of 400 KB", LARGER_QUEUE, "one-*-small"),),
+        ),
         spoil=scaled(_FIG6, 1.3, "raw_mbps.0"),
         mend=all_of(
             replaced(_FIG6, 9.5, "raw_mbps.0"),
@@ -64,6 +71,18 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "time to the rate, and how steady it is then",
         "comparable for all three",
         looks.comparable,
+        why=Why(
+            "refuted",
+            "MaxNet grows by two packets per ACK from its start, and slow start by one.",
+            (
+                Change(
+                    "MaxNet's maxIncrement of 1",
+                    edited({"flows.*.control.tunables.max_increment": 1}),
+                    _FIG6,
+                ),
+                Change("a queue of 400 KB", LARGER_QUEUE, "one-*-small"),
+            ),
+        ),
         spoil=replaced(_FIG6, 9.0, "rate_after_s"),
         mend=all_of(
             replaced("one-*-small", 1.0, "rate_after_s"),
@@ -115,6 +134,18 @@ STATEMENTS: tuple[Statement[Found], ...] = (
             "four",
             "bic",
             published.FOUR_BIC_RTT_MS,
+        ),
+        why=Why(
+            "unknown setting",
+            "Nothing is lost, so the hosts' send buffer sets the windows. The paper does not print "
+            "it. Linux's 131,072 bytes give 50 of their 70 packets on the average.",
+            (
+                Change(
+                    "a send buffer of 140,000 bytes",
+                    edited({"flows.*.send_buffer": "140000 B"}),
+                    "four-bic-large",
+                ),
+            ),
         ),
         spoil=scaled("four-bic-large", 0.5, "rtts_ms"),
         mend=replaced("four-bic-large", 260.0, "rtts_ms"),
@@ -178,6 +209,12 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "order of throughput without loss",
         "BIC, FAST, MaxNet",
         looks_loss.order_without_loss,
+        why=Why(
+            "refuted",
+            "A flow of FAST keeps 38 packets in the queue, as four flows with an RTT above 200 ms "
+            "do. The printed queue of 30 KB holds 20.",
+            (Change("a queue of 400 KB", LARGER_QUEUE, "loss0-*"),),
+        ),
         spoil=scaled("loss0-maxnet-r*", 1.5, "goodput_mbps"),
         mend=all_of(
             replaced("loss0-bic-r*", 9.47, "goodput_mbps"),
@@ -211,6 +248,16 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "packets dropped, one MaxNet flow without random loss",
         "a very rare event",
         looks_router.rare,
+        why=Why(
+            "refuted",
+            "All drops are in the first second. The price starts at 0 and rises only by what is "
+            "offered beyond mu, so the window overshoots the printed queue of 30 KB. The share "
+            "depends on how long the flow runs, which the paper does not print.",
+            (
+                Change("a queue of 400 KB", LARGER_QUEUE, _FIG6),
+                Change("a run of 120 s", edited({"duration": "120 s"}), _FIG6),
+            ),
+        ),
         spoil=replaced(_FIG6, 0.02, "dropped_share"),
         mend=replaced(_FIG6, 0.0, "dropped_share"),
     ),
@@ -250,6 +297,23 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "the queue in seconds",
         looks_router.queue_in_seconds,
         figures=_HALF,
+        why=Why(
+            "refuted",
+            "In the first round trips bursts fill the queue while the price is held at 0 between "
+            "them. At mu = 1 only an idle link lowers the price, so it keeps this error.",
+            (
+                Change(
+                    "a price computed every 28 ms instead of 10 ms",
+                    edited({"topology.routers.*.tunables.frequency_us": 28_000}),
+                    QUEUE,
+                ),
+                Change(
+                    "a price computed every 3 ms",
+                    edited({"topology.routers.*.tunables.frequency_us": 3_000}),
+                    QUEUE,
+                ),
+            ),
+        ),
         part="At mu = 1. Below 1 the price is the queue of a link with mu times the rate.",
         ours="2 ms: the price is computed every 10 ms, and the queue moves by 60 ms.",
         spoil=replaced(QUEUE, 20.0, "price_queue_ms"),

@@ -9,6 +9,7 @@ import numpy as np
 from headway.claims import Seen, Statement, all_of, between, replaced, scaled, swapped, words
 from headway.claims.words import Check
 from headway.metrics.stats import Estimate, confidence_interval
+from headway.studies.rappep import changes
 from headway.studies.rappep.experiments import LOSSES, SCHEMES, SIDE_LOSS
 from headway.studies.rappep.observe import OPEN_PKTS, Found, afct_s, beside, jain, mean, trials
 
@@ -265,6 +266,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "MPCP's average completion time over TCP PEP's, without loss",
         "25 % faster",
         _mpcp_faster,
+        why=changes.MPCP_RATIO,
         spoil=scaled("mpcp-p0-*", 3.0, "files.times_s"),
         mend=all_of(
             replaced("mpcp-p0-*", 18.0, "files.times_s"),
@@ -276,6 +278,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "use of the bottleneck and completion without loss",
         "all but VCP outperform CUBIC and the TCP proxy; VCP converges slowly",
         _users,
+        why=changes.USERS,
         spoil=swapped("mpcp", "vcp"),
         mend=all_of(
             replaced("xcp-p0-*", 1.0, "files.times_s"),
@@ -292,6 +295,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "average completion times of MPCP and of XCP over TCP PEP's, at 1 % loss",
         "35 % faster, both",
         _lossy_faster,
+        why=changes.LOSSY_RATIO,
         spoil=scaled("tcp_pep-p1e-2-*", 10.0, "files.times_s"),
         mend=all_of(
             replaced("xcp-p1e-2-*", 24.0, "files.times_s"),
@@ -320,6 +324,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "oscillation of the use at 1 % loss",
         "worst with the TCP proxy",
         _worst_swing,
+        why=changes.WORST_SWING,
         spoil=replaced("tcp_pep-p1e-2-*", 0.0, "swing"),
         mend=replaced("tcp_pep-p1e-2-*", 1.0, "swing"),
     ),
@@ -328,6 +333,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "oscillation and convergence of XCP PEP and MPCP PEP at 1 % loss",
         "fewer oscillations and faster convergence than XCP and MPCP",
         _calmer_and_sooner,
+        why=changes.CALMER,
         spoil=replaced("xcp_pep-p1e-2-*", 0.01, "converges_per_s"),
         mend=all_of(
             replaced("*_pep-p1e-2-*", 1.0, "converges_per_s"),
@@ -357,6 +363,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "completion time against fairness",
         "MPCP PEP has the shorter average completion time, XCP PEP is fairer",
         _time_or_fairness,
+        why=changes.TIME_OR_FAIRNESS,
         spoil=swapped("mpcp_pep", "xcp_pep"),
         mend=all_of(
             replaced("mpcp_pep-p1e-2-*", 1.0, "files.times_s"),
@@ -369,6 +376,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "fairness at 0.1 % loss with unlike side links",
         "XCP PEP significantly above TCP PEP and above XCP",
         _xcp_pep_fairer,
+        why=changes.XCP_PEP_FAIRER,
         spoil=replaced("xcp_pep-delays-*", 0.5, "files.jain"),
         mend=all_of(
             replaced("xcp_pep-delays-*", 1.0, "files.jain"),
@@ -381,6 +389,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "fairness of MPCP PEP there",
         "above TCP PEP and above MPCP, by an improvement similar to XCP PEP's",
         _mpcp_pep_fairer,
+        why=changes.MPCP_PEP_FAIRER,
         spoil=replaced("mpcp_pep-delays-*", 0.3, "files.jain"),
         mend=all_of(
             replaced("*cp_pep-delays-*", 1.0, "files.jain"),
@@ -393,6 +402,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "when the transmission is over at the server, with a proxy",
         "5 s",
         _at_the_server,
+        why=changes.AT_THE_SERVER,
         spoil=replaced("xcp_pep-p0-*", 60.0, "sent_s"),
         mend=replaced("xcp_pep-p0-*", 5.0, "sent_s"),
     ),
@@ -401,6 +411,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "cwnd at the server, with a proxy",
         "opens very fast",
         _opens_fast,
+        why=changes.OPENS_FAST,
         spoil=replaced("xcp_pep-p0-*", 3.0, "open_s"),
         mend=all_of(
             replaced("*cp_pep-p0-*", 0.1, "open_s"),

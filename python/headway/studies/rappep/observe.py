@@ -67,8 +67,7 @@ def observe(trial: str, trace: Trace) -> Row:
     lasts = files.slots_s > np.ceil(first_s)
     used = files.used_by_slot[lasts]
     means = np.convolve(used, np.ones(STEADY_S) / STEADY_S, "valid")
-    steady = np.flatnonzero(means >= STEADY_PART)
-    steady_s = float(steady[0] + STEADY_S) if steady.size else float("inf")
+    steady_s = _steady_s(means)
     drops = trace["drops"].filter((pl.col("link") == link) & (pl.col("reason") == _NO_ROOM))
     return Row(
         files=files,
@@ -79,6 +78,18 @@ def observe(trial: str, trace: Trace) -> Row:
         full_pkts=float(drops.height),
         **_at_the_servers(trace, begins_s)._asdict(),
     )
+
+
+def _steady_s(means: Array) -> float:
+    """When the mean of STEADY_S, read every second, crosses STEADY_PART; infinite: never."""
+    hits = np.flatnonzero(means >= STEADY_PART)
+    if not hits.size:
+        return float("inf")
+    first = int(hits[0])
+    if first == 0:
+        return float(STEADY_S)
+    before, at = means[first - 1], means[first]
+    return float(STEADY_S + first - 1 + (STEADY_PART - before) / (at - before))
 
 
 def observe_live(trial: str, trace: Trace) -> Row:
