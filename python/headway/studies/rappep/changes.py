@@ -61,22 +61,26 @@ def _while_all_send(key: str, trace: Trace) -> Row:
     return replace(row, swing=float(used.std()) if used.size else float("nan"))
 
 
-def _with_small_queue(reason: str, keys: list[str]) -> Why:
-    return Why("unknown setting", reason, (Change(_SMALL_QUEUE, queue_of(100), keys),))
+def _with_queue(pkts: int, reason: str, keys: list[str]) -> Why:
+    change = Change(f"a queue of {pkts} packets", queue_of(pkts), keys)
+    return Why("unknown setting", reason, (change,))
 
 
-MPCP_RATIO = _with_small_queue(
-    "The paper does not print the routers' queue. Linux's 1000 packets hold more than a "
-    "bandwidth-delay product, so TCP PEP's slow start loses little; a smaller queue costs TCP PEP "
-    "time and MPCP none.",
+MPCP_RATIO = _with_queue(
+    100,
+    "The paper does not print the routers' queue. Hybla grows by up to 1024 packets per round trip "
+    "here. Linux's queue of 1000 packets absorbs that; a smaller one costs TCP PEP time and MPCP "
+    "none.",
     _clean("mpcp", "tcp_pep"),
 )
-USERS = _with_small_queue(
+USERS = _with_queue(
+    200,
     "As for C-RP-002: with a queue of 1000 packets TCP PEP uses the link as well as MPCP.",
     _clean(*_FIGURES_3_4),
 )
-LOSSY_RATIO = _with_small_queue(
-    "As for C-RP-002: at 1 % loss TCP PEP's slow start, too, ends by the queue.",
+LOSSY_RATIO = _with_queue(
+    150,
+    "As for C-RP-002: at 1 % loss Hybla's growth overflows a smaller queue, too.",
     _lossy("mpcp", "xcp", "tcp_pep"),
 )
 WORST_SWING = Why(
@@ -151,7 +155,7 @@ AT_THE_SERVER = Why(
     "1 Gbit/s carries at once.",
     (
         Change(
-            "a send buffer of 1 MB at the proxy",
+            "send buffers of 1 MB",
             edited({"flows.*.send_buffer": "1 MB"}),
             _clean("xcp_pep"),
         ),
